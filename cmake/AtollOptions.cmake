@@ -1,0 +1,48 @@
+# Language, warnings, sanitizers, ccache and linker: what every target of the project shares.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+option(ATOLL_WERROR "Treat warnings as errors" ON)
+set(ATOLL_SANITIZE "" CACHE STRING "Sanitizers: empty, 'address,undefined' or 'thread'")
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+  message(FATAL_ERROR "Atoll needs GCC 12 or newer (C++20); this is GCC ${CMAKE_CXX_COMPILER_VERSION}. "
+                      "On Debian 12: apt-get install g++")
+endif()
+
+add_library(atoll_flags INTERFACE)
+# No contraction: outer steps are bit-identical on every island, whatever its processor.
+target_compile_options(atoll_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>")
+if(ATOLL_WERROR)
+  target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>")
+endif()
+if(ATOLL_SANITIZE)
+  target_compile_options(atoll_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ATOLL_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
+  target_link_options(atoll_flags INTERFACE "-fsanitize=${ATOLL_SANITIZE}")
+  # GCC 12 reports false positives of these two when it instruments optimised code.
+  target_compile_options(atoll_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized;-Wno-tsan>")
+endif()
+
+find_program(ATOLL_CCACHE ccache)
+if(ATOLL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness lets ccache work with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+      "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${ATOLL_CCACHE}")
+endif()
+
+find_program(ATOLL_MOLD mold)
+if(ATOLL_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

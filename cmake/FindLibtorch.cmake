@@ -1,0 +1,30 @@
+# libtorch as the PyPI wheel unpacks it: ATOLL_LIBTORCH holds torch/ and nvidia/. The wheel's own TorchConfig.cmake wants
+# a CUDA toolkit; these targets do not, so a machine without one builds and runs all that needs no GPU.
+#
+# Defines libtorch::torch (torch_cpu, c10). Sets Libtorch_FOUND.
+
+if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
+  set(_atoll_cache "$ENV{XDG_CACHE_HOME}/atoll")
+else()
+  set(_atoll_cache "$ENV{HOME}/.cache/atoll")
+endif()
+set(ATOLL_LIBTORCH "${_atoll_cache}/libtorch-2.11.0" CACHE PATH "Directory with the unpacked torch wheel (torch/, nvidia/)")
+
+find_path(Libtorch_INCLUDE_DIR ATen/ATen.h PATHS "${ATOLL_LIBTORCH}/torch/include" NO_DEFAULT_PATH NO_CACHE)
+find_library(Libtorch_CPU_LIBRARY torch_cpu PATHS "${ATOLL_LIBTORCH}/torch/lib" NO_DEFAULT_PATH NO_CACHE)
+find_library(Libtorch_C10_LIBRARY c10 PATHS "${ATOLL_LIBTORCH}/torch/lib" NO_DEFAULT_PATH NO_CACHE)
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Libtorch REQUIRED_VARS Libtorch_CPU_LIBRARY Libtorch_C10_LIBRARY Libtorch_INCLUDE_DIR)
+
+if(Libtorch_FOUND AND NOT TARGET libtorch::torch)
+  add_library(libtorch::c10 SHARED IMPORTED)
+  set_target_properties(libtorch::c10 PROPERTIES IMPORTED_LOCATION "${Libtorch_C10_LIBRARY}")
+  add_library(libtorch::torch SHARED IMPORTED)
+  set_target_properties(libtorch::torch PROPERTIES IMPORTED_LOCATION "${Libtorch_CPU_LIBRARY}")
+  target_include_directories(libtorch::torch SYSTEM INTERFACE
+    "${Libtorch_INCLUDE_DIR}" "${Libtorch_INCLUDE_DIR}/torch/csrc/api/include")
+  # libtorch_cpu carries its own dependencies (libgomp, CUDA runtime stubs) by RPATH; the linker need not see them.
+  target_link_options(libtorch::torch INTERFACE "-Wl,--allow-shlib-undefined")
+  target_link_libraries(libtorch::torch INTERFACE libtorch::c10 Threads::Threads)
+endif()

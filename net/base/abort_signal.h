@@ -1,0 +1,30 @@
+// A flag with a reason that wakes poll(2): raised from any thread, seen by the thread that waits.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "net/base/unique_fd.h"
+
+namespace atl {
+
+class AbortSignal {
+ public:
+  AbortSignal();
+
+  // Any thread. The first reason stays.
+  void raise(std::string reason);
+  bool raised() const { return raised_.load(std::memory_order_acquire); }
+  std::string reason() const;
+  // Readable once raised; for poll(2) only, never read from it.
+  int fd() const { return event_.get(); }
+
+ private:
+  UniqueFd event_;
+  std::atomic<bool> raised_{false};
+  mutable std::mutex mutex_;
+  std::string reason_;  // guarded by mutex_
+};
+
+}  // namespace atl

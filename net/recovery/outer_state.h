@@ -1,0 +1,40 @@
+// The outer state (parameters, then momentum, fp32, in canonical order) as versioned chunks: what islands serve over HTTPS to
+// those that join, and by whose tree hash the hub compares them after every round.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/base/bytes.h"
+#include "net/base/id.h"
+#include "net/base/result.h"
+#include "net/base/sha256.h"
+
+namespace atl {
+
+inline constexpr std::uint64_t kStateChunkBytes = 16u << 20;
+
+struct StateManifest {
+  OuterStep version;                  // outer steps applied
+  std::uint64_t state_bytes = 0;      // 2 * 4 * numel
+  std::vector<Digest> chunk_sha256;   // of each kStateChunkBytes slice, the last one short
+  // SHA-256 over version (u32), state_bytes (u64) and all chunk digests: one value that stands for all the state.
+  Digest tree_hash() const;
+  std::string to_json() const;
+  static Result<StateManifest> from_json(std::string_view text);  // bounded: at most 2^20 chunks
+};
+
+StateManifest make_state_manifest(OuterStep version, std::span<const float> parameters, std::span<const float> momentum);
+
+// What an island serves. Called on HTTPS threads, while training goes on.
+class OuterStateSource {
+ public:
+  virtual ~OuterStateSource() = default;
+  virtual Result<StateManifest> manifest() const = 0;  // kNotFound while it holds none
+  // Copies chunk `index` of `version` out under the state's lock; kNotFound when the version has moved on (HTTP 412).
+  virtual Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const = 0;
+};
+
+}  // namespace atl

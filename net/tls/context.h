@@ -1,0 +1,59 @@
+// All TLS set-up lives here and in context.cpp: TLS 1.3 only, no session tickets, no 0-RTT, mutual authentication within the
+// run's authority. The one exception is the enrolment protocol of the hub, which asks for no client certificate.
+// Thread-safe after construction.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/base/result.h"
+#include "net/base/sha256.h"
+#include "net/tls/identity.h"
+
+namespace atl {
+
+// Application protocols (ALPN).
+inline constexpr std::string_view kAlpnEnrol = "atoll-enrol/1";  // hub: enrolment only, no client certificate
+inline constexpr std::string_view kAlpnHttp = "http/1.1";        // hub: WebSocket, data; island: outer state
+inline constexpr std::string_view kAlpnRing = "atoll-ring/1";    // island: ring edges
+
+struct SslContextDeleter {
+  void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
+};
+using UniqueSslContext = std::unique_ptr<SSL_CTX, SslContextDeleter>;
+
+class TlsContext {
+ public:
+  // Accepts kAlpnHttp from certified islands and kAlpnEnrol from anybody; refuses every other handshake.
+  static Result<TlsContext> hub_server(const Identity& hub);
+  // Accepts kAlpnRing and kAlpnHttp from certified members of the run.
+  static Result<TlsContext> island_server(const Identity& island);
+  // Dials hub or islands with `alpn`. The peer's name is checked per connection (verified_peer_name).
+  static Result<TlsContext> client(const Identity& identity, std::string_view alpn);
+  // Dials the hub's enrolment: no certificate of ours; accepts only an authority whose public key has this SHA-256 pin.
+  static Result<TlsContext> enrol_client(const Digest& authority_pin);
+
+  SSL_CTX* native() const { return context_.get(); }
+
+ private:
+  explicit TlsContext(UniqueSslContext context) : context_(std::move(context)) {}
+  UniqueSslContext context_;
+};
+
+struct PeerCertificate {
+  IslandId name;
+  Digest fingerprint;  // SHA-256 of the DER certificate
+};
+// After the handshake: the peer's verified certificate. kCertificate when there is none or it was not verified.
+Result<PeerCertificate> verified_peer(SSL* ssl);
+// What ALPN agreed on; empty when nothing.
+std::string_view negotiated_alpn(SSL* ssl);
+// The reason of the last failed handshake or operation, in words: OpenSSL's queue, alerts and verification results.
+// kPinMismatch and kCertificate are told apart.
+Error tls_error(SSL* ssl, int operation_result, std::string_view context);
+
+}  // namespace atl
