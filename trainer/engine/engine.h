@@ -1,0 +1,108 @@
+// One island's model: parameters, gradients and optimiser state sharded over local ranks (a thread each), and the inner
+// step on them. Owned and driven by one thread, which each call blocks; the rank threads are the engine's own.
+//
+// Vectors that cross this interface are in the canonical flat order (trainer/model/layout.h), unpadded, whatever the
+// number of local ranks. The header includes no torch.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "net/base/result.h"
+#include "trainer/model/config.h"
+#include "trainer/optim/adamw.h"
+
+namespace atl {
+
+struct EngineOptions {
+  int local_ranks = 1;
+  std::uint64_t seed = 0;  // of the initial parameters; they do not depend on local_ranks
+  AdamWHyper adamw;
+  double clip_norm = 1.0;                  // of the global gradient; 0: never clipped
+  double max_z_loss = 0.0;                 // coefficient of mean over tokens of (largest logit)^2
+  std::int64_t micro_batch_sequences = 0;  // most sequences a rank computes at once; 0: all of its share
+  int compute_threads = 1;                 // shared evenly by the local ranks, at least one each
+  // A rank that waits longer for the others gives up the call.
+  std::chrono::seconds collective_timeout{600};
+
+  Status validate() const;
+};
+
+// Sequences of equal length, row-major [sequences, length + 1]: inputs are all tokens but the last of a row, labels all
+// but the first. The tokens stay the caller's.
+struct TokenBatch {
+  std::span<const std::int32_t> tokens;
+  std::int64_t sequences = 0;
+  std::int64_t length = 0;  // tokens predicted in each sequence
+
+  std::int64_t token_count() const { return sequences * length; }
+};
+
+struct StepReport {
+  double loss_nats = 0;      // mean cross-entropy over the batch's tokens, without max-z-loss
+  double max_z_loss = 0;     // coefficient times mean squared largest logit
+  double gradient_norm = 0;  // before clipping
+  std::int64_t tokens = 0;
+};
+
+struct GradientReport {
+  double loss_nats = 0;
+  double max_z_loss = 0;
+  std::vector<float> gradients;  // canonical, unclipped
+};
+
+// Bytes of whole units (gathered parameters, full gradients) alive on the fullest rank; with one rank nothing is
+// gathered and both are 0.
+struct UnshardedMemory {
+  std::int64_t current_bytes = 0;
+  std::int64_t peak_bytes = 0;
+};
+
+class Engine {
+ public:
+  // Fresh parameters: normal(0, initializer_range), norms 1, drawn in the canonical order.
+  static Result<std::unique_ptr<Engine>> create(const ModelConfig& config, const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const ModelConfig& config() const;
+  std::int64_t numel() const;  // canonical, unpadded
+
+  // Spans of numel() elements.
+  void read_parameters(std::span<float> canonical) const;
+  void write_parameters(std::span<const float> canonical);
+
+  // Forward, backward, clip, AdamW. A loss or gradient that is not finite is kNonFinite, and changes nothing.
+  Result<StepReport> train_step(const TokenBatch& batch, float learning_rate);
+
+  // Mean cross-entropy in nats a token.
+  Result<double> evaluate(const TokenBatch& batch);
+
+  // Forward and backward without an optimiser step; parameters and moments stay as they are.
+  Result<GradientReport> gradients(const TokenBatch& batch);
+
+  // [sequences, length, vocab_size] of the batch's inputs.
+  Result<std::vector<float>> logits(const TokenBatch& batch);
+
+  // [vocab_size] after the last of `tokens` (at least one, at most max_position_embeddings).
+  Result<std::vector<float>> next_token_logits(std::span<const std::int32_t> tokens);
+
+  // AdamW's state: moments of numel() elements each, and the steps taken so far.
+  std::int64_t optimizer_steps() const;
+  void read_moments(std::span<float> first, std::span<float> second) const;
+  void write_moments(std::span<const float> first, std::span<const float> second, std::int64_t steps);
+
+  UnshardedMemory unsharded_memory() const;
+  void reset_peak_memory();
+
+ private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace atl

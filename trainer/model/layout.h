@@ -1,0 +1,36 @@
+// The canonical flat order of a model's parameters: embed_tokens, each block's tensors, the final norm, lm_head unless tied.
+// It depends on the model alone, never on local ranks, so that islands of any size exchange flat vectors. No torch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trainer/model/config.h"
+
+namespace atl {
+
+struct ParameterInfo {
+  std::string name;                 // HuggingFace's
+  std::vector<std::int64_t> shape;  // rows are outputs, as in torch.nn.Linear
+  std::int64_t offset = 0;          // first element in the canonical order
+  std::int64_t numel = 0;
+};
+
+// What is gathered and freed as one: the embedding, one transformer block, or the final norm with an untied head.
+struct ParameterUnit {
+  std::size_t first_parameter = 0;
+  std::size_t parameter_count = 0;
+  std::int64_t offset = 0;
+  std::int64_t numel = 0;
+};
+
+struct ParameterLayout {
+  std::vector<ParameterInfo> parameters;
+  std::vector<ParameterUnit> units;  // embedding, blocks in order, head
+  std::int64_t numel = 0;            // of the whole model, unpadded
+};
+
+ParameterLayout canonical_layout(const ModelConfig& config);
+
+}  // namespace atl
