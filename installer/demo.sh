@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# From nothing to three islands that train one model together: installs what is missing, builds, runs `atoll demo`.
+# All arguments go to `atoll demo` (see --help there).
+
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+check_machine
+if [[ ! -x $atoll_root/build/release/bin/atoll-trainer ]] || ! libtorch_is_whole; then
+  say "Atoll: this sets up what is needed (about 5 GB on disk, 5 to 15 minutes on 2 cores), then starts the demo."
+fi
+step "1/3 packages"
+ensure_packages "${build_packages[@]}" "${demo_packages[@]}"
+check_compiler
+step "2/3 libtorch"
+ensure_libtorch
+step "3/3 build"
+build release atoll atoll-trainer
+
+step "demo"
+exec "$atoll_root/build/release/bin/atoll" demo "$@"

@@ -1,0 +1,145 @@
+# shellcheck shell=bash
+# What a fresh machine needs: packages, libtorch, a build. Sourced by demo.sh and tests/run.sh; every function stops the script
+# with a message that says what to do.
+
+set -euo pipefail
+
+atoll_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+atoll_cache=${XDG_CACHE_HOME:-$HOME/.cache}/atoll
+atoll_libtorch=$atoll_cache/libtorch-2.11.0
+
+build_packages=(g++ cmake ninja-build ccache pkg-config libboost1.81-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
+  libfmt-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev zlib1g-dev python3 python3-venv)
+demo_packages=(dict-gcide)
+test_packages=(dict-gcide qt6-base-dev libgl1-mesa-dev procps)
+
+say() { printf '%s\n' "$*"; }
+step() { printf '\n== %s\n' "$*"; }
+die() {
+  printf '\natoll: %s\n' "$1" >&2
+  shift
+  for line in "$@"; do printf '       %s\n' "$line" >&2; done
+  exit 1
+}
+
+check_machine() {
+  local arch
+  arch=$(uname -m)
+  [[ $(uname -s) == Linux && $arch == x86_64 ]] ||
+    die "this is $(uname -s) on $arch; Atoll runs on 64-bit x86 Linux (x86_64) only." \
+      "Use another machine, or a virtual machine of that kind."
+}
+
+# need_space DIRECTORY MEGABYTES WHAT
+need_space() {
+  local directory=$1 needed=$2 what=$3 free
+  mkdir -p "$directory" || die "cannot create $directory." "Check its permissions, or set XDG_CACHE_HOME to another place."
+  free=$(df --output=avail -B1M "$directory" | tail -n 1 | tr -d ' ')
+  ((free >= needed)) || die "not enough disk space for $what: $needed MB needed in $directory, $free MB free." \
+    "Free some space, or choose another place (XDG_CACHE_HOME for libtorch, another directory for the clone)."
+}
+
+# ensure_packages NAME...: installs what is missing, as root or by sudo.
+ensure_packages() {
+  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+    die "this script installs packages on Debian 12 and its relatives, and this system has no dpkg and apt-get." \
+      "Elsewhere, install the counterparts of: $*" "and build as README.md says under 'Building by hand'."
+  local missing=() name
+  for name in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null) == installed ]] || missing+=("$name")
+  done
+  if ((${#missing[@]} == 0)); then
+    say "all packages are there"
+    return
+  fi
+  say "missing: ${missing[*]}"
+  local install="apt-get update && apt-get install --no-install-recommends -y ${missing[*]}"
+  local as_root=()
+  if ((EUID != 0)); then
+    if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [[ -t 0 ]]; }; then
+      as_root=(sudo)
+    else
+      die "some packages are missing and this user may not install them. Run as root, then start again:" "" "  $install"
+    fi
+  fi
+  need_space /var/cache 1500 "the Debian packages"
+  local log
+  log=$(mktemp)
+  if ! { "${as_root[@]}" apt-get update && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install --no-install-recommends -y "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 5 "$log" >&2
+    die "the packages could not be installed (the lines above say why; all of it is in $log)." \
+      "Is there a network? Try by hand, then start again:" "" "  $install"
+  fi
+  rm -f "$log"
+  say "installed ${#missing[@]} packages"
+}
+
+check_compiler() {
+  local major
+  major=$("${CXX:-g++}" -dumpversion 2>/dev/null | cut -d. -f1) || true
+  [[ -n $major ]] || die "no C++ compiler found (${CXX:-g++})." "Install one: apt-get install g++"
+  "${CXX:-g++}" --version | grep -qi clang && return
+  ((major >= 12)) || die "${CXX:-g++} is GCC $major; Atoll is written in C++20 and needs GCC 12 or newer." \
+    "Install a newer one (Debian 12 has it: apt-get install g++) or name it with CXX=g++-12."
+}
+
+libtorch_is_whole() {
+  [[ -f $atoll_libtorch/.verified ]] &&
+    cmp -s "$atoll_libtorch/.verified" <(libtorch_state)
+}
+# What must be the same later as it was after the verified unpacking: the pinned hashes, and the libraries' sizes.
+libtorch_state() {
+  grep -v '^#' "$atoll_root/installer/libtorch.txt"
+  (cd "$atoll_libtorch" && stat -c '%n %s' torch/lib/libtorch_cpu.so torch/lib/libc10.so torch/include/ATen/ATen.h \
+    nvidia/cu13/lib/libcudart.so.13 nvidia/cu13/lib/libcupti.so.13 2>/dev/null) || true
+}
+
+ensure_libtorch() {
+  if libtorch_is_whole; then
+    say "libtorch 2.11.0 is in $atoll_libtorch"
+    return
+  fi
+  need_space "$atoll_cache" 3500 "libtorch (540 MB to download, 1.9 GB unpacked)"
+  exec 9>"$atoll_cache/libtorch.lock"
+  flock 9
+  if ! libtorch_is_whole; then
+    say "downloading libtorch 2.11.0 (540 MB) into $atoll_libtorch"
+    local work=$atoll_cache/libtorch.new
+    rm -rf "$work"
+    python3 -m venv "$work/venv" || die "python3 cannot make a virtual environment." "Install it: apt-get install python3-venv"
+    # The platform tags are those of Debian 12's glibc 2.36 and older; the wheel's Python version does not matter here.
+    local platforms=() tag
+    for tag in manylinux_2_{35,34,31,28,27,25,24,17}_x86_64 manylinux2014_x86_64 manylinux1_x86_64; do
+      platforms+=(--platform "$tag")
+    done
+    "$work/venv/bin/python" -m pip --disable-pip-version-check install --require-hashes --no-deps --no-compile \
+      --only-binary=:all: --python-version 3.11 --implementation cp "${platforms[@]}" \
+      --target "$work/libtorch" -r "$atoll_root/installer/libtorch.txt" ||
+      die "libtorch could not be downloaded or did not match its pinned SHA-256 (the lines above say which)." \
+        "Check the network (and HTTPS_PROXY or PIP_INDEX_URL, if you need them), then start again; nothing is half installed."
+    rm -rf "$atoll_libtorch"
+    mv "$work/libtorch" "$atoll_libtorch"
+    rm -rf "$work"
+    libtorch_state >"$atoll_libtorch/.verified"
+    libtorch_is_whole || die "libtorch in $atoll_libtorch is not whole." "Remove that directory and start again."
+  fi
+  exec 9>&-
+}
+
+# build PRESET [TARGET...]
+build() {
+  local preset=$1
+  shift
+  local directory=$atoll_root/build/$preset
+  if [[ ! -f $directory/build.ninja ]]; then
+    need_space "$atoll_root" 1500 "the build"
+    (cd "$atoll_root" && cmake --preset "$preset" "-DATOLL_LIBTORCH=$atoll_libtorch") ||
+      die "CMake could not configure the build (the lines above say why)." \
+        "If something was updated, remove $directory and start again."
+  fi
+  local targets=()
+  (($# == 0)) || targets=(--target "$@")
+  cmake --build "$directory" "${targets[@]}" ||
+    die "the build failed (the lines above say where)." "A full disk? $(df -h --output=avail "$atoll_root" | tail -n 1) free in $atoll_root."
+}
