@@ -1,0 +1,76 @@
+// The hub of one run: what `atoll hub init | serve | invite` do. A hub is a directory (0700): the run's certificate
+// authority, the hub's own identity, run.json and hub.db. HubServer owns its thread; hub_init and create_invite block
+// on the disk.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "net/base/address.h"
+#include "net/base/result.h"
+#include "net/wire/run_config.h"
+
+namespace atl {
+
+struct HubState;  // net/control/hub_state.h
+
+struct HubInitOptions {
+  std::filesystem::path directory;          // made; an error when it holds a hub already
+  std::filesystem::path dataset_directory;  // made by `atoll data prepare`; remembered, read while serving
+  RunConfig run;                            // run_id and dataset_json are filled in
+};
+
+// Makes authority, identity and store. The run's configuration as it now stands in run.json.
+Result<RunConfig> hub_init(const HubInitOptions& options);
+
+struct InviteOptions {
+  std::vector<Address> addresses;  // where islands reach the hub; empty: where it last served
+  std::uint32_t uses = 1;
+  std::chrono::seconds valid_for{std::chrono::hours(24)};
+};
+
+struct InviteReport {
+  std::string text;  // "atoll1...": a secret, shown once
+  std::string id;    // public
+  std::vector<Address> addresses;
+};
+
+// Any process that may write the directory, also while the hub serves.
+Result<InviteReport> create_invite(const std::filesystem::path& hub_directory, const InviteOptions& options);
+
+struct HubServeOptions {
+  std::filesystem::path directory;
+  Address listen{"0.0.0.0", 0};     // port 0: any free one
+  std::vector<Address> advertised;  // for invites; empty: the listen address. A port 0 becomes the real one
+};
+
+class HubServer {
+ public:
+  // round.begin, round.commit, island.joined, island.dead, island.left, attempt.failed, validation, run.finished; with
+  // what they are about. On the hub's thread; must not block. May be empty.
+  using OnEvent = std::function<void(std::string_view event, const nlohmann::json& data)>;
+
+  // kNotFound when the directory holds no hub; kPermissionDenied when another process serves it or the port is taken.
+  static Result<std::unique_ptr<HubServer>> start(const HubServeOptions& options, OnEvent on_event);
+  ~HubServer();  // says goodbye to the islands (at most 1 s), closes, joins
+
+  // Any thread.
+  std::uint16_t port() const;
+  HubState state() const;
+  Status health() const;  // the error with which it stopped serving (its disk is full), ok until then
+
+ private:
+  class Impl;
+  explicit HubServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace atl
