@@ -1,5 +1,5 @@
-// The control socket: JSON-RPC 2.0, one object a line (at most 1 MiB), over a Unix socket (0600, peer credentials checked).
-// Served by the trainer and by the hub; read by the command line, the demo and the desktop app.
+// The control socket: JSON-RPC 2.0, one object a line (at most 1 MiB), over a Unix socket (0600, peer credentials
+// checked). Served by the trainer and by the hub; read by the command line, the demo and the desktop app.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,8 @@ class ControlService {
 class ControlServer {
  public:
   // Replaces a stale socket; kPermissionDenied or kIo when another process serves it. `service` outlives the server.
-  // Answers `hello` {version, program} itself, and `events.subscribe {since}` with the kept events, then new ones as they come.
+  // Answers `hello` {version, program} itself, and `events.subscribe {since}` with the kept events, then new ones as
+  // they come.
   static Result<std::unique_ptr<ControlServer>> start(const std::filesystem::path& socket, std::string program,
                                                       ControlService& service);
   ~ControlServer();

@@ -1,0 +1,67 @@
+// Where an island and a hub keep their files. Everything that belongs to one membership of one run is in one directory,
+// its home. Plain values; any thread.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "net/base/address.h"
+#include "net/base/result.h"
+
+namespace atl {
+
+// <home>/join.json of an island: how to find its run again. Written by `atoll join`, read by the trainer. No secrets in
+// it.
+struct JoinFile {
+  static constexpr int kVersion = 1;
+
+  std::string run_id;
+  std::string run_name;
+  std::vector<Address> hub_addresses;  // tried in turn
+  std::string display_name;            // for people; at most 64 bytes
+  Address bind{"0.0.0.0", 0};          // the inbound port; 0: any free one
+  std::string advertised_host;         // empty: the host that the hub sees
+  int local_ranks = 1;                 // shards inside the island, a thread each
+  int threads = 0;                     // compute threads; 0: all cores
+
+  std::string to_json() const;
+  static Result<JoinFile> from_json(std::string_view text);
+};
+
+// kNotJoined when there is none.
+Result<JoinFile> load_join_file(const std::filesystem::path& path);
+Status save_join_file(const std::filesystem::path& path, const JoinFile& join);  // 0600
+
+struct IslandHome {
+  std::filesystem::path directory;
+
+  std::filesystem::path identity() const { return directory / "identity"; }  // net/tls/identity.h
+  std::filesystem::path join_file() const { return directory / "join.json"; }
+  std::filesystem::path data() const { return directory / "data"; }  // the run's token shards
+  std::filesystem::path checkpoint() const { return directory / "checkpoint"; }
+  std::filesystem::path control_socket() const { return directory / "control.sock"; }  // of the trainer
+  std::filesystem::path trainer_log() const { return directory / "trainer.log"; }
+};
+
+struct HubHome {
+  std::filesystem::path directory;
+
+  std::filesystem::path authority() const { return directory / "authority"; }  // the certificate authority's key
+  std::filesystem::path identity() const { return directory / "identity"; }    // the hub's own certificate
+  std::filesystem::path run_file() const { return directory / "run.json"; }    // RunConfig
+  std::filesystem::path hub_file() const { return directory / "hub.json"; }    // where this hub finds its dataset
+  std::filesystem::path database() const { return directory / "hub.sqlite"; }
+  std::filesystem::path control_socket() const { return directory / "control.sock"; }
+};
+
+// $ATOLL_HOME, else $XDG_DATA_HOME/atoll, else ~/.local/share/atoll.
+Result<std::filesystem::path> default_island_home();
+// $ATOLL_HUB_HOME, else $XDG_DATA_HOME/atoll-hub, else ~/.local/share/atoll-hub.
+Result<std::filesystem::path> default_hub_home();
+// XDG base directories with "atoll" appended: $XDG_CACHE_HOME/atoll, $XDG_STATE_HOME/atoll, or their defaults under
+// $HOME.
+Result<std::filesystem::path> cache_directory();
+Result<std::filesystem::path> state_directory();
+
+}  // namespace atl

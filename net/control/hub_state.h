@@ -1,0 +1,70 @@
+// What the hub says of its run on the control socket (`state.get`): read by `atoll hub status` and the demo's display.
+// Plain values; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "net/base/result.h"
+
+namespace atl {
+
+struct HubState {
+  struct Round {  // committed
+    std::uint32_t round = 0;
+    std::uint32_t attempts = 1;
+    std::uint32_t members = 0;
+    std::uint64_t tokens = 0;
+    double seconds = 0;         // from its beginning to its commit
+    double mean_loss_nats = 0;  // of its inner phases, weighted by tokens
+    // Of parameters and momentum after it; empty until every live member has reported.
+    std::optional<bool> outer_hashes_equal;
+  };
+
+  struct Island {
+    std::string id;     // "isl-..."
+    std::string name;   // for people
+    std::string state;  // "enrolling", "recovering", "training", "leaving", "gone"
+    std::string phase;  // of its last heartbeat: "recovering", "waiting", "training", "syncing"
+    std::uint32_t inner_step = 0;
+    double loss_nats = 0;  // 0 before its first inner step
+    double tokens_per_second = 0;
+    std::uint64_t tokens = 0;  // these four: since it started
+    std::uint64_t bytes_sent = 0;
+    double inner_seconds = 0;
+    double sync_seconds = 0;
+    double last_seen_seconds = 0;  // ago
+    std::uint32_t rounds_accepted = 0;
+  };
+
+  struct Validation {
+    std::uint32_t outer_step = 0;
+    double loss_nats = 0;
+  };
+
+  std::string run_id;
+  std::string name;
+  std::vector<std::string> addresses;  // that invites carry, HOST:PORT
+  std::string phase;                   // of the open round: "waiting" (for islands), "training", "syncing"; "finished"
+  std::uint32_t outer_step = 0;        // committed so far
+  bool round_open = false;             // round `outer_step` is under way
+  std::uint32_t inner_steps = 0;       // H
+  std::uint32_t max_rounds = 0;        // 0: until stopped
+  std::uint32_t min_islands = 1;
+  bool finished = false;
+  std::vector<Round> rounds;  // the last kMaxRounds, oldest first
+  std::vector<Island> islands;
+  std::optional<Validation> first_validation, last_validation;
+
+  static constexpr std::size_t kMaxRounds = 32;
+  static constexpr std::size_t kMaxIslands = 1024;
+
+  nlohmann::json to_json() const;
+  static Result<HubState> from_json(const nlohmann::json& json);
+};
+
+}  // namespace atl

@@ -1,0 +1,50 @@
+// What a trainer says of itself on the control socket (`state.get`): read by `atoll status` and the demo. Plain values;
+// any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "net/base/result.h"
+
+namespace atl {
+
+struct IslandState {
+  std::string state;   // "joining", "recovering", "waiting", "training", "syncing", "finishing", "reconnecting",
+                       // "error", "stopped"
+  std::string island;  // "isl-..."
+  std::string name;    // for people
+  std::string run_id;
+  std::string run_name;
+  std::int64_t pid = 0;
+  std::uint64_t parameters = 0;  // of the model
+
+  std::uint32_t round = 0;
+  std::uint32_t inner_step = 0;
+  std::uint32_t inner_steps = 0;  // H of this round
+  double loss_nats = 0;           // of the last inner step; 0 before the first
+  std::optional<double> validation_loss_nats;
+  double tokens_per_second = 0;
+  std::optional<double> next_sync_seconds;  // estimate
+  std::uint32_t islands_live = 0;
+  std::uint32_t islands_total = 0;
+
+  std::optional<double> last_sync_seconds;
+  std::optional<std::uint32_t> accepted_round;  // the last one to whose average it contributed
+  std::uint64_t tokens = 0;                     // these four: since it started
+  std::uint64_t bytes_sent = 0;
+  double inner_seconds = 0;
+  double sync_seconds = 0;
+
+  std::uint32_t outer_step = 0;  // outer steps applied
+  std::string state_hash;        // tree hash of parameters and momentum, hex
+  std::string error;             // in state "error" and "reconnecting": why
+
+  nlohmann::json to_json() const;
+  static Result<IslandState> from_json(const nlohmann::json& json);
+};
+
+}  // namespace atl
