@@ -47,7 +47,7 @@ class Dataset {
   // Sequence i of a split: tokens [i * length, i * length + length + 1), i.e. inputs and labels overlap by all but one.
   std::uint64_t sequences(Split split, std::uint32_t length) const;
   // Writes length + 1 token ids. `index` < sequences(split, length). May cross shards.
-  void read_sequence(Split split, std::uint64_t index, std::uint32_t length, std::span<std::int64_t> tokens) const;
+  void read_sequence(Split split, std::uint64_t index, std::uint32_t length, std::span<std::int32_t> tokens) const;
 
  private:
   struct Shard {
