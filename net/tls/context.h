@@ -1,6 +1,6 @@
-// All TLS set-up lives here and in context.cpp: TLS 1.3 only, no session tickets, no 0-RTT, mutual authentication within the
-// run's authority. The one exception is the enrolment protocol of the hub, which asks for no client certificate.
-// Thread-safe after construction.
+// All TLS set-up lives here and in context.cpp: TLS 1.3 only, no session tickets, no 0-RTT, mutual authentication
+// within the run's authority. The one exception is the enrolment protocol of the hub, which asks for no client
+// certificate. Thread-safe after construction.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -50,6 +50,10 @@ struct PeerCertificate {
 };
 // After the handshake: the peer's verified certificate. kCertificate when there is none or it was not verified.
 Result<PeerCertificate> verified_peer(SSL* ssl);
+// The peer's certificate as PEM, for verify_hub_signature.
+Result<std::string> peer_certificate_pem(SSL* ssl);
+// The authority by which the peer was verified, as PEM: what an enrolling island learns by its pin.
+Result<std::string> peer_authority_pem(SSL* ssl);
 // What ALPN agreed on; empty when nothing.
 std::string_view negotiated_alpn(SSL* ssl);
 // The reason of the last failed handshake or operation, in words: OpenSSL's queue, alerts and verification results.

@@ -13,11 +13,11 @@ namespace atl {
 inline constexpr const char* kHubName = "atoll-hub";
 
 struct Identity {
-  IslandId name;                 // the certificate's common name and only DNS subject alternative name
-  std::string run;               // run id, the authority's organisation name
-  std::string key_pem;           // never leaves the machine, file mode 0600
+  IslandId name;        // the certificate's common name and only DNS subject alternative name
+  std::string run;      // run id, the authority's organisation name
+  std::string key_pem;  // never leaves the machine, file mode 0600
   std::string certificate_pem;
-  std::string authority_pem;     // the run's certificate authority
+  std::string authority_pem;  // the run's certificate authority
 };
 
 // Files key.pem (0600), certificate.pem and authority.pem in `directory` (made with 0700).

@@ -1,0 +1,60 @@
+// A run's certificate authority: made once by `atoll hub init`, kept by the hub alone. Its public key's hash is the pin
+// in every invite. Const after creation: any thread may sign.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "net/base/id.h"
+#include "net/base/result.h"
+#include "net/base/sha256.h"
+#include "net/tls/identity.h"
+#include "net/tls/x509.h"
+
+namespace atl {
+
+struct Validity {
+  std::chrono::system_clock::time_point from;
+  std::chrono::system_clock::time_point until;
+  // From a little before `now`, because clocks differ.
+  static Validity starting(std::chrono::system_clock::time_point now, std::chrono::hours duration);
+};
+
+inline constexpr std::chrono::hours kAuthorityLifetime{24 * 3652};
+inline constexpr std::chrono::hours kCertificateLifetime{24 * 730};
+
+class CertificateAuthority {
+ public:
+  // A new P-256 key and self-signed certificate with the run id as its organisation.
+  static Result<CertificateAuthority> create(const std::string& run_id);
+  // authority-key.pem (0600) and authority.pem in `directory`. kNotFound when there are none.
+  static Result<CertificateAuthority> load(const std::filesystem::path& directory);
+  Status save(const std::filesystem::path& directory) const;
+
+  const std::string& run_id() const { return run_id_; }
+  const std::string& certificate_pem() const { return certificate_pem_; }
+  Digest pin() const;  // SHA-256 of the SubjectPublicKeyInfo
+
+  // A certificate for the request's key under `name`, whatever name the request asks for. kInvalidArgument when the
+  // request is malformed, does not prove possession of its key, or the name is not an island's.
+  Result<std::string> sign_request(const std::string& request_pem, const IslandId& name,
+                                   const Validity& validity) const;
+  // A new key with a certificate for kHubName.
+  Result<Identity> make_hub_identity(const Validity& validity) const;
+
+ private:
+  CertificateAuthority(std::string run_id, UniqueKey key, UniqueCertificate certificate);
+  Result<std::string> issue(EVP_PKEY* subject_key, const std::string& name, const Validity& validity) const;
+
+  std::string run_id_;
+  UniqueKey key_;
+  UniqueCertificate certificate_;
+  std::string certificate_pem_;
+};
+
+// "isl-" and 16 random hex digits.
+IslandId random_island_id();
+bool is_island_id(const std::string& text);
+
+}  // namespace atl
