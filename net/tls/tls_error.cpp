@@ -52,8 +52,12 @@ std::optional<Error> known_reason(int reason) {
       return Error{ErrorCode::kCertificate, "the peer asks for a certificate of the run, and this end showed none"};
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return Error{ErrorCode::kCertificate, "the peer showed no certificate"};
-    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+      return Error{
+          ErrorCode::kCertificate,
+          "the peer does not accept our certificate: it is damaged, or not valid yet by the peer's clock; check "
+          "the clocks of both machines"};
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
       return Error{ErrorCode::kCertificate, "the peer does not accept our certificate: it belongs to another run"};
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:

@@ -1,0 +1,159 @@
+#include "net/tls/authority.h"
+
+#include <sys/stat.h>
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "net/base/file.h"
+#include "net/tls/signature.h"
+#include "tests/fakes/test_run.h"
+
+namespace atl {
+
+class AuthorityTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() { directory_ = std::make_unique<QTemporaryDir>(); }
+  void a_saved_authority_loads_with_the_same_pin();
+  void secret_files_are_private();
+  void a_saved_identity_loads();
+  void a_home_without_identity_is_not_joined();
+  void a_foreign_key_beside_a_certificate_is_corrupt();
+  void the_request_does_not_choose_its_name();
+  void names_that_are_no_islands_are_refused();
+  void names_that_are_no_islands_are_refused_data();
+  void a_malformed_request_is_refused();
+  void a_changed_message_or_signature_does_not_verify();
+  void only_the_hubs_signature_counts();
+
+ private:
+  std::filesystem::path path(const char* name) const {
+    return std::filesystem::path(directory_->path().toStdString()) / name;
+  }
+  std::unique_ptr<QTemporaryDir> directory_;
+  TestRun run_;
+};
+
+void AuthorityTest::a_saved_authority_loads_with_the_same_pin() {
+  QVERIFY(run_.authority().save(path("hub")).ok());
+
+  const auto loaded = CertificateAuthority::load(path("hub"));
+
+  QVERIFY(loaded.ok());
+  QCOMPARE(loaded->pin(), run_.authority().pin());
+  QCOMPARE(loaded->run_id(), run_.authority().run_id());
+  const auto made = make_signing_request();
+  QVERIFY(loaded->sign_request(made.request_pem, TestRun::island_id(1), {}).ok());
+}
+
+void AuthorityTest::secret_files_are_private() {
+  QVERIFY(run_.authority().save(path("hub")).ok());
+  QVERIFY(save_identity(path("island"), run_.island(1)).ok());
+
+  for (const auto& file : {path("hub") / "authority-key.pem", path("island") / "key.pem"}) {
+    struct stat info {};
+    QCOMPARE(::stat(file.c_str(), &info), 0);
+    QCOMPARE(info.st_mode & 0777, 0600u);
+  }
+}
+
+void AuthorityTest::a_saved_identity_loads() {
+  QVERIFY(save_identity(path("island"), run_.island(4)).ok());
+
+  const auto loaded = load_identity(path("island"));
+
+  QVERIFY(loaded.ok());
+  QCOMPARE(loaded->name, TestRun::island_id(4));
+  QCOMPARE(loaded->run, run_.authority().run_id());
+  QCOMPARE(loaded->key_pem, run_.island(4).key_pem);
+}
+
+void AuthorityTest::a_home_without_identity_is_not_joined() {
+  QCOMPARE(load_identity(path("nowhere")).error().code, ErrorCode::kNotJoined);
+}
+
+void AuthorityTest::a_foreign_key_beside_a_certificate_is_corrupt() {
+  Identity mixed = run_.island(1);
+  mixed.key_pem = run_.island(2).key_pem;
+  QVERIFY(save_identity(path("island"), mixed).ok());
+
+  QCOMPARE(load_identity(path("island")).error().code, ErrorCode::kCorrupt);
+}
+
+void AuthorityTest::the_request_does_not_choose_its_name() {
+  const UniqueKey key = generate_key();
+  const UniqueRequest request(X509_REQ_new());
+  X509_REQ_set_pubkey(request.get(), key.get());
+  X509_NAME_add_entry_by_txt(X509_REQ_get_subject_name(request.get()), "CN", MBSTRING_UTF8,
+                             reinterpret_cast<const unsigned char*>(kHubName), -1, -1, 0);
+  X509_REQ_sign(request.get(), key.get(), EVP_sha256());
+
+  const auto pem =
+      run_.authority().sign_request(to_pem(request.get()), TestRun::island_id(5),
+                                    Validity::starting(std::chrono::system_clock::now(), std::chrono::hours(1)));
+
+  const auto certificate = parse_certificate(pem.value()).value();
+  QCOMPARE(certified_name(certificate.get()).value(), TestRun::island_id(5).value);
+}
+
+void AuthorityTest::names_that_are_no_islands_are_refused_data() {
+  QTest::addColumn<QString>("name");
+  QTest::newRow("the hub") << "atoll-hub";
+  QTest::newRow("empty") << "";
+  QTest::newRow("short") << "isl-0123";
+  QTest::newRow("upper case") << "isl-0123456789ABCDEF";
+  QTest::newRow("a second name") << "isl-0123456789abcdef,DNS:atoll-hub";
+}
+
+void AuthorityTest::names_that_are_no_islands_are_refused() {
+  QFETCH(QString, name);
+  const auto made = make_signing_request();
+
+  const auto signed_pem = run_.authority().sign_request(made.request_pem, IslandId{name.toStdString()}, {});
+
+  QCOMPARE(signed_pem.error().code, ErrorCode::kInvalidArgument);
+}
+
+void AuthorityTest::a_malformed_request_is_refused() {
+  std::string damaged = make_signing_request().request_pem;
+  // The last base64 line holds the signature: another request's signature does not fit this key.
+  const std::string other = make_signing_request().request_pem;
+  const auto line = damaged.rfind('\n', damaged.rfind("-----END") - 2) + 1;
+  damaged = damaged.substr(0, line) + other.substr(other.rfind('\n', other.rfind("-----END") - 2) + 1);
+
+  QVERIFY(!run_.authority().sign_request(damaged, TestRun::island_id(1), {}).ok());
+  QCOMPARE(run_.authority().sign_request("nonsense", TestRun::island_id(1), {}).error().code,
+           ErrorCode::kInvalidArgument);
+  QVERIFY(!run_.authority().sign_request(std::string(1 << 20, 'x'), TestRun::island_id(1), {}).ok());
+}
+
+void AuthorityTest::a_changed_message_or_signature_does_not_verify() {
+  Bytes signature = sign_message(run_.hub(), as_bytes("round 3")).value();
+  const std::string& hub = run_.hub().certificate_pem;
+
+  QVERIFY(verify_hub_signature(run_.island(1), hub, as_bytes("round 3"), signature).ok());
+  QCOMPARE(verify_hub_signature(run_.island(1), hub, as_bytes("round 4"), signature).error().code, ErrorCode::kCorrupt);
+  signature.back() ^= std::byte{1};
+  QCOMPARE(verify_hub_signature(run_.island(1), hub, as_bytes("round 3"), signature).error().code, ErrorCode::kCorrupt);
+}
+
+void AuthorityTest::only_the_hubs_signature_counts() {
+  TestRun other("fedcba9876543210");
+  const auto by_island = sign_message(run_.island(2), as_bytes("record")).value();
+  const auto by_other_hub = sign_message(other.hub(), as_bytes("record")).value();
+
+  const auto island =
+      verify_hub_signature(run_.island(1), run_.island(2).certificate_pem, as_bytes("record"), by_island);
+  const auto other_hub =
+      verify_hub_signature(run_.island(1), other.hub().certificate_pem, as_bytes("record"), by_other_hub);
+
+  QCOMPARE(island.error().code, ErrorCode::kCertificate);
+  QCOMPARE(other_hub.error().code, ErrorCode::kCertificate);
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::AuthorityTest)
+#include "authority_test.moc"
