@@ -1,0 +1,38 @@
+#include "kernels/outer_nesterov.h"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/wire_codec.h"
+
+namespace atl {
+namespace {
+
+void step(float* __restrict theta, float* __restrict velocity, const float* __restrict d, std::size_t count,
+          OuterSgd hyper) {
+  const float mu = hyper.momentum;
+  const float lr = hyper.learning_rate;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float v = mu * velocity[i] + d[i];
+    velocity[i] = v;
+    theta[i] = theta[i] - lr * (d[i] + mu * v);
+  }
+}
+
+}  // namespace
+
+void outer_nesterov(std::span<float> theta, std::span<float> velocity, WireFormat format,
+                    std::span<const std::byte> canonical, OuterSgd hyper) {
+  // A few blocks at a time, so that the decoded values stay in the first-level cache.
+  constexpr std::size_t kSliceNumel = 8 * kBlockNumel;
+  std::array<float, kSliceNumel> d;
+  for (std::size_t begin = 0; begin < theta.size(); begin += kSliceNumel) {
+    const std::size_t count = std::min(kSliceNumel, theta.size() - begin);
+    const auto first_byte = static_cast<std::size_t>(encoded_bytes(format, static_cast<std::int64_t>(begin)));
+    const auto bytes = static_cast<std::size_t>(encoded_bytes(format, static_cast<std::int64_t>(count)));
+    decode_values(format, canonical.subspan(first_byte, bytes), std::span(d).first(count));
+    step(theta.data() + begin, velocity.data() + begin, d.data(), count, hyper);
+  }
+}
+
+}  // namespace atl

@@ -1,0 +1,249 @@
+#include "kernels/int8_block.h"
+
+#include <QtTest>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/wire_codec.h"
+
+using namespace atl;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<std::byte> quantized(const std::vector<float>& x) {
+  std::vector<std::byte> encoded(static_cast<std::size_t>(encoded_bytes(WireFormat::kInt8Block, std::ssize(x))));
+  quantize_int8_block(x, encoded);
+  return encoded;
+}
+
+std::vector<float> dequantized(const std::vector<std::byte>& encoded, std::size_t numel) {
+  std::vector<float> x(numel);
+  dequantize_int8_block(encoded, x);
+  return x;
+}
+
+float scale_of(const std::vector<std::byte>& encoded, std::size_t block = 0) {
+  float scale = 0;
+  std::memcpy(&scale, encoded.data() + block * (4 + kBlockNumel), sizeof scale);
+  return scale;
+}
+
+std::vector<float> normal_values(std::size_t numel, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 1e-3f);
+  std::vector<float> x(numel);
+  for (float& value : x) value = normal(random);
+  return x;
+}
+
+bool all_poisoned(const std::vector<float>& x) {
+  return std::ranges::all_of(x, [](float v) { return std::bit_cast<std::uint32_t>(v) == kPoisonedScaleBits; });
+}
+
+}  // namespace
+
+class Int8BlockTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void round_trip_stays_within_half_a_scale_data();
+  void round_trip_stays_within_half_a_scale();
+  void encoded_bytes_are_frozen();
+  void ties_round_to_even();
+  void largest_magnitude_survives_exactly_as_127();
+  void cutting_at_blocks_does_not_change_the_bytes();
+  void all_zero_block_has_scale_zero();
+  void blocks_too_small_for_a_normal_scale_become_zero();
+  void denormals_beside_larger_values_become_zero();
+  void non_finite_value_poisons_its_block_only_data();
+  void non_finite_value_poisons_its_block_only();
+  void one_outlier_ruins_its_own_block_only();
+  void largest_floats_are_encoded_without_overflow();
+  void dequantize_add_is_dequantize_then_add();
+  void any_bytes_decode_to_something_defined();
+  void fp32_format_travels_bit_for_bit();
+};
+
+void Int8BlockTest::round_trip_stays_within_half_a_scale_data() {
+  QTest::addColumn<int>("numel");
+  for (const int numel : {1, 2, 255, 256, 257, 511, 512, 1000, 4096 + 3}) QTest::addRow("%d", numel) << numel;
+}
+
+void Int8BlockTest::round_trip_stays_within_half_a_scale() {
+  QFETCH(int, numel);
+  const auto x = normal_values(static_cast<std::size_t>(numel), 7);
+
+  const auto encoded = quantized(x);
+  const auto back = dequantized(encoded, x.size());
+
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float scale = scale_of(encoded, i / kBlockNumel);
+    // Half a step, and the rounding of scale * q to fp32 (q <= 127: below 2^-16 of a step).
+    QVERIFY(std::abs(back[i] - x[i]) <= scale * (0.5f + 0x1p-16f));
+  }
+}
+
+void Int8BlockTest::encoded_bytes_are_frozen() {
+  // absmax 12.7 makes the scale 0.1 (0x3dcccccd); 6.35 / 0.1 is 63.5 in fp32, a tie, which goes to 64.
+  const std::vector<float> x{12.7f, -12.7f, 0.0f, 1.0f, -1.0f, 0.04f, 0.06f, 6.35f};
+
+  const auto encoded = quantized(x);
+
+  const QByteArray bytes(reinterpret_cast<const char*>(encoded.data()), std::ssize(encoded));
+  QCOMPARE(bytes.toHex(), QByteArray("cdcccc3d7f81000af6000140"));
+}
+
+void Int8BlockTest::ties_round_to_even() {
+  const std::vector<float> x{127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f};  // scale 1
+
+  const auto back = dequantized(quantized(x), x.size());
+
+  QCOMPARE(back, (std::vector<float>{127.0f, 0.0f, 2.0f, 2.0f, 0.0f, -2.0f, -2.0f, 126.0f}));
+}
+
+void Int8BlockTest::largest_magnitude_survives_exactly_as_127() {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 20'000; ++trial) {
+    // Any normal magnitude whose scale is normal too.
+    const std::uint32_t bits = std::uniform_int_distribution<std::uint32_t>(0x06000000u, 0x7f7fffffu)(random);
+    const std::vector<float> x{std::bit_cast<float>(bits), -std::bit_cast<float>(bits)};
+
+    const auto encoded = quantized(x);
+
+    QCOMPARE(static_cast<int>(static_cast<std::int8_t>(encoded[4])), 127);
+    QCOMPARE(static_cast<int>(static_cast<std::int8_t>(encoded[5])), -127);
+  }
+}
+
+void Int8BlockTest::cutting_at_blocks_does_not_change_the_bytes() {
+  const auto x = normal_values(5 * kBlockNumel + 17, 11);
+
+  auto joined = quantized({x.begin(), x.begin() + 2 * kBlockNumel});
+  const auto rest = quantized({x.begin() + 2 * kBlockNumel, x.end()});
+  joined.insert(joined.end(), rest.begin(), rest.end());
+
+  QVERIFY(joined == quantized(x));
+}
+
+void Int8BlockTest::all_zero_block_has_scale_zero() {
+  std::vector<float> x(kBlockNumel, 0.0f);
+  x[3] = -0.0f;
+
+  const auto encoded = quantized(x);
+
+  QVERIFY(std::ranges::all_of(encoded, [](std::byte b) { return b == std::byte{0}; }));
+}
+
+void Int8BlockTest::blocks_too_small_for_a_normal_scale_become_zero() {
+  const float smallest_kept = 127.0f * kMinInt8Scale;
+  using Limits = std::numeric_limits<float>;
+
+  QCOMPARE(scale_of(quantized({smallest_kept})), kMinInt8Scale);
+  for (const float tiny : {0.99f * smallest_kept, Limits::min(), Limits::denorm_min()}) {
+    QVERIFY(std::ranges::all_of(quantized({tiny, -tiny}), [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
+void Int8BlockTest::denormals_beside_larger_values_become_zero() {
+  const float largest_denormal = std::nextafter(std::numeric_limits<float>::min(), 0.0f);
+
+  const auto encoded = quantized({127.0f * kMinInt8Scale, largest_denormal, -largest_denormal});
+
+  QCOMPARE(encoded[5], std::byte{0});
+  QCOMPARE(encoded[6], std::byte{0});
+}
+
+void Int8BlockTest::non_finite_value_poisons_its_block_only_data() {
+  QTest::addColumn<float>("bad");
+  QTest::newRow("nan") << kNaN;
+  QTest::newRow("negative nan with payload") << std::bit_cast<float>(0xffc12345u);
+  QTest::newRow("infinity") << kInfinity;
+  QTest::newRow("negative infinity") << -kInfinity;
+}
+
+void Int8BlockTest::non_finite_value_poisons_its_block_only() {
+  QFETCH(float, bad);
+  std::vector<float> x(2 * kBlockNumel, 1.0f);
+  x[100] = bad;
+
+  const auto encoded = quantized(x);
+  const auto back = dequantized(encoded, x.size());
+
+  QCOMPARE(std::bit_cast<std::uint32_t>(scale_of(encoded, 0)), kPoisonedScaleBits);
+  QVERIFY(all_poisoned({back.begin(), back.begin() + kBlockNumel}));
+  for (std::size_t i = kBlockNumel; i < x.size(); ++i) QCOMPARE(back[i], 1.0f);
+}
+
+void Int8BlockTest::one_outlier_ruins_its_own_block_only() {
+  std::vector<float> x(2 * kBlockNumel, 1.0f);
+  x[0] = 1e30f;
+
+  const auto back = dequantized(quantized(x), x.size());
+
+  QCOMPARE(back[1], 0.0f);
+  QCOMPARE(back[kBlockNumel], 1.0f);
+}
+
+void Int8BlockTest::largest_floats_are_encoded_without_overflow() {
+  const float largest = std::numeric_limits<float>::max();
+
+  const auto back = dequantized(quantized({largest, -largest, 0.5f * largest}), 3);
+
+  // Within half a step of 1 / 127; scale * 127 may be one rounding above the largest float, hence the 1.
+  QVERIFY(back[0] >= largest * (1 - 0x1p-20f));
+  QVERIFY(std::isfinite(back[2]));
+}
+
+void Int8BlockTest::dequantize_add_is_dequantize_then_add() {
+  const auto x = normal_values(777, 5);
+  const auto own = normal_values(777, 6);
+  const auto encoded = quantized(x);
+  auto sum = own;
+
+  dequantize_add_int8_block(encoded, sum);
+
+  const auto plain = dequantized(encoded, x.size());
+  for (std::size_t i = 0; i < sum.size(); ++i) QCOMPARE(sum[i], own[i] + plain[i]);
+}
+
+void Int8BlockTest::any_bytes_decode_to_something_defined() {
+  std::vector<std::byte> encoded(4 + 2);
+  encoded[4] = std::byte{0x80};  // -128, which no encoder writes
+  encoded[5] = std::byte{0};
+  const float one = 1.0f;
+  std::memcpy(encoded.data(), &one, sizeof one);
+  QCOMPARE(dequantized(encoded, 2), (std::vector<float>{-128.0f, 0.0f}));
+
+  for (const float scale : {kInfinity, -kInfinity, kNaN}) {
+    std::memcpy(encoded.data(), &scale, sizeof scale);
+    QVERIFY(all_poisoned(dequantized(encoded, 2)));
+    std::vector<float> sum{1.0f, 2.0f};
+    dequantize_add_int8_block(encoded, sum);
+    QVERIFY(all_poisoned(sum));
+  }
+}
+
+void Int8BlockTest::fp32_format_travels_bit_for_bit() {
+  const std::vector<float> x{1.5f, -0.0f, kInfinity, std::numeric_limits<float>::denorm_min(), 3e38f};
+  std::vector<std::byte> encoded(1 + x.size() * 4);
+  const auto unaligned = std::span(encoded).subspan(1);
+  std::vector<float> back(x.size());
+  std::vector<float> sum(x.size(), 2.0f);
+
+  encode_values(WireFormat::kFp32, x, unaligned);
+  decode_values(WireFormat::kFp32, unaligned, back);
+  decode_add_values(WireFormat::kFp32, unaligned, sum);
+
+  QVERIFY(std::memcmp(back.data(), x.data(), x.size() * 4) == 0);
+  QCOMPARE(sum[0], 3.5f);
+}
+
+QTEST_APPLESS_MAIN(Int8BlockTest)
+#include "int8_block_test.moc"
