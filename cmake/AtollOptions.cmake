@@ -20,6 +20,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 
 add_library(atoll_flags INTERFACE)
+target_compile_definitions(atoll_flags INTERFACE ATOLL_VERSION="${PROJECT_VERSION}")
 # No contraction: outer steps are bit-identical on every island, whatever its processor.
 target_compile_options(atoll_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>")

@@ -32,4 +32,11 @@ std::string_view to_string(ErrorCode code) {
   return "unknown";
 }
 
+std::optional<ErrorCode> parse_error_code(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(ErrorCode::kInternal); ++i) {
+    if (to_string(static_cast<ErrorCode>(i)) == name) return static_cast<ErrorCode>(i);
+  }
+  return std::nullopt;
+}
+
 }  // namespace atl

@@ -41,6 +41,7 @@ enum class ErrorCode {
 };
 
 std::string_view to_string(ErrorCode code);
+std::optional<ErrorCode> parse_error_code(std::string_view name);  // empty: a code of a newer version
 
 // What went wrong, in words for a person: what was attempted, why it failed, what to do next.
 struct [[nodiscard]] Error {

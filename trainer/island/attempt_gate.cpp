@@ -1,0 +1,30 @@
+#include "trainer/island/attempt_gate.h"
+
+namespace atl {
+
+std::shared_ptr<AbortSignal> AttemptGate::begin(OuterStep round, Attempt attempt) {
+  std::lock_guard lock(mutex_);
+  current_ = {round, attempt};
+  signal_ = std::make_shared<AbortSignal>();
+  if (closed_ || current_ <= aborted_) signal_->raise(abort_reason_);
+  return signal_;
+}
+
+void AttemptGate::abort_through(OuterStep round, Attempt attempt, const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  const Position position{round, attempt};
+  if (closed_ || position <= aborted_) return;
+  aborted_ = position;
+  abort_reason_ = reason;
+  if (signal_ && current_ <= aborted_) signal_->raise(reason);
+}
+
+void AttemptGate::close(const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return;
+  closed_ = true;
+  abort_reason_ = reason;
+  if (signal_) signal_->raise(reason);
+}
+
+}  // namespace atl

@@ -1,0 +1,35 @@
+// Lets the mesh thread stop the all-reduce in which the loop thread is blocked: aborts and newer attempts act at once,
+// also when they overtake the start of the attempt that they end. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "net/base/abort_signal.h"
+#include "net/base/id.h"
+
+namespace atl {
+
+class AttemptGate {
+ public:
+  // Loop thread: the signal that ends this attempt; raised already when its abort came first.
+  std::shared_ptr<AbortSignal> begin(OuterStep round, Attempt attempt);
+  // Mesh thread: this attempt and all before it are over.
+  void abort_through(OuterStep round, Attempt attempt, const std::string& reason);
+  // Any thread: this and every later attempt ends at once.
+  void close(const std::string& reason);
+
+ private:
+  using Position = std::pair<OuterStep, Attempt>;
+  std::mutex mutex_;
+  // Guarded by mutex_:
+  Position current_;
+  std::shared_ptr<AbortSignal> signal_;
+  Position aborted_;  // through this one; attempts count from 1
+  std::string abort_reason_;
+  bool closed_ = false;
+};
+
+}  // namespace atl

@@ -1,0 +1,58 @@
+// Where inner steps get their tokens from: the hub's lease of the run's training sequences, or what a test says.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "net/base/id.h"
+#include "net/base/result.h"
+#include "net/data/dataset.h"
+#include "trainer/engine/engine.h"
+
+namespace atl {
+
+struct Lease {  // positions in the run's sequence order
+  std::uint64_t first_sequence = 0;
+  std::uint64_t sequences = 0;
+};
+
+// Called by the island's loop thread.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  // The batch of inner step `step` (from 0) of `round`; valid until the next call.
+  virtual Result<TokenBatch> train_batch(OuterStep round, std::uint32_t step, const Lease& lease) = 0;
+  // The fixed batches over which the run's validation loss is taken; none if there is no validation split.
+  virtual std::uint32_t validation_batches() const = 0;
+  virtual Result<TokenBatch> validation_batch(std::uint32_t index) = 0;
+};
+
+struct DatasetBatchShape {
+  std::uint64_t seed = 0;
+  std::uint32_t sequences_per_step = 0;
+  std::uint32_t sequence_length = 0;
+  std::uint32_t validation_sequences = 0;  // evenly spaced over the validation split
+};
+
+class DatasetBatches final : public BatchSource {
+ public:
+  // kInvalidArgument when the dataset is too small for a single sequence.
+  static Result<std::unique_ptr<DatasetBatches>> create(Dataset dataset, DatasetBatchShape shape);
+
+  Result<TokenBatch> train_batch(OuterStep round, std::uint32_t step, const Lease& lease) override;
+  std::uint32_t validation_batches() const override;
+  Result<TokenBatch> validation_batch(std::uint32_t index) override;
+
+ private:
+  DatasetBatches(Dataset dataset, DatasetBatchShape shape);
+  TokenBatch batch_of(std::uint32_t sequences) const;
+
+  Dataset dataset_;
+  const DatasetBatchShape shape_;
+  const std::uint64_t train_sequences_;
+  const std::uint64_t validation_total_;  // sequences of the split
+  std::vector<std::int32_t> tokens_;
+};
+
+}  // namespace atl

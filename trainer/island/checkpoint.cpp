@@ -1,0 +1,38 @@
+#include "trainer/island/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include "net/base/file.h"
+#include "trainer/model/layout.h"
+
+namespace atl {
+namespace {
+
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kStateFile = "outer.state";
+
+}  // namespace
+
+Status save_checkpoint(const std::filesystem::path& directory, const ModelConfig& model, const OuterStateStore& outer) {
+  ATOLL_RETURN_IF_ERROR(make_directories(directory, FileMode::kPrivate));
+  ATOLL_RETURN_IF_ERROR(write_file_atomically(directory / kConfigFile, to_json(model), FileMode::kPrivate));
+  return outer.save(directory / kStateFile);
+}
+
+Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory) {
+  const Result<std::string> config = read_file(directory / kConfigFile, 1u << 20);
+  if (!config.ok()) {
+    if (config.error().code != ErrorCode::kNotFound) return config.error();
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("there is no checkpoint in {} yet: one is written every few rounds and when the "
+                             "trainer ends",
+                             directory.string())};
+  }
+  IslandCheckpoint checkpoint;
+  ATOLL_ASSIGN_OR_RETURN(checkpoint.model, model_config_from_json(*config));
+  checkpoint.outer = std::make_unique<OuterStateStore>(canonical_layout(checkpoint.model).numel);
+  ATOLL_RETURN_IF_ERROR(checkpoint.outer->load(directory / kStateFile));
+  return checkpoint;
+}
+
+}  // namespace atl

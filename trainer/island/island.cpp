@@ -1,0 +1,306 @@
+#include "trainer/island/island.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "net/collective/all_reduce.h"
+#include "net/mesh/mesh_client.h"
+#include "net/recovery/state_server.h"
+#include "net/transport/peer_listener.h"
+#include "trainer/checkpoint/huggingface.h"
+#include "trainer/island/attempt_gate.h"
+#include "trainer/island/checkpoint.h"
+#include "trainer/island/island_status.h"
+#include "trainer/island/outer_state_store.h"
+#include "trainer/island/roster.h"
+#include "trainer/island/round_loop.h"
+#include "trainer/island/run_data.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::milliseconds kMessageWait{100};  // how often a waiting island looks whether it should stop
+constexpr std::chrono::seconds kWelcomeTimeout{30};
+constexpr std::uint32_t kCheckpointEvery = 10;  // rounds
+
+EngineOptions engine_options(const RunConfig& run, const IslandOptions& options) {
+  EngineOptions engine;
+  engine.local_ranks = options.local_ranks;
+  engine.seed = run.seed;
+  engine.adamw = {.beta1 = static_cast<float>(run.inner.beta1),
+                  .beta2 = static_cast<float>(run.inner.beta2),
+                  .epsilon = static_cast<float>(run.inner.epsilon),
+                  .weight_decay = static_cast<float>(run.inner.weight_decay)};
+  engine.clip_norm = run.inner.clip_grad_norm;
+  engine.max_z_loss = run.inner.max_z_loss;
+  engine.compute_threads = options.threads;
+  return engine;
+}
+
+}  // namespace
+
+class Island::Impl final : public RoundLoopNetwork {
+ public:
+  explicit Impl(IslandOptions options)
+      : options_(std::move(options)),
+        status_(IslandState{.state = "joining",
+                            .island = options_.identity.name.value,
+                            .name = options_.display_name,
+                            .run_id = options_.identity.run,
+                            .pid = ::getpid()}) {}
+
+  Status listen();
+  Status run();
+  void request_stop(const std::string& reason);
+
+  void send(const IslandMessage& message) override { (void)mesh_->send(message); }  // once it gave up, next() says why
+  std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
+                                                             std::span<std::byte> canonical,
+                                                             const AbortSignal& abort) override {
+    return ring_->run(spec, input, canonical, abort);
+  }
+  Result<FetchedState> fetch(const HubRecover& recover) override;
+  Result<std::vector<float>> initial_parameters() override;
+  void publish(const char* event) override;
+
+  IslandState state() const { return status_.snapshot(); }
+  Result<std::pair<OuterStep, std::vector<float>>> outer_parameters() const;
+  Result<OuterStep> export_model(const std::filesystem::path& directory) const;
+
+ private:
+  IslandHello hello() const;
+  void on_urgent(const HubMessage& message);
+  Result<RunConfig> wait_for_welcome();
+  Status prepare(const RunConfig& run);
+  Status loop();
+  void save_checkpoint() const;
+
+  const IslandOptions options_;
+  IslandStatus status_;
+  Roster roster_;
+  AttemptGate gate_;
+  AbortSignal stop_;
+  RingInbox inbox_;
+  std::optional<TlsContext> ring_context_;
+  std::unique_ptr<RingAllReduce> ring_;
+  RunConfig run_;
+  ModelConfig model_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<BatchSource> batches_;
+  mutable std::mutex outer_mutex_;  // guards the pointer alone: listener and control threads come before it is set
+  std::shared_ptr<OuterStateStore> outer_;  // shared with the HTTPS request that reads it
+  // Last, so that their threads end before what they use.
+  std::unique_ptr<PeerListener> listener_;
+  std::unique_ptr<MeshClient> mesh_;
+
+  std::shared_ptr<OuterStateStore> outer() const {
+    std::lock_guard lock(outer_mutex_);
+    return outer_;
+  }
+};
+
+// ---- set-up
+// --------------------------------------------------------------------------------------------------------------
+
+Status Island::Impl::listen() {
+  ATOLL_ASSIGN_OR_RETURN(TlsContext server, TlsContext::island_server(options_.identity));
+  ATOLL_ASSIGN_OR_RETURN(TlsContext client, TlsContext::client(options_.identity, kAlpnRing));
+  ring_context_.emplace(std::move(client));
+  ring_ = std::make_unique<RingAllReduce>(options_.identity.name, inbox_, *ring_context_);
+  PeerListenerOptions listener;
+  listener.bind = options_.bind;
+  ATOLL_ASSIGN_OR_RETURN(listener_, PeerListener::start(
+                                        listener, std::move(server),
+                                        [this](const PeerCertificate& peer) { return roster_.admit(peer); }, inbox_,
+                                        [this](TlsConnection connection, const AbortSignal& abort) {
+                                          // Without state yet there is nothing to serve; the peer asks another island.
+                                          if (const auto state = outer())
+                                            serve_state(std::move(connection), *state, abort);
+                                        }));
+  return ok_status();
+}
+
+IslandHello Island::Impl::hello() const {
+  IslandHello hello;
+  hello.software = "atoll " ATOLL_VERSION;
+  hello.display_name = options_.display_name;
+  hello.listen_port = listener_->port();
+  hello.advertised_host = options_.advertised_host;
+  const IslandState state = status_.snapshot();
+  if (!state.state_hash.empty()) {
+    hello.outer_step = OuterStep{state.outer_step};
+    hello.state_hash = state.state_hash;
+  }
+  return hello;
+}
+
+// On the mesh thread: what must not wait until the loop comes round.
+void Island::Impl::on_urgent(const HubMessage& message) {
+  if (const auto* roster = std::get_if<HubRoster>(&message)) roster_.replace(*roster);
+  if (const auto* abort = std::get_if<HubAbort>(&message))
+    gate_.abort_through(abort->round, abort->attempt, abort->reason);
+  if (const auto* next = std::get_if<HubAttempt>(&message)) {
+    gate_.abort_through(next->round, Attempt{next->attempt.value - 1}, "a newer attempt began");
+  }
+  if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) gate_.close(goodbye->message);
+}
+
+Result<RunConfig> Island::Impl::wait_for_welcome() {
+  const Deadline deadline = Deadline::after(kWelcomeTimeout);
+  while (!stop_.raised()) {
+    Result<HubMessage> message = mesh_->next(Deadline::after(kMessageWait));
+    if (message.ok()) {
+      if (const auto* welcome = std::get_if<HubWelcome>(&*message)) return welcome->run;
+      if (const auto* goodbye = std::get_if<HubGoodbye>(&*message)) return Error{goodbye->code, goodbye->message};
+      continue;  // the roster; acted on already
+    }
+    if (message.error().code != ErrorCode::kTimeout) return message.error();
+    if (deadline.expired() && mesh_->connected())
+      return Error{ErrorCode::kTimeout, "the hub accepted the connection but sends no welcome"};
+  }
+  return Error{ErrorCode::kAborted, stop_.reason()};
+}
+
+// Model, data and outer state of the run. Takes as long as the download of missing shards takes.
+Status Island::Impl::prepare(const RunConfig& run) {
+  run_ = run;
+  ATOLL_ASSIGN_OR_RETURN(model_, model_config_from_json(run_.model_json));
+  ATOLL_ASSIGN_OR_RETURN(engine_, Engine::create(model_, engine_options(run_, options_)));
+  if (options_.make_batches) {
+    ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
+  } else {
+    ATOLL_ASSIGN_OR_RETURN(
+        batches_, open_run_data(run_, options_.identity, options_.hub_addresses, options_.data_directory, stop_));
+  }
+  auto outer = std::make_shared<OuterStateStore>(engine_->numel());
+  if (!options_.checkpoint_directory.empty()) {
+    Result<IslandCheckpoint> loaded = load_checkpoint(options_.checkpoint_directory);
+    if (loaded.ok() && loaded->model == model_) {
+      outer = std::move(loaded->outer);
+    } else if (!loaded.ok() && loaded.error().code != ErrorCode::kNotFound) {
+      spdlog::warn("checkpoint error=\"{}\"", loaded.error().message);  // the others hold the state too
+    }
+  }
+  status_.update([&](IslandState& s) {
+    s.run_name = run_.name;
+    s.parameters = static_cast<std::uint64_t>(engine_->numel());
+    s.outer_step = outer->version().value;
+    s.state_hash = outer->tree_hash();
+  });
+  std::lock_guard lock(outer_mutex_);
+  outer_ = std::move(outer);
+  return ok_status();
+}
+
+Result<FetchedState> Island::Impl::fetch(const HubRecover& recover) {
+  std::vector<StateSourceAddress> sources;
+  for (const RosterEntry& entry : roster_.entries(recover.sources)) sources.push_back({entry.id, entry.address});
+  return fetch_state(options_.identity, sources, recover.outer_step, recover.state_hash,
+                     static_cast<std::uint64_t>(engine_->numel()), stop_, [](std::uint64_t, std::uint64_t) {});
+}
+
+Result<std::vector<float>> Island::Impl::initial_parameters() {
+  if (options_.initial_parameters) return options_.initial_parameters(model_);
+  std::vector<float> parameters(static_cast<std::size_t>(engine_->numel()));
+  engine_->read_parameters(parameters);  // fresh from the seed: nothing was trained or written yet
+  return parameters;
+}
+
+// ---- the loop
+// ------------------------------------------------------------------------------------------------------------
+
+Status Island::Impl::run() {
+  MeshClient::Callbacks callbacks{.hello = [this] { return hello(); },
+                                  .heartbeat = [this] { return status_.heartbeat(); },
+                                  .urgent = [this](const HubMessage& message) { on_urgent(message); }};
+  MeshClientOptions mesh;
+  mesh.hub_addresses = options_.hub_addresses;
+  ATOLL_ASSIGN_OR_RETURN(mesh_, MeshClient::start(mesh, options_.identity, std::move(callbacks)));
+  Status status = loop();
+  if (!status.ok() && stop_.raised() && status.error().code == ErrorCode::kAborted) status = ok_status();
+  status_.update([&](IslandState& s) {
+    s.state = status.ok() ? "stopped" : "error";
+    if (!status.ok()) s.error = status.error().message;
+  });
+  // The death rattle: the others need not wait for a timeout to know.
+  (void)mesh_->send(IslandLeaving{status.ok() ? "stopped by its owner" : status.error().message});
+  publish(status.ok() ? "state.changed" : "error");
+  mesh_.reset();
+  save_checkpoint();
+  return status;
+}
+
+Status Island::Impl::loop() {
+  ATOLL_ASSIGN_OR_RETURN(const RunConfig run, wait_for_welcome());
+  ATOLL_RETURN_IF_ERROR(prepare(run));
+  RoundLoop rounds(run_, *engine_, *batches_, *outer_, gate_, status_, *this, stop_);
+  rounds.begin();
+  std::uint32_t saved = outer_->version().value;
+  while (!stop_.raised() && !rounds.finished()) {
+    // Between inner steps the mailbox is only looked into.
+    Result<HubMessage> message =
+        mesh_->next(rounds.has_work() ? Deadline::at(Clock::now()) : Deadline::after(kMessageWait));
+    if (message.ok()) {
+      ATOLL_RETURN_IF_ERROR(rounds.handle(*message));
+    } else if (message.error().code != ErrorCode::kTimeout) {
+      return message.error();
+    } else {
+      ATOLL_RETURN_IF_ERROR(rounds.has_work() ? rounds.work() : rounds.idle());
+    }
+    if (outer_->version().value >= saved + kCheckpointEvery) {
+      save_checkpoint();
+      saved = outer_->version().value;
+    }
+  }
+  return ok_status();
+}
+
+void Island::Impl::save_checkpoint() const {
+  const auto outer = this->outer();
+  if (options_.checkpoint_directory.empty() || !outer || !outer->holds_state()) return;
+  const Status saved = atl::save_checkpoint(options_.checkpoint_directory, model_, *outer);
+  // Training goes on: the others hold the same state.
+  if (!saved.ok()) spdlog::error("checkpoint error=\"{}\"", saved.error().message);
+}
+
+void Island::Impl::request_stop(const std::string& reason) {
+  stop_.raise(reason);
+  gate_.close(reason);
+}
+
+void Island::Impl::publish(const char* event) {
+  if (options_.on_event) options_.on_event(event, status_.snapshot());
+}
+
+Result<std::pair<OuterStep, std::vector<float>>> Island::Impl::outer_parameters() const {
+  const auto outer = this->outer();
+  if (!outer) return Error{ErrorCode::kNotFound, "this island has no model yet; it is still joining"};
+  return outer->snapshot();
+}
+
+Result<OuterStep> Island::Impl::export_model(const std::filesystem::path& directory) const {
+  ATOLL_ASSIGN_OR_RETURN(const auto snapshot, outer_parameters());
+  ATOLL_RETURN_IF_ERROR(write_model_directory(directory, model_, snapshot.second));
+  return snapshot.first;
+}
+
+// ---- the public face
+// -----------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Island>> Island::create(IslandOptions options) {
+  auto impl = std::make_unique<Impl>(std::move(options));
+  ATOLL_RETURN_IF_ERROR(impl->listen());
+  return std::unique_ptr<Island>(new Island(std::move(impl)));
+}
+
+Island::Island(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Island::~Island() = default;
+Status Island::run() { return impl_->run(); }
+void Island::request_stop(const std::string& reason) { impl_->request_stop(reason); }
+IslandState Island::state() const { return impl_->state(); }
+Result<OuterStep> Island::export_model(const std::filesystem::path& directory) const {
+  return impl_->export_model(directory);
+}
+Result<std::pair<OuterStep, std::vector<float>>> Island::outer_parameters() const { return impl_->outer_parameters(); }
+
+}  // namespace atl

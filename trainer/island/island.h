@@ -1,0 +1,69 @@
+// One island of a run: the DiLoCo round loop (arXiv:2311.08105, algorithm 1). Inner steps on its leased tokens, the
+// all-reduce of its pseudo-gradient when the hub says so, the outer step once the hub has committed the round.
+//
+// One thread calls run(); request_stop() and the accessors may be called from any. Owns the inbound port and the mesh
+// client.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/base/address.h"
+#include "net/base/result.h"
+#include "net/control/island_state.h"
+#include "net/tls/identity.h"
+#include "net/wire/run_config.h"
+#include "trainer/island/batch_source.h"
+#include "trainer/model/config.h"
+
+namespace atl {
+
+struct IslandOptions {
+  Identity identity;
+  std::vector<Address> hub_addresses;
+  std::string display_name;
+  Address bind{"0.0.0.0", 0};
+  std::string advertised_host;  // empty: the host that the hub sees
+  int local_ranks = 1;
+  int threads = 1;  // compute threads
+  std::filesystem::path data_directory;
+  std::filesystem::path checkpoint_directory;  // empty: nothing is kept across restarts
+
+  // Where batches come from; by default the run's dataset, fetched from the hub into data_directory where it is
+  // missing.
+  std::function<Result<std::unique_ptr<BatchSource>>(const RunConfig&)> make_batches;
+  // Parameters of outer step 0, canonical order; by default drawn from the run's seed.
+  std::function<Result<std::vector<float>>(const ModelConfig&)> initial_parameters;
+  // "round.begin", "step", "sync.done", "checkpoint.saved", "error": for the control socket. May be empty; must not
+  // block.
+  std::function<void(const char* event, const IslandState&)> on_event;
+};
+
+class Island {
+ public:
+  static Result<std::unique_ptr<Island>> create(IslandOptions options);
+  ~Island();
+
+  // Trains until the run is finished or a stop is requested (ok), or until the island cannot go on (the error says
+  // why).
+  Status run();
+
+  // Any thread: ends the inner phase or all-reduce under way, tells the hub, saves the outer state.
+  void request_stop(const std::string& reason);
+  IslandState state() const;
+  // Writes a HuggingFace directory of the outer parameters as they are now; its outer step.
+  Result<OuterStep> export_model(const std::filesystem::path& directory) const;
+  // The outer parameters, canonical order, with the outer step that they are of.
+  Result<std::pair<OuterStep, std::vector<float>>> outer_parameters() const;
+
+ private:
+  class Impl;
+  explicit Island(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace atl

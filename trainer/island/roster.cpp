@@ -1,0 +1,42 @@
+#include "trainer/island/roster.h"
+
+#include <fmt/format.h>
+
+namespace atl {
+
+void Roster::replace(const HubRoster& roster) {
+  std::map<IslandId, RosterEntry> entries;
+  for (const RosterEntry& entry : roster.islands) entries.emplace(entry.id, entry);
+  std::lock_guard lock(mutex_);
+  entries_ = std::move(entries);
+}
+
+Status Roster::admit(const PeerCertificate& peer) const {
+  std::lock_guard lock(mutex_);
+  const auto found = entries_.find(peer.name);
+  if (found == entries_.end()) {
+    return Error{ErrorCode::kCertificate, fmt::format("{} is not in the roster of this run", peer.name.value)};
+  }
+  if (found->second.certificate_sha256 != to_hex(peer.fingerprint)) {
+    return Error{ErrorCode::kCertificate,
+                 fmt::format("{} shows another certificate than the roster's", peer.name.value)};
+  }
+  return ok_status();
+}
+
+std::vector<RosterEntry> Roster::entries(const std::vector<IslandId>& ids) const {
+  std::vector<RosterEntry> found;
+  std::lock_guard lock(mutex_);
+  for (const IslandId& id : ids) {
+    const auto entry = entries_.find(id);
+    if (entry != entries_.end()) found.push_back(entry->second);
+  }
+  return found;
+}
+
+std::size_t Roster::size() const {
+  std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace atl

@@ -1,0 +1,305 @@
+#include "trainer/island/round_loop.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/reduce.h"
+#include "net/base/encoding.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kRecoverRetry{1};
+
+WarmupStableDecay schedule_of(const InnerOptimizerConfig& inner) {
+  WarmupStableDecay schedule;
+  schedule.peak = inner.learning_rate;
+  schedule.final_ratio = inner.final_learning_rate / inner.learning_rate;
+  schedule.warmup = static_cast<std::int64_t>(inner.warmup_steps);
+  schedule.decay = static_cast<std::int64_t>(inner.decay_steps);
+  schedule.total = static_cast<std::int64_t>(inner.decay_steps == 0 ? 0 : inner.decay_start_step + inner.decay_steps);
+  return schedule;
+}
+
+double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
+
+}  // namespace
+
+RoundLoop::RoundLoop(const RunConfig& run, Engine& engine, BatchSource& batches, OuterStateStore& outer,
+                     AttemptGate& gate, IslandStatus& status, RoundLoopNetwork& network, const AbortSignal& stop)
+    : run_(run),
+      engine_(engine),
+      batches_(batches),
+      outer_(outer),
+      gate_(gate),
+      status_(status),
+      network_(network),
+      stop_(stop),
+      schedule_(schedule_of(run.inner)) {}
+
+Status RoundLoop::handle(const HubMessage& message) {
+  return std::visit([this](const auto& m) { return on(m); }, message);
+}
+
+void RoundLoop::set_phase(Phase phase, const char* state_word) {
+  phase_ = phase;
+  status_.update([&](IslandState& s) { s.state = state_word; });
+}
+
+// The hub's configuration was read before this loop existed; after a reconnection it comes again.
+Status RoundLoop::on(const HubWelcome& message) {
+  if (message.run.run_id == run_.run_id) return ok_status();
+  return Error{ErrorCode::kInviteOtherRun,
+               "the hub at this address now serves another run; join it with an invite of its own"};
+}
+
+Status RoundLoop::on(const HubRoster& message) {
+  status_.update([&](IslandState& s) {
+    s.islands_live = static_cast<std::uint32_t>(message.islands.size());
+    s.islands_total = std::max(s.islands_total, s.islands_live);
+  });
+  return ok_status();
+}
+
+// ---- recovery
+// ------------------------------------------------------------------------------------------------------------
+
+Status RoundLoop::on(const HubInitialise&) {
+  if (!outer_.holds_state() || outer_.version() != OuterStep{0}) {
+    ATOLL_ASSIGN_OR_RETURN(std::vector<float> parameters, network_.initial_parameters());
+    outer_.initialise(std::move(parameters));
+  }
+  recover_.reset();
+  adopt_outer_state();
+  return ok_status();
+}
+
+Status RoundLoop::on(const HubRecover& message) {
+  recover_ = message;
+  has_round_ = false;
+  average_.reset();
+  return recover();
+}
+
+void RoundLoop::begin() {
+  if (outer_.holds_state()) adopt_outer_state();
+}
+
+Status RoundLoop::recover() {
+  if (outer_.version() == recover_->outer_step && outer_.tree_hash() == recover_->state_hash) {
+    recover_.reset();
+    adopt_outer_state();
+    return ok_status();
+  }
+  set_phase(Phase::kWaiting, "recovering");
+  network_.publish("state.changed");
+  Result<FetchedState> fetched = network_.fetch(*recover_);
+  if (!fetched.ok()) {
+    // Its sources may have moved on or gone; the hub's next message brings newer ones.
+    spdlog::warn("recovery round={} error=\"{}\"", recover_->outer_step.value, fetched.error().message);
+    recover_again_ = Clock::now() + kRecoverRetry;
+    return ok_status();
+  }
+  outer_.replace(std::move(fetched).value());
+  recover_.reset();
+  adopt_outer_state();
+  return ok_status();
+}
+
+Status RoundLoop::idle() {
+  if (recover_ && Clock::now() >= recover_again_ && !stop_.raised()) return recover();
+  return ok_status();
+}
+
+void RoundLoop::adopt_outer_state() {
+  engine_.write_parameters(outer_.parameters());
+  set_phase(Phase::kWaiting, "waiting");
+  status_.update([&](IslandState& s) {
+    s.outer_step = outer_.version().value;
+    s.state_hash = outer_.tree_hash();
+  });
+  network_.send(IslandRecovered{outer_.version(), outer_.tree_hash()});
+  network_.publish("state.changed");
+}
+
+// ---- the inner phase
+// -----------------------------------------------------------------------------------------------------
+
+Status RoundLoop::on(const HubRoundBegin& message) {
+  if (!outer_.holds_state() || message.round != outer_.version()) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("the hub began round {}, but this island holds outer step {}; start it again, "
+                             "and it will recover",
+                             message.round.value, outer_.version().value)};
+  }
+  const bool same = has_round_ && message.round == round_.round && message.inner_steps == round_.inner_steps &&
+                    message.lease_first_sequence == round_.lease_first_sequence;
+  if (same) {  // after a reconnection
+    if (phase_ != Phase::kTraining) network_.send(ready_);
+    return ok_status();
+  }
+  if (has_round_ && message.round == round_.round) engine_.write_parameters(outer_.parameters());
+  round_ = message;
+  has_round_ = true;
+  recover_.reset();
+  average_.reset();
+  inner_step_ = 0;
+  loss_sum_ = 0;
+  inner_seconds_ = 0;
+  status_.update([&](IslandState& s) {
+    s.round = message.round.value;
+    s.inner_step = 0;
+    s.inner_steps = message.inner_steps;
+  });
+  set_phase(Phase::kTraining, "training");
+  network_.publish("round.begin");
+  if (message.validate) ATOLL_RETURN_IF_ERROR(validate());
+  return message.inner_steps == 0 ? finish_inner_phase() : ok_status();
+}
+
+Status RoundLoop::validate() {
+  double loss_sum = 0;
+  std::int64_t tokens = 0;
+  for (std::uint32_t i = 0; i < batches_.validation_batches() && !stop_.raised(); ++i) {
+    ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.validation_batch(i));
+    ATOLL_ASSIGN_OR_RETURN(const double loss, engine_.evaluate(batch));
+    loss_sum += loss * static_cast<double>(batch.token_count());
+    tokens += batch.token_count();
+  }
+  if (tokens == 0 || stop_.raised()) return ok_status();
+  const double loss_nats = loss_sum / static_cast<double>(tokens);
+  status_.update([&](IslandState& s) { s.validation_loss_nats = loss_nats; });
+  network_.send(IslandValidation{outer_.version(), loss_nats});
+  return ok_status();
+}
+
+// Depends on the run's progress alone, so that an island that joins late trains at everybody's rate.
+float RoundLoop::learning_rate() const {
+  const std::int64_t step = std::int64_t{round_.round.value} * run_.inner_steps + inner_step_;
+  return static_cast<float>(learning_rate_at(schedule_, step, 1));
+}
+
+Status RoundLoop::work() {
+  const auto begin = Clock::now();
+  const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
+  ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, inner_step_, lease));
+  ATOLL_ASSIGN_OR_RETURN(const StepReport report, engine_.train_step(batch, learning_rate()));
+  const double seconds = seconds_since(begin);
+  ++inner_step_;
+  loss_sum_ += report.loss_nats;
+  inner_seconds_ += seconds;
+  status_.update([&](IslandState& s) {
+    s.inner_step = inner_step_;
+    s.loss_nats = report.loss_nats;
+    s.tokens += static_cast<std::uint64_t>(report.tokens);
+    s.tokens_per_second = static_cast<double>(report.tokens) * inner_step_ / inner_seconds_;
+    s.inner_seconds += seconds;
+    s.next_sync_seconds = inner_seconds_ / inner_step_ * (round_.inner_steps - inner_step_);
+  });
+  network_.publish("step");
+  return inner_step_ == round_.inner_steps ? finish_inner_phase() : ok_status();
+}
+
+Status RoundLoop::finish_inner_phase() {
+  sync_began_ = Clock::now();
+  set_phase(Phase::kSyncing, "syncing");
+  const std::span<const float> outer = outer_.parameters();
+  pseudo_gradient_.resize(outer.size());
+  engine_.read_parameters(pseudo_gradient_);
+  std::transform(outer.begin(), outer.end(), pseudo_gradient_.begin(), pseudo_gradient_.begin(),
+                 [](float theta, float local) { return theta - local; });
+  if (!all_finite(pseudo_gradient_)) {
+    return Error{ErrorCode::kNonFinite, fmt::format("round {}: the parameters are not finite after {} inner steps",
+                                                    round_.round.value, inner_step_)};
+  }
+  const double steps = std::max<std::uint32_t>(1, inner_step_);
+  ready_ = IslandReady{.round = round_.round,
+                       .tokens = std::uint64_t{inner_step_} * run_.sequences_per_step * run_.sequence_length,
+                       .norm_over_steps = std::sqrt(squared_norm(pseudo_gradient_)) / steps,
+                       .mean_loss_nats = loss_sum_ / steps};
+  network_.send(ready_);
+  network_.publish("sync.phase");
+  return ok_status();
+}
+
+// ---- the all-reduce and the outer step
+// -----------------------------------------------------------------------------------
+
+Status RoundLoop::on(const HubAttempt& message) {
+  if (!has_round_ || message.round != round_.round || phase_ != Phase::kSyncing)
+    return ok_status();                                    // of a round gone by
+  if (average_ && average_->attempt == message.attempt) {  // after a reconnection
+    network_.send(IslandHave{message.round, message.attempt, average_->digest, 0});
+    return ok_status();
+  }
+  AllReduceSpec spec{.round = message.round, .attempt = message.attempt, .order = {}, .wire = run_.wire};
+  spec.connections_per_edge = static_cast<int>(run_.connections_per_edge);
+  spec.silence_timeout = run_.dead_after;
+  for (const AttemptMember& member : message.order) {
+    spec.order.push_back({member.id, member.address, static_cast<double>(member.tokens)});
+  }
+  const auto abort = gate_.begin(message.round, message.attempt);
+  Average average{message.attempt, {}, Bytes(encoded_bytes(run_.wire, engine_.numel()))};
+  const auto outcome = network_.all_reduce(spec, pseudo_gradient_, average.canonical, *abort);
+  if (const auto* failure = std::get_if<AllReduceFailure>(&outcome)) {
+    spdlog::warn("all_reduce round={} attempt={} error=\"{}\"", message.round.value, message.attempt.value,
+                 failure->error.message);
+    network_.send(IslandAttemptFailed{message.round, message.attempt, failure->peer, failure->error.message});
+    return ok_status();
+  }
+  const auto& report = std::get<AllReduceReport>(outcome);
+  average.digest = to_hex(report.digest);
+  status_.update([&](IslandState& s) {
+    s.bytes_sent += report.bytes_sent;
+    s.last_sync_seconds = report.duration.count();
+  });
+  network_.send(IslandHave{message.round, message.attempt, average.digest, report.duration.count()});
+  average_ = std::move(average);
+  return ok_status();
+}
+
+Status RoundLoop::on(const HubAbort& message) {
+  if (has_round_ && message.round == round_.round && average_ && average_->attempt <= message.attempt) average_.reset();
+  return ok_status();
+}
+
+Status RoundLoop::on(const HubCommit& message) {
+  if (outer_.holds_state() &&
+      message.round.value + 1 == outer_.version().value) {  // taken already; after a reconnection
+    network_.send(IslandApplied{outer_.version(), outer_.tree_hash()});
+    return ok_status();
+  }
+  if (!has_round_ || message.round != round_.round || !average_ || average_->digest != message.digest) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("the hub committed round {} with an average that this island does not hold; start "
+                             "it again, and it will recover",
+                             message.round.value)};
+  }
+  outer_.apply(run_.wire, average_->canonical, static_cast<float>(message.outer_learning_rate),
+               static_cast<float>(message.outer_momentum));
+  engine_.write_parameters(outer_.parameters());
+  average_.reset();
+  has_round_ = false;
+  set_phase(Phase::kWaiting, "waiting");
+  const bool contributed = ready_.tokens > 0;
+  status_.update([&](IslandState& s) {
+    s.outer_step = outer_.version().value;
+    s.state_hash = outer_.tree_hash();
+    s.sync_seconds += seconds_since(sync_began_);
+    if (contributed) s.accepted_round = message.round.value;
+  });
+  network_.send(IslandApplied{outer_.version(), outer_.tree_hash()});
+  network_.publish("sync.done");
+  return ok_status();
+}
+
+Status RoundLoop::on(const HubGoodbye& message) {
+  finished_ = true;
+  if (message.finished) return ok_status();
+  return Error{message.code, message.message};
+}
+
+}  // namespace atl

@@ -1,0 +1,103 @@
+// What an island does with the hub's messages once it has the run's configuration: recover, train the inner phase, take
+// part in the all-reduce, take the outer step. One thread; owns no socket and no thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "net/base/abort_signal.h"
+#include "net/collective/all_reduce.h"
+#include "net/recovery/state_fetch.h"
+#include "net/wire/mesh.h"
+#include "trainer/engine/engine.h"
+#include "trainer/island/attempt_gate.h"
+#include "trainer/island/batch_source.h"
+#include "trainer/island/island_status.h"
+#include "trainer/island/outer_state_store.h"
+#include "trainer/optim/schedule.h"
+
+namespace atl {
+
+// What the loop asks of the network and of its owner.
+class RoundLoopNetwork {
+ public:
+  virtual ~RoundLoopNetwork() = default;
+  virtual void send(const IslandMessage& message) = 0;
+  virtual std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec,
+                                                                     std::span<const float> input,
+                                                                     std::span<std::byte> canonical,
+                                                                     const AbortSignal& abort) = 0;
+  virtual Result<FetchedState> fetch(const HubRecover& recover) = 0;
+  virtual Result<std::vector<float>> initial_parameters() = 0;
+  virtual void publish(const char* event) = 0;  // the status has changed in a way that people watch
+};
+
+class RoundLoop {
+ public:
+  // All references outlive the loop.
+  RoundLoop(const RunConfig& run, Engine& engine, BatchSource& batches, OuterStateStore& outer, AttemptGate& gate,
+            IslandStatus& status, RoundLoopNetwork& network, const AbortSignal& stop);
+
+  // Once, before any message: offers the hub the outer state that was loaded from disk, if there is one.
+  void begin();
+  // Acts on one message. May block in an all-reduce or a fetch, both of which end with `stop`.
+  Status handle(const HubMessage& message);
+  // True while there is an inner step to take; work() takes it, and reports the round when it was the last.
+  bool has_work() const { return phase_ == Phase::kTraining; }
+  Status work();
+  // Retries a recovery that failed; call now and then while has_work() is false.
+  Status idle();
+  bool finished() const { return finished_; }
+
+ private:
+  enum class Phase { kWaiting, kTraining, kSyncing };
+  struct Average {  // of the newest attempt
+    Attempt attempt;
+    std::string digest;
+    Bytes canonical;
+  };
+
+  Status on(const HubWelcome& message);
+  Status on(const HubRoster& message);
+  Status on(const HubInitialise& message);
+  Status on(const HubRecover& message);
+  Status on(const HubRoundBegin& message);
+  Status on(const HubAttempt& message);
+  Status on(const HubAbort& message);
+  Status on(const HubCommit& message);
+  Status on(const HubGoodbye& message);
+
+  Status recover();
+  Status validate();
+  Status finish_inner_phase();
+  void adopt_outer_state();  // inner parameters become the outer ones; says IslandRecovered
+  void set_phase(Phase phase, const char* state_word);
+  float learning_rate() const;
+
+  const RunConfig& run_;
+  Engine& engine_;
+  BatchSource& batches_;
+  OuterStateStore& outer_;
+  AttemptGate& gate_;
+  IslandStatus& status_;
+  RoundLoopNetwork& network_;
+  const AbortSignal& stop_;
+  const WarmupStableDecay schedule_;
+
+  Phase phase_ = Phase::kWaiting;
+  HubRoundBegin round_;  // the open one, once has_round_
+  bool has_round_ = false;
+  std::uint32_t inner_step_ = 0;  // taken in this round
+  double loss_sum_ = 0;           // over those
+  double inner_seconds_ = 0;      // over those
+  Clock::time_point sync_began_;
+  IslandReady ready_;                   // as sent
+  std::vector<float> pseudo_gradient_;  // outer - local, canonical; kept until the commit
+  std::optional<Average> average_;
+  std::optional<HubRecover> recover_;  // not done yet
+  Clock::time_point recover_again_;
+  bool finished_ = false;
+};
+
+}  // namespace atl

@@ -1,0 +1,21 @@
+// The run's dataset on this island: what is missing is fetched from the hub, all of it is verified.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "net/base/abort_signal.h"
+#include "net/base/address.h"
+#include "net/tls/identity.h"
+#include "net/wire/run_config.h"
+#include "trainer/island/batch_source.h"
+
+namespace atl {
+
+// Blocks while it downloads and hashes; `abort` ends it.
+Result<std::unique_ptr<BatchSource>> open_run_data(const RunConfig& run, const Identity& identity,
+                                                   const std::vector<Address>& hub,
+                                                   const std::filesystem::path& directory, const AbortSignal& abort);
+
+}  // namespace atl
