@@ -1,5 +1,6 @@
-// Messages between island and hub: JSON text over one WebSocket (TLS, kAlpnHttp, path /mesh). All of them are here, with their
-// direction in the name; {"type": "...", ...}, at most kMaxMeshMessageBytes. An unknown type or version is refused.
+// Messages between island and hub: JSON text over one WebSocket (TLS, kAlpnHttp, path /mesh). All of them are here,
+// with their direction in the name; {"type": "...", ...}, at most kMaxMeshMessageBytes. An unknown type or version is
+// refused.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +20,21 @@ namespace atl {
 inline constexpr int kMeshVersion = 1;
 inline constexpr std::size_t kMaxMeshMessageBytes = 1u << 20;
 
-// ---- island -> hub -------------------------------------------------------------------------------------------------------
+// ---- island -> hub
 
 struct IslandHello {  // first message after the WebSocket opens, also after a reconnect
   int version = kMeshVersion;
-  std::string software;                    // "atoll 0.1.0"
-  std::string display_name;                // for people; at most 64 bytes
-  std::uint16_t listen_port = 0;           // the inbound port; the host is what the hub sees, unless advertised
-  std::string advertised_host;             // may be empty
-  std::optional<OuterStep> outer_step;     // outer steps applied to the state that it holds; empty: holds none
-  std::string state_hash;                  // tree hash of it, hex; empty with outer_step
+  std::string software;                 // "atoll 0.1.0"
+  std::string display_name;             // for people; at most 64 bytes
+  std::uint16_t listen_port = 0;        // the inbound port; the host is what the hub sees, unless advertised
+  std::string advertised_host;          // may be empty
+  std::optional<OuterStep> outer_step;  // outer steps applied to the state that it holds; empty: holds none
+  std::string state_hash;               // tree hash of it, hex; empty with outer_step
 };
 
 struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of an island
-  OuterStep round;               // being trained
-  std::string phase;             // "recovering", "waiting", "training", "syncing"
+  OuterStep round;        // being trained
+  std::string phase;      // "recovering", "waiting", "training", "syncing"
   std::uint32_t inner_step = 0;
   double loss_nats = 0;          // mean over a token, of the last inner step; 0 before the first
   double tokens_per_second = 0;  // over the last inner phase
@@ -45,28 +46,28 @@ struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of
 
 struct IslandReady {  // finished the inner phase (or, weight 0, holds the round's outer state and can take part)
   OuterStep round;
-  std::uint64_t tokens = 0;          // its weight
-  double norm_over_steps = 0;        // L2 norm of the pseudo-gradient / inner steps
+  std::uint64_t tokens = 0;    // its weight
+  double norm_over_steps = 0;  // L2 norm of the pseudo-gradient / inner steps
   double mean_loss_nats = 0;
 };
 
 struct IslandHave {  // holds the whole average of this attempt
   OuterStep round;
   Attempt attempt;
-  std::string digest;                // SHA-256 of the canonical bytes, hex
+  std::string digest;  // SHA-256 of the canonical bytes, hex
   double seconds = 0;
 };
 
 struct IslandAttemptFailed {
   OuterStep round;
   Attempt attempt;
-  std::optional<IslandId> peer;      // at whose edge it failed: an edge, not a verdict on a member
+  std::optional<IslandId> peer;  // at whose edge it failed: an edge, not a verdict on a member
   std::string reason;
 };
 
 struct IslandApplied {  // took the outer step: holds outer state `outer_step`
   OuterStep outer_step;
-  std::string state_hash;            // tree hash over outer parameters and momentum, hex
+  std::string state_hash;  // tree hash over outer parameters and momentum, hex
 };
 
 struct IslandRecovered {  // a joiner or a diverged island now holds this state
@@ -75,7 +76,7 @@ struct IslandRecovered {  // a joiner or a diverged island now holds this state
 };
 
 struct IslandValidation {
-  OuterStep outer_step;              // of the outer parameters that were evaluated
+  OuterStep outer_step;  // of the outer parameters that were evaluated
   double loss_nats = 0;
 };
 
@@ -83,22 +84,22 @@ struct IslandLeaving {  // also the death rattle: sent on a signal or crash
   std::string reason;
 };
 
-using IslandMessage = std::variant<IslandHello, IslandHeartbeat, IslandReady, IslandHave, IslandAttemptFailed, IslandApplied,
-                                   IslandRecovered, IslandValidation, IslandLeaving>;
+using IslandMessage = std::variant<IslandHello, IslandHeartbeat, IslandReady, IslandHave, IslandAttemptFailed,
+                                   IslandApplied, IslandRecovered, IslandValidation, IslandLeaving>;
 
-// ---- hub -> island -------------------------------------------------------------------------------------------------------
+// ---- hub -> island
 
 struct RosterEntry {
   IslandId id;
   std::string display_name;
-  Address address;                   // where to dial its inbound port
-  std::string certificate_sha256;    // hex; the only certificate with which it is admitted
+  Address address;                 // where to dial its inbound port
+  std::string certificate_sha256;  // hex; the only certificate with which it is admitted
 };
 
 struct HubWelcome {
   int version = kMeshVersion;
   RunConfig run;
-  OuterStep outer_step;              // committed so far
+  OuterStep outer_step;  // committed so far
 };
 
 struct HubRoster {  // whenever it changes; live members only
@@ -108,7 +109,7 @@ struct HubRoster {  // whenever it changes; live members only
 struct HubRecover {  // fetch this state from these islands, then say IslandRecovered
   OuterStep outer_step;
   std::string state_hash;
-  std::vector<IslandId> sources;     // in the roster
+  std::vector<IslandId> sources;  // in the roster
 };
 
 struct HubInitialise {  // outer step 0: make the initial parameters from the run's seed, then say IslandRecovered
@@ -119,7 +120,7 @@ struct HubRoundBegin {
   std::uint32_t inner_steps = 0;
   std::uint64_t lease_first_sequence = 0;  // positions in the run's sequence order (net/data/sequence_order.h)
   std::uint64_t lease_sequences = 0;
-  bool validate = false;                   // this island evaluates the outer parameters of this round first
+  bool validate = false;  // this island evaluates the outer parameters of this round first
 };
 
 struct AttemptMember {
@@ -147,24 +148,25 @@ struct HubCommit {  // the round is decided, on the hub's disk; the one that hol
   double outer_learning_rate = 0;
   double outer_momentum = 0;
   std::vector<AttemptMember> members;
-  std::string signature;             // over commit_record(*this), by the hub's key, base64url
+  std::string signature;  // over commit_record(*this), by the hub's key, base64url
 };
 
 struct HubGoodbye {  // the hub closes: refused, removed, finished
   ErrorCode code = ErrorCode::kAborted;
-  std::string message;               // for a person
-  bool finished = false;             // the run reached max_rounds
+  std::string message;    // for a person
+  bool finished = false;  // the run reached max_rounds
 };
 
-using HubMessage = std::variant<HubWelcome, HubRoster, HubRecover, HubInitialise, HubRoundBegin, HubAttempt, HubAbort, HubCommit,
-                                HubGoodbye>;
+using HubMessage = std::variant<HubWelcome, HubRoster, HubRecover, HubInitialise, HubRoundBegin, HubAttempt, HubAbort,
+                                HubCommit, HubGoodbye>;
 
 std::string encode(const IslandMessage& message);
 std::string encode(const HubMessage& message);
 Result<IslandMessage> decode_island_message(std::string_view text);
 Result<HubMessage> decode_hub_message(std::string_view text);
 
-// The bytes that the hub signs for a commit: canonical JSON of round, attempt, digest, learning rate, momentum, members.
+// The bytes that the hub signs for a commit: canonical JSON of round, attempt, digest, learning rate, momentum,
+// members.
 std::string commit_record(const HubCommit& commit);
 
 }  // namespace atl

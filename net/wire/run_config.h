@@ -1,5 +1,5 @@
-// What all islands of a run agree on: made by `atoll hub init`, sent by the hub in its welcome, never changed while the run
-// lives. JSON on the wire and in the hub's run.json; an unknown version is refused.
+// What all islands of a run agree on: made by `atoll hub init`, sent by the hub in its welcome, never changed while the
+// run lives. JSON on the wire and in the hub's run.json; an unknown version is refused.
 #pragma once
 
 #include <chrono>
@@ -14,18 +14,18 @@
 
 namespace atl {
 
-struct InnerOptimizerConfig {  // AdamW (arXiv:1711.05101) with warm-up / stable / decay
-  double learning_rate = 3e-3;       // peak
-  double final_learning_rate = 3e-4; // at the end of the decay
-  std::uint64_t warmup_steps = 40;   // of the run: round * inner_steps + step
+struct InnerOptimizerConfig {          // AdamW (arXiv:1711.05101) with warm-up / stable / decay
+  double learning_rate = 3e-3;         // peak
+  double final_learning_rate = 3e-4;   // at the end of the decay
+  std::uint64_t warmup_steps = 40;     // of the run: round * inner_steps + step
   std::uint64_t decay_start_step = 0;  // 0: no decay
   std::uint64_t decay_steps = 0;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weight_decay = 0.1;
-  double clip_grad_norm = 1.0;       // 0: no clipping
-  double max_z_loss = 0.0;           // coefficient; 0: off
+  double clip_grad_norm = 1.0;  // 0: no clipping
+  double max_z_loss = 0.0;      // coefficient; 0: off
 };
 
 struct RunConfig {
@@ -37,24 +37,24 @@ struct RunConfig {
   std::string dataset_json;  // the dataset's manifest (net/data/dataset.h)
   std::uint64_t seed = 1;    // initial parameters, order of sequences
 
-  std::uint32_t inner_steps = 20;         // H
-  std::uint32_t sequences_per_step = 8;   // the inner batch of every island
-  std::uint32_t sequence_length = 256;    // tokens
-  std::uint32_t max_rounds = 0;           // 0: until stopped
+  std::uint32_t inner_steps = 20;        // H
+  std::uint32_t sequences_per_step = 8;  // the inner batch of every island
+  std::uint32_t sequence_length = 256;   // tokens
+  std::uint32_t max_rounds = 0;          // 0: until stopped
   InnerOptimizerConfig inner;
-  double outer_learning_rate = 0.7;       // Nesterov SGD (DiLoCo, arXiv:2311.08105)
+  double outer_learning_rate = 0.7;  // Nesterov SGD (DiLoCo, arXiv:2311.08105)
   double outer_momentum = 0.9;
 
   WireFormat wire = WireFormat::kInt8Block;
   std::uint32_t connections_per_edge = 2;
-  std::uint32_t min_islands = 1;          // the first round begins when so many are there
+  std::uint32_t min_islands = 1;  // the first round begins when so many are there
   std::uint32_t max_islands = 128;
-  std::uint32_t validate_every = 5;       // rounds; 0: never
+  std::uint32_t validate_every = 5;  // rounds; 0: never
   std::uint32_t validation_sequences = 32;
 
   std::chrono::milliseconds heartbeat{2'000};
-  std::chrono::milliseconds dead_after{6'000};       // without a heartbeat
-  std::chrono::milliseconds straggler_grace{60'000}; // after most are ready, before the round closes without the rest
+  std::chrono::milliseconds dead_after{6'000};        // without a heartbeat
+  std::chrono::milliseconds straggler_grace{60'000};  // after most are ready, before the round closes without the rest
 
   Status validate() const;
   nlohmann::json to_json() const;

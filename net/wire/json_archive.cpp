@@ -1,0 +1,125 @@
+#include "net/wire/json_archive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxHost = 255;
+
+bool deeper_than(std::string_view text, int max_depth) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > max_depth) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+bool is_lower_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+}  // namespace
+
+Result<nlohmann::json> parse_bounded_json(std::string_view text, std::size_t max_bytes, int max_depth) {
+  if (text.size() > max_bytes) {
+    return Error{ErrorCode::kProtocol, fmt::format("{} bytes are more than the {} allowed", text.size(), max_bytes)};
+  }
+  if (deeper_than(text, max_depth)) {
+    return Error{ErrorCode::kProtocol, fmt::format("JSON is nested deeper than {}", max_depth)};
+  }
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) return Error{ErrorCode::kProtocol, "this is no JSON"};
+  return value;
+}
+
+std::string dump_json(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string_view cut_utf8(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  std::size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
+  return text.substr(0, end);
+}
+
+bool is_sha256_hex(std::string_view text) { return text.size() == 64 && std::ranges::all_of(text, is_lower_hex); }
+
+bool is_island_name(std::string_view text) {
+  return !text.empty() && text.size() <= 64 &&
+         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+const nlohmann::json* JsonReader::find(const char* name) {
+  if (!status_.ok()) return nullptr;
+  const auto found = object_.find(name);
+  if (found != object_.end()) return &*found;
+  fail_field(name, "is missing");
+  return nullptr;
+}
+
+void JsonReader::field(const char* name, double& value) {
+  const nlohmann::json* found = find(name);
+  if (found == nullptr) return;
+  // JSON has no NaN: the writer makes null of it. It is told on as NaN, for the receiver to refuse the island, not the
+  // message.
+  if (found->is_null()) {
+    value = std::numeric_limits<double>::quiet_NaN();
+    return;
+  }
+  if (!found->is_number()) return fail_field(name, "is no number");
+  value = found->get<double>();
+}
+
+void JsonReader::field(const char* name, IslandId& id) {
+  const nlohmann::json* found = find(name);
+  if (found != nullptr) read_element(name, *found, id);
+}
+
+void JsonReader::read_element(const char* name, const nlohmann::json& entry, IslandId& id) {
+  if (!entry.is_string() || !is_island_name(entry.get_ref<const std::string&>())) {
+    return fail_field(name, "is no island's id");
+  }
+  id.value = entry.get<std::string>();
+}
+
+void JsonReader::field(const char* name, Address& address) {
+  const nlohmann::json* found = find(name);
+  if (found == nullptr) return;
+  JsonReader inner(*found);
+  inner.bounded("host", address.host, kMaxHost);
+  inner.field("port", address.port);
+  if (!inner.status().ok()) fail_field(name, "is no address: " + inner.status().error().message);
+}
+
+void JsonReader::bounded(const char* name, std::string& value, std::size_t max_bytes) {
+  const nlohmann::json* found = find(name);
+  if (found == nullptr) return;
+  if (!found->is_string() || found->get_ref<const std::string&>().size() > max_bytes) {
+    return fail_field(name, fmt::format("is no text of at most {} bytes", max_bytes));
+  }
+  value = found->get<std::string>();
+}
+
+void JsonReader::hash(const char* name, std::string& value) {
+  const nlohmann::json* found = find(name);
+  if (found == nullptr) return;
+  if (!found->is_string() || !is_sha256_hex(found->get_ref<const std::string&>())) {
+    return fail_field(name, "is no SHA-256 in lower-case hex");
+  }
+  value = found->get<std::string>();
+}
+
+}  // namespace atl

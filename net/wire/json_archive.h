@@ -1,0 +1,140 @@
+// One description of a message's fields serves both directions: `fields(archive, message)` with a JsonWriter makes the
+// object, with a JsonReader fills the message from one that came from outside, bounded: depth, lengths, ranges, counts.
+// For net/wire's own .cpp files. One thread.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/base/address.h"
+#include "net/base/id.h"
+#include "net/base/result.h"
+
+namespace atl {
+
+inline constexpr std::size_t kMaxPersonText = 512;  // bytes of a text that only people read
+inline constexpr std::size_t kMaxListed = 4096;     // entries of a list
+
+// kProtocol when it is larger or deeper than allowed, or not JSON.
+Result<nlohmann::json> parse_bounded_json(std::string_view text, std::size_t max_bytes, int max_depth);
+// Text for JSON: invalid UTF-8 is replaced, never an exception.
+std::string dump_json(const nlohmann::json& value);
+// At most `max_bytes`, cut between characters.
+std::string_view cut_utf8(std::string_view text, std::size_t max_bytes);
+bool is_sha256_hex(std::string_view text);
+bool is_island_name(std::string_view text);  // 1 to 64 of a-z 0-9 -
+
+class JsonWriter {
+ public:
+  static constexpr bool kReads = false;
+  nlohmann::json object = nlohmann::json::object();
+
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void field(const char* name, const T& value) { object[name] = value; }
+  template <class Tag, class Rep>
+  void field(const char* name, const Id<Tag, Rep>& id) {
+    object[name] = id.value;
+  }
+  template <class T>
+  void field(const char* name, const std::optional<T>& value) {
+    if (value) field(name, *value);
+  }
+  void field(const char* name, const Address& address) {
+    object[name] = {{"host", address.host}, {"port", address.port}};
+  }
+  template <class T>
+  void field(const char* name, const std::vector<T>& list) {
+    nlohmann::json array = nlohmann::json::array();
+    for (const T& entry : list) array.push_back(element(entry));
+    object[name] = std::move(array);
+  }
+  void text(const char* name, const std::string& value) { object[name] = cut_utf8(value, kMaxPersonText); }
+  void bounded(const char* name, const std::string& value, std::size_t) { object[name] = value; }
+  void hash(const char* name, const std::string& value) { object[name] = value; }
+  void fail(std::string) {}
+
+ private:
+  static nlohmann::json element(const IslandId& id) { return id.value; }
+  template <class T>
+  static nlohmann::json element(const T& entry) {
+    JsonWriter writer;
+    fields(writer, const_cast<T&>(entry));
+    return std::move(writer.object);
+  }
+};
+
+// The first field that does not fit makes status() an error that names it; later ones are left as they are.
+class JsonReader {
+ public:
+  static constexpr bool kReads = true;
+  explicit JsonReader(const nlohmann::json& object) : object_(object) {
+    if (!object.is_object()) fail("it is no JSON object");
+  }
+
+  template <std::integral T>
+  void field(const char* name, T& value) {
+    const nlohmann::json* found = find(name);
+    if (found == nullptr) return;
+    if constexpr (std::same_as<T, bool>) {
+      if (!found->is_boolean()) return fail_field(name, "is neither true nor false");
+      value = found->get<bool>();
+    } else {
+      constexpr auto kLimit = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+      if (!found->is_number_unsigned() || found->get<std::uint64_t>() > kLimit) {
+        return fail_field(name, "is no whole number from 0 to " + std::to_string(kLimit));
+      }
+      value = static_cast<T>(found->get<std::uint64_t>());
+    }
+  }
+  void field(const char* name, double& value);
+  void field(const char* name, IslandId& id);
+  void field(const char* name, Address& address);
+  template <class Tag, std::integral Rep>
+  void field(const char* name, Id<Tag, Rep>& id) {
+    field(name, id.value);
+  }
+  template <class T>
+  void field(const char* name, std::optional<T>& value) {
+    if (!object_.is_object() || !object_.contains(name)) return;
+    field(name, value.emplace());
+  }
+  template <class T>
+  void field(const char* name, std::vector<T>& list) {
+    const nlohmann::json* found = find(name);
+    if (found == nullptr) return;
+    if (!found->is_array() || found->size() > kMaxListed) return fail_field(name, "is no list of at most 4096 entries");
+    for (const nlohmann::json& entry : *found) read_element(name, entry, list.emplace_back());
+  }
+  void text(const char* name, std::string& value) { bounded(name, value, kMaxPersonText); }
+  void bounded(const char* name, std::string& value, std::size_t max_bytes);
+  void hash(const char* name, std::string& value);  // SHA-256, lower-case hex
+
+  const nlohmann::json* find(const char* name);  // nullptr, and an error, when it is not there
+  void fail(std::string message) {
+    if (status_.ok()) status_ = Error{ErrorCode::kProtocol, std::move(message)};
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  void fail_field(const char* name, const std::string& why) { fail("field '" + std::string(name) + "' " + why); }
+  void read_element(const char* name, const nlohmann::json& entry, IslandId& id);
+  template <class T>
+  void read_element(const char* name, const nlohmann::json& entry, T& value) {
+    JsonReader reader(entry);
+    fields(reader, value);
+    if (!reader.status().ok()) fail_field(name, "holds a wrong entry: " + reader.status().error().message);
+  }
+
+  const nlohmann::json& object_;
+  Status status_;
+};
+
+}  // namespace atl

@@ -1,0 +1,183 @@
+#include "net/wire/run_config.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "net/wire/json_archive.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxRunBytes = 900u << 10;  // leaves the welcome room within one mesh message
+constexpr std::size_t kMaxModelJson = 64u << 10;
+constexpr std::size_t kMaxDatasetJson = 512u << 10;
+constexpr std::uint32_t kMaxMilliseconds = 24 * 60 * 60 * 1000;
+
+template <class Archive>
+void fields(Archive& archive, InnerOptimizerConfig& c) {
+  archive.field("learning_rate", c.learning_rate);
+  archive.field("final_learning_rate", c.final_learning_rate);
+  archive.field("warmup_steps", c.warmup_steps);
+  archive.field("decay_start_step", c.decay_start_step);
+  archive.field("decay_steps", c.decay_steps);
+  archive.field("beta1", c.beta1);
+  archive.field("beta2", c.beta2);
+  archive.field("epsilon", c.epsilon);
+  archive.field("weight_decay", c.weight_decay);
+  archive.field("clip_grad_norm", c.clip_grad_norm);
+  archive.field("max_z_loss", c.max_z_loss);
+}
+
+template <class Archive>
+void milliseconds(Archive& archive, const char* name, std::chrono::milliseconds& value) {
+  std::uint32_t count = static_cast<std::uint32_t>(value.count());
+  archive.field(name, count);
+  value = std::chrono::milliseconds(count);
+}
+
+template <class Archive>
+void wire_format(Archive& archive, WireFormat& wire) {
+  std::string name = wire == WireFormat::kFp32 ? "fp32" : "int8-block";
+  archive.bounded("wire", name, 32);
+  if (name == "fp32") {
+    wire = WireFormat::kFp32;
+  } else if (name == "int8-block") {
+    wire = WireFormat::kInt8Block;
+  } else {
+    archive.fail(fmt::format("wire '{}' is not known here (fp32, int8-block); update atoll", name));
+  }
+}
+
+template <class Archive>
+void fields(Archive& archive, RunConfig& c) {
+  archive.bounded("run_id", c.run_id, 16);
+  archive.text("name", c.name);
+  archive.bounded("model_json", c.model_json, kMaxModelJson);
+  archive.bounded("dataset_json", c.dataset_json, kMaxDatasetJson);
+  archive.field("seed", c.seed);
+  archive.field("inner_steps", c.inner_steps);
+  archive.field("sequences_per_step", c.sequences_per_step);
+  archive.field("sequence_length", c.sequence_length);
+  archive.field("max_rounds", c.max_rounds);
+  archive.field("outer_learning_rate", c.outer_learning_rate);
+  archive.field("outer_momentum", c.outer_momentum);
+  wire_format(archive, c.wire);
+  archive.field("connections_per_edge", c.connections_per_edge);
+  archive.field("min_islands", c.min_islands);
+  archive.field("max_islands", c.max_islands);
+  archive.field("validate_every", c.validate_every);
+  archive.field("validation_sequences", c.validation_sequences);
+  milliseconds(archive, "heartbeat_ms", c.heartbeat);
+  milliseconds(archive, "dead_after_ms", c.dead_after);
+  milliseconds(archive, "straggler_grace_ms", c.straggler_grace);
+}
+
+class Checks {
+ public:
+  template <class T>
+  Checks& range(const char* name, T value, T low, T high) {
+    if (!(value >= low && value <= high)) fail(fmt::format("{} = {} is not between {} and {}", name, value, low, high));
+    return *this;
+  }
+  Checks& that(bool good, std::string_view message) {
+    if (!good) fail(std::string(message));
+    return *this;
+  }
+  Status status() const { return status_; }
+
+ private:
+  void fail(std::string message) {
+    if (status_.ok()) status_ = Error{ErrorCode::kInvalidArgument, "run configuration: " + std::move(message)};
+  }
+  Status status_;
+};
+
+void check_inner(Checks& checks, const InnerOptimizerConfig& inner) {
+  checks.range("inner.learning_rate", inner.learning_rate, 0.0, 10.0)
+      .range("inner.final_learning_rate", inner.final_learning_rate, 0.0, 10.0)
+      .range("inner.beta1", inner.beta1, 0.0, 0.999999)
+      .range("inner.beta2", inner.beta2, 0.0, 0.999999)
+      .range("inner.epsilon", inner.epsilon, 1e-20, 1.0)
+      .range("inner.weight_decay", inner.weight_decay, 0.0, 10.0)
+      .range("inner.clip_grad_norm", inner.clip_grad_norm, 0.0, 1e6)
+      .range("inner.max_z_loss", inner.max_z_loss, 0.0, 1.0);
+}
+
+bool is_json_object(const std::string& text) {
+  const auto parsed = parse_bounded_json(text, kMaxDatasetJson, 16);
+  return parsed.ok() && parsed->is_object();
+}
+
+}  // namespace
+
+Status RunConfig::validate() const {
+  Checks checks;
+  checks.that(run_id.size() == 16 && run_id.find_first_not_of("0123456789abcdef") == std::string::npos,
+              "run_id is not 16 hex digits");
+  checks.that(name.size() <= kMaxPersonText, "name is longer than 512 bytes");
+  checks.that(model_json.size() <= kMaxModelJson && is_json_object(model_json),
+              "model_json is no JSON object of at most 64 KiB");
+  checks.that(dataset_json.size() <= kMaxDatasetJson && is_json_object(dataset_json),
+              "dataset_json is no JSON object of at most 512 KiB");
+  checks.range("inner_steps", inner_steps, 1u, 1'000'000u)
+      .range("sequences_per_step", sequences_per_step, 1u, 1u << 20)
+      .range("sequence_length", sequence_length, 1u, 1u << 20)
+      .range("outer_learning_rate", outer_learning_rate, 0.0, 10.0)
+      .range("outer_momentum", outer_momentum, 0.0, 0.999999)
+      .range("connections_per_edge", connections_per_edge, 1u, 16u)
+      .range("max_islands", max_islands, 1u, 1024u)
+      .range("min_islands", min_islands, 1u, max_islands)
+      .range("validation_sequences", validation_sequences, 1u, 1u << 20);
+  check_inner(checks, inner);
+  checks.range<long>("heartbeat_ms", heartbeat.count(), 10, kMaxMilliseconds)
+      .range<long>("dead_after_ms", dead_after.count(), 10, kMaxMilliseconds)
+      .range<long>("straggler_grace_ms", straggler_grace.count(), 0, kMaxMilliseconds)
+      .that(dead_after >= 2 * heartbeat,
+            "dead_after is less than two heartbeats: one late message would kill an island");
+  return checks.status();
+}
+
+nlohmann::json RunConfig::to_json() const {
+  JsonWriter writer;
+  fields(writer, const_cast<RunConfig&>(*this));
+  JsonWriter inner_writer;
+  fields(inner_writer, const_cast<InnerOptimizerConfig&>(inner));
+  writer.object["inner"] = std::move(inner_writer.object);
+  writer.object["version"] = kVersion;
+  return std::move(writer.object);
+}
+
+Result<RunConfig> RunConfig::from_json(std::string_view text) {
+  auto parsed = parse_bounded_json(text, kMaxRunBytes, 6);
+  if (!parsed.ok()) return parsed.error().with_context("run configuration");
+  JsonReader reader(*parsed);
+  int version = 0;
+  reader.field("version", version);
+  if (reader.status().ok() && version != kVersion) {
+    return Error{
+        ErrorCode::kVersionUnsupported,
+        fmt::format("run configuration: version {} is not known here ({} is); update atoll", version, kVersion)};
+  }
+  RunConfig config;
+  fields(reader, config);
+  if (const nlohmann::json* inner = reader.find("inner")) {
+    JsonReader inner_reader(*inner);
+    fields(inner_reader, config.inner);
+    if (!inner_reader.status().ok()) reader.fail("inner: " + inner_reader.status().error().message);
+  }
+  if (!reader.status().ok()) return reader.status().error().with_context("run configuration");
+  // All islands must take every field the same way: one that this version does not know cannot be skipped.
+  const nlohmann::json known = RunConfig{}.to_json();
+  for (const auto& [name, value] : parsed->items()) {
+    if (known.contains(name)) continue;
+    return Error{
+        ErrorCode::kVersionUnsupported,
+        fmt::format("run configuration: field '{}' is not known here; update atoll", std::string(cut_utf8(name, 64)))};
+  }
+  ATOLL_RETURN_IF_ERROR(config.validate());
+  return config;
+}
+
+}  // namespace atl

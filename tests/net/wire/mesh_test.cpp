@@ -1,0 +1,262 @@
+#include "net/wire/mesh.h"
+
+#include <QtTest>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace atl {
+namespace {
+
+const std::string kHash(64, 'a');
+
+RunConfig sample_run() {
+  RunConfig run;
+  run.run_id = "0123456789abcdef";
+  run.name = "sample";
+  run.model_json = R"({"hidden_size":64})";
+  run.dataset_json = R"({"train":[]})";
+  return run;
+}
+
+std::string text_of(const RunConfig& run) { return run.to_json().dump(); }
+
+std::vector<AttemptMember> sample_members() {
+  return {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096}, {IslandId{"isl-2"}, Address{"::1", 47001}, 0}};
+}
+
+std::vector<IslandMessage> island_samples() {
+  return {IslandHello{1, "atoll 0.1.0", "Reef", 47000, "reef.example.org", OuterStep{3}, kHash},
+          IslandHello{1, "atoll 0.1.0", "", 47000, "", std::nullopt, ""},
+          IslandHeartbeat{OuterStep{2}, "training", 7, 2.5, 18000.25, 1u << 20, 12345, 1.5, 0.25},
+          IslandReady{OuterStep{2}, 40960, 0.125, 3.5},
+          IslandHave{OuterStep{2}, Attempt{1}, kHash, 0.5},
+          IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "connection reset"},
+          IslandAttemptFailed{OuterStep{2}, Attempt{1}, std::nullopt, "aborted"},
+          IslandApplied{OuterStep{3}, kHash},
+          IslandRecovered{OuterStep{3}, kHash},
+          IslandValidation{OuterStep{3}, 1.625},
+          IslandLeaving{"signal 15"}};
+}
+
+std::vector<HubMessage> hub_samples() {
+  return {HubWelcome{1, sample_run(), OuterStep{3}},
+          HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash}}},
+          HubRecover{OuterStep{3}, kHash, {IslandId{"isl-1"}, IslandId{"isl-2"}}},
+          HubInitialise{},
+          HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, true},
+          HubAttempt{OuterStep{3}, Attempt{2}, sample_members()},
+          HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost"},
+          HubCommit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "c2ln"},
+          HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false}};
+}
+
+// The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
+std::vector<std::string> golden_lines() {
+  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v1.jsonl");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+class MeshTest : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void every_message_is_encoded_as_the_golden_file_says();
+  void every_message_survives_a_round_trip();
+  void garbage_is_refused_and_never_believed_data();
+  void garbage_is_refused_and_never_believed();
+  void random_changes_of_good_messages_never_crash_the_decoder();
+  void a_commit_record_says_who_contributed_how_much_and_nothing_of_where();
+  void a_long_reason_is_cut_between_characters();
+  void a_run_configuration_survives_a_round_trip();
+  void a_wrong_run_configuration_names_its_field_data();
+  void a_wrong_run_configuration_names_its_field();
+};
+
+void MeshTest::every_message_is_encoded_as_the_golden_file_says() {
+  std::vector<std::string> lines;
+  for (const IslandMessage& message : island_samples()) lines.push_back(encode(message));
+  for (const HubMessage& message : hub_samples()) lines.push_back(encode(message));
+
+  const std::vector<std::string> golden = golden_lines();
+
+  for (std::size_t i = 0; i < std::max(golden.size(), lines.size()); ++i) {
+    QCOMPARE(QString::fromStdString(i < lines.size() ? lines[i] : ""),
+             QString::fromStdString(i < golden.size() ? golden[i] : ""));
+  }
+}
+
+void MeshTest::every_message_survives_a_round_trip() {
+  for (const IslandMessage& message : island_samples()) {
+    const auto decoded = decode_island_message(encode(message));
+    QVERIFY2(decoded.ok(), decoded.ok() ? "" : decoded.error().message.c_str());
+    QCOMPARE(decoded->index(), message.index());
+    QCOMPARE(encode(*decoded), encode(message));
+  }
+  for (const HubMessage& message : hub_samples()) {
+    const auto decoded = decode_hub_message(encode(message));
+    QVERIFY2(decoded.ok(), decoded.ok() ? "" : decoded.error().message.c_str());
+    QCOMPARE(decoded->index(), message.index());
+    QCOMPARE(encode(*decoded), encode(message));
+  }
+}
+
+void MeshTest::garbage_is_refused_and_never_believed_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("nothing") << ""
+                           << "no JSON";
+  QTest::newRow("half an object") << R"({"type":"ready")"
+                                  << "no JSON";
+  QTest::newRow("a list") << "[]"
+                          << "no JSON object";
+  QTest::newRow("no type") << "{}"
+                           << "'type' is missing";
+  QTest::newRow("an unknown type") << R"({"type":"dance"})"
+                                   << "unknown type 'dance'";
+  QTest::newRow("a missing field") << R"({"type":"recovered","outer_step":1})"
+                                   << "'state_hash' is missing";
+  QTest::newRow("a negative number") << R"({"type":"ready","round":-1})"
+                                     << "'round' is no whole number";
+  QTest::newRow("a number too large") << R"({"type":"ready","round":4294967296})"
+                                      << "'round' is no whole number";
+  QTest::newRow("a fraction") << R"({"type":"ready","round":1.5})"
+                              << "'round' is no whole number";
+  QTest::newRow("text for a number") << R"({"type":"ready","round":"1"})"
+                                     << "'round' is no whole number";
+  QTest::newRow("a short hash") << R"({"type":"applied","outer_step":1,"state_hash":"ab"})"
+                                << "no SHA-256";
+  QTest::newRow("a long reason") << QString(R"({"type":"leaving","reason":"%1"})").arg(QString(513, 'x'))
+                                 << "text of at most 512";
+  QTest::newRow("deep nesting") << QString(100000, '[') << "nested deeper";
+  QTest::newRow("too large") << QString(static_cast<int>(kMaxMeshMessageBytes) + 1, ' ') << "bytes are more than";
+  QTest::newRow("a peer that is no id")
+      << R"({"type":"attempt_failed","round":1,"attempt":1,"peer":"../x","reason":""})"
+      << "no island's id";
+}
+
+void MeshTest::garbage_is_refused_and_never_believed() {
+  QFETCH(QString, text);
+  QFETCH(QString, says);
+
+  const auto decoded = decode_island_message(text.toStdString());
+
+  QVERIFY(!decoded.ok());
+  QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
+}
+
+void MeshTest::random_changes_of_good_messages_never_crash_the_decoder() {
+  std::mt19937 random(7);
+  std::vector<std::string> texts;
+  for (const IslandMessage& message : island_samples()) texts.push_back(encode(message));
+  for (const HubMessage& message : hub_samples()) texts.push_back(encode(message));
+
+  int refused = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::string text = texts[random() % texts.size()];
+    for (unsigned changes = 1 + random() % 4; changes > 0; --changes) {
+      text[random() % text.size()] = static_cast<char>(random() % 256);
+    }
+    if (random() % 4 == 0) text.resize(random() % text.size());
+    refused += decode_island_message(text).ok() ? 0 : 1;
+    refused += decode_hub_message(text).ok() ? 0 : 1;
+  }
+
+  QVERIFY(refused > 4000);  // each text is of one direction at most
+}
+
+void MeshTest::a_commit_record_says_who_contributed_how_much_and_nothing_of_where() {
+  const HubCommit commit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "ignored"};
+
+  QCOMPARE(QString::fromStdString(commit_record(commit)),
+           QString(R"({"attempt":2,"digest":"%1","members":[{"id":"isl-1","tokens":4096},{"id":"isl-2","tokens":0}],)"
+                   R"("outer_learning_rate":0.7,"outer_momentum":0.9,"round":3})")
+               .arg(QString(64, 'a')));
+}
+
+void MeshTest::a_long_reason_is_cut_between_characters() {
+  std::string reason;
+  for (int i = 0; i < 300; ++i) reason += "\u00e9";
+
+  const auto decoded = decode_island_message(encode(IslandMessage(IslandLeaving{reason + "x"})));
+
+  QVERIFY(decoded.ok());
+  QCOMPARE(std::get<IslandLeaving>(*decoded).reason.size(), std::size_t{512});
+  const auto odd = decode_island_message(encode(IslandMessage(IslandLeaving{"x" + reason})));
+  QVERIFY(odd.ok());
+  QCOMPARE(std::get<IslandLeaving>(*odd).reason.size(), std::size_t{511});
+}
+
+void MeshTest::a_run_configuration_survives_a_round_trip() {
+  RunConfig run = sample_run();
+  run.wire = WireFormat::kFp32;
+  run.inner.learning_rate = 0.1 + 0.2;  // needs all its digits
+  run.seed = ~0ull;
+  run.straggler_grace = std::chrono::milliseconds(1234);
+
+  const auto decoded = RunConfig::from_json(text_of(run));
+
+  QVERIFY2(decoded.ok(), decoded.ok() ? "" : decoded.error().message.c_str());
+  QCOMPARE(text_of(*decoded), text_of(run));
+  QCOMPARE(decoded->inner.learning_rate, run.inner.learning_rate);
+}
+
+void MeshTest::a_wrong_run_configuration_names_its_field_data() {
+  QTest::addColumn<QString>("from");
+  QTest::addColumn<QString>("to");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("inner_steps") << R"("inner_steps":20)"
+                               << R"("inner_steps":0)"
+                               << "inner_steps = 0 is not between";
+  QTest::newRow("momentum") << R"("outer_momentum":0.9)"
+                            << R"("outer_momentum":1.0)"
+                            << "outer_momentum = 1 is not";
+  QTest::newRow("not a number") << R"("outer_momentum":0.9)"
+                                << R"("outer_momentum":null)"
+                                << "outer_momentum = nan";
+  QTest::newRow("beta2") << R"("beta2":0.95)"
+                         << R"("beta2":2.0)"
+                         << "inner.beta2";
+  QTest::newRow("timeouts") << R"("dead_after_ms":6000)"
+                            << R"("dead_after_ms":2500)"
+                            << "two heartbeats";
+  QTest::newRow("wire") << R"("wire":"int8-block")"
+                        << R"("wire":"int3")"
+                        << "wire 'int3'";
+  QTest::newRow("islands") << R"("min_islands":1)"
+                           << R"("min_islands":999)"
+                           << "min_islands = 999";
+  QTest::newRow("model") << R"({\"hidden_size\":64})"
+                         << "[]"
+                         << "model_json is no JSON object";
+  QTest::newRow("run id") << "0123456789abcdef"
+                          << "0123456789abcdeX"
+                          << "run_id";
+  QTest::newRow("version") << R"("version":1)"
+                           << R"("version":2)"
+                           << "version 2";
+  QTest::newRow("unknown field") << R"("seed":1)"
+                                 << R"("seed":1,"sead":2)"
+                                 << "field 'sead'";
+}
+
+void MeshTest::a_wrong_run_configuration_names_its_field() {
+  QFETCH(QString, from);
+  QFETCH(QString, to);
+  QFETCH(QString, says);
+  QString text = QString::fromStdString(text_of(sample_run()));
+  QVERIFY2(text.contains(from), qPrintable(text));
+
+  const auto decoded = RunConfig::from_json(text.replace(from, to).toStdString());
+
+  QVERIFY(!decoded.ok());
+  QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::MeshTest)
+#include "mesh_test.moc"
