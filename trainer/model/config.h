@@ -1,4 +1,5 @@
-// A Llama model's shape, from a HuggingFace config.json or a preset. Plain values without torch: any thread, any program.
+// A Llama model's shape, from a HuggingFace config.json or a preset. Plain values without torch: any thread, any
+// program.
 #pragma once
 
 #include <cstdint>

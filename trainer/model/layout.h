@@ -1,5 +1,6 @@
-// The canonical flat order of a model's parameters: embed_tokens, each block's tensors, the final norm, lm_head unless tied.
-// It depends on the model alone, never on local ranks, so that islands of any size exchange flat vectors. No torch.
+// The canonical flat order of a model's parameters: embed_tokens, each block's tensors, the final norm, lm_head unless
+// tied. It depends on the model alone, never on local ranks, so that islands of any size exchange flat vectors. No
+// torch.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// AdamW on a flat shard of parameters, as torch.optim.AdamW computes it (decoupled decay, on every parameter). No torch.
+// AdamW on a flat shard of parameters, as torch.optim.AdamW computes it (decoupled decay, on every parameter). No
+// torch.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,280 @@
+#include "trainer/island/round_loop.h"
+
+#include <QtTest/QTest>
+#include <deque>
+
+#include "trainer/checkpoint/huggingface.h"
+
+using namespace atl;
+
+namespace {
+
+constexpr std::uint32_t kInnerSteps = 2;
+constexpr std::uint32_t kLength = 8;
+
+ModelConfig tiny_model() {
+  ModelConfig config;
+  config.vocab_size = 11;
+  config.hidden_size = 8;
+  config.intermediate_size = 12;
+  config.num_hidden_layers = 1;
+  config.num_attention_heads = 2;
+  config.num_key_value_heads = 1;
+  config.head_dim = 4;
+  config.max_position_embeddings = 32;
+  return config;
+}
+
+class FixedBatches final : public BatchSource {
+ public:
+  Result<TokenBatch> train_batch(OuterStep, std::uint32_t step, const Lease&) override {
+    tokens_.assign(2 * (kLength + 1), static_cast<std::int32_t>(step % 11));
+    return TokenBatch{tokens_, 2, kLength};
+  }
+  std::uint32_t validation_batches() const override { return 1; }
+  Result<TokenBatch> validation_batch(std::uint32_t index) override { return train_batch({}, index, {}); }
+
+ private:
+  std::vector<std::int32_t> tokens_;
+};
+
+// Records what is sent; its all-reduce is that of an island alone (fp32), or fails when told to.
+class FakeNetwork final : public RoundLoopNetwork {
+ public:
+  void send(const IslandMessage& message) override { sent.push_back(message); }
+  std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
+                                                             std::span<std::byte> canonical,
+                                                             const AbortSignal& abort) override {
+    if (abort.raised()) return AllReduceFailure{{ErrorCode::kAborted, abort.reason()}, {}};
+    if (fail) return AllReduceFailure{{ErrorCode::kPeerLost, "lost"}, spec.order.back().id};
+    const auto raw = std::as_bytes(input);
+    std::copy(raw.begin(), raw.end(), canonical.begin());
+    return AllReduceReport{.digest = sha256(canonical), .bytes_sent = 7, .bytes_received = 7};
+  }
+  Result<FetchedState> fetch(const HubRecover&) override {
+    if (!fetched) return Error{ErrorCode::kNotFound, "no source"};
+    return *fetched;
+  }
+  Result<std::vector<float>> initial_parameters() override { return initial; }
+  void publish(const char*) override {}
+
+  template <class Message>
+  const Message& last() const {
+    return std::get<Message>(sent.back());
+  }
+
+  std::deque<IslandMessage> sent;
+  std::vector<float> initial;
+  std::optional<FetchedState> fetched;
+  bool fail = false;
+};
+
+}  // namespace
+
+class RoundLoopTest : public QObject {
+  Q_OBJECT
+
+  struct Fixture {
+    Fixture()
+        : engine(std::move(*Engine::create(tiny_model(), {}))),
+          outer(engine->numel()),
+          status(IslandState{}),
+          loop(run_config(), *engine, batches, outer, gate, status, network, stop) {
+      network.initial.resize(static_cast<std::size_t>(engine->numel()));
+      engine->read_parameters(network.initial);
+    }
+    static const RunConfig& run_config() {
+      static const RunConfig run = [] {
+        RunConfig config;
+        config.run_id = "0123456789abcdef";
+        config.inner_steps = kInnerSteps;
+        config.sequences_per_step = 2;
+        config.sequence_length = kLength;
+        config.wire = WireFormat::kFp32;
+        return config;
+      }();
+      return run;
+    }
+    void must(Status status_of_call) {
+      QVERIFY2(status_of_call.ok(), status_of_call.ok() ? "" : status_of_call.error().message.c_str());
+    }
+    void begin_round(std::uint32_t round, std::uint32_t inner_steps = kInnerSteps, bool validate = false) {
+      must(loop.handle(HubRoundBegin{OuterStep{round}, inner_steps, round * 4, 4, validate}));
+    }
+    void train() {
+      while (loop.has_work()) must(loop.work());
+    }
+    HubAttempt attempt(std::uint32_t round, std::uint32_t number) const {
+      return {OuterStep{round}, Attempt{number}, {{IslandId{"isl-0000000000000000"}, {"127.0.0.1", 1}, 32}}};
+    }
+    HubCommit commit(std::uint32_t round, std::uint32_t number, const std::string& digest) const {
+      HubCommit message;
+      message.round = OuterStep{round};
+      message.attempt = Attempt{number};
+      message.digest = digest;
+      message.outer_learning_rate = 0.7;
+      message.outer_momentum = 0.9;
+      return message;
+    }
+
+    std::unique_ptr<Engine> engine;
+    FixedBatches batches;
+    OuterStateStore outer;
+    AttemptGate gate;
+    IslandStatus status;
+    FakeNetwork network;
+    AbortSignal stop;
+    RoundLoop loop;
+  };
+
+ private Q_SLOTS:
+  void a_round_goes_from_initialise_to_the_outer_step() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    QCOMPARE(f.network.last<IslandRecovered>().outer_step.value, 0u);
+
+    f.begin_round(0);
+    f.train();
+    QCOMPARE(f.network.last<IslandReady>().tokens, std::uint64_t{kInnerSteps * 2 * kLength});
+    QVERIFY(f.network.last<IslandReady>().norm_over_steps > 0);
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    const std::string digest = f.network.last<IslandHave>().digest;
+    f.must(f.loop.handle(f.commit(0, 1, digest)));
+
+    QCOMPARE(f.network.last<IslandApplied>().outer_step.value, 1u);
+    QCOMPARE(f.network.last<IslandApplied>().state_hash, f.outer.tree_hash());
+    std::vector<float> inner(static_cast<std::size_t>(f.engine->numel()));
+    f.engine->read_parameters(inner);
+    QVERIFY(std::equal(inner.begin(), inner.end(), f.outer.parameters().begin()));
+    QCOMPARE(f.status.snapshot().accepted_round, std::optional<std::uint32_t>(0));
+  }
+
+  void a_failed_attempt_names_the_peer_and_the_next_one_averages_the_same_gradient() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+
+    f.network.fail = true;
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    QCOMPARE(f.network.last<IslandAttemptFailed>().peer->value, std::string("isl-0000000000000000"));
+    f.network.fail = false;
+    f.must(f.loop.handle(f.attempt(0, 2)));
+
+    QCOMPARE(f.network.last<IslandHave>().attempt.value, 2u);
+    f.must(f.loop.handle(f.commit(0, 2, f.network.last<IslandHave>().digest)));
+    QCOMPARE(f.outer.version().value, 1u);
+  }
+
+  void a_commit_of_an_average_that_is_not_held_is_never_applied() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.must(f.loop.handle(f.attempt(0, 1)));
+
+    const Status status = f.loop.handle(f.commit(0, 1, std::string(64, '0')));
+
+    QCOMPARE(status.error().code, ErrorCode::kProtocol);
+    QCOMPARE(f.outer.version().value, 0u);
+  }
+
+  void an_abort_drops_the_average_of_its_attempt() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    const std::string digest = f.network.last<IslandHave>().digest;
+
+    f.must(f.loop.handle(HubAbort{OuterStep{0}, Attempt{1}, "isl-2 is gone"}));
+
+    QVERIFY(!f.loop.handle(f.commit(0, 1, digest)).ok());
+  }
+
+  void a_joiner_takes_part_with_no_weight_in_the_round_that_is_open() {
+    Fixture f;
+    FetchedState state;
+    state.version = OuterStep{5};
+    state.parameters = f.network.initial;
+    state.momentum.assign(state.parameters.size(), 0.25f);
+    f.network.fetched = state;
+
+    f.must(f.loop.handle(HubRecover{OuterStep{5}, "hash", {}}));
+    QCOMPARE(f.network.last<IslandRecovered>().outer_step.value, 5u);
+    f.begin_round(5, 0);
+
+    QCOMPARE(f.network.last<IslandReady>().tokens, std::uint64_t{0});
+    QCOMPARE(f.network.last<IslandReady>().norm_over_steps, 0.0);
+    f.must(f.loop.handle(f.attempt(5, 1)));
+    f.must(f.loop.handle(f.commit(5, 1, f.network.last<IslandHave>().digest)));
+    QCOMPARE(f.outer.version().value, 6u);
+    QVERIFY(!f.status.snapshot().accepted_round.has_value());
+  }
+
+  void a_recovery_without_a_source_is_tried_again() {
+    Fixture f;
+    f.must(f.loop.handle(HubRecover{OuterStep{5}, "hash", {}}));
+    QVERIFY(f.network.sent.empty());
+    QVERIFY(!f.outer.holds_state());
+
+    f.network.fetched = FetchedState{OuterStep{5}, f.network.initial, std::vector<float>(f.network.initial.size())};
+    f.must(f.loop.handle(HubRecover{OuterStep{5}, "hash", {}}));
+
+    QCOMPARE(f.network.last<IslandRecovered>().outer_step.value, 5u);
+  }
+
+  void a_round_that_does_not_fit_the_state_is_refused() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+
+    const Status status = f.loop.handle(HubRoundBegin{OuterStep{7}, kInnerSteps, 0, 4, false});
+
+    QCOMPARE(status.error().code, ErrorCode::kProtocol);
+  }
+
+  void validation_is_of_the_outer_parameters_before_the_first_inner_step() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0, kInnerSteps, true);
+
+    const auto& validation = f.network.last<IslandValidation>();
+    QCOMPARE(validation.outer_step.value, 0u);
+    QVERIFY(validation.loss_nats > 0);
+    QVERIFY(f.loop.has_work());
+  }
+
+  void what_was_said_before_a_reconnection_is_said_again_when_asked() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.network.sent.clear();
+
+    f.begin_round(0);  // the same lease
+    QCOMPARE(f.network.last<IslandReady>().round.value, 0u);
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    const std::string digest = f.network.last<IslandHave>().digest;
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    QCOMPARE(f.network.last<IslandHave>().digest, digest);
+    f.must(f.loop.handle(f.commit(0, 1, digest)));
+    f.must(f.loop.handle(f.commit(0, 1, digest)));
+
+    QCOMPARE(f.outer.version().value, 1u);
+    QCOMPARE(f.network.last<IslandApplied>().outer_step.value, 1u);
+  }
+
+  void a_goodbye_ends_the_loop_with_the_hubs_words() {
+    Fixture f;
+    QVERIFY(!f.loop.finished());
+
+    const Status refused = f.loop.handle(HubGoodbye{ErrorCode::kVersionUnsupported, "update Atoll", false});
+
+    QVERIFY(f.loop.finished());
+    QCOMPARE(refused.error().message, std::string("update Atoll"));
+    QVERIFY(Fixture().loop.handle(HubGoodbye{ErrorCode::kAborted, "", true}).ok());
+  }
+};
+
+QTEST_GUILESS_MAIN(RoundLoopTest)
+#include "round_loop_test.moc"

@@ -1,0 +1,71 @@
+#include "trainer/engine/rank_threads.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+namespace atl {
+
+RankThreads::RankThreads(SharedMemoryGroup& group, int threads_per_rank) : group_(group) {
+  for (int rank = 0; rank < group.world_size(); ++rank) {
+    threads_.emplace_back([this, rank, threads_per_rank] { serve(LocalRank{rank}, threads_per_rank); });
+  }
+}
+
+RankThreads::~RankThreads() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  started_.notify_all();
+}
+
+Status RankThreads::run(const std::function<void(LocalRank)>& task) {
+  std::unique_lock lock(mutex_);
+  task_ = &task;
+  running_ = group_.world_size();
+  failure_.reset();
+  ++generation_;
+  started_.notify_all();
+  // Collectives have a deadline, so each rank comes back.
+  finished_.wait(lock, [&] { return running_ == 0; });
+  if (!failure_) return ok_status();
+  group_.reset();
+  return *failure_;
+}
+
+void RankThreads::serve(LocalRank rank, int threads_per_rank) {
+  at::set_num_threads(threads_per_rank);
+  std::uint64_t seen = 0;
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    started_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+    if (stopping_) return;
+    seen = generation_;
+    const auto* task = task_;
+    lock.unlock();
+    try {
+      (*task)(rank);
+    } catch (const CollectiveAborted& aborted) {
+      note_failure(rank, aborted.what(), true);
+    } catch (const std::exception& error) {
+      note_failure(rank, error.what(), false);
+    }
+    lock.lock();
+    if (--running_ == 0) finished_.notify_all();
+  }
+}
+
+// A rank that was only pulled down by another's failure has nothing to add to it.
+void RankThreads::note_failure(LocalRank rank, const char* what, bool secondary) noexcept {
+  try {
+    group_.communicator(rank)->abort(what);
+    const std::lock_guard lock(mutex_);
+    const bool known = failure_ && failure_->code != ErrorCode::kTimeout;
+    if (known || (secondary && failure_)) return;
+    failure_ = Error{secondary ? ErrorCode::kTimeout : ErrorCode::kInternal,
+                     fmt::format("local rank {}: {}", rank.value, what)};
+  } catch (...) {  // out of memory while reporting: the abort above has already freed the others
+  }
+}
+
+}  // namespace atl

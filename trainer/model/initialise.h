@@ -1,0 +1,16 @@
+// Fresh parameters: normal(0, initializer_range), norms 1. The same bits on every machine and for any sharding. No
+// torch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "trainer/model/layout.h"
+
+namespace atl {
+
+// Fills `values` (parameter.numel) with parameter number `index` of a model.
+void initialise_parameter(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,
+                          std::uint64_t seed, std::span<float> values);
+
+}  // namespace atl

@@ -1,0 +1,25 @@
+// Warm-up / stable / decay learning rate, a pure function of the run's progress (its tokens, or its steps). No torch.
+#pragma once
+
+#include <cstdint>
+
+#include "net/base/result.h"
+
+namespace atl {
+
+// Progress is counted in the run's unit, the same on every island: tokens, or inner steps of the whole run.
+struct WarmupStableDecay {
+  double peak = 3e-4;        // learning rate between warm-up and decay
+  double final_ratio = 0.0;  // of the peak, at the end and after it
+  std::int64_t warmup = 0;   // rises linearly from 0 over this much progress
+  std::int64_t decay = 0;    // falls along 1 - sqrt over the last so much of `total`
+  std::int64_t total = 0;    // 0: the run has no end, and never decays
+
+  Status validate() const;
+};
+
+// The rate of the step that begins at `progress`; `step` is how much progress it makes, so that the first step of the
+// warm-up has a rate above 0.
+double learning_rate_at(const WarmupStableDecay& schedule, std::int64_t progress, std::int64_t step);
+
+}  // namespace atl
