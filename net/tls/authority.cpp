@@ -129,7 +129,7 @@ Result<std::string> CertificateAuthority::issue(EVP_PKEY* subject_key, const std
 
 Result<std::string> CertificateAuthority::sign_request(const std::string& request_pem, const IslandId& name,
                                                        const Validity& validity) const {
-  if (!is_island_id(name.value)) {
+  if (!is_enrolled_name(name.value)) {
     return Error{ErrorCode::kInvalidArgument, "not an island's name: '" + name.value + "'"};
   }
   const auto request = parse_request(request_pem);
@@ -165,7 +165,7 @@ IslandId random_island_id() {
   return IslandId{std::string(kIslandPrefix) + hex_encode(random)};
 }
 
-bool is_island_id(const std::string& text) {
+bool is_enrolled_name(const std::string& text) {
   return text.size() == kIslandPrefix.size() + 2 * kIslandRandomBytes && text.starts_with(kIslandPrefix) &&
          text.find_first_not_of("0123456789abcdef", kIslandPrefix.size()) == std::string::npos;
 }

@@ -53,8 +53,8 @@ class CertificateAuthority {
   std::string certificate_pem_;
 };
 
-// "isl-" and 16 random hex digits.
+// "isl-" and 16 random hex digits: the form of every name that the authority signs for an island.
 IslandId random_island_id();
-bool is_island_id(const std::string& text);
+bool is_enrolled_name(const std::string& text);
 
 }  // namespace atl
