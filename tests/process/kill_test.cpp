@@ -1,0 +1,111 @@
+// Islands that die in the middle of a round: the others commit it without them, and newcomers hold the same bits.
+#include <QtCore/QProcess>
+#include <QtCore/QThread>
+#include <QtTest/QTest>
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <random>
+
+#include "tests/process/local_run.h"
+
+using namespace atl;
+using namespace atl::test;
+
+namespace {
+
+constexpr int kIslands = 4;
+constexpr int kKills = 20;
+constexpr std::chrono::seconds kLimit{60};  // for anything; a hang, not a slow machine
+
+RunConfig run_config() {
+  RunConfig run;
+  run.model_json = small_model_json();
+  run.inner_steps = 6;
+  run.sequences_per_step = 4;
+  run.sequence_length = 64;
+  run.min_islands = kIslands;
+  run.validate_every = 0;
+  return run;
+}
+
+std::size_t training(const HubState& state) {
+  return static_cast<std::size_t>(std::count_if(state.islands.begin(), state.islands.end(),
+                                                [](const HubState::Island& i) { return i.state == "training"; }));
+}
+
+const HubState::Round* find_round(const HubState& state, std::uint32_t round) {
+  const auto found =
+      std::find_if(state.rounds.begin(), state.rounds.end(), [&](const auto& r) { return r.round == round; });
+  return found == state.rounds.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+class KillTest : public QObject {
+  Q_OBJECT
+
+  // Waits for the round to be committed and compared; its record.
+  static HubState::Round committed(const LocalRun& run, std::uint32_t round) {
+    const bool done = run.wait_until(
+        [&](const HubState& state) {
+          const auto* record = find_round(state, round);
+          return record != nullptr && record->outer_hashes_equal.has_value();
+        },
+        kLimit);
+    if (!done) qFatal("round %u was not committed and compared in time", round);
+    return *find_round(run.state(), round);
+  }
+
+ private Q_SLOTS:
+  void the_rest_commit_the_round_and_a_new_island_holds_the_same_bits() {
+    LocalRun run(run_config());
+    std::vector<std::unique_ptr<QProcess>> islands;
+    for (int i = 0; i < kIslands; ++i) islands.push_back(run.start_island("island " + std::to_string(i)));
+    QVERIFY(run.wait_until([](const HubState& s) { return s.outer_step >= 2 && training(s) == kIslands; }, kLimit));
+
+    std::mt19937 random(20);
+    std::map<std::uint32_t, int> survivors_of_round;
+    for (int kill = 0; kill < kKills; ++kill) {
+      // Given a round under way, at a moment anywhere in it,
+      const HubState before = run.state();
+      QVERIFY(
+          run.wait_until([&](const HubState& s) { return s.outer_step > before.outer_step && s.round_open; }, kLimit));
+      const double round_seconds = run.state().rounds.back().seconds;
+      QThread::usleep(static_cast<unsigned long>(std::uniform_real_distribution<>(0, round_seconds * 1e6)(random)));
+      const std::uint32_t open = run.state().outer_step;
+
+      // when one of four islands is killed,
+      QProcess& victim = *islands[random() % kIslands];
+      ::kill(static_cast<pid_t>(victim.processId()), SIGKILL);
+      QVERIFY(victim.waitForFinished());
+
+      // then the others commit that round and the next, and hold the same outer state,
+      for (const std::uint32_t round : {open, open + 1}) {
+        const HubState::Round record = committed(run, round);
+        QVERIFY2(record.outer_hashes_equal == true, "outer hashes differ");
+        QVERIFY2(record.members >= kIslands - 1, "a survivor is missing");
+      }
+      for (const auto& island : islands) {
+        QCOMPARE(island.get() == &victim, island->state() == QProcess::NotRunning);
+      }
+
+      // and a new island that joins takes part in a round whose hashes agree on all four.
+      const auto slot = std::find_if(islands.begin(), islands.end(), [&](const auto& i) { return i.get() == &victim; });
+      *slot = run.start_island("joiner " + std::to_string(kill));
+      QVERIFY(run.wait_until([](const HubState& s) { return training(s) == kIslands; }, kLimit));
+      const HubState::Round together = committed(run, run.state().outer_step + 1);
+      QCOMPARE(together.members, static_cast<std::uint32_t>(kIslands));
+      QCOMPARE(together.outer_hashes_equal, std::optional<bool>(true));
+    }
+
+    for (const auto& island : islands) {
+      island->terminate();
+      QVERIFY(island->waitForFinished(10'000));
+      QCOMPARE(island->exitCode(), 0);
+    }
+  }
+};
+
+QTEST_GUILESS_MAIN(KillTest)
+#include "kill_test.moc"
