@@ -1,5 +1,6 @@
-// A dataset: token shards (memory-mapped) of a training and a validation split, described by a manifest with the SHA-256 of
-// every file. Made by `atoll data prepare`; the manifest is part of the run, so every island trains on the same tokens.
+// A dataset: token shards (memory-mapped) of a training and a validation split, described by a manifest with the
+// SHA-256 of every file. Made by `atoll data prepare`; the manifest is part of the run, so every island trains on the
+// same tokens.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +19,27 @@ namespace atl {
 enum class Split { kTrain, kValidation };
 
 struct ShardEntry {
-  std::string file;          // a plain name, no directory
+  std::string file;  // a plain name, no directory
   std::uint64_t tokens = 0;
-  std::uint64_t bytes = 0;   // of the whole file
-  std::string sha256;        // of the whole file, hex
+  std::uint64_t bytes = 0;  // of the whole file
+  std::string sha256;       // of the whole file, hex
 };
 
 struct DatasetManifest {
-  std::string tokenizer = "bytes";   // byte-level: token = byte, kEndOfText between documents
+  std::string tokenizer = "bytes";  // byte-level: token = byte, kEndOfText between documents
   std::uint32_t vocab_size = 257;
   std::vector<ShardEntry> train;
   std::vector<ShardEntry> validation;
 
-  std::string to_json() const;       // canonical: sorted keys, no spaces
+  std::string to_json() const;  // canonical: sorted keys, no spaces
   static Result<DatasetManifest> from_json(std::string_view text);
   std::uint64_t tokens(Split split) const;
 };
 
 class Dataset {
  public:
-  // `directory` holds dataset.json (or `manifest` is given, as islands get it from the hub) and the shards. Sizes and headers
-  // are checked on opening; verify() reads everything and compares hashes.
+  // `directory` holds dataset.json (or `manifest` is given, as islands get it from the hub) and the shards. Sizes and
+  // headers are checked on opening; verify() reads everything and compares hashes.
   static Result<Dataset> open(const std::filesystem::path& directory);
   static Result<Dataset> open(const std::filesystem::path& directory, DatasetManifest manifest);
   Status verify() const;

@@ -1,5 +1,5 @@
-// The order in which a run reads its training sequences: a permutation of each epoch, a pure function of seed and position, so
-// that a lease is just a range of positions and no island keeps a shuffle buffer.
+// The order in which a run reads its training sequences: a permutation of each epoch, a pure function of seed and
+// position, so that a lease is just a range of positions and no island keeps a shuffle buffer.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,103 @@
+#include "net/control/home.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "net/base/file.h"
+#include "net/control/json_fields.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxHubAddresses = 16;
+constexpr std::size_t kMaxJoinFileBytes = 64 * 1024;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// The XDG specification: a relative path there is to be ignored.
+Result<std::filesystem::path> xdg_directory(const char* variable, const char* below_home, const char* leaf) {
+  const std::filesystem::path base = environment(variable);
+  if (base.is_absolute()) return base / leaf;
+  const std::string home = environment("HOME");
+  if (home.empty()) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("neither {} nor HOME is set; say which directory to use, for instance with --home DIR", variable)};
+  }
+  return std::filesystem::path(home) / below_home / leaf;
+}
+
+Result<std::filesystem::path> home_directory(const char* variable, const char* leaf) {
+  const std::string chosen = environment(variable);
+  if (!chosen.empty()) return std::filesystem::absolute(chosen);
+  return xdg_directory("XDG_DATA_HOME", ".local/share", leaf);
+}
+
+}  // namespace
+
+std::string JoinFile::to_json() const {
+  nlohmann::json addresses = nlohmann::json::array();
+  for (const Address& address : hub_addresses) addresses.push_back(to_string(address));
+  const nlohmann::json json = {{"version", kVersion},
+                               {"run_id", run_id},
+                               {"run_name", run_name},
+                               {"hub_addresses", addresses},
+                               {"display_name", display_name},
+                               {"bind", to_string(bind)},
+                               {"advertised_host", advertised_host},
+                               {"local_ranks", local_ranks},
+                               {"threads", threads}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Result<JoinFile> JoinFile::from_json(std::string_view text) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_bounded_json(text));
+  JsonFields fields(json, "join.json");
+  int version = 0;
+  ATOLL_RETURN_IF_ERROR(fields.read("version", version).status());
+  if (version != kVersion) {
+    return Error{ErrorCode::kVersionUnsupported,
+                 fmt::format("join.json is of version {}, this program reads {}; use the Atoll that wrote it", version,
+                             kVersion)};
+  }
+  JoinFile join;
+  std::string bind;
+  fields.read("run_id", join.run_id).read("run_name", join.run_name).read("display_name", join.display_name);
+  fields.read("bind", bind).read("advertised_host", join.advertised_host);
+  fields.read("local_ranks", join.local_ranks).read("threads", join.threads);
+  const nlohmann::json* addresses = fields.array("hub_addresses", kMaxHubAddresses);
+  ATOLL_RETURN_IF_ERROR(fields.status());
+  for (const nlohmann::json& address : *addresses) {
+    if (!address.is_string()) return Error{ErrorCode::kProtocol, "join.json has a hub address that is not a string"};
+    ATOLL_ASSIGN_OR_RETURN(join.hub_addresses.emplace_back(), parse_address(address.get<std::string>()));
+  }
+  ATOLL_ASSIGN_OR_RETURN(join.bind, parse_address(bind));
+  return join;
+}
+
+Result<JoinFile> load_join_file(const std::filesystem::path& path) {
+  const auto text = read_file(path, kMaxJoinFileBytes);
+  if (!text.ok()) {
+    if (text.error().code != ErrorCode::kNotFound) return text.error();
+    return Error{ErrorCode::kNotJoined,
+                 fmt::format("{} has joined no run; join one with: atoll join INVITE", path.parent_path().string())};
+  }
+  auto join = JoinFile::from_json(*text);
+  if (!join.ok()) return join.error().with_context(path.string());
+  return join;
+}
+
+Status save_join_file(const std::filesystem::path& path, const JoinFile& join) {
+  return write_file_atomically(path, join.to_json(), FileMode::kPrivate);
+}
+
+Result<std::filesystem::path> default_island_home() { return home_directory("ATOLL_HOME", "atoll"); }
+Result<std::filesystem::path> default_hub_home() { return home_directory("ATOLL_HUB_HOME", "atoll-hub"); }
+Result<std::filesystem::path> cache_directory() { return xdg_directory("XDG_CACHE_HOME", ".cache", "atoll"); }
+Result<std::filesystem::path> state_directory() { return xdg_directory("XDG_STATE_HOME", ".local/state", "atoll"); }
+
+}  // namespace atl

@@ -1,0 +1,113 @@
+#include "net/control/hub_state.h"
+
+#include "net/control/json_fields.h"
+
+namespace atl {
+namespace {
+
+template <class T>
+nlohmann::json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+nlohmann::json to_json(const HubState::Round& round) {
+  return {{"round", round.round},
+          {"attempts", round.attempts},
+          {"members", round.members},
+          {"tokens", round.tokens},
+          {"seconds", round.seconds},
+          {"mean_loss_nats", round.mean_loss_nats},
+          {"outer_hashes_equal", or_null(round.outer_hashes_equal)}};
+}
+
+nlohmann::json to_json(const HubState::Island& island) {
+  return {{"id", island.id},
+          {"name", island.name},
+          {"state", island.state},
+          {"phase", island.phase},
+          {"inner_step", island.inner_step},
+          {"loss_nats", island.loss_nats},
+          {"tokens_per_second", island.tokens_per_second},
+          {"tokens", island.tokens},
+          {"bytes_sent", island.bytes_sent},
+          {"inner_seconds", island.inner_seconds},
+          {"sync_seconds", island.sync_seconds},
+          {"last_seen_seconds", island.last_seen_seconds},
+          {"rounds_accepted", island.rounds_accepted}};
+}
+
+nlohmann::json to_json(const std::optional<HubState::Validation>& validation) {
+  if (!validation) return {};
+  return {{"outer_step", validation->outer_step}, {"loss_nats", validation->loss_nats}};
+}
+
+Status read(const nlohmann::json& json, HubState::Round& round) {
+  JsonFields fields(json, "round");
+  fields.read("round", round.round).read("attempts", round.attempts).read("members", round.members);
+  fields.read("tokens", round.tokens).read("seconds", round.seconds).read("mean_loss_nats", round.mean_loss_nats);
+  return fields.read("outer_hashes_equal", round.outer_hashes_equal).status();
+}
+
+Status read(const nlohmann::json& json, HubState::Island& island) {
+  JsonFields fields(json, "island");
+  fields.read("id", island.id).read("name", island.name).read("state", island.state).read("phase", island.phase);
+  fields.read("inner_step", island.inner_step).read("loss_nats", island.loss_nats);
+  fields.read("tokens_per_second", island.tokens_per_second).read("tokens", island.tokens);
+  fields.read("bytes_sent", island.bytes_sent).read("inner_seconds", island.inner_seconds);
+  fields.read("sync_seconds", island.sync_seconds).read("last_seen_seconds", island.last_seen_seconds);
+  return fields.read("rounds_accepted", island.rounds_accepted).status();
+}
+
+Status read_validation(const nlohmann::json& json, const char* key, std::optional<HubState::Validation>& validation) {
+  validation.reset();
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return ok_status();
+  JsonFields fields(*found, key);
+  validation.emplace();
+  return fields.read("outer_step", validation->outer_step).read("loss_nats", validation->loss_nats).status();
+}
+
+}  // namespace
+
+nlohmann::json HubState::to_json() const {
+  nlohmann::json json = {{"run_id", run_id},
+                         {"name", name},
+                         {"addresses", addresses},
+                         {"phase", phase},
+                         {"outer_step", outer_step},
+                         {"round_open", round_open},
+                         {"inner_steps", inner_steps},
+                         {"max_rounds", max_rounds},
+                         {"min_islands", min_islands},
+                         {"finished", finished},
+                         {"first_validation", atl::to_json(first_validation)},
+                         {"last_validation", atl::to_json(last_validation)}};
+  json["rounds"] = nlohmann::json::array();
+  for (const Round& round : rounds) json["rounds"].push_back(atl::to_json(round));
+  json["islands"] = nlohmann::json::array();
+  for (const Island& island : islands) json["islands"].push_back(atl::to_json(island));
+  return json;
+}
+
+Result<HubState> HubState::from_json(const nlohmann::json& json) {
+  HubState state;
+  JsonFields fields(json, "the hub's state");
+  fields.read("run_id", state.run_id).read("name", state.name).read("phase", state.phase);
+  fields.read("outer_step", state.outer_step).read("round_open", state.round_open);
+  fields.read("inner_steps", state.inner_steps).read("max_rounds", state.max_rounds);
+  fields.read("min_islands", state.min_islands).read("finished", state.finished);
+  const nlohmann::json* addresses = fields.array("addresses", kMaxRounds);
+  const nlohmann::json* rounds = fields.array("rounds", kMaxRounds);
+  const nlohmann::json* islands = fields.array("islands", kMaxIslands);
+  ATOLL_RETURN_IF_ERROR(fields.status());
+  for (const nlohmann::json& address : *addresses) {
+    if (address.is_string()) state.addresses.push_back(address.get<std::string>());
+  }
+  for (const nlohmann::json& round : *rounds) ATOLL_RETURN_IF_ERROR(read(round, state.rounds.emplace_back()));
+  for (const nlohmann::json& island : *islands) ATOLL_RETURN_IF_ERROR(read(island, state.islands.emplace_back()));
+  ATOLL_RETURN_IF_ERROR(read_validation(json, "first_validation", state.first_validation));
+  ATOLL_RETURN_IF_ERROR(read_validation(json, "last_validation", state.last_validation));
+  return state;
+}
+
+}  // namespace atl
