@@ -1,0 +1,300 @@
+// RoundCoordinator: the open round, from its leases to its commit.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "net/mesh/ring_order.h"
+#include "net/mesh/round_coordinator.h"
+
+namespace atl {
+namespace {
+
+constexpr int kDifferingDigestsTolerated = 3;
+constexpr std::chrono::milliseconds kFirstRetryDelay{500};
+constexpr std::chrono::milliseconds kLongestRetryDelay{5'000};
+constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and the last validation
+
+}  // namespace
+
+// What the state of things now calls for, whatever event led there.
+void RoundCoordinator::settle() {
+  compare_hashes();
+  std::vector<IslandId> recovering;
+  for (const auto& [id, island] : islands_) {
+    if (island.connected && island.standing == MeshIsland::Standing::kRecovering) recovering.push_back(id);
+  }
+  for (const IslandId& id : recovering) {
+    if (MeshIsland* island = find(id)) settle_recovering(*island);
+  }
+  if (may_begin_round()) begin_round();
+  if (round_open_) {
+    for (auto& [id, island] : islands_) give_part(island);
+    promote_receivers();
+    open_attempt();
+  }
+  settle_end();
+}
+
+// ---- parts and leases
+
+bool RoundCoordinator::is_last_round_done() const { return run_.max_rounds > 0 && committed_.value >= run_.max_rounds; }
+
+bool RoundCoordinator::may_begin_round() const {
+  if (round_open_ || is_last_round_done()) return false;
+  const auto waiting_for = [this](const auto& entry) { return !islands_.contains(entry.first); };
+  if (std::ranges::any_of(expected_back_, waiting_for)) return false;
+  const auto trains = [](const auto& entry) {
+    return entry.second.connected && entry.second.standing == MeshIsland::Standing::kTraining;
+  };
+  const auto there = std::ranges::count_if(islands_, trains);
+  return there >= (last_commit_ ? 1 : run_.min_islands);
+}
+
+void RoundCoordinator::begin_round() {
+  round_open_ = true;
+  round_began_ = now_;
+  expected_back_.clear();
+  std::vector<MeshIsland*> trainers;
+  for (auto& [id, island] : islands_) {
+    if (island.connected && island.standing == MeshIsland::Standing::kTraining) trainers.push_back(&island);
+  }
+  const std::uint32_t round = committed_.value;
+  const bool validates = run_.validate_every > 0 && round % run_.validate_every == 0;
+  const std::size_t validator = validates ? round / run_.validate_every % trainers.size() : trainers.size();
+  PersistLeases leases{committed_, {}};
+  RoundBegan news{committed_, {}};
+  for (std::size_t i = 0; i < trainers.size(); ++i) {
+    begin_training(*trainers[i], i == validator);
+    leases.leases.push_back({trainers[i]->id(), trainers[i]->lease()});
+    news.trainers.push_back(trainers[i]->id());
+  }
+  actions_.push_back(std::move(leases));
+  for (const MeshIsland* island : trainers) send(island->id(), island->begun);
+  publish(std::move(news));
+}
+
+void RoundCoordinator::begin_training(MeshIsland& island, bool validate) {
+  const LeaseRange lease = leases_.take(std::uint64_t{run_.inner_steps} * run_.sequences_per_step);
+  island.part = MeshIsland::Part::kTrainer;
+  island.begun = HubRoundBegin{committed_, run_.inner_steps, lease.first, lease.sequences, validate};
+  island.ready.reset();
+}
+
+bool RoundCoordinator::has_trainer() const {
+  return std::ranges::any_of(islands_, [](const auto& entry) {
+    return entry.second.part == MeshIsland::Part::kTrainer && !entry.second.sits_out;
+  });
+}
+
+// For one that came to train while the round is open.
+void RoundCoordinator::give_part(MeshIsland& island) {
+  if (!island.connected || island.standing != MeshIsland::Standing::kTraining) return;
+  if (island.part != MeshIsland::Part::kNone) return;
+  const auto back = expected_back_.find(island.id());
+  if (back != expected_back_.end()) {  // the hub restarted; the island has worked on since
+    island.part = MeshIsland::Part::kTrainer;
+    island.begun = {committed_, run_.inner_steps, back->second.first, back->second.sequences, false};
+    expected_back_.erase(back);
+    // An attempt of before the restart may still run.
+    if (last_attempt_.value > 0) send(island.id(), HubAbort{committed_, last_attempt_, "the hub restarted"});
+  } else {
+    island.part = MeshIsland::Part::kReceiver;
+    island.begun = HubRoundBegin{committed_, 0, 0, 0, false};
+  }
+  send(island.id(), island.begun);
+}
+
+// A round whose trainers are all gone is trained by those who came meanwhile.
+void RoundCoordinator::promote_receivers() {
+  if (attempt_ || has_trainer() || !expected_back_.empty()) return;
+  PersistLeases leases{committed_, {}};
+  for (auto& [id, island] : islands_) {
+    island.sits_out = false;  // nobody is left for whom to sit out
+    if (!island.connected || island.part != MeshIsland::Part::kReceiver) continue;
+    begin_training(island, false);
+    leases.leases.push_back({id, island.lease()});
+  }
+  blame_.clear();
+  if (leases.leases.empty()) return;
+  const std::vector<IslandLease> given = leases.leases;
+  actions_.push_back(std::move(leases));
+  for (const IslandLease& lease : given) send(lease.island, find(lease.island)->begun);
+}
+
+void RoundCoordinator::drop_part(MeshIsland& island) {
+  if (island.part == MeshIsland::Part::kTrainer) leases_.give_back(island.lease());
+  island.part = MeshIsland::Part::kNone;
+  island.ready.reset();
+  island.sits_out = false;
+}
+
+// ---- attempts
+
+void RoundCoordinator::open_attempt() {
+  if (attempt_ || now_ < retry_at_) return;
+  std::vector<AttemptMember> members;
+  std::uint64_t weight = 0;
+  bool someone_trains = !expected_back_.empty();
+  for (const auto& [id, island] : islands_) {
+    if (island.part == MeshIsland::Part::kNone || island.sits_out) continue;
+    if (island.connected && island.ready) {
+      members.push_back({id, island.entry.address, island.ready->tokens});
+      weight += island.ready->tokens;
+    } else if (island.part == MeshIsland::Part::kTrainer && (island.connected || now_ < island.awaited_until)) {
+      someone_trains = true;
+    }
+  }
+  if (weight == 0 || (someone_trains && now_ < *grace_ends_)) return;
+  last_attempt_ = Attempt{last_attempt_.value + 1};
+  attempt_.emplace(last_attempt_, ring_order(std::move(members)));
+  actions_.push_back(PersistAttempt{committed_, last_attempt_});
+  for (const AttemptMember& member : attempt_->order()) {
+    send(member.id, HubAttempt{committed_, last_attempt_, attempt_->order()});
+  }
+}
+
+void RoundCoordinator::settle_attempt() {
+  if (!attempt_) return;
+  const OpenAttempt::Outcome outcome = attempt_->outcome();
+  if (outcome == OpenAttempt::Outcome::kAgreed) return commit();
+  if (attempt_->has_lost_a_member()) {
+    std::string lost;
+    for (const AttemptMember& member : attempt_->order()) {
+      if (!attempt_->live().contains(member.id)) lost += (lost.empty() ? "" : ", ") + member.id.value;
+    }
+    return fail_attempt(lost + " was lost", {});
+  }
+  if (outcome != OpenAttempt::Outcome::kDiffer) return;
+  const std::vector<IslandId> minority = attempt_->minority();
+  ++reported_failures_;
+  const bool too_often = ++differing_digests_ >= kDifferingDigestsTolerated;
+  fail_attempt("the members hold different averages", retry_delay());
+  if (!too_often) return;
+  differing_digests_ = 0;
+  for (const IslandId& id : minority) {
+    send_away(
+        id, ErrorCode::kInternal,
+        "its average differed from the others' three times in one round: all islands must run the same version of "
+        "atoll; if they do, check this machine's memory");
+  }
+}
+
+void RoundCoordinator::fail_attempt(const std::string& reason, Clock::duration delay) {
+  for (const IslandId& id : attempt_->live()) send(id, HubAbort{committed_, attempt_->number(), reason});
+  publish(AttemptFailed{committed_, attempt_->number(), reason});
+  attempt_.reset();
+  retry_at_ = now_ + delay;
+}
+
+// The first failure is retried at once: most are a death that the hub hears of a moment later.
+Clock::duration RoundCoordinator::retry_delay() const {
+  if (reported_failures_ <= 1) return {};
+  const int doublings = std::min(reported_failures_ - 2, 8);
+  return std::min<Clock::duration>(kFirstRetryDelay * (1 << doublings), kLongestRetryDelay);
+}
+
+// Both ends live and their edge does not: the end with fewer tokens sits the round out (DESIGN, Blame).
+void RoundCoordinator::blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason) {
+  if (!blame_.record(reporter.id(), peer)) return;
+  const auto tokens = [](const MeshIsland& island) { return island.ready ? island.ready->tokens : 0; };
+  MeshIsland* loser = &reporter;
+  MeshIsland* other = peer ? find(*peer) : nullptr;
+  if (other != nullptr && other->part != MeshIsland::Part::kNone) {
+    const bool other_has_less = tokens(*other) < tokens(reporter);
+    const bool equal_and_later = tokens(*other) == tokens(reporter) && other->id() > reporter.id();
+    if (other_has_less || equal_and_later) loser = other;
+  }
+  loser->sits_out = true;
+  const auto can_go_on = [](const auto& entry) {
+    return entry.second.ready && entry.second.ready->tokens > 0 && !entry.second.sits_out;
+  };
+  if (std::ranges::any_of(islands_, can_go_on)) return;
+  send_away(loser->id(), ErrorCode::kInternal,
+            fmt::format("its average failed {} times and no other island can take the round over: {}",
+                        EdgeBlame::kTolerated, reason));
+}
+
+// ---- commit
+
+void RoundCoordinator::commit() {
+  const OpenAttempt done = *std::exchange(attempt_, std::nullopt);
+  HubCommit commit{
+      committed_, done.number(), done.digest(), run_.outer_learning_rate, run_.outer_momentum, done.order(), ""};
+  commit.signature = sign_(commit);
+  PersistCommit persist{commit, {}};
+  double loss_sum = 0, tokens = 0;
+  for (const AttemptMember& member : done.order()) {
+    MeshIsland* island = find(member.id);
+    if (island == nullptr || island->part != MeshIsland::Part::kTrainer) continue;
+    persist.leases.push_back(island->lease());
+    ++island->rounds_accepted;
+    if (!island->ready) continue;
+    loss_sum += island->ready->mean_loss_nats * static_cast<double>(member.tokens);
+    tokens += static_cast<double>(member.tokens);
+  }
+  actions_.push_back(std::move(persist));
+  for (const IslandId& id : done.live()) send(id, commit);
+  publish(RoundCommitted{commit, Seconds(now_ - round_began_).count(), tokens > 0 ? loss_sum / tokens : 0});
+  last_commit_ = std::move(commit);
+  close_round(done);
+}
+
+void RoundCoordinator::close_round(const OpenAttempt& done) {
+  committed_ = OuterStep{committed_.value + 1};
+  last_holders_ = done.live();
+  agreement_.begin(done.live());
+  hash_persisted_ = false;
+  compared_ = false;
+  round_open_ = false;
+  grace_ends_.reset();
+  last_attempt_ = Attempt{0};
+  retry_at_ = {};
+  reported_failures_ = 0;
+  differing_digests_ = 0;
+  blame_.clear();
+  while (!expected_back_.empty()) forget_expected(IslandId{expected_back_.begin()->first});
+  std::set<IslandId> averaged;  // their leases are used up
+  for (const AttemptMember& member : done.order()) averaged.insert(member.id);
+  for (auto& [id, island] : islands_) {
+    if (averaged.contains(id)) island.part = MeshIsland::Part::kNone;
+    if (done.live().contains(id)) {
+      drop_part(island);
+    } else {
+      start_recovering(island);
+    }
+  }
+}
+
+// ---- the end of the run
+
+void RoundCoordinator::settle_end() {
+  if (finished_ || !is_last_round_done()) return;
+  if (!end_by_) end_by_ = now_ + kEndTimeout;
+  const bool late = now_ >= *end_by_;
+  if (last_validator_) {
+    const MeshIsland* validator = find(*last_validator_);
+    if (late || validator == nullptr || !validator->connected) finish();
+    return;
+  }
+  if (!agreement_.complete() && !late) return;
+  for (const IslandId& id : agreement_.holders()) {
+    const MeshIsland* holder = find(id);
+    if (run_.validate_every == 0 || late || holder == nullptr || !holder->connected) continue;
+    last_validator_ = id;
+    send(id, HubRoundBegin{committed_, 0, 0, 0, true});  // evaluates the final parameters; trains nothing
+    return;
+  }
+  finish();
+}
+
+void RoundCoordinator::finish() {
+  finished_ = true;
+  for (auto& [id, island] : islands_) {
+    if (!island.connected) continue;
+    send(id, HubGoodbye{ErrorCode::kAborted, "the run is finished", true});
+    actions_.push_back(CloseConnection{id});
+  }
+  publish(RunFinished{committed_});
+}
+
+}  // namespace atl

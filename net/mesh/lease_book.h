@@ -1,0 +1,32 @@
+// Which positions of the run's sequence order are leased next: those that came back first, in whole ranges, then new
+// ones. What was committed is never handed out again, for nobody gives it back. Not thread-safe; owned by the
+// RoundCoordinator.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace atl {
+
+struct LeaseRange {  // positions [first, first + sequences)
+  std::uint64_t first = 0;
+  std::uint64_t sequences = 0;
+  auto operator<=>(const LeaseRange&) const = default;
+};
+
+class LeaseBook {
+ public:
+  // cursor: the first position never leased.
+  LeaseBook(std::uint64_t cursor, const std::vector<LeaseRange>& returned);
+
+  LeaseRange take(std::uint64_t sequences);
+  void give_back(LeaseRange range);  // an empty one is nothing
+
+ private:
+  std::uint64_t cursor_;
+  std::set<LeaseRange> returned_;
+};
+
+}  // namespace atl

@@ -1,0 +1,46 @@
+// One island as the hub's RoundCoordinator knows it. Plain values.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "net/base/deadline.h"
+#include "net/mesh/lease_book.h"
+#include "net/wire/mesh.h"
+
+namespace atl {
+
+struct MeshIsland {
+  // Recovering: does not hold the committed outer state (or nobody has confirmed yet that it does).
+  enum class Standing { kRecovering, kTraining };
+  // In the open round. A receiver trains nothing and weighs 0, but takes the outer step with the others.
+  enum class Part { kNone, kTrainer, kReceiver };
+
+  RosterEntry entry;
+  Standing standing = Standing::kRecovering;
+
+  bool connected = false;
+  Clock::time_point last_heard;
+  Clock::time_point disconnected_at;  // while not connected; its place is kept for RunConfig::dead_after
+  Clock::time_point awaited_until;    // while not connected: until then an attempt waits for it
+
+  // Recovering:
+  std::optional<OuterStep> told_to_recover;  // which outer state it was last told to fetch or make
+  std::string recovered_hash;                // what it now says to hold of the committed outer step; empty: nothing yet
+  int wrong_recoveries = 0;                  // in a row
+
+  // In the open round:
+  Part part = Part::kNone;
+  HubRoundBegin begun;               // as it was told
+  std::optional<IslandReady> ready;  // since its last (re)connection
+  bool sits_out = false;             // blamed for failed attempts: recovers after the commit
+
+  int non_finite_rounds = 0;  // in a row
+  std::uint32_t rounds_accepted = 0;
+  std::optional<IslandHeartbeat> heartbeat;
+
+  const IslandId& id() const { return entry.id; }
+  LeaseRange lease() const { return {begun.lease_first_sequence, begun.lease_sequences}; }
+};
+
+}  // namespace atl

@@ -1,0 +1,131 @@
+// The hub's heart: which islands are members, which round is open, when it is averaged, committed, given up. A pure
+// state machine: events and the time go in, actions come out; sockets, clocks and the disk are its owner's (net/hub).
+// One thread.
+//
+// An island is recovering until it holds the committed outer state, then it trains. Round k is begun for all that train
+// then, each with a lease of sequences. Who recovers while it is open only receives its result. When all trainers are
+// ready, or the stragglers' grace is over, an attempt averages over those that are; when one fails, the next begins
+// over the survivors. All live members of an attempt hold the same digest: the round is committed, and every member
+// takes the outer step.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "net/base/deadline.h"
+#include "net/base/result.h"
+#include "net/mesh/attempt.h"
+#include "net/mesh/coordinator_types.h"
+#include "net/mesh/hash_agreement.h"
+#include "net/mesh/lease_book.h"
+#include "net/mesh/mesh_island.h"
+
+namespace atl {
+
+class RoundCoordinator {
+ public:
+  using Actions = std::vector<CoordinatorAction>;
+  enum class Phase { kWaiting, kTraining, kSyncing, kFinished };
+
+  RoundCoordinator(RunConfig run, CoordinatorMemory memory, CommitSigner sign);
+
+  // Tick: at least every 250 ms. `now` never goes back.
+  Actions next(const CoordinatorEvent& event, Clock::time_point now);
+
+  OuterStep committed() const { return committed_; }
+  bool round_open() const { return round_open_; }
+  Phase phase() const;
+  const std::map<IslandId, MeshIsland>& islands() const { return islands_; }
+
+ private:
+  using Islands = std::map<IslandId, MeshIsland>;
+
+  // round_coordinator.cpp: who is here
+  void on(const IslandConnected& event);
+  void on(const IslandSaid& event);
+  void on(const IslandDisconnected& event);
+  void on(const Tick&) {}
+  Status may_enter(const IslandConnected& event) const;
+  void place_returning(MeshIsland& island, const IslandHello& hello);
+  void said(MeshIsland& island, const IslandHello&);
+  void said(MeshIsland& island, const IslandHeartbeat& message);
+  void said(MeshIsland& island, const IslandReady& message);
+  void said(MeshIsland& island, const IslandHave& message);
+  void said(MeshIsland& island, const IslandAttemptFailed& message);
+  void said(MeshIsland& island, const IslandApplied& message);
+  void said(MeshIsland& island, const IslandRecovered& message);
+  void said(MeshIsland& island, const IslandValidation& message);
+  void said(MeshIsland& island, const IslandLeaving& message);
+  void disconnect(MeshIsland& island);
+  void remove(const IslandId& id, bool left, const std::string& reason);
+  void send_away(const IslandId& id, ErrorCode code, const std::string& message);
+  void bury_the_silent();
+  void forget_expected(const IslandId& id);
+  void send_roster();
+
+  // coordinator_recovery.cpp: who holds the committed outer state
+  void start_recovering(MeshIsland& island);
+  void settle_recovering(MeshIsland& island);
+  void send_recover(MeshIsland& island);
+  void compare_hashes();
+
+  // coordinator_round.cpp: the open round
+  void settle();
+  void begin_round();
+  bool may_begin_round() const;
+  void give_part(MeshIsland& island);
+  void promote_receivers();
+  bool has_trainer() const;
+  void begin_training(MeshIsland& island, bool validate);
+  void drop_part(MeshIsland& island);
+  void open_attempt();
+  void settle_attempt();
+  void fail_attempt(const std::string& reason, Clock::duration delay);
+  void blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason);
+  void commit();
+  void close_round(const OpenAttempt& done);
+  void settle_end();
+  void finish();
+  Clock::duration retry_delay() const;
+  bool is_last_round_done() const;
+
+  void send(const IslandId& island, HubMessage message);
+  void publish(CoordinatorNews news);
+  MeshIsland* find(const IslandId& id);
+
+  const RunConfig run_;
+  const CommitSigner sign_;
+  Clock::time_point now_;
+  Actions actions_;
+
+  Islands islands_;
+  OuterStep committed_;
+  std::optional<HubCommit> last_commit_;
+  std::set<IslandId> last_holders_;  // who may hold the average of last_commit_
+  HashAgreement agreement_;          // on outer step `committed_`
+  bool hash_persisted_ = false;
+  bool compared_ = false;  // its result was published
+  LeaseBook leases_;
+
+  bool round_open_ = false;
+  Clock::time_point round_began_;
+  // After a restart of the hub: who worked on the open round, with its lease (empty: the round was about to begin).
+  std::map<IslandId, LeaseRange> expected_back_;
+  std::optional<Clock::time_point> expected_back_until_;
+  std::optional<Clock::time_point> grace_ends_;  // since the first trainer was ready
+  std::optional<OpenAttempt> attempt_;
+  Attempt last_attempt_;  // of the open round
+  Clock::time_point retry_at_;
+  int reported_failures_ = 0;  // in the open round
+  int differing_digests_ = 0;  // in the open round
+  EdgeBlame blame_;
+
+  std::optional<Clock::time_point> end_by_;  // after the last round: waits for reports, then for its validation
+  std::optional<IslandId> last_validator_;
+  bool finished_ = false;
+};
+
+}  // namespace atl
