@@ -30,7 +30,8 @@ class ByteWriter {
     put_bytes(std::as_bytes(std::span(&value, 1)));
   }
   void put_double(double value) { put(std::bit_cast<std::uint64_t>(value)); }
-  void put_bytes(ByteView bytes) { buffer_.insert(buffer_.end(), bytes.begin(), bytes.end()); }
+  // Not inlined: GCC 12 would warn of overflows that cannot be.
+  [[gnu::noinline]] void put_bytes(ByteView bytes) { buffer_.insert(buffer_.end(), bytes.begin(), bytes.end()); }
   // u16 length, then the bytes; the caller keeps text under 64 KiB.
   void put_string(std::string_view text) {
     put(static_cast<std::uint16_t>(text.size()));

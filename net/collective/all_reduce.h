@@ -1,8 +1,8 @@
 // The ring all-reduce of one round's pseudo-gradient: what DiLoCo asks of the network.
 //
-// Reduce-scatter, then all-gather (Patarasu & Yuan 2009): 2 (N-1)/N of the payload sent per island. On the wire values are
-// quantised (WireFormat); sums are accumulated in fp32. The result is the canonical quantised bytes of the weighted mean: made
-// once by each chunk's owner and forwarded unchanged, so identical to the last bit on every member.
+// Reduce-scatter, then all-gather (Patarasu & Yuan 2009): 2 (N-1)/N of the payload sent per island. On the wire values
+// are quantised (WireFormat); sums are accumulated in fp32. The result is the canonical quantised bytes of the weighted
+// mean: made once by each chunk's owner and forwarded unchanged, so identical to the last bit on every member.
 #pragma once
 
 #include <cstdint>
@@ -37,19 +37,20 @@ struct AllReduceSpec {
   std::vector<RingMember> order;  // rank by position; the sum of weights is positive
   WireFormat wire = WireFormat::kInt8Block;
   int connections_per_edge = 2;
-  std::chrono::milliseconds silence_timeout{6'000};  // a peer that moves no byte for so long is lost; progress extends it
+  std::chrono::milliseconds silence_timeout{
+      6'000};  // a peer that moves no byte for so long is lost; progress extends it
 };
 
 struct AllReduceReport {
-  Digest digest;                       // SHA-256 of the canonical bytes
-  std::uint64_t bytes_sent = 0;        // payload and framing, before TLS
+  Digest digest;                 // SHA-256 of the canonical bytes
+  std::uint64_t bytes_sent = 0;  // payload and framing, before TLS
   std::uint64_t bytes_received = 0;
   Seconds duration{};
 };
 
 struct AllReduceFailure {
-  Error error;                    // e.g. "all_reduce round 3 attempt 1, rank 2: connection to isl-... reset"
-  std::optional<IslandId> peer;   // the neighbour at whose edge it failed, if there is one to name
+  Error error;                   // e.g. "all_reduce round 3 attempt 1, rank 2: connection to isl-... reset"
+  std::optional<IslandId> peer;  // the neighbour at whose edge it failed, if there is one to name
 };
 
 class RingAllReduce {
@@ -58,7 +59,8 @@ class RingAllReduce {
   RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context);
 
   // input: fp32 [numel], untouched. canonical: encoded_bytes(spec.wire, numel) bytes, written; defined only on success.
-  // Blocks the calling thread; ends soon after `abort` is raised (kAborted). No deadline on the whole: silence is what ends it.
+  // Blocks the calling thread; ends soon after `abort` is raised (kAborted). No deadline on the whole: silence is what
+  // ends it.
   std::variant<AllReduceReport, AllReduceFailure> run(const AllReduceSpec& spec, std::span<const float> input,
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
 

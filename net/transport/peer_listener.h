@@ -1,5 +1,5 @@
-// The island's one inbound port. Accepts TLS, admits only members of the run, and hands each connection on by its ALPN: ring
-// edges to the RingInbox, HTTPS to the HttpHandler. Owns its threads; start and destroy from one thread.
+// The island's one inbound port. Accepts TLS, admits only members of the run, and hands each connection on by its ALPN:
+// ring edges to the RingInbox, HTTPS to the HttpHandler. Owns its threads; start and destroy from one thread.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@
 namespace atl {
 
 struct PeerListenerOptions {
-  Address bind{"0.0.0.0", 0};                            // port 0: any free one
+  Address bind{"0.0.0.0", 0};  // port 0: any free one
   std::chrono::milliseconds handshake_timeout{10'000};
-  int max_http_connections = 16;                         // served at once, a thread each; more wait
-  int max_pending_handshakes = 64;                       // more are closed at once
+  int max_http_connections = 16;    // served at once, a thread each; more wait
+  int max_pending_handshakes = 64;  // more are closed at once
 };
 
 // Whether a peer with a valid certificate is a member now (the roster that the hub pushed). Called on listener threads.

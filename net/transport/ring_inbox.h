@@ -1,13 +1,15 @@
-// Where inbound ring connections wait, after their hello, for the all-reduce attempt that they belong to. Thread-safe.
+// Where inbound ring connections wait, after their hello, for the all-reduce attempt that they belong to. Thread-safe;
+// one thread at a time takes.
 #pragma once
 
-#include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "net/base/abort_signal.h"
 #include "net/base/deadline.h"
 #include "net/base/id.h"
+#include "net/base/unique_fd.h"
 #include "net/transport/tls_connection.h"
 #include "net/wire/ring_frame.h"
 
@@ -15,22 +17,33 @@ namespace atl {
 
 class RingInbox {
  public:
-  // Keeps the connection until its attempt asks for it. Connections of attempts older than the newest one taken, and more than
-  // a bounded number waiting, are dropped.
+  static constexpr std::size_t kMaxWaitingOfPeer = 2 * kMaxConnectionsPerEdge;
+  static constexpr std::size_t kMaxWaiting = 256;
+
+  RingInbox();
+
+  // Keeps the connection until its attempt asks for it. Dropped: connections of attempts older than the newest one
+  // asked for, and, when more than the bounds wait, those that came first.
   void deliver(RingHello hello, TlsConnection connection);
 
-  // All `count` connections of the edge from `peer` in this attempt, in the order of their index.
-  Result<std::vector<TlsConnection>> take(OuterStep round, Attempt attempt, const IslandId& peer, int count,
-                                          Deadline deadline, const AbortSignal& abort);
+  // All expected.connection_count connections of the edge from expected.from, in the order of their index. Every other
+  // field of their hellos must be as expected: kProtocol, naming the peer, when one differs. kTimeout, kAborted.
+  Result<std::vector<TlsConnection>> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort);
 
  private:
   struct Waiting {
     RingHello hello;
     TlsConnection connection;
   };
+  using Arrived = std::optional<Result<std::vector<TlsConnection>>>;
+  // What take returns, when it need not wait longer. `arrived` counts connections for the message of a timeout.
+  Arrived take_arrived(const RingHello& expected, int& arrived);
+  void drop_outdated(std::vector<Waiting>& dropped);
+
+  UniqueFd arrival_;  // eventfd: a delivery wakes the taker, which also watches its abort signal
   std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::vector<Waiting> waiting_;  // guarded by mutex_
+  std::vector<Waiting> waiting_;                // guarded by mutex_, oldest first
+  std::pair<OuterStep, Attempt> newest_asked_;  // guarded by mutex_
 };
 
 }  // namespace atl

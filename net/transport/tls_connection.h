@@ -1,5 +1,5 @@
-// One TLS connection to a verified peer over a non-blocking socket. Owned and used by one thread at a time; another thread
-// stops it through the AbortSignal that its waits watch.
+// One TLS connection to a verified peer over a non-blocking socket. Owned and used by one thread at a time; another
+// thread stops it through the AbortSignal that its waits watch.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -29,7 +29,7 @@ class TlsConnection {
   static Result<TlsConnection> accept(UniqueFd socket, const TlsContext& context, Deadline deadline,
                                       const AbortSignal* abort = nullptr);
   TlsConnection(TlsConnection&&) noexcept = default;
-  TlsConnection& operator=(TlsConnection&&) noexcept = default;
+  TlsConnection& operator=(TlsConnection&& other) noexcept;
 
   const IslandId& peer() const { return peer_.name; }
   const PeerCertificate& peer_certificate() const { return peer_; }
@@ -39,8 +39,8 @@ class TlsConnection {
   // Without waiting: bytes moved, 0 when the socket is not ready. kPeerLost when the peer closed or reset.
   Result<std::size_t> try_read(std::span<std::byte> buffer);
   Result<std::size_t> try_write(ByteView bytes);
-  // What poll(2) must watch before the next try_* can move on (POLLIN, POLLOUT or both); 0 when a read would succeed at once
-  // because TLS holds decrypted bytes.
+  // What poll(2) must watch before the next try_* can move on (POLLIN, POLLOUT or both); 0 when a read would succeed at
+  // once because TLS holds decrypted bytes.
   short poll_events_for_read() const;
   short poll_events_for_write() const;
   int fd() const { return socket_.get(); }
@@ -53,15 +53,24 @@ class TlsConnection {
 
  private:
   struct SslDeleter {
-    void operator()(SSL* ssl) const noexcept { SSL_free(ssl); }
+    void operator()(SSL* ssl) const noexcept;  // tells the peer that no more comes, if that needs no waiting
+  };
+  struct Transfer {
+    std::size_t bytes = 0;
+    bool at_end = false;  // the peer said that it sends no more
   };
   TlsConnection(UniqueFd socket, std::unique_ptr<SSL, SslDeleter> ssl, std::string description);
 
-  UniqueFd socket_;
+  static Result<TlsConnection> over(UniqueFd socket, const TlsContext& context, std::string description);
+  Result<Transfer> read_once(std::span<std::byte> buffer);
+  Result<Transfer> finish(int result, short& wants);
+  Error closed_by_peer() const;
+
+  UniqueFd socket_;  // before ssl_, which uses it
   std::unique_ptr<SSL, SslDeleter> ssl_;
   PeerCertificate peer_;
   std::string description_;
-  short wants_for_read_ = 0;   // poll events after a read that could not move on
+  short wants_for_read_ = 0;  // poll events after a read that could not move on
   short wants_for_write_ = 0;
 };
 

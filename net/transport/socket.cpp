@@ -1,0 +1,145 @@
+#include "net/transport/socket.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace atl {
+namespace {
+
+struct AddrInfoDeleter {
+  void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
+};
+using AddrInfoList = std::unique_ptr<addrinfo, AddrInfoDeleter>;
+
+Error error_of(ErrorCode code, std::string_view what, std::string_view why) {
+  return Error{code, fmt::format("{}: {}", what, why)};
+}
+
+// Null with `failure` set when there is no address.
+AddrInfoList resolve(const Address& address, int flags, int& failure) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  failure = ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
+  return AddrInfoList(failure == 0 ? list : nullptr);
+}
+
+Result<UniqueFd> connect_one(const addrinfo& target, Deadline deadline, const AbortSignal* abort,
+                             std::string_view what) {
+  UniqueFd fd(::socket(target.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return error_of(ErrorCode::kIo, what, std::strerror(errno));
+  int reason = ::connect(fd.get(), target.ai_addr, target.ai_addrlen) == 0 ? 0 : errno;
+  if (reason == EINPROGRESS || reason == EINTR) {
+    ATOLL_RETURN_IF_ERROR(wait_ready(fd.get(), POLLOUT, deadline, abort, what));
+    socklen_t size = sizeof reason;
+    if (::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &reason, &size) != 0) reason = errno;
+  }
+  if (reason != 0) {
+    return error_of(
+        ErrorCode::kUnreachable, what,
+        fmt::format("{}; is it running there, and may its port be reached from here?", std::strerror(reason)));
+  }
+  disable_nagle(fd.get());
+  return fd;
+}
+
+}  // namespace
+
+Status wait_ready(int fd, short events, Deadline deadline, const AbortSignal* abort, std::string_view what) {
+  if (events == 0) return ok_status();
+  std::array<pollfd, 2> watched{pollfd{fd, events, 0}, pollfd{abort != nullptr ? abort->fd() : -1, POLLIN, 0}};
+  for (;;) {
+    const int ready = ::poll(watched.data(), watched.size(), deadline.poll_milliseconds());
+    if (ready < 0 && errno != EINTR) return error_of(ErrorCode::kIo, what, std::strerror(errno));
+    if (abort != nullptr && abort->raised()) return error_of(ErrorCode::kAborted, what, abort->reason());
+    if (ready > 0 && watched[0].revents != 0) return ok_status();
+    if (deadline.expired()) return error_of(ErrorCode::kTimeout, what, "no answer within the time allowed");
+  }
+}
+
+Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline, const AbortSignal* abort,
+                             std::string_view what) {
+  int failure = 0;
+  AddrInfoList list = resolve(address, AI_NUMERICHOST, failure);
+  if (!list) list = resolve(address, AI_ADDRCONFIG, failure);
+  if (!list) {
+    return error_of(ErrorCode::kUnreachable, what,
+                    fmt::format("no address for this name: {}", ::gai_strerror(failure)));
+  }
+  int left = 0;
+  for (const addrinfo* target = list.get(); target != nullptr; target = target->ai_next) ++left;
+  Error last;
+  for (const addrinfo* target = list.get(); target != nullptr; target = target->ai_next, --left) {
+    const auto share = std::max<Clock::duration>(deadline.when() - Clock::now(), Clock::duration::zero()) / left;
+    Result<UniqueFd> connected = connect_one(*target, Deadline::after(share), abort, what);
+    if (connected.ok() || connected.error().code == ErrorCode::kAborted) return connected;
+    last = connected.error();
+  }
+  return last;
+}
+
+Result<UniqueFd> listen_tcp(const Address& bind) {
+  const std::string what = fmt::format("cannot listen on {}", to_string(bind));
+  int failure = 0;
+  const AddrInfoList list = resolve(bind, AI_PASSIVE, failure);
+  if (!list) return error_of(ErrorCode::kInvalidArgument, what, ::gai_strerror(failure));
+  UniqueFd fd(::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return error_of(ErrorCode::kIo, what, std::strerror(errno));
+  const int on = 1;
+  const int off = 0;
+  (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (list->ai_family == AF_INET6) (void)::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (::bind(fd.get(), list->ai_addr, list->ai_addrlen) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
+    const int reason = errno;
+    const char* next = reason == EADDRINUSE ? "; another program uses this port, choose another"
+                       : reason == EACCES   ? "; ports below 1024 need root, choose another"
+                                            : "";
+    return error_of(reason == EACCES ? ErrorCode::kPermissionDenied : ErrorCode::kIo, what,
+                    fmt::format("{}{}", std::strerror(reason), next));
+  }
+  return fd;
+}
+
+namespace {
+
+Address address_of(const sockaddr_storage& storage, socklen_t size) {
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  if (::getnameinfo(reinterpret_cast<const sockaddr*>(&storage), size, host.data(), host.size(), port.data(),
+                    port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return Address{"unknown", 0};
+  }
+  return Address{host.data(), static_cast<std::uint16_t>(std::atoi(port.data()))};
+}
+
+}  // namespace
+
+std::uint16_t local_port(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return 0;
+  return address_of(storage, size).port;
+}
+
+Address remote_address(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return Address{"unknown", 0};
+  return address_of(storage, size);
+}
+
+void disable_nagle(int fd) {
+  const int on = 1;
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+}  // namespace atl

@@ -1,0 +1,136 @@
+#include "net/wire/ring_frame.h"
+
+#include <fmt/format.h>
+
+namespace atl {
+namespace {
+
+Error protocol_error(std::string message) { return Error{ErrorCode::kProtocol, std::move(message)}; }
+
+bool is_wire_format(std::uint8_t value) {
+  return value == static_cast<std::uint8_t>(WireFormat::kFp32) ||
+         value == static_cast<std::uint8_t>(WireFormat::kInt8Block);
+}
+
+Status check(const RingHello& hello) {
+  if (hello.world_size < 2 || hello.world_size > kMaxRingIslands) {
+    return protocol_error(fmt::format("ring hello: a ring of {} islands", hello.world_size));
+  }
+  if (hello.from_rank.value >= hello.world_size) return protocol_error("ring hello: a rank outside the ring");
+  if (hello.connection_count < 1 || hello.connection_count > kMaxConnectionsPerEdge ||
+      hello.connection_index >= hello.connection_count) {
+    return protocol_error(
+        fmt::format("ring hello: connection {} of {}", hello.connection_index, hello.connection_count));
+  }
+  if (hello.payload_numel > kMaxPayloadNumel) return protocol_error("ring hello: the payload is too large to be true");
+  if (hello.from.value.empty()) return protocol_error("ring hello: no island id");
+  return ok_status();
+}
+
+}  // namespace
+
+Bytes encode(const RingHello& hello) {
+  ByteWriter body;
+  body.put(static_cast<std::uint8_t>(hello.wire));
+  body.put(std::uint8_t{0});
+  body.put(static_cast<std::uint16_t>(hello.world_size));
+  body.put(static_cast<std::uint16_t>(hello.from_rank.value));
+  body.put(static_cast<std::uint16_t>(hello.connection_index));
+  body.put(static_cast<std::uint16_t>(hello.connection_count));
+  body.put(hello.round.value);
+  body.put(hello.attempt.value);
+  body.put(hello.payload_numel);
+  body.put_string(hello.from.value);
+  ByteWriter whole;
+  whole.put(kRingHelloMagic);
+  whole.put(kRingVersion);
+  whole.put(static_cast<std::uint16_t>(body.bytes().size()));
+  whole.put_bytes(body.bytes());
+  return whole.take();
+}
+
+Result<std::size_t> decode_ring_hello_prefix(ByteView prefix) {
+  ByteReader reader(prefix);
+  const auto magic = reader.get<std::uint32_t>();
+  const auto version = reader.get<std::uint16_t>();
+  const auto length = reader.get<std::uint16_t>();
+  if (!reader.ok() || !reader.at_end() || magic != kRingHelloMagic) {
+    return protocol_error("ring hello: these bytes are no hello of Atoll's ring");
+  }
+  if (version != kRingVersion) {
+    return Error{ErrorCode::kVersionUnsupported,
+                 fmt::format("ring hello: the peer speaks version {} of the ring's protocol, this island version {}; "
+                             "update the older one",
+                             version, kRingVersion)};
+  }
+  if (length > kMaxRingHelloBodyBytes) return protocol_error(fmt::format("ring hello: {} bytes long", length));
+  return std::size_t{length};
+}
+
+Result<RingHello> decode_ring_hello_body(ByteView body) {
+  ByteReader reader(body);
+  RingHello hello;
+  const auto wire = reader.get<std::uint8_t>();
+  const auto zero = reader.get<std::uint8_t>();
+  hello.world_size = reader.get<std::uint16_t>();
+  hello.from_rank = Rank{reader.get<std::uint16_t>()};
+  hello.connection_index = reader.get<std::uint16_t>();
+  hello.connection_count = reader.get<std::uint16_t>();
+  hello.round = OuterStep{reader.get<std::uint32_t>()};
+  hello.attempt = Attempt{reader.get<std::uint32_t>()};
+  hello.payload_numel = reader.get<std::uint64_t>();
+  hello.from = IslandId{reader.get_string(kMaxIslandIdBytes)};
+  if (!reader.ok() || !reader.at_end() || zero != 0) return protocol_error("ring hello: its length does not fit");
+  if (!is_wire_format(wire)) return protocol_error(fmt::format("ring hello: unknown wire format {}", wire));
+  hello.wire = static_cast<WireFormat>(wire);
+  ATOLL_RETURN_IF_ERROR(check(hello));
+  return hello;
+}
+
+void encode(const RingFrameHeader& header, std::span<std::byte, kRingFrameHeaderBytes> out) {
+  ByteWriter writer;
+  writer.put(kRingFrameMagic);
+  writer.put(static_cast<std::uint8_t>(header.type));
+  writer.put(static_cast<std::uint8_t>(header.phase));
+  writer.put(std::uint16_t{0});
+  writer.put(header.round.value);
+  writer.put(header.attempt.value);
+  writer.put(header.sequence);
+  writer.put(header.length);
+  writer.put(header.offset);
+  static_assert(kRingFrameHeaderBytes == 4 + 1 + 1 + 2 + 4 + 4 + 4 + 4 + 8);
+  std::memcpy(out.data(), writer.bytes().data(), kRingFrameHeaderBytes);
+}
+
+Result<RingFrameHeader> decode_ring_frame_header(std::span<const std::byte, kRingFrameHeaderBytes> bytes) {
+  ByteReader reader(bytes);
+  const auto magic = reader.get<std::uint32_t>();
+  const auto type = reader.get<std::uint8_t>();
+  const auto phase = reader.get<std::uint8_t>();
+  const auto zero = reader.get<std::uint16_t>();
+  RingFrameHeader header;
+  header.round = OuterStep{reader.get<std::uint32_t>()};
+  header.attempt = Attempt{reader.get<std::uint32_t>()};
+  header.sequence = reader.get<std::uint32_t>();
+  header.length = reader.get<std::uint32_t>();
+  header.offset = reader.get<std::uint64_t>();
+  if (magic != kRingFrameMagic || zero != 0) return protocol_error("ring frame: these bytes are no frame");
+  if (type != static_cast<std::uint8_t>(RingFrameType::kData) &&
+      type != static_cast<std::uint8_t>(RingFrameType::kKeepalive)) {
+    return protocol_error(fmt::format("ring frame: unknown type {}", type));
+  }
+  if (phase > static_cast<std::uint8_t>(RingPhase::kAllGather)) {
+    return protocol_error(fmt::format("ring frame: unknown phase {}", phase));
+  }
+  if (header.length > kMaxRingFrameBytes)
+    return protocol_error(fmt::format("ring frame: {} bytes long", header.length));
+  header.type = static_cast<RingFrameType>(type);
+  header.phase = static_cast<RingPhase>(phase);
+  if (header.type == RingFrameType::kKeepalive &&
+      (phase != 0 || header.sequence != 0 || header.length != 0 || header.offset != 0)) {
+    return protocol_error("ring frame: a keepalive with a payload");
+  }
+  return header;
+}
+
+}  // namespace atl

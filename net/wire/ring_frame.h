@@ -1,0 +1,80 @@
+// What travels on a ring edge (TLS, kAlpnRing): one hello a connection, then frames. Little-endian, explicit widths.
+//
+//   connection := hello frame*          dialler -> listener; nothing travels back
+//   hello      := magic u32, version u16, body length u16, body
+//   body       := wire u8, zero u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
+//                 round u32, attempt u32, payload numel u64, from (u16 length, bytes)
+//   frame      := magic u32, type u8, phase u8, zero u16, round u32, attempt u32, sequence u32, length u32, offset u64,
+//                 then `length` bytes of encoded values
+//
+// A frame's `sequence` counts the data frames of the whole edge, `offset` is its first byte within the canonical bytes.
+// A keepalive has no payload and zeros in phase, sequence, length and offset.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/wire_format.h"
+#include "net/base/bytes.h"
+#include "net/base/id.h"
+#include "net/base/result.h"
+
+namespace atl {
+
+inline constexpr std::uint32_t kRingHelloMagic = 0x48525441;  // "ATRH"
+inline constexpr std::uint32_t kRingFrameMagic = 0x46525441;  // "ATRF"
+inline constexpr std::uint16_t kRingVersion = 1;
+
+inline constexpr std::size_t kRingHelloPrefixBytes = 8;
+inline constexpr std::size_t kMaxRingHelloBodyBytes = 256;
+inline constexpr std::size_t kMaxIslandIdBytes = 64;
+inline constexpr int kMaxConnectionsPerEdge = 16;
+inline constexpr int kMaxRingIslands = 1024;
+inline constexpr std::uint64_t kMaxPayloadNumel = std::uint64_t{1} << 40;
+
+// Who dialled, for which attempt, and what it understands of it; both ends must understand the same.
+struct RingHello {
+  IslandId from;  // must be the name in the certificate
+  OuterStep round;
+  Attempt attempt;
+  Rank from_rank;
+  int world_size = 0;
+  int connection_index = 0;
+  int connection_count = 0;
+  WireFormat wire = WireFormat::kFp32;
+  std::uint64_t payload_numel = 0;
+
+  bool operator==(const RingHello&) const = default;
+};
+
+Bytes encode(const RingHello& hello);
+// Of the first kRingHelloPrefixBytes bytes: how many follow. kVersionUnsupported for another version, kProtocol
+// otherwise.
+Result<std::size_t> decode_ring_hello_prefix(ByteView prefix);
+// Of exactly the bytes that follow.
+Result<RingHello> decode_ring_hello_body(ByteView body);
+
+inline constexpr std::size_t kRingFrameHeaderBytes = 32;
+// Largest payload of one frame; a sender's sub-chunks are smaller.
+inline constexpr std::uint32_t kMaxRingFrameBytes = 1u << 20;
+
+enum class RingFrameType : std::uint8_t { kData = 1, kKeepalive = 2 };
+enum class RingPhase : std::uint8_t { kReduceScatter = 0, kAllGather = 1 };
+
+struct RingFrameHeader {
+  RingFrameType type = RingFrameType::kData;
+  RingPhase phase = RingPhase::kReduceScatter;
+  OuterStep round;
+  Attempt attempt;
+  std::uint32_t sequence = 0;
+  std::uint32_t length = 0;
+  std::uint64_t offset = 0;
+
+  bool operator==(const RingFrameHeader&) const = default;
+};
+
+// Exactly kRingFrameHeaderBytes.
+void encode(const RingFrameHeader& header, std::span<std::byte, kRingFrameHeaderBytes> out);
+Result<RingFrameHeader> decode_ring_frame_header(std::span<const std::byte, kRingFrameHeaderBytes> bytes);
+
+}  // namespace atl
