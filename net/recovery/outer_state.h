@@ -1,10 +1,11 @@
-// The outer state (parameters, then momentum, fp32, in canonical order) as versioned chunks: what islands serve over HTTPS to
-// those that join, and by whose tree hash the hub compares them after every round.
+// The outer state (parameters, then momentum, fp32, in canonical order) as versioned chunks: what islands serve over
+// HTTPS to those that join, and by whose tree hash the hub compares them after every round.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/base/bytes.h"
@@ -15,18 +16,23 @@
 namespace atl {
 
 inline constexpr std::uint64_t kStateChunkBytes = 16u << 20;
+inline constexpr std::uint64_t kMaxStateChunks = 1u << 20;
 
 struct StateManifest {
-  OuterStep version;                  // outer steps applied
-  std::uint64_t state_bytes = 0;      // 2 * 4 * numel
-  std::vector<Digest> chunk_sha256;   // of each kStateChunkBytes slice, the last one short
+  OuterStep version;                                     // outer steps applied
+  std::uint64_t state_bytes = 0;                         // 2 * 4 * numel
+  std::vector<Digest> chunk_sha256;                      // of each kStateChunkBytes slice, the last one short
+  std::uint64_t chunk_bytes(std::uint64_t index) const;  // of one chunk; index < chunk_sha256.size()
   // SHA-256 over version (u32), state_bytes (u64) and all chunk digests: one value that stands for all the state.
   Digest tree_hash() const;
   std::string to_json() const;
-  static Result<StateManifest> from_json(std::string_view text);  // bounded: at most 2^20 chunks
+  static Result<StateManifest> from_json(std::string_view text);  // bounded: at most kMaxStateChunks
 };
 
-StateManifest make_state_manifest(OuterStep version, std::span<const float> parameters, std::span<const float> momentum);
+std::uint64_t max_manifest_bytes(std::uint64_t state_bytes);  // of its JSON
+
+StateManifest make_state_manifest(OuterStep version, std::span<const float> parameters,
+                                  std::span<const float> momentum);
 
 // What an island serves. Called on HTTPS threads, while training goes on.
 class OuterStateSource {

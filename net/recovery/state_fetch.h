@@ -1,8 +1,11 @@
 // Fetches the outer state from islands over HTTPS (libcurl), every byte verified.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "net/base/abort_signal.h"
@@ -23,17 +26,32 @@ struct FetchedState {
   std::vector<float> momentum;
 };
 
+struct FetchOptions {
+  std::chrono::milliseconds stall{10'000};  // without a byte for so long, a transfer is given up
+  std::chrono::milliseconds retry_after{
+      500};  // a source that failed is tried again, later after every failure in a row
+  std::chrono::milliseconds hedge_after{3'000};  // a chunk that takes longer is asked of an idle source, too
+  int max_failures = 4;                          // in a row, then the source is dropped
+  int transfers_per_source = 2;
+};
+
 using FetchProgress = std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)>;
 
-// The state with this version and tree hash (both from the hub), from whichever of the sources have it. A source that stalls
-// (no byte for 10 s) or sends a wrong hash is replaced; kNotFound when all have moved on to a newer version: ask the hub again.
-Result<FetchedState> fetch_state(const Identity& self, const std::vector<StateSourceAddress>& sources, OuterStep version,
-                                 const std::string& tree_hash_hex, std::uint64_t numel, const AbortSignal& abort,
-                                 const FetchProgress& progress);
+// The state with this version and tree hash (both from the hub), from whichever of the sources have it. A source that
+// stalls (no byte for 10 s) or sends a wrong hash is replaced; kNotFound when all have moved on to a newer version: ask
+// the hub again.
+Result<FetchedState> fetch_state(const Identity& self, const std::vector<StateSourceAddress>& sources,
+                                 OuterStep version, const std::string& tree_hash_hex, std::uint64_t numel,
+                                 const AbortSignal& abort, const FetchProgress& progress,
+                                 const FetchOptions& options = {});
 
-// A file of the run's dataset from the hub (GET /data/<name>), to `destination`; resumes a partial download; verified.
+// A file of the run's dataset from the hub (GET /data/<name>), to `destination`, verified. What has arrived is kept
+// beside it
+// (".part") through breaks, a full disk (kDiskFull) and restarts, and resumed. kCorrupt when the hub's file is not the
+// one that the manifest means.
 Status fetch_dataset_file(const Identity& self, const std::vector<Address>& hub, const std::string& name,
-                          std::uint64_t size_bytes, const std::string& sha256_hex, const std::filesystem::path& destination,
-                          const AbortSignal& abort, const FetchProgress& progress);
+                          std::uint64_t size_bytes, const std::string& sha256_hex,
+                          const std::filesystem::path& destination, const AbortSignal& abort,
+                          const FetchProgress& progress, const FetchOptions& options = {});
 
 }  // namespace atl

@@ -1,0 +1,246 @@
+#include "net/recovery/https_fetcher.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace atl {
+namespace {
+
+constexpr long kReceiveBufferBytes = 512 * 1024;
+constexpr std::size_t kMaxRefusalBytes = 64 * 1024;  // of the body of a status that is no success
+constexpr long kOk = 200;
+constexpr long kPartialContent = 206;
+
+struct CurlDeleter {
+  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+// Another one, because CURL and CURLM are both void.
+struct CurlMultiDeleter {
+  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+};
+
+struct Transfer {
+  TransferId id = 0;
+  HttpsRequest request;
+  std::unique_ptr<curl_slist, CurlDeleter> connect_to;
+  std::array<char, CURL_ERROR_SIZE> message{};
+  std::unique_ptr<CURL, CurlDeleter> easy;  // uses those above
+  Clock::time_point last_byte;
+  std::uint64_t received = 0;
+  std::optional<Error> body_error;
+
+  std::string description() const { return fmt::format("{} at {}", request.peer.value, to_string(request.address)); }
+};
+
+long status_of(CURL* easy) {
+  long status = 0;
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  return status;
+}
+
+Status take_body(Transfer& transfer, ByteView bytes) {
+  transfer.last_byte = Clock::now();
+  transfer.received += bytes.size();
+  const long status = status_of(transfer.easy.get());
+  const bool wanted = status == kOk || status == kPartialContent;
+  if (transfer.received > (wanted ? transfer.request.max_bytes : kMaxRefusalBytes)) {
+    return Error{ErrorCode::kProtocol, fmt::format("{} sends more than was asked for", transfer.description())};
+  }
+  return wanted ? transfer.request.on_body(bytes, status == kPartialContent) : ok_status();
+}
+
+std::size_t on_write(char* data, std::size_t size, std::size_t count, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  const std::size_t bytes = size * count;
+  try {
+    const Status taken = take_body(transfer, {reinterpret_cast<const std::byte*>(data), bytes});
+    if (taken.ok()) return bytes;
+    transfer.body_error = taken.error();
+  } catch (const std::exception& failure) {
+    transfer.body_error = Error{ErrorCode::kInternal, failure.what()};
+  }
+  return bytes == 0 ? 1 : 0;  // anything but `bytes` ends the transfer
+}
+
+// A header line also is a sign of life.
+std::size_t on_header(char*, std::size_t size, std::size_t count, void* context) {
+  static_cast<Transfer*>(context)->last_byte = Clock::now();
+  return size * count;
+}
+
+ErrorCode code_of(CURLcode code, std::string_view message) {
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT: return ErrorCode::kUnreachable;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS: return ErrorCode::kCertificate;
+    case CURLE_OPERATION_TIMEDOUT: return ErrorCode::kTimeout;
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+      // In TLS 1.3 the server's verdict on our certificate comes after the handshake.
+      return message.find("alert") != std::string_view::npos ? ErrorCode::kCertificate : ErrorCode::kPeerLost;
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE: return ErrorCode::kPeerLost;
+    case CURLE_OUT_OF_MEMORY: return ErrorCode::kInternal;
+    default: return ErrorCode::kProtocol;
+  }
+}
+
+curl_blob blob_of(const std::string& pem) { return {const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_NOCOPY}; }
+
+// Everything about trust: our certificate, the run's authority and nothing else, TLS 1.3, no proxy, no redirects.
+void set_trust(CURL* easy, const Identity& self) {
+  const curl_blob certificate = blob_of(self.certificate_pem);
+  const curl_blob key = blob_of(self.key_pem);
+  const curl_blob authority = blob_of(self.authority_pem);
+  curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
+  curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
+  // libcurl adds the system's authorities to the blob unless told not to.
+  curl_easy_setopt(easy, CURLOPT_CAINFO, nullptr);
+  curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
+  curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &authority);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_easy_setopt(easy, CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_3} | long{CURL_SSLVERSION_MAX_TLSv1_3});
+  curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // ALPN http/1.1
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
+  curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+}
+
+void set_request(Transfer& transfer, std::chrono::milliseconds stall) {
+  CURL* easy = transfer.easy.get();
+  const HttpsRequest& request = transfer.request;
+  // The URL has the name that the certificate must carry; CONNECT_TO has where to dial.
+  const std::string url = fmt::format("https://{}:{}{}", request.peer.value, request.address.port, request.path);
+  const std::string dial =
+      fmt::format("{}:{}:{}", request.peer.value, request.address.port, to_string(request.address));
+  transfer.connect_to.reset(curl_slist_append(nullptr, dial.c_str()));
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy, CURLOPT_CONNECT_TO, transfer.connect_to.get());
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(stall.count()));
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kReceiveBufferBytes);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.message.data());
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
+  if (request.resume_at) curl_easy_setopt(easy, CURLOPT_RANGE, fmt::format("{}-", *request.resume_at).c_str());
+}
+
+Error error_of(const Transfer& transfer, CURLcode code) {
+  const std::string_view detail = transfer.message[0] != '\0' ? transfer.message.data() : curl_easy_strerror(code);
+  return Error{code_of(code, detail), fmt::format("{}: {}", transfer.description(), detail)};
+}
+
+}  // namespace
+
+class HttpsFetcher::Impl {
+ public:
+  Impl(const Identity& self, std::chrono::milliseconds stall, CURLM* multi)
+      : self_(self), stall_(stall), multi_(multi) {}
+  ~Impl() {
+    for (const auto& [id, transfer] : transfers_) curl_multi_remove_handle(multi_.get(), transfer->easy.get());
+  }
+
+  TransferId start(HttpsRequest request) {
+    auto transfer = std::make_unique<Transfer>();
+    transfer->id = ++last_id_;
+    transfer->request = std::move(request);
+    transfer->last_byte = Clock::now();
+    transfer->easy.reset(curl_easy_init());
+    if (!transfer->easy) detail::die_on_wrong_access("there is memory for a transfer", "curl_easy_init failed");
+    set_trust(transfer->easy.get(), self_);
+    set_request(*transfer, stall_);
+    curl_multi_add_handle(multi_.get(), transfer->easy.get());
+    transfers_.emplace(last_id_, std::move(transfer));
+    return last_id_;
+  }
+
+  void cancel(TransferId id) {
+    const auto found = transfers_.find(id);
+    if (found == transfers_.end()) return;
+    curl_multi_remove_handle(multi_.get(), found->second->easy.get());
+    transfers_.erase(found);
+  }
+
+  Result<std::vector<HttpsOutcome>> wait(Deadline deadline, const AbortSignal& abort) {
+    for (;;) {
+      int running = 0;
+      if (const CURLMcode code = curl_multi_perform(multi_.get(), &running); code != CURLM_OK) {
+        return Error{ErrorCode::kInternal, fmt::format("libcurl: {}", curl_multi_strerror(code))};
+      }
+      if (abort.raised()) return Error{ErrorCode::kAborted, abort.reason()};
+      std::vector<HttpsOutcome> outcomes = collect();
+      if (!outcomes.empty() || deadline.expired()) return outcomes;
+      curl_waitfd abort_fd{abort.fd(), CURL_WAIT_POLLIN, 0};
+      const int timeout = std::min(deadline.poll_milliseconds(), next_stall().poll_milliseconds());
+      curl_multi_poll(multi_.get(), &abort_fd, 1, timeout, nullptr);
+    }
+  }
+
+ private:
+  Deadline next_stall() const {
+    auto next = Clock::now() + std::chrono::seconds(1);
+    for (const auto& [id, transfer] : transfers_) next = std::min(next, transfer->last_byte + stall_);
+    return Deadline::at(next);
+  }
+
+  std::vector<HttpsOutcome> collect() {
+    std::vector<HttpsOutcome> outcomes;
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      const CURLcode code = message->data.result;
+      Transfer* transfer = nullptr;
+      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+      HttpsOutcome outcome{transfer->id, status_of(transfer->easy.get()), transfer->body_error};
+      if (code != CURLE_OK && !outcome.error) outcome.error = error_of(*transfer, code);
+      outcomes.push_back(std::move(outcome));
+    }
+    const auto now = Clock::now();
+    for (const auto& [id, transfer] : transfers_) {
+      const bool ended = std::ranges::any_of(outcomes, [&](const HttpsOutcome& o) { return o.id == id; });
+      if (ended || now < transfer->last_byte + stall_) continue;
+      outcomes.push_back({id, 0,
+                          Error{ErrorCode::kTimeout,
+                                fmt::format("{}: nothing came for {} ms", transfer->description(), stall_.count())}});
+    }
+    for (const HttpsOutcome& outcome : outcomes) cancel(outcome.id);
+    return outcomes;
+  }
+
+  const Identity& self_;
+  const std::chrono::milliseconds stall_;
+  std::unique_ptr<CURLM, CurlMultiDeleter> multi_;
+  std::map<TransferId, std::unique_ptr<Transfer>> transfers_;
+  TransferId last_id_ = 0;
+};
+
+Result<HttpsFetcher> HttpsFetcher::create(const Identity& self, std::chrono::milliseconds stall) {
+  CURLM* multi = curl_multi_init();
+  if (multi == nullptr) return Error{ErrorCode::kInternal, "libcurl does not start: out of memory"};
+  return HttpsFetcher(std::make_unique<Impl>(self, stall, multi));
+}
+
+HttpsFetcher::HttpsFetcher(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpsFetcher::HttpsFetcher(HttpsFetcher&&) noexcept = default;
+HttpsFetcher& HttpsFetcher::operator=(HttpsFetcher&&) noexcept = default;
+HttpsFetcher::~HttpsFetcher() = default;
+
+TransferId HttpsFetcher::start(HttpsRequest request) { return impl_->start(std::move(request)); }
+void HttpsFetcher::cancel(TransferId id) { impl_->cancel(id); }
+Result<std::vector<HttpsOutcome>> HttpsFetcher::wait(Deadline deadline, const AbortSignal& abort) {
+  return impl_->wait(deadline, abort);
+}
+
+}  // namespace atl

@@ -1,0 +1,60 @@
+// HTTPS GETs within a run, several at once (libcurl multi): our certificate, the run's authority alone, TLS 1.3, the
+// peer's name checked whatever address is dialled. Used by one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/base/abort_signal.h"
+#include "net/base/address.h"
+#include "net/base/bytes.h"
+#include "net/base/deadline.h"
+#include "net/base/result.h"
+#include "net/tls/identity.h"
+
+namespace atl {
+
+struct HttpsRequest {
+  IslandId peer;  // what its certificate must carry
+  Address address;
+  std::string path;
+  std::optional<std::uint64_t> resume_at;  // ask for the bytes from here
+  std::uint64_t max_bytes = 0;             // of body; more is an error
+  // Body bytes of a 200 or 206 (which: `partial`). An error ends the transfer and becomes its outcome.
+  std::function<Status(ByteView, bool partial)> on_body;
+};
+
+using TransferId = std::uint64_t;
+
+struct HttpsOutcome {
+  TransferId id = 0;
+  long http_status = 0;        // 0 when none came
+  std::optional<Error> error;  // of connection, TLS, stall or on_body; a status like 404 is none
+};
+
+class HttpsFetcher {
+ public:
+  // `self` outlives it. A transfer without a byte for `stall` ends with kTimeout.
+  static Result<HttpsFetcher> create(const Identity& self, std::chrono::milliseconds stall);
+  HttpsFetcher(HttpsFetcher&&) noexcept;
+  HttpsFetcher& operator=(HttpsFetcher&&) noexcept;
+  ~HttpsFetcher();
+
+  TransferId start(HttpsRequest request);
+  void cancel(TransferId id);
+  // The transfers that ended; empty when `deadline` passes first. kAborted as soon as `abort` is raised.
+  Result<std::vector<HttpsOutcome>> wait(Deadline deadline, const AbortSignal& abort);
+
+ private:
+  class Impl;
+  explicit HttpsFetcher(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace atl

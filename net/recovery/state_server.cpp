@@ -1,0 +1,224 @@
+#include "net/recovery/state_server.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <charconv>
+#include <optional>
+
+#include "net/recovery/byte_range.h"
+
+namespace atl {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+constexpr std::chrono::seconds kSilence{30};
+constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
+constexpr std::string_view kManifestTarget = "/state/manifest";
+constexpr std::string_view kChunkPrefix = "/state/";
+
+// Beast's synchronous stream over a TlsConnection: every read and write has kSilence to move at least a byte. The
+// reason of a failure does not matter here: the connection ends.
+class BeastStream {
+ public:
+  BeastStream(TlsConnection& connection, const AbortSignal& abort) : connection_(connection), abort_(abort) {}
+
+  template <class Buffers>
+  std::size_t read_some(const Buffers& buffers, error_code& error) {
+    const asio::mutable_buffer buffer = first_of<asio::mutable_buffer>(buffers);
+    const auto count = connection_.read_some({static_cast<std::byte*>(buffer.data()), buffer.size()},
+                                             Deadline::after(kSilence), &abort_);
+    error = !count.ok()                        ? asio::error::make_error_code(asio::error::connection_aborted)
+            : *count == 0 && buffer.size() > 0 ? asio::error::make_error_code(asio::error::eof)
+                                               : error_code();
+    return count.ok() ? *count : 0;
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers, error_code& error) {
+    const asio::const_buffer buffer = first_of<asio::const_buffer>(buffers);
+    const std::size_t count = std::min(buffer.size(), kMostAtOnce);
+    const Status written = connection_.write_all({static_cast<const std::byte*>(buffer.data()), count},
+                                                 Deadline::after(kSilence), &abort_);
+    error = written.ok() ? error_code() : asio::error::make_error_code(asio::error::connection_aborted);
+    return written.ok() ? count : 0;
+  }
+  // Beast wants these to exist; only the ones above are called.
+  template <class Buffers>
+  std::size_t read_some(const Buffers& buffers) {
+    error_code error;
+    const std::size_t count = read_some(buffers, error);
+    if (error) throw boost::system::system_error(error);
+    return count;
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers) {
+    error_code error;
+    const std::size_t count = write_some(buffers, error);
+    if (error) throw boost::system::system_error(error);
+    return count;
+  }
+
+ private:
+  static constexpr std::size_t kMostAtOnce = 256 * 1024;  // so that a slow but living peer meets the deadline
+
+  template <class Buffer, class Buffers>
+  static Buffer first_of(const Buffers& buffers) {
+    for (auto it = asio::buffer_sequence_begin(buffers); it != asio::buffer_sequence_end(buffers); ++it) {
+      if (Buffer(*it).size() > 0) return Buffer(*it);
+    }
+    return {};
+  }
+
+  TlsConnection& connection_;
+  const AbortSignal& abort_;
+};
+
+// What a request gets. `content` is the whole representation; the request's range of it is sent.
+struct Answer {
+  http::status status = http::status::ok;
+  std::string_view type = "text/plain";
+  Bytes content;
+  std::string etag;
+  std::string digest;  // the Repr-Digest field
+};
+
+Answer refuse(http::status status, std::string_view why) {
+  return {status, "text/plain", Bytes(as_bytes(why).begin(), as_bytes(why).end()), {}, {}};
+}
+
+std::string etag_of(OuterStep version) { return fmt::format("\"{}\"", version.value); }
+
+std::string repr_digest(const Digest& digest) {  // RFC 9530
+  std::array<unsigned char, 48> text{};
+  const int size = EVP_EncodeBlock(text.data(), reinterpret_cast<const unsigned char*>(digest.data()),
+                                   static_cast<int>(digest.size()));
+  return fmt::format("sha-256=:{}:",
+                     std::string_view(reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(size)));
+}
+
+struct ChunkName {
+  OuterStep version;
+  std::uint64_t index = 0;
+};
+
+std::optional<ChunkName> parse_chunk_target(std::string_view target) {
+  if (!target.starts_with(kChunkPrefix)) return std::nullopt;
+  target.remove_prefix(kChunkPrefix.size());
+  ChunkName name;
+  const char* end = target.data() + target.size();
+  const auto version = std::from_chars(target.data(), end, name.version.value);
+  if (version.ec != std::errc() || version.ptr == end || *version.ptr != '/') return std::nullopt;
+  const auto index = std::from_chars(version.ptr + 1, end, name.index);
+  if (index.ec != std::errc() || index.ptr != end) return std::nullopt;
+  return name;
+}
+
+Answer answer_manifest(const OuterStateSource& source) {
+  const auto manifest = source.manifest();
+  if (!manifest.ok()) return refuse(http::status::not_found, manifest.error().message);
+  const std::string text = manifest->to_json();
+  Answer answer{http::status::ok, "application/json", Bytes(as_bytes(text).begin(), as_bytes(text).end()), {}, {}};
+  answer.etag = etag_of(manifest->version);
+  answer.digest = repr_digest(sha256(answer.content));
+  return answer;
+}
+
+Answer answer_chunk(const OuterStateSource& source, const ChunkName& name) {
+  const auto manifest = source.manifest();
+  if (!manifest.ok()) return refuse(http::status::not_found, manifest.error().message);
+  const auto moved_on = [] {
+    return refuse(http::status::precondition_failed, "this island's outer state is of another version");
+  };
+  if (manifest->version != name.version) return moved_on();
+  if (name.index >= manifest->chunk_sha256.size()) return refuse(http::status::not_found, "the state has fewer chunks");
+  auto chunk = source.copy_chunk(name.version, name.index);
+  if (!chunk.ok() && chunk.error().code == ErrorCode::kNotFound) return moved_on();
+  if (!chunk.ok()) return refuse(http::status::internal_server_error, chunk.error().message);
+  return {http::status::ok, "application/octet-stream", std::move(chunk).value(), etag_of(name.version),
+          repr_digest(manifest->chunk_sha256[name.index])};
+}
+
+Answer answer_to(const http::request<http::empty_body>& request, const OuterStateSource& source) {
+  if (request.method() != http::verb::get) return refuse(http::status::method_not_allowed, "only GET is served here");
+  const auto raw = request.target();
+  const std::string_view target(raw.data(), raw.size());
+  if (target == kManifestTarget) return answer_manifest(source);
+  if (const auto chunk = parse_chunk_target(target)) return answer_chunk(source, *chunk);
+  return refuse(http::status::not_found, "there is /state/manifest and /state/VERSION/CHUNK");
+}
+
+// False when the connection is to end.
+bool send(BeastStream& stream, const http::request<http::empty_body>& request, Answer answer) {
+  RangeChoice choice{RangeVerdict::kWhole, {0, answer.content.size()}};
+  if (answer.status == http::status::ok) {
+    const auto range = request[http::field::range];
+    choice = choose_range({range.data(), range.size()}, answer.content.size());
+  }
+  http::response<http::span_body<const char>> response(answer.status, request.version());
+  response.set(http::field::content_type, answer.type);
+  if (answer.status == http::status::method_not_allowed) response.set(http::field::allow, "GET");
+  if (!answer.etag.empty()) {
+    response.set(http::field::accept_ranges, "bytes");
+    response.set(http::field::etag, answer.etag);
+    response.set("Repr-Digest", answer.digest);
+  }
+  if (choice.verdict == RangeVerdict::kPart) {
+    response.result(http::status::partial_content);
+    response.set(http::field::content_range,
+                 fmt::format("bytes {}-{}/{}", choice.range.first, choice.range.first + choice.range.count - 1,
+                             answer.content.size()));
+  } else if (choice.verdict == RangeVerdict::kUnsatisfiable) {
+    response.result(http::status::range_not_satisfiable);
+    response.set(http::field::content_range, fmt::format("bytes */{}", answer.content.size()));
+  }
+  const auto* content = reinterpret_cast<const char*>(answer.content.data());
+  response.body() = {content + choice.range.first, static_cast<std::size_t>(choice.range.count)};
+  response.keep_alive(request.keep_alive());
+  response.prepare_payload();
+  error_code error;
+  http::write(stream, response, error);
+  return !error && request.keep_alive();
+}
+
+// False when the connection is to end.
+bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const OuterStateSource& source) {
+  http::request_parser<http::empty_body> parser;
+  parser.header_limit(kMaxHeaderBytes);
+  error_code error;
+  http::read_header(stream, buffer, parser, error);
+  if (error == http::error::header_limit) {
+    http::request<http::empty_body> unread;
+    unread.version(11);
+    unread.keep_alive(false);
+    return send(stream, unread,
+                refuse(http::status::request_header_fields_too_large, "the request's header is too long"));
+  }
+  if (error) return false;
+  http::request<http::empty_body> request = parser.release();
+  // A body is never read, so nothing after it can be.
+  const bool has_body = request.count(http::field::transfer_encoding) > 0 ||
+                        (request.count(http::field::content_length) > 0 && request[http::field::content_length] != "0");
+  if (has_body) request.keep_alive(false);
+  return send(stream, request, answer_to(request, source));
+}
+
+}  // namespace
+
+void serve_state(TlsConnection connection, const OuterStateSource& source, const AbortSignal& abort) {
+  BeastStream stream(connection, abort);
+  boost::beast::flat_buffer buffer(kMaxHeaderBytes + 1024);
+  try {
+    while (!abort.raised() && serve_one(stream, buffer, source)) {
+    }
+  } catch (const std::exception&) {
+    // Out of memory for a chunk, at worst: this connection ends, the fetcher goes elsewhere.
+  }
+}
+
+}  // namespace atl
