@@ -28,6 +28,7 @@ class RingExchange {
 
   std::optional<AllReduceFailure> pump(std::size_t& moved);
   std::optional<AllReduceFailure> check_silence(bool sent, bool received);
+  AllReduceFailure silent(const IslandId& peer, std::string_view verb) const;
   std::optional<AllReduceFailure> wait();
   void on_frame(std::uint32_t sequence, const RingSubChunk& sub_chunk);
 
@@ -86,18 +87,16 @@ std::optional<AllReduceFailure> RingExchange::check_silence(bool sent, bool rece
   if (sent) last_spoke_ = now;
   if (sent || !sender_.blocked()) last_sent_ = now;
   if (received) last_received_ = now;
-  const Seconds allowed = spec_.silence_timeout;
-  if (!receiver_.done() && now - last_received_ > spec_.silence_timeout) {
-    return AllReduceFailure{
-        {ErrorCode::kTimeout, fmt::format("{} sent nothing for {:.1f} s", previous().value, allowed.count())},
-        previous()};
-  }
-  if (!sender_.done() && now - last_sent_ > spec_.silence_timeout) {
-    return AllReduceFailure{
-        {ErrorCode::kTimeout, fmt::format("{} took nothing for {:.1f} s", next().value, allowed.count())}, next()};
-  }
+  if (!receiver_.done() && now - last_received_ > spec_.silence_timeout) return silent(previous(), "sent");
+  if (!sender_.done() && now - last_sent_ > spec_.silence_timeout) return silent(next(), "took");
   if (!sender_.done() && now - last_spoke_ >= keepalive_interval_) sender_.queue_keepalive();
   return std::nullopt;
+}
+
+AllReduceFailure RingExchange::silent(const IslandId& peer, std::string_view verb) const {
+  const Seconds allowed = spec_.silence_timeout;
+  Error error{ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer.value, verb, allowed.count())};
+  return AllReduceFailure{std::move(error), peer};
 }
 
 std::optional<AllReduceFailure> RingExchange::wait() {

@@ -1,0 +1,71 @@
+#include "tests/net/collective/loopback_ring.h"
+
+#include <numeric>
+#include <thread>
+
+namespace atl {
+
+LoopbackRing::LoopbackRing(int world_size) {
+  for (int rank = 0; rank < world_size; ++rank) {
+    auto island = std::make_unique<LoopbackIsland>();
+    island->identity = run_.island(rank);
+    island->dial_context.emplace(TlsContext::client(island->identity, kAlpnRing).value());
+    island->listener =
+        PeerListener::start(
+            {.bind = {"127.0.0.1", 0}}, TlsContext::island_server(island->identity).value(),
+            [](const PeerCertificate&) { return ok_status(); }, island->inbox, [](TlsConnection, const AbortSignal&) {})
+            .value();
+    islands_.push_back(std::move(island));
+  }
+}
+
+AllReduceSpec LoopbackRing::spec(WireFormat wire) const {
+  AllReduceSpec spec;
+  spec.round = OuterStep{3};
+  spec.attempt = Attempt{1};
+  spec.wire = wire;
+  for (const auto& island : islands_) {
+    spec.order.push_back({island->identity.name, {"127.0.0.1", island->listener->port()}, 1.0});
+  }
+  return spec;
+}
+
+MemberResult LoopbackRing::run_member(int rank, const AllReduceSpec& spec, std::span<const float> input,
+                                      const AbortSignal& member_abort) {
+  LoopbackIsland& member = island(rank);
+  RingAllReduce ring(member.identity.name, member.inbox, *member.dial_context);
+  MemberResult result{AllReduceFailure{},
+                      Bytes(static_cast<std::size_t>(encoded_bytes(spec.wire, std::ssize(input))), std::byte{0xee})};
+  result.outcome = ring.run(spec, input, result.canonical, member_abort);
+  return result;
+}
+
+std::vector<MemberResult> LoopbackRing::run(const AllReduceSpec& spec, const std::vector<std::vector<float>>& inputs,
+                                            std::vector<int> ranks) {
+  if (ranks.empty()) {
+    ranks.resize(spec.order.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+  }
+  std::vector<MemberResult> results(ranks.size());
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const int rank = ranks[i];
+      results[i] = run_member(rank, spec, inputs[static_cast<std::size_t>(rank)], abort);
+    });
+  }
+  threads.clear();
+  return results;
+}
+
+RingEdges LoopbackRing::edges_of(int rank, const AllReduceSpec& spec, std::int64_t numel) {
+  LoopbackIsland& member = island(rank);
+  auto edges = connect_edges(spec, Rank{rank}, numel, *member.dial_context, member.inbox, abort);
+  if (const auto* failure = std::get_if<AllReduceFailure>(&edges)) {
+    std::fprintf(stderr, "loopback ring: %s\n", failure->error.message.c_str());
+    std::abort();
+  }
+  return std::move(std::get<RingEdges>(edges));
+}
+
+}  // namespace atl
