@@ -37,17 +37,21 @@ EngineOptions engine_options(const RunConfig& run, const IslandOptions& options)
   return engine;
 }
 
+IslandState initial_state(const IslandOptions& options) {
+  IslandState state;
+  state.state = "joining";
+  state.island = options.identity.name.value;
+  state.name = options.display_name;
+  state.run_id = options.identity.run;
+  state.pid = ::getpid();
+  return state;
+}
+
 }  // namespace
 
 class Island::Impl final : public RoundLoopNetwork {
  public:
-  explicit Impl(IslandOptions options)
-      : options_(std::move(options)),
-        status_(IslandState{.state = "joining",
-                            .island = options_.identity.name.value,
-                            .name = options_.display_name,
-                            .run_id = options_.identity.run,
-                            .pid = ::getpid()}) {}
+  explicit Impl(IslandOptions options) : options_(std::move(options)), status_(initial_state(options_)) {}
 
   Status listen();
   Status run();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "net/base/file.h"
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "trainer/checkpoint/huggingface.h"

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "net/base/id.h"
 #include "trainer/engine/engine.h"
 #include "trainer/program/program.h"
 

@@ -81,8 +81,7 @@ Status eval_model(const EvalCommand& command) {
                              engine->config().vocab_size)};
   }
   ATOLL_ASSIGN_OR_RETURN(const auto batches,
-                         DatasetBatches::create(std::move(dataset), {.seed = 0,
-                                                                     .sequences_per_step = 8,
+                         DatasetBatches::create(std::move(dataset), {.sequences_per_step = 8,
                                                                      .sequence_length = command.sequence_length,
                                                                      .validation_sequences = command.sequences}));
   double loss_sum = 0;
