@@ -2,7 +2,7 @@
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ATOLL_SIMD_CLONES __attribute__((target_clones("arch=haswell", "default")))
+#define ATOLL_SIMD_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define ATOLL_SIMD_CLONES
 #endif

@@ -1,0 +1,76 @@
+// Tokens a second of the inner step: a preset's model on random text, in this process. Verifies first (the loss of one
+// batch falls when it is trained on), then times.
+//
+//   engine_bench [preset] [sequences] [length] [local ranks] [compute threads] [steps]
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "trainer/engine/engine.h"
+
+namespace {
+
+using namespace atl;
+
+struct Arguments {
+  std::string preset = "demo";
+  std::int64_t sequences = 8;
+  std::int64_t length = 256;
+  int local_ranks = 1;
+  int compute_threads = 1;
+  int steps = 30;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments arguments;
+  const auto number = [&](int index, auto& value) {
+    if (argc > index) value = static_cast<std::decay_t<decltype(value)>>(std::atoll(argv[index]));
+  };
+  if (argc > 1) arguments.preset = argv[1];
+  number(2, arguments.sequences);
+  number(3, arguments.length);
+  number(4, arguments.local_ranks);
+  number(5, arguments.compute_threads);
+  number(6, arguments.steps);
+  return arguments;
+}
+
+Status run(const Arguments& arguments) {
+  ATOLL_ASSIGN_OR_RETURN(const ModelConfig config, model_preset(arguments.preset));
+  EngineOptions options;
+  options.local_ranks = arguments.local_ranks;
+  options.compute_threads = arguments.compute_threads;
+  ATOLL_ASSIGN_OR_RETURN(const auto engine, Engine::create(config, options));
+  std::mt19937 random(7);
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(arguments.sequences * (arguments.length + 1)));
+  for (auto& token : tokens) token = static_cast<std::int32_t>(random() % static_cast<unsigned>(config.vocab_size));
+  const TokenBatch batch{tokens, arguments.sequences, arguments.length};
+
+  ATOLL_ASSIGN_OR_RETURN(const double before, engine->evaluate(batch));
+  for (int i = 0; i < 3; ++i) ATOLL_RETURN_IF_ERROR(engine->train_step(batch, 1e-3f));
+  ATOLL_ASSIGN_OR_RETURN(const double after, engine->evaluate(batch));
+  if (!(after < before)) return Error{ErrorCode::kInternal, fmt::format("the loss went from {} to {}", before, after)};
+
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < arguments.steps; ++i) ATOLL_RETURN_IF_ERROR(engine->train_step(batch, 1e-3f));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double rate = static_cast<double>(batch.token_count() * arguments.steps) / seconds;
+  fmt::print(
+      "preset={} parameters={} sequences={} length={} local_ranks={} compute_threads={} tokens_per_second={:.0f} "
+      "gflops={:.1f}\n",
+      arguments.preset, engine->numel(), arguments.sequences, arguments.length, arguments.local_ranks,
+      arguments.compute_threads, rate, 6e-9 * static_cast<double>(engine->numel()) * rate);
+  return ok_status();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Status status = run(parse(argc, argv));
+  if (!status.ok()) fmt::print(stderr, "engine_bench: {}\n", status.error().message);
+  return status.ok() ? 0 : 1;
+}

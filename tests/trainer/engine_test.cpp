@@ -1,0 +1,158 @@
+// The engine's own rules: determinism, sharded memory, what a bad step leaves behind.
+#include "trainer/engine/engine.h"
+
+#include <QtTest>
+
+#include <limits>
+#include <random>
+
+#include "trainer/model/layout.h"
+
+namespace {
+
+using namespace atl;
+
+ModelConfig small_model(bool tied) {
+  ModelConfig config;
+  config.vocab_size = 97;
+  config.hidden_size = 32;
+  config.intermediate_size = 80;
+  config.num_hidden_layers = 6;
+  config.num_attention_heads = 4;
+  config.num_key_value_heads = 2;
+  config.head_dim = 8;
+  config.tie_word_embeddings = tied;
+  return config;
+}
+
+std::unique_ptr<Engine> engine_of(const ModelConfig& config, int local_ranks, std::uint64_t seed = 3) {
+  EngineOptions options;
+  options.local_ranks = local_ranks;
+  options.seed = seed;
+  return Engine::create(config, options).value();
+}
+
+std::vector<std::int32_t> tokens_of(std::int64_t sequences, std::int64_t length) {
+  std::mt19937 random(5);
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences * (length + 1)));
+  for (auto& token : tokens) token = static_cast<std::int32_t>(random() % 97);
+  return tokens;
+}
+
+std::vector<float> parameters_of(const Engine& engine) {
+  std::vector<float> values(static_cast<std::size_t>(engine.numel()));
+  engine.read_parameters(values);
+  return values;
+}
+
+}  // namespace
+
+class EngineTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initial_parameters_depend_on_the_seed_alone();
+  void the_same_steps_give_the_same_bits();
+  void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings_data();
+  void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings();
+  void a_step_that_is_not_finite_changes_nothing();
+  void bad_batches_are_refused();
+  void moments_move_to_another_engine();
+};
+
+void EngineTest::initial_parameters_depend_on_the_seed_alone() {
+  const auto one = parameters_of(*engine_of(small_model(false), 1));
+
+  QCOMPARE(parameters_of(*engine_of(small_model(false), 4)), one);
+  QVERIFY(parameters_of(*engine_of(small_model(false), 1, 4)) != one);
+  double squares = 0;
+  for (std::size_t i = 0; i < 97 * 32; ++i) squares += static_cast<double>(one[i]) * one[i];
+  const double deviation = std::sqrt(squares / (97 * 32));
+  QVERIFY(std::abs(deviation - 0.02) < 0.001);  // 4 sigma of 3,104 draws
+}
+
+void EngineTest::the_same_steps_give_the_same_bits() {
+  const auto tokens = tokens_of(5, 16);
+  std::vector<std::vector<float>> results;
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const auto engine = engine_of(small_model(true), 3);
+    for (int step = 0; step < 3; ++step) QVERIFY(engine->train_step({tokens, 5, 16}, 1e-2f).ok());
+    results.push_back(parameters_of(*engine));
+  }
+  QCOMPARE(results[0], results[1]);
+}
+
+void EngineTest::unsharded_bytes_are_at_most_two_blocks_and_the_embeddings_data() {
+  QTest::addColumn<bool>("tied");
+  QTest::newRow("tied") << true;
+  QTest::newRow("untied") << false;
+}
+
+void EngineTest::unsharded_bytes_are_at_most_two_blocks_and_the_embeddings() {
+  QFETCH(bool, tied);
+  const ModelConfig config = small_model(tied);
+  const ParameterLayout layout = canonical_layout(config);
+  // Both tables; or, tied, the table and its gradient.
+  const std::int64_t embeddings = 2 * config.vocab_size * config.hidden_size;
+  const std::int64_t limit = 4 * (2 * layout.units[1].numel + embeddings);
+  const auto engine = engine_of(config, 4);
+  const auto tokens = tokens_of(8, 16);
+
+  QVERIFY(engine->train_step({tokens, 8, 16}, 1e-3f).ok());
+  QVERIFY(engine->evaluate({tokens, 8, 16}).ok());
+
+  const UnshardedMemory memory = engine->unsharded_memory();
+  QCOMPARE(memory.current_bytes, 0);
+  QVERIFY(memory.peak_bytes > 0);
+  QVERIFY2(memory.peak_bytes <= limit, qPrintable(QString("%1 of %2").arg(memory.peak_bytes).arg(limit)));
+  QVERIFY(memory.peak_bytes < 4 * layout.numel / 2);
+}
+
+void EngineTest::a_step_that_is_not_finite_changes_nothing() {
+  const auto engine = engine_of(small_model(false), 2);
+  const auto tokens = tokens_of(4, 8);
+  auto poisoned = parameters_of(*engine);
+  poisoned.back() = std::numeric_limits<float>::quiet_NaN();
+  engine->write_parameters(poisoned);
+
+  const auto report = engine->train_step({tokens, 4, 8}, 1e-3f);
+
+  QVERIFY(!report.ok());
+  QCOMPARE(report.error().code, ErrorCode::kNonFinite);
+  QCOMPARE(engine->optimizer_steps(), 0);
+  auto after = parameters_of(*engine);
+  after.back() = poisoned.back() = 0;
+  QCOMPARE(after, poisoned);
+}
+
+void EngineTest::bad_batches_are_refused() {
+  const auto engine = engine_of(small_model(false), 1);
+  const std::vector<std::int32_t> outside{1, 2, 97};
+  const std::vector<std::int32_t> negative{1, -2, 9};
+
+  QVERIFY(!engine->evaluate({outside, 1, 2}).ok());
+  QVERIFY(!engine->evaluate({negative, 1, 2}).ok());
+  QVERIFY(!engine->evaluate({negative, 2, 2}).ok());
+  QVERIFY(!engine->evaluate({{}, 0, 2}).ok());
+  QVERIFY(!engine->next_token_logits({}).ok());
+}
+
+void EngineTest::moments_move_to_another_engine() {
+  const auto tokens = tokens_of(4, 8);
+  const auto first = engine_of(small_model(true), 1);
+  QVERIFY(first->train_step({tokens, 4, 8}, 1e-2f).ok());
+  std::vector<float> m(static_cast<std::size_t>(first->numel()));
+  std::vector<float> v(m.size());
+  first->read_moments(m, v);
+  const auto second = engine_of(small_model(true), 1, 99);
+  second->write_parameters(parameters_of(*first));
+  second->write_moments(m, v, first->optimizer_steps());
+
+  QVERIFY(first->train_step({tokens, 4, 8}, 1e-2f).ok());
+  QVERIFY(second->train_step({tokens, 4, 8}, 1e-2f).ok());
+
+  QCOMPARE(parameters_of(*second), parameters_of(*first));
+}
+
+QTEST_GUILESS_MAIN(EngineTest)
+#include "engine_test.moc"

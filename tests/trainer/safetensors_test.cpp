@@ -1,0 +1,138 @@
+// safetensors files are written so that others read them, and headers that lie are refused.
+#include "trainer/checkpoint/safetensors.h"
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <cstring>
+
+namespace {
+
+using namespace atl;
+
+std::string file_with(const std::string& header, std::size_t data_bytes) {
+  const std::uint64_t length = header.size();
+  std::string file(8, '\0');
+  std::memcpy(file.data(), &length, 8);
+  return file + header + std::string(data_bytes, '\1');
+}
+
+}  // namespace
+
+class SafetensorsTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void what_is_written_reads_back();
+  void halves_are_widened();
+  void lying_headers_are_refused_data();
+  void lying_headers_are_refused();
+  void a_truncated_file_is_refused();
+  void a_missing_tensor_is_named();
+  void a_full_disk_leaves_the_old_file();
+
+ private:
+  std::filesystem::path path(const char* name) const { return directory_.filePath(name).toStdString(); }
+  QTemporaryDir directory_;
+};
+
+void SafetensorsTest::what_is_written_reads_back() {
+  const std::vector<float> a{1.5f, -2.0f, 3.25f, 0.0f, 1e-30f, 7.0f};
+  const std::vector<float> b{42.0f};
+  const SafetensorsEntry entries[] = {{"a", {2, 3}, a}, {"b", {}, b}};
+  QVERIFY(write_safetensors(path("whole"), entries).ok());
+
+  const SafetensorsFile file = SafetensorsFile::open(path("whole")).value();
+
+  QCOMPARE(file.floats("a").value(), a);
+  QCOMPARE(file.tensor("a").value().shape, (std::vector<std::int64_t>{2, 3}));
+  QCOMPARE(file.floats("b").value(), b);
+}
+
+void SafetensorsTest::halves_are_widened() {
+  std::string content = file_with(
+      R"({"f": {"dtype": "F16", "shape": [3], "data_offsets": [0, 6]}, "b": {"dtype": "BF16", "shape": [1], "data_offsets": [6, 8]}})",
+      0);
+  const std::uint16_t values[] = {0x3c00, 0xc500, 0x0001, 0x4049};  // 1, -5, the smallest subnormal; 3.140625
+  content.append(reinterpret_cast<const char*>(values), sizeof values);
+  QVERIFY(write_file_atomically(path("halves"), content, FileMode::kPublic).ok());
+
+  const SafetensorsFile file = SafetensorsFile::open(path("halves")).value();
+
+  QCOMPARE(file.floats("f").value(), (std::vector<float>{1.0f, -5.0f, 0x1p-24f}));
+  QCOMPARE(file.floats("b").value(), (std::vector<float>{3.140625f}));
+}
+
+void SafetensorsTest::lying_headers_are_refused_data() {
+  QTest::addColumn<QString>("header");
+  const char* tensor = R"({"a": {"dtype": "F32", "shape": %1, "data_offsets": %2}})";
+  const auto with = [&](const char* shape, const char* offsets) { return QString(tensor).arg(shape, offsets); };
+  QTest::newRow("beyond the end") << with("[3]", "[0, 12]");
+  QTest::newRow("backwards") << with("[2]", "[8, 0]");
+  QTest::newRow("shape and length differ") << with("[1]", "[0, 8]");
+  QTest::newRow("overflowing shape") << with("[4294967296, 4294967296, 2]", "[0, 8]");
+  QTest::newRow("negative shape") << with("[-2]", "[0, 8]");
+  QTest::newRow("bytes left over") << with("[1]", "[0, 4]");
+  QTest::newRow("a hole at the beginning") << with("[1]", "[4, 8]");
+  QTest::newRow("overlap") << R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                                  "b": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})";
+  QTest::newRow("unknown type") << R"({"a": {"dtype": "F99", "shape": [2], "data_offsets": [0, 8]}})";
+  QTest::newRow("no offsets") << R"({"a": {"dtype": "F32", "shape": [2]}})";
+  QTest::newRow("not an object") << "[]";
+  QTest::newRow("not JSON") << "{";
+  QTest::newRow("deep") << QString(10000, '[');
+}
+
+void SafetensorsTest::lying_headers_are_refused() {
+  QFETCH(QString, header);
+  QVERIFY(write_file_atomically(path("lying"), file_with(header.toStdString(), 8), FileMode::kPublic).ok());
+
+  const auto file = SafetensorsFile::open(path("lying"));
+
+  QVERIFY(!file.ok());
+  QCOMPARE(file.error().code, ErrorCode::kCorrupt);
+}
+
+void SafetensorsTest::a_truncated_file_is_refused() {
+  const std::vector<float> values(100, 1.0f);
+  const SafetensorsEntry entries[] = {{"values", {100}, values}};
+  QVERIFY(write_safetensors(path("whole"), entries).ok());
+  const std::string whole = read_file(path("whole")).value();
+
+  for (const std::size_t length : {std::size_t{0}, std::size_t{5}, std::size_t{8}, std::size_t{40}, whole.size() - 1}) {
+    QVERIFY(write_file_atomically(path("cut"), whole.substr(0, length), FileMode::kPublic).ok());
+    QVERIFY(!SafetensorsFile::open(path("cut")).ok());
+  }
+}
+
+void SafetensorsTest::a_missing_tensor_is_named() {
+  const std::vector<float> values{1.0f};
+  const SafetensorsEntry entries[] = {{"present", {1}, values}};
+  QVERIFY(write_safetensors(path("one"), entries).ok());
+
+  const auto missing = SafetensorsFile::open(path("one")).value().floats("absent");
+
+  QCOMPARE(missing.error().code, ErrorCode::kNotFound);
+  QVERIFY(missing.error().message.find("absent") != std::string::npos);
+}
+
+void SafetensorsTest::a_full_disk_leaves_the_old_file() {
+  // The temporary name beside the target is taken by a link to the device that is always full.
+  const std::vector<float> old_values{1.0f};
+  const SafetensorsEntry old_entries[] = {{"a", {1}, old_values}};
+  QVERIFY(write_safetensors(path("kept"), old_entries).ok());
+  std::filesystem::path temporary = path("kept");
+  temporary += ".new." + std::to_string(::getpid());
+  std::filesystem::create_symlink("/dev/full", temporary);
+  const std::vector<float> values(1000, 2.0f);
+  const SafetensorsEntry entries[] = {{"a", {1000}, values}};
+
+  const Status written = write_safetensors(path("kept"), entries);
+
+  QVERIFY(!written.ok());
+  QCOMPARE(written.error().code, ErrorCode::kDiskFull);
+  QCOMPARE(SafetensorsFile::open(path("kept")).value().floats("a").value(), old_values);
+}
+
+QTEST_GUILESS_MAIN(SafetensorsTest)
+#include "safetensors_test.moc"
