@@ -1,0 +1,117 @@
+#include "tests/net/recovery/state_peers.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "net/recovery/state_server.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kPatience{10};
+
+std::vector<float> noise(std::uint64_t count, std::uint32_t seed) {
+  std::minstd_rand generator(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(generator()) * 1e-6F;
+  return values;
+}
+
+// Counts, and spoils what it passes on.
+class SpoiledState : public OuterStateSource {
+ public:
+  SpoiledState(const FakeState& state, Behaviour behaviour, std::atomic<int>& asked)
+      : state_(state), behaviour_(behaviour), asked_(asked) {}
+
+  Result<StateManifest> manifest() const override { return state_.manifest(); }
+  Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const override {
+    ++asked_;
+    if (behaviour_ == Behaviour::kMovesOn) return Error{ErrorCode::kNotFound, "moved on"};
+    Bytes chunk = state_.copy_chunk(version, index).value();
+    if (behaviour_ == Behaviour::kLies) chunk[chunk.size() / 2] ^= std::byte{1};
+    return chunk;
+  }
+
+ private:
+  const FakeState& state_;
+  Behaviour behaviour_;
+  std::atomic<int>& asked_;
+};
+
+}  // namespace
+
+FakeState::FakeState(OuterStep version, std::uint64_t numel, std::uint32_t seed)
+    : parameters_(noise(numel, seed)),
+      momentum_(noise(numel, seed + 1)),
+      manifest_(make_state_manifest(version, parameters_, momentum_)) {}
+
+Result<Bytes> FakeState::copy_chunk(OuterStep version, std::uint64_t index) const {
+  if (version != manifest_.version) return Error{ErrorCode::kNotFound, "another version"};
+  Bytes all;
+  const ByteView first = std::as_bytes(std::span(parameters_));
+  const ByteView second = std::as_bytes(std::span(momentum_));
+  const std::uint64_t begin = index * kStateChunkBytes;
+  const std::uint64_t end = begin + manifest_.chunk_bytes(index);
+  const auto append = [&](ByteView part, std::uint64_t part_begin) {
+    const std::uint64_t from = std::clamp<std::uint64_t>(begin, part_begin, part_begin + part.size()) - part_begin;
+    const std::uint64_t to = std::clamp<std::uint64_t>(end, part_begin, part_begin + part.size()) - part_begin;
+    const ByteView slice = part.subspan(from, to - from);
+    all.insert(all.end(), slice.begin(), slice.end());
+  };
+  append(first, 0);
+  append(second, first.size());
+  return all;
+}
+
+StatePeer::StatePeer(const Identity& identity, const FakeState& state, Behaviour behaviour)
+    : name_(identity.name), state_(state), behaviour_(behaviour) {
+  PeerListenerOptions options;
+  options.bind = {"127.0.0.1", 0};
+  const auto admit = [](const PeerCertificate&) { return ok_status(); };
+  const auto handler = [this](TlsConnection connection, const AbortSignal& abort) {
+    serve(std::move(connection), abort);
+  };
+  listener_ = PeerListener::start(options, TlsContext::island_server(identity).value(), admit, inbox_, handler).value();
+}
+
+void StatePeer::serve(TlsConnection connection, const AbortSignal& abort) {
+  if (behaviour_ == Behaviour::kDies || behaviour_ == Behaviour::kStalls) return serve_badly(connection, abort);
+  const SpoiledState spoiled(state_, behaviour_, chunks_asked_);
+  serve_state(std::move(connection), spoiled, abort);
+}
+
+void StatePeer::serve_badly(TlsConnection& connection, const AbortSignal& abort) {
+  for (;;) {
+    if (behaviour_ == Behaviour::kDies && chunks_asked_ > 0) return;
+    const std::string head = read_request_head(connection, abort);
+    if (head.empty()) return;
+    const bool wants_manifest = head.starts_with("GET /state/manifest ");
+    const Bytes chunk = wants_manifest ? Bytes{} : state_.copy_chunk(state_.manifest()->version, 0).value();
+    const std::string body = wants_manifest ? state_.manifest()->to_json() : to_string(ByteView(chunk));
+    const std::string start = fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.size());
+    if (!wants_manifest) ++chunks_asked_;
+    const std::string sent = start + (wants_manifest ? body : body.substr(0, body.size() / 2));
+    if (!connection.write_all(as_bytes(sent), Deadline::after(kPatience), &abort).ok()) return;
+    if (wants_manifest) continue;
+    std::byte ignored{};
+    if (behaviour_ == Behaviour::kStalls) {
+      static_cast<void>(connection.read_some({&ignored, 1}, Deadline::after(kPatience), &abort));
+    }
+    return;
+  }
+}
+
+std::string read_request_head(TlsConnection& connection, const AbortSignal& abort) {
+  std::string head;
+  char next = 0;
+  while (!head.ends_with("\r\n\r\n") && head.size() < 16 * 1024) {
+    const auto count =
+        connection.read_some({reinterpret_cast<std::byte*>(&next), 1}, Deadline::after(kPatience), &abort);
+    if (!count.ok() || *count == 0) return {};
+    head += next;
+  }
+  return head;
+}
+
+}  // namespace atl

@@ -1,0 +1,135 @@
+#include "net/recovery/state_server.h"
+
+#include <QtTest>
+
+#include "tests/net/recovery/state_peers.h"
+
+namespace atl {
+namespace {
+
+constexpr std::uint64_t kNumel = 1000;  // one chunk of 8000 bytes
+
+}  // namespace
+
+class StateServerTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void every_request_gets_its_status();
+  void every_request_gets_its_status_data();
+  void a_chunk_comes_with_version_and_digest();
+  void a_range_of_a_chunk_is_that_part();
+  void many_requests_share_a_connection();
+  void an_endless_header_ends_the_connection();
+
+ private:
+  struct Reply {
+    QString head;
+    std::string body;
+  };
+  TlsConnection connect() {
+    const auto context = TlsContext::client(run_.island(2), kAlpnHttp).value();
+    const auto where = peer_.address();
+    return TlsConnection::connect(where.address, context, where.id, Deadline::after(std::chrono::seconds(5))).value();
+  }
+  // Sends the lines as one request and reads the reply to its end.
+  Reply ask(TlsConnection& connection, const std::string& lines) {
+    const auto deadline = Deadline::after(std::chrono::seconds(5));
+    connection.write_all(as_bytes(lines + "\r\nHost: island\r\n\r\n"), deadline).ok();
+    Reply reply;
+    reply.head = QString::fromStdString(read_request_head(connection, abort_));
+    const auto length = reply.head.indexOf("Content-Length: ");
+    Bytes body(
+        length < 0 ? 0 : reply.head.mid(length + 16, reply.head.indexOf("\r\n", length) - length - 16).toULongLong());
+    connection.read_exact(body, deadline).ok();
+    reply.body = to_string(ByteView(body));
+    return reply;
+  }
+
+  TestRun run_;
+  AbortSignal abort_;
+  FakeState state_{OuterStep{7}, kNumel, 1};
+  StatePeer peer_{run_.island(1), state_};
+};
+
+void StateServerTest::every_request_gets_its_status_data() {
+  QTest::addColumn<QString>("lines");
+  QTest::addColumn<int>("status");
+  QTest::newRow("manifest") << "GET /state/manifest HTTP/1.1" << 200;
+  QTest::newRow("chunk") << "GET /state/7/0 HTTP/1.1" << 200;
+  QTest::newRow("an older version") << "GET /state/6/0 HTTP/1.1" << 412;
+  QTest::newRow("a newer version") << "GET /state/8/0 HTTP/1.1" << 412;
+  QTest::newRow("no such chunk") << "GET /state/7/1 HTTP/1.1" << 404;
+  QTest::newRow("no number") << "GET /state/7/x HTTP/1.1" << 404;
+  QTest::newRow("too large a number") << "GET /state/7/99999999999999999999999 HTTP/1.1" << 404;
+  QTest::newRow("another path") << "GET / HTTP/1.1" << 404;
+  QTest::newRow("another path above") << "GET /state/../key.pem HTTP/1.1" << 404;
+  QTest::newRow("range past the end") << "GET /state/7/0 HTTP/1.1\r\nRange: bytes=8000-" << 416;
+  QTest::newRow("part") << "GET /state/7/0 HTTP/1.1\r\nRange: bytes=100-" << 206;
+  QTest::newRow("POST") << "POST /state/manifest HTTP/1.1" << 405;
+  QTest::newRow("DELETE") << "DELETE /state/7/0 HTTP/1.1" << 405;
+  QTest::newRow("PUT with a body") << "PUT /state/7/0 HTTP/1.1\r\nContent-Length: 3" << 405;
+}
+
+void StateServerTest::every_request_gets_its_status() {
+  QFETCH(QString, lines);
+  QFETCH(int, status);
+  TlsConnection connection = connect();
+
+  const Reply reply = ask(connection, lines.toStdString());
+
+  QVERIFY2(reply.head.startsWith(QString("HTTP/1.1 %1 ").arg(status)), qPrintable(reply.head));
+}
+
+void StateServerTest::a_chunk_comes_with_version_and_digest() {
+  TlsConnection connection = connect();
+
+  const Reply reply = ask(connection, "GET /state/7/0 HTTP/1.1");
+
+  const Bytes chunk = state_.copy_chunk(OuterStep{7}, 0).value();
+  const auto digest = QCryptographicHash::hash(QByteArray::fromStdString(reply.body), QCryptographicHash::Sha256);
+  QCOMPARE(reply.body, to_string(ByteView(chunk)));
+  QVERIFY(reply.head.contains("ETag: \"7\"\r\n"));
+  QVERIFY(reply.head.contains("Repr-Digest: sha-256=:" + digest.toBase64() + ":\r\n"));
+}
+
+void StateServerTest::a_range_of_a_chunk_is_that_part() {
+  TlsConnection connection = connect();
+
+  const Reply reply = ask(connection, "GET /state/7/0 HTTP/1.1\r\nRange: bytes=100-199");
+
+  const Bytes chunk = state_.copy_chunk(OuterStep{7}, 0).value();
+  QCOMPARE(reply.body, to_string(ByteView(chunk).subspan(100, 100)));
+  QVERIFY(reply.head.contains("Content-Range: bytes 100-199/8000\r\n"));
+}
+
+void StateServerTest::many_requests_share_a_connection() {
+  TlsConnection connection = connect();
+  for (int i = 0; i < 20; ++i) {
+    QVERIFY(ask(connection, "GET /state/7/0 HTTP/1.1").head.startsWith("HTTP/1.1 200 "));
+    QVERIFY(ask(connection, "GET /state/6/0 HTTP/1.1").head.startsWith("HTTP/1.1 412 "));
+  }
+}
+
+void StateServerTest::an_endless_header_ends_the_connection() {
+  TlsConnection connection = connect();
+  const auto deadline = Deadline::after(std::chrono::seconds(5));
+  const std::string line = "X-Long: " + std::string(1000, 'x') + "\r\n";
+  connection.write_all(as_bytes("GET /state/manifest HTTP/1.1\r\n"), deadline).ok();
+  for (int i = 0; i < 12; ++i) {
+    if (!connection.write_all(as_bytes(line), deadline).ok()) break;
+  }
+
+  Bytes rest(1 << 16);
+  Result<std::size_t> count = connection.read_some(rest, deadline);
+  const std::string answer = count.ok() ? to_string(ByteView(rest).first(*count)) : "";
+  while (count.ok() && *count > 0) count = connection.read_some(rest, deadline);
+
+  QVERIFY(!deadline.expired());  // it ended, and not by our patience
+  QVERIFY(answer.empty() || answer.starts_with("HTTP/1.1 431 "));
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::StateServerTest)
+#include "state_server_test.moc"
