@@ -94,7 +94,7 @@ void RingAllReduceTest::every_member_holds_the_same_bytes_near_the_exact_mean_da
   QTest::addColumn<int>("numel");
   for (const int world_size : {1, 2, 3, 4, 5}) {
     // Empty; less than a block, so that most chunks are empty; ends inside a block; several sub-chunks a chunk.
-    for (const int numel : {0, 1, 700, 256 * 5, 100'001, 1'500'003}) {
+    for (const int numel : {0, 1, 700, 256 * 5, 100'001, world_size == 3 ? 1'500'003 : 400'003}) {
       QTest::addRow("fp32 N=%d numel=%d", world_size, numel) << WireFormat::kFp32 << world_size << numel;
       QTest::addRow("int8-block N=%d numel=%d", world_size, numel) << WireFormat::kInt8Block << world_size << numel;
     }
@@ -250,8 +250,8 @@ void RingAllReduceTest::a_member_that_waits_is_not_blamed_for_the_silence_of_ano
   AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
   const Inputs inputs = normal_inputs(3, 100'000);
   AllReduceSpec hasty = spec;
-  hasty.silence_timeout = 1'500ms;
-  spec.silence_timeout = 4'000ms;
+  hasty.silence_timeout = 1'000ms;
+  spec.silence_timeout = 1'500ms;
   AbortSignal end;
 
   // Rank 1 says nothing. Rank 2 waits for it patiently and meanwhile keeps its edge to rank 0 alive.
@@ -268,7 +268,7 @@ void RingAllReduceTest::a_member_that_waits_is_not_blamed_for_the_silence_of_ano
   end.raise("test ends");
   waiting.join();
 
-  QVERIFY(took > 3s);  // not its own 1.5 s: keepalives of rank 2 reached it
+  QVERIFY(took > 1'300ms);  // not its own second: keepalives of rank 2 reached it
   QVERIFY(!first.ok());
   QVERIFY(!patient.ok());
   QCOMPARE(patient.failure().peer->value, ring.id(1).value);

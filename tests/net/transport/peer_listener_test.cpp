@@ -1,0 +1,233 @@
+#include "net/transport/peer_listener.h"
+
+#include <poll.h>
+
+#include <QtTest>
+#include <atomic>
+#include <thread>
+
+#include "net/transport/socket.h"
+#include "tests/fakes/test_run.h"
+
+using namespace atl;
+using namespace std::chrono_literals;
+
+namespace {
+
+RingHello hello_from(int number, int index = 0, int count = 1) {
+  return RingHello{.from = TestRun::island_id(number),
+                   .round = OuterStep{1},
+                   .attempt = Attempt{1},
+                   .from_rank = Rank{1},
+                   .world_size = 3,
+                   .connection_index = index,
+                   .connection_count = count,
+                   .wire = WireFormat::kFp32,
+                   .payload_numel = 10};
+}
+
+}  // namespace
+
+class PeerListenerTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init();
+  void cleanup();
+  void a_ring_connection_reaches_the_inbox_after_its_hello();
+  void an_edge_comes_in_the_order_of_its_connections();
+  void an_https_connection_reaches_the_handler();
+  void who_is_not_in_the_roster_gets_no_further();
+  void who_is_of_another_run_gets_no_further();
+  void a_hello_in_anothers_name_is_refused();
+  void garbage_instead_of_a_hello_is_refused();
+  void slow_handshakes_do_not_hold_up_others();
+  void a_slow_handshake_ends_at_its_deadline();
+  void connections_of_older_attempts_are_dropped();
+  void stopping_ends_what_is_served();
+
+ private:
+  void start(PeerListenerOptions options = {});
+  Result<TlsConnection> dial(int number, std::string_view alpn = kAlpnRing);
+  Status say_hello(TlsConnection& connection, const RingHello& hello);
+  bool closed_by_listener(TlsConnection& connection);
+  Result<std::vector<TlsConnection>> take(const RingHello& expected, Deadline deadline);
+
+  TestRun run_;
+  AbortSignal abort_;
+  std::optional<RingInbox> inbox_;
+  std::atomic<int> https_served_{0};
+  std::atomic<int> https_ended_{0};
+  std::unique_ptr<PeerListener> listener_;
+};
+
+void PeerListenerTest::start(PeerListenerOptions options) {
+  options.bind = {"127.0.0.1", 0};
+  const auto admit = [](const PeerCertificate& peer) {
+    if (peer.name != TestRun::island_id(9)) return ok_status();
+    return Status(Error{ErrorCode::kCertificate, "not in the roster"});
+  };
+  const auto serve = [this](TlsConnection connection, const AbortSignal& abort) {
+    ++https_served_;
+    std::byte byte;
+    (void)connection.read_some({&byte, 1}, Deadline::after(20s), &abort);
+    ++https_ended_;
+  };
+  listener_ =
+      PeerListener::start(options, TlsContext::island_server(run_.island(0)).value(), admit, *inbox_, serve).value();
+}
+
+void PeerListenerTest::init() {
+  inbox_.emplace();
+  https_served_ = https_ended_ = 0;
+  start();
+}
+
+void PeerListenerTest::cleanup() { listener_.reset(); }
+
+Result<TlsConnection> PeerListenerTest::dial(int number, std::string_view alpn) {
+  const TlsContext context = TlsContext::client(run_.island(number), alpn).value();
+  return TlsConnection::connect({"127.0.0.1", listener_->port()}, context, TestRun::island_id(0), Deadline::after(5s));
+}
+
+Status PeerListenerTest::say_hello(TlsConnection& connection, const RingHello& hello) {
+  return connection.write_all(encode(hello), Deadline::after(5s));
+}
+
+bool PeerListenerTest::closed_by_listener(TlsConnection& connection) {
+  std::byte byte;
+  const auto read = connection.read_some({&byte, 1}, Deadline::after(5s));
+  return read.ok() ? *read == 0 : read.error().code != ErrorCode::kTimeout;
+}
+
+Result<std::vector<TlsConnection>> PeerListenerTest::take(const RingHello& expected, Deadline deadline) {
+  return inbox_->take(expected, deadline, abort_);
+}
+
+void PeerListenerTest::a_ring_connection_reaches_the_inbox_after_its_hello() {
+  auto connection = dial(1);
+  QVERIFY(say_hello(*connection, hello_from(1)).ok());
+
+  auto taken = take(hello_from(1), Deadline::after(5s));
+
+  QVERIFY(taken.ok());
+  QVERIFY(connection->write_all(as_bytes("hi"), Deadline::after(5s)).ok());
+  Bytes received(2);
+  QVERIFY(taken->front().read_exact(received, Deadline::after(5s)).ok());
+  QCOMPARE(to_string(received), std::string("hi"));
+}
+
+void PeerListenerTest::an_edge_comes_in_the_order_of_its_connections() {
+  std::vector<TlsConnection> dialled;
+  for (const int index : {2, 0, 1}) {
+    dialled.push_back(dial(1).value());
+    QVERIFY(say_hello(dialled.back(), hello_from(1, index, 3)).ok());
+    const std::byte mark{static_cast<unsigned char>(index)};
+    QVERIFY(dialled.back().write_all({&mark, 1}, Deadline::after(5s)).ok());
+  }
+
+  auto edge = take(hello_from(1, 0, 3), Deadline::after(5s));
+
+  QVERIFY(edge.ok());
+  for (std::size_t index = 0; index < 3; ++index) {
+    std::byte mark{};
+    QVERIFY((*edge)[index].read_exact({&mark, 1}, Deadline::after(5s)).ok());
+    QCOMPARE(static_cast<std::size_t>(mark), index);
+  }
+}
+
+void PeerListenerTest::an_https_connection_reaches_the_handler() {
+  auto connection = dial(1, kAlpnHttp);
+
+  QTRY_COMPARE(https_served_.load(), 1);
+}
+
+void PeerListenerTest::who_is_not_in_the_roster_gets_no_further() {
+  auto connection = dial(9);
+  (void)say_hello(*connection, hello_from(9));
+
+  QVERIFY(closed_by_listener(*connection));
+  QCOMPARE(take(hello_from(9), Deadline::after(50ms)).error().code, ErrorCode::kTimeout);
+}
+
+void PeerListenerTest::who_is_of_another_run_gets_no_further() {
+  TestRun other("fedcba9876543210");
+  Identity stranger = other.island(1);
+  stranger.authority_pem = run_.island(1).authority_pem;
+  const TlsContext context = TlsContext::client(stranger, kAlpnRing).value();
+
+  auto connection =
+      TlsConnection::connect({"127.0.0.1", listener_->port()}, context, TestRun::island_id(0), Deadline::after(5s));
+  if (connection.ok()) {
+    (void)say_hello(*connection, hello_from(1));
+    QVERIFY(closed_by_listener(*connection));
+  }
+
+  QCOMPARE(take(hello_from(1), Deadline::after(50ms)).error().code, ErrorCode::kTimeout);
+}
+
+void PeerListenerTest::a_hello_in_anothers_name_is_refused() {
+  auto connection = dial(1);
+  QVERIFY(say_hello(*connection, hello_from(2)).ok());
+
+  QVERIFY(closed_by_listener(*connection));
+  QCOMPARE(take(hello_from(2), Deadline::after(50ms)).error().code, ErrorCode::kTimeout);
+}
+
+void PeerListenerTest::garbage_instead_of_a_hello_is_refused() {
+  auto connection = dial(1);
+  QVERIFY(connection->write_all(as_bytes("GET / HTTP/1.1\r\n\r\n"), Deadline::after(5s)).ok());
+
+  QVERIFY(closed_by_listener(*connection));
+}
+
+void PeerListenerTest::slow_handshakes_do_not_hold_up_others() {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 20; ++i) {
+    silent.push_back(connect_tcp({"127.0.0.1", listener_->port()}, Deadline::after(5s), nullptr, "dial").value());
+  }
+  const auto begin = Clock::now();
+
+  auto connection = dial(1);
+  QVERIFY(say_hello(*connection, hello_from(1)).ok());
+  QVERIFY(take(hello_from(1), Deadline::after(5s)).ok());
+
+  QVERIFY(Clock::now() - begin < 2s);
+}
+
+void PeerListenerTest::a_slow_handshake_ends_at_its_deadline() {
+  listener_.reset();
+  start({.handshake_timeout = 200ms});
+  const UniqueFd silent = connect_tcp({"127.0.0.1", listener_->port()}, Deadline::after(5s), nullptr, "dial").value();
+  auto without_hello = dial(1);
+
+  QVERIFY(closed_by_listener(*without_hello));
+  QVERIFY(wait_ready(silent.get(), POLLIN, Deadline::after(2s), nullptr, "wait for the end").ok());
+}
+
+void PeerListenerTest::connections_of_older_attempts_are_dropped() {
+  RingHello newer = hello_from(1);
+  newer.attempt = Attempt{2};
+  auto late = dial(1);
+  QVERIFY(say_hello(*late, hello_from(1)).ok());
+  std::this_thread::sleep_for(50ms);  // until it has arrived
+
+  QCOMPARE(take(newer, Deadline::after(50ms)).error().code, ErrorCode::kTimeout);
+
+  QVERIFY(closed_by_listener(*late));
+}
+
+void PeerListenerTest::stopping_ends_what_is_served() {
+  auto https = dial(1, kAlpnHttp);
+  auto pending = dial(2);
+  QTRY_COMPARE(https_served_.load(), 1);
+  const auto begin = Clock::now();
+
+  listener_.reset();
+
+  QVERIFY(Clock::now() - begin < 1s);
+  QCOMPARE(https_ended_.load(), 1);
+}
+
+QTEST_GUILESS_MAIN(PeerListenerTest)
+#include "peer_listener_test.moc"

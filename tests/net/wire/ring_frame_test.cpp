@@ -1,0 +1,193 @@
+#include "net/wire/ring_frame.h"
+
+#include <QtTest>
+#include <random>
+
+#include "net/base/encoding.h"
+
+using namespace atl;
+
+namespace {
+
+RingHello some_hello() {
+  return RingHello{.from = IslandId{"isl-0000000000000001"},
+                   .round = OuterStep{3},
+                   .attempt = Attempt{2},
+                   .from_rank = Rank{1},
+                   .world_size = 4,
+                   .connection_index = 1,
+                   .connection_count = 2,
+                   .wire = WireFormat::kInt8Block,
+                   .payload_numel = 1'000'000};
+}
+
+RingFrameHeader some_header() {
+  return RingFrameHeader{.type = RingFrameType::kData,
+                         .phase = RingPhase::kAllGather,
+                         .round = OuterStep{3},
+                         .attempt = Attempt{2},
+                         .sequence = 17,
+                         .length = 262'080,
+                         .offset = 0x0102030405};
+}
+
+Result<RingHello> decode_hello(ByteView bytes) {
+  if (bytes.size() < kRingHelloPrefixBytes) return Error{ErrorCode::kProtocol, "short"};
+  ATOLL_ASSIGN_OR_RETURN(const std::size_t length, decode_ring_hello_prefix(bytes.first(kRingHelloPrefixBytes)));
+  const ByteView body = bytes.subspan(kRingHelloPrefixBytes);
+  if (body.size() < length) return Error{ErrorCode::kProtocol, "short"};
+  return decode_ring_hello_body(body.first(length));
+}
+
+using HeaderBytes = std::array<std::byte, kRingFrameHeaderBytes>;
+
+HeaderBytes encoded(const RingFrameHeader& header) {
+  HeaderBytes bytes;
+  encode(header, bytes);
+  return bytes;
+}
+
+}  // namespace
+
+class RingFrameTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void hello_comes_back_as_it_went();
+  void hello_bytes_are_frozen();
+  void another_version_of_the_protocol_is_told_apart();
+  void truncated_hello_is_refused_at_every_length();
+  void implausible_hello_is_refused_data();
+  void implausible_hello_is_refused();
+  void frame_header_comes_back_as_it_went();
+  void frame_header_bytes_are_frozen();
+  void implausible_frame_header_is_refused_data();
+  void implausible_frame_header_is_refused();
+  void keepalive_has_no_payload();
+  void garbage_never_passes_for_more_than_it_says();
+};
+
+void RingFrameTest::hello_comes_back_as_it_went() {
+  const auto decoded = decode_hello(encode(some_hello()));
+
+  QVERIFY(decoded.ok());
+  QVERIFY(*decoded == some_hello());
+}
+
+void RingFrameTest::hello_bytes_are_frozen() {
+  QCOMPARE(hex_encode(encode(some_hello())),
+           std::string("4154524801003000"                              // magic, version 1, 48 bytes
+                       "0100040001000100020003000000020000004042"      // wire ... payload numel
+                       "0f0000000000"                                  // (its upper bytes)
+                       "140069736c2d30303030303030303030303030303031"  // "isl-0000000000000001"
+                       ));
+}
+
+void RingFrameTest::another_version_of_the_protocol_is_told_apart() {
+  Bytes bytes = encode(some_hello());
+  bytes[4] = std::byte{2};
+
+  QCOMPARE(decode_hello(bytes).error().code, ErrorCode::kVersionUnsupported);
+}
+
+void RingFrameTest::truncated_hello_is_refused_at_every_length() {
+  const Bytes bytes = encode(some_hello());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    QVERIFY(!decode_hello(ByteView(bytes).first(size)).ok());
+    if (size >= kRingHelloPrefixBytes) {
+      QVERIFY(!decode_ring_hello_body(ByteView(bytes).first(size).subspan(kRingHelloPrefixBytes)).ok());
+    }
+  }
+}
+
+void RingFrameTest::implausible_hello_is_refused_data() {
+  QTest::addColumn<int>("fault");
+  QTest::newRow("a ring of one") << 0;
+  QTest::newRow("too many islands") << 1;
+  QTest::newRow("a rank outside the ring") << 2;
+  QTest::newRow("no connections") << 3;
+  QTest::newRow("too many connections") << 4;
+  QTest::newRow("an index outside the connections") << 5;
+  QTest::newRow("an unknown wire format") << 6;
+  QTest::newRow("too many values") << 7;
+  QTest::newRow("no id") << 8;
+  QTest::newRow("a long id") << 9;
+}
+
+void RingFrameTest::implausible_hello_is_refused() {
+  QFETCH(int, fault);
+  RingHello hello = some_hello();
+  if (fault == 0) hello.world_size = 1;
+  if (fault == 1) hello.world_size = kMaxRingIslands + 1;
+  if (fault == 2) hello.from_rank = Rank{4};
+  if (fault == 3) hello.connection_count = 0;
+  if (fault == 4) hello.connection_count = kMaxConnectionsPerEdge + 1;
+  if (fault == 5) hello.connection_index = 2;
+  if (fault == 6) hello.wire = static_cast<WireFormat>(200);
+  if (fault == 7) hello.payload_numel = kMaxPayloadNumel + 1;
+  if (fault == 8) hello.from.value.clear();
+  if (fault == 9) hello.from.value.assign(kMaxIslandIdBytes + 1, 'x');
+
+  QCOMPARE(decode_hello(encode(hello)).error().code, ErrorCode::kProtocol);
+}
+
+void RingFrameTest::frame_header_comes_back_as_it_went() {
+  const auto decoded = decode_ring_frame_header(encoded(some_header()));
+
+  QVERIFY(decoded.ok());
+  QVERIFY(*decoded == some_header());
+}
+
+void RingFrameTest::frame_header_bytes_are_frozen() {
+  QCOMPARE(hex_encode(encoded(some_header())), std::string("415452460101000003000000020000001100000"
+                                                           "0c0ff03000504030201000000"));
+}
+
+void RingFrameTest::implausible_frame_header_is_refused_data() {
+  QTest::addColumn<int>("byte");
+  QTest::addColumn<int>("value");
+  QTest::newRow("magic") << 0 << 0;
+  QTest::newRow("type 0") << 4 << 0;
+  QTest::newRow("type 3") << 4 << 3;
+  QTest::newRow("phase") << 5 << 2;
+  QTest::newRow("reserved") << 6 << 1;
+  QTest::newRow("length") << 23 << 0x7f;
+}
+
+void RingFrameTest::implausible_frame_header_is_refused() {
+  QFETCH(int, byte);
+  QFETCH(int, value);
+  HeaderBytes bytes = encoded(some_header());
+  bytes[static_cast<std::size_t>(byte)] = static_cast<std::byte>(value);
+
+  QCOMPARE(decode_ring_frame_header(bytes).error().code, ErrorCode::kProtocol);
+}
+
+void RingFrameTest::keepalive_has_no_payload() {
+  const RingFrameHeader keepalive{.type = RingFrameType::kKeepalive, .round = OuterStep{1}, .attempt = Attempt{1}};
+  RingFrameHeader loaded = keepalive;
+  loaded.length = 1;
+
+  QVERIFY(*decode_ring_frame_header(encoded(keepalive)) == keepalive);
+  QVERIFY(!decode_ring_frame_header(encoded(loaded)).ok());
+}
+
+void RingFrameTest::garbage_never_passes_for_more_than_it_says() {
+  std::mt19937 random(2024);
+  const Bytes valid_hello = encode(some_hello());
+  const HeaderBytes valid_header = encoded(some_header());
+  for (int trial = 0; trial < 50'000; ++trial) {
+    // A few bytes of a valid message changed: what decodes encodes to the same bytes again.
+    Bytes hello = valid_hello;
+    HeaderBytes header = valid_header;
+    for (int change = 0; change < 3; ++change) {
+      hello[random() % hello.size()] = static_cast<std::byte>(random());
+      header[random() % header.size()] = static_cast<std::byte>(random());
+    }
+    if (const auto decoded = decode_hello(hello); decoded.ok()) QVERIFY(encode(*decoded) == hello);
+    if (const auto decoded = decode_ring_frame_header(header); decoded.ok()) QVERIFY(encoded(*decoded) == header);
+  }
+}
+
+QTEST_APPLESS_MAIN(RingFrameTest)
+#include "ring_frame_test.moc"
