@@ -215,12 +215,14 @@ void RingAllReduceTest::a_peer_that_vanishes_ends_the_attempt_at_once() {
   const auto results = ring.run(spec, inputs, {0, 2, 3});
 
   QVERIFY(Clock::now() - begin < 3s);
+  bool named = false;
   for (const MemberResult& result : results) {
     QVERIFY(!result.ok());
-    QVERIFY(result.failure().error.code != ErrorCode::kTimeout);
+    QCOMPARE(result.failure().error.code, ErrorCode::kPeerLost);
+    named = named || result.failure().peer == ring.id(1);
   }
-  QCOMPARE(results[1].failure().error.code, ErrorCode::kPeerLost);
-  QCOMPARE(results[1].failure().peer->value, ring.id(1).value);
+  // Whoever fails after the first may name the neighbour that gave the attempt up before it.
+  QVERIFY(named);
   QVERIFY(results[1].failure().error.message.starts_with("all_reduce round 3 attempt 1, rank 2: "));
 }
 
