@@ -60,7 +60,7 @@ class HubServer {
 
   // kNotFound when the directory holds no hub; kPermissionDenied when another process serves it or the port is taken.
   static Result<std::unique_ptr<HubServer>> start(const HubServeOptions& options, OnEvent on_event);
-  ~HubServer();  // says goodbye to the islands (at most 1 s), closes, joins
+  ~HubServer();  // closes (at most 1 s), joins. The islands look for the next hub for a while
 
   // Any thread.
   std::uint16_t port() const;

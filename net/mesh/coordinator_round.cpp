@@ -221,7 +221,7 @@ void RoundCoordinator::commit() {
   HubCommit commit{
       committed_, done.number(), done.digest(), run_.outer_learning_rate, run_.outer_momentum, done.order(), ""};
   commit.signature = sign_(commit);
-  PersistCommit persist{commit, {}};
+  PersistCommit persist{commit, {}, Seconds(now_ - round_began_).count(), 0};
   double loss_sum = 0, tokens = 0;
   for (const AttemptMember& member : done.order()) {
     MeshIsland* island = find(member.id);
@@ -232,9 +232,11 @@ void RoundCoordinator::commit() {
     loss_sum += island->ready->mean_loss_nats * static_cast<double>(member.tokens);
     tokens += static_cast<double>(member.tokens);
   }
+  if (tokens > 0) persist.mean_loss_nats = loss_sum / tokens;
+  const RoundCommitted news{commit, persist.seconds, persist.mean_loss_nats};
   actions_.push_back(std::move(persist));
   for (const IslandId& id : done.live()) send(id, commit);
-  publish(RoundCommitted{commit, Seconds(now_ - round_began_).count(), tokens > 0 ? loss_sum / tokens : 0});
+  publish(news);
   last_commit_ = std::move(commit);
   close_round(done);
 }

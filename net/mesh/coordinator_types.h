@@ -58,6 +58,8 @@ struct PersistAttempt {  // a hub that restarts goes on counting from here
 struct PersistCommit {
   HubCommit commit;
   std::vector<LeaseRange> leases;  // used up; all others of the round are free again
+  double seconds = 0;              // since the round began
+  double mean_loss_nats = 0;       // weighted by tokens
 };
 struct PersistStateHash {
   OuterStep outer_step;
@@ -72,8 +74,8 @@ struct RoundBegan {
 };
 struct RoundCommitted {
   HubCommit commit;
-  double seconds = 0;         // since the round began
-  double mean_loss_nats = 0;  // weighted by tokens
+  double seconds = 0;
+  double mean_loss_nats = 0;
 };
 struct StateHashesCompared {
   OuterStep outer_step;

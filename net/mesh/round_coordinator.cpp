@@ -76,13 +76,13 @@ Status RoundCoordinator::may_enter(const IslandConnected& event) const {
 
 void RoundCoordinator::on(const IslandConnected& event) {
   const IslandId& id = event.entry.id;
+  // A new connection replaces the old one.
+  if (MeshIsland* present = find(id); present != nullptr) disconnect(*present);
   if (const Status enter = may_enter(event); !enter.ok()) {
     send(id, HubGoodbye{enter.error().code, enter.error().message, false});
     actions_.push_back(CloseConnection{id});
     return;
   }
-  if (MeshIsland* present = find(id); present != nullptr)
-    disconnect(*present);  // a new connection replaces the old one
   send(id, HubWelcome{kMeshVersion, run_, committed_});
   if (finished_) {
     if (last_commit_ && event.hello.outer_step == last_commit_->round && last_holders_.contains(id)) {

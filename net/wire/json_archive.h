@@ -118,8 +118,9 @@ class JsonReader {
   void hash(const char* name, std::string& value);  // SHA-256, lower-case hex
 
   const nlohmann::json* find(const char* name);  // nullptr, and an error, when it is not there
-  void fail(std::string message) {
-    if (status_.ok()) status_ = Error{ErrorCode::kProtocol, std::move(message)};
+  void fail(std::string message) { fail(Error{ErrorCode::kProtocol, std::move(message)}); }
+  void fail(Error error) {
+    if (status_.ok()) status_ = std::move(error);
   }
   const Status& status() const { return status_; }
 

@@ -111,7 +111,7 @@ void fields(Archive& archive, HubWelcome& m) {
     const nlohmann::json* run = archive.find("run");
     if (run == nullptr) return;
     Result<RunConfig> config = RunConfig::from_json(dump_json(*run));
-    if (!config.ok()) return archive.fail(config.error().message);
+    if (!config.ok()) return archive.fail(config.error());  // of another version: its code says so
     m.run = std::move(config).value();
   } else {
     archive.object["run"] = m.run.to_json();

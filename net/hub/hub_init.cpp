@@ -1,0 +1,106 @@
+// hub_init and create_invite: what needs no server.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "net/base/encoding.h"
+#include "net/base/file.h"
+#include "net/control/home.h"
+#include "net/data/dataset.h"
+#include "net/enrol/enroller.h"
+#include "net/enrol/sqlite_invite_store.h"
+#include "net/hub/hub.h"
+#include "net/hub/hub_home.h"
+#include "net/hub/hub_store.h"
+#include "net/tls/authority.h"
+
+namespace atl {
+namespace {
+
+constexpr int kHubFileVersion = 1;
+
+std::string random_run_id() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+Status save_hub_file(const HubHome& home, const std::filesystem::path& dataset) {
+  const nlohmann::json file = {{"version", kHubFileVersion}, {"dataset_directory", dataset.string()}};
+  return write_file_atomically(home.hub_file(), file.dump(2) + "\n", FileMode::kPrivate);
+}
+
+}  // namespace
+
+Result<RunConfig> hub_init(const HubInitOptions& options) {
+  const HubHome home{options.directory};
+  if (std::filesystem::exists(home.run_file())) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} holds a hub already; serve it with `atoll hub serve`, or choose another directory",
+                             options.directory.string())};
+  }
+  RunConfig run = options.run;
+  run.run_id = random_run_id();
+  ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(options.dataset_directory));
+  run.dataset_json = dataset.manifest().to_json();
+  ATOLL_RETURN_IF_ERROR(run.validate());
+  ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
+  ATOLL_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::create(run.run_id));
+  ATOLL_RETURN_IF_ERROR(make_directories(home.authority(), FileMode::kPrivate));
+  ATOLL_RETURN_IF_ERROR(authority.save(home.authority()));
+  ATOLL_ASSIGN_OR_RETURN(const Identity identity, authority.make_hub_identity(Validity::starting(
+                                                      std::chrono::system_clock::now(), kCertificateLifetime)));
+  ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), identity));
+  ATOLL_RETURN_IF_ERROR(save_hub_file(home, std::filesystem::absolute(options.dataset_directory)));
+  auto store = HubStore::open(home.database());
+  if (!store.ok()) return store.error();
+  // Last: a directory with it is a whole hub.
+  ATOLL_RETURN_IF_ERROR(write_file_atomically(home.run_file(), run.to_json().dump(2) + "\n", FileMode::kPrivate));
+  return run;
+}
+
+Result<InviteReport> create_invite(const std::filesystem::path& hub_directory, const InviteOptions& options) {
+  const HubHome home{hub_directory};
+  ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(home));
+  ATOLL_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::load(home.authority()));
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
+  ATOLL_ASSIGN_OR_RETURN(SqliteInviteStore invites, SqliteInviteStore::open(store->database()));
+  std::vector<Address> addresses = options.addresses;
+  if (addresses.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(addresses, store->addresses());
+  }
+  if (addresses.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "it is not known where islands reach this hub: serve it first, or give its address (HOST:PORT)"};
+  }
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  ATOLL_ASSIGN_OR_RETURN(const Invite invite,
+                         make_invite(authority, invites, run.name, addresses, options.uses, now + options.valid_for));
+  ATOLL_ASSIGN_OR_RETURN(std::string text, encode_invite(invite));
+  return InviteReport{std::move(text), invite.id, std::move(addresses)};
+}
+
+Result<RunConfig> load_run(const HubHome& home) {
+  Result<std::string> text = read_file(home.run_file(), 1u << 20);
+  if (!text.ok()) {
+    if (text.error().code != ErrorCode::kNotFound) return text.error();
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("{} holds no hub; make one with `atoll hub init`", home.directory.string())};
+  }
+  auto run = RunConfig::from_json(*text);
+  if (!run.ok()) return run.error().with_context(home.run_file().string());
+  return run;
+}
+
+Result<std::filesystem::path> load_dataset_directory(const HubHome& home) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.hub_file(), 64u << 10));
+  const nlohmann::json file = nlohmann::json::parse(text, nullptr, false);
+  if (!file.is_object() || file.value("version", 0) != kHubFileVersion || !file["dataset_directory"].is_string()) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("{} is not a hub.json of version {}", home.hub_file().string(), kHubFileVersion)};
+  }
+  return std::filesystem::path(file["dataset_directory"].get<std::string>());
+}
+
+}  // namespace atl

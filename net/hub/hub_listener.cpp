@@ -1,0 +1,178 @@
+#include "net/hub/hub_listener.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+
+#include "net/wire/mesh.h"
+
+namespace atl {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+
+constexpr int kMaxConnections = 1024;
+constexpr std::chrono::seconds kHandshakeTimeout{10};
+constexpr std::chrono::seconds kRequestTimeout{30};  // between requests
+constexpr std::chrono::seconds kShutdownTimeout{2};
+constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
+constexpr const char* kMeshPath = "/mesh";
+
+class Counted {
+ public:
+  explicit Counted(int& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  int& count_;
+};
+
+std::string host_of(const tcp::socket& socket) {
+  boost::system::error_code error;
+  asio::ip::address address = socket.remote_endpoint(error).address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  }
+  return error ? std::string() : address.to_string();
+}
+
+asio::awaitable<void> shut_down(TlsStream& stream) {
+  beast::get_lowest_layer(stream).expires_after(kShutdownTimeout);
+  co_await stream.async_shutdown(kAwait);
+}
+
+}  // namespace
+
+HubListener::HubListener(asio::io_context& io, const TlsContext& tls, const DataFiles& data, HubGate& gate)
+    : io_(io), tls_(share_context(tls)), data_(data), gate_(gate), acceptor_(io) {}
+
+Status HubListener::listen(const Address& address) {
+  boost::system::error_code error;
+  tcp::resolver resolver(io_);
+  const auto found = resolver.resolve(address.host, std::to_string(address.port),
+                                      tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  if (error || found.empty()) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("cannot listen at {}: {}; give an address of this machine",
+                                                          to_string(address), error.message())};
+  }
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    const bool taken = error == asio::error::address_in_use || error == asio::error::access_denied;
+    return Error{
+        taken ? ErrorCode::kPermissionDenied : ErrorCode::kInvalidArgument,
+        fmt::format("cannot listen at {}: {}; choose another address or port", to_string(address), error.message())};
+  }
+  port_ = acceptor_.local_endpoint().port();
+  asio::co_spawn(io_, accept(), asio::detached);
+  return ok_status();
+}
+
+void HubListener::close() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+}
+
+asio::awaitable<void> HubListener::accept() {
+  while (acceptor_.is_open()) {
+    auto [error, socket] = co_await acceptor_.async_accept(kAwait);
+    if (error == asio::error::operation_aborted) co_return;
+    if (error) {  // out of file descriptors, most likely: others will be closed
+      spdlog::warn("hub accept error=\"{}\"", error.message());
+      asio::steady_timer pause(io_, kAcceptPause);
+      co_await pause.async_wait(kAwait);
+      continue;
+    }
+    if (connections_ >= kMaxConnections) continue;  // closes it
+    asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
+  }
+}
+
+asio::awaitable<void> HubListener::serve(Socket socket) {
+  const Counted counted(connections_);
+  boost::system::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  const std::string host = host_of(socket);
+  TlsStream stream(beast::tcp_stream(std::move(socket)), tls_);
+  beast::get_lowest_layer(stream).expires_after(kHandshakeTimeout);
+  const auto [error] = co_await stream.async_handshake(asio::ssl::stream_base::server, kAwait);
+  if (error) {
+    spdlog::info("hub peer={} refused=\"{}\"", host, error.message());
+    co_return;
+  }
+  if (negotiated_alpn(stream.native_handle()) == kAlpnEnrol) {
+    co_await serve_enrolment(stream);
+  } else {
+    co_await serve_http(std::move(stream), host);
+  }
+}
+
+// One request, one response. Whatever is wrong with the request is told, for people to read.
+asio::awaitable<void> HubListener::serve_enrolment(TlsStream& stream) {
+  beast::get_lowest_layer(stream).expires_after(kHandshakeTimeout);
+  Bytes header(kEnrolHeaderBytes);
+  const auto [header_error, header_count] = co_await asio::async_read(stream, asio::buffer(header), kAwait);
+  if (header_error) co_return;
+  const Result<std::size_t> size = enrol_body_bytes(header);
+  if (!size.ok()) co_return;
+  Bytes body(*size);
+  const auto [body_error, body_count] = co_await asio::async_read(stream, asio::buffer(body), kAwait);
+  if (body_error) co_return;
+  const Result<EnrolRequest> request = decode_enrol_request(body);
+  const EnrolResponse response = request.ok() ? gate_.enrol(*request) : EnrolResponse(request.error());
+  const Bytes frame = encode_frame(response);
+  const auto [write_error, written] = co_await asio::async_write(stream, asio::buffer(frame), kAwait);
+  if (!write_error) co_await shut_down(stream);
+}
+
+asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host) {
+  const Result<PeerCertificate> peer = verified_peer(stream.native_handle());
+  if (!peer.ok()) co_return;
+  beast::flat_buffer buffer;
+  for (;;) {
+    http::request_parser<http::string_body> parser;
+    parser.header_limit(kMaxHeaderBytes);
+    parser.body_limit(std::uint64_t{0});
+    beast::get_lowest_layer(stream).expires_after(kRequestTimeout);
+    const auto [error, count] = co_await http::async_read(stream, buffer, parser, kAwait);
+    if (error) co_return;
+    const HttpRequest request = parser.release();
+    const std::optional<EnrolledIsland> island = gate_.admit(*peer);  // asked anew: it may have been removed
+    if (!island) {
+      co_await answer_text(stream, request, http::status::forbidden,
+                           "this island's certificate is not, or no longer, in the run's roster\n");
+      break;
+    }
+    if (beast::websocket::is_upgrade(request) && request.target() == kMeshPath) {
+      beast::get_lowest_layer(stream).expires_never();
+      WebSocket socket(std::move(stream));
+      socket.set_option(beast::websocket::stream_base::timeout{kHandshakeTimeout, beast::websocket::stream_base::none(),
+                                                               /*keep_alive_pings=*/false});
+      const auto [accept_error] = co_await socket.async_accept(request, kAwait);
+      if (accept_error) co_return;
+      co_await gate_.serve_island(std::make_shared<IslandLink>(std::move(socket), *island, std::move(host)));
+      co_return;
+    }
+    const bool again = co_await data_.answer(stream, request);
+    if (!again) break;
+  }
+  co_await shut_down(stream);
+}
+
+}  // namespace atl

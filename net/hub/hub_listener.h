@@ -1,0 +1,53 @@
+// The hub's port: accepts, completes TLS, and leads each connection where it may go: enrolment, the mesh, the dataset.
+// On the hub's io_context thread. Bounded: connections, handshakes, headers, silence.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "net/hub/data_files.h"
+#include "net/hub/island_link.h"
+#include "net/wire/enrol.h"
+
+namespace atl {
+
+// What the listener asks of the server.
+class HubGate {
+ public:
+  virtual ~HubGate() = default;
+  virtual std::optional<EnrolledIsland> admit(const PeerCertificate& certificate) = 0;  // empty: not in the roster
+  virtual EnrolResponse enrol(const EnrolRequest& request) = 0;
+  virtual boost::asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) = 0;  // until it ends
+};
+
+class HubListener {
+ public:
+  // All outlive it, and the coroutines that it starts on `io`.
+  HubListener(boost::asio::io_context& io, const TlsContext& tls, const DataFiles& data, HubGate& gate);
+
+  Status listen(
+      const Address& address);  // kPermissionDenied when the port is taken, kInvalidArgument for a wrong address
+  std::uint16_t port() const { return port_; }
+  void close();  // no new connections
+
+ private:
+  using Socket = boost::asio::ip::tcp::socket;
+  boost::asio::awaitable<void> accept();
+  boost::asio::awaitable<void> serve(Socket socket);
+  boost::asio::awaitable<void> serve_enrolment(TlsStream& stream);
+  boost::asio::awaitable<void> serve_http(TlsStream stream, std::string host);
+
+  boost::asio::io_context& io_;
+  boost::asio::ssl::context tls_;
+  const DataFiles& data_;
+  HubGate& gate_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  std::uint16_t port_ = 0;
+  int connections_ = 0;
+};
+
+}  // namespace atl

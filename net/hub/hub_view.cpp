@@ -1,0 +1,135 @@
+#include "net/hub/hub_view.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace atl {
+namespace {
+
+using nlohmann::json;
+
+double finite(double value) { return std::isfinite(value) ? value : 0; }
+
+const char* phase_name(RoundCoordinator::Phase phase) {
+  switch (phase) {
+    case RoundCoordinator::Phase::kWaiting: return "waiting";
+    case RoundCoordinator::Phase::kTraining: return "training";
+    case RoundCoordinator::Phase::kSyncing: return "syncing";
+    case RoundCoordinator::Phase::kFinished: return "finished";
+  }
+  return "waiting";
+}
+
+HubState::Island view_of(const MeshIsland& island, Clock::time_point now) {
+  HubState::Island view;
+  view.id = island.id().value;
+  view.name = island.entry.display_name;
+  view.state = island.standing == MeshIsland::Standing::kTraining ? "training" : "recovering";
+  view.last_seen_seconds = Seconds(now - island.last_heard).count();
+  view.rounds_accepted = island.rounds_accepted;
+  if (!island.heartbeat) return view;
+  view.phase = island.heartbeat->phase;
+  view.inner_step = island.heartbeat->inner_step;
+  view.loss_nats = finite(island.heartbeat->loss_nats);
+  view.tokens_per_second = finite(island.heartbeat->tokens_per_second);
+  view.tokens = island.heartbeat->tokens;
+  view.bytes_sent = island.heartbeat->bytes_sent;
+  view.inner_seconds = finite(island.heartbeat->inner_seconds);
+  view.sync_seconds = finite(island.heartbeat->sync_seconds);
+  return view;
+}
+
+json ids(const std::vector<IslandId>& islands) {
+  json list = json::array();
+  for (const IslandId& island : islands) list.push_back(island.value);
+  return list;
+}
+
+NewsEvent event_of(const RoundBegan& news) {
+  return {"round.begin", {{"round", news.round.value}, {"islands", ids(news.trainers)}}};
+}
+NewsEvent event_of(const RoundCommitted& news) {
+  json members = json::array();
+  std::uint64_t tokens = 0;
+  for (const AttemptMember& member : news.commit.members) {
+    members.push_back({{"id", member.id.value}, {"tokens", member.tokens}});
+    tokens += member.tokens;
+  }
+  return {"round.commit",
+          {{"round", news.commit.round.value},
+           {"attempt", news.commit.attempt.value},
+           {"digest", news.commit.digest},
+           {"members", std::move(members)},
+           {"tokens", tokens},
+           {"seconds", news.seconds},
+           {"mean_loss_nats", news.mean_loss_nats}}};
+}
+NewsEvent event_of(const StateHashesCompared& news) {
+  return {"round.hashes", {{"outer_step", news.outer_step.value}, {"equal", news.equal}}};
+}
+NewsEvent event_of(const AttemptFailed& news) {
+  return {"attempt.failed", {{"round", news.round.value}, {"attempt", news.attempt.value}, {"reason", news.reason}}};
+}
+NewsEvent event_of(const IslandJoined& news) {
+  return {"island.joined", {{"island", news.island.value}, {"name", news.display_name}}};
+}
+NewsEvent event_of(const IslandGone& news) {
+  return {news.left ? "island.left" : "island.dead",
+          {{"island", news.island.value}, {"name", news.display_name}, {"reason", news.reason}}};
+}
+NewsEvent event_of(const IslandValidated& news) {
+  return {"validation",
+          {{"island", news.island.value}, {"outer_step", news.outer_step.value}, {"loss_nats", news.loss_nats}}};
+}
+NewsEvent event_of(const RunFinished& news) { return {"run.finished", {{"outer_step", news.outer_step.value}}}; }
+
+}  // namespace
+
+NewsEvent to_event(const CoordinatorNews& news) {
+  return std::visit([](const auto& n) { return event_of(n); }, news);
+}
+
+void HubView::learn(const CoordinatorNews& news) {
+  if (const auto* committed = std::get_if<RoundCommitted>(&news)) {
+    HubState::Round& round = state_.rounds.emplace_back();
+    round.round = committed->commit.round.value;
+    round.attempts = committed->commit.attempt.value;
+    round.members = static_cast<std::uint32_t>(committed->commit.members.size());
+    for (const AttemptMember& member : committed->commit.members) round.tokens += member.tokens;
+    round.seconds = committed->seconds;
+    round.mean_loss_nats = committed->mean_loss_nats;
+    if (state_.rounds.size() > HubState::kMaxRounds) state_.rounds.erase(state_.rounds.begin());
+  } else if (const auto* compared = std::get_if<StateHashesCompared>(&news)) {
+    for (HubState::Round& round : state_.rounds) {
+      if (round.round + 1 == compared->outer_step.value) round.outer_hashes_equal = compared->equal;
+    }
+  } else if (const auto* validated = std::get_if<IslandValidated>(&news)) {
+    state_.last_validation = HubState::Validation{validated->outer_step.value, validated->loss_nats};
+    if (!state_.first_validation) state_.first_validation = state_.last_validation;
+  } else if (const auto* joined = std::get_if<IslandJoined>(&news)) {
+    gone_.erase(joined->island);
+  } else if (const auto* gone = std::get_if<IslandGone>(&news)) {
+    if (gone_.size() >= HubState::kMaxIslands / 2) gone_.erase(gone_.begin());
+    HubState::Island& island = gone_[gone->island];
+    island.id = gone->island.value;
+    island.name = gone->display_name;
+    island.state = "gone";
+  }
+}
+
+HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point now) const {
+  HubState state = state_;
+  state.phase = phase_name(coordinator.phase());
+  state.outer_step = coordinator.committed().value;
+  state.round_open = coordinator.round_open();
+  state.finished = coordinator.phase() == RoundCoordinator::Phase::kFinished;
+  for (const auto& [id, island] : coordinator.islands()) state.islands.push_back(view_of(island, now));
+  for (const auto& [id, island] : gone_) {
+    if (!coordinator.islands().contains(id) && state.islands.size() < HubState::kMaxIslands) {
+      state.islands.push_back(island);
+    }
+  }
+  return state;
+}
+
+}  // namespace atl

@@ -1,0 +1,84 @@
+#include "net/hub/island_link.h"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+
+#include "net/wire/mesh.h"
+
+namespace atl {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+
+constexpr std::size_t kMaxQueuedMessages = 256;
+constexpr std::size_t kMaxQueuedBytes = 8 * kMaxMeshMessageBytes;
+constexpr std::chrono::seconds kCloseTimeout{1};
+
+}  // namespace
+
+IslandLink::IslandLink(WebSocket socket, EnrolledIsland island, std::string host)
+    : socket_(std::move(socket)), island_(std::move(island)), host_(std::move(host)) {
+  socket_.read_message_max(kMaxMeshMessageBytes);
+  socket_.text(true);
+}
+
+asio::awaitable<Result<std::string>> IslandLink::read() {
+  buffer_.clear();
+  const auto [error, count] = co_await socket_.async_read(buffer_, kAwait);
+  if (error) co_return Error{ErrorCode::kPeerLost, error.message()};
+  co_return beast::buffers_to_string(buffer_.data());
+}
+
+void IslandLink::send(std::string text) {
+  if (closing_) return;
+  if (queue_.size() >= kMaxQueuedMessages || queued_bytes_ + text.size() > kMaxQueuedBytes) {
+    spdlog::warn("mesh island={} error=\"does not read its messages\"", island_.id.value);
+    return cut();
+  }
+  queued_bytes_ += text.size();
+  queue_.push_back(std::move(text));
+  if (writing_) return;
+  writing_ = true;
+  asio::co_spawn(
+      socket_.get_executor(), [self = shared_from_this()] { return self->write_queue(); }, asio::detached);
+}
+
+void IslandLink::close_when_sent() {
+  closing_ = true;
+  if (writing_) return;
+  writing_ = true;
+  asio::co_spawn(
+      socket_.get_executor(), [self = shared_from_this()] { return self->write_queue(); }, asio::detached);
+}
+
+void IslandLink::cut() {
+  closing_ = true;
+  queue_.clear();
+  queued_bytes_ = 0;
+  beast::get_lowest_layer(socket_).close();
+}
+
+asio::awaitable<void> IslandLink::write_queue() {
+  while (!queue_.empty()) {
+    const std::string text = std::move(queue_.front());
+    queue_.pop_front();
+    queued_bytes_ -= text.size();
+    const auto [error, count] = co_await socket_.async_write(asio::buffer(text), kAwait);
+    if (error) {
+      cut();  // the reader reports it
+      co_return;
+    }
+  }
+  writing_ = false;
+  if (!closing_) co_return;
+  writing_ = true;
+  beast::get_lowest_layer(socket_).expires_after(kCloseTimeout);
+  co_await socket_.async_close(beast::websocket::close_code::normal, kAwait);
+  beast::get_lowest_layer(socket_).close();
+}
+
+}  // namespace atl

@@ -1,0 +1,370 @@
+#include "net/mesh/mesh_client.h"
+
+#include <fmt/format.h>
+#include <openssl/ssl.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "net/base/mailbox.h"
+#include "net/mesh/asio_tls.h"
+
+namespace atl {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+
+constexpr std::size_t kInboxMessages = 1024;
+constexpr std::size_t kOutboxMessages = 1024;
+constexpr std::chrono::milliseconds kFirstBackoff{100};
+constexpr std::chrono::milliseconds kLongestBackoff{2'000};
+constexpr std::chrono::milliseconds kCloseTimeout{1'000};
+
+// Ours or the hub's refusal of a certificate: nothing that another try would change.
+bool is_certificate_refusal(const boost::system::error_code& error) {
+  if (error.category() != asio::error::get_ssl_category()) return false;
+  switch (ERR_GET_REASON(static_cast<unsigned long>(error.value()))) {
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: return true;
+    default: return false;
+  }
+}
+
+Error connection_error(const boost::system::error_code& error, const Address& hub) {
+  if (is_certificate_refusal(error)) {
+    return Error{
+        ErrorCode::kCertificate,
+        fmt::format("the hub at {} and this island do not accept each other's certificates ({}): the run was made "
+                    "anew or this certificate has expired; join again with a new invite",
+                    to_string(hub), error.message())};
+  }
+  return Error{ErrorCode::kUnreachable, fmt::format("hub {}: {}", to_string(hub), error.message())};
+}
+
+bool is_final(const Error& error) {
+  return error.code == ErrorCode::kCertificate || error.code == ErrorCode::kVersionUnsupported;
+}
+
+}  // namespace
+
+class MeshClient::Impl {
+  struct Session {  // one connection; a write that is under way may outlive its use
+    Session(asio::io_context& io, asio::ssl::context& tls) : socket(beast::tcp_stream(io), tls) {}
+    WebSocket socket;
+    bool writing = false;
+  };
+
+ public:
+  Impl(MeshClientOptions options, TlsContext tls, Callbacks callbacks)
+      : options_(std::move(options)),
+        callbacks_(std::move(callbacks)),
+        tls_(share_context(tls)),
+        retry_timer_(io_),
+        beat_timer_(io_),
+        close_timer_(io_) {}
+  ~Impl();
+
+  void start();
+  bool send(const IslandMessage& message);
+  Result<HubMessage> next(Deadline deadline);
+  bool connected() const { return connected_; }
+
+ private:
+  asio::awaitable<void> run();
+  asio::awaitable<Status> connect(Address hub);
+  asio::awaitable<Error> converse();
+  asio::awaitable<void> beat();
+  asio::awaitable<void> write_outbox(std::shared_ptr<Session> session);
+  Status take(const std::string& text);
+  void wake_writer();
+  void begin_closing();
+  void give_up(Error reason);
+
+  const MeshClientOptions options_;
+  const Callbacks callbacks_;
+
+  std::mutex mutex_;
+  std::deque<std::string> outbox_;  // guarded by mutex_
+  std::optional<Error> given_up_;   // guarded by mutex_
+  bool closed_ = false;             // guarded by mutex_
+  std::atomic<bool> connected_{false};
+  Mailbox<HubMessage> inbox_{kInboxMessages};
+
+  // On the client's thread alone:
+  asio::io_context io_{1};
+  asio::ssl::context tls_;
+  std::shared_ptr<Session> session_;
+  std::string heartbeat_;  // the next thing to write, if not empty; never queued
+  bool closing_ = false;
+  std::chrono::milliseconds heartbeat_period_{0};  // 0 until the welcome
+  std::minstd_rand random_{std::random_device{}()};
+  asio::steady_timer retry_timer_;
+  asio::steady_timer beat_timer_;
+  asio::steady_timer close_timer_;
+  std::jthread thread_;
+};
+
+// ---- any thread
+
+void MeshClient::Impl::start() {
+  asio::co_spawn(io_, run(), asio::detached);
+  thread_ = std::jthread([this] {
+    try {
+      io_.run();
+    } catch (const std::exception& error) {
+      give_up(Error{ErrorCode::kInternal, fmt::format("the mesh client's thread ended: {}", error.what())});
+    }
+  });
+}
+
+MeshClient::Impl::~Impl() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  asio::post(io_, [this] { begin_closing(); });
+  if (thread_.joinable()) thread_.join();
+}
+
+bool MeshClient::Impl::send(const IslandMessage& message) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_ || given_up_ || outbox_.size() >= kOutboxMessages) return false;
+    outbox_.push_back(encode(message));
+  }
+  asio::post(io_, [this] { wake_writer(); });
+  return true;
+}
+
+Result<HubMessage> MeshClient::Impl::next(Deadline deadline) {
+  if (auto message = inbox_.pop(deadline)) return std::move(*message);
+  std::lock_guard lock(mutex_);
+  if (given_up_) return *given_up_;
+  return Error{ErrorCode::kTimeout, "no message of the hub yet"};
+}
+
+void MeshClient::Impl::give_up(Error reason) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!given_up_) given_up_ = std::move(reason);
+  }
+  inbox_.close();
+}
+
+// ---- the client's thread
+
+asio::awaitable<void> MeshClient::Impl::run() {
+  auto lost_since = Clock::now();
+  auto backoff = kFirstBackoff;
+  for (std::size_t turn = 0; !closing_; ++turn) {
+    const Address hub = options_.hub_addresses[turn % options_.hub_addresses.size()];
+    const Status connected = co_await connect(hub);
+    std::optional<Error> failure;
+    if (connected.ok()) {
+      failure = co_await converse();
+      lost_since = Clock::now();
+      backoff = kFirstBackoff;
+    } else {
+      failure = connected.error();
+    }
+    if (closing_) break;
+    const auto since = Clock::now() - lost_since;
+    if (is_final(*failure) || inbox_.closed()) co_return give_up(*failure);
+    if (since >= options_.reconnect_for) {
+      co_return give_up(
+          Error{ErrorCode::kUnreachable,
+                fmt::format("the hub did not answer for {:.0f} s ({}): is it running, and does a firewall "
+                            "let this machine reach it?",
+                            Seconds(since).count(), failure->message)});
+    }
+    spdlog::info("mesh retry error=\"{}\"", failure->message);
+    // Jitter: the islands of a hub that restarts do not all come in the same moment.
+    retry_timer_.expires_after(backoff / 2 + backoff * static_cast<int>(random_() % 512) / 1024);
+    co_await retry_timer_.async_wait(kAwait);
+    backoff = std::min(2 * backoff, kLongestBackoff);
+  }
+  io_.stop();
+}
+
+// By value: coroutine arguments outlive the suspension.
+asio::awaitable<Status> MeshClient::Impl::connect(Address hub) {
+  tcp::resolver resolver(io_);
+  const auto [resolve_error, endpoints] = co_await resolver.async_resolve(hub.host, std::to_string(hub.port), kAwait);
+  if (resolve_error) co_return connection_error(resolve_error, hub);
+  session_ = std::make_shared<Session>(io_, tls_);
+  WebSocket& socket = session_->socket;
+  auto& lowest = beast::get_lowest_layer(socket);
+  lowest.expires_after(options_.connect_timeout);
+  const auto [connect_error, endpoint] = co_await lowest.async_connect(endpoints, kAwait);
+  if (connect_error) co_return connection_error(connect_error, hub);
+  boost::system::error_code ignored;
+  lowest.socket().set_option(tcp::no_delay(true), ignored);
+  const auto [tls_error] = co_await socket.next_layer().async_handshake(asio::ssl::stream_base::client, kAwait);
+  if (tls_error) co_return connection_error(tls_error, hub);
+  const Result<PeerCertificate> peer = verified_peer(socket.next_layer().native_handle());
+  if (!peer.ok()) co_return peer.error();
+  if (peer->name.value != kHubName) {
+    co_return Error{ErrorCode::kCertificate, fmt::format("{} is not the run's hub but {}; check the hub's address",
+                                                         to_string(hub), peer->name.value)};
+  }
+  lowest.expires_never();
+  // A hub that vanished without a word is found out by pings.
+  socket.set_option(beast::websocket::stream_base::timeout{options_.connect_timeout, RunConfig{}.dead_after,
+                                                           /*keep_alive_pings=*/true});
+  socket.read_message_max(kMaxMeshMessageBytes);
+  socket.text(true);
+  beast::websocket::response_type response;
+  const auto [error] = co_await socket.async_handshake(response, to_string(hub), "/mesh", kAwait);
+  if (error == beast::websocket::error::upgrade_declined && response.result() == http::status::forbidden) {
+    co_return Error{ErrorCode::kCertificate,
+                    "the hub no longer has this island in its roster: it was removed; join again with a new invite"};
+  }
+  if (error) co_return connection_error(error, hub);
+  co_return ok_status();
+}
+
+// From the hello to the end of the connection; says why it ended.
+asio::awaitable<Error> MeshClient::Impl::converse() {
+  const std::string hello = encode(IslandMessage(callbacks_.hello()));
+  const auto session = session_;
+  WebSocket& socket = session->socket;
+  session->writing = true;
+  const auto [hello_error, hello_count] = co_await socket.async_write(asio::buffer(hello), kAwait);
+  session->writing = false;
+  Error ended{ErrorCode::kPeerLost, "the connection to the hub broke: " + hello_error.message()};
+  if (hello_error) co_return ended;
+  connected_ = true;
+  heartbeat_period_ = {};
+  wake_writer();
+  beast::flat_buffer buffer;
+  for (;;) {
+    buffer.clear();
+    const auto [error, count] = co_await socket.async_read(buffer, kAwait);
+    if (error) {
+      ended.message = "the connection to the hub broke: " + error.message();
+      break;
+    }
+    const Status taken = take(beast::buffers_to_string(buffer.data()));
+    if (!taken.ok()) {
+      ended = taken.error();
+      break;
+    }
+  }
+  connected_ = false;
+  beat_timer_.cancel();
+  beast::get_lowest_layer(socket).close();
+  co_return ended;
+}
+
+Status MeshClient::Impl::take(const std::string& text) {
+  ATOLL_ASSIGN_OR_RETURN(HubMessage message, decode_hub_message(text));
+  if (const auto* welcome = std::get_if<HubWelcome>(&message)) {
+    if (welcome->version != kMeshVersion) {
+      return Error{ErrorCode::kVersionUnsupported,
+                   fmt::format("the hub speaks version {} of the mesh, this island version {}: update the older one",
+                               welcome->version, kMeshVersion)};
+    }
+    const bool first = heartbeat_period_.count() == 0;
+    heartbeat_period_ = welcome->run.heartbeat;
+    if (first) asio::co_spawn(io_, beat(), asio::detached);
+  }
+  if (callbacks_.urgent) callbacks_.urgent(message);
+  std::optional<Error> goodbye;
+  if (const auto* last = std::get_if<HubGoodbye>(&message)) goodbye = Error{last->code, last->message};
+  if (!inbox_.push(std::move(message))) {
+    return Error{ErrorCode::kProtocol, "more messages of the hub than this island takes; connecting anew"};
+  }
+  if (!goodbye) return ok_status();
+  give_up(*goodbye);
+  return *goodbye;
+}
+
+asio::awaitable<void> MeshClient::Impl::beat() {
+  while (connected_ && !closing_) {
+    heartbeat_ = encode(IslandMessage(callbacks_.heartbeat()));
+    wake_writer();
+    beat_timer_.expires_after(heartbeat_period_);
+    const auto [error] = co_await beat_timer_.async_wait(kAwait);
+    if (error) co_return;
+  }
+}
+
+void MeshClient::Impl::wake_writer() {
+  if (!connected_ || session_->writing) return;
+  session_->writing = true;
+  asio::co_spawn(io_, write_outbox(session_), asio::detached);
+}
+
+// What could not be written stays queued for the next connection, but for heartbeats.
+asio::awaitable<void> MeshClient::Impl::write_outbox(std::shared_ptr<Session> session) {
+  for (;;) {
+    std::string text = std::exchange(heartbeat_, {});
+    const bool queued = text.empty();
+    if (queued) {
+      std::lock_guard lock(mutex_);
+      if (!outbox_.empty()) text = outbox_.front();
+    }
+    if (text.empty()) break;
+    const auto [error, count] = co_await session->socket.async_write(asio::buffer(text), kAwait);
+    if (error) break;  // the reader sees it too and connects anew
+    if (!queued) continue;
+    std::lock_guard lock(mutex_);
+    outbox_.pop_front();
+  }
+  session->writing = false;
+  if (!closing_ || session != session_) co_return;
+  co_await session->socket.async_close(beast::websocket::close_code::normal, kAwait);
+  io_.stop();
+}
+
+void MeshClient::Impl::begin_closing() {
+  closing_ = true;
+  retry_timer_.cancel();
+  beat_timer_.cancel();
+  if (!connected_) return io_.stop();
+  close_timer_.expires_after(kCloseTimeout);
+  close_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) io_.stop();
+  });
+  wake_writer();  // if one is under way it closes when it is done
+}
+
+// ---- the public face
+
+Result<std::unique_ptr<MeshClient>> MeshClient::start(MeshClientOptions options, const Identity& identity,
+                                                      Callbacks callbacks) {
+  if (options.hub_addresses.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "no address of the hub is known; join with a new invite"};
+  }
+  ATOLL_ASSIGN_OR_RETURN(TlsContext tls, TlsContext::client(identity, kAlpnHttp));
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(tls), std::move(callbacks));
+  impl->start();
+  return std::unique_ptr<MeshClient>(new MeshClient(std::move(impl)));
+}
+
+MeshClient::MeshClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+MeshClient::~MeshClient() = default;
+bool MeshClient::send(const IslandMessage& message) { return impl_->send(message); }
+Result<HubMessage> MeshClient::next(Deadline deadline) { return impl_->next(deadline); }
+bool MeshClient::connected() const { return impl_->connected(); }
+
+}  // namespace atl

@@ -1,0 +1,240 @@
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "net/base/sha256.h"
+#include "net/enrol/client.h"
+#include "net/tls/context.h"
+#include "net/transport/tls_connection.h"
+#include "tests/fakes/test_run.h"
+#include "tests/net/hub/loopback_hub.h"
+
+namespace atl {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Islands = std::vector<std::unique_ptr<PuppetIsland>>;
+
+Islands join(LoopbackHub& hub, int count) {
+  Islands islands;
+  for (int i = 1; i <= count; ++i) {
+    islands.push_back(std::make_unique<PuppetIsland>(hub.address(), hub.enrol("island " + std::to_string(i))));
+  }
+  return islands;
+}
+
+auto committed(std::uint32_t rounds) {
+  return [rounds](const HubState& state) { return state.outer_step >= rounds; };
+}
+
+std::string http_get(const LoopbackHub& hub, const Identity& identity, const std::string& lines) {
+  const auto context = TlsContext::client(identity, kAlpnHttp);
+  auto connection = TlsConnection::connect(hub.address(), *context, IslandId{kHubName}, Deadline::after(5s), nullptr);
+  if (!connection.ok()) return connection.error().message;
+  const std::string request = lines + "\r\nHost: hub\r\nConnection: close\r\n\r\n";
+  if (!connection->write_all(as_bytes(request), Deadline::after(5s), nullptr).ok()) return "cannot write";
+  std::string answer;
+  std::byte next{};
+  while (connection->read_exact(std::span(&next, 1), Deadline::after(5s), nullptr).ok()) {
+    answer.push_back(static_cast<char>(next));
+  }
+  return answer;
+}
+
+}  // namespace
+
+class HubServerTest : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void three_islands_commit_three_rounds_with_equal_hashes();
+  void an_island_that_vanishes_does_not_stop_the_others();
+  void an_island_whose_connection_breaks_comes_back_and_trains_on();
+  void a_joiner_recovers_and_takes_part();
+  void an_island_that_is_not_in_the_roster_is_refused_for_good();
+  void a_hub_that_restarts_goes_on_where_it_was();
+  void two_hubs_of_one_run_cannot_serve_at_once();
+  void an_invite_serves_as_often_as_it_says();
+  void a_client_without_a_hub_gives_up_and_says_what_to_check();
+  void the_dataset_is_served_by_exact_name_and_in_ranges();
+};
+
+void HubServerTest::three_islands_commit_three_rounds_with_equal_hashes() {
+  LoopbackHub hub(loopback_run(3, 3));
+
+  const Islands islands = join(hub, 3);
+
+  QVERIFY(hub.wait([](const HubState& state) { return state.finished; }));
+  const HubState state = hub.server().state();
+  QCOMPARE(state.outer_step, 3u);
+  QCOMPARE(state.rounds.size(), std::size_t{3});
+  for (const HubState::Round& round : state.rounds) {
+    QCOMPARE(round.members, 3u);
+    QCOMPARE(round.attempts, 1u);
+    QCOMPARE(round.tokens, std::uint64_t{3 * 2 * 2 * 16});
+    QCOMPARE(round.mean_loss_nats, 3.0);
+    QCOMPARE(round.outer_hashes_equal, std::optional(true));
+  }
+  QVERIFY(state.first_validation && state.first_validation->outer_step == 0);
+  QVERIFY(state.last_validation && state.last_validation->outer_step == 3);
+  QCOMPARE(islands[0]->state_hash(), islands[1]->state_hash());
+  QCOMPARE(islands[0]->state_hash(), islands[2]->state_hash());
+  QTRY_VERIFY_WITH_TIMEOUT(islands[0]->finished() && islands[1]->finished() && islands[2]->finished(), 3000);
+  QCOMPARE(hub.count("round.commit"), 3);
+  QCOMPARE(hub.count("run.finished"), 1);
+}
+
+void HubServerTest::an_island_that_vanishes_does_not_stop_the_others() {
+  LoopbackHub hub(loopback_run(3, 0));
+  Islands islands = join(hub, 3);
+  QVERIFY(hub.wait(committed(2)));
+
+  islands[1].reset();
+  const std::uint32_t then = hub.server().state().outer_step;
+
+  QVERIFY(hub.wait(committed(then + 3)));
+  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 2; }));
+  QVERIFY(hub.wait([](const HubState& state) {
+    return std::ranges::any_of(state.islands, [](const auto& island) { return island.state == "gone"; });
+  }));
+  QCOMPARE(hub.count("island.dead"), 1);
+}
+
+void HubServerTest::an_island_whose_connection_breaks_comes_back_and_trains_on() {
+  LoopbackHub hub(loopback_run(2, 0));
+  Islands islands = join(hub, 2);
+  QVERIFY(hub.wait(committed(1)));
+  islands[0]->hold(true);  // in mid-round, for longer than the hub waits: it counts as a straggler
+
+  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 1; }));
+  islands[0]->hold(false);
+
+  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 2; }));
+  QCOMPARE(hub.count("island.dead"), 0);
+  QVERIFY(!islands[0]->ended());
+}
+
+void HubServerTest::a_joiner_recovers_and_takes_part() {
+  LoopbackHub hub(loopback_run(2, 0));
+  Islands islands = join(hub, 2);
+  QVERIFY(hub.wait(committed(2)));
+
+  islands.push_back(std::make_unique<PuppetIsland>(hub.address(), hub.enrol("late")));
+
+  QVERIFY(hub.wait([](const HubState& state) {
+    return !state.rounds.empty() && state.rounds.back().members == 3 && state.rounds.back().tokens == 3 * 2 * 2 * 16;
+  }));
+}
+
+void HubServerTest::an_island_that_is_not_in_the_roster_is_refused_for_good() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const auto authority = CertificateAuthority::load(hub.directory() / "authority");
+  QVERIFY(authority.ok());
+  const KeyAndRequest key = make_signing_request();
+  const auto certificate = authority->sign_request(key.request_pem, TestRun::island_id(1),
+                                                   Validity::starting(std::chrono::system_clock::now(), 1h));
+  QVERIFY(certificate.ok());
+  const Identity stranger{TestRun::island_id(1), hub.run().run_id, key.key_pem, *certificate,
+                          authority->certificate_pem()};
+
+  PuppetIsland island(hub.address(), stranger);
+
+  QTRY_VERIFY_WITH_TIMEOUT(island.ended().has_value(), 5000);
+  QCOMPARE(island.ended()->code, ErrorCode::kCertificate);
+  QVERIFY(island.ended()->message.find("invite") != std::string::npos);
+  QVERIFY(hub.server().state().islands.empty());
+}
+
+void HubServerTest::a_hub_that_restarts_goes_on_where_it_was() {
+  LoopbackHub hub(loopback_run(2, 0));
+  const Islands islands = join(hub, 2);
+  QVERIFY(hub.wait(committed(3)));
+  hub.stop();
+  const std::uint32_t held = std::max(islands[0]->outer_step(), islands[1]->outer_step());
+
+  hub.start();
+
+  QVERIFY(hub.server().state().outer_step >= held);  // nothing that an island applied was forgotten
+  const std::uint32_t then = hub.server().state().outer_step;
+  QVERIFY(hub.wait(committed(then + 3)));
+  const HubState state = hub.server().state();
+  QCOMPARE(state.rounds.back().members, 2u);
+  QVERIFY(state.rounds.size() > 3);
+  QVERIFY(state.first_validation && state.first_validation->outer_step == 0);
+}
+
+void HubServerTest::two_hubs_of_one_run_cannot_serve_at_once() {
+  LoopbackHub hub(loopback_run(1, 0));
+  HubServeOptions options;
+  options.directory = hub.directory();
+  options.listen = {"127.0.0.1", 0};
+
+  const auto second = HubServer::start(options, {});
+
+  QVERIFY(!second.ok());
+  QCOMPARE(second.error().code, ErrorCode::kPermissionDenied);
+}
+
+void HubServerTest::an_invite_serves_as_often_as_it_says() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const auto report = create_invite(hub.directory(), {.addresses = {hub.address()}, .uses = 2});
+  QVERIFY(report.ok());
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto invite = decode_invite(report->text, now);
+  QVERIFY(invite.ok());
+  QCOMPARE(invite->hub, (std::vector<Address>{hub.address()}));
+
+  QVERIFY(enrol(*invite, "a", Deadline::after(5s)).ok());
+  QVERIFY(enrol(*invite, "b", Deadline::after(5s)).ok());
+  const auto third = enrol(*invite, "c", Deadline::after(5s));
+
+  QVERIFY(!third.ok());
+  QCOMPARE(third.error().code, ErrorCode::kInviteUsed);
+}
+
+void HubServerTest::a_client_without_a_hub_gives_up_and_says_what_to_check() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const Identity identity = hub.enrol("alone");
+  hub.stop();
+  MeshClientOptions options;
+  options.hub_addresses = {hub.address()};
+  options.reconnect_for = 300ms;
+
+  const auto client =
+      MeshClient::start(options, identity, {[] { return IslandHello{}; }, [] { return IslandHeartbeat{}; }, {}});
+  QVERIFY(client.ok());
+  const auto message = (*client)->next(Deadline::after(5s));
+
+  QVERIFY(!message.ok());
+  QCOMPARE(message.error().code, ErrorCode::kUnreachable);
+  QVERIFY(message.error().message.find("firewall") != std::string::npos);
+  QVERIFY(!(*client)->send(IslandLeaving{"too late"}));
+}
+
+void HubServerTest::the_dataset_is_served_by_exact_name_and_in_ranges() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const Identity identity = hub.enrol("reader");
+  const auto manifest = nlohmann::json::parse(hub.run().dataset_json);
+  const std::string name = manifest["train"][0]["file"];
+  const std::size_t size = manifest["train"][0]["bytes"];
+
+  const std::string whole = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1");
+  const std::string range = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1\r\nRange: bytes=10-");
+  const std::string beyond = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1\r\nRange: bytes=999999999-");
+  const std::string outside = http_get(hub, identity, "GET /data/../hub/run.json HTTP/1.1");
+  const std::string other = http_get(hub, identity, "GET / HTTP/1.1");
+
+  QVERIFY2(whole.starts_with("HTTP/1.1 200"), whole.substr(0, 80).c_str());
+  const std::string body = whole.substr(whole.find("\r\n\r\n") + 4);
+  QCOMPARE(body.size(), size);
+  QCOMPARE(sha256_hex(as_bytes(body)), manifest["train"][0]["sha256"].get<std::string>());
+  QVERIFY(range.starts_with("HTTP/1.1 206"));
+  QCOMPARE(range.substr(range.find("\r\n\r\n") + 4), body.substr(10));
+  QVERIFY(beyond.starts_with("HTTP/1.1 416"));
+  QVERIFY(outside.starts_with("HTTP/1.1 404"));
+  QVERIFY(other.starts_with("HTTP/1.1 404"));
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::HubServerTest)
+#include "hub_server_test.moc"

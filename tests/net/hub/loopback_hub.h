@@ -1,0 +1,80 @@
+// A hub in a temporary directory, served on 127.0.0.1, and islands that do all that the mesh asks but train: what
+// loopback tests of hub and mesh stand on.
+#pragma once
+
+#include <QTemporaryDir>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/control/hub_state.h"
+#include "net/hub/hub.h"
+#include "net/mesh/mesh_client.h"
+
+namespace atl {
+
+class LoopbackHub {
+ public:
+  explicit LoopbackHub(RunConfig run);
+
+  void start();  // at the same port as before, if there was one
+  void stop() { server_.reset(); }
+  HubServer& server() { return *server_; }
+  Address address() const { return {"127.0.0.1", port_}; }
+  std::filesystem::path directory() const;
+  std::filesystem::path dataset() const;
+  const RunConfig& run() const { return run_; }
+
+  Identity enrol(const std::string& name);  // by a fresh invite
+  // True as soon as `holds` does; false after `seconds`.
+  bool wait(const std::function<bool(const HubState&)>& holds, double seconds = 8);
+  int count(const std::string& event) const;
+
+ private:
+  QTemporaryDir directory_;
+  RunConfig run_;
+  std::uint16_t port_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<std::string> events_;  // guarded by mutex_
+  std::unique_ptr<HubServer> server_;
+};
+
+// A run of small timeouts.
+RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds);
+
+// Answers as an island does whose average is a function of round and members. Owns its thread.
+class PuppetIsland {
+ public:
+  PuppetIsland(Address hub, const Identity& identity);
+  ~PuppetIsland();  // as kill -9 does: without a word, as far as the mesh client lets it
+
+  void hold(bool held) { held_ = held; }  // while held it answers nothing
+  std::uint32_t outer_step() const { return outer_step_; }
+  std::string state_hash() const;
+  std::optional<Error> ended() const;  // why the mesh client gave up
+  bool finished() const { return finished_; }
+  bool connected() const { return client_->connected(); }
+  MeshClient& client() { return *client_; }
+
+ private:
+  void run();
+  void answer(const HubMessage& message);
+  IslandHello hello() const;
+
+  std::atomic<bool> stop_{false}, held_{false}, finished_{false};
+  std::atomic<std::uint32_t> outer_step_{0};
+  mutable std::mutex mutex_;
+  std::string state_hash_;      // guarded by mutex_
+  std::optional<Error> ended_;  // guarded by mutex_
+  // The island's thread alone:
+  std::optional<HubRoundBegin> round_;
+  std::optional<IslandReady> ready_;
+  std::pair<Attempt, std::string> average_;
+  std::unique_ptr<MeshClient> client_;
+  std::jthread thread_;
+};
+
+}  // namespace atl

@@ -1,0 +1,119 @@
+// Random orders of events, deaths, cuts and joins: what must hold, holds, and once faults stop, rounds go on.
+#include <QtTest>
+
+#include "tests/net/mesh/simulated_mesh.h"
+
+namespace atl {
+namespace {
+
+using namespace std::chrono_literals;
+
+RunConfig run_for(std::uint32_t islands) {
+  RunConfig run;
+  run.run_id = "0123456789abcdef";
+  run.model_json = "{}";
+  run.dataset_json = "{}";
+  run.inner_steps = 4;
+  run.sequences_per_step = 2;
+  run.sequence_length = 8;
+  run.min_islands = islands;
+  run.straggler_grace = 10s;
+  return run;
+}
+
+// One fault or none. At least one island goes on running, or the run's state would be lost with the last.
+void disturb(SimulatedMesh& mesh, std::mt19937& random, int islands, bool hub_too) {
+  const int victim = 1 + static_cast<int>(random() % static_cast<unsigned>(islands));
+  SimulatedMesh::Island& island = mesh.island(victim);
+  const auto running = std::ranges::count_if(mesh.islands(), [](const auto& e) { return e.second.running; });
+  const auto trained = std::ranges::count_if(mesh.islands(), [&](const auto& e) {
+    return e.second.running && e.first != victim && e.second.outer_step == mesh.hub().committed();
+  });
+  switch (random() % 8) {
+    case 0:
+      if (running > 1 && trained > 0) mesh.kill(victim);
+      break;
+    case 1:
+      if (island.running && island.linked) mesh.cut(victim);
+      break;
+    case 2:
+    case 3:
+      if (island.running && !island.linked && !island.goodbye) mesh.link(victim);
+      break;
+    case 4:
+      if (!island.running) mesh.start(victim);
+      break;
+    case 5: mesh.pass(std::chrono::milliseconds(random() % 4000)); break;
+    case 6:
+      if (hub_too && random() % 8 == 0) mesh.restart_hub();
+      break;
+    default: break;
+  }
+}
+
+void heal(SimulatedMesh& mesh, int islands) {
+  for (int i = 1; i <= islands; ++i) {
+    if (!mesh.island(i).running || mesh.island(i).goodbye) {
+      mesh.start(i);
+    } else if (!mesh.island(i).linked) {
+      mesh.link(i);
+    }
+  }
+}
+
+}  // namespace
+
+class RandomMeshTest : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void whatever_happens_no_rule_is_broken_and_rounds_go_on_data();
+  void whatever_happens_no_rule_is_broken_and_rounds_go_on();
+};
+
+void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on_data() {
+  QTest::addColumn<int>("islands");
+  QTest::addColumn<bool>("hub_restarts");
+  for (int islands = 2; islands <= 6; ++islands) {
+    QTest::addRow("%d islands", islands) << islands << false;
+    QTest::addRow("%d islands, hub restarts", islands) << islands << true;
+  }
+}
+
+void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
+  QFETCH(int, islands);
+  QFETCH(bool, hub_restarts);
+  constexpr int kRuns = 60, kFaults = 60, kStepsBetween = 25;
+
+  for (unsigned seed = 0; seed < kRuns; ++seed) {
+    std::mt19937 random(seed * 977 + static_cast<unsigned>(islands));
+    SimulatedMesh mesh(run_for(static_cast<std::uint32_t>(1 + islands / 2)));
+    for (int i = 1; i <= islands; ++i) mesh.start(i);
+    for (int fault = 0; fault < kFaults; ++fault) {
+      mesh.settle_randomly(random, static_cast<int>(random() % kStepsBetween));
+      disturb(mesh, random, islands, hub_restarts);
+      QVERIFY2(mesh.violation().empty(), qPrintable(QString("seed %1: ").arg(seed) + mesh.violation().c_str()));
+    }
+
+    const std::size_t before = mesh.commits().size();
+    const auto everybody_takes_part = [&] {
+      return mesh.commits().size() >= before + 3 &&
+             mesh.commits().back().members.size() == static_cast<std::size_t>(islands);
+    };
+    for (int i = 0; i < 40 && !everybody_takes_part(); ++i) {  // faults have stopped
+      heal(mesh, islands);
+      mesh.settle_randomly(random, 200 * islands);
+      mesh.pass(1s);
+    }
+
+    QVERIFY2(mesh.violation().empty(), qPrintable(QString("seed %1: ").arg(seed) + mesh.violation().c_str()));
+    QVERIFY2(mesh.commits().size() >= before + 3,
+             qPrintable(QString("seed %1 stands still at round %2").arg(seed).arg(mesh.hub().committed().value)));
+    QVERIFY2(mesh.commits().back().members.size() == static_cast<std::size_t>(islands),
+             qPrintable(QString("seed %1: %2 members at the end").arg(seed).arg(mesh.commits().back().members.size())));
+  }
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::RandomMeshTest)
+#include "random_mesh_test.moc"

@@ -1,0 +1,102 @@
+// Islands without sockets, torch or clocks around a RoundCoordinator: messages are queues that a test delivers in the
+// order that it likes. Checks what must always hold while it does so. One thread.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "net/mesh/round_coordinator.h"
+
+namespace atl {
+
+// Text that stands for a SHA-256: a function of what it is made of.
+std::string fake_sha256(const std::string& of);
+
+class SimulatedMesh {
+ public:
+  // What one island does; a caricature of the trainer's round loop.
+  struct Island {
+    IslandId id;
+    bool running = false;
+    bool linked = false;  // to the hub
+    std::optional<OuterStep> outer_step;
+    std::string state_hash;
+    std::optional<HubRoundBegin> round;
+    bool inner_done = false;
+    std::optional<HubAttempt> attempt;                       // being averaged
+    std::optional<std::pair<Attempt, std::string>> average;  // held
+    std::optional<HubGoodbye> goodbye;
+    std::optional<HubRecover> recover;
+    std::vector<HubMessage> received;
+    std::deque<HubMessage> inbox;      // of the hub, not yet delivered
+    std::deque<IslandMessage> outbox;  // to the hub, not yet delivered
+  };
+
+  explicit SimulatedMesh(RunConfig run);
+
+  Island& island(int number);  // made on first use
+  std::map<int, Island>& islands() { return islands_; }
+  RoundCoordinator& hub() { return *hub_; }
+
+  void start(int number);                       // a new process, without state
+  void link(int number);                        // (re)connects
+  void cut(int number);                         // the connection breaks; what was under way is lost
+  void kill(int number);                        // kill -9
+  void restart_hub();                           // with what was persisted
+  void say(int number, IslandMessage message);  // straight to the hub, now
+  void pass(Clock::duration time);              // then a tick
+  void tick() { pass({}); }
+
+  // One step of one island: takes a message, delivers one, or works. False when it has nothing to do.
+  bool act(Island& island);
+  // Everybody acts in turn until nobody has anything to do (heartbeats are said at every tick).
+  void settle();
+  void settle_randomly(std::mt19937& random, int steps);
+
+  // What was seen to break a rule; empty while all is well.
+  const std::string& violation() const { return violation_; }
+  const std::vector<HubCommit>& commits() const { return commits_; }
+  const std::vector<CoordinatorNews>& news() const { return news_; }
+  std::vector<LeaseRange> committed_leases() const { return committed_leases_; }
+  template <class News>
+  int count() const {
+    int found = 0;
+    for (const CoordinatorNews& news : news_) found += std::holds_alternative<News>(news) ? 1 : 0;
+    return found;
+  }
+
+  bool trains_by_itself = true;                  // islands finish inner phases and averages when they act
+  std::map<IslandId, std::string> wrong_digest;  // islands whose averages differ
+
+ private:
+  void carry_out(const RoundCoordinator::Actions& actions);
+  void note_commit(const PersistCommit& persist);
+  void check_commit_was_persisted(const HubCommit& commit);
+  void take(Island& island, const HubMessage& message);
+  bool work(Island& island);
+  void adopt(Island& island, OuterStep step, std::string hash);
+  Island* find(const IslandId& id);
+  void violate(std::string what);
+
+  const RunConfig run_;
+  std::map<int, Island> islands_;
+  Clock::time_point now_ = Clock::time_point(std::chrono::hours(1));
+  CoordinatorMemory disk_;
+  std::vector<IslandLease> leases_on_disk_;
+  std::set<std::uint64_t> used_up_;  // first positions
+  std::map<std::uint64_t, std::pair<std::uint32_t, IslandLease>> lease_rows_;
+  std::map<std::uint32_t, std::string> state_hashes_;  // by outer step: what the commits make of the initial state
+  std::vector<HubCommit> commits_;
+  std::vector<LeaseRange> committed_leases_;
+  std::vector<CoordinatorNews> news_;
+  std::string violation_;
+  std::optional<RoundCoordinator> hub_;
+};
+
+}  // namespace atl
