@@ -1,0 +1,63 @@
+#include "app/cli/console.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+namespace atl {
+namespace {
+
+const char* code_of(Style style) {
+  switch (style) {
+    case Style::kPlain: return "";
+    case Style::kBold: return "\033[1m";
+    case Style::kDim: return "\033[2m";
+    case Style::kGood: return "\033[32m";
+    case Style::kWarning: return "\033[33m";
+    case Style::kBad: return "\033[31m";
+  }
+  return "";
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool locale_is_unicode() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string value = environment(name);
+    if (value.empty()) continue;
+    return value.find("UTF-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Console::styled(std::string_view text, Style style) const {
+  if (!color || style == Style::kPlain) return std::string(text);
+  return fmt::format("{}{}\033[0m", code_of(style), text);
+}
+
+int terminal_columns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+Console process_console() {
+  const bool dumb = environment("TERM").empty() || environment("TERM") == "dumb";
+  Console console{std::cout, std::cerr};
+  console.out_is_terminal = ::isatty(STDOUT_FILENO) == 1 && !dumb;
+  console.err_is_terminal = ::isatty(STDERR_FILENO) == 1 && !dumb;
+  console.color = console.out_is_terminal && environment("NO_COLOR").empty();
+  console.unicode = locale_is_unicode();
+  console.columns = terminal_columns();
+  return console;
+}
+
+}  // namespace atl

@@ -1,0 +1,44 @@
+// The exit codes of `atoll`: documented in `atoll --help`, tested, frozen.
+#pragma once
+
+#include "net/base/result.h"
+
+namespace atl {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitOther = 1,
+  kExitUsage = 2,
+  kExitNotRunning = 3,
+  kExitNotJoined = 4,
+  kExitDenied = 5,
+  kExitInvite = 8,  // expired, used, unknown, of another run
+  kExitPinMismatch = 9,
+  kExitHubUnreachable = 10,
+  kExitVersion = 11,
+  kExitTimeout = 12,
+  kExitTrainerFailed = 13,
+};
+
+constexpr ExitCode exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kInviteMalformed: return kExitUsage;
+    case ErrorCode::kNotRunning: return kExitNotRunning;
+    case ErrorCode::kNotJoined: return kExitNotJoined;
+    case ErrorCode::kPermissionDenied:
+    case ErrorCode::kCertificate: return kExitDenied;
+    case ErrorCode::kInviteExpired:
+    case ErrorCode::kInviteUsed:
+    case ErrorCode::kInviteUnknown:
+    case ErrorCode::kInviteOtherRun: return kExitInvite;
+    case ErrorCode::kPinMismatch: return kExitPinMismatch;
+    case ErrorCode::kUnreachable: return kExitHubUnreachable;
+    case ErrorCode::kVersionUnsupported: return kExitVersion;
+    case ErrorCode::kTimeout: return kExitTimeout;
+    case ErrorCode::kTrainerFailed: return kExitTrainerFailed;
+    default: return kExitOther;
+  }
+}
+
+}  // namespace atl

@@ -1,0 +1,68 @@
+// atoll hub invite: prints what one more island needs to join.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/text.h"
+#include "net/base/file.h"
+#include "net/hub/hub.h"
+
+namespace atl {
+namespace {
+
+struct HubInvite {
+  std::string home, expires = "24h", output;
+  std::uint32_t uses = 1;
+  std::vector<std::string> addresses;
+};
+
+Status run(const HubInvite& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  InviteOptions options;
+  options.uses = command.uses;
+  options.valid_for = std::chrono::seconds(parse_duration_seconds(command.expires));
+  if (options.valid_for.count() == 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("'{}' is no time; write for instance --expires 30m, 24h or 7d", command.expires)};
+  }
+  for (const std::string& address : command.addresses) {
+    ATOLL_ASSIGN_OR_RETURN(options.addresses.emplace_back(), parse_address(address));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const InviteReport invite, create_invite(directory, options));
+  // What explains goes to stderr, so that `atoll hub invite > invite.txt` holds the invite alone.
+  if (command.output.empty()) {
+    context.console.out << invite.text << std::endl;
+  } else {
+    ATOLL_RETURN_IF_ERROR(write_file_atomically(command.output, invite.text + "\n", FileMode::kPrivate));
+  }
+  std::vector<std::string> addresses;
+  for (const Address& address : invite.addresses) addresses.push_back(to_string(address));
+  context.console.err << fmt::format(
+                             "invite {}: {}, for {}, hub at {}. It is a secret: hand it over as one.\n"
+                             "On the other machine: atoll join --invite-stdin\n",
+                             invite.id, command.uses == 1 ? "one island" : fmt::format("{} islands", command.uses),
+                             command.expires, fmt::join(addresses, ", "))
+                      << std::flush;
+  return ok_status();
+}
+
+}  // namespace
+
+void add_hub_invite_command(CLI::App& hub, CommandContext& context) {
+  auto command = std::make_shared<HubInvite>();
+  CLI::App* sub = hub.add_subcommand("invite", "Make an invite; works while the hub serves and when it does not");
+  sub->footer("Examples:\n  atoll hub invite --expires 2h\n  atoll hub invite --uses 8 --output invite.txt");
+  sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
+  sub->add_option("--uses", command->uses, "How many islands may join with it")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  sub->add_option("--expires", command->expires, "How long it is good: 30m, 24h, 7d")->capture_default_str();
+  sub->add_option("--address", command->addresses,
+                  "HOST:PORT where islands reach the hub (default: where it last served)");
+  sub->add_option("-o,--output", command->output, "Write it to a file (0600) instead")->type_name("FILE");
+  sub->callback([command, &context] { context.finish(run(*command, context)); });
+}
+
+}  // namespace atl

@@ -1,0 +1,112 @@
+// atoll hub serve: the hub in the foreground, with its control socket.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "net/base/mailbox.h"
+#include "net/control/control_server.h"
+#include "net/control/home.h"
+#include "net/control/hub_state.h"
+#include "net/hub/hub.h"
+
+namespace atl {
+namespace {
+
+struct HubServe {
+  std::string home, listen = "0.0.0.0:47000";
+  std::vector<std::string> advertise;
+};
+
+struct HubEvent {
+  std::string name;
+  nlohmann::json data;
+};
+
+// The hub's methods on the control socket.
+class HubControl final : public ControlService {
+ public:
+  HubControl(const HubServer& server, AbortSignal& stop) : server_(server), stop_(stop) {}
+
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+    if (method == "state.get") return server_.state().to_json();
+    if (method == "stop") {
+      stop_.raise("asked to stop");
+      return nlohmann::json{{"stopping", true}};
+    }
+    return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", method)};
+  }
+
+ private:
+  const HubServer& server_;
+  AbortSignal& stop_;
+};
+
+// key=value, as logs are.
+std::string log_line(const HubEvent& event) {
+  std::string line = "event=" + event.name;
+  if (!event.data.is_object()) return line;
+  for (const auto& [key, value] : event.data.items()) {
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const bool quoted = text.find_first_of(" \"=") != std::string::npos && value.is_string();
+    line += fmt::format(" {}={}", key, quoted ? value.dump() : text);
+  }
+  return line;
+}
+
+Result<HubServeOptions> parse(const HubServe& command) {
+  HubServeOptions options;
+  ATOLL_ASSIGN_OR_RETURN(options.directory, hub_home_or_default(command.home));
+  ATOLL_ASSIGN_OR_RETURN(options.listen, parse_address(command.listen));
+  for (const std::string& address : command.advertise) {
+    ATOLL_ASSIGN_OR_RETURN(options.advertised.emplace_back(), parse_address(address));
+  }
+  return options;
+}
+
+Status run(const HubServe& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const HubServeOptions options, parse(command));
+  Mailbox<HubEvent> events(1024);
+  ATOLL_ASSIGN_OR_RETURN(const auto server,
+                         HubServer::start(options, [&events](std::string_view event, const nlohmann::json& data) {
+                           // A full mailbox loses a line of the log, never the hub's time.
+                           if (!events.push({std::string(event), data})) return;
+                         }));
+  AbortSignal stop;
+  HubControl service(*server, stop);
+  ATOLL_ASSIGN_OR_RETURN(const auto control,
+                         ControlServer::start(HubHome{options.directory}.control_socket(), "atoll hub", service));
+  const HubState state = server->state();
+  context.console.out << fmt::format("hub of run {} ({}) serves on port {}; islands reach it at {}\n", state.name,
+                                     state.run_id, server->port(), fmt::join(state.addresses, ", "))
+                      << "Ctrl-C stops it; islands wait and come back when it serves again" << std::endl;
+  while (!context.interrupt.raised() && !stop.raised()) {
+    ATOLL_RETURN_IF_ERROR(server->health());
+    const auto event = events.pop(Deadline::after(std::chrono::milliseconds(100)));
+    if (!event) continue;
+    context.console.out << log_line(*event) << std::endl;
+    control->publish(event->name, event->data);
+  }
+  context.console.out << "hub stopped" << std::endl;
+  return ok_status();
+}
+
+}  // namespace
+
+void add_hub_serve_command(CLI::App& hub, CommandContext& context) {
+  auto command = std::make_shared<HubServe>();
+  CLI::App* sub = hub.add_subcommand("serve", "Serve the run until Ctrl-C");
+  sub->footer(
+      "Examples:\n"
+      "  atoll hub serve\n"
+      "  atoll hub serve --listen 0.0.0.0:47000 --advertise hub.example.org:47000");
+  sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
+  sub->add_option("--listen", command->listen, "Address and port; port 0: any free one")->capture_default_str();
+  sub->add_option("--advertise", command->advertise,
+                  "HOST:PORT that islands dial, if it is another; several are tried in turn");
+  sub->callback([command, &context] { context.finish(run(*command, context)); });
+}
+
+}  // namespace atl

@@ -1,0 +1,38 @@
+// atoll: the command line. Parse, construct, run, map the error to an exit code.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "app/cli/command.h"
+#include "net/base/signal_watch.h"
+
+namespace {
+
+// An invite is a secret, and what stands in argv every process of the machine can read.
+void scrub_invites(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const bool invite = std::strncmp(argv[i], "atoll1.", 7) == 0 || std::strncmp(argv[i], "atoll:", 6) == 0;
+    if (invite) std::memset(argv[i], '*', std::strlen(argv[i]));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  scrub_invites(argc, argv);
+  ::signal(SIGPIPE, SIG_IGN);
+
+  atl::AbortSignal interrupt;
+  int signals = 0;
+  // Before any other thread starts. Who asks a third time does not want to wait.
+  const atl::SignalWatch watch([&](int signal) {
+    if (++signals >= 3) ::_exit(128 + signal);
+    interrupt.raise(signal == SIGINT ? "interrupted" : "asked to end");
+  });
+  atl::Console console = atl::process_console();
+  return atl::run_cli(arguments, console, interrupt);
+}

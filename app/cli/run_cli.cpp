@@ -1,0 +1,73 @@
+#include <CLI/CLI.hpp>
+
+#include "app/cli/command.h"
+#include "net/control/home.h"
+
+namespace atl {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  atoll demo                             three islands train a small model on this machine\n"
+    "  atoll data prepare book.txt --output data\n"
+    "  atoll hub init --data data --name first && atoll hub serve\n"
+    "  atoll hub invite                       prints what another machine needs to join\n"
+    "  atoll join --invite-file invite.txt    trains with the others until Ctrl-C\n"
+    "  atoll status\n"
+    "\n"
+    "Exit codes: 0 ok; 1 other; 2 usage; 3 not running; 4 not joined; 5 denied; 8 invite expired, used or\n"
+    "unknown; 9 the hub is not the invite's; 10 hub unreachable; 11 version unsupported; 12 timeout;\n"
+    "13 trainer failed.";
+
+}  // namespace
+
+void CommandContext::finish(const Status& status) {
+  if (status.ok()) return;
+  exit_code = exit_code_of(status.error().code);
+  console.err << (console.err_is_terminal ? console.styled("atoll:", Style::kBad) : "atoll:") << ' '
+              << status.error().message << std::endl;
+}
+
+Result<std::filesystem::path> island_home_or_default(const std::string& given) {
+  if (given.empty()) return default_island_home();
+  return std::filesystem::absolute(given);
+}
+
+Result<std::filesystem::path> hub_home_or_default(const std::string& given) {
+  if (given.empty()) return default_hub_home();
+  return std::filesystem::absolute(given);
+}
+
+int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt) {
+  CommandContext context{console, interrupt};
+  CLI::App app("Atoll trains one language model on many machines that nobody owns together.", "atoll");
+  app.set_version_flag("--version", "atoll " ATOLL_VERSION);
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  add_join_command(app, context);
+  add_status_command(app, context);
+  add_leave_command(app, context);
+  CLI::App* hub = app.add_subcommand("hub", "Coordinate a run: init, serve, invite, status");
+  hub->require_subcommand(1);
+  add_hub_init_command(*hub, context);
+  add_hub_serve_command(*hub, context);
+  add_hub_invite_command(*hub, context);
+  add_hub_status_command(*hub, context);
+  add_data_command(app, context);
+  add_export_command(app, context);
+  add_eval_command(app, context);
+  add_sample_command(app, context);
+  app.add_subcommand("version", "Print the version")->callback([&] {
+    console.out << "atoll " ATOLL_VERSION << std::endl;
+  });
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, console.out, console.err) == 0 ? kExitOk : kExitUsage;
+  } catch (const std::exception& exception) {
+    context.finish(Error{ErrorCode::kInternal, exception.what()});
+  }
+  return context.exit_code;
+}
+
+}  // namespace atl

@@ -1,0 +1,93 @@
+#include "app/cli/run_preset.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/cli/resources.h"
+#include "net/base/file.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxPresetBytes = 64 * 1024;
+
+std::optional<std::string_view> find(const std::vector<Resource>& resources, std::string_view name) {
+  for (const Resource& resource : resources) {
+    if (resource.name == name) return resource.content;
+  }
+  return std::nullopt;
+}
+
+Result<std::string> named_or_file(const std::vector<Resource>& resources, const std::string& name,
+                                  std::string_view what) {
+  if (const auto content = find(resources, name)) return std::string(*content);
+  auto content = read_file(name, kMaxPresetBytes);
+  if (content.ok() || content.error().code != ErrorCode::kNotFound) return content;
+  std::vector<std::string_view> names;
+  for (const Resource& resource : resources) names.push_back(resource.name);
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("there is no {} '{}': neither a file nor one of {}", what, name, fmt::join(names, ", "))};
+}
+
+template <class T>
+void set(nlohmann::json& run, const char* key, const std::optional<T>& value) {
+  if (value) run[key] = *value;
+}
+
+void apply(const RunOverrides& overrides, nlohmann::json& run) {
+  set(run, "wire", overrides.wire);
+  set(run, "seed", overrides.seed);
+  set(run, "inner_steps", overrides.inner_steps);
+  set(run, "min_islands", overrides.min_islands);
+  set(run, "max_rounds", overrides.max_rounds);
+  set(run, "sequences_per_step", overrides.sequences_per_step);
+  set(run, "sequence_length", overrides.sequence_length);
+  set(run, "validate_every", overrides.validate_every);
+  set(run["inner"], "warmup_steps", overrides.warmup_steps);
+  set(run["inner"], "learning_rate", overrides.learning_rate);
+  set(run, "outer_learning_rate", overrides.outer_learning_rate);
+  set(run, "outer_momentum", overrides.outer_momentum);
+  // A peak below the preset's end would make the rate rise when it should fall.
+  auto& inner = run["inner"];
+  if (overrides.learning_rate && inner["final_learning_rate"] > inner["learning_rate"]) {
+    inner["final_learning_rate"] = inner["learning_rate"];
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> preset_names() {
+  std::vector<std::string_view> names;
+  for (const Resource& resource : run_presets()) names.push_back(resource.name);
+  return names;
+}
+
+Result<RunConfig> make_run(const std::string& preset, const std::string& run_name, const RunOverrides& overrides) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, named_or_file(run_presets(), preset, "run preset"));
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool formed = json.is_object() && json.contains("model") && json["model"].is_string() && json.contains("run") &&
+                      json["run"].is_object();
+  if (!formed) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("preset '{}' is not a JSON object {{\"model\": NAME, \"run\": {{...}}}}", preset)};
+  }
+  ATOLL_ASSIGN_OR_RETURN(
+      const std::string model,
+      named_or_file(model_presets(), overrides.model.value_or(json["model"].get<std::string>()), "model"));
+  nlohmann::json run = RunConfig{}.to_json();
+  run.merge_patch(json["run"]);
+  apply(overrides, run);
+  run["name"] = run_name;
+  run["model_json"] = model;
+  run["run_id"] = "0000000000000000";
+  run["dataset_json"] = "{}";
+  auto config = RunConfig::from_json(run.dump());
+  if (!config.ok()) return Error{ErrorCode::kInvalidArgument, config.error().message};
+  config->run_id.clear();
+  config->dataset_json.clear();
+  return config;
+}
+
+}  // namespace atl

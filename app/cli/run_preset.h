@@ -1,0 +1,31 @@
+// The run and model presets that are embedded in the program (resources/presets, resources/models), and files of the
+// same form. Pure but for reading a named file; any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/base/result.h"
+#include "net/wire/run_config.h"
+
+namespace atl {
+
+std::vector<std::string_view> preset_names();
+
+// Values that `atoll hub init` and `atoll demo` set over a preset's.
+struct RunOverrides {
+  std::optional<std::string> model;  // a model preset's name or the path of a config.json
+  std::optional<std::string> wire;   // "fp32", "int8-block"
+  std::optional<std::uint64_t> seed;
+  std::optional<std::uint32_t> inner_steps, min_islands, max_rounds, sequences_per_step, sequence_length,
+      validate_every, warmup_steps;
+  std::optional<double> learning_rate, outer_learning_rate, outer_momentum;
+};
+
+// A run of this name; `preset`: a name of preset_names(), or the path of a JSON file. run_id and dataset_json are left
+// for hub_init.
+Result<RunConfig> make_run(const std::string& preset, const std::string& run_name, const RunOverrides& overrides);
+
+}  // namespace atl

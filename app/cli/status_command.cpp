@@ -1,0 +1,171 @@
+// atoll status, atoll leave, atoll hub status: ask the trainer or the hub on its control socket.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/text.h"
+#include "net/control/control_client.h"
+#include "net/control/home.h"
+#include "net/control/hub_state.h"
+#include "net/control/island_state.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kAnswerTime{5};
+
+struct StatusRequest {
+  std::string home;
+  bool json = false;
+};
+
+Deadline answer_deadline() { return Deadline::after(kAnswerTime); }
+
+// kNotJoined when the home belongs to no run, kNotRunning when its trainer does not run.
+Result<std::unique_ptr<ControlClient>> connect_trainer(const IslandHome& home) {
+  ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.join_file()));
+  auto client = ControlClient::connect(home.control_socket(), answer_deadline());
+  if (client.ok() || client.error().code != ErrorCode::kNotRunning) return client;
+  return Error{
+      ErrorCode::kNotRunning,
+      fmt::format("joined to run {}, but no trainer is running; start it with: atoll join{}", join.run_name,
+                  std::getenv("ATOLL_HOME") != nullptr ? "" : fmt::format(" --home {}", home.directory.string()))};
+}
+
+Style style_of(const std::string& state) {
+  if (state == "training" || state == "syncing") return Style::kGood;
+  return state == "error" || state == "stopped" ? Style::kBad : Style::kWarning;
+}
+
+void print_island(const IslandState& state, Console& console) {
+  const double seconds = state.inner_seconds + state.sync_seconds;
+  console.out << fmt::format("{}  run {}  round {}  step {}/{}  loss {}  {}\n",
+                             console.styled(state.state, style_of(state.state)), state.run_name, state.round,
+                             state.inner_step, state.inner_steps, format_loss(state.loss_nats),
+                             format_rate(state.tokens_per_second));
+  if (!state.error.empty()) console.out << state.error << '\n';
+  const std::string next = state.next_sync_seconds ? "~" + format_duration(*state.next_sync_seconds) : "-";
+  std::string last = "-";
+  if (state.last_sync_seconds) {
+    last = fmt::format("{}, {} up in all", format_duration(*state.last_sync_seconds),
+                       format_bytes(static_cast<double>(state.bytes_sent)));
+    last += state.accepted_round ? fmt::format(", round {} accepted", *state.accepted_round) : ", nothing accepted yet";
+  }
+  console.out << fmt::format("next sync {}   islands {}/{}   last sync {}\n", next, state.islands_live,
+                             state.islands_total, last);
+  console.out << fmt::format("{} tokens   computing {}   validation loss {}   pid {}\n", format_count(state.tokens),
+                             seconds > 0 ? format_percent(state.inner_seconds / seconds) : "-",
+                             format_loss(state.validation_loss_nats.value_or(0)), state.pid)
+              << std::flush;
+}
+
+Status show_island(const StatusRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(command.home));
+  const auto client = connect_trainer({directory});
+  if (!client.ok()) {
+    if (command.json) {
+      const bool joined = client.error().code == ErrorCode::kNotRunning;
+      context.console.out << nlohmann::json{{"state", joined ? "stopped" : "unjoined"}}.dump() << std::endl;
+    }
+    return client.error();
+  }
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                         (*client)->call("state.get", nlohmann::json::object(), answer_deadline()));
+  ATOLL_ASSIGN_OR_RETURN(const IslandState state, IslandState::from_json(json));
+  if (command.json) {
+    context.console.out << json.dump() << std::endl;
+  } else {
+    print_island(state, context.console);
+  }
+  return ok_status();
+}
+
+Status leave(const std::string& home, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(home));
+  ATOLL_ASSIGN_OR_RETURN(const auto client, connect_trainer({directory}));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer,
+                         client->call("leave", nlohmann::json::object(), answer_deadline()));
+  context.console.out << "the trainer leaves the run; what it contributed so far stays" << std::endl;
+  return ok_status();
+}
+
+void print_hub(const HubState& state, Console& console) {
+  const std::string round = state.finished     ? "finished"
+                            : state.round_open ? fmt::format("round {} {}", state.outer_step, state.phase)
+                                               : fmt::format("waiting for {} islands", state.min_islands);
+  console.out << fmt::format("run {} ({})  {} rounds committed  {}\n", console.styled(state.name, Style::kBold),
+                             state.run_id, state.outer_step, round);
+  if (state.last_validation) {
+    console.out << fmt::format("validation loss {} after round {} (first {})\n",
+                               format_loss(state.last_validation->loss_nats), state.last_validation->outer_step,
+                               format_loss(state.first_validation->loss_nats));
+  }
+  console.out << fmt::format("{} {} {} {} {} {} {}\n", fit("island", 20), fit("name", 14), fit("state", 11),
+                             fit_right("step", 6), fit_right("loss", 7), fit_right("tokens/s", 10), "accepted");
+  for (const HubState::Island& island : state.islands) {
+    console.out << fmt::format(
+        "{} {} {} {} {} {} {} rounds{}\n", fit(island.id, 20), fit(island.name, 14),
+        fit(island.state == "training" ? island.phase : island.state, 11),
+        fit_right(std::to_string(island.inner_step), 6), fit_right(format_loss(island.loss_nats), 7),
+        fit_right(format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10), island.rounds_accepted,
+        island.last_seen_seconds > 5 ? ", last seen " + format_duration(island.last_seen_seconds) + " ago" : "");
+  }
+  console.out << std::flush;
+}
+
+Status show_hub(const StatusRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  const HubHome home{directory};
+  std::error_code ignored;
+  if (!std::filesystem::exists(home.run_file(), ignored)) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("{} holds no hub; make one with: atoll hub init", directory.string())};
+  }
+  const auto client = ControlClient::connect(home.control_socket(), answer_deadline());
+  if (!client.ok()) {
+    if (client.error().code != ErrorCode::kNotRunning) return client.error();
+    return Error{ErrorCode::kNotRunning,
+                 fmt::format("the hub in {} does not serve; start it with: atoll hub serve", directory.string())};
+  }
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                         (*client)->call("state.get", nlohmann::json::object(), answer_deadline()));
+  ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(json));
+  if (command.json) {
+    context.console.out << json.dump() << std::endl;
+  } else {
+    print_hub(state, context.console);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+void add_status_command(CLI::App& app, CommandContext& context) {
+  auto command = std::make_shared<StatusRequest>();
+  CLI::App* sub = app.add_subcommand("status", "What this machine's island is doing");
+  sub->footer("Examples:\n  atoll status\n  atoll status --json | jq .loss_nats");
+  sub->add_option("--home", command->home, "Island's home (default: this user's island)")->type_name("DIR");
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, &context] { context.finish(show_island(*command, context)); });
+}
+
+void add_leave_command(CLI::App& app, CommandContext& context) {
+  auto home = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("leave", "Ask this machine's trainer to leave the run");
+  sub->footer("Example:\n  atoll leave\n\n'atoll join' comes back to the run later.");
+  sub->add_option("--home", *home, "Island's home (default: this user's island)")->type_name("DIR");
+  sub->callback([home, &context] { context.finish(leave(*home, context)); });
+}
+
+void add_hub_status_command(CLI::App& hub, CommandContext& context) {
+  auto command = std::make_shared<StatusRequest>();
+  CLI::App* sub = hub.add_subcommand("status", "The run and its islands, as the hub sees them");
+  sub->footer("Example:\n  atoll hub status --json");
+  sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, &context] { context.finish(show_hub(*command, context)); });
+}
+
+}  // namespace atl

@@ -1,0 +1,17 @@
+# Writes a C++ file with the content of JSON files in it. Script arguments: OUTPUT, PRESETS and MODELS (lists of paths).
+function(append_table function_name files text)
+  string(APPEND ${text} "const std::vector<Resource>& ${function_name}() {\n  static const std::vector<Resource> table = {\n")
+  foreach(file IN LISTS ${files})
+    get_filename_component(name "${file}" NAME_WLE)
+    file(READ "${file}" content)
+    string(APPEND ${text} "      {\"${name}\", R\"~~~(${content})~~~\"},\n")
+  endforeach()
+  string(APPEND ${text} "  };\n  return table;\n}\n\n")
+  set(${text} "${${text}}" PARENT_SCOPE)
+endfunction()
+
+set(text "#include \"app/cli/resources.h\"\n\nnamespace atl {\n\n")
+append_table(run_presets PRESETS text)
+append_table(model_presets MODELS text)
+string(APPEND text "}  // namespace atl\n")
+file(WRITE "${OUTPUT}" "${text}")
