@@ -3,13 +3,13 @@
 #pragma once
 
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "net/base/bytes.h"
 #include "net/base/result.h"
@@ -59,8 +59,8 @@ class Statement {
   Status bind_value(int index, std::string_view value);
   Status bind_value(int index, ByteView value);
   Status bind_value(int index, std::nullopt_t);
-  template <std::integral T>
-  Status bind_value(int index, T value) {
+  template <class T>
+  requires std::is_integral_v<T> Status bind_value(int index, T value) {
     return bind_value(index, static_cast<std::int64_t>(value));
   }
   Status bind_value(int index, const char* value) { return bind_value(index, std::string_view(value)); }

@@ -100,6 +100,7 @@ void RoundCoordinator::give_part(MeshIsland& island) {
   } else {
     island.part = MeshIsland::Part::kReceiver;
     island.begun = HubRoundBegin{committed_, 0, 0, 0, false};
+    island.awaited_until = now_ + run_.heartbeat;  // it has nothing to do first
   }
   send(island.id(), island.begun);
 }
@@ -134,17 +135,17 @@ void RoundCoordinator::open_attempt() {
   if (attempt_ || now_ < retry_at_) return;
   std::vector<AttemptMember> members;
   std::uint64_t weight = 0;
-  bool someone_trains = !expected_back_.empty();
+  bool someone_is_awaited = !expected_back_.empty();
   for (const auto& [id, island] : islands_) {
     if (island.part == MeshIsland::Part::kNone || island.sits_out) continue;
     if (island.connected && island.ready) {
       members.push_back({id, island.entry.address, island.ready->tokens});
       weight += island.ready->tokens;
-    } else if (island.part == MeshIsland::Part::kTrainer && (island.connected || now_ < island.awaited_until)) {
-      someone_trains = true;
+    } else if (now_ < island.awaited_until || (island.connected && island.part == MeshIsland::Part::kTrainer)) {
+      someone_is_awaited = true;
     }
   }
-  if (weight == 0 || (someone_trains && now_ < *grace_ends_)) return;
+  if (weight == 0 || (someone_is_awaited && now_ < *grace_ends_)) return;
   last_attempt_ = Attempt{last_attempt_.value + 1};
   attempt_.emplace(last_attempt_, ring_order(std::move(members)));
   actions_.push_back(PersistAttempt{committed_, last_attempt_});

@@ -22,7 +22,7 @@ struct MeshIsland {
   bool connected = false;
   Clock::time_point last_heard;
   Clock::time_point disconnected_at;  // while not connected; its place is kept for RunConfig::dead_after
-  Clock::time_point awaited_until;    // while not connected: until then an attempt waits for it
+  Clock::time_point awaited_until;    // an attempt waits so long for one that is away, or receives and is not ready
 
   // Recovering:
   std::optional<OuterStep> told_to_recover;  // which outer state it was last told to fetch or make

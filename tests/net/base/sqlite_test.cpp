@@ -1,7 +1,5 @@
 #include "net/base/sqlite.h"
 
-#include <sys/stat.h>
-
 #include <QTemporaryDir>
 #include <QtTest>
 
@@ -90,9 +88,8 @@ void SqliteTest::a_committed_transaction_is_seen_by_a_second_reader() {
 void SqliteTest::the_file_is_its_owners_alone() {
   open("private");
 
-  struct stat info {};
-  QCOMPARE(::stat(path("private").c_str(), &info), 0);
-  QCOMPARE(info.st_mode & 0777u, 0600u);
+  QCOMPARE(std::filesystem::status(path("private")).permissions(),
+           std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
 void SqliteTest::a_file_that_is_no_database_is_corrupt() {

@@ -3,7 +3,9 @@
 
 #include "net/base/sha256.h"
 #include "net/enrol/client.h"
+#include "net/tls/authority.h"
 #include "net/tls/context.h"
+#include "net/tls/signature.h"
 #include "net/transport/tls_connection.h"
 #include "tests/fakes/test_run.h"
 #include "tests/net/hub/loopback_hub.h"

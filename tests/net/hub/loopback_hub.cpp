@@ -35,7 +35,7 @@ RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds) {
   run.sequence_length = 16;
   run.heartbeat = 100ms;
   run.dead_after = 1000ms;
-  run.straggler_grace = 3000ms;
+  run.straggler_grace = 1500ms;
   run.validate_every = 1;
   return run;
 }

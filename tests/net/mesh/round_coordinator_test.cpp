@@ -80,6 +80,7 @@ class RoundCoordinatorTest : public QObject {
   void an_island_ahead_of_the_hub_is_refused();
   void one_island_too_many_is_refused();
   void a_joiner_recovers_receives_one_round_and_trains_the_next();
+  void an_attempt_waits_a_moment_for_a_receiver();
   void a_joiner_waits_until_somebody_holds_the_committed_state();
   // the round
   void an_attempt_opens_when_every_trainer_is_ready();
@@ -223,6 +224,22 @@ void RoundCoordinatorTest::a_joiner_recovers_receives_one_round_and_trains_the_n
   deliver(mesh);
   QCOMPARE(received<HubRoundBegin>(mesh.island(3)).back().inner_steps, 4u);
   QCOMPARE(mesh.violation(), std::string());
+}
+
+void RoundCoordinatorTest::an_attempt_waits_a_moment_for_a_receiver() {
+  SimulatedMesh mesh(run_for(1));
+  begin_first_round(mesh, 1);
+  mesh.start(2);
+  deliver(mesh);
+  QCOMPARE(received<HubRoundBegin>(mesh.island(2)).at(0).inner_steps, 0u);
+  mesh.say(1, ready_for(0));
+  deliver(mesh);
+  QVERIFY(received<HubAttempt>(mesh.island(1)).empty());
+
+  mesh.pass(2s);  // but no longer
+  deliver(mesh);
+
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).at(0).order.size(), std::size_t{1});
 }
 
 void RoundCoordinatorTest::a_joiner_waits_until_somebody_holds_the_committed_state() {
