@@ -22,9 +22,14 @@ sigset_t watched_signals() {
 
 }  // namespace
 
-SignalWatch::SignalWatch(std::function<void(int)> on_signal) {
+void SignalWatch::block_signals() {
   const sigset_t signals = watched_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+SignalWatch::SignalWatch(std::function<void(int)> on_signal) {
+  block_signals();
+  const sigset_t signals = watched_signals();
   UniqueFd source(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!source) {
     std::perror("atoll: signalfd");

@@ -8,10 +8,13 @@
 
 namespace atl {
 
-// Construct in main before any other thread starts: it blocks the two signals in the calling thread, which all threads
-// made later inherit. One a process.
+// One a process.
 class SignalWatch {
  public:
+  // Before any other thread starts, all of which inherit it: the signals wait for the watch, and end nothing by
+  // themselves.
+  static void block_signals();
+
   // Called on the watch's thread with the signal's number, each time one arrives.
   explicit SignalWatch(std::function<void(int signal)> on_signal);
   ~SignalWatch();  // joins; the signals stay blocked

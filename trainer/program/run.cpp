@@ -47,6 +47,7 @@ class TrainerControl final : public ControlService {
 }  // namespace
 
 Status run_island(const RunCommand& command) {
+  SignalWatch::block_signals();
   const IslandHome home{command.home};
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.join_file()));
   IslandOptions options;
