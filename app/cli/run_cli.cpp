@@ -44,6 +44,7 @@ int run_cli(const std::vector<std::string>& arguments, Console& console, const A
   app.set_version_flag("--version", "atoll " ATOLL_VERSION);
   app.require_subcommand(1);
   app.footer(kExamples);
+  add_demo_command(app, context);
   add_join_command(app, context);
   add_status_command(app, context);
   add_leave_command(app, context);

@@ -1,0 +1,48 @@
+// atoll demo.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/demo/demo_run.h"
+
+namespace atl {
+
+void add_demo_command(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<DemoOptions>();
+  CLI::App* sub = app.add_subcommand("demo", "Watch islands on this machine train a small language model together");
+  sub->footer(
+      "Examples:\n"
+      "  atoll demo                       three islands, about four minutes\n"
+      "  atoll demo --kill                kills an island in mid-round; a new one joins later\n"
+      "  atoll demo --rounds 5 --text book.txt --summary summary.json\n\n"
+      "A hub and each island are processes of their own, connected by mutual TLS over 127.0.0.1. Ctrl-C stops\n"
+      "all of them.");
+  sub->add_option("--islands", options->islands, "How many")->check(CLI::Range(1, 16))->capture_default_str();
+  sub->add_option("--rounds", options->rounds, "End after so many rounds");
+  sub->add_option("--minutes", options->minutes,
+                  fmt::format("End after the round in which so much time of training is over "
+                              "(default: {}, or as long as --rounds take)",
+                              kDemoMinutes))
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--text", options->text, "Text files to learn from (default: Debian's dict-gcide)")
+      ->type_name("FILE");
+  sub->add_option("--summary", options->summary_file, "Write the figures as JSON")->type_name("FILE");
+  sub->add_option("--dir", options->directory,
+                  "Where to keep it all (default: a new directory under ~/.local/state/atoll)")
+      ->type_name("DIR");
+  sub->add_flag("--kill", options->kill, "Kill an island in mid-round, let a new one join later");
+  sub->add_option("--inner-steps", options->run.inner_steps, "Inner steps a round (H)");
+  sub->add_option("--batch", options->run.sequences_per_step, "Sequences an inner step and island");
+  sub->add_option("--lr", options->run.learning_rate, "Peak learning rate of the inner optimiser");
+  sub->add_option("--outer-lr", options->run.outer_learning_rate, "Learning rate of the outer optimiser");
+  sub->add_option("--wire", options->run.wire, "How gradients travel")->check(CLI::IsMember({"fp32", "int8-block"}));
+  sub->add_option("--model", options->run.model, "Model: a preset's name, or a HuggingFace config.json");
+  sub->add_option("--seed", options->run.seed, "Of the initial parameters and the order of the data");
+  sub->callback([options, &context] {
+    DemoRun demo(*options, context);
+    context.finish(demo.run());
+  });
+}
+
+}  // namespace atl

@@ -1,0 +1,60 @@
+#include "app/cli/demo/demo_island.h"
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "net/base/file.h"
+#include "net/control/control_client.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kAnswerTime{3};
+constexpr std::chrono::seconds kExportTime{30};
+
+}  // namespace
+
+Result<DemoIsland> DemoIsland::start(const std::string& name, const std::filesystem::path& home,
+                                     const std::filesystem::path& invite_file) {
+  ATOLL_RETURN_IF_ERROR(make_directories(home, FileMode::kPrivate));
+  ATOLL_ASSIGN_OR_RETURN(const auto atoll, locate_atoll());
+  const IslandHome island_home{home};
+  ATOLL_ASSIGN_OR_RETURN(
+      ChildProcess process,
+      ChildProcess::spawn({.program = atoll,
+                           .arguments = {"join", "--invite-file", invite_file.string(), "--home", home.string(),
+                                         "--name", name, "--listen", "127.0.0.1:0", "--threads", "1", "--yes"},
+                           .log = island_home.trainer_log()}));
+  return DemoIsland(name, island_home, std::move(process));
+}
+
+Result<IslandState> DemoIsland::state() const {
+  ATOLL_ASSIGN_OR_RETURN(const auto client,
+                         ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                         client->call("state.get", nlohmann::json::object(), Deadline::after(kAnswerTime)));
+  return IslandState::from_json(json);
+}
+
+Status DemoIsland::export_model(const std::filesystem::path& directory) const {
+  ATOLL_ASSIGN_OR_RETURN(const auto client,
+                         ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
+  ATOLL_RETURN_IF_ERROR(
+      client->call("model.export", {{"directory", directory.string()}}, Deadline::after(kExportTime)));
+  return ok_status();
+}
+
+Status DemoIsland::kill() {
+  ATOLL_ASSIGN_OR_RETURN(const IslandState now, state());
+  if (now.pid > 1) ::kill(static_cast<pid_t>(now.pid), SIGKILL);
+  process_.send_signal(SIGKILL);
+  ATOLL_RETURN_IF_ERROR(process_.wait(Deadline::after(std::chrono::seconds(5))));
+  return ok_status();
+}
+
+void DemoIsland::remove_data() {
+  std::error_code ignored;
+  std::filesystem::remove_all(home_.data(), ignored);
+}
+
+}  // namespace atl
