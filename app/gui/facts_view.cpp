@@ -1,5 +1,7 @@
 #include "app/gui/facts_view.h"
 
+#include <algorithm>
+
 #include <QFontDatabase>
 #include <QFormLayout>
 #include <QGridLayout>
@@ -42,6 +44,12 @@ QString computing_share(const IslandState& state) {
   return FactsView::tr("%1 % of the time").arg(qRound(100 * state.inner_seconds / seconds));
 }
 
+// A grey between ground and text, in light and in dark.
+QColor mixed(const QColor& ground, const QColor& text) {
+  const auto mix = [](int a, int b) { return (3 * a + b) / 4; };
+  return QColor(mix(ground.red(), text.red()), mix(ground.green(), text.green()), mix(ground.blue(), text.blue()));
+}
+
 }  // namespace
 
 FactsView::FactsView(QWidget* parent) : QWidget(parent), step_(new QProgressBar) {
@@ -49,6 +57,7 @@ FactsView::FactsView(QWidget* parent) : QWidget(parent), step_(new QProgressBar)
   step_->setAlignment(Qt::AlignCenter);
   auto* grid = new QGridLayout(this);
   grid->setContentsMargins(0, 0, 0, 0);
+  grid->setSpacing(12);
   grid->setColumnStretch(0, 1);
   grid->setColumnStretch(1, 1);
   using S = const IslandState&;
@@ -56,7 +65,7 @@ FactsView::FactsView(QWidget* parent) : QWidget(parent), step_(new QProgressBar)
       makeGroup(tr("Round"),
                 {{"round", tr("Round"), [](S s) { return text::count(s.round); }},
                  {"next_sync", tr("Next synchronization"), next_sync},
-                 {"tokens", tr("Trained on"), [](S s) { return tr("%1 tokens").arg(text::count(s.tokens)); }}},
+                 {"tokens", tr("Trained since start"), [](S s) { return tr("%1 tokens").arg(text::count(s.tokens)); }}},
                 step_),
       0, 0);
   grid->addWidget(
@@ -73,7 +82,7 @@ FactsView::FactsView(QWidget* parent) : QWidget(parent), step_(new QProgressBar)
             [](S s) { return tr("%1 of %2 live").arg(text::count(s.islands_live), text::count(s.islands_total)); }},
            {"last_sync", tr("Last synchronization"), last_sync},
            {"accepted", tr("Last contribution accepted"), accepted},
-           {"bytes_sent", tr("Sent"), [](S s) { return text::bytes(s.bytes_sent); }}}),
+           {"bytes_sent", tr("Sent since start"), [](S s) { return text::bytes(s.bytes_sent); }}}),
       1, 0);
   grid->addWidget(
       makeGroup(tr("This island"),
@@ -107,7 +116,6 @@ void FactsView::addRow(QFormLayout* form, Fact fact) {
   // The keyboard reaches each value, and copies it.
   value->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   value->setFocusPolicy(Qt::StrongFocus);
-  value->setMinimumWidth(1);
   if (value->objectName() == "state_hash") value->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
   caption->setBuddy(value);
   form->addRow(caption, value);
@@ -135,6 +143,14 @@ void FactsView::showStep(const IslandState& state, bool live) {
                              : tr("no step yet");
   step_->setFormat(text);
   step_->setAccessibleName(tr("Step of this round: %1").arg(text));
+  // Styles differ in how they draw a disabled bar; none may look live.
+  QPalette colours;
+  if (!live) {
+    const QColor text_colour = colours.color(QPalette::WindowText);
+    colours.setColor(QPalette::Highlight, mixed(colours.color(QPalette::Window), text_colour));
+    colours.setColor(QPalette::HighlightedText, text_colour);
+  }
+  step_->setPalette(colours);
   step_->setEnabled(live);
 }
 

@@ -1,7 +1,9 @@
 #include "app/gui/island_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <QCoreApplication>
 #include <QLocale>
@@ -113,8 +115,8 @@ QString advice(const IslandReport& report, const IslandHome& home, Clock::time_p
     case IslandLink::kSilent: break;
   }
   if (!is_live(report, now)) {
-    return tr("The trainer does not answer; it is asked again every second. If this lasts, it may be suspended or "
-              "hang. ") +
+    return tr("The trainer does not answer; it is asked again every second. If this lasts, it is suspended or "
+              "hangs. ") +
            log_hint(home);
   }
   if (report.state->error.empty()) return {};

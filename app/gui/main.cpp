@@ -12,6 +12,12 @@ int fail(const std::string& message) {
   return 2;
 }
 
+// Qt would abort, and advise to install it anew.
+bool has_display(const QStringList& arguments) {
+  const auto set = [](const char* name) { return !qEnvironmentVariableIsEmpty(name); };
+  return set("DISPLAY") || set("WAYLAND_DISPLAY") || set("QT_QPA_PLATFORM") || arguments.contains("-platform");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -32,6 +38,7 @@ int main(int argc, char** argv) {
     parser.process(without_display);
   }
 
+  if (!has_display(arguments)) return fail("there is no display here; use 'atoll status', or connect with ssh -X");
   const QApplication app(argc, argv);
   parser.process(app);
   std::filesystem::path directory = parser.value(home_option).toStdString();

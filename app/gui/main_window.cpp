@@ -65,7 +65,7 @@ MainWindow::MainWindow(IslandHome home, QWidget* parent) : QMainWindow(parent), 
 
   connect(&clock_, &QTimer::timeout, this, &MainWindow::refresh);
   clock_.start(std::chrono::seconds(1));
-  resize(760, 560);
+  resize(780, 500);
   refresh();
 }
 
@@ -79,7 +79,7 @@ QWidget* MainWindow::makeHeader() {
   row->addWidget(age_ = make_text("age"));
   state_->setFont(scaled(font(), 1.7));
   run_->setFont(scaled(font(), 1.2));
-  run_->setMinimumWidth(1);
+  run_->setWordWrap(true);
   return header;
 }
 

@@ -8,7 +8,6 @@
 #include "net/control/home.h"
 
 class QLabel;
-class QPushButton;
 
 namespace atl {
 
