@@ -12,6 +12,14 @@ void OpenAttempt::have(const IslandId& island, const std::string& digest) {
   if (live_.contains(island)) digests_[island] = digest;
 }
 
+std::vector<IslandId> OpenAttempt::still_averaging() const {
+  std::vector<IslandId> islands;
+  for (const IslandId& island : live_) {
+    if (!digests_.contains(island)) islands.push_back(island);
+  }
+  return islands;
+}
+
 OpenAttempt::Outcome OpenAttempt::outcome() const {
   if (live_.empty()) return Outcome::kDeserted;
   const auto has_digest = [this](const IslandId& island) { return digests_.contains(island); };

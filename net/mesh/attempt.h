@@ -34,6 +34,7 @@ class OpenAttempt {
 
   void lose(const IslandId& island) { live_.erase(island); }
   void have(const IslandId& island, const std::string& digest);
+  std::vector<IslandId> still_averaging() const;
   Outcome outcome() const;
   // Of a live member; defined when the outcome is kAgreed.
   std::string digest() const;

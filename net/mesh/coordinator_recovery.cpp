@@ -67,7 +67,7 @@ void RoundCoordinator::compare_hashes() {
     actions_.push_back(PersistStateHash{committed_, *agreed, std::nullopt});
     hash_persisted_ = true;
   }
-  if (!compared_ && last_commit_ && agreement_.complete()) {
+  if (!compared_ && committed_.value > 0 && agreement_.complete()) {
     compared_ = true;
     actions_.push_back(PersistStateHash{committed_, *agreed, agreement_.unanimous()});
     publish(StateHashesCompared{committed_, agreement_.unanimous()});

@@ -26,6 +26,7 @@ void RoundCoordinator::settle() {
   for (const IslandId& id : recovering) {
     if (MeshIsland* island = find(id)) settle_recovering(*island);
   }
+  leave_laggards_behind();
   if (may_begin_round()) begin_round();
   if (round_open_) {
     for (auto& [id, island] : islands_) give_part(island);
@@ -148,6 +149,7 @@ void RoundCoordinator::open_attempt() {
   if (weight == 0 || (someone_is_awaited && now_ < *grace_ends_)) return;
   last_attempt_ = Attempt{last_attempt_.value + 1};
   attempt_.emplace(last_attempt_, ring_order(std::move(members)));
+  average_due_.reset();
   actions_.push_back(PersistAttempt{committed_, last_attempt_});
   for (const AttemptMember& member : attempt_->order()) {
     send(member.id, HubAttempt{committed_, last_attempt_, attempt_->order()});
@@ -178,6 +180,17 @@ void RoundCoordinator::settle_attempt() {
         "its average differed from the others' three times in one round: all islands must run the same version of "
         "atoll; if they do, check this machine's memory");
   }
+}
+
+// A member that others have finished with, and that neither has the average nor says why, does not hold them up for
+// ever.
+void RoundCoordinator::leave_laggards_behind() {
+  if (!attempt_ || !average_due_ || now_ < *average_due_) return;
+  const std::vector<IslandId> laggards = attempt_->still_averaging();
+  for (const IslandId& id : laggards) attempt_->lose(id);
+  average_due_.reset();
+  settle_attempt();
+  for (const IslandId& id : laggards) start_recovering(*find(id));
 }
 
 void RoundCoordinator::fail_attempt(const std::string& reason, Clock::duration delay) {
@@ -243,6 +256,9 @@ void RoundCoordinator::commit() {
 }
 
 void RoundCoordinator::close_round(const OpenAttempt& done) {
+  // Members of this attempt told their hash of the state before it; whoever did not has lost its connection since.
+  agreement_.stop_waiting();
+  compare_hashes();
   committed_ = OuterStep{committed_.value + 1};
   last_holders_ = done.live();
   agreement_.begin(done.live());

@@ -27,6 +27,11 @@ void HashAgreement::drop(const IslandId& island) {
   decide();
 }
 
+void HashAgreement::stop_waiting() {
+  std::erase_if(expected_, [this](const IslandId& island) { return !reports_.contains(island); });
+  decide();
+}
+
 bool HashAgreement::complete() const { return !reports_.empty() && reports_.size() == expected_.size(); }
 
 bool HashAgreement::unanimous() const { return agreed_ && !differed_; }

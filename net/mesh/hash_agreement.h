@@ -20,6 +20,7 @@ class HashAgreement {
   // The last report of an island counts. One that was not expected is from now on.
   void report(const IslandId& island, const std::string& hash);
   void drop(const IslandId& island);  // it is gone: neither waited for nor a source
+  void stop_waiting();                // for those that have not reported
 
   // Set by the first majority of those expected, or, all having reported without one, by the most frequent hash (the
   // one reported first, of equals). Never changes until begin().

@@ -237,6 +237,7 @@ void RoundCoordinator::said(MeshIsland& island, const IslandReady& message) {
 void RoundCoordinator::said(MeshIsland& island, const IslandHave& message) {
   if (!attempt_ || message.round != committed_ || message.attempt != attempt_->number()) return;
   attempt_->have(island.id(), message.digest);
+  if (!average_due_) average_due_ = now_ + run_.straggler_grace;
   settle_attempt();
 }
 

@@ -83,6 +83,7 @@ class RoundCoordinator {
   void drop_part(MeshIsland& island);
   void open_attempt();
   void settle_attempt();
+  void leave_laggards_behind();
   void fail_attempt(const std::string& reason, Clock::duration delay);
   void blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason);
   void commit();
@@ -117,7 +118,8 @@ class RoundCoordinator {
   std::optional<Clock::time_point> expected_back_until_;
   std::optional<Clock::time_point> grace_ends_;  // since the first trainer was ready
   std::optional<OpenAttempt> attempt_;
-  Attempt last_attempt_;  // of the open round
+  std::optional<Clock::time_point> average_due_;  // of attempt_, since its first member held the average
+  Attempt last_attempt_;                          // of the open round
   Clock::time_point retry_at_;
   int reported_failures_ = 0;  // in the open round
   int differing_digests_ = 0;  // in the open round

@@ -93,6 +93,7 @@ class RoundCoordinatorTest : public QObject {
   void a_member_that_dies_while_training_does_not_stop_the_round();
   void a_member_that_dies_in_an_attempt_is_dropped_from_the_next_at_once();
   void when_all_that_remain_have_the_average_of_a_lost_member_it_is_committed();
+  void a_member_that_never_gets_its_average_is_left_behind();
   void the_lease_of_a_dead_island_is_given_out_again_first();
   void a_silent_island_is_dead();
   void a_reported_failure_aborts_and_is_retried_once_at_once_then_with_growing_delay();
@@ -413,6 +414,23 @@ void RoundCoordinatorTest::when_all_that_remain_have_the_average_of_a_lost_membe
   QCOMPARE(mesh.hub().committed(), OuterStep{1});
   QCOMPARE(mesh.commits().at(0).members.size(), std::size_t{3});  // its work is in the average
   QCOMPARE(mesh.committed_leases().size(), std::size_t{3});
+}
+
+void RoundCoordinatorTest::a_member_that_never_gets_its_average_is_left_behind() {
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  all_ready(mesh, 2);
+  have(mesh, 1, 1);
+  for (int i = 0; i < 59; ++i) mesh.pass(1s);
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+
+  mesh.pass(2s);
+  deliver(mesh);
+
+  QCOMPARE(mesh.hub().committed(), OuterStep{1});
+  QVERIFY(received<HubCommit>(mesh.island(2)).empty());
+  QCOMPARE(received<HubRecover>(mesh.island(2)).size(), std::size_t{1});
+  QCOMPARE(mesh.violation(), std::string());
 }
 
 void RoundCoordinatorTest::the_lease_of_a_dead_island_is_given_out_again_first() {
