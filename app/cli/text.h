@@ -21,4 +21,7 @@ std::size_t display_width(std::string_view text);
 std::string fit(std::string_view text, std::size_t width);
 std::string fit_right(std::string_view text, std::size_t width);
 
+// What a model wrote, safe to show on a terminal: control characters and bytes that are no UTF-8 become '?'.
+std::string printable(std::string_view text);
+
 }  // namespace atl

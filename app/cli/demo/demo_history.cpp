@@ -42,7 +42,9 @@ void DemoHistory::remember_island(const HubState::Island& island) {
   const auto known = std::find_if(islands_.begin(), islands_.end(),
                                   [&](const HubState::Island& candidate) { return candidate.id == island.id; });
   if (known == islands_.end()) {
-    islands_.push_back(island);
+    const auto place = std::find_if(islands_.begin(), islands_.end(),
+                                    [&](const HubState::Island& other) { return other.name > island.name; });
+    islands_.insert(place, island);
   } else if (island.state == "gone") {
     known->state = island.state;  // the hub forgets the figures of the gone; their work was done all the same
   } else {

@@ -31,7 +31,7 @@ class DemoHistory {
 
   const HubState& state() const { return state_; }
   const std::map<std::uint32_t, HubState::Round>& rounds() const { return rounds_; }
-  // Also those that are gone, with what was last known of them; in the order of their joining.
+  // Also those that are gone, with what was last known of them; by name.
   const std::vector<HubState::Island>& islands() const { return islands_; }
   const std::vector<HubState::Validation>& validations() const { return validations_; }
   const std::vector<std::string>& events() const { return events_; }

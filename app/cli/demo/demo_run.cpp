@@ -312,7 +312,7 @@ std::string DemoRun::sample_text() const {
   auto text = read_file(log);
   if (!text.ok()) return "";
   while (text->ends_with('\n')) text->pop_back();
-  return *text;
+  return printable(*text);
 }
 
 Status DemoRun::finish() {

@@ -45,41 +45,59 @@ Style style_of(const std::string& state) {
   return state == "gone" || state == "error" ? Style::kBad : Style::kWarning;
 }
 
-// Columns from the left as long as there is room: name, state, step, loss, tokens/s, time in inner steps, sent.
+constexpr std::size_t kNameColumns = 13, kStateColumns = 11;
+
+// Cells from the left as long as the screen has room for them.
+class Row {
+ public:
+  Row(std::size_t columns, std::string_view first)
+      : columns_(columns), text_(fit(first, std::min(columns, kNameColumns))) {}
+  void add(const std::string& cell, std::size_t width, bool left = false, Style style = Style::kPlain,
+           const Console* console = nullptr) {
+    if (display_width(text_) + width > columns_) return;
+    const std::string padded = left ? fit(cell, width) : fit_right(cell, width);
+    text_ += console != nullptr ? console->styled(padded, style) : padded;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::size_t columns_;
+  std::string text_;
+};
+
 std::string island_row(const HubState::Island& island, const DemoRunFacts& facts, const Console& console) {
   const std::string state = shown_state(island);
   const bool gone = state == "gone";
   const double seconds = island.inner_seconds + island.sync_seconds;
-  std::string row = fit(" " + island.name, 13) + console.styled(fit(state, 11), style_of(state));
-  const auto add = [&](const std::string& text, std::size_t width) {
-    if (display_width(row) + width <= static_cast<std::size_t>(console.columns)) row += fit_right(text, width);
-  };
-  add(gone ? "" : fmt::format("{}/{}", island.inner_step, facts.inner_steps), 8);
-  add(format_loss(island.loss_nats), 9);
-  add(gone ? "" : format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10);
-  add(seconds > 0 ? format_percent(island.inner_seconds / seconds) : "-", 9);
-  add(format_bytes(static_cast<double>(island.bytes_sent)), 10);
-  return row;
+  Row row(static_cast<std::size_t>(console.columns), " " + island.name);
+  row.add(state, kStateColumns, true, style_of(state), &console);
+  row.add(gone ? "" : fmt::format("{}/{}", island.inner_step, facts.inner_steps), 8);
+  row.add(format_loss(island.loss_nats), 9);
+  row.add(gone ? "" : format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10);
+  row.add(seconds > 0 ? format_percent(island.inner_seconds / seconds) : "-", 9);
+  row.add(format_bytes(static_cast<double>(island.bytes_sent)), 10);
+  return row.text();
 }
 
 std::string island_header(const Console& console) {
-  std::string row = fit(" island", 13) + fit("state", 11);
+  Row row(static_cast<std::size_t>(console.columns), " island");
+  row.add("state", kStateColumns, true);
   for (const auto& [text, width] :
        {std::pair{"step", 8}, {"loss", 9}, {"tokens/s", 10}, {"in steps", 9}, {"sent", 10}}) {
-    if (display_width(row) + width <= static_cast<std::size_t>(console.columns)) row += fit_right(text, width);
+    row.add(text, static_cast<std::size_t>(width));
   }
-  return console.styled(row, Style::kDim);
+  return console.styled(row.text(), Style::kDim);
 }
 
 std::string summary_line(const DemoHistory& history) {
-  double inner = 0, sync = 0;
+  double inner = 0, sync = 0, rate = 0;
   for (const HubState::Island& island : history.islands()) {
+    if (island.state != "gone") rate += island.tokens_per_second;
     inner += island.inner_seconds;
     sync += island.sync_seconds;
   }
-  return fmt::format(" in all {}   inner steps {}, waiting and ring {}   on the wire {}",
-                     format_rate(history.tokens_per_second()), format_duration(inner), format_duration(sync),
-                     format_bytes(static_cast<double>(history.bytes_sent())));
+  return fmt::format(" {}   inner steps {}   waiting and ring {}   sent {}", format_rate(rate), format_duration(inner),
+                     format_duration(sync), format_bytes(static_cast<double>(history.bytes_sent())));
 }
 
 }  // namespace

@@ -1,0 +1,378 @@
+// Each subcommand in-process: exit codes, messages, what a script reads.
+#include <sys/stat.h>
+
+#include <QtTest>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/cli/child_process.h"
+#include "net/base/file.h"
+#include "net/control/control_server.h"
+#include "net/control/home.h"
+#include "net/control/island_state.h"
+#include "net/hub/hub.h"
+#include "net/wire/run_config.h"
+#include "tests/app/cli_run.h"
+
+using namespace atl;
+using atl::test::CliOutcome;
+using atl::test::CliRun;
+
+namespace {
+
+class FakeTrainerControl : public ControlService {
+ public:
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+    if (method == "leave") left = true;
+    if (method == "leave") return nlohmann::json::object();
+    IslandState state;
+    state.state = "training";
+    state.run_name = "gcide";
+    state.round = 42;
+    state.inner_step = 371;
+    state.inner_steps = 500;
+    state.loss_nats = 2.914;
+    state.tokens_per_second = 318'000;
+    return state.to_json();
+  }
+  std::atomic<bool> left = false;
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+class CliTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_wrong_flag_is_a_usage_error_data();
+  void a_wrong_flag_is_a_usage_error();
+  void every_help_has_an_example_data();
+  void every_help_has_an_example();
+  void data_prepare_makes_a_dataset_and_says_what_is_wrong();
+  void hub_init_makes_a_run_of_the_preset_with_overrides();
+  void hub_init_refuses_bad_configurations_data();
+  void hub_init_refuses_bad_configurations();
+  void hub_invite_prints_the_invite_alone();
+  void hub_serves_until_it_is_interrupted();
+  void join_tells_invites_apart_data();
+  void join_tells_invites_apart();
+  void join_enrols_trains_and_comes_back();
+  void a_run_does_not_take_the_place_of_another();
+  void a_trainer_that_fails_is_exit_code_13();
+  void status_tells_unjoined_from_not_running();
+  void status_shows_what_the_trainer_says();
+  void leave_asks_the_trainer();
+  void trainer_commands_pass_flags_and_exit_code_on();
+
+ private:
+  // A hub that serves in this process, with its invite in `invite_`.
+  std::unique_ptr<HubServer> start_hub(CliRun& atoll, const std::string& name = "first");
+  void fake_trainer(CliRun& atoll, const std::string& script);
+  std::string invite_;
+};
+
+void CliTest::fake_trainer(CliRun& atoll, const std::string& script) {
+  std::ofstream(atoll.path("trainer.sh")) << "#!/bin/sh\necho \"$@\" >> '" << atoll.path("calls").string() << "'\n"
+                                          << script << "\n";
+  ::chmod(atoll.path("trainer.sh").c_str(), 0755);
+  qputenv("ATOLL_TRAINER", QByteArray::fromStdString(atoll.path("trainer.sh").string()));
+}
+
+std::unique_ptr<HubServer> CliTest::start_hub(CliRun& atoll, const std::string& name) {
+  const std::string home = atoll.path("hub-" + name).string();
+  if (!std::filesystem::exists(atoll.path("data"))) {
+    atoll({"data", "prepare", atoll.write_text().string(), "--output", atoll.path("data").string()});
+  }
+  const CliOutcome init = atoll({"hub", "init", "--home", home, "--data", atoll.path("data").string(), "--name", name});
+  if (init.exit_code != 0) qFatal("%s", init.err.c_str());
+  auto server = HubServer::start({.directory = home, .listen = {"127.0.0.1", 0}, .advertised = {}}, {});
+  if (!server.ok()) qFatal("%s", server.error().message.c_str());
+  invite_ = atoll({"hub", "invite", "--home", home}).out;
+  return std::move(*server);
+}
+
+void CliTest::a_wrong_flag_is_a_usage_error_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::newRow("nothing") << QStringList{};
+  QTest::newRow("unknown command") << QStringList{"dance"};
+  QTest::newRow("unknown flag") << QStringList{"status", "--loudly"};
+  QTest::newRow("missing argument") << QStringList{"data", "prepare"};
+  QTest::newRow("no number") << QStringList{"demo", "--islands", "many"};
+  QTest::newRow("two invites") << QStringList{"join", "atoll1.x", "--invite-stdin"};
+  QTest::newRow("time of no unit") << QStringList{"hub", "invite", "--expires", "soon"};
+}
+
+void CliTest::a_wrong_flag_is_a_usage_error() {
+  QFETCH(const QStringList, arguments);
+  CliRun atoll;
+  std::vector<std::string> list;
+  for (const QString& argument : arguments) list.push_back(argument.toStdString());
+  std::ostringstream out, err;
+  Console console{out, err};
+
+  QCOMPARE(run_cli(list, console, atoll.interrupt), static_cast<int>(kExitUsage));
+  QVERIFY(!err.str().empty());
+}
+
+void CliTest::every_help_has_an_example_data() {
+  QTest::addColumn<QString>("command");
+  for (const char* command : {"demo", "join", "status", "leave", "hub init", "hub serve", "hub invite", "hub status",
+                              "data prepare", "export", "eval", "sample"}) {
+    QTest::newRow(command) << command;
+  }
+}
+
+void CliTest::every_help_has_an_example() {
+  QFETCH(const QString, command);
+  CliRun atoll;
+  std::vector<std::string> arguments;
+  for (const QString& word : command.split(' ')) arguments.push_back(word.toStdString());
+  arguments.push_back("--help");
+  std::ostringstream out, err;
+  Console console{out, err};
+
+  QCOMPARE(run_cli(arguments, console, atoll.interrupt), 0);
+  QVERIFY2(contains(out.str(), "Example"), out.str().c_str());
+  QVERIFY(contains(out.str(), "atoll " + command.toStdString()));
+}
+
+void CliTest::data_prepare_makes_a_dataset_and_says_what_is_wrong() {
+  CliRun atoll;
+  const std::string text = atoll.write_text().string(), output = atoll.path("data").string();
+
+  const CliOutcome made = atoll({"data", "prepare", text, "--output", output});
+  const CliOutcome again = atoll({"data", "prepare", text, "--output", output});
+  const CliOutcome missing = atoll({"data", "prepare", "/no/such/text", "--output", atoll.path("other").string()});
+
+  QCOMPARE(made.exit_code, 0);
+  QVERIFY2(contains(made.out, "training and"), made.out.c_str());
+  QCOMPARE(again.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY(contains(again.err, "--force"));
+  QVERIFY(contains(missing.err, "/no/such/text does not exist"));
+}
+
+void CliTest::hub_init_makes_a_run_of_the_preset_with_overrides() {
+  CliRun atoll;
+  atoll({"data", "prepare", atoll.write_text().string(), "--output", atoll.path("data").string()});
+
+  const CliOutcome made = atoll({"hub", "init", "--data", atoll.path("data").string(), "--name", "first",
+                                 "--inner-steps", "7", "--islands", "2", "--wire", "fp32", "--lr", "0.0001"});
+
+  QVERIFY2(made.exit_code == 0, made.err.c_str());
+  const auto run = RunConfig::from_json(*read_file(atoll.path("hub") / "run.json"));
+  QVERIFY2(run.ok(), run.ok() ? "" : run.error().message.c_str());
+  QCOMPARE(run->name, std::string("first"));
+  QCOMPARE(run->inner_steps, 7u);
+  QCOMPARE(run->min_islands, 2u);
+  QCOMPARE(run->wire, WireFormat::kFp32);
+  QCOMPARE(run->inner.learning_rate, 0.0001);
+  QVERIFY(contains(run->model_json, "\"vocab_size\": 257"));
+}
+
+void CliTest::hub_init_refuses_bad_configurations_data() {
+  QTest::addColumn<QStringList>("flags");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("no dataset") << QStringList{"--data", "/no/such/data"} << "atoll data prepare";
+  QTest::newRow("no preset") << QStringList{"--preset", "huge"} << "one of demo, 150m, 1b, 10b";
+  QTest::newRow("no model") << QStringList{"--model", "gpt"} << "no model 'gpt'";
+  QTest::newRow("out of range") << QStringList{"--inner-steps", "0"} << "inner_steps";
+  QTest::newRow("longer than the text") << QStringList{"--sequence-length", "1000000"} << "--sequence-length";
+}
+
+void CliTest::hub_init_refuses_bad_configurations() {
+  QFETCH(const QStringList, flags);
+  QFETCH(const QString, says);
+  CliRun atoll;
+  atoll({"data", "prepare", atoll.write_text().string(), "--output", atoll.path("data").string()});
+  std::vector<std::string> arguments{"hub", "init", "--name", "x"};
+  if (!flags.contains("--data")) arguments.insert(arguments.end(), {"--data", atoll.path("data").string()});
+  for (const QString& flag : flags) arguments.push_back(flag.toStdString());
+  std::ostringstream out, err;
+  Console console{out, err};
+
+  const int code = run_cli(arguments, console, atoll.interrupt);
+
+  QVERIFY(code == kExitUsage || code == kExitOther);
+  QVERIFY2(contains(err.str(), says.toStdString()), err.str().c_str());
+  QVERIFY(!std::filesystem::exists(atoll.path("hub") / "run.json"));
+}
+
+void CliTest::hub_invite_prints_the_invite_alone() {
+  CliRun atoll;
+  const auto hub = start_hub(atoll);
+
+  const CliOutcome invite = atoll({"hub", "invite", "--home", atoll.path("hub-first").string(), "--uses", "3"});
+  const CliOutcome to_file =
+      atoll({"hub", "invite", "--home", atoll.path("hub-first").string(), "-o", atoll.path("invite.txt").string()});
+
+  QCOMPARE(invite.exit_code, 0);
+  QVERIFY(invite.out.starts_with("atoll1."));
+  QCOMPARE(std::count(invite.out.begin(), invite.out.end(), '\n'), 1);
+  QVERIFY(contains(invite.err, "3 islands"));
+  QVERIFY(to_file.out.empty());
+  QVERIFY(read_file(atoll.path("invite.txt"))->starts_with("atoll1."));
+  QCOMPARE(std::filesystem::status(atoll.path("invite.txt")).permissions() & std::filesystem::perms::group_all,
+           std::filesystem::perms::none);
+}
+
+void CliTest::hub_serves_until_it_is_interrupted() {
+  CliRun atoll;
+  start_hub(atoll).reset();
+  const std::string home = atoll.path("hub-first").string();
+  CliOutcome served;
+  std::thread serving([&] { served = atoll({"hub", "serve", "--home", home, "--listen", "127.0.0.1:0"}); });
+  CliOutcome status;
+  QTRY_VERIFY((status = atoll({"hub", "status", "--home", home, "--json"})).exit_code == 0);
+
+  const CliOutcome for_people = atoll({"hub", "status", "--home", home});
+  atoll.interrupt.raise("interrupted");
+  serving.join();
+  const CliOutcome after = atoll({"hub", "status", "--home", home});
+
+  QCOMPARE(nlohmann::json::parse(status.out)["name"].get<std::string>(), std::string("first"));
+  QVERIFY(contains(for_people.out, "waiting"));
+  QCOMPARE(served.exit_code, 0);
+  QVERIFY(contains(served.out, "hub stopped"));
+  QCOMPARE(after.exit_code, static_cast<int>(kExitNotRunning));
+}
+
+void CliTest::join_tells_invites_apart_data() {
+  QTest::addColumn<QString>("invite");
+  QTest::addColumn<int>("code");
+  QTest::newRow("none") << "" << int{kExitNotJoined};
+  QTest::newRow("no invite at all") << "hello" << int{kExitUsage};
+  QTest::newRow("damaged") << "damaged" << int{kExitUsage};
+  QTest::newRow("used up") << "used" << int{kExitInvite};
+  QTest::newRow("hub gone") << "gone" << int{kExitHubUnreachable};
+}
+
+void CliTest::join_tells_invites_apart() {
+  QFETCH(const QString, invite);
+  QFETCH(const int, code);
+  CliRun atoll;
+  auto hub = start_hub(atoll);
+  fake_trainer(atoll, "exit 0");
+  std::string text = invite.toStdString();
+  if (text == "damaged") text = invite_.substr(0, 20) + (invite_[20] == 'x' ? 'y' : 'x') + invite_.substr(21);
+  if (text == "used" || text == "gone") text = invite_;
+  if (invite == "used") QCOMPARE(atoll({"join", text, "--home", atoll.path("before").string()}).exit_code, 0);
+  if (invite == "gone") hub.reset();
+
+  const CliOutcome outcome = text.empty() ? atoll({"join"}) : atoll({"join", text});
+
+  QVERIFY2(outcome.exit_code == code, outcome.err.c_str());
+  QCOMPARE(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+  QVERIFY(!std::filesystem::exists(atoll.path("island") / "join.json"));
+}
+
+void CliTest::join_enrols_trains_and_comes_back() {
+  CliRun atoll;
+  const auto hub = start_hub(atoll);
+  fake_trainer(atoll, "exit 0");
+  std::ofstream(atoll.path("invite.txt")) << invite_;
+
+  const CliOutcome joined = atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name",
+                                   "under the desk", "--listen", "127.0.0.1:0", "--threads", "2"});
+  const CliOutcome back = atoll({"join"});
+
+  QVERIFY2(joined.exit_code == 0, joined.err.c_str());
+  QVERIFY(contains(joined.out, "joined run first as under the desk"));
+  QVERIFY(!contains(joined.out + joined.err, invite_.substr(0, 40)));
+  QVERIFY(contains(back.out, "back to run first"));
+  const auto join = load_join_file(atoll.path("island") / "join.json");
+  QCOMPARE(join->threads, 2);
+  QCOMPARE(join->bind.host, std::string("127.0.0.1"));
+  const std::string call = "run --home " + atoll.path("island").string() + "\n";
+  QCOMPARE(*read_file(atoll.path("calls")), call + call);
+}
+
+void CliTest::a_run_does_not_take_the_place_of_another() {
+  CliRun atoll;
+  fake_trainer(atoll, "exit 0");
+  const auto first = start_hub(atoll);
+  QCOMPARE(atoll({"join", invite_}).exit_code, 0);
+  const auto second = start_hub(atoll, "second");
+
+  const CliOutcome outcome = atoll({"join", invite_});
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitInvite));
+  QVERIFY2(contains(outcome.err, "belongs to run first") && contains(outcome.err, "--home"), outcome.err.c_str());
+  QCOMPARE(atoll({"join", invite_, "--home", atoll.path("elsewhere").string()}).exit_code, 0);
+}
+
+void CliTest::a_trainer_that_fails_is_exit_code_13() {
+  CliRun atoll;
+  const auto hub = start_hub(atoll);
+  fake_trainer(atoll, "exit 1");
+  QCOMPARE(atoll({"join", invite_}).exit_code, static_cast<int>(kExitTrainerFailed));
+  fake_trainer(atoll, "kill -9 $$");
+  QCOMPARE(atoll({"join"}).exit_code, static_cast<int>(kExitTrainerFailed));
+  fake_trainer(atoll, "exit 10");
+  QCOMPARE(atoll({"join"}).exit_code, static_cast<int>(kExitHubUnreachable));
+  qputenv("ATOLL_TRAINER", "/no/such/trainer");
+  QVERIFY(atoll({"join"}).exit_code != 0);
+}
+
+void CliTest::status_tells_unjoined_from_not_running() {
+  CliRun atoll;
+
+  const CliOutcome unjoined = atoll({"status", "--json"});
+  JoinFile join;
+  join.run_name = "gcide";
+  QVERIFY(make_directories(atoll.path("island"), FileMode::kPrivate).ok());
+  QVERIFY(save_join_file(atoll.path("island") / "join.json", join).ok());
+  const CliOutcome stopped = atoll({"status", "--json"});
+
+  QCOMPARE(unjoined.exit_code, static_cast<int>(kExitNotJoined));
+  QCOMPARE(nlohmann::json::parse(unjoined.out)["state"].get<std::string>(), std::string("unjoined"));
+  QCOMPARE(stopped.exit_code, static_cast<int>(kExitNotRunning));
+  QCOMPARE(nlohmann::json::parse(stopped.out)["state"].get<std::string>(), std::string("stopped"));
+  QVERIFY(contains(stopped.err, "atoll join"));
+  QCOMPARE(atoll({"leave"}).exit_code, static_cast<int>(kExitNotRunning));
+}
+
+void CliTest::status_shows_what_the_trainer_says() {
+  CliRun atoll;
+  QVERIFY(make_directories(atoll.path("island"), FileMode::kPrivate).ok());
+  QVERIFY(save_join_file(atoll.path("island") / "join.json", JoinFile{}).ok());
+  FakeTrainerControl service;
+  const auto server = ControlServer::start(atoll.path("island") / "control.sock", "atoll-trainer", service);
+
+  const CliOutcome people = atoll({"status"});
+  const CliOutcome script = atoll({"status", "--json"});
+
+  QVERIFY(people.out.starts_with("training  run gcide  round 42  step 371/500  loss 2.914  318k tok/s\n"));
+  QCOMPARE(nlohmann::json::parse(script.out)["round"].get<int>(), 42);
+}
+
+void CliTest::leave_asks_the_trainer() {
+  CliRun atoll;
+  QVERIFY(make_directories(atoll.path("island"), FileMode::kPrivate).ok());
+  QVERIFY(save_join_file(atoll.path("island") / "join.json", JoinFile{}).ok());
+  FakeTrainerControl service;
+  const auto server = ControlServer::start(atoll.path("island") / "control.sock", "atoll-trainer", service);
+
+  QCOMPARE(atoll({"leave"}).exit_code, 0);
+  QVERIFY(service.left);
+}
+
+void CliTest::trainer_commands_pass_flags_and_exit_code_on() {
+  CliRun atoll;
+  fake_trainer(atoll, "exit 4");
+
+  QCOMPARE(atoll({"sample", "--model", "/m", "--prompt", "-once upon", "--tokens", "5"}).exit_code, 4);
+  QCOMPARE(atoll({"eval", "--home", "/h", "--data", "/d", "--json"}).exit_code, 4);
+  QCOMPARE(atoll({"export", "--output", "/o"}).exit_code, 4);
+
+  QCOMPARE(*read_file(atoll.path("calls")),
+           "sample --model=/m --prompt=-once upon --tokens=5\n"
+           "eval --home=/h --data=/d --json\n"
+           "export --home=" +
+               atoll.path("island").string() + " --output=/o\n");
+}
+
+QTEST_GUILESS_MAIN(CliTest)
+#include "cli_test.moc"

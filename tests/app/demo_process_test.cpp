@@ -1,0 +1,115 @@
+// The demo as people start it: real processes, real training of a small model.
+#include <signal.h>
+
+#include <QFile>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <filesystem>
+#include <fstream>
+
+class DemoProcessTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() {
+    if (!QFile::exists(ATOLL_BIN_DIR "/atoll-trainer")) QSKIP("atoll-trainer is not built (no libtorch)");
+    std::ofstream text(file("book.txt").toStdString());
+    for (int i = 0; i < 20'000; ++i) text << "Line " << i << " of a book about islands in a ring.\n";
+  }
+
+  void two_rounds_end_with_a_summary_and_a_model();
+  void an_island_is_killed_and_another_joins();
+  void nothing_is_left_running_data();
+  void nothing_is_left_running();
+
+ private:
+  QString file(const QString& name) const { return directory_.filePath(name); }
+  // Starts `atoll demo` on the small text, in `directory`.
+  std::unique_ptr<QProcess> start(const QString& directory, const QStringList& arguments);
+  // Processes whose command line names this test's directory.
+  int processes_left() const;
+  QTemporaryDir directory_;
+};
+
+std::unique_ptr<QProcess> DemoProcessTest::start(const QString& directory, const QStringList& arguments) {
+  auto process = std::make_unique<QProcess>();
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  environment.insert("XDG_CACHE_HOME", file("cache"));
+  process->setProcessEnvironment(environment);
+  process->setProcessChannelMode(QProcess::MergedChannels);
+  process->start(ATOLL_BIN_DIR "/atoll", QStringList{"demo", "--text", file("book.txt"), "--dir", file(directory),
+                                                     "--inner-steps", "4", "--batch", "2"} +
+                                             arguments);
+  return process;
+}
+
+int DemoProcessTest::processes_left() const {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file_of(entry.path() / "cmdline", std::ios::binary);
+    const std::string command((std::istreambuf_iterator<char>(file_of)), {});
+    if (command.find(directory_.path().toStdString()) != std::string::npos) ++count;
+  }
+  return count;
+}
+
+void DemoProcessTest::two_rounds_end_with_a_summary_and_a_model() {
+  const auto demo = start("two", {"--rounds", "2", "--summary", file("summary.json")});
+
+  QVERIFY2(demo->waitForFinished(120'000), demo->readAll());
+  const QByteArray output = demo->readAll();
+
+  QVERIFY2(demo->exitCode() == 0, output);
+  QFile summary_file(file("summary.json"));
+  QVERIFY(summary_file.open(QIODevice::ReadOnly));
+  const QJsonObject summary = QJsonDocument::fromJson(summary_file.readAll()).object();
+  QCOMPARE(summary["rounds"].toInt(), 2);
+  QVERIFY(summary["outer_hashes_equal"].toBool());
+  QVERIFY(summary["last_validation_loss"].toDouble() < summary["first_validation_loss"].toDouble());
+  QVERIFY(summary["bytes_sent"].toDouble() > 0);
+  QVERIFY(summary["bytes_data_parallel_fp32"].toDouble() > 2 * summary["bytes_sent"].toDouble());
+  QVERIFY(QFile::exists(summary["export_dir"].toString() + "/model.safetensors"));
+  QVERIFY(output.contains("round   1"));
+  QVERIFY(!output.contains('\033'));
+  QCOMPARE(processes_left(), 0);
+}
+
+void DemoProcessTest::an_island_is_killed_and_another_joins() {
+  const auto demo =
+      start("kill", {"--rounds", "9", "--kill", "--inner-steps", "12", "--summary", file("summary.json")});
+
+  QVERIFY2(demo->waitForFinished(180'000), demo->readAll());
+  const QByteArray output = demo->readAll();
+
+  QVERIFY2(demo->exitCode() == 0, output);
+  QVERIFY2(output.contains("killed clipperton"), output);
+  QVERIFY2(output.contains("diego joins"), output);
+  QFile summary_file(file("summary.json"));
+  QVERIFY(summary_file.open(QIODevice::ReadOnly));
+  QVERIFY(QJsonDocument::fromJson(summary_file.readAll()).object()["outer_hashes_equal"].toBool());
+}
+
+void DemoProcessTest::nothing_is_left_running_data() {
+  QTest::addColumn<int>("signal");
+  QTest::newRow("Ctrl-C") << SIGINT;
+  QTest::newRow("SIGTERM") << SIGTERM;
+  QTest::newRow("kill -9") << SIGKILL;
+}
+
+void DemoProcessTest::nothing_is_left_running() {
+  QFETCH(const int, signal);
+  const auto demo = start(QString("stop%1").arg(signal), {"--rounds", "1000"});
+  QTRY_VERIFY_WITH_TIMEOUT(demo->readAll().contains("round   0") || demo->state() == QProcess::NotRunning, 90'000);
+  QVERIFY(processes_left() >= 8);  // the demo, the hub, three times join and trainer
+
+  ::kill(static_cast<pid_t>(demo->processId()), signal);
+
+  QVERIFY(demo->waitForFinished(15'000));
+  QTRY_COMPARE_WITH_TIMEOUT(processes_left(), 0, 10'000);
+}
+
+QTEST_GUILESS_MAIN(DemoProcessTest)
+#include "demo_process_test.moc"
