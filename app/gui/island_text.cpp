@@ -62,6 +62,7 @@ QString bytes(std::uint64_t number) {
 
 QString duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12) return tr("unknown");
+  if (seconds < 0.0995) return tr("%1 ms").arg(std::llround(1000 * seconds));
   if (seconds < 9.95) return tr("%1 s").arg(QLocale().toString(seconds, 'f', 1));
   const auto whole = static_cast<qint64>(std::llround(seconds));
   if (whole < 100) return tr("%1 s").arg(whole);

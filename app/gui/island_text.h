@@ -13,7 +13,7 @@ namespace atl::text {
 
 QString count(std::uint64_t number);
 QString bytes(std::uint64_t number);       // powers of 1000
-QString duration(double seconds);          // 38 s, 4 min 10 s, 2 h 05 min
+QString duration(double seconds);          // 40 ms, 38 s, 4 min 10 s, 2 h 05 min
 QString loss(std::optional<double> nats);  // "none yet" without one
 QString speed(double tokens_per_second);
 
