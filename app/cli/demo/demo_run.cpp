@@ -218,8 +218,8 @@ Status DemoRun::act_out_kill() {
       islands_.back().remove_data();
       islands_.pop_back();
       killed_in_round_ = state.outer_step;
-      say(fmt::format("killed {} in the middle of round {} (step {} of {}); the others finish the round without it",
-                      victim, state.outer_step, island.inner_step, facts_.inner_steps));
+      say(fmt::format("killed {} in mid-round {} (step {}/{}); the others finish it", victim, state.outer_step,
+                      island.inner_step, facts_.inner_steps));
       break;
     }
   } else if (!replaced_ && state.outer_step >= *killed_in_round_ + 2) {
@@ -304,11 +304,12 @@ std::string DemoRun::sample_text() const {
   auto process =
       ChildProcess::spawn({.program = *trainer,
                            .arguments = {"sample", "--model", (directory_ / "model").string(), "--prompt",
-                                         kSamplePrompt, "--tokens", "240", "--temperature", "0.7", "--threads", "2"},
+                                         kSamplePrompt, "--tokens", "160", "--temperature", "0.7", "--threads", "2"},
                            .log = log});
   if (!process.ok()) return "";
   const auto code = process->wait(Deadline::after(kSampleTime), &context_.interrupt);
-  if (!code.ok() || *code != 0) return "";
+  // What it wrote until the time was over is a sample as well.
+  if (code.ok() && *code != 0) return "";
   auto text = read_file(log);
   if (!text.ok()) return "";
   while (text->ends_with('\n')) text->pop_back();
@@ -322,6 +323,7 @@ Status DemoRun::finish() {
   display_.reset();
   context_.console.out << "stopping the islands and the hub ..." << std::endl;
   stop_all();
+  context_.console.out << "asking the model to write something ..." << std::endl;
   summary.sample = sample_text();
   context_.console.out << to_text(summary, context_.console) << std::flush;
   if (options_.summary_file.empty()) return ok_status();
