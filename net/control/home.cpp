@@ -55,7 +55,7 @@ std::string JoinFile::to_json() const {
 }
 
 Result<JoinFile> JoinFile::from_json(std::string_view text) {
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_bounded_json(text));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_control_json(text));
   JsonFields fields(json, "join.json");
   int version = 0;
   ATOLL_RETURN_IF_ERROR(fields.read("version", version).status());

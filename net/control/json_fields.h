@@ -15,10 +15,8 @@
 
 namespace atl {
 
-inline constexpr int kMaxJsonDepth = 32;
-
-// Parses text whose nesting is at most kMaxJsonDepth; kProtocol otherwise.
-Result<nlohmann::json> parse_bounded_json(std::string_view text);
+// Text of one control line or file: bounded in size and nesting, kProtocol otherwise.
+Result<nlohmann::json> parse_control_json(std::string_view text);
 
 class JsonFields {
  public:

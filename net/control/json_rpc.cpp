@@ -47,7 +47,7 @@ Status check_version(const nlohmann::json& json) {
 }  // namespace
 
 Result<RpcRequest> decode_request(std::string_view line) {
-  ATOLL_ASSIGN_OR_RETURN(nlohmann::json json, parse_bounded_json(line));
+  ATOLL_ASSIGN_OR_RETURN(nlohmann::json json, parse_control_json(line));
   ATOLL_RETURN_IF_ERROR(check_version(json));
   RpcRequest request;
   request.id = json.value("id", nlohmann::json());
@@ -64,7 +64,7 @@ Result<RpcRequest> decode_request(std::string_view line) {
 
 Result<std::variant<RpcResponse, RpcEvent>> decode_reply(std::string_view line) {
   using Reply = std::variant<RpcResponse, RpcEvent>;
-  ATOLL_ASSIGN_OR_RETURN(nlohmann::json json, parse_bounded_json(line));
+  ATOLL_ASSIGN_OR_RETURN(nlohmann::json json, parse_control_json(line));
   ATOLL_RETURN_IF_ERROR(check_version(json));
   if (json.value("method", nlohmann::json()) == "event" && json["params"].is_object()) {
     return Reply(RpcEvent{std::move(json["params"])});
