@@ -44,18 +44,6 @@ class HubControl final : public ControlService {
   AbortSignal& stop_;
 };
 
-// key=value, as logs are.
-std::string log_line(const HubEvent& event) {
-  std::string line = "event=" + event.name;
-  if (!event.data.is_object()) return line;
-  for (const auto& [key, value] : event.data.items()) {
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    const bool quoted = text.find_first_of(" \"=") != std::string::npos && value.is_string();
-    line += fmt::format(" {}={}", key, quoted ? value.dump() : text);
-  }
-  return line;
-}
-
 Result<HubServeOptions> parse(const HubServe& command) {
   HubServeOptions options;
   ATOLL_ASSIGN_OR_RETURN(options.directory, hub_home_or_default(command.home));
@@ -71,7 +59,7 @@ Status run(const HubServe& command, CommandContext& context) {
   Mailbox<HubEvent> events(1024);
   ATOLL_ASSIGN_OR_RETURN(const auto server,
                          HubServer::start(options, [&events](std::string_view event, const nlohmann::json& data) {
-                           // A full mailbox loses a line of the log, never the hub's time.
+                           // A full mailbox loses an event, never the hub's time.
                            if (!events.push({std::string(event), data})) return;
                          }));
   AbortSignal stop;
@@ -85,9 +73,7 @@ Status run(const HubServe& command, CommandContext& context) {
   while (!context.interrupt.raised() && !stop.raised()) {
     ATOLL_RETURN_IF_ERROR(server->health());
     const auto event = events.pop(Deadline::after(std::chrono::milliseconds(100)));
-    if (!event) continue;
-    context.console.out << log_line(*event) << std::endl;
-    control->publish(event->name, event->data);
+    if (event) control->publish(event->name, event->data);  // the hub has logged it
   }
   context.console.out << "hub stopped" << std::endl;
   return ok_status();

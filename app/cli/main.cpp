@@ -1,6 +1,7 @@
 // atoll: the command line. Parse, construct, run, map the error to an exit code.
 #include <unistd.h>
 
+#include <spdlog/spdlog.h>
 #include <csignal>
 #include <cstring>
 #include <string>
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   scrub_invites(argc, argv);
   ::signal(SIGPIPE, SIG_IGN);
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
 
   atl::AbortSignal interrupt;
   int signals = 0;

@@ -273,10 +273,9 @@ Status RoundLoop::on(const HubCommit& message) {
     return ok_status();
   }
   if (!has_round_ || message.round != round_.round || !average_ || average_->digest != message.digest) {
-    return Error{ErrorCode::kProtocol,
-                 fmt::format("the hub committed round {} with an average that this island does not hold; start "
-                             "it again, and it will recover",
-                             message.round.value)};
+    // The hub answers with HubRecover: this island takes no outer step on anything but the committed average.
+    network_.send(IslandAttemptFailed{message.round, message.attempt, {}, "does not hold the committed average"});
+    return ok_status();
   }
   outer_.apply(run_.wire, average_->canonical, static_cast<float>(message.outer_learning_rate),
                static_cast<float>(message.outer_momentum));
