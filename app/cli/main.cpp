@@ -1,7 +1,7 @@
 // atoll: the command line. Parse, construct, run, map the error to an exit code.
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <spdlog/spdlog.h>
 #include <csignal>
 #include <cstring>
 #include <string>
