@@ -6,6 +6,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 
+#include "net/mesh/web_socket.h"
 #include "net/wire/mesh.h"
 
 namespace atl {
@@ -28,7 +29,7 @@ IslandLink::IslandLink(WebSocket socket, EnrolledIsland island, std::string host
 
 asio::awaitable<Result<std::string>> IslandLink::read() {
   buffer_.clear();
-  const auto [error, count] = co_await socket_.async_read(buffer_, kAwait);
+  const AsioError error = co_await read_message(socket_, buffer_);
   if (error) co_return Error{ErrorCode::kPeerLost, error.message()};
   co_return beast::buffers_to_string(buffer_.data());
 }
@@ -67,7 +68,7 @@ asio::awaitable<void> IslandLink::write_queue() {
     const std::string text = std::move(queue_.front());
     queue_.pop_front();
     queued_bytes_ -= text.size();
-    const auto [error, count] = co_await socket_.async_write(asio::buffer(text), kAwait);
+    const AsioError error = co_await write_message(socket_, text);
     if (error) {
       cut();  // the reader reports it
       co_return;
@@ -77,7 +78,7 @@ asio::awaitable<void> IslandLink::write_queue() {
   if (!closing_) co_return;
   writing_ = true;
   beast::get_lowest_layer(socket_).expires_after(kCloseTimeout);
-  co_await socket_.async_close(beast::websocket::close_code::normal, kAwait);
+  co_await close_web_socket(socket_);
   beast::get_lowest_layer(socket_).close();
 }
 

@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "net/base/mailbox.h"
-#include "net/mesh/asio_tls.h"
+#include "net/mesh/web_socket.h"
 
 namespace atl {
 namespace {
@@ -218,7 +218,7 @@ asio::awaitable<Status> MeshClient::Impl::connect(Address hub) {
   if (connect_error) co_return connection_error(connect_error, hub);
   boost::system::error_code ignored;
   lowest.socket().set_option(tcp::no_delay(true), ignored);
-  const auto [tls_error] = co_await socket.next_layer().async_handshake(asio::ssl::stream_base::client, kAwait);
+  const AsioError tls_error = co_await handshake_tls(socket);
   if (tls_error) co_return connection_error(tls_error, hub);
   const Result<PeerCertificate> peer = verified_peer(socket.next_layer().native_handle());
   if (!peer.ok()) co_return peer.error();
@@ -233,7 +233,7 @@ asio::awaitable<Status> MeshClient::Impl::connect(Address hub) {
   socket.read_message_max(kMaxMeshMessageBytes);
   socket.text(true);
   beast::websocket::response_type response;
-  const auto [error] = co_await socket.async_handshake(response, to_string(hub), "/mesh", kAwait);
+  const AsioError error = co_await handshake_web_socket(socket, response, to_string(hub), "/mesh");
   if (error == beast::websocket::error::upgrade_declined && response.result() == http::status::forbidden) {
     co_return Error{ErrorCode::kCertificate,
                     "the hub no longer has this island in its roster: it was removed; join again with a new invite"};
@@ -248,7 +248,7 @@ asio::awaitable<Error> MeshClient::Impl::converse() {
   const auto session = session_;
   WebSocket& socket = session->socket;
   session->writing = true;
-  const auto [hello_error, hello_count] = co_await socket.async_write(asio::buffer(hello), kAwait);
+  const AsioError hello_error = co_await write_message(socket, hello);
   session->writing = false;
   Error ended{ErrorCode::kPeerLost, "the connection to the hub broke: " + hello_error.message()};
   if (hello_error) co_return ended;
@@ -258,7 +258,7 @@ asio::awaitable<Error> MeshClient::Impl::converse() {
   beast::flat_buffer buffer;
   for (;;) {
     buffer.clear();
-    const auto [error, count] = co_await socket.async_read(buffer, kAwait);
+    const AsioError error = co_await read_message(socket, buffer);
     if (error) {
       ended.message = "the connection to the hub broke: " + error.message();
       break;
@@ -324,7 +324,7 @@ asio::awaitable<void> MeshClient::Impl::write_outbox(std::shared_ptr<Session> se
       if (!outbox_.empty()) text = outbox_.front();
     }
     if (text.empty()) break;
-    const auto [error, count] = co_await session->socket.async_write(asio::buffer(text), kAwait);
+    const AsioError error = co_await write_message(session->socket, text);
     if (error) break;  // the reader sees it too and connects anew
     if (!queued) continue;
     std::lock_guard lock(mutex_);
@@ -332,7 +332,7 @@ asio::awaitable<void> MeshClient::Impl::write_outbox(std::shared_ptr<Session> se
   }
   session->writing = false;
   if (!closing_ || session != session_) co_return;
-  co_await session->socket.async_close(beast::websocket::close_code::normal, kAwait);
+  co_await close_web_socket(session->socket);
   io_.stop();
 }
 
