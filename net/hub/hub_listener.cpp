@@ -5,12 +5,9 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 
+#include "net/hub/hub_stream.h"
 #include "net/wire/mesh.h"
 
 namespace atl {
@@ -47,11 +44,6 @@ std::string host_of(const tcp::socket& socket) {
     address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
   }
   return error ? std::string() : address.to_string();
-}
-
-asio::awaitable<void> shut_down(TlsStream& stream) {
-  beast::get_lowest_layer(stream).expires_after(kShutdownTimeout);
-  co_await stream.async_shutdown(kAwait);
 }
 
 }  // namespace
@@ -111,7 +103,7 @@ asio::awaitable<void> HubListener::serve(Socket socket) {
   const std::string host = host_of(socket);
   TlsStream stream(beast::tcp_stream(std::move(socket)), tls_);
   beast::get_lowest_layer(stream).expires_after(kHandshakeTimeout);
-  const auto [error] = co_await stream.async_handshake(asio::ssl::stream_base::server, kAwait);
+  const AsioError error = co_await accept_tls(stream);
   if (error) {
     spdlog::info("hub peer={} refused=\"{}\"", host, error.message());
     co_return;
@@ -127,18 +119,18 @@ asio::awaitable<void> HubListener::serve(Socket socket) {
 asio::awaitable<void> HubListener::serve_enrolment(TlsStream& stream) {
   beast::get_lowest_layer(stream).expires_after(kHandshakeTimeout);
   Bytes header(kEnrolHeaderBytes);
-  const auto [header_error, header_count] = co_await asio::async_read(stream, asio::buffer(header), kAwait);
+  const AsioError header_error = co_await read_exactly(stream, header);
   if (header_error) co_return;
   const Result<std::size_t> size = enrol_body_bytes(header);
   if (!size.ok()) co_return;
   Bytes body(*size);
-  const auto [body_error, body_count] = co_await asio::async_read(stream, asio::buffer(body), kAwait);
+  const AsioError body_error = co_await read_exactly(stream, body);
   if (body_error) co_return;
   const Result<EnrolRequest> request = decode_enrol_request(body);
   const EnrolResponse response = request.ok() ? gate_.enrol(*request) : EnrolResponse(request.error());
   const Bytes frame = encode_frame(response);
-  const auto [write_error, written] = co_await asio::async_write(stream, asio::buffer(frame), kAwait);
-  if (!write_error) co_await shut_down(stream);
+  const AsioError write_error = co_await write_exactly(stream, frame);
+  if (!write_error) co_await shut_down(stream, kShutdownTimeout);
 }
 
 asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host) {
@@ -146,11 +138,11 @@ asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host
   if (!peer.ok()) co_return;
   beast::flat_buffer buffer;
   for (;;) {
-    http::request_parser<http::string_body> parser;
+    HttpRequestParser parser;
     parser.header_limit(kMaxHeaderBytes);
     parser.body_limit(std::uint64_t{0});
     beast::get_lowest_layer(stream).expires_after(kRequestTimeout);
-    const auto [error, count] = co_await http::async_read(stream, buffer, parser, kAwait);
+    const AsioError error = co_await read_request(stream, buffer, parser);
     if (error) co_return;
     const HttpRequest request = parser.release();
     const std::optional<EnrolledIsland> island = gate_.admit(*peer);  // asked anew: it may have been removed
@@ -164,7 +156,7 @@ asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host
       WebSocket socket(std::move(stream));
       socket.set_option(beast::websocket::stream_base::timeout{kHandshakeTimeout, beast::websocket::stream_base::none(),
                                                                /*keep_alive_pings=*/false});
-      const auto [accept_error] = co_await socket.async_accept(request, kAwait);
+      const AsioError accept_error = co_await accept_web_socket(socket, request);
       if (accept_error) co_return;
       co_await gate_.serve_island(std::make_shared<IslandLink>(std::move(socket), *island, std::move(host)));
       co_return;
@@ -172,7 +164,7 @@ asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host
     const bool again = co_await data_.answer(stream, request);
     if (!again) break;
   }
-  co_await shut_down(stream);
+  co_await shut_down(stream, kShutdownTimeout);
 }
 
 }  // namespace atl
