@@ -42,14 +42,15 @@ void IslandLink::send(std::string text) {
   }
   queued_bytes_ += text.size();
   queue_.push_back(std::move(text));
-  if (writing_) return;
-  writing_ = true;
-  asio::co_spawn(
-      socket_.get_executor(), [self = shared_from_this()] { return self->write_queue(); }, asio::detached);
+  start_writing();
 }
 
 void IslandLink::close_when_sent() {
   closing_ = true;
+  start_writing();
+}
+
+void IslandLink::start_writing() {
   if (writing_) return;
   writing_ = true;
   asio::co_spawn(

@@ -27,6 +27,7 @@ class IslandLink : public std::enable_shared_from_this<IslandLink> {
   void cut();                   // at once
 
  private:
+  void start_writing();  // unless it is under way
   boost::asio::awaitable<void> write_queue();
 
   WebSocket socket_;

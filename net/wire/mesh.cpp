@@ -172,10 +172,8 @@ void fields(Archive& archive, HubGoodbye& m) {
   if constexpr (Archive::kReads) {
     std::string name;
     archive.bounded("code", name, 64);
-    m.code = ErrorCode::kAborted;  // a code of a newer hub: the message still says it in words
-    for (int i = 0; i <= static_cast<int>(ErrorCode::kInternal); ++i) {
-      if (to_string(static_cast<ErrorCode>(i)) == name) m.code = static_cast<ErrorCode>(i);
-    }
+    // A code of a newer hub: the message still says it in words.
+    m.code = parse_error_code(name).value_or(ErrorCode::kAborted);
   } else {
     archive.object["code"] = to_string(m.code);
   }

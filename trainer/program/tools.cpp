@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "net/base/file.h"
+#include "net/data/token_shard.h"
 #include "trainer/island/batch_source.h"
 #include "trainer/program/model_source.h"
 #include "trainer/program/program.h"
@@ -14,19 +15,16 @@
 namespace atl {
 namespace {
 
-constexpr std::int32_t kEndOfText = 256;  // of the byte-level tokenizer
-constexpr std::int64_t kByteVocabulary = 257;
-
 void print(const nlohmann::json& json) { fmt::print("{}\n", json.dump()); }
 
 Status require_byte_level(const Engine& engine) {
-  if (engine.config().vocab_size == kByteVocabulary) return ok_status();
+  if (engine.config().vocab_size == kByteVocabSize) return ok_status();
   return Error{
       ErrorCode::kInvalidArgument,
       fmt::format(
           "this model has a vocabulary of {}, not the byte-level {}: continue it with the tokenizer that it was "
           "trained with, in HuggingFace transformers",
-          engine.config().vocab_size, kByteVocabulary)};
+          engine.config().vocab_size, kByteVocabSize)};
 }
 
 // The next token from softmax(logits / temperature) over the top k.
