@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "trainer/program/exit_code.h"
+#include "net/base/exit_code.h"
 #include "trainer/program/program.h"
 
 namespace {

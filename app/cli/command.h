@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/cli/console.h"
-#include "app/cli/exit_code.h"
+#include "net/base/exit_code.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
 

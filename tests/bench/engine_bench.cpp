@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "net/base/file.h"
 #include "trainer/engine/engine.h"
 
 namespace {
@@ -41,8 +42,13 @@ Arguments parse(int argc, char** argv) {
   return arguments;
 }
 
+Result<ModelConfig> preset(const std::string& name) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(std::string(ATOLL_MODEL_PRESETS_DIR "/") + name + ".json"));
+  return model_config_from_json(text);
+}
+
 Status run(const Arguments& arguments) {
-  ATOLL_ASSIGN_OR_RETURN(const ModelConfig config, model_preset(arguments.preset));
+  ATOLL_ASSIGN_OR_RETURN(const ModelConfig config, preset(arguments.preset));
   EngineOptions options;
   options.local_ranks = arguments.local_ranks;
   options.compute_threads = arguments.compute_threads;

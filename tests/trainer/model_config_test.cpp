@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "net/base/file.h"
 #include "trainer/model/layout.h"
 
 namespace {
@@ -30,6 +31,11 @@ const nlohmann::json kScaling = {{"rope_type", "llama3"},
                                  {"low_freq_factor", 1.0},
                                  {"high_freq_factor", 4.0},
                                  {"original_max_position_embeddings", 8192}};
+
+ModelConfig preset(const std::string& name) {
+  const std::string text = read_file(std::string(ATOLL_MODEL_PRESETS_DIR "/") + name + ".json").value();
+  return model_config_from_json(text).value();
+}
 
 }  // namespace
 
@@ -135,12 +141,11 @@ void ModelConfigTest::text_that_is_no_configuration_is_refused() {
 void ModelConfigTest::every_preset_is_valid_and_of_its_size() {
   const std::pair<const char*, double> sizes[] = {{"demo", 0.82e6}, {"150m", 149e6}, {"1b", 1.236e9}, {"10b", 10.2e9}};
   for (const auto& [name, size] : sizes) {
-    const ModelConfig config = model_preset(name).value();
+    const ModelConfig config = preset(name);
     QVERIFY(config.validate().ok());
     const auto numel = static_cast<double>(canonical_layout(config).numel);
     QVERIFY2(std::abs(numel - size) < 0.02 * size, qPrintable(QString("%1 %2").arg(name).arg(numel)));
   }
-  QVERIFY(!model_preset("7b").ok());
 }
 
 void ModelConfigTest::layout_is_embedding_blocks_norm_and_untied_head() {

@@ -1,5 +1,4 @@
-// A Llama model's shape, from a HuggingFace config.json or a preset. Plain values without torch: any thread, any
-// program.
+// A Llama model's shape, from a HuggingFace config.json. Plain values without torch: any thread, any program.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +48,5 @@ Result<ModelConfig> model_config_from_json(std::string_view text);
 
 // A config.json that transformers 4 and 5 both open: rope in both spellings, dtype float32.
 std::string to_json(const ModelConfig& config);
-
-// "demo", "150m", "1b" or "10b".
-Result<ModelConfig> model_preset(std::string_view name);
-std::vector<std::string_view> model_preset_names();
 
 }  // namespace atl

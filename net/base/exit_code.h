@@ -1,4 +1,4 @@
-// The exit codes of `atoll`: documented in `atoll --help`, tested, frozen.
+// The exit codes of `atoll` and `atoll-trainer`, which are one: documented in `atoll --help`, tested, frozen.
 #pragma once
 
 #include "net/base/result.h"

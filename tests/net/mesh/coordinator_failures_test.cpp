@@ -1,0 +1,218 @@
+// Islands that die, fail or differ: the others commit the same round.
+#include <QtTest>
+
+#include "tests/net/mesh/coordinator_script.h"
+
+namespace atl {
+
+class CoordinatorFailuresTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_member_that_dies_while_training_does_not_stop_the_round();
+  void a_member_that_dies_in_an_attempt_is_dropped_from_the_next_at_once();
+  void when_all_that_remain_have_the_average_of_a_lost_member_it_is_committed();
+  void a_member_that_never_gets_its_average_is_left_behind();
+  void the_lease_of_a_dead_island_is_given_out_again_first();
+  void a_silent_island_is_dead();
+  void a_reported_failure_aborts_and_is_retried_once_at_once_then_with_growing_delay();
+  void an_edge_that_fails_three_times_costs_its_poorer_end_the_round();
+  void a_lone_island_that_cannot_average_is_sent_away();
+  void differing_digests_are_averaged_again_and_the_minority_is_sent_away();
+  void when_all_trainers_are_gone_the_receivers_train_the_round();
+};
+
+void CoordinatorFailuresTest::a_member_that_dies_while_training_does_not_stop_the_round() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  mesh.kill(2);
+  mesh.say(1, ready_for(0));
+  mesh.say(3, ready_for(0));
+  deliver(mesh);
+  QVERIFY(received<HubAttempt>(mesh.island(1)).empty());  // it may be back in a moment
+
+  mesh.pass(2s);
+  deliver(mesh);
+
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).at(0).order.size(), std::size_t{2});
+}
+
+void CoordinatorFailuresTest::a_member_that_dies_in_an_attempt_is_dropped_from_the_next_at_once() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+  have(mesh, 1, 1);
+
+  mesh.kill(2);
+  deliver(mesh);
+
+  QCOMPARE(received<HubAbort>(mesh.island(1)).size(), std::size_t{1});
+  const auto attempts = received<HubAttempt>(mesh.island(1));
+  QCOMPARE(attempts.size(), std::size_t{2});
+  QCOMPARE(attempts[1].attempt, Attempt{2});
+  QCOMPARE(attempts[1].order.size(), std::size_t{2});
+  have(mesh, 1, 1);  // of the attempt that is over: no use
+  have(mesh, 1, 2);
+  have(mesh, 3, 2);
+  QCOMPARE(mesh.hub().committed(), OuterStep{1});
+  QCOMPARE(mesh.violation(), std::string());
+}
+
+void CoordinatorFailuresTest::when_all_that_remain_have_the_average_of_a_lost_member_it_is_committed() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+  have(mesh, 1, 1);
+  have(mesh, 3, 1);
+
+  mesh.kill(2);
+
+  QCOMPARE(mesh.hub().committed(), OuterStep{1});
+  QCOMPARE(mesh.commits().at(0).members.size(), std::size_t{3});  // its work is in the average
+  QCOMPARE(mesh.committed_leases().size(), std::size_t{3});
+}
+
+void CoordinatorFailuresTest::a_member_that_never_gets_its_average_is_left_behind() {
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  all_ready(mesh, 2);
+  have(mesh, 1, 1);
+  for (int i = 0; i < 59; ++i) mesh.pass(1s);
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+
+  mesh.pass(2s);
+  deliver(mesh);
+
+  QCOMPARE(mesh.hub().committed(), OuterStep{1});
+  QVERIFY(received<HubCommit>(mesh.island(2)).empty());
+  QCOMPARE(received<HubRecover>(mesh.island(2)).size(), std::size_t{1});
+  QCOMPARE(mesh.violation(), std::string());
+}
+
+void CoordinatorFailuresTest::the_lease_of_a_dead_island_is_given_out_again_first() {
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  const auto lost = received<HubRoundBegin>(mesh.island(2)).at(0).lease_first_sequence;
+  mesh.kill(2);
+  mesh.pass(7s);
+  all_ready(mesh, 1);
+
+  have(mesh, 1, 1);
+  deliver(mesh);
+
+  QCOMPARE(received<HubRoundBegin>(mesh.island(1)).back().lease_first_sequence, lost);
+}
+
+void CoordinatorFailuresTest::a_silent_island_is_dead() {
+  SimulatedMesh mesh(run_for(1));
+  begin_first_round(mesh, 1);
+
+  const auto actions = mesh.hub().next(Tick{}, Clock::time_point(1h) + 7s);
+
+  QVERIFY(mesh.hub().islands().empty());
+  QVERIFY(std::ranges::any_of(actions, [](const auto& a) { return std::holds_alternative<CloseConnection>(a); }));
+}
+
+void CoordinatorFailuresTest::a_reported_failure_aborts_and_is_retried_once_at_once_then_with_growing_delay() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+
+  mesh.say(1, IslandAttemptFailed{OuterStep{0}, Attempt{1}, IslandId{"isl-2"}, "connection reset"});
+  deliver(mesh);
+  QCOMPARE(received<HubAttempt>(mesh.island(3)).size(), std::size_t{2});
+  mesh.say(2, IslandAttemptFailed{OuterStep{0}, Attempt{1}, IslandId{"isl-1"}, "late"});  // of the one that is over
+  mesh.say(3, IslandAttemptFailed{OuterStep{0}, Attempt{2}, IslandId{"isl-2"}, "connection reset"});
+  deliver(mesh);
+  QCOMPARE(received<HubAttempt>(mesh.island(3)).size(), std::size_t{2});
+  mesh.pass(499ms);
+  deliver(mesh);
+  QCOMPARE(received<HubAttempt>(mesh.island(3)).size(), std::size_t{2});
+  mesh.pass(2ms);
+  deliver(mesh);
+
+  QCOMPARE(received<HubAttempt>(mesh.island(3)).size(), std::size_t{3});
+  QCOMPARE(received<HubAbort>(mesh.island(3)).size(), std::size_t{2});
+}
+
+void CoordinatorFailuresTest::an_edge_that_fails_three_times_costs_its_poorer_end_the_round() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  mesh.say(1, ready_for(0));
+  mesh.say(2, IslandReady{OuterStep{0}, 32, 0.5, 2.0});
+  mesh.say(3, ready_for(0));
+
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    mesh.say(1, IslandAttemptFailed{OuterStep{0}, Attempt{attempt}, IslandId{"isl-2"}, "timeout"});
+    mesh.pass(5s);
+    deliver(mesh);
+  }
+
+  const auto last = received<HubAttempt>(mesh.island(3)).back();
+  QCOMPARE(last.order.size(), std::size_t{2});
+  QCOMPARE(last.order[0].id, IslandId{"isl-1"});
+  QCOMPARE(last.order[1].id, IslandId{"isl-3"});
+  have(mesh, 1, 4);
+  have(mesh, 3, 4);
+  deliver(mesh);
+  QCOMPARE(received<HubRecover>(mesh.island(2)).size(), std::size_t{1});
+}
+
+void CoordinatorFailuresTest::a_lone_island_that_cannot_average_is_sent_away() {
+  SimulatedMesh mesh(run_for(1));
+  begin_first_round(mesh, 1);
+  all_ready(mesh, 1);
+
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    mesh.say(1, IslandAttemptFailed{OuterStep{0}, Attempt{attempt}, std::nullopt, "out of memory"});
+    mesh.pass(5s);
+    deliver(mesh);
+  }
+
+  QVERIFY(mesh.island(1).goodbye.has_value());
+  QVERIFY(mesh.island(1).goodbye->message.find("out of memory") != std::string::npos);
+}
+
+void CoordinatorFailuresTest::differing_digests_are_averaged_again_and_the_minority_is_sent_away() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    QVERIFY(!mesh.island(2).goodbye.has_value());
+    have(mesh, 1, attempt);
+    have(mesh, 2, attempt, std::string(64, 'e'));
+    have(mesh, 3, attempt);
+    mesh.pass(5s);
+    deliver(mesh);
+  }
+
+  QVERIFY(mesh.island(2).goodbye.has_value());
+  QVERIFY(!mesh.island(1).goodbye.has_value());
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().order.size(), std::size_t{2});
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+}
+
+void CoordinatorFailuresTest::when_all_trainers_are_gone_the_receivers_train_the_round() {
+  SimulatedMesh mesh(run_for(1));
+  begin_first_round(mesh, 1);
+  mesh.start(2);
+  deliver(mesh);
+  QCOMPARE(received<HubRoundBegin>(mesh.island(2)).at(0).inner_steps, 0u);
+  mesh.say(2, IslandReady{OuterStep{0}, 0, 0, 0});
+
+  mesh.kill(1);
+  mesh.pass(7s);
+  deliver(mesh);
+
+  const auto begun = received<HubRoundBegin>(mesh.island(2));
+  QCOMPARE(begun.size(), std::size_t{2});
+  QCOMPARE(begun[1].round, OuterStep{0});
+  QCOMPARE(begun[1].inner_steps, 4u);
+  QCOMPARE(begun[1].lease_first_sequence, std::uint64_t{0});  // of the dead one
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::CoordinatorFailuresTest)
+#include "coordinator_failures_test.moc"

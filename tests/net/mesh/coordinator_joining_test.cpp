@@ -1,0 +1,170 @@
+// Who is let in, when, and with what to train on.
+#include <QtTest>
+
+#include "tests/net/mesh/coordinator_script.h"
+
+namespace atl {
+
+class CoordinatorJoiningTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void the_first_round_waits_for_the_islands_that_the_run_asks_for();
+  void all_islands_of_a_round_get_leases_that_do_not_overlap();
+  void an_island_whose_initial_parameters_differ_is_refused();
+  void an_island_of_another_version_is_refused();
+  void an_island_ahead_of_the_hub_is_refused();
+  void one_island_too_many_is_refused();
+  void a_joiner_recovers_receives_one_round_and_trains_the_next();
+  void an_attempt_waits_a_moment_for_a_receiver();
+  void a_joiner_waits_until_somebody_holds_the_committed_state();
+};
+
+void CoordinatorJoiningTest::the_first_round_waits_for_the_islands_that_the_run_asks_for() {
+  SimulatedMesh mesh(run_for(2));
+  mesh.start(1);
+  deliver(mesh);
+  QVERIFY(!mesh.hub().round_open());
+
+  mesh.start(2);
+  deliver(mesh);
+
+  QVERIFY(mesh.hub().round_open());
+  QCOMPARE(received<HubRoundBegin>(mesh.island(1)).size(), std::size_t{1});
+  QCOMPARE(received<HubRoundBegin>(mesh.island(2)).size(), std::size_t{1});
+}
+
+void CoordinatorJoiningTest::all_islands_of_a_round_get_leases_that_do_not_overlap() {
+  SimulatedMesh mesh(run_for(3));
+
+  begin_first_round(mesh, 3);
+
+  std::set<std::uint64_t> firsts;
+  for (int i = 1; i <= 3; ++i) {
+    const HubRoundBegin begun = received<HubRoundBegin>(mesh.island(i)).at(0);
+    QCOMPARE(begun.inner_steps, 4u);
+    QCOMPARE(begun.lease_sequences, std::uint64_t{8});
+    firsts.insert(begun.lease_first_sequence);
+  }
+  QCOMPARE(firsts, (std::set<std::uint64_t>{0, 8, 16}));
+}
+
+void CoordinatorJoiningTest::an_island_whose_initial_parameters_differ_is_refused() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 1);
+  mesh.trains_by_itself = false;
+  mesh.start(2);
+
+  mesh.say(2, IslandRecovered{OuterStep{0}, fake_sha256("other initial parameters")});
+
+  QVERIFY(mesh.island(2).goodbye.has_value());
+  QVERIFY(mesh.island(2).goodbye->message.find("same version of atoll") != std::string::npos);
+  QCOMPARE(mesh.hub().islands().size(), std::size_t{1});
+}
+
+void CoordinatorJoiningTest::an_island_of_another_version_is_refused() {
+  SimulatedMesh mesh(run_for(1));
+  IslandConnected event;
+  event.entry.id = IslandId{"isl-1"};
+  event.hello.version = 2;
+
+  const auto actions = mesh.hub().next(event, Clock::time_point(1h));
+
+  QCOMPARE(actions.size(), std::size_t{2});
+  const auto* goodbye = std::get_if<HubGoodbye>(&std::get<SendTo>(actions[0]).message);
+  QVERIFY(goodbye != nullptr && goodbye->code == ErrorCode::kVersionUnsupported);
+  QVERIFY(std::holds_alternative<CloseConnection>(actions[1]));
+}
+
+void CoordinatorJoiningTest::an_island_ahead_of_the_hub_is_refused() {
+  SimulatedMesh mesh(run_for(1));
+  mesh.island(1).running = true;
+  mesh.island(1).outer_step = OuterStep{7};
+  mesh.island(1).state_hash = fake_sha256("later");
+
+  mesh.link(1);
+
+  QVERIFY(mesh.island(1).goodbye.has_value());
+  QVERIFY(mesh.island(1).goodbye->message.find("backup") != std::string::npos);
+}
+
+void CoordinatorJoiningTest::one_island_too_many_is_refused() {
+  RunConfig run = run_for(2);
+  run.max_islands = 2;
+  SimulatedMesh mesh(run);
+
+  begin_first_round(mesh, 3);
+
+  QCOMPARE(mesh.hub().islands().size(), std::size_t{2});
+  QVERIFY(mesh.island(3).goodbye && mesh.island(3).goodbye->code == ErrorCode::kPermissionDenied);
+}
+
+void CoordinatorJoiningTest::a_joiner_recovers_receives_one_round_and_trains_the_next() {
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  all_ready(mesh, 2);
+  have(mesh, 1, 1);
+  have(mesh, 2, 1);
+  deliver(mesh);
+  QCOMPARE(mesh.hub().committed(), OuterStep{1});
+
+  mesh.start(3);
+  deliver(mesh);
+  const auto recover = received<HubRecover>(mesh.island(3));
+  QCOMPARE(recover.size(), std::size_t{1});
+  QCOMPARE(recover[0].outer_step, OuterStep{1});
+  QCOMPARE(recover[0].sources, (std::vector{IslandId{"isl-1"}, IslandId{"isl-2"}}));
+  mesh.act(mesh.island(3));  // fetches
+  deliver(mesh);
+
+  const auto begun = received<HubRoundBegin>(mesh.island(3));
+  QCOMPARE(begun.size(), std::size_t{1});
+  QCOMPARE(begun[0].inner_steps, 0u);
+  mesh.say(3, IslandReady{OuterStep{1}, 0, 0, 0});
+  all_ready(mesh, 2);
+  const auto attempt = received<HubAttempt>(mesh.island(3));
+  QCOMPARE(attempt.size(), std::size_t{1});
+  QCOMPARE(attempt[0].order.size(), std::size_t{3});
+  QCOMPARE(attempt[0].order[2].tokens, std::uint64_t{0});
+  for (int i = 1; i <= 3; ++i) have(mesh, i, 1);
+  deliver(mesh);
+  QCOMPARE(received<HubRoundBegin>(mesh.island(3)).back().inner_steps, 4u);
+  QCOMPARE(mesh.violation(), std::string());
+}
+
+void CoordinatorJoiningTest::an_attempt_waits_a_moment_for_a_receiver() {
+  SimulatedMesh mesh(run_for(1));
+  begin_first_round(mesh, 1);
+  mesh.start(2);
+  deliver(mesh);
+  QCOMPARE(received<HubRoundBegin>(mesh.island(2)).at(0).inner_steps, 0u);
+  mesh.say(1, ready_for(0));
+  deliver(mesh);
+  QVERIFY(received<HubAttempt>(mesh.island(1)).empty());
+
+  mesh.pass(2s);  // but no longer
+  deliver(mesh);
+
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).at(0).order.size(), std::size_t{1});
+}
+
+void CoordinatorJoiningTest::a_joiner_waits_until_somebody_holds_the_committed_state() {
+  SimulatedMesh mesh(run_for(1));
+  begin_first_round(mesh, 1);
+  all_ready(mesh, 1);
+  mesh.trains_by_itself = false;
+  mesh.start(2);
+  have(mesh, 1, 1);  // committed, but nobody has taken the outer step yet
+  mesh.island(2).received.clear();
+
+  QVERIFY(mesh.act(mesh.island(2)) || true);
+  QVERIFY(received<HubRecover>(mesh.island(2)).empty());
+  deliver(mesh);
+
+  QCOMPARE(received<HubRecover>(mesh.island(2)).size(), std::size_t{1});
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::CoordinatorJoiningTest)
+#include "coordinator_joining_test.moc"
