@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "net/base/encoding.h"
 #include "net/base/file.h"
 #include "net/base/unique_fd.h"
 #include "net/enrol/enroller.h"
@@ -21,8 +20,8 @@
 #include "net/hub/hub_home.h"
 #include "net/hub/hub_listener.h"
 #include "net/hub/hub_view.h"
+#include "net/mesh/commit_signature.h"
 #include "net/mesh/round_coordinator.h"
-#include "net/tls/signature.h"
 #include "net/tls/x509.h"
 
 namespace atl {
@@ -299,9 +298,8 @@ asio::awaitable<void> HubServer::Impl::tick() {
 }
 
 std::string HubServer::Impl::sign(const HubCommit& commit) const {
-  const std::string record = commit_record(commit);
-  const Result<Bytes> signature = sign_message(identity_, as_bytes(record));
-  return signature.ok() ? base64url_encode(*signature) : std::string();
+  const Result<std::string> signature = sign_commit(identity_, commit);
+  return signature.ok() ? *signature : std::string();
 }
 
 void HubServer::Impl::step(const CoordinatorEvent& event) {

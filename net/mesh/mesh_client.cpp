@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "net/base/mailbox.h"
+#include "net/mesh/commit_signature.h"
 #include "net/mesh/web_socket.h"
 
 namespace atl {
@@ -74,8 +75,9 @@ class MeshClient::Impl {
   };
 
  public:
-  Impl(MeshClientOptions options, TlsContext tls, Callbacks callbacks)
+  Impl(MeshClientOptions options, Identity identity, TlsContext tls, Callbacks callbacks)
       : options_(std::move(options)),
+        identity_(std::move(identity)),
         callbacks_(std::move(callbacks)),
         tls_(share_context(tls)),
         retry_timer_(io_),
@@ -100,6 +102,7 @@ class MeshClient::Impl {
   void give_up(Error reason);
 
   const MeshClientOptions options_;
+  const Identity identity_;
   const Callbacks callbacks_;
 
   std::mutex mutex_;
@@ -113,7 +116,8 @@ class MeshClient::Impl {
   asio::io_context io_{1};
   asio::ssl::context tls_;
   std::shared_ptr<Session> session_;
-  std::string heartbeat_;  // the next thing to write, if not empty; never queued
+  std::string hub_certificate_pem_;  // of the connection's hub
+  std::string heartbeat_;            // the next thing to write, if not empty; never queued
   bool closing_ = false;
   std::chrono::milliseconds heartbeat_period_{0};  // 0 until the welcome
   std::minstd_rand random_{std::random_device{}()};
@@ -226,6 +230,9 @@ asio::awaitable<Status> MeshClient::Impl::connect(Address hub) {
     co_return Error{ErrorCode::kCertificate, fmt::format("{} is not the run's hub but {}; check the hub's address",
                                                          to_string(hub), peer->name.value)};
   }
+  const Result<std::string> certificate = peer_certificate_pem(socket.next_layer().native_handle());
+  if (!certificate.ok()) co_return certificate.error();
+  hub_certificate_pem_ = *certificate;
   lowest.expires_never();
   // A hub that vanished without a word is found out by pings.
   socket.set_option(beast::websocket::stream_base::timeout{options_.connect_timeout, RunConfig{}.dead_after,
@@ -286,6 +293,9 @@ Status MeshClient::Impl::take(const std::string& text) {
     const bool first = heartbeat_period_.count() == 0;
     heartbeat_period_ = welcome->run.heartbeat;
     if (first) asio::co_spawn(io_, beat(), asio::detached);
+  }
+  if (const auto* commit = std::get_if<HubCommit>(&message)) {
+    ATOLL_RETURN_IF_ERROR(verify_commit(identity_, hub_certificate_pem_, *commit));
   }
   if (callbacks_.urgent) callbacks_.urgent(message);
   std::optional<Error> goodbye;
@@ -356,7 +366,7 @@ Result<std::unique_ptr<MeshClient>> MeshClient::start(MeshClientOptions options,
     return Error{ErrorCode::kInvalidArgument, "no address of the hub is known; join with a new invite"};
   }
   ATOLL_ASSIGN_OR_RETURN(TlsContext tls, TlsContext::client(identity, kAlpnHttp));
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(tls), std::move(callbacks));
+  auto impl = std::make_unique<Impl>(std::move(options), identity, std::move(tls), std::move(callbacks));
   impl->start();
   return std::unique_ptr<MeshClient>(new MeshClient(std::move(impl)));
 }

@@ -66,7 +66,7 @@ Identity LocalRun::enrol(const std::string& name) const {
   return require(atl::enrol(invite(), name, Deadline::after(std::chrono::seconds(10)))).identity;
 }
 
-IslandHome LocalRun::make_home(const std::string& name) const {
+IslandHome LocalRun::make_home(const std::string& name, std::uint16_t port) const {
   const Identity identity = enrol(name);
   const IslandHome home{directory() / "islands" / identity.name.value};
   require(make_directories(home.directory, FileMode::kPrivate));
@@ -76,15 +76,15 @@ IslandHome LocalRun::make_home(const std::string& name) const {
   join.run_name = config_.name;
   join.hub_addresses = {hub_address()};
   join.display_name = name;
-  join.bind = {"127.0.0.1", 0};
+  join.bind = {"127.0.0.1", port};
   join.threads = 1;
   require(save_join_file(home.join_file(), join));
   std::filesystem::create_directory_symlink(dataset(), home.data());
   return home;
 }
 
-std::unique_ptr<QProcess> LocalRun::start_island(const std::string& name) const {
-  const IslandHome home = make_home(name);
+std::unique_ptr<QProcess> LocalRun::start_island(const std::string& name, std::uint16_t port) const {
+  const IslandHome home = make_home(name, port);
   auto process = std::make_unique<QProcess>();
   process->setProcessChannelMode(QProcess::MergedChannels);
   process->setStandardOutputFile(QString::fromStdString(home.trainer_log().string()));

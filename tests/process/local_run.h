@@ -47,9 +47,9 @@ class LocalRun {
   Invite invite(std::uint32_t uses = 1, std::chrono::seconds valid_for = std::chrono::hours(1)) const;
   Identity enrol(const std::string& name) const;
   // An island's home as `atoll join` leaves it, with the run's data already there.
-  IslandHome make_home(const std::string& name) const;
-  // `atoll-trainer run` on a new home; ends with its owner.
-  std::unique_ptr<QProcess> start_island(const std::string& name) const;
+  IslandHome make_home(const std::string& name, std::uint16_t port = 0) const;
+  // `atoll-trainer run` on a new home, listening at `port` (0: any); ends with its owner.
+  std::unique_ptr<QProcess> start_island(const std::string& name, std::uint16_t port = 0) const;
 
   std::filesystem::path directory() const { return root_.path().toStdString(); }
   std::filesystem::path dataset() const { return directory() / "dataset"; }
