@@ -13,7 +13,7 @@ void add_demo_command(CLI::App& app, CommandContext& context) {
   CLI::App* sub = app.add_subcommand("demo", "Watch islands on this machine train a small language model together");
   sub->footer(
       "Examples:\n"
-      "  atoll demo                       three islands, about four minutes\n"
+      "  atoll demo                       three islands, about five minutes\n"
       "  atoll demo --kill                kills an island in mid-round; a new one joins later\n"
       "  atoll demo --rounds 5 --text book.txt --summary summary.json\n\n"
       "A hub and each island are processes of their own, connected by mutual TLS over 127.0.0.1. Ctrl-C stops\n"

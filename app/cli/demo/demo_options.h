@@ -10,7 +10,7 @@
 namespace atl {
 
 inline constexpr const char* kDemoText = "/usr/share/dictd/gcide.dict.dz";  // of Debian's package dict-gcide
-inline constexpr double kDemoMinutes = 4;
+inline constexpr double kDemoMinutes = 4.75;
 
 struct DemoOptions {
   std::vector<std::string> text;  // empty: kDemoText
