@@ -20,17 +20,17 @@ namespace {
 constexpr int kExecFailed = 127;
 
 // Between fork and exec: only what is safe there.
-[[noreturn]] void become(const char* program, char* const* arguments, int input, int log, pid_t parent,
-                         int death_signal) {
+[[noreturn]] void become(const char* program, char* const* arguments, int input, int output, bool output_is_pipe,
+                         pid_t parent, int death_signal) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, death_signal);
   if (::getppid() != parent) ::_exit(kExecFailed);  // it died before the line above
   SignalWatch::unblock_in_child();
-  ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGPIPE, output_is_pipe ? SIG_IGN : SIG_DFL);
   ::dup2(input, STDIN_FILENO);
-  if (log >= 0) {
-    ::dup2(log, STDOUT_FILENO);
-    ::dup2(log, STDERR_FILENO);
+  if (output >= 0) {
+    ::dup2(output, STDOUT_FILENO);
+    ::dup2(output, STDERR_FILENO);
   }
   ::execv(program, arguments);
   ::_exit(kExecFailed);
@@ -53,7 +53,11 @@ Result<ChildProcess> ChildProcess::spawn(const ChildOptions& options) {
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("start", options.program);
-  if (pid == 0) become(options.program.c_str(), arguments.data(), input.get(), log.get(), parent, options.death_signal);
+  if (pid == 0) {
+    const bool pipe = options.output >= 0;
+    become(options.program.c_str(), arguments.data(), input.get(), pipe ? options.output : log.get(), pipe, parent,
+           options.death_signal);
+  }
   ::setpgid(pid, pid);  // whichever of the two is first
   return ChildProcess(pid);
 }

@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/text.h"
+#include "app/cli/validators.h"
 #include "net/base/deadline.h"
 #include "net/data/prepare.h"
 
@@ -65,9 +66,11 @@ void add_data_command(CLI::App& app, CommandContext& context) {
   prepare->add_option("INPUT", command->inputs, "Text files or directories")->required();
   prepare->add_option("-o,--output", command->output, "Directory to make")->required();
   prepare->add_option("--validation-every", command->validation_every, "Hold out one block of text in so many")
-      ->check(CLI::Range(2, 1'000'000))
+      ->check(whole_number(2, 1'000'000))
       ->capture_default_str();
-  prepare->add_option("--seed", command->seed, "Which blocks are held out")->capture_default_str();
+  prepare->add_option("--seed", command->seed, "Which blocks are held out")
+      ->check(whole_number(0, UINT64_MAX))
+      ->capture_default_str();
   prepare->add_flag("--force", command->force, "Replace a dataset that is there");
   prepare->callback([command, &context] { context.finish(run(*command, context)); });
 }

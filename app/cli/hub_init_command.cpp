@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/run_check.h"
 #include "app/cli/run_preset.h"
 #include "app/cli/text.h"
+#include "app/cli/validators.h"
 #include "net/data/dataset.h"
 #include "net/hub/hub.h"
 
@@ -20,12 +22,14 @@ struct HubInit {
 
 Status run(const HubInit& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  ATOLL_RETURN_IF_ERROR(check_run_name(command.name));
   // Before anything is made: is there a dataset that this run can use?
   ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(command.data));
   HubInitOptions options;
   options.directory = directory;
   options.dataset_directory = std::filesystem::absolute(command.data);
   ATOLL_ASSIGN_OR_RETURN(options.run, make_run(command.preset, command.name, command.overrides));
+  ATOLL_RETURN_IF_ERROR(check_run(options.run, dataset.manifest().vocab_size));
   if (dataset.sequences(Split::kTrain, options.run.sequence_length) == 0) {
     return Error{
         ErrorCode::kInvalidArgument,
@@ -64,18 +68,27 @@ void add_hub_init_command(CLI::App& hub, CommandContext& context) {
   sub->add_option("--preset", command->preset, fmt::format("{}, or a file", fmt::join(preset_names(), ", ")))
       ->capture_default_str();
   sub->add_option("--model", overrides.model, "Model: a preset's name, or a HuggingFace config.json");
-  sub->add_option("--inner-steps", overrides.inner_steps, "Inner steps a round (H)");
-  sub->add_option("--islands", overrides.min_islands, "The first round begins when so many are there");
-  sub->add_option("--rounds", overrides.max_rounds, "The run ends after so many; 0: when stopped");
+  sub->add_option("--inner-steps", overrides.inner_steps, "Inner steps a round (H)")->check(whole_number(1, 1'000'000));
+  sub->add_option("--islands", overrides.min_islands, "The first round begins when so many are there")
+      ->check(whole_number(1, 1024));
+  sub->add_option("--rounds", overrides.max_rounds, "The run ends after so many; 0: when stopped")
+      ->check(whole_number(0, UINT32_MAX));
   sub->add_option("--wire", overrides.wire, "How gradients travel")->check(CLI::IsMember({"fp32", "int8-block"}));
-  sub->add_option("--batch", overrides.sequences_per_step, "Sequences an inner step and island");
-  sub->add_option("--sequence-length", overrides.sequence_length, "Tokens a sequence");
-  sub->add_option("--lr", overrides.learning_rate, "Peak learning rate of the inner optimiser");
-  sub->add_option("--warmup-steps", overrides.warmup_steps, "Inner steps until the peak");
-  sub->add_option("--outer-lr", overrides.outer_learning_rate, "Learning rate of the outer optimiser");
-  sub->add_option("--outer-momentum", overrides.outer_momentum, "Momentum of the outer optimiser");
-  sub->add_option("--validate-every", overrides.validate_every, "Rounds between validations; 0: never");
-  sub->add_option("--seed", overrides.seed, "Of the initial parameters and the order of the data");
+  sub->add_option("--batch", overrides.sequences_per_step, "Sequences an inner step and island")
+      ->check(whole_number(1, 1 << 20));
+  sub->add_option("--sequence-length", overrides.sequence_length, "Tokens a sequence")->check(whole_number(1, 1 << 20));
+  sub->add_option("--lr", overrides.learning_rate, "Peak learning rate of the inner optimiser")
+      ->check(positive_number());
+  sub->add_option("--warmup-steps", overrides.warmup_steps, "Inner steps until the peak")
+      ->check(whole_number(0, UINT32_MAX));
+  sub->add_option("--outer-lr", overrides.outer_learning_rate, "Learning rate of the outer optimiser")
+      ->check(positive_number());
+  sub->add_option("--outer-momentum", overrides.outer_momentum, "Momentum of the outer optimiser")
+      ->check(number_between(0, 0.999999));
+  sub->add_option("--validate-every", overrides.validate_every, "Rounds between validations; 0: never")
+      ->check(whole_number(0, UINT32_MAX));
+  sub->add_option("--seed", overrides.seed, "Of the initial parameters and the order of the data")
+      ->check(whole_number(0, UINT64_MAX));
   sub->callback([command, &context] { context.finish(run(*command, context)); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/text.h"
+#include "app/cli/validators.h"
 #include "net/base/file.h"
 #include "net/hub/hub.h"
 
@@ -56,7 +57,7 @@ void add_hub_invite_command(CLI::App& hub, CommandContext& context) {
   sub->footer("Examples:\n  atoll hub invite --expires 2h\n  atoll hub invite --uses 8 --output invite.txt");
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
   sub->add_option("--uses", command->uses, "How many islands may join with it")
-      ->check(CLI::Range(1, 10'000))
+      ->check(whole_number(1, 10'000))
       ->capture_default_str();
   sub->add_option("--expires", command->expires, "How long it is good: 30m, 24h, 7d")->capture_default_str();
   sub->add_option("--address", command->addresses,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/own_address.h"
 #include "net/base/mailbox.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
@@ -44,27 +45,42 @@ class HubControl final : public ControlService {
   AbortSignal& stop_;
 };
 
-Result<HubServeOptions> parse(const HubServe& command) {
+bool is_unspecified(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+Result<HubServeOptions> parse(const HubServe& command, Console& console) {
   HubServeOptions options;
   ATOLL_ASSIGN_OR_RETURN(options.directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(options.listen, parse_address(command.listen));
   for (const std::string& address : command.advertise) {
     ATOLL_ASSIGN_OR_RETURN(options.advertised.emplace_back(), parse_address(address));
   }
+  if (!options.advertised.empty() || !is_unspecified(options.listen.host)) return options;
+  // An invite that says 0.0.0.0 would send each island to itself.
+  const auto own = own_address();
+  if (!own) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "this machine has no network address that islands could dial; say one with --advertise HOST:PORT, or "
+                 "serve this machine alone with --listen 127.0.0.1:47000"};
+  }
+  options.advertised.push_back({*own, options.listen.port});
+  console.out << fmt::format(
+      "invites will carry {}, this machine's own address; set another with --advertise "
+      "HOST:PORT\n",
+      *own);
   return options;
 }
 
 Status run(const HubServe& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const HubServeOptions options, parse(command));
+  ATOLL_ASSIGN_OR_RETURN(const HubServeOptions options, parse(command, context.console));
   Mailbox<HubEvent> events(1024);
-  ATOLL_ASSIGN_OR_RETURN(const auto server,
+  ATOLL_ASSIGN_OR_RETURN(auto server,
                          HubServer::start(options, [&events](std::string_view event, const nlohmann::json& data) {
                            // A full mailbox loses an event, never the hub's time.
                            if (!events.push({std::string(event), data})) return;
                          }));
   AbortSignal stop;
   HubControl service(*server, stop);
-  ATOLL_ASSIGN_OR_RETURN(const auto control,
+  ATOLL_ASSIGN_OR_RETURN(auto control,
                          ControlServer::start(HubHome{options.directory}.control_socket(), "atoll hub", service));
   const HubState state = server->state();
   context.console.out << fmt::format("hub of run {} ({}) serves on port {}; islands reach it at {}\n", state.name,
@@ -75,6 +91,9 @@ Status run(const HubServe& command, CommandContext& context) {
     const auto event = events.pop(Deadline::after(std::chrono::milliseconds(100)));
     if (event) control->publish(event->name, event->data);  // the hub has logged it
   }
+  context.console.out << "stopping ..." << std::endl;
+  control.reset();
+  server.reset();
   context.console.out << "hub stopped" << std::endl;
   return ok_status();
 }
@@ -87,7 +106,9 @@ void add_hub_serve_command(CLI::App& hub, CommandContext& context) {
   sub->footer(
       "Examples:\n"
       "  atoll hub serve\n"
-      "  atoll hub serve --listen 0.0.0.0:47000 --advertise hub.example.org:47000");
+      "  atoll hub serve --listen 0.0.0.0:47000 --advertise hub.example.org:47000\n\n"
+      "Ended by Ctrl-C, it is a success: 0. Listening on all addresses without --advertise, invites carry this\n"
+      "machine's own address.");
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
   sub->add_option("--listen", command->listen, "Address and port; port 0: any free one")->capture_default_str();
   sub->add_option("--advertise", command->advertise,

@@ -1,15 +1,22 @@
 // atoll join: enrol with an invite, or come back to the run joined before; then train in the foreground.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
-#include <iostream>
+#include <cstring>
 
 #include "app/cli/child_process.h"
 #include "app/cli/command.h"
+#include "app/cli/console_input.h"
+#include "app/cli/join_progress.h"
 #include "app/cli/text.h"
+#include "app/cli/validators.h"
 #include "net/base/file.h"
 #include "net/control/home.h"
 #include "net/enrol/client.h"
@@ -21,6 +28,7 @@ namespace {
 constexpr std::chrono::seconds kEnrolTime{30};
 // A trainer that was asked to end finishes what it is writing.
 constexpr std::chrono::seconds kTrainerEndTime{20};
+constexpr std::chrono::milliseconds kLook{250};  // at the trainer, for a finished round
 
 struct Join {
   std::string invite, invite_file;
@@ -39,15 +47,37 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "island";
 }
 
+// From a pipe all that comes. At a terminal until the invite is whole (mail programs wrap it over lines), or until an
+// empty line.
+Result<std::string> read_pasted_invite(CommandContext& context) {
+  const bool terminal = input_is_terminal();
+  if (terminal) context.console.err << "Paste the invite, then Enter:" << std::endl;
+  std::string text;
+  while (text.size() <= kMaxInviteText) {
+    ATOLL_ASSIGN_OR_RETURN(const std::string more, read_input(context.interrupt));
+    if (more.empty()) break;
+    text += more;
+    if (!terminal) continue;
+    const auto invite = decode_invite(text, now());
+    if (invite.ok() || invite.error().code != ErrorCode::kInviteMalformed || more == "\n") break;
+  }
+  return text;
+}
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
 // The invite, or nothing when none was given: the run joined before.
-Result<std::optional<Invite>> read_invite(const Join& command) {
+Result<std::optional<Invite>> read_invite(const Join& command, CommandContext& context) {
   std::string text = command.invite;
   if (!command.invite_file.empty()) {
     ATOLL_ASSIGN_OR_RETURN(text, read_file(command.invite_file, kMaxInviteText));
+    if (is_blank(text)) {
+      return Error{ErrorCode::kInviteMalformed,
+                   fmt::format("{} is empty; write the invite into it", command.invite_file)};
+    }
   } else if (command.invite_stdin) {
-    char buffer[kMaxInviteText];
-    std::cin.read(buffer, sizeof buffer);
-    text.assign(buffer, static_cast<std::size_t>(std::cin.gcount()));
+    ATOLL_ASSIGN_OR_RETURN(text, read_pasted_invite(context));
+    if (is_blank(text)) return Error{ErrorCode::kInviteMalformed, "there is no invite on standard input"};
   }
   if (text.empty()) return std::optional<Invite>();
   ATOLL_ASSIGN_OR_RETURN(Invite invite, decode_invite(text, now()));
@@ -56,7 +86,7 @@ Result<std::optional<Invite>> read_invite(const Join& command) {
 
 // Joining is consent: a person at a terminal is asked, a script says --yes or has no terminal to be asked on.
 Status ask_consent(const Join& command, const Invite& invite, CommandContext& context) {
-  if (command.yes || command.invite_stdin || ::isatty(STDIN_FILENO) == 0 || !context.console.out_is_terminal)
+  if (command.yes || command.invite_stdin || !input_is_terminal() || !context.console.out_is_terminal)
     return ok_status();
   context.console.out
       << fmt::format(
@@ -66,10 +96,32 @@ Status ask_consent(const Join& command, const Invite& invite, CommandContext& co
              "Join? [y/N] ",
              invite.run_name, to_string(invite.hub.front()))
       << std::flush;
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer == "y" || answer == "Y" || answer == "yes") return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(const std::string answer, read_input(context.interrupt));
+  if (answer == "y\n" || answer == "Y\n" || answer == "yes\n") return ok_status();
   return Error{ErrorCode::kAborted, "not joined, as you said"};
+}
+
+// Before it is written down for good: another program may listen there.
+Status check_free(const Address& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int failure = ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (failure != 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("cannot listen on {}: {}", to_string(address), ::gai_strerror(failure))};
+  }
+  const UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int reuse = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
+  const bool bound = ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
+  const int reason = errno;
+  ::freeaddrinfo(found);
+  if (bound) return ok_status();
+  return Error{ErrorCode::kPermissionDenied,
+               fmt::format("cannot listen on {}: {}; choose another with --listen HOST:PORT (port 0: any free one)",
+                           to_string(address), std::strerror(reason))};
 }
 
 // What the flags change in what was joined before.
@@ -77,6 +129,7 @@ Status apply_flags(const Join& command, JoinFile& join) {
   if (!command.name.empty()) join.display_name = command.name;
   if (!command.listen.empty()) {
     ATOLL_ASSIGN_OR_RETURN(join.bind, parse_address(command.listen));
+    ATOLL_RETURN_IF_ERROR(check_free(join.bind));
   }
   if (!command.advertise.empty()) join.advertised_host = command.advertise;
   if (command.local_ranks > 0) join.local_ranks = command.local_ranks;
@@ -107,7 +160,7 @@ Result<JoinFile> enrol_with(const Join& command, const Invite& invite, const Isl
 }
 
 Result<JoinFile> join_or_resume(const Join& command, const IslandHome& home, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const std::optional<Invite> invite, read_invite(command));
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<Invite> invite, read_invite(command, context));
   auto before = load_join_file(home.join_file());
   if (!before.ok() && before.error().code != ErrorCode::kNotJoined) return before.error();
   if (!before.ok() && !invite) {
@@ -133,41 +186,71 @@ Result<JoinFile> join_or_resume(const Join& command, const IslandHome& home, Com
   return before;
 }
 
-int exit_code_of_trainer(int code) {
-  switch (code) {
-    case kExitOk:
-    case kExitDenied:
-    case kExitPinMismatch:
-    case kExitHubUnreachable:
-    case kExitVersion:
-    case kExitTimeout: return code;
-    default: return kExitTrainerFailed;
+// The trainer's exit codes are ours, but what is its fault alone.
+ErrorCode cause_of(int trainer_exit) {
+  switch (trainer_exit) {
+    case kExitDenied: return ErrorCode::kPermissionDenied;
+    case kExitPinMismatch: return ErrorCode::kPinMismatch;
+    case kExitHubUnreachable: return ErrorCode::kUnreachable;
+    case kExitVersion: return ErrorCode::kVersionUnsupported;
+    case kExitTimeout: return ErrorCode::kTimeout;
+    default: return ErrorCode::kTrainerFailed;
+  }
+}
+
+// What the trainer has written so far; false at the end of the pipe.
+bool drain(int pipe, JoinProgress& progress) {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t count = ::read(pipe, buffer, sizeof buffer);
+    if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EINTR);
+    progress.take_output({buffer, static_cast<std::size_t>(count)});
+  }
+}
+
+// Shows what the trainer does until it ends, which it is asked to when `interrupt` is raised. Its exit status.
+int follow(ChildProcess& child, UniqueFd pipe, JoinProgress& progress, CommandContext& context) {
+  std::optional<Deadline> end_by;
+  for (;;) {
+    const auto code = child.poll();
+    if (pipe && !drain(pipe.get(), progress)) pipe.reset();
+    progress.look_at_rounds();
+    if (code) return end_by && *code == 128 + SIGTERM ? 0 : *code;
+    if (context.interrupt.raised() && !end_by) {
+      context.console.out << "stopping ..." << std::endl;
+      child.send_signal(SIGTERM);
+      end_by = Deadline::after(kTrainerEndTime);
+    }
+    if (end_by && end_by->expired()) {
+      child.terminate(Deadline::after(std::chrono::seconds(0)));
+      return 0;
+    }
+    pollfd waits[] = {{pipe.get(), POLLIN, 0}, {end_by ? -1 : context.interrupt.fd(), POLLIN, 0}};
+    ::poll(waits, 2, static_cast<int>(kLook.count()));
   }
 }
 
 Status train(const IslandHome& home, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto trainer, locate_trainer());
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("make a pipe for", trainer);
+  UniqueFd reading(ends[0]), writing(ends[1]);
+  ::fcntl(reading.get(), F_SETFL, O_NONBLOCK);
   // SIGTERM: should we be killed, the trainer still says goodbye to the run.
   ATOLL_ASSIGN_OR_RETURN(ChildProcess child,
                          ChildProcess::spawn({.program = trainer,
                                               .arguments = {"run", "--home", home.directory.string()},
                                               .log = {},
+                                              .output = writing.get(),
                                               .death_signal = SIGTERM}));
-  Result<int> code = Error{};
-  do {
-    code = child.wait(Deadline::after(std::chrono::hours(1)), &context.interrupt);
-  } while (!code.ok() && code.error().code == ErrorCode::kTimeout);
-  if (!code.ok()) {  // interrupted: the same for the trainer
-    child.send_signal(SIGTERM);
-    code = child.wait(Deadline::after(kTrainerEndTime));
-    if (!code.ok()) child.terminate(Deadline::after(std::chrono::seconds(0)));
-    if (!code.ok() || *code == 128 + SIGTERM) code = 0;
-  }
-  context.exit_code = exit_code_of_trainer(*code);
-  if (context.exit_code != kExitTrainerFailed) return ok_status();
-  return Error{ErrorCode::kTrainerFailed,
-               fmt::format("the trainer ended with {}; its messages are above. 'atoll join' starts it again",
-                           *code > 128 ? fmt::format("signal {}", *code - 128) : fmt::format("status {}", *code))};
+  writing.reset();
+  JoinProgress progress(home, context.console);
+  const int code = follow(child, std::move(reading), progress, context);
+  if (code == kExitOk) return ok_status();
+  if (!progress.trainer_error().empty()) return Error{cause_of(code), progress.trainer_error()};
+  return Error{cause_of(code),
+               fmt::format("the trainer ended with {} and did not say why; 'atoll join' starts it again",
+                           code > 128 ? fmt::format("signal {}", code - 128) : fmt::format("status {}", code))};
 }
 
 Status run(const Join& command, CommandContext& context) {
@@ -186,7 +269,8 @@ void add_join_command(CLI::App& app, CommandContext& context) {
       "Examples:\n"
       "  atoll join --invite-stdin              paste the invite; it stays out of the process list\n"
       "  atoll join --invite-file invite.txt --name 'under the desk'\n"
-      "  atoll join                             back to the run joined before");
+      "  atoll join                             back to the run joined before\n\n"
+      "Prints a line a round. Ended by Ctrl-C, which tells the others, it is a success: 0.");
   auto* invite = sub->add_option("INVITE", command->invite, "Invite or link; --invite-stdin keeps it more private");
   auto* file = sub->add_option("--invite-file", command->invite_file, "File with the invite")
                    ->type_name("FILE")
@@ -202,8 +286,8 @@ void add_join_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--advertise", command->advertise,
                   "Host that the other islands dial, if not the one that the hub sees");
   sub->add_option("--local-ranks", command->local_ranks, "Shards of the model on this machine")
-      ->check(CLI::Range(1, 64));
-  sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 64));
+  sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")->check(whole_number(1, 1024));
   sub->add_flag("--yes", command->yes, "Do not ask");
   sub->callback([command, &context] { context.finish(run(*command, context)); });
 }

@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/text.h"
 #include "net/control/home.h"
 
 namespace atl {
@@ -17,13 +20,14 @@ constexpr const char* kExamples =
     "\n"
     "Exit codes: 0 ok; 1 other; 2 usage; 3 not running; 4 not joined; 5 denied; 8 invite expired, used or\n"
     "unknown; 9 the hub is not the invite's; 10 hub unreachable; 11 version unsupported; 12 timeout;\n"
-    "13 trainer failed.";
+    "13 trainer failed; 130 cut short by Ctrl-C. 'join' and 'hub serve' run until Ctrl-C: ended so, they are 0.";
 
 }  // namespace
 
 void CommandContext::finish(const Status& status) {
   if (status.ok()) return;
-  exit_code = exit_code_of(status.error().code);
+  const bool cut_short = status.error().code == ErrorCode::kAborted && interrupt.raised();
+  exit_code = cut_short ? kExitInterrupted : static_cast<int>(exit_code_of(status.error().code));
   console.err << (console.err_is_terminal ? console.styled("atoll:", Style::kBad) : "atoll:") << ' '
               << status.error().message << std::endl;
 }
@@ -63,6 +67,14 @@ int run_cli(const std::vector<std::string>& arguments, Console& console, const A
   });
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::RequiredError& error) {
+    // "A subcommand is required" does not say that the word which is there is none.
+    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+    if (unknown.empty() || unknown.front().starts_with('-'))
+      return app.exit(error, console.out, console.err), kExitUsage;
+    context.finish(Error{ErrorCode::kInvalidArgument,
+                         fmt::format("there is no command '{}'; see atoll --help, or atoll COMMAND --help",
+                                     printable(unknown.front()))});
   } catch (const CLI::ParseError& error) {
     return app.exit(error, console.out, console.err) == 0 ? kExitOk : kExitUsage;
   } catch (const std::exception& exception) {

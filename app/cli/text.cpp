@@ -17,6 +17,10 @@ std::string format_count(std::uint64_t count) {
   return grouped;
 }
 
+std::string format_number_of(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
 std::string format_bytes(double bytes) {
   const char* unit = "B";
   for (const char* larger : {"kB", "MB", "GB", "TB", "PB"}) {
@@ -116,6 +120,28 @@ std::string printable(std::string_view text) {
     i += good ? length : 1;
   }
   return shown;
+}
+
+std::string without_gaps(std::string_view text) {
+  constexpr std::size_t kMostSpaces = 3;
+  std::string kept;
+  std::size_t spaces = 0;
+  bool line_ended = false;
+  for (const char c : text) {
+    if (c == ' ') {
+      ++spaces;
+    } else if (c == '\n') {
+      line_ended = true;
+      spaces = 0;
+    } else {
+      if (line_ended && !kept.empty()) kept += '\n';
+      kept.append(kept.empty() ? 0 : std::min(spaces, kMostSpaces), ' ');
+      kept += c;
+      spaces = 0;
+      line_ended = false;
+    }
+  }
+  return kept;
 }
 
 }  // namespace atl

@@ -7,12 +7,13 @@
 
 namespace atl {
 
-std::string format_count(std::uint64_t count);      // 12,345
-std::string format_bytes(double bytes);             // 1.9 GB (powers of 1000)
-std::string format_duration(double seconds);        // 38 s, 4m10s, 2h05m
-std::string format_rate(double tokens_per_second);  // 318k tok/s
-std::string format_percent(double fraction);        // 92 %
-std::string format_loss(double loss_nats);          // 2.914; "-" when there is none yet
+std::string format_count(std::uint64_t count);                             // 12,345
+std::string format_number_of(std::uint64_t count, std::string_view noun);  // 1 round, 2 rounds
+std::string format_bytes(double bytes);                                    // 1.9 GB (powers of 1000)
+std::string format_duration(double seconds);                               // 38 s, 4m10s, 2h05m
+std::string format_rate(double tokens_per_second);                         // 318k tok/s
+std::string format_percent(double fraction);                               // 92 %
+std::string format_loss(double loss_nats);                                 // 2.914; "-" when there is none yet
 // "90s", "10m", "24h", "7d" in seconds; 0 when it is none of these.
 std::uint64_t parse_duration_seconds(std::string_view text);
 // Columns of UTF-8 text on a screen, terminal codes not counted (no wide characters are used here).
@@ -23,5 +24,7 @@ std::string fit_right(std::string_view text, std::size_t width);
 
 // What a model wrote, safe to show on a terminal: control characters and bytes that are no UTF-8 become '?'.
 std::string printable(std::string_view text);
+// For a person to look at: no more than three spaces in a row, no empty lines, none at the ends.
+std::string without_gaps(std::string_view text);
 
 }  // namespace atl

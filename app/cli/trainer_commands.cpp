@@ -3,10 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <csignal>
 
 #include "app/cli/child_process.h"
 #include "app/cli/command.h"
+#include "app/cli/validators.h"
+#include "net/control/home.h"
 
 namespace atl {
 namespace {
@@ -40,7 +41,7 @@ void run_trainer(const TrainerArguments& arguments, CommandContext& context) {
     auto code = child.wait(Deadline::after(std::chrono::hours(24)), &context.interrupt);
     if (code.ok() || code.error().code != ErrorCode::kAborted) return code;
     child.terminate(Deadline::after(std::chrono::seconds(5)));
-    return 128 + SIGINT;
+    return kExitInterrupted;
   };
   const auto code = run();
   if (!code.ok()) return context.finish(code.error());
@@ -49,6 +50,14 @@ void run_trainer(const TrainerArguments& arguments, CommandContext& context) {
   if (*code >= 127 && !context.interrupt.raised()) {
     context.finish(Error{ErrorCode::kTrainerFailed, fmt::format("atoll-trainer died (status {})", *code)});
   }
+}
+
+// A home that has joined a run: only such a one has a model.
+Status append_home(const std::string& given, TrainerArguments& arguments) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(given));
+  ATOLL_RETURN_IF_ERROR(load_join_file(IslandHome{directory}.join_file()));
+  arguments.add("--home", directory.string());
+  return ok_status();
 }
 
 // Where the model comes from: --model or --home; without either the default home.
@@ -65,9 +74,7 @@ struct Source {
   Status append_to(TrainerArguments& arguments) const {
     arguments.add_path("--model", model);
     if (!model.empty()) return ok_status();
-    ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(home));
-    arguments.add("--home", directory.string());
-    return ok_status();
+    return append_home(home, arguments);
   }
 };
 
@@ -97,9 +104,7 @@ void add_export_command(CLI::App& app, CommandContext& context) {
   sub->add_flag("--json", command->json, "Print JSON");
   sub->callback([command, &context] {
     TrainerArguments arguments("export");
-    const auto home = island_home_or_default(command->home);
-    if (!home.ok()) return context.finish(home.error());
-    arguments.add("--home", home->string());
+    if (const Status status = append_home(command->home, arguments); !status.ok()) return context.finish(status);
     arguments.add_path("--output", command->output);
     arguments.add_flag("--json", command->json);
     run_trainer(arguments, context);
@@ -115,9 +120,9 @@ void add_eval_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--split", command->split, "Which split")
       ->check(CLI::IsMember({"validation"}))
       ->capture_default_str();
-  sub->add_option("--sequences", command->sequences, "How many sequences")->check(CLI::PositiveNumber);
-  sub->add_option("--sequence-length", command->sequence_length, "Tokens in each")->check(CLI::PositiveNumber);
-  sub->add_option("--threads", command->threads, "Compute threads")->check(CLI::PositiveNumber);
+  sub->add_option("--sequences", command->sequences, "How many sequences")->check(whole_number(1, 1 << 20));
+  sub->add_option("--sequence-length", command->sequence_length, "Tokens in each")->check(whole_number(1, 1 << 20));
+  sub->add_option("--threads", command->threads, "Compute threads")->check(whole_number(1, 1024));
   sub->add_flag("--json", command->json, "Print JSON");
   sub->callback([command, &context] {
     TrainerArguments arguments("eval");
@@ -137,11 +142,11 @@ void add_sample_command(CLI::App& app, CommandContext& context) {
   sub->footer("Example:\n  atoll sample --model my-model --prompt 'An atoll is' --tokens 200");
   command->source.add_to(*sub);
   sub->add_option("--prompt", command->prompt, "Text to continue");
-  sub->add_option("--tokens", command->tokens, "How many to add")->check(CLI::PositiveNumber);
-  sub->add_option("--temperature", command->temperature, "0: always the likeliest")->check(CLI::NonNegativeNumber);
-  sub->add_option("--top-k", command->top_k, "Choose among the k likeliest; 0: all")->check(CLI::NonNegativeNumber);
-  sub->add_option("--seed", command->seed, "Of the choices")->check(CLI::NonNegativeNumber);
-  sub->add_option("--threads", command->threads, "Compute threads")->check(CLI::PositiveNumber);
+  sub->add_option("--tokens", command->tokens, "How many to add")->check(whole_number(1, 1 << 20));
+  sub->add_option("--temperature", command->temperature, "0: always the likeliest")->check(number_between(0, 100));
+  sub->add_option("--top-k", command->top_k, "Choose among the k likeliest; 0: all")->check(whole_number(0, 1 << 20));
+  sub->add_option("--seed", command->seed, "Of the choices")->check(whole_number(0, UINT64_MAX));
+  sub->add_option("--threads", command->threads, "Compute threads")->check(whole_number(1, 1024));
   sub->add_flag("--json", command->json, "Print JSON");
   sub->callback([command, &context] {
     TrainerArguments arguments("sample");

@@ -1,5 +1,9 @@
 // Each subcommand in-process: exit codes, messages, what a script reads.
+#include <arpa/inet.h>
+#include <pty.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <QtTest>
 #include <atomic>
@@ -7,10 +11,14 @@
 #include <thread>
 
 #include "app/cli/child_process.h"
+#include "app/cli/demo/demo_data.h"
+#include "app/cli/demo/demo_directory.h"
+#include "app/cli/own_address.h"
 #include "net/base/file.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
 #include "net/control/island_state.h"
+#include "net/data/dataset.h"
 #include "net/hub/hub.h"
 #include "net/wire/run_config.h"
 #include "tests/app/cli_run.h"
@@ -41,6 +49,16 @@ class FakeTrainerControl : public ControlService {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+// Standard input for a while.
+class StandardInput {
+ public:
+  explicit StandardInput(int fd) : before_(::dup(STDIN_FILENO)) { ::dup2(fd, STDIN_FILENO); }
+  ~StandardInput() { ::dup2(before_.get(), STDIN_FILENO); }
+
+ private:
+  UniqueFd before_;
+};
+
 }  // namespace
 
 class CliTest : public QObject {
@@ -49,6 +67,13 @@ class CliTest : public QObject {
  private Q_SLOTS:
   void a_wrong_flag_is_a_usage_error_data();
   void a_wrong_flag_is_a_usage_error();
+  void wrong_numbers_are_named_in_words_data();
+  void wrong_numbers_are_named_in_words();
+  void an_unknown_word_is_named();
+  void a_demo_that_cannot_work_is_refused_at_once_data();
+  void a_demo_that_cannot_work_is_refused_at_once();
+  void a_damaged_cached_dataset_is_prepared_again();
+  void the_last_three_demo_directories_stay();
   void every_help_has_an_example_data();
   void every_help_has_an_example();
   void data_prepare_makes_a_dataset_and_says_what_is_wrong();
@@ -57,11 +82,19 @@ class CliTest : public QObject {
   void hub_init_refuses_bad_configurations();
   void hub_invite_prints_the_invite_alone();
   void hub_serves_until_it_is_interrupted();
+  void a_hub_on_all_addresses_invites_to_one_that_can_be_dialled();
   void join_tells_invites_apart_data();
   void join_tells_invites_apart();
+  void an_empty_invite_file_is_named();
+  void an_invite_is_read_from_a_pipe();
+  void an_invite_pasted_over_two_lines_is_enough_at_a_terminal();
+  void ctrl_c_ends_the_wait_for_an_invite();
+  void a_taken_port_does_not_change_what_was_joined();
   void join_enrols_trains_and_comes_back();
+  void a_hub_that_does_not_answer_is_said_once();
   void a_run_does_not_take_the_place_of_another();
   void a_trainer_that_fails_is_exit_code_13();
+  void a_home_that_never_joined_has_no_model();
   void status_tells_unjoined_from_not_running();
   void status_shows_what_the_trainer_says();
   void leave_asks_the_trainer();
@@ -115,6 +148,100 @@ void CliTest::a_wrong_flag_is_a_usage_error() {
 
   QCOMPARE(run_cli(list, console, atoll.interrupt), static_cast<int>(kExitUsage));
   QVERIFY(!err.str().empty());
+}
+
+void CliTest::wrong_numbers_are_named_in_words_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("nan minutes") << QStringList{"demo", "--minutes", "nan"} << "--minutes: must be a positive number";
+  QTest::newRow("infinite minutes") << QStringList{"demo", "--minutes", "inf"} << "must be a positive number";
+  QTest::newRow("no minutes") << QStringList{"demo", "--minutes", "0"} << "must be a positive number";
+  QTest::newRow("no rounds") << QStringList{"demo", "--rounds", "0"} << "--rounds: must be a whole number from 1";
+  QTest::newRow("negative tokens") << QStringList{"sample", "--tokens", "-3"} << "must be a whole number from 1";
+  QTest::newRow("no rate") << QStringList{"hub", "init", "--data", "d", "--name", "n", "--lr", "0"}
+                           << "--lr: must be a positive number";
+}
+
+void CliTest::wrong_numbers_are_named_in_words() {
+  QFETCH(const QStringList, arguments);
+  QFETCH(const QString, says);
+  CliRun atoll;
+  std::vector<std::string> list;
+  for (const QString& argument : arguments) list.push_back(argument.toStdString());
+  std::ostringstream out, err;
+  Console console{out, err};
+
+  QCOMPARE(run_cli(list, console, atoll.interrupt), static_cast<int>(kExitUsage));
+  QVERIFY2(contains(err.str(), says.toStdString()), err.str().c_str());
+}
+
+void CliTest::an_unknown_word_is_named() {
+  CliRun atoll;
+
+  const CliOutcome of_hub = atoll({"hub", "bogus"});
+
+  QCOMPARE(of_hub.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(of_hub.err, "'bogus'"), of_hub.err.c_str());
+  QVERIFY(contains(atoll({"dance"}).err, "'dance'"));
+}
+
+void CliTest::a_demo_that_cannot_work_is_refused_at_once_data() {
+  QTest::addColumn<QStringList>("flags");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("nobody to kill") << QStringList{"--kill", "--islands", "1"} << "--kill needs at least 2 islands";
+  QTest::newRow("no time to kill") << QStringList{"--kill", "--rounds", "5"} << "6 rounds";
+  QTest::newRow("no place for the summary")
+      << QStringList{"--summary", "/no/such/place/s.json"} << "/no/such/place/s.json";
+  QTest::newRow("summary is a directory") << QStringList{"--summary", "/tmp"} << "--summary /tmp";
+}
+
+void CliTest::a_demo_that_cannot_work_is_refused_at_once() {
+  QFETCH(const QStringList, flags);
+  QFETCH(const QString, says);
+  CliRun atoll;
+  std::vector<std::string> list{"demo", "--text", atoll.write_text().string()};
+  for (const QString& flag : flags) list.push_back(flag.toStdString());
+  std::ostringstream out, err;
+  Console console{out, err};
+
+  QCOMPARE(run_cli(list, console, atoll.interrupt), static_cast<int>(kExitUsage));
+  QVERIFY2(contains(err.str(), says.toStdString()), err.str().c_str());
+  QVERIFY(!std::filesystem::exists(atoll.path("state")));
+}
+
+void CliTest::a_damaged_cached_dataset_is_prepared_again() {
+  CliRun atoll;
+  const std::vector<std::string> text{atoll.write_text().string()};
+  int prepared = 0;
+  const auto first = demo_data(text, [&] { ++prepared; });
+  QVERIFY2(first.ok(), first.ok() ? "" : first.error().message.c_str());
+  const auto shard = first->directory / Dataset::open(first->directory)->manifest().train.front().file;
+  std::fstream(shard, std::ios::in | std::ios::out | std::ios::binary).seekp(-2, std::ios::end).put('\x01');
+
+  const auto second = demo_data(text, [&] { ++prepared; });
+  const auto third = demo_data(text, [&] { ++prepared; });
+
+  QVERIFY2(second.ok(), second.ok() ? "" : second.error().message.c_str());
+  QCOMPARE(prepared, 2);
+  QVERIFY(third->prepared_before);
+  QVERIFY(Dataset::open(third->directory)->verify().ok());
+}
+
+void CliTest::the_last_three_demo_directories_stay() {
+  CliRun atoll;
+  const auto parent = atoll.path("state") / "atoll" / "demo";
+  for (const char* name :
+       {"2026-01-01T10-00-00-999999991", "2026-01-02T10-00-00-999999992", "2026-01-03T10-00-00-999999993", "my-own"}) {
+    std::filesystem::create_directories(parent / name);
+  }
+
+  const auto made = make_demo_directory("");
+
+  QVERIFY(made.ok() && std::filesystem::exists(*made));
+  QVERIFY(!std::filesystem::exists(parent / "2026-01-01T10-00-00-999999991"));
+  QVERIFY(std::filesystem::exists(parent / "2026-01-02T10-00-00-999999992"));
+  QVERIFY(std::filesystem::exists(parent / "2026-01-03T10-00-00-999999993"));
+  QVERIFY(std::filesystem::exists(parent / "my-own"));
 }
 
 void CliTest::every_help_has_an_example_data() {
@@ -178,8 +305,18 @@ void CliTest::hub_init_refuses_bad_configurations_data() {
   QTest::newRow("no dataset") << QStringList{"--data", "/no/such/data"} << "atoll data prepare";
   QTest::newRow("no preset") << QStringList{"--preset", "huge"} << "one of demo, 150m, 1b, 10b";
   QTest::newRow("no model") << QStringList{"--model", "gpt"} << "no model 'gpt'";
-  QTest::newRow("out of range") << QStringList{"--inner-steps", "0"} << "inner_steps";
+  QTest::newRow("out of range") << QStringList{"--inner-steps", "0"} << "--inner-steps";
+  QTest::newRow("name of two lines") << QStringList{"--name", "two\nlines"} << "--name";
+  QTest::newRow("name too long") << QStringList{"--name", QString(65, 'x')} << "64 bytes";
+  QTest::newRow("longer than the model's positions")
+      << QStringList{"--sequence-length", "2048"} << "max_position_embeddings";
   QTest::newRow("longer than the text") << QStringList{"--sequence-length", "1000000"} << "--sequence-length";
+  QTest::newRow("model of no size") << QStringList{"--model", "@{\"hidden_size\": 8}"} << "is missing";
+  QTest::newRow("vocabulary too small")
+      << QStringList{"--model",
+                     "@{\"hidden_size\": 8, \"intermediate_size\": 8, \"num_hidden_layers\": 1, "
+                     "\"num_attention_heads\": 2, \"vocab_size\": 100}"}
+      << "vocab_size is 100";
 }
 
 void CliTest::hub_init_refuses_bad_configurations() {
@@ -187,9 +324,15 @@ void CliTest::hub_init_refuses_bad_configurations() {
   QFETCH(const QString, says);
   CliRun atoll;
   atoll({"data", "prepare", atoll.write_text().string(), "--output", atoll.path("data").string()});
-  std::vector<std::string> arguments{"hub", "init", "--name", "x"};
+  std::vector<std::string> arguments{"hub", "init"};
+  if (!flags.contains("--name")) arguments.insert(arguments.end(), {"--name", "x"});
   if (!flags.contains("--data")) arguments.insert(arguments.end(), {"--data", atoll.path("data").string()});
-  for (const QString& flag : flags) arguments.push_back(flag.toStdString());
+  for (const QString& flag : flags) {
+    arguments.push_back(flag.toStdString());
+    if (!flag.startsWith('@')) continue;  // the content of a file
+    std::ofstream(atoll.path("config.json")) << flag.mid(1).toStdString();
+    arguments.back() = atoll.path("config.json").string();
+  }
   std::ostringstream out, err;
   Console console{out, err};
 
@@ -239,6 +382,22 @@ void CliTest::hub_serves_until_it_is_interrupted() {
   QCOMPARE(after.exit_code, static_cast<int>(kExitNotRunning));
 }
 
+void CliTest::a_hub_on_all_addresses_invites_to_one_that_can_be_dialled() {
+  if (!own_address()) QSKIP("this machine has only its loopback address");
+  CliRun atoll;
+  start_hub(atoll).reset();
+  const std::string home = atoll.path("hub-first").string();
+  CliOutcome served;
+  std::thread serving([&] { served = atoll({"hub", "serve", "--home", home, "--listen", "0.0.0.0:0"}); });
+  CliOutcome status;
+  QTRY_VERIFY((status = atoll({"hub", "status", "--home", home, "--json"})).exit_code == 0);
+  atoll.interrupt.raise("interrupted");
+  serving.join();
+
+  QVERIFY2(contains(served.out, *own_address()) && contains(served.out, "--advertise"), served.out.c_str());
+  QVERIFY(!contains(nlohmann::json::parse(status.out)["addresses"].dump(), "0.0.0.0"));
+}
+
 void CliTest::join_tells_invites_apart_data() {
   QTest::addColumn<QString>("invite");
   QTest::addColumn<int>("code");
@@ -266,6 +425,102 @@ void CliTest::join_tells_invites_apart() {
   QVERIFY2(outcome.exit_code == code, outcome.err.c_str());
   QCOMPARE(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
   QVERIFY(!std::filesystem::exists(atoll.path("island") / "join.json"));
+}
+
+void CliTest::an_empty_invite_file_is_named() {
+  CliRun atoll;
+  std::ofstream(atoll.path("invite.txt")) << "\n";
+
+  const CliOutcome outcome = atoll({"join", "--invite-file", atoll.path("invite.txt").string()});
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(outcome.err, "invite.txt is empty"), outcome.err.c_str());
+}
+
+void CliTest::an_invite_is_read_from_a_pipe() {
+  CliRun atoll;
+  const auto hub = start_hub(atoll);
+  fake_trainer(atoll, "exit 0");
+  int ends[2];
+  QCOMPARE(::pipe(ends), 0);
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  QVERIFY(::write(writing.get(), invite_.data(), invite_.size()) == static_cast<ssize_t>(invite_.size()));
+  writing.reset();
+  const StandardInput input(reading.get());
+
+  const CliOutcome outcome = atoll({"join", "--invite-stdin"});
+
+  QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
+}
+
+void CliTest::an_invite_pasted_over_two_lines_is_enough_at_a_terminal() {
+  CliRun atoll;
+  const auto hub = start_hub(atoll);
+  fake_trainer(atoll, "exit 0");
+  int ends[2];
+  QCOMPARE(::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
+  const UniqueFd keyboard(ends[0]), terminal(ends[1]);
+  const std::string typed = invite_.substr(0, 30) + "\n" + invite_.substr(30);
+  QVERIFY(::write(keyboard.get(), typed.data(), typed.size()) == static_cast<ssize_t>(typed.size()));
+  const StandardInput input(terminal.get());
+
+  const CliOutcome outcome = atoll({"join", "--invite-stdin"});  // nobody types an end of file
+
+  QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
+  QVERIFY(contains(outcome.err, "Paste the invite"));
+}
+
+void CliTest::ctrl_c_ends_the_wait_for_an_invite() {
+  CliRun atoll;
+  int ends[2];
+  QCOMPARE(::pipe(ends), 0);
+  const UniqueFd reading(ends[0]), writing(ends[1]);
+  const StandardInput input(reading.get());
+  CliOutcome outcome;
+  std::thread joining([&] { outcome = atoll({"join", "--invite-stdin"}); });
+
+  atoll.interrupt.raise("interrupted");
+  joining.join();
+
+  QCOMPARE(outcome.exit_code, kExitInterrupted);
+}
+
+void CliTest::a_taken_port_does_not_change_what_was_joined() {
+  CliRun atoll;
+  const auto hub = start_hub(atoll);
+  fake_trainer(atoll, "exit 0");
+  QCOMPARE(atoll({"join", invite_, "--listen", "127.0.0.1:0"}).exit_code, 0);
+  const std::string taken = "127.0.0.1:" + std::to_string(hub->port());
+
+  const CliOutcome outcome = atoll({"join", "--listen", taken});
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitDenied));
+  QVERIFY2(contains(outcome.err, taken) && contains(outcome.err, "--listen"), outcome.err.c_str());
+  QCOMPARE(load_join_file(atoll.path("island") / "join.json")->bind.port, std::uint16_t{0});
+}
+
+void CliTest::a_hub_that_does_not_answer_is_said_once() {
+  CliRun atoll;
+  const auto hub = start_hub(atoll);
+  const std::string retry = "echo '2026-01-01T00:00:00.000 info mesh retry error=\"127.0.0.1:1: refused\"'\n";
+  fake_trainer(atoll, retry + retry + "echo 'atoll-trainer: the hub is gone' >&2; exit 10");
+
+  const CliOutcome outcome = atoll({"join", invite_});
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitHubUnreachable));
+  QVERIFY2(contains(outcome.out, "the hub does not answer (127.0.0.1:1: refused); trying again until"),
+           outcome.out.c_str());
+  QCOMPARE(outcome.out.find("does not answer"), outcome.out.rfind("does not answer"));
+  QCOMPARE(outcome.err, std::string("atoll: the hub is gone\n"));
+}
+
+void CliTest::a_home_that_never_joined_has_no_model() {
+  CliRun atoll;
+  for (const CliOutcome& outcome : {atoll({"export", "--output", atoll.path("m").string()}), atoll({"sample"})}) {
+    QCOMPARE(outcome.exit_code, static_cast<int>(kExitNotJoined));
+    QVERIFY2(contains(outcome.err, "has joined no run"), outcome.err.c_str());
+  }
 }
 
 void CliTest::join_enrols_trains_and_comes_back() {
@@ -362,14 +617,16 @@ void CliTest::leave_asks_the_trainer() {
 void CliTest::trainer_commands_pass_flags_and_exit_code_on() {
   CliRun atoll;
   fake_trainer(atoll, "exit 4");
+  QVERIFY(make_directories(atoll.path("island"), FileMode::kPrivate).ok());
+  QVERIFY(save_join_file(atoll.path("island") / "join.json", JoinFile{}).ok());
 
   QCOMPARE(atoll({"sample", "--model", "/m", "--prompt", "-once upon", "--tokens", "5"}).exit_code, 4);
-  QCOMPARE(atoll({"eval", "--home", "/h", "--data", "/d", "--json"}).exit_code, 4);
+  QCOMPARE(atoll({"eval", "--model", "/h", "--data", "/d", "--json"}).exit_code, 4);
   QCOMPARE(atoll({"export", "--output", "/o"}).exit_code, 4);
 
   QCOMPARE(*read_file(atoll.path("calls")),
            "sample --model=/m --prompt=-once upon --tokens=5\n"
-           "eval --home=/h --data=/d --json\n"
+           "eval --model=/h --data=/d --json\n"
            "export --home=" +
                atoll.path("island").string() + " --output=/o\n");
 }

@@ -65,6 +65,12 @@ class DemoViewTest : public QObject {
   void an_island_that_is_gone_stays_with_what_it_did();
   void the_summary_compares_bytes_with_data_parallel_training();
   void hashes_that_differ_once_are_never_called_equal();
+  void figures_end_with_the_outer_step_of_the_model();
+  void a_verdict_that_is_missing_is_not_called_false();
+  void a_short_screen_keeps_the_lines_about_all_islands();
+  void a_round_shows_the_validation_with_which_it_began();
+  void one_island_is_singular_and_sends_nothing();
+  void gaps_in_a_text_are_closed();
   void the_plot_falls_with_the_loss();
   void quantities_carry_their_unit();
   void what_a_model_writes_cannot_command_the_terminal();
@@ -105,7 +111,7 @@ void DemoViewTest::the_screen_names_what_matters() {
   const std::string screen = joined(demo_screen(history, kFacts, 85, 24, console));
 
   for (const char* part : {"0.80 M parameters", "round 12", "clipperton", "14/20", "1.892", "5,712", "90 %", "12.0 MB",
-                           "validation loss 1.500 nats a byte after round 12", "84 s", "4m00s"}) {
+                           "validation loss 1.500 nats a byte after 12 rounds", "84 s", "4m00s"}) {
     QVERIFY2(screen.find(part) != std::string::npos, (std::string(part) + " is not in\n" + screen).c_str());
   }
 }
@@ -117,7 +123,7 @@ void DemoViewTest::no_colour_means_no_codes() {
   history.observe(state_after(3), 1);
 
   QVERIFY(joined(demo_screen(history, kFacts, 5, 24, console)).find('\033') == std::string::npos);
-  QVERIFY(to_text(summarise(history, kFacts, 5), console).find('\033') == std::string::npos);
+  QVERIFY(to_text(summarise(history, kFacts), console).find('\033') == std::string::npos);
 }
 
 void DemoViewTest::an_island_that_is_gone_stays_with_what_it_did() {
@@ -139,7 +145,7 @@ void DemoViewTest::the_summary_compares_bytes_with_data_parallel_training() {
   history.observe(state_after(0), 10);
   history.observe(state_after(10), 80);
 
-  const DemoSummary summary = summarise(history, kFacts, 80);
+  const DemoSummary summary = summarise(history, kFacts);
   const auto json = summary.to_json();
 
   // 10 rounds of 3 islands with 20 steps, each 2 * 2/3 * 4 bytes for 800,000 parameters.
@@ -147,7 +153,7 @@ void DemoViewTest::the_summary_compares_bytes_with_data_parallel_training() {
   QCOMPARE(summary.bytes_sent, 30'000'000u);
   QCOMPARE(summary.compute_utilisation, 0.9);
   QCOMPARE(summary.tokens_per_second, 10 * 3 * 20 * 2048 / 70.0);
-  QVERIFY(summary.outer_hashes_equal);
+  QVERIFY(summary.outer_hashes_equal == true);
   for (const char* key : {"rounds", "first_validation_loss", "last_validation_loss", "tokens_per_second", "bytes_sent",
                           "bytes_data_parallel_fp32", "compute_utilisation", "outer_hashes_equal", "export_dir"}) {
     QVERIFY2(json.contains(key), key);
@@ -166,6 +172,78 @@ void DemoViewTest::hashes_that_differ_once_are_never_called_equal() {
   state.rounds[4].outer_hashes_equal.reset();
   waiting.observe(state, 1);
   QVERIFY(!waiting.outer_hashes_equal().has_value());
+}
+
+void DemoViewTest::figures_end_with_the_outer_step_of_the_model() {
+  DemoHistory history;
+  history.observe(state_after(0), 10);
+  history.observe(state_after(4), 40);
+
+  history.end_at(4);
+  HubState later = state_after(6);
+  later.islands[0].bytes_sent = 99'000'000;
+  history.observe(later, 60);
+  const DemoSummary summary = summarise(history, kFacts);
+
+  QCOMPARE(summary.rounds, 4u);
+  QCOMPARE(summary.tokens, 4u * 3 * 20 * 2048);
+  QCOMPARE(summary.bytes_sent, 12'000'000u);
+  QCOMPARE(summary.training_seconds, 30.0);
+  QCOMPARE(history.validations().back().outer_step, 4u);
+}
+
+void DemoViewTest::a_verdict_that_is_missing_is_not_called_false() {
+  DemoHistory history;
+  HubState state = state_after(2);
+  state.rounds[1].outer_hashes_equal.reset();
+  history.observe(state, 1);
+
+  QVERIFY(summarise(history, kFacts).to_json()["outer_hashes_equal"].is_null());
+}
+
+void DemoViewTest::a_short_screen_keeps_the_lines_about_all_islands() {
+  std::ostringstream stream;
+  const Console console{.out = stream, .err = stream};
+  DemoHistory history;
+  history.observe(state_after(0), 1);
+  history.observe(state_after(12), 85);
+
+  const auto lines = demo_screen(history, kFacts, 85, 6, console);
+  const std::string screen = joined(lines);
+
+  QVERIFY(lines.size() <= 6);
+  QVERIFY2(screen.find("validation loss 1.500") != std::string::npos, screen.c_str());
+  QVERIFY2(screen.find("waiting and ring") != std::string::npos, screen.c_str());
+  QVERIFY(screen.find("clipperton") == std::string::npos);
+}
+
+void DemoViewTest::a_round_shows_the_validation_with_which_it_began() {
+  DemoHistory history;
+  history.observe(state_after(2), 1);
+
+  QVERIFY(demo_round_line(history, history.rounds().at(0)).ends_with("validation loss before it 5.500"));
+  QVERIFY(demo_round_line(history, history.rounds().at(1)).find("validation") == std::string::npos);
+}
+
+void DemoViewTest::one_island_is_singular_and_sends_nothing() {
+  std::ostringstream stream;
+  const Console console{.out = stream, .err = stream};
+  DemoHistory history;
+  HubState state = state_after(1);
+  state.islands.resize(1);
+  state.islands[0].bytes_sent = 0;
+  state.rounds[0].members = 1;
+  history.observe(state, 1);
+
+  const std::string text = to_text(summarise(history, kFacts), console);
+
+  QVERIFY2(text.find("1 round,") != std::string::npos, text.c_str());
+  QVERIFY2(text.find("times as much") == std::string::npos, text.c_str());
+  QVERIFY(demo_round_line(history, history.rounds().at(0)).find("1 island ") != std::string::npos);
+}
+
+void DemoViewTest::gaps_in_a_text_are_closed() {
+  QCOMPARE(without_gaps("\n\n  a      b  \n\n   \n     c   \n"), std::string("a   b\n   c"));
 }
 
 void DemoViewTest::the_plot_falls_with_the_loss() {

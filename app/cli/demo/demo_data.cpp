@@ -45,8 +45,9 @@ Result<DemoData> demo_data(const std::vector<std::string>& text, const std::func
   DemoData data;
   data.directory = cache / "datasets" / key;
   auto dataset = Dataset::open(data.directory);
-  data.prepared_before = dataset.ok();
-  if (!dataset.ok()) {
+  // A damaged shard would stop every island of every later demo.
+  data.prepared_before = dataset.ok() && dataset->verify().ok();
+  if (!data.prepared_before) {
     on_prepare();
     ATOLL_RETURN_IF_ERROR(make_directories(data.directory.parent_path()));
     PrepareOptions options;

@@ -1,6 +1,7 @@
 #include "app/cli/demo/demo_history.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atl {
 namespace {
@@ -22,20 +23,30 @@ bool moved(const HubState& before, const HubState& after) {
 void DemoHistory::observe(const HubState& state, double now_seconds) {
   if (moved(state_, state)) last_progress_ = now_seconds;
   if (!training_since_ && state.round_open) training_since_ = last_commit_ = now_seconds;
-  if (state.outer_step > state_.outer_step) last_commit_ = now_seconds;
-  for (const HubState::Round& round : state.rounds) rounds_[round.round] = round;
-  for (const HubState::Island& island : state.islands) remember_island(island);
+  if (state.outer_step > state_.outer_step && (!end_ || state.outer_step <= *end_)) last_commit_ = now_seconds;
+  for (const HubState::Round& round : state.rounds) {
+    if (!end_ || round.round < *end_) rounds_[round.round] = round;
+  }
+  for (const HubState::Island& island : state.islands) {
+    if (figures_count(state)) remember_island(island);
+  }
   for (HubState::Island& known : islands_) {
+    if (state.finished) break;  // they went because all is done
     const bool listed = std::any_of(state.islands.begin(), state.islands.end(),
                                     [&](const HubState::Island& island) { return island.id == known.id; });
     if (!listed) known.state = "gone";
   }
   for (const auto& validation : {state.first_validation, state.last_validation}) {
-    if (!validation) continue;
+    if (!validation || (end_ && validation->outer_step > *end_)) continue;
     if (validations_.empty() || validations_.back().outer_step < validation->outer_step)
       validations_.push_back(*validation);
   }
   state_ = state;
+}
+
+// The bytes of a round are sent while it is syncing: until then an island's figures are still those of the last one.
+bool DemoHistory::figures_count(const HubState& state) const {
+  return !end_ || state.outer_step < *end_ || (state.outer_step == *end_ && state.phase != "syncing");
 }
 
 void DemoHistory::remember_island(const HubState::Island& island) {
@@ -48,7 +59,18 @@ void DemoHistory::remember_island(const HubState::Island& island) {
   } else if (island.state == "gone") {
     known->state = island.state;  // the hub forgets the figures of the gone; their work was done all the same
   } else {
-    *known = island;
+    const HubState::Island before = std::exchange(*known, island);
+    // At the end the island itself was asked, after this heartbeat.
+    if (end_) known->bytes_sent = std::max(known->bytes_sent, before.bytes_sent);
+  }
+}
+
+void DemoHistory::correct(const IslandState& island) {
+  for (HubState::Island& known : islands_) {
+    if (known.id != island.island) continue;
+    known.bytes_sent = std::max(known.bytes_sent, island.bytes_sent);
+    known.inner_seconds = std::max(known.inner_seconds, island.inner_seconds);
+    known.sync_seconds = std::max(known.sync_seconds, island.sync_seconds);
   }
 }
 
@@ -59,7 +81,7 @@ std::uint64_t DemoHistory::committed_tokens() const {
 }
 
 double DemoHistory::tokens_per_second() const {
-  const double seconds = training_since_ ? last_commit_ - *training_since_ : 0;
+  const double seconds = seconds_to_last_commit();
   return seconds > 0 ? static_cast<double>(committed_tokens()) / seconds : 0;
 }
 
@@ -90,11 +112,13 @@ double DemoHistory::compute_utilisation() const {
 
 std::optional<bool> DemoHistory::outer_hashes_equal() const {
   std::optional<bool> verdict;
+  bool all_known = true;
   for (const auto& [number, round] : rounds_) {
     if (round.outer_hashes_equal == false) return false;
-    verdict = round.outer_hashes_equal;  // the last round's: empty while not every island has reported
+    if (!round.outer_hashes_equal) all_known = false;  // not every island has reported
+    verdict = round.outer_hashes_equal;
   }
-  return verdict;
+  return all_known ? verdict : std::nullopt;
 }
 
 }  // namespace atl

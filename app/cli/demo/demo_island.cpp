@@ -36,12 +36,31 @@ Result<IslandState> DemoIsland::state() const {
   return IslandState::from_json(json);
 }
 
-Status DemoIsland::export_model(const std::filesystem::path& directory) const {
+Result<std::uint32_t> DemoIsland::export_model(const std::filesystem::path& directory) const {
   ATOLL_ASSIGN_OR_RETURN(const auto client,
                          ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
-  ATOLL_RETURN_IF_ERROR(
-      client->call("model.export", {{"directory", directory.string()}}, Deadline::after(kExportTime)));
-  return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json reply, client->call("model.export", {{"directory", directory.string()}},
+                                                                  Deadline::after(kExportTime)));
+  return reply.value("outer_step", 0u);
+}
+
+Result<std::uint32_t> DemoIsland::export_checkpoint(const std::filesystem::path& directory) const {
+  const auto log = directory.string() + ".export.json";
+  std::error_code ignored;
+  std::filesystem::remove(log, ignored);
+  ATOLL_ASSIGN_OR_RETURN(const auto trainer, locate_trainer());
+  ATOLL_ASSIGN_OR_RETURN(ChildProcess process,
+                         ChildProcess::spawn({.program = trainer,
+                                              .arguments = {"export", "--home", home_.directory.string(), "--output",
+                                                            directory.string(), "--json"},
+                                              .log = log}));
+  ATOLL_ASSIGN_OR_RETURN(const int code, process.wait(Deadline::after(kExportTime)));
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(log));
+  std::filesystem::remove(log, ignored);
+  if (code != 0) return Error{ErrorCode::kTrainerFailed, text};
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Error{ErrorCode::kProtocol, "the trainer's export did not say what it wrote: " + text};
+  return json.value("outer_step", 0u);
 }
 
 Status DemoIsland::kill() {

@@ -18,12 +18,17 @@ class DemoIsland {
 
   const std::string& name() const { return name_; }
   bool running() { return process_.poll() == std::nullopt; }
+  // It came to its end as it should: the run is over.
+  bool done() { return process_.poll() == 0; }
   std::filesystem::path log() const { return home_.trainer_log(); }
 
   // Asks its trainer; kNotRunning while it has not started yet.
   Result<IslandState> state() const;
   // The outer parameters that it holds, as a HuggingFace directory.
-  Status export_model(const std::filesystem::path& directory) const;
+  // Which outer step that was.
+  Result<std::uint32_t> export_model(const std::filesystem::path& directory) const;
+  // The same once it has ended, from its checkpoint.
+  Result<std::uint32_t> export_checkpoint(const std::filesystem::path& directory) const;
 
   void ask_to_end() { process_.send_signal(15); }
   void wait_for_end(Deadline deadline) { process_.terminate(deadline); }

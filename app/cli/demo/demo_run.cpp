@@ -5,50 +5,67 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/demo/demo_data.h"
+#include "app/cli/demo/demo_directory.h"
+#include "app/cli/demo/demo_sample.h"
 #include "app/cli/demo/demo_view.h"
+#include "app/cli/run_check.h"
 #include "app/cli/text.h"
 #include "net/base/file.h"
+#include "net/data/dataset.h"
 #include "net/hub/hub.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{250};
+constexpr std::chrono::milliseconds kEndTick{50};  // the last figures come, and go, quickly
+constexpr std::uint32_t kValidateEvery = 2;        // rounds
 constexpr std::chrono::seconds kHubStartTime{20};
 constexpr std::chrono::seconds kAnswerTime{3};
 constexpr double kLastFiguresSeconds = 20;
 constexpr double kStallSeconds = 120;  // nothing moved for so long: something is wrong
 constexpr std::chrono::seconds kStopTime{10};
-constexpr std::chrono::seconds kSampleTime{60};
-constexpr const char* kSamplePrompt = "An atoll is ";
+constexpr std::uint32_t kFewestKillRounds = 6;  // until the newcomer has trained
 
 // Atolls, as islands' names.
 constexpr const char* kNames[] = {"aitutaki", "bikini",  "clipperton", "diego",      "enewetak", "funafuti", "gaafu",
                                   "huvadhu",  "iifa",    "jaluit",     "kiritimati", "likiep",   "majuro",   "nukuoro",
                                   "onotoa",   "palmyra", "rangiroa",   "suvarrow",   "tarawa",   "ulithi"};
 
-std::string time_stamp() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H-%M-%S", &local);
-  return text;
-}
-
 // The last lines of a log, for an error message.
 std::string tail_of(const std::filesystem::path& log) {
   const auto text = read_file(log);
   if (!text.ok() || text->empty()) return "";
-  std::size_t begin = text->size() - 1;
-  for (int lines = 0; begin > 0 && lines < 4; --begin) {
-    if ((*text)[begin - 1] == '\n' && ++lines == 4) break;
+  constexpr int kLines = 4;
+  std::size_t begin = text->size() - 1;  // of the line that this is in
+  for (int lines = 0; begin > 0; --begin) {
+    if ((*text)[begin - 1] == '\n' && ++lines == kLines) break;
   }
   return "\n" + text->substr(begin);
+}
+
+// What can be known before anything is started, and minutes of training are not to end in.
+Status check_options(const DemoOptions& options) {
+  const bool few_rounds = options.rounds > 0 && options.rounds < kFewestKillRounds;
+  if (options.kill && (options.islands < 2 || few_rounds)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--kill needs at least 2 islands and {} rounds: one is killed in mid-round, the others "
+                             "finish it, a new one joins",
+                             kFewestKillRounds)};
+  }
+  if (options.summary_file.empty()) return ok_status();
+  const std::filesystem::path file = std::filesystem::absolute(options.summary_file);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("cannot write --summary {}: it is a directory", options.summary_file)};
+  }
+  if (::access(file.parent_path().c_str(), W_OK | X_OK) == 0) return ok_status();
+  return Error{ErrorCode::kInvalidArgument, fmt::format("cannot write --summary {}: {}", options.summary_file,
+                                                        errno_error("write to", file.parent_path()).message)};
 }
 
 }  // namespace
@@ -62,6 +79,7 @@ Status DemoRun::run() {
   if (status.ok()) status = train();
   if (!status.ok()) {
     display_.reset();
+    if (context_.interrupt.raised()) context_.console.out << "stopping ..." << std::endl;
     stop_all();
     if (status.error().code != ErrorCode::kAborted) return status;
     return Error{ErrorCode::kAborted, fmt::format("demo {}; nothing is left running (logs are in {})",
@@ -71,26 +89,33 @@ Status DemoRun::run() {
 }
 
 Status DemoRun::set_up() {
-  Console& console = context_.console;
-  ATOLL_ASSIGN_OR_RETURN(const DemoData data, demo_data(options_.text, [&] {
-                           console.out << "preparing the text (once; kept for the next time) ..." << std::endl;
-                         }));
+  ATOLL_RETURN_IF_ERROR(check_options(options_));
   if (options_.rounds == 0 && options_.minutes <= 0) options_.minutes = kDemoMinutes;
-  if (options_.directory.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(directory_, state_directory());
-    directory_ /= fmt::format("demo/{}-{}", time_stamp(), ::getpid());
-  } else {
-    directory_ = std::filesystem::absolute(options_.directory);
-  }
-  ATOLL_RETURN_IF_ERROR(make_directories(directory_, FileMode::kPrivate));
+  ATOLL_RETURN_IF_ERROR(make_hub());
+  Console& console = context_.console;
+  ATOLL_RETURN_IF_ERROR(start_hub());
+  for (std::uint32_t i = 0; i < options_.islands; ++i) ATOLL_RETURN_IF_ERROR(start_island());
+  console.out << fmt::format("{} and a hub started, each a process of its own; all is kept in {}\n",
+                             format_number_of(options_.islands, "island"), directory_.string())
+              << std::flush;
+  if (console.out_is_terminal) display_.emplace(console);
+  return ok_status();
+}
 
+Status DemoRun::make_hub() {
+  ATOLL_ASSIGN_OR_RETURN(const DemoData data, demo_data(options_.text, [&] {
+                           context_.console.out << "preparing the text (once; kept for the next time) ..." << std::endl;
+                         }));
   options_.run.min_islands = options_.islands;
-  // The last committed state is to be one that is validated.
-  options_.run.validate_every = options_.rounds > 0 && options_.rounds % 2 != 0 ? 1 : 2;
+  options_.run.max_rounds = options_.rounds;
+  options_.run.validate_every = kValidateEvery;
   HubInitOptions hub;
+  ATOLL_ASSIGN_OR_RETURN(hub.run, make_run("demo", "demo", options_.run));
+  ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(data.directory));
+  ATOLL_RETURN_IF_ERROR(check_run(hub.run, dataset.manifest().vocab_size));
+  ATOLL_ASSIGN_OR_RETURN(directory_, make_demo_directory(options_.directory));
   hub.directory = directory_ / "hub";
   hub.dataset_directory = data.directory;
-  ATOLL_ASSIGN_OR_RETURN(hub.run, make_run("demo", "demo", options_.run));
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, hub_init(hub));
   facts_ = {.parameters = 0,
             .text_bytes = data.text_bytes,
@@ -99,12 +124,6 @@ Status DemoRun::set_up() {
             .tokens_per_step = std::uint64_t{run.sequences_per_step} * run.sequence_length,
             .limit_seconds = options_.minutes * 60,
             .limit_rounds = options_.rounds};
-  ATOLL_RETURN_IF_ERROR(start_hub());
-  for (std::uint32_t i = 0; i < options_.islands; ++i) ATOLL_RETURN_IF_ERROR(start_island());
-  console.out << fmt::format("{} islands and a hub started, each a process of its own; logs in {}\n", options_.islands,
-                             directory_.string())
-              << std::flush;
-  if (console.out_is_terminal) display_.emplace(console);
   return ok_status();
 }
 
@@ -150,28 +169,47 @@ Status DemoRun::train() {
   for (;;) {
     ATOLL_ASSIGN_OR_RETURN(const bool done, tick());
     if (done) break;
-    pollfd wake{context_.interrupt.fd(), POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(kTick.count()));
+    wait_a_little();
   }
   return wait_for_last_figures();
 }
 
+void DemoRun::wait_a_little() const {
+  const bool last_round = facts_.limit_rounds > 0 && history_.state().outer_step + 1 >= facts_.limit_rounds;
+  pollfd wake{context_.interrupt.fd(), POLLIN, 0};
+  ::poll(&wake, 1, static_cast<int>((ending_ || last_round ? kEndTick : kTick).count()));
+}
+
+// A hub that is busy for a moment does not end the demo; one that stays silent is found out by the stall limit.
+Status DemoRun::look_at_hub() {
+  if (!hub_client_) {
+    ATOLL_ASSIGN_OR_RETURN(hub_client_, ControlClient::connect(HubHome{directory_ / "hub"}.control_socket(),
+                                                               Deadline::after(kAnswerTime)));
+  }
+  auto json = hub_client_->call("state.get", nlohmann::json::object(), Deadline::after(kAnswerTime));
+  if (!json.ok()) {
+    hub_client_.reset();
+    return json.error();
+  }
+  ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(*json));
+  history_.observe(state, now());
+  return ok_status();
+}
+
 Result<bool> DemoRun::tick() {
   if (context_.interrupt.raised()) return Error{ErrorCode::kAborted, context_.interrupt.reason()};
+  const Status seen = look_at_hub();
   ATOLL_RETURN_IF_ERROR(check_processes());
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         hub_client_->call("state.get", nlohmann::json::object(), Deadline::after(kAnswerTime)));
-  ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(json));
-  history_.observe(state, now());
   if (facts_.parameters == 0 && !islands_.empty()) {
     const auto island = islands_.front().state();
     if (island.ok()) facts_.parameters = island->parameters;
   }
-  if (options_.kill) ATOLL_RETURN_IF_ERROR(act_out_kill());
+  if (options_.kill && !ending_) ATOLL_RETURN_IF_ERROR(act_out_kill());
   show();
   if (now() - history_.last_progress_seconds() > kStallSeconds) {
-    return Error{ErrorCode::kTimeout, fmt::format("nothing has moved for {}; the logs in {} may say why",
-                                                  format_duration(kStallSeconds), directory_.string())};
+    const std::string why = seen.ok() ? "" : fmt::format(" ({})", seen.error().message);
+    return Error{ErrorCode::kTimeout, fmt::format("nothing has moved for {}{}; the logs in {} may say why",
+                                                  format_duration(kStallSeconds), why, directory_.string())};
   }
   return limit_reached();
 }
@@ -182,7 +220,9 @@ Status DemoRun::check_processes() {
                  fmt::format("the hub ended (status {}); its log says:{}", *code, tail_of(directory_ / "hub.log"))};
   }
   for (std::size_t i = 0; i < islands_.size();) {
-    if (islands_[i].running()) {
+    // After the last round they end by themselves, one after the other.
+    const bool last_round = facts_.limit_rounds > 0 && history_.state().outer_step + 1 >= facts_.limit_rounds;
+    if (islands_[i].running() || (last_round && islands_[i].done())) {
       ++i;
       continue;
     }
@@ -214,7 +254,7 @@ Status DemoRun::act_out_kill() {
       const bool mid_round =
           island.inner_step * 3 >= facts_.inner_steps && island.inner_step * 3 <= 2 * facts_.inner_steps;
       if (island.name != victim || island.phase != "training" || !mid_round) continue;
-      ATOLL_RETURN_IF_ERROR(islands_.back().kill());
+      if (!islands_.back().kill().ok()) return ok_status();  // it did not say which process it is; the next tick
       islands_.back().remove_data();
       islands_.pop_back();
       killed_in_round_ = state.outer_step;
@@ -232,25 +272,56 @@ Status DemoRun::act_out_kill() {
 }
 
 bool DemoRun::limit_reached() const {
-  if (facts_.limit_rounds > 0 && history_.state().outer_step >= facts_.limit_rounds) return true;
-  if (facts_.limit_seconds <= 0 || history_.training_seconds(now()) < facts_.limit_seconds) return false;
-  // Only after a commit, and one whose outer state is validated.
   const std::uint32_t outer_step = history_.state().outer_step;
-  return outer_step > 0 && outer_step % *options_.run.validate_every == 0 &&
-         outer_step >= history_.validations().size();
+  if (facts_.limit_rounds > 0 && outer_step >= facts_.limit_rounds) return true;
+  return facts_.limit_seconds > 0 && history_.training_seconds(now()) >= facts_.limit_seconds && outer_step > 0;
 }
 
-// The last round's validation and hashes come a moment after its commit.
+// Model, validation and verdict of one outer step: of the last round, or with --minutes of the next that is validated,
+// while the islands train on.
 Status DemoRun::wait_for_last_figures() {
-  const std::uint32_t last = history_.state().outer_step;
+  ending_ = true;
+  const bool by_rounds = facts_.limit_rounds > 0 && history_.state().outer_step >= facts_.limit_rounds;
+  if (by_rounds) history_.end_at(facts_.limit_rounds);
   const double until = now() + kLastFiguresSeconds;
-  ATOLL_RETURN_IF_ERROR(export_model());
   for (;;) {
-    const bool validated = !history_.validations().empty() && history_.validations().back().outer_step >= last;
-    if ((validated && history_.outer_hashes_equal().has_value()) || now() > until) return ok_status();
+    const bool has_model = take_model();
+    if (has_model) take_last_figures();
+    const bool validated =
+        !history_.validations().empty() && history_.validations().back().outer_step >= history_.outer_step();
+    if (has_model && validated && history_.outer_hashes_equal().has_value()) return ok_status();
+    if (now() > until) {
+      if (has_model) return ok_status();
+      return Error{ErrorCode::kTimeout, fmt::format("no island gave the model within {}; the logs in {} may say why",
+                                                    format_duration(kLastFiguresSeconds), directory_.string())};
+    }
+    wait_a_little();
     ATOLL_RETURN_IF_ERROR(tick());
-    pollfd wake{context_.interrupt.fd(), POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(kTick.count()));
+  }
+}
+
+bool DemoRun::take_model() {
+  if (model_step_) return true;
+  const auto model = directory_ / "model";
+  const std::uint32_t last = facts_.limit_rounds;
+  const bool by_rounds = last > 0 && history_.state().outer_step >= last;
+  for (DemoIsland& island : islands_) {
+    const auto step = island.running() ? island.export_model(model) : island.export_checkpoint(model);
+    if (!step.ok()) continue;
+    const bool fits = by_rounds ? *step == last : *step > 0 && *step % kValidateEvery == 0;
+    if (!fits) continue;
+    model_step_ = *step;
+    history_.end_at(*step);
+    return true;
+  }
+  return false;
+}
+
+// The islands know their bytes at once, the hub with the next heartbeat.
+void DemoRun::take_last_figures() {
+  for (const DemoIsland& island : islands_) {
+    const auto state = island.state();
+    if (state.ok() && state->outer_step == *model_step_ && state->state != "syncing") history_.correct(*state);
   }
 }
 
@@ -275,15 +346,6 @@ void DemoRun::show() {
   }
 }
 
-Status DemoRun::export_model() {
-  Status status = Error{ErrorCode::kNotRunning, "no island is running"};
-  for (const DemoIsland& island : islands_) {
-    status = island.export_model(directory_ / "model");
-    if (status.ok()) return status;
-  }
-  return status.error().with_context("cannot export the model");
-}
-
 void DemoRun::stop_all() {
   const Deadline deadline = Deadline::after(kStopTime);
   for (DemoIsland& island : islands_) island.ask_to_end();
@@ -297,34 +359,20 @@ void DemoRun::stop_all() {
   hub_.reset();
 }
 
-std::string DemoRun::sample_text() const {
-  const auto log = directory_ / "sample.txt";
-  const auto trainer = locate_trainer();
-  if (!trainer.ok()) return "";
-  auto process =
-      ChildProcess::spawn({.program = *trainer,
-                           .arguments = {"sample", "--model", (directory_ / "model").string(), "--prompt",
-                                         kSamplePrompt, "--tokens", "160", "--temperature", "0.7", "--threads", "2"},
-                           .log = log});
-  if (!process.ok()) return "";
-  const auto code = process->wait(Deadline::after(kSampleTime), &context_.interrupt);
-  // What it wrote until the time was over is a sample as well.
-  if (code.ok() && *code != 0) return "";
-  auto text = read_file(log);
-  if (!text.ok()) return "";
-  while (text->ends_with('\n')) text->pop_back();
-  return printable(*text);
-}
-
 Status DemoRun::finish() {
-  DemoSummary summary = summarise(history_, facts_, now());
+  DemoSummary summary = summarise(history_, facts_);
   summary.export_dir = (directory_ / "model").string();
   show();
   display_.reset();
   context_.console.out << "stopping the islands and the hub ..." << std::endl;
   stop_all();
   context_.console.out << "asking the model to write something ..." << std::endl;
-  summary.sample = sample_text();
+  auto sample = sample_of(directory_ / "model", context_.interrupt);
+  if (sample.ok()) {
+    summary.sample = *std::move(sample);
+  } else {
+    summary.no_sample = sample.error().message;
+  }
   context_.console.out << to_text(summary, context_.console) << std::flush;
   if (options_.summary_file.empty()) return ok_status();
   const std::string json = summary.to_json().dump(2, ' ', false, nlohmann::json::error_handler_t::replace);

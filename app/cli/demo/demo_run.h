@@ -25,6 +25,7 @@ class DemoRun {
 
  private:
   Status set_up();
+  Status make_hub();
   Status start_hub();
   Status start_island();
   Status train();
@@ -32,13 +33,16 @@ class DemoRun {
   Result<bool> tick();
   Status check_processes();
   Status act_out_kill();
+  Status look_at_hub();
   bool limit_reached() const;
   Status wait_for_last_figures();
+  // Takes the model of the outer step with which the history ends. True once that is done.
+  bool take_model();
+  void take_last_figures();
+  void wait_a_little() const;
   void show();
   void say(const std::string& event);
-  Status export_model();
   void stop_all();
-  std::string sample_text() const;
   Status finish();
 
   double now() const { return Seconds(Clock::now() - began_).count(); }
@@ -58,6 +62,8 @@ class DemoRun {
   std::size_t printed_events_ = 0;
   std::optional<std::uint32_t> killed_in_round_;
   bool replaced_ = false;
+  bool ending_ = false;                      // the limit is reached; only the last figures are missing
+  std::optional<std::uint32_t> model_step_;  // of the exported model
   std::optional<LiveDisplay> display_;
 };
 

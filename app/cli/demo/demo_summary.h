@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,14 +22,15 @@ struct DemoSummary {
   std::uint64_t bytes_sent = 0;
   double bytes_data_parallel_fp32 = 0;
   double compute_utilisation = 0;
-  bool outer_hashes_equal = false;  // after every round
-  std::string export_dir;           // empty: not exported
+  std::optional<bool> outer_hashes_equal;  // after every round; empty: not known, null in JSON
+  std::string export_dir;                  // empty: not exported
   std::string sample;
+  std::string no_sample;  // why there is none
 
   nlohmann::json to_json() const;
 };
 
-DemoSummary summarise(const DemoHistory& history, const DemoRunFacts& facts, double now_seconds);
+DemoSummary summarise(const DemoHistory& history, const DemoRunFacts& facts);
 std::string to_text(const DemoSummary& summary, const Console& console);
 
 }  // namespace atl

@@ -31,7 +31,7 @@ double fraction_done(const DemoHistory& history, const DemoRunFacts& facts, doub
 std::string limits(const DemoRunFacts& facts, double seconds) {
   std::string text = format_duration(std::floor(seconds));
   if (facts.limit_seconds > 0) text += " of " + format_duration(facts.limit_seconds);
-  if (facts.limit_rounds > 0) text += fmt::format(", {} rounds", facts.limit_rounds);
+  if (facts.limit_rounds > 0) text += ", " + format_number_of(facts.limit_rounds, "round");
   return text;
 }
 
@@ -144,8 +144,9 @@ std::vector<std::string> demo_screen(const DemoHistory& history, const DemoRunFa
   const double seconds = history.training_seconds(now_seconds);
   std::vector<std::string> lines;
   lines.push_back(console.styled(
-      fit(fmt::format("Atoll demo: {} islands, one model of {:.2f} M parameters, {} of text", facts.islands,
-                      static_cast<double>(facts.parameters) / 1e6, format_bytes(static_cast<double>(facts.text_bytes))),
+      fit(fmt::format("Atoll demo: {}, one model of {:.2f} M parameters, {} of text",
+                      format_number_of(facts.islands, "island"), static_cast<double>(facts.parameters) / 1e6,
+                      format_bytes(static_cast<double>(facts.text_bytes))),
           columns),
       Style::kBold));
   const int bar_columns = std::clamp(console.columns - 50, 0, 30);
@@ -153,18 +154,23 @@ std::vector<std::string> demo_screen(const DemoHistory& history, const DemoRunFa
                                   progress_bar(fraction_done(history, facts, seconds), bar_columns, console.unicode),
                                   limits(facts, seconds)),
                       columns));
-  lines.push_back(island_header(console));
-  for (const HubState::Island& island : history.islands()) lines.push_back(island_row(island, facts, console));
+  // A short screen keeps the lines about all islands, and shows as many islands as fit.
+  const int room = rows - static_cast<int>(lines.size()) - 2 - (history.validations().empty() ? 0 : 1);
+  const auto shown = static_cast<std::size_t>(std::clamp<long>(room, 0, static_cast<long>(history.islands().size())));
+  if (shown > 0) lines.push_back(island_header(console));
+  for (std::size_t i = 0; i < shown; ++i) lines.push_back(island_row(history.islands()[i], facts, console));
   lines.push_back(fit(summary_line(history), columns));
+  if (!history.validations().empty()) {
+    lines.push_back(
+        fit(fmt::format(" validation loss {} nats a byte after {}", format_loss(history.validations().back().loss_nats),
+                        format_number_of(history.validations().back().outer_step, "round")),
+            columns));
+  }
   const auto& events = history.events();
   for (std::size_t i = events.size() - std::min(events.size(), kShownEvents); i < events.size(); ++i) {
     lines.push_back(console.styled(fit(" " + events[i], columns), Style::kWarning));
   }
   if (!history.validations().empty()) {
-    lines.push_back(
-        fit(fmt::format(" validation loss {} nats a byte after round {}",
-                        format_loss(history.validations().back().loss_nats), history.validations().back().outer_step),
-            columns));
     const int plot_rows = std::min(8, rows - static_cast<int>(lines.size()) - 1);
     for (std::string& line :
          loss_plot(history.validations(), std::min(console.columns, 80), plot_rows, console.unicode)) {
@@ -177,13 +183,14 @@ std::vector<std::string> demo_screen(const DemoHistory& history, const DemoRunFa
 
 std::string demo_round_line(const DemoHistory& history, const HubState::Round& round) {
   std::string line =
-      fmt::format("round {:>3}  {} islands  loss {}  {}  {}", round.round, round.members,
+      fmt::format("round {:>3}  {}  loss {}  {}  {}", round.round, format_number_of(round.members, "island"),
                   format_loss(round.mean_loss_nats), format_duration(round.seconds),
                   format_rate(round.seconds > 0 ? static_cast<double>(round.tokens) / round.seconds : 0));
   if (round.attempts > 1) line += fmt::format("  {} attempts", round.attempts);
-  if (!history.validations().empty()) {
-    line += fmt::format("  validation loss {} (after round {})", format_loss(history.validations().back().loss_nats),
-                        history.validations().back().outer_step);
+  // Measured while this round was under way, so of the outer state with which it began.
+  const auto measured = std::ranges::find(history.validations(), round.round, &HubState::Validation::outer_step);
+  if (measured != history.validations().end()) {
+    line += fmt::format("  validation loss before it {}", format_loss(measured->loss_nats));
   }
   return line;
 }

@@ -1,0 +1,13 @@
+// Checks of numbers on the command line, whose messages say what is allowed instead of the type's limits.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+namespace atl {
+
+CLI::Validator positive_number();                                    // finite, more than 0
+CLI::Validator number_between(double low, double high);              // both allowed
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);  // both allowed
+
+}  // namespace atl
