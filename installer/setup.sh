@@ -5,7 +5,7 @@
 set -euo pipefail
 
 atoll_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-atoll_cache=${XDG_CACHE_HOME:-$HOME/.cache}/atoll
+atoll_cache=${XDG_CACHE_HOME:-${HOME:?is not set: say where to keep libtorch by XDG_CACHE_HOME}/.cache}/atoll
 atoll_libtorch=$atoll_cache/libtorch-2.11.0
 
 build_packages=(g++ cmake ninja-build ccache pkg-config libboost1.81-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
@@ -33,7 +33,7 @@ check_machine() {
 # need_space DIRECTORY MEGABYTES WHAT
 need_space() {
   local directory=$1 needed=$2 what=$3 free
-  mkdir -p "$directory" || die "cannot create $directory." "Check its permissions, or set XDG_CACHE_HOME to another place."
+  mkdir -p "$directory" 2>/dev/null || die "cannot create $directory." "Check its permissions, or set XDG_CACHE_HOME to another place."
   free=$(df --output=avail -B1M "$directory" | tail -n 1 | tr -d ' ')
   ((free >= needed)) || die "not enough disk space for $what: $needed MB needed in $directory, $free MB free." \
     "Free some space, or choose another place (XDG_CACHE_HOME for libtorch, another directory for the clone)."
@@ -63,6 +63,7 @@ ensure_packages() {
     fi
   fi
   need_space /var/cache 1500 "the Debian packages"
+  say "installing ${#missing[@]} packages, which takes a minute or several ..."
   local log
   log=$(mktemp)
   if ! { "${as_root[@]}" apt-get update && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
@@ -100,6 +101,8 @@ ensure_libtorch() {
     say "libtorch 2.11.0 is in $atoll_libtorch"
     return
   fi
+  mkdir -p "$atoll_cache" 2>/dev/null && [[ -w $atoll_cache ]] ||
+    die "cannot write to $atoll_cache." "Check its permissions, or set XDG_CACHE_HOME to another place."
   need_space "$atoll_cache" 3500 "libtorch (540 MB to download, 1.9 GB unpacked)"
   exec 9>"$atoll_cache/libtorch.lock"
   flock 9
@@ -132,12 +135,11 @@ build() {
   local preset=$1
   shift
   local directory=$atoll_root/build/$preset
-  if [[ ! -f $directory/build.ninja ]]; then
-    need_space "$atoll_root" 1500 "the build"
-    (cd "$atoll_root" && cmake --preset "$preset" "-DATOLL_LIBTORCH=$atoll_libtorch") ||
-      die "CMake could not configure the build (the lines above say why)." \
-        "If something was updated, remove $directory and start again."
-  fi
+  [[ -f $directory/build.ninja ]] || need_space "$atoll_root" 1500 "the build"
+  # Always: what was missing the last time (Qt, CUDA, another libtorch) may be there now.
+  (cd "$atoll_root" && cmake --preset "$preset" "-DATOLL_LIBTORCH=$atoll_libtorch") ||
+    die "CMake could not configure the build (the lines above say why)." \
+      "If something was updated, remove $directory and start again."
   local targets=()
   (($# == 0)) || targets=(--target "$@")
   cmake --build "$directory" "${targets[@]}" ||

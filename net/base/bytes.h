@@ -29,7 +29,6 @@ class ByteWriter {
   void put(T value) {
     put_bytes(std::as_bytes(std::span(&value, 1)));
   }
-  void put_double(double value) { put(std::bit_cast<std::uint64_t>(value)); }
   // Not inlined: GCC 12 would warn of overflows that cannot be.
   [[gnu::noinline]] void put_bytes(ByteView bytes) { buffer_.insert(buffer_.end(), bytes.begin(), bytes.end()); }
   // u16 length, then the bytes; the caller keeps text under 64 KiB.
@@ -56,7 +55,6 @@ class ByteReader {
     if (raw.size() == sizeof(T)) std::memcpy(&value, raw.data(), sizeof(T));
     return value;
   }
-  double get_double() { return std::bit_cast<double>(get<std::uint64_t>()); }
   ByteView get_bytes(std::size_t count) {
     if (!ok_ || rest_.size() < count) {
       ok_ = false;

@@ -33,10 +33,6 @@ class Mailbox {
     ready_.wait_until(lock, deadline.when(), [&] { return closed_ || !queue_.empty(); });
     return take_front();
   }
-  std::optional<T> try_pop() {
-    std::lock_guard lock(mutex_);
-    return take_front();
-  }
 
   void close() {
     {

@@ -138,29 +138,34 @@ Result<Dataset> Dataset::open(const std::filesystem::path& directory, DatasetMan
 }
 
 Status Dataset::verify() const {
-  const auto verify_shard = [&](const ShardEntry& entry, const Shard& shard) -> Status {
-    const std::string path = (directory_ / entry.file).string();
-    if (sha256_hex(shard.file.bytes()) != entry.sha256) {
-      return Error{ErrorCode::kCorrupt,
-                   fmt::format("{} does not have the SHA-256 that the manifest says; the file was damaged "
-                               "or exchanged: delete it, it will be fetched or prepared again",
-                               path)};
-    }
-    std::uint32_t largest = 0;
-    ByteReader reader(shard.file.bytes().subspan(kTokenShardHeaderBytes));
-    while (!reader.at_end()) {
-      largest = std::max<std::uint32_t>(
-          largest, shard.token_bytes == 2 ? reader.get<std::uint16_t>() : reader.get<std::uint32_t>());
-    }
-    if (largest < manifest_.vocab_size) return ok_status();
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("{} holds token {}, but the vocabulary has {}", path, largest, manifest_.vocab_size)};
-  };
-  for (std::size_t i = 0; i < train_.size(); ++i) ATOLL_RETURN_IF_ERROR(verify_shard(manifest_.train[i], train_[i]));
-  for (std::size_t i = 0; i < validation_.size(); ++i) {
-    ATOLL_RETURN_IF_ERROR(verify_shard(manifest_.validation[i], validation_[i]));
-  }
+  ATOLL_RETURN_IF_ERROR(verify(Split::kTrain));
+  return verify(Split::kValidation);
+}
+
+Status Dataset::verify(Split split) const {
+  const std::vector<ShardEntry>& entries = split == Split::kTrain ? manifest_.train : manifest_.validation;
+  const std::vector<Shard>& shards = split == Split::kTrain ? train_ : validation_;
+  for (std::size_t i = 0; i < shards.size(); ++i) ATOLL_RETURN_IF_ERROR(verify(entries[i], shards[i]));
   return ok_status();
+}
+
+Status Dataset::verify(const ShardEntry& entry, const Shard& shard) const {
+  const std::string path = (directory_ / entry.file).string();
+  if (sha256_hex(shard.file.bytes()) != entry.sha256) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("{} does not have the SHA-256 that the manifest says; the file was damaged or exchanged: "
+                             "delete it, it will be fetched or prepared again",
+                             path)};
+  }
+  std::uint32_t largest = 0;
+  ByteReader reader(shard.file.bytes().subspan(kTokenShardHeaderBytes));
+  while (!reader.at_end()) {
+    largest = std::max<std::uint32_t>(
+        largest, shard.token_bytes == 2 ? reader.get<std::uint16_t>() : reader.get<std::uint32_t>());
+  }
+  if (largest < manifest_.vocab_size) return ok_status();
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} holds token {}, but the vocabulary has {}", path, largest, manifest_.vocab_size)};
 }
 
 std::uint64_t Dataset::sequences(Split split, std::uint32_t length) const {

@@ -39,10 +39,11 @@ struct DatasetManifest {
 class Dataset {
  public:
   // `directory` holds dataset.json (or `manifest` is given, as islands get it from the hub) and the shards. Sizes and
-  // headers are checked on opening; verify() reads everything and compares hashes.
+  // headers are checked on opening; verify() reads everything (or one split) and compares hashes.
   static Result<Dataset> open(const std::filesystem::path& directory);
   static Result<Dataset> open(const std::filesystem::path& directory, DatasetManifest manifest);
   Status verify() const;
+  Status verify(Split split) const;
 
   const DatasetManifest& manifest() const { return manifest_; }
   // Sequence i of a split: tokens [i * length, i * length + length + 1), i.e. inputs and labels overlap by all but one.
@@ -57,6 +58,8 @@ class Dataset {
     std::uint32_t token_bytes = 2;  // uint16 or uint32
     MappedFile file;
   };
+  Status verify(const ShardEntry& entry, const Shard& shard) const;
+
   DatasetManifest manifest_;
   std::filesystem::path directory_;
   std::vector<Shard> train_, validation_;

@@ -54,7 +54,7 @@ Result<Identity> checked_identity(const Invite& invite, const std::string& key_p
 
 Result<Enrolment> enrol_at(const Address& address, const Invite& invite, const std::string& display_name,
                            const KeyAndRequest& key, Deadline deadline, const AbortSignal* abort) {
-  ATOLL_ASSIGN_OR_RETURN(const TlsContext context, TlsContext::enrol_client(invite.authority_pin));
+  ATOLL_ASSIGN_OR_RETURN(const TlsContext context, TlsContext::enrol_client(invite.authority_pin, invite.run_id));
   ATOLL_ASSIGN_OR_RETURN(TlsConnection hub,
                          TlsConnection::connect(address, context, IslandId{kHubName}, deadline, abort));
   const EnrolRequest request{kEnrolVersion, invite.run_id, invite.id, invite.secret, key.request_pem, display_name};
@@ -65,10 +65,15 @@ Result<Enrolment> enrol_at(const Address& address, const Invite& invite, const s
   return Enrolment{std::move(identity), grant.hub.empty() ? invite.hub : std::move(grant.hub)};
 }
 
+// Somebody does answer there: more worth telling than that another address does not.
+bool is_another_authority(ErrorCode code) {
+  return code == ErrorCode::kPinMismatch || code == ErrorCode::kInviteOtherRun;
+}
+
 // Whether another of the hub's addresses may do better.
 bool is_about_this_address(ErrorCode code) {
   return code == ErrorCode::kUnreachable || code == ErrorCode::kTimeout || code == ErrorCode::kPeerLost ||
-         code == ErrorCode::kProtocol || code == ErrorCode::kCertificate || code == ErrorCode::kPinMismatch;
+         code == ErrorCode::kProtocol || code == ErrorCode::kCertificate || is_another_authority(code);
 }
 
 }  // namespace
@@ -76,15 +81,15 @@ bool is_about_this_address(ErrorCode code) {
 Result<Enrolment> enrol(const Invite& invite, const std::string& display_name, Deadline deadline,
                         const AbortSignal* abort) {
   const KeyAndRequest key = make_signing_request();
-  std::optional<Error> pin_mismatch;
+  std::optional<Error> another_authority;
   std::string failures;
   for (const Address& address : invite.hub) {
     auto enrolment = enrol_at(address, invite, display_name, key, at_most(kMostPerAddress, deadline), abort);
     if (enrolment.ok() || !is_about_this_address(enrolment.error().code)) return enrolment;
-    if (enrolment.error().code == ErrorCode::kPinMismatch) pin_mismatch = enrolment.error();
+    if (is_another_authority(enrolment.error().code)) another_authority = enrolment.error();
     failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", to_string(address), enrolment.error().message);
   }
-  if (pin_mismatch) return *pin_mismatch;
+  if (another_authority) return *another_authority;
   return Error{
       ErrorCode::kUnreachable,
       fmt::format("cannot reach the hub of run {}: {}; check this machine's network, and whether the hub runs and its "

@@ -7,8 +7,8 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/write.hpp>
-#include <charconv>
 
+#include "net/base/byte_range.h"
 #include "net/base/unique_fd.h"
 
 namespace atl {
@@ -21,11 +21,6 @@ namespace http = boost::beast::http;
 constexpr std::string_view kPrefix = "/data/";
 constexpr std::size_t kPieceBytes = 256 * 1024;
 constexpr std::chrono::seconds kStall{30};  // without any progress
-
-bool parse_number(std::string_view text, std::uint64_t& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 asio::awaitable<bool> send_piece(TlsStream& stream, int fd, ByteRange range) {
   Bytes piece(kPieceBytes);
@@ -44,20 +39,6 @@ asio::awaitable<bool> send_piece(TlsStream& stream, int fd, ByteRange range) {
 }
 
 }  // namespace
-
-Result<ByteRange> parse_range(std::string_view header, std::uint64_t size) {
-  if (header.empty()) return ByteRange{0, size};
-  const Error wrong{ErrorCode::kInvalidArgument, "only one range, bytes=FIRST-LAST or bytes=FIRST-, within the file"};
-  constexpr std::string_view kUnit = "bytes=";
-  if (!header.starts_with(kUnit)) return wrong;
-  header.remove_prefix(kUnit.size());
-  const std::size_t dash = header.find('-');
-  std::uint64_t first = 0, last = size - 1;
-  if (dash == std::string_view::npos || !parse_number(header.substr(0, dash), first)) return wrong;
-  if (dash + 1 < header.size() && !parse_number(header.substr(dash + 1), last)) return wrong;
-  if (first >= size || last < first) return wrong;
-  return ByteRange{first, std::min(last, size - 1) - first + 1};
-}
 
 DataFiles::DataFiles(std::filesystem::path directory, const DatasetManifest& manifest)
     : directory_(std::move(directory)) {
@@ -79,25 +60,26 @@ asio::awaitable<bool> DataFiles::answer(TlsStream& stream, const HttpRequest& re
                                    "the hub cannot read this file of its dataset\n");
   }
   const auto header = request[http::field::range];
-  const Result<ByteRange> range = parse_range({header.data(), header.size()}, found->second);
-  if (!range.ok()) {
-    co_return co_await answer_text(stream, request, http::status::range_not_satisfiable, range.error().message + "\n");
+  const auto [verdict, range] = choose_range({header.data(), header.size()}, found->second);
+  if (verdict == RangeVerdict::kUnsatisfiable) {
+    co_return co_await answer_text(stream, request, http::status::range_not_satisfiable, "it has no such bytes\n");
   }
-  http::response<http::empty_body> response(header.empty() ? http::status::ok : http::status::partial_content,
+  const bool whole = verdict == RangeVerdict::kWhole;
+  http::response<http::empty_body> response(whole ? http::status::ok : http::status::partial_content,
                                             request.version());
   response.keep_alive(request.keep_alive());
   response.set(http::field::content_type, "application/octet-stream");
   response.set(http::field::accept_ranges, "bytes");
-  response.content_length(range->count);
-  if (!header.empty()) {
+  response.content_length(range.count);
+  if (!whole) {
     response.set(http::field::content_range,
-                 fmt::format("bytes {}-{}/{}", range->first, range->first + range->count - 1, found->second));
+                 fmt::format("bytes {}-{}/{}", range.first, range.first + range.count - 1, found->second));
   }
   http::response_serializer<http::empty_body> serializer(response);
   beast::get_lowest_layer(stream).expires_after(kStall);
   const auto [error, count] = co_await http::async_write_header(stream, serializer, kAwait);
   if (error) co_return false;
-  const bool sent = co_await send_piece(stream, file.get(), *range);
+  const bool sent = co_await send_piece(stream, file.get(), range);
   co_return sent&& request.keep_alive();
 }
 

@@ -32,12 +32,4 @@ class DataFiles {
 boost::asio::awaitable<bool> answer_text(TlsStream& stream, const HttpRequest& request,
                                          boost::beast::http::status status, std::string text);
 
-struct ByteRange {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-};
-// "bytes=5-", "bytes=5-9"; an empty header is the whole file. kInvalidArgument for every other form, or outside of the
-// file.
-Result<ByteRange> parse_range(std::string_view header, std::uint64_t size);
-
 }  // namespace atl

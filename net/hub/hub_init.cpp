@@ -96,7 +96,9 @@ Result<RunConfig> load_run(const HubHome& home) {
 Result<std::filesystem::path> load_dataset_directory(const HubHome& home) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.hub_file(), 64u << 10));
   const nlohmann::json file = nlohmann::json::parse(text, nullptr, false);
-  if (!file.is_object() || file.value("version", 0) != kHubFileVersion || !file["dataset_directory"].is_string()) {
+  const bool whole = file.is_object() && file.contains("version") && file["version"] == kHubFileVersion &&
+                     file.contains("dataset_directory") && file["dataset_directory"].is_string();
+  if (!whole) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("{} is not a hub.json of version {}", home.hub_file().string(), kHubFileVersion)};
   }

@@ -217,7 +217,7 @@ void RoundCoordinator::said(MeshIsland& island, const IslandReady& message) {
   if (last_validator_ == island.id() && message.round == committed_) return finish();  // has no validation split
   if (!round_open_ || message.round != committed_) return;
   if (island.part == MeshIsland::Part::kReceiver && message.tokens == 0) island.ready = message;
-  if (island.part != MeshIsland::Part::kTrainer || message.tokens == 0) return;
+  if (island.part != MeshIsland::Part::kTrainer) return;
   if (message.tokens > island.begun.lease_sequences * run_.sequence_length) {
     return send_away(island.id(), ErrorCode::kProtocol,
                      fmt::format("it says that it trained {} tokens in round {}, more than were leased to it",
@@ -229,6 +229,7 @@ void RoundCoordinator::said(MeshIsland& island, const IslandReady& message) {
     return send_away(island.id(), ErrorCode::kNonFinite,
                      "its pseudo-gradient was not finite three times in a row; check the machine's memory and GPUs");
   }
+  if (message.tokens == 0) return;
   island.non_finite_rounds = 0;
   island.ready = message;
   if (!grace_ends_) grace_ends_ = now_ + run_.straggler_grace;

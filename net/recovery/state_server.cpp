@@ -9,7 +9,7 @@
 #include <charconv>
 #include <optional>
 
-#include "net/recovery/byte_range.h"
+#include "net/base/byte_range.h"
 
 namespace atl {
 namespace {

@@ -139,10 +139,17 @@ Status use_identity(SSL_CTX* context, const Identity& identity) {
 // ---- the enrolment's pin
 // --------------------------------------------------------------------------------------------------
 
-void free_pin(void*, void* pin, CRYPTO_EX_DATA*, int, long, void*) { delete static_cast<Digest*>(pin); }
+struct ExpectedAuthority {
+  Digest pin;
+  std::string run_id;
+};
 
-int pin_index() {
-  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, free_pin);
+void free_expected(void*, void* expected, CRYPTO_EX_DATA*, int, long, void*) {
+  delete static_cast<ExpectedAuthority*>(expected);
+}
+
+int expected_index() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, free_expected);
   return index;
 }
 
@@ -154,12 +161,21 @@ X509* find_pinned(STACK_OF(X509) * chain, const Digest& pin) {
   return nullptr;
 }
 
+// Whether the shown chain names another run. Nobody vouches for that; it serves to choose the words of a refusal.
+bool names_another_run(STACK_OF(X509) * chain, const std::string& run_id) {
+  if (sk_X509_num(chain) == 0) return false;
+  const std::string named = organisation_of(sk_X509_value(chain, sk_X509_num(chain) - 1));
+  return !named.empty() && named != run_id;
+}
+
 // In place of the usual verification: the chain must hold the authority whose public key is pinned, and the leaf must
 // verify against that authority alone, with name, dates and purpose.
-int verify_against_pin(X509_STORE_CTX* verification, void* pin) {
-  X509* authority = find_pinned(X509_STORE_CTX_get0_untrusted(verification), *static_cast<const Digest*>(pin));
+int verify_against_pin(X509_STORE_CTX* verification, void* argument) {
+  const auto& expected = *static_cast<const ExpectedAuthority*>(argument);
+  STACK_OF(X509)* chain = X509_STORE_CTX_get0_untrusted(verification);
+  X509* authority = find_pinned(chain, expected.pin);
   if (authority == nullptr) {
-    X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION);
+    X509_STORE_CTX_set_error(verification, names_another_run(chain, expected.run_id) ? kVerifyOtherRun : kVerifyPin);
     return 0;
   }
   STACK_OF(X509)* trusted = sk_X509_new_null();
@@ -197,17 +213,17 @@ Result<TlsContext> TlsContext::client(const Identity& identity, std::string_view
   return TlsContext(std::move(context));
 }
 
-Result<TlsContext> TlsContext::enrol_client(const Digest& authority_pin) {
+Result<TlsContext> TlsContext::enrol_client(const Digest& authority_pin, const std::string& run_id) {
   ATOLL_ASSIGN_OR_RETURN(UniqueSslContext context, make_context(TLS_client_method()));
   ATOLL_RETURN_IF_ERROR(offer_protocol(context.get(), kAlpnEnrol));
   if (X509_VERIFY_PARAM_set1_host(SSL_CTX_get0_param(context.get()), kHubName, 0) != 1) {
     return openssl_error(ErrorCode::kInternal, "expect the hub's name");
   }
-  auto pin = std::make_unique<Digest>(authority_pin);
-  if (SSL_CTX_set_ex_data(context.get(), pin_index(), pin.get()) != 1) {
+  auto expected = std::make_unique<ExpectedAuthority>(ExpectedAuthority{authority_pin, run_id});
+  if (SSL_CTX_set_ex_data(context.get(), expected_index(), expected.get()) != 1) {
     return openssl_error(ErrorCode::kInternal, "keep the authority's pin");
   }
-  SSL_CTX_set_cert_verify_callback(context.get(), verify_against_pin, pin.release());
+  SSL_CTX_set_cert_verify_callback(context.get(), verify_against_pin, expected.release());
   return TlsContext(std::move(context));
 }
 
@@ -229,14 +245,6 @@ Result<std::string> peer_certificate_pem(SSL* ssl) {
   const UniqueCertificate certificate(SSL_get1_peer_certificate(ssl));
   if (!certificate) return Error{ErrorCode::kCertificate, "the peer showed no certificate"};
   return to_pem(certificate.get());
-}
-
-Result<std::string> peer_authority_pem(SSL* ssl) {
-  STACK_OF(X509)* chain = SSL_get0_verified_chain(ssl);
-  if (SSL_get_verify_result(ssl) != X509_V_OK || sk_X509_num(chain) < 2) {
-    return Error{ErrorCode::kCertificate, "the peer showed no verified authority"};
-  }
-  return to_pem(sk_X509_value(chain, sk_X509_num(chain) - 1));
 }
 
 std::string_view negotiated_alpn(SSL* ssl) {

@@ -35,7 +35,9 @@ class TlsContext {
   // Dials hub or islands with `alpn`. The peer's name is checked per connection (verified_peer_name).
   static Result<TlsContext> client(const Identity& identity, std::string_view alpn);
   // Dials the hub's enrolment: no certificate of ours; accepts only an authority whose public key has this SHA-256 pin.
-  static Result<TlsContext> enrol_client(const Digest& authority_pin);
+  // kInviteOtherRun when the one that is shown names another run than `run_id`, kPinMismatch when it is not the pinned
+  // one for another reason.
+  static Result<TlsContext> enrol_client(const Digest& authority_pin, const std::string& run_id);
 
   SSL_CTX* native() const { return context_.get(); }
 
@@ -52,8 +54,6 @@ struct PeerCertificate {
 Result<PeerCertificate> verified_peer(SSL* ssl);
 // The peer's certificate as PEM, for verify_hub_signature.
 Result<std::string> peer_certificate_pem(SSL* ssl);
-// The authority by which the peer was verified, as PEM: what an enrolling island learns by its pin.
-Result<std::string> peer_authority_pem(SSL* ssl);
 // What ALPN agreed on; empty when nothing.
 std::string_view negotiated_alpn(SSL* ssl);
 // The reason of the last failed handshake or operation, in words: OpenSSL's queue, alerts and verification results.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "net/tls/context.h"
+#include "net/tls/x509.h"
 
 namespace atl {
 namespace {
@@ -16,11 +17,14 @@ namespace {
 // What verification here found wrong with the peer's certificate.
 Error verification_error(long result) {
   switch (result) {
-    case X509_V_ERR_APPLICATION_VERIFICATION:
+    case kVerifyOtherRun:
+      return {ErrorCode::kInviteOtherRun,
+              "the invite is for another run than the one that the hub at this address leads: ask the person who sent "
+              "it for an invite to this run, or for the other hub's address"};
+    case kVerifyPin:
       return {ErrorCode::kPinMismatch,
-              "this hub's certificate authority is not the one in the invite: something else answers at this address, "
-              "or the "
-              "invite is of another run; check the address with the person who sent it"};
+              "this hub's certificate authority is not the one in the invite: something else answers at this address; "
+              "check the address with the person who sent it"};
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return {
           ErrorCode::kCertificate,

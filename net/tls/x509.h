@@ -44,6 +44,11 @@ bool is_p256(EVP_PKEY* key);
 // SHA-256 of the DER SubjectPublicKeyInfo: what a pin is.
 Digest public_key_digest(X509* certificate);
 Digest certificate_digest(X509* certificate);
+// Verdicts of the enrolment's own verification, carried by OpenSSL's result of it: not the pinned authority, and one
+// that names another run.
+inline constexpr int kVerifyPin = X509_V_ERR_APPLICATION_VERIFICATION;
+inline constexpr int kVerifyOtherRun = X509_V_ERR_CERT_REJECTED;
+
 std::string organisation_of(X509* certificate);  // of its subject; empty when there is none
 // The common name, when it is also the only subject alternative name; kCertificate otherwise.
 Result<std::string> certified_name(X509* certificate);

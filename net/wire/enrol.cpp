@@ -97,7 +97,7 @@ Result<EnrolRequest> decode_enrol_request(ByteView body) {
   reader.bounded("invite", request.invite_id, kMaxId);
   reader.bounded("secret", secret, kMaxSecretText);
   reader.bounded("request", request.request_pem, kMaxPem);
-  reader.bounded("name", request.display_name, kMaxDisplayName);
+  reader.text("name", request.display_name, kMaxDisplayName);
   if (!reader.status().ok()) return unfit(reader);
   auto decoded = base64url_decode(secret);
   if (!decoded.ok()) return Error{ErrorCode::kProtocol, "enrolment message: field 'secret' is not base64url"};

@@ -55,6 +55,17 @@ std::string_view cut_utf8(std::string_view text, std::size_t max_bytes) {
   return text.substr(0, end);
 }
 
+std::string without_control_characters(std::string_view text) {
+  std::string clean;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    clean += byte < 0x20 || byte == 0x7F || c1 ? '?' : text[i];
+    if (c1) ++i;  // U+0080 to U+009F are two bytes in UTF-8
+  }
+  return clean;
+}
+
 bool is_sha256_hex(std::string_view text) { return text.size() == 64 && std::ranges::all_of(text, is_lower_hex); }
 
 bool is_island_name(std::string_view text) {
@@ -111,6 +122,11 @@ void JsonReader::bounded(const char* name, std::string& value, std::size_t max_b
     return fail_field(name, fmt::format("is no text of at most {} bytes", max_bytes));
   }
   value = found->get<std::string>();
+}
+
+void JsonReader::text(const char* name, std::string& value, std::size_t max_bytes) {
+  bounded(name, value, max_bytes);
+  value = without_control_characters(value);
 }
 
 void JsonReader::hash(const char* name, std::string& value) {

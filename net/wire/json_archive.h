@@ -26,6 +26,8 @@ inline constexpr std::size_t kMaxListed = 4096;     // entries of a list
 Result<nlohmann::json> parse_bounded_json(std::string_view text, std::size_t max_bytes, int max_depth);
 // Text for JSON: invalid UTF-8 is replaced, never an exception.
 std::string dump_json(const nlohmann::json& value);
+// Control characters (U+0000 to U+001F, U+007F to U+009F) replaced by '?': lines cannot be forged, escapes not sent.
+std::string without_control_characters(std::string_view text);
 // At most `max_bytes`, cut between characters.
 std::string_view cut_utf8(std::string_view text, std::size_t max_bytes);
 bool is_sha256_hex(std::string_view text);
@@ -113,7 +115,8 @@ class JsonReader {
     if (!found->is_array() || found->size() > kMaxListed) return fail_field(name, "is no list of at most 4096 entries");
     for (const nlohmann::json& entry : *found) read_element(name, entry, list.emplace_back());
   }
-  void text(const char* name, std::string& value) { bounded(name, value, kMaxPersonText); }
+  // For people: what a terminal or a log would act upon arrives as '?'.
+  void text(const char* name, std::string& value, std::size_t max_bytes = kMaxPersonText);
   void bounded(const char* name, std::string& value, std::size_t max_bytes);
   void hash(const char* name, std::string& value);  // SHA-256, lower-case hex
 

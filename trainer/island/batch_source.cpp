@@ -8,16 +8,6 @@
 
 namespace atl {
 
-Result<std::unique_ptr<DatasetBatches>> DatasetBatches::create(Dataset dataset, DatasetBatchShape shape) {
-  if (dataset.sequences(Split::kTrain, shape.sequence_length) == 0) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("the dataset's training split has {} tokens, too few for one sequence of {}; prepare more text",
-                    dataset.manifest().tokens(Split::kTrain), shape.sequence_length)};
-  }
-  return std::unique_ptr<DatasetBatches>(new DatasetBatches(std::move(dataset), shape));
-}
-
 DatasetBatches::DatasetBatches(Dataset dataset, DatasetBatchShape shape)
     : dataset_(std::move(dataset)),
       shape_(shape),
@@ -33,7 +23,7 @@ TokenBatch DatasetBatches::batch_of(std::uint32_t sequences) const {
 
 Result<TokenBatch> DatasetBatches::train_batch(OuterStep round, std::uint32_t step, const Lease& lease) {
   const std::uint64_t offset = std::uint64_t{step} * shape_.sequences_per_step;
-  if (offset + shape_.sequences_per_step > lease.sequences) {
+  if (train_sequences_ == 0 || offset + shape_.sequences_per_step > lease.sequences) {
     return Error{ErrorCode::kProtocol,
                  fmt::format("the lease of round {} has {} sequences, too few for inner step {} of {} each",
                              round.value, lease.sequences, step, shape_.sequences_per_step)};

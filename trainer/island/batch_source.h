@@ -37,15 +37,14 @@ struct DatasetBatchShape {
 
 class DatasetBatches final : public BatchSource {
  public:
-  // kInvalidArgument when the dataset is too small for a single sequence.
-  static Result<std::unique_ptr<DatasetBatches>> create(Dataset dataset, DatasetBatchShape shape);
+  // A split that is too small for a single sequence has no batches.
+  DatasetBatches(Dataset dataset, DatasetBatchShape shape);
 
   Result<TokenBatch> train_batch(OuterStep round, std::uint32_t step, const Lease& lease) override;
   std::uint32_t validation_batches() const override;
   Result<TokenBatch> validation_batch(std::uint32_t index) override;
 
  private:
-  DatasetBatches(Dataset dataset, DatasetBatchShape shape);
   TokenBatch batch_of(std::uint32_t sequences) const;
 
   Dataset dataset_;

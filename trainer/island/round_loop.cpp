@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/reduce.h"
 #include "net/base/encoding.h"
@@ -186,7 +187,12 @@ Status RoundLoop::work() {
   const auto begin = Clock::now();
   const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
   ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, inner_step_, lease));
-  ATOLL_ASSIGN_OR_RETURN(const StepReport report, engine_.train_step(batch, learning_rate()));
+  const Result<StepReport> taken = engine_.train_step(batch, learning_rate());
+  // A step that is not finite has changed nothing: the hub is told, refuses this round's work, and has the island
+  // recover.
+  if (!taken.ok() && taken.error().code == ErrorCode::kNonFinite) return report_not_finite(taken.error().message);
+  if (!taken.ok()) return taken.error();
+  const StepReport& report = *taken;
   const double seconds = seconds_since(begin);
   ++inner_step_;
   loss_sum_ += report.loss_nats;
@@ -211,10 +217,7 @@ Status RoundLoop::finish_inner_phase() {
   engine_.read_parameters(pseudo_gradient_);
   std::transform(outer.begin(), outer.end(), pseudo_gradient_.begin(), pseudo_gradient_.begin(),
                  [](float theta, float local) { return theta - local; });
-  if (!all_finite(pseudo_gradient_)) {
-    return Error{ErrorCode::kNonFinite, fmt::format("round {}: the parameters are not finite after {} inner steps",
-                                                    round_.round.value, inner_step_)};
-  }
+  if (!all_finite(pseudo_gradient_)) return report_not_finite("the parameters are not finite after the inner phase");
   const double steps = std::max<std::uint32_t>(1, inner_step_);
   ready_ = IslandReady{.round = round_.round,
                        .tokens = std::uint64_t{inner_step_} * run_.sequences_per_step * run_.sequence_length,
@@ -222,6 +225,17 @@ Status RoundLoop::finish_inner_phase() {
                        .mean_loss_nats = loss_sum_ / steps};
   network_.send(ready_);
   network_.publish("sync.phase");
+  return ok_status();
+}
+
+Status RoundLoop::report_not_finite(const std::string& what) {
+  spdlog::error("round={} inner_step={} not_finite=\"{}\"", round_.round.value, inner_step_, what);
+  set_phase(Phase::kSyncing, "syncing");
+  ready_ = IslandReady{.round = round_.round,
+                       .tokens = 0,
+                       .norm_over_steps = std::numeric_limits<double>::quiet_NaN(),
+                       .mean_loss_nats = std::numeric_limits<double>::quiet_NaN()};
+  network_.send(ready_);
   return ok_status();
 }
 

@@ -71,6 +71,7 @@ class RoundLoop {
   Status recover();
   Status validate();
   Status finish_inner_phase();
+  Status report_not_finite(const std::string& what);
   void adopt_outer_state();  // inner parameters become the outer ones; says IslandRecovered
   void set_phase(Phase phase, const char* state_word);
   float learning_rate() const;

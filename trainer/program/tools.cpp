@@ -17,8 +17,12 @@ namespace {
 
 void print(const nlohmann::json& json) { fmt::print("{}\n", json.dump()); }
 
+// Vocabularies are rounded up to a multiple that suits the processor; the ids in between are never trained on.
+constexpr std::int64_t kMostVocabPadding = 255;
+
 Status require_byte_level(const Engine& engine) {
-  if (engine.config().vocab_size == kByteVocabSize) return ok_status();
+  const std::int64_t padding = engine.config().vocab_size - kByteVocabSize;
+  if (padding >= 0 && padding <= kMostVocabPadding) return ok_status();
   return Error{
       ErrorCode::kInvalidArgument,
       fmt::format(
@@ -71,6 +75,7 @@ Status eval_model(const EvalCommand& command) {
             "the validation split of {} has no sequence of {} tokens; prepare more text, or ask for shorter ones",
             command.data.string(), command.sequence_length)};
   }
+  ATOLL_RETURN_IF_ERROR(dataset.verify(Split::kValidation));
   const std::uint32_t vocab_size = dataset.manifest().vocab_size;
   ATOLL_ASSIGN_OR_RETURN(const auto engine, load_engine(command.source, command.threads));
   if (engine->config().vocab_size < vocab_size) {
@@ -78,14 +83,20 @@ Status eval_model(const EvalCommand& command) {
                  fmt::format("the dataset's vocabulary ({}) is larger than the model's ({})", vocab_size,
                              engine->config().vocab_size)};
   }
-  ATOLL_ASSIGN_OR_RETURN(const auto batches,
-                         DatasetBatches::create(std::move(dataset), {.sequences_per_step = 8,
-                                                                     .sequence_length = command.sequence_length,
-                                                                     .validation_sequences = command.sequences}));
+  if (engine->config().vocab_size > vocab_size + kMostVocabPadding) {
+    fmt::print(
+        stderr,
+        "atoll-trainer: the model's vocabulary ({}) is not the dataset's ({}): unless both are of one tokenizer, "
+        "this loss means nothing\n",
+        engine->config().vocab_size, vocab_size);
+  }
+  DatasetBatches batches(
+      std::move(dataset),
+      {.sequences_per_step = 8, .sequence_length = command.sequence_length, .validation_sequences = command.sequences});
   double loss_sum = 0;
   std::int64_t tokens = 0;
-  for (std::uint32_t i = 0; i < batches->validation_batches(); ++i) {
-    ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches->validation_batch(i));
+  for (std::uint32_t i = 0; i < batches.validation_batches(); ++i) {
+    ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches.validation_batch(i));
     ATOLL_ASSIGN_OR_RETURN(const double loss, engine->evaluate(batch));
     loss_sum += loss * static_cast<double>(batch.token_count());
     tokens += batch.token_count();
@@ -113,7 +124,7 @@ Status sample_model(const SampleCommand& command) {
   for (int i = 0; i < command.tokens; ++i) {
     const auto context = std::span(tokens).last(std::min(tokens.size(), window));
     ATOLL_ASSIGN_OR_RETURN(const std::vector<float> logits, engine->next_token_logits(context));
-    const std::int32_t token = draw(logits, command, random);
+    const std::int32_t token = draw(std::span(logits).first(kByteVocabSize), command, random);
     if (token == kEndOfText) break;
     tokens.push_back(token);
     continuation += static_cast<char>(token);

@@ -104,7 +104,7 @@ void CoordinatorRoundTest::a_pseudo_gradient_that_is_not_finite_sends_its_island
   SimulatedMesh mesh(run_for(2));
   begin_first_round(mesh, 2);
 
-  mesh.say(1, IslandReady{OuterStep{0}, 64, std::nan(""), 2.0});
+  mesh.say(1, IslandReady{OuterStep{0}, 0, std::nan(""), std::nan("")});
   deliver(mesh);
 
   QCOMPARE(received<HubRecover>(mesh.island(1)).size(), std::size_t{1});

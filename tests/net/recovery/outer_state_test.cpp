@@ -3,7 +3,7 @@
 #include <QtTest>
 #include <numeric>
 
-#include "net/recovery/byte_range.h"
+#include "net/base/byte_range.h"
 
 namespace atl {
 namespace {

@@ -216,7 +216,7 @@ void TlsContextTest::nothing_is_left_to_resume_a_session_with() {
 
 void TlsContextTest::enrolment_needs_no_certificate() {
   const auto server = TlsContext::hub_server(run_.hub()).value();
-  const auto client = TlsContext::enrol_client(run_.authority().pin()).value();
+  const auto client = TlsContext::enrol_client(run_.authority().pin(), run_.authority().run_id()).value();
 
   const Handshake shaken = shake_hands(client.native(), server.native());
 
@@ -224,22 +224,25 @@ void TlsContextTest::enrolment_needs_no_certificate() {
   QCOMPARE(negotiated_alpn(shaken.server.ssl.get()), kAlpnEnrol);
   QCOMPARE(verified_peer(shaken.client.ssl.get())->name.value, std::string(kHubName));
   QCOMPARE(verified_peer(shaken.server.ssl.get()).error().code, ErrorCode::kCertificate);
-  QCOMPARE(peer_authority_pem(shaken.client.ssl.get()).value(), run_.authority().certificate_pem());
 }
 
 void TlsContextTest::enrolment_with_another_pin_is_refused() {
   const auto server = TlsContext::hub_server(run_.hub()).value();
-  const auto client = TlsContext::enrol_client(other_run_.authority().pin()).value();
+  const auto other_key = TlsContext::enrol_client(other_run_.authority().pin(), run_.authority().run_id()).value();
+  const auto other_run =
+      TlsContext::enrol_client(other_run_.authority().pin(), other_run_.authority().run_id()).value();
 
-  const Handshake shaken = shake_hands(client.native(), server.native());
+  const Handshake by_key = shake_hands(other_key.native(), server.native());
+  const Handshake by_run = shake_hands(other_run.native(), server.native());
 
-  QVERIFY(!shaken.got_further());
-  QCOMPARE(shaken.client.error->code, ErrorCode::kPinMismatch);
+  QVERIFY(!by_key.got_further() && !by_run.got_further());
+  QCOMPARE(by_key.client.error->code, ErrorCode::kPinMismatch);
+  QCOMPARE(by_run.client.error->code, ErrorCode::kInviteOtherRun);
 }
 
 void TlsContextTest::an_island_cannot_pose_as_hub_for_enrolment() {
   const auto server = TlsContext::hub_server(run_.island(3)).value();
-  const auto client = TlsContext::enrol_client(run_.authority().pin()).value();
+  const auto client = TlsContext::enrol_client(run_.authority().pin(), run_.authority().run_id()).value();
 
   const Handshake shaken = shake_hands(client.native(), server.native());
 
@@ -253,7 +256,7 @@ void TlsContextTest::the_pinned_authority_in_the_chain_does_not_vouch_for_anothe
   const auto server = TlsContext::hub_server(stolen).value();
   const auto authority = parse_certificate(run_.authority().certificate_pem()).value();
   SSL_CTX_add1_chain_cert(server.native(), authority.get());
-  const auto client = TlsContext::enrol_client(run_.authority().pin()).value();
+  const auto client = TlsContext::enrol_client(run_.authority().pin(), run_.authority().run_id()).value();
 
   const Handshake shaken = shake_hands(client.native(), server.native());
 

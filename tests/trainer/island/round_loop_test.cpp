@@ -128,6 +128,25 @@ class RoundLoopTest : public QObject {
   };
 
  private Q_SLOTS:
+  void a_step_that_is_not_finite_is_told_to_the_hub_and_the_island_recovers() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    const std::vector<float> good = f.network.initial;
+    std::vector<float> broken = good;
+    broken[3] = std::numeric_limits<float>::quiet_NaN();
+    f.begin_round(0);
+    f.engine->write_parameters(broken);
+
+    f.train();
+
+    QVERIFY(std::isnan(f.network.last<IslandReady>().norm_over_steps));
+    QVERIFY(!f.loop.has_work());
+    f.must(f.loop.handle(HubRecover{OuterStep{0}, f.outer.tree_hash(), {}}));
+    std::vector<float> parameters(good.size());
+    f.engine->read_parameters(parameters);
+    QVERIFY(parameters == good);
+  }
+
   void a_round_goes_from_initialise_to_the_outer_step() {
     Fixture f;
     f.must(f.loop.handle(HubInitialise{}));

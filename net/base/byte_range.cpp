@@ -1,4 +1,4 @@
-#include "net/recovery/byte_range.h"
+#include "net/base/byte_range.h"
 
 #include <algorithm>
 #include <charconv>
