@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/cli/command.h"
+#include "net/hub/hub.h"
 
 namespace atl::test {
 
@@ -17,6 +18,8 @@ struct CliOutcome {
   int exit_code = 0;
   std::string out, err;
 };
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 class CliRun {
  public:
@@ -48,7 +51,13 @@ class CliRun {
     return path(name);
   }
 
+  // A hub that serves in this process, with its invite in `invite`.
+  std::unique_ptr<HubServer> start_hub(const std::string& name = "first");
+  // From now on the trainer is this script; what it is called with is appended to path("calls").
+  void fake_trainer(const std::string& script) const;
+
   AbortSignal interrupt;
+  std::string invite;  // of the hub that was started last
 
  private:
   QTemporaryDir directory_;

@@ -1,8 +1,6 @@
 // Each subcommand in-process: exit codes, messages, what a script reads.
 #include <arpa/inet.h>
-#include <pty.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <QtTest>
@@ -26,6 +24,7 @@
 using namespace atl;
 using atl::test::CliOutcome;
 using atl::test::CliRun;
+using atl::test::contains;
 
 namespace {
 
@@ -45,18 +44,6 @@ class FakeTrainerControl : public ControlService {
     return state.to_json();
   }
   std::atomic<bool> left = false;
-};
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// Standard input for a while.
-class StandardInput {
- public:
-  explicit StandardInput(int fd) : before_(::dup(STDIN_FILENO)) { ::dup2(fd, STDIN_FILENO); }
-  ~StandardInput() { ::dup2(before_.get(), STDIN_FILENO); }
-
- private:
-  UniqueFd before_;
 };
 
 }  // namespace
@@ -83,49 +70,12 @@ class CliTest : public QObject {
   void hub_invite_prints_the_invite_alone();
   void hub_serves_until_it_is_interrupted();
   void a_hub_on_all_addresses_invites_to_one_that_can_be_dialled();
-  void join_tells_invites_apart_data();
-  void join_tells_invites_apart();
-  void an_empty_invite_file_is_named();
-  void an_invite_is_read_from_a_pipe();
-  void an_invite_pasted_over_two_lines_is_enough_at_a_terminal();
-  void ctrl_c_ends_the_wait_for_an_invite();
-  void a_taken_port_does_not_change_what_was_joined();
-  void join_enrols_trains_and_comes_back();
-  void a_hub_that_does_not_answer_is_said_once();
-  void a_run_does_not_take_the_place_of_another();
-  void a_trainer_that_fails_is_exit_code_13();
   void a_home_that_never_joined_has_no_model();
   void status_tells_unjoined_from_not_running();
   void status_shows_what_the_trainer_says();
   void leave_asks_the_trainer();
   void trainer_commands_pass_flags_and_exit_code_on();
-
- private:
-  // A hub that serves in this process, with its invite in `invite_`.
-  std::unique_ptr<HubServer> start_hub(CliRun& atoll, const std::string& name = "first");
-  void fake_trainer(CliRun& atoll, const std::string& script);
-  std::string invite_;
 };
-
-void CliTest::fake_trainer(CliRun& atoll, const std::string& script) {
-  std::ofstream(atoll.path("trainer.sh")) << "#!/bin/sh\necho \"$@\" >> '" << atoll.path("calls").string() << "'\n"
-                                          << script << "\n";
-  ::chmod(atoll.path("trainer.sh").c_str(), 0755);
-  qputenv("ATOLL_TRAINER", QByteArray::fromStdString(atoll.path("trainer.sh").string()));
-}
-
-std::unique_ptr<HubServer> CliTest::start_hub(CliRun& atoll, const std::string& name) {
-  const std::string home = atoll.path("hub-" + name).string();
-  if (!std::filesystem::exists(atoll.path("data"))) {
-    atoll({"data", "prepare", atoll.write_text().string(), "--output", atoll.path("data").string()});
-  }
-  const CliOutcome init = atoll({"hub", "init", "--home", home, "--data", atoll.path("data").string(), "--name", name});
-  if (init.exit_code != 0) qFatal("%s", init.err.c_str());
-  auto server = HubServer::start({.directory = home, .listen = {"127.0.0.1", 0}, .advertised = {}}, {});
-  if (!server.ok()) qFatal("%s", server.error().message.c_str());
-  invite_ = atoll({"hub", "invite", "--home", home}).out;
-  return std::move(*server);
-}
 
 void CliTest::a_wrong_flag_is_a_usage_error_data() {
   QTest::addColumn<QStringList>("arguments");
@@ -345,7 +295,7 @@ void CliTest::hub_init_refuses_bad_configurations() {
 
 void CliTest::hub_invite_prints_the_invite_alone() {
   CliRun atoll;
-  const auto hub = start_hub(atoll);
+  const auto hub = atoll.start_hub();
 
   const CliOutcome invite = atoll({"hub", "invite", "--home", atoll.path("hub-first").string(), "--uses", "3"});
   const CliOutcome to_file =
@@ -363,7 +313,7 @@ void CliTest::hub_invite_prints_the_invite_alone() {
 
 void CliTest::hub_serves_until_it_is_interrupted() {
   CliRun atoll;
-  start_hub(atoll).reset();
+  atoll.start_hub().reset();
   const std::string home = atoll.path("hub-first").string();
   CliOutcome served;
   std::thread serving([&] { served = atoll({"hub", "serve", "--home", home, "--listen", "127.0.0.1:0"}); });
@@ -385,7 +335,7 @@ void CliTest::hub_serves_until_it_is_interrupted() {
 void CliTest::a_hub_on_all_addresses_invites_to_one_that_can_be_dialled() {
   if (!own_address()) QSKIP("this machine has only its loopback address");
   CliRun atoll;
-  start_hub(atoll).reset();
+  atoll.start_hub().reset();
   const std::string home = atoll.path("hub-first").string();
   CliOutcome served;
   std::thread serving([&] { served = atoll({"hub", "serve", "--home", home, "--listen", "0.0.0.0:0"}); });
@@ -398,177 +348,12 @@ void CliTest::a_hub_on_all_addresses_invites_to_one_that_can_be_dialled() {
   QVERIFY(!contains(nlohmann::json::parse(status.out)["addresses"].dump(), "0.0.0.0"));
 }
 
-void CliTest::join_tells_invites_apart_data() {
-  QTest::addColumn<QString>("invite");
-  QTest::addColumn<int>("code");
-  QTest::newRow("none") << "" << int{kExitNotJoined};
-  QTest::newRow("no invite at all") << "hello" << int{kExitUsage};
-  QTest::newRow("damaged") << "damaged" << int{kExitUsage};
-  QTest::newRow("used up") << "used" << int{kExitInvite};
-  QTest::newRow("hub gone") << "gone" << int{kExitHubUnreachable};
-}
-
-void CliTest::join_tells_invites_apart() {
-  QFETCH(const QString, invite);
-  QFETCH(const int, code);
-  CliRun atoll;
-  auto hub = start_hub(atoll);
-  fake_trainer(atoll, "exit 0");
-  std::string text = invite.toStdString();
-  if (text == "damaged") text = invite_.substr(0, 20) + (invite_[20] == 'x' ? 'y' : 'x') + invite_.substr(21);
-  if (text == "used" || text == "gone") text = invite_;
-  if (invite == "used") QCOMPARE(atoll({"join", text, "--home", atoll.path("before").string()}).exit_code, 0);
-  if (invite == "gone") hub.reset();
-
-  const CliOutcome outcome = text.empty() ? atoll({"join"}) : atoll({"join", text});
-
-  QVERIFY2(outcome.exit_code == code, outcome.err.c_str());
-  QCOMPARE(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
-  QVERIFY(!std::filesystem::exists(atoll.path("island") / "join.json"));
-}
-
-void CliTest::an_empty_invite_file_is_named() {
-  CliRun atoll;
-  std::ofstream(atoll.path("invite.txt")) << "\n";
-
-  const CliOutcome outcome = atoll({"join", "--invite-file", atoll.path("invite.txt").string()});
-
-  QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
-  QVERIFY2(contains(outcome.err, "invite.txt is empty"), outcome.err.c_str());
-}
-
-void CliTest::an_invite_is_read_from_a_pipe() {
-  CliRun atoll;
-  const auto hub = start_hub(atoll);
-  fake_trainer(atoll, "exit 0");
-  int ends[2];
-  QCOMPARE(::pipe(ends), 0);
-  const UniqueFd reading(ends[0]);
-  UniqueFd writing(ends[1]);
-  QVERIFY(::write(writing.get(), invite_.data(), invite_.size()) == static_cast<ssize_t>(invite_.size()));
-  writing.reset();
-  const StandardInput input(reading.get());
-
-  const CliOutcome outcome = atoll({"join", "--invite-stdin"});
-
-  QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
-}
-
-void CliTest::an_invite_pasted_over_two_lines_is_enough_at_a_terminal() {
-  CliRun atoll;
-  const auto hub = start_hub(atoll);
-  fake_trainer(atoll, "exit 0");
-  int ends[2];
-  QCOMPARE(::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
-  const UniqueFd keyboard(ends[0]), terminal(ends[1]);
-  const std::string typed = invite_.substr(0, 30) + "\n" + invite_.substr(30);
-  QVERIFY(::write(keyboard.get(), typed.data(), typed.size()) == static_cast<ssize_t>(typed.size()));
-  const StandardInput input(terminal.get());
-
-  const CliOutcome outcome = atoll({"join", "--invite-stdin"});  // nobody types an end of file
-
-  QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
-  QVERIFY(contains(outcome.err, "Paste the invite"));
-}
-
-void CliTest::ctrl_c_ends_the_wait_for_an_invite() {
-  CliRun atoll;
-  int ends[2];
-  QCOMPARE(::pipe(ends), 0);
-  const UniqueFd reading(ends[0]), writing(ends[1]);
-  const StandardInput input(reading.get());
-  CliOutcome outcome;
-  std::thread joining([&] { outcome = atoll({"join", "--invite-stdin"}); });
-
-  atoll.interrupt.raise("interrupted");
-  joining.join();
-
-  QCOMPARE(outcome.exit_code, kExitInterrupted);
-}
-
-void CliTest::a_taken_port_does_not_change_what_was_joined() {
-  CliRun atoll;
-  const auto hub = start_hub(atoll);
-  fake_trainer(atoll, "exit 0");
-  QCOMPARE(atoll({"join", invite_, "--listen", "127.0.0.1:0"}).exit_code, 0);
-  const std::string taken = "127.0.0.1:" + std::to_string(hub->port());
-
-  const CliOutcome outcome = atoll({"join", "--listen", taken});
-
-  QCOMPARE(outcome.exit_code, static_cast<int>(kExitDenied));
-  QVERIFY2(contains(outcome.err, taken) && contains(outcome.err, "--listen"), outcome.err.c_str());
-  QCOMPARE(load_join_file(atoll.path("island") / "join.json")->bind.port, std::uint16_t{0});
-}
-
-void CliTest::a_hub_that_does_not_answer_is_said_once() {
-  CliRun atoll;
-  const auto hub = start_hub(atoll);
-  const std::string retry = "echo '2026-01-01T00:00:00.000 info mesh retry error=\"127.0.0.1:1: refused\"'\n";
-  fake_trainer(atoll, retry + retry + "echo 'atoll-trainer: the hub is gone' >&2; exit 10");
-
-  const CliOutcome outcome = atoll({"join", invite_});
-
-  QCOMPARE(outcome.exit_code, static_cast<int>(kExitHubUnreachable));
-  QVERIFY2(contains(outcome.out, "the hub does not answer (127.0.0.1:1: refused); trying again until"),
-           outcome.out.c_str());
-  QCOMPARE(outcome.out.find("does not answer"), outcome.out.rfind("does not answer"));
-  QCOMPARE(outcome.err, std::string("atoll: the hub is gone\n"));
-}
-
 void CliTest::a_home_that_never_joined_has_no_model() {
   CliRun atoll;
   for (const CliOutcome& outcome : {atoll({"export", "--output", atoll.path("m").string()}), atoll({"sample"})}) {
     QCOMPARE(outcome.exit_code, static_cast<int>(kExitNotJoined));
     QVERIFY2(contains(outcome.err, "has joined no run"), outcome.err.c_str());
   }
-}
-
-void CliTest::join_enrols_trains_and_comes_back() {
-  CliRun atoll;
-  const auto hub = start_hub(atoll);
-  fake_trainer(atoll, "exit 0");
-  std::ofstream(atoll.path("invite.txt")) << invite_;
-
-  const CliOutcome joined = atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name",
-                                   "under the desk", "--listen", "127.0.0.1:0", "--threads", "2"});
-  const CliOutcome back = atoll({"join"});
-
-  QVERIFY2(joined.exit_code == 0, joined.err.c_str());
-  QVERIFY(contains(joined.out, "joined run first as under the desk"));
-  QVERIFY(!contains(joined.out + joined.err, invite_.substr(0, 40)));
-  QVERIFY(contains(back.out, "back to run first"));
-  const auto join = load_join_file(atoll.path("island") / "join.json");
-  QCOMPARE(join->threads, 2);
-  QCOMPARE(join->bind.host, std::string("127.0.0.1"));
-  const std::string call = "run --home " + atoll.path("island").string() + "\n";
-  QCOMPARE(*read_file(atoll.path("calls")), call + call);
-}
-
-void CliTest::a_run_does_not_take_the_place_of_another() {
-  CliRun atoll;
-  fake_trainer(atoll, "exit 0");
-  const auto first = start_hub(atoll);
-  QCOMPARE(atoll({"join", invite_}).exit_code, 0);
-  const auto second = start_hub(atoll, "second");
-
-  const CliOutcome outcome = atoll({"join", invite_});
-
-  QCOMPARE(outcome.exit_code, static_cast<int>(kExitInvite));
-  QVERIFY2(contains(outcome.err, "belongs to run first") && contains(outcome.err, "--home"), outcome.err.c_str());
-  QCOMPARE(atoll({"join", invite_, "--home", atoll.path("elsewhere").string()}).exit_code, 0);
-}
-
-void CliTest::a_trainer_that_fails_is_exit_code_13() {
-  CliRun atoll;
-  const auto hub = start_hub(atoll);
-  fake_trainer(atoll, "exit 1");
-  QCOMPARE(atoll({"join", invite_}).exit_code, static_cast<int>(kExitTrainerFailed));
-  fake_trainer(atoll, "kill -9 $$");
-  QCOMPARE(atoll({"join"}).exit_code, static_cast<int>(kExitTrainerFailed));
-  fake_trainer(atoll, "exit 10");
-  QCOMPARE(atoll({"join"}).exit_code, static_cast<int>(kExitHubUnreachable));
-  qputenv("ATOLL_TRAINER", "/no/such/trainer");
-  QVERIFY(atoll({"join"}).exit_code != 0);
 }
 
 void CliTest::status_tells_unjoined_from_not_running() {
@@ -616,7 +401,7 @@ void CliTest::leave_asks_the_trainer() {
 
 void CliTest::trainer_commands_pass_flags_and_exit_code_on() {
   CliRun atoll;
-  fake_trainer(atoll, "exit 4");
+  atoll.fake_trainer("exit 4");
   QVERIFY(make_directories(atoll.path("island"), FileMode::kPrivate).ok());
   QVERIFY(save_join_file(atoll.path("island") / "join.json", JoinFile{}).ok());
 
