@@ -136,9 +136,11 @@ Result<std::size_t> TlsConnection::try_write(ByteView bytes) {
   Result<Transfer> transfer = finish(SSL_write(ssl_.get(), bytes.data(), clamp_size(bytes.size())), wants_for_write_);
   if (transfer.ok() && !transfer->at_end) return transfer->bytes;
   // A server's verdict on our certificate arrives after our own handshake has ended: the alert, if there is one, says
-  // more than the reset that follows it.
+  // more than the reset that follows it. What else the peer said before it closed stays to be read.
   std::byte ignored{};
-  Result<Transfer> alert = read_once({&ignored, 1});
+  ERR_clear_error();
+  errno = 0;
+  Result<Transfer> alert = finish(SSL_peek(ssl_.get(), &ignored, 1), wants_for_read_);
   if (!alert.ok() && alert.error().code != ErrorCode::kPeerLost) return alert.error();
   return transfer.ok() ? closed_by_peer() : transfer.error();
 }
