@@ -43,9 +43,6 @@ void add_demo_command(CLI::App& app, CommandContext& context);
 // Parses and runs. `arguments` without the program's name. The exit code.
 int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt);
 
-// Of a command that Ctrl-C or SIGTERM cut short. `join` and `hub serve` run until then: for them it is the end, and 0.
-inline constexpr int kExitInterrupted = 130;
-
 // A home given by --home, or the default one.
 Result<std::filesystem::path> island_home_or_default(const std::string& given);
 Result<std::filesystem::path> hub_home_or_default(const std::string& given);

@@ -27,7 +27,7 @@ constexpr const char* kExamples =
 void CommandContext::finish(const Status& status) {
   if (status.ok()) return;
   const bool cut_short = status.error().code == ErrorCode::kAborted && interrupt.raised();
-  exit_code = cut_short ? kExitInterrupted : static_cast<int>(exit_code_of(status.error().code));
+  exit_code = cut_short ? kExitInterrupted : exit_code_of(status.error().code);
   console.err << (console.err_is_terminal ? console.styled("atoll:", Style::kBad) : "atoll:") << ' '
               << status.error().message << std::endl;
 }

@@ -18,6 +18,8 @@ enum ExitCode : int {
   kExitVersion = 11,
   kExitTimeout = 12,
   kExitTrainerFailed = 13,
+  // Cut short by Ctrl-C or SIGTERM. `join` and `hub serve` run until then: for them it is the end, and 0.
+  kExitInterrupted = 130,
 };
 
 constexpr ExitCode exit_code_of(ErrorCode code) {

@@ -34,7 +34,7 @@ class CliRun {
     return std::filesystem::path(directory_.path().toStdString()) / name;
   }
 
-  CliOutcome operator()(std::initializer_list<std::string> arguments) {
+  CliOutcome operator()(const std::vector<std::string>& arguments) {
     std::ostringstream out, err;
     Console console{out, err};
     CliOutcome outcome;

@@ -46,6 +46,12 @@ class FakeTrainerControl : public ControlService {
   std::atomic<bool> left = false;
 };
 
+std::vector<std::string> words(const QStringList& arguments) {
+  std::vector<std::string> list;
+  for (const QString& argument : arguments) list.push_back(argument.toStdString());
+  return list;
+}
+
 }  // namespace
 
 class CliTest : public QObject {
@@ -91,13 +97,11 @@ void CliTest::a_wrong_flag_is_a_usage_error_data() {
 void CliTest::a_wrong_flag_is_a_usage_error() {
   QFETCH(const QStringList, arguments);
   CliRun atoll;
-  std::vector<std::string> list;
-  for (const QString& argument : arguments) list.push_back(argument.toStdString());
-  std::ostringstream out, err;
-  Console console{out, err};
 
-  QCOMPARE(run_cli(list, console, atoll.interrupt), static_cast<int>(kExitUsage));
-  QVERIFY(!err.str().empty());
+  const CliOutcome outcome = atoll(words(arguments));
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY(!outcome.err.empty());
 }
 
 void CliTest::wrong_numbers_are_named_in_words_data() {
@@ -116,13 +120,11 @@ void CliTest::wrong_numbers_are_named_in_words() {
   QFETCH(const QStringList, arguments);
   QFETCH(const QString, says);
   CliRun atoll;
-  std::vector<std::string> list;
-  for (const QString& argument : arguments) list.push_back(argument.toStdString());
-  std::ostringstream out, err;
-  Console console{out, err};
 
-  QCOMPARE(run_cli(list, console, atoll.interrupt), static_cast<int>(kExitUsage));
-  QVERIFY2(contains(err.str(), says.toStdString()), err.str().c_str());
+  const CliOutcome outcome = atoll(words(arguments));
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(outcome.err, says.toStdString()), outcome.err.c_str());
 }
 
 void CliTest::an_unknown_word_is_named() {
@@ -151,11 +153,11 @@ void CliTest::a_demo_that_cannot_work_is_refused_at_once() {
   CliRun atoll;
   std::vector<std::string> list{"demo", "--text", atoll.write_text().string()};
   for (const QString& flag : flags) list.push_back(flag.toStdString());
-  std::ostringstream out, err;
-  Console console{out, err};
 
-  QCOMPARE(run_cli(list, console, atoll.interrupt), static_cast<int>(kExitUsage));
-  QVERIFY2(contains(err.str(), says.toStdString()), err.str().c_str());
+  const CliOutcome outcome = atoll(list);
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(outcome.err, says.toStdString()), outcome.err.c_str());
   QVERIFY(!std::filesystem::exists(atoll.path("state")));
 }
 
@@ -283,13 +285,11 @@ void CliTest::hub_init_refuses_bad_configurations() {
     std::ofstream(atoll.path("config.json")) << flag.mid(1).toStdString();
     arguments.back() = atoll.path("config.json").string();
   }
-  std::ostringstream out, err;
-  Console console{out, err};
 
-  const int code = run_cli(arguments, console, atoll.interrupt);
+  const CliOutcome outcome = atoll(arguments);
 
-  QVERIFY(code == kExitUsage || code == kExitOther);
-  QVERIFY2(contains(err.str(), says.toStdString()), err.str().c_str());
+  QVERIFY(outcome.exit_code == kExitUsage || outcome.exit_code == kExitOther);
+  QVERIFY2(contains(outcome.err, says.toStdString()), outcome.err.c_str());
   QVERIFY(!std::filesystem::exists(atoll.path("hub") / "run.json"));
 }
 

@@ -134,7 +134,7 @@ void JoinCommandTest::ctrl_c_ends_the_wait_for_an_invite() {
   atoll.interrupt.raise("interrupted");
   joining.join();
 
-  QCOMPARE(outcome.exit_code, kExitInterrupted);
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitInterrupted));
 }
 
 void JoinCommandTest::a_taken_port_does_not_change_what_was_joined() {

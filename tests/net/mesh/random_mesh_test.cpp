@@ -1,22 +1,14 @@
 // Random orders of events, deaths, cuts and joins: what must hold, holds, and once faults stop, rounds go on.
 #include <QtTest>
 
-#include "tests/net/mesh/simulated_mesh.h"
+#include "tests/net/mesh/coordinator_script.h"
 
 namespace atl {
 namespace {
 
-using namespace std::chrono_literals;
-
-RunConfig run_for(std::uint32_t islands) {
-  RunConfig run;
-  run.run_id = "0123456789abcdef";
-  run.model_json = "{}";
-  run.dataset_json = "{}";
-  run.inner_steps = 4;
-  run.sequences_per_step = 2;
-  run.sequence_length = 8;
-  run.min_islands = islands;
+RunConfig validating_run_for(std::uint32_t islands) {
+  RunConfig run = run_for(islands);
+  run.validate_every = RunConfig{}.validate_every;
   run.straggler_grace = 10s;
   return run;
 }
@@ -86,7 +78,7 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
 
   for (unsigned seed = 0; seed < kRuns; ++seed) {
     std::mt19937 random(seed * 977 + static_cast<unsigned>(islands));
-    SimulatedMesh mesh(run_for(static_cast<std::uint32_t>(1 + islands / 2)));
+    SimulatedMesh mesh(validating_run_for(static_cast<std::uint32_t>(1 + islands / 2)));
     for (int i = 1; i <= islands; ++i) mesh.start(i);
     for (int fault = 0; fault < kFaults; ++fault) {
       mesh.settle_randomly(random, static_cast<int>(random() % kStepsBetween));
