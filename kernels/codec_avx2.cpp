@@ -26,8 +26,7 @@ struct Avx2 {
   }
 
   static Floats without_payload(Floats v) {
-    const __m256i nan = _mm256_cmpgt_epi32(magnitudes(v), _mm256_set1_epi32(static_cast<int>(kInfinity)));
-    return _mm256_blendv_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(kNaN)), _mm256_castsi256_ps(nan));
+    return _mm256_blendv_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(kNaN)), _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
   }
   static Floats finite_or_zero(Floats v) {
     const __m256i finite = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(kInfinity)), magnitudes(v));
@@ -44,30 +43,35 @@ struct Avx2 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
   }
 
-  // v: within [-128, 127], rounded to nearest even
-  static void store_int8(std::byte* p, Floats v) {
-    const __m256i q = _mm256_cvtps_epi32(v);
-    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
+  static Floats magnitude(Floats v) { return _mm256_castsi256_ps(magnitudes(v)); }
+  static Floats max_of(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+  static bool any_above(Floats v, float limit) {
+    return _mm256_movemask_ps(_mm256_cmp_ps(v, all(limit), _CMP_GT_OQ)) != 0;
+  }
+  static Bits nearest(Floats v) { return _mm256_cvtps_epi32(v); }  // ties to even
+  static Floats floats(Bits v) { return _mm256_cvtepi32_ps(v); }
+  // 32 integers within [-128, 127]
+  static void store_int8(std::byte* p, const Bits (&q)[4]) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), packed_bytes(q));
   }
   static Floats load_int8(const std::byte* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
 
   // The same arithmetic as code_of in int4_e3m0.cpp.
-  static void store_e3m0(std::byte* p, Floats ratio) {
+  static Bits e3m0_codes(Floats ratio) {
     const __m256i magnitude = magnitudes(ratio);
     const __m256i kept = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x3bffffff));
     const __m256i exponent = _mm256_srli_epi32(_mm256_add_epi32(magnitude, _mm256_set1_epi32(0x00400000)), 23);
     const __m256i m = _mm256_sub_epi32(_mm256_max_epi32(exponent, _mm256_set1_epi32(121)), _mm256_set1_epi32(120));
-    const __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(bits(ratio), 31), 3);
-    const __m256i code = _mm256_and_si256(_mm256_or_si256(m, sign), kept);
-    // Of each two lanes one byte, the second's code in the high nibble; then the bytes side by side.
-    const __m256i pairs = _mm256_or_si256(code, _mm256_srli_epi64(code, 28));
-    const __m256i bytes = _mm256_shuffle_epi8(pairs, _mm256_set1_epi32(static_cast<int>(0x80800800u)));
-    const int low = _mm_cvtsi128_si32(_mm256_castsi256_si128(bytes)) & 0xffff;
-    const int packed = low | _mm_cvtsi128_si32(_mm256_extracti128_si256(bytes, 1)) << 16;
-    __builtin_memcpy(p, &packed, sizeof packed);
+    const __m256i sign = _mm256_and_si256(_mm256_srli_epi32(bits(ratio), 28), _mm256_set1_epi32(8));
+    return _mm256_and_si256(_mm256_or_si256(m, sign), kept);
+  }
+  // 32 codes below 16, two a byte
+  static void store_nibbles(std::byte* p, const Bits (&codes)[4]) {
+    const __m256i pairs = _mm256_maddubs_epi16(packed_bytes(codes), _mm256_set1_epi16(0x1001));  // even + 16 odd
+    const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
   }
   using Levels = Floats;  // of magnitude 0 .. 7
   static Levels e3m0_levels(float scale) {
@@ -88,13 +92,14 @@ struct Avx2 {
     _mm256_stream_si256(out + 1, _mm256_loadu_si256(in + 1));
   }
   static void fence() { _mm_sfence(); }
-  static void prefetch_blocks_ahead(const float* p) {
-    constexpr std::size_t kAhead = 4096;
-    const auto* const at = reinterpret_cast<const char*>(p) + kAhead;
-    for (std::size_t line = 0; line < kBlock * sizeof(float); line += 64) _mm_prefetch(at + line, _MM_HINT_T0);
-  }
+  static void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_NTA); }
 
  private:
+  static __m256i packed_bytes(const Bits (&v)[4]) {
+    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+    // Packing works within halves of the register: the order is put right at the end.
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  }
   static void store_words(std::byte* p, __m256i v) {
     const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), words);

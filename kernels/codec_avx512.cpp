@@ -22,8 +22,7 @@ struct Avx512 {
   static std::uint32_t largest(Bits v) { return static_cast<std::uint32_t>(_mm512_reduce_max_epi32(v)); }
 
   static Floats without_payload(Floats v) {
-    const __mmask16 nan = _mm512_cmpgt_epi32_mask(magnitudes(v), _mm512_set1_epi32(static_cast<int>(kInfinity)));
-    return _mm512_mask_blend_ps(nan, v, _mm512_castsi512_ps(_mm512_set1_epi32(kNaN)));
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v, _mm512_castsi512_ps(_mm512_set1_epi32(kNaN)));
   }
   static Floats finite_or_zero(Floats v) {
     const __mmask16 finite = _mm512_cmpgt_epi32_mask(_mm512_set1_epi32(static_cast<int>(kInfinity)), magnitudes(v));
@@ -41,25 +40,36 @@ struct Avx512 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
   }
 
-  // v: within [-128, 127], rounded to nearest even
-  static void store_int8(std::byte* p, Floats v) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
+  static Floats magnitude(Floats v) { return _mm512_castsi512_ps(magnitudes(v)); }
+  static Floats max_of(Floats a, Floats b) { return _mm512_max_ps(a, b); }
+  static bool any_above(Floats v, float limit) { return _mm512_cmp_ps_mask(v, all(limit), _CMP_GT_OQ) != 0; }
+  static Bits nearest(Floats v) { return _mm512_cvtps_epi32(v); }  // ties to even
+  static Floats floats(Bits v) { return _mm512_cvtepi32_ps(v); }
+  // 64 integers within [-128, 127]
+  static void store_int8(std::byte* p, const Bits (&q)[4]) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(p + k * kCount), _mm512_cvtepi32_epi8(q[k]));
+    }
   }
   static Floats load_int8(const std::byte* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
 
   // The same arithmetic as code_of in int4_e3m0.cpp.
-  static void store_e3m0(std::byte* p, Floats ratio) {
+  static Bits e3m0_codes(Floats ratio) {
     const __m512i magnitude = magnitudes(ratio);
     const __mmask16 kept = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x3bffffff));
     const __m512i exponent = _mm512_srli_epi32(_mm512_add_epi32(magnitude, _mm512_set1_epi32(0x00400000)), 23);
     const __m512i m = _mm512_sub_epi32(_mm512_max_epi32(exponent, _mm512_set1_epi32(121)), _mm512_set1_epi32(120));
-    const __m512i sign = _mm512_slli_epi32(_mm512_srli_epi32(bits(ratio), 31), 3);
-    const __m512i code = _mm512_maskz_or_epi32(kept, m, sign);
-    // Of each two lanes one byte, the second's code in the high nibble; then the bytes side by side.
-    const __m512i pairs = _mm512_or_si512(code, _mm512_srli_epi64(code, 28));
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm512_cvtepi64_epi8(pairs));
+    const __m512i sign = _mm512_and_si512(_mm512_srli_epi32(bits(ratio), 28), _mm512_set1_epi32(8));
+    return _mm512_maskz_or_epi32(kept, m, sign);
+  }
+  // 64 codes below 16, two a byte
+  static void store_nibbles(std::byte* p, const Bits (&codes)[4]) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      const __m512i pairs = _mm512_or_si512(codes[k], _mm512_srli_epi64(codes[k], 28));  // of each two lanes: even + 16 odd
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(p + k * kCount / 2), _mm512_cvtepi64_epi8(pairs));
+    }
   }
   using Levels = Floats;  // of codes 0 .. 15
   static Levels e3m0_levels(float scale) {
@@ -78,11 +88,7 @@ struct Avx512 {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
   }
   static void fence() { _mm_sfence(); }
-  static void prefetch_blocks_ahead(const float* p) {
-    constexpr std::size_t kAhead = 4096;
-    const auto* const at = reinterpret_cast<const char*>(p) + kAhead;
-    for (std::size_t line = 0; line < kBlock * sizeof(float); line += 64) _mm_prefetch(at + line, _MM_HINT_T0);
-  }
+  static void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_NTA); }
 };
 
 }  // namespace

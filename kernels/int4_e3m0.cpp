@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kLevels{0.0f,  0x1p-6f,  0x1p-5f,  0x1p-4f,  0x1p-3f,  0x1p-2f,  0x1p-1f,  1.0f,
                              -0.0f, -0x1p-6f, -0x1p-5f, -0x1p-4f, -0x1p-3f, -0x1p-2f, -0x1p-1f, -1.0f};
 
-// ratio: x / scale, in [-1, 1]
+// ratio: x / scale, in [-1, 1] but for a rounding
 std::uint32_t code_of(float ratio) {
   const std::uint32_t magnitude = magnitude_bits(ratio);
   if (magnitude < magnitude_bits(0x1p-7f)) return 0;
@@ -35,8 +35,9 @@ void encode_int4_e3m0(const float* x, std::size_t count, std::byte* encoded) {
   std::byte* const pairs = encoded + sizeof scale;
   std::memset(pairs, 0, (count + 1) / 2);
   if (poisoned || scale == 0.0f) return;
+  const float inverse = 1.0f / scale;
   for (std::size_t i = 0; i < count; ++i) {
-    pairs[i / 2] |= static_cast<std::byte>(code_of(x[i] / scale) << (i % 2 * 4));
+    pairs[i / 2] |= static_cast<std::byte>(code_of(x[i] * inverse) << (i % 2 * 4));
   }
 }
 
