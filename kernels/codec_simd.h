@@ -92,21 +92,23 @@ struct Int8Block {
       __builtin_memset(q, 0, kBlock);
       return;
     }
-    // A product with 1 / scale in place of a quotient, which costs the processor more than all the rest. It is off by
-    // less than 127 * 1.5 * 2^-23 < 2^-15, so that both round to the same integer unless the product is nearer than
-    // that to the middle of two; then, once in thousands of vectors, the quotient is computed after all.
-    constexpr float kSafe = 0.5f - 0x1p-15f;
+    // A product with 1 / scale in place of a quotient, which costs the processor more than all the rest: in fixed point,
+    // so that its fraction says how near it is to the middle of two integers. It is off by less than
+    // 127 * (1.5 * 2^-23 + 2^-24) * 2^16 + 0.5 < 3.1 units of 2^-16; so both round to the same integer unless it is
+    // within 4 of a middle. Then, once in hundreds of rows, the quotients are computed after all; and for scales so
+    // small that the inverse is too large.
+    const bool too_small = scale < 0x1p-100f;
     const auto scales = L::all(scale);
-    const auto inverse = L::all(1.0f / scale);
+    const auto inverse = L::all(1.0f / scale * 0x1p16f);
     for (std::size_t i = 0; i < kBlock; i += 4 * L::kCount) {
       typename L::Bits q4[4];
-      auto worst = L::all(0.0f);
+      auto nearest_to_middle = L::all_bits(0xffff);
       for (std::size_t k = 0; k < 4; ++k) {
-        const auto product = L::load(v + i + k * L::kCount) * inverse;
-        q4[k] = L::nearest(product);
-        worst = L::max_of(worst, L::magnitude(product - L::floats(q4[k])));
+        const auto fixed = L::add(L::nearest(L::load(v + i + k * L::kCount) * inverse), L::all_bits(0x8000 + 4));
+        q4[k] = L::upper_half(fixed);
+        nearest_to_middle = L::min(nearest_to_middle, L::both(fixed, L::all_bits(0xffff)));
       }
-      if (L::any_above(worst, kSafe)) [[unlikely]] {
+      if (too_small || L::any_below(nearest_to_middle, 8)) [[unlikely]] {
         for (std::size_t k = 0; k < 4; ++k) q4[k] = L::nearest(L::load(v + i + k * L::kCount) / scales);
       }
       L::store_int8(q + i, q4);
@@ -162,6 +164,13 @@ std::uint32_t compute_block(float* v, Value value) {
   return kScaled ? L::largest(largest) : 0;
 }
 
+template <class L>
+std::uint32_t largest_of_block(const float* v) {
+  auto largest = L::magnitudes(L::load(v));
+  for (std::size_t i = L::kCount; i < kBlock; i += L::kCount) largest = L::max(largest, L::magnitudes(L::load(v + i)));
+  return L::largest(largest);
+}
+
 // v <- decode(partial) + share * (x + residual), from value `first` on
 template <class L, class Format>
 std::uint32_t combine(const EncodeJob& job, std::size_t first, const std::byte* partial, float* v) {
@@ -214,16 +223,19 @@ void encode_blocks(const EncodeJob& job, std::size_t blocks) {
   alignas(64) float buffers[2][kBlock];
   alignas(64) std::byte staged[kGroup * Format::kBytes];
   const bool streamed = blocks * Format::kBytes >= kStreamedBytes;
+  const bool as_it_is = job.share == 1.0f && job.partial == nullptr && job.residual_in == nullptr;
+  const auto values_of = [&](std::size_t block) { return as_it_is ? job.x + block * kBlock : buffers[block % 2]; };
   const auto combined = [&](std::size_t block) {
     const std::byte* const partial = job.partial == nullptr ? nullptr : job.partial + block * Format::kBytes;
     prefetch_ahead<L>(job.x + block * kBlock);
+    if (as_it_is) return Format::kScaled ? largest_of_block<L>(values_of(block)) : 0;
     return combine<L, Format>(job, block * kBlock, partial, buffers[block % 2]);
   };
   std::uint32_t largest = blocks == 0 ? 0 : combined(0);
   for (std::size_t block = 0; block < blocks; ++block) {
     // One block ahead, so that the processor does not wait for the scale: a maximum, then two divisions.
     const std::uint32_t next_largest = block + 1 < blocks ? combined(block + 1) : 0;
-    const float* const v = buffers[block % 2];
+    const float* const v = values_of(block);
     std::byte* const encoded = job.encoded + block * Format::kBytes;
     const std::size_t in_group = block % kGroup;
     std::byte* const out = streamed ? staged + in_group * Format::kBytes : encoded;

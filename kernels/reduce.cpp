@@ -11,6 +11,10 @@ void scaled_copy(std::span<const float> x, float factor, std::span<float> out) {
   for (std::size_t i = 0; i < x.size(); ++i) out[i] = factor * x[i];
 }
 
+void scaled_sum_copy(std::span<const float> x, std::span<const float> y, float factor, std::span<float> out) {
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = factor * (x[i] + y[i]);
+}
+
 bool all_finite(std::span<const float> x) {
   constexpr std::size_t kSlice = 4096;  // between two looks at the result, so that the inner loop has no branch
   constexpr std::int32_t kExponent = 0x7f800000;

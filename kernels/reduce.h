@@ -10,6 +10,9 @@ namespace atl {
 // out[i] <- factor * x[i]. Sizes equal; out may be x itself, else no overlap.
 void scaled_copy(std::span<const float> x, float factor, std::span<float> out);
 
+// out[i] <- factor * (x[i] + y[i]). Sizes equal; out may be x or y itself, else no overlap.
+void scaled_sum_copy(std::span<const float> x, std::span<const float> y, float factor, std::span<float> out);
+
 // No NaN and no infinity.
 bool all_finite(std::span<const float> x);
 

@@ -71,16 +71,17 @@ enum class Step { kEncode, kWeighted, kAdded, kAddedInPlace, kWithFeedback };
 
 Encoded encoded_by(const Implementation& by, WireFormat format, Step step, const std::vector<float>& x) {
   const std::size_t bytes = encoded_size(format, x.size());
+  static const std::vector<float> kOthers = heavy_tails(70'000, 6);
+  static const std::vector<float> kOwed = heavy_tails(70'000, 5);
   Unaligned<std::byte> encoded(bytes, std::byte{0x5a});
   Unaligned<std::byte> partial(bytes, std::byte{0});
   Unaligned<float> values(x);
-  Unaligned<float> residual(heavy_tails(x.size(), 5));
+  Unaligned<float> residual({kOwed.begin(), kOwed.begin() + std::ssize(x)});
   EncodeJob job{.format = format, .x = values.data(), .encoded = encoded.data(), .numel = x.size()};
   if (step != Step::kEncode) job.share = 0.3f;
   if (step == Step::kAdded || step == Step::kAddedInPlace || step == Step::kWithFeedback) {
-    const auto others = heavy_tails(x.size(), 6);
     std::byte* const sums = step == Step::kAddedInPlace ? encoded.data() : partial.data();
-    plain::encode({.format = format, .x = others.data(), .encoded = sums, .numel = x.size()});
+    plain::encode({.format = format, .x = kOthers.data(), .encoded = sums, .numel = x.size()});
     job.partial = sums;
   }
   if (step == Step::kWithFeedback) {
@@ -128,7 +129,8 @@ void CodecIdentityTest::encoded_bytes_are_those_of_the_reference() {
   ATOLL_FETCH_IMPLEMENTATION();
 
   for (const QString& kind : kValueKinds) {
-    for (const std::size_t numel : {0u, 1u, 255u, 256u, 257u, 511u, 4096u, 10'001u, 70'000u}) {
+    for (const std::size_t numel : {0u, 1u, 255u, 256u, 257u, 5'001u, 70'000u}) {
+      if (numel > 10'000 && wire != WireFormat::kInt8Codebook) continue;  // of the others, 20 blocks say it all
       const auto x = values_of_kind(kind, numel);
       for (const Step step : {Step::kEncode, Step::kWeighted, Step::kAdded, Step::kAddedInPlace, Step::kWithFeedback}) {
         const Encoded got = encoded_by(by, wire, step, x);
