@@ -48,9 +48,7 @@ struct Avx2 {
   static Bits both(Bits a, Bits b) { return _mm256_and_si256(a, b); }
   static Bits min(Bits a, Bits b) { return _mm256_min_epi32(a, b); }
   static Bits upper_half(Bits v) { return _mm256_srai_epi32(v, 16); }
-  static bool any_below(Bits v, int limit) {
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(all_bits(limit), v)) != 0;
-  }
+  static bool any_below(Bits v, int limit) { return _mm256_movemask_epi8(_mm256_cmpgt_epi32(all_bits(limit), v)) != 0; }
   static Bits nearest(Floats v) { return _mm256_cvtps_epi32(v); }  // ties to even
   // 32 integers within [-128, 127]
   static void store_int8(std::byte* p, const Bits (&q)[4]) {

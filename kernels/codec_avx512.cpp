@@ -22,7 +22,8 @@ struct Avx512 {
   static std::uint32_t largest(Bits v) { return static_cast<std::uint32_t>(_mm512_reduce_max_epi32(v)); }
 
   static Floats without_payload(Floats v) {
-    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v, _mm512_castsi512_ps(_mm512_set1_epi32(kNaN)));
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v,
+                                _mm512_castsi512_ps(_mm512_set1_epi32(kNaN)));
   }
   static Floats finite_or_zero(Floats v) {
     const __mmask16 finite = _mm512_cmpgt_epi32_mask(_mm512_set1_epi32(static_cast<int>(kInfinity)), magnitudes(v));
@@ -69,7 +70,8 @@ struct Avx512 {
   // 64 codes below 16, two a byte
   static void store_nibbles(std::byte* p, const Bits (&codes)[4]) {
     for (std::size_t k = 0; k < 4; ++k) {
-      const __m512i pairs = _mm512_or_si512(codes[k], _mm512_srli_epi64(codes[k], 28));  // of each two lanes: even + 16 odd
+      const __m512i pairs =
+          _mm512_or_si512(codes[k], _mm512_srli_epi64(codes[k], 28));  // of each two lanes: even + 16 odd
       _mm_storel_epi64(reinterpret_cast<__m128i*>(p + k * kCount / 2), _mm512_cvtepi64_epi8(pairs));
     }
   }

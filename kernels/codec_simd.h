@@ -1,10 +1,10 @@
 // The codecs in vectors: a template over `Lanes`, a processor's vectors of floats and what the formats ask of them.
-// Included by codec_avx2.cpp and codec_avx512.cpp alone, each with a Lanes of its own in an unnamed namespace: so all that
-// is instantiated here has internal linkage, and no other file can be linked with instructions that it must not have. For
-// the same reason nothing here calls an inline function of the standard library.
+// Included by codec_avx2.cpp and codec_avx512.cpp alone, each with a Lanes of its own in an unnamed namespace: so all
+// that is instantiated here has internal linkage, and no other file can be linked with instructions that it must not
+// have. For the same reason nothing here calls an inline function of the standard library.
 //
-// Whole blocks of kBlockNumel values pass through a buffer in the first-level cache; the last short block is left to the
-// reference.
+// Whole blocks of kBlockNumel values pass through a buffer in the first-level cache; the last short block is left to
+// the reference.
 #pragma once
 
 #include <cstddef>
@@ -92,11 +92,11 @@ struct Int8Block {
       __builtin_memset(q, 0, kBlock);
       return;
     }
-    // A product with 1 / scale in place of a quotient, which costs the processor more than all the rest: in fixed point,
-    // so that its fraction says how near it is to the middle of two integers. It is off by less than
-    // 127 * (1.5 * 2^-23 + 2^-24) * 2^16 + 0.5 < 3.1 units of 2^-16; so both round to the same integer unless it is
-    // within 4 of a middle. Then, once in hundreds of rows, the quotients are computed after all; and for scales so
-    // small that the inverse is too large.
+    // A product with 1 / scale in place of a quotient, which costs the processor more than all the rest: in fixed
+    // point, so that its fraction says how near it is to the middle of two integers. It is off by less than 127 * (1.5
+    // * 2^-23 + 2^-24) * 2^16 + 0.5 < 3.1 units of 2^-16; so both round to the same integer unless it is within 4 of a
+    // middle. Then, once in hundreds of rows, the quotients are computed after all; and for scales so small that the
+    // inverse is too large.
     const bool too_small = scale < 0x1p-100f;
     const auto scales = L::all(scale);
     const auto inverse = L::all(1.0f / scale * 0x1p16f);

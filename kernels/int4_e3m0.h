@@ -4,9 +4,9 @@
 //   scale = absmax(block);   ratio[i] = x[i] * (1 / scale), both rounded to fp32
 //   levels: 0 and +- 2^(m - 7), m = 1 .. 7;   x'[i] = scale * level nearest to ratio[i]
 //
-// A tie goes to the level of larger magnitude: thresholds are 2^-7 (between 0 and 2^-6) and 1.5 * 2^k. A code is 4 bits:
-// sign, then m (0: zero). Encoded block: the scale (4 bytes, little-endian), then two codes a byte, the first value's in
-// the low nibble; an odd last one leaves the high nibble 0. A last short block is encoded short. Hence
+// A tie goes to the level of larger magnitude: thresholds are 2^-7 (between 0 and 2^-6) and 1.5 * 2^k. A code is 4
+// bits: sign, then m (0: zero). Encoded block: the scale (4 bytes, little-endian), then two codes a byte, the first
+// value's in the low nibble; an odd last one leaves the high nibble 0. A last short block is encoded short. Hence
 // |x'[i] - x[i]| <= max(|x[i]| / 3, scale / 128) (and roundings of fp32), and the largest magnitude survives exactly.
 //
 // Special values, the same in every implementation of the format:

@@ -9,8 +9,9 @@
 // fp32. Encoded block: the codebook (256 fp32, little-endian), then one byte a value; a last short block has a whole
 // codebook. What lies beyond 6 sigma falls into the outermost buckets: heavy tails are lost.
 //
-// Special values: all equal: one code, which decodes to that value; a codebook entry below 2^-126 is 0; NaN or infinity anywhere in a block: the codebook is all 0x7fc00000, every code 0. Whatever bytes come from
-// outside decode to an entry, NaN entries to 0x7fc00000.
+// Special values: all equal: one code, which decodes to that value; a codebook entry below 2^-126 is 0; NaN or infinity
+// anywhere in a block: the codebook is all 0x7fc00000, every code 0. Whatever bytes come from outside decode to an
+// entry, NaN entries to 0x7fc00000.
 //
 // Plain C++, one block a call, count in [1, kCodebookBlockNumel], encoded: 1024 + count bytes, no overlap, no alignment
 // asked.

@@ -1,9 +1,9 @@
 // Values to bytes and back in the run's wire format, whichever it is, with what the ring does in the same pass: weight,
-// add, feed errors back. Each operation computes in fp32, every rounding on its own, in the order written, and gives the
-// same bytes on every processor (AVX-512, AVX2 or plain C++, chosen at first use) and in every floating-point mode.
+// add, feed errors back. Each operation computes in fp32, every rounding on its own, in the order written, and gives
+// the same bytes on every processor (AVX-512, AVX2 or plain C++, chosen at first use) and in every floating-point mode.
 //
-// Pure functions, any thread. encoded.size() == encoded_bytes(format, x.size()), no alignment asked, no overlap but where
-// said. Spans that begin at a multiple of block_numel(format) may be done in any order and by several threads
+// Pure functions, any thread. encoded.size() == encoded_bytes(format, x.size()), no alignment asked, no overlap but
+// where said. Spans that begin at a multiple of block_numel(format) may be done in any order and by several threads
 // (part_begin), with the same result. Special values: the header of each format; NaN comes out as 0x7fc00000.
 #pragma once
 
@@ -43,8 +43,8 @@ void encode_weighted(WireFormat format, std::span<const float> x, float share, E
                      std::span<std::byte> encoded);
 void add_weighted(WireFormat format, std::span<const std::byte> partial, std::span<const float> x, float share,
                   ErrorFeedback feedback, std::span<std::byte> encoded);
-// encoded <- encode(sum), residual_out <- (sum - decode(encoded)) / share: the owner of a chunk whose contributions came
-// to it directly (!sums_hop_by_hop), and were summed by decode_add_values on top of its own (scaled_sum_copy).
+// encoded <- encode(sum), residual_out <- (sum - decode(encoded)) / share: the owner of a chunk whose contributions
+// came to it directly (!sums_hop_by_hop), and were summed by decode_add_values on top of its own (scaled_sum_copy).
 void encode_sum(WireFormat format, std::span<const float> sum, float share, std::span<float> residual_out,
                 std::span<std::byte> encoded);
 

@@ -12,11 +12,11 @@ namespace atl {
 
 // The numbers are frozen: they are part of the protocol.
 enum class WireFormat : std::uint8_t {
-  kFp32 = 0,           // the values themselves
-  kInt8Block = 1,      // 256 values: fp32 scale, then 256 int8; value = scale * q, q in [-127, 127]
-  kBf16 = 2,           // the upper half of an fp32, rounded to nearest even
-  kInt4E3m0 = 3,       // 256 values: fp32 scale, then 256 nibbles of sign and 3-bit exponent
-  kInt8Codebook = 4,   // 65,536 values: 256 fp32 means, then a byte each; for comparison, plain C++ only
+  kFp32 = 0,          // the values themselves
+  kInt8Block = 1,     // 256 values: fp32 scale, then 256 int8; value = scale * q, q in [-127, 127]
+  kBf16 = 2,          // the upper half of an fp32, rounded to nearest even
+  kInt4E3m0 = 3,      // 256 values: fp32 scale, then 256 nibbles of sign and 3-bit exponent
+  kInt8Codebook = 4,  // 65,536 values: 256 fp32 means, then a byte each; for comparison, plain C++ only
 };
 
 inline constexpr std::array kWireFormats{WireFormat::kFp32, WireFormat::kInt8Block, WireFormat::kBf16,
@@ -53,8 +53,8 @@ constexpr int bits_per_value(WireFormat format) {
   }
 }
 
-// Whether partial sums may travel encoded from hop to hop. Below 8 bits that ruins them: each contribution goes straight
-// to its chunk's owner instead.
+// Whether partial sums may travel encoded from hop to hop. Below 8 bits that ruins them: each contribution goes
+// straight to its chunk's owner instead.
 constexpr bool sums_hop_by_hop(WireFormat format) { return bits_per_value(format) >= 8; }
 
 // Whether what encoding loses is sent with the next round by default (kernels/wire_codec.h, ErrorFeedback).

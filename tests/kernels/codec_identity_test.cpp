@@ -48,9 +48,8 @@ class Unaligned {
   T* data() { return values_.data() + 1; }
   std::vector<T> copy() { return {data(), data() + count_}; }
   bool rest_is(T value) const {
-    return values_.front() == value &&
-           std::all_of(values_.begin() + 1 + static_cast<std::ptrdiff_t>(count_), values_.end(),
-                       [&](T v) { return v == value; });
+    return values_.front() == value && std::all_of(values_.begin() + 1 + static_cast<std::ptrdiff_t>(count_),
+                                                   values_.end(), [&](T v) { return v == value; });
   }
 
  private:
@@ -111,18 +110,17 @@ class CodecIdentityTest : public QObject {
   void flushing_of_denormals_changes_no_byte();
   void parts_encoded_apart_are_the_bytes_of_the_whole_data();
   void parts_encoded_apart_are_the_bytes_of_the_whole();
-
 };
 
 // A row's implementation, as `by`, and format; skipped where this processor cannot run it.
-#define ATOLL_FETCH_IMPLEMENTATION()                                                                       \
-  QFETCH(int, set);                                                                                        \
-  QFETCH(int, format);                                                                                     \
-  if (!processor_has(static_cast<InstructionSet>(set))) {                                                  \
-    QSKIP(qPrintable(QString("this processor has no %1")                                                   \
-                         .arg(instruction_set_name(static_cast<InstructionSet>(set)).data())));            \
-  }                                                                                                        \
-  const Implementation by = implementation_of(static_cast<InstructionSet>(set));                           \
+#define ATOLL_FETCH_IMPLEMENTATION()                                                                              \
+  QFETCH(int, set);                                                                                               \
+  QFETCH(int, format);                                                                                            \
+  if (!processor_has(static_cast<InstructionSet>(set))) {                                                         \
+    QSKIP(qPrintable(                                                                                             \
+        QString("this processor has no %1").arg(instruction_set_name(static_cast<InstructionSet>(set)).data()))); \
+  }                                                                                                               \
+  const Implementation by = implementation_of(static_cast<InstructionSet>(set));                                  \
   const auto wire = static_cast<WireFormat>(format)
 
 void CodecIdentityTest::encoded_bytes_are_those_of_the_reference() {

@@ -1,5 +1,5 @@
-// What an all-reduce in each format costs in accuracy: the ring's arithmetic, without the ring. Errors are relative: root
-// mean square of (result - exact mean) over that of the exact mean.
+// What an all-reduce in each format costs in accuracy: the ring's arithmetic, without the ring. Errors are relative:
+// root mean square of (result - exact mean) over that of the exact mean.
 #include <QtTest>
 #include <cmath>
 #include <span>
@@ -179,8 +179,8 @@ void RingErrorTest::fed_back_error_of_50_rounds_is_that_of_one() {
     if (round == 0) first = rms(forgotten);
   }
 
-  qInfo("%s: the error of 50 rounds' sum is %.2f times that of one; without feedback %.2f times", QTest::currentDataTag(),
-        rms(fed_back) / first, rms(forgotten) / first);
+  qInfo("%s: the error of 50 rounds' sum is %.2f times that of one; without feedback %.2f times",
+        QTest::currentDataTag(), rms(fed_back) / first, rms(forgotten) / first);
   // What is left is one round's error, made on values a little larger for what they carry along.
   QVERIFY(rms(fed_back) <= 1.1 * first);
   QVERIFY(rms(forgotten) >= 5 * first);

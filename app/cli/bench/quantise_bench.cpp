@@ -118,9 +118,8 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 std::optional<std::string> difference(WireFormat wire, const std::vector<Operation>& operations,
                                       const std::vector<Slice>& slices, Arrays& arrays) {
   const auto run = [&](std::size_t operation) {
-    seconds_of(static_cast<int>(slices.size()), [&](int i) {
-      operations[operation].run(arrays, slices[static_cast<std::size_t>(i)]);
-    });
+    seconds_of(static_cast<int>(slices.size()),
+               [&](int i) { operations[operation].run(arrays, slices[static_cast<std::size_t>(i)]); });
   };
   const std::size_t numel = arrays.x.size();
   std::vector<std::byte> encoded(arrays.encoded.size());
@@ -153,12 +152,11 @@ OperationFigures timed(const Operation& operation, const std::vector<Slice>& sli
   std::vector<double> seconds;
   std::vector<double> memcpy_seconds;
   for (int repeat = 0; repeat <= repeats; ++repeat) {
-    const double took = seconds_of(threads, [&](int i) {
-      operation.run(arrays, slices[static_cast<std::size_t>(i)]);
-    });
+    const double took = seconds_of(threads, [&](int i) { operation.run(arrays, slices[static_cast<std::size_t>(i)]); });
     const double copy_took = seconds_of(threads, [&](int i) {
       const std::size_t begin = copied / 64 * static_cast<std::size_t>(i) / slices.size() * 64;
-      const std::size_t end = i + 1 == threads ? copied : copied / 64 * (static_cast<std::size_t>(i) + 1) / slices.size() * 64;
+      const std::size_t end =
+          i + 1 == threads ? copied : copied / 64 * (static_cast<std::size_t>(i) + 1) / slices.size() * 64;
       std::memcpy(copy_to.data() + begin, copy_from.data() + begin, end - begin);
     });
     if (repeat == 0) continue;
@@ -170,8 +168,9 @@ OperationFigures timed(const Operation& operation, const std::vector<Slice>& sli
 
 std::optional<Error> refused(const QuantiseBenchOptions& options) {
   if (options.payload_bytes < 4 || options.payload_bytes > kMaxPayloadBytes) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("a payload of {} bytes cannot be measured: choose from 4 to {}",
-                                                          options.payload_bytes, kMaxPayloadBytes)};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("a payload of {} bytes cannot be measured: choose from 4 to {}", options.payload_bytes,
+                             kMaxPayloadBytes)};
   }
   if (options.threads < 1 || options.threads > kMaxThreads) {
     return Error{ErrorCode::kInvalidArgument,

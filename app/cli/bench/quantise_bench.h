@@ -1,5 +1,5 @@
-// How fast this machine encodes and decodes a wire format, beside how fast it copies the same bytes. Results are checked
-// against the plain reference before anything is timed. Owns its threads while it runs; any thread may call it.
+// How fast this machine encodes and decodes a wire format, beside how fast it copies the same bytes. Results are
+// checked against the plain reference before anything is timed. Owns its threads while it runs; any thread may call it.
 #pragma once
 
 #include <cstdint>
