@@ -128,7 +128,7 @@ void KernelsCudaTest::squared_norm_is_bit_identical_to_the_reference_data() {
   for (const char* kind : {"heavy tails", "outlier", "denormal", "nan", "infinity"}) {
     // One row, a short second one, and rows whose sums make more than one row again.
     for (const int numel : {1, 15, 4096, 4097, 100'001, 4096 * 4096 + 5}) {
-      QTest::addRow("%s %d", kind, numel) << QString(kind) << numel;
+      QTest::newRow(qPrintable(QString("%1 %2").arg(kind).arg(numel))) << QString(kind) << numel;
     }
   }
 }
