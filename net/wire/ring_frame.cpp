@@ -7,11 +7,6 @@ namespace {
 
 Error protocol_error(std::string message) { return Error{ErrorCode::kProtocol, std::move(message)}; }
 
-bool is_wire_format(std::uint8_t value) {
-  return value == static_cast<std::uint8_t>(WireFormat::kFp32) ||
-         value == static_cast<std::uint8_t>(WireFormat::kInt8Block);
-}
-
 Status check(const RingHello& hello) {
   if (hello.world_size < 2 || hello.world_size > kMaxRingIslands) {
     return protocol_error(fmt::format("ring hello: a ring of {} islands", hello.world_size));

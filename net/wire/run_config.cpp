@@ -39,14 +39,13 @@ void milliseconds(Archive& archive, const char* name, std::chrono::milliseconds&
 
 template <class Archive>
 void wire_format(Archive& archive, WireFormat& wire) {
-  std::string name = wire == WireFormat::kFp32 ? "fp32" : "int8-block";
+  std::string name(wire_format_name(wire));
   archive.bounded("wire", name, 32);
-  if (name == "fp32") {
-    wire = WireFormat::kFp32;
-  } else if (name == "int8-block") {
-    wire = WireFormat::kInt8Block;
+  if (const auto known = wire_format_named(name)) {
+    wire = *known;
   } else {
-    archive.fail(fmt::format("wire '{}' is not known here (fp32, int8-block); update atoll", name));
+    archive.fail(fmt::format(
+        "wire '{}' is not known here (fp32, bf16, int8-block, int4-e3m0, int8-codebook); update atoll", name));
   }
 }
 
