@@ -1,9 +1,11 @@
 #include "net/transport/socket.h"
 
 #include <fmt/format.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include <array>
 #include <cerrno>
@@ -12,6 +14,9 @@
 
 namespace atl {
 namespace {
+
+// Of one connection: enough for the kernel to go on with while a thread is busy elsewhere.
+constexpr int kMostUnsentBytes = 512 << 10;
 
 struct AddrInfoDeleter {
   void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
@@ -140,6 +145,57 @@ Address remote_address(int fd) {
 void disable_nagle(int fd) {
   const int on = 1;
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+namespace {
+
+bool leads_to_this_machine(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return false;
+  if (storage.ss_family == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr);
+  }
+  const auto address = ntohl(reinterpret_cast<const sockaddr_in&>(storage).sin_addr.s_addr);
+  return storage.ss_family == AF_INET && (address >> 24) == IN_LOOPBACKNET;
+}
+
+}  // namespace
+
+TcpProgress tcp_progress(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  int queued = 0;
+  if (::ioctl(fd, SIOCOUTQ, &queued) != 0) queued = 0;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return {info.tcpi_bytes_acked, info.tcpi_bytes_received, static_cast<std::uint64_t>(std::max(queued, 0))};
+}
+
+std::chrono::milliseconds since_last_answer(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::chrono::milliseconds::max();
+  return std::chrono::milliseconds(info.tcpi_last_ack_recv);
+}
+
+void tune_for_bulk(int fd) {
+  const auto set = [fd](int level, int option, int value) { (void)::setsockopt(fd, level, option, &value, sizeof value); };
+  constexpr std::string_view kBulkControl = "bbr";
+  if (!leads_to_this_machine(fd)) {
+    (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kBulkControl.data(), kBulkControl.size());
+  }
+  set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);  // s: below the idle time after which routers forget a connection
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+std::string congestion_control(int fd) {
+  std::array<char, 32> name{};
+  socklen_t size = name.size() - 1;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), &size) != 0) return "unknown";
+  return name.data();
 }
 
 }  // namespace atl
