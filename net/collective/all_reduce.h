@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@
 #include "net/base/result.h"
 #include "net/base/sha256.h"
 #include "net/collective/connection_pool.h"
+#include "net/collective/connection_tuner.h"
 #include "net/tls/context.h"
 #include "net/transport/ring_inbox.h"
 
@@ -46,7 +48,7 @@ struct AllReduceSpec {
   // By bucket, on every member the same: these are averaged already, their canonical bytes stay as they are and do not
   // travel; the digest is over all. Empty: none.
   std::vector<bool> final_buckets;
-  int connections_per_edge = 2;  // to the next rank; the previous one chooses its own
+  int connections_per_edge = 2;  // to the next rank; the previous one chooses its own. 0: by goodput (connection_tuner.h)
   int threads = 0;               // that encode, encrypt and move bytes; 0: as many as processors, at most 4
   std::chrono::milliseconds silence_timeout{
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
@@ -58,6 +60,7 @@ struct AllReduceReport {
   std::uint64_t bytes_received = 0;
   Seconds duration{};
   std::string congestion_control;  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
+  int connections = 0;             // to the next rank
   int connections_reused = 0;      // of those: kept open since an attempt before
 };
 
@@ -86,6 +89,7 @@ class RingAllReduce {
   IslandId self_;
   RingInbox& inbox_;
   ConnectionPool pool_;
+  std::map<IslandId, ConnectionTuner> tuners_;  // by the next rank
 };
 
 }  // namespace atl

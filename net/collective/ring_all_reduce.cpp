@@ -37,8 +37,8 @@ Status check(const AllReduceSpec& spec, std::size_t numel, std::size_t canonical
   if (spec.order.size() > kMaxRingIslands) {
     return invalid(fmt::format("a ring of {} islands; at most {}", spec.order.size(), kMaxRingIslands));
   }
-  if (spec.connections_per_edge < 1 || spec.connections_per_edge > kMaxConnectionsPerEdge) {
-    return invalid(fmt::format("{} connections an edge; 1 to {}", spec.connections_per_edge, kMaxConnectionsPerEdge));
+  if (spec.connections_per_edge < 0 || spec.connections_per_edge > kMaxConnectionsPerEdge) {
+    return invalid(fmt::format("{} connections an edge; 1 to {}, or 0 to have them chosen", spec.connections_per_edge, kMaxConnectionsPerEdge));
   }
   if (spec.bucket_numel <= 0 || spec.bucket_numel % kBlockNumel != 0) {
     return invalid(fmt::format("buckets of {} values; a positive multiple of {}", spec.bucket_numel, kBlockNumel));
@@ -106,18 +106,25 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   if (spec.order.size() == 1) {
     report.digest = encode_alone(payload, sums, canonical);
   } else {
-    auto edges = connect_edges(spec, *self, payload, pool_, inbox_, abort);
+    const RingMember& next = spec.order[static_cast<std::size_t>(self->value + 1) % spec.order.size()];
+    ConnectionTuner& tuner = tuners_[next.id];
+    AllReduceSpec chosen = spec;
+    if (chosen.connections_per_edge == 0) chosen.connections_per_edge = tuner.connections();
+    auto edges = connect_edges(chosen, *self, payload, pool_, inbox_, abort);
     if (auto* failure = std::get_if<AllReduceFailure>(&edges)) return failed(std::move(*failure), rank_text);
     auto& connected = std::get<RingEdges>(edges);
+    report.connections = chosen.connections_per_edge;
     report.connections_reused = connected.reused;
     report.congestion_control = congestion_control(connected.to_next.front().fd());
+    const auto moving_since = Clock::now();
     auto outcome = exchange(spec, *self, std::move(connected), sums, payload, canonical, abort);
     if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failed(std::move(*failure), rank_text);
     auto& done = std::get<ExchangeOutcome>(outcome);
     report.digest = done.digest;
     report.bytes_sent = done.bytes_sent;
     report.bytes_received = done.bytes_received;
-    const RingMember& next = spec.order[static_cast<std::size_t>(self->value + 1) % spec.order.size()];
+    const Seconds moving = Clock::now() - moving_since;
+    tuner.measured(report.connections, static_cast<double>(report.bytes_sent) / std::max(moving.count(), 1e-6));
     pool_.give_back(next.id, next.address, std::move(done.to_next));
     inbox_.park(std::move(done.from_previous));
   }

@@ -33,6 +33,8 @@ std::string difference(const RingHello& hello, const RingHello& expected) {
 
 // Between two looks at whether anything is due while nothing arrives.
 constexpr int kTickMilliseconds = 100;
+// A peer that was refused may have come a little before it was waited for.
+constexpr std::chrono::seconds kRefusalCountsFor{3};
 
 // Reads on until `parked.surplus` holds `size` bytes; false when they are not there yet.
 Result<bool> read_up_to(RingInbox::Parked& parked, std::size_t size) {
@@ -88,6 +90,17 @@ void RingInbox::deliver(RingHello hello, TlsConnection connection) {
   [[maybe_unused]] const auto written = ::write(arrival_.get(), &one, sizeof one);
 }
 
+void RingInbox::refuse(const IslandId& peer, Error reason) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    std::erase_if(refusals_, [now](const auto& refusal) { return now - refusal.second.when > kRefusalCountsFor; });
+    if (refusals_.size() < kMaxWaiting) refusals_.insert_or_assign(peer, Refusal{std::move(reason), now});
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(arrival_.get(), &one, sizeof one);
+}
+
 void RingInbox::drop_outdated(std::vector<Waiting>& dropped) {
   const auto drop_first = [&](auto matches) {
     const auto found = std::ranges::find_if(waiting_, matches);
@@ -127,6 +140,10 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
     position[static_cast<std::size_t>(hello.connection_index)] = i;
   }
   arrived = static_cast<int>(std::ranges::count_if(position, [](const auto& p) { return p.has_value(); }));
+  const auto refusal = refusals_.extract(expected.from);
+  if (count == 0 && refusal && Clock::now() - refusal.mapped().when <= kRefusalCountsFor) {
+    return Result<std::vector<TlsConnection>>(refusal.mapped().reason.with_context(expected.from.value));
+  }
   if (count == 0 || arrived < count) return std::nullopt;
   std::vector<TlsConnection> edge;
   for (const auto& p : position) {

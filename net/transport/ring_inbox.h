@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -28,6 +29,9 @@ class RingInbox {
   // Keeps the connection until its attempt asks for it. Dropped: connections of attempts older than the newest one
   // asked for, and, when more than the bounds wait, those that came first.
   void deliver(RingHello hello, TlsConnection connection);
+
+  // A certified peer began a connection with something else than a hello of this version: take() for it ends with that.
+  void refuse(const IslandId& peer, Error reason);
 
   // All connections of the edge from expected.from, as many as its hellos say, in the order of their index. Every other
   // field of the hellos must be as expected: kProtocol, naming the peer, when one differs. kTimeout, kAborted.
@@ -60,6 +64,11 @@ class RingInbox {
   std::mutex mutex_;
   std::vector<Waiting> waiting_;                // guarded by mutex_, oldest first
   std::vector<Parked> parked_;                  // guarded by mutex_, oldest first
+  struct Refusal {
+    Error reason;
+    Clock::time_point when;
+  };
+  std::map<IslandId, Refusal> refusals_;        // guarded by mutex_; of the last seconds
   std::pair<OuterStep, Attempt> newest_asked_;  // guarded by mutex_
 };
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace atl {
 namespace {
@@ -36,6 +37,59 @@ AddrInfoList resolve(const Address& address, int flags, int& failure) {
   addrinfo* list = nullptr;
   failure = ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
   return AddrInfoList(failure == 0 ? list : nullptr);
+}
+
+// One look-up on a thread of the C library. It may outlast the wait for it: then it is left to itself, alive, until the
+// resolver gives up.
+class NameLookup {
+ public:
+  NameLookup(std::string host, std::uint16_t port) : host_(std::move(host)), port_(std::to_string(port)) {
+    hints_.ai_family = AF_UNSPEC;
+    hints_.ai_socktype = SOCK_STREAM;
+    hints_.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV;
+    request_.ar_name = host_.c_str();
+    request_.ar_service = port_.c_str();
+    request_.ar_request = &hints_;
+  }
+  int start() {
+    gaicb* list[] = {&request_};
+    return ::getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr);
+  }
+  // EAI_INPROGRESS after some 50 ms.
+  int wait_a_little() {
+    const gaicb* list[] = {&request_};
+    const timespec step{0, 50'000'000};
+    (void)::gai_suspend(list, 1, &step);
+    return ::gai_error(&request_);
+  }
+  AddrInfoList take() { return AddrInfoList(std::exchange(request_.ar_result, nullptr)); }
+  bool cancelled() { return ::gai_cancel(&request_) != EAI_NOTCANCELED; }
+
+ private:
+  const std::string host_;
+  const std::string port_;
+  addrinfo hints_{};
+  gaicb request_{};
+};
+
+Result<AddrInfoList> look_up(const Address& address, Deadline deadline, const AbortSignal* abort,
+                             std::string_view what) {
+  int failure = 0;
+  if (AddrInfoList literal = resolve(address, AI_NUMERICHOST, failure)) return literal;
+  auto lookup = std::make_unique<NameLookup>(address.host, address.port);
+  failure = lookup->start();
+  if (failure == 0) failure = EAI_INPROGRESS;
+  while (failure == EAI_INPROGRESS && !deadline.expired() && !(abort != nullptr && abort->raised())) {
+    failure = lookup->wait_a_little();
+  }
+  if (failure == 0) return lookup->take();
+  if (failure != EAI_INPROGRESS) {
+    return error_of(ErrorCode::kUnreachable, what,
+                    fmt::format("no address for this name: {}", ::gai_strerror(failure)));
+  }
+  if (!lookup->cancelled()) (void)lookup.release();  // the C library writes to it when the resolver gives up
+  if (abort != nullptr && abort->raised()) return error_of(ErrorCode::kAborted, what, abort->reason());
+  return error_of(ErrorCode::kTimeout, what, "its name was not looked up within the time allowed");
 }
 
 Result<UniqueFd> connect_one(const addrinfo& target, Deadline deadline, const AbortSignal* abort,
@@ -73,13 +127,7 @@ Status wait_ready(int fd, short events, Deadline deadline, const AbortSignal* ab
 
 Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline, const AbortSignal* abort,
                              std::string_view what) {
-  int failure = 0;
-  AddrInfoList list = resolve(address, AI_NUMERICHOST, failure);
-  if (!list) list = resolve(address, AI_ADDRCONFIG, failure);
-  if (!list) {
-    return error_of(ErrorCode::kUnreachable, what,
-                    fmt::format("no address for this name: {}", ::gai_strerror(failure)));
-  }
+  ATOLL_ASSIGN_OR_RETURN(const AddrInfoList list, look_up(address, deadline, abort, what));
   int left = 0;
   for (const addrinfo* target = list.get(); target != nullptr; target = target->ai_next) ++left;
   Error last;

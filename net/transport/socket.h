@@ -20,8 +20,8 @@ namespace atl {
 Status wait_ready(int fd, short events, Deadline deadline, const AbortSignal* abort, std::string_view what);
 
 // Connected, non-blocking, without Nagle's delay. All addresses of the name are tried, sharing the time that is left.
-// kUnreachable when every one refuses or the name has none, kTimeout, kAborted; errors begin with `what`. Looking up a
-// name that is no literal address is bounded by the system's resolver, not by the deadline.
+// kUnreachable when every one refuses or the name has none, kTimeout, kAborted; errors begin with `what`. The deadline
+// holds for the look-up of the name too.
 Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline, const AbortSignal* abort,
                              std::string_view what);
 

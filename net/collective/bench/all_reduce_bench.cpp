@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -153,6 +154,7 @@ Result<AllReduceBenchResults> run_all_reduce_bench(const AllReduceBenchOptions& 
     ATOLL_RETURN_IF_ERROR(verify(outcomes, rooms));
     if (repeat == 0) {
       results.relative_error = relative_error(inputs, options.wire, rooms[0]);
+      std::ofstream("/proc/self/clear_refs") << "5";  // forgets the peak until here, which the verification made
       if (results.relative_error > kImplausibleError) return Error{ErrorCode::kInternal, "the mean is wrong"};
       continue;
     }

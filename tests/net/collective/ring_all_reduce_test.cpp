@@ -434,7 +434,7 @@ void RingAllReduceTest::orders_that_make_no_sense_are_refused_data() {
   QTest::newRow("a member twice") << 1;
   QTest::newRow("no weight at all") << 2;
   QTest::newRow("a negative weight") << 3;
-  QTest::newRow("no connection") << 4;
+  QTest::newRow("fewer connections than none") << 4;
 }
 
 void RingAllReduceTest::orders_that_make_no_sense_are_refused() {
@@ -445,7 +445,7 @@ void RingAllReduceTest::orders_that_make_no_sense_are_refused() {
   if (fault == 1) spec.order.push_back(spec.order[0]);
   if (fault == 2) spec.order[0].weight = spec.order[1].weight = 0;
   if (fault == 3) spec.order[1].weight = -1;
-  if (fault == 4) spec.connections_per_edge = 0;
+  if (fault == 4) spec.connections_per_edge = -1;
 
   const auto result = ring.run_member(0, spec, std::vector<float>(10), ring.abort);
 
