@@ -6,8 +6,8 @@
 //
 // Memory beside input and canonical bytes, whatever the payload: partial sums live encoded at their final place in the
 // canonical bytes, so there is no staging; a connection holds one TLS record to send and 128 KiB to read (2 x 16
-// connections: 4.5 MiB), a thread 16 KiB of values; frames and digests cost some 150 bytes for each 256 KiB of canonical
-// bytes (1 GiB: 0.6 MiB). The kernel's socket buffers come on top, within net.ipv4.tcp_mem.
+// connections: 4.5 MiB), a thread 16 KiB of values; frames and digests cost some 250 bytes for each 256 KiB of canonical
+// bytes (1 GiB: 1 MiB). The kernel's socket buffers come on top, within net.ipv4.tcp_mem.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // The payload is cut into buckets, each bucket into N chunks at whole blocks. In step s (0 to 2N-3) of a bucket rank r
 // sends chunk (r - s) mod N to rank r + 1: in the first N-1 steps its partial sum (reduce-scatter; after them rank r
 // owns the sum of chunk r + 1), then the finished chunk (all-gather). What rank r sends in step s + 1 is what it
-// received in step s. A chunk travels in sub-chunks of some 256 KiB, one a frame, so that a rank forwards the first
+// received in step s. A chunk travels in sub-chunks of some 128 KiB, one a frame, so that a rank forwards the first
 // while it receives the next. Frames are numbered by bucket, step and sub-chunk; a rank that waits for the bytes of one
 // bucket sends its own values of the next meanwhile.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace atl {
 
-inline constexpr std::int64_t kSubChunkBytes = 256 << 10;      // encoded, about: whole blocks of values
+inline constexpr std::int64_t kSubChunkBytes = 128 << 10;      // encoded, about: whole blocks of values
 inline constexpr std::int64_t kBucketNumel = std::int64_t{16} << 20;  // 64 MiB of fp32
 
 // What one attempt averages, as all its members understand it.

@@ -17,7 +17,7 @@ namespace atl {
 namespace {
 
 // Of one connection: enough for the kernel to go on with while a thread is busy elsewhere.
-constexpr int kMostUnsentBytes = 512 << 10;
+constexpr int kMostUnsentBytes = 128 << 10;
 
 struct AddrInfoDeleter {
   void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
