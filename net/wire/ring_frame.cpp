@@ -18,6 +18,9 @@ Status check(const RingHello& hello) {
         fmt::format("ring hello: connection {} of {}", hello.connection_index, hello.connection_count));
   }
   if (hello.payload_numel > kMaxPayloadNumel) return protocol_error("ring hello: the payload is too large to be true");
+  if (hello.bucket_numel == 0 || hello.bucket_numel > kMaxPayloadNumel) {
+    return protocol_error(fmt::format("ring hello: buckets of {} values", hello.bucket_numel));
+  }
   if (hello.from.value.empty()) return protocol_error("ring hello: no island id");
   return ok_status();
 }
@@ -35,6 +38,8 @@ Bytes encode(const RingHello& hello) {
   body.put(hello.round.value);
   body.put(hello.attempt.value);
   body.put(hello.payload_numel);
+  body.put(hello.bucket_numel);
+  body.put(hello.final_buckets);
   body.put_string(hello.from.value);
   ByteWriter whole;
   whole.put(kRingHelloMagic);
@@ -74,12 +79,20 @@ Result<RingHello> decode_ring_hello_body(ByteView body) {
   hello.round = OuterStep{reader.get<std::uint32_t>()};
   hello.attempt = Attempt{reader.get<std::uint32_t>()};
   hello.payload_numel = reader.get<std::uint64_t>();
+  hello.bucket_numel = reader.get<std::uint64_t>();
+  hello.final_buckets = reader.get<std::uint64_t>();
   hello.from = IslandId{reader.get_string(kMaxIslandIdBytes)};
   if (!reader.ok() || !reader.at_end() || zero != 0) return protocol_error("ring hello: its length does not fit");
   if (!is_wire_format(wire)) return protocol_error(fmt::format("ring hello: unknown wire format {}", wire));
   hello.wire = static_cast<WireFormat>(wire);
   ATOLL_RETURN_IF_ERROR(check(hello));
   return hello;
+}
+
+RingMessage ring_message_at(ByteView magic) {
+  const auto value = ByteReader(magic).get<std::uint32_t>();
+  if (value == kRingHelloMagic) return RingMessage::kHello;
+  return value == kRingFrameMagic ? RingMessage::kFrame : RingMessage::kNeither;
 }
 
 void encode(const RingFrameHeader& header, std::span<std::byte, kRingFrameHeaderBytes> out) {
