@@ -41,9 +41,7 @@ Result<std::unique_ptr<WanBox>> WanBox::create(const WanOptions& options) {
     networks.push_back(std::move(*network));
   }
   std::unique_ptr<WanBox> box(new WanBox(std::move(networks), options));
-  for (int i = 0; i < options.hosts && !options.congestion_control.empty(); ++i) {
-    ATOLL_RETURN_IF_ERROR(box->set_sysctl(i, "net/ipv4/tcp_congestion_control", options.congestion_control));
-  }
+  for (int i = 0; i < options.hosts; ++i) ATOLL_RETURN_IF_ERROR(box->prepare(i, options));
   return box;
 }
 
@@ -55,6 +53,13 @@ std::optional<std::string> WanBox::unavailable() {
   const auto host = HostNetwork::create(0);
   if (!host.ok()) return host.error().message + " (network namespaces and TUN devices need root)";
   return std::nullopt;
+}
+
+Status WanBox::prepare(int index, const WanOptions& options) const {
+  // The kernel adds (64 KiB >> (round trip in us >> this)) to what it sends at once (tcp_tso_autosize).
+  if (options.large_packets) ATOLL_RETURN_IF_ERROR(set_sysctl(index, "net/ipv4/tcp_tso_rtt_log", "20"));
+  if (options.congestion_control.empty()) return ok_status();
+  return set_sysctl(index, "net/ipv4/tcp_congestion_control", options.congestion_control);
 }
 
 Status WanBox::set_sysctl(int index, const std::string& name, const std::string& value) const {
