@@ -191,7 +191,10 @@ void WanBoxTest::a_program_dies_with_the_thread_that_started_it() {
   const auto box = require(WanBox::create({}));
   std::optional<WanProcess> program;
 
-  std::jthread([&] { program.emplace(require(box->run_in(0, {"sleep", "60"}))); }).join();
+  std::jthread([&] {
+    program.emplace(require(box->run_in(0, {"sh", "-c", "echo up; exec sleep 60"})));
+    QCOMPARE(require(program->read_line(Deadline::after(seconds(10)))), std::string("up"));
+  }).join();
 
   QCOMPARE(require(program->wait(Deadline::after(seconds(10)))), 128 + SIGKILL);
 }
