@@ -12,8 +12,8 @@ namespace atl {
 
 class PartialSums {
  public:
-  // Partial and finished sums live encoded, at their final place in `canonical`; beside it only one block in fp32, on
-  // the stack. `share`: the own weight over the total; at 0 the values are never looked at. Both spans outlive this.
+  // Partial and finished sums live encoded, at their final place in `canonical`. `share`: the own weight over the
+  // total; at 0 the values are never looked at. Both spans outlive this.
   PartialSums(WireFormat wire, std::span<const float> values, float share, std::span<std::byte> canonical);
 
   // canonical <- encode(share * values)
@@ -22,6 +22,9 @@ class PartialSums {
   void add_own(const RingSubChunk& sub_chunk) const;
 
  private:
+  std::span<const float> own(const RingSubChunk& sub_chunk) const;
+  std::span<std::byte> encoded(const RingSubChunk& sub_chunk) const;
+
   const WireFormat wire_;
   const std::span<const float> values_;
   const float share_;

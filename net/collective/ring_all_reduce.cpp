@@ -38,10 +38,16 @@ Status check(const AllReduceSpec& spec, std::size_t numel, std::size_t canonical
     return invalid(fmt::format("a ring of {} islands; at most {}", spec.order.size(), kMaxRingIslands));
   }
   if (spec.connections_per_edge < 0 || spec.connections_per_edge > kMaxConnectionsPerEdge) {
-    return invalid(fmt::format("{} connections an edge; 1 to {}, or 0 to have them chosen", spec.connections_per_edge, kMaxConnectionsPerEdge));
+    return invalid(fmt::format("{} connections an edge; 1 to {}, or 0 to have them chosen", spec.connections_per_edge,
+                               kMaxConnectionsPerEdge));
   }
-  if (spec.bucket_numel <= 0 || spec.bucket_numel % kBlockNumel != 0) {
-    return invalid(fmt::format("buckets of {} values; a positive multiple of {}", spec.bucket_numel, kBlockNumel));
+  const std::int64_t block = block_numel(spec.wire);
+  if (spec.bucket_numel <= 0 || spec.bucket_numel % block != 0) {
+    return invalid(fmt::format("buckets of {} values; a positive multiple of {}", spec.bucket_numel, block));
+  }
+  if (!sums_hop_by_hop(spec.wire)) {
+    return invalid(fmt::format("{} values cannot be summed hop by hop: the sum would drown in rounding errors",
+                               wire_format_name(spec.wire)));
   }
   const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(numel));
   if (!spec.final_buckets.empty() && std::ssize(spec.final_buckets) != payload.buckets()) {

@@ -6,7 +6,8 @@ namespace atl {
 namespace {
 
 std::int64_t sub_chunk_numel(WireFormat wire) {
-  return std::max<std::int64_t>(1, kSubChunkBytes / encoded_bytes(wire, kBlockNumel)) * kBlockNumel;
+  const std::int64_t block = block_numel(wire);
+  return std::max<std::int64_t>(1, kSubChunkBytes / encoded_bytes(wire, block)) * block;
 }
 
 }  // namespace
@@ -33,9 +34,10 @@ EdgeSchedule::EdgeSchedule(const RingPayload& payload, int world_size, Rank send
     if (payload.is_final(bucket)) continue;
     const std::int64_t begin = payload.bucket_begin(bucket);
     const std::int64_t end = payload.bucket_begin(bucket + 1);
-    const std::int64_t blocks = (end - begin + kBlockNumel - 1) / kBlockNumel;
+    const std::int64_t block = block_numel(wire_);
+    const std::int64_t blocks = (end - begin + block - 1) / block;
     const auto chunk_begin = [&](std::int64_t chunk) {
-      return std::min(end, begin + blocks * chunk / world_size * kBlockNumel);
+      return std::min(end, begin + blocks * chunk / world_size * block);
     };
     for (int s = 0; s < 2 * (world_size - 1); ++s) {
       const int chunk = ((sender.value - s) % world_size + world_size) % world_size;

@@ -19,14 +19,14 @@
 
 namespace atl {
 
-inline constexpr std::int64_t kSubChunkBytes = 128 << 10;      // encoded, about: whole blocks of values
+inline constexpr std::int64_t kSubChunkBytes = 128 << 10;             // encoded, about: whole blocks of values
 inline constexpr std::int64_t kBucketNumel = std::int64_t{16} << 20;  // 64 MiB of fp32
 
 // What one attempt averages, as all its members understand it.
 struct RingPayload {
   WireFormat wire = WireFormat::kInt8Block;
   std::int64_t numel = 0;
-  std::int64_t bucket_numel = kBucketNumel;  // a multiple of kBlockNumel
+  std::int64_t bucket_numel = kBucketNumel;  // a multiple of every format's block
   std::vector<bool> final_buckets;           // by bucket: these are averaged already and do not travel; empty: none
 
   std::int64_t buckets() const { return (numel + bucket_numel - 1) / bucket_numel; }
@@ -87,7 +87,8 @@ class EdgeSchedule {
 
   WireFormat wire_;
   int world_size_;
-  std::vector<Step> steps_;  // steps_a_bucket() for each bucket that travels, and a last one, which only ends the others
+  std::vector<Step>
+      steps_;  // steps_a_bucket() for each bucket that travels, and a last one, which only ends the others
 };
 
 }  // namespace atl

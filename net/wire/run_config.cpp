@@ -129,6 +129,10 @@ Status RunConfig::validate() const {
       .range("max_islands", max_islands, 1u, 1024u)
       .range("min_islands", min_islands, 1u, max_islands)
       .range("validation_sequences", validation_sequences, 1u, 1u << 20);
+  checks.that(sums_hop_by_hop(wire),
+              fmt::format("wire {} cannot be summed hop by hop round the ring: choose fp32, bf16, "
+                          "int8-block or int8-codebook",
+                          wire_format_name(wire)));
   check_inner(checks, inner);
   checks.range<long>("heartbeat_ms", heartbeat.count(), 10, kMaxMilliseconds)
       .range<long>("dead_after_ms", dead_after.count(), 10, kMaxMilliseconds)
