@@ -1,96 +1,102 @@
-#include "kernels/int8_block.h"
-#include "kernels/int8_block_cuda.h"
+#include "kernels/block_cuda.h"
+#include "kernels/codec_cuda.h"
 
-namespace atl {
+namespace atl::cuda {
 namespace {
 
-constexpr int kWarp = 32;
-constexpr int kWarpsPerGroup = 8;
-constexpr int kPerLane = static_cast<int>(kBlockNumel) / kWarp;
+constexpr std::int64_t kBytes = 4 + kBlockNumel;
 
-// One warp a block of values; a grid of these covers `numel`.
-unsigned groups_for(std::int64_t numel) {
-  const std::int64_t blocks = (numel + kBlockNumel - 1) / kBlockNumel;
-  return static_cast<unsigned>((blocks + kWarpsPerGroup - 1) / kWarpsPerGroup);
-}
-
-struct BlockOfWarp {
-  std::int64_t first;    // value
-  int count;             // values; 0 when the warp has none
-  std::int64_t encoded;  // byte of the scale
+// Runs of four that a lane packs into four bytes, side by side with its neighbours'.
+struct FirstOfRun {
   int lane;
+  __device__ int operator()(int run) const { return run * (kPerLane / 2 * kWarp) + lane * 4; }
 };
 
-__device__ BlockOfWarp block_of_warp(std::int64_t numel) {
-  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * kWarpsPerGroup + threadIdx.x / kWarp;
-  const std::int64_t first = block * kBlockNumel;
-  const std::int64_t left = numel - first;
-  const int count = left <= 0 ? 0 : static_cast<int>(left < kBlockNumel ? left : kBlockNumel);
-  return {first, count, block * (4 + kBlockNumel), static_cast<int>(threadIdx.x % kWarp)};
+// round_to_nearest_even(x / scale): by a product with 1 / scale, which is off by less than 2^-15, unless that is too
+// near the middle of two integers to tell (codec_simd.h does the same).
+__device__ int nearest(float x, float scale, float inverse) {
+  const float product = __fmul_rn(x, inverse);
+  const float rounded = rintf(product);
+  if (fabsf(product - rounded) <= 0.5f - 0x1p-15f) return static_cast<int>(rounded);
+  return __float2int_rn(__fdiv_rn(x, scale));
 }
 
-__global__ void quantize_kernel(const float* __restrict__ x, std::int64_t numel, std::byte* __restrict__ encoded) {
-  const BlockOfWarp mine = block_of_warp(numel);
+__global__ void encode_kernel(const float* __restrict__ x, std::int64_t numel, std::byte* __restrict__ encoded) {
+  const WarpBlock block = block_of_warp(numel);
+  const FirstOfRun first{block.lane};
   float value[kPerLane];
-  int largest = 0;
-#pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const int i = k * kWarp + mine.lane;
-    value[k] = i < mine.count ? x[mine.first + i] : 0.0f;
-    largest = max(largest, __float_as_int(value[k]) & 0x7fffffff);
-  }
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, distance));
-  }
-  if (mine.count == 0) return;
-  const bool poisoned = largest > 0x7f7fffff;
-  float scale = __fdiv_rn(__int_as_float(largest), 127.0f);
-  if (poisoned) scale = __uint_as_float(kPoisonedScaleBits);
+  load_lane(x + block.index * kBlockNumel, block.count, first, value);
+  const std::uint32_t largest = largest_in_warp(value);
+  if (block.count == 0) return;
+  const bool poisoned = largest >= kInfinityBits;
+  float scale = poisoned ? quiet_nan_on_device() : __fdiv_rn(__uint_as_float(largest), 127.0f);
   if (scale < kMinInt8Scale) scale = 0.0f;
-  if (mine.lane == 0) *reinterpret_cast<float*>(encoded + mine.encoded) = scale;
-  auto* const q = reinterpret_cast<std::int8_t*>(encoded + mine.encoded + 4);
+  std::byte* const bytes = encoded + block.index * kBytes;
+  if (block.lane == 0) *reinterpret_cast<float*>(bytes) = scale;
   const bool zero = poisoned || scale == 0.0f;
+  const float inverse = __fdiv_rn(1.0f, scale);
 #pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const int i = k * kWarp + mine.lane;
-    if (i < mine.count) q[i] = zero ? 0 : static_cast<std::int8_t>(__float2int_rn(__fdiv_rn(value[k], scale)));
+  for (int run = 0; run < 2; ++run) {
+    std::uint32_t packed = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int q = zero ? 0 : nearest(value[4 * run + k], scale, inverse);
+      packed |= (static_cast<std::uint32_t>(q) & 0xffu) << (8 * k);
+    }
+    std::byte* const q = bytes + 4 + first(run);
+    if (block.count == kBlockNumel) {
+      *reinterpret_cast<std::uint32_t*>(q) = packed;
+    } else {
+      for (int k = 0; k < 4; ++k) {
+        if (first(run) + k < block.count) q[k] = static_cast<std::byte>(packed >> (8 * k));
+      }
+    }
   }
 }
 
 template <bool kAdd>
-__global__ void dequantize_kernel(const std::byte* __restrict__ encoded, std::int64_t numel, float* __restrict__ x) {
-  const BlockOfWarp mine = block_of_warp(numel);
-  if (mine.count == 0) return;
-  const float scale = *reinterpret_cast<const float*>(encoded + mine.encoded);
-  const bool finite = (__float_as_uint(scale) & 0x7fffffffu) <= 0x7f7fffffu;
-  const auto* const q = reinterpret_cast<const std::int8_t*>(encoded + mine.encoded + 4);
-  for (int i = mine.lane; i < mine.count; i += kWarp) {
-    const float value = __fmul_rn(scale, static_cast<float>(q[i]));
-    float result = value;
-    if constexpr (kAdd) result = __fadd_rn(x[mine.first + i], value);
-    x[mine.first + i] = finite ? result : __uint_as_float(kPoisonedScaleBits);
+__global__ void decode_kernel(const std::byte* __restrict__ encoded, std::int64_t numel, float* __restrict__ x) {
+  const WarpBlock block = block_of_warp(numel);
+  if (block.count == 0) return;
+  const FirstOfRun first{block.lane};
+  const std::byte* const bytes = encoded + block.index * kBytes;
+  float* const values = x + block.index * kBlockNumel;
+  const float scale = *reinterpret_cast<const float*>(bytes);
+  const bool finite = finite_on_device(scale);
+  float value[kPerLane];
+  if constexpr (kAdd) load_lane(values, block.count, first, value);
+#pragma unroll
+  for (int run = 0; run < 2; ++run) {
+    const std::byte* const q = bytes + 4 + first(run);
+    std::uint32_t packed = 0;
+    if (block.count == kBlockNumel) {
+      packed = *reinterpret_cast<const std::uint32_t*>(q);
+    } else {
+      for (int k = 0; k < 4; ++k) {
+        if (first(run) + k < block.count) packed |= static_cast<std::uint32_t>(q[k]) << (8 * k);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const auto code = static_cast<std::int8_t>(packed >> (8 * k));
+      const float decoded = finite ? __fmul_rn(scale, static_cast<float>(code)) : quiet_nan_on_device();
+      value[4 * run + k] = kAdd ? added(value[4 * run + k], decoded) : decoded;
+    }
   }
+  store_lane(values, block.count, first, value);
 }
 
 }  // namespace
 
-cudaError_t launch_quantize_int8_block(const float* x, std::int64_t numel, std::byte* encoded, cudaStream_t stream) {
-  if (numel == 0) return cudaSuccess;
-  quantize_kernel<<<groups_for(numel), kWarp * kWarpsPerGroup, 0, stream>>>(x, numel, encoded);
+cudaError_t encode_int8_block(const float* x, std::int64_t numel, std::byte* encoded, cudaStream_t stream) {
+  encode_kernel<<<groups_for(numel), kThreads, 0, stream>>>(x, numel, encoded);
   return cudaGetLastError();
 }
 
-cudaError_t launch_dequantize_int8_block(const std::byte* encoded, std::int64_t numel, float* x, cudaStream_t stream) {
-  if (numel == 0) return cudaSuccess;
-  dequantize_kernel<false><<<groups_for(numel), kWarp * kWarpsPerGroup, 0, stream>>>(encoded, numel, x);
+cudaError_t decode_int8_block(const std::byte* encoded, std::int64_t numel, bool add, float* x, cudaStream_t stream) {
+  const auto kernel = add ? decode_kernel<true> : decode_kernel<false>;
+  kernel<<<groups_for(numel), kThreads, 0, stream>>>(encoded, numel, x);
   return cudaGetLastError();
 }
 
-cudaError_t launch_dequantize_add_int8_block(const std::byte* encoded, std::int64_t numel, float* sum,
-                                             cudaStream_t stream) {
-  if (numel == 0) return cudaSuccess;
-  dequantize_kernel<true><<<groups_for(numel), kWarp * kWarpsPerGroup, 0, stream>>>(encoded, numel, sum);
-  return cudaGetLastError();
-}
-
-}  // namespace atl
+}  // namespace atl::cuda

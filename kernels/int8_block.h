@@ -1,6 +1,7 @@
 // Wire format int8-block: symmetric 8-bit quantisation, one fp32 scale for each block of kBlockNumel values.
 //
-//   scale = absmax(block) / 127;   q[i] = clamp(round_to_nearest_even(x[i] / scale), -127, 127);   x'[i] = scale * q[i]
+//   scale = absmax(block) / 127;   q[i] = round_to_nearest_even(x[i] / scale), within [-127, 127];   x'[i] = scale *
+//   q[i]
 //
 // Encoded block: the scale (4 bytes, little-endian), then one int8 a value; a last short block is encoded short. Hence
 // |x'[i] - x[i]| <= scale / 2 (and a rounding of fp32), and a value is never larger than its block's largest.
@@ -12,25 +13,17 @@
 //   that NaN. Callers refuse such input beforehand (all_finite); here it is only kept from hiding.
 // - Bytes from outside may hold any scale and q = -128; decoding them is defined: a scale that is not finite gives NaN.
 //
-// Pure functions of their arguments, any thread. Default rounding mode. Each value takes the same operations in the
-// same order however the compiler vectorises. encoded.size() == encoded_bytes(WireFormat::kInt8Block, values.size()),
-// no alignment asked, no overlap.
+// These are the reference: plain C++, one block a call, count in [1, kBlockNumel], encoded: 4 + count bytes, no
+// overlap, no alignment asked. Each value takes the same operations in the same order however the compiler vectorises.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
-
-#include "kernels/wire_format.h"
 
 namespace atl {
 
 inline constexpr float kMinInt8Scale = 0x1p-125f;
-inline constexpr std::uint32_t kPoisonedScaleBits = 0x7fc00000u;
 
-void quantize_int8_block(std::span<const float> x, std::span<std::byte> encoded);
-void dequantize_int8_block(std::span<const std::byte> encoded, std::span<float> x);
-// sum[i] <- sum[i] + x'[i]
-void dequantize_add_int8_block(std::span<const std::byte> encoded, std::span<float> sum);
+void encode_int8_block(const float* x, std::size_t count, std::byte* encoded);
+void decode_int8_block(const std::byte* encoded, std::size_t count, float* x);
 
 }  // namespace atl

@@ -1,7 +1,7 @@
 #include "kernels/outer_nesterov.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "kernels/wire_codec.h"
 
@@ -24,10 +24,10 @@ void step(float* __restrict theta, float* __restrict velocity, const float* __re
 void outer_nesterov(std::span<float> theta, std::span<float> velocity, WireFormat format,
                     std::span<const std::byte> canonical, OuterSgd hyper) {
   // A few blocks at a time, so that the decoded values stay in the first-level cache.
-  constexpr std::size_t kSliceNumel = 8 * kBlockNumel;
-  std::array<float, kSliceNumel> d;
-  for (std::size_t begin = 0; begin < theta.size(); begin += kSliceNumel) {
-    const std::size_t count = std::min(kSliceNumel, theta.size() - begin);
+  const auto slice_numel = static_cast<std::size_t>(std::max(8 * kBlockNumel, block_numel(format)));
+  std::vector<float> d(std::min(slice_numel, theta.size()));
+  for (std::size_t begin = 0; begin < theta.size(); begin += slice_numel) {
+    const std::size_t count = std::min(slice_numel, theta.size() - begin);
     const auto first_byte = static_cast<std::size_t>(encoded_bytes(format, static_cast<std::int64_t>(begin)));
     const auto bytes = static_cast<std::size_t>(encoded_bytes(format, static_cast<std::int64_t>(count)));
     decode_values(format, canonical.subspan(first_byte, bytes), std::span(d).first(count));

@@ -1,4 +1,4 @@
-#include "kernels/int8_block.h"
+#include "kernels/block_cuda.h"
 #include "kernels/outer_nesterov_cuda.h"
 
 namespace atl {
@@ -11,14 +11,32 @@ struct Fp32Values {
   __device__ float operator[](std::int64_t i) const { return reinterpret_cast<const float*>(bytes)[i]; }
 };
 
+struct Bf16Values {
+  const std::byte* bytes;
+  __device__ float operator[](std::int64_t i) const {
+    const float x = __uint_as_float(static_cast<std::uint32_t>(reinterpret_cast<const std::uint16_t*>(bytes)[i]) << 16);
+    return x == x ? x : cuda::quiet_nan_on_device();
+  }
+};
+
 struct Int8BlockValues {
   const std::byte* bytes;
   __device__ float operator[](std::int64_t i) const {
     const std::byte* const block = bytes + i / kBlockNumel * (4 + kBlockNumel);
     const float scale = *reinterpret_cast<const float*>(block);
     const auto q = reinterpret_cast<const std::int8_t*>(block + 4)[i % kBlockNumel];
-    const bool finite = (__float_as_uint(scale) & 0x7fffffffu) <= 0x7f7fffffu;
-    return finite ? __fmul_rn(scale, static_cast<float>(q)) : __uint_as_float(kPoisonedScaleBits);
+    return cuda::finite_on_device(scale) ? __fmul_rn(scale, static_cast<float>(q)) : cuda::quiet_nan_on_device();
+  }
+};
+
+struct Int4E3m0Values {
+  const std::byte* bytes;
+  __device__ float operator[](std::int64_t i) const {
+    const std::byte* const block = bytes + i / kBlockNumel * (4 + kBlockNumel / 2);
+    const float scale = *reinterpret_cast<const float*>(block);
+    const auto pair = static_cast<std::uint32_t>(block[4 + i % kBlockNumel / 2]);
+    const float value = cuda::e3m0_value(scale, pair >> (i % 2 * 4) & 15u);
+    return cuda::finite_on_device(scale) ? value : cuda::quiet_nan_on_device();
   }
 };
 
@@ -35,19 +53,27 @@ __global__ void outer_nesterov_kernel(float* __restrict__ theta, float* __restri
   theta[i] = __fsub_rn(theta[i], __fmul_rn(hyper.learning_rate, step));
 }
 
+template <class Values>
+cudaError_t launch(float* theta, float* velocity, Values values, std::int64_t numel, OuterSgd hyper,
+                   cudaStream_t stream) {
+  const auto groups = static_cast<unsigned>((numel + kThreads - 1) / kThreads);
+  outer_nesterov_kernel<<<groups, kThreads, 0, stream>>>(theta, velocity, values, numel, hyper);
+  return cudaGetLastError();
+}
+
 }  // namespace
 
 cudaError_t launch_outer_nesterov(float* theta, float* velocity, WireFormat format, const std::byte* canonical,
                                   std::int64_t shard_numel, OuterSgd hyper, cudaStream_t stream) {
   if (shard_numel == 0) return cudaSuccess;
-  const auto groups = static_cast<unsigned>((shard_numel + kThreads - 1) / kThreads);
-  if (format == WireFormat::kInt8Block) {
-    outer_nesterov_kernel<<<groups, kThreads, 0, stream>>>(theta, velocity, Int8BlockValues{canonical}, shard_numel,
-                                                           hyper);
-  } else {
-    outer_nesterov_kernel<<<groups, kThreads, 0, stream>>>(theta, velocity, Fp32Values{canonical}, shard_numel, hyper);
+  switch (format) {
+    case WireFormat::kFp32: return launch(theta, velocity, Fp32Values{canonical}, shard_numel, hyper, stream);
+    case WireFormat::kBf16: return launch(theta, velocity, Bf16Values{canonical}, shard_numel, hyper, stream);
+    case WireFormat::kInt8Block: return launch(theta, velocity, Int8BlockValues{canonical}, shard_numel, hyper, stream);
+    case WireFormat::kInt4E3m0: return launch(theta, velocity, Int4E3m0Values{canonical}, shard_numel, hyper, stream);
+    case WireFormat::kInt8Codebook: break;
   }
-  return cudaGetLastError();
+  return cudaErrorInvalidValue;
 }
 
 }  // namespace atl

@@ -20,7 +20,7 @@ struct OuterSgd {
 };
 
 // theta, velocity: [numel], no overlap. canonical: encoded_bytes(format, numel) bytes. Any thread; slices that begin at
-// a multiple of kBlockNumel may be stepped in any order, with the same result.
+// a multiple of block_numel(format) may be stepped in any order, with the same result.
 void outer_nesterov(std::span<float> theta, std::span<float> velocity, WireFormat format,
                     std::span<const std::byte> canonical, OuterSgd hyper);
 

@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <vector>
 
 namespace atl {
 
 void scaled_copy(std::span<const float> x, float factor, std::span<float> out) {
   for (std::size_t i = 0; i < x.size(); ++i) out[i] = factor * x[i];
+}
+
+void scaled_sum_copy(std::span<const float> x, std::span<const float> y, float factor, std::span<float> out) {
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = factor * (x[i] + y[i]);
 }
 
 bool all_finite(std::span<const float> x) {
@@ -25,20 +31,46 @@ bool all_finite(std::span<const float> x) {
   return true;
 }
 
-double squared_norm(std::span<const float> x) {
-  std::array<double, kSquaredNormLanes> lanes{};
-  const std::size_t whole = x.size() / kSquaredNormLanes * kSquaredNormLanes;
-  for (std::size_t begin = 0; begin < whole; begin += kSquaredNormLanes) {
-    for (std::size_t lane = 0; lane < kSquaredNormLanes; ++lane) {
-      const double value = x[begin + lane];  // the square of a float is exact in double
-      lanes[lane] += value * value;
-    }
+namespace {
+
+double square(float x) { return static_cast<double>(x) * x; }  // exact
+
+template <class Value, class Term>
+double row_sum(const Value* row, std::size_t count, Term term) {
+  std::array<double, kNormLanes> lanes{};
+  const std::size_t whole = count / kNormLanes * kNormLanes;
+  for (std::size_t begin = 0; begin < whole; begin += kNormLanes) {
+    for (std::size_t lane = 0; lane < kNormLanes; ++lane) lanes[lane] += term(row[begin + lane]);
   }
-  for (std::size_t i = whole; i < x.size(); ++i) lanes[i - whole] += static_cast<double>(x[i]) * x[i];
-  for (std::size_t half = kSquaredNormLanes / 2; half > 0; half /= 2) {
+  for (std::size_t i = whole; i < count; ++i) lanes[i - whole] += term(row[i]);
+  for (std::size_t half = kNormLanes / 2; half > 0; half /= 2) {
     for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
   }
   return lanes[0];
+}
+
+template <class Value, class Term>
+std::vector<double> row_sums(std::span<const Value> values, Term term) {
+  std::vector<double> sums((values.size() + kNormRowNumel - 1) / kNormRowNumel);
+  for (std::size_t row = 0; row < sums.size(); ++row) {
+    const std::size_t begin = row * kNormRowNumel;
+    sums[row] = row_sum(values.data() + begin, std::min(kNormRowNumel, values.size() - begin), term);
+  }
+  return sums;
+}
+
+}  // namespace
+
+double squared_norm(std::span<const float> x) {
+  std::vector<double> sums = row_sums(x, [](float value) { return square(value); });
+  while (sums.size() > 1) sums = row_sums(std::span<const double>(sums), [](double sum) { return sum; });
+  return sums.empty() ? 0.0 : sums.front();
+}
+
+std::optional<double> finite_squared_norm(std::span<const float> x) {
+  const double norm = squared_norm(x);
+  if (!std::isfinite(norm)) return std::nullopt;
+  return norm;
 }
 
 }  // namespace atl

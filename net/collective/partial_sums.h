@@ -1,10 +1,9 @@
 // One member's arithmetic in an all-reduce: encodes its own weighted values, and adds them to partial sums that pass
-// by. Owned and used by the thread that runs the all-reduce.
+// by. Pure but for the bytes that it is told to write: several threads call it at once on different sub-chunks.
 #pragma once
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "kernels/wire_format.h"
 #include "net/collective/ring_schedule.h"
@@ -13,24 +12,23 @@ namespace atl {
 
 class PartialSums {
  public:
-  // Partial and finished sums live encoded, at their final place in `canonical`; beside it only one sub-chunk in fp32.
-  // `share`: the own weight over the total; at 0 the values are never looked at. Both spans outlive this.
+  // Partial and finished sums live encoded, at their final place in `canonical`. `share`: the own weight over the
+  // total; at 0 the values are never looked at. Both spans outlive this.
   PartialSums(WireFormat wire, std::span<const float> values, float share, std::span<std::byte> canonical);
 
   // canonical <- encode(share * values)
-  void encode_own(const RingSubChunk& sub_chunk);
+  void encode_own(const RingSubChunk& sub_chunk) const;
   // canonical <- encode(decode(canonical) + share * values), the sum in fp32
-  void add_own(const RingSubChunk& sub_chunk);
+  void add_own(const RingSubChunk& sub_chunk) const;
 
  private:
-  std::span<float> weighted(const RingSubChunk& sub_chunk);
+  std::span<const float> own(const RingSubChunk& sub_chunk) const;
   std::span<std::byte> encoded(const RingSubChunk& sub_chunk) const;
 
   const WireFormat wire_;
   const std::span<const float> values_;
   const float share_;
   const std::span<std::byte> canonical_;
-  std::vector<float> sum_;
 };
 
 }  // namespace atl

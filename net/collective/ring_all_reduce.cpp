@@ -3,9 +3,11 @@
 #include <cmath>
 
 #include "net/collective/all_reduce.h"
+#include "net/collective/canonical_digest.h"
 #include "net/collective/partial_sums.h"
 #include "net/collective/ring_edges.h"
 #include "net/collective/ring_exchange.h"
+#include "net/transport/socket.h"
 
 namespace atl {
 namespace {
@@ -35,9 +37,23 @@ Status check(const AllReduceSpec& spec, std::size_t numel, std::size_t canonical
   if (spec.order.size() > kMaxRingIslands) {
     return invalid(fmt::format("a ring of {} islands; at most {}", spec.order.size(), kMaxRingIslands));
   }
-  if (spec.connections_per_edge < 1 || spec.connections_per_edge > kMaxConnectionsPerEdge) {
-    return invalid(fmt::format("{} connections an edge; 1 to {}", spec.connections_per_edge, kMaxConnectionsPerEdge));
+  if (spec.connections_per_edge < 0 || spec.connections_per_edge > kMaxConnectionsPerEdge) {
+    return invalid(fmt::format("{} connections an edge; 1 to {}, or 0 to have them chosen", spec.connections_per_edge,
+                               kMaxConnectionsPerEdge));
   }
+  const std::int64_t block = block_numel(spec.wire);
+  if (spec.bucket_numel <= 0 || spec.bucket_numel % block != 0) {
+    return invalid(fmt::format("buckets of {} values; a positive multiple of {}", spec.bucket_numel, block));
+  }
+  if (!sums_hop_by_hop(spec.wire)) {
+    return invalid(fmt::format("{} values cannot be summed hop by hop: the sum would drown in rounding errors",
+                               wire_format_name(spec.wire)));
+  }
+  const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(numel));
+  if (!spec.final_buckets.empty() && std::ssize(spec.final_buckets) != payload.buckets()) {
+    return invalid(fmt::format("{} buckets named of {}", spec.final_buckets.size(), payload.buckets()));
+  }
+  if (spec.threads < 0) return invalid("a negative number of threads");
   if (spec.silence_timeout <= std::chrono::milliseconds::zero()) return invalid("the silence timeout is not positive");
   return check_members(spec.order);
 }
@@ -55,14 +71,22 @@ float share_of(Rank rank, const std::vector<RingMember>& order) {
   return static_cast<float>(order[static_cast<std::size_t>(rank.value)].weight / total);
 }
 
-void encode_alone(WireFormat wire, std::int64_t numel, PartialSums& sums) {
-  for (std::uint32_t i = 0; i < sub_chunk_count(wire, numel); ++i) sums.encode_own(sub_chunk_at(wire, 0, numel, i));
+Digest encode_alone(const RingPayload& payload, const PartialSums& sums, ByteView canonical) {
+  for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
+    if (payload.is_final(bucket)) continue;
+    const std::int64_t first = payload.bucket_begin(bucket);
+    const std::int64_t numel = payload.bucket_begin(bucket + 1) - first;
+    for (std::uint32_t i = 0; i < sub_chunk_count(payload.wire, numel); ++i) {
+      sums.encode_own(sub_chunk_at(payload.wire, first, numel, i));
+    }
+  }
+  return canonical_digest(canonical);
 }
 
 }  // namespace
 
 RingAllReduce::RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context)
-    : self_(std::move(self)), inbox_(inbox), dial_context_(dial_context) {}
+    : self_(std::move(self)), inbox_(inbox), pool_(dial_context) {}
 
 std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllReduceSpec& spec,
                                                                    std::span<const float> input,
@@ -76,27 +100,42 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
     return failure;
   };
   const std::optional<Rank> self = rank_of(self_, spec.order);
-  if (!self) return failed({invalid(fmt::format("{} is not in the ring", self_.value)), std::nullopt}, "no rank");
+  if (!self) return failed({invalid(fmt::format("{} is not in the ring", self_.value)), std::nullopt, {}}, "no rank");
   const std::string rank_text = fmt::format("rank {}", self->value);
   if (Status status = check(spec, input.size(), canonical.size()); !status.ok()) {
-    return failed({status.error(), std::nullopt}, rank_text);
+    return failed({status.error(), std::nullopt, {}}, rank_text);
   }
 
-  const auto numel = static_cast<std::int64_t>(input.size());
-  PartialSums sums(spec.wire, input, share_of(*self, spec.order), canonical);
-  ExchangeTraffic traffic;
+  const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(input.size()));
+  const PartialSums sums(spec.wire, input, share_of(*self, spec.order), canonical);
+  AllReduceReport report;
   if (spec.order.size() == 1) {
-    encode_alone(spec.wire, numel, sums);
+    report.digest = encode_alone(payload, sums, canonical);
   } else {
-    auto edges = connect_edges(spec, *self, numel, dial_context_, inbox_, abort);
+    const RingMember& next = spec.order[static_cast<std::size_t>(self->value + 1) % spec.order.size()];
+    ConnectionTuner& tuner = tuners_[next.id];
+    AllReduceSpec chosen = spec;
+    if (chosen.connections_per_edge == 0) chosen.connections_per_edge = tuner.connections();
+    auto edges = connect_edges(chosen, *self, payload, pool_, inbox_, abort);
     if (auto* failure = std::get_if<AllReduceFailure>(&edges)) return failed(std::move(*failure), rank_text);
-    auto failure = exchange(spec, *self, std::move(std::get<RingEdges>(edges)), sums, numel, canonical, abort, traffic);
-    if (failure) return failed(std::move(*failure), rank_text);
+    auto& connected = std::get<RingEdges>(edges);
+    report.connections = chosen.connections_per_edge;
+    report.connections_reused = connected.reused;
+    report.congestion_control = congestion_control(connected.to_next.front().fd());
+    const auto moving_since = Clock::now();
+    auto outcome = exchange(spec, *self, std::move(connected), sums, payload, canonical, abort);
+    if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failed(std::move(*failure), rank_text);
+    auto& done = std::get<ExchangeOutcome>(outcome);
+    report.digest = done.digest;
+    report.bytes_sent = done.bytes_sent;
+    report.bytes_received = done.bytes_received;
+    const Seconds moving = Clock::now() - moving_since;
+    tuner.measured(report.connections, static_cast<double>(report.bytes_sent) / std::max(moving.count(), 1e-6));
+    pool_.give_back(next.id, next.address, std::move(done.to_next));
+    inbox_.park(std::move(done.from_previous));
   }
-  return AllReduceReport{.digest = sha256(canonical),
-                         .bytes_sent = traffic.bytes_sent,
-                         .bytes_received = traffic.bytes_received,
-                         .duration = Clock::now() - begin};
+  report.duration = Clock::now() - begin;
+  return report;
 }
 
 }  // namespace atl

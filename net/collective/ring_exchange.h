@@ -1,7 +1,7 @@
-// The data phase of one attempt: moves all frames of both edges from one thread, watching for silence and abort.
+// The data phase of one attempt: its worker threads and what watches over them.
 #pragma once
 
-#include <optional>
+#include <variant>
 
 #include "net/collective/all_reduce.h"
 #include "net/collective/partial_sums.h"
@@ -9,18 +9,22 @@
 
 namespace atl {
 
-struct ExchangeTraffic {
+struct ExchangeOutcome {
+  Digest digest;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
+  // For the next attempt.
+  std::vector<TlsConnection> to_next;
+  std::vector<RingInbox::Parked> from_previous;
 };
 
-// Blocks until every frame is sent and received; then `canonical` is whole. Empty when it succeeded.
+// Blocks until every frame is sent and received; then `canonical` is whole.
 //
 // Inbound bytes are always read, into a place that is theirs alone, so that no member ever waits for another to read
 // and the ring cannot lock up however small the sockets' buffers are. A member that has nothing to send says so with
 // keepalives: a stalled ring is blamed on the edge that is silent, not on those that wait behind it.
-std::optional<AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, RingEdges edges, PartialSums& sums,
-                                         std::int64_t payload_numel, std::span<std::byte> canonical,
-                                         const AbortSignal& abort, ExchangeTraffic& traffic);
+std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, RingEdges edges,
+                                                         const PartialSums& sums, const RingPayload& payload,
+                                                         std::span<std::byte> canonical, const AbortSignal& abort);
 
 }  // namespace atl

@@ -5,10 +5,9 @@
 namespace atl {
 namespace {
 
-std::int64_t blocks_of(std::int64_t numel) { return (numel + kBlockNumel - 1) / kBlockNumel; }
-
 std::int64_t sub_chunk_numel(WireFormat wire) {
-  return std::max<std::int64_t>(1, kSubChunkBytes / encoded_bytes(wire, kBlockNumel)) * kBlockNumel;
+  const std::int64_t block = block_numel(wire);
+  return std::max<std::int64_t>(1, kSubChunkBytes / encoded_bytes(wire, block)) * block;
 }
 
 }  // namespace
@@ -28,31 +27,69 @@ RingSubChunk sub_chunk_at(WireFormat wire, std::int64_t first, std::int64_t nume
   return sub_chunk;
 }
 
-EdgeSchedule::EdgeSchedule(WireFormat wire, std::int64_t numel, int world_size, Rank sender) : wire_(wire) {
-  const std::int64_t blocks = blocks_of(numel);
-  const auto chunk_begin = [&](std::int64_t chunk) {
-    return std::min(numel, blocks * chunk / world_size * kBlockNumel);
-  };
-  const int steps = 2 * (world_size - 1);
+EdgeSchedule::EdgeSchedule(const RingPayload& payload, int world_size, Rank sender)
+    : wire_(payload.wire), world_size_(world_size) {
   std::uint32_t sequence = 0;
-  for (int s = 0; s < steps; ++s) {
-    const int chunk = ((sender.value - s) % world_size + world_size) % world_size;
-    const std::int64_t first = chunk_begin(chunk);
-    const std::int64_t chunk_numel = chunk_begin(chunk + 1) - first;
-    const RingPhase phase = s < world_size - 1 ? RingPhase::kReduceScatter : RingPhase::kAllGather;
-    steps_.push_back({sequence, phase, first, chunk_numel});
-    sequence += sub_chunk_count(wire, chunk_numel);
+  for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
+    if (payload.is_final(bucket)) continue;
+    const std::int64_t begin = payload.bucket_begin(bucket);
+    const std::int64_t end = payload.bucket_begin(bucket + 1);
+    const std::int64_t block = block_numel(wire_);
+    const std::int64_t blocks = (end - begin + block - 1) / block;
+    const auto chunk_begin = [&](std::int64_t chunk) {
+      return std::min(end, begin + blocks * chunk / world_size * block);
+    };
+    for (int s = 0; s < 2 * (world_size - 1); ++s) {
+      const int chunk = ((sender.value - s) % world_size + world_size) % world_size;
+      const std::int64_t first = chunk_begin(chunk);
+      const std::int64_t chunk_numel = chunk_begin(chunk + 1) - first;
+      const RingPhase phase = s < world_size - 1 ? RingPhase::kReduceScatter : RingPhase::kAllGather;
+      steps_.push_back({sequence, phase, first, chunk_numel});
+      sequence += sub_chunk_count(wire_, chunk_numel);
+    }
   }
   steps_.push_back({.first_sequence = sequence});
 }
 
-RingSubChunk EdgeSchedule::frame(std::uint32_t sequence) const {
-  // The last step that begins at or before `sequence`: steps without a frame begin where the next one does.
+// The last step that begins at or before `sequence`: steps without a frame begin where the next one does.
+std::size_t EdgeSchedule::step_of(std::uint32_t sequence) const {
   const auto after = std::ranges::upper_bound(steps_, sequence, {}, &Step::first_sequence);
-  const Step& step = *std::prev(after);
+  return static_cast<std::size_t>(after - steps_.begin()) - 1;
+}
+
+RingSubChunk EdgeSchedule::frame(std::uint32_t sequence) const {
+  const Step& step = steps_[step_of(sequence)];
   RingSubChunk sub_chunk = sub_chunk_at(wire_, step.first_value, step.numel, sequence - step.first_sequence);
   sub_chunk.phase = step.phase;
   return sub_chunk;
+}
+
+std::uint32_t EdgeSchedule::next_own(std::uint32_t sequence) const {
+  while (sequence < frames()) {
+    const std::size_t step = step_of(sequence);
+    if (step % steps_a_bucket() == 0) return sequence;
+    // The next bucket's first step; when that has no frame, this looks again from the frame after it.
+    sequence = steps_[(step / steps_a_bucket() + 1) * steps_a_bucket()].first_sequence;
+  }
+  return frames();
+}
+
+std::optional<std::uint32_t> EdgeSchedule::forwarded(std::uint32_t sequence, const EdgeSchedule& outbound) const {
+  const std::size_t step = step_of(sequence);
+  if (step % steps_a_bucket() == steps_a_bucket() - 1) return std::nullopt;
+  return outbound.steps_[step + 1].first_sequence + (sequence - steps_[step].first_sequence);
+}
+
+std::optional<std::uint32_t> EdgeSchedule::replaces(std::uint32_t sequence, const EdgeSchedule& outbound) const {
+  const std::size_t step = step_of(sequence);
+  if (steps_[step].phase == RingPhase::kReduceScatter) return std::nullopt;
+  // This edge's step s and the own edge's step s + 1 - N carry the same chunk.
+  const std::size_t before = step + 1 - static_cast<std::size_t>(world_size_);
+  return outbound.steps_[before].first_sequence + (sequence - steps_[step].first_sequence);
+}
+
+bool EdgeSchedule::makes_final(std::uint32_t sequence) const {
+  return step_of(sequence) % steps_a_bucket() + 2 >= static_cast<std::size_t>(world_size_);
 }
 
 }  // namespace atl

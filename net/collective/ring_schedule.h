@@ -1,12 +1,16 @@
 // What travels on each edge of the ring, in which order: pure arithmetic that both ends of an edge work out alike.
 //
-// The payload is cut into N chunks at multiples of kBlockNumel. In step s (0 to 2N-3) rank r sends chunk (r - s) mod N
-// to rank r + 1: in the first N-1 steps its partial sum (reduce-scatter; after them rank r owns the sum of chunk r +
-// 1), then the finished chunk (all-gather). What rank r sends in step s + 1 is what it received in step s. A chunk
-// travels in sub-chunks of some 256 KiB, one a frame, so that a rank forwards the first while it receives the next.
+// The payload is cut into buckets, each bucket into N chunks at whole blocks. In step s (0 to 2N-3) of a bucket rank r
+// sends chunk (r - s) mod N to rank r + 1: in the first N-1 steps its partial sum (reduce-scatter; after them rank r
+// owns the sum of chunk r + 1), then the finished chunk (all-gather). What rank r sends in step s + 1 is what it
+// received in step s. A chunk travels in sub-chunks of some 128 KiB, one a frame, so that a rank forwards the first
+// while it receives the next. Frames are numbered by bucket, step and sub-chunk; a rank that waits for the bytes of one
+// bucket sends its own values of the next meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/wire_format.h"
@@ -15,7 +19,25 @@
 
 namespace atl {
 
-inline constexpr std::int64_t kSubChunkBytes = 256 << 10;  // encoded, about: whole blocks of values
+inline constexpr std::int64_t kSubChunkBytes = 128 << 10;             // encoded, about: whole blocks of values
+inline constexpr std::int64_t kBucketNumel = std::int64_t{16} << 20;  // 64 MiB of fp32
+
+// What one attempt averages, as all its members understand it.
+struct RingPayload {
+  WireFormat wire = WireFormat::kInt8Block;
+  std::int64_t numel = 0;
+  std::int64_t bucket_numel = kBucketNumel;  // a multiple of every format's block
+  std::vector<bool> final_buckets;           // by bucket: these are averaged already and do not travel; empty: none
+
+  std::int64_t buckets() const { return (numel + bucket_numel - 1) / bucket_numel; }
+  std::int64_t bucket_begin(std::int64_t bucket) const { return std::min(numel, bucket * bucket_numel); }
+  std::int64_t bucket_bytes(std::int64_t bucket) const {
+    return encoded_bytes(wire, bucket_begin(bucket + 1) - bucket_begin(bucket));
+  }
+  bool is_final(std::int64_t bucket) const {
+    return !final_buckets.empty() && final_buckets[static_cast<std::size_t>(bucket)];
+  }
+};
 
 // A run of whole blocks (but at the payload's end).
 struct RingSubChunk {
@@ -36,13 +58,22 @@ RingSubChunk sub_chunk_at(WireFormat wire, std::int64_t first, std::int64_t nume
 // The frames of the edge from `sender` to the next rank.
 class EdgeSchedule {
  public:
-  EdgeSchedule(WireFormat wire, std::int64_t numel, int world_size, Rank sender);
+  EdgeSchedule(const RingPayload& payload, int world_size, Rank sender);
 
   std::uint32_t frames() const { return steps_.back().first_sequence; }
-  // The frames of step 0, which the sender makes of its own values. Frame i after them is what the sender has received
-  // as frame i - own_frames() of the edge before.
-  std::uint32_t own_frames() const { return steps_[1].first_sequence; }
   RingSubChunk frame(std::uint32_t sequence) const;  // sequence < frames()
+  // The first frame from `sequence` on of a step 0, which the sender makes of its own values; frames() when none is
+  // left. All others it has received before.
+  std::uint32_t next_own(std::uint32_t sequence) const;
+
+  // Of a frame of this edge: the receiver sends these bytes, or their sum with its own, on as that frame of `outbound`,
+  // its own edge. Empty in the last step: everybody has them then.
+  std::optional<std::uint32_t> forwarded(std::uint32_t sequence, const EdgeSchedule& outbound) const;
+  // The frame of `outbound` that the receiver sent from the same place of the canonical bytes before: until it has left
+  // the place must not be written. Empty in the reduce-scatter, which finds every place unused.
+  std::optional<std::uint32_t> replaces(std::uint32_t sequence, const EdgeSchedule& outbound) const;
+  // After this frame, with the receiver's own values added where it is a partial sum, the bytes are canonical.
+  bool makes_final(std::uint32_t sequence) const;
 
  private:
   struct Step {
@@ -51,8 +82,13 @@ class EdgeSchedule {
     std::int64_t first_value = 0;
     std::int64_t numel = 0;
   };
+  std::size_t step_of(std::uint32_t sequence) const;
+  std::size_t steps_a_bucket() const { return 2 * (static_cast<std::size_t>(world_size_) - 1); }
+
   WireFormat wire_;
-  std::vector<Step> steps_;  // and a last one, which only ends the one before
+  int world_size_;
+  std::vector<Step>
+      steps_;  // steps_a_bucket() for each bucket that travels, and a last one, which only ends the others
 };
 
 }  // namespace atl

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "net/mesh/ring_order.h"
+#include "net/mesh/ring_choice.h"
 #include "net/mesh/round_coordinator.h"
 
 namespace atl {
@@ -12,6 +12,7 @@ namespace {
 constexpr int kDifferingDigestsTolerated = 3;
 constexpr std::chrono::milliseconds kFirstRetryDelay{500};
 constexpr std::chrono::milliseconds kLongestRetryDelay{5'000};
+constexpr std::uint64_t kProbeBytes = 8u << 20;  // past slow start of most links, half a second at 150 Mbit/s
 constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and the last validation
 
 }  // namespace
@@ -72,6 +73,15 @@ void RoundCoordinator::begin_round() {
   actions_.push_back(std::move(leases));
   for (const MeshIsland* island : trainers) send(island->id(), island->begun);
   publish(std::move(news));
+  probe_links(trainers);
+}
+
+// The links are idle while the islands train.
+void RoundCoordinator::probe_links(const std::vector<MeshIsland*>& trainers) {
+  std::vector<IslandId> ids;
+  for (const MeshIsland* island : trainers) ids.push_back(island->id());
+  if (ids.size() < 3) return;  // one ring only
+  for (const auto& [from, to] : links_.worth_a_probe(ids, now_)) send(to, HubProbe{from, kProbeBytes});
 }
 
 void RoundCoordinator::begin_training(MeshIsland& island, bool validate) {
@@ -132,23 +142,38 @@ void RoundCoordinator::drop_part(MeshIsland& island) {
 
 // ---- attempts
 
+std::vector<AttemptMember> RoundCoordinator::ready_members() const {
+  std::vector<AttemptMember> members;
+  for (const auto& [id, island] : islands_) {
+    if (island.part == MeshIsland::Part::kNone || island.sits_out || !island.connected || !island.ready) continue;
+    members.push_back({id, island.entry.address, island.ready->tokens});
+  }
+  return members;
+}
+
 void RoundCoordinator::open_attempt() {
   if (attempt_ || now_ < retry_at_) return;
-  std::vector<AttemptMember> members;
+  std::vector<AttemptMember> members = ready_members();
   std::uint64_t weight = 0;
+  for (const AttemptMember& member : members) weight += member.tokens;
   bool someone_is_awaited = !expected_back_.empty();
   for (const auto& [id, island] : islands_) {
     if (island.part == MeshIsland::Part::kNone || island.sits_out) continue;
-    if (island.connected && island.ready) {
-      members.push_back({id, island.entry.address, island.ready->tokens});
-      weight += island.ready->tokens;
-    } else if (now_ < island.awaited_until || (island.connected && island.part == MeshIsland::Part::kTrainer)) {
+    if (island.connected && island.ready) continue;
+    if (now_ < island.awaited_until || (island.connected && island.part == MeshIsland::Part::kTrainer)) {
       someone_is_awaited = true;
     }
   }
   if (weight == 0 || (someone_is_awaited && now_ < *grace_ends_)) return;
+  RingChoice ring = choose_ring(std::move(members), links_, last_order_, now_);
+  if (!ring.sits_out.empty()) {
+    for (const IslandId& id : ring.sits_out) find(id)->sits_out = true;
+    return open_attempt();
+  }
+  last_order_.clear();
+  for (const AttemptMember& member : ring.order) last_order_.push_back(member.id);
   last_attempt_ = Attempt{last_attempt_.value + 1};
-  attempt_.emplace(last_attempt_, ring_order(std::move(members)));
+  attempt_.emplace(last_attempt_, std::move(ring.order));
   average_due_.reset();
   actions_.push_back(PersistAttempt{committed_, last_attempt_});
   for (const AttemptMember& member : attempt_->order()) {
@@ -207,9 +232,16 @@ Clock::duration RoundCoordinator::retry_delay() const {
   return std::min<Clock::duration>(kFirstRetryDelay * (1 << doublings), kLongestRetryDelay);
 }
 
-// Both ends live and their edge does not: the end with fewer tokens sits the round out (DESIGN, Blame).
+// Both ends live and their edge does not: the next order avoids it; where none can, the end with fewer tokens sits the
+// round out (DESIGN, Blame).
 void RoundCoordinator::blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason) {
   if (!blame_.record(reporter.id(), peer)) return;
+  if (peer && find(*peer) != nullptr) {
+    links_.declare_dead(reporter.id(), *peer, now_);
+    std::vector<AttemptMember> members = ready_members();
+    const bool can_avoid = members.size() <= kMaxRing;
+    if (can_avoid && choose_ring(std::move(members), links_, {}, now_).sits_out.empty()) return;
+  }
   const auto tokens = [](const MeshIsland& island) { return island.ready ? island.ready->tokens : 0; };
   MeshIsland* loser = &reporter;
   MeshIsland* other = peer ? find(*peer) : nullptr;

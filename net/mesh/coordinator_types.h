@@ -28,9 +28,13 @@ struct IslandSaid {
 struct IslandDisconnected {
   IslandId island;
 };
+struct IslandDialled {  // the hub tried to dial the island's inbound port
+  IslandId island;
+  bool answered = false;
+};
 struct Tick {};
 
-using CoordinatorEvent = std::variant<IslandConnected, IslandSaid, IslandDisconnected, Tick>;
+using CoordinatorEvent = std::variant<IslandConnected, IslandSaid, IslandDisconnected, IslandDialled, Tick>;
 
 // ---- out: to be carried out in order
 

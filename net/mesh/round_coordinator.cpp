@@ -142,6 +142,10 @@ void RoundCoordinator::on(const IslandDisconnected& event) {
   if (MeshIsland* island = find(event.island)) disconnect(*island);
 }
 
+void RoundCoordinator::on(const IslandDialled& event) {
+  if (islands_.contains(event.island)) links_.set_dialable(event.island, event.answered);
+}
+
 // It may come back within dead_after and keep its place; an open attempt does not wait for it.
 void RoundCoordinator::disconnect(MeshIsland& island) {
   if (!island.connected) return;
@@ -162,6 +166,7 @@ void RoundCoordinator::remove(const IslandId& id, bool left, const std::string& 
   drop_part(*island);
   const bool was_source = agreement_.agreed() && agreement_.reported(id) == agreement_.agreed();
   agreement_.drop(id);
+  links_.forget(id);
   publish(IslandGone{id, island->entry.display_name, left, reason});
   islands_.erase(id);
   send_roster();
@@ -271,6 +276,16 @@ void RoundCoordinator::said(MeshIsland& island, const IslandValidation& message)
   if (message.outer_step > committed_ || !std::isfinite(message.loss_nats)) return;
   publish(IslandValidated{island.id(), message.outer_step, message.loss_nats});
   if (last_validator_ == island.id() && message.outer_step == committed_) finish();
+}
+
+// An island speaks of its own edges only, and only of those to islands that are there.
+void RoundCoordinator::said(MeshIsland& island, const IslandLinkReport& message) {
+  for (const LinkReportEntry& link : message.links) {
+    if (!islands_.contains(link.peer)) continue;
+    const IslandId& from = link.outgoing ? island.id() : link.peer;
+    const IslandId& to = link.outgoing ? link.peer : island.id();
+    links_.report({from, to, link.bytes_per_second, link.rtt_seconds, link.at_least}, now_);
+  }
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandLeaving& message) {

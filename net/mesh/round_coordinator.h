@@ -21,6 +21,7 @@
 #include "net/mesh/coordinator_types.h"
 #include "net/mesh/hash_agreement.h"
 #include "net/mesh/lease_book.h"
+#include "net/mesh/link_matrix.h"
 #include "net/mesh/mesh_island.h"
 
 namespace atl {
@@ -47,6 +48,7 @@ class RoundCoordinator {
   void on(const IslandConnected& event);
   void on(const IslandSaid& event);
   void on(const IslandDisconnected& event);
+  void on(const IslandDialled& event);
   void on(const Tick&) {}
   Status may_enter(const IslandConnected& event) const;
   void place_returning(MeshIsland& island, const IslandHello& hello);
@@ -59,6 +61,7 @@ class RoundCoordinator {
   void said(MeshIsland& island, const IslandRecovered& message);
   void said(MeshIsland& island, const IslandValidation& message);
   void said(MeshIsland& island, const IslandLeaving& message);
+  void said(MeshIsland& island, const IslandLinkReport& message);
   void disconnect(MeshIsland& island);
   void remove(const IslandId& id, bool left, const std::string& reason);
   void send_away(const IslandId& id, ErrorCode code, const std::string& message);
@@ -81,7 +84,9 @@ class RoundCoordinator {
   bool has_trainer() const;
   void begin_training(MeshIsland& island, bool validate);
   void drop_part(MeshIsland& island);
+  std::vector<AttemptMember> ready_members() const;
   void open_attempt();
+  void probe_links(const std::vector<MeshIsland*>& trainers);
   void settle_attempt();
   void leave_laggards_behind();
   void fail_attempt(const std::string& reason, Clock::duration delay);
@@ -124,6 +129,8 @@ class RoundCoordinator {
   int reported_failures_ = 0;  // in the open round
   int differing_digests_ = 0;  // in the open round
   EdgeBlame blame_;
+  LinkMatrix links_;
+  std::vector<IslandId> last_order_;  // of the last attempt
 
   std::optional<Clock::time_point> end_by_;  // after the last round: waits for reports, then for its validation
   std::optional<IslandId> last_validator_;

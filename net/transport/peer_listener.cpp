@@ -152,7 +152,12 @@ Status PeerListener::Impl::hand_on(TlsConnection connection, Deadline deadline) 
   }
   Result<RingHello> hello = read_ring_hello(connection, deadline, stop_);
   --shaking_hands_;
-  if (!hello.ok()) return hello.error();
+  if (!hello.ok()) {
+    if (hello.error().code == ErrorCode::kProtocol || hello.error().code == ErrorCode::kVersionUnsupported) {
+      inbox_.refuse(connection.peer(), hello.error());
+    }
+    return hello.error();
+  }
   inbox_.deliver(std::move(*hello), std::move(connection));
   return ok_status();
 }

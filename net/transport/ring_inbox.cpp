@@ -16,18 +16,58 @@ std::pair<OuterStep, Attempt> attempt_of(const RingHello& hello) { return {hello
 
 // Which field differs, for the message; empty when the hello is the expected one.
 std::string difference(const RingHello& hello, const RingHello& expected) {
-  if (hello.connection_count != expected.connection_count) {
-    return fmt::format("{} connections an edge instead of {}", hello.connection_count, expected.connection_count);
-  }
   if (hello.wire != expected.wire) return "another wire format";
   if (hello.payload_numel != expected.payload_numel) {
     return fmt::format("a payload of {} values instead of {}", hello.payload_numel, expected.payload_numel);
   }
+  if (hello.bucket_numel != expected.bucket_numel) {
+    return fmt::format("buckets of {} values instead of {}", hello.bucket_numel, expected.bucket_numel);
+  }
+  if (hello.final_buckets != expected.final_buckets) return "another idea of which buckets are final";
   if (hello.world_size != expected.world_size || hello.from_rank != expected.from_rank) {
     return fmt::format("rank {} of {} instead of rank {} of {}", hello.from_rank.value, hello.world_size,
                        expected.from_rank.value, expected.world_size);
   }
   return {};
+}
+
+// Between two looks at whether anything is due while nothing arrives.
+constexpr int kTickMilliseconds = 100;
+// A peer that was refused may have come a little before it was waited for.
+constexpr std::chrono::seconds kRefusalCountsFor{3};
+
+// Reads on until `parked.surplus` holds `size` bytes; false when they are not there yet.
+Result<bool> read_up_to(RingInbox::Parked& parked, std::size_t size) {
+  while (parked.surplus.size() < size) {
+    const std::size_t had = parked.surplus.size();
+    parked.surplus.resize(size);
+    const Result<std::size_t> count = parked.connection.try_read(std::span(parked.surplus).subspan(had));
+    parked.surplus.resize(had + (count.ok() ? *count : 0));
+    if (!count.ok()) return count.error();
+    if (*count == 0) return false;
+  }
+  return true;
+}
+
+// The hello that begins the connection's next attempt, if it has come. Keepalives of the one before are passed over.
+Result<std::optional<RingHello>> next_hello(RingInbox::Parked& parked) {
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, read_up_to(parked, kRingHelloPrefixBytes));
+    if (!has_prefix) return std::optional<RingHello>();
+    if (ring_message_at(ByteView(parked.surplus).first(4)) != RingMessage::kFrame) break;
+    ATOLL_ASSIGN_OR_RETURN(const bool has_header, read_up_to(parked, kRingFrameHeaderBytes));
+    if (!has_header) return std::optional<RingHello>();
+    ATOLL_ASSIGN_OR_RETURN(const RingFrameHeader header, decode_ring_frame_header(std::span(parked.surplus)
+                                                             .first<kRingFrameHeaderBytes>()));
+    if (header.type != RingFrameType::kKeepalive) return Error{ErrorCode::kProtocol, "a frame between two attempts"};
+    parked.surplus.clear();
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::size_t length,
+                         decode_ring_hello_prefix(ByteView(parked.surplus).first(kRingHelloPrefixBytes)));
+  ATOLL_ASSIGN_OR_RETURN(const bool has_body, read_up_to(parked, kRingHelloPrefixBytes + length));
+  if (!has_body) return std::optional<RingHello>();
+  ATOLL_ASSIGN_OR_RETURN(RingHello hello, decode_ring_hello_body(ByteView(parked.surplus).subspan(kRingHelloPrefixBytes)));
+  return std::optional<RingHello>(std::move(hello));
 }
 
 }  // namespace
@@ -45,6 +85,17 @@ void RingInbox::deliver(RingHello hello, TlsConnection connection) {
     std::lock_guard lock(mutex_);
     waiting_.push_back({std::move(hello), std::move(connection)});
     drop_outdated(dropped);
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(arrival_.get(), &one, sizeof one);
+}
+
+void RingInbox::refuse(const IslandId& peer, Error reason) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    std::erase_if(refusals_, [now](const auto& refusal) { return now - refusal.second.when > kRefusalCountsFor; });
+    if (refusals_.size() < kMaxWaiting) refusals_.insert_or_assign(peer, Refusal{std::move(reason), now});
   }
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(arrival_.get(), &one, sizeof one);
@@ -74,8 +125,9 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   std::lock_guard lock(mutex_);
   newest_asked_ = std::max(newest_asked_, attempt_of(expected));
   drop_outdated(dropped);
-  // The latest connection of each index; an earlier one is of a dialler that began again.
-  std::vector<std::optional<std::size_t>> position(static_cast<std::size_t>(expected.connection_count));
+  // The latest connection of each index; an earlier one is of a dialler that began again, as one of another count is.
+  std::array<std::optional<std::size_t>, kMaxConnectionsPerEdge> position;
+  int count = 0;
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const RingHello& hello = waiting_[i].hello;
     if (hello.from != expected.from || attempt_of(hello) != attempt_of(expected)) continue;
@@ -83,34 +135,100 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
       return Result<std::vector<TlsConnection>>(
           Error{ErrorCode::kProtocol, fmt::format("{} began the edge with {}", expected.from.value, wrong)});
     }
+    if (hello.connection_count != count) position = {};
+    count = hello.connection_count;
     position[static_cast<std::size_t>(hello.connection_index)] = i;
   }
   arrived = static_cast<int>(std::ranges::count_if(position, [](const auto& p) { return p.has_value(); }));
-  if (arrived < expected.connection_count) return std::nullopt;
+  const auto refusal = refusals_.extract(expected.from);
+  if (count == 0 && refusal && Clock::now() - refusal.mapped().when <= kRefusalCountsFor) {
+    return Result<std::vector<TlsConnection>>(refusal.mapped().reason.with_context(expected.from.value));
+  }
+  if (count == 0 || arrived < count) return std::nullopt;
   std::vector<TlsConnection> edge;
-  for (const auto& p : position) edge.push_back(std::move(waiting_[*p].connection));
+  for (const auto& p : position) {
+    if (p) edge.push_back(std::move(waiting_[*p].connection));
+  }
   std::erase_if(waiting_, [&](const Waiting& w) {
     return w.hello.from == expected.from && attempt_of(w.hello) == attempt_of(expected);
   });
   return Result<std::vector<TlsConnection>>(std::move(edge));
 }
 
+void RingInbox::park(std::vector<Parked> connections) {
+  std::vector<Parked> dropped;  // closed after the lock is released
+  std::lock_guard lock(mutex_);
+  for (Parked& parked : connections) parked_.push_back(std::move(parked));
+  while (parked_.size() > kMaxWaitingOfPeer) {
+    dropped.push_back(std::move(parked_.front()));
+    parked_.erase(parked_.begin());
+  }
+}
+
+void RingInbox::keep_parked_of(const IslandId& peer) {
+  std::vector<Parked> dropped;
+  std::lock_guard lock(mutex_);
+  for (auto parked = parked_.begin(); parked != parked_.end();) {
+    if (parked->connection.peer() == peer) {
+      ++parked;
+      continue;
+    }
+    dropped.push_back(std::move(*parked));
+    parked = parked_.erase(parked);
+  }
+}
+
+// Hellos that came on parked connections: those join the ones that wait. Connections that ended, or say anything but a
+// hello, are dropped.
+void RingInbox::listen_to_parked(const IslandId& peer) {
+  std::vector<Parked> dropped;
+  std::lock_guard lock(mutex_);
+  for (auto parked = parked_.begin(); parked != parked_.end();) {
+    if (parked->connection.peer() != peer) {
+      ++parked;
+      continue;
+    }
+    Result<std::optional<RingHello>> hello = next_hello(*parked);
+    if (hello.ok() && !hello->has_value()) {
+      ++parked;
+      continue;
+    }
+    if (hello.ok() && (*hello)->from == peer) {
+      waiting_.push_back({std::move(**hello), std::move(parked->connection)});
+    } else {
+      dropped.push_back(std::move(*parked));
+    }
+    parked = parked_.erase(parked);
+  }
+}
+
+void RingInbox::append_polls(const IslandId& peer, std::vector<pollfd>& polls) {
+  std::lock_guard lock(mutex_);
+  for (const Parked& parked : parked_) {
+    if (parked.connection.peer() != peer) continue;
+    polls.push_back({parked.connection.fd(), parked.connection.poll_events_for_read(), 0});
+  }
+}
+
 Result<std::vector<TlsConnection>> RingInbox::take(const RingHello& expected, Deadline deadline,
-                                                   const AbortSignal& abort) {
-  std::array<pollfd, 2> watched{pollfd{arrival_.get(), POLLIN, 0}, pollfd{abort.fd(), POLLIN, 0}};
+                                                   const AbortSignal& abort, const std::function<void()>& on_tick) {
   const std::string what = fmt::format("waiting for {} to dial this island", expected.from.value);
+  std::vector<pollfd> watched;
   for (;;) {
     // Drained before looking, so that a delivery after the look wakes the poll.
     std::uint64_t deliveries = 0;
     [[maybe_unused]] const auto drained = ::read(arrival_.get(), &deliveries, sizeof deliveries);
     if (abort.raised()) return Error{ErrorCode::kAborted, fmt::format("{}: {}", what, abort.reason())};
+    listen_to_parked(expected.from);
     int arrived = 0;
     if (Arrived edge = take_arrived(expected, arrived)) return std::move(*edge);
     if (deadline.expired()) {
-      return Error{ErrorCode::kTimeout, fmt::format("{}: {} of {} connections came within the time allowed", what,
-                                                    arrived, expected.connection_count)};
+      return Error{ErrorCode::kTimeout, fmt::format("{}: {} connections came within the time allowed", what, arrived)};
     }
-    (void)::poll(watched.data(), watched.size(), deadline.poll_milliseconds());
+    if (on_tick) on_tick();
+    watched.assign({pollfd{arrival_.get(), POLLIN, 0}, pollfd{abort.fd(), POLLIN, 0}});
+    append_polls(expected.from, watched);
+    (void)::poll(watched.data(), watched.size(), deadline.poll_milliseconds(kTickMilliseconds));
   }
 }
 

@@ -1,7 +1,11 @@
-// Where inbound ring connections wait, after their hello, for the all-reduce attempt that they belong to. Thread-safe;
-// one thread at a time takes.
+// Where inbound ring connections wait for the all-reduce attempt that they belong to: new ones after their hello, and
+// those of an attempt gone by until the next hello comes on them. Thread-safe; one thread at a time takes.
 #pragma once
 
+#include <poll.h>
+
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -26,9 +30,23 @@ class RingInbox {
   // asked for, and, when more than the bounds wait, those that came first.
   void deliver(RingHello hello, TlsConnection connection);
 
-  // All expected.connection_count connections of the edge from expected.from, in the order of their index. Every other
-  // field of their hellos must be as expected: kProtocol, naming the peer, when one differs. kTimeout, kAborted.
-  Result<std::vector<TlsConnection>> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort);
+  // A certified peer began a connection with something else than a hello of this version: take() for it ends with that.
+  void refuse(const IslandId& peer, Error reason);
+
+  // All connections of the edge from expected.from, as many as its hellos say, in the order of their index. Every other
+  // field of the hellos must be as expected: kProtocol, naming the peer, when one differs. kTimeout, kAborted.
+  // `on_tick` is called several times a second meanwhile.
+  Result<std::vector<TlsConnection>> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
+                                          const std::function<void()>& on_tick = {});
+
+  // Keeps connections that have ended an attempt open for the next one. `surplus` was read beyond that attempt.
+  struct Parked {
+    TlsConnection connection;
+    Bytes surplus;
+  };
+  void park(std::vector<Parked> connections);
+  // Closes parked connections of everybody else.
+  void keep_parked_of(const IslandId& peer);
 
  private:
   struct Waiting {
@@ -39,10 +57,18 @@ class RingInbox {
   // What take returns, when it need not wait longer. `arrived` counts connections for the message of a timeout.
   Arrived take_arrived(const RingHello& expected, int& arrived);
   void drop_outdated(std::vector<Waiting>& dropped);
+  void listen_to_parked(const IslandId& peer);
+  void append_polls(const IslandId& peer, std::vector<pollfd>& polls);
 
   UniqueFd arrival_;  // eventfd: a delivery wakes the taker, which also watches its abort signal
   std::mutex mutex_;
   std::vector<Waiting> waiting_;                // guarded by mutex_, oldest first
+  std::vector<Parked> parked_;                  // guarded by mutex_, oldest first
+  struct Refusal {
+    Error reason;
+    Clock::time_point when;
+  };
+  std::map<IslandId, Refusal> refusals_;        // guarded by mutex_; of the last seconds
   std::pair<OuterStep, Attempt> newest_asked_;  // guarded by mutex_
 };
 

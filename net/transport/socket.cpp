@@ -1,17 +1,23 @@
 #include "net/transport/socket.h"
 
 #include <fmt/format.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace atl {
 namespace {
+
+// Of one connection: enough for the kernel to go on with while a thread is busy elsewhere.
+constexpr int kMostUnsentBytes = 128 << 10;
 
 struct AddrInfoDeleter {
   void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
@@ -31,6 +37,59 @@ AddrInfoList resolve(const Address& address, int flags, int& failure) {
   addrinfo* list = nullptr;
   failure = ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
   return AddrInfoList(failure == 0 ? list : nullptr);
+}
+
+// One look-up on a thread of the C library. It may outlast the wait for it: then it is left to itself, alive, until the
+// resolver gives up.
+class NameLookup {
+ public:
+  NameLookup(std::string host, std::uint16_t port) : host_(std::move(host)), port_(std::to_string(port)) {
+    hints_.ai_family = AF_UNSPEC;
+    hints_.ai_socktype = SOCK_STREAM;
+    hints_.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV;
+    request_.ar_name = host_.c_str();
+    request_.ar_service = port_.c_str();
+    request_.ar_request = &hints_;
+  }
+  int start() {
+    gaicb* list[] = {&request_};
+    return ::getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr);
+  }
+  // EAI_INPROGRESS after some 50 ms.
+  int wait_a_little() {
+    const gaicb* list[] = {&request_};
+    const timespec step{0, 50'000'000};
+    (void)::gai_suspend(list, 1, &step);
+    return ::gai_error(&request_);
+  }
+  AddrInfoList take() { return AddrInfoList(std::exchange(request_.ar_result, nullptr)); }
+  bool cancelled() { return ::gai_cancel(&request_) != EAI_NOTCANCELED; }
+
+ private:
+  const std::string host_;
+  const std::string port_;
+  addrinfo hints_{};
+  gaicb request_{};
+};
+
+Result<AddrInfoList> look_up(const Address& address, Deadline deadline, const AbortSignal* abort,
+                             std::string_view what) {
+  int failure = 0;
+  if (AddrInfoList literal = resolve(address, AI_NUMERICHOST, failure)) return literal;
+  auto lookup = std::make_unique<NameLookup>(address.host, address.port);
+  failure = lookup->start();
+  if (failure == 0) failure = EAI_INPROGRESS;
+  while (failure == EAI_INPROGRESS && !deadline.expired() && !(abort != nullptr && abort->raised())) {
+    failure = lookup->wait_a_little();
+  }
+  if (failure == 0) return lookup->take();
+  if (failure != EAI_INPROGRESS) {
+    return error_of(ErrorCode::kUnreachable, what,
+                    fmt::format("no address for this name: {}", ::gai_strerror(failure)));
+  }
+  if (!lookup->cancelled()) (void)lookup.release();  // the C library writes to it when the resolver gives up
+  if (abort != nullptr && abort->raised()) return error_of(ErrorCode::kAborted, what, abort->reason());
+  return error_of(ErrorCode::kTimeout, what, "its name was not looked up within the time allowed");
 }
 
 Result<UniqueFd> connect_one(const addrinfo& target, Deadline deadline, const AbortSignal* abort,
@@ -68,13 +127,7 @@ Status wait_ready(int fd, short events, Deadline deadline, const AbortSignal* ab
 
 Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline, const AbortSignal* abort,
                              std::string_view what) {
-  int failure = 0;
-  AddrInfoList list = resolve(address, AI_NUMERICHOST, failure);
-  if (!list) list = resolve(address, AI_ADDRCONFIG, failure);
-  if (!list) {
-    return error_of(ErrorCode::kUnreachable, what,
-                    fmt::format("no address for this name: {}", ::gai_strerror(failure)));
-  }
+  ATOLL_ASSIGN_OR_RETURN(const AddrInfoList list, look_up(address, deadline, abort, what));
   int left = 0;
   for (const addrinfo* target = list.get(); target != nullptr; target = target->ai_next) ++left;
   Error last;
@@ -140,6 +193,57 @@ Address remote_address(int fd) {
 void disable_nagle(int fd) {
   const int on = 1;
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+namespace {
+
+bool leads_to_this_machine(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return false;
+  if (storage.ss_family == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr);
+  }
+  const auto address = ntohl(reinterpret_cast<const sockaddr_in&>(storage).sin_addr.s_addr);
+  return storage.ss_family == AF_INET && (address >> 24) == IN_LOOPBACKNET;
+}
+
+}  // namespace
+
+TcpProgress tcp_progress(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  int queued = 0;
+  if (::ioctl(fd, SIOCOUTQ, &queued) != 0) queued = 0;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return {info.tcpi_bytes_acked, info.tcpi_bytes_received, static_cast<std::uint64_t>(std::max(queued, 0))};
+}
+
+std::chrono::milliseconds since_last_answer(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::chrono::milliseconds::max();
+  return std::chrono::milliseconds(info.tcpi_last_ack_recv);
+}
+
+void tune_for_bulk(int fd) {
+  const auto set = [fd](int level, int option, int value) { (void)::setsockopt(fd, level, option, &value, sizeof value); };
+  constexpr std::string_view kBulkControl = "bbr";
+  if (!leads_to_this_machine(fd)) {
+    (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kBulkControl.data(), kBulkControl.size());
+  }
+  set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);  // s: below the idle time after which routers forget a connection
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+std::string congestion_control(int fd) {
+  std::array<char, 32> name{};
+  socklen_t size = name.size() - 1;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), &size) != 0) return "unknown";
+  return name.data();
 }
 
 }  // namespace atl

@@ -20,8 +20,8 @@ namespace atl {
 Status wait_ready(int fd, short events, Deadline deadline, const AbortSignal* abort, std::string_view what);
 
 // Connected, non-blocking, without Nagle's delay. All addresses of the name are tried, sharing the time that is left.
-// kUnreachable when every one refuses or the name has none, kTimeout, kAborted; errors begin with `what`. Looking up a
-// name that is no literal address is bounded by the system's resolver, not by the deadline.
+// kUnreachable when every one refuses or the name has none, kTimeout, kAborted; errors begin with `what`. The deadline
+// holds for the look-up of the name too.
 Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline, const AbortSignal* abort,
                              std::string_view what);
 
@@ -31,5 +31,24 @@ std::uint16_t local_port(int fd);
 // Where an accepted socket comes from, for messages.
 Address remote_address(int fd);
 void disable_nagle(int fd);
+
+// Of a TCP connection, as the kernel counts; all zero when it cannot say. bytes_queued: written to the socket and not
+// acknowledged.
+struct TcpProgress {
+  std::uint64_t bytes_acknowledged = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_queued = 0;
+  std::uint64_t bytes_written() const { return bytes_acknowledged + bytes_queued; }
+};
+TcpProgress tcp_progress(int fd);
+// Since the peer's kernel last answered anything.
+std::chrono::milliseconds since_last_answer(int fd);
+
+// For connections that carry bulk data and rest for long between: BBR where the kernel has it and lets us (not to
+// this machine itself, where nothing is ever congested and pacing only costs), little unsent data in the kernel, so
+// that a slow connection does not keep what another could carry, and the kernel's own probes of an idle peer. Buffer
+// sizes are left to the kernel, which grows them with rate and delay; setting them would end that.
+void tune_for_bulk(int fd);
+std::string congestion_control(int fd);
 
 }  // namespace atl

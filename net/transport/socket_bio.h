@@ -8,5 +8,7 @@ namespace atl {
 
 // `fd` stays the caller's, and outlives the BIO. Null when out of memory.
 BIO* new_socket_bio(int fd);
+// Whether what is written next is followed by more at once: the kernel then sends whole segments only.
+void set_more_follows(BIO* socket_bio, bool more);
 
 }  // namespace atl

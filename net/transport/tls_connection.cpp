@@ -13,6 +13,11 @@
 namespace atl {
 namespace {
 
+// What one recv(2) may bring: several records, so that the kernel is not asked twice for each.
+constexpr std::size_t kReadBufferBytes = 128 << 10;
+// Plaintext of a full TLS record (RFC 8446, 5.1): what one SSL_write moves.
+constexpr std::size_t kRecordBytes = 16 << 10;
+
 // OpenSSL counts in int.
 int clamp_size(std::size_t size) { return static_cast<int>(std::min<std::size_t>(size, INT_MAX)); }
 
@@ -66,6 +71,8 @@ Result<TlsConnection> TlsConnection::over(UniqueFd socket, const TlsContext& con
   }
   SSL_set_bio(ssl.get(), bio, bio);
   SSL_set_mode(ssl.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_set_read_ahead(ssl.get(), 1);
+  SSL_set_default_read_buffer_len(ssl.get(), kReadBufferBytes);
   return TlsConnection(std::move(socket), std::move(ssl), std::move(description));
 }
 
@@ -129,8 +136,19 @@ Result<std::size_t> TlsConnection::try_read(std::span<std::byte> buffer) {
   return transfer.bytes;
 }
 
-Result<std::size_t> TlsConnection::try_write(ByteView bytes) {
-  if (bytes.empty()) return std::size_t{0};
+Result<std::size_t> TlsConnection::try_write(ByteView bytes, bool more_follows) {
+  std::size_t moved = 0;
+  while (moved < bytes.size()) {
+    const ByteView rest = bytes.subspan(moved);
+    set_more_follows(SSL_get_wbio(ssl_.get()), more_follows || rest.size() > kRecordBytes);
+    ATOLL_ASSIGN_OR_RETURN(const std::size_t count, write_once(rest));
+    if (count == 0) break;
+    moved += count;
+  }
+  return moved;
+}
+
+Result<std::size_t> TlsConnection::write_once(ByteView bytes) {
   ERR_clear_error();
   errno = 0;
   Result<Transfer> transfer = finish(SSL_write(ssl_.get(), bytes.data(), clamp_size(bytes.size())), wants_for_write_);
@@ -146,8 +164,9 @@ Result<std::size_t> TlsConnection::try_write(ByteView bytes) {
 }
 
 short TlsConnection::poll_events_for_read() const {
-  if (SSL_pending(ssl_.get()) > 0) return 0;
-  return wants_for_read_ != 0 ? wants_for_read_ : short{POLLIN};
+  // Read-ahead may hold part of a record: enough to try again only when the last try did not have to wait.
+  if (wants_for_read_ != 0) return wants_for_read_;
+  return SSL_has_pending(ssl_.get()) == 1 ? short{0} : short{POLLIN};
 }
 
 short TlsConnection::poll_events_for_write() const { return wants_for_write_ != 0 ? wants_for_write_ : short{POLLOUT}; }

@@ -36,9 +36,11 @@ class TlsConnection {
   const std::string& description() const { return description_; }  // "isl-... at 127.0.0.1:4711"
   std::string_view alpn() const { return negotiated_alpn(ssl_.get()); }
 
-  // Without waiting: bytes moved, 0 when the socket is not ready. kPeerLost when the peer closed or reset.
+  // Without waiting: bytes moved, 0 when the socket is not ready. kPeerLost when the peer closed or reset. At most
+  // one TLS record is read; `more_follows`: the caller writes again at once, so the kernel may keep a last short
+  // segment back until then.
   Result<std::size_t> try_read(std::span<std::byte> buffer);
-  Result<std::size_t> try_write(ByteView bytes);
+  Result<std::size_t> try_write(ByteView bytes, bool more_follows = false);
   // What poll(2) must watch before the next try_* can move on (POLLIN, POLLOUT or both); 0 when a read would succeed at
   // once because TLS holds decrypted bytes.
   short poll_events_for_read() const;
@@ -63,6 +65,7 @@ class TlsConnection {
 
   static Result<TlsConnection> over(UniqueFd socket, const TlsContext& context, std::string description);
   Result<Transfer> read_once(std::span<std::byte> buffer);
+  Result<std::size_t> write_once(ByteView bytes);
   Result<Transfer> finish(int result, short& wants);
   Error closed_by_peer() const;
 

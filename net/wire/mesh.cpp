@@ -22,6 +22,19 @@ void fields(Archive& archive, AttemptMember& m) {
   archive.field("id", m.id);
   archive.field("address", m.address);
   archive.field("tokens", m.tokens);
+  std::optional<bool> dials_previous;  // said only where it is so
+  if (m.dials_previous) dials_previous = true;
+  archive.field("dials_previous", dials_previous);
+  m.dials_previous = dials_previous.value_or(false);
+}
+
+template <class Archive>
+void fields(Archive& archive, LinkReportEntry& m) {
+  archive.field("peer", m.peer);
+  archive.field("outgoing", m.outgoing);
+  archive.field("bytes_per_second", m.bytes_per_second);
+  archive.field("rtt_seconds", m.rtt_seconds);
+  archive.field("at_least", m.at_least);
 }
 
 namespace {
@@ -104,6 +117,18 @@ void fields(Archive& archive, IslandLeaving& m) {
 }
 
 template <class Archive>
+void fields(Archive& archive, IslandLinkReport& m) {
+  archive.field("links", m.links);
+  if (m.links.size() > kMaxReportedLinks) archive.fail("field 'links' holds more than 64 entries");
+}
+
+template <class Archive>
+void fields(Archive& archive, HubProbe& m) {
+  archive.field("from", m.from);
+  archive.field("bytes", m.bytes);
+}
+
+template <class Archive>
 void fields(Archive& archive, HubWelcome& m) {
   archive.field("version", m.version);
   archive.field("outer_step", m.outer_step);
@@ -183,10 +208,10 @@ void fields(Archive& archive, HubGoodbye& m) {
 
 // ---- types by name, in the order of the variants
 
-constexpr std::array<const char*, 9> kIslandTypes = {"hello",   "heartbeat", "ready",      "have",   "attempt_failed",
-                                                     "applied", "recovered", "validation", "leaving"};
-constexpr std::array<const char*, 9> kHubTypes = {"welcome", "roster", "recover", "initialise", "round_begin",
-                                                  "attempt", "abort",  "commit",  "goodbye"};
+constexpr std::array<const char*, 10> kIslandTypes = {"hello",   "heartbeat", "ready",      "have",    "attempt_failed",
+                                                      "applied", "recovered", "validation", "leaving", "link_report"};
+constexpr std::array<const char*, 10> kHubTypes = {"welcome", "roster", "recover", "initialise", "round_begin",
+                                                   "attempt", "abort",  "commit",  "goodbye",    "probe"};
 static_assert(kIslandTypes.size() == std::variant_size_v<IslandMessage>);
 static_assert(kHubTypes.size() == std::variant_size_v<HubMessage>);
 

@@ -84,8 +84,22 @@ struct IslandLeaving {  // also the death rattle: sent on a signal or crash
   std::string reason;
 };
 
+// One direction of an edge between this island and a peer, as a probe or the last all-reduce measured it.
+struct LinkReportEntry {
+  IslandId peer;
+  bool outgoing = false;  // this island sent
+  double bytes_per_second = 0;
+  double rtt_seconds = 0;  // 0: not measured
+  bool at_least = false;   // the sender waited for more to send: the link may be faster
+};
+
+struct IslandLinkReport {
+  std::vector<LinkReportEntry> links;  // at most kMaxReportedLinks
+};
+inline constexpr std::size_t kMaxReportedLinks = 64;
+
 using IslandMessage = std::variant<IslandHello, IslandHeartbeat, IslandReady, IslandHave, IslandAttemptFailed,
-                                   IslandApplied, IslandRecovered, IslandValidation, IslandLeaving>;
+                                   IslandApplied, IslandRecovered, IslandValidation, IslandLeaving, IslandLinkReport>;
 
 // ---- hub -> island
 
@@ -127,6 +141,7 @@ struct AttemptMember {
   IslandId id;
   Address address;
   std::uint64_t tokens = 0;
+  bool dials_previous = false;  // nobody can dial this island: it dials the rank before it, which else dials it
 };
 
 struct HubAttempt {  // average now, in this order
@@ -157,8 +172,13 @@ struct HubGoodbye {  // the hub closes: refused, removed, finished
   bool finished = false;  // the run reached max_rounds
 };
 
+struct HubProbe {  // measure the link from this island to yourself now, then say IslandLinkReport
+  IslandId from;   // in the roster
+  std::uint64_t bytes = 0;
+};
+
 using HubMessage = std::variant<HubWelcome, HubRoster, HubRecover, HubInitialise, HubRoundBegin, HubAttempt, HubAbort,
-                                HubCommit, HubGoodbye>;
+                                HubCommit, HubGoodbye, HubProbe>;
 
 std::string encode(const IslandMessage& message);
 std::string encode(const HubMessage& message);

@@ -7,11 +7,6 @@ namespace {
 
 Error protocol_error(std::string message) { return Error{ErrorCode::kProtocol, std::move(message)}; }
 
-bool is_wire_format(std::uint8_t value) {
-  return value == static_cast<std::uint8_t>(WireFormat::kFp32) ||
-         value == static_cast<std::uint8_t>(WireFormat::kInt8Block);
-}
-
 Status check(const RingHello& hello) {
   if (hello.world_size < 2 || hello.world_size > kMaxRingIslands) {
     return protocol_error(fmt::format("ring hello: a ring of {} islands", hello.world_size));
@@ -23,6 +18,9 @@ Status check(const RingHello& hello) {
         fmt::format("ring hello: connection {} of {}", hello.connection_index, hello.connection_count));
   }
   if (hello.payload_numel > kMaxPayloadNumel) return protocol_error("ring hello: the payload is too large to be true");
+  if (hello.bucket_numel == 0 || hello.bucket_numel > kMaxPayloadNumel) {
+    return protocol_error(fmt::format("ring hello: buckets of {} values", hello.bucket_numel));
+  }
   if (hello.from.value.empty()) return protocol_error("ring hello: no island id");
   return ok_status();
 }
@@ -40,6 +38,8 @@ Bytes encode(const RingHello& hello) {
   body.put(hello.round.value);
   body.put(hello.attempt.value);
   body.put(hello.payload_numel);
+  body.put(hello.bucket_numel);
+  body.put(hello.final_buckets);
   body.put_string(hello.from.value);
   ByteWriter whole;
   whole.put(kRingHelloMagic);
@@ -79,12 +79,20 @@ Result<RingHello> decode_ring_hello_body(ByteView body) {
   hello.round = OuterStep{reader.get<std::uint32_t>()};
   hello.attempt = Attempt{reader.get<std::uint32_t>()};
   hello.payload_numel = reader.get<std::uint64_t>();
+  hello.bucket_numel = reader.get<std::uint64_t>();
+  hello.final_buckets = reader.get<std::uint64_t>();
   hello.from = IslandId{reader.get_string(kMaxIslandIdBytes)};
   if (!reader.ok() || !reader.at_end() || zero != 0) return protocol_error("ring hello: its length does not fit");
   if (!is_wire_format(wire)) return protocol_error(fmt::format("ring hello: unknown wire format {}", wire));
   hello.wire = static_cast<WireFormat>(wire);
   ATOLL_RETURN_IF_ERROR(check(hello));
   return hello;
+}
+
+RingMessage ring_message_at(ByteView magic) {
+  const auto value = ByteReader(magic).get<std::uint32_t>();
+  if (value == kRingHelloMagic) return RingMessage::kHello;
+  return value == kRingFrameMagic ? RingMessage::kFrame : RingMessage::kNeither;
 }
 
 void encode(const RingFrameHeader& header, std::span<std::byte, kRingFrameHeaderBytes> out) {

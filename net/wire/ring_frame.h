@@ -1,13 +1,16 @@
-// What travels on a ring edge (TLS, kAlpnRing): one hello a connection, then frames. Little-endian, explicit widths.
+// What travels on a ring edge (TLS, kAlpnRing): attempts, one after the other. Little-endian, explicit widths.
 //
-//   connection := hello frame*          dialler -> listener; nothing travels back
+//   connection := attempt*              dialler -> listener; nothing travels back
+//   attempt    := hello frame*          between two attempts: keepalives alone
 //   hello      := magic u32, version u16, body length u16, body
 //   body       := wire u8, zero u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
-//                 round u32, attempt u32, payload numel u64, from (u16 length, bytes)
+//                 round u32, attempt u32, payload numel u64, bucket numel u64, final buckets u64,
+//                 from (u16 length, bytes)
 //   frame      := magic u32, type u8, phase u8, zero u16, round u32, attempt u32, sequence u32, length u32, offset u64,
 //                 then `length` bytes of encoded values
 //
-// A frame's `sequence` counts the data frames of the whole edge, `offset` is its first byte within the canonical bytes.
+// A frame's `sequence` counts the data frames of the whole edge; each travels once, on any connection of the edge, in
+// any order. `offset` is its first byte within the canonical bytes.
 // A keepalive has no payload and zeros in phase, sequence, length and offset.
 #pragma once
 
@@ -23,7 +26,7 @@ namespace atl {
 
 inline constexpr std::uint32_t kRingHelloMagic = 0x48525441;  // "ATRH"
 inline constexpr std::uint32_t kRingFrameMagic = 0x46525441;  // "ATRF"
-inline constexpr std::uint16_t kRingVersion = 1;
+inline constexpr std::uint16_t kRingVersion = 2;
 
 inline constexpr std::size_t kRingHelloPrefixBytes = 8;
 inline constexpr std::size_t kMaxRingHelloBodyBytes = 256;
@@ -43,6 +46,8 @@ struct RingHello {
   int connection_count = 0;
   WireFormat wire = WireFormat::kFp32;
   std::uint64_t payload_numel = 0;
+  std::uint64_t bucket_numel = 0;   // positive
+  std::uint64_t final_buckets = 0;  // fingerprint of the set of buckets that do not travel; 0: all travel
 
   bool operator==(const RingHello&) const = default;
 };
@@ -72,6 +77,10 @@ struct RingFrameHeader {
 
   bool operator==(const RingFrameHeader&) const = default;
 };
+
+// By its first four bytes.
+enum class RingMessage { kHello, kFrame, kNeither };
+RingMessage ring_message_at(ByteView magic);
 
 // Exactly kRingFrameHeaderBytes.
 void encode(const RingFrameHeader& header, std::span<std::byte, kRingFrameHeaderBytes> out);

@@ -39,14 +39,13 @@ void milliseconds(Archive& archive, const char* name, std::chrono::milliseconds&
 
 template <class Archive>
 void wire_format(Archive& archive, WireFormat& wire) {
-  std::string name = wire == WireFormat::kFp32 ? "fp32" : "int8-block";
+  std::string name(wire_format_name(wire));
   archive.bounded("wire", name, 32);
-  if (name == "fp32") {
-    wire = WireFormat::kFp32;
-  } else if (name == "int8-block") {
-    wire = WireFormat::kInt8Block;
+  if (const auto known = wire_format_named(name)) {
+    wire = *known;
   } else {
-    archive.fail(fmt::format("wire '{}' is not known here (fp32, int8-block); update atoll", name));
+    archive.fail(fmt::format(
+        "wire '{}' is not known here (fp32, bf16, int8-block, int4-e3m0, int8-codebook); update atoll", name));
   }
 }
 
@@ -130,6 +129,10 @@ Status RunConfig::validate() const {
       .range("max_islands", max_islands, 1u, 1024u)
       .range("min_islands", min_islands, 1u, max_islands)
       .range("validation_sequences", validation_sequences, 1u, 1u << 20);
+  checks.that(sums_hop_by_hop(wire),
+              fmt::format("wire {} cannot be summed hop by hop round the ring: choose fp32, bf16, "
+                          "int8-block or int8-codebook",
+                          wire_format_name(wire)));
   check_inner(checks, inner);
   checks.range<long>("heartbeat_ms", heartbeat.count(), 10, kMaxMilliseconds)
       .range<long>("dead_after_ms", dead_after.count(), 10, kMaxMilliseconds)

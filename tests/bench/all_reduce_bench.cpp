@@ -1,90 +1,44 @@
-// Time of one all-reduce of N islands in this process, over TLS on 127.0.0.1: verified first, then timed beside memcpy.
-//   all_reduce_bench [islands = 4] [values = 16777216] [int8-block | fp32] [connections an edge = 2] [repeats = 5]
+// Time of one all-reduce of N islands in this process, over TLS on 127.0.0.1: verified first, then timed beside its
+// limits.
+//   all_reduce_bench [islands = 4] [values = 67108864] [int8-block | fp32] [connections an edge = 2] [repeats = 5]
+//                    [threads an island = 0: chosen]
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <random>
+#include <string>
 
-#include "kernels/wire_codec.h"
-#include "tests/net/collective/loopback_ring.h"
+#include "net/collective/bench/all_reduce_bench.h"
 
 using namespace atl;
 
-namespace {
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-double memcpy_seconds(const std::vector<float>& source) {
-  std::vector<float> target(source.size());
-  std::vector<double> times;
-  for (int i = 0; i < 5; ++i) {
-    const auto begin = Clock::now();
-    std::memcpy(target.data(), source.data(), source.size() * sizeof(float));
-    times.push_back(Seconds(Clock::now() - begin).count());
-  }
-  return target.back() == source.back() ? median(times) : 0;
-}
-
-// Relative to the root mean square of the exact mean.
-double relative_error(const std::vector<std::vector<float>>& inputs, WireFormat wire, const Bytes& canonical) {
-  std::vector<float> values(inputs.front().size());
-  decode_values(wire, canonical, values);
-  double error = 0;
-  double norm = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    double mean = 0;
-    for (const auto& input : inputs) mean += input[i];
-    mean /= static_cast<double>(inputs.size());
-    error += (values[i] - mean) * (values[i] - mean);
-    norm += mean * mean;
-  }
-  return std::sqrt(error / norm);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-  const int islands = argc > 1 ? std::atoi(argv[1]) : 4;
-  const auto numel = static_cast<std::size_t>(argc > 2 ? std::atoll(argv[2]) : 16'777'216);
-  const WireFormat wire = argc > 3 && std::string(argv[3]) == "fp32" ? WireFormat::kFp32 : WireFormat::kInt8Block;
-  const int connections = argc > 4 ? std::atoi(argv[4]) : 2;
-  const int repeats = argc > 5 ? std::atoi(argv[5]) : 5;
-
-  LoopbackRing ring(islands);
-  AllReduceSpec spec = ring.spec(wire);
-  spec.connections_per_edge = connections;
-  std::vector<std::vector<float>> inputs(static_cast<std::size_t>(islands), std::vector<float>(numel));
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal(0.0f, 1e-3f);
-  for (auto& input : inputs) std::ranges::generate(input, [&] { return normal(random); });
-
-  std::vector<double> times;
-  for (int repeat = 0; repeat <= repeats; ++repeat) {  // the first warms up, and is verified
-    spec.attempt = Attempt{static_cast<std::uint32_t>(repeat + 1)};
-    const auto begin = Clock::now();
-    const auto results = ring.run(spec, inputs);
-    const double seconds = Seconds(Clock::now() - begin).count();
-    for (const MemberResult& result : results) {
-      if (!result.ok() || result.canonical != results[0].canonical) {
-        fmt::print("failed: {}\n", result.ok() ? "members hold different bytes" : result.failure().error.message);
-        return 1;
-      }
-    }
-    if (repeat > 0) times.push_back(seconds);
-    if (repeat == 0) fmt::print("relative error {:.3g}\n", relative_error(inputs, wire, results[0].canonical));
+  AllReduceBenchOptions options;
+  const auto argument = [&](int index, long long otherwise) { return argc > index ? std::atoll(argv[index]) : otherwise; };
+  options.islands = static_cast<int>(argument(1, options.islands));
+  options.payload_numel = argument(2, options.payload_numel);
+  if (argc > 3 && std::string(argv[3]) == "fp32") options.wire = WireFormat::kFp32;
+  options.connections_per_edge = static_cast<int>(argument(4, options.connections_per_edge));
+  options.repeats = static_cast<int>(argument(5, options.repeats));
+  options.threads = static_cast<int>(argument(6, options.threads));
+  const auto run = run_all_reduce_bench(options);
+  if (!run.ok()) {
+    fmt::print("failed: {}\n", run.error().message);
+    return 1;
   }
-  const double payload_gb = static_cast<double>(numel * sizeof(float)) / 1e9;
-  const double seconds = median(times);
-  const double copy = memcpy_seconds(inputs[0]);
-  fmt::print(
-      "{} islands, {:.3f} GB of fp32, {}, {} connections an edge: {:.3f} s, {:.2f} GB/s; memcpy {:.3f} s ({:.0f} x)\n",
-      islands, payload_gb, wire == WireFormat::kFp32 ? "fp32" : "int8-block", connections, seconds,
-      payload_gb / seconds, copy, seconds / copy);
+  const AllReduceBenchResults& results = *run;
+  const double seconds = median(results.seconds);
+  const double payload_bytes = static_cast<double>(options.payload_numel) * sizeof(float);
+  const double wire_seconds = static_cast<double>(results.bytes_sent) / results.raw_tcp_bytes_per_second;
+  fmt::print("{} islands, {:.0f} MiB of fp32, {}, {} connections an edge, {}, relative error {:.3g}\n", options.islands,
+             payload_bytes / (1 << 20), options.wire == WireFormat::kFp32 ? "fp32" : "int8-block",
+             options.connections_per_edge, results.congestion_control, results.relative_error);
+  fmt::print("time      median {:.3f} s, min {:.3f} s: {:.2f} GB/s of fp32\n", seconds,
+             std::ranges::min(results.seconds), payload_bytes / seconds / 1e9);
+  fmt::print("limits    memcpy of the payload {:.3f} s ({:.1f} x), an island's bytes over raw TCP {:.3f} s ({:.1f} x)\n",
+             results.memcpy_seconds, seconds / results.memcpy_seconds, wire_seconds, seconds / wire_seconds);
+  fmt::print("cost      {:.3f} CPU s an island, {:.0f} MiB at most above inputs and results of all islands\n",
+             median(results.cpu_seconds) / options.islands,
+             (static_cast<double>(results.peak_bytes) - static_cast<double>(results.held_bytes)) / (1 << 20));
   return 0;
 }

@@ -8,7 +8,9 @@
 #include <random>
 #include <vector>
 
+#include "kernels/float_bits.h"
 #include "kernels/wire_codec.h"
+#include "tests/kernels/codec_values.h"
 
 using namespace atl;
 
@@ -19,13 +21,13 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<std::byte> quantized(const std::vector<float>& x) {
   std::vector<std::byte> encoded(static_cast<std::size_t>(encoded_bytes(WireFormat::kInt8Block, std::ssize(x))));
-  quantize_int8_block(x, encoded);
+  encode_values(WireFormat::kInt8Block, x, encoded);
   return encoded;
 }
 
 std::vector<float> dequantized(const std::vector<std::byte>& encoded, std::size_t numel) {
   std::vector<float> x(numel);
-  dequantize_int8_block(encoded, x);
+  decode_values(WireFormat::kInt8Block, encoded, x);
   return x;
 }
 
@@ -35,16 +37,8 @@ float scale_of(const std::vector<std::byte>& encoded, std::size_t block = 0) {
   return scale;
 }
 
-std::vector<float> normal_values(std::size_t numel, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0f, 1e-3f);
-  std::vector<float> x(numel);
-  for (float& value : x) value = normal(random);
-  return x;
-}
-
 bool all_poisoned(const std::vector<float>& x) {
-  return std::ranges::all_of(x, [](float v) { return std::bit_cast<std::uint32_t>(v) == kPoisonedScaleBits; });
+  return std::ranges::all_of(x, [](float v) { return std::bit_cast<std::uint32_t>(v) == kQuietNaNBits; });
 }
 
 }  // namespace
@@ -176,7 +170,7 @@ void Int8BlockTest::non_finite_value_poisons_its_block_only() {
   const auto encoded = quantized(x);
   const auto back = dequantized(encoded, x.size());
 
-  QCOMPARE(std::bit_cast<std::uint32_t>(scale_of(encoded, 0)), kPoisonedScaleBits);
+  QCOMPARE(std::bit_cast<std::uint32_t>(scale_of(encoded, 0)), kQuietNaNBits);
   QVERIFY(all_poisoned({back.begin(), back.begin() + kBlockNumel}));
   for (std::size_t i = kBlockNumel; i < x.size(); ++i) QCOMPARE(back[i], 1.0f);
 }
@@ -207,7 +201,7 @@ void Int8BlockTest::dequantize_add_is_dequantize_then_add() {
   const auto encoded = quantized(x);
   auto sum = own;
 
-  dequantize_add_int8_block(encoded, sum);
+  decode_add_values(WireFormat::kInt8Block, encoded, sum);
 
   const auto plain = dequantized(encoded, x.size());
   for (std::size_t i = 0; i < sum.size(); ++i) QCOMPARE(sum[i], own[i] + plain[i]);
@@ -225,7 +219,7 @@ void Int8BlockTest::any_bytes_decode_to_something_defined() {
     std::memcpy(encoded.data(), &scale, sizeof scale);
     QVERIFY(all_poisoned(dequantized(encoded, 2)));
     std::vector<float> sum{1.0f, 2.0f};
-    dequantize_add_int8_block(encoded, sum);
+    decode_add_values(WireFormat::kInt8Block, encoded, sum);
     QVERIFY(all_poisoned(sum));
   }
 }

@@ -9,11 +9,13 @@
 #include <random>
 #include <vector>
 
-#include "kernels/int8_block.h"
-#include "kernels/int8_block_cuda.h"
 #include "kernels/outer_nesterov.h"
 #include "kernels/outer_nesterov_cuda.h"
+#include "kernels/reduce.h"
+#include "kernels/reduce_cuda.h"
 #include "kernels/wire_codec.h"
+#include "kernels/wire_codec_cuda.h"
+#include "tests/kernels/codec_values.h"
 
 using namespace atl;
 
@@ -46,33 +48,7 @@ class DeviceArray {
   std::unique_ptr<T, DeviceFree> data_;
 };
 
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
-
-std::vector<float> values_of_kind(const QString& kind, std::size_t numel) {
-  std::mt19937 random(17);
-  std::student_t_distribution<float> heavy_tails(3.0f);
-  std::vector<float> x(numel);
-  for (float& value : x) value = heavy_tails(random);
-  if (kind == "zeros") std::ranges::fill(x, 0.0f);
-  if (kind == "all equal") std::ranges::fill(x, -0.3f);
-  if (kind == "tiny") {
-    for (float& value : x) value *= 1e-36f;
-  }
-  if (kind == "denormal") {
-    for (float& value : x) value *= 1e-40f;
-  }
-  if (kind == "nan") x[numel / 2] = std::numeric_limits<float>::quiet_NaN();
-  if (kind == "infinity") x[numel / 2] = -std::numeric_limits<float>::infinity();
-  if (kind == "outlier") x[numel / 2] = 3e38f;
-  return x;
-}
-
-std::size_t encoded_size(WireFormat format, std::size_t numel) {
-  return static_cast<std::size_t>(encoded_bytes(format, static_cast<std::int64_t>(numel)));
-}
+constexpr WireFormat kOnGpu[] = {WireFormat::kBf16, WireFormat::kInt8Block, WireFormat::kInt4E3m0};
 
 }  // namespace
 
@@ -81,8 +57,11 @@ class KernelsCudaTest : public QObject {
 
  private Q_SLOTS:
   void initTestCase();
-  void int8_block_is_bit_identical_to_the_reference_data();
-  void int8_block_is_bit_identical_to_the_reference();
+  void codec_is_bit_identical_to_the_reference_data();
+  void codec_is_bit_identical_to_the_reference();
+  void formats_that_are_not_here_are_refused();
+  void squared_norm_is_bit_identical_to_the_reference_data();
+  void squared_norm_is_bit_identical_to_the_reference();
   void outer_nesterov_is_bit_identical_to_the_reference_data();
   void outer_nesterov_is_bit_identical_to_the_reference();
 };
@@ -95,21 +74,27 @@ void KernelsCudaTest::initTestCase() {
   }
 }
 
-void KernelsCudaTest::int8_block_is_bit_identical_to_the_reference_data() {
+void KernelsCudaTest::codec_is_bit_identical_to_the_reference_data() {
+  QTest::addColumn<int>("format");
   QTest::addColumn<QString>("kind");
   QTest::addColumn<int>("numel");
-  for (const char* kind : {"heavy tails", "zeros", "all equal", "tiny", "denormal", "nan", "infinity", "outlier"}) {
-    for (const int numel : {1, 255, 256, 257, 100'000}) {
-      QTest::newRow(qPrintable(QString("%1 %2").arg(kind).arg(numel))) << QString(kind) << numel;
+  for (const WireFormat format : kOnGpu) {
+    for (const QString& kind : kValueKinds) {
+      for (const int numel : {1, 255, 256, 257, 100'001}) {
+        QTest::newRow(qPrintable(QString("%1 %2 %3").arg(wire_format_name(format).data(), kind).arg(numel)))
+            << static_cast<int>(format) << kind << numel;
+      }
     }
   }
 }
 
-void KernelsCudaTest::int8_block_is_bit_identical_to_the_reference() {
+void KernelsCudaTest::codec_is_bit_identical_to_the_reference() {
+  QFETCH(int, format);
   QFETCH(QString, kind);
   QFETCH(int, numel);
+  const auto wire = static_cast<WireFormat>(format);
   const auto x = values_of_kind(kind, static_cast<std::size_t>(numel));
-  std::vector<std::byte> encoded(encoded_size(WireFormat::kInt8Block, x.size()));
+  std::vector<std::byte> encoded(encoded_size(wire, x.size()));
   std::vector<float> decoded(x.size());
   std::vector<float> sum(x.size(), 0.125f);
   const DeviceArray<float> gpu_x(x);
@@ -117,16 +102,52 @@ void KernelsCudaTest::int8_block_is_bit_identical_to_the_reference() {
   const DeviceArray<float> gpu_decoded(decoded);
   const DeviceArray<float> gpu_sum(sum);
 
-  quantize_int8_block(x, encoded);
-  dequantize_int8_block(encoded, decoded);
-  dequantize_add_int8_block(encoded, sum);
-  QCOMPARE(launch_quantize_int8_block(gpu_x.get(), numel, gpu_encoded.get(), nullptr), cudaSuccess);
-  QCOMPARE(launch_dequantize_int8_block(gpu_encoded.get(), numel, gpu_decoded.get(), nullptr), cudaSuccess);
-  QCOMPARE(launch_dequantize_add_int8_block(gpu_encoded.get(), numel, gpu_sum.get(), nullptr), cudaSuccess);
+  encode_values(wire, x, encoded);
+  decode_values(wire, encoded, decoded);
+  decode_add_values(wire, encoded, sum);
+  QCOMPARE(launch_encode(wire, gpu_x.get(), numel, gpu_encoded.get(), nullptr), cudaSuccess);
+  QCOMPARE(launch_decode(wire, gpu_encoded.get(), numel, gpu_decoded.get(), nullptr), cudaSuccess);
+  QCOMPARE(launch_decode_add(wire, gpu_encoded.get(), numel, gpu_sum.get(), nullptr), cudaSuccess);
 
   QVERIFY(same_bits(gpu_encoded.to_host(), encoded));
   QVERIFY(same_bits(gpu_decoded.to_host(), decoded));
   QVERIFY(same_bits(gpu_sum.to_host(), sum));
+}
+
+void KernelsCudaTest::formats_that_are_not_here_are_refused() {
+  const DeviceArray<float> x(std::vector<float>(1));
+  const DeviceArray<std::byte> bytes(std::vector<std::byte>(2048));
+
+  QCOMPARE(launch_encode(WireFormat::kInt8Codebook, x.get(), 1, bytes.get(), nullptr), cudaErrorInvalidValue);
+  QCOMPARE(launch_decode(WireFormat::kFp32, bytes.get(), 1, x.get(), nullptr), cudaErrorInvalidValue);
+}
+
+void KernelsCudaTest::squared_norm_is_bit_identical_to_the_reference_data() {
+  QTest::addColumn<QString>("kind");
+  QTest::addColumn<int>("numel");
+  for (const char* kind : {"heavy tails", "outlier", "denormal", "nan", "infinity"}) {
+    // One row, a short second one, and rows whose sums make more than one row again.
+    for (const int numel : {1, 15, 4096, 4097, 100'001, 4096 * 4096 + 5}) {
+      QTest::newRow(qPrintable(QString("%1 %2").arg(kind).arg(numel))) << QString(kind) << numel;
+    }
+  }
+}
+
+void KernelsCudaTest::squared_norm_is_bit_identical_to_the_reference() {
+  QFETCH(QString, kind);
+  QFETCH(int, numel);
+  const auto x = values_of_kind(kind, static_cast<std::size_t>(numel));
+  const DeviceArray<float> gpu_x(x);
+  const DeviceArray<double> scratch(
+      std::vector<double>(static_cast<std::size_t>(squared_norm_scratch_numel(numel)), 0.0));
+  const DeviceArray<double> norm(std::vector<double>{-1.0});
+
+  QCOMPARE(launch_squared_norm(gpu_x.get(), numel, scratch.get(), norm.get(), nullptr), cudaSuccess);
+
+  const double got = norm.to_host()[0];
+  const auto expected = finite_squared_norm(x);
+  QCOMPARE(std::isfinite(got), expected.has_value());
+  if (expected) QCOMPARE(std::bit_cast<std::uint64_t>(got), std::bit_cast<std::uint64_t>(*expected));
 }
 
 void KernelsCudaTest::outer_nesterov_is_bit_identical_to_the_reference_data() {
@@ -134,7 +155,9 @@ void KernelsCudaTest::outer_nesterov_is_bit_identical_to_the_reference_data() {
   QTest::addColumn<int>("numel");
   for (const int numel : {1, 256, 4097, 100'000}) {
     QTest::addRow("fp32 %d", numel) << static_cast<int>(WireFormat::kFp32) << numel;
-    QTest::addRow("int8-block %d", numel) << static_cast<int>(WireFormat::kInt8Block) << numel;
+    for (const WireFormat format : kOnGpu) {
+      QTest::addRow("%s %d", wire_format_name(format).data(), numel) << static_cast<int>(format) << numel;
+    }
   }
 }
 

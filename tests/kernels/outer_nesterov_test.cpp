@@ -42,10 +42,12 @@ class OuterNesterovTest : public QObject {
 void OuterNesterovTest::follows_a_double_precision_loop_data() {
   QTest::addColumn<int>("format");
   QTest::addColumn<int>("numel");
-  for (const int numel : {1, 255, 256, 2048, 2049, 5000}) {
-    QTest::addRow("fp32 %d", numel) << static_cast<int>(WireFormat::kFp32) << numel;
-    QTest::addRow("int8-block %d", numel) << static_cast<int>(WireFormat::kInt8Block) << numel;
+  for (const WireFormat format : kWireFormats) {
+    for (const int numel : {1, 255, 256, 2048, 2049, 5000}) {
+      QTest::addRow("%s %d", wire_format_name(format).data(), numel) << static_cast<int>(format) << numel;
+    }
   }
+  QTest::newRow("int8-codebook, two blocks") << static_cast<int>(WireFormat::kInt8Codebook) << 70'000;
 }
 
 void OuterNesterovTest::follows_a_double_precision_loop() {

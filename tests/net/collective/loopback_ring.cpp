@@ -10,6 +10,7 @@ LoopbackRing::LoopbackRing(int world_size) {
     auto island = std::make_unique<LoopbackIsland>();
     island->identity = run_.island(rank);
     island->dial_context.emplace(TlsContext::client(island->identity, kAlpnRing).value());
+    island->ring.emplace(island->identity.name, island->inbox, *island->dial_context);
     island->listener =
         PeerListener::start(
             {.bind = {"127.0.0.1", 0}}, TlsContext::island_server(island->identity).value(),
@@ -31,17 +32,17 @@ AllReduceSpec LoopbackRing::spec(WireFormat wire) const {
 }
 
 MemberResult LoopbackRing::run_member(int rank, const AllReduceSpec& spec, std::span<const float> input,
-                                      const AbortSignal& member_abort) {
+                                      const AbortSignal& member_abort, Bytes room) {
   LoopbackIsland& member = island(rank);
-  RingAllReduce ring(member.identity.name, member.inbox, *member.dial_context);
-  MemberResult result{AllReduceFailure{},
-                      Bytes(static_cast<std::size_t>(encoded_bytes(spec.wire, std::ssize(input))), std::byte{0xee})};
-  result.outcome = ring.run(spec, input, result.canonical, member_abort);
+  MemberResult result{AllReduceFailure{}, std::move(room)};
+  result.canonical.resize(static_cast<std::size_t>(encoded_bytes(spec.wire, std::ssize(input))), std::byte{0xee});
+  result.outcome = member.ring->run(spec, input, result.canonical, member_abort);
   return result;
 }
 
 std::vector<MemberResult> LoopbackRing::run(const AllReduceSpec& spec, const std::vector<std::vector<float>>& inputs,
-                                            std::vector<int> ranks) {
+                                            std::vector<int> ranks, std::vector<Bytes> rooms) {
+  rooms.resize(spec.order.size());
   if (ranks.empty()) {
     ranks.resize(spec.order.size());
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -51,7 +52,7 @@ std::vector<MemberResult> LoopbackRing::run(const AllReduceSpec& spec, const std
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     threads.emplace_back([&, i] {
       const int rank = ranks[i];
-      results[i] = run_member(rank, spec, inputs[static_cast<std::size_t>(rank)], abort);
+      results[i] = run_member(rank, spec, inputs[static_cast<std::size_t>(rank)], abort, std::move(rooms[i]));
     });
   }
   threads.clear();
@@ -60,7 +61,8 @@ std::vector<MemberResult> LoopbackRing::run(const AllReduceSpec& spec, const std
 
 RingEdges LoopbackRing::edges_of(int rank, const AllReduceSpec& spec, std::int64_t numel) {
   LoopbackIsland& member = island(rank);
-  auto edges = connect_edges(spec, Rank{rank}, numel, *member.dial_context, member.inbox, abort);
+  ConnectionPool pool(*member.dial_context);
+  auto edges = connect_edges(spec, Rank{rank}, payload_of(spec, numel), pool, member.inbox, abort);
   if (const auto* failure = std::get_if<AllReduceFailure>(&edges)) {
     std::fprintf(stderr, "loopback ring: %s\n", failure->error.message.c_str());
     std::abort();

@@ -27,6 +27,7 @@ struct LoopbackIsland {
   Identity identity;
   RingInbox inbox;
   std::optional<TlsContext> dial_context;
+  std::optional<RingAllReduce> ring;
   std::unique_ptr<PeerListener> listener;  // after the inbox that it fills
 };
 
@@ -43,10 +44,12 @@ class LoopbackRing {
   AllReduceSpec spec(WireFormat wire) const;
 
   // One member's part, on the calling thread.
-  MemberResult run_member(int rank, const AllReduceSpec& spec, std::span<const float> input, const AbortSignal& abort);
+  MemberResult run_member(int rank, const AllReduceSpec& spec, std::span<const float> input, const AbortSignal& abort,
+                          Bytes room = {});
   // Members named in `ranks` (all when empty), a thread each; results by position in `ranks`.
+  // `rooms`: where their canonical bytes go; made when missing.
   std::vector<MemberResult> run(const AllReduceSpec& spec, const std::vector<std::vector<float>>& inputs,
-                                std::vector<int> ranks = {});
+                                std::vector<int> ranks = {}, std::vector<Bytes> rooms = {});
   // The edges of a member that a test plays itself, to misbehave on them.
   RingEdges edges_of(int rank, const AllReduceSpec& spec, std::int64_t numel);
 

@@ -1,11 +1,16 @@
 #include "net/collective/ring_schedule.h"
 
 #include <QtTest>
+#include <set>
 #include <vector>
 
 using namespace atl;
 
 Q_DECLARE_METATYPE(atl::WireFormat)
+
+namespace {
+constexpr std::int64_t kBucket = 4'000 * kBlockNumel;
+}
 
 class RingScheduleTest : public QObject {
   Q_OBJECT
@@ -13,9 +18,12 @@ class RingScheduleTest : public QObject {
  private Q_SLOTS:
   void sub_chunks_cover_the_payload_in_whole_blocks_data() { add_rows(); }
   void sub_chunks_cover_the_payload_in_whole_blocks();
-  void what_is_sent_after_the_own_frames_is_what_was_received_data() { add_rows(); }
-  void what_is_sent_after_the_own_frames_is_what_was_received();
+  void what_is_not_own_was_received_once_data() { add_rows(); }
+  void what_is_not_own_was_received_once();
+  void a_place_is_overwritten_only_by_the_result_of_what_was_sent_from_it_data() { add_rows(); }
+  void a_place_is_overwritten_only_by_the_result_of_what_was_sent_from_it();
   void each_edge_carries_all_but_two_chunks_twice();
+  void final_buckets_do_not_travel();
 
  private:
   static void add_rows();
@@ -41,9 +49,10 @@ void RingScheduleTest::sub_chunks_cover_the_payload_in_whole_blocks() {
   // The own frames of all ranks are a partition of the payload.
   std::vector<RingSubChunk> all;
   for (int rank = 0; rank < world_size; ++rank) {
-    const EdgeSchedule edge(wire, numel, world_size, Rank{rank});
-    for (std::uint32_t i = 0; i < edge.own_frames(); ++i) all.push_back(edge.frame(i));
+    const EdgeSchedule edge({wire, numel, kBucket, {}}, world_size, Rank{rank});
+    for (auto i = edge.next_own(0); i < edge.frames(); i = edge.next_own(i + 1)) all.push_back(edge.frame(i));
   }
+  std::ranges::sort(all, {}, &RingSubChunk::first_value);
 
   std::int64_t value = 0;
   std::uint64_t byte = 0;
@@ -59,27 +68,59 @@ void RingScheduleTest::sub_chunks_cover_the_payload_in_whole_blocks() {
   QCOMPARE(byte, static_cast<std::uint64_t>(encoded_bytes(wire, numel)));
 }
 
-void RingScheduleTest::what_is_sent_after_the_own_frames_is_what_was_received() {
+void RingScheduleTest::what_is_not_own_was_received_once() {
   QFETCH(WireFormat, wire);
   QFETCH(int, world_size);
   QFETCH(qint64, numel);
+  const RingPayload payload{wire, numel, kBucket, {}};
 
   for (int rank = 0; rank < world_size; ++rank) {
-    const EdgeSchedule out(wire, numel, world_size, Rank{rank});
-    const EdgeSchedule in(wire, numel, world_size, Rank{(rank + world_size - 1) % world_size});
-    for (std::uint32_t i = out.own_frames(); i < out.frames(); ++i) {
-      const RingSubChunk sent = out.frame(i);
-      const RingSubChunk received = in.frame(i - out.own_frames());
-      QCOMPARE(sent.first_value, received.first_value);
-      QCOMPARE(sent.numel, received.numel);
+    const EdgeSchedule out(payload, world_size, Rank{rank});
+    const EdgeSchedule in(payload, world_size, Rank{(rank + world_size - 1) % world_size});
+    std::vector<int> times(out.frames(), 0);
+    for (auto i = out.next_own(0); i < out.frames(); i = out.next_own(i + 1)) ++times[i];
+    for (std::uint32_t i = 0; i < in.frames(); ++i) {
+      const auto forwarded = in.forwarded(i, out);
+      if (!forwarded) continue;
+      ++times[*forwarded];
+      QCOMPARE(out.frame(*forwarded).first_value, in.frame(i).first_value);
+      QCOMPARE(out.frame(*forwarded).bytes, in.frame(i).bytes);
     }
+    for (const int count : times) QCOMPARE(count, 1);
+  }
+}
+
+void RingScheduleTest::a_place_is_overwritten_only_by_the_result_of_what_was_sent_from_it() {
+  QFETCH(WireFormat, wire);
+  QFETCH(int, world_size);
+  QFETCH(qint64, numel);
+  const RingPayload payload{wire, numel, kBucket, {}};
+
+  for (int rank = 0; rank < world_size; ++rank) {
+    const EdgeSchedule out(payload, world_size, Rank{rank});
+    const EdgeSchedule in(payload, world_size, Rank{(rank + world_size - 1) % world_size});
+    std::set<std::int64_t> written;
+    std::int64_t final_values = 0;
+    for (std::uint32_t i = 0; i < in.frames(); ++i) {
+      const RingSubChunk sub_chunk = in.frame(i);
+      const auto before = in.replaces(i, out);
+      if (before) {
+        QCOMPARE(out.frame(*before).first_value, sub_chunk.first_value);
+        QCOMPARE(out.frame(*before).phase, RingPhase::kReduceScatter);
+      } else {
+        QVERIFY(written.insert(sub_chunk.first_value).second);
+        QCOMPARE(sub_chunk.phase, RingPhase::kReduceScatter);
+      }
+      if (in.makes_final(i)) final_values += sub_chunk.numel;
+    }
+    QCOMPARE(final_values, numel);
   }
 }
 
 void RingScheduleTest::each_edge_carries_all_but_two_chunks_twice() {
   const int world_size = 5;
   const std::int64_t numel = 5 * 1'000 * kBlockNumel;
-  const EdgeSchedule edge(WireFormat::kInt8Block, numel, world_size, Rank{3});
+  const EdgeSchedule edge({WireFormat::kInt8Block, numel, numel, {}}, world_size, Rank{3});
 
   std::int64_t values[2] = {0, 0};
   for (std::uint32_t i = 0; i < edge.frames(); ++i) {
@@ -89,6 +130,21 @@ void RingScheduleTest::each_edge_carries_all_but_two_chunks_twice() {
 
   QCOMPARE(values[0], numel / world_size * (world_size - 1));
   QCOMPARE(values[1], numel / world_size * (world_size - 1));
+}
+
+void RingScheduleTest::final_buckets_do_not_travel() {
+  const RingPayload payload{WireFormat::kInt8Block, 4 * kBucket + 100, kBucket, {true, false, true, false, true}};
+
+  for (int rank = 0; rank < 3; ++rank) {
+    const EdgeSchedule edge(payload, 3, Rank{rank});
+    std::int64_t values = 0;
+    for (std::uint32_t i = 0; i < edge.frames(); ++i) {
+      const RingSubChunk sub_chunk = edge.frame(i);
+      QVERIFY(!payload.is_final(sub_chunk.first_value / kBucket));
+      values += sub_chunk.numel;
+    }
+    QVERIFY(std::abs(values - 2 * kBucket * 4 / 3) <= 8 * kBlockNumel);
+  }
 }
 
 QTEST_APPLESS_MAIN(RingScheduleTest)

@@ -23,7 +23,8 @@ RingHello hello_from(int number, int index = 0, int count = 1) {
                    .connection_index = index,
                    .connection_count = count,
                    .wire = WireFormat::kFp32,
-                   .payload_numel = 10};
+                   .payload_numel = 10,
+                   .bucket_numel = 256};
 }
 
 }  // namespace

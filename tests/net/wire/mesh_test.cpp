@@ -36,7 +36,8 @@ std::vector<IslandMessage> island_samples() {
           IslandApplied{OuterStep{3}, kHash},
           IslandRecovered{OuterStep{3}, kHash},
           IslandValidation{OuterStep{3}, 1.625},
-          IslandLeaving{"signal 15"}};
+          IslandLeaving{"signal 15"},
+          IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, false}, {IslandId{"isl-3"}, false, 1e6, 0, true}}}};
 }
 
 std::vector<HubMessage> hub_samples() {
@@ -48,7 +49,9 @@ std::vector<HubMessage> hub_samples() {
           HubAttempt{OuterStep{3}, Attempt{2}, sample_members()},
           HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost"},
           HubCommit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "c2ln"},
-          HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false}};
+          HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
+          HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
+          HubProbe{IslandId{"isl-2"}, 8u << 20}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
@@ -133,6 +136,13 @@ void MeshTest::garbage_is_refused_and_never_believed_data() {
                                  << "text of at most 512";
   QTest::newRow("deep nesting") << QString(100000, '[') << "nested deeper";
   QTest::newRow("too large") << QString(static_cast<int>(kMaxMeshMessageBytes) + 1, ' ') << "bytes are more than";
+  QString links;
+  for (int i = 0; i < 65; ++i) {
+    links += QString(i > 0 ? "," : "") +
+             R"({"peer":"isl-1","outgoing":true,"bytes_per_second":1,"rtt_seconds":1,"at_least":false})";
+  }
+  QTest::newRow("too many links") << R"({"type":"link_report","links":[)" + links + "]}"
+                                  << "more than 64";
   QTest::newRow("a peer that is no id")
       << R"({"type":"attempt_failed","round":1,"attempt":1,"peer":"../x","reason":""})"
       << "no island's id";

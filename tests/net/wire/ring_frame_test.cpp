@@ -18,7 +18,9 @@ RingHello some_hello() {
                    .connection_index = 1,
                    .connection_count = 2,
                    .wire = WireFormat::kInt8Block,
-                   .payload_numel = 1'000'000};
+                   .payload_numel = 1'000'000,
+                   .bucket_numel = 0x1000000,
+                   .final_buckets = 0x1122334455667788};
 }
 
 RingFrameHeader some_header() {
@@ -76,16 +78,17 @@ void RingFrameTest::hello_comes_back_as_it_went() {
 
 void RingFrameTest::hello_bytes_are_frozen() {
   QCOMPARE(hex_encode(encode(some_hello())),
-           std::string("4154524801003000"                              // magic, version 1, 48 bytes
+           std::string("4154524802004000"                              // magic, version 2, 64 bytes
                        "0100040001000100020003000000020000004042"      // wire ... payload numel
                        "0f0000000000"                                  // (its upper bytes)
+                       "00000001000000008877665544332211"              // bucket numel, final buckets
                        "140069736c2d30303030303030303030303030303031"  // "isl-0000000000000001"
                        ));
 }
 
 void RingFrameTest::another_version_of_the_protocol_is_told_apart() {
   Bytes bytes = encode(some_hello());
-  bytes[4] = std::byte{2};
+  bytes[4] = std::byte{1};
 
   QCOMPARE(decode_hello(bytes).error().code, ErrorCode::kVersionUnsupported);
 }
@@ -112,6 +115,7 @@ void RingFrameTest::implausible_hello_is_refused_data() {
   QTest::newRow("too many values") << 7;
   QTest::newRow("no id") << 8;
   QTest::newRow("a long id") << 9;
+  QTest::newRow("empty buckets") << 10;
 }
 
 void RingFrameTest::implausible_hello_is_refused() {
@@ -126,6 +130,7 @@ void RingFrameTest::implausible_hello_is_refused() {
   if (fault == 6) hello.wire = static_cast<WireFormat>(200);
   if (fault == 7) hello.payload_numel = kMaxPayloadNumel + 1;
   if (fault == 8) hello.from.value.clear();
+  if (fault == 10) hello.bucket_numel = 0;
   if (fault == 9) hello.from.value.assign(kMaxIslandIdBytes + 1, 'x');
 
   QCOMPARE(decode_hello(encode(hello)).error().code, ErrorCode::kProtocol);

@@ -1,0 +1,137 @@
+// The formats in vectors: how a whole block of kBlockNumel values is encoded and read, over `Lanes`, a processor's
+// vectors of floats and what the formats ask of them. Included by codec_simd.h alone, which says why all of it is in an
+// unnamed namespace and calls no inline function of the standard library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/int4_e3m0.h"
+#include "kernels/int8_block.h"
+#include "kernels/wire_format.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kBlock = kBlockNumel;
+constexpr std::uint32_t kNaN = 0x7fc00000u;
+constexpr std::uint32_t kInfinity = 0x7f800000u;
+
+// The scale of a block, as its codec writes it, and whether values follow that are not all zero.
+inline bool write_scale(float scale, bool poisoned, float least, std::byte* encoded) {
+  if (poisoned) scale = __builtin_bit_cast(float, kNaN);
+  if (scale < least) scale = 0.0f;
+  __builtin_memcpy(encoded, &scale, sizeof scale);
+  return !poisoned && scale != 0.0f;
+}
+
+// Reads a block's scale; false when it is not finite.
+inline bool read_scale(const std::byte* encoded, float& scale) {
+  __builtin_memcpy(&scale, encoded, sizeof scale);
+  return (__builtin_bit_cast(std::uint32_t, scale) & ~0x80000000u) < kInfinity;
+}
+
+// A format encodes a block of values, given the bits of the largest magnitude if it is Scaled, and reads one: it calls
+// use(at), where at(i) gives values i .. i + kCount - 1, so that what is done with them happens in registers.
+template <class L>
+struct Fp32 {
+  static constexpr bool kScaled = false;
+  static constexpr std::size_t kBytes = 4 * kBlock;
+  static void encode(const float* v, std::uint32_t, std::byte* encoded) {
+    auto* const out = reinterpret_cast<float*>(encoded);  // loads and stores ask for no alignment
+    for (std::size_t i = 0; i < kBlock; i += L::kCount) L::store(out + i, L::without_payload(L::load(v + i)));
+  }
+  template <class Use>
+  static void read(const std::byte* encoded, Use use) {
+    use([=](std::size_t i) { return L::load(reinterpret_cast<const float*>(encoded) + i); });
+  }
+};
+
+template <class L>
+struct Bf16 {
+  static constexpr bool kScaled = false;
+  static constexpr std::size_t kBytes = 2 * kBlock;
+  static void encode(const float* v, std::uint32_t, std::byte* encoded) {
+    for (std::size_t i = 0; i < kBlock; i += L::kCount) {
+      L::store_bf16(encoded + 2 * i, L::without_payload(L::load(v + i)));
+    }
+  }
+  template <class Use>
+  static void read(const std::byte* encoded, Use use) {
+    use([=](std::size_t i) { return L::without_payload(L::load_bf16(encoded + 2 * i)); });
+  }
+};
+
+template <class L>
+struct Int8Block {
+  static constexpr bool kScaled = true;
+  static constexpr std::size_t kBytes = 4 + kBlock;
+  static void encode(const float* v, std::uint32_t largest, std::byte* encoded) {
+    const float scale = __builtin_bit_cast(float, largest) / 127.0f;
+    std::byte* const q = encoded + 4;
+    if (!write_scale(scale, largest >= kInfinity, kMinInt8Scale, encoded)) {
+      __builtin_memset(q, 0, kBlock);
+      return;
+    }
+    // A product with 1 / scale in place of a quotient, which costs the processor more than all the rest: in fixed
+    // point, so that its fraction says how near it is to the middle of two integers. It is off by less than 127 * (1.5
+    // * 2^-23 + 2^-24) * 2^16 + 0.5 < 3.1 units of 2^-16; so both round to the same integer unless it is within 4 of a
+    // middle. Then, once in hundreds of rows, the quotients are computed after all; and for scales so small that the
+    // inverse is too large.
+    const bool too_small = scale < 0x1p-100f;
+    const auto scales = L::all(scale);
+    const auto inverse = L::all(1.0f / scale * 0x1p16f);
+    for (std::size_t i = 0; i < kBlock; i += 4 * L::kCount) {
+      typename L::Bits q4[4];
+      auto nearest_to_middle = L::all_bits(0xffff);
+      for (std::size_t k = 0; k < 4; ++k) {
+        const auto fixed = L::add(L::nearest(L::load(v + i + k * L::kCount) * inverse), L::all_bits(0x8000 + 4));
+        q4[k] = L::upper_half(fixed);
+        nearest_to_middle = L::min(nearest_to_middle, L::both(fixed, L::all_bits(0xffff)));
+      }
+      if (too_small || L::any_below(nearest_to_middle, 8)) [[unlikely]] {
+        for (std::size_t k = 0; k < 4; ++k) q4[k] = L::nearest(L::load(v + i + k * L::kCount) / scales);
+      }
+      L::store_int8(q + i, q4);
+    }
+  }
+  template <class Use>
+  static void read(const std::byte* encoded, Use use) {
+    float scale = 0;
+    const bool finite = read_scale(encoded, scale);
+    const auto scales = L::all(scale);
+    if (finite) return use([=](std::size_t i) { return scales * L::load_int8(encoded + 4 + i); });
+    use([](std::size_t) { return L::all(__builtin_bit_cast(float, kNaN)); });
+  }
+};
+
+template <class L>
+struct Int4E3m0 {
+  static constexpr bool kScaled = true;
+  static constexpr std::size_t kBytes = 4 + kBlock / 2;
+  static void encode(const float* v, std::uint32_t largest, std::byte* encoded) {
+    const float scale = __builtin_bit_cast(float, largest);
+    std::byte* const pairs = encoded + 4;
+    if (!write_scale(scale, largest >= kInfinity, kMinInt4Scale, encoded)) {
+      __builtin_memset(pairs, 0, kBlock / 2);
+      return;
+    }
+    const auto inverse = L::all(1.0f / scale);
+    for (std::size_t i = 0; i < kBlock; i += 4 * L::kCount) {
+      typename L::Bits codes[4];
+      for (std::size_t k = 0; k < 4; ++k) codes[k] = L::e3m0_codes(L::load(v + i + k * L::kCount) * inverse);
+      L::store_nibbles(pairs + i / 2, codes);
+    }
+  }
+  template <class Use>
+  static void read(const std::byte* encoded, Use use) {
+    float scale = 0;
+    const bool finite = read_scale(encoded, scale);
+    const auto levels = L::e3m0_levels(scale);
+    if (finite) return use([=](std::size_t i) { return L::load_e3m0(encoded + 4 + i / 2, levels); });
+    use([](std::size_t) { return L::all(__builtin_bit_cast(float, kNaN)); });
+  }
+};
+
+}  // namespace
+}  // namespace atl

@@ -1,0 +1,23 @@
+// What every part of one running attempt refers to. All of it outlives the attempt's threads.
+#pragma once
+
+#include "net/collective/all_reduce.h"
+#include "net/collective/frame_board.h"
+#include "net/collective/partial_sums.h"
+#include "net/collective/ring_schedule.h"
+
+namespace atl {
+
+struct AttemptContext {
+  const OuterStep round;
+  const Attempt attempt;
+  const IslandId& next;
+  const IslandId& previous;
+  const EdgeSchedule& outbound;
+  const EdgeSchedule& inbound;
+  const std::span<std::byte> canonical;
+  const PartialSums& sums;
+  FrameBoard& board;
+};
+
+}  // namespace atl

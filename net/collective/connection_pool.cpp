@@ -1,0 +1,122 @@
+#include "net/collective/connection_pool.h"
+
+#include <poll.h>
+
+#include <array>
+#include <thread>
+
+#include "net/transport/socket.h"
+#include "net/wire/ring_frame.h"
+
+namespace atl {
+namespace {
+
+// A connection whose peer answered so lately is taken for alive; others must acknowledge a keepalive first.
+constexpr std::chrono::milliseconds kFreshFor{5'000};
+// For that acknowledgement: several round trips of the longest link.
+constexpr std::chrono::milliseconds kProbeTime{1'500};
+constexpr std::chrono::milliseconds kProbeStep{10};
+
+// Neither closed nor saying anything, which a ring's listener never does.
+bool is_open(TlsConnection& connection) {
+  std::byte unexpected{};
+  const auto read = connection.try_read({&unexpected, 1});
+  return read.ok() && *read == 0;
+}
+
+bool send_keepalive(TlsConnection& connection) {
+  RingFrameHeader header;
+  header.type = RingFrameType::kKeepalive;
+  std::array<std::byte, kRingFrameHeaderBytes> keepalive;
+  encode(header, keepalive);
+  const auto written = connection.try_write(keepalive);
+  return written.ok() && *written == keepalive.size();
+}
+
+std::vector<Result<TlsConnection>> dial(const IslandId& peer, const Address& address, std::size_t count,
+                                        const TlsContext& context, Deadline deadline, const AbortSignal& abort) {
+  std::vector<Result<TlsConnection>> dialled;
+  for (std::size_t i = 0; i < count; ++i) dialled.emplace_back(Error{});
+  std::vector<std::jthread> threads;
+  const auto dial_one = [&](std::size_t i) {
+    dialled[i] = TlsConnection::connect(address, context, peer, deadline, &abort);
+    if (dialled[i].ok()) tune_for_bulk(dialled[i]->fd());
+  };
+  try {
+    for (std::size_t i = 1; i < count; ++i) threads.emplace_back(dial_one, i);
+    if (count > 0) dial_one(0);
+  } catch (const std::system_error& error) {
+    dialled[0] = Error{ErrorCode::kIo, std::string("cannot start a thread that dials: ") + error.what()};
+  }
+  return dialled;  // the threads have joined before it is looked at
+}
+
+}  // namespace
+
+void ConnectionPool::drop_dead(std::vector<TlsConnection>& connections, const AbortSignal& abort) {
+  std::erase_if(connections, [](TlsConnection& connection) { return !is_open(connection); });
+  std::vector<bool> probed;
+  for (TlsConnection& connection : connections) {
+    const bool stale = since_last_answer(connection.fd()) > kFreshFor;
+    probed.push_back(stale && send_keepalive(connection));
+  }
+  const auto unanswered = [&](std::size_t i) {
+    return probed[i] && tcp_progress(connections[i].fd()).bytes_queued > 0;
+  };
+  const auto somebody_unanswered = [&] {
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      if (unanswered(i)) return true;
+    }
+    return false;
+  };
+  const Deadline deadline = Deadline::after(kProbeTime);
+  while (somebody_unanswered() && !deadline.expired() && !abort.raised()) {
+    pollfd aborted{abort.fd(), POLLIN, 0};
+    (void)::poll(&aborted, 1, static_cast<int>(kProbeStep.count()));
+  }
+  std::vector<TlsConnection> alive;
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    if (!unanswered(i)) alive.push_back(std::move(connections[i]));
+  }
+  connections = std::move(alive);
+}
+
+Result<ConnectionPool::Edge> ConnectionPool::take(const IslandId& peer, const Address& address, int count,
+                                                  Deadline deadline, const AbortSignal& abort) {
+  Edge edge;
+  if (const auto found = kept_.find(peer); found != kept_.end()) {
+    if (found->second.address == address) edge.connections = std::move(found->second.connections);
+    kept_.erase(found);
+  }
+  drop_dead(edge.connections, abort);
+  std::vector<TlsConnection> beyond;
+  while (edge.connections.size() > static_cast<std::size_t>(count)) {
+    beyond.push_back(std::move(edge.connections.back()));
+    edge.connections.pop_back();
+  }
+  give_back(peer, address, std::move(beyond));
+  edge.reused = static_cast<int>(edge.connections.size());
+  auto dialled =
+      dial(peer, address, static_cast<std::size_t>(count) - edge.connections.size(), context_, deadline, abort);
+  for (Result<TlsConnection>& connection : dialled) {
+    if (!connection.ok()) return connection.error();
+    edge.connections.push_back(std::move(*connection));
+  }
+  return edge;
+}
+
+void ConnectionPool::give_back(const IslandId& peer, const Address& address, std::vector<TlsConnection> connections) {
+  if (connections.empty()) return;
+  Kept& kept = kept_[peer];
+  if (kept.address != address) kept.connections.clear();
+  kept.address = address;
+  for (TlsConnection& connection : connections) {
+    if (kept.connections.size() < kMaxConnectionsPerEdge) kept.connections.push_back(std::move(connection));
+  }
+}
+
+void ConnectionPool::keep_only(const IslandId& peer) {
+  std::erase_if(kept_, [&](const auto& entry) { return entry.first != peer; });
+}
+
+}  // namespace atl

@@ -1,0 +1,47 @@
+// The connections that this island dialled for the ring, kept open between attempts: their congestion windows are warm
+// and nobody shakes hands. One that broke or went stale meanwhile is replaced by a new dial, and nobody hears of it.
+// Owned and used by the thread that runs the all-reduce.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "net/base/abort_signal.h"
+#include "net/base/address.h"
+#include "net/base/deadline.h"
+#include "net/base/id.h"
+#include "net/base/result.h"
+#include "net/tls/context.h"
+#include "net/transport/tls_connection.h"
+
+namespace atl {
+
+class ConnectionPool {
+ public:
+  // `context` outlives this.
+  explicit ConnectionPool(const TlsContext& context) : context_(context) {}
+
+  struct Edge {
+    std::vector<TlsConnection> connections;
+    int reused = 0;
+  };
+  // `count` connections to `peer`; those that are missing are dialled at once in parallel, each with all of the time.
+  Result<Edge> take(const IslandId& peer, const Address& address, int count, Deadline deadline,
+                    const AbortSignal& abort);
+  // For the next attempt. Connections that are in the middle of a frame must not come back.
+  void give_back(const IslandId& peer, const Address& address, std::vector<TlsConnection> connections);
+  // Closes what leads anywhere else.
+  void keep_only(const IslandId& peer);
+
+ private:
+  struct Kept {
+    Address address;
+    std::vector<TlsConnection> connections;
+  };
+  void drop_dead(std::vector<TlsConnection>& connections, const AbortSignal& abort);
+
+  const TlsContext& context_;
+  std::map<IslandId, Kept> kept_;
+};
+
+}  // namespace atl

@@ -1,0 +1,77 @@
+#include "net/collective/edge_monitor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "net/transport/socket.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestKeepaliveInterval{1000};
+
+TcpProgress total(const std::vector<int>& sockets) {
+  TcpProgress sum;
+  for (const int socket : sockets) {
+    const TcpProgress one = tcp_progress(socket);
+    sum.bytes_acknowledged += one.bytes_acknowledged;
+    sum.bytes_received += one.bytes_received;
+    sum.bytes_queued += one.bytes_queued;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_timeout) {
+  return std::min(kLongestKeepaliveInterval, silence_timeout / 3);
+}
+
+EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
+                         std::chrono::milliseconds silence_timeout)
+    : attempt_(attempt),
+      outbound_(std::move(outbound)),
+      inbound_(std::move(inbound)),
+      silence_timeout_(silence_timeout),
+      keepalive_interval_(keepalive_interval(silence_timeout)) {}
+
+AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb) const {
+  const Seconds allowed = silence_timeout_;
+  return {
+      {ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer.value, verb, allowed.count())}, peer, {}};
+}
+
+std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
+  const TcpProgress out = total(outbound_);
+  const TcpProgress in = total(inbound_);
+  if (out.bytes_queued == 0 || out.bytes_acknowledged != acknowledged_) last_taken_ = now;
+  if (out.bytes_written() != spoken_) last_spoke_ = now;
+  if (in.bytes_received != received_) last_received_ = now;
+  acknowledged_ = out.bytes_acknowledged;
+  spoken_ = out.bytes_written();
+  received_ = in.bytes_received;
+  const bool all_sent = attempt_.board.all_sent();
+  if (now - last_received_ > silence_timeout_ && !attempt_.board.all_received()) {
+    return silent(attempt_.previous, "sent");
+  }
+  if (now - last_taken_ > silence_timeout_ && !all_sent) return silent(attempt_.next, "took");
+  if (now - last_spoke_ >= keepalive_interval_ && !all_sent) attempt_.board.ask_for_keepalive();
+  return std::nullopt;
+}
+
+void EdgeMonitor::run(const AbortSignal& abort) {
+  std::array<pollfd, 2> watched{pollfd{abort.fd(), POLLIN, 0}, pollfd{attempt_.board.ended_fd(), POLLIN, 0}};
+  const auto interval = static_cast<int>(std::max<std::int64_t>(1, (keepalive_interval_ / 2).count()));
+  while (!attempt_.board.ended()) {
+    if (abort.raised()) return attempt_.board.fail({{ErrorCode::kAborted, abort.reason()}, std::nullopt, {}});
+    // The timeout may end late, by a machine that slept or a process that was stopped: what came meanwhile is counted
+    // before anybody is blamed.
+    if (auto failure = look(Clock::now())) return attempt_.board.fail(std::move(*failure));
+    (void)::poll(watched.data(), watched.size(), interval);
+  }
+}
+
+}  // namespace atl

@@ -1,0 +1,47 @@
+// Watches the edges of a running attempt beside the workers: whether anything still moves on the wire, as the kernel
+// counts it, and whether the next rank must be told that this island lives. Owned and used by the thread that runs the
+// all-reduce.
+//
+// Progress is bytes that came, or that the peer acknowledged: on a link that takes a minute for what lies in the
+// sockets' buffers no call of ours would return meanwhile, and yet it is not dead.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "net/base/abort_signal.h"
+#include "net/base/deadline.h"
+#include "net/collective/attempt_context.h"
+
+namespace atl {
+
+class EdgeMonitor {
+ public:
+  // Sockets of both edges, which stay open while this lives. References outlive this.
+  EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
+              std::chrono::milliseconds silence_timeout);
+
+  // Until the board says that the attempt has ended, for which `abort` and silence are reasons.
+  void run(const AbortSignal& abort);
+
+ private:
+  std::optional<AllReduceFailure> look(Clock::time_point now);
+  AllReduceFailure silent(const IslandId& peer, std::string_view verb) const;
+
+  const AttemptContext& attempt_;
+  const std::vector<int> outbound_;
+  const std::vector<int> inbound_;
+  const std::chrono::milliseconds silence_timeout_;
+  const std::chrono::milliseconds keepalive_interval_;
+  Clock::time_point last_received_ = Clock::now();
+  Clock::time_point last_taken_ = last_received_;  // or when the next rank last had all that was written
+  Clock::time_point last_spoke_ = last_received_;
+  std::uint64_t received_ = 0;
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t spoken_ = 0;
+};
+
+// How often an edge that has nothing else to say speaks.
+std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_timeout);
+
+}  // namespace atl

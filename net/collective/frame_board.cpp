@@ -1,0 +1,281 @@
+#include "net/collective/frame_board.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "net/collective/canonical_digest.h"
+
+namespace atl {
+namespace {
+
+UniqueFd new_event() {
+  UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) {
+    std::perror("atoll: eventfd");
+    std::abort();
+  }
+  return event;
+}
+
+void signal(const UniqueFd& event) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(event.get(), &one, sizeof one);
+}
+
+}  // namespace
+
+FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound, const EdgeSchedule& inbound,
+                       Connections connections, std::size_t workers)
+    : payload_(payload),
+      outbound_(outbound),
+      inbound_(inbound),
+      ended_event_(new_event()),
+      sleepers_(workers),
+      open_(connections),
+      next_own_(outbound.next_own(0)),
+      sent_(outbound.frames()),
+      admitted_(inbound.frames()) {
+  for (Sleeper& sleeper : sleepers_) sleeper.wake = new_event();
+  const auto bytes = static_cast<std::size_t>(encoded_bytes(payload.wire, payload.numel));
+  for (std::size_t piece = 0; piece < digest_pieces(bytes); ++piece) {
+    piece_missing_.push_back(
+        static_cast<std::uint32_t>(std::min(kDigestPieceBytes, bytes - piece * kDigestPieceBytes)));
+  }
+  piece_digests_.resize(piece_missing_.size());
+  const Lock lock(mutex_);
+  for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
+    bucket_missing_.push_back(static_cast<std::uint64_t>(payload.bucket_bytes(bucket)));
+    if (!payload.is_final(bucket)) continue;
+    count_final(static_cast<std::uint64_t>(encoded_bytes(payload.wire, payload.bucket_begin(bucket))),
+                static_cast<std::uint64_t>(payload.bucket_bytes(bucket)));
+  }
+  end_if_complete();
+}
+
+// ---- frames to send
+// ----------------------------------------------------------------------------------------------------
+
+bool FrameBoard::something_to_send() const { return !ready_.empty() || next_own_ < outbound_.frames(); }
+
+std::optional<std::uint32_t> FrameBoard::take_to_send() {
+  const Lock lock(mutex_);
+  if (!something_to_send()) return std::nullopt;
+  std::uint32_t sequence = next_own_;
+  if (!ready_.empty() && ready_.top() < next_own_) {
+    sequence = ready_.top();
+    ready_.pop();
+  } else {
+    next_own_ = outbound_.next_own(next_own_ + 1);
+  }
+  if (something_to_send()) wake_one_to_send();
+  return sequence;
+}
+
+void FrameBoard::frame_sent(std::uint32_t sequence) {
+  const Lock lock(mutex_);
+  sent_[sequence] = true;
+  ++sent_count_;
+  if (somebody_early_) {
+    somebody_early_ = false;
+    ++version_;
+    wake_all();
+  }
+  end_if_complete();
+}
+
+bool FrameBoard::all_sent() const {
+  const Lock lock(mutex_);
+  return sent_count_ == outbound_.frames();
+}
+
+// ---- frames that come
+// ----------------------------------------------------------------------------------------------------
+
+FrameBoard::Admission FrameBoard::admit(std::uint32_t sequence) {
+  const std::optional<std::uint32_t> before = inbound_.replaces(sequence, outbound_);
+  const Lock lock(mutex_);
+  if (admitted_[sequence]) return Admission::kTwice;
+  if (before && !sent_[*before]) {
+    somebody_early_ = true;
+    return Admission::kEarly;
+  }
+  admitted_[sequence] = true;
+  return Admission::kWelcome;
+}
+
+void FrameBoard::frame_in_place(std::uint32_t sequence, const RingSubChunk& sub_chunk, bool sends_itself) {
+  const std::optional<std::uint32_t> forwarded = inbound_.forwarded(sequence, outbound_);
+  const bool makes_final = inbound_.makes_final(sequence);
+  const Lock lock(mutex_);
+  ++received_count_;
+  if (forwarded) {
+    ready_.push(*forwarded);
+    ++version_;
+    if (!sends_itself) wake_one_to_send();
+  }
+  if (makes_final) count_final(sub_chunk.first_byte, sub_chunk.bytes);
+  end_if_complete();
+}
+
+bool FrameBoard::all_received() const {
+  const Lock lock(mutex_);
+  return received_count_ == inbound_.frames();
+}
+
+void FrameBoard::count_final(std::uint64_t first_byte, std::uint64_t bytes) {
+  const std::uint64_t end = first_byte + bytes;
+  for (std::uint64_t piece = first_byte / kDigestPieceBytes; piece * kDigestPieceBytes < end; ++piece) {
+    const std::uint64_t piece_begin = piece * kDigestPieceBytes;
+    const auto here = std::min(end, piece_begin + kDigestPieceBytes) - std::max(first_byte, piece_begin);
+    piece_missing_[piece] -= static_cast<std::uint32_t>(here);
+    if (piece_missing_[piece] > 0) continue;
+    to_hash_.push_back(piece);
+    ++version_;
+    wake_one_to_hash();
+  }
+  // A frame lies within one bucket.
+  const auto bucket_bytes = static_cast<std::uint64_t>(encoded_bytes(payload_.wire, payload_.bucket_numel));
+  bucket_missing_[first_byte / bucket_bytes] -= bytes;
+}
+
+// ---- pieces to hash
+// ----------------------------------------------------------------------------------------------------
+
+std::optional<std::size_t> FrameBoard::take_to_hash() {
+  const Lock lock(mutex_);
+  if (to_hash_.empty()) return std::nullopt;
+  const std::size_t piece = to_hash_.front();
+  to_hash_.pop_front();
+  return piece;
+}
+
+void FrameBoard::piece_hashed(std::size_t piece, const Digest& digest) {
+  const Lock lock(mutex_);
+  piece_digests_[piece] = digest;
+  ++hashed_count_;
+  end_if_complete();
+}
+
+Digest FrameBoard::digest() const {
+  const Lock lock(mutex_);
+  return digest_of_pieces(piece_digests_);
+}
+
+std::vector<bool> FrameBoard::whole_buckets() const {
+  const Lock lock(mutex_);
+  std::vector<bool> whole;
+  for (const std::uint64_t missing : bucket_missing_) whole.push_back(missing == 0);
+  return whole;
+}
+
+// ---- keepalives, the end
+// ----------------------------------------------------------------------------------------------------
+
+void FrameBoard::ask_for_keepalive() {
+  const Lock lock(mutex_);
+  keepalive_due_ = true;
+  ++version_;
+  wake_one_to_send();
+}
+
+bool FrameBoard::take_keepalive() {
+  const Lock lock(mutex_);
+  return std::exchange(keepalive_due_, false);
+}
+
+void FrameBoard::fail(AllReduceFailure failure) {
+  const Lock lock(mutex_);
+  set_failure(std::move(failure));
+}
+
+void FrameBoard::outbound_closed(const IslandId& next) {
+  const Lock lock(mutex_);
+  if (--open_.outbound > 0 || sent_count_ == outbound_.frames()) return;
+  set_failure({{ErrorCode::kPeerLost, next.value + " closed every connection before all was sent to it"}, next, {}});
+}
+
+void FrameBoard::inbound_closed(const IslandId& previous) {
+  const Lock lock(mutex_);
+  if (--open_.inbound > 0 || received_count_ == inbound_.frames()) return;
+  set_failure(
+      {{ErrorCode::kPeerLost, previous.value + " closed every connection before it had sent all"}, previous, {}});
+}
+
+void FrameBoard::set_failure(AllReduceFailure failure) {
+  if (complete_ || failure_) return;
+  failure_ = std::move(failure);
+  ++version_;
+  wake_all();
+  signal(ended_event_);
+}
+
+void FrameBoard::end_if_complete() {
+  if (complete_ || failure_ || sent_count_ < outbound_.frames() || received_count_ < inbound_.frames() ||
+      hashed_count_ < piece_digests_.size()) {
+    return;
+  }
+  complete_ = true;
+  ++version_;
+  wake_all();
+  signal(ended_event_);
+}
+
+bool FrameBoard::ended() const {
+  const Lock lock(mutex_);
+  return complete_ || failure_.has_value();
+}
+
+std::optional<AllReduceFailure> FrameBoard::failure() const {
+  const Lock lock(mutex_);
+  return failure_;
+}
+
+// ---- waiting
+// ----------------------------------------------------------------------------------------------------
+
+std::uint64_t FrameBoard::version() const {
+  const Lock lock(mutex_);
+  return version_;
+}
+
+bool FrameBoard::may_sleep(std::size_t worker, std::uint64_t version, bool has_idle_connection) {
+  const Lock lock(mutex_);
+  if (version != version_) return false;
+  sleepers_[worker].asleep = true;
+  sleepers_[worker].would_send = has_idle_connection;
+  return true;
+}
+
+void FrameBoard::woke(std::size_t worker) {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto drained = ::read(sleepers_[worker].wake.get(), &count, sizeof count);
+  const Lock lock(mutex_);
+  sleepers_[worker].asleep = false;
+}
+
+void FrameBoard::wake(Sleeper& sleeper) {
+  if (!sleeper.asleep) return;
+  sleeper.asleep = false;
+  signal(sleeper.wake);
+}
+
+void FrameBoard::wake_all() {
+  for (Sleeper& sleeper : sleepers_) wake(sleeper);
+}
+
+void FrameBoard::wake_one_to_send() {
+  const auto found = std::ranges::find_if(sleepers_, [](const Sleeper& s) { return s.asleep && s.would_send; });
+  if (found != sleepers_.end()) wake(*found);
+}
+
+void FrameBoard::wake_one_to_hash() {
+  const auto found = std::ranges::find_if(sleepers_, &Sleeper::asleep);
+  if (found != sleepers_.end()) wake(*found);
+}
+
+}  // namespace atl

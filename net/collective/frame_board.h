@@ -1,0 +1,120 @@
+// What the worker threads of one attempt share: which frames wait to be sent, which came, which pieces of the result
+// wait to be hashed, and how the attempt ended. Thread-safe; nobody waits while holding its lock.
+//
+// It is also what makes the bytes of the result pass safely from thread to thread: a worker says frame_sent or
+// frame_in_place after its last touch of a frame's bytes, and the board hands them to another only then.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "net/base/result.h"
+#include "net/base/sha256.h"
+#include "net/base/unique_fd.h"
+#include "net/collective/all_reduce.h"
+#include "net/collective/ring_schedule.h"
+
+namespace atl {
+
+class FrameBoard {
+ public:
+  struct Connections {
+    std::size_t outbound = 0;
+    std::size_t inbound = 0;
+  };
+  // References outlive this.
+  FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound, const EdgeSchedule& inbound,
+             Connections connections, std::size_t workers);
+
+  // ---- frames to send: the first one in the schedule that is ready
+  std::optional<std::uint32_t> take_to_send();
+  void frame_sent(std::uint32_t sequence);
+  bool all_sent() const;
+
+  // ---- frames that come
+  // kEarly: the frame that was sent from its place is still under way; ask again. kTwice: it came before.
+  enum class Admission { kWelcome, kEarly, kTwice };
+  Admission admit(std::uint32_t sequence);
+  // Its bytes, the own values added, are in place. `sends_itself`: the caller is about to take what this makes ready.
+  void frame_in_place(std::uint32_t sequence, const RingSubChunk& sub_chunk, bool sends_itself);
+  bool all_received() const;
+
+  // ---- pieces of the result to hash (canonical_digest.h)
+  std::optional<std::size_t> take_to_hash();
+  void piece_hashed(std::size_t piece, const Digest& digest);
+  // Once finished.
+  Digest digest() const;
+  std::vector<bool> whole_buckets() const;
+
+  // ---- keepalives: asked for by the monitor, sent by the first connection that is between frames
+  void ask_for_keepalive();
+  bool take_keepalive();
+
+  // ---- the end: everything sent, received and hashed, or the first failure
+  void fail(AllReduceFailure failure);
+  // A connection was closed by its peer between two frames: a failure when it was the last one and frames are missing.
+  void outbound_closed(const IslandId& next);
+  void inbound_closed(const IslandId& previous);
+  bool ended() const;
+  std::optional<AllReduceFailure> failure() const;
+
+  // ---- waiting
+  // Counts what might be work for a worker that found none before.
+  std::uint64_t version() const;
+  // False when something changed since `version`: look again. Otherwise the worker now sleeps on wake_fd(worker) and
+  // its sockets; `has_idle_connection`: it would send a frame that becomes ready.
+  bool may_sleep(std::size_t worker, std::uint64_t version, bool has_idle_connection);
+  void woke(std::size_t worker);
+  int wake_fd(std::size_t worker) const { return sleepers_[worker].wake.get(); }
+  // Readable once ended, for the monitor.
+  int ended_fd() const { return ended_event_.get(); }
+
+ private:
+  struct Sleeper {
+    UniqueFd wake;
+    bool asleep = false;
+    bool would_send = false;
+  };
+  using Lock = std::lock_guard<std::mutex>;
+
+  void wake(Sleeper& sleeper);
+  void wake_all();
+  void wake_one_to_send();
+  void wake_one_to_hash();
+  void count_final(std::uint64_t first_byte, std::uint64_t bytes);
+  void end_if_complete();
+  bool something_to_send() const;
+  void set_failure(AllReduceFailure failure);
+
+  const RingPayload& payload_;
+  const EdgeSchedule& outbound_;
+  const EdgeSchedule& inbound_;
+  UniqueFd ended_event_;
+
+  mutable std::mutex mutex_;
+  // All below is guarded by mutex_ (but the fds of sleepers_, which stay).
+  std::vector<Sleeper> sleepers_;
+  std::uint64_t version_ = 0;
+  Connections open_;
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_;
+  std::uint32_t next_own_ = 0;
+  std::vector<bool> sent_;
+  std::uint32_t sent_count_ = 0;
+  std::vector<bool> admitted_;
+  std::uint32_t received_count_ = 0;
+  bool somebody_early_ = false;
+  std::vector<std::uint32_t> piece_missing_;   // bytes of each piece that are not final yet
+  std::vector<std::uint64_t> bucket_missing_;  // the same of each bucket
+  std::deque<std::size_t> to_hash_;
+  std::vector<Digest> piece_digests_;
+  std::size_t hashed_count_ = 0;
+  bool keepalive_due_ = false;
+  bool complete_ = false;
+  std::optional<AllReduceFailure> failure_;
+};
+
+}  // namespace atl

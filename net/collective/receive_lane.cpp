@@ -1,0 +1,91 @@
+#include "net/collective/receive_lane.h"
+
+#include <fmt/format.h>
+
+namespace atl {
+
+Error ReceiveLane::wrong(std::string_view what) const {
+  return Error{ErrorCode::kProtocol, fmt::format("{}: {}", connection_.description(), what)};
+}
+
+// Where the next bytes of this connection belong.
+std::span<std::byte> ReceiveLane::room() {
+  if (received_ < kRingFrameHeaderBytes) return std::span(header_bytes_).subspan(received_);
+  const std::size_t of_payload = received_ - kRingFrameHeaderBytes;
+  return attempt_.canonical.subspan(sub_chunk_.first_byte, sub_chunk_.bytes).subspan(of_payload);
+}
+
+// The header is complete: only a frame of the schedule, with the schedule's place, or a keepalive is let past.
+Status ReceiveLane::check_header() {
+  if (ring_message_at(ByteView(header_bytes_).first(4)) == RingMessage::kHello) {
+    next_attempt_ = true;
+    return ok_status();
+  }
+  Result<RingFrameHeader> decoded = decode_ring_frame_header(header_bytes_);
+  if (!decoded.ok()) return decoded.error().with_context(connection_.description());
+  const RingFrameHeader& header = *decoded;
+  if (header.round != attempt_.round || header.attempt != attempt_.attempt) {
+    return wrong(fmt::format("a frame of round {} attempt {}", header.round.value, header.attempt.value));
+  }
+  if (header.type == RingFrameType::kKeepalive) {
+    received_ = 0;
+    return ok_status();
+  }
+  if (header.sequence >= attempt_.inbound.frames()) {
+    return wrong(fmt::format("frame {} of {}", header.sequence, attempt_.inbound.frames()));
+  }
+  sequence_ = header.sequence;
+  sub_chunk_ = attempt_.inbound.frame(sequence_);
+  if (header.phase != sub_chunk_.phase || header.offset != sub_chunk_.first_byte || header.length != sub_chunk_.bytes) {
+    return wrong(fmt::format("frame {} has {} bytes at {} instead of {} at {}", header.sequence, header.length,
+                             header.offset, sub_chunk_.bytes, sub_chunk_.first_byte));
+  }
+  early_since_ = Clock::now();
+  return admit();
+}
+
+Status ReceiveLane::admit() {
+  const FrameBoard::Admission admission = attempt_.board.admit(sequence_);
+  if (admission == FrameBoard::Admission::kTwice) return wrong(fmt::format("frame {} a second time", sequence_));
+  early_ = admission == FrameBoard::Admission::kEarly;
+  if (early_ && Clock::now() - early_since_ > early_allowed_) {
+    return wrong(fmt::format("frame {} before what it is made of was sent", sequence_));
+  }
+  return ok_status();
+}
+
+Result<std::size_t> ReceiveLane::pump(bool sends_itself) {
+  std::size_t moved = 0;
+  if (early_) ATOLL_RETURN_IF_ERROR(admit());
+  while (moved < kSubChunkBytes && !at_end() && !early_) {
+    Result<std::size_t> count = connection_.try_read(room());
+    if (!count.ok()) {
+      if (count.error().code != ErrorCode::kPeerLost || received_ > 0) return count.error();
+      closed_ = true;
+      break;
+    }
+    if (*count == 0) break;
+    received_ += *count;
+    moved += *count;
+    if (received_ == kRingFrameHeaderBytes) ATOLL_RETURN_IF_ERROR(check_header());
+    if (received_ > kRingFrameHeaderBytes && received_ == kRingFrameHeaderBytes + sub_chunk_.bytes) {
+      if (sub_chunk_.phase == RingPhase::kReduceScatter) attempt_.sums.add_own(sub_chunk_);
+      received_ = 0;
+      attempt_.board.frame_in_place(sequence_, sub_chunk_, sends_itself);
+    }
+  }
+  return moved;
+}
+
+pollfd ReceiveLane::poll_request() const {
+  const bool listens = !at_end() && !early_;
+  return {listens ? connection_.fd() : -1, connection_.poll_events_for_read(), 0};
+}
+
+std::optional<Bytes> ReceiveLane::surplus() const {
+  const bool between_frames = next_attempt_ || received_ < kRingFrameHeaderBytes;
+  if (closed_ || early_ || !between_frames) return std::nullopt;
+  return Bytes(header_bytes_.begin(), header_bytes_.begin() + static_cast<std::ptrdiff_t>(received_));
+}
+
+}  // namespace atl

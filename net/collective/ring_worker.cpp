@@ -1,0 +1,83 @@
+#include "net/collective/ring_worker.h"
+
+#include <algorithm>
+
+#include "net/collective/canonical_digest.h"
+
+namespace atl {
+namespace {
+
+// Nothing depends on it: a worker is woken by its sockets and by the board.
+constexpr int kLongestSleepMilliseconds = 500;
+
+}  // namespace
+
+bool RingWorker::has_idle_sender() const { return std::ranges::any_of(senders_, &SendLane::idle); }
+
+bool RingWorker::pump_receivers() {
+  bool moved = false;
+  for (ReceiveLane* lane : receivers_) {
+    if (lane->at_end()) continue;
+    const Result<std::size_t> count = lane->pump(has_idle_sender());
+    if (!count.ok()) {
+      attempt_.board.fail({count.error(), attempt_.previous, {}});
+      return false;
+    }
+    if (lane->closed()) attempt_.board.inbound_closed(attempt_.previous);
+    bytes_received_ += *count;
+    moved = moved || *count > 0;
+  }
+  return moved;
+}
+
+bool RingWorker::pump_senders() {
+  bool moved = false;
+  for (SendLane* lane : senders_) {
+    const Result<std::size_t> count = lane->pump();
+    if (!count.ok()) {
+      attempt_.board.fail({count.error(), attempt_.next, {}});
+      return false;
+    }
+    bytes_sent_ += *count;
+    moved = moved || *count > 0;
+  }
+  return moved;
+}
+
+bool RingWorker::hash_piece() {
+  const std::optional<std::size_t> piece = attempt_.board.take_to_hash();
+  if (!piece) return false;
+  attempt_.board.piece_hashed(*piece, sha256(digest_piece(attempt_.canonical, *piece)));
+  return true;
+}
+
+void RingWorker::sleep(std::uint64_t version) {
+  polls_.assign(1, pollfd{attempt_.board.wake_fd(index_), POLLIN, 0});
+  for (const SendLane* lane : senders_) polls_.push_back(lane->poll_request());
+  for (const ReceiveLane* lane : receivers_) polls_.push_back(lane->poll_request());
+  if (!attempt_.board.may_sleep(index_, version, has_idle_sender())) return;
+  const int ready = ::poll(polls_.data(), polls_.size(), kLongestSleepMilliseconds);
+  attempt_.board.woke(index_);
+  if (ready <= 0) return;
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    SendLane& lane = *senders_[i];
+    if (lane.closed()) continue;
+    if (Status status = lane.after_poll(polls_[i + 1].revents); !status.ok()) {
+      attempt_.board.fail({status.error(), attempt_.next, {}});
+      return;
+    }
+    if (lane.closed()) attempt_.board.outbound_closed(attempt_.next);
+  }
+}
+
+void RingWorker::run() {
+  while (!attempt_.board.ended()) {
+    const std::uint64_t version = attempt_.board.version();
+    const bool received = pump_receivers();
+    const bool sent = pump_senders();
+    if (received || sent || hash_piece()) continue;
+    sleep(version);
+  }
+}
+
+}  // namespace atl

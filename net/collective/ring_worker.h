@@ -1,0 +1,45 @@
+// One thread of a running attempt: moves the frames of its share of both edges' connections, encodes, adds, decrypts
+// and encrypts them, and hashes finished pieces when the network gives it nothing else to do.
+#pragma once
+
+#include <poll.h>
+
+#include <span>
+#include <vector>
+
+#include "net/collective/attempt_context.h"
+#include "net/collective/receive_lane.h"
+#include "net/collective/send_lane.h"
+
+namespace atl {
+
+class RingWorker {
+ public:
+  // References outlive this.
+  RingWorker(std::size_t index, const AttemptContext& attempt) : index_(index), attempt_(attempt) {}
+  void add(SendLane& lane) { senders_.push_back(&lane); }
+  void add(ReceiveLane& lane) { receivers_.push_back(&lane); }
+
+  // Until the board says that the attempt has ended. Failures go to the board.
+  void run();
+  // Payload and framing, before TLS.
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+  std::uint64_t bytes_received() const { return bytes_received_; }
+
+ private:
+  bool pump_receivers();  // whether anything moved
+  bool pump_senders();
+  bool hash_piece();
+  bool has_idle_sender() const;
+  void sleep(std::uint64_t version);
+
+  const std::size_t index_;
+  const AttemptContext& attempt_;
+  std::vector<SendLane*> senders_;
+  std::vector<ReceiveLane*> receivers_;
+  std::vector<pollfd> polls_;
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t bytes_received_ = 0;
+};
+
+}  // namespace atl

@@ -1,0 +1,70 @@
+#include "net/collective/send_lane.h"
+
+#include <fmt/format.h>
+
+namespace atl {
+
+void SendLane::begin(const RingFrameHeader& header, ByteView payload) {
+  header_ = header;
+  encode(header, header_bytes_);
+  payload_ = payload;
+  sent_ = 0;
+  under_way_ = true;
+}
+
+bool SendLane::begin_next() {
+  if (attempt_.board.take_keepalive()) {
+    begin({.type = RingFrameType::kKeepalive, .round = attempt_.round, .attempt = attempt_.attempt}, {});
+    return true;
+  }
+  const std::optional<std::uint32_t> sequence = attempt_.board.take_to_send();
+  if (!sequence) return false;
+  const RingSubChunk sub_chunk = attempt_.outbound.frame(*sequence);
+  if (attempt_.outbound.next_own(*sequence) == *sequence) attempt_.sums.encode_own(sub_chunk);
+  const RingFrameHeader header{.phase = sub_chunk.phase,
+                               .round = attempt_.round,
+                               .attempt = attempt_.attempt,
+                               .sequence = *sequence,
+                               .length = sub_chunk.bytes,
+                               .offset = sub_chunk.first_byte};
+  begin(header, attempt_.canonical.subspan(sub_chunk.first_byte, sub_chunk.bytes));
+  return true;
+}
+
+Result<std::size_t> SendLane::pump() {
+  std::size_t moved = 0;
+  while (moved < kSubChunkBytes && !closed_ && (under_way_ || begin_next())) {
+    const bool in_header = sent_ < kRingFrameHeaderBytes;
+    const ByteView rest =
+        in_header ? ByteView(header_bytes_).subspan(sent_) : payload_.subspan(sent_ - kRingFrameHeaderBytes);
+    ATOLL_ASSIGN_OR_RETURN(const std::size_t count, connection_.try_write(rest, in_header && !payload_.empty()));
+    sent_ += count;
+    moved += count;
+    if (count < rest.size()) break;
+    if (sent_ < kRingFrameHeaderBytes + payload_.size()) continue;
+    under_way_ = false;
+    if (header_.type == RingFrameType::kData) attempt_.board.frame_sent(header_.sequence);
+  }
+  return moved;
+}
+
+pollfd SendLane::poll_request() const {
+  const short writable = under_way_ ? connection_.poll_events_for_write() : short{0};
+  return {closed_ ? -1 : connection_.fd(), static_cast<short>(POLLIN | writable), 0};
+}
+
+Status SendLane::after_poll(short events) {
+  if (closed_ || (events & (POLLIN | POLLERR | POLLHUP)) == 0) return ok_status();
+  std::byte unexpected{};
+  const Result<std::size_t> count = connection_.try_read({&unexpected, 1});
+  if (!count.ok()) {
+    if (under_way_ || count.error().code != ErrorCode::kPeerLost) return count.error();
+    closed_ = true;
+  } else if (*count > 0) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("{} sent bytes against the ring's direction", connection_.description())};
+  }
+  return ok_status();
+}
+
+}  // namespace atl

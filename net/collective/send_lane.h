@@ -1,0 +1,45 @@
+// One of the connections to the next rank: sends whichever frame is ready next, so that a slow connection carries less
+// and holds nothing up. Never waits. Owned and used by one worker thread.
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+
+#include "net/base/bytes.h"
+#include "net/base/result.h"
+#include "net/collective/attempt_context.h"
+#include "net/transport/tls_connection.h"
+#include "net/wire/ring_frame.h"
+
+namespace atl {
+
+class SendLane {
+ public:
+  // References outlive this.
+  SendLane(TlsConnection& connection, const AttemptContext& attempt) : connection_(connection), attempt_(attempt) {}
+
+  // Sends what the socket takes now, at most about one frame. Returns bytes moved.
+  Result<std::size_t> pump();
+  bool idle() const { return !under_way_ && !closed_; }
+  bool closed() const { return closed_; }
+
+  pollfd poll_request() const;
+  // What poll(2) saw: the peer says nothing on this edge, so readable means that it closed or breaks the protocol.
+  Status after_poll(short events);
+
+ private:
+  bool begin_next();
+  void begin(const RingFrameHeader& header, ByteView payload);
+
+  TlsConnection& connection_;
+  const AttemptContext& attempt_;
+  bool under_way_ = false;
+  bool closed_ = false;  // by the peer, between two frames
+  RingFrameHeader header_;
+  std::array<std::byte, kRingFrameHeaderBytes> header_bytes_{};
+  ByteView payload_;
+  std::size_t sent_ = 0;  // of header and payload
+};
+
+}  // namespace atl

@@ -1,0 +1,190 @@
+#include "net/mesh/link_matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "net/wire/json_archive.h"
+
+namespace atl {
+namespace {
+
+constexpr double kFastestBelieved = 1e12;  // bytes a second: more is a mistake or a lie
+constexpr double kLongestRtt = 60;         // seconds
+constexpr std::size_t kMaxJsonBytes = 16u << 20;
+constexpr int kJsonVersion = 1;
+
+double seconds(Clock::duration duration) { return Seconds(duration).count(); }
+
+double larger(double a, double b) { return std::max(a, b); }
+
+}  // namespace
+
+void LinkMatrix::report(const LinkMeasurement& measurement, Clock::time_point now) {
+  const auto& [from, to, rate, rtt, at_least] = measurement;
+  if (from == to || !std::isfinite(rate) || rate <= 0 || rate > kFastestBelieved) return;
+  if (!std::isfinite(rtt) || rtt < 0 || rtt > kLongestRtt) return;
+  dead_.erase(std::minmax(from, to));
+  const Entry* known = find(from, to, now);
+  Entry next{rate, rtt > 0 || known == nullptr ? rtt : known->rtt_seconds, at_least, now};
+  if (known != nullptr && at_least && rate <= known->bytes_per_second) {
+    // Nothing new about the rate: it stays as old as it was, for a probe to be due.
+    next.bytes_per_second = known->bytes_per_second;
+    next.at_least = known->at_least;
+    next.when = known->when;
+  } else if (known != nullptr && !at_least && !known->at_least) {
+    const double weight = std::exp2(-1 - seconds(now - known->when) / seconds(kHalfLife));
+    next.bytes_per_second = (1 - weight) * rate + weight * known->bytes_per_second;
+  }
+  entries_[{from, to}] = next;
+}
+
+void LinkMatrix::declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now) {
+  if (a != b) dead_[std::minmax(a, b)] = now;
+}
+
+void LinkMatrix::set_dialable(const IslandId& island, bool dialable) {
+  if (dialable) {
+    undialable_.erase(island);
+  } else {
+    undialable_.insert(island);
+  }
+}
+
+void LinkMatrix::forget(const IslandId& island) {
+  const auto concerns = [&](const auto& entry) { return entry.first.first == island || entry.first.second == island; };
+  std::erase_if(entries_, concerns);
+  std::erase_if(dead_, concerns);
+  undialable_.erase(island);
+}
+
+const LinkMatrix::Entry* LinkMatrix::find(const IslandId& from, const IslandId& to, Clock::time_point now) const {
+  const auto found = entries_.find({from, to});
+  return found == entries_.end() || now - found->second.when > kForgottenAfter ? nullptr : &found->second;
+}
+
+bool LinkMatrix::is_dead(const IslandId& a, const IslandId& b, Clock::time_point now) const {
+  const auto found = dead_.find(std::minmax(a, b));
+  return found != dead_.end() && now - found->second <= kDeadFor;
+}
+
+bool LinkMatrix::knows(const std::vector<IslandId>& islands, Clock::time_point now) const {
+  for (const IslandId& from : islands) {
+    if (undialable_.contains(from)) return true;
+    for (const IslandId& to : islands) {
+      if (find(from, to, now) != nullptr || is_dead(from, to, now)) return true;
+    }
+  }
+  return false;
+}
+
+RingQuestion LinkMatrix::question(const std::vector<IslandId>& islands, Clock::time_point now) const {
+  const int count = static_cast<int>(islands.size());
+  RingQuestion question(count);
+  std::vector<double> out(islands.size()), in(islands.size());  // the best that each end does with anybody
+  double best = 0, longest_rtt = 0;
+  const auto id = [&](int i) -> const IslandId& { return islands[static_cast<std::size_t>(i)]; };
+  const auto each_edge = [&](auto use) {
+    for (int i = 0; i < count; ++i) {
+      for (int j = 0; j < count; ++j) {
+        if (i != j) use(i, j, find(id(i), id(j), now));
+      }
+    }
+  };
+  each_edge([&](int i, int j, const Entry* entry) {
+    if (entry == nullptr) return;
+    const auto from = static_cast<std::size_t>(i), to = static_cast<std::size_t>(j);
+    out[from] = larger(out[from], entry->bytes_per_second);
+    in[to] = larger(in[to], entry->bytes_per_second);
+    best = larger(best, entry->bytes_per_second);
+    longest_rtt = larger(longest_rtt, entry->rtt_seconds);
+  });
+  each_edge([&](int i, int j, const Entry* entry) {
+    RingEdge& edge = question.edge(i, j);
+    edge.dead = is_dead(id(i), id(j), now);
+    const double from = out[static_cast<std::size_t>(i)], to = in[static_cast<std::size_t>(j)];
+    // An end that nobody has measured may be the slowest of all; without any measurement all edges are alike.
+    const double guess = std::min(from > 0 ? from : best, to > 0 ? to : best);
+    edge.bytes_per_second = entry != nullptr ? entry->bytes_per_second : guess > 0 ? kConservative * guess : 1;
+    const Entry* back = find(id(j), id(i), now);
+    const double measured_rtt =
+        larger(entry != nullptr ? entry->rtt_seconds : 0, back != nullptr ? back->rtt_seconds : 0);
+    edge.rtt_seconds = measured_rtt > 0 ? measured_rtt : longest_rtt;
+  });
+  for (int i = 0; i < count; ++i) question.dialable[static_cast<std::size_t>(i)] = !undialable_.contains(id(i));
+  return question;
+}
+
+std::vector<std::pair<IslandId, IslandId>> LinkMatrix::worth_a_probe(const std::vector<IslandId>& islands,
+                                                                     Clock::time_point now) const {
+  std::vector<std::pair<Clock::duration, Edge>> due;  // by age, the oldest first
+  for (const IslandId& from : islands) {
+    for (const IslandId& to : islands) {
+      const bool reachable = !undialable_.contains(from);  // `to` fetches from `from`
+      if (from == to || !reachable || is_dead(from, to, now)) continue;
+      const Entry* entry = find(from, to, now);
+      const Clock::duration age = entry == nullptr  ? Clock::duration::max()
+                                  : entry->at_least ? now - entry->when + kProbeAfter / 2
+                                                    : now - entry->when;
+      if (age >= kProbeAfter) due.emplace_back(age, Edge{from, to});
+    }
+  }
+  std::ranges::sort(
+      due, [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::set<IslandId> busy;
+  std::vector<Edge> chosen;
+  for (const auto& [age, edge] : due) {
+    if (busy.contains(edge.first) || busy.contains(edge.second)) continue;
+    busy.insert({edge.first, edge.second});
+    chosen.push_back(edge);
+  }
+  return chosen;
+}
+
+nlohmann::json LinkMatrix::to_json(Clock::time_point now) const {
+  nlohmann::json links = nlohmann::json::array(), dead = nlohmann::json::array(), undialable = nlohmann::json::array();
+  for (const auto& [edge, entry] : entries_) {
+    links.push_back({{"from", edge.first.value},
+                     {"to", edge.second.value},
+                     {"bytes_per_second", entry.bytes_per_second},
+                     {"rtt_seconds", entry.rtt_seconds},
+                     {"at_least", entry.at_least},
+                     {"age_seconds", seconds(now - entry.when)}});
+  }
+  for (const auto& [edge, since] : dead_) {
+    dead.push_back({{"a", edge.first.value}, {"b", edge.second.value}, {"age_seconds", seconds(now - since)}});
+  }
+  for (const IslandId& island : undialable_) undialable.push_back(island.value);
+  return {{"version", kJsonVersion}, {"links", links}, {"dead", dead}, {"undialable", undialable}};
+}
+
+Result<LinkMatrix> LinkMatrix::from_json(std::string_view text, Clock::time_point now) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_bounded_json(text, kMaxJsonBytes, 4));
+  LinkMatrix matrix;
+  try {
+    if (json.at("version") != kJsonVersion) {
+      return Error{ErrorCode::kVersionUnsupported, "the hub's measurements of links are of another version"};
+    }
+    const auto since = [&](const nlohmann::json& entry) {
+      const double age = std::clamp(entry.at("age_seconds").get<double>(), 0.0, 1e7);
+      return now - std::chrono::duration_cast<Clock::duration>(Seconds(age));
+    };
+    for (const nlohmann::json& link : json.at("links")) {
+      matrix.report({IslandId{link.at("from").get<std::string>()}, IslandId{link.at("to").get<std::string>()},
+                     link.at("bytes_per_second").get<double>(), link.at("rtt_seconds").get<double>(),
+                     link.at("at_least").get<bool>()},
+                    since(link));
+    }
+    for (const nlohmann::json& edge : json.at("dead")) {
+      matrix.declare_dead(IslandId{edge.at("a").get<std::string>()}, IslandId{edge.at("b").get<std::string>()},
+                          since(edge));
+    }
+    for (const nlohmann::json& island : json.at("undialable"))
+      matrix.set_dialable(IslandId{island.get<std::string>()}, false);
+  } catch (const nlohmann::json::exception& exception) {
+    return Error{ErrorCode::kCorrupt, std::string("the hub's measurements of links: ") + exception.what()};
+  }
+  return matrix;
+}
+
+}  // namespace atl

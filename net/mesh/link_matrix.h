@@ -1,0 +1,78 @@
+// What the hub knows of the links between islands: bandwidth and round-trip time of each direction as measured by
+// probes and by the last all-reduce, edges found dead, and who can be dialled from outside. Old knowledge fades; what
+// nobody measured is taken to be slow, so that a ring is not built on a guess. Times are passed in. Not thread-safe;
+// owned by the RoundCoordinator.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "net/base/deadline.h"
+#include "net/base/id.h"
+#include "net/base/result.h"
+#include "net/mesh/ring_order.h"
+#include "net/wire/mesh.h"
+
+namespace atl {
+
+struct LinkMeasurement {
+  IslandId from;
+  IslandId to;
+  double bytes_per_second = 0;
+  double rtt_seconds = 0;  // 0: not measured
+  // The sender waited for more to send: the link is at least so fast. So are all edges of a ring but its slowest.
+  bool at_least = false;
+};
+
+class LinkMatrix {
+ public:
+  // Half of what a measurement says is forgotten in favour of the next after so long; all of it, in any case, after
+  // kForgottenAfter.
+  static constexpr std::chrono::minutes kHalfLife{30};
+  static constexpr std::chrono::hours kForgottenAfter{6};
+  static constexpr std::chrono::minutes kDeadFor{10};     // then the edge may be tried again
+  static constexpr std::chrono::minutes kProbeAfter{20};  // a measurement this old is worth a probe
+  static constexpr double kConservative = 0.5;            // of what the ends are known to do with others
+
+  // Ignores what is not finite, not positive, or says nothing.
+  void report(const LinkMeasurement& measurement, Clock::time_point now);
+  void declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now);  // until kDeadFor or a measurement
+  void set_dialable(const IslandId& island, bool dialable);  // taken to be until it is said not to be
+  bool dialable(const IslandId& island) const { return !undialable_.contains(island); }
+  void forget(const IslandId& island);
+
+  // Whether anything that tells one order of these islands from another is known.
+  bool knows(const std::vector<IslandId>& islands, Clock::time_point now) const;
+  // Tokens are the caller's to fill in.
+  RingQuestion question(const std::vector<IslandId>& islands, Clock::time_point now) const;
+  // Edges worth a probe, never measured ones first, then the oldest; no island twice, for probes of one island would
+  // measure each other. (from, to).
+  std::vector<std::pair<IslandId, IslandId>> worth_a_probe(const std::vector<IslandId>& islands,
+                                                           Clock::time_point now) const;
+
+  // For a hub that restarts. Ages, not times: clocks do not survive it.
+  nlohmann::json to_json(Clock::time_point now) const;
+  static Result<LinkMatrix> from_json(std::string_view text, Clock::time_point now);
+
+ private:
+  using Edge = std::pair<IslandId, IslandId>;
+  struct Entry {
+    double bytes_per_second = 0;
+    double rtt_seconds = 0;
+    bool at_least = false;
+    Clock::time_point when;
+  };
+
+  const Entry* find(const IslandId& from, const IslandId& to, Clock::time_point now) const;
+  bool is_dead(const IslandId& a, const IslandId& b, Clock::time_point now) const;
+
+  std::map<Edge, Entry> entries_;
+  std::map<Edge, Clock::time_point> dead_;  // by (smaller, larger) id: since when
+  std::set<IslandId> undialable_;
+};
+
+}  // namespace atl

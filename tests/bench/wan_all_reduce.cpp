@@ -1,0 +1,273 @@
+// The all-reduce over an emulated internet: N islands, each a process in a network namespace of its own, with the rate,
+// round-trip time and losses asked for. Verified first; then each all-reduce's time beside its ideal, 2 (N-1)/N x bytes
+// / rate, where a parameter is 4 bytes in fp32, 2 in bf16 and 1 in int8 (scales and headers count against us). Needs
+// root and /dev/net/tun.
+//
+//   wan_all_reduce --islands 4 --rate 500 --rtt 80 --payload 1GiB --wire int8-block --congestion bbr --repeat 6
+//   wan_all_reduce --rate 100 --rtt 80 --loss 0.001 --payload 256MiB
+//   wan_all_reduce --payload 512MiB --wire fp32 --idle 60      the last one after a minute's idleness
+//   wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3  unequal links, in a chosen order
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/cli/bench/bench_figures.h"
+#include "app/cli/bench/bench_island.h"
+#include "app/cli/bench/bench_values.h"
+#include "net/base/sha256.h"
+#include "tests/wan/wan_box.h"
+
+namespace {
+
+using namespace atl;
+
+constexpr std::uint16_t kPort = 47'000;  // of every island, in its own namespace
+constexpr std::chrono::minutes kLongest{10};
+
+struct Options {
+  int islands = 4;
+  double rate_mbit = 500;
+  double rtt_ms = 80;
+  double loss = 0;
+  int queue_ms = 100;
+  std::string payload = "256MiB";
+  std::string wire = "int8-block";
+  int connections = 4;
+  std::string congestion = "bbr";
+  int repeat = 6;
+  double idle_s = 0;
+  std::string pair_rates;
+  std::vector<int> order;
+  bool small_packets = false;
+  bool json = false;
+  std::vector<std::string> member;  // of a child: its directory and rank
+};
+
+// ---- a member: one process
+
+AllReduceSpec spec_of(const Options& options, WireFormat wire) {
+  AllReduceSpec spec;
+  spec.round = OuterStep{1};
+  spec.wire = wire;
+  spec.connections_per_edge = options.connections;
+  for (int host : options.order) {
+    spec.order.push_back({IslandId{fmt::format("isl-{:016x}", host)}, {wan::host_address(host), kPort}, 1.0});
+  }
+  return spec;
+}
+
+Status run_member(const Options& options) {
+  const int host = std::stoi(options.member[1]);
+  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t bytes, parse_size(options.payload));
+  ATOLL_ASSIGN_OR_RETURN(const WireFormat wire, parse_wire_format(options.wire));
+  ATOLL_ASSIGN_OR_RETURN(const Identity identity, load_identity(options.member[0]));
+  ATOLL_ASSIGN_OR_RETURN(const auto island, BenchIsland::start(identity, {"0.0.0.0", kPort}));
+  std::vector<float> input(bytes / sizeof(float));
+  fill_bench_values(host, input);
+  const auto numel = std::ssize(input);
+  Bytes canonical(static_cast<std::size_t>(encoded_bytes(wire, numel)));
+  AllReduceSpec spec = spec_of(options, wire);
+  std::cout << "ready" << std::endl;
+  const AbortSignal never;
+  for (std::string line; std::getline(std::cin, line);) {  // each line: average once more
+    spec.attempt = Attempt{spec.attempt.value + 1};
+    const std::uint64_t resident = process_use().resident_bytes;
+    reset_peak();
+    const double cpu = process_use().cpu_seconds;
+    const auto outcome = island->ring().run(spec, input, canonical, never);
+    const ProcessUse use = process_use();
+    if (const auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failure->error;
+    const auto& report = std::get<AllReduceReport>(outcome);
+    if (line == "verify") {
+      const double error = sampled_error(wire, canonical, numel, options.islands);
+      if (!(error <= tolerated_error(wire, options.islands))) {
+        return Error{ErrorCode::kCorrupt, fmt::format("the mean is wrong: relative error {:.3g}", error)};
+      }
+    }
+    std::cout << fmt::format("done {} {} {} {}", report.duration.count(), use.cpu_seconds - cpu,
+                             use.peak_resident_bytes - std::min(use.peak_resident_bytes, resident),
+                             to_hex(report.digest))
+              << std::endl;
+  }
+  return ok_status();
+}
+
+// ---- the measurement: what starts them
+
+struct Measured {
+  double seconds = 0;             // of the slowest member
+  double cpu_seconds = 0;         // a member, mean
+  std::uint64_t extra_bytes = 0;  // resident above what was there before, the largest member
+};
+
+class Members {
+ public:
+  static Result<std::unique_ptr<Members>> start(const Options& options, wan::WanBox& box, char** argv) {
+    auto members = std::make_unique<Members>();
+    ATOLL_ASSIGN_OR_RETURN(const auto identities, make_bench_identities(options.islands));
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+    for (int host = 0; host < options.islands; ++host) {
+      const auto directory = members->directory_.path / std::to_string(host);
+      ATOLL_RETURN_IF_ERROR(save_identity(directory, identities[static_cast<std::size_t>(host)]));
+      std::vector<std::string> arguments{program};
+      for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.emplace_back(*argument);
+      arguments.insert(arguments.end(), {"--member", directory, std::to_string(host)});
+      ATOLL_ASSIGN_OR_RETURN(wan::WanProcess process, box.run_in(host, arguments));
+      members->processes_.push_back(std::move(process));
+    }
+    for (wan::WanProcess& process : members->processes_) {
+      ATOLL_ASSIGN_OR_RETURN(const std::string line, process.read_line(Deadline::after(kLongest)));
+      if (line != "ready") return Error{ErrorCode::kInternal, "a member says " + line};
+    }
+    return members;
+  }
+
+  Result<Measured> all_reduce(bool verify) {
+    for (wan::WanProcess& process : processes_) ATOLL_RETURN_IF_ERROR(process.write_line(verify ? "verify" : "go"));
+    Measured measured;
+    std::string first_digest;
+    for (wan::WanProcess& process : processes_) {
+      ATOLL_ASSIGN_OR_RETURN(const std::string line, process.read_line(Deadline::after(kLongest)));
+      std::istringstream in(line);
+      std::string word, digest;
+      double seconds = 0, cpu = 0;
+      std::uint64_t extra = 0;
+      if (!(in >> word >> seconds >> cpu >> extra >> digest) || word != "done") {
+        return Error{ErrorCode::kInternal, "a member says " + line};
+      }
+      if (first_digest.empty()) first_digest = digest;
+      if (digest != first_digest) return Error{ErrorCode::kCorrupt, "the members hold different bytes"};
+      measured.seconds = std::max(measured.seconds, seconds);
+      measured.cpu_seconds += cpu / static_cast<double>(processes_.size());
+      measured.extra_bytes = std::max(measured.extra_bytes, extra);
+    }
+    return measured;
+  }
+
+ private:
+  struct TemporaryDirectory {
+    std::filesystem::path path = std::filesystem::temp_directory_path() / fmt::format("atoll-wan-{}", ::getpid());
+    ~TemporaryDirectory() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  TemporaryDirectory directory_;
+  std::vector<wan::WanProcess> processes_;
+};
+
+Status set_pair_rates(const std::string& text, wan::WanBox& box) {
+  std::istringstream in(text);
+  for (std::string entry; std::getline(in, entry, ',');) {
+    int from = 0, to = 0;
+    double mbit = 0;
+    if (std::sscanf(entry.c_str(), "%d-%d:%lf", &from, &to, &mbit) != 3 || from < 0 || to < 0 || from >= box.hosts() ||
+        to >= box.hosts() || !(mbit > 0)) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no rate of a pair; write FROM-TO:MBIT", entry)};
+    }
+    box.change_path(from, to, [&](wan::WanPath& path) { path.bits_per_second = mbit * 1e6; });
+  }
+  return ok_status();
+}
+
+double ideal_seconds(const Options& options, std::uint64_t payload_bytes, WireFormat wire) {
+  const double values = static_cast<double>(payload_bytes) / sizeof(float);
+  const double bytes = values * std::floor(static_cast<double>(encoded_bytes(wire, 4096)) * 2 / 4096) / 2;
+  return 2.0 * (options.islands - 1) / options.islands * bytes * 8 / (options.rate_mbit * 1e6);
+}
+
+void print(const Options& options, const std::string& which, const Measured& measured, double ideal,
+           double router_cpu) {
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json{{"which", which},
+                                      {"seconds", measured.seconds},
+                                      {"ideal_seconds", ideal},
+                                      {"ratio", measured.seconds / ideal},
+                                      {"cpu_seconds_per_island", measured.cpu_seconds},
+                                      {"extra_bytes_per_island", measured.extra_bytes},
+                                      {"emulation_cpu_seconds", router_cpu}}
+                           .dump());
+  } else {
+    fmt::print(
+        "{:<12} {:7.2f} s = {:.3f} x ideal ({:.2f} s); CPU {:.2f} s and {:.0f} MiB an island; emulation {:.2f} s\n",
+        which, measured.seconds, measured.seconds / ideal, ideal, measured.cpu_seconds,
+        static_cast<double>(measured.extra_bytes) / (1 << 20), router_cpu);
+  }
+  std::fflush(stdout);
+}
+
+Status run(Options& options, char** argv) {
+  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t bytes, parse_size(options.payload));
+  ATOLL_ASSIGN_OR_RETURN(const WireFormat wire, parse_wire_format(options.wire));
+  if (const auto reason = wan::WanBox::unavailable()) return Error{ErrorCode::kPermissionDenied, *reason};
+  wan::WanOptions wan;
+  wan.hosts = options.islands;
+  wan.path.delay = std::chrono::microseconds(static_cast<std::int64_t>(options.rtt_ms * 500));
+  wan.path.loss = options.loss;
+  wan.queue = std::chrono::milliseconds(options.queue_ms);
+  wan.large_packets = !options.small_packets;
+  wan.congestion_control = options.congestion;
+  wan.rates = {options.rate_mbit * 1e6, options.rate_mbit * 1e6};
+  ATOLL_ASSIGN_OR_RETURN(const auto box, wan::WanBox::create(wan));
+  ATOLL_RETURN_IF_ERROR(set_pair_rates(options.pair_rates, *box));
+  ATOLL_ASSIGN_OR_RETURN(const auto members, Members::start(options, *box, argv));
+  const double ideal = ideal_seconds(options, bytes, wire);
+  if (!options.json) {
+    fmt::print(
+        "{} islands, {} Mbit/s each way, {} ms round trip, loss {}, {}; {} of fp32 as {}, {} connections an edge\n",
+        options.islands, options.rate_mbit, options.rtt_ms, options.loss, options.congestion, options.payload,
+        options.wire, options.connections);
+  }
+  const auto measure = [&](const std::string& which, bool verify) -> Result<double> {
+    const double before = Seconds(box->router_cpu_time()).count();
+    ATOLL_ASSIGN_OR_RETURN(const Measured measured, members->all_reduce(verify));
+    print(options, which, measured, ideal, Seconds(box->router_cpu_time()).count() - before);
+    return measured.seconds / ideal;
+  };
+  std::vector<double> ratios;
+  for (int i = 0; i < options.repeat; ++i) {
+    ATOLL_ASSIGN_OR_RETURN(const double ratio, measure(i == 0 ? "first" : fmt::format("number {}", i + 1), i == 0));
+    if (i > 0) ratios.push_back(ratio);
+  }
+  if (!ratios.empty() && !options.json) fmt::print("median from the second on: {:.3f} x ideal\n", median(ratios));
+  if (options.idle_s > 0) {
+    ::usleep(static_cast<useconds_t>(options.idle_s * 1e6));
+    ATOLL_RETURN_IF_ERROR(measure(fmt::format("idle {} s", options.idle_s), false));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("All-reduce over an emulated internet");
+  app.add_option("--islands", options.islands)->check(CLI::Range(2, 128));
+  app.add_option("--rate", options.rate_mbit, "Mbit/s of each island, each way");
+  app.add_option("--rtt", options.rtt_ms, "round trip of every pair, ms");
+  app.add_option("--loss", options.loss, "probability of each 1500-byte packet")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--queue", options.queue_ms, "of each link, ms of its rate");
+  app.add_option("--payload", options.payload, "bytes of fp32");
+  app.add_option("--wire", options.wire);
+  app.add_option("--connections", options.connections);
+  app.add_option("--congestion", options.congestion, "default congestion control of the islands");
+  app.add_option("--repeat", options.repeat);
+  app.add_option("--idle", options.idle_s, "then once more after so many seconds");
+  app.add_option("--pair-rates", options.pair_rates, "FROM-TO:MBIT,... beside --rate");
+  app.add_option("--order", options.order, "hosts in ring order")->delimiter(',');
+  app.add_flag("--small-packets", options.small_packets, "leave the size of packets to the kernel's pacing");
+  app.add_flag("--json", options.json);
+  app.add_option("--member", options.member)->expected(2)->group("");
+  CLI11_PARSE(app, argc, argv);
+  for (int host = 0; options.order.empty() && host < options.islands; ++host) options.order.push_back(host);
+  for (int host = static_cast<int>(options.order.size()); host < options.islands; ++host) options.order.push_back(host);
+  const Status status = options.member.empty() ? run(options, argv) : run_member(options);
+  if (!status.ok()) fmt::print(stderr, "wan_all_reduce: {}\n", status.error().message);
+  return status.ok() ? 0 : 1;
+}

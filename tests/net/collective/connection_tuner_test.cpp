@@ -1,0 +1,90 @@
+#include "net/collective/connection_tuner.h"
+
+#include <QtTest>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+using namespace atl;
+
+namespace {
+
+// The number chosen most often in the last attempts of many, on a link of this goodput.
+int settles_at(ConnectionTuner& tuner, const std::function<double(int)>& goodput) {
+  std::map<int, int> times;
+  for (int attempt = 0; attempt < 80; ++attempt) {
+    const int connections = tuner.connections();
+    if (attempt >= 40) ++times[connections];
+    tuner.measured(connections, goodput(connections));
+  }
+  return std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; })->first;
+}
+
+}  // namespace
+
+class ConnectionTunerTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void it_finds_the_top_of_the_hill_data();
+  void it_finds_the_top_of_the_hill();
+  void it_never_leaves_its_bounds();
+  void noise_below_the_gain_that_counts_moves_nothing();
+  void it_follows_a_link_that_changes();
+  void attempts_with_another_number_tell_nothing();
+};
+
+void ConnectionTunerTest::it_finds_the_top_of_the_hill_data() {
+  QTest::addColumn<int>("top");
+  for (const int top : ConnectionTuner::kSteps) QTest::addRow("%d", top) << top;
+}
+
+void ConnectionTunerTest::it_finds_the_top_of_the_hill() {
+  QFETCH(int, top);
+  ConnectionTuner tuner;
+
+  const int settled = settles_at(tuner, [top](int k) { return 1e8 * std::min<double>(k, top) * top / std::max(k, top); });
+
+  QCOMPARE(settled, top);
+}
+
+void ConnectionTunerTest::it_never_leaves_its_bounds() {
+  for (const double sign : {1.0, -1.0}) {
+    ConnectionTuner tuner;
+    for (int attempt = 0; attempt < 200; ++attempt) {
+      const int connections = tuner.connections();
+      QVERIFY(connections >= 2 && connections <= 16);
+      tuner.measured(connections, std::pow(connections, sign));
+    }
+  }
+}
+
+void ConnectionTunerTest::noise_below_the_gain_that_counts_moves_nothing() {
+  ConnectionTuner tuner;
+  const int first = tuner.connections();
+  int attempt = 0;
+
+  const int settled = settles_at(tuner, [&attempt](int) { return 1e8 * (1 + 0.02 * (attempt++ % 3 - 1)); });
+
+  QCOMPARE(settled, first);
+}
+
+void ConnectionTunerTest::it_follows_a_link_that_changes() {
+  ConnectionTuner tuner;
+  QCOMPARE(settles_at(tuner, [](int k) { return 1e8 / k; }), 2);
+
+  QCOMPARE(settles_at(tuner, [](int k) { return 1e8 * k; }), 16);
+}
+
+void ConnectionTunerTest::attempts_with_another_number_tell_nothing() {
+  ConnectionTuner tuner;
+  const int connections = tuner.connections();
+
+  for (int i = 0; i < 20; ++i) tuner.measured(connections + 1, 1e12);
+
+  QCOMPARE(tuner.connections(), connections);
+}
+
+QTEST_APPLESS_MAIN(ConnectionTunerTest)
+#include "connection_tuner_test.moc"

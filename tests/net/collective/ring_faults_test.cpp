@@ -1,0 +1,404 @@
+// What an all-reduce does when a link or a member is bad: every fault ends in a named error at the edge where it is, and
+// what is only slow does not.
+#include <poll.h>
+
+#include <QtTest>
+#include <random>
+#include <thread>
+
+#include "kernels/wire_codec.h"
+#include "net/collective/canonical_digest.h"
+#include "tests/net/collective/loopback_ring.h"
+#include "tests/net/collective/slow_link.h"
+
+using namespace atl;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Inputs = std::vector<std::vector<float>>;
+
+Inputs some_inputs(int world_size, std::size_t numel) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> uniform(-1e-2f, 1e-2f);
+  Inputs inputs(static_cast<std::size_t>(world_size), std::vector<float>(numel));
+  for (auto& input : inputs) {
+    for (float& value : input) value = uniform(random);
+  }
+  return inputs;
+}
+
+std::string message_of(const MemberResult& result) {
+  return result.ok() ? "succeeded" : result.failure().error.message;
+}
+
+void verify_all_succeeded(const std::vector<MemberResult>& results) {
+  for (const MemberResult& result : results) QVERIFY2(result.ok(), message_of(result).c_str());
+  for (const MemberResult& result : results) QVERIFY(result.canonical == results[0].canonical);
+}
+
+std::array<std::byte, kRingFrameHeaderBytes> header_of(const AllReduceSpec& spec, const EdgeSchedule& edge,
+                                                       std::uint32_t sequence) {
+  const RingSubChunk sub_chunk = edge.frame(sequence);
+  const RingFrameHeader header{.phase = sub_chunk.phase,
+                               .round = spec.round,
+                               .attempt = spec.attempt,
+                               .sequence = sequence,
+                               .length = sub_chunk.bytes,
+                               .offset = sub_chunk.first_byte};
+  std::array<std::byte, kRingFrameHeaderBytes> bytes;
+  encode(header, bytes);
+  return bytes;
+}
+
+}  // namespace
+
+class RingFaultsTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void connections_stay_open_for_the_next_attempt();
+  void fewer_and_more_connections_follow_each_other();
+  void connections_are_chosen_by_goodput_when_nobody_says_how_many();
+  void connections_that_broke_meanwhile_are_replaced();
+  void a_ring_in_another_order_dials_anew();
+  void buckets_that_are_final_stay_as_they_are();
+  void members_that_disagree_on_final_buckets_are_told();
+  void an_attempt_that_fails_names_the_buckets_that_are_whole();
+  void several_threads_give_the_same_bytes_as_one();
+  void a_link_slow_to_a_crawl_is_not_dead();
+  void a_link_that_goes_dark_is_named_by_both_of_its_ends();
+  void a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once();
+  void a_peer_that_takes_nothing_is_named();
+  void a_frame_sent_twice_is_refused();
+  void a_peer_of_another_version_is_told_apart_at_once();
+  void a_member_at_anothers_address_is_a_certificate_error();
+};
+
+void RingFaultsTest::connections_stay_open_for_the_next_attempt() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.connections_per_edge = 3;
+  const Inputs inputs = some_inputs(3, 300'000);
+
+  for (std::uint32_t attempt = 1; attempt <= 4; ++attempt) {
+    spec.attempt = Attempt{attempt};
+    const auto results = ring.run(spec, inputs);
+    verify_all_succeeded(results);
+    if (QTest::currentTestFailed()) return;
+    for (const MemberResult& result : results) QCOMPARE(result.report().connections_reused, attempt == 1 ? 0 : 3);
+  }
+}
+
+void RingFaultsTest::fewer_and_more_connections_follow_each_other() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const Inputs inputs = some_inputs(2, 100'000);
+
+  std::vector<int> reused;
+  for (const int connections : {4, 2, 6, 16, 1, 8}) {
+    spec.attempt.value += 1;
+    spec.connections_per_edge = connections;
+    const auto results = ring.run(spec, inputs);
+    verify_all_succeeded(results);
+    if (QTest::currentTestFailed()) return;
+    reused.push_back(results[0].report().connections_reused);
+  }
+
+  QCOMPARE(reused, (std::vector<int>{0, 2, 4, 6, 1, 8}));
+}
+
+void RingFaultsTest::connections_are_chosen_by_goodput_when_nobody_says_how_many() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.connections_per_edge = 0;
+  const Inputs inputs = some_inputs(2, 100'000);
+
+  for (std::uint32_t attempt = 1; attempt <= 6; ++attempt) {
+    spec.attempt = Attempt{attempt};
+    const auto results = ring.run(spec, inputs);
+    verify_all_succeeded(results);
+    if (QTest::currentTestFailed()) return;
+    QVERIFY(results[0].report().connections >= 2 && results[0].report().connections <= 16);
+  }
+}
+
+void RingFaultsTest::connections_that_broke_meanwhile_are_replaced() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const Inputs inputs = some_inputs(3, 100'000);
+  verify_all_succeeded(ring.run(spec, inputs));
+  if (QTest::currentTestFailed()) return;
+
+  ring.island(1).inbox.keep_parked_of(ring.id(1));  // all of them are closed: those that rank 0 keeps are broken
+  spec.attempt = Attempt{2};
+  const auto results = ring.run(spec, inputs);
+
+  verify_all_succeeded(results);
+  if (QTest::currentTestFailed()) return;
+  QCOMPARE(results[0].report().connections_reused, 0);
+  QCOMPARE(results[1].report().connections_reused, spec.connections_per_edge);
+}
+
+void RingFaultsTest::a_ring_in_another_order_dials_anew() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const Inputs inputs = some_inputs(3, 100'000);
+  verify_all_succeeded(ring.run(spec, inputs));
+  if (QTest::currentTestFailed()) return;
+
+  AllReduceSpec turned = spec;
+  turned.attempt = Attempt{2};
+  std::swap(turned.order[1], turned.order[2]);
+  std::vector<MemberResult> results(3);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto index = static_cast<std::size_t>(rank);
+      results[index] = ring.run_member(rank, turned, inputs[index], ring.abort);
+    });
+  }
+  threads.clear();
+
+  verify_all_succeeded(results);
+}
+
+void RingFaultsTest::buckets_that_are_final_stay_as_they_are() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.bucket_numel = 400 * kBlockNumel;
+  const Inputs inputs = some_inputs(3, 1'000 * kBlockNumel);
+  const auto all = ring.run(spec, inputs);
+  verify_all_succeeded(all);
+  if (QTest::currentTestFailed()) return;
+  std::vector<Bytes> rooms;
+  for (const MemberResult& result : all) {
+    rooms.push_back(result.canonical);
+    const auto bucket = static_cast<std::size_t>(encoded_bytes(spec.wire, spec.bucket_numel));
+    std::fill_n(rooms.back().begin(), bucket, std::byte{0xaa});  // what is averaged again is written again
+  }
+
+  spec.attempt = Attempt{2};
+  spec.final_buckets = {false, true, true};
+  const auto again = ring.run(spec, inputs, {}, rooms);
+
+  verify_all_succeeded(again);
+  if (QTest::currentTestFailed()) return;
+  for (const MemberResult& result : again) {
+    QVERIFY(result.canonical == all[0].canonical);
+    QVERIFY(result.report().digest == canonical_digest(all[0].canonical));
+    QVERIFY(result.report().bytes_sent < all[0].report().bytes_sent / 2);
+  }
+}
+
+void RingFaultsTest::members_that_disagree_on_final_buckets_are_told() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  AllReduceSpec other = spec;
+  other.final_buckets = {true};
+  const Inputs inputs = some_inputs(2, 10'000);
+
+  MemberResult second;
+  std::jthread thread([&] { second = ring.run_member(1, other, inputs[1], ring.abort); });
+  const auto first = ring.run_member(0, spec, inputs[0], ring.abort);
+  thread.join();
+
+  QVERIFY(!first.ok() && !second.ok());
+  QCOMPARE(first.failure().error.code, ErrorCode::kProtocol);
+  QVERIFY(message_of(first).find("which buckets are final") != std::string::npos);
+}
+
+void RingFaultsTest::an_attempt_that_fails_names_the_buckets_that_are_whole() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.bucket_numel = 1'000 * kBlockNumel;
+  const Inputs inputs = some_inputs(2, 8'000 * kBlockNumel);
+  const auto all = ring.run(spec, inputs);
+  verify_all_succeeded(all);
+  if (QTest::currentTestFailed()) return;
+  SlowLink link(spec.order[1].address);
+  link.cut_after(1'200'000);  // of some 2 MB
+  spec.order[1].address = link.address();
+  spec.attempt = Attempt{2};
+
+  const auto results = ring.run(spec, inputs);
+
+  for (const MemberResult& result : results) {
+    QVERIFY(!result.ok());
+    const auto& whole = result.failure().whole_buckets;
+    QCOMPARE(whole.size(), std::size_t{8});
+    QVERIFY(std::ranges::count(whole, true) < 8);
+    const auto bytes = static_cast<std::ptrdiff_t>(encoded_bytes(spec.wire, spec.bucket_numel));
+    for (std::size_t bucket = 0; bucket < whole.size(); ++bucket) {
+      const auto offset = static_cast<std::ptrdiff_t>(bucket) * bytes;
+      const bool same = std::equal(result.canonical.begin() + offset, result.canonical.begin() + offset + bytes,
+                                   all[0].canonical.begin() + offset);
+      QVERIFY(same || !whole[bucket]);
+    }
+  }
+}
+
+void RingFaultsTest::several_threads_give_the_same_bytes_as_one() {
+  LoopbackRing ring(4);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.bucket_numel = 2'000 * kBlockNumel;
+  spec.connections_per_edge = 5;
+  const Inputs inputs = some_inputs(4, 2'500'000);
+  std::optional<Bytes> first;
+
+  for (const int threads : {1, 2, 4}) {
+    spec.attempt.value += 1;
+    spec.threads = threads;
+    const auto results = ring.run(spec, inputs);
+    verify_all_succeeded(results);
+    if (QTest::currentTestFailed()) return;
+    if (!first) first = results[0].canonical;
+    QVERIFY(results[0].canonical == *first);
+    QVERIFY(results[3].report().digest == canonical_digest(*first));
+  }
+}
+
+void RingFaultsTest::a_link_slow_to_a_crawl_is_not_dead() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.silence_timeout = 600ms;
+  const Inputs inputs = some_inputs(2, 250'000);
+  SlowLink link(spec.order[1].address, 100'000);  // a frame takes more than a second
+  AllReduceSpec through_link = spec;
+  through_link.order[1].address = link.address();
+
+  const auto results = ring.run(through_link, inputs);
+
+  verify_all_succeeded(results);
+}
+
+void RingFaultsTest::a_link_that_goes_dark_is_named_by_both_of_its_ends() {
+  LoopbackRing ring(4);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.silence_timeout = 800ms;
+  const Inputs inputs = some_inputs(4, 8'000'000);
+  SlowLink link(spec.order[2].address);
+  link.black_out_after(1'500'000);
+  spec.order[2].address = link.address();
+  const auto begin = Clock::now();
+
+  const auto results = ring.run(spec, inputs);
+
+  QVERIFY(Clock::now() - begin < 10s);
+  bool named = false;
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    QVERIFY(!results[rank].ok());
+    const auto& failure = results[rank].failure();
+    if (failure.error.code != ErrorCode::kTimeout) continue;
+    // Who waits elsewhere in the ring hears keepalives, and learns of it by a closed connection.
+    named = named || (rank == 1 && failure.peer == ring.id(2)) || (rank == 2 && failure.peer == ring.id(1));
+    QVERIFY2(rank == 1 || rank == 2, message_of(results[rank]).c_str());
+  }
+  QVERIFY(named);
+}
+
+void RingFaultsTest::a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const Inputs inputs = some_inputs(3, 6'000'000);
+  SlowLink link(spec.order[1].address);
+  link.cut_after(1'000'000);
+  spec.order[1].address = link.address();
+  const auto begin = Clock::now();
+
+  const auto results = ring.run(spec, inputs);
+
+  QVERIFY(Clock::now() - begin < 5s);
+  for (const MemberResult& result : results) {
+    QVERIFY(!result.ok());
+    QCOMPARE(result.failure().error.code, ErrorCode::kPeerLost);
+  }
+}
+
+void RingFaultsTest::a_peer_that_takes_nothing_is_named() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = ring.spec(WireFormat::kFp32);
+  spec.silence_timeout = 600ms;
+  const std::int64_t numel = 20'000'000;  // more than the sockets' buffers hold
+  const Inputs inputs = some_inputs(2, static_cast<std::size_t>(numel));
+  AbortSignal end;
+
+  std::jthread stuck([&] {  // lives, and says so, but reads nothing
+    RingEdges edges = ring.edges_of(1, spec, numel);
+    std::array<std::byte, kRingFrameHeaderBytes> keepalive;
+    encode({.type = RingFrameType::kKeepalive, .round = spec.round, .attempt = spec.attempt}, keepalive);
+    pollfd wait{end.fd(), POLLIN, 0};
+    while (!end.raised() && edges.to_next[0].try_write(keepalive).ok()) (void)::poll(&wait, 1, 100);
+  });
+  const auto result = ring.run_member(0, spec, inputs[0], ring.abort);
+  end.raise("test ends");
+
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kTimeout);
+  QVERIFY2(message_of(result).find(ring.id(1).value + " took nothing") != std::string::npos, message_of(result).c_str());
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);
+}
+
+void RingFaultsTest::a_frame_sent_twice_is_refused() {
+  LoopbackRing ring(2);
+  const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const std::int64_t numel = 3'000'000;
+  const Inputs inputs = some_inputs(2, numel);
+  const EdgeSchedule edge(payload_of(spec, numel), 2, Rank{1});
+
+  std::optional<RingEdges> edges;
+  std::jthread peer([&] {
+    edges.emplace(ring.edges_of(1, spec, numel));
+    const Bytes payload(edge.frame(2).bytes);
+    for (const std::size_t lane : {std::size_t{1}, std::size_t{0}}) {  // out of order, on either connection
+      (void)edges->to_next[lane].write_all(header_of(spec, edge, 2), Deadline::after(2s));
+      (void)edges->to_next[lane].write_all(payload, Deadline::after(2s));
+    }
+  });
+  const auto result = ring.run_member(0, spec, inputs[0], ring.abort);
+  peer.join();
+
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kProtocol);
+  QVERIFY(message_of(result).find("frame 2 a second time") != std::string::npos);
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);
+}
+
+void RingFaultsTest::a_peer_of_another_version_is_told_apart_at_once() {
+  LoopbackRing ring(2);
+  const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const Inputs inputs = some_inputs(2, 1'000);
+  const auto begin = Clock::now();
+
+  std::optional<TlsConnection> old;
+  std::jthread peer([&] {
+    old.emplace(TlsConnection::connect(spec.order[0].address, *ring.island(1).dial_context, ring.id(0),
+                                       Deadline::after(5s))
+                    .value());
+    Bytes hello = encode(RingHello{});
+    hello[4] = std::byte{1};
+    (void)old->write_all(hello, Deadline::after(5s));
+  });
+  const auto result = ring.run_member(0, spec, inputs[0], ring.abort);
+
+  QVERIFY(Clock::now() - begin < 4s);
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kVersionUnsupported);
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);
+}
+
+void RingFaultsTest::a_member_at_anothers_address_is_a_certificate_error() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  std::swap(spec.order[1].address, spec.order[2].address);
+  const Inputs inputs = some_inputs(3, 1'000);
+
+  const auto result = ring.run_member(0, spec, inputs[0], ring.abort);
+
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kCertificate);
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);
+}
+
+QTEST_GUILESS_MAIN(RingFaultsTest)
+#include "ring_faults_test.moc"

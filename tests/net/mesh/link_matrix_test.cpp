@@ -1,0 +1,165 @@
+#include "net/mesh/link_matrix.h"
+
+#include <QtTest>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace atl {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+const Clock::time_point kStart = Clock::time_point(hours(100));
+const IslandId kA{"isl-a"}, kB{"isl-b"}, kC{"isl-c"}, kD{"isl-d"};
+const std::vector<IslandId> kAll{kA, kB, kC, kD};
+
+double rate(const LinkMatrix& matrix, int from, int to, Clock::time_point now = kStart) {
+  return matrix.question(kAll, now).edge(from, to).bytes_per_second;
+}
+
+}  // namespace
+
+class LinkMatrixTest : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void each_direction_is_known_for_itself();
+  void a_new_measurement_outweighs_an_old_one_the_more_the_older_it_is();
+  void a_rate_that_the_sender_did_not_fill_only_raises();
+  void what_nobody_measured_is_taken_to_be_half_of_what_its_ends_do();
+  void old_measurements_are_forgotten();
+  void a_dead_edge_is_dead_both_ways_until_it_is_measured_or_time_has_passed();
+  void measurements_that_cannot_be_are_ignored();
+  void probes_go_to_what_is_unknown_and_touch_no_island_twice();
+  void a_restarted_hub_knows_the_same();
+  void json_that_is_none_is_refused();
+};
+
+void LinkMatrixTest::each_direction_is_known_for_itself() {
+  LinkMatrix matrix;
+  QVERIFY(!matrix.knows(kAll, kStart));
+
+  matrix.report({kA, kB, 10e6, 0.1, false}, kStart);
+  matrix.report({kB, kA, 2e6, 0, false}, kStart);
+
+  QVERIFY(matrix.knows(kAll, kStart));
+  QCOMPARE(rate(matrix, 0, 1), 10e6);
+  QCOMPARE(rate(matrix, 1, 0), 2e6);
+  QCOMPARE(matrix.question(kAll, kStart).edge(1, 0).rtt_seconds, 0.1);  // of the pair
+}
+
+void LinkMatrixTest::a_new_measurement_outweighs_an_old_one_the_more_the_older_it_is() {
+  LinkMatrix fresh, old;
+  fresh.report({kA, kB, 10e6, 0.1, false}, kStart);
+  old.report({kA, kB, 10e6, 0.1, false}, kStart);
+
+  fresh.report({kA, kB, 20e6, 0.1, false}, kStart);
+  old.report({kA, kB, 20e6, 0.1, false}, kStart + LinkMatrix::kHalfLife);
+
+  QCOMPARE(rate(fresh, 0, 1), 15e6);
+  QCOMPARE(rate(old, 0, 1, kStart + LinkMatrix::kHalfLife), 17.5e6);
+}
+
+void LinkMatrixTest::a_rate_that_the_sender_did_not_fill_only_raises() {
+  LinkMatrix matrix;
+  matrix.report({kA, kB, 10e6, 0.1, false}, kStart);
+
+  matrix.report({kA, kB, 1e6, 0.2, true}, kStart + minutes(1));
+  QCOMPARE(rate(matrix, 0, 1), 10e6);
+
+  matrix.report({kA, kB, 30e6, 0.2, true}, kStart + minutes(2));
+  QCOMPARE(rate(matrix, 0, 1), 30e6);
+}
+
+void LinkMatrixTest::what_nobody_measured_is_taken_to_be_half_of_what_its_ends_do() {
+  LinkMatrix matrix;
+  matrix.report({kA, kB, 10e6, 0.1, false}, kStart);
+  matrix.report({kC, kD, 40e6, 0.3, false}, kStart);
+
+  QCOMPARE(rate(matrix, 0, 3), 5e6);   // a sends at most 10, d receives 40
+  QCOMPARE(rate(matrix, 2, 1), 5e6);   // c sends 40, b receives 10
+  QCOMPARE(rate(matrix, 1, 0), 20e6);  // nothing known of either: half of the best
+  QCOMPARE(matrix.question(kAll, kStart).edge(0, 3).rtt_seconds, 0.3);
+}
+
+void LinkMatrixTest::old_measurements_are_forgotten() {
+  LinkMatrix matrix;
+  matrix.report({kA, kB, 10e6, 0.1, false}, kStart);
+
+  QVERIFY(matrix.knows(kAll, kStart + LinkMatrix::kForgottenAfter));
+  QVERIFY(!matrix.knows(kAll, kStart + LinkMatrix::kForgottenAfter + minutes(1)));
+  QCOMPARE(rate(matrix, 0, 1, kStart + hours(24)), 1.0);
+}
+
+void LinkMatrixTest::a_dead_edge_is_dead_both_ways_until_it_is_measured_or_time_has_passed() {
+  LinkMatrix matrix;
+  matrix.declare_dead(kC, kA, kStart);
+  matrix.declare_dead(kB, kD, kStart);
+
+  QVERIFY(!matrix.question(kAll, kStart).may_be_neighbours(0, 2));
+  QVERIFY(!matrix.question(kAll, kStart).may_be_neighbours(2, 0));
+  matrix.report({kA, kC, 1e6, 0.1, false}, kStart);
+  QVERIFY(matrix.question(kAll, kStart).may_be_neighbours(0, 2));
+  QVERIFY(!matrix.question(kAll, kStart).may_be_neighbours(1, 3));
+  QVERIFY(matrix.question(kAll, kStart + LinkMatrix::kDeadFor + minutes(1)).may_be_neighbours(1, 3));
+}
+
+void LinkMatrixTest::measurements_that_cannot_be_are_ignored() {
+  LinkMatrix matrix;
+
+  for (const double wrong : {0.0, -1.0, 1e15, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    matrix.report({kA, kB, wrong, 0.1, false}, kStart);
+  }
+  matrix.report({kA, kB, 1e6, -1, false}, kStart);
+  matrix.report({kA, kB, 1e6, std::nan(""), false}, kStart);
+  matrix.report({kA, kA, 1e6, 0.1, false}, kStart);
+
+  QVERIFY(!matrix.knows(kAll, kStart));
+}
+
+void LinkMatrixTest::probes_go_to_what_is_unknown_and_touch_no_island_twice() {
+  LinkMatrix matrix;
+  for (const IslandId& from : kAll) {
+    for (const IslandId& to : kAll) {
+      if (from != to && !(from == kC && to == kB)) matrix.report({from, to, 1e6, 0.1, false}, kStart);
+    }
+  }
+  using Edges = std::vector<std::pair<IslandId, IslandId>>;
+
+  QCOMPARE(matrix.worth_a_probe(kAll, kStart), (Edges{{kC, kB}}));
+  const Edges later = matrix.worth_a_probe(kAll, kStart + LinkMatrix::kProbeAfter);
+  QCOMPARE(later, (Edges{{kC, kB}, {kA, kD}}));
+
+  matrix.set_dialable(kC, false);  // nobody can fetch from it
+  matrix.declare_dead(kA, kD, kStart);
+  QCOMPARE(matrix.worth_a_probe({kA, kC, kD}, kStart + LinkMatrix::kProbeAfter), (Edges{{kA, kC}}));
+}
+
+void LinkMatrixTest::a_restarted_hub_knows_the_same() {
+  LinkMatrix matrix;
+  matrix.report({kA, kB, 10e6, 0.1, false}, kStart);
+  matrix.report({kB, kC, 3e6, 0.2, true}, kStart + minutes(3));
+  matrix.declare_dead(kA, kC, kStart);
+  matrix.set_dialable(kD, false);
+  const Clock::time_point stopped = kStart + minutes(5), started = Clock::time_point(hours(7));
+
+  const auto read = LinkMatrix::from_json(matrix.to_json(stopped).dump(), started);
+
+  QVERIFY(read.ok());
+  QCOMPARE(read->to_json(started).dump(), matrix.to_json(stopped).dump());
+  QVERIFY(!read->question(kAll, started).dialable[3]);
+}
+
+void LinkMatrixTest::json_that_is_none_is_refused() {
+  for (const char* text :
+       {"", "[]", "{}", R"({"version":2})", R"({"version":1,"links":[{}],"dead":[],"undialable":[]})",
+        R"({"version":1,"links":3,"dead":[1],"undialable":[]})"}) {
+    QVERIFY2(!LinkMatrix::from_json(text, kStart).ok(), text);
+  }
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::LinkMatrixTest)
+#include "link_matrix_test.moc"
