@@ -6,8 +6,8 @@
 //
 // Memory beside input and canonical bytes, whatever the payload: partial sums live encoded at their final place in the
 // canonical bytes, so there is no staging; a connection holds one TLS record to send and 128 KiB to read (2 x 16
-// connections: 4.5 MiB), a thread 16 KiB of values; frames and digests cost some 250 bytes for each 256 KiB of canonical
-// bytes (1 GiB: 1 MiB). The kernel's socket buffers come on top, within net.ipv4.tcp_mem.
+// connections: 4.5 MiB), a thread 16 KiB of values; frames and digests cost some 250 bytes for each 256 KiB of
+// canonical bytes (1 GiB: 1 MiB). The kernel's socket buffers come on top, within net.ipv4.tcp_mem.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +47,10 @@ struct AllReduceSpec {
   std::int64_t bucket_numel = std::int64_t{16} << 20;  // 64 MiB of fp32; a multiple of kBlockNumel
   // By bucket, on every member the same: these are averaged already, their canonical bytes stay as they are and do not
   // travel; the digest is over all. Empty: none.
-  std::vector<bool> final_buckets;
-  int connections_per_edge = 2;  // to the next rank; the previous one chooses its own. 0: by goodput (connection_tuner.h)
-  int threads = 0;               // that encode, encrypt and move bytes; 0: as many as processors, at most 4
+  std::vector<bool> final_buckets = {};
+  int connections_per_edge =
+      2;            // to the next rank; the previous one chooses its own. 0: by goodput (connection_tuner.h)
+  int threads = 0;  // that encode, encrypt and move bytes; 0: as many as processors, at most 4
   std::chrono::milliseconds silence_timeout{
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
 };
@@ -59,9 +60,9 @@ struct AllReduceReport {
   std::uint64_t bytes_sent = 0;  // payload and framing, before TLS
   std::uint64_t bytes_received = 0;
   Seconds duration{};
-  std::string congestion_control;  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
-  int connections = 0;             // to the next rank
-  int connections_reused = 0;      // of those: kept open since an attempt before
+  std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
+  int connections = 0;                  // to the next rank
+  int connections_reused = 0;           // of those: kept open since an attempt before
 };
 
 struct AllReduceFailure {
@@ -69,7 +70,7 @@ struct AllReduceFailure {
   std::optional<IslandId> peer;  // the neighbour at whose edge it failed, if there is one to name
   // By bucket: whole in the canonical bytes, which need not be averaged again while the members stay a subset of this
   // attempt's. Empty: none.
-  std::vector<bool> whole_buckets;
+  std::vector<bool> whole_buckets = {};
 };
 
 class RingAllReduce {
@@ -77,11 +78,11 @@ class RingAllReduce {
   // `inbox` and `dial_context` outlive this.
   RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context);
 
-  // input: fp32 [numel], untouched. canonical: encoded_bytes(spec.wire, numel) bytes; final buckets are read, the others
-  // written; defined on success, and for whole buckets after a failure. One call at a time. On success connections stay
-  // open for the next attempt with the same neighbours; on failure all of them are closed, which tells the neighbours.
-  // Blocks the calling thread; ends soon after `abort` is raised (kAborted). No deadline on the whole: silence is what
-  // ends it.
+  // input: fp32 [numel], untouched. canonical: encoded_bytes(spec.wire, numel) bytes; final buckets are read, the
+  // others written; defined on success, and for whole buckets after a failure. One call at a time. On success
+  // connections stay open for the next attempt with the same neighbours; on failure all of them are closed, which tells
+  // the neighbours. Blocks the calling thread; ends soon after `abort` is raised (kAborted). No deadline on the whole:
+  // silence is what ends it.
   std::variant<AllReduceReport, AllReduceFailure> run(const AllReduceSpec& spec, std::span<const float> input,
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
 

@@ -60,7 +60,9 @@ void ConnectionPool::drop_dead(std::vector<TlsConnection>& connections, const Ab
     const bool stale = since_last_answer(connection.fd()) > kFreshFor;
     probed.push_back(stale && send_keepalive(connection));
   }
-  const auto unanswered = [&](std::size_t i) { return probed[i] && tcp_progress(connections[i].fd()).bytes_queued > 0; };
+  const auto unanswered = [&](std::size_t i) {
+    return probed[i] && tcp_progress(connections[i].fd()).bytes_queued > 0;
+  };
   const auto somebody_unanswered = [&] {
     for (std::size_t i = 0; i < connections.size(); ++i) {
       if (unanswered(i)) return true;
@@ -94,7 +96,8 @@ Result<ConnectionPool::Edge> ConnectionPool::take(const IslandId& peer, const Ad
   }
   give_back(peer, address, std::move(beyond));
   edge.reused = static_cast<int>(edge.connections.size());
-  auto dialled = dial(peer, address, static_cast<std::size_t>(count) - edge.connections.size(), context_, deadline, abort);
+  auto dialled =
+      dial(peer, address, static_cast<std::size_t>(count) - edge.connections.size(), context_, deadline, abort);
   for (Result<TlsConnection>& connection : dialled) {
     if (!connection.ok()) return connection.error();
     edge.connections.push_back(std::move(*connection));

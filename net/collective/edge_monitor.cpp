@@ -40,7 +40,8 @@ EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outboun
 
 AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb) const {
   const Seconds allowed = silence_timeout_;
-  return {{ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer.value, verb, allowed.count())}, peer, {}};
+  return {
+      {ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer.value, verb, allowed.count())}, peer, {}};
 }
 
 std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {

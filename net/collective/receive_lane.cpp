@@ -36,8 +36,7 @@ Status ReceiveLane::check_header() {
   }
   sequence_ = header.sequence;
   sub_chunk_ = attempt_.inbound.frame(sequence_);
-  if (header.phase != sub_chunk_.phase || header.offset != sub_chunk_.first_byte ||
-      header.length != sub_chunk_.bytes) {
+  if (header.phase != sub_chunk_.phase || header.offset != sub_chunk_.first_byte || header.length != sub_chunk_.bytes) {
     return wrong(fmt::format("frame {} has {} bytes at {} instead of {} at {}", header.sequence, header.length,
                              header.offset, sub_chunk_.bytes, sub_chunk_.first_byte));
   }

@@ -38,7 +38,8 @@ Status check(const AllReduceSpec& spec, std::size_t numel, std::size_t canonical
     return invalid(fmt::format("a ring of {} islands; at most {}", spec.order.size(), kMaxRingIslands));
   }
   if (spec.connections_per_edge < 0 || spec.connections_per_edge > kMaxConnectionsPerEdge) {
-    return invalid(fmt::format("{} connections an edge; 1 to {}, or 0 to have them chosen", spec.connections_per_edge, kMaxConnectionsPerEdge));
+    return invalid(fmt::format("{} connections an edge; 1 to {}, or 0 to have them chosen", spec.connections_per_edge,
+                               kMaxConnectionsPerEdge));
   }
   if (spec.bucket_numel <= 0 || spec.bucket_numel % kBlockNumel != 0) {
     return invalid(fmt::format("buckets of {} values; a positive multiple of {}", spec.bucket_numel, kBlockNumel));

@@ -13,8 +13,8 @@ constexpr unsigned kMostThreads = 4;
 
 // Every worker has a connection of each edge, or it could neither receive nor forward.
 std::size_t worker_count(int threads, const RingEdges& edges) {
-  const unsigned wanted =
-      threads > 0 ? static_cast<unsigned>(threads) : std::min(kMostThreads, std::max(1u, std::thread::hardware_concurrency()));
+  const unsigned wanted = threads > 0 ? static_cast<unsigned>(threads)
+                                      : std::min(kMostThreads, std::max(1u, std::thread::hardware_concurrency()));
   return std::min<std::size_t>({wanted, edges.to_next.size(), edges.from_previous.size()});
 }
 
@@ -49,8 +49,9 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   const EdgeSchedule inbound(payload, world_size, previous);
   const std::size_t count = worker_count(spec.threads, edges);
   FrameBoard board(payload, outbound, inbound, {edges.to_next.size(), edges.from_previous.size()}, count);
-  const AttemptContext attempt{spec.round, spec.attempt, id_of(self.value + 1), id_of(previous.value), outbound,
-                               inbound,    canonical,    sums,                  board};
+  const AttemptContext attempt{
+      spec.round, spec.attempt, id_of(self.value + 1), id_of(previous.value), outbound, inbound, canonical,
+      sums,       board};
   std::deque<SendLane> senders;
   std::deque<ReceiveLane> receivers;
   std::deque<RingWorker> workers;

@@ -19,7 +19,7 @@
 
 namespace atl {
 
-inline constexpr std::int64_t kSubChunkBytes = 128 << 10;      // encoded, about: whole blocks of values
+inline constexpr std::int64_t kSubChunkBytes = 128 << 10;             // encoded, about: whole blocks of values
 inline constexpr std::int64_t kBucketNumel = std::int64_t{16} << 20;  // 64 MiB of fp32
 
 // What one attempt averages, as all its members understand it.
@@ -87,7 +87,8 @@ class EdgeSchedule {
 
   WireFormat wire_;
   int world_size_;
-  std::vector<Step> steps_;  // steps_a_bucket() for each bucket that travels, and a last one, which only ends the others
+  std::vector<Step>
+      steps_;  // steps_a_bucket() for each bucket that travels, and a last one, which only ends the others
 };
 
 }  // namespace atl
