@@ -47,7 +47,7 @@ struct AllReduceSpec {
   std::int64_t bucket_numel = std::int64_t{16} << 20;  // 64 MiB of fp32; a multiple of kBlockNumel
   // By bucket, on every member the same: these are averaged already, their canonical bytes stay as they are and do not
   // travel; the digest is over all. Empty: none.
-  std::vector<bool> final_buckets;
+  std::vector<bool> final_buckets = {};
   int connections_per_edge =
       2;            // to the next rank; the previous one chooses its own. 0: by goodput (connection_tuner.h)
   int threads = 0;  // that encode, encrypt and move bytes; 0: as many as processors, at most 4
@@ -60,9 +60,9 @@ struct AllReduceReport {
   std::uint64_t bytes_sent = 0;  // payload and framing, before TLS
   std::uint64_t bytes_received = 0;
   Seconds duration{};
-  std::string congestion_control;  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
-  int connections = 0;             // to the next rank
-  int connections_reused = 0;      // of those: kept open since an attempt before
+  std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
+  int connections = 0;                  // to the next rank
+  int connections_reused = 0;           // of those: kept open since an attempt before
 };
 
 struct AllReduceFailure {
@@ -70,7 +70,7 @@ struct AllReduceFailure {
   std::optional<IslandId> peer;  // the neighbour at whose edge it failed, if there is one to name
   // By bucket: whole in the canonical bytes, which need not be averaged again while the members stay a subset of this
   // attempt's. Empty: none.
-  std::vector<bool> whole_buckets;
+  std::vector<bool> whole_buckets = {};
 };
 
 class RingAllReduce {

@@ -57,8 +57,8 @@ Result<std::optional<RingHello>> next_hello(RingInbox::Parked& parked) {
     if (ring_message_at(ByteView(parked.surplus).first(4)) != RingMessage::kFrame) break;
     ATOLL_ASSIGN_OR_RETURN(const bool has_header, read_up_to(parked, kRingFrameHeaderBytes));
     if (!has_header) return std::optional<RingHello>();
-    ATOLL_ASSIGN_OR_RETURN(const RingFrameHeader header, decode_ring_frame_header(std::span(parked.surplus)
-                                                             .first<kRingFrameHeaderBytes>()));
+    ATOLL_ASSIGN_OR_RETURN(const RingFrameHeader header,
+                           decode_ring_frame_header(std::span(parked.surplus).first<kRingFrameHeaderBytes>()));
     if (header.type != RingFrameType::kKeepalive) return Error{ErrorCode::kProtocol, "a frame between two attempts"};
     parked.surplus.clear();
   }
@@ -66,7 +66,8 @@ Result<std::optional<RingHello>> next_hello(RingInbox::Parked& parked) {
                          decode_ring_hello_prefix(ByteView(parked.surplus).first(kRingHelloPrefixBytes)));
   ATOLL_ASSIGN_OR_RETURN(const bool has_body, read_up_to(parked, kRingHelloPrefixBytes + length));
   if (!has_body) return std::optional<RingHello>();
-  ATOLL_ASSIGN_OR_RETURN(RingHello hello, decode_ring_hello_body(ByteView(parked.surplus).subspan(kRingHelloPrefixBytes)));
+  ATOLL_ASSIGN_OR_RETURN(RingHello hello,
+                         decode_ring_hello_body(ByteView(parked.surplus).subspan(kRingHelloPrefixBytes)));
   return std::optional<RingHello>(std::move(hello));
 }
 

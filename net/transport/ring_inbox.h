@@ -62,8 +62,8 @@ class RingInbox {
 
   UniqueFd arrival_;  // eventfd: a delivery wakes the taker, which also watches its abort signal
   std::mutex mutex_;
-  std::vector<Waiting> waiting_;                // guarded by mutex_, oldest first
-  std::vector<Parked> parked_;                  // guarded by mutex_, oldest first
+  std::vector<Waiting> waiting_;  // guarded by mutex_, oldest first
+  std::vector<Parked> parked_;    // guarded by mutex_, oldest first
   struct Refusal {
     Error reason;
     Clock::time_point when;

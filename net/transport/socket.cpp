@@ -227,7 +227,9 @@ std::chrono::milliseconds since_last_answer(int fd) {
 }
 
 void tune_for_bulk(int fd) {
-  const auto set = [fd](int level, int option, int value) { (void)::setsockopt(fd, level, option, &value, sizeof value); };
+  const auto set = [fd](int level, int option, int value) {
+    (void)::setsockopt(fd, level, option, &value, sizeof value);
+  };
   constexpr std::string_view kBulkControl = "bbr";
   if (!leads_to_this_machine(fd)) {
     (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kBulkControl.data(), kBulkControl.size());

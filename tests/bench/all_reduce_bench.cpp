@@ -14,7 +14,9 @@ using namespace atl;
 
 int main(int argc, char** argv) {
   AllReduceBenchOptions options;
-  const auto argument = [&](int index, long long otherwise) { return argc > index ? std::atoll(argv[index]) : otherwise; };
+  const auto argument = [&](int index, long long otherwise) {
+    return argc > index ? std::atoll(argv[index]) : otherwise;
+  };
   options.islands = static_cast<int>(argument(1, options.islands));
   options.payload_numel = argument(2, options.payload_numel);
   if (argc > 3 && std::string(argv[3]) == "fp32") options.wire = WireFormat::kFp32;
@@ -35,8 +37,9 @@ int main(int argc, char** argv) {
              options.connections_per_edge, results.congestion_control, results.relative_error);
   fmt::print("time      median {:.3f} s, min {:.3f} s: {:.2f} GB/s of fp32\n", seconds,
              std::ranges::min(results.seconds), payload_bytes / seconds / 1e9);
-  fmt::print("limits    memcpy of the payload {:.3f} s ({:.1f} x), an island's bytes over raw TCP {:.3f} s ({:.1f} x)\n",
-             results.memcpy_seconds, seconds / results.memcpy_seconds, wire_seconds, seconds / wire_seconds);
+  fmt::print(
+      "limits    memcpy of the payload {:.3f} s ({:.1f} x), an island's bytes over raw TCP {:.3f} s ({:.1f} x)\n",
+      results.memcpy_seconds, seconds / results.memcpy_seconds, wire_seconds, seconds / wire_seconds);
   fmt::print("cost      {:.3f} CPU s an island, {:.0f} MiB at most above inputs and results of all islands\n",
              median(results.cpu_seconds) / options.islands,
              (static_cast<double>(results.peak_bytes) - static_cast<double>(results.held_bytes)) / (1 << 20));

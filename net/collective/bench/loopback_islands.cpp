@@ -13,8 +13,7 @@ Result<Identity> enrol(const CertificateAuthority& authority, const Validity& va
   Identity identity;
   identity.name = random_island_id();
   identity.run = authority.run_id();
-  ATOLL_ASSIGN_OR_RETURN(identity.certificate_pem,
-                         authority.sign_request(made.request_pem, identity.name, validity));
+  ATOLL_ASSIGN_OR_RETURN(identity.certificate_pem, authority.sign_request(made.request_pem, identity.name, validity));
   identity.key_pem = std::move(made.key_pem);
   identity.authority_pem = authority.certificate_pem();
   return identity;
@@ -36,11 +35,10 @@ Result<LoopbackIslands> LoopbackIslands::start(int count) {
     island->ring.emplace(island->id, island->inbox, *island->dial_context);
     PeerListenerOptions options;
     options.bind = Address{"127.0.0.1", 0};
-    ATOLL_ASSIGN_OR_RETURN(
-        island->listener,
-        PeerListener::start(
-            options, std::move(server_context), [](const PeerCertificate&) { return ok_status(); }, island->inbox,
-            [](TlsConnection, const AbortSignal&) {}));
+    ATOLL_ASSIGN_OR_RETURN(island->listener,
+                           PeerListener::start(
+                               options, std::move(server_context), [](const PeerCertificate&) { return ok_status(); },
+                               island->inbox, [](TlsConnection, const AbortSignal&) {}));
     all.islands_.push_back(std::move(island));
   }
   return all;

@@ -44,7 +44,8 @@ void ConnectionTunerTest::it_finds_the_top_of_the_hill() {
   QFETCH(int, top);
   ConnectionTuner tuner;
 
-  const int settled = settles_at(tuner, [top](int k) { return 1e8 * std::min<double>(k, top) * top / std::max(k, top); });
+  const int settled =
+      settles_at(tuner, [top](int k) { return 1e8 * std::min<double>(k, top) * top / std::max(k, top); });
 
   QCOMPARE(settled, top);
 }

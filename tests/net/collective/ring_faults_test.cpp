@@ -1,5 +1,5 @@
-// What an all-reduce does when a link or a member is bad: every fault ends in a named error at the edge where it is, and
-// what is only slow does not.
+// What an all-reduce does when a link or a member is bad: every fault ends in a named error at the edge where it is,
+// and what is only slow does not.
 #include <poll.h>
 
 #include <QtTest>
@@ -217,7 +217,7 @@ void RingFaultsTest::an_attempt_that_fails_names_the_buckets_that_are_whole() {
   verify_all_succeeded(all);
   if (QTest::currentTestFailed()) return;
   SlowLink link(spec.order[1].address);
-  link.cut_after(1'200'000);  // of some 2 MB
+  link.cut_after(600'000);  // before all partial sums are over
   spec.order[1].address = link.address();
   spec.attempt = Attempt{2};
 
@@ -261,9 +261,9 @@ void RingFaultsTest::several_threads_give_the_same_bytes_as_one() {
 void RingFaultsTest::a_link_slow_to_a_crawl_is_not_dead() {
   LoopbackRing ring(2);
   AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
-  spec.silence_timeout = 600ms;
+  spec.silence_timeout = 1'000ms;
   const Inputs inputs = some_inputs(2, 250'000);
-  SlowLink link(spec.order[1].address, 100'000);  // a frame takes more than a second
+  SlowLink link(spec.order[1].address, 60'000);  // a frame takes two seconds
   AllReduceSpec through_link = spec;
   through_link.order[1].address = link.address();
 
@@ -275,7 +275,7 @@ void RingFaultsTest::a_link_slow_to_a_crawl_is_not_dead() {
 void RingFaultsTest::a_link_that_goes_dark_is_named_by_both_of_its_ends() {
   LoopbackRing ring(4);
   AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
-  spec.silence_timeout = 800ms;
+  spec.silence_timeout = 1'500ms;
   const Inputs inputs = some_inputs(4, 8'000'000);
   SlowLink link(spec.order[2].address);
   link.black_out_after(1'500'000);
@@ -318,7 +318,7 @@ void RingFaultsTest::a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once() {
 void RingFaultsTest::a_peer_that_takes_nothing_is_named() {
   LoopbackRing ring(2);
   AllReduceSpec spec = ring.spec(WireFormat::kFp32);
-  spec.silence_timeout = 600ms;
+  spec.silence_timeout = 2'000ms;
   const std::int64_t numel = 20'000'000;  // more than the sockets' buffers hold
   const Inputs inputs = some_inputs(2, static_cast<std::size_t>(numel));
   AbortSignal end;
@@ -335,7 +335,8 @@ void RingFaultsTest::a_peer_that_takes_nothing_is_named() {
 
   QVERIFY(!result.ok());
   QCOMPARE(result.failure().error.code, ErrorCode::kTimeout);
-  QVERIFY2(message_of(result).find(ring.id(1).value + " took nothing") != std::string::npos, message_of(result).c_str());
+  QVERIFY2(message_of(result).find(ring.id(1).value + " took nothing") != std::string::npos,
+           message_of(result).c_str());
   QCOMPARE(result.failure().peer->value, ring.id(1).value);
 }
 
@@ -372,9 +373,9 @@ void RingFaultsTest::a_peer_of_another_version_is_told_apart_at_once() {
 
   std::optional<TlsConnection> old;
   std::jthread peer([&] {
-    old.emplace(TlsConnection::connect(spec.order[0].address, *ring.island(1).dial_context, ring.id(0),
-                                       Deadline::after(5s))
-                    .value());
+    old.emplace(
+        TlsConnection::connect(spec.order[0].address, *ring.island(1).dial_context, ring.id(0), Deadline::after(5s))
+            .value());
     Bytes hello = encode(RingHello{});
     hello[4] = std::byte{1};
     (void)old->write_all(hello, Deadline::after(5s));

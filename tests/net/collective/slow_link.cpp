@@ -52,7 +52,8 @@ bool SlowLink::forward(int from, int to, std::size_t most, bool counted) {
     for (std::size_t sent = 0; sent < count && !black_;) {
       const auto put = ::send(to, buffer.data() + sent, count - sent, MSG_NOSIGNAL);
       if (put > 0) sent += static_cast<std::size_t>(put);
-      if (put <= 0 && !wait_ready(to, POLLOUT, Deadline::after(std::chrono::seconds(5)), &stop_, "link").ok()) return false;
+      if (put <= 0 && !wait_ready(to, POLLOUT, Deadline::after(std::chrono::seconds(5)), &stop_, "link").ok())
+        return false;
     }
     if (black_) return true;
   }
@@ -60,8 +61,8 @@ bool SlowLink::forward(int from, int to, std::size_t most, bool counted) {
 }
 
 void SlowLink::run() {
-  const auto a_tick = std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(bytes_per_second_) *
-                                                                        Seconds(kTick).count()));
+  const auto a_tick = std::max<std::size_t>(
+      1, static_cast<std::size_t>(static_cast<double>(bytes_per_second_) * Seconds(kTick).count()));
   while (!stop_.raised()) {
     pollfd stopped{stop_.fd(), POLLIN, 0};
     (void)::poll(&stopped, 1, static_cast<int>(kTick.count()));
