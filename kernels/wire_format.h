@@ -40,6 +40,13 @@ constexpr std::optional<WireFormat> wire_format_named(std::string_view name) {
   return std::nullopt;
 }
 
+// For messages and help.
+inline constexpr auto kWireFormatNames = [] {
+  std::array<std::string_view, kWireFormats.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = wire_format_name(kWireFormats[i]);
+  return names;
+}();
+
 // Whether a byte from outside is one of the enum's values.
 constexpr bool is_wire_format(std::uint8_t value) { return value < kWireFormats.size(); }
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli/bench/bench_commands.h"
 #include "app/cli/command.h"
 #include "app/cli/text.h"
 #include "net/control/home.h"
@@ -62,6 +63,11 @@ int run_cli(const std::vector<std::string>& arguments, Console& console, const A
   add_export_command(app, context);
   add_eval_command(app, context);
   add_sample_command(app, context);
+  CLI::App* bench = app.add_subcommand("bench", "Measure this machine and its links: all-reduce, quantise, link");
+  bench->require_subcommand(1);
+  add_bench_all_reduce_command(*bench, context);
+  add_bench_quantise_command(*bench, context);
+  add_bench_link_command(*bench, context);
   app.add_subcommand("version", "Print the version")->callback([&] {
     console.out << "atoll " ATOLL_VERSION << std::endl;
   });

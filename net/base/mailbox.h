@@ -34,6 +34,12 @@ class Mailbox {
     return take_front();
   }
 
+  // Empty when there is nothing now.
+  std::optional<T> try_pop() {
+    std::lock_guard lock(mutex_);
+    return take_front();
+  }
+
   void close() {
     {
       std::lock_guard lock(mutex_);

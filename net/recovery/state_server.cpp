@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "net/base/byte_range.h"
+#include "net/recovery/link_probe.h"
 
 namespace atl {
 namespace {
@@ -20,6 +21,7 @@ using boost::system::error_code;
 
 constexpr std::chrono::seconds kSilence{30};
 constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
+constexpr int kProbesOfConnection = 8;
 constexpr std::string_view kManifestTarget = "/state/manifest";
 constexpr std::string_view kChunkPrefix = "/state/";
 
@@ -144,13 +146,24 @@ Answer answer_chunk(const OuterStateSource& source, const ChunkName& name) {
           repr_digest(manifest->chunk_sha256[name.index])};
 }
 
+// TLS does not compress, so that any bytes do.
+Answer answer_probe(std::string_view count) {
+  std::uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), bytes);
+  if (error != std::errc() || end != count.data() + count.size() || bytes == 0 || bytes > kMaxProbeBytes) {
+    return refuse(http::status::bad_request, "a probe is of 1 to 16777216 bytes");
+  }
+  return {http::status::ok, "application/octet-stream", Bytes(bytes, std::byte{0x5a}), {}, {}};
+}
+
 Answer answer_to(const http::request<http::empty_body>& request, const OuterStateSource& source) {
   if (request.method() != http::verb::get) return refuse(http::status::method_not_allowed, "only GET is served here");
   const auto raw = request.target();
   const std::string_view target(raw.data(), raw.size());
   if (target == kManifestTarget) return answer_manifest(source);
+  if (target.starts_with(kProbeTarget)) return answer_probe(target.substr(kProbeTarget.size()));
   if (const auto chunk = parse_chunk_target(target)) return answer_chunk(source, *chunk);
-  return refuse(http::status::not_found, "there is /state/manifest and /state/VERSION/CHUNK");
+  return refuse(http::status::not_found, "there is /state/manifest, /state/VERSION/CHUNK and /v1/probe?bytes=N");
 }
 
 // False when the connection is to end.
@@ -186,8 +199,14 @@ bool send(BeastStream& stream, const http::request<http::empty_body>& request, A
   return !error && request.keep_alive();
 }
 
+bool is_probe(const http::request<http::empty_body>& request) {
+  const auto target = request.target();
+  return std::string_view(target.data(), target.size()).starts_with(kProbeTarget);
+}
+
 // False when the connection is to end.
-bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const OuterStateSource& source) {
+bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const OuterStateSource& source,
+               int& probes_left) {
   http::request_parser<http::empty_body> parser;
   parser.header_limit(kMaxHeaderBytes);
   error_code error;
@@ -205,6 +224,9 @@ bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const Out
   const bool has_body = request.count(http::field::transfer_encoding) > 0 ||
                         (request.count(http::field::content_length) > 0 && request[http::field::content_length] != "0");
   if (has_body) request.keep_alive(false);
+  if (is_probe(request) && probes_left-- <= 0) {
+    return send(stream, request, refuse(http::status::too_many_requests, "this connection has probed enough"));
+  }
   return send(stream, request, answer_to(request, source));
 }
 
@@ -213,8 +235,9 @@ bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const Out
 void serve_state(TlsConnection connection, const OuterStateSource& source, const AbortSignal& abort) {
   BeastStream stream(connection, abort);
   boost::beast::flat_buffer buffer(kMaxHeaderBytes + 1024);
+  int probes_left = kProbesOfConnection;
   try {
-    while (!abort.raised() && serve_one(stream, buffer, source)) {
+    while (!abort.raised() && serve_one(stream, buffer, source, probes_left)) {
     }
   } catch (const std::exception&) {
     // Out of memory for a chunk, at worst: this connection ends, the fetcher goes elsewhere.

@@ -1,5 +1,6 @@
 // Serves the outer state over one HTTPS connection: GET /state/manifest and GET /state/<version>/<chunk> with ETag,
-// SHA-256 (Repr-Digest), Range and 412. An HttpHandler of the PeerListener.
+// SHA-256 (Repr-Digest), Range and 412; and GET /v1/probe?bytes=N, noise to measure the link with. An HttpHandler of
+// the PeerListener.
 #pragma once
 
 #include "net/base/abort_signal.h"

@@ -1,6 +1,7 @@
 #include "net/wire/run_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <set>
@@ -44,8 +45,8 @@ void wire_format(Archive& archive, WireFormat& wire) {
   if (const auto known = wire_format_named(name)) {
     wire = *known;
   } else {
-    archive.fail(fmt::format(
-        "wire '{}' is not known here (fp32, bf16, int8-block, int4-e3m0, int8-codebook); update atoll", name));
+    archive.fail(
+        fmt::format("wire '{}' is not known here ({}); update atoll", name, fmt::join(kWireFormatNames, ", ")));
   }
 }
 
@@ -125,7 +126,7 @@ Status RunConfig::validate() const {
       .range("sequence_length", sequence_length, 1u, 1u << 20)
       .range("outer_learning_rate", outer_learning_rate, 0.0, 10.0)
       .range("outer_momentum", outer_momentum, 0.0, 0.999999)
-      .range("connections_per_edge", connections_per_edge, 1u, 16u)
+      .range("connections_per_edge", connections_per_edge, 0u, 16u)
       .range("max_islands", max_islands, 1u, 1024u)
       .range("min_islands", min_islands, 1u, max_islands)
       .range("validation_sequences", validation_sequences, 1u, 1u << 20);

@@ -46,8 +46,8 @@ struct RunConfig {
   double outer_momentum = 0.9;
 
   WireFormat wire = WireFormat::kInt8Block;
-  std::uint32_t connections_per_edge = 2;
-  std::uint32_t min_islands = 1;  // the first round begins when so many are there
+  std::uint32_t connections_per_edge = 0;  // of the ring; 0: each island finds the best number by its goodput
+  std::uint32_t min_islands = 1;           // the first round begins when so many are there
   std::uint32_t max_islands = 128;
   std::uint32_t validate_every = 5;  // rounds; 0: never
   std::uint32_t validation_sequences = 32;

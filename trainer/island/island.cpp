@@ -5,6 +5,7 @@
 
 #include "net/collective/all_reduce.h"
 #include "net/mesh/mesh_client.h"
+#include "net/recovery/link_probe.h"
 #include "net/recovery/state_server.h"
 #include "net/transport/peer_listener.h"
 #include "trainer/checkpoint/huggingface.h"
@@ -95,6 +96,10 @@ class Island::Impl final : public RoundLoopNetwork {
   std::shared_ptr<OuterStateStore> outer_;  // shared with the HTTPS request that reads it
   // Last, so that their threads end before what they use.
   std::unique_ptr<PeerListener> listener_;
+  Mailbox<IslandLinkReport> link_reports_{8};  // from the prober to the loop, which tells the hub
+  LinkProber prober_{options_.identity, [this](const MeasuredLink& link) {
+                       (void)link_reports_.push({{{link.peer, false, link.bytes_per_second, link.rtt_seconds, false}}});
+                     }};
   std::unique_ptr<MeshClient> mesh_;
 
   std::shared_ptr<OuterStateStore> outer() const {
@@ -145,6 +150,11 @@ void Island::Impl::on_urgent(const HubMessage& message) {
     gate_.abort_through(abort->round, abort->attempt, abort->reason);
   if (const auto* next = std::get_if<HubAttempt>(&message)) {
     gate_.abort_through(next->round, Attempt{next->attempt.value - 1}, "a newer attempt began");
+  }
+  if (const auto* probe = std::get_if<HubProbe>(&message)) {
+    for (const RosterEntry& entry : roster_.entries({probe->from})) {
+      prober_.probe({entry.id, entry.address, std::min(probe->bytes, kMaxProbeBytes)});
+    }
   }
   if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) gate_.close(goodbye->message);
 }
@@ -251,6 +261,7 @@ Status Island::Impl::loop() {
     } else {
       ATOLL_RETURN_IF_ERROR(rounds.has_work() ? rounds.work() : rounds.idle());
     }
+    while (const auto report = link_reports_.try_pop()) (void)mesh_->send(*report);
     if (outer_->version().value >= saved + kCheckpointEvery) {
       save_checkpoint();
       saved = outer_->version().value;

@@ -217,11 +217,12 @@ Status RoundLoop::finish_inner_phase() {
   engine_.read_parameters(pseudo_gradient_);
   std::transform(outer.begin(), outer.end(), pseudo_gradient_.begin(), pseudo_gradient_.begin(),
                  [](float theta, float local) { return theta - local; });
-  if (!all_finite(pseudo_gradient_)) return report_not_finite("the parameters are not finite after the inner phase");
+  const std::optional<double> squared = finite_squared_norm(pseudo_gradient_);
+  if (!squared) return report_not_finite("the parameters are not finite after the inner phase");
   const double steps = std::max<std::uint32_t>(1, inner_step_);
   ready_ = IslandReady{.round = round_.round,
                        .tokens = std::uint64_t{inner_step_} * run_.sequences_per_step * run_.sequence_length,
-                       .norm_over_steps = std::sqrt(squared_norm(pseudo_gradient_)) / steps,
+                       .norm_over_steps = std::sqrt(*squared) / steps,
                        .mean_loss_nats = loss_sum_ / steps};
   network_.send(ready_);
   network_.publish("sync.phase");

@@ -67,6 +67,7 @@ class RoundLoop {
   Status on(const HubAbort& message);
   Status on(const HubCommit& message);
   Status on(const HubGoodbye& message);
+  Status on(const HubProbe&) { return ok_status(); }  // acted on when it came, beside the training
 
   Status recover();
   Status validate();

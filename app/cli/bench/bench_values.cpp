@@ -1,9 +1,9 @@
 #include "app/cli/bench/bench_values.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
@@ -12,8 +12,7 @@
 namespace atl {
 namespace {
 
-constexpr std::array kFormats{WireFormat::kFp32, WireFormat::kInt8Block};
-constexpr std::int64_t kSampledBlocks = 2048;
+constexpr std::int64_t kSampledValues = 2048 * 256;
 
 // SplitMix64 (Steele, Lea, Flood 2014).
 std::uint64_t mix(std::uint64_t x) {
@@ -39,14 +38,15 @@ void fill_bench_values(int island, std::span<float> values) {
 }
 
 double sampled_error(WireFormat wire, std::span<const std::byte> canonical, std::int64_t numel, int islands) {
-  const std::int64_t blocks = (numel + kBlockNumel - 1) / kBlockNumel;
-  const std::int64_t step = std::max<std::int64_t>(1, blocks / kSampledBlocks);
-  std::vector<float> decoded(static_cast<std::size_t>(kBlockNumel));
+  const std::int64_t block_size = block_numel(wire);
+  const std::int64_t blocks = (numel + block_size - 1) / block_size;
+  const std::int64_t step = std::max<std::int64_t>(1, blocks * block_size / kSampledValues);
+  std::vector<float> decoded(static_cast<std::size_t>(block_size));
   double error = 0;
   double norm = 0;
   for (std::int64_t block = 0; block < blocks; block += step) {
-    const std::int64_t first = block * kBlockNumel;
-    const std::int64_t count = std::min(kBlockNumel, numel - first);
+    const std::int64_t first = block * block_size;
+    const std::int64_t count = std::min(block_size, numel - first);
     const auto begin = static_cast<std::size_t>(encoded_bytes(wire, first));
     const auto bytes = static_cast<std::size_t>(encoded_bytes(wire, first + count)) - begin;
     decode_values(wire, canonical.subspan(begin, bytes), std::span(decoded).first(static_cast<std::size_t>(count)));
@@ -65,18 +65,21 @@ double sampled_error(WireFormat wire, std::span<const std::byte> canonical, std:
 }
 
 double tolerated_error(WireFormat wire, int islands) {
-  if (wire == WireFormat::kFp32) return 1e-5;
-  return 0.012 * std::sqrt((islands + 1) / 2.0);  // each hop of int8-block adds about 0.7 % of the sum so far
+  const double growth = std::sqrt((islands + 1) / 2.0);  // each hop adds about as much as the first
+  switch (wire) {
+    case WireFormat::kFp32: return 1e-5;
+    case WireFormat::kBf16: return 0.004 * growth;
+    case WireFormat::kInt8Block: return 0.012 * growth;
+    case WireFormat::kInt8Codebook: return 0.03 * growth;
+    case WireFormat::kInt4E3m0: return 0.3;  // summed by the owner, so that it does not grow
+  }
+  return 0;
 }
 
 Result<WireFormat> parse_wire_format(std::string_view name) {
-  for (const WireFormat wire : kFormats) {
-    if (name == wire_name(wire)) return wire;
-  }
+  if (const auto wire = wire_format_named(name)) return *wire;
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("'{}' is no wire format; choose one of fp32, int8-block", name)};
+               fmt::format("'{}' is no wire format; choose one of {}", name, fmt::join(kWireFormatNames, ", "))};
 }
-
-std::string_view wire_name(WireFormat wire) { return wire == WireFormat::kFp32 ? "fp32" : "int8-block"; }
 
 }  // namespace atl

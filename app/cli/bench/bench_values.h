@@ -22,6 +22,5 @@ double sampled_error(WireFormat wire, std::span<const std::byte> canonical, std:
 double tolerated_error(WireFormat wire, int islands);
 
 Result<WireFormat> parse_wire_format(std::string_view name);
-std::string_view wire_name(WireFormat wire);
 
 }  // namespace atl

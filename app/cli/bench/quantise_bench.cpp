@@ -11,6 +11,7 @@
 #include <span>
 #include <thread>
 
+#include "app/cli/bench/bench_figures.h"
 #include "kernels/codec_job.h"
 #include "kernels/instruction_set.h"
 #include "kernels/wire_codec.h"
@@ -43,11 +44,6 @@ struct Arrays {
     return std::span(partial).subspan(s.first_byte, s.bytes);
   }
 };
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 // Heavy tails, so that every code occurs. A block of random values, repeated with another sign and size each time.
 std::vector<float> test_values(std::size_t numel) {
@@ -163,7 +159,7 @@ OperationFigures timed(const Operation& operation, const std::vector<Slice>& sli
     seconds.push_back(took);
     memcpy_seconds.push_back(copy_took);
   }
-  return {operation.name, operation.bytes, median(seconds), median(memcpy_seconds)};
+  return {operation.name, operation.bytes, seconds, median(seconds), median(memcpy_seconds)};
 }
 
 std::optional<Error> refused(const QuantiseBenchOptions& options) {
@@ -185,7 +181,7 @@ std::optional<Error> refused(const QuantiseBenchOptions& options) {
 
 }  // namespace
 
-Result<QuantiseBenchResult> run_quantise_bench(const QuantiseBenchOptions& options) {
+Result<QuantiseBenchResult> run_quantise_bench(const QuantiseBenchOptions& options, const AbortSignal& interrupt) {
   if (auto error = refused(options)) return *error;
   const std::int64_t numel = options.payload_bytes / 4;
   const auto bytes = static_cast<std::size_t>(encoded_bytes(options.wire, numel));
@@ -205,6 +201,7 @@ Result<QuantiseBenchResult> run_quantise_bench(const QuantiseBenchOptions& optio
   std::vector<std::byte> copy_from(static_cast<std::size_t>(most) / 2, std::byte{1});
   std::vector<std::byte> copy_to(copy_from.size());
   for (const Operation& operation : operations) {
+    if (interrupt.raised()) return Error{ErrorCode::kAborted, interrupt.reason()};
     result.operations.push_back(timed(operation, slices, options.repeats, arrays, copy_from, copy_to));
   }
   return result;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/wire_format.h"
+#include "net/base/abort_signal.h"
 #include "net/base/result.h"
 
 namespace atl {
@@ -19,8 +20,9 @@ struct QuantiseBenchOptions {
 };
 
 struct OperationFigures {
-  std::string operation;      // quantise, dequantise, dequantise-and-add, weighted add
-  std::int64_t bytes = 0;     // read and written: input + output
+  std::string operation;   // quantise, dequantise, dequantise-and-add, weighted add
+  std::int64_t bytes = 0;  // read and written: input + output
+  std::vector<double> all_seconds;
   double seconds = 0;         // median
   double memcpy_seconds = 0;  // median of copying bytes / 2, which reads and writes `bytes`, on as many threads
   double gb_per_second() const { return static_cast<double>(bytes) / seconds / 1e9; }
@@ -32,7 +34,8 @@ struct QuantiseBenchResult {
   std::vector<OperationFigures> operations;
 };
 
-// Fails with kInvalidArgument on options out of range, with kInternal when a result differs from the reference's.
-Result<QuantiseBenchResult> run_quantise_bench(const QuantiseBenchOptions& options);
+// Fails with kInvalidArgument on options out of range, with kInternal when a result differs from the reference's, with
+// kAborted when interrupted.
+Result<QuantiseBenchResult> run_quantise_bench(const QuantiseBenchOptions& options, const AbortSignal& interrupt);
 
 }  // namespace atl

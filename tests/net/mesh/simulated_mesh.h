@@ -50,7 +50,8 @@ class SimulatedMesh {
   void kill(int number);                        // kill -9
   void restart_hub();                           // with what was persisted
   void say(int number, IslandMessage message);  // straight to the hub, now
-  void pass(Clock::duration time);              // then a tick
+  void hub_hears(const CoordinatorEvent& event) { carry_out(hub_->next(event, now_)); }
+  void pass(Clock::duration time);  // then a tick
   void tick() { pass({}); }
 
   // One step of one island: takes a message, delivers one, or works. False when it has nothing to do.

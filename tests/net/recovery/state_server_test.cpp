@@ -57,6 +57,10 @@ void StateServerTest::every_request_gets_its_status_data() {
   QTest::addColumn<int>("status");
   QTest::newRow("manifest") << "GET /state/manifest HTTP/1.1" << 200;
   QTest::newRow("chunk") << "GET /state/7/0 HTTP/1.1" << 200;
+  QTest::newRow("a probe") << "GET /v1/probe?bytes=1000 HTTP/1.1" << 200;
+  QTest::newRow("a probe of nothing") << "GET /v1/probe?bytes=0 HTTP/1.1" << 400;
+  QTest::newRow("a probe too large") << "GET /v1/probe?bytes=16777217 HTTP/1.1" << 400;
+  QTest::newRow("a probe of no number") << "GET /v1/probe?bytes=1e9 HTTP/1.1" << 400;
   QTest::newRow("an older version") << "GET /state/6/0 HTTP/1.1" << 412;
   QTest::newRow("a newer version") << "GET /state/8/0 HTTP/1.1" << 412;
   QTest::newRow("no such chunk") << "GET /state/7/1 HTTP/1.1" << 404;

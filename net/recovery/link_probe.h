@@ -1,0 +1,55 @@
+// Measures the link from a peer to this island when the hub asks: GET /v1/probe?bytes=N from the peer's HTTPS side,
+// whose bytes are noise. The rate is that of the later half, after slow start; the round trip that of a one-byte probe
+// on a connection that stands.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+#include "net/base/abort_signal.h"
+#include "net/base/address.h"
+#include "net/base/deadline.h"
+#include "net/base/mailbox.h"
+#include "net/base/result.h"
+#include "net/tls/identity.h"
+
+namespace atl {
+
+inline constexpr std::uint64_t kMaxProbeBytes = 16u << 20;
+inline constexpr std::string_view kProbeTarget = "/v1/probe?bytes=";
+
+struct LinkProbe {  // from a peer to this island
+  IslandId peer;
+  Address address;
+  std::uint64_t bytes = 0;  // at most kMaxProbeBytes
+};
+
+struct MeasuredLink {
+  IslandId peer;
+  double bytes_per_second = 0;
+  double rtt_seconds = 0;
+};
+
+Result<MeasuredLink> measure_link(const Identity& self, const LinkProbe& probe, Deadline deadline,
+                                  const AbortSignal& abort);
+
+// Probes one after the other, on a thread of its own. A probe that fails is not reported: the hub asks again.
+class LinkProber {
+ public:
+  // `self` and what `report` uses outlive this. `report` is called on the prober's thread.
+  LinkProber(const Identity& self, std::function<void(const MeasuredLink&)> report);
+  ~LinkProber();  // ends the probe under way
+
+  void probe(LinkProbe probe);  // any thread; forgotten while several wait
+
+ private:
+  void run();
+
+  const Identity& self_;
+  const std::function<void(const MeasuredLink&)> report_;
+  Mailbox<LinkProbe> waiting_{4};
+  AbortSignal stop_;
+  std::jthread thread_;  // last
+};
+
+}  // namespace atl
