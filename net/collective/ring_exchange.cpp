@@ -76,7 +76,7 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
     outcome.bytes_received += worker.bytes_received();
   }
   for (std::size_t i = 0; i < senders.size(); ++i) {
-    if (senders[i].idle()) outcome.to_next.push_back(std::move(edges.to_next[i]));
+    if (senders[i].finished()) outcome.to_next.push_back(std::move(edges.to_next[i]));
   }
   for (std::size_t i = 0; i < receivers.size(); ++i) {
     std::optional<Bytes> surplus = receivers[i].surplus();

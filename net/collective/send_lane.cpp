@@ -37,19 +37,24 @@ Result<std::size_t> SendLane::pump() {
     const bool in_header = sent_ < kRingFrameHeaderBytes;
     const ByteView rest =
         in_header ? ByteView(header_bytes_).subspan(sent_) : payload_.subspan(sent_ - kRingFrameHeaderBytes);
-    ATOLL_ASSIGN_OR_RETURN(const std::size_t count, connection_.try_write(rest, in_header && !payload_.empty()));
+    ATOLL_ASSIGN_OR_RETURN(const std::size_t count, connection_.try_write(rest, true));
     sent_ += count;
     moved += count;
     if (count < rest.size()) break;
     if (sent_ < kRingFrameHeaderBytes + payload_.size()) continue;
     under_way_ = false;
-    if (header_.type == RingFrameType::kData) attempt_.board.frame_sent(header_.sequence);
+    if (header_.type == RingFrameType::kData) unsent_frames_.push_back(header_.sequence);
+  }
+  ATOLL_RETURN_IF_ERROR(connection_.try_flush());
+  if (!connection_.has_unsent()) {
+    for (const std::uint32_t sequence : unsent_frames_) attempt_.board.frame_sent(sequence);
+    unsent_frames_.clear();
   }
   return moved;
 }
 
 pollfd SendLane::poll_request() const {
-  const short writable = under_way_ ? connection_.poll_events_for_write() : short{0};
+  const short writable = under_way_ || connection_.has_unsent() ? connection_.poll_events_for_write() : short{0};
   return {closed_ ? -1 : connection_.fd(), static_cast<short>(POLLIN | writable), 0};
 }
 
@@ -58,7 +63,7 @@ Status SendLane::after_poll(short events) {
   std::byte unexpected{};
   const Result<std::size_t> count = connection_.try_read({&unexpected, 1});
   if (!count.ok()) {
-    if (under_way_ || count.error().code != ErrorCode::kPeerLost) return count.error();
+    if (!between_frames() || count.error().code != ErrorCode::kPeerLost) return count.error();
     closed_ = true;
   } else if (*count > 0) {
     return Error{ErrorCode::kProtocol,

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <array>
+#include <vector>
 
 #include "net/base/bytes.h"
 #include "net/base/result.h"
@@ -21,7 +22,10 @@ class SendLane {
 
   // Sends what the socket takes now, at most about one frame. Returns bytes moved.
   Result<std::size_t> pump();
+  // It would begin a frame now.
   bool idle() const { return !under_way_ && !closed_; }
+  // Open, with nothing of a frame left to send.
+  bool finished() const { return between_frames() && !closed_; }
   bool closed() const { return closed_; }
 
   pollfd poll_request() const;
@@ -30,6 +34,7 @@ class SendLane {
 
  private:
   bool begin_next();
+  bool between_frames() const { return !under_way_ && !connection_.has_unsent(); }
   void begin(const RingFrameHeader& header, ByteView payload);
 
   TlsConnection& connection_;
@@ -39,7 +44,8 @@ class SendLane {
   RingFrameHeader header_;
   std::array<std::byte, kRingFrameHeaderBytes> header_bytes_{};
   ByteView payload_;
-  std::size_t sent_ = 0;  // of header and payload
+  std::size_t sent_ = 0;                      // of header and payload
+  std::vector<std::uint32_t> unsent_frames_;  // encrypted, but not all with the kernel yet
 };
 
 }  // namespace atl

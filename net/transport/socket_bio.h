@@ -1,5 +1,6 @@
 // OpenSSL's view of a socket that another owns. Unlike BIO_s_socket, writing to a connection that the peer has closed
-// is an error and never the signal SIGPIPE.
+// is an error and never the signal SIGPIPE. And it asks the kernel less often: one recv(2) brings what several records
+// need, and records that are written in a row leave by one send(2).
 #pragma once
 
 #include <openssl/bio.h>
@@ -8,7 +9,12 @@ namespace atl {
 
 // `fd` stays the caller's, and outlives the BIO. Null when out of memory.
 BIO* new_socket_bio(int fd);
-// Whether what is written next is followed by more at once: the kernel then sends whole segments only.
-void set_more_follows(BIO* socket_bio, bool more);
+
+// While set, what is written is kept back, up to some 128 KiB.
+void gather_writes(BIO* socket_bio, bool gather);
+// Sends what was kept back. False with errno set when the connection has failed; true with bytes left when the socket
+// takes no more now.
+bool send_gathered(BIO* socket_bio);
+bool has_gathered(BIO* socket_bio);
 
 }  // namespace atl

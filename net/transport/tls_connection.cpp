@@ -13,8 +13,6 @@
 namespace atl {
 namespace {
 
-// What one recv(2) may bring: several records, so that the kernel is not asked twice for each.
-constexpr std::size_t kReadBufferBytes = 128 << 10;
 // Plaintext of a full TLS record (RFC 8446, 5.1): what one SSL_write moves.
 constexpr std::size_t kRecordBytes = 16 << 10;
 
@@ -71,8 +69,6 @@ Result<TlsConnection> TlsConnection::over(UniqueFd socket, const TlsContext& con
   }
   SSL_set_bio(ssl.get(), bio, bio);
   SSL_set_mode(ssl.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_set_read_ahead(ssl.get(), 1);
-  SSL_set_default_read_buffer_len(ssl.get(), kReadBufferBytes);
   return TlsConnection(std::move(socket), std::move(ssl), std::move(description));
 }
 
@@ -140,33 +136,52 @@ Result<std::size_t> TlsConnection::try_write(ByteView bytes, bool more_follows) 
   std::size_t moved = 0;
   while (moved < bytes.size()) {
     const ByteView rest = bytes.subspan(moved);
-    set_more_follows(SSL_get_wbio(ssl_.get()), more_follows || rest.size() > kRecordBytes);
+    gather_writes(SSL_get_wbio(ssl_.get()), more_follows || rest.size() > kRecordBytes);
     ATOLL_ASSIGN_OR_RETURN(const std::size_t count, write_once(rest));
     if (count == 0) break;
     moved += count;
   }
+  if (!more_follows) ATOLL_RETURN_IF_ERROR(try_flush());
   return moved;
 }
+
+Status TlsConnection::try_flush() {
+  errno = 0;
+  if (send_gathered(SSL_get_wbio(ssl_.get()))) return ok_status();
+  const int system_error = errno;
+  if (Status alert = alert_of_peer(); !alert.ok()) return alert;
+  errno = system_error;
+  ERR_clear_error();
+  return tls_error(ssl_.get(), -1, fmt::format("connection to {}", description_));
+}
+
+bool TlsConnection::has_unsent() const { return has_gathered(SSL_get_wbio(ssl_.get())); }
 
 Result<std::size_t> TlsConnection::write_once(ByteView bytes) {
   ERR_clear_error();
   errno = 0;
   Result<Transfer> transfer = finish(SSL_write(ssl_.get(), bytes.data(), clamp_size(bytes.size())), wants_for_write_);
   if (transfer.ok() && !transfer->at_end) return transfer->bytes;
-  // A server's verdict on our certificate arrives after our own handshake has ended: the alert, if there is one, says
-  // more than the reset that follows it. What else the peer said before it closed stays to be read.
+  if (Status alert = alert_of_peer(); !alert.ok()) return alert.error();
+  return transfer.ok() ? closed_by_peer() : transfer.error();
+}
+
+// A server's verdict on our certificate arrives after our own handshake has ended: the alert, if there is one, says
+// more than the reset that follows it. What else the peer said before it closed stays to be read.
+Status TlsConnection::alert_of_peer() {
   std::byte ignored{};
   ERR_clear_error();
   errno = 0;
   Result<Transfer> alert = finish(SSL_peek(ssl_.get(), &ignored, 1), wants_for_read_);
   if (!alert.ok() && alert.error().code != ErrorCode::kPeerLost) return alert.error();
-  return transfer.ok() ? closed_by_peer() : transfer.error();
+  return ok_status();
 }
 
 short TlsConnection::poll_events_for_read() const {
-  // Read-ahead may hold part of a record: enough to try again only when the last try did not have to wait.
+  // After a read that had to wait there is nothing here but perhaps a part of a record.
   if (wants_for_read_ != 0) return wants_for_read_;
-  return SSL_has_pending(ssl_.get()) == 1 ? short{0} : short{POLLIN};
+  const bool more_here = SSL_has_pending(ssl_.get()) == 1 || BIO_pending(SSL_get_rbio(ssl_.get())) > 0;
+  return more_here ? short{0} : short{POLLIN};
 }
 
 short TlsConnection::poll_events_for_write() const { return wants_for_write_ != 0 ? wants_for_write_ : short{POLLOUT}; }
@@ -184,12 +199,17 @@ Status TlsConnection::write_all(ByteView bytes, Deadline deadline, const AbortSi
   while (!bytes.empty()) {
     ATOLL_ASSIGN_OR_RETURN(const std::size_t count, try_write(bytes));
     bytes = bytes.subspan(count);
-    if (count == 0) {
-      ATOLL_RETURN_IF_ERROR(
-          wait_ready(fd(), poll_events_for_write(), deadline, abort, fmt::format("writing to {}", description_)));
-    }
+    if (count == 0) ATOLL_RETURN_IF_ERROR(wait_to_write(deadline, abort));
+  }
+  while (has_unsent()) {
+    ATOLL_RETURN_IF_ERROR(wait_to_write(deadline, abort));
+    ATOLL_RETURN_IF_ERROR(try_flush());
   }
   return ok_status();
+}
+
+Status TlsConnection::wait_to_write(Deadline deadline, const AbortSignal* abort) {
+  return wait_ready(fd(), poll_events_for_write(), deadline, abort, fmt::format("writing to {}", description_));
 }
 
 Result<std::size_t> TlsConnection::read_some(std::span<std::byte> buffer, Deadline deadline, const AbortSignal* abort) {

@@ -37,10 +37,13 @@ class TlsConnection {
   std::string_view alpn() const { return negotiated_alpn(ssl_.get()); }
 
   // Without waiting: bytes moved, 0 when the socket is not ready. kPeerLost when the peer closed or reset. At most
-  // one TLS record is read; `more_follows`: the caller writes again at once, so the kernel may keep a last short
-  // segment back until then.
+  // one TLS record is read. Written bytes may stay here, encrypted, until the socket takes more: while has_unsent(),
+  // poll for POLLOUT and call try_flush(). `more_follows`: the caller writes again, or flushes, at once, and several
+  // records leave together.
   Result<std::size_t> try_read(std::span<std::byte> buffer);
   Result<std::size_t> try_write(ByteView bytes, bool more_follows = false);
+  Status try_flush();
+  bool has_unsent() const;
   // What poll(2) must watch before the next try_* can move on (POLLIN, POLLOUT or both); 0 when a read would succeed at
   // once because TLS holds decrypted bytes.
   short poll_events_for_read() const;
@@ -66,6 +69,8 @@ class TlsConnection {
   static Result<TlsConnection> over(UniqueFd socket, const TlsContext& context, std::string description);
   Result<Transfer> read_once(std::span<std::byte> buffer);
   Result<std::size_t> write_once(ByteView bytes);
+  Status alert_of_peer();
+  Status wait_to_write(Deadline deadline, const AbortSignal* abort);
   Result<Transfer> finish(int result, short& wants);
   Error closed_by_peer() const;
 
