@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace atl {
 
 void SendLane::begin(const RingFrameHeader& header, ByteView payload) {
@@ -19,6 +21,7 @@ bool SendLane::begin_next() {
   }
   const std::optional<std::uint32_t> sequence = attempt_.board.take_to_send();
   if (!sequence) return false;
+  report();
   const RingSubChunk sub_chunk = attempt_.outbound.frame(*sequence);
   if (attempt_.outbound.next_own(*sequence) == *sequence) attempt_.sums.encode_own(sub_chunk);
   const RingFrameHeader header{.phase = sub_chunk.phase,
@@ -43,14 +46,15 @@ Result<std::size_t> SendLane::pump() {
     if (count < rest.size()) break;
     if (sent_ < kRingFrameHeaderBytes + payload_.size()) continue;
     under_way_ = false;
-    if (header_.type == RingFrameType::kData) unsent_frames_.push_back(header_.sequence);
+    if (header_.type == RingFrameType::kData) unreported_ = header_.sequence;
   }
   ATOLL_RETURN_IF_ERROR(connection_.try_flush());
-  if (!connection_.has_unsent()) {
-    for (const std::uint32_t sequence : unsent_frames_) attempt_.board.frame_sent(sequence);
-    unsent_frames_.clear();
-  }
+  if (!connection_.has_unsent()) report();
   return moved;
+}
+
+void SendLane::report() {
+  if (unreported_) attempt_.board.frame_sent(*std::exchange(unreported_, std::nullopt));
 }
 
 pollfd SendLane::poll_request() const {

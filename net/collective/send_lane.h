@@ -5,7 +5,7 @@
 #include <poll.h>
 
 #include <array>
-#include <vector>
+#include <optional>
 
 #include "net/base/bytes.h"
 #include "net/base/result.h"
@@ -34,6 +34,7 @@ class SendLane {
 
  private:
   bool begin_next();
+  void report();
   bool between_frames() const { return !under_way_ && !connection_.has_unsent(); }
   void begin(const RingFrameHeader& header, ByteView payload);
 
@@ -44,8 +45,10 @@ class SendLane {
   RingFrameHeader header_;
   std::array<std::byte, kRingFrameHeaderBytes> header_bytes_{};
   ByteView payload_;
-  std::size_t sent_ = 0;                      // of header and payload
-  std::vector<std::uint32_t> unsent_frames_;  // encrypted, but not all with the kernel yet
+  std::size_t sent_ = 0;  // of header and payload
+  // Encrypted, but perhaps not all with the kernel yet. The attempt must not end before it is; that its place may be
+  // written again matters only once it has arrived.
+  std::optional<std::uint32_t> unreported_;
 };
 
 }  // namespace atl
