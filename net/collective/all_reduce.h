@@ -27,6 +27,7 @@
 #include "net/base/sha256.h"
 #include "net/collective/connection_pool.h"
 #include "net/collective/connection_tuner.h"
+#include "net/collective/edge_pacer.h"
 #include "net/tls/context.h"
 #include "net/transport/ring_inbox.h"
 
@@ -44,13 +45,15 @@ struct AllReduceSpec {
   Attempt attempt;
   std::vector<RingMember> order;  // rank by position; the sum of weights is positive
   WireFormat wire = WireFormat::kInt8Block;
-  std::int64_t bucket_numel = std::int64_t{16} << 20;  // 64 MiB of fp32; a multiple of kBlockNumel
+  std::int64_t bucket_numel = std::int64_t{64} << 20;  // 64 MiB of fp32; a multiple of kBlockNumel
   // By bucket, on every member the same: these are averaged already, their canonical bytes stay as they are and do not
   // travel; the digest is over all. Empty: none.
   std::vector<bool> final_buckets = {};
   int connections_per_edge =
       2;            // to the next rank; the previous one chooses its own. 0: by goodput (connection_tuner.h)
   int threads = 0;  // that encode, encrypt and move bytes; 0: as many as processors, at most 4
+  // Of the connections to the next rank, where the kernel has it and lets us; else they have the system's own.
+  std::string congestion_control = "bbr";
   std::chrono::milliseconds silence_timeout{
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
 };
@@ -90,7 +93,11 @@ class RingAllReduce {
   IslandId self_;
   RingInbox& inbox_;
   ConnectionPool pool_;
-  std::map<IslandId, ConnectionTuner> tuners_;  // by the next rank
+  struct Edge {
+    ConnectionTuner tuner;
+    EdgePacer pacer;
+  };
+  std::map<IslandId, Edge> edges_;  // by the next rank
 };
 
 }  // namespace atl

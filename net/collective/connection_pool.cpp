@@ -40,7 +40,6 @@ std::vector<Result<TlsConnection>> dial(const IslandId& peer, const Address& add
   std::vector<std::jthread> threads;
   const auto dial_one = [&](std::size_t i) {
     dialled[i] = TlsConnection::connect(address, context, peer, deadline, &abort);
-    if (dialled[i].ok()) tune_for_bulk(dialled[i]->fd());
   };
   try {
     for (std::size_t i = 1; i < count; ++i) threads.emplace_back(dial_one, i);

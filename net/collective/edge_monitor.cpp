@@ -31,12 +31,13 @@ std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_t
 }
 
 EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-                         std::chrono::milliseconds silence_timeout)
+                         std::chrono::milliseconds silence_timeout, EdgePacer& pacer)
     : attempt_(attempt),
       outbound_(std::move(outbound)),
       inbound_(std::move(inbound)),
       silence_timeout_(silence_timeout),
-      keepalive_interval_(keepalive_interval(silence_timeout)) {}
+      keepalive_interval_(keepalive_interval(silence_timeout)),
+      pacing_(pacer, outbound_) {}
 
 AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb) const {
   const Seconds allowed = silence_timeout_;
@@ -64,13 +65,16 @@ std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
 
 void EdgeMonitor::run(const AbortSignal& abort) {
   std::array<pollfd, 2> watched{pollfd{abort.fd(), POLLIN, 0}, pollfd{attempt_.board.ended_fd(), POLLIN, 0}};
-  const auto interval = static_cast<int>(std::max<std::int64_t>(1, (keepalive_interval_ / 2).count()));
+  const auto interval =
+      std::min(std::max(keepalive_interval_ / 2, std::chrono::milliseconds(1)), EdgePacing::kLookEvery);
   while (!attempt_.board.ended()) {
     if (abort.raised()) return attempt_.board.fail({{ErrorCode::kAborted, abort.reason()}, std::nullopt, {}});
     // The timeout may end late, by a machine that slept or a process that was stopped: what came meanwhile is counted
     // before anybody is blamed.
-    if (auto failure = look(Clock::now())) return attempt_.board.fail(std::move(*failure));
-    (void)::poll(watched.data(), watched.size(), interval);
+    const auto now = Clock::now();
+    if (auto failure = look(now)) return attempt_.board.fail(std::move(*failure));
+    pacing_.look(now);
+    (void)::poll(watched.data(), watched.size(), static_cast<int>(interval.count()));
   }
 }
 

@@ -1,6 +1,6 @@
 // Watches the edges of a running attempt beside the workers: whether anything still moves on the wire, as the kernel
-// counts it, and whether the next rank must be told that this island lives. Owned and used by the thread that runs the
-// all-reduce.
+// counts it, and whether the next rank must be told that this island lives; and keeps the outbound edge's pace. Owned
+// and used by the thread that runs the all-reduce.
 //
 // Progress is bytes that came, or that the peer acknowledged: on a link that takes a minute for what lies in the
 // sockets' buffers no call of ours would return meanwhile, and yet it is not dead.
@@ -12,6 +12,7 @@
 #include "net/base/abort_signal.h"
 #include "net/base/deadline.h"
 #include "net/collective/attempt_context.h"
+#include "net/collective/edge_pacing.h"
 
 namespace atl {
 
@@ -19,7 +20,7 @@ class EdgeMonitor {
  public:
   // Sockets of both edges, which stay open while this lives. References outlive this.
   EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-              std::chrono::milliseconds silence_timeout);
+              std::chrono::milliseconds silence_timeout, EdgePacer& pacer);
 
   // Until the board says that the attempt has ended, for which `abort` and silence are reasons.
   void run(const AbortSignal& abort);
@@ -33,6 +34,7 @@ class EdgeMonitor {
   const std::vector<int> inbound_;
   const std::chrono::milliseconds silence_timeout_;
   const std::chrono::milliseconds keepalive_interval_;
+  EdgePacing pacing_;
   Clock::time_point last_received_ = Clock::now();
   Clock::time_point last_taken_ = last_received_;  // or when the next rank last had all that was written
   Clock::time_point last_spoke_ = last_received_;

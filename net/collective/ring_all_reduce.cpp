@@ -113,9 +113,9 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
     report.digest = encode_alone(payload, sums, canonical);
   } else {
     const RingMember& next = spec.order[static_cast<std::size_t>(self->value + 1) % spec.order.size()];
-    ConnectionTuner& tuner = tuners_[next.id];
+    Edge& edge = edges_[next.id];
     AllReduceSpec chosen = spec;
-    if (chosen.connections_per_edge == 0) chosen.connections_per_edge = tuner.connections();
+    if (chosen.connections_per_edge == 0) chosen.connections_per_edge = edge.tuner.connections();
     auto edges = connect_edges(chosen, *self, payload, pool_, inbox_, abort);
     if (auto* failure = std::get_if<AllReduceFailure>(&edges)) return failed(std::move(*failure), rank_text);
     auto& connected = std::get<RingEdges>(edges);
@@ -123,14 +123,14 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
     report.connections_reused = connected.reused;
     report.congestion_control = congestion_control(connected.to_next.front().fd());
     const auto moving_since = Clock::now();
-    auto outcome = exchange(spec, *self, std::move(connected), sums, payload, canonical, abort);
+    auto outcome = exchange(spec, *self, std::move(connected), sums, payload, canonical, edge.pacer, abort);
     if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failed(std::move(*failure), rank_text);
     auto& done = std::get<ExchangeOutcome>(outcome);
     report.digest = done.digest;
     report.bytes_sent = done.bytes_sent;
     report.bytes_received = done.bytes_received;
     const Seconds moving = Clock::now() - moving_since;
-    tuner.measured(report.connections, static_cast<double>(report.bytes_sent) / std::max(moving.count(), 1e-6));
+    edge.tuner.measured(report.connections, static_cast<double>(report.bytes_sent) / std::max(moving.count(), 1e-6));
     pool_.give_back(next.id, next.address, std::move(done.to_next));
     inbox_.park(std::move(done.from_previous));
   }

@@ -5,6 +5,7 @@
 
 #include "net/collective/edge_monitor.h"
 #include "net/collective/ring_worker.h"
+#include "net/transport/socket.h"
 
 namespace atl {
 namespace {
@@ -39,7 +40,8 @@ void run_workers(std::deque<RingWorker>& workers, EdgeMonitor& monitor, FrameBoa
 
 std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, RingEdges edges,
                                                          const PartialSums& sums, const RingPayload& payload,
-                                                         std::span<std::byte> canonical, const AbortSignal& abort) {
+                                                         std::span<std::byte> canonical, EdgePacer& pacer,
+                                                         const AbortSignal& abort) {
   const auto world_size = static_cast<int>(spec.order.size());
   const Rank previous{(self.value + world_size - 1) % world_size};
   const auto id_of = [&](int rank) -> const IslandId& {
@@ -62,7 +64,8 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   for (std::size_t i = 0; i < edges.from_previous.size(); ++i) {
     workers[i % count].add(receivers.emplace_back(edges.from_previous[i], attempt, spec.silence_timeout));
   }
-  EdgeMonitor monitor(attempt, sockets_of(edges.to_next), sockets_of(edges.from_previous), spec.silence_timeout);
+  for (const TlsConnection& connection : edges.to_next) tune_for_bulk(connection.fd(), spec.congestion_control);
+  EdgeMonitor monitor(attempt, sockets_of(edges.to_next), sockets_of(edges.from_previous), spec.silence_timeout, pacer);
   run_workers(workers, monitor, board, abort);
 
   if (std::optional<AllReduceFailure> failure = board.failure()) {

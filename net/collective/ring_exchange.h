@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "net/collective/all_reduce.h"
+#include "net/collective/edge_pacer.h"
 #include "net/collective/partial_sums.h"
 #include "net/collective/ring_edges.h"
 
@@ -25,6 +26,7 @@ struct ExchangeOutcome {
 // keepalives: a stalled ring is blamed on the edge that is silent, not on those that wait behind it.
 std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, RingEdges edges,
                                                          const PartialSums& sums, const RingPayload& payload,
-                                                         std::span<std::byte> canonical, const AbortSignal& abort);
+                                                         std::span<std::byte> canonical, EdgePacer& pacer,
+                                                         const AbortSignal& abort);
 
 }  // namespace atl

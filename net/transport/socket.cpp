@@ -17,7 +17,7 @@ namespace atl {
 namespace {
 
 // Of one connection: enough for the kernel to go on with while a thread is busy elsewhere.
-constexpr int kMostUnsentBytes = 128 << 10;
+constexpr int kMostUnsentBytes = 1 << 20;
 
 struct AddrInfoDeleter {
   void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
@@ -195,8 +195,6 @@ void disable_nagle(int fd) {
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-namespace {
-
 bool leads_to_this_machine(int fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
@@ -208,15 +206,19 @@ bool leads_to_this_machine(int fd) {
   return storage.ss_family == AF_INET && (address >> 24) == IN_LOOPBACKNET;
 }
 
-}  // namespace
-
 TcpProgress tcp_progress(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
   int queued = 0;
   if (::ioctl(fd, SIOCOUTQ, &queued) != 0) queued = 0;
   if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
-  return {info.tcpi_bytes_acked, info.tcpi_bytes_received, static_cast<std::uint64_t>(std::max(queued, 0))};
+  return {info.tcpi_bytes_acked, info.tcpi_bytes_received, static_cast<std::uint64_t>(std::max(queued, 0)),
+          info.tcpi_notsent_bytes, std::uint64_t{info.tcpi_delivered} * info.tcpi_snd_mss, std::chrono::microseconds(info.tcpi_rtt)};
+}
+
+void limit_pacing(int fd, std::optional<double> bytes_per_second) {
+  const auto most = bytes_per_second ? static_cast<std::uint64_t>(*bytes_per_second) : ~std::uint64_t{0};
+  (void)::setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
 }
 
 std::chrono::milliseconds since_last_answer(int fd) {
@@ -226,13 +228,20 @@ std::chrono::milliseconds since_last_answer(int fd) {
   return std::chrono::milliseconds(info.tcpi_last_ack_recv);
 }
 
-void tune_for_bulk(int fd) {
+void restart_congestion_control(int fd) {
+  const std::string own = congestion_control(fd);
+  constexpr std::string_view kOther = "reno";  // every kernel has it
+  if (own == kOther) return;
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kOther.data(), kOther.size());
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, own.data(), own.size());
+}
+
+void tune_for_bulk(int fd, const std::string& congestion_control) {
   const auto set = [fd](int level, int option, int value) {
     (void)::setsockopt(fd, level, option, &value, sizeof value);
   };
-  constexpr std::string_view kBulkControl = "bbr";
   if (!leads_to_this_machine(fd)) {
-    (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kBulkControl.data(), kBulkControl.size());
+    (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion_control.data(), congestion_control.size());
   }
   set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);

@@ -4,6 +4,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,18 +40,28 @@ void disable_nagle(int fd);
 struct TcpProgress {
   std::uint64_t bytes_acknowledged = 0;
   std::uint64_t bytes_received = 0;
-  std::uint64_t bytes_queued = 0;
+  std::uint64_t bytes_queued = 0;  // not acknowledged yet
+  std::uint64_t bytes_unsent = 0;  // of those: not sent yet
+  std::uint64_t bytes_delivered = 0;  // about: those that were acknowledged out of order count as well
+  std::chrono::microseconds smoothed_rtt{0};
   std::uint64_t bytes_written() const { return bytes_acknowledged + bytes_queued; }
 };
 TcpProgress tcp_progress(int fd);
+// Of what this end sends, bytes/s; nothing: none. Ignored where the kernel does not pace.
+void limit_pacing(int fd, std::optional<double> bytes_per_second);
+bool leads_to_this_machine(int fd);
 // Since the peer's kernel last answered anything.
 std::chrono::milliseconds since_last_answer(int fd);
 
-// For connections that carry bulk data and rest for long between: BBR where the kernel has it and lets us (not to
-// this machine itself, where nothing is ever congested and pacing only costs), little unsent data in the kernel, so
-// that a slow connection does not keep what another could carry, and the kernel's own probes of an idle peer. Buffer
-// sizes are left to the kernel, which grows them with rate and delay; setting them would end that.
-void tune_for_bulk(int fd);
+// For connections that carry bulk data and rest for long between: the congestion control of this name where the kernel
+// has it and lets us (not to this machine itself, where nothing is ever congested and pacing only costs), little unsent
+// data in the kernel, so that a slow connection does not keep what another could carry, and the kernel's own probes of
+// an idle peer. Buffer sizes are left to the kernel, which grows them with rate and delay; setting them would end that.
+// Again on a tuned connection: changes nothing.
+void tune_for_bulk(int fd, const std::string& congestion_control);
+// The connection's congestion control forgets what it knew but its window, and takes its least round trip from the
+// kernel's records of minutes.
+void restart_congestion_control(int fd);
 std::string congestion_control(int fd);
 
 }  // namespace atl

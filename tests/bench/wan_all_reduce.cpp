@@ -56,6 +56,7 @@ AllReduceSpec spec_of(const Options& options, WireFormat wire) {
   spec.round = OuterStep{1};
   spec.wire = wire;
   spec.connections_per_edge = options.connections;
+  spec.congestion_control = options.congestion;
   for (int host : options.order) {
     spec.order.push_back({IslandId{fmt::format("isl-{:016x}", host)}, {wan::host_address(host), kPort}, 1.0});
   }

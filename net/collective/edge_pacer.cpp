@@ -1,0 +1,62 @@
+#include "net/collective/edge_pacer.h"
+
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kRatesKept = 10;
+constexpr std::size_t kRoundTripsKept = 100;
+constexpr double kGrowth = 1.2;  // of an interval, below which the pipe counts as full
+constexpr int kIntervalsInVain = 3;
+constexpr double kLeastLimit = 64 << 10;  // bytes/s
+
+constexpr double kRaise = 1.08;
+constexpr double kDrain = 0.92;
+// A queue is allowed for so long: enough to keep the link busy through the jitter of a busy machine.
+constexpr double kLeastQueue = 0.005;
+constexpr double kQueueOfRoundTrip = 0.2;
+
+template <class T>
+void keep(std::deque<T>& values, T value, std::size_t most) {
+  values.push_back(value);
+  if (values.size() > most) values.pop_front();
+}
+
+}  // namespace
+
+std::optional<double> EdgePacer::observe(const Interval& interval) {
+  if (interval.seconds <= 0) return limit_;
+  if (interval.rtt_seconds > 0) keep(least_rtts_, interval.rtt_seconds, kRoundTripsKept);
+  // What a link delivers while a queue stands before it is its rate, even if the sender had nothing more.
+  const bool queued = gain() < kRaise;
+  if (!interval.saturated && !queued) return limit_;
+  const double rate = interval.bytes_delivered / interval.seconds;
+  keep(rates_, rate, kRatesKept);
+  if (!limit_) look_for_the_top(rate);
+  if (queued) in_vain_ = kIntervalsInVain;
+  if (limit_ || in_vain_ >= kIntervalsInVain) {
+    limit_ = std::max(kLeastLimit, gain() * std::ranges::max(rates_));
+  }
+  return limit_;
+}
+
+void EdgePacer::look_for_the_top(double rate) {
+  if (rate > kGrowth * top_) {
+    top_ = rate;
+    in_vain_ = 0;
+  } else {
+    ++in_vain_;
+  }
+}
+
+double EdgePacer::gain() const {
+  if (least_rtts_.empty()) return kRaise;
+  const double least = std::ranges::min(least_rtts_);
+  const double queue = least_rtts_.back() - least;
+  const double allowed = std::max(kLeastQueue, kQueueOfRoundTrip * least);
+  if (queue < allowed) return kRaise;
+  return queue < 2 * allowed ? 1.0 : kDrain;
+}
+
+}  // namespace atl

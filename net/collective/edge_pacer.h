@@ -1,0 +1,49 @@
+// How fast an edge may send, so that it fills the link without filling the queues in front of it: a limit for all its
+// connections together, which the kernel's congestion control stays below but seldom finds by itself. A connection of
+// several whose sender waits for the ring now and then counts as limited by its application, so that BBR (Cardwell et
+// al. 2016) never sees that the pipe is full and keeps its start's gain of 2.9: queues overflow, a tenth is sent twice.
+//
+// The limit is a gain on the fastest rate that was lately acknowledged while there was always more to send. The gain is
+// above 1 while the round trip is near its least, and below 1 when a queue has grown (as in TCP Vegas, Brakmo &
+// Peterson 1995, but against a least that is forgotten after a while, since a queue that others keep is not ours to
+// drain). Until the first rate that no longer grows there is no limit. Pure; one for each peer that this island sends
+// to, kept from attempt to attempt.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <limits>
+#include <optional>
+
+namespace atl {
+
+class EdgePacer {
+ public:
+  // What one interval brought: of some 100 ms and at least a round trip.
+  struct Interval {
+    double seconds = 0;
+    double bytes_delivered = 0;
+    bool saturated = false;  // there was always something left to send
+    double rtt_seconds = 0;  // smoothed, mean of the connections; 0: not known
+  };
+
+  static constexpr double kShortestInterval = 0.1;  // s
+
+  // The limit from now on, bytes/s of the whole edge; nothing: no limit yet.
+  std::optional<double> observe(const Interval& interval);
+  std::optional<double> limit() const { return limit_; }
+  // Before the first interval after a pause, in which nobody knows what became of the link.
+  void resume() { least_rtts_.clear(); }
+
+ private:
+  void look_for_the_top(double rate);
+  double gain() const;
+
+  std::deque<double> rates_;       // the latest, bytes/s
+  std::deque<double> least_rtts_;  // the latest, s
+  double top_ = 0;                 // while there is no limit: the fastest so far
+  int in_vain_ = 0;                // intervals since it grew
+  std::optional<double> limit_;
+};
+
+}  // namespace atl

@@ -1,0 +1,127 @@
+#include "net/collective/edge_pacer.h"
+
+#include <QtTest>
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+constexpr double kStep = 0.1;  // s
+
+// A bottleneck with a queue of 100 ms, and a sender that starts as TCP does: twice as fast each round trip.
+class Link {
+ public:
+  Link(double bytes_per_second, double rtt) : rate_(bytes_per_second), rtt_(rtt) {}
+
+  void change_rate(double bytes_per_second) { rate_ = bytes_per_second; }
+  void let_others_queue(double seconds) { others_ = seconds; }
+
+  void run(EdgePacer& pacer, double seconds, double demand = 1e12) {
+    for (double t = 0; t < seconds; t += kStep) {
+      window_rate_ *= 2;
+      const double offered = std::min({demand, window_rate_, pacer.limit().value_or(1e12)});
+      const double arrived = queue_ + offered * kStep;
+      const double delivered = std::min(arrived, rate_ * kStep);
+      queue_ = std::min(arrived - delivered, 0.1 * rate_);
+      pacer.observe({kStep, delivered, offered < demand, rtt_ + queue_ / rate_ + others_});
+    }
+  }
+  double queue_seconds() const { return queue_ / rate_; }
+
+ private:
+  double rate_;
+  double rtt_;
+  double window_rate_ = 1e4;
+  double queue_ = 0;
+  double others_ = 0;
+};
+
+bool near(double value, double expected) { return value > 0.88 * expected && value < 1.12 * expected; }
+
+}  // namespace
+
+class EdgePacerTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void there_is_no_limit_until_the_link_is_full();
+  void the_limit_settles_at_the_links_rate_with_a_short_queue();
+  void it_follows_a_link_that_gets_slower_and_faster();
+  void waiting_for_the_ring_does_not_lower_it();
+  void a_queue_that_others_keep_is_taken_for_the_way_after_a_while();
+  void after_a_pause_the_rate_is_still_known();
+};
+
+void EdgePacerTest::there_is_no_limit_until_the_link_is_full() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+
+  link.run(pacer, 0.9);
+
+  QVERIFY(!pacer.limit());
+}
+
+void EdgePacerTest::the_limit_settles_at_the_links_rate_with_a_short_queue() {
+  for (const double rate : {1e6, 60e6, 1e9}) {
+    EdgePacer pacer;
+    Link link(rate, 0.08);
+
+    link.run(pacer, 10);
+
+    QVERIFY(pacer.limit());
+    QVERIFY2(near(*pacer.limit(), rate), qPrintable(QString::number(*pacer.limit() / rate)));
+    QVERIFY2(link.queue_seconds() < 0.05, qPrintable(QString::number(link.queue_seconds())));
+  }
+}
+
+void EdgePacerTest::it_follows_a_link_that_gets_slower_and_faster() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  link.run(pacer, 5);
+
+  link.change_rate(20e6);
+  link.run(pacer, 5);
+  QVERIFY2(near(*pacer.limit(), 20e6), qPrintable(QString::number(*pacer.limit())));
+
+  link.change_rate(100e6);
+  link.run(pacer, 5);
+  QVERIFY2(near(*pacer.limit(), 100e6), qPrintable(QString::number(*pacer.limit())));
+}
+
+void EdgePacerTest::waiting_for_the_ring_does_not_lower_it() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  link.run(pacer, 5);
+  const double before = *pacer.limit();
+
+  link.run(pacer, 5, 1e6);
+
+  QVERIFY(*pacer.limit() >= 0.85 * before);
+}
+
+void EdgePacerTest::a_queue_that_others_keep_is_taken_for_the_way_after_a_while() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  link.run(pacer, 5);
+
+  link.let_others_queue(0.2);
+  link.run(pacer, 30);
+
+  QVERIFY2(near(*pacer.limit(), 60e6), qPrintable(QString::number(*pacer.limit())));
+}
+
+void EdgePacerTest::after_a_pause_the_rate_is_still_known() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  link.run(pacer, 5);
+
+  pacer.resume();
+
+  QVERIFY(pacer.limit());
+  QVERIFY(near(*pacer.limit(), 60e6));
+}
+
+}  // namespace atl
+
+QTEST_APPLESS_MAIN(atl::EdgePacerTest)
+#include "edge_pacer_test.moc"
