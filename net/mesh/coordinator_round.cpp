@@ -135,6 +135,7 @@ void RoundCoordinator::promote_receivers() {
 
 void RoundCoordinator::drop_part(MeshIsland& island) {
   if (island.part == MeshIsland::Part::kTrainer) leases_.give_back(island.lease());
+  kept_.reset();
   island.part = MeshIsland::Part::kNone;
   island.ready.reset();
   island.sits_out = false;
@@ -162,6 +163,7 @@ void RoundCoordinator::open_attempt() {
     if (island.connected && island.ready) continue;
     if (now_ < island.awaited_until || (island.connected && island.part == MeshIsland::Part::kTrainer)) {
       someone_is_awaited = true;
+  if (kept_ && !kept_->complete() && now_ < kept_due_) return;
     }
   }
   if (weight == 0 || (someone_is_awaited && now_ < *grace_ends_)) return;
@@ -176,9 +178,18 @@ void RoundCoordinator::open_attempt() {
   attempt_.emplace(last_attempt_, std::move(ring.order));
   average_due_.reset();
   actions_.push_back(PersistAttempt{committed_, last_attempt_});
-  for (const AttemptMember& member : attempt_->order()) {
-    send(member.id, HubAttempt{committed_, last_attempt_, attempt_->order()});
-  }
+  HubAttempt message{committed_, last_attempt_, attempt_->order()};
+  if (kept_) message.final_buckets = kept_->held_by(message.order);
+  kept_.reset();
+  for (const AttemptMember& member : attempt_->order()) send(member.id, message);
+}
+
+// It is lost to the attempt that runs, and nobody waits for what it has to say of the last one.
+void RoundCoordinator::leave_attempt(const IslandId& island) {
+  if (kept_) kept_->lose(island);
+  if (!attempt_ || !attempt_->live().contains(island)) return;
+  attempt_->lose(island);
+  settle_attempt();
 }
 
 void RoundCoordinator::settle_attempt() {
@@ -206,6 +217,7 @@ void RoundCoordinator::settle_attempt() {
         "atoll; if they do, check this machine's memory");
   }
 }
+  kept_.reset();  // nobody knows which of them are right
 
 // A member that others have finished with, and that neither has the average nor says why, does not hold them up for
 // ever.
@@ -230,6 +242,8 @@ Clock::duration RoundCoordinator::retry_delay() const {
   if (reported_failures_ <= 1) return {};
   const int doublings = std::min(reported_failures_ - 2, 8);
   return std::min<Clock::duration>(kFirstRetryDelay * (1 << doublings), kLongestRetryDelay);
+  kept_.emplace(attempt_->number(), attempt_->live());
+  kept_due_ = now_ + run_.dead_after;
 }
 
 // Both ends live and their edge does not: the next order avoids it; where none can, the end with fewer tokens sits the
@@ -308,6 +322,7 @@ void RoundCoordinator::close_round(const OpenAttempt& done) {
   for (const AttemptMember& member : done.order()) averaged.insert(member.id);
   for (auto& [id, island] : islands_) {
     if (averaged.contains(id)) island.part = MeshIsland::Part::kNone;
+  kept_.reset();
     if (done.live().contains(id)) {
       drop_part(island);
     } else {

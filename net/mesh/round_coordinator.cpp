@@ -38,7 +38,7 @@ RoundCoordinator::Actions RoundCoordinator::next(const CoordinatorEvent& event, 
 
 RoundCoordinator::Phase RoundCoordinator::phase() const {
   if (finished_) return Phase::kFinished;
-  if (attempt_) return Phase::kSyncing;
+  if (attempt_ || kept_) return Phase::kSyncing;
   return round_open_ ? Phase::kTraining : Phase::kWaiting;
 }
 
@@ -153,10 +153,7 @@ void RoundCoordinator::disconnect(MeshIsland& island) {
   island.disconnected_at = now_;
   island.awaited_until = attempt_ ? now_ : now_ + run_.heartbeat;
   island.ready.reset();
-  if (attempt_) {
-    attempt_->lose(island.id());
-    settle_attempt();
-  }
+  leave_attempt(island.id());
 }
 
 void RoundCoordinator::remove(const IslandId& id, bool left, const std::string& reason) {
@@ -251,8 +248,9 @@ void RoundCoordinator::said(MeshIsland& island, const IslandAttemptFailed& messa
   const bool of_commit =
       last_commit_ && message.round == last_commit_->round && message.attempt == last_commit_->attempt;
   if (of_commit) return start_recovering(island);  // it does not hold what was committed
-  if (!attempt_ || message.round != committed_ || message.attempt != attempt_->number()) return;
-  if (!attempt_->live().contains(island.id())) return;
+  if (message.round != committed_) return;
+  if (kept_ && message.attempt == kept_->attempt()) return kept_->report(island.id(), message.whole_buckets);
+  if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(island.id())) return;
   ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", island.id().value, message.reason), retry_delay());
   blame(island, message.peer, message.reason);
@@ -264,6 +262,7 @@ void RoundCoordinator::said(MeshIsland& island, const IslandApplied& message) {
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandRecovered& message) {
+  kept_->report(island.id(), message.whole_buckets);
   if (island.standing != MeshIsland::Standing::kRecovering || message.outer_step != committed_) return;
   island.recovered_hash = message.state_hash;
   // One that recovers may tell what nobody knows yet; it casts no doubt on what the others agreed on.

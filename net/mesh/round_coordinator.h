@@ -90,6 +90,7 @@ class RoundCoordinator {
   void settle_attempt();
   void leave_laggards_behind();
   void fail_attempt(const std::string& reason, Clock::duration delay);
+  void leave_attempt(const IslandId& island);
   void blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason);
   void commit();
   void close_round(const OpenAttempt& done);
@@ -127,6 +128,8 @@ class RoundCoordinator {
   Attempt last_attempt_;                          // of the open round
   Clock::time_point retry_at_;
   int reported_failures_ = 0;  // in the open round
+  std::optional<KeptBuckets> kept_;               // of the last attempt, which failed
+  Clock::time_point kept_due_;                    // the next attempt waits no longer for those that have not reported
   int differing_digests_ = 0;  // in the open round
   EdgeBlame blame_;
   LinkMatrix links_;

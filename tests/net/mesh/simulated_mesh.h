@@ -2,6 +2,7 @@
 // order that it likes. Checks what must always hold while it does so. One thread.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -20,6 +21,8 @@ std::string fake_sha256(const std::string& of);
 
 class SimulatedMesh {
  public:
+  static constexpr std::size_t kBuckets = 4;
+
   // What one island does; a caricature of the trainer's round loop.
   struct Island {
     IslandId id;
@@ -29,7 +32,9 @@ class SimulatedMesh {
     std::string state_hash;
     std::optional<HubRoundBegin> round;
     bool inner_done = false;
-    std::optional<HubAttempt> attempt;                       // being averaged
+    std::optional<HubAttempt> attempt;          // being averaged
+    std::array<std::string, kBuckets> buckets;  // what it holds of the newest attempt; empty: nothing
+    Attempt buckets_of;
     std::optional<std::pair<Attempt, std::string>> average;  // held
     std::optional<HubGoodbye> goodbye;
     std::optional<HubRecover> recover;
@@ -82,6 +87,9 @@ class SimulatedMesh {
   void take(Island& island, const HubMessage& message);
   bool work(Island& island);
   void adopt(Island& island, OuterStep step, std::string hash);
+  void begin_attempt(Island& island, const HubAttempt& attempt);
+  void average_buckets(Island& island, std::size_t count);
+  void answer_abort(Island& island, const HubAbort& abort);
   Island* find(const IslandId& id);
   void violate(std::string what);
 
