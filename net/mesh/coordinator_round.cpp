@@ -13,6 +13,7 @@ constexpr int kDifferingDigestsTolerated = 3;
 constexpr std::chrono::milliseconds kFirstRetryDelay{500};
 constexpr std::chrono::milliseconds kLongestRetryDelay{5'000};
 constexpr std::uint64_t kProbeBytes = 8u << 20;  // past slow start of most links, half a second at 150 Mbit/s
+constexpr std::chrono::minutes kDialAgainAfter{10};
 constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and the last validation
 
 }  // namespace
@@ -73,7 +74,15 @@ void RoundCoordinator::begin_round() {
   actions_.push_back(std::move(leases));
   for (const MeshIsland* island : trainers) send(island->id(), island->begun);
   publish(std::move(news));
+  dial_again(trainers);
   probe_links(trainers);
+}
+
+// Whoever could not be dialled may have opened a port since.
+void RoundCoordinator::dial_again(const std::vector<MeshIsland*>& trainers) {
+  for (MeshIsland* island : trainers) {
+    if (!links_.dialable(island->id()) && now_ - island->dialled_at >= kDialAgainAfter) dial(*island);
+  }
 }
 
 // The links are idle while the islands train.
@@ -126,6 +135,7 @@ void RoundCoordinator::promote_receivers() {
     begin_training(island, false);
     leases.leases.push_back({id, island.lease()});
   }
+  kept_.reset();
   blame_.clear();
   if (leases.leases.empty()) return;
   const std::vector<IslandLease> given = leases.leases;
@@ -135,7 +145,6 @@ void RoundCoordinator::promote_receivers() {
 
 void RoundCoordinator::drop_part(MeshIsland& island) {
   if (island.part == MeshIsland::Part::kTrainer) leases_.give_back(island.lease());
-  kept_.reset();
   island.part = MeshIsland::Part::kNone;
   island.ready.reset();
   island.sits_out = false;
@@ -154,6 +163,7 @@ std::vector<AttemptMember> RoundCoordinator::ready_members() const {
 
 void RoundCoordinator::open_attempt() {
   if (attempt_ || now_ < retry_at_) return;
+  if (kept_ && !kept_->complete() && now_ < kept_due_) return;
   std::vector<AttemptMember> members = ready_members();
   std::uint64_t weight = 0;
   for (const AttemptMember& member : members) weight += member.tokens;
@@ -163,7 +173,6 @@ void RoundCoordinator::open_attempt() {
     if (island.connected && island.ready) continue;
     if (now_ < island.awaited_until || (island.connected && island.part == MeshIsland::Part::kTrainer)) {
       someone_is_awaited = true;
-  if (kept_ && !kept_->complete() && now_ < kept_due_) return;
     }
   }
   if (weight == 0 || (someone_is_awaited && now_ < *grace_ends_)) return;
@@ -208,6 +217,7 @@ void RoundCoordinator::settle_attempt() {
   ++reported_failures_;
   const bool too_often = ++differing_digests_ >= kDifferingDigestsTolerated;
   fail_attempt("the members hold different averages", retry_delay());
+  kept_.reset();  // nobody knows which of them are right
   if (!too_often) return;
   differing_digests_ = 0;
   for (const IslandId& id : minority) {
@@ -217,7 +227,6 @@ void RoundCoordinator::settle_attempt() {
         "atoll; if they do, check this machine's memory");
   }
 }
-  kept_.reset();  // nobody knows which of them are right
 
 // A member that others have finished with, and that neither has the average nor says why, does not hold them up for
 // ever.
@@ -233,6 +242,8 @@ void RoundCoordinator::leave_laggards_behind() {
 void RoundCoordinator::fail_attempt(const std::string& reason, Clock::duration delay) {
   for (const IslandId& id : attempt_->live()) send(id, HubAbort{committed_, attempt_->number(), reason});
   publish(AttemptFailed{committed_, attempt_->number(), reason});
+  kept_.emplace(attempt_->number(), attempt_->live());
+  kept_due_ = now_ + run_.dead_after;
   attempt_.reset();
   retry_at_ = now_ + delay;
 }
@@ -242,8 +253,6 @@ Clock::duration RoundCoordinator::retry_delay() const {
   if (reported_failures_ <= 1) return {};
   const int doublings = std::min(reported_failures_ - 2, 8);
   return std::min<Clock::duration>(kFirstRetryDelay * (1 << doublings), kLongestRetryDelay);
-  kept_.emplace(attempt_->number(), attempt_->live());
-  kept_due_ = now_ + run_.dead_after;
 }
 
 // Both ends live and their edge does not: the next order avoids it; where none can, the end with fewer tokens sits the
@@ -313,6 +322,7 @@ void RoundCoordinator::close_round(const OpenAttempt& done) {
   round_open_ = false;
   grace_ends_.reset();
   last_attempt_ = Attempt{0};
+  kept_.reset();
   retry_at_ = {};
   reported_failures_ = 0;
   differing_digests_ = 0;
@@ -322,7 +332,6 @@ void RoundCoordinator::close_round(const OpenAttempt& done) {
   for (const AttemptMember& member : done.order()) averaged.insert(member.id);
   for (auto& [id, island] : islands_) {
     if (averaged.contains(id)) island.part = MeshIsland::Part::kNone;
-  kept_.reset();
     if (done.live().contains(id)) {
       drop_part(island);
     } else {

@@ -94,11 +94,13 @@ void RoundCoordinator::on(const IslandConnected& event) {
   }
   const bool is_new = !islands_.contains(id);
   MeshIsland& island = islands_[id];
+  const bool moved = island.entry.address != event.entry.address;
   island.entry = event.entry;
   island.connected = true;
   island.last_heard = now_;
   island.ready.reset();
   send_roster();
+  if (is_new || moved || !links_.dialable(id)) dial(island);
   if (is_new) publish(IslandJoined{id, event.entry.display_name});
   place_returning(island, event.hello);
 }
@@ -136,6 +138,12 @@ void RoundCoordinator::send_roster() {
   }
 }
 
+// Until the answer comes the island counts as before.
+void RoundCoordinator::dial(MeshIsland& island) {
+  island.dialled_at = now_;
+  actions_.push_back(DialIsland{island.id(), island.entry.address});
+}
+
 // ---- going
 
 void RoundCoordinator::on(const IslandDisconnected& event) {
@@ -143,7 +151,8 @@ void RoundCoordinator::on(const IslandDisconnected& event) {
 }
 
 void RoundCoordinator::on(const IslandDialled& event) {
-  if (islands_.contains(event.island)) links_.set_dialable(event.island, event.answered);
+  const MeshIsland* island = find(event.island);
+  if (island != nullptr && island->entry.address == event.address) links_.set_dialable(event.island, event.answered);
 }
 
 // It may come back within dead_after and keep its place; an open attempt does not wait for it.
@@ -151,7 +160,7 @@ void RoundCoordinator::disconnect(MeshIsland& island) {
   if (!island.connected) return;
   island.connected = false;
   island.disconnected_at = now_;
-  island.awaited_until = attempt_ ? now_ : now_ + run_.heartbeat;
+  island.awaited_until = attempt_ || kept_ ? now_ : now_ + run_.heartbeat;
   island.ready.reset();
   leave_attempt(island.id());
 }
@@ -253,6 +262,7 @@ void RoundCoordinator::said(MeshIsland& island, const IslandAttemptFailed& messa
   if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(island.id())) return;
   ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", island.id().value, message.reason), retry_delay());
+  kept_->report(island.id(), message.whole_buckets);
   blame(island, message.peer, message.reason);
 }
 
@@ -262,7 +272,6 @@ void RoundCoordinator::said(MeshIsland& island, const IslandApplied& message) {
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandRecovered& message) {
-  kept_->report(island.id(), message.whole_buckets);
   if (island.standing != MeshIsland::Standing::kRecovering || message.outer_step != committed_) return;
   island.recovered_hash = message.state_hash;
   // One that recovers may tell what nobody knows yet; it casts no doubt on what the others agreed on.

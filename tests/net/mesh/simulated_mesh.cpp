@@ -47,7 +47,8 @@ void SimulatedMesh::link(int number) {
   island.linked = true;
   island.inbox.clear();
   IslandConnected event;
-  event.entry = RosterEntry{island.id, island.id.value, Address{"10.0.0.1", static_cast<std::uint16_t>(number)},
+  event.entry = RosterEntry{island.id, island.id.value,
+                            Address{"10.0.0.1", island.port > 0 ? island.port : static_cast<std::uint16_t>(number)},
                             fake_sha256(island.id.value)};
   event.hello.outer_step = island.outer_step;
   event.hello.state_hash = island.state_hash;
@@ -116,6 +117,9 @@ void SimulatedMesh::carry_out(const RoundCoordinator::Actions& actions) {
         const bool holds = island != nullptr && island->average && island->average->second == commit->digest;
         if (just_committed && !holds) violate("a member is told to commit what it does not hold");
       }
+      if (std::holds_alternative<HubProbe>(send->message) && hub_->phase() == RoundCoordinator::Phase::kSyncing) {
+        violate("a link is probed while the ring needs it");
+      }
       if (island != nullptr && island->linked) island->inbox.push_back(send->message);
     } else if (const auto* close = std::get_if<CloseConnection>(&action)) {
       if (Island* island = find(close->island)) {
@@ -124,6 +128,8 @@ void SimulatedMesh::carry_out(const RoundCoordinator::Actions& actions) {
         }
         island->linked = false;
       }
+    } else if (const auto* dial = std::get_if<DialIsland>(&action)) {
+      dials_.push_back(*dial);
     } else if (const auto* leases = std::get_if<PersistLeases>(&action)) {
       for (const IslandLease& lease : leases->leases) {
         if (used_up_.contains(lease.range.first)) violate("a used up lease is given out again");
@@ -230,8 +236,6 @@ void SimulatedMesh::take(Island& island, const HubMessage& message) {
   }
 }
 
-bool SimulatedMesh::work(Island& island) {
-  if (island.recover) {
 // Buckets that the hub keeps must be there; the others are averaged anew.
 void SimulatedMesh::begin_attempt(Island& island, const HubAttempt& attempt) {
   const bool is_next = island.buckets_of.value + 1 == attempt.attempt.value;
@@ -267,6 +271,8 @@ void SimulatedMesh::answer_abort(Island& island, const HubAbort& abort) {
   island.outbox.push_back(std::move(answer));
 }
 
+bool SimulatedMesh::work(Island& island) {
+  if (island.recover) {
     // Succeeds when one of the sources is there and still holds that state.
     const auto serves = [&](const IslandId& id) {
       const Island* source = find(id);
@@ -310,6 +316,10 @@ void SimulatedMesh::settle() {
     for (auto& [number, island] : islands_) acted = act(island) || acted;
     if (!acted) return;
   }
+}
+
+void SimulatedMesh::settle_once() {
+  for (auto& [number, island] : islands_) act(island);
 }
 
 void SimulatedMesh::settle_randomly(std::mt19937& random, int steps) {
