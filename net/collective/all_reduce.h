@@ -32,10 +32,14 @@
 
 namespace atl {
 
+class PartialSums;
+struct RingPayload;
+
 struct RingMember {
   IslandId id;
   Address address;
-  double weight = 0;  // tokens trained this round; 0 for one that only receives
+  double weight = 0;            // tokens trained this round; 0 for one that only receives
+  bool dials_previous = false;  // it dials the rank before it, which else dials it; bytes flow the same way
 };
 
 // One attempt to average one round, as the hub ordered it. Rank r sends to rank r + 1 (mod N).
@@ -63,6 +67,12 @@ struct AllReduceReport {
   std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
   int connections = 0;                  // to the next rank
   int connections_reused = 0;           // of those: kept open since an attempt before
+  // Of the link to the next rank (no id in a ring of one) while bytes moved. at_least: this island had less to send
+  // than the connections would have taken, as all have but the one before the ring's slowest link.
+  IslandId next = {};
+  double bytes_per_second = 0;  // 0: not measured
+  double rtt_seconds = 0;       // the least seen; 0: not measured
+  bool at_least = true;
 };
 
 struct AllReduceFailure {
@@ -87,10 +97,16 @@ class RingAllReduce {
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
 
  private:
+  std::variant<AllReduceReport, AllReduceFailure> run_with_peers(const AllReduceSpec& spec, Rank self,
+                                                                 const RingPayload& payload, const PartialSums& sums,
+                                                                 std::span<std::byte> canonical,
+                                                                 const AbortSignal& abort);
+  int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
+
   IslandId self_;
   RingInbox& inbox_;
   ConnectionPool pool_;
-  std::map<IslandId, ConnectionTuner> tuners_;  // by the next rank
+  std::map<EdgeEnd, ConnectionTuner> tuners_;  // of edges that this island dials
 };
 
 }  // namespace atl

@@ -219,6 +219,16 @@ TcpProgress tcp_progress(int fd) {
   return {info.tcpi_bytes_acked, info.tcpi_bytes_received, static_cast<std::uint64_t>(std::max(queued, 0))};
 }
 
+TcpPath tcp_path(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  const bool has_rtt = info.tcpi_min_rtt != 0 && info.tcpi_min_rtt != ~0u;
+  const bool is_paced = info.tcpi_pacing_rate != ~std::uint64_t{0};
+  return {has_rtt ? Seconds(std::chrono::microseconds(info.tcpi_min_rtt)) : Seconds{},
+          is_paced ? static_cast<double>(info.tcpi_pacing_rate) : 0};
+}
+
 std::chrono::milliseconds since_last_answer(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;

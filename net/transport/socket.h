@@ -41,6 +41,12 @@ struct TcpProgress {
   std::uint64_t bytes_written() const { return bytes_acknowledged + bytes_queued; }
 };
 TcpProgress tcp_progress(int fd);
+// What the kernel thinks of a connection's path, from what went over it; zero when it does not know.
+struct TcpPath {
+  Seconds least_rtt{};
+  double pacing_bytes_per_second = 0;  // what congestion control would let through
+};
+TcpPath tcp_path(int fd);
 // Since the peer's kernel last answered anything.
 std::chrono::milliseconds since_last_answer(int fd);
 
