@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::chrono::seconds kRecoverRetry{1};
 
+constexpr std::uint64_t kTellingBytes = 4u << 20;  // how fast fewer of them went tells of latency, not of the link
+
 WarmupStableDecay schedule_of(const InnerOptimizerConfig& inner) {
   WarmupStableDecay schedule;
   schedule.peak = inner.learning_rate;
@@ -253,7 +255,7 @@ AllReduceSpec RoundLoop::spec_of(const HubAttempt& message) const {
   spec.connections_per_edge = static_cast<int>(run_.connections_per_edge);
   spec.silence_timeout = run_.dead_after;
   for (const AttemptMember& member : message.order) {
-    spec.order.push_back({member.id, member.address, static_cast<double>(member.tokens)});
+    spec.order.push_back({member.id, member.address, static_cast<double>(member.tokens), member.dials_previous});
   }
   return spec;
 }
@@ -313,6 +315,10 @@ Status RoundLoop::on(const HubAttempt& message) {
     s.last_sync_seconds = report.duration.count();
   });
   network_.send(IslandHave{message.round, message.attempt, average.digest, report.duration.count()});
+  if (report.bytes_sent >= kTellingBytes) {
+    network_.send(IslandLinkReport{
+        {{report.next, /*outgoing=*/true, report.bytes_per_second, report.rtt_seconds, report.at_least}}});
+  }
   average_ = std::move(average);
   return ok_status();
 }

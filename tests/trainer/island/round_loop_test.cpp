@@ -54,7 +54,13 @@ class FakeNetwork final : public RoundLoopNetwork {
     }
     const auto raw = std::as_bytes(input);
     std::copy(raw.begin(), raw.end(), canonical.begin());
-    return AllReduceReport{.digest = sha256(canonical), .bytes_sent = 7, .bytes_received = 7};
+    dials_previous = spec.order.back().dials_previous;
+    AllReduceReport report{.digest = sha256(canonical), .bytes_sent = bytes_sent, .bytes_received = 7};
+    report.next = spec.order.back().id;
+    report.bytes_per_second = 1e6;
+    report.rtt_seconds = 0.25;
+    report.at_least = false;
+    return report;
   }
   Result<FetchedState> fetch(const HubRecover&) override {
     if (!fetched) return Error{ErrorCode::kNotFound, "no source"};
@@ -71,6 +77,8 @@ class FakeNetwork final : public RoundLoopNetwork {
   std::deque<IslandMessage> sent;
   std::vector<float> initial;
   std::optional<FetchedState> fetched;
+  std::uint64_t bytes_sent = 7;
+  bool dials_previous = false;  // as the last all-reduce was told of its last member
   bool fail = false;
   std::vector<bool> whole_buckets;  // of all-reduces that fail
   // Of the last all-reduce: what it was told to leave, and what lay in the room for the result.
@@ -277,6 +285,37 @@ class RoundLoopTest : public QObject {
     next.final_buckets = {true};
     f.must(f.loop.handle(next));
     QVERIFY(to_hex(sha256(f.network.found)) == digest);
+  }
+
+  void the_hub_is_told_how_fast_the_link_to_the_next_island_was() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.network.bytes_sent = 64u << 20;
+
+    f.must(f.loop.handle(f.attempt(0, 1)));
+
+    const auto& links = f.network.last<IslandLinkReport>().links;
+    QCOMPARE(links.size(), std::size_t{1});
+    QCOMPARE(links[0].peer.value, std::string("isl-0000000000000000"));
+    QVERIFY(links[0].outgoing && !links[0].at_least);
+    QCOMPARE(links[0].bytes_per_second, 1e6);
+    QCOMPARE(links[0].rtt_seconds, 0.25);
+  }
+
+  void who_dials_an_edge_is_told_to_the_ring() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    HubAttempt attempt = f.attempt(0, 1);
+    attempt.order.back().dials_previous = true;
+
+    f.must(f.loop.handle(attempt));
+
+    QVERIFY(f.network.dials_previous);
+    f.network.last<IslandHave>();  // and no report of a link over which nearly nothing went
   }
 
   void a_commit_of_an_average_that_is_not_held_is_never_applied() {
