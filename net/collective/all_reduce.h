@@ -33,10 +33,14 @@
 
 namespace atl {
 
+class PartialSums;
+struct RingPayload;
+
 struct RingMember {
   IslandId id;
   Address address;
-  double weight = 0;  // tokens trained this round; 0 for one that only receives
+  double weight = 0;            // tokens trained this round; 0 for one that only receives
+  bool dials_previous = false;  // it dials the rank before it, which else dials it; bytes flow the same way
 };
 
 // One attempt to average one round, as the hub ordered it. Rank r sends to rank r + 1 (mod N).
@@ -66,6 +70,13 @@ struct AllReduceReport {
   std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
   int connections = 0;                  // to the next rank
   int connections_reused = 0;           // of those: kept open since an attempt before
+  // The next rank (no id in a ring of one), and what this island sent to it while bytes moved.
+  IslandId next = {};
+  double bytes_per_second = 0;
+  // What the link to it carries. at_least: it was never seen full, so that this is but what was sent.
+  double link_bytes_per_second = 0;
+  double rtt_seconds = 0;  // the least seen; 0: not measured
+  bool at_least = true;
 };
 
 struct AllReduceFailure {
@@ -90,14 +101,17 @@ class RingAllReduce {
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
 
  private:
+  std::variant<AllReduceReport, AllReduceFailure> run_with_peers(const AllReduceSpec& spec, Rank self,
+                                                                 const RingPayload& payload, const PartialSums& sums,
+                                                                 std::span<std::byte> canonical,
+                                                                 const AbortSignal& abort);
+  int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
+
   IslandId self_;
   RingInbox& inbox_;
   ConnectionPool pool_;
-  struct Edge {
-    ConnectionTuner tuner;
-    EdgePacer pacer;
-  };
-  std::map<IslandId, Edge> edges_;  // by the next rank
+  std::map<EdgeEnd, ConnectionTuner> tuners_;  // of edges that this island dials
+  std::map<IslandId, EdgePacer> pacers_;       // by the next rank
 };
 
 }  // namespace atl

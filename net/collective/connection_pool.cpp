@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -17,7 +18,8 @@ constexpr std::chrono::milliseconds kFreshFor{5'000};
 constexpr std::chrono::milliseconds kProbeTime{1'500};
 constexpr std::chrono::milliseconds kProbeStep{10};
 
-// Neither closed nor saying anything, which a ring's listener never does.
+// Neither closed nor saying anything: between two attempts it is for the dialler to speak. (A keepalive of the attempt
+// before may come late from a sender; that costs a new connection.)
 bool is_open(TlsConnection& connection) {
   std::byte unexpected{};
   const auto read = connection.try_read({&unexpected, 1});
@@ -80,10 +82,10 @@ void ConnectionPool::drop_dead(std::vector<TlsConnection>& connections, const Ab
   connections = std::move(alive);
 }
 
-Result<ConnectionPool::Edge> ConnectionPool::take(const IslandId& peer, const Address& address, int count,
+Result<ConnectionPool::Edge> ConnectionPool::take(const EdgeEnd& end, const Address& address, int count,
                                                   Deadline deadline, const AbortSignal& abort) {
   Edge edge;
-  if (const auto found = kept_.find(peer); found != kept_.end()) {
+  if (const auto found = kept_.find(end); found != kept_.end()) {
     if (found->second.address == address) edge.connections = std::move(found->second.connections);
     kept_.erase(found);
   }
@@ -93,10 +95,10 @@ Result<ConnectionPool::Edge> ConnectionPool::take(const IslandId& peer, const Ad
     beyond.push_back(std::move(edge.connections.back()));
     edge.connections.pop_back();
   }
-  give_back(peer, address, std::move(beyond));
+  give_back(end, address, std::move(beyond));
   edge.reused = static_cast<int>(edge.connections.size());
   auto dialled =
-      dial(peer, address, static_cast<std::size_t>(count) - edge.connections.size(), context_, deadline, abort);
+      dial(end.peer, address, static_cast<std::size_t>(count) - edge.connections.size(), context_, deadline, abort);
   for (Result<TlsConnection>& connection : dialled) {
     if (!connection.ok()) return connection.error();
     edge.connections.push_back(std::move(*connection));
@@ -104,9 +106,9 @@ Result<ConnectionPool::Edge> ConnectionPool::take(const IslandId& peer, const Ad
   return edge;
 }
 
-void ConnectionPool::give_back(const IslandId& peer, const Address& address, std::vector<TlsConnection> connections) {
+void ConnectionPool::give_back(const EdgeEnd& end, const Address& address, std::vector<TlsConnection> connections) {
   if (connections.empty()) return;
-  Kept& kept = kept_[peer];
+  Kept& kept = kept_[end];
   if (kept.address != address) kept.connections.clear();
   kept.address = address;
   for (TlsConnection& connection : connections) {
@@ -114,8 +116,8 @@ void ConnectionPool::give_back(const IslandId& peer, const Address& address, std
   }
 }
 
-void ConnectionPool::keep_only(const IslandId& peer) {
-  std::erase_if(kept_, [&](const auto& entry) { return entry.first != peer; });
+void ConnectionPool::keep_only(const std::vector<EdgeEnd>& ends) {
+  std::erase_if(kept_, [&](const auto& entry) { return std::ranges::find(ends, entry.first) == ends.end(); });
 }
 
 }  // namespace atl

@@ -13,8 +13,16 @@
 #include "net/base/result.h"
 #include "net/tls/context.h"
 #include "net/transport/tls_connection.h"
+#include "net/wire/ring_frame.h"
 
 namespace atl {
+
+// One end of an edge: who is at the other, and what this island does on it. Two islands alone share two edges.
+struct EdgeEnd {
+  IslandId peer;
+  RingRole role = RingRole::kSends;
+  auto operator<=>(const EdgeEnd&) const = default;
+};
 
 class ConnectionPool {
  public:
@@ -25,13 +33,13 @@ class ConnectionPool {
     std::vector<TlsConnection> connections;
     int reused = 0;
   };
-  // `count` connections to `peer`; those that are missing are dialled at once in parallel, each with all of the time.
-  Result<Edge> take(const IslandId& peer, const Address& address, int count, Deadline deadline,
-                    const AbortSignal& abort);
+  // `count` connections of that edge; those that are missing are dialled at once in parallel, each with all of the
+  // time.
+  Result<Edge> take(const EdgeEnd& end, const Address& address, int count, Deadline deadline, const AbortSignal& abort);
   // For the next attempt. Connections that are in the middle of a frame must not come back.
-  void give_back(const IslandId& peer, const Address& address, std::vector<TlsConnection> connections);
-  // Closes what leads anywhere else.
-  void keep_only(const IslandId& peer);
+  void give_back(const EdgeEnd& end, const Address& address, std::vector<TlsConnection> connections);
+  // Closes those of other edges.
+  void keep_only(const std::vector<EdgeEnd>& ends);
 
  private:
   struct Kept {
@@ -41,7 +49,7 @@ class ConnectionPool {
   void drop_dead(std::vector<TlsConnection>& connections, const AbortSignal& abort);
 
   const TlsContext& context_;
-  std::map<IslandId, Kept> kept_;
+  std::map<EdgeEnd, Kept> kept_;
 };
 
 }  // namespace atl

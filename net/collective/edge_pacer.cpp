@@ -41,6 +41,10 @@ std::optional<double> EdgePacer::observe(const Interval& interval) {
   return limit_;
 }
 
+std::optional<double> EdgePacer::link_rate() const {
+  return limit_ ? std::optional(std::ranges::max(rates_)) : std::nullopt;
+}
+
 void EdgePacer::look_for_the_top(double rate) {
   if (rate > kGrowth * top_) {
     top_ = rate;

@@ -32,6 +32,8 @@ class EdgePacer {
   // The limit from now on, bytes/s of the whole edge; nothing: no limit yet.
   std::optional<double> observe(const Interval& interval);
   std::optional<double> limit() const { return limit_; }
+  // What the link carries, bytes/s; nothing: it was never seen full.
+  std::optional<double> link_rate() const;
   // Before the first interval after a pause, in which nobody knows what became of the link.
   void resume() { least_rtts_.clear(); }
 

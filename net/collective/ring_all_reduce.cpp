@@ -83,6 +83,31 @@ Digest encode_alone(const RingPayload& payload, const PartialSums& sums, ByteVie
   return canonical_digest(canonical);
 }
 
+// Of the connections that have just carried an attempt to the next rank.
+void measure_link(const std::vector<TlsConnection>& connections, const EdgePacer& pacer, AllReduceReport& report) {
+  for (const TlsConnection& connection : connections) {
+    const double rtt = least_rtt(connection.fd()).count();
+    if (rtt > 0 && (report.rtt_seconds == 0 || rtt < report.rtt_seconds)) report.rtt_seconds = rtt;
+  }
+  report.at_least = !pacer.link_rate();
+  report.link_bytes_per_second = pacer.link_rate().value_or(report.bytes_per_second);
+}
+
+std::vector<RingInbox::Parked> without_surplus(std::vector<TlsConnection> connections) {
+  std::vector<RingInbox::Parked> parked;
+  for (TlsConnection& connection : connections) parked.push_back({std::move(connection), {}});
+  return parked;
+}
+
+// Those of which no half message was read: the pool keeps none.
+std::vector<TlsConnection> between_messages(std::vector<RingInbox::Parked> parked) {
+  std::vector<TlsConnection> connections;
+  for (RingInbox::Parked& one : parked) {
+    if (one.surplus.empty()) connections.push_back(std::move(one.connection));
+  }
+  return connections;
+}
+
 }  // namespace
 
 RingAllReduce::RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context)
@@ -108,33 +133,65 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
 
   const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(input.size()));
   const PartialSums sums(spec.wire, input, share_of(*self, spec.order), canonical);
-  AllReduceReport report;
+  std::variant<AllReduceReport, AllReduceFailure> outcome;
   if (spec.order.size() == 1) {
-    report.digest = encode_alone(payload, sums, canonical);
+    outcome = AllReduceReport{.digest = encode_alone(payload, sums, canonical)};
   } else {
-    const RingMember& next = spec.order[static_cast<std::size_t>(self->value + 1) % spec.order.size()];
-    Edge& edge = edges_[next.id];
-    AllReduceSpec chosen = spec;
-    if (chosen.connections_per_edge == 0) chosen.connections_per_edge = edge.tuner.connections();
-    auto edges = connect_edges(chosen, *self, payload, pool_, inbox_, abort);
-    if (auto* failure = std::get_if<AllReduceFailure>(&edges)) return failed(std::move(*failure), rank_text);
-    auto& connected = std::get<RingEdges>(edges);
-    report.connections = chosen.connections_per_edge;
-    report.connections_reused = connected.reused;
-    report.congestion_control = congestion_control(connected.to_next.front().fd());
-    const auto moving_since = Clock::now();
-    auto outcome = exchange(spec, *self, std::move(connected), sums, payload, canonical, edge.pacer, abort);
-    if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failed(std::move(*failure), rank_text);
-    auto& done = std::get<ExchangeOutcome>(outcome);
-    report.digest = done.digest;
-    report.bytes_sent = done.bytes_sent;
-    report.bytes_received = done.bytes_received;
-    const Seconds moving = Clock::now() - moving_since;
-    edge.tuner.measured(report.connections, static_cast<double>(report.bytes_sent) / std::max(moving.count(), 1e-6));
-    pool_.give_back(next.id, next.address, std::move(done.to_next));
+    outcome = run_with_peers(spec, *self, payload, sums, canonical, abort);
+  }
+  if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failed(std::move(*failure), rank_text);
+  std::get<AllReduceReport>(outcome).duration = Clock::now() - begin;
+  return outcome;
+}
+
+int RingAllReduce::connections_of(const AllReduceSpec& spec, const EdgeEnd& end) {
+  return spec.connections_per_edge > 0 ? spec.connections_per_edge : tuners_[end].connections();
+}
+
+std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(const AllReduceSpec& spec, Rank self,
+                                                                              const RingPayload& payload,
+                                                                              const PartialSums& sums,
+                                                                              std::span<std::byte> canonical,
+                                                                              const AbortSignal& abort) {
+  const std::size_t rank = static_cast<std::size_t>(self.value), world_size = spec.order.size();
+  const RingMember& next = spec.order[(rank + 1) % world_size];
+  const RingMember& previous = spec.order[(rank + world_size - 1) % world_size];
+  const bool dials_next = !next.dials_previous, dials_previous = spec.order[rank].dials_previous;
+  const EdgeEnd out{next.id, RingRole::kSends}, in{previous.id, RingRole::kReceives};
+  AllReduceSpec chosen = spec;
+  if (dials_next) chosen.connections_per_edge = connections_of(spec, out);
+  const int inbound = dials_previous ? connections_of(spec, in) : 0;
+  auto edges = connect_edges(chosen, self, payload, pool_, inbox_, abort, inbound);
+  if (auto* failure = std::get_if<AllReduceFailure>(&edges)) return std::move(*failure);
+  auto& connected = std::get<RingEdges>(edges);
+  AllReduceReport report;
+  report.next = next.id;
+  report.connections = static_cast<int>(connected.to_next.size());
+  report.connections_reused = connected.reused;
+  report.congestion_control = congestion_control(connected.to_next.front().fd());
+  EdgePacer& pacer = pacers_[next.id];
+  const auto moving_since = Clock::now();
+  auto outcome = exchange(spec, self, std::move(connected), sums, payload, canonical, pacer, abort);
+  if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return std::move(*failure);
+  auto& done = std::get<ExchangeOutcome>(outcome);
+  report.digest = done.digest;
+  report.bytes_sent = done.bytes_sent;
+  report.bytes_received = done.bytes_received;
+  const double seconds = std::max(Seconds(Clock::now() - moving_since).count(), 1e-6);
+  report.bytes_per_second = static_cast<double>(report.bytes_sent) / seconds;
+  measure_link(done.to_next, pacer, report);
+  if (dials_next) {
+    tuners_[out].measured(report.connections, report.bytes_per_second);
+    pool_.give_back(out, next.address, std::move(done.to_next));
+  } else {
+    inbox_.park(without_surplus(std::move(done.to_next)));
+  }
+  if (dials_previous) {
+    tuners_[in].measured(inbound, static_cast<double>(report.bytes_received) / seconds);
+    pool_.give_back(in, previous.address, between_messages(std::move(done.from_previous)));
+  } else {
     inbox_.park(std::move(done.from_previous));
   }
-  report.duration = Clock::now() - begin;
   return report;
 }
 

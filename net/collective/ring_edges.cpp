@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "net/collective/edge_monitor.h"
+#include "net/transport/socket.h"
 
 namespace atl {
 namespace {
@@ -20,30 +22,29 @@ std::uint64_t fingerprint(const std::vector<bool>& final_buckets) {
   return value;
 }
 
-RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, const RingPayload& payload) {
+RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, RingRole role, const RingPayload& payload) {
   return RingHello{.from = spec.order[rank].id,
+                   .role = role,
                    .round = spec.round,
                    .attempt = spec.attempt,
                    .from_rank = Rank{static_cast<std::int32_t>(rank)},
                    .world_size = static_cast<int>(spec.order.size()),
                    .connection_index = 0,
-                   .connection_count = spec.connections_per_edge,
+                   .connection_count = 1,
                    .wire = spec.wire,
                    .payload_numel = static_cast<std::uint64_t>(payload.numel),
                    .bucket_numel = static_cast<std::uint64_t>(payload.bucket_numel),
                    .final_buckets = fingerprint(payload.final_buckets)};
 }
 
-Result<ConnectionPool::Edge> begin_edge(const AllReduceSpec& spec, const RingMember& next, RingHello hello,
-                                        ConnectionPool& pool, const AbortSignal& abort) {
-  const Deadline deadline = Deadline::after(spec.silence_timeout);
-  ATOLL_ASSIGN_OR_RETURN(ConnectionPool::Edge edge,
-                         pool.take(next.id, next.address, spec.connections_per_edge, deadline, abort));
-  for (TlsConnection& connection : edge.connections) {
+Status say_hello(std::vector<TlsConnection>& connections, RingHello hello, Deadline deadline,
+                 const AbortSignal& abort) {
+  hello.connection_count = static_cast<int>(connections.size());
+  for (TlsConnection& connection : connections) {
     ATOLL_RETURN_IF_ERROR(connection.write_all(encode(hello), deadline, &abort));
     ++hello.connection_index;
   }
-  return edge;
+  return ok_status();
 }
 
 // Says a keepalive on one connection whenever its interval has passed. A peer that has gone is found out later.
@@ -67,6 +68,86 @@ class EdgeKeeper {
   Clock::time_point last_ = Clock::now();
 };
 
+// The steps in which an island's two edges come to stand. None of them waits for a peer's step that waits for this
+// island: first everybody dials, then who was called by the next rank answers it, then all wait for the previous rank.
+class EdgeConnector {
+ public:
+  EdgeConnector(const AllReduceSpec& spec, Rank self, const RingPayload& payload, ConnectionPool& pool,
+                RingInbox& inbox, const AbortSignal& abort)
+      : spec_(spec),
+        self_(static_cast<std::size_t>(self.value)),
+        next_((self_ + 1) % spec.order.size()),
+        previous_((self_ + spec.order.size() - 1) % spec.order.size()),
+        payload_(payload),
+        pool_(pool),
+        inbox_(inbox),
+        abort_(abort) {}
+
+  const IslandId& next() const { return spec_.order[next_].id; }
+  const IslandId& previous() const { return spec_.order[previous_].id; }
+  bool next_dials() const { return spec_.order[next_].dials_previous; }
+  bool dials_previous() const { return spec_.order[self_].dials_previous; }
+
+  void forget_other_edges() {
+    std::vector<EdgeEnd> dialled;
+    std::vector<IslandId> waited_for;
+    if (next_dials()) {
+      waited_for.push_back(next());
+    } else {
+      dialled.push_back({next(), RingRole::kSends});
+    }
+    if (dials_previous()) {
+      dialled.push_back({previous(), RingRole::kReceives});
+    } else {
+      waited_for.push_back(previous());
+    }
+    pool_.keep_only(dialled);
+    inbox_.keep_parked_of(waited_for);
+  }
+
+  Result<ConnectionPool::Edge> dial_next() { return dial(next_, RingRole::kSends, spec_.connections_per_edge); }
+
+  // Its hellos come on these connections, as they come on those that it dialled itself.
+  Status dial_previous(int count) {
+    ATOLL_ASSIGN_OR_RETURN(ConnectionPool::Edge edge, dial(previous_, RingRole::kReceives, count));
+    std::vector<RingInbox::Parked> parked;
+    for (TlsConnection& connection : edge.connections) parked.push_back({std::move(connection), {}});
+    inbox_.park(std::move(parked));
+    return ok_status();
+  }
+
+  Result<ConnectionPool::Edge> answer_next() {
+    const Deadline deadline = Deadline::after(spec_.silence_timeout);
+    ATOLL_ASSIGN_OR_RETURN(RingInbox::Edge edge,
+                           inbox_.take(hello_of(spec_, next_, RingRole::kReceives, payload_), deadline, abort_));
+    ATOLL_RETURN_IF_ERROR(
+        say_hello(edge.connections, hello_of(spec_, self_, RingRole::kSends, payload_), deadline, abort_));
+    return ConnectionPool::Edge{std::move(edge.connections), edge.reused};
+  }
+
+  Result<RingInbox::Edge> wait_for_previous(EdgeKeeper& keeper) {
+    return inbox_.take(hello_of(spec_, previous_, RingRole::kSends, payload_), Deadline::after(spec_.silence_timeout),
+                       abort_, [&] { keeper.tick(); });
+  }
+
+ private:
+  Result<ConnectionPool::Edge> dial(std::size_t rank, RingRole role, int count) {
+    const Deadline deadline = Deadline::after(spec_.silence_timeout);
+    const RingMember& peer = spec_.order[rank];
+    ATOLL_ASSIGN_OR_RETURN(ConnectionPool::Edge edge,
+                           pool_.take({peer.id, role}, peer.address, count, deadline, abort_));
+    ATOLL_RETURN_IF_ERROR(say_hello(edge.connections, hello_of(spec_, self_, role, payload_), deadline, abort_));
+    return edge;
+  }
+
+  const AllReduceSpec& spec_;
+  const std::size_t self_, next_, previous_;
+  const RingPayload& payload_;
+  ConnectionPool& pool_;
+  RingInbox& inbox_;
+  const AbortSignal& abort_;
+};
+
 }  // namespace
 
 RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel) {
@@ -75,20 +156,33 @@ RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel) {
 
 std::variant<RingEdges, AllReduceFailure> connect_edges(const AllReduceSpec& spec, Rank self,
                                                         const RingPayload& payload, ConnectionPool& pool,
-                                                        RingInbox& inbox, const AbortSignal& abort) {
-  const std::size_t world_size = spec.order.size();
-  const auto rank = static_cast<std::size_t>(self.value);
-  const RingMember& next = spec.order[(rank + 1) % world_size];
-  const std::size_t previous = (rank + world_size - 1) % world_size;
-  pool.keep_only(next.id);
-  inbox.keep_parked_of(spec.order[previous].id);
-  auto to_next = begin_edge(spec, next, hello_of(spec, rank, payload), pool, abort);
-  if (!to_next.ok()) return AllReduceFailure{to_next.error(), next.id, {}};
-  EdgeKeeper keeper(to_next->connections.front(), spec);
-  auto from_previous = inbox.take(hello_of(spec, previous, payload), Deadline::after(spec.silence_timeout), abort,
-                                  [&] { keeper.tick(); });
-  if (!from_previous.ok()) return AllReduceFailure{from_previous.error(), spec.order[previous].id, {}};
-  return RingEdges{std::move(to_next->connections), std::move(*from_previous), to_next->reused};
+                                                        RingInbox& inbox, const AbortSignal& abort,
+                                                        int connections_from_previous) {
+  EdgeConnector connector(spec, self, payload, pool, inbox, abort);
+  const auto failed = [&](const Error& error, const IslandId& peer) {
+    inbox.keep_parked_of({});  // closed, which tells the neighbours
+    return AllReduceFailure{error, peer, {}};
+  };
+  connector.forget_other_edges();
+  std::optional<Result<ConnectionPool::Edge>> to_next;
+  if (!connector.next_dials()) {
+    to_next.emplace(connector.dial_next());
+    if (!to_next->ok()) return failed(to_next->error(), connector.next());
+  }
+  if (connector.dials_previous()) {
+    const int count = connections_from_previous > 0 ? connections_from_previous : spec.connections_per_edge;
+    if (const Status dialled = connector.dial_previous(count); !dialled.ok()) {
+      return failed(dialled.error(), connector.previous());
+    }
+  }
+  if (!to_next) {
+    to_next.emplace(connector.answer_next());
+    if (!to_next->ok()) return failed(to_next->error(), connector.next());
+  }
+  EdgeKeeper keeper((*to_next)->connections.front(), spec);
+  auto from_previous = connector.wait_for_previous(keeper);
+  if (!from_previous.ok()) return failed(from_previous.error(), connector.previous());
+  return RingEdges{std::move((*to_next)->connections), std::move(from_previous->connections), (*to_next)->reused};
 }
 
 }  // namespace atl

@@ -1,5 +1,5 @@
-// The connections of one attempt: to the next rank those that the pool keeps or dials, from the previous one what the
-// inbox holds or receives.
+// The connections of one attempt, of both edges of this island. Either end of an edge may have dialled it: the one that
+// did keeps it in its pool between attempts and begins the next one; the other end's inbox holds or receives it.
 #pragma once
 
 #include <variant>
@@ -20,10 +20,12 @@ struct RingEdges {
 // What spec and input make of the payload.
 RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel);
 
-// Blocks until both edges stand, each within spec.silence_timeout; meanwhile the one to the next rank is kept alive.
-// World size at least 2.
+// Blocks until both edges stand, each step of it within spec.silence_timeout; meanwhile the one to the next rank is
+// kept alive. World size at least 2. `connections_from_previous`: where this island dials the previous rank; 0: as many
+// as to the next one.
 std::variant<RingEdges, AllReduceFailure> connect_edges(const AllReduceSpec& spec, Rank self,
                                                         const RingPayload& payload, ConnectionPool& pool,
-                                                        RingInbox& inbox, const AbortSignal& abort);
+                                                        RingInbox& inbox, const AbortSignal& abort,
+                                                        int connections_from_previous = 0);
 
 }  // namespace atl

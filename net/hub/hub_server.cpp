@@ -20,6 +20,7 @@
 #include "net/hub/hub_home.h"
 #include "net/hub/hub_listener.h"
 #include "net/hub/hub_view.h"
+#include "net/hub/island_dialer.h"
 #include "net/mesh/commit_signature.h"
 #include "net/mesh/round_coordinator.h"
 #include "net/tls/x509.h"
@@ -116,6 +117,7 @@ class HubServer::Impl final : public HubGate {
   std::unique_ptr<HubListener> listener_;
   std::map<IslandId, std::shared_ptr<IslandLink>> links_;
   std::jthread thread_;
+  std::unique_ptr<IslandDialer> dialer_;  // last: its threads post to io_
 };
 
 // ---- starting and stopping
@@ -143,6 +145,10 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
   for (const Address& address : addresses) state_.addresses.push_back(to_string(address));
   view_.emplace(state_);
   enroller_.emplace(*authority_, *invites_, addresses, [] { return std::chrono::system_clock::now(); });
+  const auto on_dialled = [this](const IslandId& island, const Address& address, bool answered) {
+    asio::post(io_, [this, event = IslandDialled{island, address, answered}] { step(event); });
+  };
+  ATOLL_ASSIGN_OR_RETURN(dialer_, IslandDialer::start(identity_, on_dialled));
   asio::co_spawn(io_, tick(), asio::detached);
   thread_ = std::jthread([this] { run(); });
   spdlog::info("hub run={} port={} round={}", run_.run_id, listener_->port(), coordinator_->committed().value);
@@ -325,6 +331,10 @@ Status HubServer::Impl::carry_out(const CoordinatorAction& action) {
     if (link == links_.end()) return ok_status();
     link->second->close_when_sent();
     links_.erase(link);
+    return ok_status();
+  }
+  if (const auto* dial = std::get_if<DialIsland>(&action)) {
+    dialer_->dial(dial->island, dial->address);
     return ok_status();
   }
   if (const auto* publish = std::get_if<Publish>(&action)) {

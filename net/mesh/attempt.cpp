@@ -41,6 +41,35 @@ std::vector<IslandId> OpenAttempt::minority() const {
   return islands;
 }
 
+KeptBuckets::KeptBuckets(Attempt of, const std::set<IslandId>& members) : of_(of) {
+  for (const IslandId& island : members) reports_[island];
+}
+
+void KeptBuckets::report(const IslandId& island, const std::vector<bool>& whole_buckets) {
+  const auto found = reports_.find(island);
+  if (found != reports_.end() && !found->second) found->second = whole_buckets;
+}
+
+bool KeptBuckets::complete() const {
+  return std::ranges::all_of(reports_, [](const auto& entry) { return entry.second.has_value(); });
+}
+
+std::vector<bool> KeptBuckets::held_by(const std::vector<AttemptMember>& members) const {
+  std::optional<std::vector<bool>> held;
+  for (const AttemptMember& member : members) {
+    const auto found = reports_.find(member.id);
+    if (found == reports_.end() || !found->second) return {};
+    const std::vector<bool>& whole = *found->second;
+    if (!held) held = whole;
+    if (whole.size() != held->size()) return {};  // they do not speak of the same model
+    for (std::size_t bucket = 0; bucket < whole.size(); ++bucket) {
+      if (!whole[bucket]) (*held)[bucket] = false;
+    }
+  }
+  if (!held || std::ranges::find(*held, true) == held->end()) return {};
+  return *held;
+}
+
 bool EdgeBlame::record(const IslandId& reporter, const std::optional<IslandId>& peer) {
   const IslandId& other = peer ? *peer : reporter;
   return ++failures_[std::minmax(reporter, other)] >= kTolerated;

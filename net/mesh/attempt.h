@@ -1,4 +1,5 @@
-// One try to average a round, as the hub sees it: who takes part, who holds the result, and which edges failed before.
+// One try to average a round, as the hub sees it: who takes part, who holds the result, what is left of it when it
+// fails, and which edges failed before.
 // Not thread-safe; owned by the RoundCoordinator.
 #pragma once
 
@@ -46,6 +47,28 @@ class OpenAttempt {
   std::vector<AttemptMember> order_;
   std::set<IslandId> live_;
   std::map<IslandId, std::string> digests_;
+};
+
+// What an attempt that failed leaves: of which buckets each of its members holds the average whole. Within one attempt
+// these are the same bytes on all that hold them, for a chunk's owner makes them once; so what all members of the next
+// attempt hold need not be averaged again, as long as nobody joins them. A member that was lost meanwhile has its part
+// in those buckets and not in the others: each bucket is the weighted mean over the members of the attempt that made
+// it. Who says that it holds what it does not is found out before the commit, by the digest over all buckets.
+class KeptBuckets {
+ public:
+  // `members`: those that live and are asked.
+  explicit KeptBuckets(Attempt of, const std::set<IslandId>& members);
+
+  Attempt attempt() const { return of_; }
+  void report(const IslandId& island, const std::vector<bool>& whole_buckets);  // the first of an island counts
+  void lose(const IslandId& island) { reports_.erase(island); }                 // nobody waits for it
+  bool complete() const;
+  // What all of these hold; empty: nothing, also when one of them was no member or has not reported.
+  std::vector<bool> held_by(const std::vector<AttemptMember>& members) const;
+
+ private:
+  Attempt of_;
+  std::map<IslandId, std::optional<std::vector<bool>>> reports_;
 };
 
 // Failures between two islands within one round. Both are alive, their edge is not: after kTolerated failures one of

@@ -8,10 +8,7 @@
 namespace atl {
 
 void RoundCoordinator::start_recovering(MeshIsland& island) {
-  if (attempt_ && attempt_->live().contains(island.id())) {
-    attempt_->lose(island.id());
-    settle_attempt();
-  }
+  leave_attempt(island.id());
   drop_part(island);
   forget_expected(island.id());
   if (!agreement_.reported(island.id())) agreement_.drop(island.id());  // nobody waits for its report

@@ -13,6 +13,7 @@ constexpr int kDifferingDigestsTolerated = 3;
 constexpr std::chrono::milliseconds kFirstRetryDelay{500};
 constexpr std::chrono::milliseconds kLongestRetryDelay{5'000};
 constexpr std::uint64_t kProbeBytes = 8u << 20;  // past slow start of most links, half a second at 150 Mbit/s
+constexpr std::chrono::minutes kDialAgainAfter{10};
 constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and the last validation
 
 }  // namespace
@@ -73,7 +74,15 @@ void RoundCoordinator::begin_round() {
   actions_.push_back(std::move(leases));
   for (const MeshIsland* island : trainers) send(island->id(), island->begun);
   publish(std::move(news));
+  dial_again(trainers);
   probe_links(trainers);
+}
+
+// Whoever could not be dialled may have opened a port since.
+void RoundCoordinator::dial_again(const std::vector<MeshIsland*>& trainers) {
+  for (MeshIsland* island : trainers) {
+    if (!links_.dialable(island->id()) && now_ - island->dialled_at >= kDialAgainAfter) dial(*island);
+  }
 }
 
 // The links are idle while the islands train.
@@ -126,6 +135,7 @@ void RoundCoordinator::promote_receivers() {
     begin_training(island, false);
     leases.leases.push_back({id, island.lease()});
   }
+  kept_.reset();
   blame_.clear();
   if (leases.leases.empty()) return;
   const std::vector<IslandLease> given = leases.leases;
@@ -153,6 +163,7 @@ std::vector<AttemptMember> RoundCoordinator::ready_members() const {
 
 void RoundCoordinator::open_attempt() {
   if (attempt_ || now_ < retry_at_) return;
+  if (kept_ && !kept_->complete() && now_ < kept_due_) return;
   std::vector<AttemptMember> members = ready_members();
   std::uint64_t weight = 0;
   for (const AttemptMember& member : members) weight += member.tokens;
@@ -176,9 +187,18 @@ void RoundCoordinator::open_attempt() {
   attempt_.emplace(last_attempt_, std::move(ring.order));
   average_due_.reset();
   actions_.push_back(PersistAttempt{committed_, last_attempt_});
-  for (const AttemptMember& member : attempt_->order()) {
-    send(member.id, HubAttempt{committed_, last_attempt_, attempt_->order()});
-  }
+  HubAttempt message{committed_, last_attempt_, attempt_->order()};
+  if (kept_) message.final_buckets = kept_->held_by(message.order);
+  kept_.reset();
+  for (const AttemptMember& member : attempt_->order()) send(member.id, message);
+}
+
+// It is lost to the attempt that runs, and nobody waits for what it has to say of the last one.
+void RoundCoordinator::leave_attempt(const IslandId& island) {
+  if (kept_) kept_->lose(island);
+  if (!attempt_ || !attempt_->live().contains(island)) return;
+  attempt_->lose(island);
+  settle_attempt();
 }
 
 void RoundCoordinator::settle_attempt() {
@@ -197,6 +217,7 @@ void RoundCoordinator::settle_attempt() {
   ++reported_failures_;
   const bool too_often = ++differing_digests_ >= kDifferingDigestsTolerated;
   fail_attempt("the members hold different averages", retry_delay());
+  kept_.reset();  // nobody knows which of them are right
   if (!too_often) return;
   differing_digests_ = 0;
   for (const IslandId& id : minority) {
@@ -221,6 +242,8 @@ void RoundCoordinator::leave_laggards_behind() {
 void RoundCoordinator::fail_attempt(const std::string& reason, Clock::duration delay) {
   for (const IslandId& id : attempt_->live()) send(id, HubAbort{committed_, attempt_->number(), reason});
   publish(AttemptFailed{committed_, attempt_->number(), reason});
+  kept_.emplace(attempt_->number(), attempt_->live());
+  kept_due_ = now_ + run_.dead_after;
   attempt_.reset();
   retry_at_ = now_ + delay;
 }
@@ -299,6 +322,7 @@ void RoundCoordinator::close_round(const OpenAttempt& done) {
   round_open_ = false;
   grace_ends_.reset();
   last_attempt_ = Attempt{0};
+  kept_.reset();
   retry_at_ = {};
   reported_failures_ = 0;
   differing_digests_ = 0;

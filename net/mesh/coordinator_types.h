@@ -30,6 +30,7 @@ struct IslandDisconnected {
 };
 struct IslandDialled {  // the hub tried to dial the island's inbound port
   IslandId island;
+  Address address;  // at which it was tried; one that it has left meanwhile says nothing
   bool answered = false;
 };
 struct Tick {};
@@ -49,6 +50,10 @@ struct SendTo {
 };
 struct CloseConnection {  // after what was sent before it
   IslandId island;
+};
+struct DialIsland {  // then say IslandDialled; its inbound port, as its peers would
+  IslandId island;
+  Address address;
 };
 // Each Persist must be on the disk before the actions that follow it.
 struct PersistLeases {
@@ -114,8 +119,8 @@ struct Publish {
   CoordinatorNews news;
 };
 
-using CoordinatorAction =
-    std::variant<SendTo, CloseConnection, PersistLeases, PersistAttempt, PersistCommit, PersistStateHash, Publish>;
+using CoordinatorAction = std::variant<SendTo, CloseConnection, DialIsland, PersistLeases, PersistAttempt,
+                                       PersistCommit, PersistStateHash, Publish>;
 
 // ---- what a hub that restarts knows
 

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
-
-#include "net/wire/json_archive.h"
 
 namespace atl {
 namespace {
 
 constexpr double kFastestBelieved = 1e12;  // bytes a second: more is a mistake or a lie
 constexpr double kLongestRtt = 60;         // seconds
-constexpr std::size_t kMaxJsonBytes = 16u << 20;
-constexpr int kJsonVersion = 1;
 
 double seconds(Clock::duration duration) { return Seconds(duration).count(); }
 
@@ -139,52 +134,6 @@ std::vector<std::pair<IslandId, IslandId>> LinkMatrix::worth_a_probe(const std::
     chosen.push_back(edge);
   }
   return chosen;
-}
-
-nlohmann::json LinkMatrix::to_json(Clock::time_point now) const {
-  nlohmann::json links = nlohmann::json::array(), dead = nlohmann::json::array(), undialable = nlohmann::json::array();
-  for (const auto& [edge, entry] : entries_) {
-    links.push_back({{"from", edge.first.value},
-                     {"to", edge.second.value},
-                     {"bytes_per_second", entry.bytes_per_second},
-                     {"rtt_seconds", entry.rtt_seconds},
-                     {"at_least", entry.at_least},
-                     {"age_seconds", seconds(now - entry.when)}});
-  }
-  for (const auto& [edge, since] : dead_) {
-    dead.push_back({{"a", edge.first.value}, {"b", edge.second.value}, {"age_seconds", seconds(now - since)}});
-  }
-  for (const IslandId& island : undialable_) undialable.push_back(island.value);
-  return {{"version", kJsonVersion}, {"links", links}, {"dead", dead}, {"undialable", undialable}};
-}
-
-Result<LinkMatrix> LinkMatrix::from_json(std::string_view text, Clock::time_point now) {
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_bounded_json(text, kMaxJsonBytes, 4));
-  LinkMatrix matrix;
-  try {
-    if (json.at("version") != kJsonVersion) {
-      return Error{ErrorCode::kVersionUnsupported, "the hub's measurements of links are of another version"};
-    }
-    const auto since = [&](const nlohmann::json& entry) {
-      const double age = std::clamp(entry.at("age_seconds").get<double>(), 0.0, 1e7);
-      return now - std::chrono::duration_cast<Clock::duration>(Seconds(age));
-    };
-    for (const nlohmann::json& link : json.at("links")) {
-      matrix.report({IslandId{link.at("from").get<std::string>()}, IslandId{link.at("to").get<std::string>()},
-                     link.at("bytes_per_second").get<double>(), link.at("rtt_seconds").get<double>(),
-                     link.at("at_least").get<bool>()},
-                    since(link));
-    }
-    for (const nlohmann::json& edge : json.at("dead")) {
-      matrix.declare_dead(IslandId{edge.at("a").get<std::string>()}, IslandId{edge.at("b").get<std::string>()},
-                          since(edge));
-    }
-    for (const nlohmann::json& island : json.at("undialable"))
-      matrix.set_dialable(IslandId{island.get<std::string>()}, false);
-  } catch (const nlohmann::json::exception& exception) {
-    return Error{ErrorCode::kCorrupt, std::string("the hub's measurements of links: ") + exception.what()};
-  }
-  return matrix;
 }
 
 }  // namespace atl

@@ -1,11 +1,10 @@
 // What the hub knows of the links between islands: bandwidth and round-trip time of each direction as measured by
 // probes and by the last all-reduce, edges found dead, and who can be dialled from outside. Old knowledge fades; what
-// nobody measured is taken to be slow, so that a ring is not built on a guess. Times are passed in. Not thread-safe;
-// owned by the RoundCoordinator.
+// nobody measured is taken to be slow, so that a ring is not built on a guess. A hub that restarts knows nothing, and
+// probes refill it. Times are passed in. Not thread-safe; owned by the RoundCoordinator.
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,7 +12,6 @@
 
 #include "net/base/deadline.h"
 #include "net/base/id.h"
-#include "net/base/result.h"
 #include "net/mesh/ring_order.h"
 #include "net/wire/mesh.h"
 
@@ -53,10 +51,6 @@ class LinkMatrix {
   // measure each other. (from, to).
   std::vector<std::pair<IslandId, IslandId>> worth_a_probe(const std::vector<IslandId>& islands,
                                                            Clock::time_point now) const;
-
-  // For a hub that restarts. Ages, not times: clocks do not survive it.
-  nlohmann::json to_json(Clock::time_point now) const;
-  static Result<LinkMatrix> from_json(std::string_view text, Clock::time_point now);
 
  private:
   using Edge = std::pair<IslandId, IslandId>;

@@ -38,7 +38,7 @@ RoundCoordinator::Actions RoundCoordinator::next(const CoordinatorEvent& event, 
 
 RoundCoordinator::Phase RoundCoordinator::phase() const {
   if (finished_) return Phase::kFinished;
-  if (attempt_) return Phase::kSyncing;
+  if (attempt_ || kept_) return Phase::kSyncing;
   return round_open_ ? Phase::kTraining : Phase::kWaiting;
 }
 
@@ -94,11 +94,13 @@ void RoundCoordinator::on(const IslandConnected& event) {
   }
   const bool is_new = !islands_.contains(id);
   MeshIsland& island = islands_[id];
+  const bool moved = island.entry.address != event.entry.address;
   island.entry = event.entry;
   island.connected = true;
   island.last_heard = now_;
   island.ready.reset();
   send_roster();
+  if (is_new || moved || !links_.dialable(id)) dial(island);
   if (is_new) publish(IslandJoined{id, event.entry.display_name});
   place_returning(island, event.hello);
 }
@@ -136,6 +138,12 @@ void RoundCoordinator::send_roster() {
   }
 }
 
+// Until the answer comes the island counts as before.
+void RoundCoordinator::dial(MeshIsland& island) {
+  island.dialled_at = now_;
+  actions_.push_back(DialIsland{island.id(), island.entry.address});
+}
+
 // ---- going
 
 void RoundCoordinator::on(const IslandDisconnected& event) {
@@ -143,7 +151,8 @@ void RoundCoordinator::on(const IslandDisconnected& event) {
 }
 
 void RoundCoordinator::on(const IslandDialled& event) {
-  if (islands_.contains(event.island)) links_.set_dialable(event.island, event.answered);
+  const MeshIsland* island = find(event.island);
+  if (island != nullptr && island->entry.address == event.address) links_.set_dialable(event.island, event.answered);
 }
 
 // It may come back within dead_after and keep its place; an open attempt does not wait for it.
@@ -151,12 +160,9 @@ void RoundCoordinator::disconnect(MeshIsland& island) {
   if (!island.connected) return;
   island.connected = false;
   island.disconnected_at = now_;
-  island.awaited_until = attempt_ ? now_ : now_ + run_.heartbeat;
+  island.awaited_until = attempt_ || kept_ ? now_ : now_ + run_.heartbeat;
   island.ready.reset();
-  if (attempt_) {
-    attempt_->lose(island.id());
-    settle_attempt();
-  }
+  leave_attempt(island.id());
 }
 
 void RoundCoordinator::remove(const IslandId& id, bool left, const std::string& reason) {
@@ -251,10 +257,12 @@ void RoundCoordinator::said(MeshIsland& island, const IslandAttemptFailed& messa
   const bool of_commit =
       last_commit_ && message.round == last_commit_->round && message.attempt == last_commit_->attempt;
   if (of_commit) return start_recovering(island);  // it does not hold what was committed
-  if (!attempt_ || message.round != committed_ || message.attempt != attempt_->number()) return;
-  if (!attempt_->live().contains(island.id())) return;
+  if (message.round != committed_) return;
+  if (kept_ && message.attempt == kept_->attempt()) return kept_->report(island.id(), message.whole_buckets);
+  if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(island.id())) return;
   ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", island.id().value, message.reason), retry_delay());
+  kept_->report(island.id(), message.whole_buckets);
   blame(island, message.peer, message.reason);
 }
 

@@ -68,6 +68,7 @@ class RoundCoordinator {
   void bury_the_silent();
   void forget_expected(const IslandId& id);
   void send_roster();
+  void dial(MeshIsland& island);
 
   // coordinator_recovery.cpp: who holds the committed outer state
   void start_recovering(MeshIsland& island);
@@ -86,8 +87,10 @@ class RoundCoordinator {
   void drop_part(MeshIsland& island);
   std::vector<AttemptMember> ready_members() const;
   void open_attempt();
+  void dial_again(const std::vector<MeshIsland*>& trainers);
   void probe_links(const std::vector<MeshIsland*>& trainers);
   void settle_attempt();
+  void leave_attempt(const IslandId& island);
   void leave_laggards_behind();
   void fail_attempt(const std::string& reason, Clock::duration delay);
   void blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason);
@@ -125,6 +128,8 @@ class RoundCoordinator {
   std::optional<OpenAttempt> attempt_;
   std::optional<Clock::time_point> average_due_;  // of attempt_, since its first member held the average
   Attempt last_attempt_;                          // of the open round
+  std::optional<KeptBuckets> kept_;               // of the last attempt, which failed
+  Clock::time_point kept_due_;                    // the next attempt waits no longer for those that have not reported
   Clock::time_point retry_at_;
   int reported_failures_ = 0;  // in the open round
   int differing_digests_ = 0;  // in the open round

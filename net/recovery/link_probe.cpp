@@ -11,7 +11,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kProbeTimeout{20};
+constexpr std::chrono::seconds kProbeTimeout{5};  // a slow link is measured by what came until then
 constexpr std::chrono::seconds kStall{5};
 constexpr std::chrono::seconds kPollPeriod{1};
 
@@ -40,7 +40,7 @@ Result<Fetched> fetch(HttpsFetcher& fetcher, const LinkProbe& probe, std::uint64
     return ok_status();
   };
   fetched.asked = Clock::now();
-  fetcher.start(std::move(request));
+  const TransferId id = fetcher.start(std::move(request));
   while (!deadline.expired()) {
     ATOLL_ASSIGN_OR_RETURN(const auto outcomes, fetcher.wait(deadline, abort));
     if (outcomes.empty()) continue;
@@ -51,7 +51,9 @@ Result<Fetched> fetch(HttpsFetcher& fetcher, const LinkProbe& probe, std::uint64
     }
     return fetched;
   }
-  return Error{ErrorCode::kTimeout, "it took too long"};
+  fetcher.cancel(id);
+  if (fetched.bytes > 1) return fetched;
+  return Error{ErrorCode::kTimeout, "nothing came within the time allowed"};
 }
 
 }  // namespace
@@ -87,21 +89,42 @@ LinkProber::LinkProber(const Identity& self, std::function<void(const MeasuredLi
 
 LinkProber::~LinkProber() {
   stop_.raise("the island stops");
+  stop_probing();
   waiting_.close();
 }
 
 void LinkProber::probe(LinkProbe probe) {
-  if (!waiting_.push(std::move(probe))) spdlog::debug("probe dropped=\"several wait\"");
+  std::uint64_t generation = 0;
+  {
+    std::lock_guard lock(mutex_);
+    generation = generation_;
+  }
+  if (!waiting_.push({std::move(probe), generation})) spdlog::debug("probe dropped=\"several wait\"");
+}
+
+void LinkProber::stop_probing() {
+  std::lock_guard lock(mutex_);
+  ++generation_;
+  if (current_) current_->raise("the links are needed");
+}
+
+std::shared_ptr<AbortSignal> LinkProber::begin(const Wish& wish) {
+  std::lock_guard lock(mutex_);
+  if (wish.generation != generation_) return nullptr;
+  current_ = std::make_shared<AbortSignal>();
+  return current_;
 }
 
 void LinkProber::run() {
   while (!stop_.raised()) {
-    const auto probe = waiting_.pop(Deadline::after(kPollPeriod));
-    if (!probe) continue;
-    const auto link = measure_link(self_, *probe, Deadline::after(kProbeTimeout), stop_);
+    const auto wish = waiting_.pop(Deadline::after(kPollPeriod));
+    if (!wish) continue;
+    const std::shared_ptr<AbortSignal> abort = begin(*wish);
+    if (!abort) continue;
+    const auto link = measure_link(self_, wish->probe, Deadline::after(kProbeTimeout), *abort);
     if (link.ok()) {
       report_(*link);
-    } else if (!stop_.raised()) {
+    } else if (!abort->raised()) {
       spdlog::info("probe error=\"{}\"", link.error().message);
     }
   }

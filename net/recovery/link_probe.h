@@ -3,7 +3,10 @@
 // on a connection that stands.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <thread>
 
 #include "net/base/abort_signal.h"
@@ -40,16 +43,27 @@ class LinkProber {
   LinkProber(const Identity& self, std::function<void(const MeasuredLink&)> report);
   ~LinkProber();  // ends the probe under way
 
-  void probe(LinkProbe probe);  // any thread; forgotten while several wait
+  // Any thread:
+  void probe(LinkProbe probe);  // forgotten while several wait
+  void stop_probing();          // ends the probe under way, forgets those that wait
 
  private:
+  struct Wish {
+    LinkProbe probe;
+    std::uint64_t generation = 0;  // how often stop_probing was called before
+  };
   void run();
+  // The signal that ends the probe; none when it is not wished for any more.
+  std::shared_ptr<AbortSignal> begin(const Wish& wish);
 
   const Identity& self_;
   const std::function<void(const MeasuredLink&)> report_;
-  Mailbox<LinkProbe> waiting_{4};
+  Mailbox<Wish> waiting_{4};
   AbortSignal stop_;
-  std::jthread thread_;  // last
+  std::mutex mutex_;
+  std::uint64_t generation_ = 0;          // guarded by mutex_
+  std::shared_ptr<AbortSignal> current_;  // guarded by mutex_; of the probe under way, which the caller may end
+  std::jthread thread_;                   // last
 };
 
 }  // namespace atl

@@ -23,6 +23,10 @@ std::string difference(const RingHello& hello, const RingHello& expected) {
   if (hello.bucket_numel != expected.bucket_numel) {
     return fmt::format("buckets of {} values instead of {}", hello.bucket_numel, expected.bucket_numel);
   }
+  if (hello.role != expected.role) {
+    return hello.role == RingRole::kSends ? "the part of the sender, which is this island's"
+                                          : "the part of the receiver, which is this island's";
+  }
   if (hello.final_buckets != expected.final_buckets) return "another idea of which buckets are final";
   if (hello.world_size != expected.world_size || hello.from_rank != expected.from_rank) {
     return fmt::format("rank {} of {} instead of rank {} of {}", hello.from_rank.value, hello.world_size,
@@ -84,7 +88,7 @@ void RingInbox::deliver(RingHello hello, TlsConnection connection) {
   std::vector<Waiting> dropped;  // closed after the lock is released
   {
     std::lock_guard lock(mutex_);
-    waiting_.push_back({std::move(hello), std::move(connection)});
+    waiting_.push_back({std::move(hello), std::move(connection), false});
     drop_outdated(dropped);
   }
   const std::uint64_t one = 1;
@@ -132,8 +136,9 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const RingHello& hello = waiting_[i].hello;
     if (hello.from != expected.from || attempt_of(hello) != attempt_of(expected)) continue;
+    if (hello.role != expected.role && expected.world_size == 2) continue;  // of the other edge
     if (const std::string wrong = difference(hello, expected); !wrong.empty()) {
-      return Result<std::vector<TlsConnection>>(
+      return Result<Edge>(
           Error{ErrorCode::kProtocol, fmt::format("{} began the edge with {}", expected.from.value, wrong)});
     }
     if (hello.connection_count != count) position = {};
@@ -143,17 +148,20 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   arrived = static_cast<int>(std::ranges::count_if(position, [](const auto& p) { return p.has_value(); }));
   const auto refusal = refusals_.extract(expected.from);
   if (count == 0 && refusal && Clock::now() - refusal.mapped().when <= kRefusalCountsFor) {
-    return Result<std::vector<TlsConnection>>(refusal.mapped().reason.with_context(expected.from.value));
+    return Result<Edge>(refusal.mapped().reason.with_context(expected.from.value));
   }
   if (count == 0 || arrived < count) return std::nullopt;
-  std::vector<TlsConnection> edge;
+  Edge edge;
   for (const auto& p : position) {
-    if (p) edge.push_back(std::move(waiting_[*p].connection));
+    if (!p) continue;
+    edge.reused += waiting_[*p].was_parked ? 1 : 0;
+    edge.connections.push_back(std::move(waiting_[*p].connection));
   }
   std::erase_if(waiting_, [&](const Waiting& w) {
-    return w.hello.from == expected.from && attempt_of(w.hello) == attempt_of(expected);
+    return w.hello.from == expected.from && w.hello.role == expected.role &&
+           attempt_of(w.hello) == attempt_of(expected);
   });
-  return Result<std::vector<TlsConnection>>(std::move(edge));
+  return Result<Edge>(std::move(edge));
 }
 
 void RingInbox::park(std::vector<Parked> connections) {
@@ -166,11 +174,11 @@ void RingInbox::park(std::vector<Parked> connections) {
   }
 }
 
-void RingInbox::keep_parked_of(const IslandId& peer) {
+void RingInbox::keep_parked_of(const std::vector<IslandId>& peers) {
   std::vector<Parked> dropped;
   std::lock_guard lock(mutex_);
   for (auto parked = parked_.begin(); parked != parked_.end();) {
-    if (parked->connection.peer() == peer) {
+    if (std::ranges::find(peers, parked->connection.peer()) != peers.end()) {
       ++parked;
       continue;
     }
@@ -195,7 +203,7 @@ void RingInbox::listen_to_parked(const IslandId& peer) {
       continue;
     }
     if (hello.ok() && (*hello)->from == peer) {
-      waiting_.push_back({std::move(**hello), std::move(parked->connection)});
+      waiting_.push_back({std::move(**hello), std::move(parked->connection), true});
     } else {
       dropped.push_back(std::move(*parked));
     }
@@ -211,9 +219,9 @@ void RingInbox::append_polls(const IslandId& peer, std::vector<pollfd>& polls) {
   }
 }
 
-Result<std::vector<TlsConnection>> RingInbox::take(const RingHello& expected, Deadline deadline,
-                                                   const AbortSignal& abort, const std::function<void()>& on_tick) {
-  const std::string what = fmt::format("waiting for {} to dial this island", expected.from.value);
+Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
+                                        const std::function<void()>& on_tick) {
+  const std::string what = fmt::format("waiting for {} to begin its edge", expected.from.value);
   std::vector<pollfd> watched;
   for (;;) {
     // Drained before looking, so that a delivery after the look wakes the poll.

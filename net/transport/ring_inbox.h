@@ -33,27 +33,32 @@ class RingInbox {
   // A certified peer began a connection with something else than a hello of this version: take() for it ends with that.
   void refuse(const IslandId& peer, Error reason);
 
-  // All connections of the edge from expected.from, as many as its hellos say, in the order of their index. Every other
-  // field of the hellos must be as expected: kProtocol, naming the peer, when one differs. kTimeout, kAborted.
-  // `on_tick` is called several times a second meanwhile.
-  Result<std::vector<TlsConnection>> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
-                                          const std::function<void()>& on_tick = {});
+  struct Edge {
+    std::vector<TlsConnection> connections;  // in the order of their index
+    int reused = 0;                          // of those: parked before
+  };
+  // All connections of the edge to expected.from, as many as its hellos say. Every other field of the hellos must be as
+  // expected: kProtocol, naming the peer, when one differs. (Two islands alone share two edges, which their roles tell
+  // apart.) kTimeout, kAborted. `on_tick` is called several times a second meanwhile.
+  Result<Edge> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
+                    const std::function<void()>& on_tick = {});
 
-  // Keeps connections that have ended an attempt open for the next one. `surplus` was read beyond that attempt.
+  // Keeps connections open on which the next hello is awaited. `surplus` was read beyond the attempt that they ended.
   struct Parked {
     TlsConnection connection;
     Bytes surplus;
   };
   void park(std::vector<Parked> connections);
   // Closes parked connections of everybody else.
-  void keep_parked_of(const IslandId& peer);
+  void keep_parked_of(const std::vector<IslandId>& peers);
 
  private:
   struct Waiting {
     RingHello hello;
     TlsConnection connection;
+    bool was_parked = false;
   };
-  using Arrived = std::optional<Result<std::vector<TlsConnection>>>;
+  using Arrived = std::optional<Result<Edge>>;
   // What take returns, when it need not wait longer. `arrived` counts connections for the message of a timeout.
   Arrived take_arrived(const RingHello& expected, int& arrived);
   void drop_outdated(std::vector<Waiting>& dropped);

@@ -212,13 +212,25 @@ TcpProgress tcp_progress(int fd) {
   int queued = 0;
   if (::ioctl(fd, SIOCOUTQ, &queued) != 0) queued = 0;
   if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
-  return {info.tcpi_bytes_acked, info.tcpi_bytes_received, static_cast<std::uint64_t>(std::max(queued, 0)),
-          info.tcpi_notsent_bytes, std::uint64_t{info.tcpi_delivered} * info.tcpi_snd_mss, std::chrono::microseconds(info.tcpi_rtt)};
+  return {info.tcpi_bytes_acked,
+          info.tcpi_bytes_received,
+          static_cast<std::uint64_t>(std::max(queued, 0)),
+          info.tcpi_notsent_bytes,
+          std::uint64_t{info.tcpi_delivered} * info.tcpi_snd_mss,
+          std::chrono::microseconds(info.tcpi_rtt)};
 }
 
 void limit_pacing(int fd, std::optional<double> bytes_per_second) {
   const auto most = bytes_per_second ? static_cast<std::uint64_t>(*bytes_per_second) : ~std::uint64_t{0};
   (void)::setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
+}
+
+Seconds least_rtt(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  const bool known = info.tcpi_min_rtt != 0 && info.tcpi_min_rtt != ~0u;
+  return known ? Seconds(std::chrono::microseconds(info.tcpi_min_rtt)) : Seconds{};
 }
 
 std::chrono::milliseconds since_last_answer(int fd) {

@@ -40,8 +40,8 @@ void disable_nagle(int fd);
 struct TcpProgress {
   std::uint64_t bytes_acknowledged = 0;
   std::uint64_t bytes_received = 0;
-  std::uint64_t bytes_queued = 0;  // not acknowledged yet
-  std::uint64_t bytes_unsent = 0;  // of those: not sent yet
+  std::uint64_t bytes_queued = 0;     // not acknowledged yet
+  std::uint64_t bytes_unsent = 0;     // of those: not sent yet
   std::uint64_t bytes_delivered = 0;  // about: those that were acknowledged out of order count as well
   std::chrono::microseconds smoothed_rtt{0};
   std::uint64_t bytes_written() const { return bytes_acknowledged + bytes_queued; }
@@ -50,6 +50,8 @@ TcpProgress tcp_progress(int fd);
 // Of what this end sends, bytes/s; nothing: none. Ignored where the kernel does not pace.
 void limit_pacing(int fd, std::optional<double> bytes_per_second);
 bool leads_to_this_machine(int fd);
+// Of the path, in the last minutes; zero when the kernel does not know.
+Seconds least_rtt(int fd);
 // Since the peer's kernel last answered anything.
 std::chrono::milliseconds since_last_answer(int fd);
 

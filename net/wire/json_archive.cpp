@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "net/base/encoding.h"
+
 namespace atl {
 namespace {
 
@@ -136,6 +138,36 @@ void JsonReader::hash(const char* name, std::string& value) {
     return fail_field(name, "is no SHA-256 in lower-case hex");
   }
   value = found->get<std::string>();
+}
+
+// {"count": 10, "bits": base64url}: flag i is bit i % 8 of byte i / 8, what is left of the last byte is zero.
+void JsonWriter::flags(const char* name, const std::vector<bool>& flags) {
+  if (flags.empty()) return;
+  Bytes bits((flags.size() + 7) / 8);
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    if (flags[i]) bits[i / 8] |= std::byte{1} << (i % 8);
+  }
+  object[name] = {{"count", flags.size()}, {"bits", base64url_encode(bits)}};
+}
+
+void JsonReader::flags(const char* name, std::vector<bool>& flags) {
+  if (!status_.ok() || !object_.contains(name)) return;
+  JsonReader inner(object_[name]);
+  std::uint32_t count = 0;
+  std::string text;
+  inner.field("count", count);
+  inner.bounded("bits", text, kMaxFlags / 8 * 4 / 3 + 4);
+  if (!inner.status().ok()) return fail_field(name, "is no set of flags: " + inner.status().error().message);
+  const Result<Bytes> bits = base64url_decode(text);
+  if (count == 0 || count > kMaxFlags || !bits.ok() || bits->size() != (count + 7) / 8) {
+    return fail_field(name, fmt::format("is no set of 1 to {} flags", kMaxFlags));
+  }
+  const auto is_set = [&](std::size_t i) { return ((*bits)[i / 8] >> (i % 8) & std::byte{1}) != std::byte{0}; };
+  for (std::size_t i = count; i < bits->size() * 8; ++i) {
+    if (is_set(i)) return fail_field(name, "has more flags than it says");
+  }
+  flags.resize(count);
+  for (std::size_t i = 0; i < count; ++i) flags[i] = is_set(i);
 }
 
 }  // namespace atl

@@ -21,6 +21,7 @@ namespace atl {
 
 inline constexpr std::size_t kMaxPersonText = 512;  // bytes of a text that only people read
 inline constexpr std::size_t kMaxListed = 4096;     // entries of a list
+inline constexpr std::size_t kMaxFlags = 1u << 16;  // bits of a set
 
 // kProtocol when it is larger or deeper than allowed, or not JSON.
 Result<nlohmann::json> parse_bounded_json(std::string_view text, std::size_t max_bytes, int max_depth);
@@ -61,6 +62,7 @@ class JsonWriter {
   void text(const char* name, const std::string& value) { object[name] = cut_utf8(value, kMaxPersonText); }
   void bounded(const char* name, const std::string& value, std::size_t) { object[name] = value; }
   void hash(const char* name, const std::string& value) { object[name] = value; }
+  void flags(const char* name, const std::vector<bool>& flags);  // at most kMaxFlags; none: not written
   void fail(std::string) {}
 
  private:
@@ -119,6 +121,7 @@ class JsonReader {
   void text(const char* name, std::string& value, std::size_t max_bytes = kMaxPersonText);
   void bounded(const char* name, std::string& value, std::size_t max_bytes);
   void hash(const char* name, std::string& value);  // SHA-256, lower-case hex
+  void flags(const char* name, std::vector<bool>& flags);
 
   const nlohmann::json* find(const char* name);  // nullptr, and an error, when it is not there
   void fail(std::string message) { fail(Error{ErrorCode::kProtocol, std::move(message)}); }

@@ -91,6 +91,7 @@ void fields(Archive& archive, IslandAttemptFailed& m) {
   archive.field("attempt", m.attempt);
   archive.field("peer", m.peer);
   archive.text("reason", m.reason);
+  archive.flags("whole_buckets", m.whole_buckets);
 }
 
 template <class Archive>
@@ -172,6 +173,7 @@ void fields(Archive& archive, HubAttempt& m) {
   archive.field("round", m.round);
   archive.field("attempt", m.attempt);
   archive.field("order", m.order);
+  archive.flags("final_buckets", m.final_buckets);
 }
 
 template <class Archive>

@@ -17,7 +17,7 @@
 
 namespace atl {
 
-inline constexpr int kMeshVersion = 1;
+inline constexpr int kMeshVersion = 2;
 inline constexpr std::size_t kMaxMeshMessageBytes = 1u << 20;
 
 // ---- island -> hub
@@ -58,11 +58,12 @@ struct IslandHave {  // holds the whole average of this attempt
   double seconds = 0;
 };
 
-struct IslandAttemptFailed {
+struct IslandAttemptFailed {  // the answer to an abort too, also of one that holds the whole average
   OuterStep round;
   Attempt attempt;
   std::optional<IslandId> peer;  // at whose edge it failed: an edge, not a verdict on a member
   std::string reason;
+  std::vector<bool> whole_buckets = {};  // by bucket: it holds this attempt's average of it; empty: of none
 };
 
 struct IslandApplied {  // took the outer step: holds outer state `outer_step`
@@ -148,6 +149,9 @@ struct HubAttempt {  // average now, in this order
   OuterStep round;
   Attempt attempt;
   std::vector<AttemptMember> order;
+  // By bucket: all members said that they hold the average that the attempt before this one made of it, which stays.
+  // Empty: all are averaged.
+  std::vector<bool> final_buckets = {};
 };
 
 struct HubAbort {  // this attempt and all before it are over

@@ -1,9 +1,15 @@
 // What travels on a ring edge (TLS, kAlpnRing): attempts, one after the other. Little-endian, explicit widths.
 //
-//   connection := attempt*              dialler -> listener; nothing travels back
-//   attempt    := hello frame*          between two attempts: keepalives alone
+//   connection := attempt*
+//   attempt    := call? hello frame*    between two attempts: keepalives alone
+//   call       := hello
+//
+// Hello and frames travel from the edge's sender to its receiver, rank r to rank r + 1. Where the receiver dialled,
+// because nobody can dial it, it begins each attempt with a call, a hello in which it says that it receives; nothing
+// else travels that way but keepalives between attempts, by which a dialler sees whether its connections still stand.
+//
 //   hello      := magic u32, version u16, body length u16, body
-//   body       := wire u8, zero u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
+//   body       := wire u8, role u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
 //                 round u32, attempt u32, payload numel u64, bucket numel u64, final buckets u64,
 //                 from (u16 length, bytes)
 //   frame      := magic u32, type u8, phase u8, zero u16, round u32, attempt u32, sequence u32, length u32, offset u64,
@@ -35,9 +41,13 @@ inline constexpr int kMaxConnectionsPerEdge = 16;
 inline constexpr int kMaxRingIslands = 1024;
 inline constexpr std::uint64_t kMaxPayloadNumel = std::uint64_t{1} << 40;
 
-// Who dialled, for which attempt, and what it understands of it; both ends must understand the same.
+// What `from` does on the edge.
+enum class RingRole : std::uint8_t { kSends = 0, kReceives = 1 };
+
+// Who speaks, for which attempt, and what it understands of it; both ends must understand the same.
 struct RingHello {
   IslandId from;  // must be the name in the certificate
+  RingRole role = RingRole::kSends;
   OuterStep round;
   Attempt attempt;
   Rank from_rank;

@@ -149,6 +149,7 @@ void Island::Impl::on_urgent(const HubMessage& message) {
   if (const auto* abort = std::get_if<HubAbort>(&message))
     gate_.abort_through(abort->round, abort->attempt, abort->reason);
   if (const auto* next = std::get_if<HubAttempt>(&message)) {
+    prober_.stop_probing();  // the ring has the links to itself; all members hear of it at once
     gate_.abort_through(next->round, Attempt{next->attempt.value - 1}, "a newer attempt began");
   }
   if (const auto* probe = std::get_if<HubProbe>(&message)) {

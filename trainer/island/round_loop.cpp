@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::chrono::seconds kRecoverRetry{1};
 
+constexpr std::uint64_t kTellingBytes = 4u << 20;  // how fast fewer of them went tells of latency, not of the link
+
 WarmupStableDecay schedule_of(const InnerOptimizerConfig& inner) {
   WarmupStableDecay schedule;
   schedule.peak = inner.learning_rate;
@@ -23,6 +25,10 @@ WarmupStableDecay schedule_of(const InnerOptimizerConfig& inner) {
   schedule.decay = static_cast<std::int64_t>(inner.decay_steps);
   schedule.total = static_cast<std::int64_t>(inner.decay_steps == 0 ? 0 : inner.decay_start_step + inner.decay_steps);
   return schedule;
+}
+
+std::size_t bucket_count(std::int64_t numel, std::int64_t bucket_numel) {
+  return static_cast<std::size_t>((numel + bucket_numel - 1) / bucket_numel);
 }
 
 double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
@@ -243,41 +249,86 @@ Status RoundLoop::report_not_finite(const std::string& what) {
 // ---- the all-reduce and the outer step
 // -----------------------------------------------------------------------------------
 
-Status RoundLoop::on(const HubAttempt& message) {
-  if (!has_round_ || message.round != round_.round || phase_ != Phase::kSyncing)
-    return ok_status();                                    // of a round gone by
-  if (average_ && average_->attempt == message.attempt) {  // after a reconnection
-    network_.send(IslandHave{message.round, message.attempt, average_->digest, 0});
-    return ok_status();
-  }
+AllReduceSpec RoundLoop::spec_of(const HubAttempt& message) const {
   AllReduceSpec spec{.round = message.round, .attempt = message.attempt, .order = {}, .wire = run_.wire};
+  spec.final_buckets = message.final_buckets;
   spec.connections_per_edge = static_cast<int>(run_.connections_per_edge);
   spec.silence_timeout = run_.dead_after;
   for (const AttemptMember& member : message.order) {
-    spec.order.push_back({member.id, member.address, static_cast<double>(member.tokens)});
+    spec.order.push_back({member.id, member.address, static_cast<double>(member.tokens), member.dials_previous});
   }
+  return spec;
+}
+
+// Room for the average, with the buckets that stay from the attempt before in their places.
+Result<RoundLoop::Average> RoundLoop::begin_average(const AllReduceSpec& spec) {
+  Average average;
+  const std::vector<bool>& stay = spec.final_buckets;
+  if (average_) {
+    const std::vector<bool>& whole = average_->whole_buckets;
+    bool holds_them = whole.size() == stay.size() && average_->attempt.value + 1 == spec.attempt.value;
+    for (std::size_t i = 0; holds_them && i < stay.size(); ++i) holds_them = whole[i] || !stay[i];
+    average.canonical = std::move(average_->canonical);
+    if (holds_them) average.whole_buckets = stay;
+  }
+  average_.reset();
+  average.attempt = spec.attempt;
+  average.canonical.resize(static_cast<std::size_t>(encoded_bytes(run_.wire, engine_.numel())));
+  if (average.whole_buckets == stay) return average;
+  return Error{ErrorCode::kProtocol, "the hub keeps buckets of an attempt of which this island does not hold them"};
+}
+
+void RoundLoop::attempt_failed(Average average, const AllReduceFailure& failure) {
+  spdlog::warn("all_reduce round={} attempt={} error=\"{}\"", round_.round.value, average.attempt.value,
+               failure.error.message);
+  if (!failure.whole_buckets.empty()) average.whole_buckets = failure.whole_buckets;
+  network_.send(
+      IslandAttemptFailed{round_.round, average.attempt, failure.peer, failure.error.message, average.whole_buckets});
+  average_ = std::move(average);
+}
+
+Status RoundLoop::on(const HubAttempt& message) {
+  if (!has_round_ || message.round != round_.round || phase_ != Phase::kSyncing)
+    return ok_status();                                           // of a round gone by
+  if (holds_average() && average_->attempt == message.attempt) {  // after a reconnection
+    network_.send(IslandHave{message.round, message.attempt, average_->digest, 0});
+    return ok_status();
+  }
+  const AllReduceSpec spec = spec_of(message);
+  Result<Average> begun = begin_average(spec);
+  if (!begun.ok()) {
+    network_.send(IslandAttemptFailed{message.round, message.attempt, {}, begun.error().message});
+    return ok_status();
+  }
+  Average average = std::move(*begun);
   const auto abort = gate_.begin(message.round, message.attempt);
-  Average average{message.attempt, {}, Bytes(encoded_bytes(run_.wire, engine_.numel()))};
   const auto outcome = network_.all_reduce(spec, pseudo_gradient_, average.canonical, *abort);
   if (const auto* failure = std::get_if<AllReduceFailure>(&outcome)) {
-    spdlog::warn("all_reduce round={} attempt={} error=\"{}\"", message.round.value, message.attempt.value,
-                 failure->error.message);
-    network_.send(IslandAttemptFailed{message.round, message.attempt, failure->peer, failure->error.message});
+    attempt_failed(std::move(average), *failure);
     return ok_status();
   }
   const auto& report = std::get<AllReduceReport>(outcome);
   average.digest = to_hex(report.digest);
+  average.whole_buckets.assign(bucket_count(engine_.numel(), spec.bucket_numel), true);
   status_.update([&](IslandState& s) {
     s.bytes_sent += report.bytes_sent;
     s.last_sync_seconds = report.duration.count();
   });
   network_.send(IslandHave{message.round, message.attempt, average.digest, report.duration.count()});
+  if (report.bytes_sent >= kTellingBytes) {
+    network_.send(IslandLinkReport{
+        {{report.next, /*outgoing=*/true, report.link_bytes_per_second, report.rtt_seconds, report.at_least}}});
+  }
   average_ = std::move(average);
   return ok_status();
 }
 
+// What it has of the average stays, for the next attempt to go on from; but it is no average that could be committed.
 Status RoundLoop::on(const HubAbort& message) {
-  if (has_round_ && message.round == round_.round && average_ && average_->attempt <= message.attempt) average_.reset();
+  const bool ends_average = has_round_ && message.round == round_.round && holds_average();
+  if (!ends_average || average_->attempt > message.attempt) return ok_status();
+  average_->digest.clear();
+  network_.send(IslandAttemptFailed{message.round, average_->attempt, {}, message.reason, average_->whole_buckets});
   return ok_status();
 }
 
@@ -287,7 +338,7 @@ Status RoundLoop::on(const HubCommit& message) {
     network_.send(IslandApplied{outer_.version(), outer_.tree_hash()});
     return ok_status();
   }
-  if (!has_round_ || message.round != round_.round || !average_ || average_->digest != message.digest) {
+  if (!has_round_ || message.round != round_.round || !holds_average() || average_->digest != message.digest) {
     // The hub answers with HubRecover: this island takes no outer step on anything but the committed average.
     network_.send(IslandAttemptFailed{message.round, message.attempt, {}, "does not hold the committed average"});
     return ok_status();

@@ -52,10 +52,11 @@ class RoundLoop {
 
  private:
   enum class Phase { kWaiting, kTraining, kSyncing };
-  struct Average {  // of the newest attempt
+  struct Average {  // of the newest attempt, whole or not
     Attempt attempt;
-    std::string digest;
+    std::string digest;  // empty: it failed or was aborted; what is left are whole_buckets
     Bytes canonical;
+    std::vector<bool> whole_buckets;
   };
 
   Status on(const HubWelcome& message);
@@ -71,6 +72,10 @@ class RoundLoop {
 
   Status recover();
   Status validate();
+  AllReduceSpec spec_of(const HubAttempt& message) const;
+  Result<Average> begin_average(const AllReduceSpec& spec);
+  void attempt_failed(Average average, const AllReduceFailure& failure);
+  bool holds_average() const { return average_ && !average_->digest.empty(); }
   Status finish_inner_phase();
   Status report_not_finite(const std::string& what);
   void adopt_outer_state();  // inner parameters become the outer ones; says IslandRecovered

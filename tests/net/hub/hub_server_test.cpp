@@ -1,5 +1,6 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "net/base/sha256.h"
 #include "net/enrol/client.h"
@@ -55,6 +56,7 @@ class HubServerTest : public QObject {
   void an_island_that_is_not_in_the_roster_is_refused_for_good();
   void a_hub_that_restarts_goes_on_where_it_was();
   void two_hubs_of_one_run_cannot_serve_at_once();
+  void islands_that_cannot_be_dialled_are_found_out_and_dial_their_edges_themselves();
   void an_invite_serves_as_often_as_it_says();
   void a_client_without_a_hub_gives_up_and_says_what_to_check();
   void the_dataset_is_served_by_exact_name_and_in_ranges();
@@ -174,6 +176,31 @@ void HubServerTest::two_hubs_of_one_run_cannot_serve_at_once() {
 
   QVERIFY(!second.ok());
   QCOMPARE(second.error().code, ErrorCode::kPermissionDenied);
+}
+
+void HubServerTest::islands_that_cannot_be_dialled_are_found_out_and_dial_their_edges_themselves() {
+  LoopbackHub hub(loopback_run(4, 0));
+  Islands islands;
+  std::set<IslandId> hidden;
+  for (int i = 0; i < 4; ++i) {
+    const Identity identity = hub.enrol("island " + std::to_string(i));
+    if (i < 2) hidden.insert(identity.name);
+    islands.push_back(std::make_unique<PuppetIsland>(hub.address(), identity, /*reachable=*/i >= 2));
+  }
+
+  const auto ring_is_right = [&](const HubState&) {
+    const std::vector<AttemptMember> order = islands[3]->last_order();
+    for (std::size_t rank = 0; rank < order.size(); ++rank) {
+      const AttemptMember& next = order[(rank + 1) % order.size()];
+      if (hidden.contains(order[rank].id) && hidden.contains(next.id)) return false;
+      if (next.dials_previous != hidden.contains(next.id)) return false;
+    }
+    return order.size() == 4;
+  };
+  QVERIFY(hub.wait(ring_is_right));
+  const std::uint32_t then = hub.server().state().outer_step;
+  QVERIFY(hub.wait(committed(then + 2)));
+  QVERIFY(ring_is_right({}));
 }
 
 void HubServerTest::an_invite_serves_as_often_as_it_says() {

@@ -94,7 +94,12 @@ int LoopbackHub::count(const std::string& event) const {
 
 // ---- an island
 
-PuppetIsland::PuppetIsland(Address hub, const Identity& identity) {
+PuppetIsland::PuppetIsland(Address hub, const Identity& identity, bool reachable) {
+  if (reachable) {
+    const auto admit = [](const PeerCertificate&) { return ok_status(); };
+    listener_ = must(PeerListener::start({.bind = {"127.0.0.1", 0}}, must(TlsContext::island_server(identity)), admit,
+                                         inbox_, [](TlsConnection, const AbortSignal&) {}));
+  }
   MeshClientOptions options;
   options.hub_addresses = {std::move(hub)};
   options.reconnect_for = 5s;
@@ -116,7 +121,7 @@ IslandHello PuppetIsland::hello() const {
   std::lock_guard lock(mutex_);
   IslandHello hello;
   hello.software = "puppet";
-  hello.listen_port = 47000;
+  hello.listen_port = listener_ ? listener_->port() : 1;
   if (!state_hash_.empty()) {
     hello.outer_step = OuterStep{outer_step_};
     hello.state_hash = state_hash_;
@@ -127,6 +132,11 @@ IslandHello PuppetIsland::hello() const {
 std::string PuppetIsland::state_hash() const {
   std::lock_guard lock(mutex_);
   return state_hash_;
+}
+
+std::vector<AttemptMember> PuppetIsland::last_order() const {
+  std::lock_guard lock(mutex_);
+  return last_order_;
 }
 
 std::optional<Error> PuppetIsland::ended() const {
@@ -170,6 +180,10 @@ void PuppetIsland::answer(const HubMessage& message) {
     if (begin->validate) client_->send(IslandValidation{begin->round, 2.0});
     client_->send(IslandReady{begin->round, std::uint64_t{begin->inner_steps} * 2 * 16, 0.5, 3.0});
   } else if (const auto* attempt = std::get_if<HubAttempt>(&message)) {
+    {
+      std::lock_guard lock(mutex_);
+      last_order_ = attempt->order;
+    }
     std::string of = std::to_string(attempt->round.value);
     for (const AttemptMember& member : attempt->order) of += member.id.value + std::to_string(member.tokens);
     average_ = {attempt->attempt, hash_of(of)};

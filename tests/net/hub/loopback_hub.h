@@ -13,6 +13,7 @@
 #include "net/control/hub_state.h"
 #include "net/hub/hub.h"
 #include "net/mesh/mesh_client.h"
+#include "net/transport/peer_listener.h"
 
 namespace atl {
 
@@ -48,7 +49,8 @@ RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds);
 // Answers as an island does whose average is a function of round and members. Owns its thread.
 class PuppetIsland {
  public:
-  PuppetIsland(Address hub, const Identity& identity);
+  // An island that is not reachable announces a port at which nobody listens.
+  PuppetIsland(Address hub, const Identity& identity, bool reachable = true);
   ~PuppetIsland();  // as kill -9 does: without a word, as far as the mesh client lets it
 
   void hold(bool held) { held_ = held; }  // while held it answers nothing
@@ -56,6 +58,7 @@ class PuppetIsland {
   std::string state_hash() const;
   std::optional<Error> ended() const;  // why the mesh client gave up
   bool finished() const { return finished_; }
+  std::vector<AttemptMember> last_order() const;  // of the newest attempt
   bool connected() const { return client_->connected(); }
   MeshClient& client() { return *client_; }
 
@@ -67,12 +70,15 @@ class PuppetIsland {
   std::atomic<bool> stop_{false}, held_{false}, finished_{false};
   std::atomic<std::uint32_t> outer_step_{0};
   mutable std::mutex mutex_;
-  std::string state_hash_;      // guarded by mutex_
-  std::optional<Error> ended_;  // guarded by mutex_
+  std::string state_hash_;                 // guarded by mutex_
+  std::optional<Error> ended_;             // guarded by mutex_
+  std::vector<AttemptMember> last_order_;  // guarded by mutex_
   // The island's thread alone:
   std::optional<HubRoundBegin> round_;
   std::optional<IslandReady> ready_;
   std::pair<Attempt, std::string> average_;
+  RingInbox inbox_;
+  std::unique_ptr<PeerListener> listener_;
   std::unique_ptr<MeshClient> client_;
   std::jthread thread_;
 };

@@ -66,7 +66,7 @@ void CoordinatorJoiningTest::an_island_of_another_version_is_refused() {
   SimulatedMesh mesh(run_for(1));
   IslandConnected event;
   event.entry.id = IslandId{"isl-1"};
-  event.hello.version = 2;
+  event.hello.version = kMeshVersion + 1;
 
   const auto actions = mesh.hub().next(event, Clock::time_point(1h));
 

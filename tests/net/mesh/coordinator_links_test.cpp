@@ -14,6 +14,12 @@ class CoordinatorLinksTest : public QObject {
   void a_measured_ring_replaces_the_order_by_id();
   void a_dead_edge_of_four_is_avoided_and_nobody_sits_out();
   void two_islands_that_nobody_can_dial_are_not_neighbours_and_their_edges_say_who_dials();
+  void an_island_is_dialled_when_it_joins_and_when_its_address_changes();
+  void the_answer_of_an_address_that_it_left_says_nothing();
+  void who_could_not_be_dialled_is_dialled_again_now_and_then();
+  void one_of_three_sits_out_when_two_cannot_be_dialled_until_one_of_them_can();
+  void a_hub_that_restarts_knows_no_links_and_learns_them_again();
+  void an_edge_that_was_dead_is_tried_again_after_a_while();
   void islands_are_asked_to_probe_what_is_not_known_when_a_round_begins();
 };
 
@@ -27,6 +33,26 @@ void measure_links(SimulatedMesh& mesh, int islands, Rate rate) {
     }
     mesh.say(from, report);
   }
+}
+
+// As the hub's dialer does of the last address that it was asked to dial.
+void answer_dial(SimulatedMesh& mesh, int island, bool answered) {
+  for (auto dial = mesh.dials().rbegin(); dial != mesh.dials().rend(); ++dial) {
+    if (dial->island == mesh.island(island).id) {
+      return mesh.hub_hears(IslandDialled{dial->island, dial->address, answered});
+    }
+  }
+  QTest::qFail("the hub has not asked for it to be dialled", __FILE__, __LINE__);
+}
+
+// Everybody works until so many rounds more are committed.
+void commit_rounds(SimulatedMesh& mesh, std::size_t rounds) {
+  const std::size_t until = mesh.commits().size() + rounds;
+  for (int i = 0; i < 100 && mesh.commits().size() < until; ++i) {
+    for (int step = 0; step < 50 && mesh.commits().size() < until; ++step) mesh.settle_once();
+    mesh.pass(100ms);
+  }
+  QVERIFY(mesh.commits().size() >= until);
 }
 
 std::vector<IslandId> order_of(const HubAttempt& attempt) {
@@ -72,7 +98,7 @@ void CoordinatorLinksTest::a_dead_edge_of_four_is_avoided_and_nobody_sits_out() 
 void CoordinatorLinksTest::two_islands_that_nobody_can_dial_are_not_neighbours_and_their_edges_say_who_dials() {
   SimulatedMesh mesh(run_for(4));
   begin_first_round(mesh, 4);
-  for (const int hidden : {1, 2}) mesh.hub_hears(IslandDialled{mesh.island(hidden).id, false});
+  for (const int hidden : {1, 2}) answer_dial(mesh, hidden, false);
 
   all_ready(mesh, 4);
 
@@ -83,6 +109,124 @@ void CoordinatorLinksTest::two_islands_that_nobody_can_dial_are_not_neighbours_a
     QCOMPARE(attempt.order[r].dials_previous, hidden);
     QVERIFY(!(hidden && attempt.order[(r + 1) % 4].dials_previous));
   }
+}
+
+void CoordinatorLinksTest::an_island_is_dialled_when_it_joins_and_when_its_address_changes() {
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  QCOMPARE(mesh.dials().size(), std::size_t{2});
+  QCOMPARE(mesh.dials()[1].island, mesh.island(2).id);
+  QCOMPARE(mesh.dials()[1].address.port, std::uint16_t{2});
+  answer_dial(mesh, 1, true);
+  answer_dial(mesh, 2, true);
+
+  mesh.cut(2);
+  mesh.link(2);
+  QCOMPARE(mesh.dials().size(), std::size_t{2});
+  mesh.cut(2);
+  mesh.island(2).port = 4711;
+  mesh.link(2);
+
+  QCOMPARE(mesh.dials().size(), std::size_t{3});
+  QCOMPARE(mesh.dials()[2].address.port, std::uint16_t{4711});
+}
+
+void CoordinatorLinksTest::the_answer_of_an_address_that_it_left_says_nothing() {
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  const DialIsland old = mesh.dials()[1];
+  mesh.cut(2);
+  mesh.island(2).port = 4711;
+  mesh.link(2);
+  answer_dial(mesh, 2, true);
+
+  mesh.hub_hears(IslandDialled{old.island, old.address, false});
+  mesh.hub_hears(IslandDialled{IslandId{"isl-99"}, old.address, false});  // gone meanwhile
+
+  all_ready(mesh, 2);
+  const HubAttempt attempt = received<HubAttempt>(mesh.island(1)).at(0);
+  for (const AttemptMember& member : attempt.order) QVERIFY(!member.dials_previous);
+}
+
+void CoordinatorLinksTest::who_could_not_be_dialled_is_dialled_again_now_and_then() {
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  answer_dial(mesh, 1, true);
+  answer_dial(mesh, 2, false);
+  mesh.cut(2);
+  mesh.link(2);
+  QCOMPARE(mesh.dials().size(), std::size_t{3});  // when it comes back
+  answer_dial(mesh, 2, false);
+
+  commit_rounds(mesh, 2);
+  QCOMPARE(mesh.dials().size(), std::size_t{3});
+  mesh.pass(5s);
+  for (int i = 0; i < 120; ++i) mesh.pass(5s);
+  commit_rounds(mesh, 2);
+
+  QCOMPARE(mesh.dials().size(), std::size_t{4});
+  QCOMPARE(mesh.dials()[3].island, mesh.island(2).id);
+}
+
+void CoordinatorLinksTest::one_of_three_sits_out_when_two_cannot_be_dialled_until_one_of_them_can() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  answer_dial(mesh, 1, false);
+  answer_dial(mesh, 2, false);
+  all_ready(mesh, 3);
+  QCOMPARE(order_of(received<HubAttempt>(mesh.island(1)).back()).size(), std::size_t{2});
+  answer_dial(mesh, 2, true);
+
+  commit_rounds(mesh, 3);
+
+  QCOMPARE(mesh.commits().back().members.size(), std::size_t{3});
+}
+
+void CoordinatorLinksTest::a_hub_that_restarts_knows_no_links_and_learns_them_again() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  measure_links(mesh, 3, [](int from, int to) { return from % 3 + 1 == to ? 1e6 : 50e6; });
+  all_ready(mesh, 3);
+  const std::vector<IslandId> by_id{mesh.island(1).id, mesh.island(2).id, mesh.island(3).id};
+  QVERIFY(order_of(received<HubAttempt>(mesh.island(1)).back()) != by_id);
+  for (int i = 1; i <= 3; ++i) mesh.island(i).received.clear();
+
+  mesh.restart_hub();
+  for (int i = 1; i <= 3; ++i) mesh.link(i);
+  commit_rounds(mesh, 2);
+
+  QCOMPARE(mesh.dials().size(), std::size_t{6});  // who can be dialled is found out again too
+  QVERIFY(order_of(received<HubAttempt>(mesh.island(1)).back()) == by_id);
+  std::size_t probes = 0;
+  for (int i = 1; i <= 3; ++i) probes += received<HubProbe>(mesh.island(i)).size();
+  QVERIFY(probes > 0);
+  QCOMPARE(mesh.violation(), std::string());
+}
+
+void CoordinatorLinksTest::an_edge_that_was_dead_is_tried_again_after_a_while() {
+  SimulatedMesh mesh(run_for(4));
+  begin_first_round(mesh, 4);
+  all_ready(mesh, 4);
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    mesh.say(1, IslandAttemptFailed{OuterStep{0}, Attempt{attempt}, mesh.island(2).id, "timeout"});
+    mesh.pass(5s);
+    deliver(mesh);
+  }
+  const auto are_neighbours = [&] {
+    const std::vector<IslandId> order = order_of(received<HubAttempt>(mesh.island(4)).back());
+    const auto at = [&](int number) { return std::ranges::find(order, mesh.island(number).id) - order.begin(); };
+    return std::abs(at(1) - at(2)) != 2;
+  };
+  QVERIFY(!are_neighbours());
+  commit_rounds(mesh, 2);
+  QVERIFY(!are_neighbours());
+
+  for (int i = 0; i < 121; ++i) mesh.pass(5s);
+  // The only ring that is fast goes over that edge, which is known for good again.
+  measure_links(mesh, 4, [](int from, int to) { return from % 4 + 1 == to ? 50e6 : 1e6; });
+  commit_rounds(mesh, 2);
+
+  QVERIFY(are_neighbours());
 }
 
 void CoordinatorLinksTest::islands_are_asked_to_probe_what_is_not_known_when_a_round_begins() {

@@ -3,7 +3,6 @@
 #include <QtTest>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 namespace atl {
 namespace {
@@ -32,8 +31,6 @@ class LinkMatrixTest : public QObject {
   void a_dead_edge_is_dead_both_ways_until_it_is_measured_or_time_has_passed();
   void measurements_that_cannot_be_are_ignored();
   void probes_go_to_what_is_unknown_and_touch_no_island_twice();
-  void a_restarted_hub_knows_the_same();
-  void json_that_is_none_is_refused();
 };
 
 void LinkMatrixTest::each_direction_is_known_for_itself() {
@@ -134,29 +131,6 @@ void LinkMatrixTest::probes_go_to_what_is_unknown_and_touch_no_island_twice() {
   matrix.set_dialable(kC, false);  // nobody can fetch from it
   matrix.declare_dead(kA, kD, kStart);
   QCOMPARE(matrix.worth_a_probe({kA, kC, kD}, kStart + LinkMatrix::kProbeAfter), (Edges{{kA, kC}}));
-}
-
-void LinkMatrixTest::a_restarted_hub_knows_the_same() {
-  LinkMatrix matrix;
-  matrix.report({kA, kB, 10e6, 0.1, false}, kStart);
-  matrix.report({kB, kC, 3e6, 0.2, true}, kStart + minutes(3));
-  matrix.declare_dead(kA, kC, kStart);
-  matrix.set_dialable(kD, false);
-  const Clock::time_point stopped = kStart + minutes(5), started = Clock::time_point(hours(7));
-
-  const auto read = LinkMatrix::from_json(matrix.to_json(stopped).dump(), started);
-
-  QVERIFY(read.ok());
-  QCOMPARE(read->to_json(started).dump(), matrix.to_json(stopped).dump());
-  QVERIFY(!read->question(kAll, started).dialable[3]);
-}
-
-void LinkMatrixTest::json_that_is_none_is_refused() {
-  for (const char* text :
-       {"", "[]", "{}", R"({"version":2})", R"({"version":1,"links":[{}],"dead":[],"undialable":[]})",
-        R"({"version":1,"links":3,"dead":[1],"undialable":[]})"}) {
-    QVERIFY2(!LinkMatrix::from_json(text, kStart).ok(), text);
-  }
 }
 
 }  // namespace atl

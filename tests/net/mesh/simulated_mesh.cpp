@@ -47,7 +47,8 @@ void SimulatedMesh::link(int number) {
   island.linked = true;
   island.inbox.clear();
   IslandConnected event;
-  event.entry = RosterEntry{island.id, island.id.value, Address{"10.0.0.1", static_cast<std::uint16_t>(number)},
+  event.entry = RosterEntry{island.id, island.id.value,
+                            Address{"10.0.0.1", island.port > 0 ? island.port : static_cast<std::uint16_t>(number)},
                             fake_sha256(island.id.value)};
   event.hello.outer_step = island.outer_step;
   event.hello.state_hash = island.state_hash;
@@ -116,6 +117,9 @@ void SimulatedMesh::carry_out(const RoundCoordinator::Actions& actions) {
         const bool holds = island != nullptr && island->average && island->average->second == commit->digest;
         if (just_committed && !holds) violate("a member is told to commit what it does not hold");
       }
+      if (std::holds_alternative<HubProbe>(send->message) && hub_->phase() == RoundCoordinator::Phase::kSyncing) {
+        violate("a link is probed while the ring needs it");
+      }
       if (island != nullptr && island->linked) island->inbox.push_back(send->message);
     } else if (const auto* close = std::get_if<CloseConnection>(&action)) {
       if (Island* island = find(close->island)) {
@@ -124,6 +128,8 @@ void SimulatedMesh::carry_out(const RoundCoordinator::Actions& actions) {
         }
         island->linked = false;
       }
+    } else if (const auto* dial = std::get_if<DialIsland>(&action)) {
+      dials_.push_back(*dial);
     } else if (const auto* leases = std::get_if<PersistLeases>(&action)) {
       for (const IslandLease& lease : leases->leases) {
         if (used_up_.contains(lease.range.first)) violate("a used up lease is given out again");
@@ -209,10 +215,9 @@ void SimulatedMesh::take(Island& island, const HubMessage& message) {
     if (same && island.inner_done) island.inner_done = false;  // says ready again
     if (!same) island.average.reset();
   } else if (const auto* attempt = std::get_if<HubAttempt>(&message)) {
-    if (island.round && island.round->round == attempt->round) island.attempt = *attempt;
+    if (island.round && island.round->round == attempt->round) begin_attempt(island, *attempt);
   } else if (const auto* abort = std::get_if<HubAbort>(&message)) {
-    if (island.attempt && island.attempt->attempt <= abort->attempt) island.attempt.reset();
-    if (island.average && island.average->first <= abort->attempt) island.average.reset();
+    answer_abort(island, *abort);
   } else if (const auto* commit = std::get_if<HubCommit>(&message)) {
     if (island.outer_step == OuterStep{commit->round.value + 1}) {
       island.outbox.push_back(IslandApplied{*island.outer_step, island.state_hash});
@@ -229,6 +234,41 @@ void SimulatedMesh::take(Island& island, const HubMessage& message) {
   } else if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) {
     island.goodbye = *goodbye;
   }
+}
+
+// Buckets that the hub keeps must be there; the others are averaged anew.
+void SimulatedMesh::begin_attempt(Island& island, const HubAttempt& attempt) {
+  const bool is_next = island.buckets_of.value + 1 == attempt.attempt.value;
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    const bool stays = !attempt.final_buckets.empty() && attempt.final_buckets[i];
+    if (stays && (!is_next || island.buckets[i].empty()))
+      violate(island.id.value + " is to keep what it does not hold");
+    if (!stays) island.buckets[i].clear();
+  }
+  island.buckets_of = attempt.attempt;
+  island.attempt = attempt;
+  island.average.reset();
+}
+
+// The first `count` buckets: each a function of the members that averaged it.
+void SimulatedMesh::average_buckets(Island& island, std::size_t count) {
+  std::string of = "round " + std::to_string(island.attempt->round.value);
+  for (const AttemptMember& member : island.attempt->order) of += member.id.value + std::to_string(member.tokens);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (island.buckets[i].empty()) island.buckets[i] = of + " bucket " + std::to_string(i);
+  }
+}
+
+void SimulatedMesh::answer_abort(Island& island, const HubAbort& abort) {
+  if (!island.round || island.round->round != abort.round) return;
+  const bool averages = island.attempt && island.attempt->attempt <= abort.attempt;
+  const bool holds = island.average && island.average->first <= abort.attempt;
+  if (!averages && !holds) return;
+  island.attempt.reset();
+  island.average.reset();
+  IslandAttemptFailed answer{abort.round, island.buckets_of, std::nullopt, abort.reason};
+  for (const std::string& bucket : island.buckets) answer.whole_buckets.push_back(!bucket.empty());
+  island.outbox.push_back(std::move(answer));
 }
 
 bool SimulatedMesh::work(Island& island) {
@@ -253,10 +293,14 @@ bool SimulatedMesh::work(Island& island) {
   if (island.attempt && island.round && island.inner_done) {
     for (const AttemptMember& member : island.attempt->order) {
       const Island* other = find(member.id);
-      if (other == nullptr || !other->running) return false;  // hangs until the hub aborts
+      if (other != nullptr && other->running) continue;
+      // Hangs until the hub aborts, some with more and some with fewer buckets.
+      average_buckets(island, std::hash<std::string>{}(island.id.value + member.id.value) % kBuckets);
+      return false;
     }
-    std::string of = "average " + std::to_string(island.attempt->round.value);
-    for (const AttemptMember& member : island.attempt->order) of += member.id.value + std::to_string(member.tokens);
+    average_buckets(island, kBuckets);
+    std::string of;
+    for (const std::string& bucket : island.buckets) of += bucket;
     if (wrong_digest.contains(island.id)) of += wrong_digest[island.id];
     island.average = {island.attempt->attempt, fake_sha256(of)};
     island.outbox.push_back(IslandHave{island.attempt->round, island.attempt->attempt, island.average->second, 0.1});
@@ -272,6 +316,10 @@ void SimulatedMesh::settle() {
     for (auto& [number, island] : islands_) acted = act(island) || acted;
     if (!acted) return;
   }
+}
+
+void SimulatedMesh::settle_once() {
+  for (auto& [number, island] : islands_) act(island);
 }
 
 void SimulatedMesh::settle_randomly(std::mt19937& random, int steps) {

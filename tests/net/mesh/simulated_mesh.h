@@ -2,6 +2,7 @@
 // order that it likes. Checks what must always hold while it does so. One thread.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -20,16 +21,21 @@ std::string fake_sha256(const std::string& of);
 
 class SimulatedMesh {
  public:
+  static constexpr std::size_t kBuckets = 4;
+
   // What one island does; a caricature of the trainer's round loop.
   struct Island {
     IslandId id;
     bool running = false;
-    bool linked = false;  // to the hub
+    bool linked = false;     // to the hub
+    std::uint16_t port = 0;  // 0: its number
     std::optional<OuterStep> outer_step;
     std::string state_hash;
     std::optional<HubRoundBegin> round;
     bool inner_done = false;
-    std::optional<HubAttempt> attempt;                       // being averaged
+    std::optional<HubAttempt> attempt;          // being averaged
+    std::array<std::string, kBuckets> buckets;  // what it holds of the newest attempt; empty: nothing
+    Attempt buckets_of;
     std::optional<std::pair<Attempt, std::string>> average;  // held
     std::optional<HubGoodbye> goodbye;
     std::optional<HubRecover> recover;
@@ -58,11 +64,13 @@ class SimulatedMesh {
   bool act(Island& island);
   // Everybody acts in turn until nobody has anything to do (heartbeats are said at every tick).
   void settle();
+  void settle_once();  // everybody acts once
   void settle_randomly(std::mt19937& random, int steps);
 
   // What was seen to break a rule; empty while all is well.
   const std::string& violation() const { return violation_; }
   const std::vector<HubCommit>& commits() const { return commits_; }
+  const std::vector<DialIsland>& dials() const { return dials_; }
   const std::vector<CoordinatorNews>& news() const { return news_; }
   std::vector<LeaseRange> committed_leases() const { return committed_leases_; }
   template <class News>
@@ -81,6 +89,9 @@ class SimulatedMesh {
   void check_commit_was_persisted(const HubCommit& commit);
   void take(Island& island, const HubMessage& message);
   bool work(Island& island);
+  void begin_attempt(Island& island, const HubAttempt& attempt);
+  void average_buckets(Island& island, std::size_t count);
+  void answer_abort(Island& island, const HubAbort& abort);
   void adopt(Island& island, OuterStep step, std::string hash);
   Island* find(const IslandId& id);
   void violate(std::string what);
@@ -96,6 +107,7 @@ class SimulatedMesh {
   std::vector<HubCommit> commits_;
   std::vector<LeaseRange> committed_leases_;
   std::vector<CoordinatorNews> news_;
+  std::vector<DialIsland> dials_;
   std::string violation_;
   std::optional<RoundCoordinator> hub_;
 };

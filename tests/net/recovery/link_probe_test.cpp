@@ -3,6 +3,7 @@
 #include <QtTest>
 #include <future>
 
+#include "net/transport/socket.h"
 #include "tests/net/recovery/state_peers.h"
 
 namespace atl {
@@ -13,6 +14,7 @@ class LinkProbeTest : public QObject {
   void a_probe_measures_rate_and_round_trip();
   void more_than_the_server_gives_is_not_asked_for();
   void a_peer_that_is_not_there_is_an_error_that_names_it();
+  void a_prober_that_is_told_to_stop_ends_its_probe_and_takes_the_next_one();
   void a_prober_reports_what_it_was_asked_for_and_ends_at_once();
 
  private:
@@ -49,6 +51,21 @@ void LinkProbeTest::a_peer_that_is_not_there_is_an_error_that_names_it() {
 
   QVERIFY(!link.ok());
   QVERIFY(QString::fromStdString(link.error().message).contains(QString::fromStdString(probe.peer.value)));
+}
+
+void LinkProbeTest::a_prober_that_is_told_to_stop_ends_its_probe_and_takes_the_next_one() {
+  const UniqueFd deaf = listen_tcp({"127.0.0.1", 0}).value();  // connects, and never shakes hands
+  std::promise<MeasuredLink> measured;
+  LinkProber prober(run_.island(2), [&](const MeasuredLink& link) { measured.set_value(link); });
+  prober.probe({TestRun::island_id(3), {"127.0.0.1", local_port(deaf.get())}, 1000});
+  prober.probe(probe_of(64 * 1024));  // waits behind it, and is forgotten with it
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+
+  prober.stop_probing();
+  prober.probe(probe_of(32 * 1024));
+
+  auto future = measured.get_future();
+  QVERIFY(future.wait_for(std::chrono::milliseconds(2500)) == std::future_status::ready);  // not the deaf one's 5 s
 }
 
 void LinkProbeTest::a_prober_reports_what_it_was_asked_for_and_ends_at_once() {

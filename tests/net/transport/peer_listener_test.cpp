@@ -102,7 +102,8 @@ bool PeerListenerTest::closed_by_listener(TlsConnection& connection) {
 }
 
 Result<std::vector<TlsConnection>> PeerListenerTest::take(const RingHello& expected, Deadline deadline) {
-  return inbox_->take(expected, deadline, abort_);
+  ATOLL_ASSIGN_OR_RETURN(RingInbox::Edge edge, inbox_->take(expected, deadline, abort_));
+  return std::move(edge.connections);
 }
 
 void PeerListenerTest::a_ring_connection_reaches_the_inbox_after_its_hello() {

@@ -25,9 +25,11 @@ std::vector<AttemptMember> sample_members() {
   return {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096}, {IslandId{"isl-2"}, Address{"::1", 47001}, 0}};
 }
 
+std::vector<bool> sample_buckets() { return {true, false, false, false, false, false, false, true, true, false}; }
+
 std::vector<IslandMessage> island_samples() {
-  return {IslandHello{1, "atoll 0.1.0", "Reef", 47000, "reef.example.org", OuterStep{3}, kHash},
-          IslandHello{1, "atoll 0.1.0", "", 47000, "", std::nullopt, ""},
+  return {IslandHello{2, "atoll 0.1.0", "Reef", 47000, "reef.example.org", OuterStep{3}, kHash},
+          IslandHello{2, "atoll 0.1.0", "", 47000, "", std::nullopt, ""},
           IslandHeartbeat{OuterStep{2}, "training", 7, 2.5, 18000.25, 1u << 20, 12345, 1.5, 0.25},
           IslandReady{OuterStep{2}, 40960, 0.125, 3.5},
           IslandHave{OuterStep{2}, Attempt{1}, kHash, 0.5},
@@ -37,11 +39,12 @@ std::vector<IslandMessage> island_samples() {
           IslandRecovered{OuterStep{3}, kHash},
           IslandValidation{OuterStep{3}, 1.625},
           IslandLeaving{"signal 15"},
-          IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, false}, {IslandId{"isl-3"}, false, 1e6, 0, true}}}};
+          IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, false}, {IslandId{"isl-3"}, false, 1e6, 0, true}}},
+          IslandAttemptFailed{OuterStep{2}, Attempt{1}, std::nullopt, "aborted", sample_buckets()}};
 }
 
 std::vector<HubMessage> hub_samples() {
-  return {HubWelcome{1, sample_run(), OuterStep{3}},
+  return {HubWelcome{2, sample_run(), OuterStep{3}},
           HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash}}},
           HubRecover{OuterStep{3}, kHash, {IslandId{"isl-1"}, IslandId{"isl-2"}}},
           HubInitialise{},
@@ -51,12 +54,13 @@ std::vector<HubMessage> hub_samples() {
           HubCommit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "c2ln"},
           HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
           HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
-          HubProbe{IslandId{"isl-2"}, 8u << 20}};
+          HubProbe{IslandId{"isl-2"}, 8u << 20},
+          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets()}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
 std::vector<std::string> golden_lines() {
-  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v1.jsonl");
+  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v2.jsonl");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
@@ -143,6 +147,17 @@ void MeshTest::garbage_is_refused_and_never_believed_data() {
   }
   QTest::newRow("too many links") << R"({"type":"link_report","links":[)" + links + "]}"
                                   << "more than 64";
+  const auto failed_with = [](const char* buckets) {
+    return QString(R"({"type":"attempt_failed","round":1,"attempt":1,"reason":"","whole_buckets":%1})").arg(buckets);
+  };
+  QTest::newRow("buckets as a list") << failed_with("[true]") << "no JSON object";
+  QTest::newRow("fewer bits than buckets") << failed_with(R"({"count":9,"bits":"AQ"})") << "no set of 1 to 65536";
+  QTest::newRow("more bits than buckets") << failed_with(R"({"count":3,"bits":"CA"})") << "more flags than it says";
+  QTest::newRow("no buckets at all") << failed_with(R"({"count":0,"bits":""})") << "no set of 1 to 65536";
+  QTest::newRow("more buckets than there can be")
+      << failed_with(R"({"count":4000000000,"bits":"AQ"})") << "no set of 1 to 65536";
+  QTest::newRow("more bits than a message may hold")
+      << failed_with(qPrintable(R"({"count":80000,"bits":")" + QString(13336, 'A') + "\"}")) << "at most";
   QTest::newRow("a peer that is no id")
       << R"({"type":"attempt_failed","round":1,"attempt":1,"peer":"../x","reason":""})"
       << "no island's id";

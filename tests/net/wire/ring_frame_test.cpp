@@ -11,6 +11,7 @@ namespace {
 
 RingHello some_hello() {
   return RingHello{.from = IslandId{"isl-0000000000000001"},
+                   .role = RingRole::kReceives,
                    .round = OuterStep{3},
                    .attempt = Attempt{2},
                    .from_rank = Rank{1},
@@ -79,7 +80,7 @@ void RingFrameTest::hello_comes_back_as_it_went() {
 void RingFrameTest::hello_bytes_are_frozen() {
   QCOMPARE(hex_encode(encode(some_hello())),
            std::string("4154524802004000"                              // magic, version 2, 64 bytes
-                       "0100040001000100020003000000020000004042"      // wire ... payload numel
+                       "0101040001000100020003000000020000004042"      // wire, role ... payload numel
                        "0f0000000000"                                  // (its upper bytes)
                        "00000001000000008877665544332211"              // bucket numel, final buckets
                        "140069736c2d30303030303030303030303030303031"  // "isl-0000000000000001"
@@ -116,6 +117,7 @@ void RingFrameTest::implausible_hello_is_refused_data() {
   QTest::newRow("no id") << 8;
   QTest::newRow("a long id") << 9;
   QTest::newRow("empty buckets") << 10;
+  QTest::newRow("an unknown role") << 11;
 }
 
 void RingFrameTest::implausible_hello_is_refused() {
@@ -130,6 +132,7 @@ void RingFrameTest::implausible_hello_is_refused() {
   if (fault == 6) hello.wire = static_cast<WireFormat>(200);
   if (fault == 7) hello.payload_numel = kMaxPayloadNumel + 1;
   if (fault == 8) hello.from.value.clear();
+  if (fault == 11) hello.role = static_cast<RingRole>(2);
   if (fault == 10) hello.bucket_numel = 0;
   if (fault == 9) hello.from.value.assign(kMaxIslandIdBytes + 1, 'x');
 

@@ -45,11 +45,22 @@ class FakeNetwork final : public RoundLoopNetwork {
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
                                                              std::span<std::byte> canonical,
                                                              const AbortSignal& abort) override {
+    final_buckets = spec.final_buckets;
+    found.assign(canonical.begin(), canonical.end());
     if (abort.raised()) return AllReduceFailure{{ErrorCode::kAborted, abort.reason()}, {}};
-    if (fail) return AllReduceFailure{{ErrorCode::kPeerLost, "lost"}, spec.order.back().id};
+    if (fail) {
+      std::ranges::fill(canonical, kOfFailedAttempt);
+      return AllReduceFailure{{ErrorCode::kPeerLost, "lost"}, spec.order.back().id, whole_buckets};
+    }
     const auto raw = std::as_bytes(input);
     std::copy(raw.begin(), raw.end(), canonical.begin());
-    return AllReduceReport{.digest = sha256(canonical), .bytes_sent = 7, .bytes_received = 7};
+    dials_previous = spec.order.back().dials_previous;
+    AllReduceReport report{.digest = sha256(canonical), .bytes_sent = bytes_sent, .bytes_received = 7};
+    report.next = spec.order.back().id;
+    report.link_bytes_per_second = 1e6;
+    report.rtt_seconds = 0.25;
+    report.at_least = false;
+    return report;
   }
   Result<FetchedState> fetch(const HubRecover&) override {
     if (!fetched) return Error{ErrorCode::kNotFound, "no source"};
@@ -66,7 +77,15 @@ class FakeNetwork final : public RoundLoopNetwork {
   std::deque<IslandMessage> sent;
   std::vector<float> initial;
   std::optional<FetchedState> fetched;
+  std::uint64_t bytes_sent = 7;
+  bool dials_previous = false;  // as the last all-reduce was told of its last member
   bool fail = false;
+  std::vector<bool> whole_buckets;  // of all-reduces that fail
+  // Of the last all-reduce: what it was told to leave, and what lay in the room for the result.
+  std::vector<bool> final_buckets;
+  Bytes found;
+
+  static constexpr std::byte kOfFailedAttempt{0xaa};
 };
 
 }  // namespace
@@ -183,6 +202,120 @@ class RoundLoopTest : public QObject {
     QCOMPARE(f.network.last<IslandHave>().attempt.value, 2u);
     f.must(f.loop.handle(f.commit(0, 2, f.network.last<IslandHave>().digest)));
     QCOMPARE(f.outer.version().value, 1u);
+  }
+
+  void buckets_that_are_whole_after_a_failure_are_told_and_stay_for_the_next_attempt() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.network.fail = true;
+    f.network.whole_buckets = {true, false, true};
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    QCOMPARE(f.network.last<IslandAttemptFailed>().whole_buckets, f.network.whole_buckets);
+
+    f.network.fail = false;
+    HubAttempt next = f.attempt(0, 2);
+    next.final_buckets = {true, false, false};  // another member held fewer
+    f.must(f.loop.handle(next));
+
+    QCOMPARE(f.network.final_buckets, next.final_buckets);
+    QVERIFY(!f.network.found.empty());
+    QVERIFY(std::ranges::all_of(f.network.found, [](std::byte b) { return b == FakeNetwork::kOfFailedAttempt; }));
+    QCOMPARE(f.network.last<IslandHave>().attempt.value, 2u);
+  }
+
+  void an_attempt_that_fails_before_a_byte_moved_keeps_what_was_kept_before() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.network.fail = true;
+    f.network.whole_buckets = {true, false};
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    f.network.whole_buckets.clear();  // no edge stood
+    HubAttempt next = f.attempt(0, 2);
+    next.final_buckets = {true, false};
+
+    f.must(f.loop.handle(next));
+
+    QCOMPARE(f.network.last<IslandAttemptFailed>().whole_buckets, next.final_buckets);
+  }
+
+  void buckets_that_are_not_held_are_not_averaged_around_data() {
+    QTest::addColumn<std::vector<bool>>("kept");
+    QTest::addColumn<std::uint32_t>("attempt");
+    QTest::newRow("another bucket") << std::vector<bool>{false, true} << 2u;
+    QTest::newRow("of another model") << std::vector<bool>{true} << 2u;
+    QTest::newRow("of an attempt in between") << std::vector<bool>{true, false} << 3u;
+  }
+  void buckets_that_are_not_held_are_not_averaged_around() {
+    QFETCH(std::vector<bool>, kept);
+    QFETCH(std::uint32_t, attempt);
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.network.fail = true;
+    f.network.whole_buckets = {true, false};
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    f.network.fail = false;
+    HubAttempt next = f.attempt(0, attempt);
+    next.final_buckets = kept;
+
+    f.must(f.loop.handle(next));
+
+    QCOMPARE(f.network.last<IslandAttemptFailed>().attempt.value, attempt);
+    QVERIFY(f.network.last<IslandAttemptFailed>().whole_buckets.empty());
+    QVERIFY(!f.network.last<IslandAttemptFailed>().peer.has_value());
+  }
+
+  void an_average_whose_attempt_is_aborted_is_told_as_whole_and_stays() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    const std::string digest = f.network.last<IslandHave>().digest;
+
+    f.must(f.loop.handle(HubAbort{OuterStep{0}, Attempt{1}, "isl-2 failed"}));
+
+    QCOMPARE(f.network.last<IslandAttemptFailed>().whole_buckets, std::vector<bool>{true});
+    HubAttempt next = f.attempt(0, 2);
+    next.final_buckets = {true};
+    f.must(f.loop.handle(next));
+    QVERIFY(to_hex(sha256(f.network.found)) == digest);
+  }
+
+  void the_hub_is_told_how_fast_the_link_to_the_next_island_was() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.network.bytes_sent = 64u << 20;
+
+    f.must(f.loop.handle(f.attempt(0, 1)));
+
+    const auto& links = f.network.last<IslandLinkReport>().links;
+    QCOMPARE(links.size(), std::size_t{1});
+    QCOMPARE(links[0].peer.value, std::string("isl-0000000000000000"));
+    QVERIFY(links[0].outgoing && !links[0].at_least);
+    QCOMPARE(links[0].bytes_per_second, 1e6);
+    QCOMPARE(links[0].rtt_seconds, 0.25);
+  }
+
+  void who_dials_an_edge_is_told_to_the_ring() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    HubAttempt attempt = f.attempt(0, 1);
+    attempt.order.back().dials_previous = true;
+
+    f.must(f.loop.handle(attempt));
+
+    QVERIFY(f.network.dials_previous);
+    f.network.last<IslandHave>();  // and no report of a link over which nearly nothing went
   }
 
   void a_commit_of_an_average_that_is_not_held_is_never_applied() {

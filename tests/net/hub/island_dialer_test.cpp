@@ -1,0 +1,87 @@
+#include "net/hub/island_dialer.h"
+
+#include <QtTest>
+#include <future>
+
+#include "net/transport/peer_listener.h"
+#include "net/transport/socket.h"
+#include "tests/fakes/test_run.h"
+
+namespace atl {
+
+using namespace std::chrono_literals;
+
+class IslandDialerTest : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void an_island_that_listens_answers();
+  void a_port_where_nobody_listens_does_not();
+  void another_island_at_the_address_does_not();
+  void what_never_answers_holds_nobody_up();
+
+ private:
+  std::unique_ptr<PeerListener> listen(int number) {
+    const auto nobody = [](const PeerCertificate&) { return Status(Error{ErrorCode::kCertificate, "not a member"}); };
+    return PeerListener::start({.bind = {"127.0.0.1", 0}}, TlsContext::island_server(run_.island(number)).value(),
+                               nobody, inbox_, [](TlsConnection, const AbortSignal&) {})
+        .value();
+  }
+  // What the dialer says of island `number` at 127.0.0.1.
+  bool answers(int number, std::uint16_t port) {
+    std::promise<bool> answered;
+    const auto dialer =
+        IslandDialer::start(run_.hub(), [&](const IslandId& island, const Address& address, bool result) {
+          if (island == TestRun::island_id(number) && address.port == port) answered.set_value(result);
+        }).value();
+    dialer->dial(TestRun::island_id(number), {"127.0.0.1", port});
+    auto future = answered.get_future();
+    if (future.wait_for(20s) == std::future_status::ready) return future.get();
+    QTest::qFail("the dialer says nothing", __FILE__, __LINE__);
+    return false;
+  }
+
+  TestRun run_;
+  RingInbox inbox_;
+};
+
+void IslandDialerTest::an_island_that_listens_answers() {
+  const auto listener = listen(1);
+
+  QVERIFY(answers(1, listener->port()));  // though the hub is in no roster of members
+}
+
+void IslandDialerTest::a_port_where_nobody_listens_does_not() {
+  const std::uint16_t port = listen(1)->port();  // closed again
+
+  QVERIFY(!answers(1, port));
+}
+
+void IslandDialerTest::another_island_at_the_address_does_not() {
+  const auto listener = listen(2);
+
+  QVERIFY(!answers(1, listener->port()));
+}
+
+void IslandDialerTest::what_never_answers_holds_nobody_up() {
+  const UniqueFd deaf = listen_tcp({"127.0.0.1", 0}).value();  // connects, and never shakes hands
+  const auto listener = listen(1);
+  std::promise<void> answered;
+  auto dialer = IslandDialer::start(run_.hub(), [&](const IslandId& island, const Address&, bool result) {
+                  if (result && island == TestRun::island_id(1)) answered.set_value();
+                }).value();
+  for (std::size_t i = 0; i + 1 < IslandDialer::kAtOnce; ++i) {
+    dialer->dial(TestRun::island_id(2), {"127.0.0.1", local_port(deaf.get())});
+  }
+
+  const auto begin = Clock::now();
+  dialer->dial(TestRun::island_id(1), {"127.0.0.1", listener->port()});
+
+  QVERIFY(answered.get_future().wait_for(2500ms) == std::future_status::ready);
+  dialer.reset();  // ends what is under way
+  QVERIFY(Clock::now() - begin < IslandDialer::kDialTimeout);
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::IslandDialerTest)
+#include "island_dialer_test.moc"
