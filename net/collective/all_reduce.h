@@ -44,7 +44,7 @@ struct AllReduceSpec {
   Attempt attempt;
   std::vector<RingMember> order;  // rank by position; the sum of weights is positive
   WireFormat wire = WireFormat::kInt8Block;
-  std::int64_t bucket_numel = std::int64_t{16} << 20;  // 64 MiB of fp32; a multiple of kBlockNumel
+  std::int64_t bucket_numel = std::int64_t{16} << 20;  // 64 MiB of fp32; a multiple of every format's block
   // By bucket, on every member the same: these are averaged already, their canonical bytes stay as they are and do not
   // travel; the digest is over all. Empty: none.
   std::vector<bool> final_buckets = {};

@@ -59,7 +59,7 @@ void RingScheduleTest::sub_chunks_cover_the_payload_in_whole_blocks() {
   for (const RingSubChunk& sub_chunk : all) {
     QCOMPARE(sub_chunk.first_value, value);
     QCOMPARE(sub_chunk.first_byte, byte);
-    QCOMPARE(value % kBlockNumel, 0);
+    QCOMPARE(value % kInt8BlockNumel, 0);
     QVERIFY(sub_chunk.numel > 0 && sub_chunk.bytes <= kSubChunkBytes);
     value += sub_chunk.numel;
     byte += sub_chunk.bytes;
