@@ -20,20 +20,6 @@ std::uint64_t fingerprint(const std::vector<bool>& final_buckets) {
   return value;
 }
 
-RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, const RingPayload& payload) {
-  return RingHello{.from = spec.order[rank].id,
-                   .round = spec.round,
-                   .attempt = spec.attempt,
-                   .from_rank = Rank{static_cast<std::int32_t>(rank)},
-                   .world_size = static_cast<int>(spec.order.size()),
-                   .connection_index = 0,
-                   .connection_count = spec.connections_per_edge,
-                   .wire = spec.wire,
-                   .payload_numel = static_cast<std::uint64_t>(payload.numel),
-                   .bucket_numel = static_cast<std::uint64_t>(payload.bucket_numel),
-                   .final_buckets = fingerprint(payload.final_buckets)};
-}
-
 Result<ConnectionPool::Edge> begin_edge(const AllReduceSpec& spec, const RingMember& next, RingHello hello,
                                         ConnectionPool& pool, const AbortSignal& abort) {
   const Deadline deadline = Deadline::after(spec.silence_timeout);
@@ -68,6 +54,20 @@ class EdgeKeeper {
 };
 
 }  // namespace
+
+RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, const RingPayload& payload) {
+  return RingHello{.from = spec.order[rank].id,
+                   .round = spec.round,
+                   .attempt = spec.attempt,
+                   .from_rank = Rank{static_cast<std::int32_t>(rank)},
+                   .world_size = static_cast<int>(spec.order.size()),
+                   .connection_index = 0,
+                   .connection_count = spec.connections_per_edge,
+                   .wire = spec.wire,
+                   .payload_numel = static_cast<std::uint64_t>(payload.numel),
+                   .bucket_numel = static_cast<std::uint64_t>(payload.bucket_numel),
+                   .final_buckets = fingerprint(payload.final_buckets)};
+}
 
 RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel) {
   return RingPayload{spec.wire, numel, spec.bucket_numel, spec.final_buckets};

@@ -19,6 +19,8 @@ struct RingEdges {
 
 // What spec and input make of the payload.
 RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel);
+// How `rank` begins its edge to the next one, but for the connection's index.
+RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, const RingPayload& payload);
 
 // Blocks until both edges stand, each within spec.silence_timeout; meanwhile the one to the next rank is kept alive.
 // World size at least 2.

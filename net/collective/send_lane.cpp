@@ -20,7 +20,9 @@ bool SendLane::begin_next() {
   const std::optional<std::uint32_t> sequence = attempt_.board.take_to_send();
   if (!sequence) return false;
   const RingSubChunk sub_chunk = attempt_.outbound.frame(*sequence);
-  if (attempt_.outbound.next_own(*sequence) == *sequence) attempt_.sums.encode_own(sub_chunk);
+  if (attempt_.outbound.encodes_own() && attempt_.outbound.next_own(*sequence) == *sequence) {
+    attempt_.sums.encode_own(sub_chunk);
+  }
   const RingFrameHeader header{.phase = sub_chunk.phase,
                                .round = attempt_.round,
                                .attempt = attempt_.attempt,

@@ -14,6 +14,10 @@ namespace {
 
 std::pair<OuterStep, Attempt> attempt_of(const RingHello& hello) { return {hello.round, hello.attempt}; }
 
+bool same_edge(const RingHello& a, const RingHello& b) {
+  return a.from == b.from && a.role == b.role && attempt_of(a) == attempt_of(b);
+}
+
 // Which field differs, for the message; empty when the hello is the expected one.
 std::string difference(const RingHello& hello, const RingHello& expected) {
   if (hello.wire != expected.wire) return "another wire format";
@@ -131,7 +135,7 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   int count = 0;
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const RingHello& hello = waiting_[i].hello;
-    if (hello.from != expected.from || attempt_of(hello) != attempt_of(expected)) continue;
+    if (!same_edge(hello, expected)) continue;
     if (const std::string wrong = difference(hello, expected); !wrong.empty()) {
       return Result<std::vector<TlsConnection>>(
           Error{ErrorCode::kProtocol, fmt::format("{} began the edge with {}", expected.from.value, wrong)});
@@ -150,9 +154,7 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   for (const auto& p : position) {
     if (p) edge.push_back(std::move(waiting_[*p].connection));
   }
-  std::erase_if(waiting_, [&](const Waiting& w) {
-    return w.hello.from == expected.from && attempt_of(w.hello) == attempt_of(expected);
-  });
+  std::erase_if(waiting_, [&](const Waiting& w) { return same_edge(w.hello, expected); });
   return Result<std::vector<TlsConnection>>(std::move(edge));
 }
 

@@ -33,9 +33,9 @@ class RingInbox {
   // A certified peer began a connection with something else than a hello of this version: take() for it ends with that.
   void refuse(const IslandId& peer, Error reason);
 
-  // All connections of the edge from expected.from, as many as its hellos say, in the order of their index. Every other
-  // field of the hellos must be as expected: kProtocol, naming the peer, when one differs. kTimeout, kAborted.
-  // `on_tick` is called several times a second meanwhile.
+  // All connections of the edge of expected.role from expected.from, as many as its hellos say, in the order of their
+  // index. Every other field of the hellos must be as expected: kProtocol, naming the peer, when one differs. kTimeout,
+  // kAborted. `on_tick` is called several times a second meanwhile.
   Result<std::vector<TlsConnection>> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
                                           const std::function<void()>& on_tick = {});
 

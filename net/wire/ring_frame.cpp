@@ -30,7 +30,7 @@ Status check(const RingHello& hello) {
 Bytes encode(const RingHello& hello) {
   ByteWriter body;
   body.put(static_cast<std::uint8_t>(hello.wire));
-  body.put(std::uint8_t{0});
+  body.put(static_cast<std::uint8_t>(hello.role));
   body.put(static_cast<std::uint16_t>(hello.world_size));
   body.put(static_cast<std::uint16_t>(hello.from_rank.value));
   body.put(static_cast<std::uint16_t>(hello.connection_index));
@@ -71,7 +71,7 @@ Result<RingHello> decode_ring_hello_body(ByteView body) {
   ByteReader reader(body);
   RingHello hello;
   const auto wire = reader.get<std::uint8_t>();
-  const auto zero = reader.get<std::uint8_t>();
+  const auto role = reader.get<std::uint8_t>();
   hello.world_size = reader.get<std::uint16_t>();
   hello.from_rank = Rank{reader.get<std::uint16_t>()};
   hello.connection_index = reader.get<std::uint16_t>();
@@ -82,9 +82,13 @@ Result<RingHello> decode_ring_hello_body(ByteView body) {
   hello.bucket_numel = reader.get<std::uint64_t>();
   hello.final_buckets = reader.get<std::uint64_t>();
   hello.from = IslandId{reader.get_string(kMaxIslandIdBytes)};
-  if (!reader.ok() || !reader.at_end() || zero != 0) return protocol_error("ring hello: its length does not fit");
+  if (!reader.ok() || !reader.at_end()) return protocol_error("ring hello: its length does not fit");
   if (!is_wire_format(wire)) return protocol_error(fmt::format("ring hello: unknown wire format {}", wire));
   hello.wire = static_cast<WireFormat>(wire);
+  if (role > static_cast<std::uint8_t>(RingRole::kContributions)) {
+    return protocol_error(fmt::format("ring hello: unknown role {}", role));
+  }
+  hello.role = static_cast<RingRole>(role);
   ATOLL_RETURN_IF_ERROR(check(hello));
   return hello;
 }

@@ -3,7 +3,7 @@
 //   connection := attempt*              dialler -> listener; nothing travels back
 //   attempt    := hello frame*          between two attempts: keepalives alone
 //   hello      := magic u32, version u16, body length u16, body
-//   body       := wire u8, zero u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
+//   body       := wire u8, role u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
 //                 round u32, attempt u32, payload numel u64, bucket numel u64, final buckets u64,
 //                 from (u16 length, bytes)
 //   frame      := magic u32, type u8, phase u8, zero u16, round u32, attempt u32, sequence u32, length u32, offset u64,
@@ -11,7 +11,9 @@
 //
 // A frame's `sequence` counts the data frames of the whole edge; each travels once, on any connection of the edge, in
 // any order. `offset` is its first byte within the canonical bytes.
-// A keepalive has no payload and zeros in phase, sequence, length and offset.
+// The edge of role kContributions goes from a member straight to the owner of a chunk, in formats that are not summed
+// hop by hop: one connection, one attempt, frames in the order of the owner's chunks. A keepalive has no payload and
+// zeros in phase, sequence, length and offset.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +35,10 @@ inline constexpr std::size_t kMaxRingHelloBodyBytes = 256;
 inline constexpr std::size_t kMaxIslandIdBytes = 64;
 inline constexpr int kMaxConnectionsPerEdge = 16;
 inline constexpr int kMaxRingIslands = 1024;
+inline constexpr int kMaxDirectIslands = 128;  // where everybody dials everybody: !sums_hop_by_hop
 inline constexpr std::uint64_t kMaxPayloadNumel = std::uint64_t{1} << 40;
+
+enum class RingRole : std::uint8_t { kRingEdge = 0, kContributions = 1 };
 
 // Who dialled, for which attempt, and what it understands of it; both ends must understand the same.
 struct RingHello {
@@ -44,6 +49,7 @@ struct RingHello {
   int world_size = 0;
   int connection_index = 0;
   int connection_count = 0;
+  RingRole role = RingRole::kRingEdge;
   WireFormat wire = WireFormat::kFp32;
   std::uint64_t payload_numel = 0;
   std::uint64_t bucket_numel = 0;   // positive

@@ -74,6 +74,9 @@ void RingFrameTest::hello_comes_back_as_it_went() {
 
   QVERIFY(decoded.ok());
   QVERIFY(*decoded == some_hello());
+  RingHello contributor = some_hello();
+  contributor.role = RingRole::kContributions;
+  QVERIFY(*decode_hello(encode(contributor)) == contributor);
 }
 
 void RingFrameTest::hello_bytes_are_frozen() {
@@ -116,6 +119,7 @@ void RingFrameTest::implausible_hello_is_refused_data() {
   QTest::newRow("no id") << 8;
   QTest::newRow("a long id") << 9;
   QTest::newRow("empty buckets") << 10;
+  QTest::newRow("an unknown role") << 11;
 }
 
 void RingFrameTest::implausible_hello_is_refused() {
@@ -131,6 +135,7 @@ void RingFrameTest::implausible_hello_is_refused() {
   if (fault == 7) hello.payload_numel = kMaxPayloadNumel + 1;
   if (fault == 8) hello.from.value.clear();
   if (fault == 10) hello.bucket_numel = 0;
+  if (fault == 11) hello.role = static_cast<RingRole>(2);
   if (fault == 9) hello.from.value.assign(kMaxIslandIdBytes + 1, 'x');
 
   QCOMPARE(decode_hello(encode(hello)).error().code, ErrorCode::kProtocol);
