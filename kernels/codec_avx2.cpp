@@ -87,6 +87,7 @@ struct Avx2 {
   }
   static void fence() { _mm_sfence(); }
   static void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_NTA); }
+  static void prefetch_to_all(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 
  private:
   static __m256i packed_bytes(const Bits (&v)[4]) {

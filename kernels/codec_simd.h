@@ -23,11 +23,19 @@ constexpr std::size_t kStreamedBytes = std::size_t{16} << 20;
 // How far ahead of the block at hand floats are asked for. The processor's own prefetching ends at each page: without
 // this, encoding 256 MiB took a third longer. 2 to 16 KiB made little difference.
 constexpr std::size_t kPrefetchBytes = 8192;
+// Sums are written back where they were read: nearer, and into all caches, was 8 % faster than the above.
+constexpr std::size_t kPrefetchSumBytes = 2048;
 
 template <class L, std::size_t kBlock>
 void prefetch_ahead(const float* block) {
   const auto* const at = reinterpret_cast<const std::byte*>(block) + kPrefetchBytes;
   for (std::size_t line = 0; line < kBlock * sizeof(float); line += 64) L::prefetch(at + line);
+}
+
+template <class L, std::size_t kBlock>
+void prefetch_sums_ahead(const float* block) {
+  const auto* const at = reinterpret_cast<const std::byte*>(block) + kPrefetchSumBytes;
+  for (std::size_t line = 0; line < kBlock * sizeof(float); line += 64) L::prefetch_to_all(at + line);
 }
 
 // v[i] <- value(i) for a block; the bits of its largest magnitude, if the format asks for them.
@@ -136,7 +144,7 @@ void decode_blocks(const DecodeJob& job, std::size_t blocks) {
   const bool streamed = !job.add && blocks * sizeof staged >= kStreamedBytes;
   for (std::size_t block = 0; block < blocks; ++block) {
     float* const values = job.values + block * kBlock;
-    if (job.add) prefetch_ahead<L, kBlock>(values);
+    if (job.add) prefetch_sums_ahead<L, kBlock>(values);
     Format::read(job.encoded + block * Format::kBytes, [&](auto at) {
       if (job.add) {
         for (std::size_t i = 0; i < kBlock; i += L::kCount) {
