@@ -43,12 +43,6 @@ struct Avx2 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
   }
 
-  static Bits all_bits(int x) { return _mm256_set1_epi32(x); }
-  static Bits add(Bits a, Bits b) { return _mm256_add_epi32(a, b); }
-  static Bits both(Bits a, Bits b) { return _mm256_and_si256(a, b); }
-  static Bits min(Bits a, Bits b) { return _mm256_min_epi32(a, b); }
-  static Bits upper_half(Bits v) { return _mm256_srai_epi32(v, 16); }
-  static bool any_below(Bits v, int limit) { return _mm256_movemask_epi8(_mm256_cmpgt_epi32(all_bits(limit), v)) != 0; }
   static Bits nearest(Floats v) { return _mm256_cvtps_epi32(v); }  // ties to even
   // 32 integers within [-128, 127]
   static void store_int8(std::byte* p, const Bits (&q)[4]) {
@@ -93,6 +87,7 @@ struct Avx2 {
   }
   static void fence() { _mm_sfence(); }
   static void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_NTA); }
+  static void prefetch_to_all(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 
  private:
   static __m256i packed_bytes(const Bits (&v)[4]) {

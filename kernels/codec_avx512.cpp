@@ -41,12 +41,6 @@ struct Avx512 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
   }
 
-  static Bits all_bits(int x) { return _mm512_set1_epi32(x); }
-  static Bits add(Bits a, Bits b) { return _mm512_add_epi32(a, b); }
-  static Bits both(Bits a, Bits b) { return _mm512_and_si512(a, b); }
-  static Bits min(Bits a, Bits b) { return _mm512_min_epi32(a, b); }
-  static Bits upper_half(Bits v) { return _mm512_srai_epi32(v, 16); }
-  static bool any_below(Bits v, int limit) { return _mm512_cmplt_epi32_mask(v, all_bits(limit)) != 0; }
   static Bits nearest(Floats v) { return _mm512_cvtps_epi32(v); }  // ties to even
   // 64 integers within [-128, 127]
   static void store_int8(std::byte* p, const Bits (&q)[4]) {
@@ -93,6 +87,7 @@ struct Avx512 {
   }
   static void fence() { _mm_sfence(); }
   static void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_NTA); }
+  static void prefetch_to_all(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 };
 
 }  // namespace

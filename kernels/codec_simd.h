@@ -3,7 +3,7 @@
 // that is instantiated here has internal linkage, and no other file can be linked with instructions that it must not
 // have. For the same reason nothing here calls an inline function of the standard library.
 //
-// Whole blocks of kBlockNumel values (codec_simd_formats.h) pass through a buffer in the first-level cache; the last
+// Whole blocks of a format (codec_simd_formats.h) pass through a buffer in the first-level cache; the last
 // short block is left to the reference.
 #pragma once
 
@@ -23,50 +23,59 @@ constexpr std::size_t kStreamedBytes = std::size_t{16} << 20;
 // How far ahead of the block at hand floats are asked for. The processor's own prefetching ends at each page: without
 // this, encoding 256 MiB took a third longer. 2 to 16 KiB made little difference.
 constexpr std::size_t kPrefetchBytes = 8192;
+// Sums are written back where they were read: nearer, and into all caches, was 8 % faster than the above.
+constexpr std::size_t kPrefetchSumBytes = 2048;
 
-template <class L>
+template <class L, std::size_t kBlock>
 void prefetch_ahead(const float* block) {
   const auto* const at = reinterpret_cast<const std::byte*>(block) + kPrefetchBytes;
   for (std::size_t line = 0; line < kBlock * sizeof(float); line += 64) L::prefetch(at + line);
 }
 
-// v[i] <- value(i) for a block; the bits of its largest magnitude, if the format asks for them.
-template <class L, bool kScaled, class Value>
-std::uint32_t compute_block(float* v, Value value) {
-  auto largest = L::magnitudes(L::all(0.0f));
-  for (std::size_t i = 0; i < kBlock; i += L::kCount) {
-    const auto computed = value(i);
-    L::store(v + i, computed);
-    if constexpr (kScaled) largest = L::max(largest, L::magnitudes(computed));
-  }
-  return kScaled ? L::largest(largest) : 0;
+template <class L, std::size_t kBlock>
+void prefetch_sums_ahead(const float* block) {
+  const auto* const at = reinterpret_cast<const std::byte*>(block) + kPrefetchSumBytes;
+  for (std::size_t line = 0; line < kBlock * sizeof(float); line += 64) L::prefetch_to_all(at + line);
 }
 
-template <class L>
+// v[i] <- value(i) for a block; the bits of its largest magnitude, if the format asks for them.
+template <class L, class Format, class Value>
+std::uint32_t compute_block(float* v, Value value) {
+  auto largest = L::magnitudes(L::all(0.0f));
+  for (std::size_t i = 0; i < Format::kBlock; i += L::kCount) {
+    const auto computed = value(i);
+    L::store(v + i, computed);
+    if constexpr (Format::kScaled) largest = L::max(largest, L::magnitudes(computed));
+  }
+  return Format::kScaled ? L::largest(largest) : 0;
+}
+
+template <class L, class Format>
 std::uint32_t largest_of_block(const float* v) {
   auto largest = L::magnitudes(L::load(v));
-  for (std::size_t i = L::kCount; i < kBlock; i += L::kCount) largest = L::max(largest, L::magnitudes(L::load(v + i)));
+  for (std::size_t i = L::kCount; i < Format::kBlock; i += L::kCount) {
+    largest = L::max(largest, L::magnitudes(L::load(v + i)));
+  }
   return L::largest(largest);
 }
 
 // v <- decode(partial) + share * (x + residual), from value `first` on
 template <class L, class Format>
 std::uint32_t combine(const EncodeJob& job, std::size_t first, const std::byte* partial, float* v) {
-  constexpr bool kScaled = Format::kScaled;
   const auto share = L::all(job.share);
   const float* const x = job.x + first;
   const float* const residual = job.residual_in == nullptr ? nullptr : job.residual_in + first;
   const auto own = [=](std::size_t i) { return share * L::load(x + i); };
   const auto own_and_owed = [=](std::size_t i) { return share * (L::load(x + i) + L::load(residual + i)); };
   if (partial == nullptr) {
-    return residual == nullptr ? compute_block<L, kScaled>(v, own) : compute_block<L, kScaled>(v, own_and_owed);
+    return residual == nullptr ? compute_block<L, Format>(v, own) : compute_block<L, Format>(v, own_and_owed);
   }
   std::uint32_t largest = 0;
   Format::read(partial, [&](auto at) {
     if (residual == nullptr) {
-      largest = compute_block<L, kScaled>(v, [=](std::size_t i) { return at(i) + own(i); });
+      largest = compute_block<L, Format>(v, [=](std::size_t i) { return at(i) + own(i); });
     } else {
-      largest = compute_block<L, kScaled>(v, [=](std::size_t i) { return at(i) + own_and_owed(i); });
+      largest = compute_block<L, Format>(v, [=](std::size_t i) { return at(i) + own_and_owed(i); });
     }
   });
   return largest;
@@ -77,7 +86,7 @@ template <class L, class Format>
 void lose(const float* v, const std::byte* encoded, float own_share, float* residual) {
   const auto share = L::all(own_share);
   Format::read(encoded, [=](auto at) {
-    for (std::size_t i = 0; i < kBlock; i += L::kCount) {
+    for (std::size_t i = 0; i < Format::kBlock; i += L::kCount) {
       L::store(residual + i, L::finite_or_zero((L::load(v + i) - at(i)) / share));
     }
   });
@@ -97,7 +106,8 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 template <class L, class Format>
 void encode_blocks(const EncodeJob& job, std::size_t blocks) {
-  constexpr std::size_t kGroup = 16;  // of any format: whole cache lines
+  constexpr std::size_t kBlock = Format::kBlock;
+  constexpr std::size_t kGroup = 32;  // of any format: whole cache lines
   alignas(64) float buffers[2][kBlock];
   alignas(64) std::byte staged[kGroup * Format::kBytes];
   const bool streamed = blocks * Format::kBytes >= kStreamedBytes;
@@ -105,8 +115,8 @@ void encode_blocks(const EncodeJob& job, std::size_t blocks) {
   const auto values_of = [&](std::size_t block) { return as_it_is ? job.x + block * kBlock : buffers[block % 2]; };
   const auto combined = [&](std::size_t block) {
     const std::byte* const partial = job.partial == nullptr ? nullptr : job.partial + block * Format::kBytes;
-    prefetch_ahead<L>(job.x + block * kBlock);
-    if (as_it_is) return Format::kScaled ? largest_of_block<L>(values_of(block)) : 0;
+    prefetch_ahead<L, kBlock>(job.x + block * kBlock);
+    if (as_it_is) return Format::kScaled ? largest_of_block<L, Format>(values_of(block)) : 0;
     return combine<L, Format>(job, block * kBlock, partial, buffers[block % 2]);
   };
   std::uint32_t largest = blocks == 0 ? 0 : combined(0);
@@ -129,11 +139,12 @@ void encode_blocks(const EncodeJob& job, std::size_t blocks) {
 
 template <class L, class Format>
 void decode_blocks(const DecodeJob& job, std::size_t blocks) {
+  constexpr std::size_t kBlock = Format::kBlock;
   alignas(64) float staged[kBlock];
   const bool streamed = !job.add && blocks * sizeof staged >= kStreamedBytes;
   for (std::size_t block = 0; block < blocks; ++block) {
     float* const values = job.values + block * kBlock;
-    if (job.add) prefetch_ahead<L>(values);
+    if (job.add) prefetch_sums_ahead<L, kBlock>(values);
     Format::read(job.encoded + block * Format::kBytes, [&](auto at) {
       if (job.add) {
         for (std::size_t i = 0; i < kBlock; i += L::kCount) {
@@ -153,7 +164,8 @@ void decode_blocks(const DecodeJob& job, std::size_t blocks) {
 
 template <class L>
 void encode_job(const EncodeJob& job) {
-  const std::size_t blocks = job.numel / kBlock;
+  const auto block = static_cast<std::size_t>(block_numel(job.format));
+  const std::size_t blocks = job.numel / block;
   switch (job.format) {
     case WireFormat::kFp32: encode_blocks<L, Fp32<L>>(job, blocks); break;
     case WireFormat::kInt8Block: encode_blocks<L, Int8Block<L>>(job, blocks); break;
@@ -161,12 +173,13 @@ void encode_job(const EncodeJob& job) {
     case WireFormat::kInt4E3m0: encode_blocks<L, Int4E3m0<L>>(job, blocks); break;
     case WireFormat::kInt8Codebook: return plain::encode(job);
   }
-  if (job.numel % kBlock > 0) plain::encode(rest_of(job, blocks * kBlock));
+  if (job.numel % block > 0) plain::encode(rest_of(job, blocks * block));
 }
 
 template <class L>
 void decode_job(const DecodeJob& job) {
-  const std::size_t blocks = job.numel / kBlock;
+  const auto block = static_cast<std::size_t>(block_numel(job.format));
+  const std::size_t blocks = job.numel / block;
   switch (job.format) {
     case WireFormat::kFp32: decode_blocks<L, Fp32<L>>(job, blocks); break;
     case WireFormat::kInt8Block: decode_blocks<L, Int8Block<L>>(job, blocks); break;
@@ -174,7 +187,7 @@ void decode_job(const DecodeJob& job) {
     case WireFormat::kInt4E3m0: decode_blocks<L, Int4E3m0<L>>(job, blocks); break;
     case WireFormat::kInt8Codebook: return plain::decode(job);
   }
-  if (job.numel % kBlock > 0) plain::decode(rest_of(job, blocks * kBlock));
+  if (job.numel % block > 0) plain::decode(rest_of(job, blocks * block));
 }
 
 }  // namespace

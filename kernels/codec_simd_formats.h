@@ -1,4 +1,4 @@
-// The formats in vectors: how a whole block of kBlockNumel values is encoded and read, over `Lanes`, a processor's
+// The formats in vectors: how a whole block of values is encoded and read, over `Lanes`, a processor's
 // vectors of floats and what the formats ask of them. Included by codec_simd.h alone, which says why all of it is in an
 // unnamed namespace and calls no inline function of the standard library.
 #pragma once
@@ -13,22 +13,20 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kBlock = kBlockNumel;
 constexpr std::uint32_t kNaN = 0x7fc00000u;
 constexpr std::uint32_t kInfinity = 0x7f800000u;
 
-// The scale of a block, as its codec writes it, and whether values follow that are not all zero.
-inline bool write_scale(float scale, bool poisoned, float least, std::byte* encoded) {
-  if (poisoned) scale = __builtin_bit_cast(float, kNaN);
-  if (scale < least) scale = 0.0f;
-  __builtin_memcpy(encoded, &scale, sizeof scale);
-  return !poisoned && scale != 0.0f;
-}
-
-// Reads a block's scale; false when it is not finite.
+// Reads a block's scale, fp32 or bf16; false when it is not finite.
 inline bool read_scale(const std::byte* encoded, float& scale) {
   __builtin_memcpy(&scale, encoded, sizeof scale);
   return (__builtin_bit_cast(std::uint32_t, scale) & ~0x80000000u) < kInfinity;
+}
+inline bool read_short_scale(const std::byte* encoded, float& scale) {
+  std::uint16_t upper = 0;
+  __builtin_memcpy(&upper, encoded, sizeof upper);
+  const std::uint32_t bits = std::uint32_t{upper} << 16;
+  scale = __builtin_bit_cast(float, bits);
+  return (bits & ~0x80000000u) < kInfinity;
 }
 
 // A format encodes a block of values, given the bits of the largest magnitude if it is Scaled, and reads one: it calls
@@ -36,6 +34,7 @@ inline bool read_scale(const std::byte* encoded, float& scale) {
 template <class L>
 struct Fp32 {
   static constexpr bool kScaled = false;
+  static constexpr std::size_t kBlock = kBlockNumel;
   static constexpr std::size_t kBytes = 4 * kBlock;
   static void encode(const float* v, std::uint32_t, std::byte* encoded) {
     auto* const out = reinterpret_cast<float*>(encoded);  // loads and stores ask for no alignment
@@ -50,6 +49,7 @@ struct Fp32 {
 template <class L>
 struct Bf16 {
   static constexpr bool kScaled = false;
+  static constexpr std::size_t kBlock = kBlockNumel;
   static constexpr std::size_t kBytes = 2 * kBlock;
   static void encode(const float* v, std::uint32_t, std::byte* encoded) {
     for (std::size_t i = 0; i < kBlock; i += L::kCount) {
@@ -65,42 +65,34 @@ struct Bf16 {
 template <class L>
 struct Int8Block {
   static constexpr bool kScaled = true;
-  static constexpr std::size_t kBytes = 4 + kBlock;
+  static constexpr std::size_t kBlock = kInt8BlockNumel;
+  static constexpr std::size_t kBytes = 2 + kBlock;
   static void encode(const float* v, std::uint32_t largest, std::byte* encoded) {
-    const float scale = __builtin_bit_cast(float, largest) / 127.0f;
-    std::byte* const q = encoded + 4;
-    if (!write_scale(scale, largest >= kInfinity, kMinInt8Scale, encoded)) {
+    const float quotient = __builtin_bit_cast(float, largest) / kInt8Steps;
+    const std::uint32_t rounded_up = (__builtin_bit_cast(std::uint32_t, quotient) + 0xffffu) & 0xffff0000u;
+    const float scale = __builtin_bit_cast(float, rounded_up);
+    const bool poisoned = largest >= kInfinity;
+    const bool zero = scale < kMinInt8Scale;
+    const auto travels = static_cast<std::uint16_t>((poisoned ? kNaN : zero ? 0u : rounded_up) >> 16);
+    __builtin_memcpy(encoded, &travels, sizeof travels);
+    std::byte* const q = encoded + 2;
+    if (poisoned || zero) {
       __builtin_memset(q, 0, kBlock);
       return;
     }
-    // A product with 1 / scale in place of a quotient, which costs the processor more than all the rest: in fixed
-    // point, so that its fraction says how near it is to the middle of two integers. It is off by less than 127 * (1.5
-    // * 2^-23 + 2^-24) * 2^16 + 0.5 < 3.1 units of 2^-16; so both round to the same integer unless it is within 4 of a
-    // middle. Then, once in hundreds of rows, the quotients are computed after all; and for scales so small that the
-    // inverse is too large.
-    const bool too_small = scale < 0x1p-100f;
-    const auto scales = L::all(scale);
-    const auto inverse = L::all(1.0f / scale * 0x1p16f);
+    const auto inverse = L::all(1.0f / scale);
     for (std::size_t i = 0; i < kBlock; i += 4 * L::kCount) {
       typename L::Bits q4[4];
-      auto nearest_to_middle = L::all_bits(0xffff);
-      for (std::size_t k = 0; k < 4; ++k) {
-        const auto fixed = L::add(L::nearest(L::load(v + i + k * L::kCount) * inverse), L::all_bits(0x8000 + 4));
-        q4[k] = L::upper_half(fixed);
-        nearest_to_middle = L::min(nearest_to_middle, L::both(fixed, L::all_bits(0xffff)));
-      }
-      if (too_small || L::any_below(nearest_to_middle, 8)) [[unlikely]] {
-        for (std::size_t k = 0; k < 4; ++k) q4[k] = L::nearest(L::load(v + i + k * L::kCount) / scales);
-      }
+      for (std::size_t k = 0; k < 4; ++k) q4[k] = L::nearest(L::load(v + i + k * L::kCount) * inverse);
       L::store_int8(q + i, q4);
     }
   }
   template <class Use>
   static void read(const std::byte* encoded, Use use) {
     float scale = 0;
-    const bool finite = read_scale(encoded, scale);
+    const bool finite = read_short_scale(encoded, scale);
     const auto scales = L::all(scale);
-    if (finite) return use([=](std::size_t i) { return scales * L::load_int8(encoded + 4 + i); });
+    if (finite) return use([=](std::size_t i) { return scales * L::load_int8(encoded + 2 + i); });
     use([](std::size_t) { return L::all(__builtin_bit_cast(float, kNaN)); });
   }
 };
@@ -108,11 +100,15 @@ struct Int8Block {
 template <class L>
 struct Int4E3m0 {
   static constexpr bool kScaled = true;
+  static constexpr std::size_t kBlock = kBlockNumel;
   static constexpr std::size_t kBytes = 4 + kBlock / 2;
   static void encode(const float* v, std::uint32_t largest, std::byte* encoded) {
-    const float scale = __builtin_bit_cast(float, largest);
+    const bool poisoned = largest >= kInfinity;
+    float scale = __builtin_bit_cast(float, poisoned ? kNaN : largest);
+    if (scale < kMinInt4Scale) scale = 0.0f;
+    __builtin_memcpy(encoded, &scale, sizeof scale);
     std::byte* const pairs = encoded + 4;
-    if (!write_scale(scale, largest >= kInfinity, kMinInt4Scale, encoded)) {
+    if (poisoned || scale == 0.0f) {
       __builtin_memset(pairs, 0, kBlock / 2);
       return;
     }

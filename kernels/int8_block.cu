@@ -4,86 +4,119 @@
 namespace atl::cuda {
 namespace {
 
-constexpr std::int64_t kBytes = 4 + kBlockNumel;
+// A warp takes two blocks, of which each lane has a run of four values: a pair's bytes are whole words of four, though
+// a block's are not.
+//
+//   word 0: scale, q 0 1 | words 1 .. 31: q 2 .. 125 | word 32: q 126 127, second scale | words 33 .. 64: its q
+static_assert(2 * kInt8BlockNumel == kBlockNumel && kInt8BlockNumel == 4 * kWarp);
+constexpr std::int64_t kBytes = 2 + kInt8BlockNumel;
+constexpr std::int64_t kPairBytes = 2 * kBytes;
 
-// Runs of four that a lane packs into four bytes, side by side with its neighbours'.
 struct FirstOfRun {
   int lane;
-  __device__ int operator()(int run) const { return run * (kPerLane / 2 * kWarp) + lane * 4; }
+  __device__ int operator()(int run) const { return run * static_cast<int>(kInt8BlockNumel) + lane * 4; }
 };
 
-// round_to_nearest_even(x / scale): by a product with 1 / scale, which is off by less than 2^-15, unless that is too
-// near the middle of two integers to tell (codec_simd.h does the same).
-__device__ int nearest(float x, float scale, float inverse) {
-  const float product = __fmul_rn(x, inverse);
-  const float rounded = rintf(product);
-  if (fabsf(product - rounded) <= 0.5f - 0x1p-15f) return static_cast<int>(rounded);
-  return __float2int_rn(__fdiv_rn(x, scale));
+struct EncodedRun {
+  std::uint32_t scale;  // bf16
+  std::uint32_t q;      // four
+};
+
+__device__ EncodedRun encode_run(const float* value) {
+  std::uint32_t largest = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) largest = max(largest, __float_as_uint(value[k]) & kMagnitudeMask);
+  largest = __reduce_max_sync(0xffffffffu, largest);
+  const std::uint32_t quotient = __float_as_uint(__fdiv_rn(__uint_as_float(largest), kInt8Steps));
+  const std::uint32_t rounded_up = (quotient + 0xffffu) & 0xffff0000u;
+  const float scale = __uint_as_float(rounded_up);
+  if (largest >= kInfinityBits) return {kQuietNaNBits >> 16, 0};
+  if (scale < kMinInt8Scale) return {0, 0};
+  const float inverse = __fdiv_rn(1.0f, scale);
+  std::uint32_t packed = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    packed |= (static_cast<std::uint32_t>(__float2int_rn(__fmul_rn(value[k], inverse))) & 0xffu) << (8 * k);
+  }
+  return {rounded_up >> 16, packed};
+}
+
+__device__ void store_short_run(const EncodedRun& run, int lane, int count, std::byte* block) {
+  if (count <= 0) return;
+  if (lane == 0) *reinterpret_cast<std::uint16_t*>(block) = static_cast<std::uint16_t>(run.scale);
+  for (int k = 0; k < 4; ++k) {
+    if (4 * lane + k < count) block[2 + 4 * lane + k] = static_cast<std::byte>(run.q >> (8 * k));
+  }
+}
+
+__device__ EncodedRun load_short_run(int lane, int count, const std::byte* block) {
+  if (count <= 0) return {0, 0};
+  EncodedRun run{*reinterpret_cast<const std::uint16_t*>(block), 0};
+  for (int k = 0; k < 4; ++k) {
+    if (4 * lane + k < count) run.q |= static_cast<std::uint32_t>(block[2 + 4 * lane + k]) << (8 * k);
+  }
+  return run;
 }
 
 __global__ void encode_kernel(const float* __restrict__ x, std::int64_t numel, std::byte* __restrict__ encoded) {
-  const WarpBlock block = block_of_warp(numel);
-  const FirstOfRun first{block.lane};
+  const WarpBlock pair = block_of_warp(numel);
   float value[kPerLane];
-  load_lane(x + block.index * kBlockNumel, block.count, first, value);
-  const std::uint32_t largest = largest_in_warp(value);
-  if (block.count == 0) return;
-  const bool poisoned = largest >= kInfinityBits;
-  float scale = poisoned ? quiet_nan_on_device() : __fdiv_rn(__uint_as_float(largest), 127.0f);
-  if (scale < kMinInt8Scale) scale = 0.0f;
-  std::byte* const bytes = encoded + block.index * kBytes;
-  if (block.lane == 0) *reinterpret_cast<float*>(bytes) = scale;
-  const bool zero = poisoned || scale == 0.0f;
-  const float inverse = __fdiv_rn(1.0f, scale);
+  load_lane(x + pair.index * kBlockNumel, pair.count, FirstOfRun{pair.lane}, value);
+  const EncodedRun first = encode_run(value);
+  const EncodedRun second = encode_run(value + 4);
+  const std::uint32_t before = __shfl_up_sync(0xffffffffu, first.q, 1);
+  if (pair.count == 0) return;
+  std::byte* const bytes = encoded + pair.index * kPairBytes;
+  if (pair.count == kBlockNumel) {
+    auto* const words = reinterpret_cast<std::uint32_t*>(bytes);
+    words[pair.lane] = (pair.lane == 0 ? first.scale : before >> 16) | first.q << 16;
+    if (pair.lane == kWarp - 1) words[kWarp] = first.q >> 16 | second.scale << 16;
+    words[kWarp + 1 + pair.lane] = second.q;
+  } else {
+    const int block = static_cast<int>(kInt8BlockNumel);
+    store_short_run(first, pair.lane, min(pair.count, block), bytes);
+    store_short_run(second, pair.lane, pair.count - block, bytes + kBytes);
+  }
+}
+
+template <bool kAdd>
+__device__ void decode_run(const EncodedRun& run, float* value) {
+  const float scale = __uint_as_float(run.scale << 16);
+  const bool finite = finite_on_device(scale);
 #pragma unroll
-  for (int run = 0; run < 2; ++run) {
-    std::uint32_t packed = 0;
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int q = zero ? 0 : nearest(value[4 * run + k], scale, inverse);
-      packed |= (static_cast<std::uint32_t>(q) & 0xffu) << (8 * k);
-    }
-    std::byte* const q = bytes + 4 + first(run);
-    if (block.count == kBlockNumel) {
-      *reinterpret_cast<std::uint32_t*>(q) = packed;
-    } else {
-      for (int k = 0; k < 4; ++k) {
-        if (first(run) + k < block.count) q[k] = static_cast<std::byte>(packed >> (8 * k));
-      }
-    }
+  for (int k = 0; k < 4; ++k) {
+    const auto q = static_cast<std::int8_t>(run.q >> (8 * k));
+    const float decoded = finite ? __fmul_rn(scale, static_cast<float>(q)) : quiet_nan_on_device();
+    value[k] = kAdd ? added(value[k], decoded) : decoded;
   }
 }
 
 template <bool kAdd>
 __global__ void decode_kernel(const std::byte* __restrict__ encoded, std::int64_t numel, float* __restrict__ x) {
-  const WarpBlock block = block_of_warp(numel);
-  if (block.count == 0) return;
-  const FirstOfRun first{block.lane};
-  const std::byte* const bytes = encoded + block.index * kBytes;
-  float* const values = x + block.index * kBlockNumel;
-  const float scale = *reinterpret_cast<const float*>(bytes);
-  const bool finite = finite_on_device(scale);
+  const WarpBlock pair = block_of_warp(numel);
+  if (pair.count == 0) return;
+  const FirstOfRun first_of_run{pair.lane};
+  const std::byte* const bytes = encoded + pair.index * kPairBytes;
+  float* const values = x + pair.index * kBlockNumel;
   float value[kPerLane];
-  if constexpr (kAdd) load_lane(values, block.count, first, value);
-#pragma unroll
-  for (int run = 0; run < 2; ++run) {
-    const std::byte* const q = bytes + 4 + first(run);
-    std::uint32_t packed = 0;
-    if (block.count == kBlockNumel) {
-      packed = *reinterpret_cast<const std::uint32_t*>(q);
-    } else {
-      for (int k = 0; k < 4; ++k) {
-        if (first(run) + k < block.count) packed |= static_cast<std::uint32_t>(q[k]) << (8 * k);
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const auto code = static_cast<std::int8_t>(packed >> (8 * k));
-      const float decoded = finite ? __fmul_rn(scale, static_cast<float>(code)) : quiet_nan_on_device();
-      value[4 * run + k] = kAdd ? added(value[4 * run + k], decoded) : decoded;
-    }
+  if constexpr (kAdd) load_lane(values, pair.count, first_of_run, value);
+  EncodedRun first{};
+  EncodedRun second{};
+  if (pair.count == kBlockNumel) {
+    const auto* const words = reinterpret_cast<const std::uint32_t*>(bytes);
+    const std::uint32_t word = words[pair.lane];
+    const std::uint32_t middle = words[kWarp];
+    const std::uint32_t after = __shfl_down_sync(0xffffffffu, word, 1);
+    first = {__shfl_sync(0xffffffffu, word, 0) & 0xffffu, word >> 16 | (pair.lane == kWarp - 1 ? middle : after) << 16};
+    second = {middle >> 16, words[kWarp + 1 + pair.lane]};
+  } else {
+    const int block = static_cast<int>(kInt8BlockNumel);
+    first = load_short_run(pair.lane, min(pair.count, block), bytes);
+    second = load_short_run(pair.lane, pair.count - block, bytes + kBytes);
   }
-  store_lane(values, block.count, first, value);
+  decode_run<kAdd>(first, value);
+  decode_run<kAdd>(second, value + 4);
+  store_lane(values, pair.count, first_of_run, value);
 }
 
 }  // namespace

@@ -22,9 +22,10 @@ struct Bf16Values {
 struct Int8BlockValues {
   const std::byte* bytes;
   __device__ float operator[](std::int64_t i) const {
-    const std::byte* const block = bytes + i / kBlockNumel * (4 + kBlockNumel);
-    const float scale = *reinterpret_cast<const float*>(block);
-    const auto q = reinterpret_cast<const std::int8_t*>(block + 4)[i % kBlockNumel];
+    const std::byte* const block = bytes + i / kInt8BlockNumel * (2 + kInt8BlockNumel);
+    const std::uint32_t upper = *reinterpret_cast<const std::uint16_t*>(block);
+    const float scale = __uint_as_float(upper << 16);
+    const auto q = reinterpret_cast<const std::int8_t*>(block + 2)[i % kInt8BlockNumel];
     return cuda::finite_on_device(scale) ? __fmul_rn(scale, static_cast<float>(q)) : cuda::quiet_nan_on_device();
   }
 };

@@ -13,7 +13,7 @@ namespace atl {
 // The numbers are frozen: they are part of the protocol.
 enum class WireFormat : std::uint8_t {
   kFp32 = 0,          // the values themselves
-  kInt8Block = 1,     // 256 values: fp32 scale, then 256 int8; value = scale * q, q in [-127, 127]
+  kInt8Block = 1,     // 128 values: bf16 scale, then 128 int8; value = scale * q, q in [-127, 127]
   kBf16 = 2,          // the upper half of an fp32, rounded to nearest even
   kInt4E3m0 = 3,      // 256 values: fp32 scale, then 256 nibbles of sign and 3-bit exponent
   kInt8Codebook = 4,  // 65,536 values: 256 fp32 means, then a byte each; for comparison, plain C++ only
@@ -67,13 +67,18 @@ constexpr bool sums_hop_by_hop(WireFormat format) { return bits_per_value(format
 // Whether what encoding loses is sent with the next round by default (kernels/wire_codec.h, ErrorFeedback).
 constexpr bool feeds_errors_back(WireFormat format) { return bits_per_value(format) < 8; }
 
-inline constexpr std::int64_t kBlockNumel = 256;
+inline constexpr std::int64_t kBlockNumel = 256;  // of every format that has no other
+inline constexpr std::int64_t kInt8BlockNumel = 128;
 inline constexpr std::int64_t kCodebookBlockNumel = 65'536;
 
 // Values in one block: the unit that is encoded on its own, and in which chunks and sub-chunks are cut, so that a
-// block's bytes do not depend on the number of islands. A multiple of kBlockNumel.
+// block's bytes do not depend on the number of islands.
 constexpr std::int64_t block_numel(WireFormat format) {
-  return format == WireFormat::kInt8Codebook ? kCodebookBlockNumel : kBlockNumel;
+  switch (format) {
+    case WireFormat::kInt8Block: return kInt8BlockNumel;
+    case WireFormat::kInt8Codebook: return kCodebookBlockNumel;
+    default: return kBlockNumel;
+  }
 }
 
 // Bytes of `numel` values that begin at a block. A last short block is encoded short.
@@ -84,7 +89,7 @@ constexpr std::int64_t encoded_bytes(WireFormat format, std::int64_t numel) {
     case WireFormat::kBf16: return numel * 2;
     case WireFormat::kInt4E3m0: return blocks * 4 + (numel + 1) / 2;
     case WireFormat::kInt8Codebook: return blocks * 1024 + numel;
-    case WireFormat::kInt8Block: return blocks * 4 + numel;
+    case WireFormat::kInt8Block: return blocks * 2 + numel;
   }
   return 0;
 }

@@ -74,7 +74,7 @@ void add_hub_init_command(CLI::App& hub, CommandContext& context) {
   sub->add_option("--rounds", overrides.max_rounds, "The run ends after so many; 0: when stopped")
       ->check(whole_number(0, UINT32_MAX));
   sub->add_option("--wire", overrides.wire, "How gradients travel")
-      ->check(CLI::IsMember({"fp32", "bf16", "int8-block", "int8-codebook"}));
+      ->check(CLI::IsMember(std::vector<std::string>(kWireFormatNames.begin(), kWireFormatNames.end())));
   sub->add_option("--batch", overrides.sequences_per_step, "Sequences an inner step and island")
       ->check(whole_number(1, 1 << 20));
   sub->add_option("--sequence-length", overrides.sequence_length, "Tokens a sequence")->check(whole_number(1, 1 << 20));

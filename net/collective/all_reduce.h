@@ -2,12 +2,14 @@
 //
 // Reduce-scatter, then all-gather (Patarasu & Yuan 2009): 2 (N-1)/N of the payload sent per island. On the wire values
 // are quantised (WireFormat); sums are accumulated in fp32. The result is the canonical quantised bytes of the weighted
-// mean: made once by each chunk's owner and forwarded unchanged, so identical to the last bit on every member.
+// mean: made once by each chunk's owner and forwarded unchanged, so identical to the last bit on every member. Formats
+// below 8 bits are not summed hop by hop: their reduce-scatter goes straight to each chunk's owner (direct_reduce.h).
 //
 // Memory beside input and canonical bytes, whatever the payload: partial sums live encoded at their final place in the
 // canonical bytes, so there is no staging; a connection holds one TLS record to send and 128 KiB to read (2 x 16
 // connections: 4.5 MiB), a thread 16 KiB of values; frames and digests cost some 250 bytes for each 256 KiB of
-// canonical bytes (1 GiB: 1 MiB). The kernel's socket buffers come on top, within net.ipv4.tcp_mem.
+// canonical bytes (1 GiB: 1 MiB). Contributions sent straight to an owner: 24 MiB that wait to be summed, and 128 KiB
+// and two connections for each other member. The kernel's socket buffers come on top, within net.ipv4.tcp_mem.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/wire_format.h"
+#include "kernels/wire_codec.h"
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
 #include "net/base/deadline.h"
@@ -49,10 +51,14 @@ struct AllReduceSpec {
   Attempt attempt;
   std::vector<RingMember> order;  // rank by position; the sum of weights is positive
   WireFormat wire = WireFormat::kInt8Block;
-  std::int64_t bucket_numel = std::int64_t{64} << 20;  // 64 MiB of fp32; a multiple of kBlockNumel
+  std::int64_t bucket_numel = std::int64_t{64} << 20;  // 256 MiB of fp32; a multiple of every format's block
   // By bucket, on every member the same: these are averaged already, their canonical bytes stay as they are and do not
   // travel; the digest is over all. Empty: none.
   std::vector<bool> final_buckets = {};
+  // What rounds before lost in encoding and what this one loses, each [numel] and not the same memory; empty: none. Of
+  // final buckets nothing is touched: keep residual_out from one attempt of a round to the next, and take it for the
+  // next round's residual_in only when the round is committed.
+  ErrorFeedback feedback = {};
   int connections_per_edge =
       2;            // to the next rank; the previous one chooses its own. 0: by goodput (connection_tuner.h)
   int threads = 0;  // that encode, encrypt and move bytes; 0: as many as processors, at most 4
@@ -110,6 +116,7 @@ class RingAllReduce {
   IslandId self_;
   RingInbox& inbox_;
   ConnectionPool pool_;
+  const TlsContext& dial_context_;
   std::map<EdgeEnd, ConnectionTuner> tuners_;  // of edges that this island dials
   std::map<IslandId, EdgePacer> pacers_;       // by the next rank
 };

@@ -38,6 +38,7 @@ FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound,
       sleepers_(workers),
       open_(connections),
       next_own_(outbound.next_own(0)),
+      own_ready_end_(outbound.encodes_own() ? outbound.frames() : 0),
       sent_(outbound.frames()),
       admitted_(inbound.frames()) {
   for (Sleeper& sleeper : sleepers_) sleeper.wake = new_event();
@@ -60,13 +61,13 @@ FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound,
 // ---- frames to send
 // ----------------------------------------------------------------------------------------------------
 
-bool FrameBoard::something_to_send() const { return !ready_.empty() || next_own_ < outbound_.frames(); }
+bool FrameBoard::something_to_send() const { return !ready_.empty() || next_own_ < own_ready_end_; }
 
 std::optional<std::uint32_t> FrameBoard::take_to_send() {
   const Lock lock(mutex_);
   if (!something_to_send()) return std::nullopt;
   std::uint32_t sequence = next_own_;
-  if (!ready_.empty() && ready_.top() < next_own_) {
+  if (!ready_.empty() && (ready_.top() < next_own_ || next_own_ >= own_ready_end_)) {
     sequence = ready_.top();
     ready_.pop();
   } else {
@@ -91,6 +92,16 @@ void FrameBoard::frame_sent(std::uint32_t sequence) {
 bool FrameBoard::all_sent() const {
   const Lock lock(mutex_);
   return sent_count_ == outbound_.frames();
+}
+
+void FrameBoard::own_in_place(std::uint32_t sequence) {
+  const RingSubChunk sub_chunk = outbound_.frame(sequence);
+  const Lock lock(mutex_);
+  own_ready_end_ = sequence + 1;
+  count_final(sub_chunk.first_byte, sub_chunk.bytes);
+  ++version_;
+  wake_one_to_send();
+  end_if_complete();
 }
 
 // ---- frames that come

@@ -34,6 +34,8 @@ class FrameBoard {
   std::optional<std::uint32_t> take_to_send();
   void frame_sent(std::uint32_t sequence);
   bool all_sent() const;
+  // Where own frames are sums (!outbound.encodes_own()): the next one, in their order, is in place and may be sent.
+  void own_in_place(std::uint32_t sequence);
 
   // ---- frames that come
   // kEarly: the frame that was sent from its place is still under way; ask again. kTwice: it came before.
@@ -102,6 +104,7 @@ class FrameBoard {
   Connections open_;
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_;
   std::uint32_t next_own_ = 0;
+  std::uint32_t own_ready_end_;  // own frames below may be sent
   std::vector<bool> sent_;
   std::uint32_t sent_count_ = 0;
   std::vector<bool> admitted_;

@@ -1,20 +1,50 @@
 #include "net/collective/partial_sums.h"
 
-#include "kernels/wire_codec.h"
+#include <algorithm>
+
+#include "kernels/reduce.h"
 
 namespace atl {
 
-PartialSums::PartialSums(WireFormat wire, std::span<const float> values, float share, std::span<std::byte> canonical)
-    : wire_(wire), values_(values), share_(share), canonical_(canonical) {}
+PartialSums::PartialSums(WireFormat wire, std::span<const float> values, float share, ErrorFeedback feedback,
+                         std::span<std::byte> canonical)
+    : wire_(wire), values_(values), share_(share), feedback_(feedback), canonical_(canonical) {}
 
 void PartialSums::encode_own(const RingSubChunk& sub_chunk) const {
-  encode_weighted(wire_, own(sub_chunk), share_, encoded(sub_chunk));
+  encode_contribution(sub_chunk, encoded(sub_chunk));
 }
 
 // At share 0 the bytes travel on as they came, without another rounding.
 void PartialSums::add_own(const RingSubChunk& sub_chunk) const {
   const std::span<std::byte> sum = encoded(sub_chunk);
-  add_weighted(wire_, sum, own(sub_chunk), share_, sum);
+  if (feedback_.residual_out.empty()) return add_weighted(wire_, sum, own(sub_chunk), share_, sum);
+  add_weighted(wire_, sum, own(sub_chunk), share_, feedback(sub_chunk), sum);
+}
+
+void PartialSums::encode_contribution(const RingSubChunk& sub_chunk, std::span<std::byte> contribution) const {
+  if (feedback_.residual_out.empty()) return encode_weighted(wire_, own(sub_chunk), share_, contribution);
+  encode_weighted(wire_, own(sub_chunk), share_, feedback(sub_chunk), contribution);
+}
+
+void PartialSums::sum_contributions(const RingSubChunk& sub_chunk,
+                                    std::span<const std::span<const std::byte>> contributions,
+                                    std::span<float> sum) const {
+  if (share_ == 0.0f) {
+    std::ranges::fill(sum, 0.0f);
+  } else if (feedback_.residual_out.empty()) {
+    scaled_copy(own(sub_chunk), share_, sum);
+  } else {
+    scaled_sum_copy(own(sub_chunk), feedback(sub_chunk).residual_in, share_, sum);
+  }
+  for (const std::span<const std::byte> contribution : contributions) decode_add_values(wire_, contribution, sum);
+  if (feedback_.residual_out.empty()) return encode_values(wire_, sum, encoded(sub_chunk));
+  encode_sum(wire_, sum, share_, feedback(sub_chunk).residual_out, encoded(sub_chunk));
+}
+
+ErrorFeedback PartialSums::feedback(const RingSubChunk& sub_chunk) const {
+  const auto first = static_cast<std::size_t>(sub_chunk.first_value);
+  const auto numel = static_cast<std::size_t>(sub_chunk.numel);
+  return {feedback_.residual_in.subspan(first, numel), feedback_.residual_out.subspan(first, numel)};
 }
 
 std::span<const float> PartialSums::own(const RingSubChunk& sub_chunk) const {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "kernels/wire_format.h"
+#include "kernels/wire_codec.h"
 #include "net/collective/ring_schedule.h"
 
 namespace atl {
@@ -14,20 +14,29 @@ class PartialSums {
  public:
   // Partial and finished sums live encoded, at their final place in `canonical`. `share`: the own weight over the
   // total; at 0 the values are never looked at. Both spans outlive this.
-  PartialSums(WireFormat wire, std::span<const float> values, float share, std::span<std::byte> canonical);
+  // `feedback`: what is owed and what is lost, by value; none when empty.
+  PartialSums(WireFormat wire, std::span<const float> values, float share, ErrorFeedback feedback,
+              std::span<std::byte> canonical);
 
   // canonical <- encode(share * values)
   void encode_own(const RingSubChunk& sub_chunk) const;
   // canonical <- encode(decode(canonical) + share * values), the sum in fp32
   void add_own(const RingSubChunk& sub_chunk) const;
+  // contribution <- encode(share * values), for another member to sum
+  void encode_contribution(const RingSubChunk& sub_chunk, std::span<std::byte> contribution) const;
+  // canonical <- encode(share * values + the others' contributions, in their order), the sum in fp32, in `sum`
+  void sum_contributions(const RingSubChunk& sub_chunk, std::span<const std::span<const std::byte>> contributions,
+                         std::span<float> sum) const;
 
  private:
   std::span<const float> own(const RingSubChunk& sub_chunk) const;
+  ErrorFeedback feedback(const RingSubChunk& sub_chunk) const;
   std::span<std::byte> encoded(const RingSubChunk& sub_chunk) const;
 
   const WireFormat wire_;
   const std::span<const float> values_;
   const float share_;
+  const ErrorFeedback feedback_;
   const std::span<std::byte> canonical_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "net/collective/all_reduce.h"
 #include "net/collective/canonical_digest.h"
+#include "net/collective/direct_reduce.h"
 #include "net/collective/partial_sums.h"
 #include "net/collective/ring_edges.h"
 #include "net/collective/ring_exchange.h"
@@ -45,9 +46,13 @@ Status check(const AllReduceSpec& spec, std::size_t numel, std::size_t canonical
   if (spec.bucket_numel <= 0 || spec.bucket_numel % block != 0) {
     return invalid(fmt::format("buckets of {} values; a positive multiple of {}", spec.bucket_numel, block));
   }
-  if (!sums_hop_by_hop(spec.wire)) {
-    return invalid(fmt::format("{} values cannot be summed hop by hop: the sum would drown in rounding errors",
-                               wire_format_name(spec.wire)));
+  if (!sums_hop_by_hop(spec.wire) && spec.order.size() > kMaxDirectIslands) {
+    return invalid(fmt::format("{} islands that send {} straight to each other; at most {}", spec.order.size(),
+                               wire_format_name(spec.wire), kMaxDirectIslands));
+  }
+  const std::size_t residuals = spec.feedback.residual_out.size();
+  if (spec.feedback.residual_in.size() != residuals || (residuals != 0 && residuals != numel)) {
+    return invalid("the residuals do not fit the input");
   }
   const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(numel));
   if (!spec.final_buckets.empty() && std::ssize(spec.final_buckets) != payload.buckets()) {
@@ -111,7 +116,7 @@ std::vector<TlsConnection> between_messages(std::vector<RingInbox::Parked> parke
 }  // namespace
 
 RingAllReduce::RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context)
-    : self_(std::move(self)), inbox_(inbox), pool_(dial_context) {}
+    : self_(std::move(self)), inbox_(inbox), pool_(dial_context), dial_context_(dial_context) {}
 
 std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllReduceSpec& spec,
                                                                    std::span<const float> input,
@@ -132,7 +137,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   }
 
   const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(input.size()));
-  const PartialSums sums(spec.wire, input, share_of(*self, spec.order), canonical);
+  const PartialSums sums(spec.wire, input, share_of(*self, spec.order), spec.feedback, canonical);
   std::variant<AllReduceReport, AllReduceFailure> outcome;
   if (spec.order.size() == 1) {
     outcome = AllReduceReport{.digest = encode_alone(payload, sums, canonical)};
@@ -171,7 +176,10 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.congestion_control = congestion_control(connected.to_next.front().fd());
   EdgePacer& pacer = pacers_[next.id];
   const auto moving_since = Clock::now();
-  auto outcome = exchange(spec, self, std::move(connected), sums, payload, canonical, pacer, abort);
+  std::optional<DirectReduce> direct;
+  if (!sums_hop_by_hop(spec.wire)) direct.emplace(spec, self, payload, sums, inbox_, dial_context_);
+  auto outcome =
+      exchange(spec, self, std::move(connected), sums, payload, canonical, pacer, direct ? &*direct : nullptr, abort);
   if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return std::move(*failure);
   auto& done = std::get<ExchangeOutcome>(outcome);
   report.digest = done.digest;

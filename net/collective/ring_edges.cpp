@@ -22,21 +22,6 @@ std::uint64_t fingerprint(const std::vector<bool>& final_buckets) {
   return value;
 }
 
-RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, RingRole role, const RingPayload& payload) {
-  return RingHello{.from = spec.order[rank].id,
-                   .role = role,
-                   .round = spec.round,
-                   .attempt = spec.attempt,
-                   .from_rank = Rank{static_cast<std::int32_t>(rank)},
-                   .world_size = static_cast<int>(spec.order.size()),
-                   .connection_index = 0,
-                   .connection_count = 1,
-                   .wire = spec.wire,
-                   .payload_numel = static_cast<std::uint64_t>(payload.numel),
-                   .bucket_numel = static_cast<std::uint64_t>(payload.bucket_numel),
-                   .final_buckets = fingerprint(payload.final_buckets)};
-}
-
 Status say_hello(std::vector<TlsConnection>& connections, RingHello hello, Deadline deadline,
                  const AbortSignal& abort) {
   hello.connection_count = static_cast<int>(connections.size());
@@ -149,6 +134,21 @@ class EdgeConnector {
 };
 
 }  // namespace
+
+RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, RingRole role, const RingPayload& payload) {
+  return RingHello{.from = spec.order[rank].id,
+                   .role = role,
+                   .round = spec.round,
+                   .attempt = spec.attempt,
+                   .from_rank = Rank{static_cast<std::int32_t>(rank)},
+                   .world_size = static_cast<int>(spec.order.size()),
+                   .connection_index = 0,
+                   .connection_count = 1,
+                   .wire = spec.wire,
+                   .payload_numel = static_cast<std::uint64_t>(payload.numel),
+                   .bucket_numel = static_cast<std::uint64_t>(payload.bucket_numel),
+                   .final_buckets = fingerprint(payload.final_buckets)};
+}
 
 RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel) {
   return RingPayload{spec.wire, numel, spec.bucket_numel, spec.final_buckets};

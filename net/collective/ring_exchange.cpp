@@ -26,14 +26,17 @@ std::vector<int> sockets_of(const std::vector<TlsConnection>& connections) {
 }
 
 // The workers run until the board has an end, the calling thread watches.
-void run_workers(std::deque<RingWorker>& workers, EdgeMonitor& monitor, FrameBoard& board, const AbortSignal& abort) {
+void run_workers(std::deque<RingWorker>& workers, EdgeMonitor& monitor, FrameBoard& board, DirectReduce* direct,
+                 const AbortSignal& abort) {
   std::vector<std::jthread> threads;
   try {
     for (RingWorker& worker : workers) threads.emplace_back([&worker] { worker.run(); });
   } catch (const std::system_error& error) {
     board.fail({{ErrorCode::kIo, std::string("cannot start a thread of the ring: ") + error.what()}, std::nullopt, {}});
   }
+  if (direct != nullptr) direct->start(board);
   monitor.run(abort);
+  if (direct != nullptr) direct->stop();
 }
 
 }  // namespace
@@ -41,7 +44,7 @@ void run_workers(std::deque<RingWorker>& workers, EdgeMonitor& monitor, FrameBoa
 std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, RingEdges edges,
                                                          const PartialSums& sums, const RingPayload& payload,
                                                          std::span<std::byte> canonical, EdgePacer& pacer,
-                                                         const AbortSignal& abort) {
+                                                         DirectReduce* direct, const AbortSignal& abort) {
   const auto world_size = static_cast<int>(spec.order.size());
   const Rank previous{(self.value + world_size - 1) % world_size};
   const auto id_of = [&](int rank) -> const IslandId& {
@@ -66,7 +69,7 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   }
   for (const TlsConnection& connection : edges.to_next) tune_for_bulk(connection.fd(), spec.congestion_control);
   EdgeMonitor monitor(attempt, sockets_of(edges.to_next), sockets_of(edges.from_previous), spec.silence_timeout, pacer);
-  run_workers(workers, monitor, board, abort);
+  run_workers(workers, monitor, board, direct, abort);
 
   if (std::optional<AllReduceFailure> failure = board.failure()) {
     failure->whole_buckets = board.whole_buckets();
@@ -77,6 +80,10 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   for (const RingWorker& worker : workers) {
     outcome.bytes_sent += worker.bytes_sent();
     outcome.bytes_received += worker.bytes_received();
+  }
+  if (direct != nullptr) {
+    outcome.bytes_sent += direct->bytes_sent();
+    outcome.bytes_received += direct->bytes_received();
   }
   for (std::size_t i = 0; i < senders.size(); ++i) {
     if (senders[i].finished()) outcome.to_next.push_back(std::move(edges.to_next[i]));

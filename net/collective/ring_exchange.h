@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "net/collective/all_reduce.h"
+#include "net/collective/direct_reduce.h"
 #include "net/collective/edge_pacer.h"
 #include "net/collective/partial_sums.h"
 #include "net/collective/ring_edges.h"
@@ -19,7 +20,8 @@ struct ExchangeOutcome {
   std::vector<RingInbox::Parked> from_previous;
 };
 
-// Blocks until every frame is sent and received; then `canonical` is whole.
+// Blocks until every frame is sent and received; then `canonical` is whole. `direct`: what makes the own frames of
+// formats that are not summed hop by hop; null for the others.
 //
 // Inbound bytes are always read, into a place that is theirs alone, so that no member ever waits for another to read
 // and the ring cannot lock up however small the sockets' buffers are. A member that has nothing to send says so with
@@ -27,6 +29,6 @@ struct ExchangeOutcome {
 std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, RingEdges edges,
                                                          const PartialSums& sums, const RingPayload& payload,
                                                          std::span<std::byte> canonical, EdgePacer& pacer,
-                                                         const AbortSignal& abort);
+                                                         DirectReduce* direct, const AbortSignal& abort);
 
 }  // namespace atl

@@ -39,7 +39,7 @@ EdgeSchedule::EdgeSchedule(const RingPayload& payload, int world_size, Rank send
     const auto chunk_begin = [&](std::int64_t chunk) {
       return std::min(end, begin + blocks * chunk / world_size * block);
     };
-    for (int s = 0; s < 2 * (world_size - 1); ++s) {
+    for (int s = encodes_own() ? 0 : world_size - 1; s < 2 * (world_size - 1); ++s) {
       const int chunk = ((sender.value - s) % world_size + world_size) % world_size;
       const std::int64_t first = chunk_begin(chunk);
       const std::int64_t chunk_numel = chunk_begin(chunk + 1) - first;
@@ -82,13 +82,14 @@ std::optional<std::uint32_t> EdgeSchedule::forwarded(std::uint32_t sequence, con
 
 std::optional<std::uint32_t> EdgeSchedule::replaces(std::uint32_t sequence, const EdgeSchedule& outbound) const {
   const std::size_t step = step_of(sequence);
-  if (steps_[step].phase == RingPhase::kReduceScatter) return std::nullopt;
+  if (steps_[step].phase == RingPhase::kReduceScatter || !encodes_own()) return std::nullopt;
   // This edge's step s and the own edge's step s + 1 - N carry the same chunk.
   const std::size_t before = step + 1 - static_cast<std::size_t>(world_size_);
   return outbound.steps_[before].first_sequence + (sequence - steps_[step].first_sequence);
 }
 
 bool EdgeSchedule::makes_final(std::uint32_t sequence) const {
+  if (!encodes_own()) return true;
   return step_of(sequence) % steps_a_bucket() + 2 >= static_cast<std::size_t>(world_size_);
 }
 

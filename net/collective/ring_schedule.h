@@ -3,9 +3,10 @@
 // The payload is cut into buckets, each bucket into N chunks at whole blocks. In step s (0 to 2N-3) of a bucket rank r
 // sends chunk (r - s) mod N to rank r + 1: in the first N-1 steps its partial sum (reduce-scatter; after them rank r
 // owns the sum of chunk r + 1), then the finished chunk (all-gather). What rank r sends in step s + 1 is what it
-// received in step s. A chunk travels in sub-chunks of some 128 KiB, one a frame, so that a rank forwards the first
-// while it receives the next. Frames are numbered by bucket, step and sub-chunk; a rank that waits for the bytes of one
-// bucket sends its own values of the next meanwhile.
+// received in step s. In formats that are not summed hop by hop (int4) the first N-1 steps are missing: contributions
+// go straight to each chunk's owner (direct_reduce.h). A chunk travels in sub-chunks of some 128 KiB, one a frame, so
+// that a rank forwards the first while it receives the next. Frames are numbered by bucket, step and sub-chunk; a rank
+// that waits for the bytes of one bucket sends its own values of the next meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -62,9 +63,11 @@ class EdgeSchedule {
 
   std::uint32_t frames() const { return steps_.back().first_sequence; }
   RingSubChunk frame(std::uint32_t sequence) const;  // sequence < frames()
-  // The first frame from `sequence` on of a step 0, which the sender makes of its own values; frames() when none is
-  // left. All others it has received before.
+  // The first frame from `sequence` on of a bucket's first step, whose values are the sender's own, or which it owns
+  // the sum of; frames() when none is left. All others it has received before.
   std::uint32_t next_own(std::uint32_t sequence) const;
+  // Whether own frames are the sender's own values, encoded when they are sent; otherwise sums that it waits for.
+  bool encodes_own() const { return sums_hop_by_hop(wire_); }
 
   // Of a frame of this edge: the receiver sends these bytes, or their sum with its own, on as that frame of `outbound`,
   // its own edge. Empty in the last step: everybody has them then.
@@ -83,7 +86,7 @@ class EdgeSchedule {
     std::int64_t numel = 0;
   };
   std::size_t step_of(std::uint32_t sequence) const;
-  std::size_t steps_a_bucket() const { return 2 * (static_cast<std::size_t>(world_size_) - 1); }
+  std::size_t steps_a_bucket() const { return (encodes_own() ? 2 : 1) * (static_cast<std::size_t>(world_size_) - 1); }
 
   WireFormat wire_;
   int world_size_;

@@ -23,7 +23,9 @@ bool SendLane::begin_next() {
   if (!sequence) return false;
   report();
   const RingSubChunk sub_chunk = attempt_.outbound.frame(*sequence);
-  if (attempt_.outbound.next_own(*sequence) == *sequence) attempt_.sums.encode_own(sub_chunk);
+  if (attempt_.outbound.encodes_own() && attempt_.outbound.next_own(*sequence) == *sequence) {
+    attempt_.sums.encode_own(sub_chunk);
+  }
   const RingFrameHeader header{.phase = sub_chunk.phase,
                                .round = attempt_.round,
                                .attempt = attempt_.attempt,

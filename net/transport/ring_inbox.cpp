@@ -14,6 +14,19 @@ namespace {
 
 std::pair<OuterStep, Attempt> attempt_of(const RingHello& hello) { return {hello.round, hello.attempt}; }
 
+bool same_edge(const RingHello& a, const RingHello& b) {
+  return a.from == b.from && a.role == b.role && attempt_of(a) == attempt_of(b);
+}
+
+// A peer that is before this rank alone says its role wrongly when it says another: that is to be told. Two islands
+// share two edges, and contributions come beside either.
+bool may_be_meant(const RingHello& hello, const RingHello& expected) {
+  if (same_edge(hello, expected)) return true;
+  const auto contributes = [](const RingHello& h) { return h.role == RingRole::kContributions; };
+  return hello.from == expected.from && attempt_of(hello) == attempt_of(expected) && expected.world_size != 2 &&
+         !contributes(hello) && !contributes(expected);
+}
+
 // Which field differs, for the message; empty when the hello is the expected one.
 std::string difference(const RingHello& hello, const RingHello& expected) {
   if (hello.wire != expected.wire) return "another wire format";
@@ -135,8 +148,7 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   int count = 0;
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const RingHello& hello = waiting_[i].hello;
-    if (hello.from != expected.from || attempt_of(hello) != attempt_of(expected)) continue;
-    if (hello.role != expected.role && expected.world_size == 2) continue;  // of the other edge
+    if (!may_be_meant(hello, expected)) continue;
     if (const std::string wrong = difference(hello, expected); !wrong.empty()) {
       return Result<Edge>(
           Error{ErrorCode::kProtocol, fmt::format("{} began the edge with {}", expected.from.value, wrong)});
@@ -157,10 +169,7 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
     edge.reused += waiting_[*p].was_parked ? 1 : 0;
     edge.connections.push_back(std::move(waiting_[*p].connection));
   }
-  std::erase_if(waiting_, [&](const Waiting& w) {
-    return w.hello.from == expected.from && w.hello.role == expected.role &&
-           attempt_of(w.hello) == attempt_of(expected);
-  });
+  std::erase_if(waiting_, [&](const Waiting& w) { return same_edge(w.hello, expected); });
   return Result<Edge>(std::move(edge));
 }
 

@@ -17,7 +17,9 @@
 //
 // A frame's `sequence` counts the data frames of the whole edge; each travels once, on any connection of the edge, in
 // any order. `offset` is its first byte within the canonical bytes.
-// A keepalive has no payload and zeros in phase, sequence, length and offset.
+// The edge of role kContributions goes from a member straight to the owner of a chunk, in formats that are not summed
+// hop by hop: one connection, one attempt, frames in the order of the owner's chunks. A keepalive has no payload and
+// zeros in phase, sequence, length and offset.
 #pragma once
 
 #include <cstddef>
@@ -39,10 +41,11 @@ inline constexpr std::size_t kMaxRingHelloBodyBytes = 256;
 inline constexpr std::size_t kMaxIslandIdBytes = 64;
 inline constexpr int kMaxConnectionsPerEdge = 16;
 inline constexpr int kMaxRingIslands = 1024;
+inline constexpr int kMaxDirectIslands = 128;  // where everybody dials everybody: !sums_hop_by_hop
 inline constexpr std::uint64_t kMaxPayloadNumel = std::uint64_t{1} << 40;
 
-// What `from` does on the edge.
-enum class RingRole : std::uint8_t { kSends = 0, kReceives = 1 };
+// What `from` does on the edge. kContributions: it sends to the owner of a chunk (see above).
+enum class RingRole : std::uint8_t { kSends = 0, kReceives = 1, kContributions = 2 };
 
 // Who speaks, for which attempt, and what it understands of it; both ends must understand the same.
 struct RingHello {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "net/wire/json_archive.h"
+#include "net/wire/ring_frame.h"
 
 namespace atl {
 namespace {
@@ -130,10 +131,9 @@ Status RunConfig::validate() const {
       .range("max_islands", max_islands, 1u, 1024u)
       .range("min_islands", min_islands, 1u, max_islands)
       .range("validation_sequences", validation_sequences, 1u, 1u << 20);
-  checks.that(sums_hop_by_hop(wire),
-              fmt::format("wire {} cannot be summed hop by hop round the ring: choose fp32, bf16, "
-                          "int8-block or int8-codebook",
-                          wire_format_name(wire)));
+  checks.that(sums_hop_by_hop(wire) || max_islands <= kMaxDirectIslands,
+              fmt::format("wire {} is sent straight to each chunk's owner, for which max_islands is at most {}",
+                          wire_format_name(wire), kMaxDirectIslands));
   check_inner(checks, inner);
   checks.range<long>("heartbeat_ms", heartbeat.count(), 10, kMaxMilliseconds)
       .range<long>("dead_after_ms", dead_after.count(), 10, kMaxMilliseconds)

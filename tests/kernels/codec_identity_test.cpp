@@ -127,7 +127,7 @@ void CodecIdentityTest::encoded_bytes_are_those_of_the_reference() {
   ATOLL_FETCH_IMPLEMENTATION();
 
   for (const QString& kind : kValueKinds) {
-    for (const std::size_t numel : {0u, 1u, 255u, 256u, 257u, 5'001u, 70'000u}) {
+    for (const std::size_t numel : {0u, 1u, 127u, 128u, 129u, 255u, 256u, 257u, 5'001u, 70'000u}) {
       if (numel > 10'000 && wire != WireFormat::kInt8Codebook) continue;  // of the others, 20 blocks say it all
       const auto x = values_of_kind(kind, numel);
       for (const Step step : {Step::kEncode, Step::kWeighted, Step::kAdded, Step::kAddedInPlace, Step::kWithFeedback}) {
@@ -145,7 +145,7 @@ void CodecIdentityTest::decoded_values_are_those_of_the_reference() {
   ATOLL_FETCH_IMPLEMENTATION();
 
   for (const QString& kind : kValueKinds) {
-    for (const std::size_t numel : {1u, 255u, 256u, 257u, 10'001u}) {
+    for (const std::size_t numel : {1u, 127u, 128u, 129u, 255u, 256u, 257u, 10'001u}) {
       const auto bytes = encoded_by({}, wire, Step::kEncode, values_of_kind(kind, numel)).bytes;
       for (const bool add : {false, true}) {
         Unaligned<std::byte> encoded(bytes);

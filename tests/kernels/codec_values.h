@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/int8_block.h"
 #include "kernels/wire_format.h"
 
 namespace atl {
@@ -42,9 +43,10 @@ inline std::vector<float> values_of_kind(const QString& kind, std::size_t numel)
     if (kind == "tiny") x[i] *= 1e-36f;
     if (kind == "denormal") x[i] *= 1e-40f;
     if (kind == "overflow") x[i] *= 1e38f;
-    // Each a tie of one format: of int8-block at scale 1, or of int4-e3m0 at scale 127.
-    if (kind == "halfways") x[i] = i % 256 == 0 ? 127.0f : static_cast<float>(random() % 254) - 126.5f;
-    if (kind == "halfways" && i % 3 == 1) x[i] = 127.0f * 1.5f * std::ldexp(1.0f, -static_cast<int>(random() % 9) - 1);
+    // Each a tie of one format: of int8-block at scale 1, or of int4-e3m0 at scale kInt8Steps.
+    if (kind == "halfways") x[i] = i % 128 == 0 ? kInt8Steps : static_cast<float>(random() % 254) - 126.5f;
+    if (kind == "halfways" && i % 3 == 1)
+      x[i] = kInt8Steps * 1.5f * std::ldexp(1.0f, -static_cast<int>(random() % 9) - 1);
     if (kind == "any bits") x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
   }
   if (numel == 0) return x;

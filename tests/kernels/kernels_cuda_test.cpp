@@ -80,7 +80,7 @@ void KernelsCudaTest::codec_is_bit_identical_to_the_reference_data() {
   QTest::addColumn<int>("numel");
   for (const WireFormat format : kOnGpu) {
     for (const QString& kind : kValueKinds) {
-      for (const int numel : {1, 255, 256, 257, 100'001}) {
+      for (const int numel : {1, 127, 128, 129, 255, 256, 257, 100'001}) {
         QTest::newRow(qPrintable(QString("%1 %2 %3").arg(wire_format_name(format).data(), kind).arg(numel)))
             << static_cast<int>(format) << kind << numel;
       }

@@ -69,7 +69,7 @@ double tolerated_error(WireFormat wire, int islands) {
   switch (wire) {
     case WireFormat::kFp32: return 1e-5;
     case WireFormat::kBf16: return 0.004 * growth;
-    case WireFormat::kInt8Block: return 0.012 * growth;
+    case WireFormat::kInt8Block: return 0.011 * growth;
     case WireFormat::kInt8Codebook: return 0.03 * growth;
     case WireFormat::kInt4E3m0: return 0.3;  // summed by the owner, so that it does not grow
   }

@@ -117,10 +117,10 @@ void RingAllReduceTest::every_member_holds_the_same_bytes_near_the_exact_mean() 
   const auto mean = exact_mean(spec, inputs);
   const auto values = decoded(wire, results[0].canonical, mean.size());
   // fp32: a rounding for the weight, each product and each sum. int8: each of N encodings is off by at most half a
-  // scale, and no partial sum is larger than the largest value.
+  // scale, which is up to 1/128 larger than 1/127 of the largest value, and partial sums little more than that.
   const double largest = largest_magnitude(inputs);
   const double tolerance =
-      wire == WireFormat::kFp32 ? largest * 3 * world_size * 0x1p-24 : largest / 127 / 2 * world_size * 1.001;
+      wire == WireFormat::kFp32 ? largest * 3 * world_size * 0x1p-24 : largest / 127 / 2 * world_size * 1.04;
   for (std::size_t i = 0; i < mean.size(); ++i) QVERIFY(std::abs(values[i] - mean[i]) <= tolerance);
   for (const MemberResult& result : results) {
     QVERIFY(result.canonical == results[0].canonical);

@@ -75,6 +75,9 @@ void RingFrameTest::hello_comes_back_as_it_went() {
 
   QVERIFY(decoded.ok());
   QVERIFY(*decoded == some_hello());
+  RingHello contributor = some_hello();
+  contributor.role = RingRole::kContributions;
+  QVERIFY(*decode_hello(encode(contributor)) == contributor);
 }
 
 void RingFrameTest::hello_bytes_are_frozen() {
@@ -134,6 +137,7 @@ void RingFrameTest::implausible_hello_is_refused() {
   if (fault == 8) hello.from.value.clear();
   if (fault == 11) hello.role = static_cast<RingRole>(2);
   if (fault == 10) hello.bucket_numel = 0;
+  if (fault == 11) hello.role = static_cast<RingRole>(2);
   if (fault == 9) hello.from.value.assign(kMaxIslandIdBytes + 1, 'x');
 
   QCOMPARE(decode_hello(encode(hello)).error().code, ErrorCode::kProtocol);

@@ -1,0 +1,230 @@
+#include "net/collective/direct_reduce.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include "net/collective/ring_edges.h"
+#include "net/transport/socket.h"
+
+namespace atl {
+namespace {
+
+// A wait that something else ends: the board's end stops it.
+constexpr std::chrono::hours kUntilStopped{24 * 365};
+constexpr int kTickMilliseconds = 100;
+constexpr std::size_t kMostSlots = 16;
+
+std::vector<std::pair<std::uint32_t, RingSubChunk>> chunks_owned_by(std::size_t rank, const RingPayload& payload,
+                                                                    std::size_t world_size) {
+  const EdgeSchedule edge(payload, static_cast<int>(world_size), Rank{static_cast<std::int32_t>(rank)});
+  std::vector<std::pair<std::uint32_t, RingSubChunk>> owned;
+  for (std::uint32_t i = edge.next_own(0); i < edge.frames(); i = edge.next_own(i + 1)) {
+    owned.emplace_back(i, edge.frame(i));
+  }
+  return owned;
+}
+
+}  // namespace
+
+DirectReduce::DirectReduce(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
+                           RingInbox& inbox, const TlsContext& dial_context)
+    : spec_(spec),
+      self_(static_cast<std::size_t>(self.value)),
+      payload_(payload),
+      sums_(sums),
+      inbox_(inbox),
+      dial_context_(dial_context),
+      owned_(chunks_owned_by(self_, payload, spec.order.size())) {}
+
+RingHello DirectReduce::hello_from(std::size_t rank) const {
+  return hello_of(spec_, rank, RingRole::kContributions, payload_);
+}
+
+void DirectReduce::fail(Error error, std::size_t peer) {
+  board_->fail({error.with_context("contributions"), member(peer).id, {}});
+}
+
+void DirectReduce::start(FrameBoard& board) {
+  board_ = &board;
+  // Who has no say in the sum cannot pay back anything by it.
+  if (!contributes(self_)) std::ranges::fill(spec_.feedback.residual_out, 0.0f);
+  try {
+    threads_.emplace_back([this] { receive_and_sum(); });
+    for (std::size_t rank = 0; rank < spec_.order.size() && contributes(self_); ++rank) {
+      if (rank != self_) threads_.emplace_back([this, rank] { send_to(rank); });
+    }
+  } catch (const std::system_error& error) {
+    board.fail({{ErrorCode::kIo, std::string("cannot start a thread of the ring: ") + error.what()}, std::nullopt, {}});
+  }
+}
+
+void DirectReduce::stop() {
+  stopped_.raise("the attempt has ended");
+  threads_.clear();
+  contributors_.clear();
+}
+
+// ---- to the owners
+// ----------------------------------------------------------------------------------------------------
+
+void DirectReduce::send_to(std::size_t owner) {
+  if (Status status = send_all(owner); !status.ok()) fail(status.error(), owner);
+}
+
+Status DirectReduce::send_all(std::size_t owner) {
+  const auto chunks = chunks_owned_by(owner, payload_, spec_.order.size());
+  if (chunks.empty()) return ok_status();
+  const RingMember& to = member(owner);
+  const Deadline deadline = Deadline::after(spec_.silence_timeout);
+  ATOLL_ASSIGN_OR_RETURN(TlsConnection connection,
+                         TlsConnection::connect(to.address, dial_context_, to.id, deadline, &stopped_));
+  tune_for_bulk(connection.fd(), spec_.congestion_control);
+  ATOLL_RETURN_IF_ERROR(connection.write_all(encode(hello_from(self_)), deadline, &stopped_));
+  Bytes frame;
+  for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+    const RingSubChunk& sub_chunk = chunks[i].second;
+    frame.resize(kRingFrameHeaderBytes + sub_chunk.bytes);
+    encode({.phase = RingPhase::kReduceScatter,
+            .round = spec_.round,
+            .attempt = spec_.attempt,
+            .sequence = i,
+            .length = sub_chunk.bytes,
+            .offset = sub_chunk.first_byte},
+           std::span(frame).first<kRingFrameHeaderBytes>());
+    sums_.encode_contribution(sub_chunk, std::span(frame).subspan(kRingFrameHeaderBytes));
+    ATOLL_RETURN_IF_ERROR(connection.write_all(frame, Deadline::after(kUntilStopped), &stopped_));
+    bytes_sent_ += frame.size();
+  }
+  // Closed only when everybody has read everything: closing earlier could take back what is under way.
+  pollfd ended{stopped_.fd(), POLLIN, 0};
+  while (!stopped_.raised()) (void)::poll(&ended, 1, 1000);
+  return ok_status();
+}
+
+// ---- from the contributors
+// ----------------------------------------------------------------------------------------------------
+
+bool DirectReduce::take_connections() {
+  for (std::size_t rank = 0; rank < spec_.order.size(); ++rank) {
+    if (rank == self_ || !contributes(rank)) continue;
+    // It dials when its own edges stand, for which it may have waited as long as this member did.
+    auto taken = inbox_.take(hello_from(rank), Deadline::after(2 * spec_.silence_timeout), stopped_);
+    if (!taken.ok()) {
+      fail(taken.error(), rank);
+      return false;
+    }
+    contributors_.emplace_back(rank, std::move(taken->connections.front()));
+  }
+  const std::size_t fits = kMostWaitingBytes / kSubChunkBytes / std::max<std::size_t>(contributors_.size(), 1);
+  for (Contributor& from : contributors_) {
+    from.slots.resize(std::clamp<std::size_t>(fits, 2, kMostSlots));
+    from.last_progress = Clock::now();
+  }
+  return true;
+}
+
+void DirectReduce::receive_and_sum() {
+  if (owned_.empty() || !take_connections()) return;
+  std::vector<std::span<const std::byte>> contributions(contributors_.size());
+  std::vector<float> sum;
+  for (std::size_t summed = 0; summed < owned_.size(); ++summed) {
+    const auto lacks = [&](const Contributor& from) { return from.frames <= summed; };
+    while (std::ranges::any_of(contributors_, lacks)) {
+      if (!receive_some(summed)) return;
+    }
+    const auto& [sequence, sub_chunk] = owned_[summed];
+    for (std::size_t i = 0; i < contributors_.size(); ++i) {
+      const Contributor& from = contributors_[i];
+      contributions[i] = from.slots[summed % from.slots.size()];
+    }
+    sum.resize(static_cast<std::size_t>(sub_chunk.numel));
+    sums_.sum_contributions(sub_chunk, contributions, sum);
+    board_->own_in_place(sequence);
+  }
+}
+
+bool DirectReduce::wants_more(const Contributor& from, std::size_t summed) const {
+  return from.frames < std::min(owned_.size(), summed + from.slots.size());
+}
+
+bool DirectReduce::receive_some(std::size_t summed) {
+  bool moved = false;
+  for (Contributor& from : contributors_) {
+    if (!wants_more(from, summed)) {
+      from.last_progress = Clock::now();  // nobody is silent who is not listened to
+      continue;
+    }
+    const std::size_t before = bytes_received_;
+    if (Status status = receive(from); !status.ok()) {
+      fail(status.error(), from.rank);
+      return false;
+    }
+    if (bytes_received_ != before) {
+      from.last_progress = Clock::now();
+      moved = true;
+    } else if (Clock::now() - from.last_progress > spec_.silence_timeout) {
+      const Seconds allowed = spec_.silence_timeout;
+      fail({ErrorCode::kTimeout,
+            fmt::format("{} sent nothing for {:.1f} s", member(from.rank).id.value, allowed.count())},
+           from.rank);
+      return false;
+    }
+  }
+  if (!moved) wait(summed);
+  return !stopped_.raised();
+}
+
+void DirectReduce::wait(std::size_t summed) {
+  std::vector<pollfd> polls{{stopped_.fd(), POLLIN, 0}};
+  for (const Contributor& from : contributors_) {
+    if (wants_more(from, summed)) polls.push_back({from.connection.fd(), from.connection.poll_events_for_read(), 0});
+  }
+  (void)::poll(polls.data(), polls.size(), kTickMilliseconds);
+}
+
+// At most about one frame, so that nobody keeps the others waiting.
+Status DirectReduce::receive(Contributor& from) {
+  const RingSubChunk& sub_chunk = owned_[from.frames].second;
+  Bytes& slot = from.slots[from.frames % from.slots.size()];
+  for (;;) {
+    const bool in_header = from.received < kRingFrameHeaderBytes;
+    const std::span<std::byte> room = in_header ? std::span(from.header).subspan(from.received)
+                                                : std::span(slot).subspan(from.received - kRingFrameHeaderBytes);
+    ATOLL_ASSIGN_OR_RETURN(const std::size_t count, from.connection.try_read(room));
+    if (count == 0) return ok_status();
+    from.received += count;
+    bytes_received_ += count;
+    if (from.received == kRingFrameHeaderBytes) {
+      ATOLL_RETURN_IF_ERROR(check_header(from));
+      slot.resize(sub_chunk.bytes);
+    }
+    if (from.received == kRingFrameHeaderBytes + sub_chunk.bytes) {
+      from.received = 0;
+      ++from.frames;
+      return ok_status();
+    }
+  }
+}
+
+// Only the next frame of the owner's chunks is let past.
+Status DirectReduce::check_header(const Contributor& from) const {
+  const RingSubChunk& sub_chunk = owned_[from.frames].second;
+  Result<RingFrameHeader> decoded = decode_ring_frame_header(from.header);
+  if (!decoded.ok()) return decoded.error().with_context(from.connection.description());
+  const RingFrameHeader expected{.phase = RingPhase::kReduceScatter,
+                                 .round = spec_.round,
+                                 .attempt = spec_.attempt,
+                                 .sequence = static_cast<std::uint32_t>(from.frames),
+                                 .length = sub_chunk.bytes,
+                                 .offset = sub_chunk.first_byte};
+  if (*decoded == expected) return ok_status();
+  return Error{
+      ErrorCode::kProtocol,
+      fmt::format("{}: frame {} of round {} attempt {} with {} bytes at {} instead of frame {} with {} at {}",
+                  from.connection.description(), decoded->sequence, decoded->round.value, decoded->attempt.value,
+                  decoded->length, decoded->offset, expected.sequence, expected.length, expected.offset)};
+}
+
+}  // namespace atl
