@@ -178,6 +178,7 @@ class RingLiarsTest : public QObject {
   void a_member_that_stops_is_named_within_the_silence_timeout();
   void a_connection_that_only_one_end_knows_to_be_over_ends_the_attempt_data();
   void a_connection_that_only_one_end_knows_to_be_over_ends_the_attempt();
+  void keepalives_without_end_are_not_listened_to_for_ever();
   void after_a_liar_the_same_ring_succeeds_without_it();
 };
 
@@ -376,6 +377,45 @@ void RingLiarsTest::a_connection_that_only_one_end_knows_to_be_over_ends_the_att
   }
   const std::size_t knows = dialler_knows ? 0 : 1;
   QCOMPARE(results[knows].failure().peer->value, ring.id(dialler_knows ? 1 : 0).value);
+}
+
+void RingLiarsTest::keepalives_without_end_are_not_listened_to_for_ever() {
+  LoopbackRing ring(2);
+  const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  std::optional<RingEdges> flooded;
+  std::jthread accepts([&] { flooded.emplace(ring.edges_of(0, spec, kNumel)); });
+  RingEdges edges = ring.edges_of(1, spec, kNumel);
+  accepts.join();
+  RingInbox& inbox = ring.island(0).inbox;
+  std::vector<RingInbox::Parked> parked;
+  parked.push_back({std::move(flooded->from_previous[0]), {}});
+  inbox.park(std::move(parked));
+
+  AbortSignal end;
+  std::jthread flood([&] {
+    const auto keepalive = encoded({.type = RingFrameType::kKeepalive, .round = spec.round, .attempt = spec.attempt});
+    Bytes many;
+    for (int i = 0; i < 512; ++i) many.insert(many.end(), keepalive.begin(), keepalive.end());
+    while (edges.to_next[0].write_all(many, Deadline::after(1min), &end).ok()) {
+    }
+  });
+  RingHello expected;
+  expected.from = ring.id(1);
+  std::atomic<bool> returned{false};
+  std::jthread patience([&] {  // so that a failure is one, and not a test without end
+    const Deadline deadline = Deadline::after(5s * kSlowdown);
+    while (!returned && !deadline.expired()) std::this_thread::sleep_for(10ms);
+    end.raise("the test ends");
+  });
+  const auto taken = inbox.take(expected, Deadline::after(300ms), ring.abort);
+  const bool in_time = !end.raised();
+  returned = true;
+  patience.join();
+  flood.join();
+
+  QVERIFY(in_time);
+  QVERIFY(!taken.ok());
+  QCOMPARE(taken.error().code, ErrorCode::kTimeout);
 }
 
 void RingLiarsTest::after_a_liar_the_same_ring_succeeds_without_it() {
