@@ -25,7 +25,7 @@ target_compile_definitions(atoll_flags INTERFACE ATOLL_VERSION="${PROJECT_VERSIO
 target_compile_options(atoll_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>")
 # GCC 12 reports false positives of this one through std::variant and std::optional.
-target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>")
+target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")
 if(ATOLL_WERROR)
   target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>")
 endif()
@@ -34,7 +34,15 @@ if(ATOLL_SANITIZE)
     "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ATOLL_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   target_link_options(atoll_flags INTERFACE "-fsanitize=${ATOLL_SANITIZE}")
   # Standalone fences (in Boost.Asio) are not modelled by ThreadSanitizer; GCC says so for each.
-  target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>")
+  target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-tsan>")
+endif()
+option(ATOLL_FUZZ "Build libFuzzer programs (tests/fuzz/README.md); needs clang" OFF)
+if(ATOLL_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "libFuzzer comes with clang, and this compiler is ${CMAKE_CXX_COMPILER_ID}: configure the preset "
+                        "'fuzz' (on Debian 12: apt-get install clang libclang-rt-14-dev)")
+  endif()
+  target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>")
 endif()
 
 find_program(ATOLL_CCACHE ccache)

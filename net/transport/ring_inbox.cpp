@@ -52,6 +52,8 @@ std::string difference(const RingHello& hello, const RingHello& expected) {
 constexpr int kTickMilliseconds = 100;
 // A peer that was refused may have come a little before it was waited for.
 constexpr std::chrono::seconds kRefusalCountsFor{3};
+// Of one connection, in one look: whoever sends them without end must not keep us from looking at the time.
+constexpr int kMostKeepalives = 256;
 
 // Reads on until `parked.surplus` holds `size` bytes; false when they are not there yet.
 Result<bool> read_up_to(RingInbox::Parked& parked, std::size_t size) {
@@ -68,7 +70,8 @@ Result<bool> read_up_to(RingInbox::Parked& parked, std::size_t size) {
 
 // The hello that begins the connection's next attempt, if it has come. Keepalives of the one before are passed over.
 Result<std::optional<RingHello>> next_hello(RingInbox::Parked& parked) {
-  for (;;) {
+  for (int keepalives = 0;; ++keepalives) {
+    if (keepalives == kMostKeepalives) return std::optional<RingHello>();
     ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, read_up_to(parked, kRingHelloPrefixBytes));
     if (!has_prefix) return std::optional<RingHello>();
     if (ring_message_at(ByteView(parked.surplus).first(4)) != RingMessage::kFrame) break;

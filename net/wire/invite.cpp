@@ -53,6 +53,11 @@ std::string_view broken_rule(const Invite& invite) {
   return {};
 }
 
+// By way of time_t: the system clock counts nanoseconds, which overflow in the year 2262.
+std::tm utc(std::chrono::sys_seconds time) {
+  return fmt::gmtime(static_cast<std::time_t>(time.time_since_epoch().count()));
+}
+
 // Mail and chat programs break long lines.
 std::string without_spaces(std::string_view text) {
   std::string joined;
@@ -139,7 +144,7 @@ Result<Invite> decode_invite(std::string_view raw, std::chrono::sys_seconds now)
         ErrorCode::kInviteExpired,
         fmt::format("this invite expired at {:%Y-%m-%d %H:%M} UTC; ask for a new one (if that is in the future, this "
                     "machine's clock is wrong)",
-                    fmt::gmtime(std::chrono::system_clock::to_time_t(invite.expires)))};
+                    utc(invite.expires))};
   }
   return invite;
 }
@@ -148,7 +153,7 @@ std::string describe(const Invite& invite) {
   std::string hubs;
   for (const Address& address : invite.hub) hubs += fmt::format("{}{}", hubs.empty() ? "" : ",", to_string(address));
   return fmt::format("invite={} run={} hub={} expires={:%Y-%m-%dT%H:%M:%SZ}", invite.id, invite.run_id, hubs,
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(invite.expires)));
+                     utc(invite.expires));
 }
 
 }  // namespace atl

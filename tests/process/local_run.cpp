@@ -2,23 +2,11 @@
 
 #include <QtCore/QProcess>
 #include <QtCore/QThread>
-#include <fstream>
-#include <random>
 
-#include "net/data/prepare.h"
 #include "net/enrol/client.h"
 
 namespace atl::test {
 namespace {
-
-// Words drawn with a fixed seed: enough structure for a loss to fall.
-void write_text(const std::filesystem::path& path) {
-  const std::vector<std::string> words{"the",  "island", "sends", "its", "gradient", "around",
-                                       "ring", "and",    "waits", "for", "reef"};
-  std::mt19937 random(7);
-  std::ofstream text(path);
-  for (int i = 0; i < 60'000; ++i) text << words[random() % words.size()] << (i % 12 == 11 ? ".\n" : " ");
-}
 
 std::chrono::sys_seconds now() {
   return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -26,16 +14,8 @@ std::chrono::sys_seconds now() {
 
 }  // namespace
 
-std::string small_model_json() {
-  return R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 257, "hidden_size": 64,
-             "intermediate_size": 160, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-             "hidden_act": "silu", "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
-             "tie_word_embeddings": true})";
-}
-
 LocalRun::LocalRun(RunConfig run) {
-  write_text(directory() / "text.txt");
-  require(prepare_dataset({directory() / "text.txt"}, dataset(), {}, {}));
+  make_dataset(directory() / "text.txt", dataset());
   run.name = "test run";
   config_ =
       require(hub_init({.directory = directory() / "hub", .dataset_directory = dataset(), .run = std::move(run)}));
@@ -67,20 +47,12 @@ Identity LocalRun::enrol(const std::string& name) const {
 }
 
 IslandHome LocalRun::make_home(const std::string& name, std::uint16_t port) const {
-  const Identity identity = enrol(name);
-  const IslandHome home{directory() / "islands" / identity.name.value};
-  require(make_directories(home.directory, FileMode::kPrivate));
-  require(save_identity(home.identity(), identity));
-  JoinFile join;
-  join.run_id = config_.run_id;
-  join.run_name = config_.name;
-  join.hub_addresses = {hub_address()};
-  join.display_name = name;
-  join.bind = {"127.0.0.1", port};
-  join.threads = 1;
-  require(save_join_file(home.join_file(), join));
-  std::filesystem::create_directory_symlink(dataset(), home.data());
-  return home;
+  return make_island_home({.directory = directory() / "islands",
+                           .dataset = dataset(),
+                           .invite = invite(),
+                           .display_name = name,
+                           .bind = {"127.0.0.1", port}},
+                          config_);
 }
 
 std::unique_ptr<QProcess> LocalRun::start_island(const std::string& name, std::uint16_t port) const {

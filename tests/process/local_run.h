@@ -17,20 +17,11 @@
 #include "net/tls/identity.h"
 #include "net/wire/invite.h"
 #include "net/wire/run_config.h"
+#include "tests/process/run_parts.h"
 
 class QProcess;
 
 namespace atl::test {
-
-// The value, or the end of the test program.
-template <class T>
-T require(Result<T> result) {
-  if (!result.ok()) qFatal("%s", result.error().message.c_str());
-  return std::move(result).value();
-}
-inline void require(Status status) {
-  if (!status.ok()) qFatal("%s", status.error().message.c_str());
-}
 
 class LocalRun {
  public:
@@ -59,8 +50,5 @@ class LocalRun {
   RunConfig config_;
   std::unique_ptr<HubServer> hub_;
 };
-
-// A Llama small enough that a round of it takes a fraction of a second.
-std::string small_model_json();
 
 }  // namespace atl::test

@@ -83,9 +83,7 @@ class PlayedMember {
   TlsConnection dial(int owner) {
     const RingMember& to = spec_.order[static_cast<std::size_t>(owner)];
     auto connection = TlsConnection::connect(to.address, *ring_.island(rank_).dial_context, to.id, Deadline::after(5s));
-    RingHello hello = hello_of(spec_, static_cast<std::size_t>(rank_), payload_);
-    hello.role = RingRole::kContributions;
-    hello.connection_count = 1;
+    const RingHello hello = hello_of(spec_, static_cast<std::size_t>(rank_), RingRole::kContributions, payload_);
     if (!connection.ok() || !connection->write_all(encode(hello), Deadline::after(5s)).ok()) {
       qFatal("the played member could not dial");
     }

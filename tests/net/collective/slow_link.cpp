@@ -34,6 +34,11 @@ void SlowLink::accept() {
   if (onward.ok()) pairs_.push_back({std::move(accepted), std::move(*onward)});
 }
 
+void SlowLink::half_close() {
+  black_ = true;
+  for (Pair& pair : pairs_) (half_closes_dialler_ ? pair.dialler : pair.listener).reset();
+}
+
 bool SlowLink::forward(int from, int to, std::size_t most, bool counted) {
   std::array<std::byte, 65536> buffer;
   std::size_t moved = 0;
@@ -45,7 +50,9 @@ bool SlowLink::forward(int from, int to, std::size_t most, bool counted) {
     moved += count;
     if (counted && bytes_until_cut_ < count) return false;
     if (counted && bytes_until_black_ < count) black_ = true;
+    if (counted && bytes_until_half_closed_ < count) half_close();
     if (counted) {
+      bytes_until_half_closed_ -= std::min<std::size_t>(bytes_until_half_closed_, count);
       bytes_until_cut_ -= count;
       bytes_until_black_ -= std::min<std::size_t>(bytes_until_black_, count);
     }
@@ -70,7 +77,7 @@ void SlowLink::run() {
     if (black_) continue;
     for (auto pair = pairs_.begin(); pair != pairs_.end();) {
       const bool open = forward(pair->dialler.get(), pair->listener.get(), a_tick / pairs_.size() + 1, true) &&
-                        forward(pair->listener.get(), pair->dialler.get(), 65536, false);
+                        (black_ || forward(pair->listener.get(), pair->dialler.get(), 65536, false));
       pair = open ? std::next(pair) : pairs_.erase(pair);
     }
   }

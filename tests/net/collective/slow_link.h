@@ -23,6 +23,11 @@ class SlowLink {
   // After so many more bytes: the same of itself, or the end of every connection.
   void black_out_after(std::size_t bytes) { bytes_until_black_ = bytes; }
   void cut_after(std::size_t bytes) { bytes_until_cut_ = bytes; }
+  // The same for one end alone: the other is not told, and what it sends vanishes.
+  void half_close_after(std::size_t bytes, bool dialler) {
+    half_closes_dialler_ = dialler;
+    bytes_until_half_closed_ = bytes;
+  }
 
  private:
   struct Pair {
@@ -31,6 +36,7 @@ class SlowLink {
   };
   void run();
   void accept();
+  void half_close();
   bool forward(int from, int to, std::size_t most, bool counted);  // false: an end closed
 
   const Address target_;
@@ -40,6 +46,8 @@ class SlowLink {
   std::atomic<bool> black_{false};
   std::atomic<std::size_t> bytes_until_black_{std::size_t{1} << 60};
   std::atomic<std::size_t> bytes_until_cut_{std::size_t{1} << 60};
+  std::atomic<std::size_t> bytes_until_half_closed_{std::size_t{1} << 60};
+  std::atomic<bool> half_closes_dialler_{false};
   AbortSignal stop_;
   std::list<Pair> pairs_;
   std::jthread thread_;

@@ -56,6 +56,7 @@ class InviteTest : public QObject {
   void no_truncated_payload_is_believed();
   void a_newer_version_is_unsupported_not_malformed();
   void an_expired_invite_says_so();
+  void an_expiry_in_the_far_future_is_told_right();
   void fields_out_of_bounds_are_not_encoded();
   void the_log_form_holds_no_secret();
 };
@@ -146,6 +147,16 @@ void InviteTest::an_expired_invite_says_so() {
 
   QVERIFY(decode_invite(text, invite.expires - std::chrono::seconds(1)).ok());
   QCOMPARE(decode_invite(text, invite.expires).error().code, ErrorCode::kInviteExpired);
+}
+
+void InviteTest::an_expiry_in_the_far_future_is_told_right() {
+  Invite invite = an_invite();
+  invite.expires = std::chrono::sys_seconds(std::chrono::seconds(253'402'300'799));
+
+  const auto read = decode_invite(encode_invite(invite).value(), kNow);
+
+  QVERIFY(read.ok());
+  QVERIFY2(describe(*read).find("expires=9999-12-31T23:59:59Z") != std::string::npos, describe(*read).c_str());
 }
 
 void InviteTest::fields_out_of_bounds_are_not_encoded() {

@@ -135,9 +135,8 @@ void RingFrameTest::implausible_hello_is_refused() {
   if (fault == 6) hello.wire = static_cast<WireFormat>(200);
   if (fault == 7) hello.payload_numel = kMaxPayloadNumel + 1;
   if (fault == 8) hello.from.value.clear();
-  if (fault == 11) hello.role = static_cast<RingRole>(2);
   if (fault == 10) hello.bucket_numel = 0;
-  if (fault == 11) hello.role = static_cast<RingRole>(2);
+  if (fault == 11) hello.role = static_cast<RingRole>(3);
   if (fault == 9) hello.from.value.assign(kMaxIslandIdBytes + 1, 'x');
 
   QCOMPARE(decode_hello(encode(hello)).error().code, ErrorCode::kProtocol);

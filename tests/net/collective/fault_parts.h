@@ -1,0 +1,70 @@
+// What the tests of a failing ring share.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "net/collective/ring_schedule.h"
+#include "tests/net/collective/loopback_ring.h"
+
+namespace atl {
+
+// ThreadSanitizer makes handshakes and copies several times slower: timeouts that a test waits for are stretched alike,
+// so that they still mean silence and not a busy machine.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int kSlowdown = 4;
+#else
+inline constexpr int kSlowdown = 1;
+#endif
+
+using Inputs = std::vector<std::vector<float>>;
+
+inline Inputs some_inputs(int world_size, std::size_t numel) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> uniform(-1e-2f, 1e-2f);
+  Inputs inputs(static_cast<std::size_t>(world_size), std::vector<float>(numel));
+  for (auto& input : inputs) {
+    for (float& value : input) value = uniform(random);
+  }
+  return inputs;
+}
+
+inline std::string message_of(const MemberResult& result) {
+  return result.ok() ? "succeeded" : result.failure().error.message;
+}
+
+inline RingFrameHeader frame_header(const AllReduceSpec& spec, const EdgeSchedule& edge, std::uint32_t sequence) {
+  const RingSubChunk sub_chunk = edge.frame(sequence);
+  return {.phase = sub_chunk.phase,
+          .round = spec.round,
+          .attempt = spec.attempt,
+          .sequence = sequence,
+          .length = sub_chunk.bytes,
+          .offset = sub_chunk.first_byte};
+}
+
+inline std::array<std::byte, kRingFrameHeaderBytes> encoded(const RingFrameHeader& header) {
+  std::array<std::byte, kRingFrameHeaderBytes> bytes;
+  encode(header, bytes);
+  return bytes;
+}
+
+// What a fault may leak.
+struct OpenThings {
+  std::ptrdiff_t fds = 0;
+  std::ptrdiff_t threads = 0;
+
+  static OpenThings now() {
+    const auto count = [](const char* path) {
+      return std::distance(std::filesystem::directory_iterator(path), std::filesystem::directory_iterator());
+    };
+    return {count("/proc/self/fd"), count("/proc/self/task")};
+  }
+  bool operator==(const OpenThings&) const = default;
+};
+
+}  // namespace atl

@@ -1,0 +1,287 @@
+// The book that the threads of one attempt share: what may be sent, what is let in, and when the attempt is over.
+#include "net/collective/frame_board.h"
+
+#include <poll.h>
+
+#include <QtTest>
+
+#include "net/collective/canonical_digest.h"
+
+using namespace atl;
+
+namespace {
+
+constexpr std::int64_t kBucket = 400 * kBlockNumel;  // some 100 KiB encoded: a frame for each chunk
+
+// What rank 0 keeps of an attempt, with the frames that it sends and the ones that come from the last rank.
+struct Book {
+  RingPayload payload;
+  EdgeSchedule outbound;
+  EdgeSchedule inbound;
+  FrameBoard board;
+
+  explicit Book(int world_size, std::int64_t buckets = 1, std::vector<bool> final_buckets = {},
+                FrameBoard::Connections connections = {1, 1})
+      : payload{WireFormat::kInt8Block, buckets * kBucket, kBucket, std::move(final_buckets)},
+        outbound(payload, world_size, Rank{0}),
+        inbound(payload, world_size, Rank{world_size - 1}),
+        board(payload, outbound, inbound, connections, 2) {}
+
+  std::vector<std::uint32_t> send_all_ready() {
+    std::vector<std::uint32_t> sent;
+    while (const auto sequence = board.take_to_send()) {
+      board.frame_sent(*sequence);
+      sent.push_back(*sequence);
+    }
+    return sent;
+  }
+  FrameBoard::Admission receive(std::uint32_t sequence) {
+    const auto admission = board.admit(sequence);
+    if (admission == FrameBoard::Admission::kWelcome) {
+      board.frame_in_place(sequence, inbound.frame(sequence), false);
+    }
+    return admission;
+  }
+  // The digest of every piece is that of its number.
+  void hash_all_ready() {
+    while (const auto piece = board.take_to_hash())
+      board.piece_hashed(*piece, sha256(as_bytes(std::to_string(*piece))));
+  }
+};
+
+AllReduceFailure some_failure(const std::string& why) { return {{ErrorCode::kPeerLost, why}, std::nullopt, {}}; }
+
+bool readable(int fd) {
+  pollfd watched{fd, POLLIN, 0};
+  return ::poll(&watched, 1, 0) == 1;
+}
+
+using Admission = FrameBoard::Admission;
+
+}  // namespace
+
+class FrameBoardTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void own_frames_are_ready_in_order_and_once();
+  void what_was_received_goes_on_before_own_frames_of_later_buckets();
+  void a_frame_is_let_in_once();
+  void a_place_is_not_written_before_what_was_there_has_left();
+  void the_end_is_everything_sent_received_and_hashed();
+  void final_buckets_do_not_travel_and_are_hashed();
+  void a_payload_that_is_all_final_ends_with_its_digest();
+  void buckets_are_whole_when_their_last_frame_is_in_place();
+  void the_first_failure_stays();
+  void a_failure_after_the_end_is_none();
+  void only_the_last_connection_that_closes_is_a_failure();
+  void connections_that_close_after_all_was_said_are_no_failure();
+  void nobody_sleeps_over_a_change();
+  void a_frame_that_becomes_ready_wakes_one_that_would_send_it();
+  void the_end_wakes_everybody();
+  void a_keepalive_is_taken_once();
+};
+
+void FrameBoardTest::own_frames_are_ready_in_order_and_once() {
+  Book attempt(3, 4);
+
+  const auto sent = attempt.send_all_ready();
+
+  QCOMPARE(sent.size(), std::size_t{4});  // one chunk of each bucket, one frame each
+  QVERIFY(std::ranges::is_sorted(sent));
+  for (const std::uint32_t sequence : sent) QCOMPARE(attempt.outbound.next_own(sequence), sequence);
+  QVERIFY(!attempt.board.all_sent());
+}
+
+void FrameBoardTest::what_was_received_goes_on_before_own_frames_of_later_buckets() {
+  Book attempt(3, 4);
+  const auto first = attempt.board.take_to_send();
+  QCOMPARE(first, std::optional<std::uint32_t>(0));
+
+  QCOMPARE(attempt.receive(0), Admission::kWelcome);
+
+  QCOMPARE(attempt.board.take_to_send(), attempt.inbound.forwarded(0, attempt.outbound));
+  QVERIFY(attempt.board.take_to_send().value() > *attempt.inbound.forwarded(0, attempt.outbound));
+}
+
+void FrameBoardTest::a_frame_is_let_in_once() {
+  Book attempt(3, 2);
+  attempt.send_all_ready();
+
+  QCOMPARE(attempt.receive(4), Admission::kWelcome);  // in any order
+  QCOMPARE(attempt.receive(0), Admission::kWelcome);
+
+  QCOMPARE(attempt.receive(4), Admission::kTwice);
+  QCOMPARE(attempt.receive(0), Admission::kTwice);
+}
+
+void FrameBoardTest::a_place_is_not_written_before_what_was_there_has_left() {
+  Book attempt(2);
+  const std::uint32_t result = attempt.inbound.frames() - 1;  // of the chunk that rank 0 sends its part of
+  const std::uint32_t part = attempt.board.take_to_send().value();
+  QCOMPARE(attempt.inbound.replaces(result, attempt.outbound), std::optional(part));
+
+  QCOMPARE(attempt.board.admit(result), Admission::kEarly);
+  const auto before = attempt.board.version();
+  attempt.board.frame_sent(part);
+
+  QVERIFY(attempt.board.version() != before);  // whoever holds it looks again
+  QCOMPARE(attempt.board.admit(result), Admission::kWelcome);
+}
+
+void FrameBoardTest::the_end_is_everything_sent_received_and_hashed() {
+  Book attempt(3, 3);
+  FrameBoard& board = attempt.board;
+
+  for (std::uint32_t sequence = 0; sequence < attempt.inbound.frames(); ++sequence) {
+    attempt.send_all_ready();
+    QVERIFY(!board.all_received());
+    QCOMPARE(attempt.receive(sequence), Admission::kWelcome);
+  }
+  attempt.send_all_ready();
+  QVERIFY(board.all_sent() && board.all_received() && !board.ended());
+  QVERIFY(!readable(board.ended_fd()));
+  attempt.hash_all_ready();
+
+  QVERIFY(board.ended() && !board.failure());
+  QVERIFY(readable(board.ended_fd()));
+  std::vector<Digest> pieces;
+  const auto bytes = static_cast<std::size_t>(encoded_bytes(attempt.payload.wire, attempt.payload.numel));
+  for (std::size_t i = 0; i < digest_pieces(bytes); ++i) pieces.push_back(sha256(as_bytes(std::to_string(i))));
+  QVERIFY(board.digest() == digest_of_pieces(pieces));
+  QCOMPARE(board.whole_buckets(), std::vector<bool>(3, true));
+}
+
+void FrameBoardTest::final_buckets_do_not_travel_and_are_hashed() {
+  Book all(3, 8);
+  Book rest(3, 8, {true, true, true, true, true, true, false, true});
+
+  QCOMPARE(rest.outbound.frames() * 8, all.outbound.frames());
+  QVERIFY(!all.board.take_to_hash());
+  QVERIFY(rest.board.take_to_hash().has_value());
+  QCOMPARE(rest.board.whole_buckets(), (std::vector<bool>{true, true, true, true, true, true, false, true}));
+}
+
+void FrameBoardTest::a_payload_that_is_all_final_ends_with_its_digest() {
+  Book attempt(3, 2, {true, true});
+
+  QVERIFY(!attempt.board.take_to_send() && !attempt.board.ended());
+  attempt.hash_all_ready();
+
+  QVERIFY(attempt.board.ended() && !attempt.board.failure());
+}
+
+void FrameBoardTest::buckets_are_whole_when_their_last_frame_is_in_place() {
+  Book attempt(2, 2);
+  attempt.send_all_ready();
+
+  QCOMPARE(attempt.receive(0), Admission::kWelcome);
+  QCOMPARE(attempt.board.whole_buckets(), (std::vector<bool>{false, false}));
+  QCOMPARE(attempt.receive(1), Admission::kWelcome);
+
+  QCOMPARE(attempt.board.whole_buckets(), (std::vector<bool>{true, false}));
+}
+
+void FrameBoardTest::the_first_failure_stays() {
+  Book attempt(3);
+
+  attempt.board.fail(some_failure("first"));
+  attempt.board.fail(some_failure("second"));
+
+  QVERIFY(attempt.board.ended() && readable(attempt.board.ended_fd()));
+  QCOMPARE(attempt.board.failure()->error.message, std::string("first"));
+}
+
+void FrameBoardTest::a_failure_after_the_end_is_none() {
+  Book attempt(3, 1, {true});
+  attempt.hash_all_ready();
+
+  attempt.board.fail(some_failure("late"));
+
+  QVERIFY(attempt.board.ended() && !attempt.board.failure());
+}
+
+void FrameBoardTest::only_the_last_connection_that_closes_is_a_failure() {
+  const IslandId peer{"isl-1"};
+  Book sending(3, 1, {}, {2, 2});
+  Book receiving(3, 1, {}, {2, 2});
+
+  sending.board.outbound_closed(peer);
+  receiving.board.inbound_closed(peer);
+  QVERIFY(!sending.board.ended() && !receiving.board.ended());
+  sending.board.outbound_closed(peer);
+  receiving.board.inbound_closed(peer);
+
+  for (const Book* attempt : {&sending, &receiving}) {
+    const auto failure = attempt->board.failure();
+    QVERIFY(failure.has_value());
+    QCOMPARE(failure->error.code, ErrorCode::kPeerLost);
+    QCOMPARE(failure->peer->value, peer.value);
+  }
+}
+
+void FrameBoardTest::connections_that_close_after_all_was_said_are_no_failure() {
+  const IslandId peer{"isl-1"};
+  Book attempt(2);
+  attempt.send_all_ready();
+  for (std::uint32_t i = 0; i < attempt.inbound.frames(); ++i) {
+    QCOMPARE(attempt.receive(i), Admission::kWelcome);
+    attempt.send_all_ready();
+  }
+
+  attempt.board.outbound_closed(peer);
+  attempt.board.inbound_closed(peer);
+
+  QVERIFY(!attempt.board.failure());
+  attempt.hash_all_ready();
+  QVERIFY(attempt.board.ended() && !attempt.board.failure());
+}
+
+void FrameBoardTest::nobody_sleeps_over_a_change() {
+  Book attempt(3);
+  const auto seen = attempt.board.version();
+
+  attempt.board.ask_for_keepalive();
+
+  QVERIFY(!attempt.board.may_sleep(0, seen, true));
+  QVERIFY(attempt.board.may_sleep(0, attempt.board.version(), true));
+}
+
+void FrameBoardTest::a_frame_that_becomes_ready_wakes_one_that_would_send_it() {
+  Book attempt(3);
+  attempt.send_all_ready();
+  QVERIFY(attempt.board.may_sleep(0, attempt.board.version(), false));  // all its connections are busy
+  QVERIFY(attempt.board.may_sleep(1, attempt.board.version(), true));
+
+  QCOMPARE(attempt.receive(0), Admission::kWelcome);
+
+  QVERIFY(!readable(attempt.board.wake_fd(0)));
+  QVERIFY(readable(attempt.board.wake_fd(1)));
+  attempt.board.woke(1);
+  QVERIFY(!readable(attempt.board.wake_fd(1)));
+}
+
+void FrameBoardTest::the_end_wakes_everybody() {
+  Book attempt(3);
+  for (const std::size_t worker : {0u, 1u}) {
+    QVERIFY(attempt.board.may_sleep(worker, attempt.board.version(), false));
+  }
+
+  attempt.board.fail(some_failure("over"));
+
+  for (const std::size_t worker : {0u, 1u}) QVERIFY(readable(attempt.board.wake_fd(worker)));
+}
+
+void FrameBoardTest::a_keepalive_is_taken_once() {
+  Book attempt(3);
+  QVERIFY(!attempt.board.take_keepalive());
+
+  attempt.board.ask_for_keepalive();
+  attempt.board.ask_for_keepalive();
+
+  QVERIFY(attempt.board.take_keepalive());
+  QVERIFY(!attempt.board.take_keepalive());
+}
+
+QTEST_APPLESS_MAIN(FrameBoardTest)
+#include "frame_board_test.moc"
