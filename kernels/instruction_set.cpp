@@ -1,5 +1,7 @@
 #include "kernels/instruction_set.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 namespace atl {
@@ -7,6 +9,10 @@ namespace {
 
 InstructionSet choose() {
   const char* const wish = std::getenv("ATOLL_KERNELS");
+  const auto is_name = [&](InstructionSet set) { return wish == instruction_set_name(set); };
+  if (wish != nullptr && std::ranges::none_of(kInstructionSets, is_name)) {
+    std::fprintf(stderr, "ATOLL_KERNELS=%s is ignored: it may be plain, avx2 or avx512\n", wish);
+  }
   InstructionSet best = InstructionSet::kPlain;
   for (const InstructionSet set : kInstructionSets) {
     if (!processor_has(set)) break;

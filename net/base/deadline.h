@@ -15,6 +15,8 @@ class Deadline {
   static Deadline at(Clock::time_point when) { return Deadline(when); }
 
   Clock::time_point when() const { return when_; }
+  Deadline but_not_after(Deadline other) const { return Deadline(std::min(when_, other.when_)); }
+
   bool expired() const { return Clock::now() >= when_; }
   // For poll(2): 0 when expired, rounded up, at most `cap`.
   int poll_milliseconds(int cap = 1000) const {

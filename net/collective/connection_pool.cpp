@@ -49,7 +49,8 @@ std::vector<Result<TlsConnection>> dial(const IslandId& peer, const Address& add
   } catch (const std::system_error& error) {
     dialled[0] = Error{ErrorCode::kIo, std::string("cannot start a thread that dials: ") + error.what()};
   }
-  return dialled;  // the threads have joined before it is looked at
+  threads.clear();  // they write to what is returned
+  return dialled;
 }
 
 }  // namespace

@@ -65,9 +65,12 @@ void EdgePacing::look(Clock::time_point now) {
   saturated_throughout_ = saturated_throughout_ && reading.saturated;
   const double seconds = Seconds(now - since_).count();
   if (seconds < std::max(EdgePacer::kShortestInterval, reading.rtt_seconds)) return;
-  const auto delivered = reading.bytes_delivered - before_.bytes_delivered;
-  pacer_.observe({seconds, static_cast<double>(delivered), saturated_throughout_, reading.rtt_seconds});
-  apply();
+  // The kernel counts segments, in 32 bits: a smaller segment size, or a wrap, makes it look like going back.
+  if (reading.bytes_delivered >= before_.bytes_delivered) {
+    const auto delivered = static_cast<double>(reading.bytes_delivered - before_.bytes_delivered);
+    pacer_.observe({seconds, delivered, saturated_throughout_, reading.rtt_seconds});
+    apply();
+  }
   since_ = now;
   before_ = reading;
   saturated_throughout_ = reading.saturated;

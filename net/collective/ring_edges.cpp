@@ -102,7 +102,8 @@ class EdgeConnector {
   }
 
   Result<ConnectionPool::Edge> answer_next() {
-    const Deadline deadline = Deadline::after(spec_.silence_timeout);
+    // It calls after it has dialled its own next rank, for which it may need as long as this island may.
+    const Deadline deadline = Deadline::after(2 * spec_.silence_timeout);
     ATOLL_ASSIGN_OR_RETURN(RingInbox::Edge edge,
                            inbox_.take(hello_of(spec_, next_, RingRole::kReceives, payload_), deadline, abort_));
     ATOLL_RETURN_IF_ERROR(

@@ -200,7 +200,8 @@ bool leads_to_this_machine(int fd) {
   socklen_t size = sizeof storage;
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return false;
   if (storage.ss_family == AF_INET6) {
-    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr);
+    const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(&address) || (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == IN_LOOPBACKNET);
   }
   const auto address = ntohl(reinterpret_cast<const sockaddr_in&>(storage).sin_addr.s_addr);
   return storage.ss_family == AF_INET && (address >> 24) == IN_LOOPBACKNET;
@@ -221,7 +222,9 @@ TcpProgress tcp_progress(int fd) {
 }
 
 void limit_pacing(int fd, std::optional<double> bytes_per_second) {
-  const auto most = bytes_per_second ? static_cast<std::uint64_t>(*bytes_per_second) : ~std::uint64_t{0};
+  constexpr double kFastest = 1e15;  // no link is, and it fits the type
+  const auto most =
+      bytes_per_second ? static_cast<std::uint64_t>(std::min(*bytes_per_second, kFastest)) : ~std::uint64_t{0};
   (void)::setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
 }
 

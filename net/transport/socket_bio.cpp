@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace atl {
 namespace {
@@ -111,7 +112,11 @@ BIO* new_socket_bio(int fd) {
   if (method == nullptr) return nullptr;
   BIO* bio = BIO_new(method);
   if (bio == nullptr) return nullptr;
-  auto* socket = new Socket;
+  auto* socket = new (std::nothrow) Socket;
+  if (socket == nullptr) {
+    BIO_free(bio);
+    return nullptr;
+  }
   socket->fd = fd;
   BIO_set_data(bio, socket);
   BIO_set_init(bio, 1);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Atoll's int8-block beside pi-quant's uint8 (PyPI: pypiquant), on the same machine, in turns.
 
-    python3 -m venv /tmp/peers && /tmp/peers/bin/pip install pypiquant numpy
-    /tmp/peers/bin/python tests/bench/quantise_peers.py build/release/bin/atoll
+    python3 -m venv peers && peers/bin/pip install pypiquant numpy
+    peers/bin/python tests/bench/quantise_peers.py build/release/bin/atoll
 
 pi-quant finds a scale for the whole tensor and quantises (two passes), and adds what it dequantises; Atoll has a scale
 for every 128 values. Times are medians; each round runs both, so that what else the machine does falls on both.

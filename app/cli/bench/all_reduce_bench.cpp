@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -31,6 +32,23 @@ struct Islands {
 void each(int count, const std::function<void(std::size_t)>& work) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < count; ++i) threads.emplace_back(work, static_cast<std::size_t>(i));
+}
+
+// What all islands together hold, and as much again as the kernel and the ring need at most.
+Status check(const AllReduceBenchOptions& options) {
+  if (options.payload_bytes < sizeof(float)) {
+    return Error{ErrorCode::kInvalidArgument, "a payload of no value cannot be averaged: choose at least 4 bytes"};
+  }
+  const auto numel = static_cast<std::int64_t>(options.payload_bytes / sizeof(float));
+  const auto each_needs = 2 * options.payload_bytes + static_cast<std::uint64_t>(encoded_bytes(options.wire, numel));
+  const std::uint64_t needed = each_needs * static_cast<std::uint64_t>(options.islands);
+  const std::uint64_t available = available_memory_bytes();
+  if (available == 0 || needed < available) return ok_status();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} islands with this payload need {:.1f} GiB of memory and {:.1f} GiB are free: choose "
+                           "fewer islands or a smaller --payload",
+                           options.islands, static_cast<double>(needed) / (1 << 30),
+                           static_cast<double>(available) / (1 << 30))};
 }
 
 Result<Islands> set_up(const AllReduceBenchOptions& options) {
@@ -97,16 +115,18 @@ Result<TcpEdge> connect_edge() {
   return edge;
 }
 
-void move_bytes(int fd, std::uint64_t bytes, bool sends) {
+// False when the connection failed.
+bool move_bytes(int fd, std::uint64_t bytes, bool sends) {
   const Deadline deadline = Deadline::after(kTcpTimeout);
   std::vector<char> block(kTcpBlock);
   while (bytes > 0) {
     const std::size_t most = std::min<std::uint64_t>(bytes, block.size());
     const ssize_t count = sends ? ::send(fd, block.data(), most, MSG_NOSIGNAL) : ::recv(fd, block.data(), most, 0);
     if (count > 0) bytes -= static_cast<std::uint64_t>(count);
-    if (count == 0) return;
-    if (count < 0 && !wait_ready(fd, sends ? POLLOUT : POLLIN, deadline, nullptr, "plain TCP").ok()) return;
+    if (count == 0) return false;
+    if (count < 0 && !wait_ready(fd, sends ? POLLOUT : POLLIN, deadline, nullptr, "plain TCP").ok()) return false;
   }
+  return true;
 }
 
 Result<double> tcp_ring_seconds(int islands, std::uint64_t bytes) {
@@ -115,17 +135,20 @@ Result<double> tcp_ring_seconds(int islands, std::uint64_t bytes) {
     ATOLL_ASSIGN_OR_RETURN(TcpEdge edge, connect_edge());
     edges.push_back(std::move(edge));
   }
+  std::atomic<bool> all_moved = true;
   const auto begin = Clock::now();
   each(2 * islands, [&](std::size_t i) {
     const TcpEdge& edge = edges[i / 2];
-    move_bytes(i % 2 == 0 ? edge.sender.get() : edge.receiver.get(), bytes, i % 2 == 0);
+    if (!move_bytes(i % 2 == 0 ? edge.sender.get() : edge.receiver.get(), bytes, i % 2 == 0)) all_moved = false;
   });
+  if (!all_moved) return Error{ErrorCode::kIo, "plain TCP on this machine: a connection failed"};
   return Seconds(Clock::now() - begin).count();
 }
 
 }  // namespace
 
 Result<AllReduceBenchResult> run_all_reduce_bench(const AllReduceBenchOptions& options, const AbortSignal& interrupt) {
+  ATOLL_RETURN_IF_ERROR(check(options));
   ATOLL_ASSIGN_OR_RETURN(Islands all, set_up(options));
   AllReduceSpec spec = spec_of(options, all);
   AllReduceBenchResult result;

@@ -41,14 +41,15 @@ std::string as_text(const AllReduceCommand& command, const AllReduceBenchResult&
   const double seconds = median(result.seconds);
   const double payload = static_cast<double>(command.options.payload_bytes);
   std::string text = fmt::format(
-      "{} islands, {} of fp32 as {}, {} TLS connections an edge on 127.0.0.1, {}\n"
+      "{} islands, {} of fp32 as {}, {} TLS connections an edge on 127.0.0.1{}{}\n"
       "verified: same bytes everywhere, relative error {:.2g}\n"
       "time         {:.3f} s (median of {}), {:.3f} s (fastest)\n"
       "rate         {:.2f} GB/s of fp32\n"
       "to memcpy    {:.1f} x its {:.3f} s for one payload\n",
       command.options.islands, command.payload, command.wire, command.options.connections_per_edge,
-      result.congestion_control, result.relative_error, seconds, result.seconds.size(), minimum(result.seconds),
-      payload / seconds / 1e9, seconds / result.memcpy_seconds, result.memcpy_seconds);
+      result.congestion_control.empty() ? "" : ", ", result.congestion_control, result.relative_error, seconds,
+      result.seconds.size(), minimum(result.seconds), payload / seconds / 1e9, seconds / result.memcpy_seconds,
+      result.memcpy_seconds);
   if (result.tcp_seconds > 0) {
     text += fmt::format("to plain TCP {:.2f} x its {:.3f} s for the {:.0f} MB that each island sends\n",
                         seconds / result.tcp_seconds, result.tcp_seconds,

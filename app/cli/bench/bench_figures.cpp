@@ -16,7 +16,7 @@
 namespace atl {
 namespace {
 
-constexpr std::uint64_t kMaxSize = 64ull << 30;
+constexpr std::uint64_t kMaxSize = 16ull << 30;
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
@@ -26,14 +26,21 @@ double seconds_of(const timeval& time) {
 
 Result<std::uint64_t> parse_size(std::string_view text) {
   const Error wrong{ErrorCode::kInvalidArgument,
-                    fmt::format("'{}' is no size; write for instance 256MiB, 1GiB or 64KiB, at most 64GiB", text)};
+                    fmt::format("'{}' is no size; write for instance 256MiB, 1GiB or 64KiB, at most 16GiB", text)};
   std::uint64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || count == 0) return wrong;
   std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
-  constexpr std::array<std::pair<std::string_view, std::uint64_t>, 6> kUnits{
-      {{"", 1}, {"B", 1}, {"KiB", 1u << 10}, {"MiB", 1u << 20}, {"GiB", 1u << 30}, {"MB", 1'000'000}}};
+  constexpr std::array<std::pair<std::string_view, std::uint64_t>, 9> kUnits{{{"", 1},
+                                                                              {"B", 1},
+                                                                              {"KiB", 1u << 10},
+                                                                              {"MiB", 1u << 20},
+                                                                              {"GiB", 1u << 30},
+                                                                              {"kB", 1'000},
+                                                                              {"KB", 1'000},
+                                                                              {"MB", 1'000'000},
+                                                                              {"GB", 1'000'000'000}}};
   for (const auto& [name, bytes] : kUnits) {
     if (unit == name && count <= kMaxSize / bytes) return count * bytes;
   }
@@ -62,6 +69,15 @@ ProcessUse process_use() {
     kibibytes("VmRSS:", use.resident_bytes);
   }
   return use;
+}
+
+std::uint64_t available_memory_bytes() {
+  std::ifstream info("/proc/meminfo");
+  for (std::string line; std::getline(info, line);) {
+    constexpr std::string_view kName = "MemAvailable:";
+    if (line.starts_with(kName)) return std::strtoull(line.c_str() + kName.size(), nullptr, 10) << 10;
+  }
+  return 0;
 }
 
 void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }

@@ -9,7 +9,7 @@
 
 namespace atl {
 
-// "256MiB", "1GiB", "64 KiB", "1000000" (bytes). At most 64 GiB.
+// "256MiB", "1GiB", "64 KiB", "1000000" (bytes). At most 16 GiB.
 Result<std::uint64_t> parse_size(std::string_view text);
 
 double median(std::vector<double> values);  // of at least one
@@ -21,6 +21,8 @@ struct ProcessUse {
   std::uint64_t peak_resident_bytes = 0;  // since the start, or since reset_peak()
 };
 ProcessUse process_use();
+// That a program can still have without swapping; 0: not known.
+std::uint64_t available_memory_bytes();
 void reset_peak();  // does nothing where the kernel does not let us
 
 // What the machine gives at best, single-threaded, in bytes a second of the source.

@@ -183,7 +183,9 @@ Status serve_link_bench(const Address& bind, Deadline deadline, const AbortSigna
   ATOLL_ASSIGN_OR_RETURN(listener.socket, listen_tcp(bind));
   listening(local_port(listener.socket.get()));
   for (;;) {
-    const Deadline next = listener.client_host ? Deadline::after(kStep) : deadline;
+    // The whole of it ends in time, whoever else knocks meanwhile.
+    const Deadline next = listener.client_host ? Deadline::after(kStep).but_not_after(deadline) : deadline;
+    if (next.expired()) return Error{ErrorCode::kTimeout, "bench link: the other end did not come, or not to an end"};
     const auto done = serve_next(listener, next, interrupt);
     if (done.ok() && *done) return ok_status();
     // Whoever speaks something else before the client has come is none of ours.

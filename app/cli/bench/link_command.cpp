@@ -64,7 +64,9 @@ Status run(const LinkCommand& command, CommandContext& context) {
                  "say either --listen, or HOST:PORT of the machine that listens (atoll bench link --help)"};
   }
   if (command.listen) return listen(command, context);
-  ATOLL_ASSIGN_OR_RETURN(const Address address, parse_address(command.peer));
+  const bool has_port = parse_address(command.peer).ok();
+  ATOLL_ASSIGN_OR_RETURN(const Address address,
+                         parse_address(has_port ? command.peer : fmt::format("{}:{}", command.peer, command.port)));
   const std::chrono::milliseconds each(static_cast<std::int64_t>(command.seconds * 1000));
   ATOLL_ASSIGN_OR_RETURN(const LinkBenchResult result, run_link_bench(address, each, context.interrupt));
   if (command.json) {
@@ -86,10 +88,10 @@ void add_bench_link_command(CLI::App& bench, CommandContext& context) {
       "Examples:\n  atoll bench link --listen                 on one machine\n"
       "  atoll bench link 203.0.113.7:47001        on the other\n\n"
       "The listener serves one client, once, to anybody who reaches its port; it handles no secret of a run.");
-  sub->add_option("peer", command->peer, "HOST:PORT of the machine that listens")->type_name("HOST:PORT");
+  sub->add_option("peer", command->peer, "The machine that listens; without a port --port's")->type_name("HOST:PORT");
   sub->add_flag("--listen", command->listen, "Wait for the other machine, for 10 minutes");
   sub->add_option("--bind", command->bind, "Where to listen")->capture_default_str();
-  sub->add_option("--port", command->port, "Port to listen on; 0: any free one")->capture_default_str();
+  sub->add_option("--port", command->port, "Port to listen on (0: any free one), or to dial")->capture_default_str();
   sub->add_option("--seconds", command->seconds, "How long each of the four transfers takes")
       ->check(CLI::Range(0.1, kMaxLinkMilliseconds / 1000.0))
       ->capture_default_str();

@@ -97,8 +97,9 @@ Result<LinkReceiverReport> receive_blocks(LinkStream& stream, std::chrono::milli
   const auto begin = Clock::now();
   auto steady_since = begin;
   std::uint64_t before_steady = 0;
+  const Deadline latest = Deadline::after(duration + 4 * kSilence);  // a slow link delivers late what was sent in time
   for (bool last = false; !last;) {
-    ATOLL_RETURN_IF_ERROR(stream.read_exact(block, Deadline::after(kSilence), interrupt));
+    ATOLL_RETURN_IF_ERROR(stream.read_exact(block, Deadline::after(kSilence).but_not_after(latest), interrupt));
     report.bytes += block.size();
     last = block[0] != std::byte{0} || report.bytes >= kMaxLinkBytes;
     const auto now = Clock::now();
