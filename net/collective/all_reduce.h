@@ -91,6 +91,9 @@ struct AllReduceFailure {
   // By bucket: whole in the canonical bytes, which need not be averaged again while the members stay a subset of this
   // attempt's. Empty: none.
   std::vector<bool> whole_buckets = {};
+  // Nothing moved at that edge for long: for the silence timeout, or, when another member ended the attempt (kAborted,
+  // for which a peer is named only then), for half of it. Not so where the peer closed a connection.
+  bool silent = false;
 };
 
 class RingAllReduce {

@@ -41,8 +41,23 @@ EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outboun
 
 AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb) const {
   const Seconds allowed = silence_timeout_;
-  return {
-      {ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer.value, verb, allowed.count())}, peer, {}};
+  return {{ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer.value, verb, allowed.count())},
+          peer,
+          {},
+          /*silent=*/true};
+}
+
+// On a dead edge one end's timeout ends the attempt for both: the other says what it saw until then.
+AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now) const {
+  AllReduceFailure failure{{ErrorCode::kAborted, std::move(reason)}, std::nullopt};
+  const auto long_enough = silence_timeout_ / 2;  // more than one keepalive was due
+  if (now - last_received_ > long_enough && !attempt_.board.all_received()) {
+    failure.peer = attempt_.previous;
+  } else if (now - last_taken_ > long_enough && !attempt_.board.all_sent()) {
+    failure.peer = attempt_.next;
+  }
+  failure.silent = failure.peer.has_value();
+  return failure;
 }
 
 std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
@@ -68,11 +83,12 @@ void EdgeMonitor::run(const AbortSignal& abort) {
   const auto interval =
       std::min(std::max(keepalive_interval_ / 2, std::chrono::milliseconds(1)), EdgePacing::kLookEvery);
   while (!attempt_.board.ended()) {
-    if (abort.raised()) return attempt_.board.fail({{ErrorCode::kAborted, abort.reason()}, std::nullopt, {}});
     // The timeout may end late, by a machine that slept or a process that was stopped: what came meanwhile is counted
     // before anybody is blamed.
     const auto now = Clock::now();
-    if (auto failure = look(now)) return attempt_.board.fail(std::move(*failure));
+    auto failure = look(now);
+    if (abort.raised()) return attempt_.board.fail(aborted(abort.reason(), now));
+    if (failure) return attempt_.board.fail(std::move(*failure));
     pacing_.look(now);
     (void)::poll(watched.data(), watched.size(), static_cast<int>(interval.count()));
   }

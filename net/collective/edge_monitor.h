@@ -27,6 +27,7 @@ class EdgeMonitor {
 
  private:
   std::optional<AllReduceFailure> look(Clock::time_point now);
+  AllReduceFailure aborted(std::string reason, Clock::time_point now) const;
   AllReduceFailure silent(const IslandId& peer, std::string_view verb) const;
 
   const AttemptContext& attempt_;

@@ -160,9 +160,11 @@ std::variant<RingEdges, AllReduceFailure> connect_edges(const AllReduceSpec& spe
                                                         RingInbox& inbox, const AbortSignal& abort,
                                                         int connections_from_previous) {
   EdgeConnector connector(spec, self, payload, pool, inbox, abort);
+  auto step_began = Clock::now();
   const auto failed = [&](const Error& error, const IslandId& peer) {
     inbox.keep_parked_of({});  // closed, which tells the neighbours
-    return AllReduceFailure{error, peer, {}};
+    const bool long_aborted = error.code == ErrorCode::kAborted && Clock::now() - step_began > spec.silence_timeout / 2;
+    return AllReduceFailure{error, peer, {}, error.code == ErrorCode::kTimeout || long_aborted};
   };
   connector.forget_other_edges();
   std::optional<Result<ConnectionPool::Edge>> to_next;
@@ -170,16 +172,19 @@ std::variant<RingEdges, AllReduceFailure> connect_edges(const AllReduceSpec& spe
     to_next.emplace(connector.dial_next());
     if (!to_next->ok()) return failed(to_next->error(), connector.next());
   }
+  step_began = Clock::now();
   if (connector.dials_previous()) {
     const int count = connections_from_previous > 0 ? connections_from_previous : spec.connections_per_edge;
     if (const Status dialled = connector.dial_previous(count); !dialled.ok()) {
       return failed(dialled.error(), connector.previous());
     }
   }
+  step_began = Clock::now();
   if (!to_next) {
     to_next.emplace(connector.answer_next());
     if (!to_next->ok()) return failed(to_next->error(), connector.next());
   }
+  step_began = Clock::now();
   EdgeKeeper keeper((*to_next)->connections.front(), spec);
   auto from_previous = connector.wait_for_previous(keeper);
   if (!from_previous.ok()) return failed(from_previous.error(), connector.previous());

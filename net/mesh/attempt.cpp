@@ -50,6 +50,11 @@ void KeptBuckets::report(const IslandId& island, const std::vector<bool>& whole_
   if (found != reports_.end() && !found->second) found->second = whole_buckets;
 }
 
+bool KeptBuckets::awaits(const IslandId& island) const {
+  const auto found = reports_.find(island);
+  return found != reports_.end() && !found->second;
+}
+
 bool KeptBuckets::complete() const {
   return std::ranges::all_of(reports_, [](const auto& entry) { return entry.second.has_value(); });
 }
@@ -68,6 +73,24 @@ std::vector<bool> KeptBuckets::held_by(const std::vector<AttemptMember>& members
   }
   if (!held || std::ranges::find(*held, true) == held->end()) return {};
   return *held;
+}
+
+void FailureReports::add(const IslandId& reporter, IslandAttemptFailed report) {
+  const auto same = [&](const auto& entry) { return entry.first == reporter; };
+  if (std::ranges::none_of(reports_, same)) reports_.emplace_back(reporter, std::move(report));
+}
+
+std::vector<std::pair<IslandId, IslandId>> FailureReports::silent_edges() const {
+  std::vector<std::pair<IslandId, IslandId>> edges;
+  for (std::size_t i = 0; i < reports_.size(); ++i) {
+    const auto& [one, says] = reports_[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto& [other, other_says] = reports_[j];
+      const bool each_other = says.peer == other && other_says.peer == one;
+      if (each_other && says.silent && other_says.silent) edges.emplace_back(other, one);
+    }
+  }
+  return edges;
 }
 
 bool EdgeBlame::record(const IslandId& reporter, const std::optional<IslandId>& peer) {

@@ -62,6 +62,7 @@ class KeptBuckets {
   Attempt attempt() const { return of_; }
   void report(const IslandId& island, const std::vector<bool>& whole_buckets);  // the first of an island counts
   void lose(const IslandId& island) { reports_.erase(island); }                 // nobody waits for it
+  bool awaits(const IslandId& island) const;
   bool complete() const;
   // What all of these hold; empty: nothing, also when one of them was no member or has not reported.
   std::vector<bool> held_by(const std::vector<AttemptMember>& members) const;
@@ -69,6 +70,22 @@ class KeptBuckets {
  private:
   Attempt of_;
   std::map<IslandId, std::optional<std::vector<bool>>> reports_;
+};
+
+// What the members say of why one attempt failed: the one whose report ended it, then the others as they answer the
+// abort. Judged once, before the next attempt opens.
+class FailureReports {
+ public:
+  void add(const IslandId& reporter, IslandAttemptFailed report);  // the first of an island counts
+  // Edges that both ends found silent. One end's word is an accusation; that both saw nothing move, each on its own
+  // clock, leaves but the edge. A connection that one end closed is no such finding: it is how the other learns of any
+  // failure at all.
+  std::vector<std::pair<IslandId, IslandId>> silent_edges() const;
+  // To be blamed when no edge is found dead: the report that ended the attempt.
+  const std::pair<IslandId, IslandAttemptFailed>& blamed() const { return reports_.front(); }
+
+ private:
+  std::vector<std::pair<IslandId, IslandAttemptFailed>> reports_;  // as they came
 };
 
 // Failures between two islands within one round. Both are alive, their edge is not: after kTolerated failures one of

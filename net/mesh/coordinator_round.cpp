@@ -29,6 +29,7 @@ void RoundCoordinator::settle() {
     if (MeshIsland* island = find(id)) settle_recovering(*island);
   }
   leave_laggards_behind();
+  judge_failure();
   if (may_begin_round()) begin_round();
   if (round_open_) {
     for (auto& [id, island] : islands_) give_part(island);
@@ -136,6 +137,7 @@ void RoundCoordinator::promote_receivers() {
     leases.leases.push_back({id, island.lease()});
   }
   kept_.reset();
+  failure_.reset();
   blame_.clear();
   if (leases.leases.empty()) return;
   const std::vector<IslandLease> given = leases.leases;
@@ -244,6 +246,7 @@ void RoundCoordinator::fail_attempt(const std::string& reason, Clock::duration d
   publish(AttemptFailed{committed_, attempt_->number(), reason});
   kept_.emplace(attempt_->number(), attempt_->live());
   kept_due_ = now_ + run_.dead_after;
+  failure_.reset();
   attempt_.reset();
   retry_at_ = now_ + delay;
 }
@@ -255,15 +258,35 @@ Clock::duration RoundCoordinator::retry_delay() const {
   return std::min<Clock::duration>(kFirstRetryDelay * (1 << doublings), kLongestRetryDelay);
 }
 
+// When all have said what they saw. An edge that both of its ends found silent is dead at once, where a ring can do
+// without it; anything else is an accusation, and is counted.
+void RoundCoordinator::judge_failure() {
+  if (!failure_ || !kept_ || (!kept_->complete() && now_ < kept_due_)) return;
+  const FailureReports reports = *std::exchange(failure_, std::nullopt);
+  bool avoided = false;
+  for (const auto& [a, b] : reports.silent_edges()) avoided = avoid_edge(a, b) || avoided;
+  const auto& [reporter, report] = reports.blamed();
+  if (MeshIsland* island = find(reporter); island != nullptr && !avoided) blame(*island, report.peer, report.reason);
+}
+
+// False, and the edge is as before, when no ring of all members does without it.
+bool RoundCoordinator::avoid_edge(const IslandId& a, const IslandId& b) {
+  std::vector<AttemptMember> members = ready_members();
+  if (members.size() > kMaxRing) return false;
+  LinkMatrix without = links_;
+  without.declare_dead(a, b, now_);
+  if (!choose_ring(std::move(members), without, {}, now_).sits_out.empty()) return false;
+  links_ = std::move(without);
+  return true;
+}
+
 // Both ends live and their edge does not: the next order avoids it; where none can, the end with fewer tokens sits the
 // round out (DESIGN, Blame).
 void RoundCoordinator::blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason) {
   if (!blame_.record(reporter.id(), peer)) return;
   if (peer && find(*peer) != nullptr) {
+    if (avoid_edge(reporter.id(), *peer)) return;
     links_.declare_dead(reporter.id(), *peer, now_);
-    std::vector<AttemptMember> members = ready_members();
-    const bool can_avoid = members.size() <= kMaxRing;
-    if (can_avoid && choose_ring(std::move(members), links_, {}, now_).sits_out.empty()) return;
   }
   const auto tokens = [](const MeshIsland& island) { return island.ready ? island.ready->tokens : 0; };
   MeshIsland* loser = &reporter;
@@ -323,6 +346,7 @@ void RoundCoordinator::close_round(const OpenAttempt& done) {
   grace_ends_.reset();
   last_attempt_ = Attempt{0};
   kept_.reset();
+  failure_.reset();
   retry_at_ = {};
   reported_failures_ = 0;
   differing_digests_ = 0;

@@ -258,12 +258,15 @@ void RoundCoordinator::said(MeshIsland& island, const IslandAttemptFailed& messa
       last_commit_ && message.round == last_commit_->round && message.attempt == last_commit_->attempt;
   if (of_commit) return start_recovering(island);  // it does not hold what was committed
   if (message.round != committed_) return;
-  if (kept_ && message.attempt == kept_->attempt()) return kept_->report(island.id(), message.whole_buckets);
+  if (kept_ && message.attempt == kept_->attempt()) {
+    if (failure_ && kept_->awaits(island.id())) failure_->add(island.id(), message);
+    return kept_->report(island.id(), message.whole_buckets);
+  }
   if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(island.id())) return;
   ++reported_failures_;
   fail_attempt(fmt::format("{}: {}", island.id().value, message.reason), retry_delay());
   kept_->report(island.id(), message.whole_buckets);
-  blame(island, message.peer, message.reason);
+  failure_.emplace().add(island.id(), message);
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandApplied& message) {

@@ -93,6 +93,8 @@ class RoundCoordinator {
   void leave_attempt(const IslandId& island);
   void leave_laggards_behind();
   void fail_attempt(const std::string& reason, Clock::duration delay);
+  void judge_failure();
+  bool avoid_edge(const IslandId& a, const IslandId& b);
   void blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason);
   void commit();
   void close_round(const OpenAttempt& done);
@@ -130,6 +132,7 @@ class RoundCoordinator {
   Attempt last_attempt_;                          // of the open round
   std::optional<KeptBuckets> kept_;               // of the last attempt, which failed
   Clock::time_point kept_due_;                    // the next attempt waits no longer for those that have not reported
+  std::optional<FailureReports> failure_;         // of the same attempt, if a member's report ended it
   Clock::time_point retry_at_;
   int reported_failures_ = 0;  // in the open round
   int differing_digests_ = 0;  // in the open round

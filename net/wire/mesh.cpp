@@ -8,6 +8,19 @@
 
 namespace atl {
 
+namespace {
+
+// Said only where it is so.
+template <class Archive>
+void if_so(Archive& archive, const char* name, bool& value) {
+  std::optional<bool> said;
+  if (value) said = true;
+  archive.field(name, said);
+  value = said.value_or(false);
+}
+
+}  // namespace
+
 // Entries of lists: not in the unnamed namespace, for the archive finds them by their argument.
 template <class Archive>
 void fields(Archive& archive, RosterEntry& m) {
@@ -22,10 +35,7 @@ void fields(Archive& archive, AttemptMember& m) {
   archive.field("id", m.id);
   archive.field("address", m.address);
   archive.field("tokens", m.tokens);
-  std::optional<bool> dials_previous;  // said only where it is so
-  if (m.dials_previous) dials_previous = true;
-  archive.field("dials_previous", dials_previous);
-  m.dials_previous = dials_previous.value_or(false);
+  if_so(archive, "dials_previous", m.dials_previous);
 }
 
 template <class Archive>
@@ -92,6 +102,7 @@ void fields(Archive& archive, IslandAttemptFailed& m) {
   archive.field("peer", m.peer);
   archive.text("reason", m.reason);
   archive.flags("whole_buckets", m.whole_buckets);
+  if_so(archive, "silent", m.silent);
 }
 
 template <class Archive>

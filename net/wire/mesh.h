@@ -64,6 +64,8 @@ struct IslandAttemptFailed {  // the answer to an abort too, also of one that ho
   std::optional<IslandId> peer;  // at whose edge it failed: an edge, not a verdict on a member
   std::string reason;
   std::vector<bool> whole_buckets = {};  // by bucket: it holds this attempt's average of it; empty: of none
+  // Nothing moved at that edge for long, by this island's own clock; in the answer to an abort too.
+  bool silent = false;
 };
 
 struct IslandApplied {  // took the outer step: holds outer state `outer_step`

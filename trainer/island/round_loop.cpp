@@ -282,8 +282,8 @@ void RoundLoop::attempt_failed(Average average, const AllReduceFailure& failure)
   spdlog::warn("all_reduce round={} attempt={} error=\"{}\"", round_.round.value, average.attempt.value,
                failure.error.message);
   if (!failure.whole_buckets.empty()) average.whole_buckets = failure.whole_buckets;
-  network_.send(
-      IslandAttemptFailed{round_.round, average.attempt, failure.peer, failure.error.message, average.whole_buckets});
+  network_.send(IslandAttemptFailed{round_.round, average.attempt, failure.peer, failure.error.message,
+                                    average.whole_buckets, failure.silent});
   average_ = std::move(average);
 }
 

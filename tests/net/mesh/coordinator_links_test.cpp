@@ -13,6 +13,10 @@ class CoordinatorLinksTest : public QObject {
  private Q_SLOTS:
   void a_measured_ring_replaces_the_order_by_id();
   void a_dead_edge_of_four_is_avoided_and_nobody_sits_out();
+  void an_edge_that_both_ends_found_silent_is_avoided_by_the_next_attempt();
+  void an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed_data();
+  void an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed();
+  void nobody_sits_out_at_once_for_an_edge_that_no_ring_can_avoid();
   void two_islands_that_nobody_can_dial_are_not_neighbours_and_their_edges_say_who_dials();
   void an_island_is_dialled_when_it_joins_and_when_its_address_changes();
   void the_answer_of_an_address_that_it_left_says_nothing();
@@ -55,6 +59,10 @@ void commit_rounds(SimulatedMesh& mesh, std::size_t rounds) {
   QVERIFY(mesh.commits().size() >= until);
 }
 
+IslandAttemptFailed silent_edge(SimulatedMesh& mesh, std::uint32_t attempt, int peer) {
+  return {OuterStep{0}, Attempt{attempt}, mesh.island(peer).id, "timeout", {}, /*silent=*/true};
+}
+
 std::vector<IslandId> order_of(const HubAttempt& attempt) {
   std::vector<IslandId> ids;
   for (const AttemptMember& member : attempt.order) ids.push_back(member.id);
@@ -93,6 +101,64 @@ void CoordinatorLinksTest::a_dead_edge_of_four_is_avoided_and_nobody_sits_out() 
   QCOMPARE(order.size(), std::size_t{4});
   const auto at = [&](int number) { return std::ranges::find(order, mesh.island(number).id) - order.begin(); };
   QCOMPARE(std::abs(at(1) - at(2)), std::ptrdiff_t{2});
+}
+
+void CoordinatorLinksTest::an_edge_that_both_ends_found_silent_is_avoided_by_the_next_attempt() {
+  SimulatedMesh mesh(run_for(4));
+  begin_first_round(mesh, 4);
+  all_ready(mesh, 4);
+
+  mesh.say(1, silent_edge(mesh, 1, 2));
+  mesh.say(2, silent_edge(mesh, 1, 1));
+  deliver(mesh);
+
+  const std::vector<IslandId> order = order_of(received<HubAttempt>(mesh.island(4)).back());
+  QCOMPARE(received<HubAttempt>(mesh.island(4)).size(), std::size_t{2});
+  QCOMPARE(order.size(), std::size_t{4});
+  const auto at = [&](int number) { return std::ranges::find(order, mesh.island(number).id) - order.begin(); };
+  QCOMPARE(std::abs(at(1) - at(2)), std::ptrdiff_t{2});
+}
+
+void CoordinatorLinksTest::an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed_data() {
+  QTest::addColumn<bool>("answers");
+  QTest::addColumn<bool>("silent");
+  QTest::addColumn<int>("peer");
+  QTest::newRow("the other end saw nothing") << false << false << 0;
+  QTest::newRow("the other end was closed upon") << true << false << 1;
+  QTest::newRow("the other end names another") << true << true << 3;
+}
+
+void CoordinatorLinksTest::an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed() {
+  QFETCH(bool, answers);
+  QFETCH(bool, silent);
+  QFETCH(int, peer);
+  SimulatedMesh mesh(run_for(4));
+  begin_first_round(mesh, 4);
+  all_ready(mesh, 4);
+  const std::vector<IslandId> before = order_of(received<HubAttempt>(mesh.island(4)).back());
+
+  mesh.say(1, silent_edge(mesh, 1, 2));
+  if (answers) {
+    IslandAttemptFailed answer = silent_edge(mesh, 1, peer);
+    answer.silent = silent;
+    mesh.say(2, answer);
+  }
+  deliver(mesh);
+
+  QCOMPARE(received<HubAttempt>(mesh.island(4)).size(), std::size_t{2});
+  QCOMPARE(order_of(received<HubAttempt>(mesh.island(4)).back()), before);
+}
+
+void CoordinatorLinksTest::nobody_sits_out_at_once_for_an_edge_that_no_ring_can_avoid() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+
+  mesh.say(1, silent_edge(mesh, 1, 2));
+  mesh.say(2, silent_edge(mesh, 1, 1));
+  deliver(mesh);
+
+  QCOMPARE(order_of(received<HubAttempt>(mesh.island(3)).back()).size(), std::size_t{3});
 }
 
 void CoordinatorLinksTest::two_islands_that_nobody_can_dial_are_not_neighbours_and_their_edges_say_who_dials() {
