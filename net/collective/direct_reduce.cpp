@@ -204,6 +204,7 @@ Status DirectReduce::receive(Contributor& from) {
     if (count == 0) return ok_status();
     from.received += count;
     bytes_received_ += count;
+    board_->count_contribution(count);
     if (from.received == kRingFrameHeaderBytes) {
       ATOLL_RETURN_IF_ERROR(check_header(from));
       slot.resize(sub_chunk.bytes);
