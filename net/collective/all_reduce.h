@@ -94,6 +94,8 @@ struct AllReduceFailure {
   // Nothing moved at that edge for long: for the silence timeout, or, when another member ended the attempt (kAborted,
   // for which a peer is named only then), for half of it. Not so where the peer closed a connection.
   bool silent = false;
+  // That edge's sender said that it lives and sent no data for long (edge_monitor.h): how many bytes of data had come.
+  std::optional<std::uint64_t> stalled_after = {};
 };
 
 class RingAllReduce {

@@ -8,6 +8,9 @@
 
 namespace atl {
 
+// A member that says that it lives and sends no data for so many silence timeouts stalls the ring (edge_monitor.h).
+inline constexpr int kStallTimeouts = 3;
+
 struct AttemptContext {
   const OuterStep round;
   const Attempt attempt;

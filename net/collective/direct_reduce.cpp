@@ -49,7 +49,15 @@ void DirectReduce::fail(Error error, std::size_t peer) {
 void DirectReduce::start(FrameBoard& board) {
   board_ = &board;
   // Who has no say in the sum cannot pay back anything by it.
-  if (!contributes(self_)) std::ranges::fill(spec_.feedback.residual_out, 0.0f);
+  if (!contributes(self_) && !spec_.feedback.residual_out.empty()) {
+    for (std::int64_t bucket = 0; bucket < payload_.buckets(); ++bucket) {
+      const auto first = static_cast<std::size_t>(payload_.bucket_begin(bucket));
+      const auto end = static_cast<std::size_t>(payload_.bucket_begin(bucket + 1));
+      if (!payload_.is_final(bucket)) {
+        std::ranges::fill(spec_.feedback.residual_out.subspan(first, end - first), 0.0f);
+      }
+    }
+  }
   try {
     threads_.emplace_back([this] { receive_and_sum(); });
     for (std::size_t rank = 0; rank < spec_.order.size() && contributes(self_); ++rank) {
@@ -196,6 +204,7 @@ Status DirectReduce::receive(Contributor& from) {
     if (count == 0) return ok_status();
     from.received += count;
     bytes_received_ += count;
+    board_->count_contribution(count);
     if (from.received == kRingFrameHeaderBytes) {
       ATOLL_RETURN_IF_ERROR(check_header(from));
       slot.resize(sub_chunk.bytes);

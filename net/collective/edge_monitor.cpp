@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "net/transport/socket.h"
 
@@ -12,6 +13,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestKeepaliveInterval{1000};
+constexpr int kLongestStall = 30;  // silence timeouts: a frame on 16 connections at 12 kB/s takes no longer at 6 s each
 
 TcpProgress total(const std::vector<int>& sockets) {
   TcpProgress sum;
@@ -47,6 +49,21 @@ AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb
           /*silent=*/true};
 }
 
+Clock::time_point EdgeMonitor::waits_until() const {
+  const auto by_itself = last_progress_ + kStallTimeouts * silence_timeout_;
+  const auto at_most = last_progress_ + kLongestStall * silence_timeout_;
+  return std::clamp(attempt_.board.vouched_until(), by_itself, at_most);
+}
+
+AllReduceFailure EdgeMonitor::stalled(Clock::time_point now) const {
+  return {{ErrorCode::kTimeout, fmt::format("{} sends keepalives but no data for {:.1f} s", attempt_.previous.value,
+                                            Seconds(now - last_progress_).count())},
+          attempt_.previous,
+          {},
+          /*silent=*/false,
+          attempt_.board.data_received()};
+}
+
 // On a dead edge one end's timeout ends the attempt for both: the other says what it saw until then.
 AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now) const {
   AllReduceFailure failure{{ErrorCode::kAborted, std::move(reason)}, std::nullopt};
@@ -57,6 +74,12 @@ AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now)
     failure.peer = attempt_.next;
   }
   failure.silent = failure.peer.has_value();
+  // In a stall too the first whose patience ends speaks for all.
+  const bool nearly_stalled = waits_until() - now < kStallTimeouts * silence_timeout_ / 2;
+  if (!failure.peer && nearly_stalled && !attempt_.board.all_received()) {
+    failure.peer = attempt_.previous;
+    failure.stalled_after = attempt_.board.data_received();
+  }
   return failure;
 }
 
@@ -74,7 +97,16 @@ std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
     return silent(attempt_.previous, "sent");
   }
   if (now - last_taken_ > silence_timeout_ && !all_sent) return silent(attempt_.next, "took");
-  if (now - last_spoke_ >= keepalive_interval_ && !all_sent) attempt_.board.ask_for_keepalive();
+  const auto progress = attempt_.board.progress();
+  // After a sleep of this machine or process: what came meanwhile the workers have yet to read.
+  const bool slept = now - std::exchange(last_look_, now) > silence_timeout_;
+  if (progress != progress_ || slept) last_progress_ = now;
+  progress_ = progress;
+  if (now > waits_until() && !attempt_.board.all_received()) return stalled(now);
+  if (now - last_spoke_ >= keepalive_interval_ && !all_sent) {
+    const auto patience = std::chrono::ceil<std::chrono::milliseconds>(waits_until() - now) - keepalive_interval_;
+    attempt_.board.ask_for_keepalive(std::max(patience, std::chrono::milliseconds(0)));
+  }
   return std::nullopt;
 }
 

@@ -4,6 +4,13 @@
 //
 // Progress is bytes that came, or that the peer acknowledged: on a link that takes a minute for what lies in the
 // sockets' buffers no call of ours would return meanwhile, and yet it is not dead.
+//
+// A peer that says that it lives and sends no data is no such case, and would hold up everybody for good: after
+// kStallTimeouts silence timeouts without a byte of data the attempt fails here. It may wait for data itself, as all
+// ranks after a slow link do, that of a frame which crawls in; so keepalives say how long their sender still waits,
+// each hop takes one keepalive's interval off, and as long as data comes to anybody all wait, up to kLongestStall
+// silence timeouts. In a stall nobody's data moves, all promises run out, and everybody's predecessor is found without
+// data: who is to blame is the hub's to tell, by how much had come to each.
 #pragma once
 
 #include <optional>
@@ -28,6 +35,8 @@ class EdgeMonitor {
  private:
   std::optional<AllReduceFailure> look(Clock::time_point now);
   AllReduceFailure aborted(std::string reason, Clock::time_point now) const;
+  AllReduceFailure stalled(Clock::time_point now) const;
+  Clock::time_point waits_until() const;  // for data
   AllReduceFailure silent(const IslandId& peer, std::string_view verb) const;
 
   const AttemptContext& attempt_;
@@ -39,6 +48,9 @@ class EdgeMonitor {
   Clock::time_point last_received_ = Clock::now();
   Clock::time_point last_taken_ = last_received_;  // or when the next rank last had all that was written
   Clock::time_point last_spoke_ = last_received_;
+  Clock::time_point last_progress_ = last_received_;
+  Clock::time_point last_look_ = last_received_;
+  std::uint64_t progress_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t spoken_ = 0;

@@ -154,6 +154,23 @@ void FrameBoard::count_final(std::uint64_t first_byte, std::uint64_t bytes) {
   bucket_missing_[first_byte / bucket_bytes] -= bytes;
 }
 
+// ---- what moves
+// ----------------------------------------------------------------------------------------------------
+
+void FrameBoard::count_data(std::size_t bytes) { data_received_ += bytes; }
+
+void FrameBoard::count_contribution(std::size_t bytes) { contributions_ += bytes; }
+
+void FrameBoard::vouch(Clock::time_point until) {
+  const Lock lock(mutex_);
+  vouched_until_ = std::max(vouched_until_, until);
+}
+
+Clock::time_point FrameBoard::vouched_until() const {
+  const Lock lock(mutex_);
+  return vouched_until_;
+}
+
 // ---- pieces to hash
 // ----------------------------------------------------------------------------------------------------
 
@@ -187,16 +204,16 @@ std::vector<bool> FrameBoard::whole_buckets() const {
 // ---- keepalives, the end
 // ----------------------------------------------------------------------------------------------------
 
-void FrameBoard::ask_for_keepalive() {
+void FrameBoard::ask_for_keepalive(std::chrono::milliseconds patience) {
   const Lock lock(mutex_);
-  keepalive_due_ = true;
+  keepalive_due_ = patience;
   ++version_;
   wake_one_to_send();
 }
 
-bool FrameBoard::take_keepalive() {
+std::optional<std::chrono::milliseconds> FrameBoard::take_keepalive() {
   const Lock lock(mutex_);
-  return std::exchange(keepalive_due_, false);
+  return std::exchange(keepalive_due_, std::nullopt);
 }
 
 void FrameBoard::fail(AllReduceFailure failure) {

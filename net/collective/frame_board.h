@@ -5,6 +5,8 @@
 // frame_in_place after its last touch of a frame's bytes, and the board hands them to another only then.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -12,6 +14,7 @@
 #include <queue>
 #include <vector>
 
+#include "net/base/deadline.h"
 #include "net/base/result.h"
 #include "net/base/sha256.h"
 #include "net/base/unique_fd.h"
@@ -45,6 +48,15 @@ class FrameBoard {
   void frame_in_place(std::uint32_t sequence, const RingSubChunk& sub_chunk, bool sends_itself);
   bool all_received() const;
 
+  // ---- what moves besides whole frames, for the monitor
+  void count_data(std::size_t bytes);          // of frames' payloads on the inbound edge
+  void count_contribution(std::size_t bytes);  // that came past the ring (direct_reduce.h)
+  std::uint64_t data_received() const { return data_received_; }
+  std::uint64_t progress() const { return data_received_ + contributions_; }
+  // The previous rank waits for data itself, and will until then.
+  void vouch(Clock::time_point until);
+  Clock::time_point vouched_until() const;
+
   // ---- pieces of the result to hash (canonical_digest.h)
   std::optional<std::size_t> take_to_hash();
   void piece_hashed(std::size_t piece, const Digest& digest);
@@ -53,8 +65,9 @@ class FrameBoard {
   std::vector<bool> whole_buckets() const;
 
   // ---- keepalives: asked for by the monitor, sent by the first connection that is between frames
-  void ask_for_keepalive();
-  bool take_keepalive();
+  // It says how long this island is still ready to wait for data.
+  void ask_for_keepalive(std::chrono::milliseconds patience);
+  std::optional<std::chrono::milliseconds> take_keepalive();
 
   // ---- the end: everything sent, received and hashed, or the first failure
   void fail(AllReduceFailure failure);
@@ -96,6 +109,8 @@ class FrameBoard {
   const EdgeSchedule& outbound_;
   const EdgeSchedule& inbound_;
   UniqueFd ended_event_;
+  std::atomic<std::uint64_t> data_received_{0};
+  std::atomic<std::uint64_t> contributions_{0};
 
   mutable std::mutex mutex_;
   // All below is guarded by mutex_ (but the fds of sleepers_, which stay).
@@ -115,7 +130,8 @@ class FrameBoard {
   std::deque<std::size_t> to_hash_;
   std::vector<Digest> piece_digests_;
   std::size_t hashed_count_ = 0;
-  bool keepalive_due_ = false;
+  std::optional<std::chrono::milliseconds> keepalive_due_;
+  Clock::time_point vouched_until_;
   bool complete_ = false;
   std::optional<AllReduceFailure> failure_;
 };

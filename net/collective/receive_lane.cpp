@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace atl {
 
 Error ReceiveLane::wrong(std::string_view what) const {
@@ -28,6 +30,11 @@ Status ReceiveLane::check_header() {
     return wrong(fmt::format("a frame of round {} attempt {}", header.round.value, header.attempt.value));
   }
   if (header.type == RingFrameType::kKeepalive) {
+    // What it promises is believed no longer than this island would wait by itself (early_allowed_: the silence
+    // timeout).
+    const auto longest = static_cast<std::uint64_t>((kStallTimeouts * early_allowed_).count());
+    const auto patience = std::chrono::milliseconds(std::min(header.offset, longest));
+    attempt_.board.vouch(Clock::now() + patience);
     received_ = 0;
     return ok_status();
   }
@@ -65,6 +72,7 @@ Result<std::size_t> ReceiveLane::pump(bool sends_itself) {
       break;
     }
     if (*count == 0) break;
+    if (received_ >= kRingFrameHeaderBytes) attempt_.board.count_data(*count);
     received_ += *count;
     moved += *count;
     if (received_ == kRingFrameHeaderBytes) ATOLL_RETURN_IF_ERROR(check_header());

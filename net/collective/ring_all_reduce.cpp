@@ -126,7 +126,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   const auto failed = [&](AllReduceFailure failure, std::string_view rank) {
     failure.error = failure.error.with_context(
         fmt::format("all_reduce round {} attempt {}, {}", spec.round.value, spec.attempt.value, rank));
-    if (failure.error.code == ErrorCode::kAborted && !failure.silent) failure.peer.reset();
+    if (failure.error.code == ErrorCode::kAborted && !failure.silent && !failure.stalled_after) failure.peer.reset();
     return failure;
   };
   const std::optional<Rank> self = rank_of(self_, spec.order);

@@ -15,8 +15,12 @@ void SendLane::begin(const RingFrameHeader& header, ByteView payload) {
 }
 
 bool SendLane::begin_next() {
-  if (attempt_.board.take_keepalive()) {
-    begin({.type = RingFrameType::kKeepalive, .round = attempt_.round, .attempt = attempt_.attempt}, {});
+  if (const auto patience = attempt_.board.take_keepalive()) {
+    begin({.type = RingFrameType::kKeepalive,
+           .round = attempt_.round,
+           .attempt = attempt_.attempt,
+           .offset = static_cast<std::uint64_t>(patience->count())},
+          {});
     return true;
   }
   const std::optional<std::uint32_t> sequence = attempt_.board.take_to_send();

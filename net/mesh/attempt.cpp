@@ -93,6 +93,15 @@ std::vector<std::pair<IslandId, IslandId>> FailureReports::silent_edges() const 
   return edges;
 }
 
+const std::pair<IslandId, IslandAttemptFailed>& FailureReports::blamed() const {
+  const auto* blamed = &reports_.front();
+  if (!blamed->second.stalled_after) return *blamed;
+  for (const auto& entry : reports_) {
+    if (entry.second.stalled_after && *entry.second.stalled_after < *blamed->second.stalled_after) blamed = &entry;
+  }
+  return *blamed;
+}
+
 bool EdgeBlame::record(const IslandId& reporter, const std::optional<IslandId>& peer) {
   const IslandId& other = peer ? *peer : reporter;
   return ++failures_[std::minmax(reporter, other)] >= kTolerated;

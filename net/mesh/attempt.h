@@ -81,8 +81,11 @@ class FailureReports {
   // clock, leaves but the edge. A connection that one end closed is no such finding: it is how the other learns of any
   // failure at all.
   std::vector<std::pair<IslandId, IslandId>> silent_edges() const;
-  // To be blamed when no edge is found dead: the report that ended the attempt.
-  const std::pair<IslandId, IslandAttemptFailed>& blamed() const { return reports_.front(); }
+  // To be blamed when no edge is found dead: the report that ended the attempt. Was it one of a stall, then the one
+  // with the fewest bytes: when one member stops passing data on, all others starve after it and each finds its
+  // predecessor without data; but what a member has sent on it must have had, or made, before, so that along the ring
+  // everybody has got more than the one that follows the culprit, which got nothing of all that waits there.
+  const std::pair<IslandId, IslandAttemptFailed>& blamed() const;
 
  private:
   std::vector<std::pair<IslandId, IslandAttemptFailed>> reports_;  // as they came

@@ -190,9 +190,18 @@ void RoundCoordinator::open_attempt() {
   average_due_.reset();
   actions_.push_back(PersistAttempt{committed_, last_attempt_});
   HubAttempt message{committed_, last_attempt_, attempt_->order()};
-  if (kept_) message.final_buckets = kept_->held_by(message.order);
+  message.wire = wire_for(message.order);
+  const bool same_wire = message.wire == std::exchange(last_wire_, message.wire);
+  if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
   kept_.reset();
   for (const AttemptMember& member : attempt_->order()) send(member.id, message);
+}
+
+// Below 8 bits everybody dials every owner of a chunk. Where a member cannot be dialled, the ring sums hop by hop.
+WireFormat RoundCoordinator::wire_for(const std::vector<AttemptMember>& members) const {
+  const auto hidden = [this](const AttemptMember& member) { return !links_.dialable(member.id); };
+  const bool passes_sums_on = !sums_hop_by_hop(run_.wire) && std::ranges::any_of(members, hidden);
+  return passes_sums_on ? WireFormat::kInt8Block : run_.wire;
 }
 
 // It is lost to the attempt that runs, and nobody waits for what it has to say of the last one.

@@ -87,6 +87,7 @@ class RoundCoordinator {
   void drop_part(MeshIsland& island);
   std::vector<AttemptMember> ready_members() const;
   void open_attempt();
+  WireFormat wire_for(const std::vector<AttemptMember>& members) const;
   void dial_again(const std::vector<MeshIsland*>& trainers);
   void probe_links(const std::vector<MeshIsland*>& trainers);
   void settle_attempt();
@@ -139,6 +140,7 @@ class RoundCoordinator {
   EdgeBlame blame_;
   LinkMatrix links_;
   std::vector<IslandId> last_order_;  // of the last attempt
+  WireFormat last_wire_ = run_.wire;  // of the last attempt
 
   std::optional<Clock::time_point> end_by_;  // after the last round: waits for reports, then for its validation
   std::optional<IslandId> last_validator_;

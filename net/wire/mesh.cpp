@@ -5,6 +5,7 @@
 #include <array>
 
 #include "net/wire/json_archive.h"
+#include "net/wire/wire_format_field.h"
 
 namespace atl {
 
@@ -103,6 +104,7 @@ void fields(Archive& archive, IslandAttemptFailed& m) {
   archive.text("reason", m.reason);
   archive.flags("whole_buckets", m.whole_buckets);
   if_so(archive, "silent", m.silent);
+  archive.field("stalled_after", m.stalled_after);
 }
 
 template <class Archive>
@@ -185,6 +187,7 @@ void fields(Archive& archive, HubAttempt& m) {
   archive.field("attempt", m.attempt);
   archive.field("order", m.order);
   archive.flags("final_buckets", m.final_buckets);
+  wire_format(archive, m.wire);
 }
 
 template <class Archive>

@@ -66,6 +66,8 @@ struct IslandAttemptFailed {  // the answer to an abort too, also of one that ho
   std::vector<bool> whole_buckets = {};  // by bucket: it holds this attempt's average of it; empty: of none
   // Nothing moved at that edge for long, by this island's own clock; in the answer to an abort too.
   bool silent = false;
+  // That peer went on saying that it lives and sent no data for long: how many bytes of data had come from it.
+  std::optional<std::uint64_t> stalled_after = {};
 };
 
 struct IslandApplied {  // took the outer step: holds outer state `outer_step`
@@ -154,6 +156,8 @@ struct HubAttempt {  // average now, in this order
   // By bucket: all members said that they hold the average that the attempt before this one made of it, which stays.
   // Empty: all are averaged.
   std::vector<bool> final_buckets = {};
+  // The run's, or another one that this attempt's members can do with; final buckets are of the same.
+  WireFormat wire = WireFormat::kInt8Block;
 };
 
 struct HubAbort {  // this attempt and all before it are over

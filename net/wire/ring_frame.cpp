@@ -138,8 +138,7 @@ Result<RingFrameHeader> decode_ring_frame_header(std::span<const std::byte, kRin
     return protocol_error(fmt::format("ring frame: {} bytes long", header.length));
   header.type = static_cast<RingFrameType>(type);
   header.phase = static_cast<RingPhase>(phase);
-  if (header.type == RingFrameType::kKeepalive &&
-      (phase != 0 || header.sequence != 0 || header.length != 0 || header.offset != 0)) {
+  if (header.type == RingFrameType::kKeepalive && (phase != 0 || header.sequence != 0 || header.length != 0)) {
     return protocol_error("ring frame: a keepalive with a payload");
   }
   return header;

@@ -18,8 +18,8 @@
 // A frame's `sequence` counts the data frames of the whole edge; each travels once, on any connection of the edge, in
 // any order. `offset` is its first byte within the canonical bytes.
 // The edge of role kContributions goes from a member straight to the owner of a chunk, in formats that are not summed
-// hop by hop: one connection, one attempt, frames in the order of the owner's chunks. A keepalive has no payload and
-// zeros in phase, sequence, length and offset.
+// hop by hop: one connection, one attempt, frames in the order of the owner's chunks. A keepalive has no payload,
+// zeros in phase, sequence and length, and in offset for how many milliseconds its sender itself still waits for data.
 #pragma once
 
 #include <cstddef>

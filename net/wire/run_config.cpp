@@ -8,6 +8,7 @@
 
 #include "net/wire/json_archive.h"
 #include "net/wire/ring_frame.h"
+#include "net/wire/wire_format_field.h"
 
 namespace atl {
 namespace {
@@ -37,18 +38,6 @@ void milliseconds(Archive& archive, const char* name, std::chrono::milliseconds&
   std::uint32_t count = static_cast<std::uint32_t>(value.count());
   archive.field(name, count);
   value = std::chrono::milliseconds(count);
-}
-
-template <class Archive>
-void wire_format(Archive& archive, WireFormat& wire) {
-  std::string name(wire_format_name(wire));
-  archive.bounded("wire", name, 32);
-  if (const auto known = wire_format_named(name)) {
-    wire = *known;
-  } else {
-    archive.fail(
-        fmt::format("wire '{}' is not known here ({}); update atoll", name, fmt::join(kWireFormatNames, ", ")));
-  }
 }
 
 template <class Archive>

@@ -78,6 +78,7 @@ Status RoundLoop::on(const HubInitialise&) {
   if (!outer_.holds_state() || outer_.version() != OuterStep{0}) {
     ATOLL_ASSIGN_OR_RETURN(std::vector<float> parameters, network_.initial_parameters());
     outer_.initialise(std::move(parameters));
+    residual_.clear();
   }
   recover_.reset();
   adopt_outer_state();
@@ -111,6 +112,7 @@ Status RoundLoop::recover() {
     return ok_status();
   }
   outer_.replace(std::move(fetched).value());
+  residual_.clear();  // it belongs to rounds that others went on from
   recover_.reset();
   adopt_outer_state();
   return ok_status();
@@ -249,8 +251,18 @@ Status RoundLoop::report_not_finite(const std::string& what) {
 // ---- the all-reduce and the outer step
 // -----------------------------------------------------------------------------------
 
-AllReduceSpec RoundLoop::spec_of(const HubAttempt& message) const {
-  AllReduceSpec spec{.round = message.round, .attempt = message.attempt, .order = {}, .wire = run_.wire};
+// By the run's format, whichever the attempt's: what rounds before lost is sent with any.
+ErrorFeedback RoundLoop::feedback() {
+  if (!feeds_errors_back(run_.wire)) return {};
+  const auto numel = static_cast<std::size_t>(engine_.numel());
+  residual_.resize(numel);  // zeros, at first and after a recovery
+  lost_.resize(numel);
+  return {residual_, lost_};
+}
+
+AllReduceSpec RoundLoop::spec_of(const HubAttempt& message) {
+  AllReduceSpec spec{.round = message.round, .attempt = message.attempt, .order = {}, .wire = message.wire};
+  spec.feedback = feedback();
   spec.final_buckets = message.final_buckets;
   spec.connections_per_edge = static_cast<int>(run_.connections_per_edge);
   spec.silence_timeout = run_.dead_after;
@@ -266,14 +278,16 @@ Result<RoundLoop::Average> RoundLoop::begin_average(const AllReduceSpec& spec) {
   const std::vector<bool>& stay = spec.final_buckets;
   if (average_) {
     const std::vector<bool>& whole = average_->whole_buckets;
-    bool holds_them = whole.size() == stay.size() && average_->attempt.value + 1 == spec.attempt.value;
+    bool holds_them =
+        whole.size() == stay.size() && average_->attempt.value + 1 == spec.attempt.value && average_->wire == spec.wire;
     for (std::size_t i = 0; holds_them && i < stay.size(); ++i) holds_them = whole[i] || !stay[i];
     average.canonical = std::move(average_->canonical);
     if (holds_them) average.whole_buckets = stay;
   }
   average_.reset();
   average.attempt = spec.attempt;
-  average.canonical.resize(static_cast<std::size_t>(encoded_bytes(run_.wire, engine_.numel())));
+  average.wire = spec.wire;
+  average.canonical.resize(static_cast<std::size_t>(encoded_bytes(spec.wire, engine_.numel())));
   if (average.whole_buckets == stay) return average;
   return Error{ErrorCode::kProtocol, "the hub keeps buckets of an attempt of which this island does not hold them"};
 }
@@ -283,7 +297,7 @@ void RoundLoop::attempt_failed(Average average, const AllReduceFailure& failure)
                failure.error.message);
   if (!failure.whole_buckets.empty()) average.whole_buckets = failure.whole_buckets;
   network_.send(IslandAttemptFailed{round_.round, average.attempt, failure.peer, failure.error.message,
-                                    average.whole_buckets, failure.silent});
+                                    average.whole_buckets, failure.silent, failure.stalled_after});
   average_ = std::move(average);
 }
 
@@ -343,7 +357,8 @@ Status RoundLoop::on(const HubCommit& message) {
     network_.send(IslandAttemptFailed{message.round, message.attempt, {}, "does not hold the committed average"});
     return ok_status();
   }
-  outer_.apply(run_.wire, average_->canonical, static_cast<float>(message.outer_learning_rate),
+  std::swap(residual_, lost_);
+  outer_.apply(average_->wire, average_->canonical, static_cast<float>(message.outer_learning_rate),
                static_cast<float>(message.outer_momentum));
   engine_.write_parameters(outer_.parameters());
   average_.reset();

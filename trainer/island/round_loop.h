@@ -54,6 +54,7 @@ class RoundLoop {
   enum class Phase { kWaiting, kTraining, kSyncing };
   struct Average {  // of the newest attempt, whole or not
     Attempt attempt;
+    WireFormat wire = WireFormat::kFp32;
     std::string digest;  // empty: it failed or was aborted; what is left are whole_buckets
     Bytes canonical;
     std::vector<bool> whole_buckets;
@@ -72,7 +73,8 @@ class RoundLoop {
 
   Status recover();
   Status validate();
-  AllReduceSpec spec_of(const HubAttempt& message) const;
+  AllReduceSpec spec_of(const HubAttempt& message);
+  ErrorFeedback feedback();
   Result<Average> begin_average(const AllReduceSpec& spec);
   void attempt_failed(Average average, const AllReduceFailure& failure);
   bool holds_average() const { return average_ && !average_->digest.empty(); }
@@ -101,6 +103,10 @@ class RoundLoop {
   Clock::time_point sync_began_;
   IslandReady ready_;                   // as sent
   std::vector<float> pseudo_gradient_;  // outer - local, canonical; kept until the commit
+  // With formats that feed errors back [numel], else empty. What the committed rounds lost of this island's gradients,
+  // sent with the next; and what the open round loses, in all of its attempts: kept buckets keep theirs.
+  std::vector<float> residual_;
+  std::vector<float> lost_;
   std::optional<Average> average_;
   std::optional<HubRecover> recover_;  // not done yet
   Clock::time_point recover_again_;

@@ -8,6 +8,7 @@
 #include "net/collective/canonical_digest.h"
 
 using namespace atl;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -241,7 +242,7 @@ void FrameBoardTest::nobody_sleeps_over_a_change() {
   Book attempt(3);
   const auto seen = attempt.board.version();
 
-  attempt.board.ask_for_keepalive();
+  attempt.board.ask_for_keepalive(1s);
 
   QVERIFY(!attempt.board.may_sleep(0, seen, true));
   QVERIFY(attempt.board.may_sleep(0, attempt.board.version(), true));
@@ -276,10 +277,10 @@ void FrameBoardTest::a_keepalive_is_taken_once() {
   Book attempt(3);
   QVERIFY(!attempt.board.take_keepalive());
 
-  attempt.board.ask_for_keepalive();
-  attempt.board.ask_for_keepalive();
+  attempt.board.ask_for_keepalive(2s);
+  attempt.board.ask_for_keepalive(1s);
 
-  QVERIFY(attempt.board.take_keepalive());
+  QVERIFY(attempt.board.take_keepalive() == 1s);  // with what was said last
   QVERIFY(!attempt.board.take_keepalive());
 }
 

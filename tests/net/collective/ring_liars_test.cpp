@@ -5,6 +5,7 @@
 #include <QtTest>
 #include <thread>
 
+#include "net/collective/attempt_context.h"
 #include "net/transport/socket.h"
 #include "tests/net/collective/fault_parts.h"
 #include "tests/net/collective/slow_link.h"
@@ -179,6 +180,8 @@ class RingLiarsTest : public QObject {
   void a_connection_that_only_one_end_knows_to_be_over_ends_the_attempt_data();
   void a_connection_that_only_one_end_knows_to_be_over_ends_the_attempt();
   void keepalives_without_end_are_not_listened_to_for_ever();
+  void a_member_that_sends_keepalives_but_no_data_is_named_data();
+  void a_member_that_sends_keepalives_but_no_data_is_named();
   void after_a_liar_the_same_ring_succeeds_without_it();
 };
 
@@ -416,6 +419,47 @@ void RingLiarsTest::keepalives_without_end_are_not_listened_to_for_ever() {
   QVERIFY(in_time);
   QVERIFY(!taken.ok());
   QCOMPARE(taken.error().code, ErrorCode::kTimeout);
+}
+
+void RingLiarsTest::a_member_that_sends_keepalives_but_no_data_is_named_data() {
+  QTest::addColumn<std::uint64_t>("promises");
+  QTest::addColumn<bool>("believed");
+  QTest::newRow("and does not say that it waits") << std::uint64_t{0} << false;
+  QTest::newRow("and waits itself") << std::uint64_t{1'000'000} << true;
+}
+
+// One that waits itself is given time: here until it goes, twice as long as the other is waited for.
+void RingLiarsTest::a_member_that_sends_keepalives_but_no_data_is_named() {
+  QFETCH(std::uint64_t, promises);
+  QFETCH(bool, believed);
+  constexpr std::int64_t kLittle = 100'000;  // the sockets hold what rank 0 sends
+  LoopbackRing ring(2);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.silence_timeout = 400ms * kSlowdown;
+  const Inputs inputs = some_inputs(2, kLittle);
+  AbortSignal end;
+
+  std::jthread idles([&] {
+    RingEdges edges = ring.edges_of(1, spec, kLittle);
+    const auto keepalive =
+        encoded({.type = RingFrameType::kKeepalive, .round = spec.round, .attempt = spec.attempt, .offset = promises});
+    const Deadline goes = Deadline::after(2 * kStallTimeouts * spec.silence_timeout);
+    pollfd wait{end.fd(), POLLIN, 0};
+    while (!end.raised() && !goes.expired() && edges.to_next[0].write_all(keepalive, goes).ok()) {
+      (void)::poll(&wait, 1, 50);
+    }
+  });
+  const MemberResult result = ring.run_member(0, spec, inputs[0], ring.abort);
+  end.raise("the test ends");
+  idles.join();
+
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);
+  QCOMPARE(result.failure().error.code, believed ? ErrorCode::kPeerLost : ErrorCode::kTimeout);
+  QCOMPARE(result.failure().stalled_after, believed ? std::nullopt : std::optional<std::uint64_t>(0));
+  const bool says_so = message_of(result).find("sends keepalives but no data") != std::string::npos;
+  QVERIFY2(says_so != believed, message_of(result).c_str());
+  QVERIFY(!result.failure().silent);
 }
 
 void RingLiarsTest::after_a_liar_the_same_ring_succeeds_without_it() {

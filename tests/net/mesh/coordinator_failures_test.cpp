@@ -17,6 +17,7 @@ class CoordinatorFailuresTest : public QObject {
   void a_silent_island_is_dead();
   void a_reported_failure_aborts_and_is_retried_once_at_once_then_with_growing_delay();
   void an_edge_that_fails_three_times_costs_its_poorer_end_the_round();
+  void of_the_reports_of_a_stall_the_one_that_got_least_is_believed();
   void a_lone_island_that_cannot_average_is_sent_away();
   void differing_digests_are_averaged_again_and_the_minority_is_sent_away();
   void when_all_trainers_are_gone_the_receivers_train_the_round();
@@ -156,6 +157,32 @@ void CoordinatorFailuresTest::an_edge_that_fails_three_times_costs_its_poorer_en
   have(mesh, 3, 4);
   deliver(mesh);
   QCOMPARE(received<HubRecover>(mesh.island(2)).size(), std::size_t{1});
+}
+
+// 3 passes nothing on: 1 follows it, 2 got what 1 had, and 3 itself the most.
+void CoordinatorFailuresTest::of_the_reports_of_a_stall_the_one_that_got_least_is_believed() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  mesh.say(1, ready_for(0));
+  mesh.say(2, ready_for(0));
+  mesh.say(3, IslandReady{OuterStep{0}, 32, 0.5, 2.0});
+  deliver(mesh);
+
+  const auto stall = [&](std::uint32_t attempt, int peer, std::uint64_t bytes) {
+    return IslandAttemptFailed{OuterStep{0}, Attempt{attempt}, mesh.island(peer).id, "no data", {}, false, bytes};
+  };
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    mesh.say(2, stall(attempt, 1, 2000));  // the first to lose patience is not the first to starve
+    mesh.say(3, stall(attempt, 2, 3000));
+    mesh.say(1, stall(attempt, 3, 1000));
+    mesh.pass(5s);
+    deliver(mesh);
+  }
+
+  const auto last = received<HubAttempt>(mesh.island(1)).back();
+  QCOMPARE(last.order.size(), std::size_t{2});
+  QCOMPARE(last.order[0].id, IslandId{"isl-1"});
+  QCOMPARE(last.order[1].id, IslandId{"isl-2"});
 }
 
 void CoordinatorFailuresTest::a_lone_island_that_cannot_average_is_sent_away() {

@@ -18,6 +18,7 @@ class CoordinatorLinksTest : public QObject {
   void an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed();
   void nobody_sits_out_at_once_for_an_edge_that_no_ring_can_avoid();
   void two_islands_that_nobody_can_dial_are_not_neighbours_and_their_edges_say_who_dials();
+  void below_8_bits_an_attempt_with_a_member_that_nobody_can_dial_is_int8();
   void an_island_is_dialled_when_it_joins_and_when_its_address_changes();
   void the_answer_of_an_address_that_it_left_says_nothing();
   void who_could_not_be_dialled_is_dialled_again_now_and_then();
@@ -175,6 +176,30 @@ void CoordinatorLinksTest::two_islands_that_nobody_can_dial_are_not_neighbours_a
     QCOMPARE(attempt.order[r].dials_previous, hidden);
     QVERIFY(!(hidden && attempt.order[(r + 1) % 4].dials_previous));
   }
+}
+
+void CoordinatorLinksTest::below_8_bits_an_attempt_with_a_member_that_nobody_can_dial_is_int8() {
+  RunConfig run = run_for(3);
+  run.wire = WireFormat::kInt4E3m0;
+  SimulatedMesh mesh(run);
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().wire, WireFormat::kInt4E3m0);
+
+  IslandAttemptFailed failed{OuterStep{0}, Attempt{1}, std::nullopt, "reset", {true, false, true, false}};
+  answer_dial(mesh, 3, false);
+  for (int i = 1; i <= 3; ++i) mesh.say(i, failed);
+  deliver(mesh);
+
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().attempt, Attempt{2});
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().wire, WireFormat::kInt8Block);
+  QVERIFY(received<HubAttempt>(mesh.island(1)).back().final_buckets.empty());  // they are of the other format
+  failed.attempt = Attempt{2};
+  for (int i = 1; i <= 3; ++i) mesh.say(i, failed);
+  mesh.pass(1s);
+  deliver(mesh);
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().attempt, Attempt{3});
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().final_buckets, failed.whole_buckets);
 }
 
 void CoordinatorLinksTest::an_island_is_dialled_when_it_joins_and_when_its_address_changes() {

@@ -41,7 +41,8 @@ std::vector<IslandMessage> island_samples() {
           IslandLeaving{"signal 15"},
           IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, false}, {IslandId{"isl-3"}, false, 1e6, 0, true}}},
           IslandAttemptFailed{OuterStep{2}, Attempt{1}, std::nullopt, "aborted", sample_buckets()},
-          IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "timeout", {}, true}};
+          IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "timeout", {}, true},
+          IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "no data", {}, false, 1ull << 40}};
 }
 
 std::vector<HubMessage> hub_samples() {
@@ -56,7 +57,7 @@ std::vector<HubMessage> hub_samples() {
           HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
           HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
           HubProbe{IslandId{"isl-2"}, 8u << 20},
-          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets()}};
+          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.

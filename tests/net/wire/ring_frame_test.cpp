@@ -175,7 +175,8 @@ void RingFrameTest::implausible_frame_header_is_refused() {
 }
 
 void RingFrameTest::keepalive_has_no_payload() {
-  const RingFrameHeader keepalive{.type = RingFrameType::kKeepalive, .round = OuterStep{1}, .attempt = Attempt{1}};
+  const RingFrameHeader keepalive{
+      .type = RingFrameType::kKeepalive, .round = OuterStep{1}, .attempt = Attempt{1}, .offset = 18'000};
   RingFrameHeader loaded = keepalive;
   loaded.length = 1;
 

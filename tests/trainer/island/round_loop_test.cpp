@@ -46,6 +46,9 @@ class FakeNetwork final : public RoundLoopNetwork {
                                                              std::span<std::byte> canonical,
                                                              const AbortSignal& abort) override {
     final_buckets = spec.final_buckets;
+    residual.assign(spec.feedback.residual_in.begin(), spec.feedback.residual_in.end());
+    found_lost.assign(spec.feedback.residual_out.begin(), spec.feedback.residual_out.end());
+    std::ranges::fill(spec.feedback.residual_out, loses);
     found.assign(canonical.begin(), canonical.end());
     if (abort.raised()) return AllReduceFailure{{ErrorCode::kAborted, abort.reason()}, {}};
     if (fail) {
@@ -84,6 +87,9 @@ class FakeNetwork final : public RoundLoopNetwork {
   // Of the last all-reduce: what it was told to leave, and what lay in the room for the result.
   std::vector<bool> final_buckets;
   Bytes found;
+  // Error feedback: what the last all-reduce was given, what it found in the room for its own losses, what it loses.
+  std::vector<float> residual, found_lost;
+  float loses = 0;
 
   static constexpr std::byte kOfFailedAttempt{0xaa};
 };
@@ -94,13 +100,27 @@ class RoundLoopTest : public QObject {
   Q_OBJECT
 
   struct Fixture {
-    Fixture()
+    explicit Fixture(const RunConfig& run = run_config())
         : engine(std::move(*Engine::create(tiny_model(), {}))),
           outer(engine->numel()),
           status(IslandState{}),
-          loop(run_config(), *engine, batches, outer, gate, status, network, stop) {
+          loop(run, *engine, batches, outer, gate, status, network, stop) {
       network.initial.resize(static_cast<std::size_t>(engine->numel()));
       engine->read_parameters(network.initial);
+    }
+    static const RunConfig& int4_run() {
+      static const RunConfig run = [] {
+        RunConfig config = run_config();
+        config.wire = WireFormat::kInt4E3m0;
+        return config;
+      }();
+      return run;
+    }
+    void commit_round(std::uint32_t round) {
+      begin_round(round);
+      train();
+      must(loop.handle(attempt(round, 1)));
+      must(loop.handle(commit(round, 1, network.last<IslandHave>().digest)));
     }
     static const RunConfig& run_config() {
       static const RunConfig run = [] {
@@ -124,7 +144,9 @@ class RoundLoopTest : public QObject {
       while (loop.has_work()) must(loop.work());
     }
     HubAttempt attempt(std::uint32_t round, std::uint32_t number) const {
-      return {OuterStep{round}, Attempt{number}, {{IslandId{"isl-0000000000000000"}, {"127.0.0.1", 1}, 32}}};
+      HubAttempt message{OuterStep{round}, Attempt{number}, {{IslandId{"isl-0000000000000000"}, {"127.0.0.1", 1}, 32}}};
+      message.wire = WireFormat::kFp32;  // what the fake averages in, whatever the run's format
+      return message;
     }
     HubCommit commit(std::uint32_t round, std::uint32_t number, const std::string& digest) const {
       HubCommit message;
@@ -285,6 +307,79 @@ class RoundLoopTest : public QObject {
     next.final_buckets = {true};
     f.must(f.loop.handle(next));
     QVERIFY(to_hex(sha256(f.network.found)) == digest);
+  }
+
+  void what_a_committed_round_lost_is_sent_with_the_next() {
+    Fixture f(Fixture::int4_run());
+    const auto all = [&](const std::vector<float>& values, float expected) {
+      return values == std::vector<float>(static_cast<std::size_t>(f.engine->numel()), expected);
+    };
+    f.must(f.loop.handle(HubInitialise{}));
+    f.network.loses = 0.5f;
+    f.commit_round(0);
+    QVERIFY(all(f.network.residual, 0.0f));
+
+    f.network.loses = 0.25f;
+    f.begin_round(1);
+    f.train();
+    f.must(f.loop.handle(f.attempt(1, 1)));
+    QVERIFY(all(f.network.residual, 0.5f));
+    f.must(f.loop.handle(HubAbort{OuterStep{1}, Attempt{1}, "isl-2 failed"}));
+    f.must(f.loop.handle(f.attempt(1, 2)));
+
+    QVERIFY(all(f.network.residual, 0.5f));     // not paid back by an attempt that came to nothing
+    QVERIFY(all(f.network.found_lost, 0.25f));  // of buckets that stay, the attempt before has told it
+    f.must(f.loop.handle(f.commit(1, 2, f.network.last<IslandHave>().digest)));
+    f.commit_round(2);
+    QVERIFY(all(f.network.residual, 0.25f));
+  }
+
+  void nothing_is_owed_after_a_recovery_nor_in_formats_that_lose_little() {
+    Fixture f(Fixture::int4_run());
+    f.must(f.loop.handle(HubInitialise{}));
+    f.network.loses = 0.5f;
+    f.commit_round(0);
+    f.network.fetched = FetchedState{OuterStep{5}, f.network.initial, std::vector<float>(f.network.initial.size())};
+
+    f.must(f.loop.handle(HubRecover{OuterStep{5}, "hash", {}}));
+    f.commit_round(5);
+
+    QVERIFY(f.network.residual == std::vector<float>(static_cast<std::size_t>(f.engine->numel()), 0.0f));
+    Fixture whole;
+    whole.must(whole.loop.handle(HubInitialise{}));
+    whole.commit_round(0);
+    QVERIFY(whole.network.residual.empty());
+  }
+
+  void an_average_is_taken_in_the_format_of_its_attempt() {
+    Fixture f(Fixture::int4_run());
+    Fixture same;
+    for (Fixture* each : {&f, &same}) {
+      each->network.initial.assign(each->network.initial.size(), 0.125f);
+      each->must(each->loop.handle(HubInitialise{}));
+      each->commit_round(0);
+    }
+
+    QCOMPARE(f.outer.version().value, 1u);
+    QCOMPARE(f.outer.tree_hash(), same.outer.tree_hash());
+  }
+
+  void buckets_of_another_format_are_not_averaged_around() {
+    Fixture f(Fixture::int4_run());
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    f.network.fail = true;
+    f.network.whole_buckets = {true, false};
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    HubAttempt next = f.attempt(0, 2);
+    next.wire = WireFormat::kInt8Block;
+    next.final_buckets = {true, false};
+
+    f.must(f.loop.handle(next));
+
+    QVERIFY(f.network.last<IslandAttemptFailed>().whole_buckets.empty());
+    QVERIFY(!f.network.last<IslandAttemptFailed>().peer.has_value());
   }
 
   void the_hub_is_told_how_fast_the_link_to_the_next_island_was() {

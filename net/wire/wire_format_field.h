@@ -1,0 +1,26 @@
+// A wire format by its name, as the field "wire" of a run's configuration and of an attempt. For net/wire's own .cpp
+// files.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+
+#include "kernels/wire_format.h"
+
+namespace atl {
+
+template <class Archive>
+void wire_format(Archive& archive, WireFormat& wire) {
+  std::string name(wire_format_name(wire));
+  archive.bounded("wire", name, 32);
+  if (const auto known = wire_format_named(name)) {
+    wire = *known;
+  } else {
+    archive.fail(
+        fmt::format("wire '{}' is not known here ({}); update atoll", name, fmt::join(kWireFormatNames, ", ")));
+  }
+}
+
+}  // namespace atl
