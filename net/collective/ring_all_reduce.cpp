@@ -173,7 +173,6 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.next = next.id;
   report.connections = static_cast<int>(connected.to_next.size());
   report.connections_reused = connected.reused;
-  report.congestion_control = congestion_control(connected.to_next.front().fd());
   EdgePacer& pacer = pacers_[next.id];
   const auto moving_since = Clock::now();
   std::optional<DirectReduce> direct;
@@ -186,7 +185,8 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.bytes_sent = done.bytes_sent;
   report.bytes_received = done.bytes_received;
   const double seconds = std::max(Seconds(Clock::now() - moving_since).count(), 1e-6);
-  report.bytes_per_second = static_cast<double>(report.bytes_sent) / seconds;
+  report.bytes_per_second = static_cast<double>(done.bytes_to_next) / seconds;
+  if (!done.to_next.empty()) report.congestion_control = congestion_control(done.to_next.front().fd());
   measure_link(done.to_next, pacer, report);
   if (dials_next) {
     tuners_[out].measured(report.connections, report.bytes_per_second);
@@ -195,7 +195,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
     inbox_.park(without_surplus(std::move(done.to_next)));
   }
   if (dials_previous) {
-    tuners_[in].measured(inbound, static_cast<double>(report.bytes_received) / seconds);
+    tuners_[in].measured(inbound, static_cast<double>(done.bytes_from_previous) / seconds);
     pool_.give_back(in, previous.address, between_messages(std::move(done.from_previous)));
   } else {
     inbox_.park(std::move(done.from_previous));

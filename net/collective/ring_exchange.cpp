@@ -78,9 +78,11 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   ExchangeOutcome outcome;
   outcome.digest = board.digest();
   for (const RingWorker& worker : workers) {
-    outcome.bytes_sent += worker.bytes_sent();
-    outcome.bytes_received += worker.bytes_received();
+    outcome.bytes_to_next += worker.bytes_sent();
+    outcome.bytes_from_previous += worker.bytes_received();
   }
+  outcome.bytes_sent = outcome.bytes_to_next;
+  outcome.bytes_received = outcome.bytes_from_previous;
   if (direct != nullptr) {
     outcome.bytes_sent += direct->bytes_sent();
     outcome.bytes_received += direct->bytes_received();

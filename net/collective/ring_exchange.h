@@ -15,6 +15,8 @@ struct ExchangeOutcome {
   Digest digest;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_to_next = 0;  // of those: what the ring's edges carried
+  std::uint64_t bytes_from_previous = 0;
   // For the next attempt.
   std::vector<TlsConnection> to_next;
   std::vector<RingInbox::Parked> from_previous;

@@ -254,6 +254,7 @@ void RoundCoordinator::fail_attempt(const std::string& reason, Clock::duration d
   for (const IslandId& id : attempt_->live()) send(id, HubAbort{committed_, attempt_->number(), reason});
   publish(AttemptFailed{committed_, attempt_->number(), reason});
   kept_.emplace(attempt_->number(), attempt_->live());
+  failed_order_ = attempt_->order();
   kept_due_ = now_ + run_.dead_after;
   failure_.reset();
   attempt_.reset();
@@ -275,11 +276,25 @@ void RoundCoordinator::judge_failure() {
   bool avoided = false;
   for (const auto& [a, b] : reports.silent_edges()) avoided = avoid_edge(a, b) || avoided;
   const auto& [reporter, report] = reports.blamed();
-  if (MeshIsland* island = find(reporter); island != nullptr && !avoided) blame(*island, report.peer, report.reason);
+  MeshIsland* island = find(reporter);
+  if (island == nullptr || avoided) return;
+  // Who accuses one with whom it had no edge accuses itself.
+  const bool had_edge = report.peer && had_edge_with(reporter, *report.peer);
+  blame(*island, had_edge ? report.peer : std::nullopt, report.reason);
+}
+
+// In the attempt that failed last.
+bool RoundCoordinator::had_edge_with(const IslandId& a, const IslandId& b) const {
+  const auto place_of = [&](const IslandId& id) { return std::ranges::find(failed_order_, id, &AttemptMember::id); };
+  const auto one = place_of(a), other = place_of(b);
+  if (one == failed_order_.end() || other == failed_order_.end() || one == other) return false;
+  const auto distance = std::abs(one - other);
+  return distance == 1 || distance == std::ssize(failed_order_) - 1 || !sums_hop_by_hop(last_wire_);
 }
 
 // False, and the edge is as before, when no ring of all members does without it.
 bool RoundCoordinator::avoid_edge(const IslandId& a, const IslandId& b) {
+  if (!sums_hop_by_hop(last_wire_)) return false;  // everybody needs everybody: no order helps
   std::vector<AttemptMember> members = ready_members();
   if (members.size() > kMaxRing) return false;
   LinkMatrix without = links_;

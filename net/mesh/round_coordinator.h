@@ -95,6 +95,7 @@ class RoundCoordinator {
   void leave_laggards_behind();
   void fail_attempt(const std::string& reason, Clock::duration delay);
   void judge_failure();
+  bool had_edge_with(const IslandId& a, const IslandId& b) const;
   bool avoid_edge(const IslandId& a, const IslandId& b);
   void blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason);
   void commit();
@@ -139,8 +140,9 @@ class RoundCoordinator {
   int differing_digests_ = 0;  // in the open round
   EdgeBlame blame_;
   LinkMatrix links_;
-  std::vector<IslandId> last_order_;  // of the last attempt
-  WireFormat last_wire_ = run_.wire;  // of the last attempt
+  std::vector<IslandId> last_order_;         // of the last attempt
+  WireFormat last_wire_ = run_.wire;         // of the last attempt
+  std::vector<AttemptMember> failed_order_;  // of the last attempt that failed
 
   std::optional<Clock::time_point> end_by_;  // after the last round: waits for reports, then for its validation
   std::optional<IslandId> last_validator_;
