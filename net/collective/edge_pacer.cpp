@@ -26,7 +26,7 @@ void keep(std::deque<T>& values, T value, std::size_t most) {
 }  // namespace
 
 std::optional<double> EdgePacer::observe(const Interval& interval) {
-  if (interval.seconds <= 0) return limit_;
+  if (interval.seconds <= 0 || interval.bytes_delivered <= 0 || interval.stalled) return limit_;
   if (interval.rtt_seconds > 0) keep(least_rtts_, interval.rtt_seconds, kRoundTripsKept);
   // What a link delivers while a queue stands before it is its rate, even if the sender had nothing more.
   const bool queued = gain() < kRaise;

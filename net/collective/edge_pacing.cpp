@@ -34,6 +34,7 @@ EdgePacing::Reading EdgePacing::read() const {
     reading.bytes_delivered += progress.bytes_delivered;
     reading.rtt_seconds += Seconds(progress.smoothed_rtt).count() / static_cast<double>(sockets_.size());
     with_more += progress.bytes_unsent > 0 ? 1 : 0;
+    reading.stalled = reading.stalled || progress.lost_all;
   }
   reading.saturated = 2 * with_more > sockets_.size();
   return reading;
@@ -63,14 +64,17 @@ void EdgePacing::look(Clock::time_point now) {
   spare_bbr_its_probes(now);
   const Reading reading = read();
   saturated_throughout_ = saturated_throughout_ && reading.saturated;
+  stalled_meanwhile_ = stalled_meanwhile_ || reading.stalled;
   const double seconds = Seconds(now - since_).count();
   if (seconds < std::max(EdgePacer::kShortestInterval, reading.rtt_seconds)) return;
   const auto delivered = reading.bytes_delivered - before_.bytes_delivered;
-  pacer_.observe({seconds, static_cast<double>(delivered), saturated_throughout_, reading.rtt_seconds});
+  pacer_.observe(
+      {seconds, static_cast<double>(delivered), saturated_throughout_, reading.rtt_seconds, stalled_meanwhile_});
   apply();
   since_ = now;
   before_ = reading;
   saturated_throughout_ = reading.saturated;
+  stalled_meanwhile_ = reading.stalled;
 }
 
 }  // namespace atl
