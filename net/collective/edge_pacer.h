@@ -26,6 +26,7 @@ class EdgePacer {
     double bytes_delivered = 0;
     bool saturated = false;  // there was always something left to send
     double rtt_seconds = 0;  // smoothed, mean of the connections; 0: not known
+    bool under_way = false;  // there was always something that was not acknowledged yet
     bool stalled = false;    // a connection had lost all that was under way, and waited before it sent again
   };
 
