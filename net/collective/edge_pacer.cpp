@@ -14,7 +14,7 @@ constexpr double kLeastLimit = 64 << 10;  // bytes/s
 constexpr double kRaise = 1.08;
 constexpr double kDrain = 0.92;
 // A queue is allowed for so long: enough to keep the link busy through the jitter of a busy machine.
-constexpr double kLeastQueue = 0.005;
+constexpr double kLeastQueue = 0.01;
 constexpr double kQueueOfRoundTrip = 0.2;
 
 template <class T>
@@ -26,10 +26,11 @@ void keep(std::deque<T>& values, T value, std::size_t most) {
 }  // namespace
 
 std::optional<double> EdgePacer::observe(const Interval& interval) {
-  if (interval.seconds <= 0) return limit_;
+  if (interval.seconds <= 0 || interval.bytes_delivered <= 0 || interval.stalled) return limit_;
   if (interval.rtt_seconds > 0) keep(least_rtts_, interval.rtt_seconds, kRoundTripsKept);
-  // What a link delivers while a queue stands before it is its rate, even if the sender had nothing more.
-  const bool queued = gain() < kRaise;
+  // What a link delivers while a queue stands before it is its rate, even if the sender had nothing more. With nothing
+  // under way no queue stands: the round trip is then one of some time ago.
+  const bool queued = interval.under_way && gain() < kRaise;
   if (!interval.saturated && !queued) return limit_;
   const double rate = interval.bytes_delivered / interval.seconds;
   keep(rates_, rate, kRatesKept);

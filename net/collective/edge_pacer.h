@@ -6,8 +6,9 @@
 // The limit is a gain on the fastest rate that was lately acknowledged while there was always more to send. The gain is
 // above 1 while the round trip is near its least, and below 1 when a queue has grown (as in TCP Vegas, Brakmo &
 // Peterson 1995, but against a least that is forgotten after a while, since a queue that others keep is not ours to
-// drain). Until the first rate that no longer grows there is no limit. Pure; one for each peer that this island sends
-// to, kept from attempt to attempt.
+// drain). Until the first rate that no longer grows there is no limit. An interval in which the way was broken tells
+// nothing of how fast it is and changes nothing: a short outage would be followed by a long crawl. Pure; one for each
+// peer that this island sends to, kept from attempt to attempt.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,8 @@ class EdgePacer {
     double bytes_delivered = 0;
     bool saturated = false;  // there was always something left to send
     double rtt_seconds = 0;  // smoothed, mean of the connections; 0: not known
+    bool under_way = false;  // there was always something that was not acknowledged yet
+    bool stalled = false;    // a connection had lost all that was under way, and waited before it sent again
   };
 
   static constexpr double kShortestInterval = 0.1;  // s

@@ -34,6 +34,8 @@ EdgePacing::Reading EdgePacing::read() const {
     reading.bytes_delivered += progress.bytes_delivered;
     reading.rtt_seconds += Seconds(progress.smoothed_rtt).count() / static_cast<double>(sockets_.size());
     with_more += progress.bytes_unsent > 0 ? 1 : 0;
+    reading.under_way = reading.under_way || progress.bytes_queued > progress.bytes_unsent;
+    reading.stalled = reading.stalled || progress.lost_all;
   }
   reading.saturated = 2 * with_more > sockets_.size();
   return reading;
@@ -63,17 +65,22 @@ void EdgePacing::look(Clock::time_point now) {
   spare_bbr_its_probes(now);
   const Reading reading = read();
   saturated_throughout_ = saturated_throughout_ && reading.saturated;
+  under_way_throughout_ = under_way_throughout_ && reading.under_way;
+  stalled_meanwhile_ = stalled_meanwhile_ || reading.stalled;
   const double seconds = Seconds(now - since_).count();
   if (seconds < std::max(EdgePacer::kShortestInterval, reading.rtt_seconds)) return;
   // The kernel counts segments, in 32 bits: a smaller segment size, or a wrap, makes it look like going back.
   if (reading.bytes_delivered >= before_.bytes_delivered) {
     const auto delivered = static_cast<double>(reading.bytes_delivered - before_.bytes_delivered);
-    pacer_.observe({seconds, delivered, saturated_throughout_, reading.rtt_seconds});
+    pacer_.observe(
+        {seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_, stalled_meanwhile_});
     apply();
   }
   since_ = now;
   before_ = reading;
   saturated_throughout_ = reading.saturated;
+  under_way_throughout_ = reading.under_way;
+  stalled_meanwhile_ = reading.stalled;
 }
 
 }  // namespace atl

@@ -22,6 +22,8 @@ class EdgePacing {
   struct Reading {
     std::uint64_t bytes_delivered = 0;
     bool saturated = false;
+    bool under_way = false;
+    bool stalled = false;
     double rtt_seconds = 0;
   };
   Reading read() const;
@@ -35,6 +37,8 @@ class EdgePacing {
   Clock::time_point since_;
   Reading before_;
   bool saturated_throughout_ = false;
+  bool under_way_throughout_ = false;
+  bool stalled_meanwhile_ = false;
 };
 
 }  // namespace atl

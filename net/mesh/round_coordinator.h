@@ -104,7 +104,6 @@ class RoundCoordinator {
   void finish();
   Clock::duration retry_delay() const;
   bool is_last_round_done() const;
-
   void send(const IslandId& island, HubMessage message);
   void publish(CoordinatorNews news);
   MeshIsland* find(const IslandId& id);

@@ -218,7 +218,8 @@ TcpProgress tcp_progress(int fd) {
           static_cast<std::uint64_t>(std::max(queued, 0)),
           info.tcpi_notsent_bytes,
           std::uint64_t{info.tcpi_delivered} * info.tcpi_snd_mss,
-          std::chrono::microseconds(info.tcpi_rtt)};
+          std::chrono::microseconds(info.tcpi_rtt),
+          info.tcpi_ca_state == TCP_CA_Loss};
 }
 
 void limit_pacing(int fd, std::optional<double> bytes_per_second) {

@@ -59,6 +59,7 @@ Holdings holdings_of(pid_t pid) {
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("Threads:")) held.threads = std::stol(line.substr(8));
     if (line.starts_with("VmRSS:")) held.resident_kib = std::stol(line.substr(6));
+    if (line.starts_with("RssAnon:")) held.anonymous_kib = std::stol(line.substr(8));
   }
   return held;
 }

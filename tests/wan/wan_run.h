@@ -33,6 +33,7 @@ struct Holdings {
   long fds = 0;
   long threads = 0;
   long resident_kib = 0;
+  long anonymous_kib = 0;  // of those: of no file, as the heap
 };
 
 class WanRun {

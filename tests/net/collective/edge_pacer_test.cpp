@@ -15,6 +15,11 @@ class Link {
 
   void change_rate(double bytes_per_second) { rate_ = bytes_per_second; }
   void let_others_queue(double seconds) { others_ = seconds; }
+  // Nothing passes, and then for `recovery` seconds only one of many connections is awake again.
+  void break_for(EdgePacer& pacer, double seconds, double recovery) {
+    for (double t = 0; t < seconds; t += kStep) pacer.observe({kStep, 0, true, rtt_, true, false});
+    for (double t = 0; t < recovery; t += kStep) pacer.observe({kStep, rate_ * kStep / 16, true, rtt_, true, true});
+  }
 
   void run(EdgePacer& pacer, double seconds, double demand = 1e12) {
     for (double t = 0; t < seconds; t += kStep) {
@@ -23,8 +28,12 @@ class Link {
       const double arrived = queue_ + offered * kStep;
       const double delivered = std::min(arrived, rate_ * kStep);
       queue_ = std::min(arrived - delivered, 0.1 * rate_);
-      pacer.observe({kStep, delivered, offered < demand, rtt_ + queue_ / rate_ + others_});
+      pacer.observe({kStep, delivered, offered < demand, rtt_ + queue_ / rate_ + others_, true, false});
     }
+  }
+  // Next to nothing to send, and the round trip last seen is one of a queue.
+  void idle(EdgePacer& pacer, double seconds) {
+    for (double t = 0; t < seconds; t += kStep) pacer.observe({kStep, 100, false, rtt_ + 0.1, false, false});
   }
   double queue_seconds() const { return queue_ / rate_; }
 
@@ -50,6 +59,8 @@ class EdgePacerTest : public QObject {
   void waiting_for_the_ring_does_not_lower_it();
   void a_queue_that_others_keep_is_taken_for_the_way_after_a_while();
   void after_a_pause_the_rate_is_still_known();
+  void an_outage_is_not_taken_for_a_slow_link();
+  void an_idle_edge_with_an_old_round_trip_is_not_taken_for_a_slow_link();
 };
 
 void EdgePacerTest::there_is_no_limit_until_the_link_is_full() {
@@ -119,6 +130,26 @@ void EdgePacerTest::after_a_pause_the_rate_is_still_known() {
 
   QVERIFY(pacer.limit());
   QVERIFY(near(*pacer.limit(), 60e6));
+}
+
+void EdgePacerTest::an_outage_is_not_taken_for_a_slow_link() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  link.run(pacer, 5);
+
+  link.break_for(pacer, 3, 2);
+
+  QVERIFY2(near(*pacer.limit(), 60e6), qPrintable(QString::number(*pacer.limit())));
+}
+
+void EdgePacerTest::an_idle_edge_with_an_old_round_trip_is_not_taken_for_a_slow_link() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  link.run(pacer, 5);
+
+  link.idle(pacer, 3);
+
+  QVERIFY2(near(*pacer.limit(), 60e6), qPrintable(QString::number(*pacer.limit())));
 }
 
 }  // namespace atl
