@@ -104,6 +104,7 @@ Status RoundLoop::recover() {
   }
   set_phase(Phase::kWaiting, "recovering");
   network_.publish("state.changed");
+  const auto began = Clock::now();
   Result<FetchedState> fetched = network_.fetch(*recover_);
   if (!fetched.ok()) {
     // Its sources may have moved on or gone; the hub's next message brings newer ones.
@@ -112,6 +113,7 @@ Status RoundLoop::recover() {
     return ok_status();
   }
   outer_.replace(std::move(fetched).value());
+  spdlog::info("recovery round={} seconds={:.1f}", outer_.version().value, seconds_since(began));
   residual_.clear();  // it belongs to rounds that others went on from
   recover_.reset();
   adopt_outer_state();
