@@ -29,11 +29,6 @@ struct Islands {
   std::vector<std::vector<float>> means;
 };
 
-void each(int count, const std::function<void(std::size_t)>& work) {
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back(work, static_cast<std::size_t>(i));
-}
-
 // What all islands together hold, and as much again as the kernel and the ring need at most.
 Status check(const AllReduceBenchOptions& options) {
   if (options.payload_bytes < sizeof(float)) {
@@ -62,7 +57,7 @@ Result<Islands> set_up(const AllReduceBenchOptions& options) {
   all.inputs.resize(all.islands.size());
   all.results.resize(all.islands.size());
   all.means.resize(all.islands.size());
-  each(options.islands, [&](std::size_t i) {
+  seconds_on_threads(options.islands, [&](std::size_t i) {
     all.inputs[i].resize(numel);
     all.means[i].resize(numel);
     fill_bench_values(static_cast<int>(i), all.inputs[i]);
@@ -83,7 +78,7 @@ AllReduceSpec spec_of(const AllReduceBenchOptions& options, const Islands& all) 
 
 Result<AllReduceReport> average_once(const AllReduceSpec& spec, Islands& all, const AbortSignal& interrupt) {
   std::vector<std::variant<AllReduceReport, AllReduceFailure>> outcomes(all.islands.size());
-  each(static_cast<int>(all.islands.size()), [&](std::size_t i) {
+  seconds_on_threads(static_cast<int>(all.islands.size()), [&](std::size_t i) {
     outcomes[i] = all.islands[i]->ring().run(spec, all.inputs[i], all.results[i], interrupt);
     decode_values(spec.wire, all.results[i], all.means[i]);
   });
@@ -136,13 +131,12 @@ Result<double> tcp_ring_seconds(int islands, std::uint64_t bytes) {
     edges.push_back(std::move(edge));
   }
   std::atomic<bool> all_moved = true;
-  const auto begin = Clock::now();
-  each(2 * islands, [&](std::size_t i) {
+  const double seconds = seconds_on_threads(2 * islands, [&](std::size_t i) {
     const TcpEdge& edge = edges[i / 2];
     if (!move_bytes(i % 2 == 0 ? edge.sender.get() : edge.receiver.get(), bytes, i % 2 == 0)) all_moved = false;
   });
   if (!all_moved) return Error{ErrorCode::kIo, "plain TCP on this machine: a connection failed"};
-  return Seconds(Clock::now() - begin).count();
+  return seconds;
 }
 
 }  // namespace

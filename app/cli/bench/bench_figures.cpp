@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "net/base/deadline.h"
 
@@ -81,6 +82,16 @@ std::uint64_t available_memory_bytes() {
 }
 
 void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+double seconds_on_threads(int count, const std::function<void(std::size_t)>& work) {
+  const auto begin = Clock::now();
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < static_cast<std::size_t>(count); ++i) others.emplace_back([&work, i] { work(i); });
+    work(0);
+  }
+  return Seconds(Clock::now() - begin).count();
+}
 
 double memcpy_bytes_per_second(std::uint64_t bytes, int repeats) {
   const std::vector<char> source(bytes, 1);

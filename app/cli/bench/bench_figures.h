@@ -1,7 +1,9 @@
 // Sizes, times and what a process used, for benchmarks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,9 @@ ProcessUse process_use();
 // That a program can still have without swapping; 0: not known.
 std::uint64_t available_memory_bytes();
 void reset_peak();  // does nothing where the kernel does not let us
+
+// Calls work(i) for each i below `count`, at once, the first on this thread. Returns seconds until all have returned.
+double seconds_on_threads(int count, const std::function<void(std::size_t)>& work);
 
 // What the machine gives at best, single-threaded, in bytes a second of the source.
 double memcpy_bytes_per_second(std::uint64_t bytes, int repeats);

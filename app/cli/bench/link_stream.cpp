@@ -6,8 +6,6 @@
 
 #include <linux/tcp.h>
 
-#include <array>
-
 #include "net/base/file.h"
 #include "net/transport/socket.h"
 
@@ -19,15 +17,11 @@ constexpr std::chrono::seconds kSilence{15};  // a transfer that moves nothing f
 LinkSenderReport report_of(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
-  std::array<char, 16> name{};
-  socklen_t name_size = name.size();
   LinkSenderReport report;
   if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
     report = {info.tcpi_rtt, info.tcpi_min_rtt, info.tcpi_total_retrans, info.tcpi_segs_out, {}};
   }
-  if (::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), &name_size) == 0) {
-    report.congestion_control = std::string(name.data(), ::strnlen(name.data(), name_size));
-  }
+  report.congestion_control = congestion_control(fd);
   return report;
 }
 

@@ -73,17 +73,6 @@ std::vector<Slice> slices_of(WireFormat wire, std::int64_t numel, int threads) {
   return slices;
 }
 
-// Calls work(i) for each part on a thread of its own, the first on this one.
-double seconds_of(int parts, const std::function<void(int)>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  {
-    std::vector<std::jthread> others;
-    for (int i = 1; i < parts; ++i) others.emplace_back([&work, i] { work(i); });
-    work(0);
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 struct Operation {
   const char* name;
   std::int64_t bytes;
@@ -114,8 +103,8 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 std::optional<std::string> difference(WireFormat wire, const std::vector<Operation>& operations,
                                       const std::vector<Slice>& slices, Arrays& arrays) {
   const auto run = [&](std::size_t operation) {
-    seconds_of(static_cast<int>(slices.size()),
-               [&](int i) { operations[operation].run(arrays, slices[static_cast<std::size_t>(i)]); });
+    seconds_on_threads(static_cast<int>(slices.size()),
+                       [&](std::size_t i) { operations[operation].run(arrays, slices[i]); });
   };
   const std::size_t numel = arrays.x.size();
   std::vector<std::byte> encoded(arrays.encoded.size());
@@ -148,11 +137,10 @@ OperationFigures timed(const Operation& operation, const std::vector<Slice>& sli
   std::vector<double> seconds;
   std::vector<double> memcpy_seconds;
   for (int repeat = 0; repeat <= repeats; ++repeat) {
-    const double took = seconds_of(threads, [&](int i) { operation.run(arrays, slices[static_cast<std::size_t>(i)]); });
-    const double copy_took = seconds_of(threads, [&](int i) {
-      const std::size_t begin = copied / 64 * static_cast<std::size_t>(i) / slices.size() * 64;
-      const std::size_t end =
-          i + 1 == threads ? copied : copied / 64 * (static_cast<std::size_t>(i) + 1) / slices.size() * 64;
+    const double took = seconds_on_threads(threads, [&](std::size_t i) { operation.run(arrays, slices[i]); });
+    const double copy_took = seconds_on_threads(threads, [&](std::size_t i) {
+      const std::size_t begin = copied / 64 * i / slices.size() * 64;
+      const std::size_t end = i + 1 == slices.size() ? copied : copied / 64 * (i + 1) / slices.size() * 64;
       std::memcpy(copy_to.data() + begin, copy_from.data() + begin, end - begin);
     });
     if (repeat == 0) continue;
