@@ -6,7 +6,10 @@
 //   wan_all_reduce --islands 4 --rate 500 --rtt 80 --payload 1GiB --wire int8-block --congestion bbr --repeat 6
 //   wan_all_reduce --rate 100 --rtt 80 --loss 0.001 --payload 256MiB
 //   wan_all_reduce --payload 512MiB --wire fp32 --idle 60      the last one after a minute's idleness
-//   wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3  unequal links, in a chosen order
+//   wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3  unequal links, in a given order
+//   wan_all_reduce --islands 6 --unequal 1      random links, --rate / 20 to --rate, in the order that the hub would
+//   choose wan_all_reduce --islands 6 --unequal 1 --shuffled          the same links in a random order, beside the same
+//   ideal
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -15,12 +18,14 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 
 #include "app/cli/bench/bench_figures.h"
 #include "app/cli/bench/bench_island.h"
 #include "app/cli/bench/bench_values.h"
 #include "net/base/sha256.h"
+#include "net/mesh/ring_order.h"
 #include "tests/wan/wan_box.h"
 
 namespace {
@@ -43,6 +48,9 @@ struct Options {
   int repeat = 6;
   double idle_s = 0;
   std::string pair_rates;
+  unsigned unequal = 0;
+  bool shuffled = false;
+  double ideal_mbit = 0;
   std::vector<int> order;
   bool small_packets = false;
   bool json = false;
@@ -177,10 +185,37 @@ Status set_pair_rates(const std::string& text, wan::WanBox& box) {
   return ok_status();
 }
 
+// Random links, each way of each pair: --rate / 20 to --rate, evenly on a logarithmic scale. The slowest edge of the
+// best ring, which becomes the rate of the ideal, in Mbit/s.
+constexpr double kUnequalFactor = 20;
+
+double make_unequal(Options& options) {
+  std::mt19937 random(options.unequal);
+  const auto uniform = [&] { return static_cast<double>(random()) / static_cast<double>(std::mt19937::max()); };
+  RingQuestion question(options.islands);
+  for (int from = 0; from < options.islands; ++from) {
+    for (int to = 0; to < options.islands; ++to) {
+      if (from == to) continue;
+      const double mbit = options.rate_mbit * std::pow(kUnequalFactor, uniform() - 1);
+      question.edge(from, to) = {mbit * 1e6 / 8, options.rtt_ms / 1000};
+      options.pair_rates += fmt::format("{}{}-{}:{:.1f}", options.pair_rates.empty() ? "" : ",", from, to, mbit);
+    }
+  }
+  const RingOrder best = order_ring(question);
+  options.order = best.order;
+  if (options.shuffled) std::shuffle(options.order.begin(), options.order.end(), random);
+  const auto mbit = [](double bytes_per_second) { return bytes_per_second * 8e-6; };
+  if (!options.member.empty()) return mbit(best.slowest_bytes_per_second);  // the parent has said it
+  fmt::print("links {}\norder {}: slowest edge {:.1f} Mbit/s; best order: {:.1f} Mbit/s\n", options.pair_rates,
+             fmt::join(options.order, ","), mbit(slowest_edge(question, options.order)),
+             mbit(best.slowest_bytes_per_second));
+  return mbit(best.slowest_bytes_per_second);
+}
+
 double ideal_seconds(const Options& options, std::uint64_t payload_bytes, WireFormat wire) {
   const double values = static_cast<double>(payload_bytes) / sizeof(float);
   const double bytes = values * std::floor(static_cast<double>(encoded_bytes(wire, 4096)) * 2 / 4096) / 2;
-  return 2.0 * (options.islands - 1) / options.islands * bytes * 8 / (options.rate_mbit * 1e6);
+  return 2.0 * (options.islands - 1) / options.islands * bytes * 8 / (options.ideal_mbit * 1e6);
 }
 
 void print(const Options& options, const std::string& which, const Measured& measured, double ideal,
@@ -262,10 +297,13 @@ int main(int argc, char** argv) {
   app.add_option("--idle", options.idle_s, "then once more after so many seconds");
   app.add_option("--pair-rates", options.pair_rates, "FROM-TO:MBIT,... beside --rate");
   app.add_option("--order", options.order, "hosts in ring order")->delimiter(',');
+  app.add_option("--unequal", options.unequal, "seed of random links, over a factor 20 up to --rate");
+  app.add_flag("--shuffled", options.shuffled, "with --unequal: in a random order")->needs("--unequal");
   app.add_flag("--small-packets", options.small_packets, "leave the size of packets to the kernel's pacing");
   app.add_flag("--json", options.json);
   app.add_option("--member", options.member)->expected(2)->group("");
   CLI11_PARSE(app, argc, argv);
+  options.ideal_mbit = options.unequal > 0 ? make_unequal(options) : options.rate_mbit;
   for (int host = 0; options.order.empty() && host < options.islands; ++host) options.order.push_back(host);
   for (int host = static_cast<int>(options.order.size()); host < options.islands; ++host) options.order.push_back(host);
   const Status status = options.member.empty() ? run(options, argv) : run_member(options);
