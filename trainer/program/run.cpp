@@ -46,18 +46,24 @@ class TrainerControl final : public ControlService {
 };
 
 // The threads of an all-reduce and of a peer that fetches the state live for seconds, but glibc keeps what they freed
-// in up to 8 heaps a core, each as large as the most that a thread ever held.
-void share_heaps() {
+// in up to 8 heaps a core, each as large as the most that a thread ever held; and once a chunk of the state was freed,
+// it takes the next ones from these heaps too, unless the threshold from which memory is the kernel's own is fixed.
+// What training frees and takes again in each step stays.
+void bound_what_heaps_keep() {
 #ifdef M_ARENA_MAX
   constexpr int kHeaps = 4;
+  constexpr int kOwnMapping = 8 << 20;  // bytes
+  constexpr int kKept = 16 << 20;       // bytes free at the end of a heap
   (void)::mallopt(M_ARENA_MAX, kHeaps);
+  (void)::mallopt(M_MMAP_THRESHOLD, kOwnMapping);
+  (void)::mallopt(M_TRIM_THRESHOLD, kKept);
 #endif
 }
 
 }  // namespace
 
 Status run_island(const RunCommand& command) {
-  share_heaps();  // before there are threads
+  bound_what_heaps_keep();  // before there are threads
   SignalWatch::block_signals();
   const IslandHome home{command.home};
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.join_file()));
