@@ -50,7 +50,7 @@ Result<RunConfig> hub_init(const HubInitOptions& options) {
   ATOLL_RETURN_IF_ERROR(make_directories(home.authority(), FileMode::kPrivate));
   ATOLL_RETURN_IF_ERROR(authority.save(home.authority()));
   ATOLL_ASSIGN_OR_RETURN(const Identity identity, authority.make_hub_identity(Validity::starting(
-                                                      std::chrono::system_clock::now(), kCertificateLifetime)));
+                                                      std::chrono::system_clock::now(), kHubCertificateLifetime)));
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), identity));
   ATOLL_RETURN_IF_ERROR(save_hub_file(home, std::filesystem::absolute(options.dataset_directory)));
   auto store = HubStore::open(home.database());

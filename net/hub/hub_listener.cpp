@@ -25,6 +25,7 @@ constexpr std::chrono::seconds kShutdownTimeout{2};
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
 constexpr const char* kMeshPath = "/mesh";
+constexpr const char* kCertificatePath = "/certificate";
 
 class Counted {
  public:
@@ -133,6 +134,14 @@ asio::awaitable<void> HubListener::serve_enrolment(TlsStream& stream) {
   if (!write_error) co_await shut_down(stream, kShutdownTimeout);
 }
 
+asio::awaitable<bool> HubListener::serve_certificate(TlsStream& stream, const HttpRequest& request,
+                                                     const EnrolledIsland& island) {
+  const Result<std::string> shown = peer_certificate_pem(stream.native_handle());
+  Result<std::string> renewed = shown.ok() ? gate_.renew(island, *shown) : shown;
+  if (renewed.ok()) co_return co_await answer_text(stream, request, http::status::ok, std::move(*renewed));
+  co_return co_await answer_text(stream, request, http::status::internal_server_error, renewed.error().message + "\n");
+}
+
 asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host) {
   const Result<PeerCertificate> peer = verified_peer(stream.native_handle());
   if (!peer.ok()) co_return;
@@ -161,7 +170,8 @@ asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host
       co_await gate_.serve_island(std::make_shared<IslandLink>(std::move(socket), *island, std::move(host)));
       co_return;
     }
-    const bool again = co_await data_.answer(stream, request);
+    const bool again = request.target() == kCertificatePath ? co_await serve_certificate(stream, request, *island)
+                                                            : co_await data_.answer(stream, request);
     if (!again) break;
   }
   co_await shut_down(stream, kShutdownTimeout);

@@ -20,6 +20,8 @@ class HubGate {
  public:
   virtual ~HubGate() = default;
   virtual std::optional<EnrolledIsland> admit(const PeerCertificate& certificate) = 0;  // empty: not in the roster
+  // A new certificate for the key that this one certifies.
+  virtual Result<std::string> renew(const EnrolledIsland& island, const std::string& certificate_pem) = 0;
   virtual EnrolResponse enrol(const EnrolRequest& request) = 0;
   virtual boost::asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) = 0;  // until it ends
 };
@@ -40,6 +42,8 @@ class HubListener {
   boost::asio::awaitable<void> serve(Socket socket);
   boost::asio::awaitable<void> serve_enrolment(TlsStream& stream);
   boost::asio::awaitable<void> serve_http(TlsStream stream, std::string host);
+  boost::asio::awaitable<bool> serve_certificate(TlsStream& stream, const HttpRequest& request,
+                                                 const EnrolledIsland& island);
 
   boost::asio::io_context& io_;
   boost::asio::ssl::context tls_;

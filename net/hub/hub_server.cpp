@@ -55,9 +55,9 @@ std::vector<Address> reachable_at(const HubServeOptions& options, std::uint16_t 
   return addresses;
 }
 
-Result<std::string> certificate_sha256_of(const std::string& pem) {
+Result<std::string> key_sha256_of(const std::string& pem) {
   ATOLL_ASSIGN_OR_RETURN(const UniqueCertificate certificate, parse_certificate(pem));
-  return to_hex(certificate_digest(certificate.get()));
+  return to_hex(public_key_digest(certificate.get()));
 }
 
 }  // namespace
@@ -81,9 +81,11 @@ class HubServer::Impl final : public HubGate {
  private:
   // HubGate, on the hub's thread
   std::optional<EnrolledIsland> admit(const PeerCertificate& certificate) override;
+  Result<std::string> renew(const EnrolledIsland& island, const std::string& certificate_pem) override;
   EnrolResponse enrol(const EnrolRequest& request) override;
   asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) override;
 
+  Status renew_own_certificate();
   Status make_coordinator();
   void run();
   Result<IslandConnected> read_hello(IslandLink& link, const std::string& text) const;
@@ -129,6 +131,7 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(identity_, load_identity(home_.identity()));
   ATOLL_ASSIGN_OR_RETURN(CertificateAuthority authority, CertificateAuthority::load(home_.authority()));
   authority_.emplace(std::move(authority));
+  ATOLL_RETURN_IF_ERROR(renew_own_certificate());
   ATOLL_ASSIGN_OR_RETURN(TlsContext tls, TlsContext::hub_server(identity_));
   tls_.emplace(std::move(tls));
   ATOLL_ASSIGN_OR_RETURN(const std::filesystem::path dataset, load_dataset_directory(home_));
@@ -209,13 +212,27 @@ void HubServer::Impl::stop_serving(const Error& error) {
 // ---- the gate
 
 std::optional<EnrolledIsland> HubServer::Impl::admit(const PeerCertificate& certificate) {
-  auto island = store_->find_island(to_hex(certificate.fingerprint));
+  auto island = store_->find_island(to_hex(certificate.key_sha256));
   if (!island.ok()) {
     spdlog::error("hub island={} error=\"{}\"", certificate.name.value, island.error().message);
     return std::nullopt;
   }
   if (*island && (*island)->id != certificate.name) return std::nullopt;
   return *island;
+}
+
+Result<std::string> HubServer::Impl::renew(const EnrolledIsland& island, const std::string& certificate_pem) {
+  spdlog::info("certificate renewed island={}", island.id.value);
+  return authority_->renew(certificate_pem,
+                           Validity::starting(std::chrono::system_clock::now(), kIslandCertificateLifetime));
+}
+
+// Its own certificate is made anew as well, when a hub that holds an old one starts: islands know it by its authority.
+Status HubServer::Impl::renew_own_certificate() {
+  const auto now = std::chrono::system_clock::now();
+  if (!is_due_for_renewal(identity_, now)) return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(identity_, authority_->make_hub_identity(Validity::starting(now, kHubCertificateLifetime)));
+  return save_identity(home_.identity(), identity_);
 }
 
 EnrolResponse HubServer::Impl::enrol(const EnrolRequest& request) {
@@ -225,10 +242,10 @@ EnrolResponse HubServer::Impl::enrol(const EnrolRequest& request) {
     return response;
   }
   const auto& grant = std::get<EnrolGrant>(response);
-  Result<std::string> fingerprint = certificate_sha256_of(grant.certificate_pem);
-  if (!fingerprint.ok()) return fingerprint.error();
+  Result<std::string> key = key_sha256_of(grant.certificate_pem);
+  if (!key.ok()) return key.error();
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  const Status added = store_->add_island({grant.island, request.display_name, *fingerprint, now});
+  const Status added = store_->add_island({grant.island, request.display_name, *key, now});
   if (!added.ok()) {
     stop_serving(added.error());
     return Error{ErrorCode::kInternal, "the hub cannot write its roster; ask who runs it, then try again"};
@@ -244,7 +261,7 @@ Result<IslandConnected> HubServer::Impl::read_hello(IslandLink& link, const std:
   const EnrolledIsland& island = link.island();
   RosterEntry entry{island.id, hello->display_name.empty() ? island.display_name : hello->display_name,
                     Address{hello->advertised_host.empty() ? link.host() : hello->advertised_host, hello->listen_port},
-                    island.certificate_sha256};
+                    island.key_sha256};
   return IslandConnected{std::move(entry), *hello};
 }
 

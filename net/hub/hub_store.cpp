@@ -12,7 +12,7 @@ constexpr int kSchemaVersion = 1;
 constexpr const char* kTables = R"(
   CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS island (
-    id TEXT PRIMARY KEY, display_name TEXT NOT NULL, certificate_sha256 TEXT NOT NULL UNIQUE,
+    id TEXT PRIMARY KEY, display_name TEXT NOT NULL, key_sha256 TEXT NOT NULL UNIQUE,
     enrolled_at INTEGER NOT NULL, removed INTEGER NOT NULL DEFAULT 0);
   CREATE TABLE IF NOT EXISTS lease (
     first INTEGER PRIMARY KEY, sequences INTEGER NOT NULL, island TEXT NOT NULL, round INTEGER NOT NULL,
@@ -88,17 +88,17 @@ Result<std::vector<Address>> HubStore::addresses() {
 Status HubStore::add_island(const EnrolledIsland& island) {
   ATOLL_ASSIGN_OR_RETURN(
       Statement statement,
-      database_.prepare("INSERT INTO island (id, display_name, certificate_sha256, enrolled_at) VALUES (?, ?, ?, ?)"));
-  ATOLL_RETURN_IF_ERROR(statement.bind(island.id.value, island.display_name, island.certificate_sha256,
+      database_.prepare("INSERT INTO island (id, display_name, key_sha256, enrolled_at) VALUES (?, ?, ?, ?)"));
+  ATOLL_RETURN_IF_ERROR(statement.bind(island.id.value, island.display_name, island.key_sha256,
                                        island.enrolled_at.time_since_epoch().count()));
   return statement.run();
 }
 
-Result<std::optional<EnrolledIsland>> HubStore::find_island(const std::string& certificate_sha256) {
+Result<std::optional<EnrolledIsland>> HubStore::find_island(const std::string& key_sha256) {
   ATOLL_ASSIGN_OR_RETURN(Statement statement,
-                         database_.prepare("SELECT id, display_name, certificate_sha256, enrolled_at FROM island "
-                                           "WHERE certificate_sha256 = ? AND removed = 0"));
-  ATOLL_RETURN_IF_ERROR(statement.bind(certificate_sha256));
+                         database_.prepare("SELECT id, display_name, key_sha256, enrolled_at FROM island "
+                                           "WHERE key_sha256 = ? AND removed = 0"));
+  ATOLL_RETURN_IF_ERROR(statement.bind(key_sha256));
   ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
   if (!row) return std::optional<EnrolledIsland>();
   return std::optional(EnrolledIsland{IslandId{statement.text(0)}, statement.text(1), statement.text(2),

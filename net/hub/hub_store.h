@@ -20,7 +20,7 @@ namespace atl {
 struct EnrolledIsland {
   IslandId id;
   std::string display_name;
-  std::string certificate_sha256;  // hex
+  std::string key_sha256;  // hex
   std::chrono::sys_seconds enrolled_at;
 };
 
@@ -32,7 +32,7 @@ class HubStore {
   Database& database() { return database_; }  // for the invites, which live in the same file
 
   Status add_island(const EnrolledIsland& island);
-  Result<std::optional<EnrolledIsland>> find_island(const std::string& certificate_sha256);  // not the removed ones
+  Result<std::optional<EnrolledIsland>> find_island(const std::string& key_sha256);  // not the removed ones
 
   Status save_addresses(const std::vector<Address>& addresses);  // where it last served
   Result<std::vector<Address>> addresses();

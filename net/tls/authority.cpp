@@ -146,6 +146,19 @@ Result<std::string> CertificateAuthority::sign_request(const std::string& reques
   return issue(key, name.value, validity);
 }
 
+Result<std::string> CertificateAuthority::renew(const std::string& certificate_pem, const Validity& validity) const {
+  ATOLL_ASSIGN_OR_RETURN(const UniqueCertificate certificate, parse_certificate(certificate_pem));
+  EVP_PKEY* key = X509_get0_pubkey(certificate.get());
+  const bool ours = X509_verify(certificate.get(), X509_get0_pubkey(certificate_.get())) == 1;
+  ERR_clear_error();
+  if (key == nullptr || !ours) {
+    return Error{ErrorCode::kCertificate, "the certificate to renew is not from this run's authority"};
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::string name, certified_name(certificate.get()));
+  if (!is_enrolled_name(name)) return Error{ErrorCode::kCertificate, "not an island's name: '" + name + "'"};
+  return issue(key, name, validity);
+}
+
 Result<Identity> CertificateAuthority::make_hub_identity(const Validity& validity) const {
   const UniqueKey key = generate_key();
   Identity hub;

@@ -22,7 +22,8 @@ struct Validity {
 };
 
 inline constexpr std::chrono::hours kAuthorityLifetime{24 * 3652};
-inline constexpr std::chrono::hours kCertificateLifetime{24 * 730};
+inline constexpr std::chrono::hours kHubCertificateLifetime{24 * 730};
+inline constexpr std::chrono::hours kIslandCertificateLifetime{24 * 90};  // renewed long before its end
 
 class CertificateAuthority {
  public:
@@ -40,6 +41,9 @@ class CertificateAuthority {
   // request is malformed, does not prove possession of its key, or the name is not an island's.
   Result<std::string> sign_request(const std::string& request_pem, const IslandId& name,
                                    const Validity& validity) const;
+  // A certificate for the same name and key as this one of an island, whatever its own validity. kCertificate when this
+  // authority did not sign it, or it is not an island's.
+  Result<std::string> renew(const std::string& certificate_pem, const Validity& validity) const;
   // A new key with a certificate for kHubName.
   Result<Identity> make_hub_identity(const Validity& validity) const;
 

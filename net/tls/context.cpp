@@ -241,7 +241,7 @@ Result<PeerCertificate> verified_peer(SSL* ssl) {
     return Error{ErrorCode::kCertificate, "the peer's certificate was not asked for, and not verified"};
   }
   ATOLL_ASSIGN_OR_RETURN(std::string name, certified_name(certificate.get()));
-  return PeerCertificate{IslandId{std::move(name)}, certificate_digest(certificate.get())};
+  return PeerCertificate{IslandId{std::move(name)}, public_key_digest(certificate.get())};
 }
 
 Result<std::string> peer_certificate_pem(SSL* ssl) {

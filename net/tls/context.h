@@ -48,7 +48,7 @@ class TlsContext {
 
 struct PeerCertificate {
   IslandId name;
-  Digest fingerprint;  // SHA-256 of the DER certificate
+  Digest key_sha256;  // of its public key (SubjectPublicKeyInfo), which stays when the certificate is renewed
 };
 // After the handshake: the peer's verified certificate. kCertificate when there is none or it was not verified.
 Result<PeerCertificate> verified_peer(SSL* ssl);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <openssl/err.h>
 
+#include <ctime>
+
 #include "net/base/file.h"
 #include "net/tls/x509.h"
 
@@ -19,6 +21,23 @@ Result<std::string> read_identity_file(const std::filesystem::path& path) {
   return Error{ErrorCode::kNotJoined,
                fmt::format("there is no {}: this machine has not joined a run; join one with `atoll join INVITE`",
                            path.string())};
+}
+
+using WallTime = std::chrono::system_clock::time_point;
+
+WallTime time_of(const ASN1_TIME* time) {
+  std::tm utc{};
+  return ASN1_TIME_to_tm(time, &utc) == 1 ? std::chrono::system_clock::from_time_t(::timegm(&utc)) : WallTime::min();
+}
+WallTime ends(X509* certificate) { return time_of(X509_get0_notAfter(certificate)); }
+
+// Why they are not one identity; empty when they are.
+std::string_view mismatch(EVP_PKEY* key, X509* certificate, X509* authority) {
+  const bool own_key = X509_check_private_key(certificate, key) == 1;
+  const bool signed_by_authority = X509_verify(certificate, X509_get0_pubkey(authority)) == 1;
+  ERR_clear_error();
+  if (!own_key) return "key and certificate do not belong together";
+  return signed_by_authority ? std::string_view() : "the certificate is not from the run's authority";
 }
 
 Error corrupt(const std::filesystem::path& directory, std::string_view why) {
@@ -44,14 +63,33 @@ Result<Identity> load_identity(const std::filesystem::path& directory) {
   const auto name = certified_name(certificate->get());
   if (!name.ok()) return corrupt(directory, name.error().message);
 
-  const bool own_key = X509_check_private_key(certificate->get(), key->get()) == 1;
-  const bool signed_by_authority = X509_verify(certificate->get(), X509_get0_pubkey(authority->get())) == 1;
-  ERR_clear_error();
-  if (!own_key) return corrupt(directory, "key and certificate do not belong together");
-  if (!signed_by_authority) return corrupt(directory, "the certificate is not from the run's authority");
+  const std::string_view why = mismatch(key->get(), certificate->get(), authority->get());
+  if (!why.empty()) return corrupt(directory, why);
   identity.name = IslandId{*name};
   identity.run = organisation_of(authority->get());
   return identity;
+}
+
+Result<Identity> with_certificate(const Identity& identity, const std::string& certificate_pem) {
+  ATOLL_ASSIGN_OR_RETURN(const UniqueKey key, parse_key(identity.key_pem));
+  ATOLL_ASSIGN_OR_RETURN(const UniqueCertificate old, parse_certificate(identity.certificate_pem));
+  ATOLL_ASSIGN_OR_RETURN(const UniqueCertificate renewed, parse_certificate(certificate_pem));
+  ATOLL_ASSIGN_OR_RETURN(const UniqueCertificate authority, parse_certificate(identity.authority_pem));
+  ATOLL_ASSIGN_OR_RETURN(const std::string name, certified_name(renewed.get()));
+  std::string_view why = mismatch(key.get(), renewed.get(), authority.get());
+  if (why.empty() && name != identity.name.value) why = "it carries another name";
+  if (why.empty() && ends(renewed.get()) <= ends(old.get())) why = "it lasts no longer than the present one";
+  if (!why.empty()) return Error{ErrorCode::kCertificate, fmt::format("the renewed certificate is no use: {}", why)};
+  Identity result = identity;
+  result.certificate_pem = to_pem(renewed.get());
+  return result;
+}
+
+bool is_due_for_renewal(const Identity& identity, std::chrono::system_clock::time_point now) {
+  const auto certificate = parse_certificate(identity.certificate_pem);
+  if (!certificate.ok()) return false;
+  const WallTime begins = time_of(X509_get0_notBefore(certificate->get()));
+  return now > begins + (ends(certificate->get()) - begins) / 3;
 }
 
 Status save_identity(const std::filesystem::path& directory, const Identity& identity) {

@@ -28,7 +28,7 @@ void fields(Archive& archive, RosterEntry& m) {
   archive.field("id", m.id);
   archive.text("display_name", m.display_name);
   archive.field("address", m.address);
-  archive.hash("certificate_sha256", m.certificate_sha256);
+  archive.hash("key_sha256", m.key_sha256);
 }
 
 template <class Archive>

@@ -111,8 +111,8 @@ using IslandMessage = std::variant<IslandHello, IslandHeartbeat, IslandReady, Is
 struct RosterEntry {
   IslandId id;
   std::string display_name;
-  Address address;                 // where to dial its inbound port
-  std::string certificate_sha256;  // hex; the only certificate with which it is admitted
+  Address address;         // where to dial its inbound port
+  std::string key_sha256;  // hex; of the only key with which it is admitted (PeerCertificate)
 };
 
 struct HubWelcome {

@@ -17,9 +17,8 @@ Status Roster::admit(const PeerCertificate& peer) const {
   if (found == entries_.end()) {
     return Error{ErrorCode::kCertificate, fmt::format("{} is not in the roster of this run", peer.name.value)};
   }
-  if (found->second.certificate_sha256 != to_hex(peer.fingerprint)) {
-    return Error{ErrorCode::kCertificate,
-                 fmt::format("{} shows another certificate than the roster's", peer.name.value)};
+  if (found->second.key_sha256 != to_hex(peer.key_sha256)) {
+    return Error{ErrorCode::kCertificate, fmt::format("{} shows another key than the roster's", peer.name.value)};
   }
   return ok_status();
 }

@@ -8,11 +8,14 @@
 #include "net/base/signal_watch.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
+#include "net/recovery/certificate_renewal.h"
 #include "trainer/island/island.h"
 #include "trainer/program/program.h"
 
 namespace atl {
 namespace {
+
+constexpr std::chrono::seconds kRenewalTimeout{20};
 
 // The trainer's methods on the control socket.
 class TrainerControl final : public ControlService {
@@ -60,6 +63,17 @@ void bound_what_heaps_keep() {
 #endif
 }
 
+// A hub that does not answer now is asked again at the next start; most of the certificate's life is left then.
+void renew_if_due(Identity& identity, const IslandHome& home, const std::vector<Address>& hub) {
+  if (!is_due_for_renewal(identity, std::chrono::system_clock::now())) return;
+  const AbortSignal never;
+  Result<Identity> renewed = renew_certificate(identity, hub, Deadline::after(kRenewalTimeout), never);
+  const Status saved = renewed.ok() ? save_identity(home.identity(), *renewed) : Status(renewed.error());
+  if (!saved.ok()) return spdlog::warn("certificate error=\"{}\"", saved.error().message);
+  identity = std::move(*renewed);
+  spdlog::info("certificate renewed");
+}
+
 }  // namespace
 
 Status run_island(const RunCommand& command) {
@@ -69,6 +83,7 @@ Status run_island(const RunCommand& command) {
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.join_file()));
   IslandOptions options;
   ATOLL_ASSIGN_OR_RETURN(options.identity, load_identity(home.identity()));
+  renew_if_due(options.identity, home, join.hub_addresses);
   options.hub_addresses = join.hub_addresses;
   options.display_name = join.display_name;
   options.bind = join.bind;

@@ -4,6 +4,7 @@
 
 #include "net/base/sha256.h"
 #include "net/enrol/client.h"
+#include "net/recovery/certificate_renewal.h"
 #include "net/tls/authority.h"
 #include "net/tls/context.h"
 #include "net/tls/signature.h"
@@ -59,6 +60,7 @@ class HubServerTest : public QObject {
   void islands_that_cannot_be_dialled_are_found_out_and_dial_their_edges_themselves();
   void an_invite_serves_as_often_as_it_says();
   void a_client_without_a_hub_gives_up_and_says_what_to_check();
+  void an_island_renews_its_certificate_and_is_admitted_with_it();
   void the_dataset_is_served_by_exact_name_and_in_ranges();
 };
 
@@ -237,6 +239,21 @@ void HubServerTest::a_client_without_a_hub_gives_up_and_says_what_to_check() {
   QCOMPARE(message.error().code, ErrorCode::kUnreachable);
   QVERIFY(message.error().message.find("firewall") != std::string::npos);
   QVERIFY(!(*client)->send(IslandLeaving{"too late"}));
+}
+
+void HubServerTest::an_island_renews_its_certificate_and_is_admitted_with_it() {
+  LoopbackHub hub(loopback_run(1, 2));
+  const Identity enrolled = hub.enrol("reef");
+  const AbortSignal never;
+
+  // So that the new one ends later than the old one: dates have whole seconds.
+  QTest::qWait(1'100);
+  const auto renewed = renew_certificate(enrolled, {hub.address()}, Deadline::after(std::chrono::seconds(5)), never);
+  QVERIFY2(renewed.ok(), renewed.ok() ? "" : renewed.error().message.c_str());
+  QCOMPARE(renewed->key_pem, enrolled.key_pem);
+
+  PuppetIsland island(hub.address(), *renewed);
+  QVERIFY(hub.wait([](const HubState& state) { return state.outer_step >= 2; }));
 }
 
 void HubServerTest::the_dataset_is_served_by_exact_name_and_in_ranges() {

@@ -22,6 +22,10 @@ class AuthorityTest : public QObject {
   void a_home_without_identity_is_not_joined();
   void a_foreign_key_beside_a_certificate_is_corrupt();
   void the_request_does_not_choose_its_name();
+  void a_renewed_certificate_is_for_the_same_name_and_key();
+  void only_an_islands_certificate_of_this_run_is_renewed();
+  void a_certificate_of_another_key_or_no_later_end_is_no_renewal();
+  void renewal_is_due_after_a_third_of_the_certificates_life();
   void names_that_are_no_islands_are_refused();
   void names_that_are_no_islands_are_refused_data();
   void a_malformed_request_is_refused();
@@ -105,6 +109,61 @@ void AuthorityTest::names_that_are_no_islands_are_refused_data() {
   QTest::newRow("short") << "isl-0123";
   QTest::newRow("upper case") << "isl-0123456789ABCDEF";
   QTest::newRow("a second name") << "isl-0123456789abcdef,DNS:atoll-hub";
+}
+
+namespace {
+
+const auto kNow = std::chrono::system_clock::now();
+
+Validity until(std::chrono::hours from_now) { return Validity::starting(kNow, from_now); }
+
+}  // namespace
+
+void AuthorityTest::a_renewed_certificate_is_for_the_same_name_and_key() {
+  const Identity before = run_.issue(TestRun::island_id(1), until(std::chrono::hours(1)));
+
+  const auto renewed = run_.authority().renew(before.certificate_pem, until(std::chrono::hours(48)));
+  QVERIFY2(renewed.ok(), renewed.ok() ? "" : renewed.error().message.c_str());
+  const auto after = with_certificate(before, *renewed);
+
+  QVERIFY2(after.ok(), after.ok() ? "" : after.error().message.c_str());
+  QCOMPARE(after->key_pem, before.key_pem);
+  QCOMPARE(after->name, before.name);
+  QVERIFY(after->certificate_pem != before.certificate_pem);
+  QVERIFY(save_identity(path("island"), *after).ok());
+  QVERIFY(load_identity(path("island")).ok());
+}
+
+void AuthorityTest::only_an_islands_certificate_of_this_run_is_renewed() {
+  TestRun other("fedcba9876543210");
+
+  const auto foreign = run_.authority().renew(other.island(1).certificate_pem, until(std::chrono::hours(48)));
+  const auto hub = run_.authority().renew(run_.hub().certificate_pem, until(std::chrono::hours(48)));
+
+  QVERIFY(!foreign.ok());
+  QCOMPARE(foreign.error().code, ErrorCode::kCertificate);
+  QVERIFY(!hub.ok());
+  QCOMPARE(hub.error().code, ErrorCode::kCertificate);
+}
+
+void AuthorityTest::a_certificate_of_another_key_or_no_later_end_is_no_renewal() {
+  const Identity before = run_.issue(TestRun::island_id(1), until(std::chrono::hours(48)));
+  const Identity another_key = run_.issue(TestRun::island_id(1), until(std::chrono::hours(96)));
+  const auto shorter = run_.authority().renew(before.certificate_pem, until(std::chrono::hours(24)));
+  QVERIFY(shorter.ok());
+
+  for (const std::string& pem : {another_key.certificate_pem, *shorter}) {
+    const auto after = with_certificate(before, pem);
+    QVERIFY(!after.ok());
+    QCOMPARE(after.error().code, ErrorCode::kCertificate);
+  }
+}
+
+void AuthorityTest::renewal_is_due_after_a_third_of_the_certificates_life() {
+  const Identity island = run_.issue(TestRun::island_id(1), {kNow, kNow + std::chrono::hours(90)});
+
+  QVERIFY(!is_due_for_renewal(island, kNow + std::chrono::hours(29)));
+  QVERIFY(is_due_for_renewal(island, kNow + std::chrono::hours(31)));
 }
 
 void AuthorityTest::names_that_are_no_islands_are_refused() {
