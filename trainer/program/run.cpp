@@ -55,8 +55,8 @@ class TrainerControl final : public ControlService {
 void bound_what_heaps_keep() {
 #ifdef M_ARENA_MAX
   constexpr int kHeaps = 4;
-  constexpr int kOwnMapping = 8 << 20;  // bytes
-  constexpr int kKept = 16 << 20;       // bytes free at the end of a heap
+  constexpr int kOwnMapping = 10 << 20;  // bytes: less than a chunk of the state
+  constexpr int kKept = 16 << 20;        // bytes free at the end of a heap
   (void)::mallopt(M_ARENA_MAX, kHeaps);
   (void)::mallopt(M_MMAP_THRESHOLD, kOwnMapping);
   (void)::mallopt(M_TRIM_THRESHOLD, kKept);
