@@ -202,8 +202,8 @@ class ControlServer::Impl {
 };
 
 Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::filesystem::path& socket, std::string program,
-                                                            ControlService& service) {
-  ATOLL_ASSIGN_OR_RETURN(UnixListener listener, UnixListener::listen(socket));
+                                                            ControlService& service, SocketAccess access) {
+  ATOLL_ASSIGN_OR_RETURN(UnixListener listener, UnixListener::listen(socket, access));
   return std::unique_ptr<ControlServer>(
       new ControlServer(std::make_unique<Impl>(std::move(listener), std::move(program), service)));
 }

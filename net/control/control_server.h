@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
+#include "net/control/unix_socket.h"
 
 namespace atl {
 
@@ -29,7 +30,8 @@ class ControlServer {
   // Answers `hello` {version, program} itself, and `events.subscribe {since}` with the kept events, then new ones as
   // they come.
   static Result<std::unique_ptr<ControlServer>> start(const std::filesystem::path& socket, std::string program,
-                                                      ControlService& service);
+                                                      ControlService& service,
+                                                      SocketAccess access = SocketAccess::kOwner);
   ~ControlServer();
 
   // Any thread. Adds seq and time; the last 1024 events are kept; a subscriber that does not read is dropped.
