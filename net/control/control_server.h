@@ -16,10 +16,13 @@ namespace atl {
 
 inline constexpr int kControlVersion = 1;
 
-// Answers calls. On the server's thread; must not block: long work is started and reported by events.
+// Answers calls. On the server's thread; must not block: long work is started and reported by events, or is a slow
+// method.
 class ControlService {
  public:
   virtual ~ControlService() = default;
+  // Slow methods are called on a thread of their own, one after the other, while the server goes on answering.
+  virtual bool is_slow(std::string_view) const { return false; }
   // kInvalidArgument becomes -32602, kNotFound -32601, everything else -32000 with data {code, message}.
   virtual Result<nlohmann::json> call(std::string_view method, const nlohmann::json& params) = 0;
 };

@@ -23,6 +23,8 @@ class TrainerControl final : public ControlService {
   // Both outlive it.
   TrainerControl(Island& island, AgentWatch& agent) : island_(island), agent_(agent) {}
 
+  bool is_slow(std::string_view method) const override { return method == "model.export"; }
+
   Result<nlohmann::json> call(std::string_view method, const nlohmann::json& params) override {
     if (method == "state.get") return island_.state().to_json();
     if (method == "agent.alive") {
