@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "net/base/exit_code.h"
+#include "net/control/trainer_exit.h"
 #include "trainer/program/program.h"
 
 namespace {
@@ -69,11 +70,17 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
 
   atl::Status status;
-  if (run_command->parsed()) status = atl::run_island(run);
+  int code = 0;
+  if (run_command->parsed()) {
+    const auto ran = atl::run_island(run);
+    if (ran.ok()) code = *ran;
+    if (!ran.ok()) status = ran.error();
+  }
   if (export_command->parsed()) status = atl::export_model(exporting);
   if (eval_command->parsed()) status = atl::eval_model(eval);
   if (sample_command->parsed()) status = atl::sample_model(sample);
-  if (status.ok()) return 0;
-  fmt::print(stderr, "atoll-trainer: {}\n", status.error().message);
-  return atl::exit_code_of(status.error().code);
+  if (!status.ok()) code = atl::exit_code_of(status.error().code);
+  if (!status.ok()) fmt::print(stderr, "atoll-trainer: {}\n", status.error().message);
+  if (run_command->parsed()) fmt::print(stderr, "{}{}\n", atl::kTrainerExitWords, code);
+  return code;
 }

@@ -21,6 +21,8 @@ struct CommandContext {
   Console& console;
   // Raised by Ctrl-C or SIGTERM; a command that takes long ends then.
   const AbortSignal& interrupt;
+  // Raised by the second of them: whoever ends cleanly ends at once instead. Null: there is no second one.
+  const AbortSignal* hurry = nullptr;
   int exit_code = kExitOk;
 
   // Ends the command: prints the error, if it is one, and sets the exit code.
@@ -31,9 +33,10 @@ void add_hub_init_command(CLI::App& hub, CommandContext& context);
 void add_hub_serve_command(CLI::App& hub, CommandContext& context);
 void add_hub_invite_command(CLI::App& hub, CommandContext& context);
 void add_hub_status_command(CLI::App& hub, CommandContext& context);
+void add_agent_command(CLI::App& app, CommandContext& context);
 void add_join_command(CLI::App& app, CommandContext& context);
 void add_status_command(CLI::App& app, CommandContext& context);
-void add_leave_command(CLI::App& app, CommandContext& context);
+void add_island_commands(CLI::App& app, CommandContext& context);  // pause, resume, finish, stop, leave
 void add_data_command(CLI::App& app, CommandContext& context);
 void add_export_command(CLI::App& app, CommandContext& context);
 void add_eval_command(CLI::App& app, CommandContext& context);
@@ -41,7 +44,8 @@ void add_sample_command(CLI::App& app, CommandContext& context);
 void add_demo_command(CLI::App& app, CommandContext& context);
 
 // Parses and runs. `arguments` without the program's name. The exit code.
-int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt);
+int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt,
+            const AbortSignal* hurry = nullptr);
 
 // A home given by --home, or the default one.
 Result<std::filesystem::path> island_home_or_default(const std::string& given);

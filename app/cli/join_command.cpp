@@ -1,50 +1,44 @@
-// atoll join: enrol with an invite, or come back to the run joined before; then train in the foreground.
-#include <fcntl.h>
+// atoll join: enrol with an invite, or come back to the run joined before. The agent that runs trains then; when none
+// does, this process is the agent until it ends.
 #include <fmt/format.h>
-#include <netdb.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
-#include <csignal>
-#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "app/agent/agent.h"
+#include "app/agent/join_run.h"
+#include "app/cli/agent_client.h"
 #include "app/cli/child_process.h"
 #include "app/cli/command.h"
 #include "app/cli/console_input.h"
 #include "app/cli/join_progress.h"
-#include "app/cli/text.h"
 #include "app/cli/validators.h"
 #include "net/base/file.h"
 #include "net/control/home.h"
-#include "net/enrol/client.h"
 #include "net/wire/invite.h"
 
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kEnrolTime{30};
-// A trainer that was asked to end finishes what it is writing.
-constexpr std::chrono::seconds kTrainerEndTime{20};
-constexpr std::chrono::milliseconds kLook{250};  // at the trainer, for a finished round
+constexpr std::chrono::seconds kJoinTime{45};  // an enrolment has 30 s
+constexpr std::chrono::milliseconds kLook{250};
+// Nobody takes the trainer of a foreground command over: it ends soon after it.
+constexpr std::chrono::seconds kForegroundPatience{5};
 
 struct Join {
   std::string invite, invite_file;
   bool invite_stdin = false;
-  bool yes = false;
+  bool yes = false, wait = false;
   std::string home, name, listen, advertise;
   int local_ranks = 0, threads = 0;
 };
 
 std::chrono::sys_seconds now() {
   return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
-std::string host_name() {
-  char name[65] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "island";
 }
 
 // From a pipe all that comes. At a terminal until the invite is whole (mail programs wrap it over lines), or until an
@@ -66,8 +60,8 @@ Result<std::string> read_pasted_invite(CommandContext& context) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
-// The invite, or nothing when none was given: the run joined before.
-Result<std::optional<Invite>> read_invite(const Join& command, CommandContext& context) {
+// The invite's text, or nothing when none was given: the run joined before.
+Result<std::string> read_invite(const Join& command, CommandContext& context) {
   std::string text = command.invite;
   if (!command.invite_file.empty()) {
     ATOLL_ASSIGN_OR_RETURN(text, read_file(command.invite_file, kMaxInviteText));
@@ -79,9 +73,7 @@ Result<std::optional<Invite>> read_invite(const Join& command, CommandContext& c
     ATOLL_ASSIGN_OR_RETURN(text, read_pasted_invite(context));
     if (is_blank(text)) return Error{ErrorCode::kInviteMalformed, "there is no invite on standard input"};
   }
-  if (text.empty()) return std::optional<Invite>();
-  ATOLL_ASSIGN_OR_RETURN(Invite invite, decode_invite(text, now()));
-  return std::optional<Invite>(std::move(invite));
+  return text;
 }
 
 // Joining is consent: a person at a terminal is asked, a script says --yes or has no terminal to be asked on.
@@ -101,162 +93,141 @@ Status ask_consent(const Join& command, const Invite& invite, CommandContext& co
   return Error{ErrorCode::kAborted, "not joined, as you said"};
 }
 
-// Before it is written down for good: another program may listen there.
-Status check_free(const Address& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int failure = ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
-  if (failure != 0) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("cannot listen on {}: {}", to_string(address), ::gai_strerror(failure))};
-  }
-  const UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int reuse = 1;
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
-  const bool bound = ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
-  const int reason = errno;
-  ::freeaddrinfo(found);
-  if (bound) return ok_status();
-  return Error{ErrorCode::kPermissionDenied,
-               fmt::format("cannot listen on {}: {}; choose another with --listen HOST:PORT (port 0: any free one)",
-                           to_string(address), std::strerror(reason))};
+JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
+  return {std::move(invite), command.name, command.listen, command.advertise, command.local_ranks, command.threads};
 }
 
-// What the flags change in what was joined before.
-Status apply_flags(const Join& command, JoinFile& join) {
-  if (!command.name.empty()) join.display_name = command.name;
-  if (!command.listen.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(join.bind, parse_address(command.listen));
-    ATOLL_RETURN_IF_ERROR(check_free(join.bind));
-  }
-  if (!command.advertise.empty()) join.advertised_host = command.advertise;
-  if (command.local_ranks > 0) join.local_ranks = command.local_ranks;
-  if (command.threads > 0) join.threads = command.threads;
-  if (join.display_name.size() <= 64) return ok_status();
-  return Error{ErrorCode::kInvalidArgument, "--name is longer than 64 bytes"};
+nlohmann::json params_of(const Join& command, const std::string& invite) {
+  nlohmann::json params = {{"name", command.name},
+                           {"listen", command.listen},
+                           {"advertise", command.advertise},
+                           {"local_ranks", static_cast<unsigned>(command.local_ranks)},
+                           {"threads", static_cast<unsigned>(command.threads)}};
+  if (!invite.empty()) params["invite"] = invite;
+  return params;
 }
 
-Result<JoinFile> enrol_with(const Join& command, const Invite& invite, const IslandHome& home,
-                            CommandContext& context) {
-  JoinFile join;
-  join.run_id = invite.run_id;
-  join.run_name = invite.run_name;
-  join.display_name = host_name();
-  ATOLL_RETURN_IF_ERROR(apply_flags(command, join));
-  ATOLL_RETURN_IF_ERROR(ask_consent(command, invite, context));
-  // The disk first: a use of the invite is not to be lost because a directory cannot be made.
-  ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
-  ATOLL_ASSIGN_OR_RETURN(Enrolment enrolment,
-                         enrol(invite, join.display_name, Deadline::after(kEnrolTime), &context.interrupt));
-  join.hub_addresses = enrolment.hub;
-  ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), enrolment.identity));
-  ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), join));
-  context.console.out << fmt::format("joined run {} as {} ({})", join.run_name, join.display_name,
-                                     enrolment.identity.name.value)
-                      << std::endl;
-  return join;
+// ---- through the agent that runs
+
+// Until the agent says what came of it.
+Status await_join(ControlClient& agent, CommandContext& context) {
+  const Deadline deadline = Deadline::after(kJoinTime);
+  while (!context.interrupt.raised()) {
+    const auto event = agent.next_event(Deadline::after(kLook).but_not_after(deadline));
+    if (!event.ok() && event.error().code != ErrorCode::kTimeout) return event.error();
+    if (!event.ok() && deadline.expired())
+      return Error{ErrorCode::kTimeout, "the agent does not say that it has joined"};
+    if (!event.ok() || event->value("event", "") != "join.done") continue;
+    const nlohmann::json& done = (*event)["data"];
+    if (!done.value("ok", false)) {
+      return Error{parse_error_code(done.value("code", "")).value_or(ErrorCode::kInternal),
+                   done.value("message", "the agent could not join, and does not say why")};
+    }
+    context.console.out << done.value("text", "joined") << std::endl;
+    return ok_status();
+  }
+  return Error{ErrorCode::kAborted, "interrupted; the agent goes on with it: atoll status"};
 }
 
-Result<JoinFile> join_or_resume(const Join& command, const IslandHome& home, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const std::optional<Invite> invite, read_invite(command, context));
-  auto before = load_join_file(home.join_file());
-  if (!before.ok() && before.error().code != ErrorCode::kNotJoined) return before.error();
-  if (!before.ok() && !invite) {
-    return Error{ErrorCode::kNotJoined,
-                 fmt::format("{} has joined no run; get an invite from the run's operator (who runs 'atoll "
-                             "hub invite') and give it with --invite-stdin or --invite-file",
-                             home.directory.string())};
+// Shows each state on the way, until the first inner step.
+Status await_first_step(ControlClient& agent, CommandContext& context) {
+  std::string shown;
+  while (!context.interrupt.raised()) {
+    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json state, ask_agent(agent, "state.get", nlohmann::json::object()));
+    const std::string word = state.value("state", "");
+    if (word != std::exchange(shown, word)) context.console.out << word << std::endl;
+    if (state.value("tokens", std::uint64_t{0}) > 0) return ok_status();
+    if (word == "error" || word == "stopped") return Error{ErrorCode::kTrainerFailed, state.value("error", word)};
+    pollfd wake{context.interrupt.fd(), POLLIN, 0};
+    ::poll(&wake, 1, static_cast<int>(kLook.count()));
   }
-  if (!before.ok()) return enrol_with(command, *invite, home, context);
-  if (invite && invite->run_id != before->run_id) {
-    return Error{
-        ErrorCode::kInviteOtherRun,
-        fmt::format("{} belongs to run {} already, the invite is for run {}; join that one from another directory with "
-                    "--home DIR",
-                    home.directory.string(), before->run_name, invite->run_name)};
-  }
-  ATOLL_RETURN_IF_ERROR(load_identity(home.identity()));
-  ATOLL_RETURN_IF_ERROR(apply_flags(command, *before));
-  ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), *before));
-  context.console.out << fmt::format("back to run {} as {}{}", before->run_name, before->display_name,
-                                     invite ? " (joined before; the invite was not used)" : "")
-                      << std::endl;
-  return before;
+  return Error{ErrorCode::kAborted, "interrupted; the agent goes on: atoll status"};
 }
 
-// The trainer's exit codes are ours, but what is its fault alone.
-ErrorCode cause_of(int trainer_exit) {
-  switch (trainer_exit) {
-    case kExitDenied: return ErrorCode::kPermissionDenied;
-    case kExitPinMismatch: return ErrorCode::kPinMismatch;
-    case kExitHubUnreachable: return ErrorCode::kUnreachable;
-    case kExitVersion: return ErrorCode::kVersionUnsupported;
-    case kExitTimeout: return ErrorCode::kTimeout;
-    default: return ErrorCode::kTrainerFailed;
-  }
+Status join_through(ControlClient& agent, const Join& command, const std::string& text,
+                    const std::optional<Invite>& invite, CommandContext& context) {
+  if (invite) ATOLL_RETURN_IF_ERROR(ask_consent(command, *invite, context));
+  // Events from now on: what other joins came to is not ours.
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json events, ask_agent(agent, "events.subscribe", nlohmann::json::object()));
+  ATOLL_RETURN_IF_ERROR(ask_agent(agent, "events.subscribe", {{"since", events.value("last", std::uint64_t{0})}}));
+  ATOLL_RETURN_IF_ERROR(ask_agent(agent, "join", params_of(command, text)));
+  ATOLL_RETURN_IF_ERROR(await_join(agent, context));
+  if (command.wait) return await_first_step(agent, context);
+  context.console.out << "this machine's agent trains from now on; see atoll status" << std::endl;
+  return ok_status();
 }
 
-// What the trainer has written so far; false at the end of the pipe.
-bool drain(int pipe, JoinProgress& progress) {
-  char buffer[4096];
-  for (;;) {
-    const ssize_t count = ::read(pipe, buffer, sizeof buffer);
-    if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EINTR);
-    progress.take_output({buffer, static_cast<std::size_t>(count)});
-  }
-}
+// ---- in the foreground
 
-// Shows what the trainer does until it ends, which it is asked to when `interrupt` is raised. Its exit status.
-int follow(ChildProcess& child, UniqueFd pipe, JoinProgress& progress, CommandContext& context) {
-  std::optional<Deadline> end_by;
-  for (;;) {
-    const auto code = child.poll();
-    if (pipe && !drain(pipe.get(), progress)) pipe.reset();
+// What is new in a file that grows.
+class LogFollower {
+ public:
+  explicit LogFollower(std::filesystem::path path) : path_(std::move(path)) {
+    std::error_code error;
+    offset_ = std::filesystem::file_size(path_, error);
+    if (error) offset_ = 0;
+  }
+  void drain(JoinProgress& progress) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path_, error);
+    if (error || size == offset_) return;
+    if (size < offset_) offset_ = 0;  // a new log was begun
+    std::ifstream file(path_, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(offset_));
+    std::array<char, 4096> buffer{};
+    while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
+      progress.take_output({buffer.data(), static_cast<std::size_t>(file.gcount())});
+      offset_ += static_cast<std::uintmax_t>(file.gcount());
+    }
+  }
+
+ private:
+  const std::filesystem::path path_;
+  std::uintmax_t offset_ = 0;
+};
+
+Status train(const AgentHome& home, CommandContext& context) {
+  AgentOptions options;
+  options.home = home;
+  ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
+  options.trainer_patience = kForegroundPatience;
+  options.foreground = true;
+  options.supervisor.agent_ends = Wish::kStop;  // Ctrl-C is a goodbye
+  JoinProgress progress(home.island, context.console);
+  LogFollower log(home.trainer_log());
+  bool said = false;
+  options.on_turn = [&] {
+    log.drain(progress);
     progress.look_at_rounds();
-    if (code) return end_by && *code == 128 + SIGTERM ? 0 : *code;
-    if (context.interrupt.raised() && !end_by) {
-      context.console.out << "stopping ..." << std::endl;
-      child.send_signal(SIGTERM);
-      end_by = Deadline::after(kTrainerEndTime);
-    }
-    if (end_by && end_by->expired()) {
-      child.terminate(Deadline::after(std::chrono::seconds(0)));
-      return 0;
-    }
-    pollfd waits[] = {{pipe.get(), POLLIN, 0}, {end_by ? -1 : context.interrupt.fd(), POLLIN, 0}};
-    ::poll(waits, 2, static_cast<int>(kLook.count()));
-  }
-}
-
-Status train(const IslandHome& home, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto trainer, locate_trainer());
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("make a pipe for", trainer);
-  UniqueFd reading(ends[0]), writing(ends[1]);
-  ::fcntl(reading.get(), F_SETFL, O_NONBLOCK);
-  // SIGTERM: should we be killed, the trainer still says goodbye to the run.
-  ATOLL_ASSIGN_OR_RETURN(ChildProcess child,
-                         ChildProcess::spawn({.program = trainer,
-                                              .arguments = {"run", "--home", home.directory.string()},
-                                              .log = {},
-                                              .output = writing.get(),
-                                              .death_signal = SIGTERM}));
-  writing.reset();
-  JoinProgress progress(home, context.console);
-  const int code = follow(child, std::move(reading), progress, context);
-  if (code == kExitOk) return ok_status();
-  if (!progress.trainer_error().empty()) return Error{cause_of(code), progress.trainer_error()};
-  return Error{cause_of(code),
-               fmt::format("the trainer ended with {} and did not say why; 'atoll join' starts it again",
-                           code > 128 ? fmt::format("signal {}", code - 128) : fmt::format("status {}", code))};
+    if (context.interrupt.raised() && !std::exchange(said, true)) context.console.out << "stopping ..." << std::endl;
+  };
+  // To join is to say that it shall train, whatever was said before.
+  ATOLL_RETURN_IF_ERROR(save_wish(home.wish_file(), {.wish = Wish::kRun}));
+  ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));
+  const Status ended = agent->run(context.interrupt, context.hurry);
+  log.drain(progress);
+  return ended;
 }
 
 Status run(const Join& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(command.home));
-  const IslandHome home{directory};
-  ATOLL_ASSIGN_OR_RETURN(const JoinFile join, join_or_resume(command, home, context));
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(command.home));
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_invite(command, context));
+  std::optional<Invite> invite;
+  if (!text.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(invite, decode_invite(text, now()));
+  }
+  const auto agent = connect_agent(command.home);
+  if (agent.ok()) return join_through(**agent, command, text, invite, context);
+  if (agent.error().code != ErrorCode::kNotRunning) return agent.error();
+  if (command.wait) {
+    return Error{ErrorCode::kNotRunning,
+                 "--wait needs an agent that trains on afterwards, and none is running; start "
+                 "one with 'atoll agent' or 'atoll service install'"};
+  }
+  ATOLL_ASSIGN_OR_RETURN(const JoinOutcome joined,
+                         join_run(request_of(command, std::move(invite)), home.island, &context.interrupt,
+                                  [&](const Invite& asked) { return ask_consent(command, asked, context); }));
+  context.console.out << joined.text << std::endl;
   return train(home, context);
 }
 
@@ -270,7 +241,8 @@ void add_join_command(CLI::App& app, CommandContext& context) {
       "  atoll join --invite-stdin              paste the invite; it stays out of the process list\n"
       "  atoll join --invite-file invite.txt --name 'under the desk'\n"
       "  atoll join                             back to the run joined before\n\n"
-      "Prints a line a round. Ended by Ctrl-C, which tells the others, it is a success: 0.");
+      "When an agent runs on this machine ('atoll agent'), it does the training, and this command returns.\n"
+      "Else it trains until Ctrl-C, a line a round. Ended so, which tells the others, it is a success: 0.");
   auto* invite = sub->add_option("INVITE", command->invite, "Invite or link; --invite-stdin keeps it more private");
   auto* file = sub->add_option("--invite-file", command->invite_file, "File with the invite")
                    ->type_name("FILE")
@@ -289,6 +261,7 @@ void add_join_command(CLI::App& app, CommandContext& context) {
       ->check(whole_number(1, 64));
   sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")->check(whole_number(1, 1024));
   sub->add_flag("--yes", command->yes, "Do not ask");
+  sub->add_flag("--wait", command->wait, "With an agent running: return after the first inner step");
   sub->callback([command, &context] { context.finish(run(*command, context)); });
 }
 

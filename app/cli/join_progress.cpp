@@ -8,6 +8,7 @@
 
 #include "app/cli/text.h"
 #include "net/control/island_state.h"
+#include "net/control/trainer_exit.h"
 #include "net/mesh/mesh_client.h"
 
 namespace atl {
@@ -32,9 +33,10 @@ void JoinProgress::take_output(std::string_view bytes) {
 }
 
 void JoinProgress::take_line(std::string_view line) {
-  if (line.starts_with(kTrainerPrefix)) {
-    trainer_error_ = line.substr(kTrainerPrefix.size());  // said once, as the command's own error
-  } else if (line.find(kRetry) != std::string_view::npos) {
+  if (line.starts_with(kTrainerPrefix) || line.starts_with(kTrainerExitWords)) {
+    return;  // said once, as the command's own error
+  }
+  if (line.find(kRetry) != std::string_view::npos) {
     take_retry(line);
   } else {
     console_.out << line << std::endl;

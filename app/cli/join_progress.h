@@ -20,8 +20,6 @@ class JoinProgress {
 
   void take_output(std::string_view bytes);  // of the trainer, in pieces
   void look_at_rounds();
-  // Why the trainer ended, in its own words; empty when it said nothing.
-  const std::string& trainer_error() const { return trainer_error_; }
 
  private:
   void take_line(std::string_view line);
@@ -32,7 +30,6 @@ class JoinProgress {
   std::unique_ptr<ControlClient> client_;
   Clock::time_point next_connect_{};
   std::string unfinished_line_;
-  std::string trainer_error_;
   std::optional<Clock::time_point> last_retry_;  // set while the hub does not answer
 };
 

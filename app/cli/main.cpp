@@ -28,13 +28,14 @@ int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
 
-  atl::AbortSignal interrupt;
+  atl::AbortSignal interrupt, hurry;
   int signals = 0;
   // Before any other thread starts. Who asks a third time does not want to wait.
   const atl::SignalWatch watch([&](int signal) {
     if (++signals >= 3) ::_exit(128 + signal);
+    if (signals == 2) hurry.raise("asked twice");
     interrupt.raise(signal == SIGINT ? "interrupted" : "asked to end");
   });
   atl::Console console = atl::process_console();
-  return atl::run_cli(arguments, console, interrupt);
+  return atl::run_cli(arguments, console, interrupt, &hurry);
 }

@@ -43,16 +43,18 @@ Result<std::filesystem::path> hub_home_or_default(const std::string& given) {
   return std::filesystem::absolute(given);
 }
 
-int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt) {
-  CommandContext context{console, interrupt};
+int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt,
+            const AbortSignal* hurry) {
+  CommandContext context{console, interrupt, hurry};
   CLI::App app("Atoll trains one language model on many machines that nobody owns together.", "atoll");
   app.set_version_flag("--version", "atoll " ATOLL_VERSION);
   app.require_subcommand(1);
   app.footer(kExamples);
   add_demo_command(app, context);
   add_join_command(app, context);
+  add_agent_command(app, context);
   add_status_command(app, context);
-  add_leave_command(app, context);
+  add_island_commands(app, context);
   CLI::App* hub = app.add_subcommand("hub", "Coordinate a run: init, serve, invite, status");
   hub->require_subcommand(1);
   add_hub_init_command(*hub, context);

@@ -1,9 +1,10 @@
-// atoll status, atoll leave, atoll hub status: ask the trainer or the hub on its control socket.
+// atoll status, atoll hub status: ask the agent, the trainer or the hub on its control socket.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/agent_client.h"
 #include "app/cli/command.h"
 #include "app/cli/text.h"
 #include "net/control/control_client.h"
@@ -23,8 +24,12 @@ struct StatusRequest {
 
 Deadline answer_deadline() { return Deadline::after(kAnswerTime); }
 
-// kNotJoined when the home belongs to no run, kNotRunning when its trainer does not run.
-Result<std::unique_ptr<ControlClient>> connect_trainer(const IslandHome& home) {
+// The agent, or a trainer without one. kNotJoined when the home belongs to no run, kNotRunning when neither runs.
+Result<std::unique_ptr<ControlClient>> connect_island(const std::string& given) {
+  auto agent = connect_agent(given);
+  if (agent.ok() || agent.error().code != ErrorCode::kNotRunning) return agent;
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(given));
+  const IslandHome home{directory};
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.join_file()));
   auto client = ControlClient::connect(home.control_socket(), answer_deadline());
   if (client.ok() || client.error().code != ErrorCode::kNotRunning) return client;
@@ -62,8 +67,7 @@ void print_island(const IslandState& state, Console& console) {
 }
 
 Status show_island(const StatusRequest& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(command.home));
-  const auto client = connect_trainer({directory});
+  const auto client = connect_island(command.home);
   if (!client.ok()) {
     if (command.json) {
       const bool joined = client.error().code == ErrorCode::kNotRunning;
@@ -76,19 +80,11 @@ Status show_island(const StatusRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const IslandState state, IslandState::from_json(json));
   if (command.json) {
     context.console.out << json.dump() << std::endl;
-  } else {
+  } else if (state.state != "unjoined") {
     print_island(state, context.console);
   }
-  return ok_status();
-}
-
-Status leave(const std::string& home, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(home));
-  ATOLL_ASSIGN_OR_RETURN(const auto client, connect_trainer({directory}));
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer,
-                         client->call("leave", nlohmann::json::object(), answer_deadline()));
-  context.console.out << "the trainer leaves the run; what it contributed so far stays" << std::endl;
-  return ok_status();
+  if (state.state != "unjoined") return ok_status();
+  return Error{ErrorCode::kNotJoined, "the agent runs, but has joined no run; join one with: atoll join INVITE"};
 }
 
 void print_hub(const HubState& state, Console& console) {
@@ -149,14 +145,6 @@ void add_status_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--home", command->home, "Island's home (default: this user's island)")->type_name("DIR");
   sub->add_flag("--json", command->json, "Print JSON");
   sub->callback([command, &context] { context.finish(show_island(*command, context)); });
-}
-
-void add_leave_command(CLI::App& app, CommandContext& context) {
-  auto home = std::make_shared<std::string>();
-  CLI::App* sub = app.add_subcommand("leave", "Ask this machine's trainer to leave the run");
-  sub->footer("Example:\n  atoll leave\n\n'atoll join' comes back to the run later.");
-  sub->add_option("--home", *home, "Island's home (default: this user's island)")->type_name("DIR");
-  sub->callback([home, &context] { context.finish(leave(*home, context)); });
 }
 
 void add_hub_status_command(CLI::App& hub, CommandContext& context) {

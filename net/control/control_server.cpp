@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "net/base/mailbox.h"
 #include "net/control/json_rpc.h"
 #include "net/control/unix_socket.h"
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::size_t kMaxClients = 64;
 constexpr std::size_t kMaxKeptEvents = 1024;
+constexpr std::size_t kMaxSlowCalls = 8;  // that wait
 // A client whose unread answers exceed this is not reading.
 constexpr std::size_t kMaxUnreadBytes = 4u << 20;
 
@@ -30,7 +32,18 @@ struct Event {
   std::string line;
 };
 
+struct SlowCall {
+  std::uint64_t client = 0;
+  RpcRequest request;
+};
+
+struct SlowAnswer {
+  std::uint64_t client = 0;
+  std::string line;
+};
+
 struct Client {
+  std::uint64_t number = 0;
   UniqueFd fd;
   std::string input;   // the beginning of a line
   std::string output;  // not yet sent
@@ -53,10 +66,12 @@ class ControlServer::Impl {
         program_(std::move(program)),
         service_(service),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        slow_thread_([this] { serve_slow_calls(); }),
         thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
   ~Impl() {
     thread_.request_stop();
+    slow_calls_.close();
     wake();
   }
 
@@ -90,6 +105,7 @@ class ControlServer::Impl {
         std::uint64_t count = 0;
         if (::read(wake_.get(), &count, sizeof count) < 0) count = 0;
       }
+      take_slow_answers();
       std::size_t i = 2;
       for (Client& client : clients_) {
         if ((fds[i++].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_from(client);
@@ -103,7 +119,10 @@ class ControlServer::Impl {
 
   void accept_client() {
     UniqueFd fd = listener_.accept();
-    if (fd && clients_.size() < kMaxClients) clients_.emplace_back().fd = std::move(fd);
+    if (!fd || clients_.size() >= kMaxClients) return;
+    Client& client = clients_.emplace_back();
+    client.fd = std::move(fd);
+    client.number = ++last_client_;
   }
 
   // One read a turn, so that a client that writes without end does not keep the others waiting.
@@ -137,17 +156,54 @@ class ControlServer::Impl {
   void answer(Client& client, std::string_view line) {
     const auto request = decode_request(line);
     if (!request.ok()) return refuse(client, request.error().message);
-    std::string text = encode_response(request->id, call(client, *request));
-    if (text.size() > kMaxControlLineBytes) {
-      text = encode_response(request->id, Error{ErrorCode::kInternal, "the answer is longer than a line may be"});
+    if (service_.is_slow(request->method)) {
+      if (slow_calls_.push({client.number, *request})) return;
+      client.output += encode_response(request->id, Error{ErrorCode::kTimeout, "too many such calls wait; try later"});
+    } else {
+      client.output += bounded_response(*request, call(client, *request));
     }
-    client.output += text;
     write_to(client);
+  }
+
+  static std::string bounded_response(const RpcRequest& request, const Result<nlohmann::json>& result) {
+    std::string text = encode_response(request.id, result);
+    if (text.size() <= kMaxControlLineBytes) return text;
+    return encode_response(request.id, Error{ErrorCode::kInternal, "the answer is longer than a line may be"});
+  }
+
+  void serve_slow_calls() {
+    while (!slow_calls_.closed()) {
+      const auto slow = slow_calls_.pop(Deadline::after(std::chrono::seconds(10)));
+      if (!slow) continue;
+      std::string line = bounded_response(slow->request, call_service(slow->request));
+      {
+        std::lock_guard lock(mutex_);
+        slow_answers_.push_back({slow->client, std::move(line)});
+      }
+      wake();
+    }
+  }
+
+  void take_slow_answers() {
+    std::vector<SlowAnswer> answers;
+    {
+      std::lock_guard lock(mutex_);
+      answers.swap(slow_answers_);
+    }
+    for (SlowAnswer& answer : answers) {
+      for (Client& client : clients_) {
+        if (client.number == answer.client && !client.closing) client.output += answer.line;
+      }
+    }
   }
 
   Result<nlohmann::json> call(Client& client, const RpcRequest& request) {
     if (request.method == "hello") return nlohmann::json{{"version", kControlVersion}, {"program", program_}};
     if (request.method == "events.subscribe") return subscribe(client, request.params);
+    return call_service(request);
+  }
+
+  Result<nlohmann::json> call_service(const RpcRequest& request) {
     try {
       return service_.call(request.method, request.params);
     } catch (const std::exception& exception) {  // of the JSON library, or out of memory
@@ -192,18 +248,24 @@ class ControlServer::Impl {
   const std::string program_;
   ControlService& service_;
   UniqueFd wake_;
-  std::list<Client> clients_;  // the thread's
+  // The thread's:
+  std::list<Client> clients_;
+  std::uint64_t last_client_ = 0;
+
+  Mailbox<SlowCall> slow_calls_{kMaxSlowCalls};
 
   std::mutex mutex_;
-  std::deque<Event> events_;    // guarded by mutex_
-  std::uint64_t last_seq_ = 0;  // guarded by mutex_
+  std::deque<Event> events_;              // guarded by mutex_
+  std::uint64_t last_seq_ = 0;            // guarded by mutex_
+  std::vector<SlowAnswer> slow_answers_;  // guarded by mutex_
 
+  std::jthread slow_thread_;
   std::jthread thread_;
 };
 
 Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::filesystem::path& socket, std::string program,
-                                                            ControlService& service) {
-  ATOLL_ASSIGN_OR_RETURN(UnixListener listener, UnixListener::listen(socket));
+                                                            ControlService& service, SocketAccess access) {
+  ATOLL_ASSIGN_OR_RETURN(UnixListener listener, UnixListener::listen(socket, access));
   return std::unique_ptr<ControlServer>(
       new ControlServer(std::make_unique<Impl>(std::move(listener), std::move(program), service)));
 }

@@ -43,7 +43,7 @@ int connect_once(int socket, const sockaddr_un& address) {
 
 }  // namespace
 
-Result<UnixListener> UnixListener::listen(const std::filesystem::path& path) {
+Result<UnixListener> UnixListener::listen(const std::filesystem::path& path, SocketAccess access) {
   ATOLL_RETURN_IF_ERROR(make_directories(path.has_parent_path() ? path.parent_path() : ".", FileMode::kPrivate));
   ATOLL_ASSIGN_OR_RETURN(UniqueFd directory, open_directory(path));
   // Two starting at once: whoever holds the directory's lock looks, removes and binds before the other looks.
@@ -58,7 +58,7 @@ Result<UnixListener> UnixListener::listen(const std::filesystem::path& path) {
   ::unlinkat(directory.get(), name.c_str(), 0);
   UniqueFd socket = new_socket();
   // Linux takes the file's mode from the socket's inode, so it is private before anybody can connect.
-  if (!socket || ::fchmod(socket.get(), 0600) != 0 ||
+  if (!socket || ::fchmod(socket.get(), access == SocketAccess::kGroup ? 0660 : 0600) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(socket.get(), 16) != 0) {
     return errno_error("listen on", path);
@@ -66,7 +66,7 @@ Result<UnixListener> UnixListener::listen(const std::filesystem::path& path) {
   struct stat info {};
   if (::fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error("examine", path);
   ::flock(directory.get(), LOCK_UN);
-  return UnixListener(std::move(directory), std::move(socket), name, info.st_ino);
+  return UnixListener(std::move(directory), std::move(socket), name, info.st_ino, access);
 }
 
 UnixListener::~UnixListener() {
@@ -83,7 +83,8 @@ UniqueFd UnixListener::accept() {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   const bool known = ::getsockopt(peer.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
-  if (!known || (credentials.uid != ::geteuid() && credentials.uid != 0)) peer.reset();
+  const bool ours = credentials.uid == ::geteuid() || credentials.uid == 0 || access_ == SocketAccess::kGroup;
+  if (!known || !ours) peer.reset();
   return peer;
 }
 

@@ -25,6 +25,7 @@ HubState::Island view_of(const MeshIsland& island, Clock::time_point now) {
   view.id = island.id().value;
   view.name = island.entry.display_name;
   view.state = island.standing == MeshIsland::Standing::kTraining ? "training" : "recovering";
+  if (island.paused) view.state = "paused";
   view.last_seen_seconds = Seconds(now - island.last_heard).count();
   view.rounds_accepted = island.rounds_accepted;
   if (!island.heartbeat) return view;
@@ -76,6 +77,9 @@ NewsEvent event_of(const IslandJoined& news) {
 NewsEvent event_of(const IslandGone& news) {
   return {news.left ? "island.left" : "island.dead",
           {{"island", news.island.value}, {"name", news.display_name}, {"reason", news.reason}}};
+}
+NewsEvent event_of(const IslandPaused& news) {
+  return {"island.paused", {{"island", news.island.value}, {"name", news.display_name}}};
 }
 NewsEvent event_of(const IslandValidated& news) {
   return {"validation",

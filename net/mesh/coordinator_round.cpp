@@ -103,7 +103,7 @@ void RoundCoordinator::begin_training(MeshIsland& island, bool validate) {
 
 bool RoundCoordinator::has_trainer() const {
   return std::ranges::any_of(islands_, [](const auto& entry) {
-    return entry.second.part == MeshIsland::Part::kTrainer && !entry.second.sits_out;
+    return entry.second.part == MeshIsland::Part::kTrainer && !entry.second.sits_out && !entry.second.paused;
   });
 }
 

@@ -105,6 +105,10 @@ struct IslandGone {
   bool left = false;  // said so; else it is dead or was sent away
   std::string reason;
 };
+struct IslandPaused {
+  IslandId island;
+  std::string display_name;
+};
 struct IslandValidated {
   IslandId island;
   OuterStep outer_step;
@@ -114,7 +118,7 @@ struct RunFinished {
   OuterStep outer_step;
 };
 using CoordinatorNews = std::variant<RoundBegan, RoundCommitted, StateHashesCompared, AttemptFailed, IslandJoined,
-                                     IslandGone, IslandValidated, RunFinished>;
+                                     IslandGone, IslandPaused, IslandValidated, RunFinished>;
 struct Publish {
   CoordinatorNews news;
 };

@@ -22,6 +22,7 @@ struct MeshIsland {
   bool connected = false;
   Clock::time_point last_heard;
   Clock::time_point dialled_at;       // when the hub last asked for its port to be tried
+  bool paused = false;                // by its owner: neither waited for nor dead
   Clock::time_point disconnected_at;  // while not connected; its place is kept for RunConfig::dead_after
   Clock::time_point awaited_until;    // an attempt waits so long for one that is away, or receives and is not ready
 

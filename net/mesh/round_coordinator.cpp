@@ -5,6 +5,11 @@
 #include <cmath>
 
 namespace atl {
+namespace {
+
+constexpr std::chrono::hours kLongestPause{7 * 24};  // then its place is free
+
+}  // namespace
 
 RoundCoordinator::RoundCoordinator(RunConfig run, CoordinatorMemory memory, CommitSigner sign)
     : run_(std::move(run)),
@@ -97,6 +102,7 @@ void RoundCoordinator::on(const IslandConnected& event) {
   const bool moved = island.entry.address != event.entry.address;
   island.entry = event.entry;
   island.connected = true;
+  island.paused = false;
   island.last_heard = now_;
   island.ready.reset();
   send_roster();
@@ -132,7 +138,9 @@ void RoundCoordinator::place_returning(MeshIsland& island, const IslandHello& he
 
 void RoundCoordinator::send_roster() {
   HubRoster roster;
-  for (const auto& [id, island] : islands_) roster.islands.push_back(island.entry);
+  for (const auto& [id, island] : islands_) {
+    if (!island.paused) roster.islands.push_back(island.entry);
+  }
   for (const auto& [id, island] : islands_) {
     if (island.connected) send(id, roster);
   }
@@ -165,6 +173,17 @@ void RoundCoordinator::disconnect(MeshIsland& island) {
   leave_attempt(island.id());
 }
 
+// It keeps its place and its lease, and the round goes on as if it had none: what it did is averaged if it is back and
+// ready in time, and leased again if not.
+void RoundCoordinator::pause(MeshIsland& island) {
+  disconnect(island);
+  island.paused = true;
+  island.awaited_until = now_;
+  if (!agreement_.reported(island.id())) agreement_.drop(island.id());  // nobody waits for its report
+  publish(IslandPaused{island.id(), island.entry.display_name});
+  send_roster();
+}
+
 void RoundCoordinator::remove(const IslandId& id, bool left, const std::string& reason) {
   MeshIsland* island = find(id);
   if (island == nullptr) return;
@@ -192,7 +211,10 @@ void RoundCoordinator::bury_the_silent() {
   std::vector<IslandId> silent, lost;
   for (const auto& [id, island] : islands_) {
     if (island.connected && now_ - island.last_heard > run_.dead_after) silent.push_back(id);
-    if (!island.connected && now_ - island.disconnected_at > run_.dead_after) lost.push_back(id);
+    const auto away = now_ - island.disconnected_at;
+    if (!island.connected && away > (island.paused ? Clock::duration(kLongestPause) : run_.dead_after)) {
+      lost.push_back(id);
+    }
   }
   for (const IslandId& id : silent) {
     actions_.push_back(CloseConnection{id});
@@ -301,7 +323,7 @@ void RoundCoordinator::said(MeshIsland& island, const IslandLinkReport& message)
 
 void RoundCoordinator::said(MeshIsland& island, const IslandLeaving& message) {
   const IslandId id = island.id();
-  remove(id, true, message.reason);
+  message.keeps_place ? pause(island) : remove(id, true, message.reason);
   actions_.push_back(CloseConnection{id});
 }
 

@@ -63,6 +63,7 @@ class RoundCoordinator {
   void said(MeshIsland& island, const IslandLeaving& message);
   void said(MeshIsland& island, const IslandLinkReport& message);
   void disconnect(MeshIsland& island);
+  void pause(MeshIsland& island);
   void remove(const IslandId& id, bool left, const std::string& reason);
   void send_away(const IslandId& id, ErrorCode code, const std::string& message);
   void bury_the_silent();

@@ -128,6 +128,7 @@ void fields(Archive& archive, IslandValidation& m) {
 template <class Archive>
 void fields(Archive& archive, IslandLeaving& m) {
   archive.text("reason", m.reason);
+  if_so(archive, "keeps_place", m.keeps_place);
 }
 
 template <class Archive>

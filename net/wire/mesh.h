@@ -87,6 +87,7 @@ struct IslandValidation {
 
 struct IslandLeaving {  // also the death rattle: sent on a signal or crash
   std::string reason;
+  bool keeps_place = false;  // paused: it comes back to its lease, if the round is still open then; nobody waits for it
 };
 
 // One direction of an edge between this island and a peer, as a probe or the last all-reduce measured it.

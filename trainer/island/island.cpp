@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
+
+#include "net/base/file.h"
 #include "net/collective/all_reduce.h"
 #include "net/mesh/mesh_client.h"
 #include "net/recovery/link_probe.h"
@@ -11,6 +14,7 @@
 #include "trainer/checkpoint/huggingface.h"
 #include "trainer/island/attempt_gate.h"
 #include "trainer/island/checkpoint.h"
+#include "trainer/island/inner_state.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/island/roster.h"
@@ -57,6 +61,10 @@ class Island::Impl final : public RoundLoopNetwork {
   Status listen();
   Status run();
   void request_stop(const std::string& reason);
+  void request_pause();
+  void request_finish() { finish_asked_ = true; }
+  bool paused() const { return pause_asked_ && !run_finished_; }
+  bool round_finished() const { return round_finished_; }
 
   void send(const IslandMessage& message) override { (void)mesh_->send(message); }  // once it gave up, next() says why
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
@@ -69,6 +77,7 @@ class Island::Impl final : public RoundLoopNetwork {
   void publish(const char* event) override;
 
   IslandState state() const { return status_.snapshot(); }
+  bool run_finished() const { return run_finished_; }
   Result<std::pair<OuterStep, std::vector<float>>> outer_parameters() const;
   Result<OuterStep> export_model(const std::filesystem::path& directory) const;
 
@@ -78,7 +87,11 @@ class Island::Impl final : public RoundLoopNetwork {
   Result<RunConfig> wait_for_welcome();
   Status prepare(const RunConfig& run);
   Status loop();
+  bool may_end(const RoundLoop& rounds);
+  void keep_work(const RoundLoop& rounds) const;
+  void take_up_work(RoundLoop& rounds) const;
   void save_checkpoint() const;
+  std::filesystem::path inner_state_file() const { return options_.checkpoint_directory / "inner.state"; }
 
   const IslandOptions options_;
   IslandStatus status_;
@@ -88,6 +101,10 @@ class Island::Impl final : public RoundLoopNetwork {
   RingInbox inbox_;
   std::optional<TlsContext> ring_context_;
   std::unique_ptr<RingAllReduce> ring_;
+  std::atomic<bool> run_finished_{false};
+  std::atomic<bool> pause_asked_{false};
+  std::atomic<bool> finish_asked_{false};
+  std::atomic<bool> round_finished_{false};
   RunConfig run_;
   ModelConfig model_;
   std::unique_ptr<Engine> engine_;
@@ -238,7 +255,8 @@ Status Island::Impl::run() {
     if (!status.ok()) s.error = status.error().message;
   });
   // The death rattle: the others need not wait for a timeout to know.
-  (void)mesh_->send(IslandLeaving{status.ok() ? "stopped by its owner" : status.error().message});
+  const std::string reason = paused() ? "paused by its owner" : "stopped by its owner";
+  (void)mesh_->send(IslandLeaving{status.ok() ? reason : status.error().message, status.ok() && paused()});
   publish(status.ok() ? "state.changed" : "error");
   mesh_.reset();
   save_checkpoint();
@@ -249,9 +267,10 @@ Status Island::Impl::loop() {
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, wait_for_welcome());
   ATOLL_RETURN_IF_ERROR(prepare(run));
   RoundLoop rounds(run_, *engine_, *batches_, *outer_, gate_, status_, *this, stop_);
+  take_up_work(rounds);
   rounds.begin();
   std::uint32_t saved = outer_->version().value;
-  while (!stop_.raised() && !rounds.finished()) {
+  while (!stop_.raised() && !rounds.finished() && !may_end(rounds)) {
     // Between inner steps the mailbox is only looked into.
     Result<HubMessage> message =
         mesh_->next(rounds.has_work() ? Deadline::at(Clock::now()) : Deadline::after(kMessageWait));
@@ -268,7 +287,40 @@ Status Island::Impl::loop() {
       saved = outer_->version().value;
     }
   }
+  run_finished_ = rounds.finished();
+  if (paused()) keep_work(rounds);
   return ok_status();
+}
+
+// Whether a pause or a finish that was asked for may be followed now. In an all-reduce the others count on this island.
+bool Island::Impl::may_end(const RoundLoop& rounds) {
+  if (pause_asked_ && (rounds.has_work() || rounds.between_rounds())) return true;
+  if (!finish_asked_ || !rounds.between_rounds()) return false;
+  round_finished_ = true;
+  return true;
+}
+
+// A disk that does not take it costs this round's steps, no more.
+void Island::Impl::keep_work(const RoundLoop& rounds) const {
+  if (options_.checkpoint_directory.empty()) return;
+  const auto work = rounds.interrupted_work();
+  if (!work) return;
+  Status kept = make_directories(options_.checkpoint_directory, FileMode::kPrivate);
+  if (kept.ok()) kept = save_inner_state(inner_state_file(), *work);
+  if (!kept.ok()) spdlog::error("interrupted_work=lost error=\"{}\"", kept.error().message);
+}
+
+void Island::Impl::take_up_work(RoundLoop& rounds) const {
+  if (options_.checkpoint_directory.empty()) return;
+  auto work = load_inner_state(inner_state_file(), static_cast<std::uint64_t>(engine_->numel()));
+  // Good for one return: whatever becomes of it, the next pause writes a new one.
+  std::error_code ignored;
+  std::filesystem::remove(inner_state_file(), ignored);
+  if (work.ok()) {
+    rounds.resume_from(std::move(*work));
+  } else if (work.error().code != ErrorCode::kNotFound) {
+    spdlog::warn("interrupted_work=unreadable error=\"{}\"", work.error().message);
+  }
 }
 
 void Island::Impl::save_checkpoint() const {
@@ -282,6 +334,13 @@ void Island::Impl::save_checkpoint() const {
 void Island::Impl::request_stop(const std::string& reason) {
   stop_.raise(reason);
   gate_.close(reason);
+}
+
+void Island::Impl::request_pause() {
+  pause_asked_ = true;
+  const std::string now = status_.snapshot().state;
+  // What recovers, waits or has not joined yet loses nothing, and may be blocked in a transfer.
+  if (now != "training" && now != "syncing") request_stop("paused by its owner");
 }
 
 void Island::Impl::publish(const char* event) {
@@ -313,7 +372,12 @@ Island::Island(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Island::~Island() = default;
 Status Island::run() { return impl_->run(); }
 void Island::request_stop(const std::string& reason) { impl_->request_stop(reason); }
+void Island::request_pause() { impl_->request_pause(); }
+void Island::request_finish() { impl_->request_finish(); }
+bool Island::paused() const { return impl_->paused(); }
+bool Island::round_finished() const { return impl_->round_finished(); }
 IslandState Island::state() const { return impl_->state(); }
+bool Island::run_finished() const { return impl_->run_finished(); }
 Result<OuterStep> Island::export_model(const std::filesystem::path& directory) const {
   return impl_->export_model(directory);
 }

@@ -54,7 +54,17 @@ class Island {
 
   // Any thread: ends the inner phase or all-reduce under way, tells the hub, saves the outer state.
   void request_stop(const std::string& reason);
+  // Any thread: ends after the inner step under way (in an all-reduce: after its commit), keeps the work of the round
+  // on the disk, and has the hub keep its place. What recovers or waits has nothing to keep and ends at once.
+  void request_pause();
+  // Any thread: completes the round with its all-reduce, then leaves the run.
+  void request_finish();
   IslandState state() const;
+  // After run(): the hub said that the run is finished.
+  bool run_finished() const;
+  // After run(): whether it ended by a pause or a finish, and did what was asked.
+  bool paused() const;
+  bool round_finished() const;
   // Writes a HuggingFace directory of the outer parameters as they are now; its outer step.
   Result<OuterStep> export_model(const std::filesystem::path& directory) const;
   // The outer parameters, canonical order, with the outer step that they are of.

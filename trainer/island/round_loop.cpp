@@ -166,9 +166,47 @@ Status RoundLoop::on(const HubRoundBegin& message) {
     s.inner_steps = message.inner_steps;
   });
   set_phase(Phase::kTraining, "training");
+  const bool goes_on = take_up_interrupted_work(message);
   network_.publish("round.begin");
+  if (goes_on) return ok_status();
   if (message.validate) ATOLL_RETURN_IF_ERROR(validate());
   return message.inner_steps == 0 ? finish_inner_phase() : ok_status();
+}
+
+std::optional<InnerState> RoundLoop::interrupted_work() const {
+  if (phase_ != Phase::kTraining || inner_step_ == 0) return std::nullopt;
+  InnerState work;
+  work.round = round_;
+  work.outer_hash = outer_.tree_hash();
+  work.inner_step = inner_step_;
+  work.loss_sum = loss_sum_;
+  work.inner_seconds = inner_seconds_;
+  work.optimizer_steps = engine_.optimizer_steps();
+  const auto numel = static_cast<std::size_t>(engine_.numel());
+  for (auto* values : {&work.parameters, &work.first_moment, &work.second_moment}) values->resize(numel);
+  engine_.read_parameters(work.parameters);
+  engine_.read_moments(work.first_moment, work.second_moment);
+  work.residual = residual_;
+  return work;
+}
+
+bool RoundLoop::take_up_interrupted_work(const HubRoundBegin& message) {
+  const std::optional<InnerState> work = std::exchange(interrupted_, std::nullopt);
+  if (!work) return false;
+  if (!work->belongs_to(message, outer_.tree_hash())) {
+    spdlog::info("round={} interrupted_work=dropped of_round={} inner_steps={}", message.round.value,
+                 work->round.round.value, work->inner_step);
+    return false;
+  }
+  engine_.write_parameters(work->parameters);
+  engine_.write_moments(work->first_moment, work->second_moment, work->optimizer_steps);
+  residual_ = work->residual;
+  inner_step_ = work->inner_step;
+  loss_sum_ = work->loss_sum;
+  inner_seconds_ = work->inner_seconds;
+  status_.update([&](IslandState& s) { s.inner_step = inner_step_; });
+  spdlog::info("round={} interrupted_work=resumed inner_step={}", message.round.value, inner_step_);
+  return true;
 }
 
 Status RoundLoop::validate() {

@@ -13,6 +13,7 @@
 #include "trainer/engine/engine.h"
 #include "trainer/island/attempt_gate.h"
 #include "trainer/island/batch_source.h"
+#include "trainer/island/inner_state.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/optim/schedule.h"
@@ -49,6 +50,13 @@ class RoundLoop {
   // Retries a recovery that failed; call now and then while has_work() is false.
   Status idle();
   bool finished() const { return finished_; }
+  // Between two rounds: nothing is begun that would be lost.
+  bool between_rounds() const { return !has_round_; }
+
+  // The work of the inner phase under way; nothing outside of one.
+  std::optional<InnerState> interrupted_work() const;
+  // Before any message: goes on from it if the hub begins the same round again; else it is forgotten.
+  void resume_from(InnerState work) { interrupted_ = std::move(work); }
 
  private:
   enum class Phase { kWaiting, kTraining, kSyncing };
@@ -80,6 +88,7 @@ class RoundLoop {
   bool holds_average() const { return average_ && !average_->digest.empty(); }
   Status finish_inner_phase();
   Status report_not_finite(const std::string& what);
+  bool take_up_interrupted_work(const HubRoundBegin& message);
   void adopt_outer_state();  // inner parameters become the outer ones; says IslandRecovered
   void set_phase(Phase phase, const char* state_word);
   float learning_rate() const;
@@ -110,6 +119,7 @@ class RoundLoop {
   std::optional<Average> average_;
   std::optional<HubRecover> recover_;  // not done yet
   Clock::time_point recover_again_;
+  std::optional<InnerState> interrupted_;  // until the first round begins
   bool finished_ = false;
 };
 

@@ -16,7 +16,8 @@ struct RunCommand {  // train as the island whose home this is
   std::optional<int> local_ranks;  // otherwise as join.json says
   std::optional<int> threads;
 };
-Status run_island(const RunCommand& command);
+// The exit status: 0, or that of a pause or finish that was followed (net/control/trainer_exit.h).
+Result<int> run_island(const RunCommand& command);
 
 struct ExportCommand {  // a HuggingFace directory of the island's outer parameters
   std::filesystem::path home;

@@ -5,11 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "net/base/exit_code.h"
 #include "net/base/signal_watch.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
+#include "net/control/trainer_exit.h"
 #include "net/recovery/certificate_renewal.h"
 #include "trainer/island/island.h"
+#include "trainer/program/agent_watch.h"
 #include "trainer/program/program.h"
 
 namespace atl {
@@ -20,13 +23,24 @@ constexpr std::chrono::seconds kRenewalTimeout{20};
 // The trainer's methods on the control socket.
 class TrainerControl final : public ControlService {
  public:
-  explicit TrainerControl(Island& island) : island_(island) {}
+  // Both outlive it.
+  TrainerControl(Island& island, AgentWatch& agent) : island_(island), agent_(agent) {}
+
+  bool is_slow(std::string_view method) const override { return method == "model.export"; }
 
   Result<nlohmann::json> call(std::string_view method, const nlohmann::json& params) override {
     if (method == "state.get") return island_.state().to_json();
+    if (method == "agent.alive") {
+      agent_.heard();
+      return island_.state().to_json();
+    }
     if (method == "stop" || method == "leave") {
       island_.request_stop(method == "stop" ? "asked to stop" : "asked to leave the run");
       return nlohmann::json{{"stopping", true}};
+    }
+    if (method == "pause" || method == "finish") {
+      method == "pause" ? island_.request_pause() : island_.request_finish();
+      return nlohmann::json{{"ending", true}};
     }
     if (method == "model.export") return export_to(params);
     return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", method)};
@@ -46,6 +60,7 @@ class TrainerControl final : public ControlService {
   }
 
   Island& island_;
+  AgentWatch& agent_;
 };
 
 // The threads of an all-reduce and of a peer that fetches the state live for seconds, but glibc keeps what they freed
@@ -76,7 +91,7 @@ void renew_if_due(Identity& identity, const IslandHome& home, const std::vector<
 
 }  // namespace
 
-Status run_island(const RunCommand& command) {
+Result<int> run_island(const RunCommand& command) {
   bound_what_heaps_keep();  // before there are threads
   SignalWatch::block_signals();
   const IslandHome home{command.home};
@@ -100,13 +115,17 @@ Status run_island(const RunCommand& command) {
     if (control) control->publish(event, state.to_json());
   };
   ATOLL_ASSIGN_OR_RETURN(const auto island, Island::create(std::move(options)));
-  TrainerControl service(*island);
+  AgentWatch agent(agent_patience(), [&island] { island->request_stop("its agent is gone"); });
+  TrainerControl service(*island, agent);
   ATOLL_ASSIGN_OR_RETURN(control, ControlServer::start(home.control_socket(), "atoll-trainer", service));
   const SignalWatch signals([&island](int signal) { island->request_stop(fmt::format("signal {}", signal)); });
   spdlog::info("trainer started island={} run={}", island->state().island, join.run_id);
   Status status = island->run();
-  spdlog::info("trainer ended outer_step={}", island->state().outer_step);
-  return status;
+  spdlog::info("trainer ended outer_step={} {}", island->state().outer_step,
+               island->run_finished() ? "run_finished=true" : kRunGoesOnWords);
+  if (!status.ok()) return status.error();
+  if (island->paused()) return kTrainerPausedExit;
+  return island->round_finished() ? kTrainerFinishedExit : int{kExitOk};
 }
 
 }  // namespace atl

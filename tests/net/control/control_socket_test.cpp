@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <semaphore>
 #include <thread>
 
 #include <QTemporaryDir>
@@ -22,12 +23,15 @@ namespace {
 
 class EchoService : public ControlService {
  public:
+  bool is_slow(std::string_view method) const override { return method == "wait"; }
   Result<json> call(std::string_view method, const json& params) override {
+    if (method == "wait") return go_on.try_acquire_for(std::chrono::seconds(20)), json("waited");
     if (method == "echo") return params;
     if (method == "big") return json(std::string(params.at("size").get<std::size_t>(), 'x'));
     if (method == "fail") return Error{ErrorCode::kDiskFull, "no space; free some"};
     return Error{ErrorCode::kNotFound, "no such method"};
   }
+  std::binary_semaphore go_on{0};  // for "wait"
 };
 
 Deadline soon() { return Deadline::after(std::chrono::seconds(5)); }
@@ -72,6 +76,8 @@ class ControlSocketTest : public QObject {
   void garbage_is_answered_once_and_dropped_data();
   void garbage_is_answered_once_and_dropped();
   void a_client_that_never_reads_is_dropped();
+  void a_slow_call_holds_nobody_up();
+  void a_group_may_connect_where_it_is_meant_to();
   void an_answer_longer_than_a_line_becomes_an_error();
   void too_many_clients_do_not_hurt_the_first();
   void a_server_of_another_version_is_refused();
@@ -214,6 +220,31 @@ void ControlSocketTest::garbage_is_answered_once_and_dropped() {
   QVERIFY(std::count(answer.begin(), answer.end(), '\n') <= 1);
   QVERIFY(connect());
   QVERIFY(!deadline.expired());
+}
+
+void ControlSocketTest::a_slow_call_holds_nobody_up() {
+  const auto patient = ControlClient::connect(socket_, soon());
+  Result<json> waited = json();
+  std::thread waiting([&] { waited = (*patient)->call("wait", json::object(), soon()); });
+  const auto other = ControlClient::connect(socket_, soon());
+
+  const auto echo = (*other)->call("echo", {{"a", 1}}, soon());
+  service_.go_on.release();
+  waiting.join();
+
+  QVERIFY(echo.ok());
+  QVERIFY(waited.ok());
+  QCOMPARE(waited->get<std::string>(), std::string("waited"));
+}
+
+void ControlSocketTest::a_group_may_connect_where_it_is_meant_to() {
+  const auto path = socket_.parent_path() / "group.sock";
+  const auto server = ControlServer::start(path, "test", service_, SocketAccess::kGroup);
+  QVERIFY(server.ok());
+
+  struct stat info {};
+  QCOMPARE(::stat(path.c_str(), &info), 0);
+  QCOMPARE(info.st_mode & 0777, 0660u);
 }
 
 void ControlSocketTest::a_client_that_never_reads_is_dropped() {

@@ -42,7 +42,8 @@ std::vector<IslandMessage> island_samples() {
           IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, false}, {IslandId{"isl-3"}, false, 1e6, 0, true}}},
           IslandAttemptFailed{OuterStep{2}, Attempt{1}, std::nullopt, "aborted", sample_buckets()},
           IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "timeout", {}, true},
-          IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "no data", {}, false, 1ull << 40}};
+          IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "no data", {}, false, 1ull << 40},
+          IslandLeaving{"paused by its owner", true}};
 }
 
 std::vector<HubMessage> hub_samples() {

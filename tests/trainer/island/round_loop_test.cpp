@@ -209,6 +209,46 @@ class RoundLoopTest : public QObject {
     QCOMPARE(f.status.snapshot().accepted_round, std::optional<std::uint32_t>(0));
   }
 
+  void interrupted_work_goes_on_to_the_same_bits() {
+    Fixture whole, interrupted, resumed;
+    for (Fixture* f : {&whole, &interrupted, &resumed}) f->must(f->loop.handle(HubInitialise{}));
+    whole.begin_round(0);
+    whole.train();
+    interrupted.begin_round(0);
+    QVERIFY(!interrupted.loop.interrupted_work());  // nothing was done yet
+    interrupted.must(interrupted.loop.work());
+
+    resumed.loop.resume_from(*interrupted.loop.interrupted_work());
+    resumed.begin_round(0);
+    QCOMPARE(resumed.status.snapshot().inner_step, 1u);
+    resumed.train();
+
+    const auto& expected = whole.network.last<IslandReady>();
+    const auto& ready = resumed.network.last<IslandReady>();
+    QCOMPARE(ready.tokens, expected.tokens);
+    QCOMPARE(ready.norm_over_steps, expected.norm_over_steps);
+    QCOMPARE(ready.mean_loss_nats, expected.mean_loss_nats);
+    std::vector<float> a(whole.network.initial.size()), b(a.size());
+    whole.engine->read_parameters(a);
+    resumed.engine->read_parameters(b);
+    QVERIFY(a == b);
+  }
+
+  void interrupted_work_of_another_lease_is_dropped() {
+    Fixture interrupted, resumed;
+    for (Fixture* f : {&interrupted, &resumed}) f->must(f->loop.handle(HubInitialise{}));
+    interrupted.begin_round(0);
+    interrupted.must(interrupted.loop.work());
+
+    resumed.loop.resume_from(*interrupted.loop.interrupted_work());
+    resumed.must(resumed.loop.handle(HubRoundBegin{OuterStep{0}, kInnerSteps, 400, 4, false}));
+
+    QCOMPARE(resumed.status.snapshot().inner_step, 0u);
+    std::vector<float> parameters(resumed.network.initial.size());
+    resumed.engine->read_parameters(parameters);
+    QVERIFY(parameters == resumed.network.initial);
+  }
+
   void a_failed_attempt_names_the_peer_and_the_next_one_averages_the_same_gradient() {
     Fixture f;
     f.must(f.loop.handle(HubInitialise{}));

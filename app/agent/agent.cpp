@@ -1,0 +1,386 @@
+#include "app/agent/agent.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <thread>
+
+#include "app/agent/control_service.h"
+#include "app/agent/methods/methods.h"
+#include "app/agent/service_notice.h"
+#include "app/agent/trainer_link.h"
+#include "app/agent/trainer_process.h"
+#include "net/base/exit_code.h"
+#include "net/base/file.h"
+#include "net/base/mailbox.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{250};  // how often the trainer's process is looked at
+constexpr std::chrono::seconds kAskTime{2};
+constexpr std::size_t kMaxCommands = 256;
+
+double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+int minute_of_day() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  return local.tm_hour * 60 + local.tm_min;
+}
+
+std::uint64_t progress_of(const nlohmann::json& state) {
+  // FNV-1a over what moves while a trainer works.
+  const std::string text =
+      fmt::format("{} {} {} {} {}", state.value("state", ""), state.value("round", 0u), state.value("inner_step", 0u),
+                  state.value("outer_step", 0u), state.value("tokens", std::uint64_t{0}));
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+// The trainer's exit status is one of ours, but what is its fault alone.
+ErrorCode code_of(const TrainerExit& exit) {
+  switch (exit.status) {
+    case kExitDenied: return ErrorCode::kPermissionDenied;
+    case kExitPinMismatch: return ErrorCode::kPinMismatch;
+    case kExitHubUnreachable: return ErrorCode::kUnreachable;
+    case kExitVersion: return ErrorCode::kVersionUnsupported;
+    case kExitTimeout: return ErrorCode::kTimeout;
+    default: return ErrorCode::kTrainerFailed;
+  }
+}
+
+}  // namespace
+
+class Agent::Impl final : public AgentControl {
+ public:
+  Impl(AgentOptions options, WishFile wish)
+      : options_(std::move(options)),
+        board_(options_.home.island),
+        wish_(wish),
+        supervisor_(options_.supervisor, wish.wish, is_joined()) {
+    add_state_methods(methods_, *this);
+    add_life_methods(methods_, *this);
+    add_join_method(methods_, *this);
+  }
+  ~Impl() override { job_stop_.raise("the agent ends"); }
+
+  Status serve();
+  Status run(const AbortSignal& end, const AbortSignal* hurry);
+
+  // ---- AgentControl
+  const AgentHome& home() const override { return options_.home; }
+  AgentBoard& board() override { return board_; }
+  Status wish(const WishFile& wish, bool at_once) override;
+  void look_at_home() override { (void)commands_.push(LookAtHome{}); }  // a full mailbox: looked at soon anyway
+  void publish(std::string_view event, const nlohmann::json& data) override;
+  Status start_job(std::string what, Job job) override;
+
+ private:
+  struct LookAtHome {};
+  struct NewWish {
+    WishFile wish;
+    bool at_once = false;
+  };
+  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent>;
+
+  // A foreground command says in its own words what a log would.
+  spdlog::level::level_enum news_level() const {
+    return options_.foreground ? spdlog::level::debug : spdlog::level::info;
+  }
+  bool is_joined() const {
+    std::error_code ignored;
+    return std::filesystem::exists(options_.home.island.join_file(), ignored);
+  }
+  void take(const Command& command);
+  void turn();
+  void look_at_trainer();
+  bool take_over();
+  void tell(const SupervisorEvent& event);
+  void carry_out(const SupervisorAction& action);
+  void start_trainer();
+  void ask_trainer_to(Wish wish);
+  void settle_wish(Wish wish);
+  void show();
+  Status outcome() const;
+  bool has_nothing_left() const;
+
+  const AgentOptions options_;
+  AgentBoard board_;
+  MethodTable methods_;
+  AgentService service_{methods_};
+  Mailbox<Command> commands_{kMaxCommands};
+
+  // The loop's:
+  WishFile wish_;
+  Supervisor supervisor_;
+  std::optional<TrainerProcess> trainer_;
+  bool taken_over_ = false;
+  std::uint64_t memory_kills_ = 0;
+  std::string hung_;
+  bool told_to_end_ = false;
+  bool ever_trained_ = false;
+  bool ever_started_ = false;
+  std::string shown_;
+  std::string warning_;
+  Clock::time_point watchdog_at_{};
+
+  AbortSignal job_stop_;
+  std::atomic<bool> job_runs_{false};
+  std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<TrainerLink> link_;
+  std::jthread job_;
+};
+
+// ---- any thread
+
+Status Agent::Impl::wish(const WishFile& wish, bool at_once) {
+  const Status kept = save_wish(options_.home.wish_file(), wish);
+  if (!commands_.push(NewWish{wish, at_once})) {
+    return Error{ErrorCode::kTimeout, "the agent is busy; say it again"};
+  }
+  return kept;
+}
+
+void Agent::Impl::publish(std::string_view event, const nlohmann::json& data) {
+  if (server_) server_->publish(event, data);
+}
+
+Status Agent::Impl::start_job(std::string what, Job job) {
+  if (job_runs_.exchange(true)) {
+    return Error{ErrorCode::kPermissionDenied, fmt::format("{}: this agent is at such work already; try again when it "
+                                                           "is done",
+                                                           what)};
+  }
+  if (job_.joinable()) job_.join();  // it is over
+  job_ = std::jthread([this, job = std::move(job)] {
+    job(job_stop_);
+    job_runs_ = false;
+  });
+  return ok_status();
+}
+
+// ---- the loop
+
+Status Agent::Impl::serve() {
+  ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
+  (void)take_over();
+  link_ = std::make_unique<TrainerLink>(
+      options_.home.island.control_socket(),
+      TrainerLink::Callbacks{
+          .answered =
+              [this](const nlohmann::json& state) {
+                if (!state.is_object()) return;
+                board_.set_trainer_state(state);
+                // A full mailbox: the next answer comes in a second.
+                (void)commands_.push(
+                    SupervisorEvent(TrainerAnswered{state.value("state", "") == "training", progress_of(state),
+                                                    state.value("accepted_round", nlohmann::json()).is_number()}));
+              },
+          .event =
+              [this](const nlohmann::json& event) {
+                if (!event.contains("event") || !event["event"].is_string() || !event.contains("data")) return;
+                server_->publish(event["event"].get<std::string>(), event["data"]);
+                if (options_.on_event) options_.on_event(event);
+              }});
+  show();
+  return ok_status();
+}
+
+bool Agent::Impl::take_over() {
+  auto living = TrainerProcess::find(options_.home);
+  if (!living) return false;
+  trainer_ = std::move(living);
+  taken_over_ = true;
+  spdlog::log(news_level(), "trainer taken_over pid={}", trainer_->pid());
+  board_.update([&](AgentFacts& facts) { facts.trainer_pid = trainer_->pid(); });
+  tell(TrainerStarted{.taken_over = true});
+  return true;
+}
+
+Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
+  notify_service("READY=1");
+  bool ending = false, hurried = false;
+  while (!supervisor_.over()) {
+    if (end.raised() && !std::exchange(ending, true)) {
+      notify_service("STOPPING=1");
+      spdlog::log(news_level(), "agent ends reason=\"{}\"", end.reason());
+      tell(EndAsked{});
+    }
+    if (hurry != nullptr && hurry->raised() && !std::exchange(hurried, true)) tell(EndNow{});
+    if (const auto command = commands_.pop(Deadline::after(kTurn))) take(*command);
+    turn();
+    if (!ending && options_.foreground && has_nothing_left()) return outcome();
+  }
+  return options_.foreground && !ending ? outcome() : ok_status();
+}
+
+void Agent::Impl::take(const Command& command) {
+  if (const auto* news = std::get_if<NewWish>(&command)) {
+    wish_ = news->wish;
+    warning_.clear();
+    tell(Wished{wish_now(wish_, options_.training_hours, static_cast<std::int64_t>(unix_now()), minute_of_day()),
+                news->at_once});
+  } else if (std::holds_alternative<LookAtHome>(command)) {
+    tell(Joined{is_joined()});
+  } else {
+    tell(std::get<SupervisorEvent>(command));
+  }
+}
+
+void Agent::Impl::turn() {
+  const auto now = static_cast<std::int64_t>(unix_now());
+  const Wish followed = wish_now(wish_, options_.training_hours, now, minute_of_day());
+  if (wish_.wish == Wish::kPause && followed == Wish::kRun) settle_wish(Wish::kRun);
+  if (followed != supervisor_.wish()) tell(Wished{followed});
+  look_at_trainer();
+  tell(SupervisorTick{});
+  ever_trained_ = ever_trained_ || supervisor_.has_trained();
+  show();
+  if (options_.on_turn) options_.on_turn();
+  const auto watchdog = watchdog_period();
+  if (!watchdog || Clock::now() < watchdog_at_) return;
+  notify_service("WATCHDOG=1");
+  watchdog_at_ = Clock::now() + *watchdog / 2;
+}
+
+void Agent::Impl::look_at_trainer() {
+  if (!trainer_) return;
+  const TrainerProcess::State state = trainer_->look();
+  if (state == TrainerProcess::State::kStopped) return tell(TrainerStopped{});
+  if (state != TrainerProcess::State::kEnded) return;
+  const ExitFacts facts{.status = trainer_->exit_status(),
+                        .last_words = last_words(options_.home.trainer_log(), trainer_->log_from()),
+                        .memory_kills = memory_kills() > memory_kills_,
+                        .hung = std::exchange(hung_, {}),
+                        .was_told_to_end = told_to_end_};
+  const TrainerExit exit = judge_exit(facts, unix_now());
+  spdlog::log(news_level(), "trainer ended pid={} cause={} status={} text=\"{}\"", trainer_->pid(),
+              to_string(exit.cause), exit.status, exit.text);
+  trainer_.reset();
+  board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
+  board_.forget_trainer();
+  std::error_code ignored;
+  std::filesystem::remove(options_.home.trainer_file(), ignored);
+  tell(TrainerEnded{exit});
+}
+
+void Agent::Impl::tell(const SupervisorEvent& event) {
+  for (const SupervisorAction& action : supervisor_.next(event, Clock::now())) carry_out(action);
+}
+
+void Agent::Impl::carry_out(const SupervisorAction& action) {
+  if (std::holds_alternative<StartTrainer>(action)) {
+    start_trainer();
+  } else if (const auto* ask = std::get_if<AskTrainer>(&action)) {
+    ask_trainer_to(ask->to);
+  } else if (const auto* kill = std::get_if<KillTrainer>(&action)) {
+    hung_ = kill->hung;
+    told_to_end_ = told_to_end_ || hung_.empty();
+    if (!hung_.empty()) spdlog::warn("trainer hung reason=\"{}\"", hung_);
+    if (trainer_) trainer_->signal(SIGKILL);
+  } else {
+    settle_wish(std::get<SettleWish>(action).wish);
+  }
+}
+
+void Agent::Impl::start_trainer() {
+  board_.forget_trainer();
+  told_to_end_ = false;
+  taken_over_ = false;
+  hung_.clear();
+  memory_kills_ = memory_kills();
+  ever_started_ = true;
+  if (take_over()) return;  // one that somebody else started, or that nobody had written down
+  const auto made = make_directories(options_.home.state, FileMode::kPrivate);
+  auto started = made.ok() ? TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience})
+                           : Result<TrainerProcess>(made.error());
+  if (!started.ok()) {
+    spdlog::error("trainer started=false error=\"{}\"", started.error().message);
+    return tell(TrainerDidNotStart{started.error().message});
+  }
+  trainer_ = std::move(*started);
+  spdlog::log(news_level(), "trainer started pid={}", trainer_->pid());
+  board_.update([&](AgentFacts& facts) { facts.trainer_pid = trainer_->pid(); });
+  tell(TrainerStarted{});
+}
+
+void Agent::Impl::ask_trainer_to(Wish wish) {
+  if (!trainer_) return;
+  told_to_end_ = true;
+  const Status asked = ask_trainer(options_.home.island.control_socket(), to_string(wish), Deadline::after(kAskTime));
+  spdlog::log(news_level(), "trainer asked_to={} answered={}", to_string(wish), asked.ok());
+  if (!asked.ok()) trainer_->signal(SIGTERM);
+}
+
+void Agent::Impl::settle_wish(Wish wish) {
+  wish_ = WishFile{.wish = wish, .since_unix_seconds = static_cast<std::int64_t>(unix_now())};
+  const Status kept = save_wish(options_.home.wish_file(), wish_);
+  warning_ = kept.ok() ? std::string() : kept.error().message;
+}
+
+void Agent::Impl::show() {
+  const bool backing_off = supervisor_.phase() == Supervisor::Phase::kBackoff;
+  board_.set_facts({.wish = wish_,
+                    .followed = supervisor_.wish(),
+                    .phase = supervisor_.phase(),
+                    .joined = supervisor_.joined(),
+                    .trainer_pid = trainer_ ? trainer_->pid() : 0,
+                    .taken_over = taken_over_,
+                    .restarts = supervisor_.restarts(),
+                    .last_exit = supervisor_.last_exit(),
+                    .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
+                    .warning = warning_});
+  const nlohmann::json state = board_.state();
+  const std::string word = state.value("state", "") + state["agent"].value("wish", "");
+  if (word == shown_) return;
+  shown_ = word;
+  publish("state.changed", state);
+  if (options_.on_event) options_.on_event({{"event", "state.changed"}, {"data", state}});
+}
+
+// ---- in the foreground
+
+bool Agent::Impl::has_nothing_left() const {
+  if (trainer_) return false;
+  const auto phase = supervisor_.phase();
+  if (phase == Supervisor::Phase::kFailed) return true;
+  // Nobody waits in front of a screen for a trainer that has never worked.
+  if (phase == Supervisor::Phase::kBackoff) return !ever_trained_;
+  return phase == Supervisor::Phase::kIdle && ever_started_ && supervisor_.wish() == Wish::kStop;
+}
+
+Status Agent::Impl::outcome() const {
+  const auto& exit = supervisor_.last_exit();
+  if (!exit || is_success(exit->cause)) return ok_status();
+  return Error{code_of(*exit), exit->text};
+}
+
+// ---- the public face
+
+Result<std::unique_ptr<Agent>> Agent::start(AgentOptions options) {
+  const auto kept = load_wish(options.home.wish_file());
+  WishFile wish;
+  if (kept.ok()) {
+    wish = *kept;
+  } else if (kept.error().code != ErrorCode::kNotFound) {
+    // Its owner may have said no: it waits until it is told again.
+    spdlog::warn("wish kept=false now=pause error=\"{}\"", kept.error().message);
+    wish.wish = Wish::kPause;
+  }
+  auto impl = std::make_unique<Impl>(std::move(options), wish);
+  ATOLL_RETURN_IF_ERROR(impl->serve());
+  return std::unique_ptr<Agent>(new Agent(std::move(impl)));
+}
+
+Agent::Agent(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Agent::~Agent() = default;
+AgentControl& Agent::control() { return *impl_; }
+Status Agent::run(const AbortSignal& end, const AbortSignal* hurry) { return impl_->run(end, hurry); }
+
+}  // namespace atl

@@ -1,0 +1,53 @@
+// The agent of an island: carries out what the supervisor decides, keeps the owner's wish, serves the control socket,
+// forwards the trainer's events. It never opens a GPU: that is the trainer's alone. One thread calls run().
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/agent/agent_control.h"
+#include "app/agent/supervisor.h"
+#include "net/base/abort_signal.h"
+#include "net/base/result.h"
+#include "net/control/unix_socket.h"
+
+namespace atl {
+
+struct AgentOptions {
+  AgentHome home;
+  SocketAccess access = SocketAccess::kOwner;  // of a system service: its group
+  std::filesystem::path trainer;              // the program
+  std::chrono::seconds trainer_patience{30};  // how long it goes on without an agent
+  std::vector<TrainingHours> training_hours;  // none: always
+  SupervisorOptions supervisor;
+  // The part of a foreground command: ends once nothing is left to be done (the trainer failed before it ever trained,
+  // or ended as asked), instead of waiting for the next wish.
+  bool foreground = false;
+  // Of the trainer's and the agent's events, as they are published; on any thread, must not block. May be empty.
+  std::function<void(const nlohmann::json& event)> on_event;
+  // Called by the loop, some times a second. May be empty.
+  std::function<void()> on_turn;
+};
+
+class Agent {
+ public:
+  // Serves the socket and takes a living trainer over. kPermissionDenied when another agent serves it.
+  static Result<std::unique_ptr<Agent>> start(AgentOptions options);
+  ~Agent();
+
+  AgentControl& control();
+  // Until `end` is raised: the trainer is ended then, within SupervisorOptions::end_within; at once with `hurry`. In
+  // the foreground the error of a trainer that could not be started, or that failed before it trained.
+  Status run(const AbortSignal& end, const AbortSignal* hurry = nullptr);
+
+ private:
+  class Impl;
+  explicit Agent(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace atl

@@ -1,0 +1,36 @@
+// What control methods may do with the agent. Any thread; each call returns at once.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "app/agent/agent_board.h"
+#include "app/agent/wish.h"
+#include "net/base/abort_signal.h"
+#include "net/base/result.h"
+#include "net/control/home.h"
+
+namespace atl {
+
+class AgentControl {
+ public:
+  virtual ~AgentControl() = default;
+
+  virtual const AgentHome& home() const = 0;
+  virtual AgentBoard& board() = 0;
+  // Followed from now on, also if it cannot be written down (the error says why). `at_once`: the trainer is killed.
+  virtual Status wish(const WishFile& wish, bool at_once) = 0;
+  // After the home's join file came or went.
+  virtual void look_at_home() = 0;
+  // To whoever subscribed to events.
+  virtual void publish(std::string_view event, const nlohmann::json& data) = 0;
+  // Work that takes long, one at a time, on a thread of its own; ends when `stop` is raised. kPermissionDenied while
+  // another one runs.
+  using Job = std::function<void(const AbortSignal& stop)>;
+  virtual Status start_job(std::string what, Job job) = 0;
+};
+
+}  // namespace atl

@@ -1,0 +1,121 @@
+#include "app/agent/join_run.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "net/base/file.h"
+#include "net/base/unique_fd.h"
+#include "net/enrol/client.h"
+#include "net/tls/identity.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kEnrolTime{30};
+
+std::string host_name() {
+  char name[65] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "island";
+}
+
+// Before it is written down for good: another program may listen there.
+Status check_free(const Address& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int failure = ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (failure != 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("cannot listen on {}: {}", to_string(address), ::gai_strerror(failure))};
+  }
+  const UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int reuse = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
+  const bool bound = ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
+  const int reason = errno;
+  ::freeaddrinfo(found);
+  if (bound) return ok_status();
+  return Error{ErrorCode::kPermissionDenied,
+               fmt::format("cannot listen on {}: {}; choose another with --listen HOST:PORT (port 0: any free one)",
+                           to_string(address), std::strerror(reason))};
+}
+
+// What the request changes in what was joined before.
+Status apply(const JoinRequest& request, JoinFile& join) {
+  if (!request.name.empty()) join.display_name = request.name;
+  if (!request.listen.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(join.bind, parse_address(request.listen));
+    ATOLL_RETURN_IF_ERROR(check_free(join.bind));
+  }
+  if (!request.advertise.empty()) join.advertised_host = request.advertise;
+  if (request.local_ranks > 0) join.local_ranks = request.local_ranks;
+  if (request.threads > 0) join.threads = request.threads;
+  if (join.display_name.size() <= 64) return ok_status();
+  return Error{ErrorCode::kInvalidArgument, "--name is longer than 64 bytes"};
+}
+
+Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
+                               const std::function<Status(const Invite&)>& consent) {
+  const Invite& invite = *request.invite;
+  JoinFile join;
+  join.run_id = invite.run_id;
+  join.run_name = invite.run_name;
+  join.display_name = host_name();
+  ATOLL_RETURN_IF_ERROR(apply(request, join));
+  ATOLL_RETURN_IF_ERROR(consent(invite));
+  // The disk first: a use of the invite is not to be lost because a directory cannot be made.
+  ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
+  ATOLL_ASSIGN_OR_RETURN(Enrolment enrolment, enrol(invite, join.display_name, Deadline::after(kEnrolTime), interrupt));
+  join.hub_addresses = enrolment.hub;
+  ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), enrolment.identity));
+  ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), join));
+  return JoinOutcome{
+      join, fmt::format("joined run {} as {} ({})", join.run_name, join.display_name, enrolment.identity.name.value)};
+}
+
+// The membership that there is, or the one that was left.
+Result<JoinFile> membership_of(const IslandHome& home) {
+  auto join = load_join_file(home.join_file());
+  if (join.ok() || join.error().code != ErrorCode::kNotJoined) return join;
+  auto left = load_join_file(home.left_file());
+  return left.ok() ? left : join;
+}
+
+}  // namespace
+
+Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
+                             const std::function<Status(const Invite&)>& consent) {
+  auto before = membership_of(home);
+  if (!before.ok() && before.error().code != ErrorCode::kNotJoined) return before.error();
+  const std::optional<Invite>& invite = request.invite;
+  if (!before.ok() && !invite) {
+    return Error{ErrorCode::kNotJoined,
+                 fmt::format("{} has joined no run; get an invite from the run's operator (who runs 'atoll "
+                             "hub invite') and give it with --invite-stdin or --invite-file",
+                             home.directory.string())};
+  }
+  std::error_code ignored;
+  const bool left = !std::filesystem::exists(home.join_file(), ignored);
+  const bool another = before.ok() && invite && invite->run_id != before->run_id;
+  if (!before.ok() || (another && left)) return enrol_with(request, home, interrupt, consent);
+  if (another) {
+    return Error{
+        ErrorCode::kInviteOtherRun,
+        fmt::format("{} belongs to run {} already, the invite is for run {}; join that one from another directory with "
+                    "--home DIR",
+                    home.directory.string(), before->run_name, invite->run_name)};
+  }
+  ATOLL_RETURN_IF_ERROR(load_identity(home.identity()));
+  ATOLL_RETURN_IF_ERROR(apply(request, *before));
+  ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), *before));
+  return JoinOutcome{*before, fmt::format("back to run {} as {}{}", before->run_name, before->display_name,
+                                          invite ? " (joined before; the invite was not used)" : "")};
+}
+
+}  // namespace atl

@@ -1,0 +1,32 @@
+// From an invite, or from a membership of before, to a home that belongs to a run: what `atoll join` does, whether an
+// agent is asked to or there is none. Blocks while it talks with the hub. Any thread, one at a time for a home.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "net/base/abort_signal.h"
+#include "net/base/result.h"
+#include "net/control/home.h"
+#include "net/wire/invite.h"
+
+namespace atl {
+
+struct JoinRequest {
+  std::optional<Invite> invite;         // none: the run joined before
+  std::string name, listen, advertise;  // empty: as before, or the default
+  int local_ranks = 0, threads = 0;     // 0: the same
+};
+
+struct JoinOutcome {
+  JoinFile join;
+  std::string text;  // for a person: what happened
+};
+
+// `consent` is asked before the invite is used; its error ends the joining. The run that was left with `atoll leave`
+// counts as joined before.
+Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
+                             const std::function<Status(const Invite&)>& consent);
+
+}  // namespace atl

@@ -1,0 +1,79 @@
+// join {invite?, name?, listen?, advertise?, local_ranks?, threads?}: answers {started: true} once the invite is read
+// offline; the event "join.done" {ok, text} or {ok: false, code, message} tells what came of it. The invite travels in
+// the message alone: never in argv, an event or a log.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+
+#include "app/agent/join_run.h"
+#include "app/agent/methods/methods.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxText = 512;
+
+Result<std::string> text_of(const nlohmann::json& params, const char* name, std::size_t max_bytes = kMaxText) {
+  const auto found = params.find(name);
+  if (found == params.end()) return std::string();
+  if (found->is_string() && found->get_ref<const std::string&>().size() <= max_bytes) return found->get<std::string>();
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{} must be a text of at most {} bytes", name, max_bytes)};
+}
+
+Result<int> number_of(const nlohmann::json& params, const char* name, int most) {
+  const auto found = params.find(name);
+  if (found == params.end()) return 0;
+  if (found->is_number_unsigned() && found->get<std::uint64_t>() <= static_cast<std::uint64_t>(most)) {
+    return found->get<int>();
+  }
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{} must be a number from 0 to {}", name, most)};
+}
+
+Result<JoinRequest> request_of(const nlohmann::json& params) {
+  JoinRequest request;
+  ATOLL_ASSIGN_OR_RETURN(const std::string invite, text_of(params, "invite", kMaxInviteText));
+  if (!invite.empty()) {
+    const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+    ATOLL_ASSIGN_OR_RETURN(request.invite, decode_invite(invite, now));
+  }
+  ATOLL_ASSIGN_OR_RETURN(request.name, text_of(params, "name"));
+  ATOLL_ASSIGN_OR_RETURN(request.listen, text_of(params, "listen"));
+  ATOLL_ASSIGN_OR_RETURN(request.advertise, text_of(params, "advertise"));
+  ATOLL_ASSIGN_OR_RETURN(request.local_ranks, number_of(params, "local_ranks", 64));
+  ATOLL_ASSIGN_OR_RETURN(request.threads, number_of(params, "threads", 1024));
+  return request;
+}
+
+void join(AgentControl& control, const JoinRequest& request, const AbortSignal& stop) {
+  const auto joined = join_run(request, control.home().island, &stop, [](const Invite&) { return ok_status(); });
+  nlohmann::json done = {{"ok", joined.ok()}};
+  if (joined.ok()) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const Status kept = control.wish(
+        {.wish = Wish::kRun, .since_unix_seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+        /*at_once=*/false);
+    if (!kept.ok()) done["warning"] = kept.error().message;
+    control.look_at_home();
+    done["text"] = joined->text;
+    spdlog::info("join ok=true run={}", joined->join.run_id);
+  } else {
+    done["code"] = to_string(joined.error().code);
+    done["message"] = joined.error().message;
+    spdlog::warn("join ok=false code={}", to_string(joined.error().code));
+  }
+  control.publish("join.done", done);
+}
+
+}  // namespace
+
+void add_join_method(MethodTable& table, AgentControl& control) {
+  table.add("join", [&control](const nlohmann::json& params) -> Result<nlohmann::json> {
+    ATOLL_ASSIGN_OR_RETURN(JoinRequest request, request_of(params));
+    ATOLL_RETURN_IF_ERROR(control.start_job(
+        "join", [&control, request = std::move(request)](const AbortSignal& stop) { join(control, request, stop); }));
+    return nlohmann::json{{"started", true}};
+  });
+}
+
+}  // namespace atl

@@ -1,0 +1,13 @@
+// Control methods by topic; each adds its own to the table. `control` outlives the table.
+#pragma once
+
+#include "app/agent/agent_control.h"
+#include "app/agent/method_table.h"
+
+namespace atl {
+
+void add_state_methods(MethodTable& table, AgentControl& control);  // state.get
+void add_life_methods(MethodTable& table, AgentControl& control);   // pause, resume, finish, stop, leave
+void add_join_method(MethodTable& table, AgentControl& control);    // join
+
+}  // namespace atl

@@ -1,0 +1,10 @@
+#include "app/agent/methods/methods.h"
+
+namespace atl {
+
+void add_state_methods(MethodTable& table, AgentControl& control) {
+  table.add("state.get",
+            [&control](const nlohmann::json&) -> Result<nlohmann::json> { return control.board().state(); });
+}
+
+}  // namespace atl

@@ -1,0 +1,146 @@
+#include "app/agent/trainer_exit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <csignal>
+
+#include "net/base/exit_code.h"
+#include "net/control/trainer_exit.h"
+
+namespace atl {
+namespace {
+
+constexpr std::string_view kErrorPrefix = "atoll-trainer: ";
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::tolower(c); });
+  return result;
+}
+
+bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string::npos; });
+}
+
+// Its own error line, the last one; empty when it said none.
+std::string error_line(std::string_view words) {
+  const auto begin = words.rfind(kErrorPrefix);
+  if (begin == std::string_view::npos || (begin > 0 && words[begin - 1] != '\n')) return {};
+  words.remove_prefix(begin + kErrorPrefix.size());
+  return std::string(words.substr(0, words.find('\n')));
+}
+
+std::optional<int> told_status(std::string_view words) {
+  const std::string_view marker = kTrainerExitWords;
+  const auto begin = words.rfind(marker);
+  if (begin == std::string_view::npos) return std::nullopt;
+  int status = 0;
+  const char* first = words.data() + begin + marker.size();
+  const auto [end, error] = std::from_chars(first, words.data() + words.size(), status);
+  return error == std::errc() ? std::optional(status) : std::nullopt;
+}
+
+// What CUDA, NCCL, the driver and the trainer itself say, in lower case.
+std::optional<ExitCause> cause_in_words(const std::string& words) {
+  if (has_any(words, {"cuda out of memory", "cuda error: out of memory", "cuda_error_out_of_memory",
+                      "cublas_status_alloc_failed"})) {
+    return ExitCause::kGpuMemory;
+  }
+  if (has_any(words,
+              {"fallen off the bus", "device lost", "gpu is lost", "uncorrectable ecc", "cuda_error_device_unavailable",
+               "all cuda-capable devices are busy or unavailable", "unable to determine the device handle"})) {
+    return ExitCause::kGpuLost;
+  }
+  if (has_any(words, {"driver version is insufficient", "driver/library version mismatch", "no cuda-capable device",
+                      "cuda driver", "cuda error: unknown error", "nvml"})) {
+    return ExitCause::kDriver;
+  }
+  if (has_any(words, {"not finite", "not both finite"})) return ExitCause::kNotFinite;
+  return std::nullopt;
+}
+
+ExitCause cause_of_status(int status, const ExitFacts& facts) {
+  switch (status) {
+    case kExitOk: {
+      const bool run_goes_on = facts.last_words.find(kRunGoesOnWords) != std::string::npos;
+      return facts.was_told_to_end || run_goes_on ? ExitCause::kStopped : ExitCause::kRunFinished;
+    }
+    case kTrainerPausedExit: return ExitCause::kPaused;
+    case kTrainerFinishedExit: return ExitCause::kFinished;
+    case kExitHubUnreachable:
+    case kExitTimeout: return ExitCause::kHubUnreachable;
+    case kExitDenied:
+    case kExitPinMismatch:
+    case kExitInvite: return ExitCause::kRefused;
+    case kExitUsage:
+    case kExitNotJoined:
+    case kExitVersion: return ExitCause::kUnusable;
+    default: break;
+  }
+  const int signal = status - 128;
+  if (signal == SIGTERM || signal == SIGINT) return ExitCause::kStopped;
+  if (signal == SIGKILL) return facts.memory_kills ? ExitCause::kOutOfMemory : ExitCause::kKilled;
+  return signal > 0 && signal < 65 ? ExitCause::kCrashed : ExitCause::kOther;
+}
+
+std::string_view advice(ExitCause cause) {
+  switch (cause) {
+    case ExitCause::kOutOfMemory: return "the machine ran out of memory: close other programs, or add memory or swap";
+    case ExitCause::kKilled: return "somebody killed it (signal 9)";
+    case ExitCause::kGpuMemory: return "the GPU ran out of memory: end other programs on it (nvidia-smi lists them)";
+    case ExitCause::kGpuLost: return "a GPU is lost: look at 'dmesg | grep -i xid', and restart the machine";
+    case ExitCause::kDriver:
+      return "the GPU driver does not work: does nvidia-smi? Reinstall it or restart the machine";
+    case ExitCause::kNotFinite: return "its numbers were not finite: check the machine's memory and GPUs";
+    default: return {};
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(ExitCause cause) {
+  constexpr std::array<std::string_view, 16> kNames{
+      "run_finished", "paused",   "finished", "stopped",    "killed",          "out_of_memory", "crashed",  "hung",
+      "gpu_memory",   "gpu_lost", "driver",   "not_finite", "hub_unreachable", "refused",       "unusable", "other"};
+  return kNames.at(static_cast<std::size_t>(cause));
+}
+
+TrainerExit judge_exit(const ExitFacts& facts, double unix_seconds) {
+  TrainerExit exit;
+  exit.unix_seconds = unix_seconds;
+  const auto status = facts.status ? facts.status : told_status(facts.last_words);
+  exit.status = status.value_or(-1);
+  if (!facts.hung.empty()) {
+    exit.cause = ExitCause::kHung;
+    exit.text = facts.hung;
+    return exit;
+  }
+  // Of a process that was not our child and said nothing we know only that it is gone.
+  exit.cause = status ? cause_of_status(*status, facts) : ExitCause::kKilled;
+  const bool open =
+      exit.cause == ExitCause::kOther || exit.cause == ExitCause::kCrashed || exit.cause == ExitCause::kKilled;
+  if (open && status != 128 + SIGKILL) exit.cause = cause_in_words(lower(facts.last_words)).value_or(exit.cause);
+  const std::string said = status == 0 ? std::string() : error_line(facts.last_words);
+  const std::string_view what_to_do = advice(exit.cause);
+  exit.text =
+      said.empty() || what_to_do.empty() ? said + std::string(what_to_do) : fmt::format("{} ({})", what_to_do, said);
+  if (exit.text.empty() && !is_success(exit.cause)) {
+    exit.text = exit.status > 128
+                    ? fmt::format("the trainer ended with signal {} and did not say why", exit.status - 128)
+                    : fmt::format("the trainer ended with status {} and did not say why", exit.status);
+  }
+  return exit;
+}
+
+bool is_final(ExitCause cause) { return cause == ExitCause::kRefused || cause == ExitCause::kUnusable; }
+
+bool is_success(ExitCause cause) {
+  return cause == ExitCause::kRunFinished || cause == ExitCause::kPaused || cause == ExitCause::kFinished ||
+         cause == ExitCause::kStopped;
+}
+
+}  // namespace atl

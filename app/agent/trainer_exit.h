@@ -1,0 +1,54 @@
+// Why a trainer ended: judged from its exit status and its last words. Pure; any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace atl {
+
+// The words in to_string are frozen: they travel in JSON.
+enum class ExitCause {
+  kRunFinished,  // the run reached its last round
+  kPaused,       // as asked, its work kept
+  kFinished,     // as asked, after the round's commit
+  kStopped,      // as asked
+  kKilled,       // SIGKILL of somebody else
+  kOutOfMemory,  // the kernel killed something for want of memory at that time
+  kCrashed,      // a signal of its own making
+  kHung,         // killed by the agent, for it did nothing
+  kGpuMemory,
+  kGpuLost,
+  kDriver,
+  kNotFinite,
+  kHubUnreachable,
+  kRefused,   // by the hub, or by its certificate
+  kUnusable,  // another version, a home that is not whole: the next start would end the same
+  kOther,
+};
+
+std::string_view to_string(ExitCause cause);
+
+struct TrainerExit {
+  ExitCause cause = ExitCause::kOther;
+  std::string text;         // for a person: what happened, and what to do
+  int status = -1;          // 128 + signal for a signal; -1: unknown
+  double unix_seconds = 0;  // when
+};
+
+struct ExitFacts {
+  std::optional<int> status;  // empty: it was not our child
+  std::string last_words;     // the end of its log
+  bool memory_kills = false;  // the kernel killed for want of memory meanwhile
+  std::string hung;           // why the agent killed it; empty: it did not
+  bool was_told_to_end = false;
+};
+
+TrainerExit judge_exit(const ExitFacts& facts, double unix_seconds);
+
+// Another start would end the same way: a person has to do something first.
+bool is_final(ExitCause cause);
+// It ended as it was meant to.
+bool is_success(ExitCause cause);
+
+}  // namespace atl

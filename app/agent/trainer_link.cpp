@@ -1,0 +1,68 @@
+#include "app/agent/trainer_link.h"
+
+#include <poll.h>
+
+#include "net/control/control_client.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kEvery{1};
+constexpr std::chrono::seconds kAnswerTime{3};
+constexpr std::chrono::milliseconds kConnectEvery{200};
+
+Result<std::unique_ptr<ControlClient>> connect(const std::filesystem::path& socket) {
+  ATOLL_ASSIGN_OR_RETURN(auto client, ControlClient::connect(socket, Deadline::after(kAnswerTime)));
+  ATOLL_RETURN_IF_ERROR(client->call("events.subscribe", nlohmann::json::object(), Deadline::after(kAnswerTime)));
+  return client;
+}
+
+}  // namespace
+
+TrainerLink::TrainerLink(std::filesystem::path socket, Callbacks callbacks)
+    : socket_(std::move(socket)),
+      callbacks_(std::move(callbacks)),
+      thread_([this](const std::stop_token& stop) { serve(stop); }) {}
+
+TrainerLink::~TrainerLink() = default;
+
+void TrainerLink::serve(const std::stop_token& stop) {
+  std::unique_ptr<ControlClient> client;
+  while (!stop.stop_requested()) {
+    if (!client) {
+      auto connected = connect(socket_);
+      if (connected.ok()) {
+        client = std::move(*connected);
+      } else {
+        ::poll(nullptr, 0, static_cast<int>(kConnectEvery.count()));
+        continue;
+      }
+    }
+    const auto state = client->call("agent.alive", nlohmann::json::object(), Deadline::after(kAnswerTime));
+    if (!state.ok()) {
+      client.reset();
+      continue;
+    }
+    callbacks_.answered(*state);
+    const auto next = Deadline::after(kEvery);
+    while (!stop.stop_requested()) {
+      const auto event = client->next_event(next);
+      if (event.ok()) {
+        callbacks_.event(*event);
+      } else if (event.error().code == ErrorCode::kTimeout) {
+        break;
+      } else {
+        client.reset();
+        break;
+      }
+    }
+  }
+}
+
+Status ask_trainer(const std::filesystem::path& socket, std::string_view method, Deadline deadline) {
+  ATOLL_ASSIGN_OR_RETURN(const auto client, ControlClient::connect(socket, deadline));
+  ATOLL_RETURN_IF_ERROR(client->call(method, nlohmann::json::object(), deadline));
+  return ok_status();
+}
+
+}  // namespace atl

@@ -1,0 +1,220 @@
+#include "app/agent/trainer_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "net/base/file.h"
+#include "net/base/signal_watch.h"
+#include "net/base/unique_fd.h"
+#include "net/control/control_client.h"
+#include "net/control/json_fields.h"
+#include "net/control/trainer_exit.h"
+
+namespace atl {
+namespace {
+
+constexpr int kExecFailed = 127;
+constexpr std::size_t kMaxFileBytes = 4096;
+constexpr std::uintmax_t kLogBytes = 16u << 20;  // then it becomes trainer.log.1
+constexpr std::size_t kLastWordsBytes = 8192;
+constexpr std::chrono::seconds kAnswerTime{2};
+
+struct ProcessFacts {
+  char state = 'Z';
+  std::uint64_t start_time = 0;
+};
+
+// /proc/PID/stat: the name, which may hold anything, is in parentheses; the state is the first field after it, the
+// start time the 20th.
+std::optional<ProcessFacts> facts_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto end_of_name = text.rfind(')');
+  if (end_of_name == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(end_of_name + 1));
+  ProcessFacts facts;
+  fields >> facts.state;
+  std::string skipped;
+  for (int i = 0; i < 18; ++i) fields >> skipped;
+  fields >> facts.start_time;
+  if (!fields) return std::nullopt;
+  return facts;
+}
+
+bool lives(const std::optional<ProcessFacts>& facts) { return facts && facts->state != 'Z' && facts->state != 'X'; }
+
+Status record(const std::filesystem::path& file, pid_t pid, std::uint64_t start_time, std::uintmax_t log_from) {
+  const nlohmann::json json = {{"version", 1}, {"pid", pid}, {"start_time", start_time}, {"log_from", log_from}};
+  return write_file_atomically(file, json.dump() + "\n", FileMode::kPrivate);
+}
+
+// A disk that does not take the record is no reason not to train: the next agent asks the control socket.
+void note(const Status& recorded) {
+  if (!recorded.ok()) spdlog::warn("trainer record=none error=\"{}\"", recorded.error().message);
+}
+
+// Between fork and exec: only what is safe there.
+[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment, int input, int output,
+                         int go) {
+  ::setsid();  // neither the terminal's Ctrl-C nor the end of the agent's session is for it
+  SignalWatch::unblock_in_child();
+  ::signal(SIGPIPE, SIG_DFL);
+  ::dup2(input, STDIN_FILENO);
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
+  char byte = 0;
+  if (::read(go, &byte, 1) != 1) ::_exit(kExecFailed);  // the agent died before it had written down who we are
+  ::execve(program, arguments, environment);
+  ::_exit(kExecFailed);
+}
+
+std::vector<std::string> environment_with(const std::string& setting) {
+  std::vector<std::string> environment{setting};
+  const std::string name = setting.substr(0, setting.find('=') + 1);
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with(name)) environment.emplace_back(*entry);
+  }
+  return environment;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::uintmax_t size_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(file, error);
+  return error ? 0 : size;
+}
+
+Result<UniqueFd> open_log(const std::filesystem::path& log) {
+  std::error_code ignored;
+  if (size_of(log) > kLogBytes) std::filesystem::rename(log, log.string() + ".1", ignored);
+  UniqueFd file(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (file) return file;
+  // A disk that cannot be written to is no reason not to train.
+  UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (!nowhere) return errno_error("open", "/dev/null");
+  return nowhere;
+}
+
+}  // namespace
+
+Result<TrainerProcess> TrainerProcess::start(const AgentHome& home, const TrainerStart& start) {
+  if (::access(start.program.c_str(), X_OK) != 0) return errno_error("run", start.program);
+  const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ATOLL_ASSIGN_OR_RETURN(const UniqueFd output, open_log(home.trainer_log()));
+  const std::uintmax_t log_from = size_of(home.trainer_log());
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("make a pipe for", start.program);
+  UniqueFd waiting(ends[0]), go(ends[1]);
+  std::vector<std::string> arguments{start.program.string(), "run", "--home", home.island.directory.string()};
+  std::vector<std::string> environment =
+      environment_with(fmt::format("{}={}", kAgentPatienceVariable, start.patience.count()));
+  const auto argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
+  const pid_t pid = ::fork();
+  if (pid < 0) return errno_error("start", start.program);
+  if (pid == 0) {
+    ::close(go.get());  // else it would wait for itself
+    become(start.program.c_str(), argument_pointers.data(), environment_pointers.data(), input.get(), output.get(),
+           waiting.get());
+  }
+  const auto facts = facts_of(pid);
+  TrainerProcess process(pid, facts ? facts->start_time : 0, /*is_child=*/true);
+  process.log_from_ = log_from;
+  note(record(home.trainer_file(), pid, process.start_time_, process.log_from_));
+  if (::write(go.get(), "g", 1) != 1) return errno_error("start", start.program);
+  return process;
+}
+
+std::optional<TrainerProcess> TrainerProcess::of_pid(pid_t pid) {
+  const auto facts = facts_of(pid);
+  if (pid <= 1 || !lives(facts)) return std::nullopt;
+  return TrainerProcess(pid, facts->start_time, /*is_child=*/false);
+}
+
+std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
+  if (const auto text = read_file(home.trainer_file(), kMaxFileBytes); text.ok()) {
+    if (const auto json = parse_control_json(*text); json.ok()) {
+      pid_t pid = 0;
+      std::uint64_t start_time = 0, log_from = 0;
+      JsonFields fields(*json, "trainer.json");
+      fields.read("pid", pid).read("start_time", start_time).read("log_from", log_from);
+      auto found = fields.status().ok() ? of_pid(pid) : std::nullopt;
+      if (found) found->log_from_ = log_from;
+      if (found && found->start_time_ == start_time) return found;
+    }
+  }
+  const auto deadline = Deadline::after(kAnswerTime);
+  const auto client = ControlClient::connect(home.island.control_socket(), deadline);
+  if (!client.ok()) return std::nullopt;
+  const auto state = (*client)->call("state.get", nlohmann::json::object(), deadline);
+  if (!state.ok() || !state->is_object()) return std::nullopt;
+  const nlohmann::json pid = state->value("pid", nlohmann::json());
+  if (!pid.is_number_integer()) return std::nullopt;
+  auto found = of_pid(pid.get<pid_t>());
+  if (found && found->pid_ != ::getpid()) {
+    found->log_from_ = size_of(home.trainer_log());  // what stands there may be another's
+    note(record(home.trainer_file(), found->pid_, found->start_time_, found->log_from_));
+    return found;
+  }
+  return std::nullopt;
+}
+
+TrainerProcess::State TrainerProcess::look() {
+  if (ended_) return State::kEnded;
+  if (is_child_) {
+    int status = 0;
+    const pid_t waited = ::waitpid(pid_, &status, WNOHANG);
+    if (waited == pid_) exit_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    ended_ = waited == pid_ || (waited < 0 && errno == ECHILD);
+    if (ended_) return State::kEnded;
+  }
+  const auto facts = facts_of(pid_);
+  if (!is_child_ && (!lives(facts) || facts->start_time != start_time_)) {
+    ended_ = true;
+    return State::kEnded;
+  }
+  return facts && facts->state == 'T' ? State::kStopped : State::kRunning;
+}
+
+void TrainerProcess::signal(int number) const {
+  if (ended_) return;
+  const auto facts = is_child_ ? std::nullopt : facts_of(pid_);
+  if (is_child_ || (facts && facts->start_time == start_time_)) ::kill(pid_, number);
+}
+
+std::string last_words(const std::filesystem::path& log, std::uintmax_t from) {
+  std::ifstream file(log, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const auto size = static_cast<std::uintmax_t>(std::max<std::streamoff>(0, file.tellg()));
+  const std::size_t count = std::min<std::uintmax_t>(size - std::min(size, from), kLastWordsBytes);
+  file.seekg(static_cast<std::streamoff>(size - count));
+  std::string text(count, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(count));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+std::uint64_t memory_kills() {
+  std::ifstream file("/proc/vmstat");
+  for (std::string name, value; file >> name >> value;) {
+    if (name == "oom_kill") return std::strtoull(value.c_str(), nullptr, 10);
+  }
+  return 0;
+}
+
+}  // namespace atl

@@ -1,0 +1,61 @@
+// The trainer as a process: started so that it outlives its agent, found again by the next one, watched, killed. Which
+// process it is stands in <state>/trainer.json before the trainer's program begins, so that none is ever forgotten.
+// One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "net/base/result.h"
+#include "net/control/home.h"
+
+namespace atl {
+
+struct TrainerStart {
+  std::filesystem::path program;
+  std::chrono::seconds patience{30};  // the trainer's, without an agent
+};
+
+class TrainerProcess {
+ public:
+  // A session of its own, output appended to home.trainer_log(). The program that is not there is kNotFound.
+  static Result<TrainerProcess> start(const AgentHome& home, const TrainerStart& start);
+  // The one that an agent before us started, or whoever serves the island's control socket; empty when none lives.
+  static std::optional<TrainerProcess> find(const AgentHome& home);
+  // By its number; empty when there is none, or it is another program's.
+  static std::optional<TrainerProcess> of_pid(pid_t pid);
+
+  pid_t pid() const { return pid_; }
+  bool is_child() const { return is_child_; }
+  // Where in home.trainer_log() its own words begin.
+  std::uintmax_t log_from() const { return log_from_; }
+
+  enum class State { kRunning, kStopped, kEnded };
+  State look();  // reaps it, if it is our child
+  // After kEnded: 128 + signal when one ended it; empty when it was not our child.
+  std::optional<int> exit_status() const { return exit_status_; }
+  void signal(int number) const;  // nothing once it has ended
+
+ private:
+  TrainerProcess(pid_t pid, std::uint64_t start_time, bool is_child)
+      : pid_(pid), start_time_(start_time), is_child_(is_child) {}
+
+  pid_t pid_;
+  std::uint64_t start_time_;  // in ticks since boot: tells a process from a later one of the same number
+  bool is_child_;
+  std::uintmax_t log_from_ = 0;
+  bool ended_ = false;
+  std::optional<int> exit_status_;
+};
+
+// The end of a log, at most 8 KiB, but nothing before `from`; empty when there is none.
+std::string last_words(const std::filesystem::path& log, std::uintmax_t from = 0);
+// How often the kernel of this machine has killed a process for want of memory; 0 when it does not say.
+std::uint64_t memory_kills();
+
+}  // namespace atl

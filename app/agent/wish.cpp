@@ -1,0 +1,117 @@
+#include "app/agent/wish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "net/base/file.h"
+#include "net/control/json_fields.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 4096;
+constexpr std::array<std::string_view, 4> kWishes{"run", "pause", "finish", "stop"};
+constexpr std::size_t kMostSpans = 32;
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// "22:00" in minutes; 24:00 is allowed, as an end.
+std::optional<int> parse_minute(std::string_view text) {
+  if (text.size() != 5 || text[2] != ':') return std::nullopt;
+  int hour = 0, minute = 0;
+  const auto whole = [](std::string_view digits, int& value) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() && value >= 0;
+  };
+  if (!whole(text.substr(0, 2), hour) || !whole(text.substr(3), minute) || minute > 59) return std::nullopt;
+  if (hour > 23 && !(hour == 24 && minute == 0)) return std::nullopt;
+  return hour * 60 + minute;
+}
+
+}  // namespace
+
+std::string_view to_string(Wish wish) { return kWishes.at(static_cast<std::size_t>(wish)); }
+
+std::optional<Wish> parse_wish(std::string_view word) {
+  const auto found = std::ranges::find(kWishes, word);
+  if (found == kWishes.end()) return std::nullopt;
+  return static_cast<Wish>(found - kWishes.begin());
+}
+
+std::string WishFile::to_json() const {
+  nlohmann::json json = {{"version", kVersion}, {"wish", to_string(wish)}, {"since_unix_seconds", since_unix_seconds}};
+  if (paused_until_unix_seconds) json["paused_until_unix_seconds"] = *paused_until_unix_seconds;
+  return json.dump(2) + "\n";
+}
+
+Result<WishFile> WishFile::from_json(std::string_view text) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_control_json(text));
+  JsonFields fields(json, "wish.json");
+  int version = 0;
+  std::string word;
+  WishFile file;
+  fields.read("version", version).read("wish", word).read("since_unix_seconds", file.since_unix_seconds);
+  fields.read("paused_until_unix_seconds", file.paused_until_unix_seconds);
+  ATOLL_RETURN_IF_ERROR(fields.status());
+  const auto wish = parse_wish(word);
+  if (version != kVersion || !wish) {
+    return Error{ErrorCode::kVersionUnsupported, "wish.json was written by another version of Atoll"};
+  }
+  file.wish = *wish;
+  return file;
+}
+
+Result<WishFile> load_wish(const std::filesystem::path& path) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxFileBytes));
+  auto file = WishFile::from_json(text);
+  if (!file.ok()) return Error{ErrorCode::kCorrupt, fmt::format("{}: {}", path.string(), file.error().message)};
+  return file;
+}
+
+Status save_wish(const std::filesystem::path& path, const WishFile& wish) {
+  ATOLL_RETURN_IF_ERROR(make_directories(path.parent_path(), FileMode::kPrivate));
+  return write_file_atomically(path, wish.to_json(), FileMode::kPrivate);
+}
+
+Result<std::vector<TrainingHours>> parse_training_hours(std::string_view text) {
+  std::vector<TrainingHours> hours;
+  while (!trimmed(text).empty()) {
+    const auto comma = text.find(',');
+    const std::string_view span = trimmed(text.substr(0, comma));
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+    const auto dash = span.find('-');
+    const auto begin = parse_minute(trimmed(span.substr(0, dash)));
+    const auto end = dash == std::string_view::npos ? std::nullopt : parse_minute(trimmed(span.substr(dash + 1)));
+    if (!begin || !end || *begin == 24 * 60 || *begin == *end || hours.size() >= kMostSpans) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("'{}' are no hours of the day; write them as 22:00-06:00, several with commas", span)};
+    }
+    hours.push_back({*begin, *end});
+  }
+  return hours;
+}
+
+bool may_train(const std::vector<TrainingHours>& hours, int minute_of_day) {
+  if (hours.empty()) return true;
+  return std::ranges::any_of(hours, [&](const TrainingHours& span) {
+    const bool begun = minute_of_day >= span.begin_minute, open = minute_of_day < span.end_minute;
+    return span.begin_minute < span.end_minute ? begun && open : begun || open;
+  });
+}
+
+Wish wish_now(const WishFile& file, const std::vector<TrainingHours>& hours, std::int64_t unix_seconds,
+              int minute_of_day) {
+  const bool pause_is_over =
+      file.wish == Wish::kPause && file.paused_until_unix_seconds && unix_seconds >= *file.paused_until_unix_seconds;
+  const Wish wish = pause_is_over ? Wish::kRun : file.wish;
+  return wish == Wish::kRun && !may_train(hours, minute_of_day) ? Wish::kPause : wish;
+}
+
+}  // namespace atl

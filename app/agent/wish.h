@@ -1,0 +1,50 @@
+// What the owner of this machine wants of it, kept across restarts of agent and machine: <state>/wish.json, replaced
+// atomically. Values and pure functions but for load and save; any thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/base/result.h"
+
+namespace atl {
+
+enum class Wish { kRun, kPause, kFinish, kStop };
+
+std::string_view to_string(Wish wish);
+std::optional<Wish> parse_wish(std::string_view word);
+
+struct WishFile {
+  static constexpr int kVersion = 1;
+
+  Wish wish = Wish::kRun;
+  std::int64_t since_unix_seconds = 0;
+  std::optional<std::int64_t> paused_until_unix_seconds = {};  // then it is kRun again
+
+  std::string to_json() const;
+  static Result<WishFile> from_json(std::string_view text);
+};
+
+// kNotFound when there is none; kCorrupt when it cannot be read.
+Result<WishFile> load_wish(const std::filesystem::path& path);
+Status save_wish(const std::filesystem::path& path, const WishFile& wish);
+
+// When this machine may train: a span of minutes of the local day; it may run past midnight.
+struct TrainingHours {
+  int begin_minute = 0;  // of the day, 0 to 1439
+  int end_minute = 0;    // not included
+  bool operator==(const TrainingHours&) const = default;
+};
+// "22:00-06:00, 12:00-13:00"; empty: always.
+Result<std::vector<TrainingHours>> parse_training_hours(std::string_view text);
+bool may_train(const std::vector<TrainingHours>& hours, int minute_of_day);
+
+// The wish as it is to be followed now: a pause that is over is kRun, and kRun outside the training hours is kPause.
+Wish wish_now(const WishFile& file, const std::vector<TrainingHours>& hours, std::int64_t unix_seconds,
+              int minute_of_day);
+
+}  // namespace atl

@@ -1,0 +1,32 @@
+#include "app/cli/agent_client.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kAnswerTime{5};
+
+bool has_own_home(const std::string& given) { return !given.empty() || std::getenv("ATOLL_HOME") != nullptr; }
+
+}  // namespace
+
+Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given) {
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(given));
+  auto agent = ControlClient::connect(home.socket, Deadline::after(kAnswerTime));
+  if (agent.ok() || agent.error().code != ErrorCode::kNotRunning) return agent;
+  if (!has_own_home(given)) {
+    auto system = ControlClient::connect(system_agent_home().socket, Deadline::after(kAnswerTime));
+    if (system.ok() || system.error().code != ErrorCode::kNotRunning) return system;
+  }
+  return Error{ErrorCode::kNotRunning,
+               "no agent is running; start one with 'atoll join' or 'atoll agent', or as a service with 'atoll service "
+               "install'"};
+}
+
+Result<nlohmann::json> ask_agent(ControlClient& agent, std::string_view method, const nlohmann::json& params) {
+  return agent.call(method, params, Deadline::after(kAnswerTime));
+}
+
+}  // namespace atl

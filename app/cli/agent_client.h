@@ -1,0 +1,21 @@
+// How a command finds the agent whose island it is about, and talks with it. One thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "net/control/control_client.h"
+#include "net/control/home.h"
+
+namespace atl {
+
+// The agent of this home (`given`: --home, or empty), else the system's where no home was asked for. kNotRunning, with
+// what to do, when neither answers.
+Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given);
+
+// One call, with the time that an answer may take.
+Result<nlohmann::json> ask_agent(ControlClient& agent, std::string_view method, const nlohmann::json& params);
+
+}  // namespace atl

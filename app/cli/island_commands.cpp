@@ -1,0 +1,188 @@
+// atoll pause, resume, finish, stop, leave: tell the agent what its owner wants.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/agent_client.h"
+#include "app/cli/command.h"
+#include "app/cli/text.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{250};
+constexpr std::chrono::seconds kAnswerTime{5};
+
+struct LifeRequest {
+  std::string home;
+  std::string pause_for;
+  bool wait = false;   // finish
+  bool now = false;    // stop
+  bool force = false;  // leave
+  bool json = false;
+};
+
+void warn(const nlohmann::json& answer, CommandContext& context) {
+  if (answer.contains("warning")) context.console.err << "atoll: " << answer.value("warning", "") << std::endl;
+}
+
+// The agent's answer, printed as JSON if that was asked for.
+Result<nlohmann::json> tell(ControlClient& agent, const LifeRequest& command, const char* method,
+                            const nlohmann::json& params, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask_agent(agent, method, params));
+  if (command.json) context.console.out << answer.dump() << std::endl;
+  if (!command.json) warn(answer, context);
+  return answer;
+}
+
+// What is lost if the pause outlives the round.
+std::string stake_text(const nlohmann::json& stake) {
+  if (!stake.is_object()) return "nothing is lost by it";
+  const nlohmann::json left = stake.value("round_ends_in_seconds", nlohmann::json());
+  const std::string about = left.is_number() ? "about " + format_duration(left.get<double>()) : "this round";
+  return fmt::format("resumed within the round ({}) nothing is lost; later its {} steps of round {} are", about,
+                     stake.value("inner_steps", 0u), stake.value("round", 0u));
+}
+
+Status pause(const LifeRequest& command, CommandContext& context) {
+  nlohmann::json params = nlohmann::json::object();
+  if (!command.pause_for.empty()) {
+    const std::uint64_t seconds = parse_duration_seconds(command.pause_for);
+    if (seconds == 0) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("--for {}: write it as 30m, 2h or 1d", command.pause_for)};
+    }
+    params["for_seconds"] = seconds;
+  }
+  ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, tell(*agent, command, "pause", params, context));
+  if (command.json) return ok_status();
+  const nlohmann::json until = answer.value("paused_until_unix_seconds", nlohmann::json());
+  const std::string when = until.is_number()
+                               ? fmt::format("until {:%F %H:%M}", fmt::localtime(until.get<std::time_t>()))
+                               : "until 'atoll resume', also after a restart of the machine";
+  context.console.out << fmt::format("paused after the current step {}: the GPUs are free then; {}\n", when,
+                                     stake_text(answer.value("at_stake", nlohmann::json())))
+                      << std::flush;
+  return ok_status();
+}
+
+Status resume(const LifeRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
+  ATOLL_RETURN_IF_ERROR(tell(*agent, command, "resume", nlohmann::json::object(), context));
+  if (!command.json) context.console.out << "training goes on" << std::endl;
+  return ok_status();
+}
+
+// Until the trainer is gone.
+Status await_end(ControlClient& agent, CommandContext& context) {
+  while (!context.interrupt.raised()) {
+    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json state, ask_agent(agent, "state.get", nlohmann::json::object()));
+    const nlohmann::json& own = state.value("agent", nlohmann::json::object());
+    if (own.value("trainer_pid", 0) == 0 && own.value("wish", "") == "stop") return ok_status();
+    if (own.value("wish", "") == "run") return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};
+    pollfd wake{context.interrupt.fd(), POLLIN, 0};
+    ::poll(&wake, 1, static_cast<int>(kLook.count()));
+  }
+  return Error{ErrorCode::kAborted, "not waited for; the agent finishes the round all the same"};
+}
+
+Status finish(const LifeRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
+  ATOLL_RETURN_IF_ERROR(tell(*agent, command, "finish", nlohmann::json::object(), context));
+  if (!command.json) {
+    context.console.out << "the round is completed with the others, then this island leaves; 'atoll resume' takes that "
+                           "back"
+                        << std::endl;
+  }
+  if (!command.wait) return ok_status();
+  ATOLL_RETURN_IF_ERROR(await_end(*agent, context));
+  if (!command.json) context.console.out << "finished" << std::endl;
+  return ok_status();
+}
+
+Status stop(const LifeRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
+  ATOLL_RETURN_IF_ERROR(tell(*agent, command, "stop", {{"now", command.now}}, context));
+  if (!command.json) {
+    context.console.out << "stopped, also after a restart of the machine, until 'atoll resume'" << std::endl;
+  }
+  return ok_status();
+}
+
+// Without an agent: a trainer that somebody started by hand.
+Status leave_alone(const LifeRequest& command, const Error& no_agent, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(command.home));
+  ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
+  const auto trainer = ControlClient::connect(home.island.control_socket(), Deadline::after(kAnswerTime));
+  if (trainer.ok()) {
+    ATOLL_RETURN_IF_ERROR((*trainer)->call("leave", nlohmann::json::object(), Deadline::after(kAnswerTime)));
+  } else if (!command.force) {
+    return Error{no_agent.code, no_agent.message + "; 'atoll leave --force' sets the membership aside all the same"};
+  }
+  if (command.force) {
+    std::error_code error;
+    std::filesystem::rename(home.island.join_file(), home.island.left_file(), error);
+    if (error) return Error{ErrorCode::kIo, fmt::format("{}: {}", home.island.join_file().string(), error.message())};
+  }
+  context.console.out << "this island leaves the run; what it contributed so far stays" << std::endl;
+  return ok_status();
+}
+
+Status leave(const LifeRequest& command, CommandContext& context) {
+  const auto agent = connect_agent(command.home);
+  if (!agent.ok() && agent.error().code == ErrorCode::kNotRunning) {
+    return leave_alone(command, agent.error(), context);
+  }
+  if (!agent.ok()) return agent.error();
+  ATOLL_RETURN_IF_ERROR(tell(**agent, command, "leave", {{"force", command.force}}, context));
+  if (!command.json) {
+    context.console.out << "this island leaves the run; what it contributed so far stays. 'atoll join' comes back"
+                        << std::endl;
+  }
+  return ok_status();
+}
+
+using LifeFunction = Status (*)(const LifeRequest&, CommandContext&);
+
+CLI::App* add(CLI::App& app, CommandContext& context, const char* name, const char* description,
+              const std::shared_ptr<LifeRequest>& command, LifeFunction function) {
+  CLI::App* sub = app.add_subcommand(name, description);
+  sub->add_option("--home", command->home, "Island's home (default: this user's island)")->type_name("DIR");
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, function, &context] { context.finish(function(*command, context)); });
+  return sub;
+}
+
+}  // namespace
+
+void add_island_commands(CLI::App& app, CommandContext& context) {
+  auto command = std::make_shared<LifeRequest>();
+  CLI::App* sub = add(app, context, "pause", "Free the GPUs, and go on later", command, pause);
+  sub->footer("Examples:\n  atoll pause --for 2h\n  atoll pause && atoll resume");
+  sub->add_option("--for", command->pause_for, "Go on by itself after 30m, 2h, 1d, ...")->type_name("DURATION");
+
+  command = std::make_shared<LifeRequest>();
+  add(app, context, "resume", "Train again after pause, finish, stop or an error", command, resume)
+      ->footer("Example:\n  atoll resume");
+
+  command = std::make_shared<LifeRequest>();
+  sub = add(app, context, "finish", "Complete this round with its all-reduce, then leave", command, finish);
+  sub->footer("Example:\n  atoll finish --wait && sudo poweroff");
+  sub->add_flag("--wait", command->wait, "Return when it is done");
+
+  command = std::make_shared<LifeRequest>();
+  sub = add(app, context, "stop", "End the training, until it is resumed", command, stop);
+  sub->footer("Example:\n  atoll stop");
+  sub->add_flag("--now", command->now, "Kill the trainer instead of letting it say goodbye");
+
+  command = std::make_shared<LifeRequest>();
+  sub = add(app, context, "leave", "Leave the run; 'atoll join' comes back to it", command, leave);
+  sub->footer("Example:\n  atoll leave");
+  sub->add_flag("--force", command->force, "Also when the trainer does not answer, or nothing runs");
+}
+
+}  // namespace atl

@@ -1,0 +1,22 @@
+// What a trainer and the agent that starts it agree on beside the control protocol: how it is told that it has an
+// agent, and how it ends. Plain values; any thread.
+#pragma once
+
+namespace atl {
+
+// In the environment of a trainer that an agent started: how many seconds without a call of `agent.alive` it goes on
+// before it saves and ends.
+inline constexpr const char* kAgentPatienceVariable = "ATOLL_AGENT_PATIENCE";
+
+// The trainer's exit status after `pause`: its inner state is on the disk. Beyond those of net/base/exit_code.h, which
+// `atoll` has too.
+inline constexpr int kTrainerPausedExit = 20;
+// The same after `finish`: the round is committed, and it has left the run.
+inline constexpr int kTrainerFinishedExit = 21;
+
+// The last line of a trainer's log names its exit status, for an agent that is not its parent; and one before it says
+// whether the run has ended or only its own part in it.
+inline constexpr const char* kRunGoesOnWords = "run_finished=false";
+inline constexpr const char* kTrainerExitWords = "trainer exit_status=";
+
+}  // namespace atl

@@ -1,0 +1,423 @@
+// An agent in this process, whose trainer is a script, or a script beside a control socket that the test serves.
+#include "app/agent/agent.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <QTemporaryDir>
+#include <QtTest>
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "net/base/file.h"
+#include "net/control/control_client.h"
+#include "net/control/control_server.h"
+#include "net/control/island_state.h"
+#include "net/control/unix_socket.h"
+
+using namespace atl;
+
+namespace {
+
+constexpr std::chrono::seconds kLimit{20};  // for anything; a hang, not a slow machine
+
+// What a trainer serves; its process is a script's.
+class FakeTrainer final : public ControlService {
+ public:
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+    if (method == "agent.alive") {
+      IslandState state;
+      state.state = "training";
+      state.round = 42;
+      state.inner_step = ++steps;
+      return state.to_json();
+    }
+    if (method == "pause") asked_to_pause = true;
+    return nlohmann::json::object();
+  }
+  std::atomic<std::uint32_t> steps{0};
+  std::atomic<bool> asked_to_pause{false};
+};
+
+class Fixture {
+ public:
+  explicit Fixture(bool joined = true, const std::string& script = "exec sleep 600") {
+    std::ofstream(path("trainer.sh")) << "#!/bin/sh\necho started >> '" << path("starts").string() << "'\n"
+                                      << script << "\n";
+    ::chmod(path("trainer.sh").c_str(), 0755);
+    JoinFile join;
+    join.run_name = "gcide";
+    if (joined && !save_join_file(home().island.join_file(), join).ok()) qFatal("no join file");
+  }
+  ~Fixture() { end(); }
+
+  std::filesystem::path path(const std::string& name) const {
+    return std::filesystem::path(directory_.path().toStdString()) / name;
+  }
+  AgentHome home() const { return agent_home_in(path("")); }
+
+  Status start() {
+    AgentOptions options;
+    options.home = home();
+    options.trainer = path("trainer.sh");
+    options.supervisor.first_backoff = std::chrono::milliseconds(100);
+    options.supervisor.end_within = std::chrono::seconds(10);
+    ATOLL_ASSIGN_OR_RETURN(agent_, Agent::start(std::move(options)));
+    ending_.emplace();
+    thread_ = std::thread([this] { ended_ = agent_->run(*ending_); });
+    return ok_status();
+  }
+  void end() {
+    if (!thread_.joinable()) return;
+    ending_->raise("the test is over");
+    thread_.join();
+    agent_.reset();
+  }
+
+  Result<nlohmann::json> call(const char* method, const nlohmann::json& params = nlohmann::json::object()) const {
+    const Deadline deadline = Deadline::after(std::chrono::seconds(5));
+    ATOLL_ASSIGN_OR_RETURN(const auto client, ControlClient::connect(home().socket, deadline));
+    return client->call(method, params, deadline);
+  }
+  nlohmann::json state() const {
+    const auto state = call("state.get");
+    return state.ok() ? *state : nlohmann::json{{"state", state.error().message}};
+  }
+  bool wait_until(const std::function<bool(const nlohmann::json&)>& condition) const {
+    const Deadline deadline = Deadline::after(kLimit);
+    while (!condition(state())) {
+      if (deadline.expired()) {
+        qWarning("state: %s", state().dump().c_str());
+        return false;
+      }
+      QThread::msleep(20);
+    }
+    return true;
+  }
+  bool wait_for(const std::string& word) const {
+    return wait_until([&](const nlohmann::json& now) { return now["state"] == word; });
+  }
+  pid_t trainer() const { return state().value("agent", nlohmann::json::object()).value("trainer_pid", 0); }
+  std::ptrdiff_t starts() const {
+    const auto text = read_file(path("starts"));
+    return text.ok() ? std::count(text->begin(), text->end(), '\n') : 0;
+  }
+
+ private:
+  QTemporaryDir directory_;
+  std::unique_ptr<Agent> agent_;
+  std::optional<AbortSignal> ending_;
+  Status ended_;
+  std::thread thread_;
+};
+
+bool has_trainer(const nlohmann::json& state) { return state["agent"]["trainer_pid"] > 0; }
+
+}  // namespace
+
+class AgentTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void an_agent_that_has_joined_nothing_says_so_and_starts_nothing();
+  void a_joined_run_is_trained();
+  void the_state_is_the_trainers_and_more();
+  void events_of_the_trainer_are_passed_on();
+  void a_wish_is_kept_and_followed_by_the_next_agent();
+  void a_wish_that_cannot_be_kept_is_followed_and_said();
+  void a_corrupt_wish_waits_for_a_word();
+  void a_pause_asks_the_trainer();
+  void a_pause_for_a_while_ends_by_itself();
+  void a_trainer_that_is_killed_is_started_again();
+  void a_refused_trainer_is_not_and_its_words_are_shown();
+  void a_living_trainer_is_taken_over();
+  void a_second_agent_is_refused();
+  void leaving_sets_the_membership_aside();
+  void stop_now_does_not_wait_for_the_trainer();
+  void wrong_calls_are_refused_data();
+  void wrong_calls_are_refused();
+  void clients_that_flood_do_not_stop_it();
+  void the_end_of_the_agent_is_the_trainers();
+};
+
+void AgentTest::an_agent_that_has_joined_nothing_says_so_and_starts_nothing() {
+  Fixture f(/*joined=*/false);
+  QVERIFY(f.start().ok());
+
+  QVERIFY(f.wait_for("unjoined"));
+  QCOMPARE(f.call("pause").error().code, ErrorCode::kNotJoined);
+  f.end();
+
+  QCOMPARE(f.starts(), 0);
+}
+
+void AgentTest::a_joined_run_is_trained() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+
+  QVERIFY(f.wait_until(has_trainer));
+
+  QCOMPARE(f.state()["run_name"].get<std::string>(), std::string("gcide"));
+  QCOMPARE(f.state()["agent"]["wish"].get<std::string>(), std::string("run"));
+}
+
+void AgentTest::the_state_is_the_trainers_and_more() {
+  Fixture f;
+  FakeTrainer service;
+  const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
+  QVERIFY(trainer.ok());
+  QVERIFY(f.start().ok());
+
+  QVERIFY(f.wait_for("training"));
+
+  const auto parsed = IslandState::from_json(f.state());
+  QVERIFY(parsed.ok());
+  QCOMPARE(parsed->round, 42u);
+  QVERIFY(f.state()["agent"]["heard_seconds_ago"].is_number());
+}
+
+void AgentTest::events_of_the_trainer_are_passed_on() {
+  Fixture f;
+  FakeTrainer service;
+  const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_for("training"));
+  const auto client = ControlClient::connect(f.home().socket, Deadline::after(kLimit));
+  QVERIFY((*client)->call("events.subscribe", nlohmann::json::object(), Deadline::after(kLimit)).ok());
+
+  (*trainer)->publish("sync.done", {{"round", 7}});
+
+  for (;;) {
+    const auto event = (*client)->next_event(Deadline::after(kLimit));
+    QVERIFY(event.ok());
+    if ((*event)["event"] != "sync.done") continue;
+    QCOMPARE((*event)["data"]["round"].get<int>(), 7);
+    break;
+  }
+}
+
+void AgentTest::a_wish_is_kept_and_followed_by_the_next_agent() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+
+  const auto answer = f.call("pause");
+  QVERIFY(answer.ok());
+  QVERIFY((*answer)["kept"].get<bool>());
+  QVERIFY(f.wait_for("paused"));
+  QCOMPARE(load_wish(f.home().wish_file())->wish, Wish::kPause);
+  const auto starts = f.starts();
+  f.end();
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_for("paused"));
+  QCOMPARE(f.starts(), starts);
+
+  QVERIFY(f.call("resume").ok());
+
+  QVERIFY(f.wait_until(has_trainer));
+  QCOMPARE(load_wish(f.home().wish_file())->wish, Wish::kRun);
+}
+
+void AgentTest::a_wish_that_cannot_be_kept_is_followed_and_said() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+  std::filesystem::create_directories(f.home().wish_file());  // where the file should be
+
+  const auto answer = f.call("pause");
+
+  QVERIFY(answer.ok());
+  QVERIFY(!(*answer)["kept"].get<bool>());
+  QVERIFY(!(*answer)["warning"].get<std::string>().empty());
+  QVERIFY(f.wait_for("paused"));
+}
+
+void AgentTest::a_corrupt_wish_waits_for_a_word() {
+  Fixture f;
+  std::filesystem::create_directories(f.home().state);
+  std::ofstream(f.home().wish_file()) << "no wish at all";
+  QVERIFY(f.start().ok());
+
+  QVERIFY(f.wait_for("paused"));
+
+  QCOMPARE(f.starts(), 0);
+}
+
+void AgentTest::a_pause_asks_the_trainer() {
+  Fixture f;
+  FakeTrainer service;
+  const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_for("training"));
+
+  const auto answer = f.call("pause");
+
+  QVERIFY(answer.ok());
+  QCOMPARE((*answer)["at_stake"].is_null(), true);  // this one's state has no process behind it
+  const Deadline deadline = Deadline::after(kLimit);
+  while (!service.asked_to_pause && !deadline.expired()) QThread::msleep(20);
+  QVERIFY(service.asked_to_pause);
+  ::kill(f.trainer(), SIGTERM);  // it ends, as asked
+  QVERIFY(f.wait_for("paused"));
+}
+
+void AgentTest::a_pause_for_a_while_ends_by_itself() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+
+  const auto answer = f.call("pause", {{"for_seconds", 2}});
+  QVERIFY((*answer)["paused_until_unix_seconds"].is_number());
+  QVERIFY(f.wait_for("paused"));
+
+  QVERIFY(f.wait_until(has_trainer));
+  QCOMPARE(load_wish(f.home().wish_file())->wish, Wish::kRun);
+}
+
+void AgentTest::a_trainer_that_is_killed_is_started_again() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+  const pid_t first = f.trainer();
+
+  ::kill(first, SIGKILL);
+
+  QVERIFY(f.wait_until([&](const nlohmann::json& now) {
+    return has_trainer(now) && now["agent"]["trainer_pid"] != first && now["agent"]["restarts"] == 1;
+  }));
+  QCOMPARE(f.state()["agent"]["last_exit"]["status"].get<int>(), 137);
+}
+
+void AgentTest::a_refused_trainer_is_not_and_its_words_are_shown() {
+  Fixture f(true, "echo 'atoll-trainer: the hub does not know this island'; exit 5");
+  QVERIFY(f.start().ok());
+
+  QVERIFY(f.wait_for("error"));
+  QThread::msleep(500);
+
+  QCOMPARE(f.starts(), 1);
+  const nlohmann::json state = f.state();
+  QVERIFY(state["error"].get<std::string>().starts_with("the hub does not know this island"));
+  QCOMPARE(state["agent"]["last_exit"]["cause"].get<std::string>(), std::string("refused"));
+}
+
+void AgentTest::a_living_trainer_is_taken_over() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+  // As it is after `kill -9` of an agent: its record is there, and a process that is not the next agent's child.
+  const auto record = *read_file(f.home().trainer_file());
+  const pid_t first = f.trainer();
+  Fixture next;
+  std::filesystem::create_directories(next.home().state);
+  std::ofstream(next.home().trainer_file()) << record;
+
+  QVERIFY(next.start().ok());
+
+  QCOMPARE(next.trainer(), first);
+  QVERIFY(next.state()["agent"]["taken_over"].get<bool>());
+  QCOMPARE(next.starts(), 0);
+}
+
+void AgentTest::a_second_agent_is_refused() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+
+  AgentOptions options;
+  options.home = f.home();
+  const auto second = Agent::start(std::move(options));
+
+  QVERIFY(!second.ok());
+  QCOMPARE(second.error().code, ErrorCode::kPermissionDenied);
+}
+
+void AgentTest::leaving_sets_the_membership_aside() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+
+  QVERIFY(f.call("leave").ok());
+
+  QVERIFY(f.wait_until([](const nlohmann::json& now) { return now["state"] == "unjoined" && !has_trainer(now); }));
+  QVERIFY(!std::filesystem::exists(f.home().island.join_file()));
+  QVERIFY(load_join_file(f.home().island.left_file()).ok());
+}
+
+void AgentTest::stop_now_does_not_wait_for_the_trainer() {
+  Fixture f(true, "trap '' TERM; while :; do sleep 1; done");
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+  QVERIFY(f.wait_until([&](const nlohmann::json&) { return f.starts() == 1; }));
+
+  QVERIFY(f.call("stop", {{"now", true}}).ok());
+
+  QVERIFY(f.wait_for("stopped"));
+  QCOMPARE(f.state()["agent"]["last_exit"]["status"].get<int>(), 137);
+}
+
+void AgentTest::wrong_calls_are_refused_data() {
+  QTest::addColumn<QByteArray>("method");
+  QTest::addColumn<QByteArray>("params");
+  QTest::addColumn<int>("code");
+  const int wrong = static_cast<int>(ErrorCode::kInvalidArgument);
+  QTest::newRow("unknown") << QByteArray("fly") << QByteArray("{}") << static_cast<int>(ErrorCode::kNotFound);
+  QTest::newRow("pause for nothing") << QByteArray("pause") << QByteArray(R"({"for_seconds": 0})") << wrong;
+  QTest::newRow("pause for a word") << QByteArray("pause") << QByteArray(R"({"for_seconds": "2h"})") << wrong;
+  QTest::newRow("pause for ever") << QByteArray("pause") << QByteArray(R"({"for_seconds": 1e12})") << wrong;
+  QTest::newRow("stop how") << QByteArray("stop") << QByteArray(R"({"now": 1})") << wrong;
+  QTest::newRow("join with a number") << QByteArray("join") << QByteArray(R"({"invite": 7})") << wrong;
+  QTest::newRow("join with too many threads") << QByteArray("join") << QByteArray(R"({"threads": 4096})") << wrong;
+  QTest::newRow("join with no invite at all") << QByteArray("join") << QByteArray(R"({"invite": "hello"})")
+                                              << static_cast<int>(ErrorCode::kInviteMalformed);
+}
+
+void AgentTest::wrong_calls_are_refused() {
+  QFETCH(const QByteArray, method);
+  QFETCH(const QByteArray, params);
+  QFETCH(const int, code);
+  Fixture f;
+  QVERIFY(f.start().ok());
+
+  const auto answer = f.call(method.constData(), nlohmann::json::parse(params.toStdString()));
+
+  QVERIFY(!answer.ok());
+  QCOMPARE(static_cast<int>(answer.error().code), code);
+  QCOMPARE(f.state()["agent"]["wish"].get<std::string>(), std::string("run"));
+}
+
+void AgentTest::clients_that_flood_do_not_stop_it() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+  const std::string garbage(100'000, '\x7b');
+  {
+    std::vector<UniqueFd> clients;
+    for (int i = 0; i < 1000; ++i) {
+      auto client = connect_unix(f.home().socket, Deadline::after(kLimit));
+      if (!client.ok()) continue;  // it may refuse
+      (void)::send(client->get(), garbage.data(), garbage.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      clients.push_back(std::move(*client));
+    }
+    QVERIFY(clients.size() > 64);
+  }
+
+  QVERIFY(f.wait_until(has_trainer));
+  QCOMPARE(f.starts(), 1);
+}
+
+void AgentTest::the_end_of_the_agent_is_the_trainers() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+  const pid_t trainer = f.trainer();
+
+  f.end();
+
+  QVERIFY(::kill(trainer, 0) != 0);
+  QVERIFY(!std::filesystem::exists(f.home().trainer_file()));
+}
+
+QTEST_GUILESS_MAIN(AgentTest)
+#include "agent_test.moc"

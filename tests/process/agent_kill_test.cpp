@@ -1,0 +1,288 @@
+// `kill -9` of agent, trainer, or both, at random moments, under a stand-in for the service's supervisor: the island is
+// back in training each time, a living trainer is taken over, none is left behind, the wish is kept.
+#include <QtCore/QProcess>
+#include <QtCore/QThread>
+#include <QtTest/QTest>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "net/base/file.h"
+#include "net/control/control_client.h"
+#include "tests/process/local_run.h"
+
+using namespace atl;
+using namespace atl::test;
+
+namespace {
+
+constexpr int kKills = 50;
+constexpr std::chrono::seconds kLimit{120};        // for anything; a hang, not a slow machine
+constexpr std::chrono::seconds kReplaceLimit{30};  // a trainer that is stopped: a promise
+
+RunConfig run_config() {
+  RunConfig run;
+  run.model_json = small_model_json();
+  run.inner_steps = 6;
+  run.sequences_per_step = 2;
+  run.sequence_length = 64;
+  run.min_islands = 2;
+  run.validate_every = 0;
+  return run;
+}
+
+// `atoll agent`, started again whenever it is gone, as a service is.
+class Service {
+ public:
+  explicit Service(IslandHome home) : home_(agent_home_in(home.directory)) { look(); }
+  ~Service() { end(); }
+
+  void look() {
+    if (!wanted_ || agent_.state() != QProcess::NotRunning) return;
+    agent_.setProcessChannelMode(QProcess::MergedChannels);
+    agent_.setStandardOutputFile(QString::fromStdString((home_.island.directory / "agent.out").string()),
+                                 QIODevice::Append);
+    agent_.start(QString(ATOLL_BIN_DIR) + "/atoll",
+                 {"agent", "--home", QString::fromStdString(home_.island.directory.string())});
+    if (!agent_.waitForStarted()) qFatal("atoll agent did not start: %s", qPrintable(agent_.errorString()));
+  }
+
+  // SIGTERM; the exit code, or -1.
+  int end() {
+    wanted_ = false;
+    if (agent_.state() == QProcess::NotRunning) return -1;
+    agent_.terminate();
+    if (!agent_.waitForFinished(100'000)) agent_.kill();
+    agent_.waitForFinished();
+    return agent_.exitStatus() == QProcess::NormalExit ? agent_.exitCode() : -1;
+  }
+  void stay_dead() {
+    wanted_ = false;
+    kill();
+  }
+  void kill() {
+    agent_.kill();
+    agent_.waitForFinished();
+  }
+
+  Result<nlohmann::json> call(const char* method, const nlohmann::json& params = nlohmann::json::object()) const {
+    const Deadline deadline = Deadline::after(std::chrono::seconds(5));
+    ATOLL_ASSIGN_OR_RETURN(const auto client, ControlClient::connect(home_.socket, deadline));
+    return client->call(method, params, deadline);
+  }
+  nlohmann::json state() const {
+    const auto state = call("state.get");
+    return state.ok() ? *state : nlohmann::json::object();
+  }
+  // Looks after the agent until the island's state is so; false when the time is over.
+  bool wait_until(const std::function<bool(const nlohmann::json&)>& condition, std::chrono::seconds limit = kLimit) {
+    const Deadline deadline = Deadline::after(limit);
+    for (;;) {
+      look();
+      const nlohmann::json now = state();
+      if (now.contains("agent") && condition(now)) return true;
+      if (deadline.expired()) {
+        qWarning("state: %s", now.dump().c_str());
+        return false;
+      }
+      QThread::msleep(50);
+    }
+  }
+  bool wait_for_training() {
+    return wait_until([](const nlohmann::json& now) {
+      return now["agent"]["trainer_pid"] > 0 && now["pid"] == now["agent"]["trainer_pid"] &&
+             now["accepted_round"].is_number();
+    });
+  }
+  pid_t trainer() const { return state().value("agent", nlohmann::json::object()).value("trainer_pid", 0); }
+  const AgentHome& home() const { return home_; }
+
+ private:
+  const AgentHome home_;
+  QProcess agent_;
+  bool wanted_ = true;
+};
+
+// Processes whose command line names this directory; zombies, which have none, do not count.
+std::vector<pid_t> processes_of(const std::filesystem::path& directory) {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "cmdline");
+    const std::string line((std::istreambuf_iterator<char>(file)), {});
+    if (line.find(directory.string()) != std::string::npos) found.push_back(static_cast<pid_t>(std::stol(name)));
+  }
+  return found;
+}
+
+bool wait_for(const std::function<bool()>& condition, std::chrono::seconds limit = kLimit) {
+  const Deadline deadline = Deadline::after(limit);
+  while (!condition()) {
+    if (deadline.expired()) return false;
+    QThread::msleep(50);
+  }
+  return true;
+}
+
+std::string hub_word(const LocalRun& run, const IslandHome& home) {
+  const HubState state = run.state();
+  for (const HubState::Island& island : state.islands) {
+    if (island.id == home.directory.filename().string()) return island.state;
+  }
+  return "";
+}
+
+}  // namespace
+
+class AgentKillTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase();
+  void cleanupTestCase();
+  void the_island_is_back_in_training_after_every_kill();
+  void a_stopped_trainer_is_replaced_within_30_seconds();
+  void a_pause_survives_the_agent_and_resumes_where_it_was();
+  void a_finish_leaves_after_the_round_and_is_a_stop();
+  void a_second_sigterm_ends_at_once();
+  void a_trainer_without_an_agent_ends_by_itself();
+
+ private:
+  std::unique_ptr<LocalRun> run_;
+  std::unique_ptr<QProcess> peer_;
+  IslandHome home_;
+};
+
+void AgentKillTest::initTestCase() {
+  run_ = std::make_unique<LocalRun>(run_config());
+  peer_ = run_->start_island("peer");
+  home_ = run_->make_home("under test");
+}
+
+void AgentKillTest::cleanupTestCase() {
+  if (!peer_) return;
+  peer_->terminate();
+  peer_->waitForFinished(30'000);
+}
+
+void AgentKillTest::the_island_is_back_in_training_after_every_kill() {
+  Service service(home_);
+  QVERIFY(service.wait_for_training());
+  std::mt19937 random(5);
+  for (int kill = 0; kill < kKills; ++kill) {
+    // Given an island that trains, at a moment anywhere in a round,
+    QThread::msleep(std::uniform_int_distribution<unsigned long>(0, 1500)(random));
+    const pid_t trainer = service.trainer();
+    QVERIFY(trainer > 1);
+    const nlohmann::json before = service.state();
+
+    // when agent, trainer or both are killed,
+    const int whom = static_cast<int>(random() % 3);
+    if (whom != 0) ::kill(trainer, SIGKILL);
+    if (whom != 1) service.kill();
+
+    // then it is back in training; a trainer that lives is the same one, and has lost no step.
+    QVERIFY2(service.wait_for_training(), qPrintable(QString("kill %1 of %2").arg(kill).arg(whom)));
+    const nlohmann::json after = service.state();
+    if (whom == 0) {
+      QCOMPARE(after["agent"]["trainer_pid"].get<pid_t>(), trainer);
+      QVERIFY(after["agent"]["taken_over"].get<bool>());
+      QVERIFY(after["tokens"].get<std::uint64_t>() >= before["tokens"].get<std::uint64_t>());
+    } else {
+      QVERIFY(after["agent"]["trainer_pid"].get<pid_t>() != trainer);
+    }
+    QCOMPARE(after["agent"]["wish"].get<std::string>(), std::string("run"));
+    QCOMPARE(processes_of(home_.directory).size(), std::size_t{2});
+  }
+  QCOMPARE(service.end(), 0);
+  QVERIFY(processes_of(home_.directory).empty());
+}
+
+void AgentKillTest::a_stopped_trainer_is_replaced_within_30_seconds() {
+  Service service(home_);
+  QVERIFY(service.wait_for_training());
+  const pid_t stopped = service.trainer();
+
+  ::kill(stopped, SIGSTOP);
+
+  QVERIFY(service.wait_until(
+      [&](const nlohmann::json& now) {
+        return now["agent"]["trainer_pid"] > 0 && now["agent"]["trainer_pid"] != stopped;
+      },
+      kReplaceLimit));
+  QCOMPARE(service.state()["agent"]["last_exit"]["cause"].get<std::string>(), std::string("hung"));
+  QVERIFY(::kill(stopped, 0) != 0);
+  QVERIFY(service.wait_for_training());
+}
+
+void AgentKillTest::a_pause_survives_the_agent_and_resumes_where_it_was() {
+  Service service(home_);
+  QVERIFY(service.wait_for_training());
+
+  QVERIFY(service.call("pause").ok());
+  const auto paused = [](const nlohmann::json& now) {
+    return now["state"] == "paused" && now["agent"]["trainer_pid"] == 0;
+  };
+  QVERIFY(service.wait_until(paused));
+  QCOMPARE(processes_of(home_.directory).size(), std::size_t{1});
+  QCOMPARE(hub_word(*run_, home_), std::string("paused"));
+  const std::uint32_t committed = run_->state().outer_step;
+  QVERIFY(run_->wait_until([&](const HubState& s) { return s.outer_step >= committed + 2; }, kLimit));  // without it
+  service.kill();
+  QVERIFY(service.wait_until(paused));
+
+  QVERIFY(service.call("resume").ok());
+
+  QVERIFY(service.wait_for_training());
+}
+
+void AgentKillTest::a_finish_leaves_after_the_round_and_is_a_stop() {
+  Service service(home_);
+  QVERIFY(service.wait_for_training());
+
+  QVERIFY(service.call("finish").ok());
+
+  QVERIFY(service.wait_until([](const nlohmann::json& now) { return now["state"] == "stopped"; }));
+  const nlohmann::json state = service.state();
+  QCOMPARE(state["agent"]["wish"].get<std::string>(), std::string("stop"));
+  QCOMPARE(state["agent"]["last_exit"]["cause"].get<std::string>(), std::string("finished"));
+  QVERIFY(wait_for([&] { return hub_word(*run_, home_) == "gone"; }));
+  service.kill();
+  QVERIFY(service.wait_until([](const nlohmann::json& now) { return now["state"] == "stopped"; }));
+  QVERIFY(service.call("resume").ok());
+  QVERIFY(service.wait_for_training());
+}
+
+void AgentKillTest::a_second_sigterm_ends_at_once() {
+  Service service(home_);
+  QVERIFY(service.wait_for_training());
+  const pid_t trainer = service.trainer();
+  ::kill(trainer, SIGSTOP);  // one that does not end when it is asked
+  const auto all = processes_of(home_.directory);
+  QCOMPARE(all.size(), std::size_t{2});
+
+  for (int i = 0; i < 2; ++i) {
+    for (const pid_t pid : all) {
+      if (pid != trainer) ::kill(pid, SIGTERM);
+    }
+    QThread::msleep(500);
+  }
+
+  QVERIFY(wait_for([&] { return processes_of(home_.directory).empty(); }, std::chrono::seconds(10)));
+}
+
+void AgentKillTest::a_trainer_without_an_agent_ends_by_itself() {
+  Service service(home_);
+  QVERIFY(service.wait_for_training());
+
+  service.stay_dead();
+
+  QCOMPARE(processes_of(home_.directory).size(), std::size_t{1});
+  QVERIFY(wait_for([&] { return processes_of(home_.directory).empty(); }));
+  QVERIFY(std::filesystem::exists(home_.checkpoint() / "outer.state"));
+}
+
+QTEST_GUILESS_MAIN(AgentKillTest)
+#include "agent_kill_test.moc"

@@ -1,0 +1,42 @@
+#include "trainer/program/agent_watch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+
+#include "net/control/trainer_exit.h"
+
+namespace atl {
+
+std::optional<std::chrono::seconds> agent_patience() {
+  const char* text = std::getenv(kAgentPatienceVariable);
+  const long seconds = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
+  if (seconds <= 0) return std::nullopt;
+  return std::chrono::seconds(seconds);
+}
+
+AgentWatch::AgentWatch(std::optional<std::chrono::seconds> patience, std::function<void()> on_gone)
+    : patience_(patience), on_gone_(std::move(on_gone)) {
+  if (patience_) thread_ = std::jthread([this](std::stop_token stop) { watch(std::move(stop)); });
+}
+
+AgentWatch::~AgentWatch() = default;
+
+void AgentWatch::heard() {
+  std::lock_guard lock(mutex_);
+  heard_at_ = Clock::now();
+}
+
+void AgentWatch::watch(std::stop_token stop) {
+  {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested() && Clock::now() < heard_at_ + *patience_) {
+      changed_.wait_until(lock, stop, heard_at_ + *patience_, [] { return false; });
+    }
+  }
+  if (stop.stop_requested()) return;
+  spdlog::warn("agent gone=true silent_seconds={}", patience_->count());
+  on_gone_();
+}
+
+}  // namespace atl
