@@ -37,10 +37,10 @@ struct TrainerExit {
 };
 
 struct ExitFacts {
-  std::optional<int> status;  // empty: it was not our child
-  std::string last_words;     // the end of its log
-  bool memory_kills = false;  // the kernel killed for want of memory meanwhile
-  std::string hung;           // why the agent killed it; empty: it did not
+  std::optional<int> status = {};  // empty: it was not our child
+  std::string last_words = {};     // the end of its log
+  bool memory_kills = false;       // the kernel killed for want of memory meanwhile
+  std::string hung = {};           // why the agent killed it; empty: it did not
   bool was_told_to_end = false;
 };
 

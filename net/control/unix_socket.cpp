@@ -58,10 +58,14 @@ Result<UnixListener> UnixListener::listen(const std::filesystem::path& path, Soc
   ::unlinkat(directory.get(), name.c_str(), 0);
   UniqueFd socket = new_socket();
   // Linux takes the file's mode from the socket's inode, so it is private before anybody can connect.
-  if (!socket || ::fchmod(socket.get(), access == SocketAccess::kGroup ? 0660 : 0600) != 0 ||
+  if (!socket || ::fchmod(socket.get(), 0600) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(socket.get(), 16) != 0) {
     return errno_error("listen on", path);
+  }
+  // Not through the inode, of whose mode bind takes the umask's bits away.
+  if (access == SocketAccess::kGroup && ::fchmodat(directory.get(), name.c_str(), 0660, 0) != 0) {
+    return errno_error("open to its group", path);
   }
   struct stat info {};
   if (::fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error("examine", path);
