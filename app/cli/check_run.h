@@ -1,0 +1,30 @@
+// The node check as the commands use it: which probes, for which home, and how rows are shown. One thread.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "app/cli/console.h"
+#include "net/base/abort_signal.h"
+#include "net/check/check_row.h"
+#include "net/control/home.h"
+
+namespace atl {
+
+struct CheckRequest {
+  IslandHome home;
+  bool full = false;
+  std::set<std::string> already = {};  // rows that need not be looked at again
+};
+
+// Measures, calls `on_row` as rows come, and keeps the report in the home of an island that has joined a run.
+Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
+                                    const std::function<void(const CheckRow&)>& on_row);
+
+// A row in one line, or two where the terminal is narrow.
+void print_row(const CheckRow& row, Console& console);
+// "1 fail, 2 warn  (exit 6)"
+void print_summary(const CheckReport& report, int exit_code, Console& console);
+
+}  // namespace atl
