@@ -41,7 +41,27 @@ bool trainer_runs(const IslandHome& home) {
   return ControlClient::connect(home.control_socket(), Deadline::after(kAnswerTime)).ok();
 }
 
-NodeProbeOptions options_for(const CheckRequest& request, bool joined) {
+// Who has joined measures as a member; who only holds an invite knocks at the hub.
+void set_network(const CheckRequest& request, const Result<JoinFile>& join, NodeProbeOptions& options) {
+  options.network.full = request.full;
+  if (!join.ok()) {
+    options.network.hub = request.hub;
+    if (request.hub.empty()) options.no_network = "no run was joined from here, so there is no hub to ask";
+    return;
+  }
+  auto identity = load_identity(request.home.identity());
+  if (!identity.ok()) {
+    options.no_network = identity.error().message;
+    return;
+  }
+  options.network.identity = std::move(*identity);
+  options.network.hub = join->hub_addresses;
+  options.network.bind = join->bind;
+  options.network.trainer_listens = trainer_runs(request.home);
+  if (options.network.trainer_listens) options.gpus_in_use = "the trainer uses the GPUs; end it first";
+}
+
+NodeProbeOptions options_for(const CheckRequest& request, const Result<JoinFile>& join) {
   NodeProbeOptions options;
   options.home = request.home.directory;
   options.full = request.full;
@@ -51,8 +71,7 @@ NodeProbeOptions options_for(const CheckRequest& request, bool joined) {
   } else {
     options.gpu_program_missing = program.error().message;
   }
-  if (joined && trainer_runs(request.home)) options.gpus_in_use = "the trainer uses the GPUs; end it first";
-  options.no_network = "no run was joined from here";
+  set_network(request, join, options);
   return options;
 }
 
@@ -60,13 +79,13 @@ NodeProbeOptions options_for(const CheckRequest& request, bool joined) {
 
 Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
                                     const std::function<void(const CheckRow&)>& on_row) {
-  const bool joined = load_join_file(request.home.join_file()).ok();
-  NodeProbes probes(options_for(request, joined), interrupt);
+  const Result<JoinFile> join = load_join_file(request.home.join_file());
+  NodeProbes probes(options_for(request, join), interrupt);
   CheckPlan plan;
   plan.full = request.full;
-  plan.already = request.already;
   ATOLL_ASSIGN_OR_RETURN(CheckReport report, check_node(probes, plan, interrupt, on_row));
-  if (joined) ATOLL_RETURN_IF_ERROR(save_check(request.home.directory, report));
+  // Without the hub it says nothing of the run: what is there stays.
+  if (!report.run_id.empty()) ATOLL_RETURN_IF_ERROR(save_check(request.home.directory, report));
   return report;
 }
 

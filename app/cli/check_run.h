@@ -2,8 +2,8 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "app/cli/console.h"
 #include "net/base/abort_signal.h"
@@ -15,10 +15,10 @@ namespace atl {
 struct CheckRequest {
   IslandHome home;
   bool full = false;
-  std::set<std::string> already = {};  // rows that need not be looked at again
+  std::vector<Address> hub = {};  // of an invite, before joining
 };
 
-// Measures, calls `on_row` as rows come, and keeps the report in the home of an island that has joined a run.
+// Measures, calls `on_row` as rows come, and keeps the report in the home of an island when its run was known.
 Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
                                     const std::function<void(const CheckRow&)>& on_row);
 

@@ -24,8 +24,7 @@ class CheckProbes {
 
 struct CheckPlan {
   bool full = false;
-  CheckPolicy policy;             // what learn_run finds takes its place
-  std::set<std::string> already;  // rows that need not be looked at again
+  CheckPolicy policy;  // what learn_run finds takes its place
 };
 
 // kAborted when `abort` was raised before the end. `on_row` is called as rows come.

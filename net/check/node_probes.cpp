@@ -2,6 +2,7 @@
 
 #include "net/check/probe_disk.h"
 #include "net/check/probe_host.h"
+#include "net/check/run_needs.h"
 
 namespace atl {
 namespace {
@@ -10,7 +11,24 @@ constexpr double kQuickMatmulSeconds = 2;  // where a run insists on it
 
 }  // namespace
 
-void NodeProbes::learn_run(NodeFacts&, CheckPolicy&) {}
+void NodeProbes::learn_run(NodeFacts& facts, CheckPolicy& policy) {
+  if (!options_.no_network.empty() || !options_.network.identity) return;
+  about_ = ask_about_run(options_.network, abort_, reached_);
+  if (!about_.ok()) return;
+  auto needs = needs_of(about_->run);
+  if (!needs.ok()) {
+    about_ = needs.error();
+    return;
+  }
+  auto own_policy = parse_check_policy(about_->run.check_json);
+  if (!own_policy.ok()) {
+    about_ = own_policy.error().with_context("update atoll");
+    return;
+  }
+  policy = std::move(*own_policy);
+  needs->inner_seconds = about_->inner_seconds;
+  facts.run = std::move(*needs);
+}
 
 void NodeProbes::look_at_host(HostFacts& host) { host = probe_host(); }
 
@@ -28,7 +46,10 @@ void NodeProbes::list_gpus(GpuFacts& gpu) {
   gpu = atl::list_gpus(options_.gpu, abort_);
 }
 
-void NodeProbes::measure_network(NetFacts& net) { net.not_measured = options_.no_network; }
+void NodeProbes::measure_network(NetFacts& net) {
+  net.not_measured = options_.no_network;
+  if (net.not_measured.empty()) net = probe_network(options_.network, about_, reached_, abort_);
+}
 
 void NodeProbes::measure_gpus(GpuFacts& gpu) {
   gpu.not_measured = options_.gpus_in_use;

@@ -6,6 +6,7 @@
 
 #include "net/check/gpu_probe.h"
 #include "net/check/node_check.h"
+#include "net/check/probe_network.h"
 
 namespace atl {
 
@@ -15,7 +16,8 @@ struct NodeProbeOptions {
   GpuProbe gpu;
   std::string gpu_program_missing;  // why there is no program to ask the GPUs; empty: there is
   std::string gpus_in_use;          // by what; empty: they may be measured
-  std::string no_network;           // why the hub cannot be asked
+  std::string no_network;           // why the hub cannot be asked; empty: as `network` says
+  NetworkProbe network;
 };
 
 class NodeProbes : public CheckProbes {
@@ -33,6 +35,9 @@ class NodeProbes : public CheckProbes {
  private:
   const NodeProbeOptions options_;
   const AbortSignal& abort_;
+  // What the hub said when it was asked what the run asks, or why it did not.
+  Result<CheckAbout> about_ = Error{ErrorCode::kNotFound, "the hub was not asked"};
+  Address reached_;
 };
 
 }  // namespace atl

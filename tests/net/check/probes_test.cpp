@@ -64,7 +64,6 @@ class ProbesTest : public QObject {
   void a_place_where_nothing_can_be_written_is_named();
   void quick_leaves_the_long_rows_out();
   void a_required_row_is_looked_at_in_a_quick_check_too();
-  void rows_that_were_looked_at_before_are_not_looked_at_again();
   void a_check_that_is_cut_short_says_so();
   void a_report_is_kept_for_its_owner_alone();
 };
@@ -183,18 +182,6 @@ void ProbesTest::a_required_row_is_looked_at_in_a_quick_check_too() {
   QVERIFY(report->find("gpu.bf16") != nullptr);
   QCOMPARE(report->find("gpu.bf16")->verdict, Verdict::kFail);
   QVERIFY(report->find("gpu.hbm") == nullptr);
-}
-
-void ProbesTest::rows_that_were_looked_at_before_are_not_looked_at_again() {
-  FixedProbes probes;
-  CheckPlan plan;
-  plan.already = {"disk.write", "ram"};
-  const AbortSignal abort;
-
-  const auto report = check_node(probes, plan, abort, [](const CheckRow&) {});
-
-  QVERIFY(report->find("disk.write") == nullptr && report->find("ram") == nullptr);
-  QVERIFY(report->find("disk.free") != nullptr);
 }
 
 void ProbesTest::a_check_that_is_cut_short_says_so() {
