@@ -14,6 +14,7 @@
 #include "app/cli/child_process.h"
 #include "app/cli/command.h"
 #include "app/cli/console_input.h"
+#include "app/cli/join_check.h"
 #include "app/cli/join_progress.h"
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
@@ -84,10 +85,13 @@ Result<std::optional<Invite>> read_invite(const Join& command, CommandContext& c
   return std::optional<Invite>(std::move(invite));
 }
 
+bool may_ask(const Join& command, const CommandContext& context) {
+  return !command.yes && !command.invite_stdin && input_is_terminal() && context.console.out_is_terminal;
+}
+
 // Joining is consent: a person at a terminal is asked, a script says --yes or has no terminal to be asked on.
 Status ask_consent(const Join& command, const Invite& invite, CommandContext& context) {
-  if (command.yes || command.invite_stdin || !input_is_terminal() || !context.console.out_is_terminal)
-    return ok_status();
+  if (!may_ask(command, context)) return ok_status();
   context.console.out
       << fmt::format(
              "Join run {} at {}?\n"
@@ -138,7 +142,7 @@ Status apply_flags(const Join& command, JoinFile& join) {
   return Error{ErrorCode::kInvalidArgument, "--name is longer than 64 bytes"};
 }
 
-Result<JoinFile> enrol_with(const Join& command, const Invite& invite, const IslandHome& home,
+Result<JoinFile> enrol_with(const Join& command, const Invite& invite, const IslandHome& home, JoinCheck& check,
                             CommandContext& context) {
   JoinFile join;
   join.run_id = invite.run_id;
@@ -146,6 +150,7 @@ Result<JoinFile> enrol_with(const Join& command, const Invite& invite, const Isl
   join.display_name = host_name();
   ATOLL_RETURN_IF_ERROR(apply_flags(command, join));
   ATOLL_RETURN_IF_ERROR(ask_consent(command, invite, context));
+  ATOLL_RETURN_IF_ERROR(check.run());
   // The disk first: a use of the invite is not to be lost because a directory cannot be made.
   ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
   ATOLL_ASSIGN_OR_RETURN(Enrolment enrolment,
@@ -159,7 +164,8 @@ Result<JoinFile> enrol_with(const Join& command, const Invite& invite, const Isl
   return join;
 }
 
-Result<JoinFile> join_or_resume(const Join& command, const IslandHome& home, CommandContext& context) {
+Result<JoinFile> join_or_resume(const Join& command, const IslandHome& home, JoinCheck& check,
+                                CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const std::optional<Invite> invite, read_invite(command, context));
   auto before = load_join_file(home.join_file());
   if (!before.ok() && before.error().code != ErrorCode::kNotJoined) return before.error();
@@ -169,7 +175,7 @@ Result<JoinFile> join_or_resume(const Join& command, const IslandHome& home, Com
                              "hub invite') and give it with --invite-stdin or --invite-file",
                              home.directory.string())};
   }
-  if (!before.ok()) return enrol_with(command, *invite, home, context);
+  if (!before.ok()) return enrol_with(command, *invite, home, check, context);
   if (invite && invite->run_id != before->run_id) {
     return Error{
         ErrorCode::kInviteOtherRun,
@@ -256,8 +262,14 @@ Status train(const IslandHome& home, CommandContext& context) {
 Status run(const Join& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(command.home));
   const IslandHome home{directory};
-  ATOLL_ASSIGN_OR_RETURN(const JoinFile join, join_or_resume(command, home, context));
-  return train(home, context);
+  JoinCheck check(home, may_ask(command, context), context);
+  const auto join = join_or_resume(command, home, check, context);
+  const Status checked = join.ok() ? check.run() : Status(join.error());
+  if (checked.ok()) return train(home, context);
+  if (!check.failed()) return checked;
+  context.finish(checked);
+  context.exit_code = kExitCheckFailed;
+  return ok_status();
 }
 
 }  // namespace
