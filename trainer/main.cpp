@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "net/base/exit_code.h"
+#include "net/base/open_files.h"
 #include "net/control/trainer_exit.h"
 #include "trainer/program/program.h"
 
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "atoll-trainer: say which model: --model DIRECTORY, or --home of an island\n");
     return atl::kExitUsage;
   }
+  atl::raise_open_file_limit();
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
 
   atl::Status status;

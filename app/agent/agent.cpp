@@ -66,7 +66,11 @@ class Agent::Impl final : public AgentControl {
         supervisor_(options_.supervisor, wish.wish, is_joined()) {
     add_state_methods(methods_, *this);
     add_life_methods(methods_, *this);
-    add_join_method(methods_, *this);
+    add_join_method(methods_, *this, options_.check_node);
+    if (!options_.check_node) return;
+    check_.emplace(options_.check_node,
+                   [this](std::string_view event, const nlohmann::json& data) { publish(event, data); });
+    add_check_method(methods_, *check_);
   }
   ~Impl() override { job_stop_.raise("the agent ends"); }
 
@@ -135,6 +139,7 @@ class Agent::Impl final : public AgentControl {
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<TrainerLink> link_;
   std::jthread job_;
+  std::optional<CheckTask> check_;  // last: its thread publishes to the server
 };
 
 // ---- any thread

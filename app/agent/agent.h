@@ -13,6 +13,7 @@
 #include "app/agent/supervisor.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
+#include "net/check/check_task.h"
 #include "net/control/unix_socket.h"
 
 namespace atl {
@@ -20,10 +21,12 @@ namespace atl {
 struct AgentOptions {
   AgentHome home;
   SocketAccess access = SocketAccess::kOwner;  // of a system service: its group
-  std::filesystem::path trainer;              // the program
-  std::chrono::seconds trainer_patience{30};  // how long it goes on without an agent
-  std::vector<TrainingHours> training_hours;  // none: always
+  std::filesystem::path trainer;               // the program
+  std::chrono::seconds trainer_patience{30};   // how long it goes on without an agent
+  std::vector<TrainingHours> training_hours;   // none: always
   SupervisorOptions supervisor;
+  // Measures this machine for `check.run` and before a run is joined. Empty: there is no check.
+  CheckTask::Check check_node;
   // The part of a foreground command: ends once nothing is left to be done (the trainer failed before it ever trained,
   // or ended as asked), instead of waiting for the next wish.
   bool foreground = false;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/agent/agent.h"
+#include "app/cli/check_run.h"
 #include "app/cli/child_process.h"
 #include "app/cli/command.h"
 
@@ -27,6 +28,7 @@ Status run_agent(const AgentRequest& command, CommandContext& context) {
   }
   ATOLL_ASSIGN_OR_RETURN(options.training_hours, parse_training_hours(command.hours));
   ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
+  options.check_node = node_check_of(options.home.island);
   ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));
   spdlog::info("agent started version={}", ATOLL_VERSION);
   return agent->run(context.interrupt, context.hurry);

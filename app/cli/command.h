@@ -35,6 +35,7 @@ void add_hub_invite_command(CLI::App& hub, CommandContext& context);
 void add_hub_status_command(CLI::App& hub, CommandContext& context);
 void add_agent_command(CLI::App& app, CommandContext& context);
 void add_join_command(CLI::App& app, CommandContext& context);
+void add_check_command(CLI::App& app, CommandContext& context);
 void add_status_command(CLI::App& app, CommandContext& context);
 void add_island_commands(CLI::App& app, CommandContext& context);  // pause, resume, finish, stop, leave
 void add_data_command(CLI::App& app, CommandContext& context);

@@ -12,9 +12,11 @@
 #include "app/agent/agent.h"
 #include "app/agent/join_run.h"
 #include "app/cli/agent_client.h"
+#include "app/cli/check_run.h"
 #include "app/cli/child_process.h"
 #include "app/cli/command.h"
 #include "app/cli/console_input.h"
+#include "app/cli/join_check.h"
 #include "app/cli/join_progress.h"
 #include "app/cli/validators.h"
 #include "net/base/file.h"
@@ -76,10 +78,13 @@ Result<std::string> read_invite(const Join& command, CommandContext& context) {
   return text;
 }
 
+bool may_ask(const Join& command, const CommandContext& context) {
+  return !command.yes && !command.invite_stdin && input_is_terminal() && context.console.out_is_terminal;
+}
+
 // Joining is consent: a person at a terminal is asked, a script says --yes or has no terminal to be asked on.
 Status ask_consent(const Join& command, const Invite& invite, CommandContext& context) {
-  if (command.yes || command.invite_stdin || !input_is_terminal() || !context.console.out_is_terminal)
-    return ok_status();
+  if (!may_ask(command, context)) return ok_status();
   context.console.out
       << fmt::format(
              "Join run {} at {}?\n"
@@ -190,6 +195,7 @@ Status train(const AgentHome& home, CommandContext& context) {
   AgentOptions options;
   options.home = home;
   ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
+  options.check_node = node_check_of(home.island);
   options.trainer_patience = kForegroundPatience;
   options.foreground = true;
   options.supervisor.agent_ends = Wish::kStop;  // Ctrl-C is a goodbye
@@ -209,6 +215,19 @@ Status train(const AgentHome& home, CommandContext& context) {
   return ended;
 }
 
+// The node is checked before the invite is used, and again for what its run asks.
+Status join_here(const Join& command, std::optional<Invite> invite, const AgentHome& home, JoinCheck& check,
+                 CommandContext& context) {
+  const auto consent = [&](const Invite& asked) -> Status {
+    ATOLL_RETURN_IF_ERROR(ask_consent(command, asked, context));
+    return check.run();
+  };
+  ATOLL_ASSIGN_OR_RETURN(const JoinOutcome joined,
+                         join_run(request_of(command, std::move(invite)), home.island, &context.interrupt, consent));
+  context.console.out << joined.text << std::endl;
+  return check.run();
+}
+
 Status run(const Join& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(command.home));
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_invite(command, context));
@@ -224,11 +243,13 @@ Status run(const Join& command, CommandContext& context) {
                  "--wait needs an agent that trains on afterwards, and none is running; start "
                  "one with 'atoll agent' or 'atoll service install'"};
   }
-  ATOLL_ASSIGN_OR_RETURN(const JoinOutcome joined,
-                         join_run(request_of(command, std::move(invite)), home.island, &context.interrupt,
-                                  [&](const Invite& asked) { return ask_consent(command, asked, context); }));
-  context.console.out << joined.text << std::endl;
-  return train(home, context);
+  JoinCheck check(home.island, may_ask(command, context), context);
+  const Status joined = join_here(command, std::move(invite), home, check, context);
+  if (joined.ok()) return train(home, context);
+  if (!check.failed()) return joined;
+  context.finish(joined);
+  context.exit_code = kExitCheckFailed;
+  return ok_status();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/cli/command.h"
+#include "net/base/open_files.h"
 #include "net/base/signal_watch.h"
 
 namespace {
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   scrub_invites(argc, argv);
   ::signal(SIGPIPE, SIG_IGN);
+  atl::raise_open_file_limit();
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
 
   atl::AbortSignal interrupt, hurry;

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "net/check/thresholds.h"
+
 namespace atl {
 namespace {
 
@@ -71,6 +73,7 @@ Status check_run_name(const std::string& name) {
 }
 
 Status check_run(const RunConfig& run, std::uint32_t vocab_size) {
+  ATOLL_RETURN_IF_ERROR(parse_check_policy(run.check_json));
   ATOLL_RETURN_IF_ERROR(check_model(run, vocab_size));
   if (!(run.inner.learning_rate > 0)) {
     return Error{ErrorCode::kInvalidArgument, "the learning rate must be positive (--lr)"};

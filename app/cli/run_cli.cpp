@@ -17,10 +17,12 @@ constexpr const char* kExamples =
     "  atoll hub init --data data --name first && atoll hub serve\n"
     "  atoll hub invite                       prints what another machine needs to join\n"
     "  atoll join --invite-file invite.txt    trains with the others until Ctrl-C\n"
+    "  atoll check --quick                    what this machine can do for a run\n"
     "  atoll status\n"
     "\n"
-    "Exit codes: 0 ok; 1 other; 2 usage; 3 not running; 4 not joined; 5 denied; 8 invite expired, used or\n"
-    "unknown; 9 the hub is not the invite's; 10 hub unreachable; 11 version unsupported; 12 timeout;\n"
+    "Exit codes: 0 ok; 1 other; 2 usage; 3 not running; 4 not joined; 5 denied; 6 check failed;\n"
+    "7 check warned, with --strict; 8 invite expired, used or unknown; 9 the hub is not the invite's; 10 hub "
+    "unreachable; 11 version unsupported; 12 timeout;\n"
     "13 trainer failed; 130 cut short by Ctrl-C. 'join' and 'hub serve' run until Ctrl-C: ended so, they are 0.";
 
 }  // namespace
@@ -53,6 +55,7 @@ int run_cli(const std::vector<std::string>& arguments, Console& console, const A
   add_demo_command(app, context);
   add_join_command(app, context);
   add_agent_command(app, context);
+  add_check_command(app, context);
   add_status_command(app, context);
   add_island_commands(app, context);
   CLI::App* hub = app.add_subcommand("hub", "Coordinate a run: init, serve, invite, status");

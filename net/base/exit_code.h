@@ -12,6 +12,8 @@ enum ExitCode : int {
   kExitNotRunning = 3,
   kExitNotJoined = 4,
   kExitDenied = 5,
+  kExitCheckFailed = 6,
+  kExitCheckWarnings = 7,  // with --strict
   kExitInvite = 8,  // expired, used, unknown, of another run
   kExitPinMismatch = 9,
   kExitHubUnreachable = 10,

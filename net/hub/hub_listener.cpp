@@ -27,15 +27,16 @@ constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
 constexpr const char* kMeshPath = "/mesh";
 constexpr const char* kCertificatePath = "/certificate";
 
+// Shared with the counter's owner, which may be gone before what it counts.
 class Counted {
  public:
-  explicit Counted(int& count) : count_(count) { ++count_; }
-  ~Counted() { --count_; }
+  explicit Counted(std::shared_ptr<int> count) : count_(std::move(count)) { ++*count_; }
+  ~Counted() { --*count_; }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
 
  private:
-  int& count_;
+  const std::shared_ptr<int> count_;
 };
 
 std::string host_of(const tcp::socket& socket) {
@@ -49,8 +50,9 @@ std::string host_of(const tcp::socket& socket) {
 
 }  // namespace
 
-HubListener::HubListener(asio::io_context& io, const TlsContext& tls, const DataFiles& data, HubGate& gate)
-    : io_(io), tls_(share_context(tls)), data_(data), gate_(gate), acceptor_(io) {}
+HubListener::HubListener(asio::io_context& io, const TlsContext& tls, const DataFiles& data, CheckEndpoints& checks,
+                         HubGate& gate)
+    : io_(io), tls_(share_context(tls)), data_(data), checks_(checks), gate_(gate), acceptor_(io) {}
 
 Status HubListener::listen(const Address& address) {
   boost::system::error_code error;
@@ -92,7 +94,7 @@ asio::awaitable<void> HubListener::accept() {
       co_await pause.async_wait(kAwait);
       continue;
     }
-    if (connections_ >= kMaxConnections) continue;  // closes it
+    if (*connections_ >= kMaxConnections) continue;  // closes it
     asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
   }
 }
@@ -149,10 +151,11 @@ asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host
   for (;;) {
     HttpRequestParser parser;
     parser.header_limit(kMaxHeaderBytes);
-    parser.body_limit(std::uint64_t{0});
+    parser.body_limit(kMaxCheckBytes);  // of a check's upload, which is never kept; nobody else may send a body
     beast::get_lowest_layer(stream).expires_after(kRequestTimeout);
-    const AsioError error = co_await read_request(stream, buffer, parser);
+    const AsioError error = co_await read_request_header(stream, buffer, parser);
     if (error) co_return;
+    const bool has_body = !parser.is_done();
     const HttpRequest request = parser.release();
     const std::optional<EnrolledIsland> island = gate_.admit(*peer);  // asked anew: it may have been removed
     if (!island) {
@@ -170,6 +173,12 @@ asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host
       co_await gate_.serve_island(std::make_shared<IslandLink>(std::move(socket), *island, std::move(host)));
       co_return;
     }
+    if (CheckEndpoints::serves(request)) {
+      const bool more = co_await checks_.answer(stream, buffer, request, island->id, host);
+      if (!more) break;
+      continue;
+    }
+    if (has_body) co_return;
     const bool again = request.target() == kCertificatePath ? co_await serve_certificate(stream, request, *island)
                                                             : co_await data_.answer(stream, request);
     if (!again) break;

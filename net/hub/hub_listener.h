@@ -1,5 +1,5 @@
-// The hub's port: accepts, completes TLS, and leads each connection where it may go: enrolment, the mesh, the dataset.
-// On the hub's io_context thread. Bounded: connections, handshakes, headers, silence.
+// The hub's port: accepts, completes TLS, and leads each connection where it may go: enrolment, the mesh, the dataset,
+// its members' node checks. On the hub's io_context thread. Bounded: connections, handshakes, headers, silence.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include "net/hub/check_endpoints.h"
 #include "net/hub/data_files.h"
 #include "net/hub/island_link.h"
 #include "net/wire/enrol.h"
@@ -29,7 +30,8 @@ class HubGate {
 class HubListener {
  public:
   // All outlive it, and the coroutines that it starts on `io`.
-  HubListener(boost::asio::io_context& io, const TlsContext& tls, const DataFiles& data, HubGate& gate);
+  HubListener(boost::asio::io_context& io, const TlsContext& tls, const DataFiles& data, CheckEndpoints& checks,
+              HubGate& gate);
 
   Status listen(
       const Address& address);  // kPermissionDenied when the port is taken, kInvalidArgument for a wrong address
@@ -48,10 +50,11 @@ class HubListener {
   boost::asio::io_context& io_;
   boost::asio::ssl::context tls_;
   const DataFiles& data_;
+  CheckEndpoints& checks_;
   HubGate& gate_;
   boost::asio::ip::tcp::acceptor acceptor_;
   std::uint16_t port_ = 0;
-  int connections_ = 0;
+  const std::shared_ptr<int> connections_ = std::make_shared<int>(0);
 };
 
 }  // namespace atl

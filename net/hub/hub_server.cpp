@@ -14,6 +14,7 @@
 
 #include "net/base/file.h"
 #include "net/base/unique_fd.h"
+#include "net/check/admission.h"
 #include "net/enrol/enroller.h"
 #include "net/enrol/sqlite_invite_store.h"
 #include "net/hub/hub.h"
@@ -90,6 +91,7 @@ class HubServer::Impl final : public HubGate {
   void run();
   Result<IslandConnected> read_hello(IslandLink& link, const std::string& text) const;
   std::string sign(const HubCommit& commit) const;
+  CheckAbout about() const;
   asio::awaitable<void> tick();
   asio::awaitable<void> close_after_silence(std::weak_ptr<IslandLink> link, std::shared_ptr<bool> greeted);
   void step(const CoordinatorEvent& event);
@@ -101,6 +103,7 @@ class HubServer::Impl final : public HubGate {
   HubHome home_;
   UniqueFd lock_;
   RunConfig run_;
+  CheckPolicy policy_;  // what the run asks of machines
   Identity identity_;
   std::optional<CertificateAuthority> authority_;
   std::unique_ptr<HubStore> store_;
@@ -116,6 +119,7 @@ class HubServer::Impl final : public HubGate {
 
   asio::io_context io_{1};
   std::optional<TlsContext> tls_;
+  std::unique_ptr<CheckEndpoints> checks_;
   std::unique_ptr<HubListener> listener_;
   std::map<IslandId, std::shared_ptr<IslandLink>> links_;
   std::jthread thread_;
@@ -127,6 +131,7 @@ class HubServer::Impl final : public HubGate {
 Status HubServer::Impl::start(const HubServeOptions& options) {
   home_ = HubHome{options.directory};
   ATOLL_ASSIGN_OR_RETURN(run_, load_run(home_));
+  ATOLL_ASSIGN_OR_RETURN(policy_, parse_check_policy(run_.check_json));
   ATOLL_ASSIGN_OR_RETURN(lock_, lock_home(home_));
   ATOLL_ASSIGN_OR_RETURN(identity_, load_identity(home_.identity()));
   ATOLL_ASSIGN_OR_RETURN(CertificateAuthority authority, CertificateAuthority::load(home_.authority()));
@@ -141,7 +146,8 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(SqliteInviteStore invites, SqliteInviteStore::open(store_->database()));
   invites_.emplace(std::move(invites));
   ATOLL_RETURN_IF_ERROR(make_coordinator());
-  listener_ = std::make_unique<HubListener>(io_, *tls_, *data_, *this);
+  ATOLL_ASSIGN_OR_RETURN(checks_, CheckEndpoints::start(io_, identity_, [this] { return about(); }));
+  listener_ = std::make_unique<HubListener>(io_, *tls_, *data_, *checks_, *this);
   ATOLL_RETURN_IF_ERROR(listener_->listen(options.listen));
   const std::vector<Address> addresses = reachable_at(options, listener_->port());
   ATOLL_RETURN_IF_ERROR(store_->save_addresses(addresses));
@@ -258,6 +264,7 @@ Result<IslandConnected> HubServer::Impl::read_hello(IslandLink& link, const std:
   ATOLL_ASSIGN_OR_RETURN(const IslandMessage message, decode_island_message(text));
   const auto* hello = std::get_if<IslandHello>(&message);
   if (hello == nullptr) return Error{ErrorCode::kProtocol, "the first message of an island is its hello"};
+  ATOLL_RETURN_IF_ERROR(admit_checked(policy_, hello->checked));
   const EnrolledIsland& island = link.island();
   RosterEntry entry{island.id, hello->display_name.empty() ? island.display_name : hello->display_name,
                     Address{hello->advertised_host.empty() ? link.host() : hello->advertised_host, hello->listen_port},
@@ -323,6 +330,24 @@ asio::awaitable<void> HubServer::Impl::tick() {
 std::string HubServer::Impl::sign(const HubCommit& commit) const {
   const Result<std::string> signature = sign_commit(identity_, commit);
   return signature.ok() ? *signature : std::string();
+}
+
+// For members that check their nodes.
+CheckAbout HubServer::Impl::about() const {
+  CheckAbout about{run_, 0, 0, {}};
+  about.time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  for (const auto& [id, island] : coordinator_->islands()) {
+    if (about.islands.size() == kMaxCheckIslands) break;
+    about.islands.push_back({id, island.entry.display_name, island.entry.address, coordinator_->dialable(id)});
+  }
+  const HubState state = this->state();
+  double inner = 0, all = 0;
+  for (const HubState::Island& island : state.islands) {
+    inner += island.inner_seconds;
+    all += island.inner_seconds + island.sync_seconds;
+  }
+  if (!state.rounds.empty() && all > 0) about.inner_seconds = state.rounds.back().seconds * inner / all;
+  return about;
 }
 
 void HubServer::Impl::step(const CoordinatorEvent& event) {

@@ -29,8 +29,9 @@ asio::awaitable<AsioError> write_exactly(TlsStream& stream, ByteView bytes) {
   co_return error;
 }
 
-asio::awaitable<AsioError> read_request(TlsStream& stream, beast::flat_buffer& buffer, HttpRequestParser& parser) {
-  const auto [error, count] = co_await beast::http::async_read(stream, buffer, parser, kAwait);
+asio::awaitable<AsioError> read_request_header(TlsStream& stream, beast::flat_buffer& buffer,
+                                               HttpRequestParser& parser) {
+  const auto [error, count] = co_await beast::http::async_read_header(stream, buffer, parser, kAwait);
   co_return error;
 }
 

@@ -40,6 +40,7 @@ class RoundCoordinator {
   bool round_open() const { return round_open_; }
   Phase phase() const;
   const std::map<IslandId, MeshIsland>& islands() const { return islands_; }
+  bool dialable(const IslandId& island) const { return links_.dialable(island); }
 
  private:
   using Islands = std::map<IslandId, MeshIsland>;

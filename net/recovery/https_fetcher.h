@@ -1,5 +1,5 @@
-// HTTPS GETs within a run, several at once (libcurl multi): our certificate, the run's authority alone, TLS 1.3, the
-// peer's name checked whatever address is dialled. Used by one thread.
+// HTTPS GETs (and POSTs of noise, to measure links) within a run, several at once (libcurl multi): our certificate, the
+// run's authority alone, TLS 1.3, the peer's name checked whatever address is dialled. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -26,6 +26,8 @@ struct HttpsRequest {
   std::string path;
   std::optional<std::uint64_t> resume_at;  // ask for the bytes from here
   std::uint64_t max_bytes = 0;             // of body; more is an error
+  std::uint64_t upload_bytes = 0;          // a POST of so much noise, in place of a GET
+  double upload_rate = 0;                  // bytes/s at most; 0: as fast as it goes
   // Body bytes of a 200 or 206 (which: `partial`). An error ends the transfer and becomes its outcome.
   std::function<Status(ByteView, bool partial)> on_body;
 };
@@ -34,8 +36,9 @@ using TransferId = std::uint64_t;
 
 struct HttpsOutcome {
   TransferId id = 0;
-  long http_status = 0;        // 0 when none came
-  std::optional<Error> error;  // of connection, TLS, stall or on_body; a status like 404 is none
+  long http_status = 0;              // 0 when none came
+  std::optional<double> sent_again;  // of what the connection sent: the part that was lost; empty: not known
+  std::optional<Error> error;        // of connection, TLS, stall or on_body; a status like 404 is none
 };
 
 class HttpsFetcher {

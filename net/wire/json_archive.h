@@ -1,6 +1,6 @@
 // One description of a message's fields serves both directions: `fields(archive, message)` with a JsonWriter makes the
 // object, with a JsonReader fills the message from one that came from outside, bounded: depth, lengths, ranges, counts.
-// For net/wire's own .cpp files. One thread.
+// For .cpp files of net/wire and net/check. One thread.
 #pragma once
 
 #include <array>

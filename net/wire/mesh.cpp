@@ -40,6 +40,12 @@ void fields(Archive& archive, AttemptMember& m) {
 }
 
 template <class Archive>
+void fields(Archive& archive, CheckedRow& m) {
+  archive.bounded("row", m.row, 64);
+  archive.bounded("verdict", m.verdict, 64);
+}
+
+template <class Archive>
 void fields(Archive& archive, LinkReportEntry& m) {
   archive.field("peer", m.peer);
   archive.field("outgoing", m.outgoing);
@@ -65,6 +71,8 @@ void fields(Archive& archive, IslandHello& m) {
   archive.bounded("advertised_host", m.advertised_host, kMaxHostText);
   archive.field("outer_step", m.outer_step);
   if (m.outer_step) archive.hash("state_hash", m.state_hash);
+  archive.field("checked", m.checked);
+  if (m.checked && m.checked->size() > kMaxCheckedRows) archive.fail("field 'checked' holds more than 64 entries");
 }
 
 template <class Archive>

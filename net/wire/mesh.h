@@ -22,6 +22,12 @@ inline constexpr std::size_t kMaxMeshMessageBytes = 1u << 20;
 
 // ---- island -> hub
 
+struct CheckedRow {     // of the island's own node check
+  std::string row;      // "gpu.bf16"
+  std::string verdict;  // "pass", "warn", "fail", "skip"
+};
+inline constexpr std::size_t kMaxCheckedRows = 64;
+
 struct IslandHello {  // first message after the WebSocket opens, also after a reconnect
   int version = kMeshVersion;
   std::string software;                 // "atoll 0.1.0"
@@ -30,6 +36,8 @@ struct IslandHello {  // first message after the WebSocket opens, also after a r
   std::string advertised_host;          // may be empty
   std::optional<OuterStep> outer_step;  // outer steps applied to the state that it holds; empty: holds none
   std::string state_hash;               // tree hash of it, hex; empty with outer_step
+  // Of its last check; at most kMaxCheckedRows. What an island says of itself keeps unfit machines out, not liars.
+  std::optional<std::vector<CheckedRow>> checked = {};
 };
 
 struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of an island

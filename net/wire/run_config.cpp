@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kMaxRunBytes = 900u << 10;  // leaves the welcome room within one mesh message
 constexpr std::size_t kMaxModelJson = 64u << 10;
 constexpr std::size_t kMaxDatasetJson = 512u << 10;
+constexpr std::size_t kMaxCheckJson = 16u << 10;
 constexpr std::uint32_t kMaxMilliseconds = 24 * 60 * 60 * 1000;
 
 template <class Archive>
@@ -111,6 +112,8 @@ Status RunConfig::validate() const {
               "model_json is no JSON object of at most 64 KiB");
   checks.that(dataset_json.size() <= kMaxDatasetJson && is_json_object(dataset_json),
               "dataset_json is no JSON object of at most 512 KiB");
+  checks.that(check_json.empty() || (check_json.size() <= kMaxCheckJson && is_json_object(check_json)),
+              "check is no JSON object of at most 16 KiB");
   checks.range("inner_steps", inner_steps, 1u, 1'000'000u)
       .range("sequences_per_step", sequences_per_step, 1u, 1u << 20)
       .range("sequence_length", sequence_length, 1u, 1u << 20)
@@ -138,6 +141,8 @@ nlohmann::json RunConfig::to_json() const {
   JsonWriter inner_writer;
   fields(inner_writer, const_cast<InnerOptimizerConfig&>(inner));
   writer.object["inner"] = std::move(inner_writer.object);
+  // Written only where it says something: islands of before do not know it.
+  if (!check_json.empty()) writer.object["check"] = nlohmann::json::parse(check_json, nullptr, false);
   writer.object["version"] = kVersion;
   return std::move(writer.object);
 }
@@ -160,11 +165,12 @@ Result<RunConfig> RunConfig::from_json(std::string_view text) {
     fields(inner_reader, config.inner);
     if (!inner_reader.status().ok()) reader.fail("inner: " + inner_reader.status().error().message);
   }
+  if (parsed->contains("check")) config.check_json = dump_json((*parsed)["check"]);
   if (!reader.status().ok()) return reader.status().error().with_context("run configuration");
   // All islands must take every field the same way: one that this version does not know cannot be skipped.
   const nlohmann::json known = RunConfig{}.to_json();
   for (const auto& [name, value] : parsed->items()) {
-    if (known.contains(name)) continue;
+    if (known.contains(name) || name == "check") continue;
     return Error{
         ErrorCode::kVersionUnsupported,
         fmt::format("run configuration: field '{}' is not known here; update atoll", std::string(cut_utf8(name, 64)))};

@@ -35,6 +35,7 @@ struct RunConfig {
   std::string name;          // for people
   std::string model_json;    // a HuggingFace config.json
   std::string dataset_json;  // the dataset's manifest (net/data/dataset.h)
+  std::string check_json;    // what it asks of machines (net/check/thresholds.h); empty: the defaults
   std::uint64_t seed = 1;    // initial parameters, order of sequences
 
   std::uint32_t inner_steps = 20;        // H

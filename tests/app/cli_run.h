@@ -27,6 +27,7 @@ class CliRun {
     qputenv("ATOLL_HOME", QByteArray::fromStdString(path("island").string()));
     qputenv("ATOLL_HUB_HOME", QByteArray::fromStdString(path("hub").string()));
     qputenv("XDG_CACHE_HOME", QByteArray::fromStdString(path("cache").string()));
+    qputenv("ATOLL_GPU_PROBE", ATOLL_BIN_DIR "/atoll-gpu-probe");
     qputenv("XDG_STATE_HOME", QByteArray::fromStdString(path("state").string()));
   }
 

@@ -152,6 +152,7 @@ IslandHello Island::Impl::hello() const {
   hello.display_name = options_.display_name;
   hello.listen_port = listener_->port();
   hello.advertised_host = options_.advertised_host;
+  if (options_.checked) hello.checked = options_.checked();
   const IslandState state = status_.snapshot();
   if (!state.state_hash.empty()) {
     hello.outer_step = OuterStep{state.outer_step};

@@ -16,7 +16,7 @@
 #include "net/base/result.h"
 #include "net/control/island_state.h"
 #include "net/tls/identity.h"
-#include "net/wire/run_config.h"
+#include "net/wire/mesh.h"
 #include "trainer/island/batch_source.h"
 #include "trainer/model/config.h"
 
@@ -32,6 +32,9 @@ struct IslandOptions {
   int threads = 1;  // compute threads
   std::filesystem::path data_directory;
   std::filesystem::path checkpoint_directory;  // empty: nothing is kept across restarts
+
+  // The rows of its last node check, asked before each connection to the hub. May be empty.
+  std::function<std::optional<std::vector<CheckedRow>>()> checked;
 
   // Where batches come from; by default the run's dataset, fetched from the hub into data_directory where it is
   // missing.

@@ -7,6 +7,8 @@
 
 #include "net/base/exit_code.h"
 #include "net/base/signal_watch.h"
+#include "net/check/admission.h"
+#include "net/check/report_file.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
 #include "net/control/trainer_exit.h"
@@ -107,6 +109,10 @@ Result<int> run_island(const RunCommand& command) {
   options.threads = command.threads.value_or(join.threads);
   if (options.threads <= 0) options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.data_directory = home.data();
+  options.checked = [directory = home.directory, run_id = join.run_id]() -> std::optional<std::vector<CheckedRow>> {
+    const auto report = load_check(directory);
+    return report.ok() ? checked_rows(*report, run_id) : std::nullopt;
+  };
   options.checkpoint_directory = home.checkpoint();
 
   // The server is there before the island that publishes to it, and outlives it.

@@ -45,8 +45,32 @@ Result<JoinRequest> request_of(const nlohmann::json& params) {
   return request;
 }
 
-void join(AgentControl& control, const JoinRequest& request, const AbortSignal& stop) {
-  const auto joined = join_run(request, control.home().island, &stop, [](const Invite&) { return ok_status(); });
+// A machine that fails is not to train; why, for the person who joins.
+Status checked(const CheckTask::Check& check, const AbortSignal& stop) {
+  if (!check) return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(const CheckReport report, check(/*full=*/false, stop, [](const CheckRow&) {}));
+  for (const CheckRow& row : report.rows) {
+    if (row.verdict != Verdict::kFail || is_silent_hub(row)) continue;
+    return Error{
+        ErrorCode::kPermissionDenied,
+        fmt::format("this machine fails the node check: {} {}; {} (atoll check shows all)", row.id, row.text, row.fix)};
+  }
+  return ok_status();
+}
+
+Result<JoinOutcome> join_checked(const JoinRequest& request, const IslandHome& home, const CheckTask::Check& check,
+                                 const AbortSignal& stop) {
+  ATOLL_ASSIGN_OR_RETURN(JoinOutcome joined,
+                         join_run(request, home, &stop, [&](const Invite&) { return checked(check, stop); }));
+  const Status fit = checked(check, stop);  // for what the run asks
+  if (fit.ok()) return joined;
+  std::error_code ignored;
+  std::filesystem::rename(home.join_file(), home.left_file(), ignored);  // the next join comes back without an invite
+  return fit.error();
+}
+
+void join(AgentControl& control, const JoinRequest& request, const CheckTask::Check& check, const AbortSignal& stop) {
+  const auto joined = join_checked(request, control.home().island, check, stop);
   nlohmann::json done = {{"ok", joined.ok()}};
   if (joined.ok()) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -67,11 +91,13 @@ void join(AgentControl& control, const JoinRequest& request, const AbortSignal& 
 
 }  // namespace
 
-void add_join_method(MethodTable& table, AgentControl& control) {
-  table.add("join", [&control](const nlohmann::json& params) -> Result<nlohmann::json> {
+void add_join_method(MethodTable& table, AgentControl& control, CheckTask::Check check) {
+  table.add("join", [&control, check = std::move(check)](const nlohmann::json& params) -> Result<nlohmann::json> {
     ATOLL_ASSIGN_OR_RETURN(JoinRequest request, request_of(params));
-    ATOLL_RETURN_IF_ERROR(control.start_job(
-        "join", [&control, request = std::move(request)](const AbortSignal& stop) { join(control, request, stop); }));
+    ATOLL_RETURN_IF_ERROR(
+        control.start_job("join", [&control, check, request = std::move(request)](const AbortSignal& stop) {
+          join(control, request, check, stop);
+        }));
     return nlohmann::json{{"started", true}};
   });
 }

@@ -3,11 +3,14 @@
 
 #include "app/agent/agent_control.h"
 #include "app/agent/method_table.h"
+#include "net/check/check_task.h"
 
 namespace atl {
 
 void add_state_methods(MethodTable& table, AgentControl& control);  // state.get
 void add_life_methods(MethodTable& table, AgentControl& control);   // pause, resume, finish, stop, leave
-void add_join_method(MethodTable& table, AgentControl& control);    // join
+// join; the node is checked before and after, unless `check` is empty.
+void add_join_method(MethodTable& table, AgentControl& control, CheckTask::Check check);
+void add_check_method(MethodTable& table, CheckTask& check);  // check.run
 
 }  // namespace atl

@@ -82,6 +82,8 @@ class MeshTest : public QObject {
   void a_commit_record_says_who_contributed_how_much_and_nothing_of_where();
   void a_long_reason_is_cut_between_characters();
   void a_run_configuration_survives_a_round_trip();
+  void what_a_run_asks_of_machines_travels_only_where_it_is_said();
+  void the_rows_of_a_check_travel_with_the_hello();
   void a_wrong_run_configuration_names_its_field_data();
   void a_wrong_run_configuration_names_its_field();
 };
@@ -216,6 +218,34 @@ void MeshTest::a_long_reason_is_cut_between_characters() {
   const auto odd = decode_island_message(encode(IslandMessage(IslandLeaving{"x" + reason})));
   QVERIFY(odd.ok());
   QCOMPARE(std::get<IslandLeaving>(*odd).reason.size(), std::size_t{511});
+}
+
+void MeshTest::what_a_run_asks_of_machines_travels_only_where_it_is_said() {
+  RunConfig run = sample_run();
+  QVERIFY(!run.to_json().contains("check"));  // so that islands of before take it
+  run.check_json = R"({"require":["ram"],"thresholds":{"ram":{"pass":3}}})";
+
+  const auto decoded = RunConfig::from_json(text_of(run));
+
+  QVERIFY2(decoded.ok(), decoded.ok() ? "" : decoded.error().message.c_str());
+  QCOMPARE(decoded->check_json, run.check_json);
+  run.check_json = "[]";
+  QVERIFY(!run.validate().ok());
+}
+
+void MeshTest::the_rows_of_a_check_travel_with_the_hello() {
+  IslandHello hello;
+  hello.checked = std::vector<CheckedRow>{{"ram", "pass"}, {"net.loss", "warn"}};
+
+  const auto decoded = decode_island_message(encode(IslandMessage(hello)));
+
+  QVERIFY(decoded.ok());
+  const auto& rows = std::get<IslandHello>(*decoded).checked;
+  QVERIFY(rows && rows->size() == 2);
+  QCOMPARE((*rows)[1].row, std::string("net.loss"));
+  QCOMPARE((*rows)[1].verdict, std::string("warn"));
+  hello.checked = std::vector<CheckedRow>(kMaxCheckedRows + 1, {"ram", "pass"});
+  QVERIFY(!decode_island_message(encode(IslandMessage(hello))).ok());
 }
 
 void MeshTest::a_run_configuration_survives_a_round_trip() {

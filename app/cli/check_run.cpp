@@ -1,0 +1,122 @@
+#include "app/cli/check_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/child_process.h"
+#include "app/cli/text.h"
+#include "net/check/node_probes.h"
+#include "net/check/report_file.h"
+#include "net/control/control_client.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kAnswerTime{2};
+constexpr std::size_t kIdColumns = 14;
+
+std::string_view label_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass: return "PASS";
+    case Verdict::kWarn: return "WARN";
+    case Verdict::kFail: return "FAIL";
+    case Verdict::kSkip: return "skip";
+  }
+  return "";
+}
+
+Style style_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass: return Style::kGood;
+    case Verdict::kWarn: return Style::kWarning;
+    case Verdict::kFail: return Style::kBad;
+    case Verdict::kSkip: return Style::kDim;
+  }
+  return Style::kPlain;
+}
+
+bool trainer_runs(const IslandHome& home) {
+  return ControlClient::connect(home.control_socket(), Deadline::after(kAnswerTime)).ok();
+}
+
+// Who has joined measures as a member; who only holds an invite knocks at the hub.
+void set_network(const CheckRequest& request, const Result<JoinFile>& join, NodeProbeOptions& options) {
+  options.network.full = request.full;
+  if (!join.ok()) {
+    options.network.hub = request.hub;
+    if (request.hub.empty()) options.no_network = "no run was joined from here, so there is no hub to ask";
+    return;
+  }
+  auto identity = load_identity(request.home.identity());
+  if (!identity.ok()) {
+    options.no_network = identity.error().message;
+    return;
+  }
+  options.network.identity = std::move(*identity);
+  options.network.hub = join->hub_addresses;
+  options.network.bind = join->bind;
+  options.network.trainer_listens = trainer_runs(request.home);
+  if (options.network.trainer_listens) options.gpus_in_use = "the trainer uses the GPUs; end it first";
+}
+
+NodeProbeOptions options_for(const CheckRequest& request, const Result<JoinFile>& join) {
+  NodeProbeOptions options;
+  options.home = request.home.directory;
+  options.full = request.full;
+  const auto program = locate_program("atoll-gpu-probe", "ATOLL_GPU_PROBE");
+  if (program.ok()) {
+    options.gpu.program = *program;
+  } else {
+    options.gpu_program_missing = program.error().message;
+  }
+  set_network(request, join, options);
+  return options;
+}
+
+}  // namespace
+
+Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
+                                    const std::function<void(const CheckRow&)>& on_row) {
+  const Result<JoinFile> join = load_join_file(request.home.join_file());
+  NodeProbes probes(options_for(request, join), interrupt);
+  CheckPlan plan;
+  plan.full = request.full;
+  ATOLL_ASSIGN_OR_RETURN(CheckReport report, check_node(probes, plan, interrupt, on_row));
+  // Without the hub it says nothing of the run: what is there stays.
+  if (!report.run_id.empty()) ATOLL_RETURN_IF_ERROR(save_check(request.home.directory, report));
+  return report;
+}
+
+CheckTask::Check node_check_of(const IslandHome& home) {
+  return [home](bool full, const AbortSignal& abort, const CheckTask::OnRow& on_row) {
+    return check_this_node({home, full}, abort, on_row);
+  };
+}
+
+void print_row(const CheckRow& row, Console& console) {
+  const auto columns = static_cast<std::size_t>(std::max(console.columns, 20));
+  const std::string text = printable(row.text), fix = printable(row.fix);
+  std::string line =
+      fmt::format("{} {} {}", console.styled(label_of(row.verdict), style_of(row.verdict)), fit(row.id, kIdColumns),
+                  row.verdict == Verdict::kSkip ? console.styled(text, Style::kDim) : text);
+  if (!fix.empty()) {
+    const bool one_line = !console.out_is_terminal || display_width(line) + display_width(fix) + 8 <= columns;
+    line += one_line ? fmt::format("   fix: {}", fix) : fmt::format("\n     fix: {}", fix);
+  }
+  console.out << line << std::endl;
+}
+
+void print_summary(const CheckReport& report, int exit_code, Console& console) {
+  std::string text;
+  for (const Verdict verdict : {Verdict::kFail, Verdict::kWarn}) {
+    const std::size_t count = report.count(verdict);
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(verdict));
+  }
+  if (text.empty()) text = "nothing to complain about";
+  if (exit_code != 0) text += fmt::format("  (exit {})", exit_code);
+  console.out << text << std::endl;
+}
+
+}  // namespace atl

@@ -1,0 +1,33 @@
+// The node check as the commands use it: which probes, for which home, and how rows are shown. One thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/cli/console.h"
+#include "net/base/abort_signal.h"
+#include "net/check/check_task.h"
+#include "net/control/home.h"
+
+namespace atl {
+
+struct CheckRequest {
+  IslandHome home;
+  bool full = false;
+  std::vector<Address> hub = {};  // of an invite, before joining
+};
+
+// Measures, calls `on_row` as rows come, and keeps the report in the home of an island when its run was known.
+Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
+                                    const std::function<void(const CheckRow&)>& on_row);
+
+// The quick or full check of this home, for an agent.
+CheckTask::Check node_check_of(const IslandHome& home);
+
+// A row in one line, or two where the terminal is narrow.
+void print_row(const CheckRow& row, Console& console);
+// "1 fail, 2 warn  (exit 6)"
+void print_summary(const CheckReport& report, int exit_code, Console& console);
+
+}  // namespace atl

@@ -1,0 +1,32 @@
+// The quick node check of `atoll join`: before the invite is used, of what can be known without the run; after, of what
+// its run asks. A failure stops; warnings ask a person at a terminal. Main thread.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "app/cli/command.h"
+#include "net/control/home.h"
+
+namespace atl {
+
+class JoinCheck {
+ public:
+  // `ask`: warnings ask before going on.
+  JoinCheck(IslandHome home, bool ask, CommandContext& context)
+      : home_(std::move(home)), ask_(ask), context_(context) {}
+
+  // A hub that does not answer is left to what follows, which says whether name, port or TLS is to blame.
+  Status run();
+  bool failed() const { return failed_; }  // a row did: exit code 6
+
+ private:
+  const IslandHome home_;
+  const bool ask_;
+  CommandContext& context_;
+  std::set<std::string> shown_;  // rows that warned: nobody is asked twice
+  bool began_ = false;
+  bool failed_ = false;
+};
+
+}  // namespace atl

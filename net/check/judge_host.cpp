@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include "net/check/figures.h"
+#include "net/check/judge_rows.h"
+#include "net/check/run_needs.h"
+
+namespace atl {
+
+CheckRow judge_cpu(const NodeFacts& facts, const CheckPolicy& policy) {
+  const HostFacts& host = facts.host;
+  const std::string machine = fmt::format("{} cores, {}", host.cores, host.instructions);
+  if (!facts.gpu.devices.empty()) return skipped(machine + "; the GPUs compute");
+  if (!facts.run) {
+    const double fits = static_cast<double>(host.ram_bytes) / policy.thresholds.ram.pass / 20;
+    return judged(Verdict::kPass, host.cores, "count",
+                  fmt::format("{}, no GPU: can train models of up to {} parameters", machine,
+                              figures::count(std::min(fits, policy.thresholds.cpu_parameters.pass))),
+                  "");
+  }
+  const auto parameters = static_cast<double>(facts.run->parameters);
+  return judged(at_most(parameters, policy.thresholds.cpu_parameters), host.cores, "count",
+                fmt::format("{}, no GPU, for a model of {} parameters", machine, figures::count(parameters)),
+                "this model wants a GPU: join a run with a smaller one, or use another machine");
+}
+
+CheckRow judge_ram(const NodeFacts& facts, const CheckPolicy& policy) {
+  const auto bytes = static_cast<double>(facts.host.ram_bytes);
+  if (!facts.run) return skipped(fmt::format("{}; which run is it for?", figures::bytes(bytes)));
+  const double state = host_state_bytes(*facts.run);
+  const Limit limit = policy.thresholds.ram;
+  const Verdict verdict = at_least(bytes, {limit.pass * state, limit.warn * state});
+  const double wanted = (verdict == Verdict::kFail ? limit.warn : limit.pass) * state;
+  return judged(verdict, bytes, "B",
+                fmt::format("{} {} {} for this run", figures::bytes(bytes), verdict == Verdict::kPass ? ">=" : "<",
+                            figures::bytes(wanted)),
+                "add memory, or use a machine that has more");
+}
+
+CheckRow judge_shm(const NodeFacts& facts, const CheckPolicy& policy) {
+  const auto bytes = static_cast<double>(facts.host.shm_bytes);
+  if (facts.gpu.devices.size() < 2) return skipped("only several GPUs use it");
+  return judged(at_least(bytes, policy.thresholds.shm), bytes, "B",
+                fmt::format("/dev/shm holds {}", figures::bytes(bytes)),
+                "in a container: --shm-size=8g; else: mount -o remount,size=8G /dev/shm");
+}
+
+CheckRow judge_nofile(const NodeFacts& facts, const CheckPolicy& policy) {
+  const auto files = static_cast<double>(facts.host.nofile);
+  const Limit limit = policy.thresholds.nofile;
+  const Verdict verdict = at_least(files, limit);
+  return judged(verdict, files, "count",
+                verdict == Verdict::kPass ? fmt::format("{:.0f} open files", files)
+                                          : fmt::format("{:.0f} < {:.0f} open files", files, limit.pass),
+                fmt::format("as a service: LimitNOFILE={0:.0f}; in a shell: ulimit -n {0:.0f}", limit.pass));
+}
+
+CheckRow judge_memlock(const NodeFacts& facts, const CheckPolicy&) {
+  if (facts.gpu.devices.empty()) return skipped("only GPUs want locked memory");
+  if (!facts.host.memlock_bytes) return {.verdict = Verdict::kPass, .text = "unlimited"};
+  const auto bytes = static_cast<double>(*facts.host.memlock_bytes);
+  return judged(Verdict::kWarn, bytes, "B", fmt::format("{}, not unlimited", figures::bytes(bytes)),
+                "as a service: LimitMEMLOCK=infinity; in a shell: ulimit -l unlimited");
+}
+
+CheckRow judge_net_cc(const NodeFacts& facts, const CheckPolicy&) {
+  const std::string& now = facts.host.congestion_control;
+  if (facts.host.bbr_usable)
+    return {.verdict = Verdict::kPass, .text = fmt::format("bbr usable (the system's: {})", now)};
+  return {.verdict = Verdict::kWarn,
+          .text = fmt::format("bbr may not be used here (the system's: {}); long links will be slower", now),
+          .fix = "modprobe tcp_bbr; sysctl -w net.ipv4.tcp_allowed_congestion_control='reno cubic bbr'"};
+}
+
+CheckRow judge_disk_free(const NodeFacts& facts, const CheckPolicy& policy) {
+  const DiskFacts& disk = facts.disk;
+  if (!disk.problem.empty()) {
+    return failed(disk.problem, "choose another directory with --home DIR, or set its owner: chown");
+  }
+  const auto free = static_cast<double>(disk.free_bytes);
+  if (!facts.run) return skipped(fmt::format("{} free in {}; which run is it for?", figures::bytes(free), disk.path));
+  const Limit limit = policy.thresholds.disk_free;
+  const double pass = disk_bytes(*facts.run, limit.pass);
+  const double warn = disk_bytes(*facts.run, limit.warn);
+  const Verdict verdict = at_least(free, {pass, warn});
+  return judged(verdict, free, "B",
+                verdict == Verdict::kPass ? fmt::format("{} free", figures::bytes(free))
+                                          : fmt::format("{} < {} for this run", figures::bytes(free),
+                                                        figures::bytes(verdict == Verdict::kWarn ? pass : warn)),
+                "free some space, or choose another directory with --home DIR");
+}
+
+CheckRow judge_disk_write(const NodeFacts& facts, const CheckPolicy& policy) {
+  const DiskFacts& disk = facts.disk;
+  if (!disk.problem.empty()) {
+    return failed(disk.problem, "choose another directory with --home DIR, or set its owner: chown");
+  }
+  if (!disk.write_bytes_per_second) return skipped("it was not measured");
+  const double rate = *disk.write_bytes_per_second;
+  if (!facts.run) return skipped(fmt::format("{}; which run is it for?", figures::bytes_per_second(rate)));
+  const double seconds = checkpoint_bytes(*facts.run) / rate;
+  return judged(at_most(seconds, policy.thresholds.disk_write), seconds, "s",
+                fmt::format("a checkpoint in {} at {}", figures::seconds(seconds), figures::bytes_per_second(rate)),
+                "choose a directory on a faster disk with --home DIR");
+}
+
+}  // namespace atl

@@ -1,0 +1,178 @@
+#include "net/check/nvml.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+namespace atl {
+namespace {
+
+// The part of nvml.h that is used. Its binary interface is stable: sizes and values are those of NVML 11 and later.
+using Device = struct NvmlDeviceTag*;
+using Return = int;
+constexpr Return kSuccess = 0;
+struct Memory {
+  unsigned long long total, free, used;
+};
+constexpr int kEnabled = 1;
+constexpr int kTemperatureGpu = 0;
+constexpr int kErrorUncorrected = 1;
+constexpr int kCounterVolatile = 0;
+constexpr unsigned long long kHeatReasons = 0x20 | 0x40;  // software's and hardware's thermal slowdown
+constexpr unsigned kMaxLinks = 18;
+constexpr unsigned kMaxDevices = 64;
+
+struct Api {
+  Return (*init)() = nullptr;
+  Return (*shutdown)() = nullptr;
+  const char* (*error_string)(Return) = nullptr;
+  Return (*driver_version)(char*, unsigned) = nullptr;
+  Return (*cuda_version)(int*) = nullptr;
+  Return (*count)(unsigned*) = nullptr;
+  Return (*handle)(unsigned, Device*) = nullptr;
+  Return (*name)(Device, char*, unsigned) = nullptr;
+  Return (*memory)(Device, Memory*) = nullptr;
+  // Of these, older drivers may lack some:
+  Return (*ecc_mode)(Device, int* current, int* pending) = nullptr;
+  Return (*ecc_errors)(Device, int error, int counter, unsigned long long*) = nullptr;
+  Return (*remapped)(Device, unsigned*, unsigned*, unsigned* pending, unsigned* failed) = nullptr;
+  Return (*temperature)(Device, int sensor, unsigned*) = nullptr;
+  Return (*throttle_reasons)(Device, unsigned long long*) = nullptr;
+  Return (*max_pcie_generation)(Device, unsigned*) = nullptr;
+  Return (*max_pcie_width)(Device, unsigned*) = nullptr;
+  Return (*nvlink_state)(Device, unsigned link, int*) = nullptr;
+};
+
+struct LibraryDeleter {
+  void operator()(void* library) const noexcept { ::dlclose(library); }
+};
+
+template <class Function>
+bool find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+// False when a function is missing that every NVML has.
+bool load(void* library, Api& api) {
+  const bool whole =
+      find(library, "nvmlInit_v2", api.init) && find(library, "nvmlShutdown", api.shutdown) &&
+      find(library, "nvmlErrorString", api.error_string) &&
+      find(library, "nvmlSystemGetDriverVersion", api.driver_version) &&
+      find(library, "nvmlDeviceGetCount_v2", api.count) && find(library, "nvmlDeviceGetHandleByIndex_v2", api.handle) &&
+      find(library, "nvmlDeviceGetName", api.name) && find(library, "nvmlDeviceGetMemoryInfo", api.memory);
+  find(library, "nvmlSystemGetCudaDriverVersion", api.cuda_version);
+  find(library, "nvmlDeviceGetEccMode", api.ecc_mode);
+  find(library, "nvmlDeviceGetTotalEccErrors", api.ecc_errors);
+  find(library, "nvmlDeviceGetRemappedRows", api.remapped);
+  find(library, "nvmlDeviceGetTemperature", api.temperature);
+  find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", api.throttle_reasons);
+  find(library, "nvmlDeviceGetMaxPcieLinkGeneration", api.max_pcie_generation);
+  find(library, "nvmlDeviceGetMaxPcieLinkWidth", api.max_pcie_width);
+  find(library, "nvmlDeviceGetNvLinkState", api.nvlink_state);
+  return whole;
+}
+
+// Calls a function that may be missing.
+template <class Function, class... Arguments>
+bool ask(Function* function, Arguments... arguments) {
+  return function != nullptr && function(arguments...) == kSuccess;
+}
+
+std::string text_of(const char* buffer, std::size_t size) { return {buffer, ::strnlen(buffer, size)}; }
+
+void read_health(const Api& api, Device handle, GpuDevice& device) {
+  int current = 0, pending_mode = 0;
+  if (ask(api.ecc_mode, handle, &current, &pending_mode)) device.ecc = current == kEnabled;
+  unsigned long long errors = 0;
+  if (device.ecc == true && ask(api.ecc_errors, handle, kErrorUncorrected, kCounterVolatile, &errors)) {
+    device.uncorrected_errors = errors;
+  }
+  unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+  if (ask(api.remapped, handle, &corrected, &uncorrected, &pending, &failed)) {
+    device.remap_pending = pending != 0;
+    device.remap_failed = failed != 0;
+  }
+  unsigned celsius = 0;
+  if (ask(api.temperature, handle, kTemperatureGpu, &celsius)) device.celsius = celsius;
+  unsigned long long reasons = 0;
+  if (ask(api.throttle_reasons, handle, &reasons)) device.throttled = (reasons & kHeatReasons) != 0;
+}
+
+void read_links(const Api& api, Device handle, GpuDevice& device) {
+  unsigned value = 0;
+  if (ask(api.max_pcie_generation, handle, &value)) device.pcie_generation = value;
+  if (ask(api.max_pcie_width, handle, &value)) device.pcie_lanes = value;
+  for (unsigned link = 0; link < kMaxLinks; ++link) {
+    int active = 0;
+    if (!ask(api.nvlink_state, handle, link, &active)) break;
+    device.nvlinks += active == kEnabled ? 1 : 0;
+  }
+}
+
+std::string read_devices(const Api& api, GpuFacts& gpu) {
+  std::array<char, 128> text{};
+  const auto says = [&](const char* what, Return code) {
+    return fmt::format("NVML: cannot {}: {}", what, api.error_string(code));
+  };
+  if (const Return code = api.driver_version(text.data(), text.size()); code != kSuccess) {
+    return says("tell the driver's version", code);
+  }
+  gpu.driver = text_of(text.data(), text.size());
+  int cuda = 0;
+  if (ask(api.cuda_version, &cuda) && cuda > 0) gpu.cuda_version = static_cast<std::uint32_t>(cuda);
+  unsigned count = 0;
+  if (const Return code = api.count(&count); code != kSuccess) return says("count the GPUs", code);
+  if (count > kMaxDevices) return fmt::format("NVML names {} GPUs, which cannot be", count);
+  for (unsigned i = 0; i < count; ++i) {
+    Device handle = nullptr;
+    if (const Return code = api.handle(i, &handle); code != kSuccess) {
+      return says(fmt::format("reach GPU {}", i).c_str(), code);
+    }
+    GpuDevice device;
+    if (const Return code = api.name(handle, text.data(), text.size()); code != kSuccess) {
+      return says(fmt::format("name GPU {}", i).c_str(), code);
+    }
+    device.name = text_of(text.data(), text.size());
+    Memory memory{};
+    if (const Return code = api.memory(handle, &memory); code != kSuccess) {
+      return says(fmt::format("tell the memory of GPU {}", i).c_str(), code);
+    }
+    device.memory_bytes = memory.total;
+    read_health(api, handle, device);
+    read_links(api, handle, device);
+    gpu.devices.push_back(std::move(device));
+  }
+  return {};
+}
+
+}  // namespace
+
+GpuFacts read_nvml(const std::string& library) {
+  GpuFacts gpu;
+  const std::unique_ptr<void, LibraryDeleter> loaded(
+      ::dlopen(library.empty() ? "libnvidia-ml.so.1" : library.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!loaded) {
+    if (!library.empty()) gpu.problem = fmt::format("cannot load {}: {}", library, ::dlerror());
+    return gpu;
+  }
+  gpu.driver_found = true;
+  Api api;
+  if (!load(loaded.get(), api)) {
+    gpu.problem = "the NVML of this machine lacks functions that every driver has had since 2013";
+    return gpu;
+  }
+  if (const Return code = api.init(); code != kSuccess) {
+    gpu.problem = fmt::format("NVML does not start: {}", api.error_string(code));
+    return gpu;
+  }
+  gpu.problem = read_devices(api, gpu);
+  if (!gpu.problem.empty()) gpu.devices.clear();
+  api.shutdown();
+  return gpu;
+}
+
+}  // namespace atl

@@ -1,0 +1,24 @@
+// What a run asks of a machine: sizes from its configuration. Pure; any thread.
+#pragma once
+
+#include "net/check/facts.h"
+#include "net/wire/run_config.h"
+
+namespace atl {
+
+// kInvalidArgument when the configuration's model or dataset cannot be read.
+Result<RunNeeds> needs_of(const RunConfig& run);
+
+// What one checkpoint takes: outer parameters and momentum in fp32.
+double checkpoint_bytes(const RunNeeds& run);
+// Of disk: so many checkpoints, the data, and a fifth of it all.
+double disk_bytes(const RunNeeds& run, double checkpoints);
+// Of main memory: model, optimiser (Adam's two moments) and outer state (parameters, momentum), in fp32.
+double host_state_bytes(const RunNeeds& run);
+// Of each of `gpus` cards that share the model: fp32 parameters, gradients and Adam's moments in shards, a gathered
+// block and the next one in bf16, activations of one sequence.
+double gpu_bytes(const RunNeeds& run, std::size_t gpus);
+// Of the all-reduce over `islands`, at this rate (bytes/s), as a part of the inner phase.
+double sync_fraction(const RunNeeds& run, std::uint32_t islands, double bytes_per_second);
+
+}  // namespace atl

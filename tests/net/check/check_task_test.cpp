@@ -1,0 +1,113 @@
+// `check.run` of the control protocol: started at once, one at a time, rows as events.
+#include "net/check/check_task.h"
+
+#include <QtTest>
+#include <condition_variable>
+#include <nlohmann/json.hpp>
+
+using namespace atl;
+
+namespace {
+
+// Holds a check until it is let go, or cut short.
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool open = false;
+  std::vector<nlohmann::json> events;
+
+  void pass(const AbortSignal& abort) {
+    std::unique_lock lock(mutex);
+    while (!open && !abort.raised()) changed.wait_for(lock, std::chrono::milliseconds(5));
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex);
+    open = true;
+    changed.notify_all();
+  }
+  void take(const nlohmann::json& data) {
+    const std::lock_guard lock(mutex);
+    events.push_back(data);
+  }
+  std::size_t count() {
+    const std::lock_guard lock(mutex);
+    return events.size();
+  }
+};
+
+}  // namespace
+
+class CheckTaskTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void rows_come_as_events_and_the_report_at_the_end();
+  void a_second_check_is_refused_while_one_runs();
+  void wrong_parameters_are_refused();
+  void the_end_of_the_program_cuts_a_check_short();
+
+ private:
+  CheckTask::Check held_by(Gate& gate) {
+    return [&gate](bool full, const AbortSignal& abort, const CheckTask::OnRow& on_row) -> Result<CheckReport> {
+      CheckReport report{.software = "atoll", .full = full};
+      report.rows.push_back({.id = "ram", .verdict = Verdict::kPass});
+      on_row(report.rows.front());
+      gate.pass(abort);
+      if (abort.raised()) return Error{ErrorCode::kAborted, "cut short"};
+      return report;
+    };
+  }
+  CheckTask::Publish into(Gate& gate) {
+    return [&gate](std::string_view event, const nlohmann::json& data) {
+      if (event == "check.result") gate.take(data);
+    };
+  }
+};
+
+void CheckTaskTest::rows_come_as_events_and_the_report_at_the_end() {
+  Gate gate;
+  CheckTask task(held_by(gate), into(gate));
+
+  QVERIFY(task.run({{"full", true}}).ok());
+  QTRY_COMPARE(gate.count(), std::size_t{1});  // before the end
+  gate.let_go();
+  QTRY_COMPARE(gate.count(), std::size_t{2});
+
+  QCOMPARE(gate.events[0]["row"]["id"].get<std::string>(), std::string("ram"));
+  QVERIFY(gate.events[1]["done"].get<bool>());
+  QVERIFY(gate.events[1]["report"]["full"].get<bool>());
+}
+
+void CheckTaskTest::a_second_check_is_refused_while_one_runs() {
+  Gate gate;
+  CheckTask task(held_by(gate), into(gate));
+  QVERIFY(task.run(nlohmann::json::object()).ok());
+
+  QCOMPARE(task.run(nlohmann::json::object()).error().code, ErrorCode::kPermissionDenied);
+  gate.let_go();
+
+  QTRY_COMPARE(gate.count(), std::size_t{2});
+  QVERIFY(task.run(nlohmann::json::object()).ok());
+  QTRY_COMPARE(gate.count(), std::size_t{4});
+}
+
+void CheckTaskTest::wrong_parameters_are_refused() {
+  Gate gate;
+  CheckTask task(held_by(gate), into(gate));
+
+  QCOMPARE(task.run({{"full", "yes"}}).error().code, ErrorCode::kInvalidArgument);
+  QCOMPARE(task.run(nlohmann::json::array()).error().code, ErrorCode::kInvalidArgument);
+}
+
+void CheckTaskTest::the_end_of_the_program_cuts_a_check_short() {
+  Gate gate;
+  {
+    CheckTask task(held_by(gate), into(gate));
+    QVERIFY(task.run(nlohmann::json::object()).ok());
+  }
+
+  QCOMPARE(gate.events.back()["error"].get<std::string>(), std::string("cut short"));
+}
+
+QTEST_APPLESS_MAIN(CheckTaskTest)
+#include "check_task_test.moc"

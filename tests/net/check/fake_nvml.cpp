@@ -1,0 +1,90 @@
+// A libnvidia-ml for tests: behaves as the environment variable FAKE_NVML says. Two cards unless told otherwise.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace {
+
+std::string_view mode() {
+  const char* value = std::getenv("FAKE_NVML");
+  return value != nullptr ? value : "";
+}
+void* const kCards[] = {reinterpret_cast<void*>(0x10), reinterpret_cast<void*>(0x20)};
+bool is_second(void* card) { return card == kCards[1]; }
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() {
+  if (mode() == "hang") ::sleep(600);
+  if (mode() == "crash") std::abort();
+  return mode() == "mismatch" ? 18 : 0;
+}
+int nvmlShutdown() { return 0; }
+const char* nvmlErrorString(int code) { return code == 18 ? "Driver/library version mismatch" : "GPU is lost"; }
+int nvmlSystemGetDriverVersion(char* text, unsigned size) {
+  std::snprintf(text, size, "580.95.05");
+  return 0;
+}
+int nvmlSystemGetCudaDriverVersion(int* version) {
+  *version = 13000;
+  return 0;
+}
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = mode() == "many" ? 100'000 : mode() == "none" ? 0 : 2;
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** card) {
+  *card = kCards[index];
+  return mode() == "lost" && index == 1 ? 15 : 0;
+}
+int nvmlDeviceGetName(void*, char* text, unsigned size) {
+  if (mode() == "endless name") {
+    std::memset(text, 'x', size);  // without an end
+  } else {
+    std::snprintf(text, size, "NVIDIA H100 80GB HBM3");
+  }
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(void*, unsigned long long* memory) {
+  memory[0] = 85'520'809'984ull;  // total, free, used
+  memory[1] = memory[2] = 1;
+  return 0;
+}
+int nvmlDeviceGetEccMode(void*, int* current, int* pending) {
+  *current = *pending = 1;
+  return 0;
+}
+int nvmlDeviceGetTotalEccErrors(void* card, int error, int, unsigned long long* count) {
+  *count = error == 1 && is_second(card) ? 3 : 0;
+  return 0;
+}
+int nvmlDeviceGetRemappedRows(void* card, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
+                              unsigned* failed) {
+  *corrected = *uncorrected = *failed = 0;
+  *pending = is_second(card) ? 1 : 0;
+  return 0;
+}
+int nvmlDeviceGetTemperature(void* card, int, unsigned* celsius) {
+  *celsius = is_second(card) ? 85 : 40;
+  return 0;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* card, unsigned long long* reasons) {
+  *reasons = is_second(card) ? 0x40 : 0x1;  // heat; idle
+  return 0;
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(void*, unsigned* generation) {
+  *generation = 5;
+  return 0;
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void*, unsigned* lanes) {
+  *lanes = 16;
+  return 0;
+}
+// nvmlDeviceGetNvLinkState is missing here, as in old drivers.
+
+}  // extern "C"

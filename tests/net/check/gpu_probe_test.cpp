@@ -1,0 +1,255 @@
+// The child that asks the GPUs: with a fake NVML, and as a fake program that hangs, crashes and lies.
+#include "net/check/gpu_probe.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <QTemporaryDir>
+#include <QtTest>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "net/check/judge.h"
+#include "net/check/nvml.h"
+
+using namespace atl;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Verdict verdict_of(const std::string& row, const GpuFacts& gpu) {
+  NodeFacts facts;
+  facts.gpu = gpu;
+  return judge_row(*find_rule(row), facts, {}).verdict;
+}
+
+}  // namespace
+
+class GpuProbeTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void nvml_is_read_through_its_own_functions();
+  void what_nvml_cannot_do_is_told_data();
+  void what_nvml_cannot_do_is_told();
+  void a_machine_without_nvml_has_no_driver();
+  void a_driver_that_hangs_or_crashes_is_a_failed_row_data();
+  void a_driver_that_hangs_or_crashes_is_a_failed_row();
+  void a_probe_that_measures_all_is_believed();
+  void a_probe_that_goes_wrong_fails_its_row_data();
+  void a_probe_that_goes_wrong_fails_its_row();
+  void what_a_killed_probe_started_dies_with_it();
+  void a_check_that_is_cut_short_ends_the_probe();
+  void a_build_without_gpu_says_why_it_measures_nothing();
+
+ private:
+  GpuProbe fake(const std::string& script) {
+    const std::string path = directory_.filePath("probe.sh").toStdString();
+    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+    ::chmod(path.c_str(), 0755);
+    return {.program = path, .nvml = {}, .list_time = 500ms, .measure_time = 500ms};
+  }
+  GpuFacts two_cards() { return read_nvml(FAKE_NVML_LIBRARY); }
+
+  QTemporaryDir directory_;
+  AbortSignal abort_;
+};
+
+void GpuProbeTest::nvml_is_read_through_its_own_functions() {
+  qunsetenv("FAKE_NVML");
+  const GpuFacts gpu = two_cards();
+
+  QVERIFY2(gpu.problem.empty(), gpu.problem.c_str());
+  QVERIFY(gpu.driver_found);
+  QCOMPARE(gpu.driver, std::string("580.95.05"));
+  QCOMPARE(gpu.cuda_version, 13000u);
+  QCOMPARE(gpu.devices.size(), std::size_t{2});
+  QCOMPARE(gpu.devices[0].name, std::string("NVIDIA H100 80GB HBM3"));
+  QCOMPARE(gpu.devices[0].memory_bytes, std::uint64_t{85'520'809'984});
+  QCOMPARE(gpu.devices[0].uncorrected_errors, std::optional<std::uint64_t>(0));
+  QCOMPARE(gpu.devices[1].uncorrected_errors, std::optional<std::uint64_t>(3));
+  QVERIFY(gpu.devices[1].remap_pending.value() && !gpu.devices[1].remap_failed.value());
+  QCOMPARE(gpu.devices[1].celsius, std::optional<double>(85));
+  QVERIFY(!gpu.devices[0].throttled && gpu.devices[1].throttled);
+  QCOMPARE(gpu.devices[0].pcie_generation, 5u);
+  QCOMPARE(gpu.devices[0].nvlinks, 0u);  // the function is missing
+}
+
+void GpuProbeTest::what_nvml_cannot_do_is_told_data() {
+  QTest::addColumn<QByteArray>("mode");
+  QTest::addColumn<QByteArray>("says");
+  QTest::newRow("mismatch") << QByteArray("mismatch") << QByteArray("version mismatch");
+  QTest::newRow("a lost card") << QByteArray("lost") << QByteArray("reach GPU 1: GPU is lost");
+  QTest::newRow("too many") << QByteArray("many") << QByteArray("100000 GPUs");
+}
+
+void GpuProbeTest::what_nvml_cannot_do_is_told() {
+  QFETCH(const QByteArray, mode);
+  QFETCH(const QByteArray, says);
+  qputenv("FAKE_NVML", mode);
+
+  const GpuFacts gpu = two_cards();
+
+  QVERIFY2(contains(gpu.problem, says.toStdString()), gpu.problem.c_str());
+  QVERIFY(gpu.devices.empty());
+  QCOMPARE(verdict_of("gpu.driver", gpu), Verdict::kFail);
+  qputenv("FAKE_NVML", "endless name");
+  QVERIFY(two_cards().devices.at(0).name.size() <= 128);
+}
+
+void GpuProbeTest::a_machine_without_nvml_has_no_driver() {
+  const GpuFacts missing = read_nvml("/nowhere/libnvidia-ml.so.1");
+  QVERIFY(!missing.driver_found && contains(missing.problem, "/nowhere"));
+  qputenv("FAKE_NVML", "none");
+
+  const GpuFacts none = two_cards();
+
+  QVERIFY(none.driver_found && none.devices.empty() && none.problem.empty());
+  QCOMPARE(verdict_of("gpu.model", none), Verdict::kSkip);
+}
+
+void GpuProbeTest::a_driver_that_hangs_or_crashes_is_a_failed_row_data() {
+  QTest::addColumn<QByteArray>("mode");
+  QTest::addColumn<QByteArray>("says");
+  QTest::newRow("well") << QByteArray() << QByteArray();
+  QTest::newRow("hangs") << QByteArray("hang") << QByteArray("does not answer");
+  QTest::newRow("crashes") << QByteArray("crash") << QByteArray("crashed");
+}
+
+void GpuProbeTest::a_driver_that_hangs_or_crashes_is_a_failed_row() {
+  QFETCH(const QByteArray, mode);
+  QFETCH(const QByteArray, says);
+  qputenv("FAKE_NVML", mode);
+  const GpuProbe probe{.program = ATOLL_BIN_DIR "/atoll-gpu-probe",
+                       .nvml = FAKE_NVML_LIBRARY,
+                       .list_time = mode == "hang" ? 500ms : 20'000ms};
+
+  const GpuFacts gpu = list_gpus(probe, abort_);
+
+  if (says.isEmpty()) {
+    QCOMPARE(gpu.devices.size(), std::size_t{2});
+    return;
+  }
+  QVERIFY2(contains(gpu.problem, says.toStdString()), gpu.problem.c_str());
+  QCOMPARE(verdict_of("gpu.driver", gpu), Verdict::kFail);
+  QCOMPARE(verdict_of("gpu.model", gpu), Verdict::kSkip);
+}
+
+const char* const kBf16 = R"(echo '{"begin":"gpu.bf16"}'
+echo '{"gpu":0,"bf16_flops":6.1e14,"bf16_correct":true}'
+echo '{"gpu":1,"bf16_flops":6.2e14,"bf16_correct":true}'
+echo '{"begin":"gpu.hbm"}'
+)";
+
+void GpuProbeTest::a_probe_that_measures_all_is_believed() {
+  qunsetenv("FAKE_NVML");
+  GpuFacts gpu = two_cards();
+
+  GpuProbe probe = fake(std::string(kBf16) + R"(echo '{"gpu":0,"hbm_bytes_per_second":2.8e12}'
+echo '{"gpu":1,"hbm_bytes_per_second":2.7e12}'
+echo '{"begin":"gpu.pcie"}'
+echo '{"gpu":0,"pcie_bytes_per_second":5e10}'
+echo '{"gpu":1,"pcie_bytes_per_second":1e10}'
+echo '{"begin":"gpu.nvlink"}'
+echo '{"done":true}')");
+  probe.measure_time = 20s;
+  measure_gpus(probe, abort_, gpu);
+
+  QVERIFY2(gpu.failed_row.empty(), gpu.failed_how.c_str());
+  QCOMPARE(verdict_of("gpu.bf16", gpu), Verdict::kPass);
+  QCOMPARE(verdict_of("gpu.spread", gpu), Verdict::kPass);
+  QCOMPARE(verdict_of("gpu.hbm", gpu), Verdict::kPass);
+  QCOMPARE(verdict_of("gpu.pcie", gpu), Verdict::kFail);
+  QCOMPARE(verdict_of("gpu.nvlink", gpu), Verdict::kSkip);
+}
+
+void GpuProbeTest::a_probe_that_goes_wrong_fails_its_row_data() {
+  QTest::addColumn<QByteArray>("then");  // after bf16 was measured and gpu.hbm begun
+  QTest::addColumn<QByteArray>("says");
+  QTest::newRow("hangs") << QByteArray("sleep 600") << QByteArray("hang");
+  QTest::newRow("hangs and ignores SIGTERM") << QByteArray("trap '' TERM; sleep 600") << QByteArray("hang");
+  QTest::newRow("crashes") << QByteArray("kill -SEGV $$") << QByteArray("crashed");
+  QTest::newRow("ends too early") << QByteArray("exit 0") << QByteArray("before it was done");
+  QTest::newRow("complains") << QByteArray("echo 'no memory' >&2; exit 1") << QByteArray("no memory");
+  QTest::newRow("tells an error") << QByteArray(R"(echo '{"error":"an illegal address"}')")
+                                  << QByteArray("illegal address");
+  QTest::newRow("no JSON") << QByteArray("echo nonsense; echo '{\"done\":true}'") << QByteArray("not understood");
+  QTest::newRow("a card too many") << QByteArray(R"(echo '{"gpu":7,"hbm_bytes_per_second":1}'; echo '{"done":true}')")
+                                   << QByteArray("NVML does not know");
+  QTest::newRow("a negative rate") << QByteArray(R"(echo '{"gpu":0,"hbm_bytes_per_second":-1}'; echo '{"done":true}')")
+                                   << QByteArray("no number of 0 or more");
+  QTest::newRow("an unknown row") << QByteArray(R"(echo '{"begin":"ram"}'; echo '{"done":true}')")
+                                  << QByteArray("unknown row");
+  QTest::newRow("without end") << QByteArray("while :; do echo 0123456789012345678901234567890123456789; done")
+                               << QByteArray("");  // floods: cut off, or not understood
+}
+
+void GpuProbeTest::a_probe_that_goes_wrong_fails_its_row() {
+  QFETCH(const QByteArray, then);
+  QFETCH(const QByteArray, says);
+  qunsetenv("FAKE_NVML");
+  GpuFacts gpu = two_cards();
+  GpuProbe probe = fake(kBf16 + then.toStdString());
+  probe.measure_time = then.contains("sleep") ? 1s : 20s;
+
+  measure_gpus(probe, abort_, gpu);
+
+  QCOMPARE(gpu.failed_row, std::string("gpu.hbm"));
+  QVERIFY2(contains(gpu.failed_how, says.toStdString()), gpu.failed_how.c_str());
+  QCOMPARE(verdict_of("gpu.bf16", gpu), Verdict::kPass);  // what was measured before holds
+  QCOMPARE(verdict_of("gpu.hbm", gpu), Verdict::kFail);
+  QCOMPARE(verdict_of("gpu.pcie", gpu), Verdict::kSkip);
+}
+
+void GpuProbeTest::what_a_killed_probe_started_dies_with_it() {
+  const std::string pid_file = directory_.filePath("pid").toStdString();
+  GpuFacts gpu;
+  gpu.devices.resize(1);
+
+  measure_gpus(fake("sleep 600 & echo $! > " + pid_file + "; wait"), abort_, gpu);
+
+  pid_t pid = 0;
+  std::ifstream(pid_file) >> pid;
+  QVERIFY(pid > 0);
+  QTRY_VERIFY(::kill(pid, 0) != 0 || [&] {  // gone, or a zombie that nobody has reaped yet
+    std::string state;
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::getline(stat, state);
+    return contains(state, ") Z");
+  }());
+}
+
+void GpuProbeTest::a_check_that_is_cut_short_ends_the_probe() {
+  GpuFacts gpu;
+  gpu.devices.resize(1);
+  GpuProbe probe = fake("sleep 600");
+  probe.measure_time = 600s;
+  AbortSignal abort;
+  const std::jthread interrupter([&] {
+    std::this_thread::sleep_for(50ms);
+    abort.raise("interrupted");
+  });
+
+  measure_gpus(probe, abort, gpu);
+
+  QVERIFY(gpu.failed_row.empty());
+  QVERIFY(!gpu.not_measured.empty());
+}
+
+void GpuProbeTest::a_build_without_gpu_says_why_it_measures_nothing() {
+  qunsetenv("FAKE_NVML");
+  GpuFacts gpu = two_cards();  // of which CUDA knows nothing on a machine without
+
+  measure_gpus({.program = ATOLL_BIN_DIR "/atoll-gpu-probe", .nvml = {}, .measure_time = 60s, .matmul_seconds = 0.1},
+               abort_, gpu);
+
+  const Verdict verdict = verdict_of("gpu.bf16", gpu);
+  if (verdict == Verdict::kPass || verdict == Verdict::kWarn) QSKIP("this machine has GPUs");
+  QVERIFY(!gpu.failed_how.empty() || !gpu.not_measured.empty());
+}
+
+QTEST_APPLESS_MAIN(GpuProbeTest)
+#include "gpu_probe_test.moc"
