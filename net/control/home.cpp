@@ -95,6 +95,25 @@ Status save_join_file(const std::filesystem::path& path, const JoinFile& join) {
   return write_file_atomically(path, join.to_json(), FileMode::kPrivate);
 }
 
+AgentHome agent_home_in(const std::filesystem::path& directory) {
+  return {directory / "agent.sock", directory / "config.toml", directory / "state", IslandHome{directory}};
+}
+
+AgentHome system_agent_home() {
+  return {"/run/atoll/control.sock", "/etc/atoll/config.toml", "/var/lib/atoll/state", IslandHome{"/var/lib/atoll"}};
+}
+
+Result<AgentHome> find_agent_home(const std::string& given) {
+  const std::string directory = given.empty() ? environment("ATOLL_HOME") : given;
+  if (!directory.empty()) return agent_home_in(std::filesystem::absolute(directory));
+  ATOLL_ASSIGN_OR_RETURN(const auto state, state_directory());
+  ATOLL_ASSIGN_OR_RETURN(const auto config, xdg_directory("XDG_CONFIG_HOME", ".config", "atoll"));
+  ATOLL_ASSIGN_OR_RETURN(const auto island, default_island_home());
+  const std::filesystem::path runtime = environment("XDG_RUNTIME_DIR");
+  const auto sockets = runtime.is_absolute() ? runtime / "atoll" : state;
+  return AgentHome{sockets / "control.sock", config / "config.toml", state, IslandHome{island}};
+}
+
 Result<std::filesystem::path> default_island_home() { return home_directory("ATOLL_HOME", "atoll"); }
 Result<std::filesystem::path> default_hub_home() { return home_directory("ATOLL_HUB_HOME", "atoll-hub"); }
 Result<std::filesystem::path> cache_directory() { return xdg_directory("XDG_CACHE_HOME", ".cache", "atoll"); }

@@ -38,11 +38,33 @@ struct IslandHome {
 
   std::filesystem::path identity() const { return directory / "identity"; }  // net/tls/identity.h
   std::filesystem::path join_file() const { return directory / "join.json"; }
+  std::filesystem::path left_file() const { return directory / "left.json"; }  // the join file, after `atoll leave`
   std::filesystem::path data() const { return directory / "data"; }  // the run's token shards
   std::filesystem::path checkpoint() const { return directory / "checkpoint"; }
   std::filesystem::path control_socket() const { return directory / "control.sock"; }  // of the trainer
   std::filesystem::path trainer_log() const { return directory / "trainer.log"; }
 };
+
+// Where an agent keeps its own files, and the home of its island. With a directory of one's own (--home, ATOLL_HOME)
+// everything is in it; else by the XDG base directories, or the system's, for a system service.
+struct AgentHome {
+  std::filesystem::path socket;       // of the agent's control protocol
+  std::filesystem::path config_file;  // the user's; never written by a program
+  std::filesystem::path state;        // directory of what the agent writes
+  IslandHome island;
+
+  std::filesystem::path settings_file() const { return state / "settings.json"; }
+  std::filesystem::path wish_file() const { return state / "wish.json"; }
+  std::filesystem::path history() const { return state / "history.sqlite"; }
+  std::filesystem::path agent_log() const { return state / "agent.log"; }
+  std::filesystem::path trainer_log() const { return state / "trainer.log"; }    // what it prints
+  std::filesystem::path trainer_file() const { return state / "trainer.json"; }  // which process it is
+};
+
+AgentHome agent_home_in(const std::filesystem::path& directory);
+AgentHome system_agent_home();  // /run/atoll, /etc/atoll, /var/lib/atoll
+// `given`: a directory, or empty for $ATOLL_HOME, else this user's own.
+Result<AgentHome> find_agent_home(const std::string& given);
 
 struct HubHome {
   std::filesystem::path directory;
