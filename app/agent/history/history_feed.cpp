@@ -10,7 +10,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxRunBytes = 64, kMaxGpus = 64, kMaxGpuFields = 24, kMaxTextBytes = 256;
+constexpr std::size_t kMaxRunBytes = 64, kMaxGpus = 64, kMaxGpuFields = 24, kMaxTextBytes = 128;
 
 // What a trainer may say of a step beside its state.
 constexpr const char* kStepMetrics[] = {"mfu", "learning_rate", "gradient_norm"};
@@ -45,8 +45,8 @@ void HistoryFeed::take(const nlohmann::json& event, Clock::time_point now) {
   if (data == event.end() || !data->is_object() || !(time > 0 && time < 1e12)) return;
   if (name == "gpu.sample") {
     take_gpus(time, *data);
-  } else if (name == "peer.up" || name == "peer.down") {
-    take_peer(time, name == "peer.up", *data);
+  } else if (name.starts_with("peer.")) {
+    take_peer(time, name.substr(5), *data);
   } else if (name == "sync.phase" && data->contains("phase")) {
     take_phase(*data);
   } else if (const auto state = IslandState::from_json(*data); state.ok()) {
@@ -58,7 +58,7 @@ void HistoryFeed::take(const nlohmann::json& event, Clock::time_point now) {
 void HistoryFeed::enter_run(const std::string& run) {
   if (batch_.run == run) return;
   flush();
-  batch_ = {};
+  if (!batch_.run.empty()) batch_ = {};
   batch_.run = run;
   round_ = {};
   totals_ = {};
@@ -153,15 +153,17 @@ void HistoryFeed::take_gpus(double time, const nlohmann::json& data) {
   }
 }
 
-void HistoryFeed::take_peer(double time, bool up, const nlohmann::json& data) {
+void HistoryFeed::take_peer(double time, const std::string& change, const nlohmann::json& data) {
+  if (change != "up" && change != "down" && change != "link") return;
   HistoryPeer peer{.island = text_of(data, "island"),
                    .name = text_of(data, "name"),
                    .address = text_of(data, "address"),
-                   .state = up ? "up" : "down",
+                   .state = change == "link" ? "" : change,
                    .last_change = time,
                    .rtt_seconds = positive(number_of(data, "rtt_seconds", 0)),
                    .bytes_per_second = positive(number_of(data, "bytes_per_second", 0))};
-  if (batch_.run.empty() || peer.island.empty()) return;
+  // The roster may come before the island has said which run it is in.
+  if (peer.island.empty() || (batch_.run.empty() && batch_.peers.size() >= kMaxKeptRows)) return;
   batch_.peers.push_back(std::move(peer));
   row_waits_ = true;
 }
@@ -172,7 +174,7 @@ void HistoryFeed::add_point(std::string series, double time, double value) {
 }
 
 void HistoryFeed::tick(Clock::time_point now) {
-  if (!row_waits_) return;
+  if (!row_waits_ || batch_.run.empty()) return;
   if (write_at_ == Clock::time_point{}) write_at_ = now + std::chrono::duration_cast<Clock::duration>(kWriteEvery);
   if (now >= write_at_) write(now);
 }

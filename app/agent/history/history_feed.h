@@ -45,7 +45,7 @@ class HistoryFeed {
   void take_round_end(double time, const IslandState& state);
   void take_phase(const nlohmann::json& data);
   void take_gpus(double time, const nlohmann::json& data);
-  void take_peer(double time, bool up, const nlohmann::json& data);
+  void take_peer(double time, const std::string& change, const nlohmann::json& data);
   void enter_run(const std::string& run);
   std::uint64_t total_tokens(const IslandState& state);
   void add_point(std::string series, double time, double value);

@@ -40,7 +40,7 @@ struct HistoryRound {
 struct HistoryPeer {
   std::string island = {};  // "isl-..."
   std::string name = {}, address = {};
-  std::string state = {};  // "up", "down"
+  std::string state = {};  // "up", "down"; empty: as it was, only the link's figures are new
   double last_change = 0;
   std::optional<double> rtt_seconds = {}, bytes_per_second = {};
 };

@@ -198,7 +198,17 @@ Status HistoryStore::write_round(const std::string& run, const HistoryRound& rou
   return ok_status();
 }
 
+Status HistoryStore::write_link(const std::string& run, const HistoryPeer& peer) {
+  ATOLL_ASSIGN_OR_RETURN(
+      Statement update,
+      database_->prepare("UPDATE peer SET rtt_seconds = coalesce(?3, rtt_seconds), bytes_per_second = "
+                         "coalesce(?4, bytes_per_second) WHERE run = ?1 AND island = ?2"));
+  ATOLL_RETURN_IF_ERROR(update.bind(run, peer.island, peer.rtt_seconds, peer.bytes_per_second));
+  return update.run();
+}
+
 Status HistoryStore::write_peer(const std::string& run, const HistoryPeer& peer) {
+  if (peer.state.empty()) return write_link(run, peer);
   ATOLL_ASSIGN_OR_RETURN(
       Statement insert,
       database_->prepare("INSERT INTO peer VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, island) DO UPDATE SET "

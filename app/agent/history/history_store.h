@@ -21,7 +21,7 @@ struct HistoryLimits {
   std::uint32_t keep_points = 20'000;      // of each series and level (point_table.h)
   std::uint64_t max_bytes = 256ull << 20;  // of the file
   std::uint32_t max_rounds = 100'000;      // of a run; phases of the last tenth of them
-  std::uint32_t max_peers = 2'048;         // of a run
+  std::uint32_t max_peers = 1'024;        // of a run
 };
 
 class HistoryStore {
@@ -55,6 +55,7 @@ class HistoryStore {
   Status write_once(const HistoryBatch& batch);
   Status write_rows(const HistoryBatch& batch);
   Status write_round(const std::string& run, const HistoryRound& round);
+  Status write_link(const std::string& run, const HistoryPeer& peer);
   Status write_peer(const std::string& run, const HistoryPeer& peer);
   Status bound(const std::string& run);
   Result<std::uint64_t> used_bytes();

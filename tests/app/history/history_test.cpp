@@ -94,6 +94,7 @@ class HistoryTest : public QObject {
   void tokens_of_trainers_that_ended_still_count();
   void a_clock_that_jumps_loses_nothing();
   void islands_come_and_go();
+  void islands_that_came_before_the_run_was_known_are_kept();
   void each_gpu_has_its_series();
   void a_damaged_file_is_set_aside_data();
   void a_damaged_file_is_set_aside();
@@ -238,6 +239,20 @@ void HistoryTest::islands_come_and_go() {
   QCOMPARE((*answer)["peers"][0]["island"].get<std::string>(), std::string("isl-b"));
   QCOMPARE((*answer)["peers"][1]["state"].get<std::string>(), std::string("down"));
   QCOMPARE((*answer)["peers"][1]["rtt_seconds"].get<double>(), 0.04);  // the last one known stays
+}
+
+void HistoryTest::islands_that_came_before_the_run_was_known_are_kept() {
+  Fixture history;
+  history.feed->take(event_of("peer.up", kTime, {{"island", "isl-a"}, {"name", "attic"}}), Clock::now());
+
+  history.steps(1);
+  history.feed->take(event_of("peer.link", kTime + 5, {{"island", "isl-a"}, {"bytes_per_second", 5e6}}), Clock::now());
+  history.feed->flush();
+
+  const nlohmann::json peer = list_peers(*history.store, nlohmann::json::object())->at("peers").at(0);
+  QCOMPARE(peer["name"].get<std::string>(), std::string("attic"));
+  QCOMPARE(peer["bytes_per_second"].get<double>(), 5e6);
+  QCOMPARE(peer["last_change"].get<double>(), kTime);
 }
 
 void HistoryTest::each_gpu_has_its_series() {
