@@ -1,4 +1,4 @@
-// atoll status, atoll leave, atoll hub status: ask the trainer or the hub on its control socket.
+// atoll leave, atoll hub status: ask the trainer or the hub on its control socket.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,6 @@
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
-#include "net/control/island_state.h"
 
 namespace atl {
 namespace {
@@ -32,54 +31,6 @@ Result<std::unique_ptr<ControlClient>> connect_trainer(const IslandHome& home) {
       ErrorCode::kNotRunning,
       fmt::format("joined to run {}, but no trainer is running; start it with: atoll join{}", join.run_name,
                   std::getenv("ATOLL_HOME") != nullptr ? "" : fmt::format(" --home {}", home.directory.string()))};
-}
-
-Style style_of(const std::string& state) {
-  if (state == "training" || state == "syncing") return Style::kGood;
-  return state == "error" || state == "stopped" ? Style::kBad : Style::kWarning;
-}
-
-void print_island(const IslandState& state, Console& console) {
-  const double seconds = state.inner_seconds + state.sync_seconds;
-  console.out << fmt::format("{}  run {}  round {}  step {}/{}  loss {}  {}\n",
-                             console.styled(state.state, style_of(state.state)), state.run_name, state.round,
-                             state.inner_step, state.inner_steps, format_loss(state.loss_nats),
-                             format_rate(state.tokens_per_second));
-  if (!state.error.empty()) console.out << state.error << '\n';
-  const std::string next = state.next_sync_seconds ? "~" + format_duration(*state.next_sync_seconds) : "-";
-  std::string last = "-";
-  if (state.last_sync_seconds) {
-    last = fmt::format("{}, {} up in all", format_duration(*state.last_sync_seconds),
-                       format_bytes(static_cast<double>(state.bytes_sent)));
-    last += state.accepted_round ? fmt::format(", round {} accepted", *state.accepted_round) : ", nothing accepted yet";
-  }
-  console.out << fmt::format("next sync {}   islands {}/{}   last sync {}\n", next, state.islands_live,
-                             state.islands_total, last);
-  console.out << fmt::format("{} tokens   computing {}   validation loss {}   pid {}\n", format_count(state.tokens),
-                             seconds > 0 ? format_percent(state.inner_seconds / seconds) : "-",
-                             format_loss(state.validation_loss_nats.value_or(0)), state.pid)
-              << std::flush;
-}
-
-Status show_island(const StatusRequest& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(command.home));
-  const auto client = connect_trainer({directory});
-  if (!client.ok()) {
-    if (command.json) {
-      const bool joined = client.error().code == ErrorCode::kNotRunning;
-      context.console.out << nlohmann::json{{"state", joined ? "stopped" : "unjoined"}}.dump() << std::endl;
-    }
-    return client.error();
-  }
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         (*client)->call("state.get", nlohmann::json::object(), answer_deadline()));
-  ATOLL_ASSIGN_OR_RETURN(const IslandState state, IslandState::from_json(json));
-  if (command.json) {
-    context.console.out << json.dump() << std::endl;
-  } else {
-    print_island(state, context.console);
-  }
-  return ok_status();
 }
 
 Status leave(const std::string& home, CommandContext& context) {
@@ -141,15 +92,6 @@ Status show_hub(const StatusRequest& command, CommandContext& context) {
 }
 
 }  // namespace
-
-void add_status_command(CLI::App& app, CommandContext& context) {
-  auto command = std::make_shared<StatusRequest>();
-  CLI::App* sub = app.add_subcommand("status", "What this machine's island is doing");
-  sub->footer("Examples:\n  atoll status\n  atoll status --json | jq .loss_nats");
-  sub->add_option("--home", command->home, "Island's home (default: this user's island)")->type_name("DIR");
-  sub->add_flag("--json", command->json, "Print JSON");
-  sub->callback([command, &context] { context.finish(show_island(*command, context)); });
-}
 
 void add_leave_command(CLI::App& app, CommandContext& context) {
   auto home = std::make_shared<std::string>();
