@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/huggingface.h"
 #include "trainer/island/attempt_gate.h"
 #include "trainer/island/checkpoint.h"
+#include "trainer/island/island_news.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/island/roster.h"
@@ -58,11 +59,17 @@ class Island::Impl final : public RoundLoopNetwork {
   Status run();
   void request_stop(const std::string& reason);
 
-  void send(const IslandMessage& message) override { (void)mesh_->send(message); }  // once it gave up, next() says why
+  void send(const IslandMessage& message) override {
+    if (std::holds_alternative<IslandReady>(message)) news_.inner_phase_done(Clock::now());
+    (void)mesh_->send(message);  // once it gave up, next() says why
+  }
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
                                                              std::span<std::byte> canonical,
                                                              const AbortSignal& abort) override {
-    return ring_->run(spec, input, canonical, abort);
+    const auto began = Clock::now();
+    auto result = ring_->run(spec, input, canonical, abort);
+    news_.attempt_done(spec, std::get_if<AllReduceReport>(&result), began, Clock::now());
+    return result;
   }
   Result<FetchedState> fetch(const HubRecover& recover) override;
   Result<std::vector<float>> initial_parameters() override;
@@ -81,6 +88,7 @@ class Island::Impl final : public RoundLoopNetwork {
   void save_checkpoint() const;
 
   const IslandOptions options_;
+  IslandNews news_{options_.identity.name, options_.on_news};
   IslandStatus status_;
   Roster roster_;
   AttemptGate gate_;
@@ -145,7 +153,10 @@ IslandHello Island::Impl::hello() const {
 
 // On the mesh thread: what must not wait until the loop comes round.
 void Island::Impl::on_urgent(const HubMessage& message) {
-  if (const auto* roster = std::get_if<HubRoster>(&message)) roster_.replace(*roster);
+  if (const auto* roster = std::get_if<HubRoster>(&message)) {
+    roster_.replace(*roster);
+    news_.learn_roster(*roster);
+  }
   if (const auto* abort = std::get_if<HubAbort>(&message))
     gate_.abort_through(abort->round, abort->attempt, abort->reason);
   if (const auto* next = std::get_if<HubAttempt>(&message)) {
@@ -285,6 +296,7 @@ void Island::Impl::request_stop(const std::string& reason) {
 }
 
 void Island::Impl::publish(const char* event) {
+  if (std::string_view(event) == "sync.done") news_.round_done(Clock::now());
   if (options_.on_event) options_.on_event(event, status_.snapshot());
 }
 

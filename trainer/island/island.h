@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "net/base/address.h"
 #include "net/base/result.h"
 #include "net/control/island_state.h"
@@ -41,6 +43,8 @@ struct IslandOptions {
   // "round.begin", "step", "sync.done", "checkpoint.saved", "error": for the control socket. May be empty; must not
   // block.
   std::function<void(const char* event, const IslandState&)> on_event;
+  // What is told beside the state (island_news.h). May be empty; must not block; on the loop's or the mesh's thread.
+  std::function<void(const char* event, const nlohmann::json& data)> on_news;
 };
 
 class Island {

@@ -78,6 +78,9 @@ Status run_island(const RunCommand& command) {
   options.on_event = [&control](const char* event, const IslandState& state) {
     if (control) control->publish(event, state.to_json());
   };
+  options.on_news = [&control](const char* event, const nlohmann::json& data) {
+    if (control) control->publish(event, data);
+  };
   ATOLL_ASSIGN_OR_RETURN(const auto island, Island::create(std::move(options)));
   TrainerControl service(*island);
   ATOLL_ASSIGN_OR_RETURN(control, ControlServer::start(home.control_socket(), "atoll-trainer", service));
