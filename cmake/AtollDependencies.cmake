@@ -15,6 +15,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(tomlplusplus REQUIRED)
 
 # Every include of Boost.Asio sees the same switches: implementation compiled once, in net/base/asio_impl.cpp.
 add_library(atoll_asio_flags INTERFACE)

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <thread>
 
+#include "app/agent/agent_history.h"
 #include "app/agent/control_service.h"
 #include "app/agent/methods/methods.h"
 #include "app/agent/service_notice.h"
@@ -62,10 +63,13 @@ class Agent::Impl final : public AgentControl {
   Impl(AgentOptions options, WishFile wish)
       : options_(std::move(options)),
         board_(options_.home.island),
+        history_(options_.home.history(), options_.history),
         wish_(wish),
         supervisor_(options_.supervisor, wish.wish, is_joined()) {
     add_state_methods(methods_, *this);
     add_life_methods(methods_, *this);
+    add_history_methods(methods_, *this);
+    add_file_methods(methods_, *this);
     add_join_method(methods_, *this, options_.check_node);
     if (!options_.check_node) return;
     check_.emplace(options_.check_node,
@@ -116,6 +120,7 @@ class Agent::Impl final : public AgentControl {
 
   const AgentOptions options_;
   AgentBoard board_;
+  AgentHistory history_;
   MethodTable methods_;
   AgentService service_{methods_};
   Mailbox<Command> commands_{kMaxCommands};
@@ -133,6 +138,7 @@ class Agent::Impl final : public AgentControl {
   std::string shown_;
   std::string warning_;
   Clock::time_point watchdog_at_{};
+  std::atomic<bool> link_is_new_{true};  // to a trainer of which the history has heard nothing
 
   AbortSignal job_stop_;
   std::atomic<bool> job_runs_{false};
@@ -182,6 +188,9 @@ Status Agent::Impl::serve() {
               [this](const nlohmann::json& state) {
                 if (!state.is_object()) return;
                 board_.set_trainer_state(state);
+                if (link_is_new_.exchange(false)) {
+                  history_.push({{"event", "state.changed"}, {"time", unix_now()}, {"data", state}});
+                }
                 // A full mailbox: the next answer comes in a second.
                 (void)commands_.push(
                     SupervisorEvent(TrainerAnswered{state.value("state", "") == "training", progress_of(state),
@@ -191,6 +200,7 @@ Status Agent::Impl::serve() {
               [this](const nlohmann::json& event) {
                 if (!event.contains("event") || !event["event"].is_string() || !event.contains("data")) return;
                 server_->publish(event["event"].get<std::string>(), event["data"]);
+                history_.push(event);
                 if (options_.on_event) options_.on_event(event);
               }});
   show();
@@ -220,8 +230,9 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
     if (hurry != nullptr && hurry->raised() && !std::exchange(hurried, true)) tell(EndNow{});
     if (const auto command = commands_.pop(Deadline::after(kTurn))) take(*command);
     turn();
-    if (!ending && options_.foreground && has_nothing_left()) return outcome();
+    if (!ending && options_.foreground && has_nothing_left()) break;
   }
+  history_.flush();
   return options_.foreground && !ending ? outcome() : ok_status();
 }
 
@@ -245,6 +256,7 @@ void Agent::Impl::turn() {
   if (followed != supervisor_.wish()) tell(Wished{followed});
   look_at_trainer();
   tell(SupervisorTick{});
+  history_.turn(Clock::now());
   ever_trained_ = ever_trained_ || supervisor_.has_trained();
   show();
   if (options_.on_turn) options_.on_turn();
@@ -296,6 +308,7 @@ void Agent::Impl::carry_out(const SupervisorAction& action) {
 
 void Agent::Impl::start_trainer() {
   board_.forget_trainer();
+  link_is_new_ = true;
   told_to_end_ = false;
   taken_over_ = false;
   hung_.clear();
@@ -303,7 +316,8 @@ void Agent::Impl::start_trainer() {
   ever_started_ = true;
   if (take_over()) return;  // one that somebody else started, or that nobody had written down
   const auto made = make_directories(options_.home.state, FileMode::kPrivate);
-  auto started = made.ok() ? TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience})
+  auto started = made.ok() ? TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience,
+                                                                   options_.upload_bytes_per_second})
                            : Result<TrainerProcess>(made.error());
   if (!started.ok()) {
     spdlog::error("trainer started=false error=\"{}\"", started.error().message);
@@ -340,7 +354,7 @@ void Agent::Impl::show() {
                     .restarts = supervisor_.restarts(),
                     .last_exit = supervisor_.last_exit(),
                     .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
-                    .warning = warning_});
+                    .warning = warning_.empty() ? history_.trouble() : warning_});
   const nlohmann::json state = board_.state();
   const std::string word = state.value("state", "") + state["agent"].value("wish", "");
   if (word == shown_) return;

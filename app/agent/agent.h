@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/agent/agent_control.h"
+#include "app/agent/history/history_store.h"
 #include "app/agent/supervisor.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
@@ -25,6 +26,8 @@ struct AgentOptions {
   std::chrono::seconds trainer_patience{30};   // how long it goes on without an agent
   std::vector<TrainingHours> training_hours;   // none: always
   SupervisorOptions supervisor;
+  std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most
+  HistoryLimits history;
   // Measures this machine for `check.run` and before a run is joined. Empty: there is no check.
   CheckTask::Check check_node;
   // The part of a foreground command: ends once nothing is left to be done (the trainer failed before it ever trained,

@@ -78,11 +78,18 @@ void note(const Status& recorded) {
   ::_exit(kExecFailed);
 }
 
-std::vector<std::string> environment_with(const std::string& setting) {
-  std::vector<std::string> environment{setting};
-  const std::string name = setting.substr(0, setting.find('=') + 1);
+// Ours, but for what only the agent says.
+std::vector<std::string> environment_of(const TrainerStart& start) {
+  std::vector<std::string> environment{fmt::format("{}={}", kAgentPatienceVariable, start.patience.count())};
+  if (start.upload_bytes_per_second) {
+    environment.push_back(fmt::format("{}={}", kUploadLimitVariable, *start.upload_bytes_per_second));
+  }
+  const auto is_ours = [](std::string_view entry) {
+    return entry.starts_with(fmt::format("{}=", kAgentPatienceVariable)) ||
+           entry.starts_with(fmt::format("{}=", kUploadLimitVariable));
+  };
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    if (!std::string_view(*entry).starts_with(name)) environment.emplace_back(*entry);
+    if (!is_ours(*entry)) environment.emplace_back(*entry);
   }
   return environment;
 }
@@ -122,8 +129,7 @@ Result<TrainerProcess> TrainerProcess::start(const AgentHome& home, const Traine
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("make a pipe for", start.program);
   UniqueFd waiting(ends[0]), go(ends[1]);
   std::vector<std::string> arguments{start.program.string(), "run", "--home", home.island.directory.string()};
-  std::vector<std::string> environment =
-      environment_with(fmt::format("{}={}", kAgentPatienceVariable, start.patience.count()));
+  std::vector<std::string> environment = environment_of(start);
   const auto argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("start", start.program);

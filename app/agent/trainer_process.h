@@ -19,6 +19,7 @@ namespace atl {
 struct TrainerStart {
   std::filesystem::path program;
   std::chrono::seconds patience{30};  // the trainer's, without an agent
+  std::optional<std::uint64_t> upload_bytes_per_second = {};
 };
 
 class TrainerProcess {

@@ -12,14 +12,20 @@ bool has_own_home(const std::string& given) { return !given.empty() || std::gete
 
 }  // namespace
 
+Result<AgentHome> home_of_agent(const std::string& given) {
+  ATOLL_ASSIGN_OR_RETURN(AgentHome home, find_agent_home(given));
+  if (has_own_home(given)) return home;
+  std::error_code ignored;
+  const AgentHome system = system_agent_home();
+  const bool own =
+      std::filesystem::exists(home.socket, ignored) || std::filesystem::exists(home.island.join_file(), ignored);
+  return !own && std::filesystem::exists(system.socket, ignored) ? system : home;
+}
+
 Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given) {
-  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(given));
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(given));
   auto agent = ControlClient::connect(home.socket, Deadline::after(kAnswerTime));
   if (agent.ok() || agent.error().code != ErrorCode::kNotRunning) return agent;
-  if (!has_own_home(given)) {
-    auto system = ControlClient::connect(system_agent_home().socket, Deadline::after(kAnswerTime));
-    if (system.ok() || system.error().code != ErrorCode::kNotRunning) return system;
-  }
   return Error{ErrorCode::kNotRunning,
                "no agent is running; start one with 'atoll join' or 'atoll agent', or as a service with 'atoll service "
                "install'"};

@@ -11,6 +11,10 @@
 
 namespace atl {
 
+// Where the agent that commands are about keeps its files: `given` (--home, or empty), else this user's, else the
+// system's, where its service runs and this user has no island of its own.
+Result<AgentHome> home_of_agent(const std::string& given);
+
 // The agent of this home (`given`: --home, or empty), else the system's where no home was asked for. kNotRunning, with
 // what to do, when neither answers.
 Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given);

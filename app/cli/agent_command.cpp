@@ -1,22 +1,54 @@
 // atoll agent: the island's long-lived process, as a service runs it.
 #include <fmt/format.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 
-#include "app/agent/agent.h"
+#include "app/agent/agent_config.h"
+#include "app/agent/files/rotating_log.h"
 #include "app/cli/check_run.h"
 #include "app/cli/child_process.h"
 #include "app/cli/command.h"
+#include "net/base/file.h"
 
 namespace atl {
 namespace {
+
+constexpr const char* kLogPattern = "%Y-%m-%dT%H:%M:%S.%e %l %v";
 
 struct AgentRequest {
   std::string home;
   bool system = false;
   std::string hours;
 };
+
+// The log that `atoll logs` reads, beside the service's journal.
+class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit LogSink(RotatingLog log) : log_(std::move(log)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    (void)log_.write({line.data(), line.size()});  // a full disk: the journal has it
+  }
+  void flush_() override {}
+
+  RotatingLog log_;
+};
+
+Status set_up_log(const AgentHome& home, const Config& config) {
+  spdlog::set_level(spdlog::level::from_str(config.text("log.level")));
+  ATOLL_RETURN_IF_ERROR(make_directories(home.state, FileMode::kPrivate));
+  ATOLL_ASSIGN_OR_RETURN(RotatingLog log,
+                         RotatingLog::open(home.agent_log(), config_bytes(config.text("log.max_size"))));
+  auto sink = std::make_shared<LogSink>(std::move(log));
+  sink->set_pattern(kLogPattern);
+  spdlog::default_logger()->sinks().push_back(std::move(sink));
+  return ok_status();
+}
 
 Status run_agent(const AgentRequest& command, CommandContext& context) {
   AgentOptions options;
@@ -26,7 +58,13 @@ Status run_agent(const AgentRequest& command, CommandContext& context) {
   } else {
     ATOLL_ASSIGN_OR_RETURN(options.home, find_agent_home(command.home));
   }
-  ATOLL_ASSIGN_OR_RETURN(options.training_hours, parse_training_hours(command.hours));
+  ConfigSources sources = config_sources(options.home);
+  if (!command.hours.empty()) sources.command_line["schedule.hours"] = command.hours;
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(sources));
+  ATOLL_RETURN_IF_ERROR(apply_config(config, options));
+  // A disk that takes no log is no reason not to train.
+  if (const Status log = set_up_log(options.home, config); !log.ok())
+    spdlog::warn("log error=\"{}\"", log.error().message);
   ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
   options.check_node = node_check_of(options.home.island);
   ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));

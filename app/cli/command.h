@@ -37,7 +37,6 @@ void add_agent_command(CLI::App& app, CommandContext& context);
 void add_join_command(CLI::App& app, CommandContext& context);
 void add_check_command(CLI::App& app, CommandContext& context);
 void add_status_command(CLI::App& app, CommandContext& context);
-void add_island_commands(CLI::App& app, CommandContext& context);  // pause, resume, finish, stop, leave
 void add_data_command(CLI::App& app, CommandContext& context);
 void add_export_command(CLI::App& app, CommandContext& context);
 void add_eval_command(CLI::App& app, CommandContext& context);

@@ -4,8 +4,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 
 namespace atl {
 namespace {
@@ -36,6 +38,18 @@ bool locale_is_unicode() {
   return false;
 }
 
+// Of a command that a person on another machine runs (`--host`): how that person's terminal is, which is not ours.
+// "ATOLL_TERMINAL=terminal:columns:color:unicode", numbers all.
+struct FarTerminal {
+  int terminal = 0, columns = 80, color = 0, unicode = 0;
+};
+std::optional<FarTerminal> far_terminal() {
+  FarTerminal far;
+  const std::string text = environment("ATOLL_TERMINAL");
+  if (std::sscanf(text.c_str(), "%d:%d:%d:%d", &far.terminal, &far.columns, &far.color, &far.unicode) != 4) return {};
+  return far;
+}
+
 }  // namespace
 
 std::string Console::styled(std::string_view text, Style style) const {
@@ -44,6 +58,7 @@ std::string Console::styled(std::string_view text, Style style) const {
 }
 
 int terminal_columns() {
+  if (const auto far = far_terminal()) return far->columns;
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
   return size.ws_col;
@@ -57,6 +72,11 @@ Console process_console() {
   console.color = console.out_is_terminal && environment("NO_COLOR").empty();
   console.unicode = locale_is_unicode();
   console.columns = terminal_columns();
+  if (const auto far = far_terminal()) {
+    console.out_is_terminal = console.err_is_terminal = far->terminal == 1;
+    console.color = far->color == 1;
+    console.unicode = far->unicode == 1;
+  }
   return console;
 }
 

@@ -29,19 +29,25 @@ struct HubEvent {
 // The hub's methods on the control socket.
 class HubControl final : public ControlService {
  public:
-  HubControl(const HubServer& server, AbortSignal& stop) : server_(server), stop_(stop) {}
+  HubControl(HubServer& server, AbortSignal& stop) : server_(server), stop_(stop) {}
 
-  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json& params) override {
     if (method == "state.get") return server_.state().to_json();
     if (method == "stop") {
       stop_.raise("asked to stop");
       return nlohmann::json{{"stopping", true}};
     }
+    if (method == "island.send_away") {
+      const nlohmann::json island = params.value("island", nlohmann::json());
+      if (!island.is_string()) return Error{ErrorCode::kInvalidArgument, "island.send_away needs {\"island\": ID}"};
+      server_.send_away(island.get<std::string>());
+      return nlohmann::json::object();
+    }
     return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", method)};
   }
 
  private:
-  const HubServer& server_;
+  HubServer& server_;
   AbortSignal& stop_;
 };
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/agent/agent.h"
+#include "app/agent/agent_config.h"
 #include "app/agent/join_run.h"
 #include "app/cli/agent_client.h"
 #include "app/cli/check_run.h"
@@ -18,6 +19,7 @@
 #include "app/cli/console_input.h"
 #include "app/cli/join_check.h"
 #include "app/cli/join_progress.h"
+#include "app/cli/service/service_command.h"
 #include "app/cli/validators.h"
 #include "net/base/file.h"
 #include "net/control/home.h"
@@ -26,7 +28,8 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kJoinTime{45};  // an enrolment has 30 s
+constexpr std::chrono::seconds kJoinTime{120};    // an enrolment has 30 s, a node check some
+constexpr std::chrono::seconds kServiceTime{30};  // until a service that was installed answers
 constexpr std::chrono::milliseconds kLook{250};
 // Nobody takes the trainer of a foreground command over: it ends soon after it.
 constexpr std::chrono::seconds kForegroundPatience{5};
@@ -35,7 +38,7 @@ struct Join {
   std::string invite, invite_file;
   bool invite_stdin = false;
   bool yes = false, wait = false;
-  std::string home, name, listen, advertise;
+  std::string home, name, listen, advertise, service;
   int local_ranks = 0, threads = 0;
 };
 
@@ -194,6 +197,8 @@ class LogFollower {
 Status train(const AgentHome& home, CommandContext& context) {
   AgentOptions options;
   options.home = home;
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
+  ATOLL_RETURN_IF_ERROR(apply_config(config, options));
   ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
   options.check_node = node_check_of(home.island);
   options.trainer_patience = kForegroundPatience;
@@ -222,10 +227,26 @@ Status join_here(const Join& command, std::optional<Invite> invite, const AgentH
     ATOLL_RETURN_IF_ERROR(ask_consent(command, asked, context));
     return check.run();
   };
-  ATOLL_ASSIGN_OR_RETURN(const JoinOutcome joined,
-                         join_run(request_of(command, std::move(invite)), home.island, &context.interrupt, consent));
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
+  JoinRequest request = request_of(command, std::move(invite));
+  apply_config(config, request);
+  ATOLL_ASSIGN_OR_RETURN(const JoinOutcome joined, join_run(request, home.island, &context.interrupt, consent));
   context.console.out << joined.text << std::endl;
   return check.run();
+}
+
+// The agent of the service that is installed and started for it.
+Result<std::unique_ptr<ControlClient>> start_service(const Join& command, CommandContext& context) {
+  const bool system = command.service == "system";
+  ATOLL_RETURN_IF_ERROR(install_service_for(system ? ServiceScope::kSystem : ServiceScope::kUser, command.home,
+                                            command.yes || command.invite_stdin, context));
+  const Deadline deadline = Deadline::after(kServiceTime);
+  for (;;) {
+    auto agent = system ? ControlClient::connect(system_agent_home().socket, deadline) : connect_agent(command.home);
+    if (agent.ok() || agent.error().code != ErrorCode::kNotRunning || deadline.expired()) return agent;
+    pollfd wake{context.interrupt.fd(), POLLIN, 0};
+    if (::poll(&wake, 1, static_cast<int>(kLook.count())) > 0) return Error{ErrorCode::kAborted, "interrupted"};
+  }
 }
 
 Status run(const Join& command, CommandContext& context) {
@@ -235,13 +256,15 @@ Status run(const Join& command, CommandContext& context) {
   if (!text.empty()) {
     ATOLL_ASSIGN_OR_RETURN(invite, decode_invite(text, now()));
   }
-  const auto agent = connect_agent(command.home);
+  auto agent = connect_agent(command.home);
+  const bool none_runs = !agent.ok() && agent.error().code == ErrorCode::kNotRunning;
+  if (none_runs && !command.service.empty()) agent = start_service(command, context);
   if (agent.ok()) return join_through(**agent, command, text, invite, context);
   if (agent.error().code != ErrorCode::kNotRunning) return agent.error();
-  if (command.wait) {
+  if (command.wait || !command.service.empty()) {
     return Error{ErrorCode::kNotRunning,
-                 "--wait needs an agent that trains on afterwards, and none is running; start "
-                 "one with 'atoll agent' or 'atoll service install'"};
+                 "no agent is running, and one is needed that trains on afterwards; start it with 'atoll agent' or "
+                 "'atoll service install', and see 'atoll service status'"};
   }
   JoinCheck check(home.island, may_ask(command, context), context);
   const Status joined = join_here(command, std::move(invite), home, check, context);
@@ -282,6 +305,9 @@ void add_join_command(CLI::App& app, CommandContext& context) {
       ->check(whole_number(1, 64));
   sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")->check(whole_number(1, 1024));
   sub->add_flag("--yes", command->yes, "Do not ask");
+  sub->add_option("--service", command->service,
+                  "Install the agent as a service that starts with the machine, and join")
+      ->check(CLI::IsMember({"user", "system"}));
   sub->add_flag("--wait", command->wait, "With an agent running: return after the first inner step");
   sub->callback([command, &context] { context.finish(run(*command, context)); });
 }

@@ -4,6 +4,11 @@
 
 #include "app/cli/bench/bench_commands.h"
 #include "app/cli/command.h"
+#include "app/cli/hub_admin/hub_admin_commands.h"
+#include "app/cli/island/island_commands.h"
+#include "app/cli/remote/remote_command.h"
+#include "app/cli/service/service_command.h"
+#include "app/cli/shell/shell_commands.h"
 #include "app/cli/text.h"
 #include "net/control/home.h"
 
@@ -45,11 +50,15 @@ Result<std::filesystem::path> hub_home_or_default(const std::string& given) {
   return std::filesystem::absolute(given);
 }
 
-int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt,
+int run_cli(const std::vector<std::string>& given, Console& console, const AbortSignal& interrupt,
             const AbortSignal* hurry) {
+  std::vector<std::string> arguments = given;
+  if (const auto host = take_host(arguments)) return run_remotely(*host, std::move(arguments), console, interrupt);
   CommandContext context{console, interrupt, hurry};
   CLI::App app("Atoll trains one language model on many machines that nobody owns together.", "atoll");
   app.set_version_flag("--version", "atoll " ATOLL_VERSION);
+  app.add_option("--host", "Run the command on another machine, by ssh: --host ssh://user@node COMMAND")
+      ->type_name("URL");
   app.require_subcommand(1);
   app.footer(kExamples);
   add_demo_command(app, context);
@@ -57,13 +66,21 @@ int run_cli(const std::vector<std::string>& arguments, Console& console, const A
   add_agent_command(app, context);
   add_check_command(app, context);
   add_status_command(app, context);
-  add_island_commands(app, context);
-  CLI::App* hub = app.add_subcommand("hub", "Coordinate a run: init, serve, invite, status");
+  add_life_commands(app, context);
+  add_peers_command(app, context);
+  add_rounds_command(app, context);
+  add_checkpoints_command(app, context);
+  add_logs_command(app, context);
+  add_diag_command(app, context);
+  add_config_command(app, context);
+  add_service_command(app, context);
+  CLI::App* hub = app.add_subcommand("hub", "Coordinate a run: init, serve, invite, status, islands, ...");
   hub->require_subcommand(1);
   add_hub_init_command(*hub, context);
   add_hub_serve_command(*hub, context);
   add_hub_invite_command(*hub, context);
   add_hub_status_command(*hub, context);
+  add_hub_admin_commands(*hub, context);
   add_data_command(app, context);
   add_export_command(app, context);
   add_eval_command(app, context);
@@ -73,6 +90,9 @@ int run_cli(const std::vector<std::string>& arguments, Console& console, const A
   add_bench_all_reduce_command(*bench, context);
   add_bench_quantise_command(*bench, context);
   add_bench_link_command(*bench, context);
+  add_control_command(app, context);
+  add_completion_command(app, context);
+  add_man_command(app, context);
   app.add_subcommand("version", "Print the version")->callback([&] {
     console.out << "atoll " ATOLL_VERSION << std::endl;
   });

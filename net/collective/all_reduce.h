@@ -64,6 +64,7 @@ struct AllReduceSpec {
   int threads = 0;  // that encode, encrypt and move bytes; 0: as many as processors, at most 4
   // Of the connections to the next rank, where the kernel has it and lets us; else they have the system's own.
   std::string congestion_control = "bbr";
+  std::optional<double> most_bytes_per_second = {};  // that its owner lets it send; empty: as the link can
   std::chrono::milliseconds silence_timeout{
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
 };

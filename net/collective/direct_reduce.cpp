@@ -89,6 +89,9 @@ Status DirectReduce::send_all(std::size_t owner) {
   ATOLL_ASSIGN_OR_RETURN(TlsConnection connection,
                          TlsConnection::connect(to.address, dial_context_, to.id, deadline, &stopped_));
   tune_for_bulk(connection.fd(), spec_.congestion_control);
+  if (spec_.most_bytes_per_second) {
+    limit_pacing(connection.fd(), *spec_.most_bytes_per_second / static_cast<double>(spec_.order.size() - 1));
+  }
   ATOLL_RETURN_IF_ERROR(connection.write_all(encode(hello_from(self_)), deadline, &stopped_));
   Bytes frame;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {

@@ -33,13 +33,13 @@ std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_t
 }
 
 EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-                         std::chrono::milliseconds silence_timeout, EdgePacer& pacer)
+                         std::chrono::milliseconds silence_timeout, EdgePacing pacing)
     : attempt_(attempt),
       outbound_(std::move(outbound)),
       inbound_(std::move(inbound)),
       silence_timeout_(silence_timeout),
       keepalive_interval_(keepalive_interval(silence_timeout)),
-      pacing_(pacer, outbound_) {}
+      pacing_(std::move(pacing)) {}
 
 AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb) const {
   const Seconds allowed = silence_timeout_;

@@ -27,7 +27,7 @@ class EdgeMonitor {
  public:
   // Sockets of both edges, which stay open while this lives. References outlive this.
   EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-              std::chrono::milliseconds silence_timeout, EdgePacer& pacer);
+              std::chrono::milliseconds silence_timeout, EdgePacing pacing);
 
   // Until the board says that the attempt has ended, for which `abort` and silence are reasons.
   void run(const AbortSignal& abort);

@@ -10,10 +10,11 @@ constexpr std::chrono::milliseconds kStagger{200};
 
 }  // namespace
 
-EdgePacing::EdgePacing(EdgePacer& pacer, std::vector<int> sockets)
+EdgePacing::EdgePacing(EdgePacer& pacer, std::vector<int> sockets, std::optional<double> most)
     : pacer_(pacer),
       sockets_(std::move(sockets)),
-      paces_(!sockets_.empty() && !leads_to_this_machine(sockets_.front())),
+      most_(most),
+      paces_(!sockets_.empty() && (most_ || !leads_to_this_machine(sockets_.front()))),
       since_(Clock::now()) {
   if (!paces_) return;
   // Of different ages, so that they do not all begin anew at once.
@@ -42,7 +43,8 @@ EdgePacing::Reading EdgePacing::read() const {
 }
 
 void EdgePacing::apply() const {
-  const std::optional<double> limit = pacer_.limit();
+  std::optional<double> limit = pacer_.limit();
+  if (most_) limit = std::min(*most_, limit.value_or(*most_));
   for (const int socket : sockets_) {
     limit_pacing(socket, limit ? std::optional(*limit / static_cast<double>(sockets_.size())) : std::nullopt);
   }

@@ -1,6 +1,7 @@
 // Holds the sockets of an outbound edge to what its EdgePacer finds. Owned and used by one thread, for one attempt.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "net/base/deadline.h"
@@ -11,8 +12,9 @@ namespace atl {
 
 class EdgePacing {
  public:
-  // `pacer` outlives this; the sockets stay open. Does nothing for a peer on this machine.
-  EdgePacing(EdgePacer& pacer, std::vector<int> sockets);
+  // `pacer` outlives this; the sockets stay open. Never faster than `most`, bytes/s; without it a peer on this machine
+  // is left alone.
+  EdgePacing(EdgePacer& pacer, std::vector<int> sockets, std::optional<double> most = {});
 
   // Call it about every kLookEvery.
   void look(Clock::time_point now);
@@ -32,6 +34,7 @@ class EdgePacing {
 
   EdgePacer& pacer_;
   const std::vector<int> sockets_;
+  const std::optional<double> most_;
   const bool paces_;
   std::vector<Clock::time_point> restarted_;  // by socket
   Clock::time_point since_;

@@ -8,6 +8,9 @@ namespace atl {
 // before it saves and ends.
 inline constexpr const char* kAgentPatienceVariable = "ATOLL_AGENT_PATIENCE";
 
+// Likewise: the most that its all-reduce may send, bytes/s. Not set: no limit.
+inline constexpr const char* kUploadLimitVariable = "ATOLL_UPLOAD_BYTES_PER_SECOND";
+
 // The trainer's exit status after `pause`: its inner state is on the disk. Beyond those of net/base/exit_code.h, which
 // `atoll` has too.
 inline constexpr int kTrainerPausedExit = 20;

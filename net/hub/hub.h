@@ -52,6 +52,17 @@ struct HubServeOptions {
   std::vector<Address> advertised;  // for invites; empty: the listen address. A port 0 becomes the real one
 };
 
+struct EnrolledIslandReport {
+  std::string id, name;
+  std::int64_t enrolled_at = 0;  // seconds since 1970
+  bool removed = false;
+};
+// As create_invite, also while the hub serves.
+Result<std::vector<EnrolledIslandReport>> enrolled_islands(const std::filesystem::path& hub_directory);
+Status remove_enrolled_island(const std::filesystem::path& hub_directory, const std::string& island);
+// From now on (after a restart of the hub) its dataset is read there: the same dataset, moved.
+Status move_dataset(const std::filesystem::path& hub_directory, const std::filesystem::path& dataset);
+
 class HubServer {
  public:
   // round.begin, round.commit, island.joined, island.dead, island.left, attempt.failed, validation, run.finished; with
@@ -65,6 +76,9 @@ class HubServer {
   // Any thread.
   std::uint16_t port() const;
   HubState state() const;
+  // Sends a member away: its connection is closed, the others forget it. Its certificate is no longer admitted once
+  // remove_enrolled_island() has returned; call that first.
+  void send_away(const std::string& island);
   Status health() const;  // the error with which it stopped serving (its disk is full), ok until then
 
  private:

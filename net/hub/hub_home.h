@@ -1,4 +1,4 @@
-// Reads a hub's directory. For net/hub. Blocks on the disk; any thread.
+// Reads a hub's directory. For net/hub and the commands about a hub. Blocks on the disk; any thread.
 #pragma once
 
 #include <filesystem>

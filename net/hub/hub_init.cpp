@@ -81,6 +81,40 @@ Result<InviteReport> create_invite(const std::filesystem::path& hub_directory, c
   return InviteReport{std::move(text), invite.id, std::move(addresses)};
 }
 
+Result<std::vector<EnrolledIslandReport>> enrolled_islands(const std::filesystem::path& hub_directory) {
+  const HubHome home{hub_directory};
+  ATOLL_RETURN_IF_ERROR(load_run(home));
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<EnrolledIsland> islands, store->islands());
+  std::vector<EnrolledIslandReport> reports;
+  for (const EnrolledIsland& island : islands) {
+    reports.push_back(
+        {island.id.value, island.display_name, island.enrolled_at.time_since_epoch().count(), island.removed});
+  }
+  return reports;
+}
+
+Status remove_enrolled_island(const std::filesystem::path& hub_directory, const std::string& island) {
+  const HubHome home{hub_directory};
+  ATOLL_RETURN_IF_ERROR(load_run(home));
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
+  return store->remove_island(IslandId{island});
+}
+
+Status move_dataset(const std::filesystem::path& hub_directory, const std::filesystem::path& dataset) {
+  const HubHome home{hub_directory};
+  ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(home));
+  ATOLL_ASSIGN_OR_RETURN(const Dataset opened, Dataset::open(dataset));
+  if (opened.manifest().to_json() != run.dataset_json) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} is another dataset than that of run {}, whose islands have agreed on its hashes; copy the "
+                    "run's own there",
+                    dataset.string(), run.name)};
+  }
+  return save_hub_file(home, std::filesystem::absolute(dataset));
+}
+
 Result<RunConfig> load_run(const HubHome& home) {
   Result<std::string> text = read_file(home.run_file(), 1u << 20);
   if (!text.ok()) {

@@ -78,6 +78,9 @@ class HubServer::Impl final : public HubGate {
     std::lock_guard lock(mutex_);
     return health_;
   }
+  void send_away(const std::string& island) {
+    asio::post(io_, [this, id = IslandId{island}] { send_away_now(id); });
+  }
 
  private:
   // HubGate, on the hub's thread
@@ -98,6 +101,7 @@ class HubServer::Impl final : public HubGate {
   Status carry_out(const CoordinatorAction& action);
   void announce(const CoordinatorNews& news);
   void stop_serving(const Error& error);
+  void send_away_now(const IslandId& id);
 
   const OnEvent on_event_;
   HubHome home_;
@@ -213,6 +217,16 @@ void HubServer::Impl::stop_serving(const Error& error) {
   }
   listener_->close();
   for (const auto& [id, link] : links_) link->cut();
+}
+
+void HubServer::Impl::send_away_now(const IslandId& id) {
+  const auto link = links_.find(id);
+  if (link == links_.end()) return;
+  const std::string why = "removed from the run by its operator";
+  link->second->send(encode(HubMessage(HubGoodbye{ErrorCode::kPermissionDenied, why, false})));
+  link->second->close_when_sent();
+  links_.erase(link);
+  step(IslandSaid{id, IslandLeaving{why}});
 }
 
 // ---- the gate
@@ -415,6 +429,7 @@ HubServer::HubServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HubServer::~HubServer() = default;
 std::uint16_t HubServer::port() const { return impl_->port(); }
 HubState HubServer::state() const { return impl_->state(); }
+void HubServer::send_away(const std::string& island) { impl_->send_away(island); }
 Status HubServer::health() const { return impl_->health(); }
 
 }  // namespace atl

@@ -102,7 +102,29 @@ Result<std::optional<EnrolledIsland>> HubStore::find_island(const std::string& k
   ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
   if (!row) return std::optional<EnrolledIsland>();
   return std::optional(EnrolledIsland{IslandId{statement.text(0)}, statement.text(1), statement.text(2),
-                                      std::chrono::sys_seconds(std::chrono::seconds(statement.integer(3)))});
+                                      std::chrono::sys_seconds(std::chrono::seconds(statement.integer(3))), false});
+}
+
+Result<std::vector<EnrolledIsland>> HubStore::islands() {
+  ATOLL_ASSIGN_OR_RETURN(Statement statement,
+                         database_.prepare("SELECT id, display_name, certificate_sha256, enrolled_at, removed FROM "
+                                           "island ORDER BY enrolled_at, id"));
+  std::vector<EnrolledIsland> islands;
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
+    if (!row) return islands;
+    islands.push_back({IslandId{statement.text(0)}, statement.text(1), statement.text(2),
+                       std::chrono::sys_seconds(std::chrono::seconds(statement.integer(3))),
+                       statement.integer(4) != 0});
+  }
+}
+
+Status HubStore::remove_island(const IslandId& id) {
+  ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare("UPDATE island SET removed = 1 WHERE id = ?"));
+  ATOLL_RETURN_IF_ERROR(statement.bind(id.value));
+  ATOLL_RETURN_IF_ERROR(statement.run());
+  if (database_.changed_rows() > 0) return ok_status();
+  return Error{ErrorCode::kNotFound, fmt::format("no island {} has enrolled; see: atoll hub islands", id.value)};
 }
 
 // ---- what the coordinator persists

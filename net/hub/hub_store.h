@@ -22,6 +22,7 @@ struct EnrolledIsland {
   std::string display_name;
   std::string key_sha256;  // hex
   std::chrono::sys_seconds enrolled_at;
+  bool removed = false;
 };
 
 class HubStore {
@@ -33,6 +34,10 @@ class HubStore {
 
   Status add_island(const EnrolledIsland& island);
   Result<std::optional<EnrolledIsland>> find_island(const std::string& key_sha256);  // not the removed ones
+
+  Result<std::vector<EnrolledIsland>> islands();  // all that ever enrolled, oldest first
+  // Its certificate is not admitted again. kNotFound when there is none of that id.
+  Status remove_island(const IslandId& id);
 
   Status save_addresses(const std::vector<Address>& addresses);  // where it last served
   Result<std::vector<Address>> addresses();

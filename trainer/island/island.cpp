@@ -15,6 +15,7 @@
 #include "trainer/island/attempt_gate.h"
 #include "trainer/island/checkpoint.h"
 #include "trainer/island/inner_state.h"
+#include "trainer/island/island_news.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/island/roster.h"
@@ -66,11 +67,19 @@ class Island::Impl final : public RoundLoopNetwork {
   bool paused() const { return pause_asked_ && !run_finished_; }
   bool round_finished() const { return round_finished_; }
 
-  void send(const IslandMessage& message) override { (void)mesh_->send(message); }  // once it gave up, next() says why
+  void send(const IslandMessage& message) override {
+    if (std::holds_alternative<IslandReady>(message)) news_.inner_phase_done(Clock::now());
+    (void)mesh_->send(message);  // once it gave up, next() says why
+  }
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
                                                              std::span<std::byte> canonical,
                                                              const AbortSignal& abort) override {
-    return ring_->run(spec, input, canonical, abort);
+    const auto began = Clock::now();
+    AllReduceSpec limited = spec;
+    limited.most_bytes_per_second = options_.upload_bytes_per_second;
+    auto result = ring_->run(limited, input, canonical, abort);
+    news_.attempt_done(spec, std::get_if<AllReduceReport>(&result), began, Clock::now());
+    return result;
   }
   Result<FetchedState> fetch(const HubRecover& recover) override;
   Result<std::vector<float>> initial_parameters() override;
@@ -94,6 +103,7 @@ class Island::Impl final : public RoundLoopNetwork {
   std::filesystem::path inner_state_file() const { return options_.checkpoint_directory / "inner.state"; }
 
   const IslandOptions options_;
+  IslandNews news_{options_.identity.name, options_.on_news};
   IslandStatus status_;
   Roster roster_;
   AttemptGate gate_;
@@ -163,7 +173,10 @@ IslandHello Island::Impl::hello() const {
 
 // On the mesh thread: what must not wait until the loop comes round.
 void Island::Impl::on_urgent(const HubMessage& message) {
-  if (const auto* roster = std::get_if<HubRoster>(&message)) roster_.replace(*roster);
+  if (const auto* roster = std::get_if<HubRoster>(&message)) {
+    roster_.replace(*roster);
+    news_.learn_roster(*roster);
+  }
   if (const auto* abort = std::get_if<HubAbort>(&message))
     gate_.abort_through(abort->round, abort->attempt, abort->reason);
   if (const auto* next = std::get_if<HubAttempt>(&message)) {
@@ -345,6 +358,7 @@ void Island::Impl::request_pause() {
 }
 
 void Island::Impl::publish(const char* event) {
+  if (std::string_view(event) == "sync.done") news_.round_done(Clock::now());
   if (options_.on_event) options_.on_event(event, status_.snapshot());
 }
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "net/base/address.h"
 #include "net/base/result.h"
 #include "net/control/island_state.h"
@@ -29,7 +31,8 @@ struct IslandOptions {
   Address bind{"0.0.0.0", 0};
   std::string advertised_host;  // empty: the host that the hub sees
   int local_ranks = 1;
-  int threads = 1;  // compute threads
+  int threads = 1;                                // compute threads
+  std::optional<double> upload_bytes_per_second;  // that the all-reduce may send
   std::filesystem::path data_directory;
   std::filesystem::path checkpoint_directory;  // empty: nothing is kept across restarts
 
@@ -44,6 +47,8 @@ struct IslandOptions {
   // "round.begin", "step", "sync.done", "checkpoint.saved", "error": for the control socket. May be empty; must not
   // block.
   std::function<void(const char* event, const IslandState&)> on_event;
+  // What is told beside the state (island_news.h). May be empty; must not block; on the loop's or the mesh's thread.
+  std::function<void(const char* event, const nlohmann::json& data)> on_news;
 };
 
 class Island {

@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -80,6 +81,12 @@ void bound_what_heaps_keep() {
 #endif
 }
 
+std::optional<double> upload_limit() {
+  const char* text = std::getenv(kUploadLimitVariable);
+  const double limit = text == nullptr ? 0 : std::strtod(text, nullptr);
+  return limit > 0 ? std::optional(limit) : std::nullopt;
+}
+
 // A hub that does not answer now is asked again at the next start; most of the certificate's life is left then.
 void renew_if_due(Identity& identity, const IslandHome& home, const std::vector<Address>& hub) {
   if (!is_due_for_renewal(identity, std::chrono::system_clock::now())) return;
@@ -108,6 +115,7 @@ Result<int> run_island(const RunCommand& command) {
   options.local_ranks = command.local_ranks.value_or(join.local_ranks);
   options.threads = command.threads.value_or(join.threads);
   if (options.threads <= 0) options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.upload_bytes_per_second = upload_limit();
   options.data_directory = home.data();
   options.checked = [directory = home.directory, run_id = join.run_id]() -> std::optional<std::vector<CheckedRow>> {
     const auto report = load_check(directory);
@@ -119,6 +127,9 @@ Result<int> run_island(const RunCommand& command) {
   std::unique_ptr<ControlServer> control;
   options.on_event = [&control](const char* event, const IslandState& state) {
     if (control) control->publish(event, state.to_json());
+  };
+  options.on_news = [&control](const char* event, const nlohmann::json& data) {
+    if (control) control->publish(event, data);
   };
   ATOLL_ASSIGN_OR_RETURN(const auto island, Island::create(std::move(options)));
   AgentWatch agent(agent_patience(), [&island] { island->request_stop("its agent is gone"); });

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "app/agent/agent_config.h"
 #include "app/agent/join_run.h"
 #include "app/agent/methods/methods.h"
 
@@ -94,6 +95,8 @@ void join(AgentControl& control, const JoinRequest& request, const CheckTask::Ch
 void add_join_method(MethodTable& table, AgentControl& control, CheckTask::Check check) {
   table.add("join", [&control, check = std::move(check)](const nlohmann::json& params) -> Result<nlohmann::json> {
     ATOLL_ASSIGN_OR_RETURN(JoinRequest request, request_of(params));
+    ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(control.home())));
+    apply_config(config, request);
     ATOLL_RETURN_IF_ERROR(
         control.start_job("join", [&control, check, request = std::move(request)](const AbortSignal& stop) {
           join(control, request, check, stop);

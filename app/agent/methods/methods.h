@@ -13,4 +13,7 @@ void add_life_methods(MethodTable& table, AgentControl& control);   // pause, re
 void add_join_method(MethodTable& table, AgentControl& control, CheckTask::Check check);
 void add_check_method(MethodTable& table, CheckTask& check);  // check.run
 
+void add_history_methods(MethodTable& table, AgentControl& control);  // rounds.list, peers.list, metrics.query
+void add_file_methods(MethodTable& table, AgentControl& control);     // checkpoints.list, config.*, diag.create
+
 }  // namespace atl

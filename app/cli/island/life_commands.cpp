@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/agent_client.h"
-#include "app/cli/command.h"
+#include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
 
 namespace atl {
@@ -115,7 +115,7 @@ Status stop(const LifeRequest& command, CommandContext& context) {
 
 // Without an agent: a trainer that somebody started by hand.
 Status leave_alone(const LifeRequest& command, const Error& no_agent, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(command.home));
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
   ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
   const auto trainer = ControlClient::connect(home.island.control_socket(), Deadline::after(kAnswerTime));
   if (trainer.ok()) {
@@ -159,7 +159,7 @@ CLI::App* add(CLI::App& app, CommandContext& context, const char* name, const ch
 
 }  // namespace
 
-void add_island_commands(CLI::App& app, CommandContext& context) {
+void add_life_commands(CLI::App& app, CommandContext& context) {
   auto command = std::make_shared<LifeRequest>();
   CLI::App* sub = add(app, context, "pause", "Free the GPUs, and go on later", command, pause);
   sub->footer("Examples:\n  atoll pause --for 2h\n  atoll pause && atoll resume");

@@ -1,0 +1,36 @@
+#include "app/agent/agent_config.h"
+
+namespace atl {
+namespace {
+
+bool is_set(const Config& config, std::string_view key) { return config.value(key).origin != "default"; }
+
+}  // namespace
+
+ConfigSources config_sources(const AgentHome& home) {
+  return {home.config_file, home.settings_file(), environment_of_process()};
+}
+
+Status apply_config(const Config& config, AgentOptions& options) {
+  ATOLL_ASSIGN_OR_RETURN(options.training_hours, parse_training_hours(config.text("schedule.hours")));
+  options.upload_bytes_per_second = config_bytes_per_second(config.text("limits.upload"));
+  options.supervisor.end_within = std::chrono::seconds(config_seconds(config.text("agent.stop_within")));
+  options.history.max_bytes = config_bytes(config.text("history.max_size"));
+  return ok_status();
+}
+
+void apply_config(const Config& config, JoinRequest& request) {
+  const auto text = [&](const char* key, std::string& value) {
+    if (value.empty() && is_set(config, key)) value = config.text(key);
+  };
+  const auto whole = [&](const char* key, int& value) {
+    if (value == 0 && is_set(config, key)) value = static_cast<int>(config.whole(key));
+  };
+  text("island.name", request.name);
+  text("island.listen", request.listen);
+  text("island.advertise", request.advertise);
+  whole("island.local_ranks", request.local_ranks);
+  whole("island.threads", request.threads);
+}
+
+}  // namespace atl

@@ -1,0 +1,17 @@
+// What the owner's configuration means for an agent and for joining. Reads files; any thread.
+#pragma once
+
+#include "app/agent/agent.h"
+#include "app/agent/join_run.h"
+#include "app/config/config.h"
+
+namespace atl {
+
+ConfigSources config_sources(const AgentHome& home);
+
+// Limits, hours and sizes. The agent's own flags are set after it.
+Status apply_config(const Config& config, AgentOptions& options);
+// What the request leaves open.
+void apply_config(const Config& config, JoinRequest& request);
+
+}  // namespace atl

@@ -1,0 +1,144 @@
+#include "app/cli/hub_admin/hub_backup.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "app/agent/files/tar_archive.h"
+#include "app/agent/files/tar_reader.h"
+#include "net/base/file.h"
+#include "net/base/sqlite.h"
+#include "net/control/home.h"
+#include "net/tls/authority.h"
+#include "net/tls/identity.h"
+#include "net/wire/run_config.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 1u << 30;
+constexpr const char* kDatabase = "hub.sqlite";
+
+using Files = std::map<std::string, std::string>;  // by path in the hub's directory
+
+// A directory of its own for what is not yet whole; gone with its owner.
+class Workplace {
+ public:
+  static Result<Workplace> make(const std::filesystem::path& beside) {
+    Workplace place(beside.string() + fmt::format(".new-{}", ::getpid()));
+    ATOLL_RETURN_IF_ERROR(make_directories(place.path_, FileMode::kPrivate));
+    return place;
+  }
+  Workplace(Workplace&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  Workplace& operator=(Workplace&&) = delete;
+  ~Workplace() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit Workplace(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+Status read_directory(const std::filesystem::path& directory, const std::string& prefix, Files& files) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    if (!entry.is_regular_file()) continue;
+    ATOLL_ASSIGN_OR_RETURN(files[prefix + entry.path().filename().string()], read_file(entry.path(), kMaxFileBytes));
+  }
+  if (failed) return Error{ErrorCode::kIo, fmt::format("cannot read {}: {}", directory.string(), failed.message())};
+  return ok_status();
+}
+
+bool is_known(const std::string& name) {
+  const auto directly_in = [&](std::string_view directory) {
+    return name.starts_with(directory) && name.find('/', directory.size()) == std::string::npos &&
+           name.find("..") == std::string::npos && name.size() > directory.size();
+  };
+  return name == "run.json" || name == "hub.json" || name == kDatabase || directly_in("authority/") ||
+         directly_in("identity/");
+}
+
+Result<HubBackupReport> examine(const HubHome& home) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.run_file(), 1u << 20));
+  ATOLL_ASSIGN_OR_RETURN(const RunConfig run, RunConfig::from_json(text));
+  ATOLL_RETURN_IF_ERROR(CertificateAuthority::load(home.authority()));
+  ATOLL_RETURN_IF_ERROR(load_identity(home.identity()));
+  ATOLL_ASSIGN_OR_RETURN(Database database, Database::open(home.database()));
+  ATOLL_ASSIGN_OR_RETURN(Statement check, database.prepare("PRAGMA integrity_check(1)"));
+  ATOLL_ASSIGN_OR_RETURN(const bool answered, check.step());
+  if (!answered || check.text(0) != "ok") return Error{ErrorCode::kCorrupt, "its database is damaged"};
+  ATOLL_ASSIGN_OR_RETURN(Statement count, database.prepare("SELECT count(*) FROM round_commit"));
+  ATOLL_ASSIGN_OR_RETURN(const bool row, count.step());
+  return HubBackupReport{run.run_id, run.name, row ? static_cast<std::uint32_t>(count.integer(0)) : 0, 0};
+}
+
+}  // namespace
+
+Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, const std::filesystem::path& file) {
+  const HubHome home{hub_directory};
+  std::error_code ignored;
+  if (!std::filesystem::exists(home.run_file(), ignored)) {
+    return Error{ErrorCode::kNotFound, fmt::format("{} holds no hub", hub_directory.string())};
+  }
+  if (std::filesystem::exists(std::filesystem::symlink_status(file, ignored))) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is there already; choose another name", file.string())};
+  }
+  Files files;
+  ATOLL_RETURN_IF_ERROR(read_directory(home.authority(), "authority/", files));
+  ATOLL_RETURN_IF_ERROR(read_directory(home.identity(), "identity/", files));
+  ATOLL_ASSIGN_OR_RETURN(files["run.json"], read_file(home.run_file(), 1u << 20));
+  ATOLL_ASSIGN_OR_RETURN(files["hub.json"], read_file(home.hub_file(), 1u << 20));
+  {
+    // One moment of the database, while the hub goes on writing.
+    ATOLL_ASSIGN_OR_RETURN(const Workplace place, Workplace::make(file));
+    ATOLL_ASSIGN_OR_RETURN(Database database, Database::open(home.database()));
+    ATOLL_ASSIGN_OR_RETURN(Statement copy, database.prepare("VACUUM INTO ?"));
+    ATOLL_RETURN_IF_ERROR(copy.bind((place.path() / kDatabase).string()));
+    ATOLL_RETURN_IF_ERROR(copy.run());
+    ATOLL_ASSIGN_OR_RETURN(files[kDatabase], read_file(place.path() / kDatabase, kMaxFileBytes));
+  }
+  TarArchive archive(
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  for (const auto& [name, content] : files) archive.add(name, content);
+  const std::string bytes = archive.take();
+  ATOLL_ASSIGN_OR_RETURN(HubBackupReport report, examine(home));
+  ATOLL_RETURN_IF_ERROR(write_file_atomically(file, bytes, FileMode::kPrivate));
+  report.bytes = bytes.size();
+  return report;
+}
+
+Result<HubBackupReport> restore_hub(const std::filesystem::path& file, const std::filesystem::path& hub_directory) {
+  std::error_code failed;
+  if (std::filesystem::exists(hub_directory, failed) && !std::filesystem::is_empty(hub_directory, failed)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not empty; a backup is restored into a new directory, with --home DIR",
+                             hub_directory.string())};
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::string bytes, read_file(file, kMaxFileBytes));
+  const auto files = read_tar(bytes);
+  if (!files.ok()) return files.error().with_context(file.string());
+  ATOLL_ASSIGN_OR_RETURN(const Workplace place, Workplace::make(hub_directory));
+  for (const auto& [name, content] : *files) {
+    if (!is_known(name)) {
+      return Error{ErrorCode::kCorrupt, fmt::format("{} is no backup of a hub: '{}' is in it", file.string(), name)};
+    }
+    ATOLL_RETURN_IF_ERROR(make_directories((place.path() / name).parent_path(), FileMode::kPrivate));
+    ATOLL_RETURN_IF_ERROR(write_file_atomically(place.path() / name, content, FileMode::kPrivate));
+  }
+  auto report = examine(HubHome{place.path()});
+  if (!report.ok()) return report.error().with_context(fmt::format("{} is no whole backup", file.string()));
+  ATOLL_RETURN_IF_ERROR(make_directories(hub_directory.parent_path()));
+  std::filesystem::remove(hub_directory, failed);  // empty, or not there
+  std::filesystem::rename(place.path(), hub_directory, failed);
+  if (failed) return Error{ErrorCode::kIo, fmt::format("cannot make {}: {}", hub_directory.string(), failed.message())};
+  report->bytes = bytes.size();
+  return report;
+}
+
+}  // namespace atl

@@ -1,0 +1,24 @@
+// All that a hub is, in one file, and a hub made of such a file. The file holds the run's authority: who has it can let
+// anybody in. Blocks on the disk; any thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "net/base/result.h"
+
+namespace atl {
+
+struct HubBackupReport {
+  std::string run_id, run_name;
+  std::uint32_t rounds = 0;  // committed
+  std::uint64_t bytes = 0;
+};
+
+// Also while the hub serves. 0600; kInvalidArgument when there is something of that name already.
+Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, const std::filesystem::path& file);
+// Into a directory that holds no hub; all of it is checked before anything is written.
+Result<HubBackupReport> restore_hub(const std::filesystem::path& file, const std::filesystem::path& hub_directory);
+
+}  // namespace atl

@@ -1,0 +1,86 @@
+// atoll hub status: ask the hub on its control socket.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/text.h"
+#include "net/control/control_client.h"
+#include "net/control/home.h"
+#include "net/control/hub_state.h"
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kAnswerTime{5};
+
+struct StatusRequest {
+  std::string home;
+  bool json = false;
+};
+
+Deadline answer_deadline() { return Deadline::after(kAnswerTime); }
+
+void print_hub(const HubState& state, Console& console) {
+  const std::string round = state.finished     ? "finished"
+                            : state.round_open ? fmt::format("round {} {}", state.outer_step, state.phase)
+                                               : fmt::format("waiting for {} islands", state.min_islands);
+  console.out << fmt::format("run {} ({})  {} rounds committed  {}\n", console.styled(state.name, Style::kBold),
+                             state.run_id, state.outer_step, round);
+  if (state.last_validation) {
+    console.out << fmt::format("validation loss {} after round {} (first {})\n",
+                               format_loss(state.last_validation->loss_nats), state.last_validation->outer_step,
+                               format_loss(state.first_validation->loss_nats));
+  }
+  console.out << fmt::format("{} {} {} {} {} {} {}\n", fit("island", 20), fit("name", 14), fit("state", 11),
+                             fit_right("step", 6), fit_right("loss", 7), fit_right("tokens/s", 10), "accepted");
+  for (const HubState::Island& island : state.islands) {
+    console.out << fmt::format(
+        "{} {} {} {} {} {} {} rounds{}\n", fit(island.id, 20), fit(island.name, 14),
+        fit(island.state == "training" ? island.phase : island.state, 11),
+        fit_right(std::to_string(island.inner_step), 6), fit_right(format_loss(island.loss_nats), 7),
+        fit_right(format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10), island.rounds_accepted,
+        island.last_seen_seconds > 5 ? ", last seen " + format_duration(island.last_seen_seconds) + " ago" : "");
+  }
+  console.out << std::flush;
+}
+
+Status show_hub(const StatusRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  const HubHome home{directory};
+  std::error_code ignored;
+  if (!std::filesystem::exists(home.run_file(), ignored)) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("{} holds no hub; make one with: atoll hub init", directory.string())};
+  }
+  const auto client = ControlClient::connect(home.control_socket(), answer_deadline());
+  if (!client.ok()) {
+    if (client.error().code != ErrorCode::kNotRunning) return client.error();
+    return Error{ErrorCode::kNotRunning,
+                 fmt::format("the hub in {} does not serve; start it with: atoll hub serve", directory.string())};
+  }
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                         (*client)->call("state.get", nlohmann::json::object(), answer_deadline()));
+  ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(json));
+  if (command.json) {
+    context.console.out << json.dump() << std::endl;
+  } else {
+    print_hub(state, context.console);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+
+void add_hub_status_command(CLI::App& hub, CommandContext& context) {
+  auto command = std::make_shared<StatusRequest>();
+  CLI::App* sub = hub.add_subcommand("status", "The run and its islands, as the hub sees them");
+  sub->footer("Example:\n  atoll hub status --json");
+  sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, &context] { context.finish(show_hub(*command, context)); });
+}
+
+}  // namespace atl

@@ -1,0 +1,109 @@
+// atoll peers, atoll rounds: the island's past, from its agent or from its history file.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/agent_client.h"
+#include "app/cli/island/island_commands.h"
+#include "app/cli/text.h"
+#include "app/cli/validators.h"
+
+namespace atl {
+namespace {
+
+struct Listing {
+  std::string home;
+  bool json = false;
+  std::uint32_t limit = 20;
+};
+
+double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+std::string number(const nlohmann::json& object, const char* key, std::string (*format)(double)) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? format(found->get<double>()) : "-";
+}
+
+std::string text(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? printable(found->get<std::string>()) : "";
+}
+
+std::string count(double value) { return format_count(static_cast<std::uint64_t>(std::max(0.0, value))); }
+std::string milliseconds(double seconds) { return fmt::format("{:.0f} ms", seconds * 1e3); }
+std::string rate(double bytes_per_second) { return format_bytes(bytes_per_second) + "/s"; }
+std::string ago(double time) { return format_duration(std::max(0.0, unix_now() - time)) + " ago"; }
+
+Result<nlohmann::json> ask(const Listing& command, const char* method, const nlohmann::json& params,
+                           CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
+  ATOLL_ASSIGN_OR_RETURN(nlohmann::json answer, ask_history(home, method, params));
+  if (command.json) context.console.out << answer.dump() << std::endl;
+  return answer;
+}
+
+Status show_rounds(const Listing& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "rounds.list", {{"limit", command.limit}}, context));
+  if (command.json) return ok_status();
+  Console& console = context.console;
+  console.out << fmt::format("{} {} {} {} {} {} {} {}\n", fit_right("round", 7), fit_right("loss", 7),
+                             fit_right("tokens", 12), fit_right("inner", 8), fit_right("sync", 8), fit_right("sent", 8),
+                             fit_right("islands", 7), "accepted");
+  for (const nlohmann::json& round : answer.value("rounds", nlohmann::json::array())) {
+    const nlohmann::json accepted = round.value("accepted", nlohmann::json());
+    console.out << fmt::format(
+        "{} {} {} {} {} {} {} {}\n", fit_right(number(round, "round", count), 7),
+        fit_right(number(round, "loss_nats", format_loss), 7), fit_right(number(round, "tokens", count), 12),
+        fit_right(number(round, "inner_seconds", format_duration), 8),
+        fit_right(number(round, "sync_seconds", format_duration), 8),
+        fit_right(number(round, "bytes_sent", format_bytes), 8), fit_right(number(round, "islands", count), 7),
+        !accepted.is_boolean() ? "under way"
+        : accepted.get<bool>() ? "yes"
+                               : console.styled("no", Style::kWarning));
+  }
+  if (answer.value("more", false)) console.out << "older rounds: --limit " << 10 * command.limit << '\n';
+  console.out << std::flush;
+  return ok_status();
+}
+
+Status show_peers(const Listing& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "peers.list", nlohmann::json::object(), context));
+  if (command.json) return ok_status();
+  Console& console = context.console;
+  console.out << fmt::format("{} {} {} {} {} {}\n", fit("island", 20), fit("name", 16), fit("state", 5),
+                             fit_right("rtt", 8), fit_right("rate", 11), "since");
+  for (const nlohmann::json& peer : answer.value("peers", nlohmann::json::array())) {
+    console.out << fmt::format("{} {} {} {} {} {}\n", fit(text(peer, "island"), 20), fit(text(peer, "name"), 16),
+                               fit(text(peer, "state"), 5), fit_right(number(peer, "rtt_seconds", milliseconds), 8),
+                               fit_right(number(peer, "bytes_per_second", rate), 11), number(peer, "last_change", ago));
+  }
+  console.out << std::flush;
+  return ok_status();
+}
+
+}  // namespace
+
+void add_rounds_command(CLI::App& app, CommandContext& context) {
+  auto command = std::make_shared<Listing>();
+  CLI::App* sub = app.add_subcommand("rounds", "The rounds in which this machine's island took part");
+  sub->footer("Examples:\n  atoll rounds --limit 100\n  atoll rounds --json | jq '.rounds[0]'");
+  add_home_option(*sub, command->home);
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->add_option("--limit", command->limit, "How many, the newest first")
+      ->check(whole_number(1, 500))
+      ->capture_default_str();
+  sub->callback([command, &context] { context.finish(show_rounds(*command, context)); });
+}
+
+void add_peers_command(CLI::App& app, CommandContext& context) {
+  auto command = std::make_shared<Listing>();
+  CLI::App* sub = app.add_subcommand("peers", "The other islands, as this machine's island knows them");
+  sub->footer("Examples:\n  atoll peers\n  atoll peers --json");
+  add_home_option(*sub, command->home);
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, &context] { context.finish(show_peers(*command, context)); });
+}
+
+}  // namespace atl

@@ -1,0 +1,197 @@
+#include "app/cli/island/status_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/text.h"
+
+namespace atl {
+namespace {
+
+constexpr double kStaleSeconds = 5;
+
+double number(const nlohmann::json& object, const char* key, double otherwise = 0) {
+  if (!object.is_object()) return otherwise;
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+bool has_number(const nlohmann::json& object, const char* key) { return std::isfinite(number(object, key, NAN)); }
+std::string text(const nlohmann::json& object, const char* key) {
+  if (!object.is_object()) return "";
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? printable(found->get<std::string>()) : "";
+}
+std::uint64_t count(const nlohmann::json& object, const char* key) {
+  const double value = number(object, key);
+  return value > 0 && value < 1e18 ? static_cast<std::uint64_t>(value) : 0;
+}
+nlohmann::json part(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() ? *found : nlohmann::json();
+}
+
+Style style_of(const std::string& state) {
+  if (state == "training" || state == "syncing") return Style::kGood;
+  return state == "error" || state == "stopped" ? Style::kBad : Style::kWarning;
+}
+
+// Facts beside each other, and on the next line when the terminal is too narrow.
+void flow(const std::vector<std::string>& facts, int columns, std::vector<std::string>& lines) {
+  std::string line;
+  for (const std::string& fact : facts) {
+    if (fact.empty()) continue;
+    if (!line.empty() && display_width(line) + 2 + display_width(fact) > static_cast<std::size_t>(columns)) {
+      lines.push_back(std::move(line));
+      line.clear();
+    }
+    line += line.empty() ? fact : "  " + fact;
+  }
+  if (!line.empty()) lines.push_back(std::move(line));
+}
+
+std::vector<std::string> training_facts(const nlohmann::json& state, const Console& console) {
+  const std::string word = text(state, "state");
+  std::vector<std::string> facts = {console.styled(word.empty() ? "unknown" : word, style_of(word))};
+  if (!text(state, "run_name").empty()) facts.push_back("run " + text(state, "run_name"));
+  if (count(state, "inner_steps") > 0) {
+    facts.push_back(fmt::format("round {}", count(state, "round")));
+    facts.push_back(fmt::format("step {}/{}", count(state, "inner_step"), count(state, "inner_steps")));
+    facts.push_back("loss " + format_loss(number(state, "loss_nats")));
+    facts.push_back(format_rate(number(state, "tokens_per_second")));
+  }
+  if (has_number(state, "mfu")) facts.push_back("MFU " + format_percent(number(state, "mfu")));
+  return facts;
+}
+
+std::vector<std::string> sync_facts(const nlohmann::json& state) {
+  std::string last = "-";
+  if (has_number(state, "last_sync_seconds")) {
+    last = fmt::format("{}, {} up in all", format_duration(number(state, "last_sync_seconds")),
+                       format_bytes(number(state, "bytes_sent")));
+    last += has_number(state, "accepted_round") ? fmt::format(", round {} accepted", count(state, "accepted_round"))
+                                                : ", nothing accepted yet";
+  }
+  return {
+      "next sync " + (has_number(state, "next_sync_seconds") ? "~" + format_duration(number(state, "next_sync_seconds"))
+                                                             : std::string("-")),
+      fmt::format("islands {}/{}", count(state, "islands_live"), count(state, "islands_total")), "last sync " + last};
+}
+
+std::vector<std::string> total_facts(const nlohmann::json& state) {
+  const double seconds = number(state, "inner_seconds") + number(state, "sync_seconds");
+  return {format_count(count(state, "tokens")) + " tokens",
+          "computing " + (seconds > 0 ? format_percent(number(state, "inner_seconds") / seconds) : std::string("-")),
+          "validation loss " + format_loss(number(state, "validation_loss_nats")),
+          fmt::format("pid {}", count(state, "pid"))};
+}
+
+std::vector<std::string> machine_facts(const nlohmann::json& state) {
+  std::vector<std::string> facts;
+  const nlohmann::json gpus = part(state, "gpus");
+  if (gpus.is_array() && !gpus.empty()) {
+    double load = 0, watts = 0, hottest = 0;
+    for (const nlohmann::json& gpu : gpus) {
+      load += number(gpu, "utilisation") / static_cast<double>(gpus.size());
+      watts += number(gpu, "power_watts");
+      hottest = std::max(hottest, number(gpu, "temperature_celsius"));
+    }
+    facts.push_back(fmt::format("gpu {}x {}", gpus.size(), text(gpus[0], "name")));
+    facts.push_back(fmt::format("{}  {:.0f} W  {:.0f} C", format_percent(load), watts, hottest));
+  }
+  if (has_number(state, "disk_free_bytes"))
+    facts.push_back("disk " + format_bytes(number(state, "disk_free_bytes")) + " free");
+  return facts;
+}
+
+// What the agent adds: the owner's wish, and how the trainer ended last.
+std::vector<std::string> agent_facts(const nlohmann::json& state, const Console& console) {
+  const nlohmann::json agent = part(state, "agent");
+  if (!agent.is_object()) return {};
+  std::vector<std::string> facts;
+  const std::string wish = text(agent, "wish");
+  if (!wish.empty() && wish != "run") facts.push_back("wish " + wish);
+  if (count(agent, "restarts") > 0) facts.push_back(format_number_of(count(agent, "restarts"), "restart"));
+  const std::string exit = text(part(agent, "last_exit"), "text");
+  if (!exit.empty() && count(agent, "restarts") > 0) facts.push_back(console.styled("last: " + exit, Style::kWarning));
+  if (!text(agent, "warning").empty()) facts.push_back(console.styled(text(agent, "warning"), Style::kWarning));
+  return facts;
+}
+
+}  // namespace
+
+std::vector<std::string> status_lines(const nlohmann::json& state, const Console& console) {
+  std::vector<std::string> lines;
+  flow(training_facts(state, console), console.columns, lines);
+  if (!text(state, "error").empty()) lines.push_back(text(state, "error"));
+  if (!text(state, "run_id").empty()) {
+    flow(sync_facts(state), console.columns, lines);
+    flow(total_facts(state), console.columns, lines);
+  }
+  flow(machine_facts(state), console.columns, lines);
+  flow(agent_facts(state, console), console.columns, lines);
+  return lines;
+}
+
+std::string progress_bar(double fraction, std::size_t width, bool unicode) {
+  const double full = std::clamp(std::isfinite(fraction) ? fraction : 0.0, 0.0, 1.0) * static_cast<double>(width);
+  std::string bar;
+  for (std::size_t i = 0; i < width; ++i) {
+    const bool filled = static_cast<double>(i) + 0.5 < full;
+    bar += unicode ? (filled ? "█" : "░") : (filled ? "#" : ".");
+  }
+  return unicode ? bar : "[" + bar + "]";
+}
+
+std::string spark_line(const std::vector<double>& values, std::size_t width, bool unicode) {
+  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  static constexpr const char* kSigns[] = {"_", ".", "-", "'"};
+  std::vector<double> columns;
+  const std::size_t shown = std::min(width, values.size());
+  for (std::size_t i = 0; i < shown; ++i) {  // of the values that share a column, the last
+    columns.push_back(values[(i + 1) * values.size() / shown - 1]);
+  }
+  double low = INFINITY, high = -INFINITY;
+  for (const double value : columns) {
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  const std::size_t levels = unicode ? std::size(kBlocks) : std::size(kSigns);
+  std::string line;
+  for (const double value : columns) {
+    if (!std::isfinite(value)) {
+      line += ' ';
+      continue;
+    }
+    const double height = high > low ? (value - low) / (high - low) : 0;
+    const auto level = std::min(levels - 1, static_cast<std::size_t>(height * static_cast<double>(levels)));
+    line += unicode ? kBlocks[level] : kSigns[level];
+  }
+  return line;
+}
+
+std::vector<std::string> watch_lines(const WatchFrame& frame, const Console& console) {
+  std::vector<std::string> lines;
+  if (frame.state != nullptr) {
+    const nlohmann::json& state = *frame.state;
+    lines = status_lines(state, console);
+    const auto width = static_cast<std::size_t>(std::clamp(console.columns - 8, 10, 100));
+    if (count(state, "inner_steps") > 0) {
+      lines.push_back("round " + progress_bar(number(state, "inner_step") / number(state, "inner_steps", 1), width - 2,
+                                              console.unicode));
+    }
+    if (frame.losses.size() > 1) lines.push_back("loss  " + spark_line(frame.losses, width, console.unicode));
+  }
+  if (!frame.trouble.empty()) {
+    lines.push_back(console.styled(printable(frame.trouble), Style::kBad));
+  }
+  if (frame.state != nullptr && frame.age_seconds > kStaleSeconds) {
+    lines.push_back(console.styled(fmt::format("last update {} ago", format_duration(frame.age_seconds)), Style::kDim));
+  }
+  return lines;
+}
+
+}  // namespace atl

@@ -1,0 +1,108 @@
+#include "app/cli/service/service_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/child_process.h"
+#include "app/cli/console_input.h"
+#include "app/cli/service/service_install.h"
+
+namespace atl {
+namespace {
+
+struct Service {
+  std::string home;
+  bool system = false, user = false, yes = false, json = false;
+
+  ServiceScope scope() const { return system ? ServiceScope::kSystem : ServiceScope::kUser; }
+};
+
+// Nobody to ask is a no.
+Result<bool> ask_linger(bool yes, CommandContext& context) {
+  if (yes) return true;
+  if (!input_is_terminal() || !context.console.out_is_terminal) return false;
+  context.console.out << "A user's services end with the last login, unless lingering is switched on\n"
+                         "(loginctl enable-linger; 'atoll service remove' switches it off again).\n"
+                         "Switch it on, so that the island trains while you are away? [y/N] "
+                      << std::flush;
+  ATOLL_ASSIGN_OR_RETURN(const std::string answer, read_input(context.interrupt));
+  return answer == "y\n" || answer == "Y\n" || answer == "yes\n";
+}
+
+Status show(const Service& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const ServiceStatus status, service_status(command.scope(), run_system_program));
+  if (command.json) {
+    const nlohmann::json json = {{"scope", command.system ? "system" : "user"},
+                                 {"installed", status.installed},
+                                 {"enabled", status.enabled},
+                                 {"active", status.active},
+                                 {"lingering", status.lingering},
+                                 {"unit", status.unit.string()}};
+    context.console.out << json.dump() << std::endl;
+  } else if (!status.installed) {
+    context.console.out << "no service is installed; install it with: atoll service install" << std::endl;
+  } else {
+    context.console.out << fmt::format("{}  {}{}  {}", status.active,
+                                       status.enabled ? "starts by itself" : "not enabled",
+                                       command.system     ? ""
+                                       : status.lingering ? ", also while nobody is logged in"
+                                                          : ", while this user is logged in",
+                                       status.unit.string())
+                        << std::endl;
+  }
+  return ok_status();
+}
+
+Status remove(const Service& command, CommandContext& context) {
+  ATOLL_RETURN_IF_ERROR(remove_service(command.scope(), run_system_program));
+  context.console.out << "the service was stopped and removed; what the island has learned stays in its home"
+                      << std::endl;
+  return ok_status();
+}
+
+}  // namespace
+
+Status install_service_for(ServiceScope scope, const std::string& home, bool yes, CommandContext& context) {
+  ServiceInstallOptions options;
+  options.unit.scope = scope;
+  options.unit.home = home.empty() ? "" : std::filesystem::absolute(home).string();
+  ATOLL_ASSIGN_OR_RETURN(options.unit.program, locate_atoll());
+  options.unit.program = std::filesystem::absolute(options.unit.program);
+  options.may_linger = [&] { return ask_linger(yes, context); };
+  ATOLL_ASSIGN_OR_RETURN(const ServiceInstalled installed, install_service(options, run_system_program));
+  context.console.out << fmt::format("service installed and started ({})", installed.unit.string()) << std::endl;
+  if (scope == ServiceScope::kUser && !installed.lingering) {
+    context.console.out << "it runs while this user is logged in; for always: loginctl enable-linger" << std::endl;
+  }
+  return ok_status();
+}
+
+void add_service_command(CLI::App& app, CommandContext& context) {
+  auto command = std::make_shared<Service>();
+  CLI::App* service = app.add_subcommand("service", "The agent as a service of this machine: install, remove, status");
+  service->require_subcommand(1);
+  service->footer("Example:\n  atoll service status");
+  const auto add = [&](const char* name, const char* what, const char* examples) {
+    CLI::App* sub = service->add_subcommand(name, what);
+    sub->footer(fmt::format("Examples:\n{}", examples));
+    auto* system = sub->add_flag("--system", command->system, "For the whole machine (needs root)");
+    sub->add_flag("--user", command->user, "For this user (the default)")->excludes(system);
+    return sub;
+  };
+  CLI::App* sub = add("install", "Install it, start it now and at every boot",
+                      "  atoll service install\n  sudo atoll service install --system");
+  sub->add_option("--home", command->home, "Island's home, if not the default one")->type_name("DIR");
+  sub->add_flag("--yes", command->yes, "Switch lingering on without asking");
+  sub->callback([command, &context] {
+    context.finish(install_service_for(command->scope(), command->home, command->yes, context));
+  });
+  sub = add("remove", "Stop it and undo what install did", "  atoll service remove");
+  sub->callback([command, &context] { context.finish(remove(*command, context)); });
+  sub = add("status", "Whether it runs, and when it starts", "  atoll service status --json");
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, &context] { context.finish(show(*command, context)); });
+}
+
+}  // namespace atl

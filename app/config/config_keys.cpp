@@ -1,0 +1,232 @@
+#include "app/config/config_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "net/base/address.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxValueBytes = 1024, kMaxTextBytes = 64;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 60;
+
+Error not_a(const ConfigKey& key, std::string_view text, std::string_view wanted) {
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} = '{}': must be {}", key.name, text.substr(0, kMaxTextBytes), wanted)};
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// "2.5 MB" as 2.5 and "MB".
+bool split_quantity(std::string_view text, double& number, std::string_view& unit) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  return error == std::errc() && std::isfinite(number) && number >= 0;
+}
+
+std::optional<double> unit_bytes(std::string_view unit) {
+  double factor = 1;
+  for (const char* name : {"B", "kB", "MB", "GB", "TB"}) {
+    if (unit == name) return factor;
+    factor *= 1000;
+  }
+  if (unit == "KB") return 1e3;
+  return unit.empty() ? std::optional<double>(1) : std::nullopt;
+}
+
+std::optional<double> unit_rate(std::string_view unit) {
+  double factor = 1.0 / 8;
+  for (const char* name : {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"}) {
+    if (unit == name) return factor;
+    factor *= 1000;
+  }
+  if (!unit.ends_with("/s") || unit == "/s") return std::nullopt;
+  return unit_bytes(unit.substr(0, unit.size() - 2));
+}
+
+std::string quantity_text(double number, std::string_view unit) { return fmt::format("{} {}", number, unit); }
+
+Result<std::string> normalise_quantity(const ConfigKey& key, std::string_view text) {
+  const bool rate = key.type == ConfigType::kRate;
+  if (rate && (text == "none" || text == "0")) return std::string("none");
+  const char* wanted = rate ? "a rate with its unit, for instance 20 Mbit/s or 2.5 MB/s, or none"
+                            : "a size with its unit, for instance 200 MB or 1.5 GB";
+  double number = 0;
+  std::string_view unit;
+  if (!split_quantity(text, number, unit)) return not_a(key, text, wanted);
+  const std::optional<double> factor = rate ? unit_rate(unit) : unit_bytes(unit);
+  if (!factor || number * *factor > static_cast<double>(kMaxBytes)) return not_a(key, text, wanted);
+  return quantity_text(number, unit.empty() ? "B" : unit);
+}
+
+Result<std::string> normalise_duration(const ConfigKey& key, std::string_view text) {
+  std::uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string_view unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  const bool known = unit.size() == 1 && std::string_view("smhd").find(unit[0]) != std::string_view::npos;
+  if (error != std::errc() || !known || count > 1'000'000) {
+    return not_a(key, text, "a time, for instance 90s, 10m, 24h or 7d");
+  }
+  return fmt::format("{}{}", count, unit);
+}
+
+// Minutes of "07:30"; -1 when it is no time of day.
+int minute_of_day(std::string_view text) {
+  if (text.size() != 5 || text[2] != ':') return -1;
+  for (const std::size_t i : {0u, 1u, 3u, 4u}) {
+    if (text[i] < '0' || text[i] > '9') return -1;
+  }
+  const int hour = (text[0] - '0') * 10 + text[1] - '0', minute = (text[3] - '0') * 10 + text[4] - '0';
+  return hour < 24 && minute < 60 ? hour * 60 + minute : -1;
+}
+
+Result<std::string> normalise_hours(const ConfigKey& key, std::string_view text) {
+  std::string hours;
+  std::istringstream stream{std::string(text)};
+  for (std::string part; std::getline(stream, part, ',');) {
+    const std::string_view span = trimmed(part);
+    const auto dash = span.find('-');
+    const int begin = minute_of_day(trimmed(span.substr(0, dash)));
+    const int end = dash == std::string_view::npos ? -1 : minute_of_day(trimmed(span.substr(dash + 1)));
+    if (begin < 0 || end < 0 || begin == end) {
+      return not_a(key, text, "hours of the day, for instance 22:00-06:00, several apart by commas");
+    }
+    hours +=
+        fmt::format("{}{:02}:{:02}-{:02}:{:02}", hours.empty() ? "" : ", ", begin / 60, begin % 60, end / 60, end % 60);
+  }
+  return hours;
+}
+
+Result<std::string> normalise_whole(const ConfigKey& key, std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < key.low || number > key.high) {
+    return not_a(key, text, fmt::format("a whole number from {} to {}", key.low, key.high));
+  }
+  return std::to_string(number);
+}
+
+Result<std::string> normalise_word(const ConfigKey& key, std::string_view text) {
+  std::istringstream words{key.words};
+  for (std::string word; words >> word;) {
+    if (word == text) return word;
+  }
+  return not_a(key, text, fmt::format("one of {}", key.words));
+}
+
+// Levenshtein's distance: how many letters lie between two names.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& config_keys() {
+  using enum ConfigType;
+  static const std::vector<ConfigKey> keys = {
+      {"island.name", kText, "", "What others see; empty: the host's name"},
+      {"island.listen", kAddress, "0.0.0.0:0", "Address and port for the other islands; port 0: any free one"},
+      {"island.advertise", kText, "", "Host that the other islands dial; empty: the one that the hub sees"},
+      {"island.threads", kWhole, "0", "Compute threads; 0: all cores", 0, 1024},
+      {"island.local_ranks", kWhole, "0", "Shards of the model on this machine; 0: one a GPU", 0, 64},
+      {"limits.upload", kRate, "none", "What the all-reduce may send"},
+      {"schedule.hours", kDayHours, "", "Hours of the day in which to train, local time; empty: always"},
+      {"agent.stop_within", kDuration, "90s", "How long a trainer that is ended may take"},
+      {"history.max_size", kBytes, "256 MB", "What the history of this island may take on the disk"},
+      {"log.level", kOneOf, "info", "What is logged", 0, 0, "error warning info debug"},
+      {"log.max_size", kBytes, "50 MB", "What logs may take on the disk"},
+  };
+  return keys;
+}
+
+Result<const ConfigKey*> find_config_key(std::string_view name) {
+  const ConfigKey* nearest = nullptr;
+  std::size_t least = SIZE_MAX;
+  for (const ConfigKey& key : config_keys()) {
+    if (name == key.name) return &key;
+    // A name without its section is as near as can be.
+    const bool ending = std::string_view(key.name).ends_with(fmt::format(".{}", name));
+    const std::size_t letters = ending ? 0 : distance(name.substr(0, kMaxTextBytes), key.name);
+    if (letters < least) {
+      least = letters;
+      nearest = &key;
+    }
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("there is no key '{}'; did you mean '{}'?", name.substr(0, kMaxTextBytes), nearest->name)};
+}
+
+Result<std::string> normalise_config_value(const ConfigKey& key, std::string_view text) {
+  text = trimmed(text);
+  const bool control = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (text.size() > kMaxValueBytes || control) return not_a(key, "...", "one line");
+  switch (key.type) {
+    case ConfigType::kText:
+      if (text.size() > kMaxTextBytes) return not_a(key, text, fmt::format("of at most {} bytes", kMaxTextBytes));
+      return std::string(text);
+    case ConfigType::kWhole: return normalise_whole(key, text);
+    case ConfigType::kBytes:
+    case ConfigType::kRate: return normalise_quantity(key, text);
+    case ConfigType::kDuration: return normalise_duration(key, text);
+    case ConfigType::kAddress: {
+      const auto address = parse_address(text);
+      if (!address.ok()) return not_a(key, text, "HOST:PORT");
+      return to_string(*address);
+    }
+    case ConfigType::kDayHours: return normalise_hours(key, text);
+    case ConfigType::kOneOf: return normalise_word(key, text);
+  }
+  return not_a(key, text, "of a known type");
+}
+
+std::uint64_t config_bytes(std::string_view value) {
+  double number = 0;
+  std::string_view unit;
+  return split_quantity(value, number, unit) ? static_cast<std::uint64_t>(number * unit_bytes(unit).value_or(0)) : 0;
+}
+
+std::optional<std::uint64_t> config_bytes_per_second(std::string_view value) {
+  double number = 0;
+  std::string_view unit;
+  if (value == "none" || !split_quantity(value, number, unit)) return std::nullopt;
+  return static_cast<std::uint64_t>(number * unit_rate(unit).value_or(0));
+}
+
+std::uint64_t config_seconds(std::string_view value) {
+  std::uint64_t count = 0;
+  std::from_chars(value.data(), value.data() + value.size(), count);
+  switch (value.empty() ? 's' : value.back()) {
+    case 'm': return count * 60;
+    case 'h': return count * 3600;
+    case 'd': return count * 86400;
+    default: return count;
+  }
+}
+
+std::string environment_name(const ConfigKey& key) {
+  std::string name = fmt::format("ATOLL_{}", key.name);
+  for (char& c : name) c = c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+}  // namespace atl

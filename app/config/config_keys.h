@@ -1,0 +1,50 @@
+// Everything that an island's owner can set: one table, from which the configuration file is checked, printed and
+// documented. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/base/result.h"
+
+namespace atl {
+
+enum class ConfigType {
+  kText,      // at most 64 bytes
+  kWhole,     // from `low` to `high`
+  kBytes,     // "200 MB", "1.5 GB" (powers of 1000), a number of bytes
+  kRate,      // "20 Mbit/s", "2.5 MB/s", "none"
+  kDuration,  // "90s", "10m", "24h", "7d"
+  kAddress,   // HOST:PORT
+  kDayHours,  // "22:00-06:00, 12:00-13:00"; empty: always
+  kOneOf,     // of `words`
+};
+
+struct ConfigKey {
+  const char* name;  // "limits.upload"
+  ConfigType type;
+  const char* default_value;       // as it is written
+  const char* meaning;             // for a person, a line
+  std::int64_t low = 0, high = 0;  // of kWhole
+  const char* words = "";          // of kOneOf, apart by spaces
+};
+
+const std::vector<ConfigKey>& config_keys();
+// kInvalidArgument, naming the nearest key.
+Result<const ConfigKey*> find_config_key(std::string_view name);
+
+// The value as it is kept: the same text for the same meaning. kInvalidArgument says what is allowed.
+Result<std::string> normalise_config_value(const ConfigKey& key, std::string_view text);
+
+// Of normalised values.
+std::uint64_t config_bytes(std::string_view value);
+std::optional<std::uint64_t> config_bytes_per_second(std::string_view value);  // empty: no limit
+std::uint64_t config_seconds(std::string_view value);
+
+// "ATOLL_LIMITS_UPLOAD" of "limits.upload".
+std::string environment_name(const ConfigKey& key);
+
+}  // namespace atl

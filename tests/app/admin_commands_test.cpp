@@ -1,0 +1,313 @@
+// Looking after a hub, the service, and what the shell knows of the commands.
+#include <sys/stat.h>
+
+#include <QProcess>
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/service/service_install.h"
+#include "net/base/file.h"
+#include "net/control/home.h"
+#include "net/enrol/client.h"
+#include "net/hub/hub_store.h"
+#include "net/wire/invite.h"
+#include "tests/app/cli_run.h"
+
+using namespace atl;
+using atl::test::CliOutcome;
+using atl::test::CliRun;
+using atl::test::contains;
+
+namespace {
+
+// systemd as far as the service's commands ask it.
+class FakeSystemd {
+ public:
+  RunProgram run() {
+    return [this](const std::vector<std::string>& command) -> Result<ProgramOutcome> {
+      std::string line;
+      for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
+      calls.push_back(line);
+      if (contains(line, fails) && !fails.empty()) return ProgramOutcome{1, failure};
+      if (contains(line, "enable-linger")) linger = true;
+      if (contains(line, "disable-linger")) linger = false;
+      if (contains(line, "show-user")) return ProgramOutcome{0, linger ? "Linger=yes" : "Linger=no"};
+      if (contains(line, "is-active")) return ProgramOutcome{0, "active"};
+      if (contains(line, "is-enabled")) return ProgramOutcome{0, "enabled"};
+      return ProgramOutcome{0, ""};
+    };
+  }
+  bool called(const std::string& part) const {
+    return std::any_of(calls.begin(), calls.end(), [&](const std::string& call) { return contains(call, part); });
+  }
+  std::vector<std::string> calls;
+  bool linger = false;
+  std::string fails, failure = "it went wrong";
+};
+
+ServiceInstallOptions service(bool may_linger) {
+  return {.unit = {.scope = ServiceScope::kUser, .program = "/usr/bin/atoll", .home = ""},
+          .may_linger = [may_linger]() -> Result<bool> { return may_linger; }};
+}
+
+class ConfigHome {
+ public:
+  ConfigHome() { qputenv("XDG_CONFIG_HOME", directory_.path().toUtf8()); }
+  ~ConfigHome() { qunsetenv("XDG_CONFIG_HOME"); }
+
+ private:
+  QTemporaryDir directory_;
+};
+
+std::string enrolled_island(CliRun& atoll) {
+  const auto invite =
+      decode_invite(atoll.invite, std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
+  const auto enrolment = enrol(*invite, "attic", Deadline::after(std::chrono::seconds(20)));
+  if (!enrolment.ok()) qFatal("%s", enrolment.error().message.c_str());
+  return enrolment->identity.name.value;
+}
+
+}  // namespace
+
+class AdminCommandsTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void an_island_is_listed_and_removed();
+  void a_hub_comes_back_from_its_backup();
+  void what_is_no_backup_is_refused_data();
+  void what_is_no_backup_is_refused();
+  void a_dataset_may_move_but_not_change();
+  void a_service_is_installed_and_removed_without_a_trace();
+  void lingering_that_was_on_stays_on();
+  void a_service_that_does_not_start_leaves_nothing_behind();
+  void a_unit_of_somebody_else_is_left_alone();
+  void the_unit_is_what_systemd_accepts();
+  void a_path_in_a_unit_is_taken_literally();
+  void bash_completes_commands_and_flags_data();
+  void bash_completes_commands_and_flags();
+  void every_shell_gets_every_command_data();
+  void every_shell_gets_every_command();
+  void every_command_has_a_man_page();
+};
+
+void AdminCommandsTest::an_island_is_listed_and_removed() {
+  CliRun atoll;
+  const std::string home = atoll.path("hub-first").string();
+  const auto hub = atoll.start_hub();
+  const std::string island = enrolled_island(atoll);
+
+  const CliOutcome list = atoll({"hub", "islands", "--home", home});
+  QVERIFY2(contains(list.out, island) && contains(list.out, "attic"), list.out.c_str());
+  QCOMPARE(atoll({"hub", "remove", island, "--home", home}).exit_code, 0);
+
+  const CliOutcome json = atoll({"hub", "islands", "--json", "--home", home});
+  QCOMPARE(nlohmann::json::parse(json.out)["islands"][0]["state"].get<std::string>(), std::string("removed"));
+  QCOMPARE(atoll({"hub", "remove", "isl-none", "--home", home}).exit_code, static_cast<int>(kExitOther));
+}
+
+void AdminCommandsTest::a_hub_comes_back_from_its_backup() {
+  CliRun atoll;
+  const std::string home = atoll.path("hub-first").string(), file = atoll.path("hub.tar").string();
+  auto hub = atoll.start_hub();
+  const std::string island = enrolled_island(atoll);
+
+  const CliOutcome saved = atoll({"hub", "backup", file, "--home", home});
+  QVERIFY2(saved.exit_code == 0, saved.err.c_str());
+  struct stat info {};
+  QVERIFY(::stat(file.c_str(), &info) == 0 && (info.st_mode & 0777) == 0600);
+  QCOMPARE(atoll({"hub", "backup", file, "--home", home}).exit_code, static_cast<int>(kExitUsage));
+  QCOMPARE(atoll({"hub", "restore", file, "--home", home}).exit_code, static_cast<int>(kExitUsage));
+  hub.reset();
+  const std::string other = atoll.path("hub-restored").string();
+  const CliOutcome restored = atoll({"hub", "restore", file, "--home", other});
+  QVERIFY2(restored.exit_code == 0, restored.err.c_str());
+
+  QVERIFY(contains(atoll({"hub", "islands", "--home", other}).out, island));
+  QCOMPARE(atoll({"hub", "config", "--home", other}).out, atoll({"hub", "config", "--home", home}).out);
+  QVERIFY(HubServer::start({.directory = other, .listen = {"127.0.0.1", 0}, .advertised = {}}, {}).ok());
+}
+
+void AdminCommandsTest::what_is_no_backup_is_refused_data() {
+  QTest::addColumn<int>("keep");
+  QTest::addColumn<int>("damage");
+  QTest::newRow("cut") << 20'000 << -1;
+  QTest::newRow("empty") << 0 << -1;
+  QTest::newRow("a header") << -1 << 10;
+  QTest::newRow("the size") << -1 << 130;
+}
+
+void AdminCommandsTest::what_is_no_backup_is_refused() {
+  QFETCH(const int, keep);
+  QFETCH(const int, damage);
+  CliRun atoll;
+  const std::string file = atoll.path("hub.tar").string();
+  const auto hub = atoll.start_hub();
+  QCOMPARE(atoll({"hub", "backup", file, "--home", atoll.path("hub-first").string()}).exit_code, 0);
+  if (keep >= 0) std::filesystem::resize_file(file, static_cast<std::uintmax_t>(keep));
+  if (damage >= 0) std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(damage).put('\x7f');
+
+  const CliOutcome restored = atoll({"hub", "restore", file, "--home", atoll.path("new").string()});
+
+  QCOMPARE(restored.exit_code, static_cast<int>(kExitOther));
+  QVERIFY(!std::filesystem::exists(atoll.path("new")));
+}
+
+void AdminCommandsTest::a_dataset_may_move_but_not_change() {
+  CliRun atoll;
+  const std::string home = atoll.path("hub-first").string();
+  const auto hub = atoll.start_hub();
+  std::filesystem::copy(atoll.path("data"), atoll.path("moved"));
+  std::ofstream(atoll.path("other.txt")) << *read_file(atoll.path("book.txt")) << "one more line\n";
+  atoll({"data", "prepare", atoll.path("other.txt").string(), "--output", atoll.path("other").string()});
+
+  const CliOutcome moved = atoll({"hub", "data", atoll.path("moved").string(), "--home", home});
+  const CliOutcome other = atoll({"hub", "data", atoll.path("other").string(), "--home", home});
+
+  QVERIFY2(moved.exit_code == 0, moved.err.c_str());
+  QCOMPARE(other.exit_code, static_cast<int>(kExitUsage));
+  QCOMPARE(atoll({"hub", "data", "--home", home}).out, atoll.path("moved").string() + "\n");
+}
+
+void AdminCommandsTest::a_service_is_installed_and_removed_without_a_trace() {
+  ConfigHome config;
+  FakeSystemd systemd;
+
+  const auto installed = install_service(service(true), systemd.run());
+  QVERIFY2(installed.ok(), installed.ok() ? "" : installed.error().message.c_str());
+  QVERIFY(installed->lingering_set && systemd.linger);
+  QVERIFY(systemd.called("systemctl --user enable --now atoll.service"));
+  QVERIFY(service_status(ServiceScope::kUser, systemd.run())->installed);
+  QVERIFY(install_service(service(false), systemd.run()).ok());  // again: as if it were the first time
+
+  QVERIFY(remove_service(ServiceScope::kUser, systemd.run()).ok());
+
+  QVERIFY(!systemd.linger);
+  QVERIFY(systemd.called("disable --now"));
+  QVERIFY(!std::filesystem::exists(installed->unit));
+  QCOMPARE(remove_service(ServiceScope::kUser, systemd.run()).error().code, ErrorCode::kNotFound);
+}
+
+void AdminCommandsTest::lingering_that_was_on_stays_on() {
+  ConfigHome config;
+  FakeSystemd systemd;
+  systemd.linger = true;
+
+  QVERIFY(install_service(service(true), systemd.run()).ok());
+  QVERIFY(remove_service(ServiceScope::kUser, systemd.run()).ok());
+
+  QVERIFY(systemd.linger);
+}
+
+void AdminCommandsTest::a_service_that_does_not_start_leaves_nothing_behind() {
+  ConfigHome config;
+  FakeSystemd systemd;
+  systemd.fails = "enable --now";
+  systemd.failure = "System has not been booted with systemd as init system";
+
+  const auto installed = install_service(service(true), systemd.run());
+
+  QVERIFY(!installed.ok());
+  QVERIFY2(contains(installed.error().message, "atoll agent"), installed.error().message.c_str());
+  QVERIFY(!std::filesystem::exists(*unit_path(ServiceScope::kUser)));
+  QVERIFY(!systemd.linger);
+}
+
+void AdminCommandsTest::a_unit_of_somebody_else_is_left_alone() {
+  ConfigHome config;
+  FakeSystemd systemd;
+  const auto unit = *unit_path(ServiceScope::kUser);
+  std::filesystem::create_directories(unit.parent_path());
+  std::ofstream(unit) << "[Unit]\nDescription=mine\n";
+
+  QCOMPARE(install_service(service(true), systemd.run()).error().code, ErrorCode::kInvalidArgument);
+  QCOMPARE(remove_service(ServiceScope::kUser, systemd.run()).error().code, ErrorCode::kInvalidArgument);
+
+  QVERIFY(contains(*read_file(unit), "mine"));
+}
+
+void AdminCommandsTest::the_unit_is_what_systemd_accepts() {
+  for (const ServiceScope scope : {ServiceScope::kUser, ServiceScope::kSystem}) {
+    const std::string text = *unit_text({scope, "/usr/bin/atoll", ""});
+    for (const char* line : {"Type=notify\n", "KillMode=mixed\n", "TimeoutStopSec=120\n",
+                             "RestartPreventExitStatus=8 9 11\n", "ExecStart=\"/usr/bin/atoll\" agent"}) {
+      QVERIFY2(contains(text, line), text.c_str());
+    }
+    QVERIFY(!contains(text, "PrivateDevices"));  // it hides GPUs
+    QCOMPARE(contains(text, "User=atoll\n"), scope == ServiceScope::kSystem);
+  }
+}
+
+void AdminCommandsTest::a_path_in_a_unit_is_taken_literally() {
+  const std::string text = *unit_text({ServiceScope::kUser, "/opt/a b/atoll", "/data/100%/\"$HOME\""});
+
+  QVERIFY2(contains(text, "ExecStart=\"/opt/a b/atoll\" agent --home \"/data/100%%/\\\"$$HOME\\\"\""), text.c_str());
+  QVERIFY(!unit_text({ServiceScope::kUser, "/opt/x\nExecStart=/bin/sh", ""}).ok());
+}
+
+void AdminCommandsTest::bash_completes_commands_and_flags_data() {
+  QTest::addColumn<QString>("line");
+  QTest::addColumn<QString>("offer");
+  QTest::newRow("command") << "atoll sta"
+                           << "status";
+  QTest::newRow("in a group") << "atoll hub inv"
+                              << "invite";
+  QTest::newRow("flag") << "atoll status --wa"
+                        << "--watch";
+  QTest::newRow("behind a flag") << "atoll hub --x init --na"
+                                 << "--name";
+  QTest::newRow("words") << "atoll completion f"
+                         << "fish";
+  QTest::newRow("value") << "atoll hub init --wire bf"
+                         << "bf16";
+}
+
+void AdminCommandsTest::bash_completes_commands_and_flags() {
+  QFETCH(const QString, line);
+  QFETCH(const QString, offer);
+  CliRun atoll;
+  const std::string script = atoll({"completion", "bash"}).out + "\nread -ra COMP_WORDS <<< '" + line.toStdString() +
+                             "'\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_atoll\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
+  std::ofstream(atoll.path("script")) << script;
+  QProcess bash;
+
+  bash.start("bash", {"-u", QString::fromStdString(atoll.path("script").string())});
+
+  QVERIFY(bash.waitForFinished(20'000));
+  QCOMPARE(bash.readAllStandardError(), QByteArray());
+  QVERIFY2(bash.readAllStandardOutput().split('\n').contains(offer.toUtf8()), offer.toUtf8());
+}
+
+void AdminCommandsTest::every_shell_gets_every_command_data() {
+  QTest::addColumn<QString>("shell");
+  for (const char* shell : {"bash", "zsh", "fish"}) QTest::newRow(shell) << shell;
+}
+
+void AdminCommandsTest::every_shell_gets_every_command() {
+  QFETCH(const QString, shell);
+  CliRun atoll;
+
+  const CliOutcome outcome = atoll({"completion", shell.toStdString()});
+
+  QCOMPARE(outcome.exit_code, 0);
+  for (const char* word : {"status", "peers", "hub", "backup", "validate", "watch", "origin"}) {
+    QVERIFY2(contains(outcome.out, word), word);
+  }
+  QVERIFY(!contains(outcome.out, "atoll man"));  // the build's own
+}
+
+void AdminCommandsTest::every_command_has_a_man_page() {
+  CliRun atoll;
+
+  QCOMPARE(atoll({"man", atoll.path("man").string()}).exit_code, 0);
+
+  const std::string page = *read_file(atoll.path("man") / "atoll-hub-invite.1");
+  for (const char* part : {".TH atoll\\-hub\\-invite 1", ".SH OPTIONS", "\\fB\\-\\-expires\\fR", ".SH EXAMPLES",
+                           "atoll hub invite \\-\\-expires 2h"}) {
+    QVERIFY2(contains(page, part), page.c_str());
+  }
+  QVERIFY(contains(*read_file(atoll.path("man") / "atoll.1"), "Exit codes: 0 ok"));
+}
+
+QTEST_GUILESS_MAIN(AdminCommandsTest)
+#include "admin_commands_test.moc"

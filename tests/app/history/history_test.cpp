@@ -1,0 +1,384 @@
+// The island's history: what events become, how it thins with age, what it survives.
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <QTemporaryDir>
+#include <QtTest>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/agent/history/history_feed.h"
+#include "app/agent/history/history_queries.h"
+#include "net/control/island_state.h"
+
+using namespace atl;
+
+namespace {
+
+constexpr double kTime = 1'763'725'000;
+
+IslandState training(std::uint32_t round, std::uint32_t step, double loss) {
+  IslandState state;
+  state.state = "training";
+  state.run_id = "0123456789abcdef";
+  state.run_name = "first";
+  state.pid = 41;
+  state.round = round;
+  state.inner_step = step;
+  state.inner_steps = 100;
+  state.loss_nats = loss;
+  state.tokens_per_second = 1000;
+  state.tokens = (round * 100ull + step) * 2048;
+  state.islands_live = 3;
+  return state;
+}
+
+nlohmann::json event_of(const char* name, double time, const nlohmann::json& data) {
+  return {{"event", name}, {"seq", 1}, {"time", time}, {"data", data}};
+}
+
+class Fixture {
+ public:
+  explicit Fixture(HistoryLimits limits = {}) : limits_(limits) { open(); }
+
+  void open() {
+    feed.reset();
+    store.reset();
+    auto opened = HistoryStore::open(path(), limits_);
+    if (!opened.ok()) qFatal("%s", opened.error().message.c_str());
+    store = std::move(*opened);
+    feed.emplace(*store);
+  }
+  std::filesystem::path path() const {
+    return std::filesystem::path(directory_.path().toStdString()) / "history.sqlite";
+  }
+  void steps(int count, double begin = kTime) {
+    for (int i = 0; i < count; ++i) {
+      feed->take(event_of("step", begin + i, training(0, static_cast<std::uint32_t>(i), 5 - i * 1e-3).to_json()), now_);
+    }
+    feed->flush();
+  }
+  nlohmann::json metric(const nlohmann::json& params) {
+    auto answer = query_metrics(*store, params);
+    if (!answer.ok()) qFatal("%s", answer.error().message.c_str());
+    return *answer;
+  }
+
+  std::unique_ptr<HistoryStore> store;
+  std::optional<HistoryFeed> feed;
+
+ private:
+  QTemporaryDir directory_;
+  const HistoryLimits limits_;
+  const Clock::time_point now_ = Clock::now();
+};
+
+std::uint64_t sum(const nlohmann::json& counts) {
+  std::uint64_t total = 0;
+  for (const nlohmann::json& count : counts) total += count.get<std::uint64_t>();
+  return total;
+}
+
+}  // namespace
+
+class HistoryTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void steps_become_series();
+  void a_round_is_told_with_its_phases();
+  void an_answer_has_no_more_points_than_asked_and_keeps_the_extremes();
+  void what_is_old_is_told_by_fewer_points();
+  void the_file_stays_within_its_bound();
+  void tokens_of_trainers_that_ended_still_count();
+  void a_clock_that_jumps_loses_nothing();
+  void islands_come_and_go();
+  void islands_that_came_before_the_run_was_known_are_kept();
+  void each_gpu_has_its_series();
+  void a_damaged_file_is_set_aside_data();
+  void a_damaged_file_is_set_aside();
+  void a_full_disk_is_told_and_survived();
+  void wrong_parameters_are_refused_data();
+  void wrong_parameters_are_refused();
+  void garbage_events_change_nothing();
+  void a_command_reads_while_the_agent_writes();
+};
+
+void HistoryTest::steps_become_series() {
+  Fixture history;
+
+  history.steps(5);
+
+  const nlohmann::json loss = history.metric({{"name", "loss_nats"}});
+  QCOMPARE(loss["step"].dump(), std::string("[0,1,2,3,4]"));
+  QCOMPARE(loss["width"].get<double>(), 0.0);
+  QCOMPARE(loss["time"][4].get<double>(), kTime + 4);
+  QCOMPARE(loss["tokens"][4].get<int>(), 4 * 2048);
+  QCOMPARE(history.metric({}).at("names").dump(), std::string(R"(["loss_nats","tokens_per_second"])"));
+  QCOMPARE(history.metric({{"name", "loss_nats"}, {"axis", "step"}, {"from", 1}, {"to", 3}})["step"].dump(),
+           std::string("[1,2,3]"));
+}
+
+void HistoryTest::a_round_is_told_with_its_phases() {
+  Fixture history;
+  IslandState state = training(7, 0, 3);
+  history.feed->take(event_of("round.begin", kTime, state.to_json()), Clock::now());
+  state.tokens += 50'000;
+  state.bytes_sent = 9'000'000;
+  state.inner_seconds = 40;
+  for (const char* phase : {"quantise", "reduce_scatter"}) {
+    const nlohmann::json data = {{"round", 7}, {"attempt", 2}, {"phase", phase}, {"seconds", 1.5}, {"bytes", 77}};
+    history.feed->take(event_of("sync.phase", kTime + 41, data), Clock::now());
+  }
+  state.round = state.outer_step = 8;
+  state.accepted_round = 7;
+  state.last_sync_seconds = 3;
+  state.state_hash = "ab12";
+  history.feed->take(event_of("sync.done", kTime + 44, state.to_json()), Clock::now());
+  history.feed->flush();
+
+  const auto answer = list_rounds(*history.store, nlohmann::json::object());
+
+  QVERIFY2(answer.ok(), answer.ok() ? "" : answer.error().message.c_str());
+  QCOMPARE((*answer)["rounds"].size(), 1u);
+  const nlohmann::json round = (*answer)["rounds"][0];
+  QCOMPARE(round["round"].get<int>(), 7);
+  QCOMPARE(round["began"].get<double>(), kTime);
+  QCOMPARE(round["ended"].get<double>(), kTime + 44);
+  QCOMPARE(round["tokens"].get<int>(), 50'000);
+  QCOMPARE(round["bytes_sent"].get<int>(), 9'000'000);
+  QCOMPARE(round["inner_seconds"].get<double>(), 40.0);
+  QCOMPARE(round["accepted"].get<bool>(), true);
+  QCOMPARE(round["phases"].size(), 2u);
+  QCOMPARE(round["phases"][0].dump(), std::string(R"({"attempt":2,"bytes":77,"name":"quantise","seconds":1.5})"));
+}
+
+void HistoryTest::an_answer_has_no_more_points_than_asked_and_keeps_the_extremes() {
+  Fixture history;
+  history.steps(1000);
+
+  for (const char* axis : {"time", "step", "tokens"}) {
+    const nlohmann::json answer = history.metric({{"name", "loss_nats"}, {"axis", axis}, {"max_points", 10}});
+    QVERIFY(answer["mean"].size() <= 10);
+    QVERIFY(answer["mean"].size() >= 9);
+    QCOMPARE(sum(answer["count"]), 1000u);
+    QCOMPARE(answer["high"].front().get<float>(), 5.0f);
+    QCOMPARE(answer["low"].back().get<float>(), static_cast<float>(5 - 0.999));
+    QVERIFY(answer["width"].get<double>() > 0);
+  }
+}
+
+void HistoryTest::what_is_old_is_told_by_fewer_points() {
+  Fixture history({.keep_points = 64});
+
+  history.steps(3000);
+
+  const nlohmann::json all = history.metric({{"name", "loss_nats"}, {"max_points", 5000}});
+  QVERIFY2(all["mean"].size() < 500, all["mean"].dump().c_str());
+  QCOMPARE(sum(all["count"]), 3000u);  // merged, not forgotten
+  QCOMPARE(all["count"].back().get<int>(), 1);
+  QVERIFY(all["count"].front().get<int>() >= 8);
+  QVERIFY(std::is_sorted(all["step"].begin(), all["step"].end()));
+}
+
+void HistoryTest::the_file_stays_within_its_bound() {
+  constexpr std::uint64_t kBound = 256 * 1024;
+  Fixture history({.keep_points = 100'000, .max_bytes = kBound});
+
+  for (int part = 0; part < 20; ++part) history.steps(2000, kTime + part * 2000);
+
+  QVERIFY(std::filesystem::file_size(history.path()) < 2 * kBound);
+  const nlohmann::json all = history.metric({{"name", "loss_nats"}, {"max_points", 5000}});
+  QCOMPARE(sum(all["count"]), 40'000u);
+  QCOMPARE(all["time"].back().get<double>(), kTime + 39'999);
+}
+
+void HistoryTest::tokens_of_trainers_that_ended_still_count() {
+  Fixture history;
+  history.steps(11);
+  IslandState restarted = training(0, 0, 3);
+  restarted.pid = 42;
+  restarted.tokens = 500;
+
+  history.open();  // the agent starts again as well
+  history.feed->take(event_of("step", kTime + 60, restarted.to_json()), Clock::now());
+  history.feed->flush();
+
+  QCOMPARE(history.metric({{"name", "loss_nats"}})["tokens"].back().get<int>(), 10 * 2048 + 500);
+}
+
+void HistoryTest::a_clock_that_jumps_loses_nothing() {
+  Fixture history({.keep_points = 64});
+  history.steps(100, kTime);
+  history.steps(100, kTime + 3e9);  // somebody set it to the year 2120 ...
+  history.steps(100, kTime - 3e6);  // ... and back
+
+  const nlohmann::json all = history.metric({{"name", "loss_nats"}, {"max_points", 5000}});
+  QCOMPARE(sum(all["count"]), 300u);
+  // What was written last is not thinned because its clock looks old.
+  const nlohmann::json last = history.metric({{"name", "loss_nats"}, {"to", kTime - 2e6}, {"max_points", 5000}});
+  QVERIFY(last["mean"].size() >= 64);
+}
+
+void HistoryTest::islands_come_and_go() {
+  Fixture history;
+  history.steps(1);
+  for (const char* name : {"isl-a", "isl-b"}) {
+    const nlohmann::json data = {
+        {"island", name}, {"name", "n"}, {"address", "203.0.113.7:47000"}, {"rtt_seconds", 0.04}};
+    history.feed->take(event_of("peer.up", kTime, data), Clock::now());
+  }
+  history.feed->take(event_of("peer.down", kTime + 9, {{"island", "isl-a"}, {"name", "n"}}), Clock::now());
+  history.feed->flush();
+
+  const auto answer = list_peers(*history.store, nlohmann::json::object());
+
+  QVERIFY(answer.ok());
+  QCOMPARE((*answer)["peers"].size(), 2u);
+  QCOMPARE((*answer)["peers"][0]["island"].get<std::string>(), std::string("isl-b"));
+  QCOMPARE((*answer)["peers"][1]["state"].get<std::string>(), std::string("down"));
+  QCOMPARE((*answer)["peers"][1]["rtt_seconds"].get<double>(), 0.04);  // the last one known stays
+}
+
+void HistoryTest::islands_that_came_before_the_run_was_known_are_kept() {
+  Fixture history;
+  history.feed->take(event_of("peer.up", kTime, {{"island", "isl-a"}, {"name", "attic"}}), Clock::now());
+
+  history.steps(1);
+  history.feed->take(event_of("peer.link", kTime + 5, {{"island", "isl-a"}, {"bytes_per_second", 5e6}}), Clock::now());
+  history.feed->flush();
+
+  const nlohmann::json peer = list_peers(*history.store, nlohmann::json::object())->at("peers").at(0);
+  QCOMPARE(peer["name"].get<std::string>(), std::string("attic"));
+  QCOMPARE(peer["bytes_per_second"].get<double>(), 5e6);
+  QCOMPARE(peer["last_change"].get<double>(), kTime);
+}
+
+void HistoryTest::each_gpu_has_its_series() {
+  Fixture history;
+  history.steps(1);
+  const nlohmann::json data = {{"gpus", {{{"index", 0}, {"power_watts", 612}}, {{"index", 1}, {"power_watts", 640}}}}};
+
+  history.feed->take(event_of("gpu.sample", kTime + 1, data), Clock::now());
+  history.feed->flush();
+
+  QCOMPARE(history.metric({{"name", "gpu.1.power_watts"}})["mean"].dump(), std::string("[640.0]"));
+}
+
+void HistoryTest::a_damaged_file_is_set_aside_data() {
+  QTest::addColumn<QString>("damage");
+  QTest::newRow("no database") << "text";
+  QTest::newRow("torn in the middle") << "middle";
+  QTest::newRow("of a newer version") << "version";
+}
+
+void HistoryTest::a_damaged_file_is_set_aside() {
+  QFETCH(const QString, damage);
+  Fixture history;
+  history.steps(5000);
+  history.feed.reset();
+  history.store.reset();
+  if (damage == "text") {
+    std::ofstream(history.path()) << "this was a database once, before the disk had its way with it";
+  } else if (damage == "middle") {
+    std::fstream file(history.path(), std::ios::in | std::ios::out | std::ios::binary);
+    for (int page = 8; page < 40; ++page) file.seekp(page * 4096).write(std::string(3000, '\x5a').data(), 3000);
+  } else {
+    QVERIFY(Database::open(history.path())->exec("PRAGMA user_version = 99").ok());
+  }
+
+  history.open();
+  history.steps(3);
+
+  QVERIFY2(history.store->notice().find(".damaged-") != std::string::npos, history.store->notice().c_str());
+  QCOMPARE(sum(history.metric({{"name", "loss_nats"}})["count"]), 3u);
+  int kept = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(history.path().parent_path())) {
+    if (entry.path().string().find(".damaged-") != std::string::npos) ++kept;
+  }
+  QCOMPARE(kept, 1);
+}
+
+void HistoryTest::a_full_disk_is_told_and_survived() {
+  Fixture history;
+  history.steps(10);
+  // The kernel refuses every byte beyond this size, as a full disk does.
+  struct rlimit before {};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit full = before;
+  full.rlim_cur = 4096;
+  QCOMPARE(::setrlimit(RLIMIT_FSIZE, &full), 0);
+
+  history.steps(10, kTime + 100);
+  const std::string trouble = history.feed->trouble();
+
+  QCOMPARE(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  QVERIFY2(trouble.find("Training goes on") != std::string::npos, trouble.c_str());
+  QCOMPARE(sum(history.metric({{"name", "loss_nats"}})["count"]), 10u);
+  history.feed->flush();  // there is room again: nothing was lost
+  QCOMPARE(history.feed->trouble(), std::string());
+  QCOMPARE(sum(history.metric({{"name", "loss_nats"}})["count"]), 20u);
+}
+
+void HistoryTest::wrong_parameters_are_refused_data() {
+  QTest::addColumn<QString>("params");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("name") << R"({"name": 5})"
+                        << "\"name\"";
+  QTest::newRow("too many") << R"({"name": "loss_nats", "max_points": 5001})"
+                            << "from 1 to 5000";
+  QTest::newRow("none") << R"({"name": "loss_nats", "max_points": 0})"
+                        << "from 1 to 5000";
+  QTest::newRow("axis") << R"({"name": "loss_nats", "axis": "moon"})"
+                        << "time, step or tokens";
+  QTest::newRow("from") << R"({"name": "loss_nats", "from": "yesterday"})"
+                        << "\"from\"";
+  QTest::newRow("unknown") << R"({"name": "los_nats"})"
+                           << "no metric 'los_nats'";
+}
+
+void HistoryTest::wrong_parameters_are_refused() {
+  QFETCH(const QString, params);
+  QFETCH(const QString, says);
+  Fixture history;
+  history.steps(2);
+
+  const auto answer = query_metrics(*history.store, nlohmann::json::parse(params.toStdString()));
+
+  QVERIFY(!answer.ok());
+  QVERIFY2(answer.error().message.find(says.toStdString()) != std::string::npos, answer.error().message.c_str());
+}
+
+void HistoryTest::garbage_events_change_nothing() {
+  Fixture history;
+  history.steps(2);
+  for (const char* text :
+       {"[]", "{}", R"({"event":"step","time":"now","data":{}})",
+        R"({"event":"step","time":5,"data":{"loss_nats":{}}})",
+        R"({"event":"sync.phase","time":5,"data":{"phase":[],"seconds":-1}})",
+        R"({"event":"sync.phase","time":5,"data":{"phase":"x","seconds":1,"round":1e300}})",
+        R"({"event":"gpu.sample","time":5,"data":{"gpus":{"0":1}}})", R"({"event":"peer.up","time":5,"data":{}})"}) {
+    history.feed->take(nlohmann::json::parse(text), Clock::now());
+  }
+  history.feed->flush();
+
+  QCOMPARE(sum(history.metric({{"name", "loss_nats"}})["count"]), 2u);
+  QCOMPARE(list_rounds(*history.store, nlohmann::json::object())->at("rounds").size(), 0u);
+  QCOMPARE(history.feed->trouble(), std::string());
+}
+
+void HistoryTest::a_command_reads_while_the_agent_writes() {
+  Fixture history;
+  history.steps(4);
+
+  const auto reader = HistoryStore::open_to_read(history.path());
+
+  QVERIFY2(reader.ok(), reader.ok() ? "" : reader.error().message.c_str());
+  QCOMPARE(sum(query_metrics(**reader, {{"name", "loss_nats"}})->at("count")), 4u);
+  QCOMPARE(HistoryStore::open_to_read(history.path().parent_path() / "none.sqlite").error().code, ErrorCode::kNotFound);
+}
+
+QTEST_GUILESS_MAIN(HistoryTest)
+#include "history_test.moc"

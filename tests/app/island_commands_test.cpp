@@ -1,0 +1,329 @@
+// The commands about this machine's island: against an agent that a test plays, against its files when none runs.
+#include <QtTest>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/agent/history/history_feed.h"
+#include "app/cli/island/status_view.h"
+#include "app/cli/text.h"
+#include "net/base/file.h"
+#include "net/control/control_server.h"
+#include "net/control/home.h"
+#include "net/control/island_state.h"
+#include "tests/app/cli_run.h"
+
+using namespace atl;
+using atl::test::CliOutcome;
+using atl::test::CliRun;
+using atl::test::contains;
+
+namespace {
+
+IslandState training_state() {
+  IslandState state;
+  state.state = "training";
+  state.run_id = "0123456789abcdef";
+  state.run_name = "gcide";
+  state.round = 42;
+  state.inner_step = 371;
+  state.inner_steps = 500;
+  state.loss_nats = 2.914;
+  state.tokens_per_second = 318'000;
+  state.islands_live = 7;
+  state.islands_total = 8;
+  return state;
+}
+
+class FakeAgent : public ControlService {
+ public:
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json& params) override {
+    if (method == "state.get") {
+      ++asked;
+      return training_state().to_json();
+    }
+    if (method == "rounds.list")
+      return nlohmann::json{{"run", "r"}, {"rounds", {{{"round", 5}, {"accepted", false}}}}, {"more", false}};
+    if (method == "config.set") set = params.dump();
+    if (method == "config.set") return nlohmann::json::object();
+    return Error{ErrorCode::kNotFound, "no such method"};
+  }
+  std::atomic<int> asked = 0;
+  std::string set;
+};
+
+void join_home(const CliRun& atoll) {
+  std::filesystem::create_directories(atoll.path("island") / "state");
+  JoinFile join;
+  join.run_name = "gcide";
+  if (!save_join_file(atoll.path("island") / "join.json", join).ok()) qFatal("join.json");
+}
+
+void write_history(const CliRun& atoll) {
+  auto store = HistoryStore::open(atoll.path("island") / "state" / "history.sqlite");
+  HistoryFeed feed(**store);
+  IslandState state = training_state();
+  feed.take({{"event", "round.begin"}, {"time", 1.7e9}, {"data", state.to_json()}}, Clock::now());
+  state.outer_step = 43;
+  state.accepted_round = 42;
+  feed.take({{"event", "sync.done"}, {"time", 1.7e9 + 60}, {"data", state.to_json()}}, Clock::now());
+  feed.take({{"event", "peer.up"}, {"time", 1.7e9}, {"data", {{"island", "isl-7"}, {"name", "attic"}}}}, Clock::now());
+  feed.flush();
+}
+
+}  // namespace
+
+class IslandCommandsTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void rounds_and_peers_are_read_from_the_file_while_no_agent_runs();
+  void rounds_are_asked_of_the_agent_that_runs();
+  void what_never_joined_says_so_data();
+  void what_never_joined_says_so();
+  void status_asks_the_agent_before_the_trainer();
+  void status_fits_a_narrow_terminal();
+  void status_shows_what_the_agent_adds();
+  void the_watch_ends_by_ctrl_c();
+  void the_watch_tells_how_old_its_data_is();
+  void a_curve_has_gaps_where_there_is_nothing();
+  void logs_are_shown_since_a_time_and_without_secrets();
+  void logs_are_followed_until_ctrl_c();
+  void checkpoints_tell_a_damaged_one();
+  void diag_lists_before_it_writes();
+  void config_sets_gets_and_explains();
+  void config_names_a_wrong_key_and_line();
+  void config_tells_a_running_agent();
+};
+
+void IslandCommandsTest::rounds_and_peers_are_read_from_the_file_while_no_agent_runs() {
+  CliRun atoll;
+  join_home(atoll);
+  QCOMPARE(atoll({"rounds"}).exit_code, static_cast<int>(kExitNotRunning));
+  write_history(atoll);
+
+  const CliOutcome rounds = atoll({"rounds"});
+  const CliOutcome json = atoll({"rounds", "--json"});
+  const CliOutcome peers = atoll({"peers"});
+
+  QCOMPARE(rounds.exit_code, 0);
+  QVERIFY2(contains(rounds.out, "42") && contains(rounds.out, "yes"), rounds.out.c_str());
+  QCOMPARE(nlohmann::json::parse(json.out)["rounds"][0]["round"].get<int>(), 42);
+  QVERIFY2(contains(peers.out, "isl-7") && contains(peers.out, "attic"), peers.out.c_str());
+}
+
+void IslandCommandsTest::rounds_are_asked_of_the_agent_that_runs() {
+  CliRun atoll;
+  join_home(atoll);
+  write_history(atoll);
+  FakeAgent agent;
+  const auto server = ControlServer::start(atoll.path("island") / "agent.sock", "atoll agent", agent);
+  QVERIFY(server.ok());
+
+  const CliOutcome rounds = atoll({"rounds"});
+
+  QVERIFY2(contains(rounds.out, "5") && contains(rounds.out, "no") && !contains(rounds.out, "42"), rounds.out.c_str());
+}
+
+void IslandCommandsTest::what_never_joined_says_so_data() {
+  QTest::addColumn<QString>("command");
+  for (const char* command : {"rounds", "peers", "checkpoints", "logs", "status"}) QTest::newRow(command) << command;
+}
+
+void IslandCommandsTest::what_never_joined_says_so() {
+  QFETCH(const QString, command);
+  CliRun atoll;
+
+  const CliOutcome outcome = atoll({command.toStdString()});
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitNotJoined));
+  QVERIFY2(contains(outcome.err, "has joined no run"), outcome.err.c_str());
+}
+
+void IslandCommandsTest::status_asks_the_agent_before_the_trainer() {
+  CliRun atoll;
+  join_home(atoll);
+  FakeAgent agent, trainer;
+  const auto at_trainer = ControlServer::start(atoll.path("island") / "control.sock", "atoll-trainer", trainer);
+  QCOMPARE(atoll({"status"}).exit_code, 0);
+  QCOMPARE(trainer.asked.load(), 1);
+  const auto at_agent = ControlServer::start(atoll.path("island") / "agent.sock", "atoll agent", agent);
+
+  const CliOutcome outcome = atoll({"status"});
+
+  QCOMPARE(outcome.exit_code, 0);
+  QCOMPARE(agent.asked.load(), 1);
+  QCOMPARE(trainer.asked.load(), 1);
+  QVERIFY2(contains(outcome.out, "training  run gcide  round 42  step 371/500  loss 2.914  318k tok/s"),
+           outcome.out.c_str());
+}
+
+void IslandCommandsTest::status_fits_a_narrow_terminal() {
+  std::ostringstream out, err;
+  Console console{out, err};
+  console.columns = 40;
+
+  for (const std::string& line : status_lines(training_state().to_json(), console)) {
+    QVERIFY2(display_width(line) <= 40, line.c_str());
+  }
+}
+
+void IslandCommandsTest::status_shows_what_the_agent_adds() {
+  std::ostringstream out, err;
+  Console console{out, err};
+  nlohmann::json state = training_state().to_json();
+  state["agent"] = {{"wish", "pause"}, {"restarts", 2}, {"last_exit", {{"text", "out of GPU memory"}}}};
+  state["mfu"] = 0.38;
+  state["gpus"] = {{{"name", "H100"}, {"utilisation", 0.98}, {"power_watts", 612}, {"temperature_celsius", 67}}};
+  state["disk_free_bytes"] = 812e9;
+
+  std::string text;
+  for (const std::string& line : status_lines(state, console)) text += line + "\n";
+
+  for (const char* part : {"MFU 38 %", "gpu 1x H100", "98 %  612 W  67 C", "disk 812 GB free", "wish pause",
+                           "2 restarts", "last: out of GPU memory"}) {
+    QVERIFY2(contains(text, part), text.c_str());
+  }
+  QVERIFY(!contains(text, "\033"));  // no colour was asked for
+}
+
+void IslandCommandsTest::the_watch_ends_by_ctrl_c() {
+  CliRun atoll;
+  join_home(atoll);
+  FakeAgent agent;
+  const auto server = ControlServer::start(atoll.path("island") / "agent.sock", "atoll agent", agent);
+  std::jthread person([&] {
+    while (agent.asked < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    atoll.interrupt.raise("interrupted");
+  });
+
+  const CliOutcome outcome = atoll({"status", "--watch", "--json"});
+
+  QCOMPARE(outcome.exit_code, 0);
+  std::istringstream lines(outcome.out);
+  std::string line;
+  QVERIFY(std::getline(lines, line) && nlohmann::json::parse(line)["round"] == 42);
+}
+
+void IslandCommandsTest::the_watch_tells_how_old_its_data_is() {
+  std::ostringstream out, err;
+  const Console console{out, err};
+  const nlohmann::json state = training_state().to_json();
+  const auto text_of = [&](double age) {
+    std::string text;
+    for (const std::string& line : watch_lines({&state, {3, 2.9}, age, ""}, console)) text += line + "\n";
+    return text;
+  };
+
+  QVERIFY2(contains(text_of(12), "last update 12 s ago"), text_of(12).c_str());
+  QVERIFY(!contains(text_of(1), "last update"));
+  QVERIFY(contains(text_of(1), "round [###"));
+}
+
+void IslandCommandsTest::a_curve_has_gaps_where_there_is_nothing() {
+  QCOMPARE(spark_line({0, NAN, 1}, 10, true), std::string("▁ █"));
+  QCOMPARE(spark_line({0, 1}, 10, false), std::string("_'"));
+  QCOMPARE(spark_line({1, 2, 3, 4}, 2, false), std::string("_'"));
+  QCOMPARE(spark_line({}, 10, true), std::string());
+}
+
+void IslandCommandsTest::logs_are_shown_since_a_time_and_without_secrets() {
+  CliRun atoll;
+  join_home(atoll);
+  std::ofstream(atoll.path("island") / "state" / "agent.log")
+      << "2001-01-01T00:00:00.000 info long ago\n2999-01-01T00:00:00.000 error bad invite atoll1.c2VjcmV0.00000000\n";
+
+  const CliOutcome all = atoll({"logs"}), recent = atoll({"logs", "--since", "1h"}),
+                   wrong = atoll({"logs", "--since", "x"});
+
+  QVERIFY2(contains(all.out, "long ago"), all.out.c_str());
+  QVERIFY2(!contains(recent.out, "long ago") && contains(recent.out, "bad invite [redacted]"), recent.out.c_str());
+  QCOMPARE(wrong.exit_code, static_cast<int>(kExitUsage));
+}
+
+void IslandCommandsTest::logs_are_followed_until_ctrl_c() {
+  CliRun atoll;
+  join_home(atoll);
+  const auto log = atoll.path("island") / "state" / "trainer.log";
+  std::ofstream(log) << "2026-01-01T00:00:00.000 info first\n";
+  std::jthread person([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::ofstream(log, std::ios::app) << "2026-01-01T00:00:01.000 info second\n";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    atoll.interrupt.raise("interrupted");
+  });
+
+  const CliOutcome outcome = atoll({"logs", "-f", "--json"});
+
+  QCOMPARE(outcome.exit_code, 0);
+  QVERIFY2(contains(outcome.out, "info first") && contains(outcome.out, "info second"), outcome.out.c_str());
+}
+
+void IslandCommandsTest::checkpoints_tell_a_damaged_one() {
+  CliRun atoll;
+  join_home(atoll);
+  QCOMPARE(atoll({"checkpoints"}).exit_code, 0);
+  std::filesystem::create_directories(atoll.path("island") / "checkpoint");
+  std::ofstream(atoll.path("island") / "checkpoint" / "outer.state") << "not a checkpoint";
+
+  const CliOutcome outcome = atoll({"checkpoints", "verify", "--json"});
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitOther));
+  QCOMPARE(nlohmann::json::parse(outcome.out)["checkpoints"][0]["whole"].get<bool>(), false);
+  QVERIFY2(contains(outcome.err, "remove it"), outcome.err.c_str());
+}
+
+void IslandCommandsTest::diag_lists_before_it_writes() {
+  CliRun atoll;
+  join_home(atoll);
+  const std::string file = atoll.path("d.tar").string();
+
+  const CliOutcome list = atoll({"diag", "--list", "-o", file});
+  QVERIFY(contains(list.out, "system.txt") && !std::filesystem::exists(file));
+  const CliOutcome made = atoll({"diag", "-o", file, "--json"});
+
+  QCOMPARE(made.exit_code, 0);
+  QCOMPARE(nlohmann::json::parse(made.out)["file"].get<std::string>(), file);
+  QVERIFY(std::filesystem::exists(file));
+  QCOMPARE(atoll({"diag", "-o", file}).exit_code, static_cast<int>(kExitUsage));
+}
+
+void IslandCommandsTest::config_sets_gets_and_explains() {
+  CliRun atoll;
+
+  const CliOutcome set = atoll({"config", "set", "limits.upload", "20Mbit/s"});
+  QVERIFY2(set.exit_code == 0, set.err.c_str());
+  QCOMPARE(atoll({"config", "get", "limits.upload"}).out, std::string("20 Mbit/s\n"));
+  QVERIFY(contains(atoll({"config", "get", "--origin"}).out, "(settings)"));
+  atoll({"config", "set", "limits.upload", "--unset"});
+  QCOMPARE(atoll({"config", "get", "limits.upload", "--origin"}).out, std::string("none  (default)\n"));
+  QCOMPARE(atoll({"config", "path"}).out, (atoll.path("island") / "config.toml").string() + "\n");
+  QCOMPARE(atoll({"config", "set", "limits.upload"}).exit_code, static_cast<int>(kExitUsage));
+}
+
+void IslandCommandsTest::config_names_a_wrong_key_and_line() {
+  CliRun atoll;
+  std::filesystem::create_directories(atoll.path("island"));
+  std::ofstream(atoll.path("island") / "config.toml") << "[limits]\nuplod = \"none\"\n";
+
+  const CliOutcome validated = atoll({"config", "validate"});
+  const CliOutcome json = atoll({"config", "validate", "--json"});
+
+  QCOMPARE(validated.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(validated.err, "line 2") && contains(validated.err, "'limits.upload'"), validated.err.c_str());
+  QCOMPARE(nlohmann::json::parse(json.out)["defects"].size(), 1u);
+  QCOMPARE(atoll({"config", "set", "limits.uplod", "none"}).exit_code, static_cast<int>(kExitUsage));
+}
+
+void IslandCommandsTest::config_tells_a_running_agent() {
+  CliRun atoll;
+  FakeAgent agent;
+  const auto server = ControlServer::start(atoll.path("island") / "agent.sock", "atoll agent", agent);
+
+  QCOMPARE(atoll({"config", "set", "log.level", "debug"}).exit_code, 0);
+
+  QCOMPARE(agent.set, std::string(R"({"key":"log.level","value":"debug"})"));
+}
+
+QTEST_GUILESS_MAIN(IslandCommandsTest)
+#include "island_commands_test.moc"

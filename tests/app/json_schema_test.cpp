@@ -1,0 +1,175 @@
+// What `--json` prints is what resources/schemas says. Each command's real output.
+#include <QtTest>
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include "app/agent/history/history_feed.h"
+#include "app/agent/history/history_queries.h"
+#include "net/base/file.h"
+#include "net/control/control_server.h"
+#include "net/control/home.h"
+#include "net/control/hub_state.h"
+#include "net/control/island_state.h"
+#include "tests/app/cli_run.h"
+
+using namespace atl;
+using atl::test::CliOutcome;
+using atl::test::CliRun;
+
+namespace {
+
+// What is wrong with it; empty: it fits.
+std::string defects(const std::string& name, const nlohmann::json& document) {
+  const auto text = read_file(std::filesystem::path(ATOLL_SCHEMA_DIR) / (name + ".json"));
+  if (!text.ok()) return text.error().message;
+  const nlohmann::json source = nlohmann::json::parse(*text);
+  valijson::Schema schema;
+  valijson::SchemaParser(valijson::SchemaParser::kDraft7)
+      .populateSchema(valijson::adapters::NlohmannJsonAdapter(source), schema);
+  valijson::ValidationResults results;
+  if (valijson::Validator().validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results)) return "";
+  std::string all;
+  for (const auto& result : results) all += result.description + "\n";
+  return all + document.dump();
+}
+
+IslandState training_state() {
+  IslandState state;
+  state.state = "training";
+  state.run_id = "0123456789abcdef";
+  state.run_name = "gcide";
+  state.inner_steps = 500;
+  state.loss_nats = 2.9;
+  return state;
+}
+
+class FakeAgent : public ControlService {
+ public:
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+    if (method == "state.get") return training_state().to_json();
+    return Error{ErrorCode::kNotFound, "no such method"};
+  }
+};
+
+// A home with everything in it that a command could show.
+void fill_home(const CliRun& atoll) {
+  const auto home = atoll.path("island");
+  std::filesystem::create_directories(home / "state");
+  std::filesystem::create_directories(home / "checkpoint");
+  JoinFile join;
+  join.run_name = "gcide";
+  if (!save_join_file(home / "join.json", join).ok()) qFatal("join.json");
+  std::ofstream(home / "checkpoint" / "outer.state") << "damaged";
+  std::ofstream(home / "state" / "agent.log") << "2026-01-01T00:00:00.000 info first\n";
+  auto store = HistoryStore::open(home / "state" / "history.sqlite");
+  HistoryFeed feed(**store);
+  IslandState state = training_state();
+  const auto event = [&](const char* name, const nlohmann::json& data) {
+    feed.take({{"event", name}, {"time", 1.7e9}, {"data", data}}, Clock::now());
+  };
+  event("round.begin", state.to_json());
+  event("step", state.to_json());
+  event("sync.phase", {{"round", 0}, {"attempt", 1}, {"phase", "apply"}, {"seconds", 1}, {"bytes", 2}});
+  event("peer.up", {{"island", "isl-7"}, {"name", "attic"}});
+  feed.flush();
+}
+
+}  // namespace
+
+class JsonSchemaTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void outputs_fit_their_schemas_data();
+  void outputs_fit_their_schemas();
+  void hub_outputs_fit_their_schemas();
+  void metrics_fit_their_schema();
+  void a_schema_refuses_what_does_not_fit_data();
+  void a_schema_refuses_what_does_not_fit();
+};
+
+void JsonSchemaTest::outputs_fit_their_schemas_data() {
+  QTest::addColumn<QString>("schema");
+  QTest::addColumn<QStringList>("command");
+  QTest::newRow("status") << "status" << QStringList{"status", "--json"};
+  QTest::newRow("rounds") << "rounds" << QStringList{"rounds", "--json"};
+  QTest::newRow("peers") << "peers" << QStringList{"peers", "--json"};
+  QTest::newRow("checkpoints") << "checkpoints" << QStringList{"checkpoints", "--json"};
+  QTest::newRow("checkpoints verify") << "checkpoints" << QStringList{"checkpoints", "verify", "--json"};
+  QTest::newRow("logs") << "log-line" << QStringList{"logs", "--json"};
+  QTest::newRow("diag") << "diag" << QStringList{"diag", "--list", "--json"};
+  QTest::newRow("config get") << "config" << QStringList{"config", "get", "--json"};
+  QTest::newRow("config set") << "config" << QStringList{"config", "set", "log.level", "debug", "--json"};
+  QTest::newRow("config path") << "config-path" << QStringList{"config", "path", "--json"};
+  QTest::newRow("config validate") << "config-validate" << QStringList{"config", "validate", "--json"};
+  QTest::newRow("bench quantise") << "bench-quantise"
+                                  << QStringList{"bench", "quantise", "--payload", "1MiB", "--threads", "1", "--json"};
+}
+
+void JsonSchemaTest::outputs_fit_their_schemas() {
+  QFETCH(const QString, schema);
+  QFETCH(const QStringList, command);
+  CliRun atoll;
+  fill_home(atoll);
+  FakeAgent agent;
+  std::unique_ptr<ControlServer> trainer;
+  if (schema == "status")
+    trainer = *ControlServer::start(atoll.path("island") / "control.sock", "atoll-trainer", agent);
+  std::vector<std::string> arguments;
+  for (const QString& word : command) arguments.push_back(word.toStdString());
+
+  const CliOutcome outcome = atoll(arguments);
+
+  const nlohmann::json document = nlohmann::json::parse(outcome.out, nullptr, false);
+  QVERIFY2(!document.is_discarded(), (outcome.out + outcome.err).c_str());
+  QCOMPARE(defects(schema.toStdString(), document), std::string());
+}
+
+void JsonSchemaTest::hub_outputs_fit_their_schemas() {
+  CliRun atoll;
+  const std::string home = atoll.path("hub-first").string();
+  const auto hub = atoll.start_hub();
+  const auto document = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--json", "--home", home});
+    return nlohmann::json::parse(atoll(arguments).out, nullptr, false);
+  };
+
+  QCOMPARE(defects("hub-islands", document({"hub", "islands"})), std::string());
+  QCOMPARE(defects("hub-config", document({"hub", "config"})), std::string());
+  QCOMPARE(defects("hub-data", document({"hub", "data"})), std::string());
+  QCOMPARE(defects("hub-backup", document({"hub", "backup", atoll.path("b.tar").string()})), std::string());
+  QCOMPARE(defects("hub-status", hub->state().to_json()), std::string());
+}
+
+void JsonSchemaTest::metrics_fit_their_schema() {
+  CliRun atoll;
+  fill_home(atoll);
+  const auto store = HistoryStore::open_to_read(atoll.path("island") / "state" / "history.sqlite");
+
+  QCOMPARE(defects("metrics", *query_metrics(**store, {{"name", "loss_nats"}})), std::string());
+}
+
+void JsonSchemaTest::a_schema_refuses_what_does_not_fit_data() {
+  QTest::addColumn<QString>("schema");
+  QTest::addColumn<QString>("document");
+  QTest::newRow("no such state") << "status"
+                                 << R"({"state": "dancing"})";
+  QTest::newRow("nothing") << "status"
+                           << "{}";
+  QTest::newRow("a text for a number") << "diag"
+                                       << R"({"file": "x", "bytes": "3", "entries": []})";
+  QTest::newRow("a missing field") << "rounds"
+                                   << R"({"run": "x", "rounds": []})";
+}
+
+void JsonSchemaTest::a_schema_refuses_what_does_not_fit() {
+  QFETCH(const QString, schema);
+  QFETCH(const QString, document);
+  QVERIFY(!defects(schema.toStdString(), nlohmann::json::parse(document.toStdString())).empty());
+}
+
+QTEST_GUILESS_MAIN(JsonSchemaTest)
+#include "json_schema_test.moc"

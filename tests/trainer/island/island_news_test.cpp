@@ -1,0 +1,89 @@
+// What an island tells of the others and of its synchronisation.
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "trainer/island/island_news.h"
+
+using namespace atl;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Told {
+  std::vector<std::string> events;
+  std::vector<nlohmann::json> data;
+
+  IslandNews::Publish publish() {
+    return [this](const char* event, const nlohmann::json& of) {
+      events.emplace_back(event);
+      data.push_back(of);
+    };
+  }
+};
+
+RosterEntry entry(const char* id, std::uint16_t port = 47000) {
+  return {IslandId{id}, "name of " + std::string(id), {"203.0.113.7", port}, ""};
+}
+
+}  // namespace
+
+class IslandNewsTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void who_comes_and_goes_is_told_once();
+  void each_part_of_a_round_is_timed();
+  void nothing_is_told_to_nobody();
+};
+
+void IslandNewsTest::who_comes_and_goes_is_told_once() {
+  Told told;
+  IslandNews news(IslandId{"isl-self"}, told.publish());
+
+  news.learn_roster({{entry("isl-self"), entry("isl-a"), entry("isl-b")}});
+  news.learn_roster({{entry("isl-self"), entry("isl-a"), entry("isl-b")}});
+  news.learn_roster({{entry("isl-self"), entry("isl-b", 47001)}});
+
+  QCOMPARE(told.events, (std::vector<std::string>{"peer.up", "peer.up", "peer.up", "peer.down"}));
+  QCOMPARE(told.data[2]["address"].get<std::string>(), std::string("203.0.113.7:47001"));
+  QCOMPARE(told.data[3]["island"].get<std::string>(), std::string("isl-a"));
+}
+
+void IslandNewsTest::each_part_of_a_round_is_timed() {
+  Told told;
+  IslandNews news(IslandId{"isl-self"}, told.publish());
+  const auto begin = Clock::now();
+  AllReduceSpec spec;
+  spec.round = OuterStep{7};
+  spec.attempt = Attempt{1};
+  AllReduceReport report;
+  report.bytes_sent = 100;
+  report.next = IslandId{"isl-a"};
+  report.bytes_per_second = 5e6;
+
+  news.inner_phase_done(begin);
+  news.attempt_done(spec, nullptr, begin + 2s, begin + 5s);
+  spec.attempt = Attempt{2};
+  news.attempt_done(spec, &report, begin + 6s, begin + 10s);
+  news.round_done(begin + 11s);
+
+  std::string phases;
+  for (std::size_t i = 0; i < told.events.size(); ++i) {
+    if (told.events[i] != "sync.phase") continue;
+    phases += told.data[i]["attempt"].dump() + told.data[i]["phase"].get<std::string>() +
+              told.data[i]["seconds"].dump() + " ";
+  }
+  QCOMPARE(phases, std::string("1wait2.0 1failed3.0 2wait1.0 2all_reduce4.0 2commit1.0 "));
+  QVERIFY(std::find(told.events.begin(), told.events.end(), "peer.link") != told.events.end());
+}
+
+void IslandNewsTest::nothing_is_told_to_nobody() {
+  IslandNews news(IslandId{"isl-self"}, {});
+
+  news.learn_roster({{entry("isl-a")}});
+  news.attempt_done({}, nullptr, Clock::now(), Clock::now());
+  news.round_done(Clock::now());
+}
+
+QTEST_GUILESS_MAIN(IslandNewsTest)
+#include "island_news_test.moc"
