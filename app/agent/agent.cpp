@@ -66,6 +66,7 @@ class Agent::Impl final : public AgentControl {
         history_(options_.home.history(), options_.history),
         wish_(wish),
         supervisor_(options_.supervisor, wish.wish, is_joined()) {
+    board_.set_wish(wish);
     add_state_methods(methods_, *this);
     add_life_methods(methods_, *this);
     add_history_methods(methods_, *this);
@@ -152,6 +153,7 @@ class Agent::Impl final : public AgentControl {
 
 Status Agent::Impl::wish(const WishFile& wish, bool at_once) {
   const Status kept = save_wish(options_.home.wish_file(), wish);
+  board_.set_wish(wish);
   if (!commands_.push(NewWish{wish, at_once})) {
     return Error{ErrorCode::kTimeout, "the agent is busy; say it again"};
   }
@@ -340,13 +342,13 @@ void Agent::Impl::ask_trainer_to(Wish wish) {
 void Agent::Impl::settle_wish(Wish wish) {
   wish_ = WishFile{.wish = wish, .since_unix_seconds = static_cast<std::int64_t>(unix_now())};
   const Status kept = save_wish(options_.home.wish_file(), wish_);
+  board_.set_wish(wish_);
   warning_ = kept.ok() ? std::string() : kept.error().message;
 }
 
 void Agent::Impl::show() {
   const bool backing_off = supervisor_.phase() == Supervisor::Phase::kBackoff;
-  board_.set_facts({.wish = wish_,
-                    .followed = supervisor_.wish(),
+  board_.set_facts({.followed = supervisor_.wish(),
                     .phase = supervisor_.phase(),
                     .joined = supervisor_.joined(),
                     .trainer_pid = trainer_ ? trainer_->pid() : 0,

@@ -46,7 +46,13 @@ std::string error_without_trainer(const AgentFacts& facts) {
 
 void AgentBoard::set_facts(AgentFacts facts) {
   std::lock_guard lock(mutex_);
+  facts.wish = facts_.wish;
   facts_ = std::move(facts);
+}
+
+void AgentBoard::set_wish(const WishFile& wish) {
+  std::lock_guard lock(mutex_);
+  facts_.wish = wish;
 }
 
 void AgentBoard::update(const std::function<void(AgentFacts&)>& change) {

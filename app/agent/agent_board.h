@@ -16,7 +16,7 @@
 namespace atl {
 
 struct AgentFacts {
-  WishFile wish;               // as the owner said
+  WishFile wish = {};          // as the owner said
   Wish followed = Wish::kRun;  // as it is followed now: outside the training hours a run is a pause
   Supervisor::Phase phase = Supervisor::Phase::kIdle;
   bool joined = false;
@@ -32,7 +32,9 @@ class AgentBoard {
  public:
   explicit AgentBoard(IslandHome home) : home_(std::move(home)) {}
 
+  // But for the wish, which may be newer here than in the loop.
   void set_facts(AgentFacts facts);
+  void set_wish(const WishFile& wish);
   void set_trainer_state(const nlohmann::json& state);  // of the one that runs
   void forget_trainer();                                // another one was started
   void update(const std::function<void(AgentFacts&)>& change);

@@ -117,8 +117,8 @@ nlohmann::json params_of(const Join& command, const std::string& invite) {
 
 // ---- through the agent that runs
 
-// Until the agent says what came of it.
-Status await_join(ControlClient& agent, CommandContext& context) {
+// Until the agent says what came of it, after the event `last`: what earlier joins came to is kept, too.
+Status await_join(ControlClient& agent, std::uint64_t last, CommandContext& context) {
   const Deadline deadline = Deadline::after(kJoinTime);
   while (!context.interrupt.raised()) {
     const auto event = agent.next_event(Deadline::after(kLook).but_not_after(deadline));
@@ -126,6 +126,7 @@ Status await_join(ControlClient& agent, CommandContext& context) {
     if (!event.ok() && deadline.expired())
       return Error{ErrorCode::kTimeout, "the agent does not say that it has joined"};
     if (!event.ok() || event->value("event", "") != "join.done") continue;
+    if (event->value("seq", std::uint64_t{0}) <= last) continue;
     const nlohmann::json& done = (*event)["data"];
     if (!done.value("ok", false)) {
       return Error{parse_error_code(done.value("code", "")).value_or(ErrorCode::kInternal),
@@ -144,8 +145,9 @@ Status await_first_step(ControlClient& agent, CommandContext& context) {
     ATOLL_ASSIGN_OR_RETURN(const nlohmann::json state, ask_agent(agent, "state.get", nlohmann::json::object()));
     const std::string word = state.value("state", "");
     if (word != std::exchange(shown, word)) context.console.out << word << std::endl;
-    if (state.value("tokens", std::uint64_t{0}) > 0) return ok_status();
-    if (word == "error" || word == "stopped") return Error{ErrorCode::kTrainerFailed, state.value("error", word)};
+    const bool lives = state.value("pid", 0) > 0;  // else these are the last words of the trainer before
+    if (lives && state.value("tokens", std::uint64_t{0}) > 0) return ok_status();
+    if (word == "error") return Error{ErrorCode::kTrainerFailed, state.value("error", word)};
     pollfd wake{context.interrupt.fd(), POLLIN, 0};
     ::poll(&wake, 1, static_cast<int>(kLook.count()));
   }
@@ -155,11 +157,9 @@ Status await_first_step(ControlClient& agent, CommandContext& context) {
 Status join_through(ControlClient& agent, const Join& command, const std::string& text,
                     const std::optional<Invite>& invite, CommandContext& context) {
   if (invite) ATOLL_RETURN_IF_ERROR(ask_consent(command, *invite, context));
-  // Events from now on: what other joins came to is not ours.
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json events, ask_agent(agent, "events.subscribe", nlohmann::json::object()));
-  ATOLL_RETURN_IF_ERROR(ask_agent(agent, "events.subscribe", {{"since", events.value("last", std::uint64_t{0})}}));
   ATOLL_RETURN_IF_ERROR(ask_agent(agent, "join", params_of(command, text)));
-  ATOLL_RETURN_IF_ERROR(await_join(agent, context));
+  ATOLL_RETURN_IF_ERROR(await_join(agent, events.value("last", std::uint64_t{0}), context));
   if (command.wait) return await_first_step(agent, context);
   context.console.out << "this machine's agent trains from now on; see atoll status" << std::endl;
   return ok_status();

@@ -146,6 +146,7 @@ class AgentKillTest : public QObject {
   void the_island_is_back_in_training_after_every_kill();
   void a_stopped_trainer_is_replaced_within_30_seconds();
   void a_pause_survives_the_agent_and_resumes_where_it_was();
+  void a_pause_within_the_round_loses_no_step();
   void a_finish_leaves_after_the_round_and_is_a_stop();
   void a_second_sigterm_ends_at_once();
   void a_trainer_without_an_agent_ends_by_itself();
@@ -185,7 +186,8 @@ void AgentKillTest::the_island_is_back_in_training_after_every_kill() {
     if (whom != 1) service.kill();
 
     // then it is back in training; a trainer that lives is the same one, and has lost no step.
-    QVERIFY2(service.wait_for_training(whom == 0 ? -1 : trainer), qPrintable(QString("kill %1 of %2").arg(kill).arg(whom)));
+    QVERIFY2(service.wait_for_training(whom == 0 ? -1 : trainer),
+             qPrintable(QString("kill %1 of %2").arg(kill).arg(whom)));
     const nlohmann::json after = service.state();
     if (whom == 0) {
       QCOMPARE(after["agent"]["trainer_pid"].get<pid_t>(), trainer);
@@ -235,6 +237,31 @@ void AgentKillTest::a_pause_survives_the_agent_and_resumes_where_it_was() {
   QVERIFY(service.call("resume").ok());
 
   QVERIFY(service.wait_for_training());
+}
+
+void AgentKillTest::a_pause_within_the_round_loses_no_step() {
+  RunConfig alone = run_config();
+  alone.min_islands = 1;
+  alone.inner_steps = 20'000;  // a round longer than this test
+  const LocalRun run(alone);
+  const IslandHome home = run.make_home("alone");
+  Service service(home);
+  QVERIFY(service.wait_until([](const nlohmann::json& now) { return now["inner_step"] >= 20 && now["pid"] > 0; }));
+
+  const auto answer = service.call("pause");
+  QVERIFY(answer.ok());
+  QVERIFY((*answer)["at_stake"]["inner_steps"] >= 20);
+  QVERIFY(service.wait_until([](const nlohmann::json& now) { return now["state"] == "paused"; }));
+  QVERIFY(std::filesystem::exists(home.checkpoint() / "inner.state"));
+  QVERIFY(service.call("resume").ok());
+
+  QVERIFY(service.wait_until([](const nlohmann::json& now) { return now["pid"] > 0 && now["tokens"] > 0; }));
+  // More steps of this round are behind it than this trainer has taken.
+  const nlohmann::json now = service.state();
+  const std::uint64_t tokens_a_step = std::uint64_t{alone.sequences_per_step} * alone.sequence_length;
+  QCOMPARE(now["round"].get<std::uint32_t>(), 0u);
+  QVERIFY(now["inner_step"].get<std::uint64_t>() >= now["tokens"].get<std::uint64_t>() / tokens_a_step + 20);
+  QVERIFY(!std::filesystem::exists(home.checkpoint() / "inner.state"));
 }
 
 void AgentKillTest::a_finish_leaves_after_the_round_and_is_a_stop() {

@@ -93,6 +93,7 @@ class Island::Impl final : public RoundLoopNetwork {
  private:
   IslandHello hello() const;
   void on_urgent(const HubMessage& message);
+  void look_for_checkpoint();
   Result<RunConfig> wait_for_welcome();
   Status prepare(const RunConfig& run);
   Status loop();
@@ -117,6 +118,7 @@ class Island::Impl final : public RoundLoopNetwork {
   std::atomic<bool> round_finished_{false};
   RunConfig run_;
   ModelConfig model_;
+  std::optional<IslandCheckpoint> checkpoint_;  // from the start until the run's model is known
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<BatchSource> batches_;
   mutable std::mutex outer_mutex_;  // guards the pointer alone: listener and control threads come before it is set
@@ -219,14 +221,8 @@ Status Island::Impl::prepare(const RunConfig& run) {
         batches_, open_run_data(run_, options_.identity, options_.hub_addresses, options_.data_directory, stop_));
   }
   auto outer = std::make_shared<OuterStateStore>(engine_->numel());
-  if (!options_.checkpoint_directory.empty()) {
-    Result<IslandCheckpoint> loaded = load_checkpoint(options_.checkpoint_directory);
-    if (loaded.ok() && loaded->model == model_) {
-      outer = std::move(loaded->outer);
-    } else if (!loaded.ok() && loaded.error().code != ErrorCode::kNotFound) {
-      spdlog::warn("checkpoint error=\"{}\"", loaded.error().message);  // the others hold the state too
-    }
-  }
+  if (checkpoint_ && checkpoint_->model == model_) outer = std::move(checkpoint_->outer);
+  checkpoint_.reset();
   status_.update([&](IslandState& s) {
     s.run_name = run_.name;
     s.parameters = static_cast<std::uint64_t>(engine_->numel());
@@ -255,7 +251,23 @@ Result<std::vector<float>> Island::Impl::initial_parameters() {
 // ---- the loop
 // ------------------------------------------------------------------------------------------------------------
 
+// Before the hub is met: the hello says which state this island holds, so that one that comes back keeps its place.
+void Island::Impl::look_for_checkpoint() {
+  if (options_.checkpoint_directory.empty()) return;
+  Result<IslandCheckpoint> loaded = load_checkpoint(options_.checkpoint_directory);
+  if (loaded.ok()) {
+    checkpoint_.emplace(std::move(*loaded));
+    status_.update([&](IslandState& s) {
+      s.outer_step = checkpoint_->outer->version().value;
+      s.state_hash = checkpoint_->outer->tree_hash();
+    });
+  } else if (loaded.error().code != ErrorCode::kNotFound) {
+    spdlog::warn("checkpoint error=\"{}\"", loaded.error().message);  // the others hold the state too
+  }
+}
+
 Status Island::Impl::run() {
+  look_for_checkpoint();
   MeshClient::Callbacks callbacks{.hello = [this] { return hello(); },
                                   .heartbeat = [this] { return status_.heartbeat(); },
                                   .urgent = [this](const HubMessage& message) { on_urgent(message); }};

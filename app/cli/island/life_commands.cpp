@@ -44,7 +44,7 @@ std::string stake_text(const nlohmann::json& stake) {
   if (!stake.is_object()) return "nothing is lost by it";
   const nlohmann::json left = stake.value("round_ends_in_seconds", nlohmann::json());
   const std::string about = left.is_number() ? "about " + format_duration(left.get<double>()) : "this round";
-  return fmt::format("resumed within the round ({}) nothing is lost; later its {} steps of round {} are", about,
+  return fmt::format("resumed within the round ({}) nothing is lost; later its {} steps in round {} are lost", about,
                      stake.value("inner_steps", 0u), stake.value("round", 0u));
 }
 
