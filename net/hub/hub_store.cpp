@@ -107,7 +107,7 @@ Result<std::optional<EnrolledIsland>> HubStore::find_island(const std::string& k
 
 Result<std::vector<EnrolledIsland>> HubStore::islands() {
   ATOLL_ASSIGN_OR_RETURN(Statement statement,
-                         database_.prepare("SELECT id, display_name, certificate_sha256, enrolled_at, removed FROM "
+                         database_.prepare("SELECT id, display_name, key_sha256, enrolled_at, removed FROM "
                                            "island ORDER BY enrolled_at, id"));
   std::vector<EnrolledIsland> islands;
   for (;;) {
