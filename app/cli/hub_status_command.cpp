@@ -73,7 +73,6 @@ Status show_hub(const StatusRequest& command, CommandContext& context) {
 
 }  // namespace
 
-
 void add_hub_status_command(CLI::App& hub, CommandContext& context) {
   auto command = std::make_shared<StatusRequest>();
   CLI::App* sub = hub.add_subcommand("status", "The run and its islands, as the hub sees them");

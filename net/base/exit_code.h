@@ -14,7 +14,7 @@ enum ExitCode : int {
   kExitDenied = 5,
   kExitCheckFailed = 6,
   kExitCheckWarnings = 7,  // with --strict
-  kExitInvite = 8,  // expired, used, unknown, of another run
+  kExitInvite = 8,         // expired, used, unknown, of another run
   kExitPinMismatch = 9,
   kExitHubUnreachable = 10,
   kExitVersion = 11,

@@ -13,8 +13,8 @@ namespace atl {
 // Who may connect beside root: the user of this process, or whoever is in the socket file's group as well.
 enum class SocketAccess { kOwner, kGroup };
 
-// A listening socket file: 0600 (0660 for a group) from its first moment, in a directory that is made 0700 if it is not there. Removed
-// with its owner, unless another has taken its place.
+// A listening socket file: 0600 (0660 for a group) from its first moment, in a directory that is made 0700 if it is not
+// there. Removed with its owner, unless another has taken its place.
 class UnixListener {
  public:
   // A stale socket is replaced; kPermissionDenied when a living process serves it.

@@ -59,8 +59,9 @@ Result<EnrolGrant> Enroller::grant(const EnrolRequest& request) {
   grant.authority_pem = authority_.certificate_pem();
   grant.hub = hub_;
   // Signed before the invite is burnt, so that a request that cannot be signed costs no use; shown only after.
-  ATOLL_ASSIGN_OR_RETURN(grant.certificate_pem, authority_.sign_request(request.request_pem, grant.island,
-                                                                        Validity::starting(now, kIslandCertificateLifetime)));
+  ATOLL_ASSIGN_OR_RETURN(
+      grant.certificate_pem,
+      authority_.sign_request(request.request_pem, grant.island, Validity::starting(now, kIslandCertificateLifetime)));
   ATOLL_RETURN_IF_ERROR(store_.burn(request.invite_id, request.secret, std::chrono::floor<std::chrono::seconds>(now)));
   return grant;
 }

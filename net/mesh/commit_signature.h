@@ -1,5 +1,5 @@
-// The hub's signature under a commit: what makes the record of a round worth something to others, a hub restored from an
-// old backup among them. No state; any thread.
+// The hub's signature under a commit: what makes the record of a round worth something to others, a hub restored from
+// an old backup among them. No state; any thread.
 #pragma once
 
 #include <string>

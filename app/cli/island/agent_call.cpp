@@ -32,11 +32,11 @@ Result<std::unique_ptr<ControlClient>> connect_island(const AgentHome& home) {
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.island.join_file()));
   auto trainer = ControlClient::connect(home.island.control_socket(), answer_deadline());
   if (trainer.ok() || trainer.error().code != ErrorCode::kNotRunning) return trainer;
-  return Error{
-      ErrorCode::kNotRunning,
-      fmt::format(
-          "joined to run {}, but nothing is running; start it with: atoll join{}", join.run_name,
-          std::getenv("ATOLL_HOME") != nullptr ? "" : fmt::format(" --home {}", home.island.directory.string()))};
+  // A home of one's own holds everything; the default one is found without a word.
+  const bool is_own = home.state.parent_path() == home.island.directory && std::getenv("ATOLL_HOME") == nullptr;
+  return Error{ErrorCode::kNotRunning,
+               fmt::format("joined to run {}, but nothing is running; start it with: atoll join{}", join.run_name,
+                           is_own ? fmt::format(" --home {}", home.island.directory.string()) : "")};
 }
 
 Result<nlohmann::json> ask_history(const AgentHome& home, const std::string& method, const nlohmann::json& params) {

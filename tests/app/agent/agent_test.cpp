@@ -369,8 +369,8 @@ void AgentTest::wrong_calls_are_refused_data() {
   QTest::newRow("stop how") << QByteArray("stop") << QByteArray(R"({"now": 1})") << wrong;
   QTest::newRow("join with a number") << QByteArray("join") << QByteArray(R"({"invite": 7})") << wrong;
   QTest::newRow("join with too many threads") << QByteArray("join") << QByteArray(R"({"threads": 4096})") << wrong;
-  QTest::newRow("join with no invite at all") << QByteArray("join") << QByteArray(R"({"invite": "hello"})")
-                                              << static_cast<int>(ErrorCode::kInviteMalformed);
+  QTest::newRow("join with no invite at all")
+      << QByteArray("join") << QByteArray(R"({"invite": "hello"})") << static_cast<int>(ErrorCode::kInviteMalformed);
 }
 
 void AgentTest::wrong_calls_are_refused() {
