@@ -17,6 +17,7 @@
 #include "net/base/exit_code.h"
 #include "net/base/file.h"
 #include "net/base/mailbox.h"
+#include "net/base/unix_time.h"
 
 namespace atl {
 namespace {
@@ -24,8 +25,6 @@ namespace {
 constexpr std::chrono::milliseconds kTurn{250};  // how often the trainer's process is looked at
 constexpr std::chrono::seconds kAskTime{2};
 constexpr std::size_t kMaxCommands = 256;
-
-double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 int minute_of_day() {
   const std::time_t now = std::time(nullptr);
@@ -191,7 +190,7 @@ Status Agent::Impl::serve() {
                 if (!state.is_object()) return;
                 board_.set_trainer_state(state);
                 if (link_is_new_.exchange(false)) {
-                  history_.push({{"event", "state.changed"}, {"time", unix_now()}, {"data", state}});
+                  history_.push({{"event", "state.changed"}, {"time", unix_time_now()}, {"data", state}});
                 }
                 // A full mailbox: the next answer comes in a second.
                 (void)commands_.push(
@@ -242,8 +241,7 @@ void Agent::Impl::take(const Command& command) {
   if (const auto* news = std::get_if<NewWish>(&command)) {
     wish_ = news->wish;
     warning_.clear();
-    tell(Wished{wish_now(wish_, options_.training_hours, static_cast<std::int64_t>(unix_now()), minute_of_day()),
-                news->at_once});
+    tell(Wished{wish_now(wish_, options_.training_hours, unix_seconds_now(), minute_of_day()), news->at_once});
   } else if (std::holds_alternative<LookAtHome>(command)) {
     tell(Joined{is_joined()});
   } else {
@@ -252,7 +250,7 @@ void Agent::Impl::take(const Command& command) {
 }
 
 void Agent::Impl::turn() {
-  const auto now = static_cast<std::int64_t>(unix_now());
+  const auto now = unix_seconds_now();
   const Wish followed = wish_now(wish_, options_.training_hours, now, minute_of_day());
   if (wish_.wish == Wish::kPause && followed == Wish::kRun) settle_wish(Wish::kRun);
   if (followed != supervisor_.wish()) tell(Wished{followed});
@@ -278,7 +276,7 @@ void Agent::Impl::look_at_trainer() {
                         .memory_kills = memory_kills() > memory_kills_,
                         .hung = std::exchange(hung_, {}),
                         .was_told_to_end = told_to_end_};
-  const TrainerExit exit = judge_exit(facts, unix_now());
+  const TrainerExit exit = judge_exit(facts, unix_time_now());
   spdlog::log(news_level(), "trainer ended pid={} cause={} status={} text=\"{}\"", trainer_->pid(),
               to_string(exit.cause), exit.status, exit.text);
   trainer_.reset();
@@ -340,7 +338,7 @@ void Agent::Impl::ask_trainer_to(Wish wish) {
 }
 
 void Agent::Impl::settle_wish(Wish wish) {
-  wish_ = WishFile{.wish = wish, .since_unix_seconds = static_cast<std::int64_t>(unix_now())};
+  wish_ = WishFile{.wish = wish, .since_unix_seconds = unix_seconds_now()};
   const Status kept = save_wish(options_.home.wish_file(), wish_);
   board_.set_wish(wish_);
   warning_ = kept.ok() ? std::string() : kept.error().message;

@@ -12,6 +12,8 @@ bool has_own_home(const std::string& given) { return !given.empty() || std::gete
 
 }  // namespace
 
+Deadline answer_deadline() { return Deadline::after(kAnswerTime); }
+
 Result<AgentHome> home_of_agent(const std::string& given) {
   ATOLL_ASSIGN_OR_RETURN(AgentHome home, find_agent_home(given));
   if (has_own_home(given)) return home;
@@ -24,7 +26,7 @@ Result<AgentHome> home_of_agent(const std::string& given) {
 
 Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(given));
-  auto agent = ControlClient::connect(home.socket, Deadline::after(kAnswerTime));
+  auto agent = ControlClient::connect(home.socket, answer_deadline());
   if (agent.ok() || agent.error().code != ErrorCode::kNotRunning) return agent;
   return Error{ErrorCode::kNotRunning,
                "no agent is running; start one with 'atoll join' or 'atoll agent', or as a service with 'atoll service "
@@ -32,7 +34,7 @@ Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given) {
 }
 
 Result<nlohmann::json> ask_agent(ControlClient& agent, std::string_view method, const nlohmann::json& params) {
-  return agent.call(method, params, Deadline::after(kAnswerTime));
+  return agent.call(method, params, answer_deadline());
 }
 
 }  // namespace atl

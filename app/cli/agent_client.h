@@ -19,7 +19,9 @@ Result<AgentHome> home_of_agent(const std::string& given);
 // what to do, when neither answers.
 Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given);
 
-// One call, with the time that an answer may take.
+// The time that an answer on a control socket may take.
+Deadline answer_deadline();
+// One call, within it.
 Result<nlohmann::json> ask_agent(ControlClient& agent, std::string_view method, const nlohmann::json& params);
 
 }  // namespace atl

@@ -20,13 +20,12 @@ namespace {
 constexpr int kExecFailed = 127;
 
 // Between fork and exec: only what is safe there.
-[[noreturn]] void become(const char* program, char* const* arguments, int input, int output, bool output_is_pipe,
-                         pid_t parent, int death_signal) {
+[[noreturn]] void become(const char* program, char* const* arguments, int input, int output, pid_t parent) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, death_signal);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kExecFailed);  // it died before the line above
   SignalWatch::unblock_in_child();
-  ::signal(SIGPIPE, output_is_pipe ? SIG_IGN : SIG_DFL);
+  ::signal(SIGPIPE, SIG_DFL);
   ::dup2(input, STDIN_FILENO);
   if (output >= 0) {
     ::dup2(output, STDOUT_FILENO);
@@ -54,9 +53,7 @@ Result<ChildProcess> ChildProcess::spawn(const ChildOptions& options) {
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("start", options.program);
   if (pid == 0) {
-    const bool pipe = options.output >= 0;
-    become(options.program.c_str(), arguments.data(), input.get(), pipe ? options.output : log.get(), pipe, parent,
-           options.death_signal);
+    become(options.program.c_str(), arguments.data(), input.get(), log.get(), parent);
   }
   ::setpgid(pid, pid);  // whichever of the two is first
   return ChildProcess(pid);

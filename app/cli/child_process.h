@@ -22,10 +22,6 @@ struct ChildOptions {
   std::vector<std::string> arguments;
   // Appended to, made 0600: stdout and stderr. Empty: ours.
   std::filesystem::path log;
-  // Instead of both: the writing end of a pipe. A child whose reader is gone writes into the void and lives on.
-  int output = -1;
-  // What the child gets when we die.
-  int death_signal = 9;  // SIGKILL
 };
 
 class ChildProcess {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/agent_client.h"
 #include "app/cli/command.h"
 #include "app/cli/text.h"
 #include "net/control/control_client.h"
@@ -13,14 +14,10 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kAnswerTime{5};
-
 struct StatusRequest {
   std::string home;
   bool json = false;
 };
-
-Deadline answer_deadline() { return Deadline::after(kAnswerTime); }
 
 void print_hub(const HubState& state, Console& console) {
   const std::string round = state.finished     ? "finished"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/base/deadline.h"
+#include "net/base/unix_time.h"
 
 namespace atl {
 namespace {
@@ -51,7 +52,7 @@ Result<CheckReport> check_node(CheckProbes& probes, const CheckPlan& plan, const
       report.rows.push_back(std::move(row));
     }
   }
-  report.time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  report.time = unix_time_now();
   return report;
 }
 

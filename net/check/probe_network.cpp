@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "net/base/unix_time.h"
 #include "net/recovery/https_fetcher.h"
 #include "net/recovery/link_probe.h"
 #include "net/transport/peer_listener.h"
@@ -23,10 +24,6 @@ constexpr std::uint64_t kFirstBytes = 1u << 20;  // to find out how much the rea
 constexpr double kQuickSeconds = 1.5, kFullSeconds = 5, kLossSeconds = 4;
 constexpr int kPings = 5;
 constexpr std::size_t kMostIslands = 8;
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 struct Answer {
   std::string text;          // of what is short
@@ -143,9 +140,9 @@ void measure_round_trip(HubLink& hub, NetFacts& net) {
 
 // The hub's clock is read somewhere between asking and the answer: half of the round trip is the best guess.
 void compare_clocks(HubLink& hub, NetFacts& net) {
-  const double asked = now_seconds();
+  const double asked = unix_time_now();
   const auto answer = hub.ask("/check/about", kMaxAnswer, Deadline::after(kAskTime));
-  const double came = now_seconds();
+  const double came = unix_time_now();
   if (!answer.ok()) return;
   const auto about = decode_check_about(answer->text);
   if (about.ok()) net.clock_offset_seconds = (asked + came) / 2 - about->time;

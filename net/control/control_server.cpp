@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "net/base/mailbox.h"
+#include "net/base/unix_time.h"
 #include "net/control/json_rpc.h"
 #include "net/control/unix_socket.h"
 
@@ -52,10 +53,6 @@ struct Client {
   bool closing = false;        // after one try to send what is in `output`
   bool dead = false;
 };
-
-double unix_time_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 
 #include "net/base/file.h"
 #include "net/base/unique_fd.h"
+#include "net/base/unix_time.h"
 #include "net/check/admission.h"
 #include "net/enrol/enroller.h"
 #include "net/enrol/sqlite_invite_store.h"
@@ -349,7 +350,7 @@ std::string HubServer::Impl::sign(const HubCommit& commit) const {
 // For members that check their nodes.
 CheckAbout HubServer::Impl::about() const {
   CheckAbout about{run_, 0, 0, {}};
-  about.time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  about.time = unix_time_now();
   for (const auto& [id, island] : coordinator_->islands()) {
     if (about.islands.size() == kMaxCheckIslands) break;
     about.islands.push_back({id, island.entry.display_name, island.entry.address, coordinator_->dialable(id)});

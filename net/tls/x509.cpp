@@ -109,15 +109,6 @@ Digest public_key_digest(X509* certificate) {
   return digest;
 }
 
-Digest certificate_digest(X509* certificate) {
-  Digest digest{};
-  unsigned int size = 0;
-  if (X509_digest(certificate, EVP_sha256(), reinterpret_cast<unsigned char*>(digest.data()), &size) != 1) {
-    die("hash a certificate");
-  }
-  return digest;
-}
-
 std::string organisation_of(X509* certificate) {
   return entry_of(X509_get_subject_name(certificate), NID_organizationName);
 }

@@ -43,7 +43,6 @@ std::string to_pem(X509_REQ* request);
 bool is_p256(EVP_PKEY* key);
 // SHA-256 of the DER SubjectPublicKeyInfo: what a pin is.
 Digest public_key_digest(X509* certificate);
-Digest certificate_digest(X509* certificate);
 // Verdicts of the enrolment's own verification, carried by OpenSSL's result of it: not the pinned authority, and one
 // that names another run.
 inline constexpr int kVerifyPin = X509_V_ERR_APPLICATION_VERIFICATION;

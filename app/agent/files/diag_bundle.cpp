@@ -16,15 +16,12 @@
 #include "app/agent/history/history_queries.h"
 #include "app/config/config_queries.h"
 #include "net/base/file.h"
+#include "net/base/unix_time.h"
 
 namespace atl {
 namespace {
 
 constexpr std::size_t kMaxLogBytes = 2u << 20;
-
-std::int64_t unix_now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::string pretty(const Result<nlohmann::json>& json) {
   if (!json.ok()) return json.error().message + "\n";
@@ -102,7 +99,7 @@ Status write_diagnostics(const std::filesystem::path& file, const std::vector<Di
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} is there already; remove it or choose another name with -o FILE", file.string())};
   }
-  TarArchive archive(unix_now());
+  TarArchive archive(unix_seconds_now());
   for (const DiagEntry& entry : entries) archive.add("atoll-diag/" + entry.name, entry.content);
   return write_file_atomically(file, archive.take(), FileMode::kPrivate);
 }

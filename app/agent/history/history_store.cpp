@@ -1,4 +1,5 @@
 #include "app/agent/history/history_store.h"
+#include "net/base/unix_time.h"
 
 #include <fmt/format.h>
 
@@ -113,10 +114,8 @@ Status HistoryStore::open_file(bool read_only) {
 Status HistoryStore::set_aside(const std::string& why) {
   points_.reset();
   database_.reset();
-  const auto now =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
   std::filesystem::path kept = path_;
-  kept += fmt::format(".damaged-{}", now.count());
+  kept += fmt::format(".damaged-{}", unix_seconds_now());
   std::error_code failed;
   std::filesystem::rename(path_, kept, failed);
   if (failed) {

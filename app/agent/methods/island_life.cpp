@@ -5,16 +5,13 @@
 #include <chrono>
 
 #include "app/agent/methods/methods.h"
+#include "net/base/unix_time.h"
 #include "net/control/json_fields.h"
 
 namespace atl {
 namespace {
 
 constexpr double kLongestPauseSeconds = 366.0 * 24 * 3600;
-
-std::int64_t unix_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 Status require_joined(AgentControl& control) {
   if (control.board().facts().joined) return ok_status();
@@ -23,7 +20,7 @@ Status require_joined(AgentControl& control) {
 }
 
 Result<nlohmann::json> follow(AgentControl& control, WishFile wish, bool at_once = false) {
-  wish.since_unix_seconds = unix_seconds();
+  wish.since_unix_seconds = unix_seconds_now();
   const Status kept = control.wish(wish, at_once);
   nlohmann::json answer = {{"wish", to_string(wish.wish)}, {"kept", kept.ok()}};
   if (wish.paused_until_unix_seconds) answer["paused_until_unix_seconds"] = *wish.paused_until_unix_seconds;
@@ -49,7 +46,7 @@ Result<nlohmann::json> pause(AgentControl& control, const nlohmann::json& params
     if (!span->is_number() || !(span->get<double>() > 0) || span->get<double>() > kLongestPauseSeconds) {
       return Error{ErrorCode::kInvalidArgument, "for_seconds must be more than 0 and at most a year"};
     }
-    wish.paused_until_unix_seconds = unix_seconds() + static_cast<std::int64_t>(span->get<double>());
+    wish.paused_until_unix_seconds = unix_seconds_now() + static_cast<std::int64_t>(span->get<double>());
   }
   const nlohmann::json stake = at_stake(control.board().state());
   ATOLL_ASSIGN_OR_RETURN(nlohmann::json answer, follow(control, wish));

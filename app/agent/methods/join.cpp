@@ -9,6 +9,7 @@
 #include "app/agent/agent_config.h"
 #include "app/agent/join_run.h"
 #include "app/agent/methods/methods.h"
+#include "net/base/unix_time.h"
 
 namespace atl {
 namespace {
@@ -74,10 +75,7 @@ void join(AgentControl& control, const JoinRequest& request, const CheckTask::Ch
   const auto joined = join_checked(request, control.home().island, check, stop);
   nlohmann::json done = {{"ok", joined.ok()}};
   if (joined.ok()) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const Status kept = control.wish(
-        {.wish = Wish::kRun, .since_unix_seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-        /*at_once=*/false);
+    const Status kept = control.wish({.wish = Wish::kRun, .since_unix_seconds = unix_seconds_now()}, /*at_once=*/false);
     if (!kept.ok()) done["warning"] = kept.error().message;
     control.look_at_home();
     done["text"] = joined->text;

@@ -1,4 +1,5 @@
 #include "app/cli/hub_admin/hub_admin_commands.h"
+#include "app/cli/agent_client.h"
 
 #include <fmt/format.h>
 
@@ -17,8 +18,6 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kAnswerTime{5};
-
 struct HubAdmin {
   std::string home, argument;
   bool json = false;
@@ -30,12 +29,12 @@ std::string dumped(const nlohmann::json& json, int indent = -1) {
 
 // Asked of the hub when it serves; empty when it does not.
 Result<std::optional<nlohmann::json>> ask_hub(const HubHome& home, const char* method, const nlohmann::json& params) {
-  const auto client = ControlClient::connect(home.control_socket(), Deadline::after(kAnswerTime));
+  const auto client = ControlClient::connect(home.control_socket(), answer_deadline());
   if (!client.ok()) {
     if (client.error().code == ErrorCode::kNotRunning) return std::optional<nlohmann::json>();
     return client.error();
   }
-  ATOLL_ASSIGN_OR_RETURN(nlohmann::json answer, (*client)->call(method, params, Deadline::after(kAnswerTime)));
+  ATOLL_ASSIGN_OR_RETURN(nlohmann::json answer, (*client)->call(method, params, answer_deadline()));
   return std::optional(std::move(answer));
 }
 

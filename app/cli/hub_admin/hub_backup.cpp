@@ -11,6 +11,7 @@
 #include "app/agent/files/tar_reader.h"
 #include "net/base/file.h"
 #include "net/base/sqlite.h"
+#include "net/base/unix_time.h"
 #include "net/control/home.h"
 #include "net/tls/authority.h"
 #include "net/tls/identity.h"
@@ -103,8 +104,7 @@ Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, 
     ATOLL_RETURN_IF_ERROR(copy.run());
     ATOLL_ASSIGN_OR_RETURN(files[kDatabase], read_file(place.path() / kDatabase, kMaxFileBytes));
   }
-  TarArchive archive(
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  TarArchive archive(unix_seconds_now());
   for (const auto& [name, content] : files) archive.add(name, content);
   const std::string bytes = archive.take();
   ATOLL_ASSIGN_OR_RETURN(HubBackupReport report, examine(home));

@@ -4,12 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/agent/history/history_queries.h"
+#include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
 
 namespace atl {
 namespace {
-
-constexpr std::chrono::seconds kAnswerTime{5};
 
 Result<nlohmann::json> ask_file(const AgentHome& home, const std::string& method, const nlohmann::json& params) {
   ATOLL_ASSIGN_OR_RETURN(const auto store, HistoryStore::open_to_read(home.history()));
@@ -23,8 +22,6 @@ Result<nlohmann::json> ask_file(const AgentHome& home, const std::string& method
 void add_home_option(CLI::App& command, std::string& home) {
   command.add_option("--home", home, "Island's home (default: this user's island)")->type_name("DIR");
 }
-
-Deadline answer_deadline() { return Deadline::after(kAnswerTime); }
 
 Result<std::unique_ptr<ControlClient>> connect_island(const AgentHome& home) {
   auto agent = ControlClient::connect(home.socket, answer_deadline());

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/agent/agent_config.h"
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
@@ -19,7 +20,7 @@ struct Settle {
 
 Result<ConfigSources> sources_of(const Settle& command) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
-  return ConfigSources{home.config_file, home.settings_file(), environment_of_process(), {}};
+  return config_sources(home);
 }
 
 Status get(const Settle& command, CommandContext& context) {

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "app/agent/agent_config.h"
 #include "app/agent/files/diag_bundle.h"
 #include "app/agent/files/log_reader.h"
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
+#include "net/base/unix_time.h"
 
 namespace atl {
 namespace {
@@ -27,16 +29,14 @@ nlohmann::json state_of(const AgentHome& home) {
 }
 
 std::string default_name() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  std::string name =
-      fmt::format("atoll-diag-{}.tar", log_time(std::chrono::duration_cast<std::chrono::seconds>(now).count()));
+  std::string name = fmt::format("atoll-diag-{}.tar", log_time(unix_seconds_now()));
   std::replace(name.begin(), name.end(), ':', '-');
   return name;
 }
 
 Status run(const Diag& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
-  const ConfigSources config{home.config_file, home.settings_file(), environment_of_process()};
+  const ConfigSources config = config_sources(home);
   const auto entries = collect_diagnostics(home, config, state_of(home));
   const std::filesystem::path file =
       command.list ? "" : std::filesystem::absolute(command.output.empty() ? default_name() : command.output);

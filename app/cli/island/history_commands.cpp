@@ -9,6 +9,7 @@
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
+#include "net/base/unix_time.h"
 
 namespace atl {
 namespace {
@@ -18,8 +19,6 @@ struct Listing {
   bool json = false;
   std::uint32_t limit = 20;
 };
-
-double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::string number(const nlohmann::json& object, const char* key, std::string (*format)(double)) {
   const auto found = object.find(key);
@@ -34,7 +33,7 @@ std::string text(const nlohmann::json& object, const char* key) {
 std::string count(double value) { return format_count(static_cast<std::uint64_t>(std::max(0.0, value))); }
 std::string milliseconds(double seconds) { return fmt::format("{:.0f} ms", seconds * 1e3); }
 std::string rate(double bytes_per_second) { return format_bytes(bytes_per_second) + "/s"; }
-std::string ago(double time) { return format_duration(std::max(0.0, unix_now() - time)) + " ago"; }
+std::string ago(double time) { return format_duration(std::max(0.0, unix_time_now() - time)) + " ago"; }
 
 Result<nlohmann::json> ask(const Listing& command, const char* method, const nlohmann::json& params,
                            CommandContext& context) {

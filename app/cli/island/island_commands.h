@@ -23,7 +23,6 @@ void add_config_command(CLI::App& app, CommandContext& context);
 // --home of a command about this machine's island.
 void add_home_option(CLI::App& command, std::string& home);
 
-Deadline answer_deadline();
 // The agent of this home, or, where none runs, its trainer. kNotJoined, kNotRunning.
 Result<std::unique_ptr<ControlClient>> connect_island(const AgentHome& home);
 // The agent's answer about the past or, while no agent runs, that of its history file. `method`: rounds.list,

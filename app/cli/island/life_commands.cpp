@@ -15,7 +15,6 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{250};
-constexpr std::chrono::seconds kAnswerTime{5};
 
 struct LifeRequest {
   std::string home;
@@ -117,9 +116,9 @@ Status stop(const LifeRequest& command, CommandContext& context) {
 Status leave_alone(const LifeRequest& command, const Error& no_agent, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
   ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
-  const auto trainer = ControlClient::connect(home.island.control_socket(), Deadline::after(kAnswerTime));
+  const auto trainer = ControlClient::connect(home.island.control_socket(), answer_deadline());
   if (trainer.ok()) {
-    ATOLL_RETURN_IF_ERROR((*trainer)->call("leave", nlohmann::json::object(), Deadline::after(kAnswerTime)));
+    ATOLL_RETURN_IF_ERROR((*trainer)->call("leave", nlohmann::json::object(), answer_deadline()));
   } else if (!command.force) {
     return Error{no_agent.code, no_agent.message + "; 'atoll leave --force' sets the membership aside all the same"};
   }

@@ -12,6 +12,7 @@
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
+#include "net/base/unix_time.h"
 
 namespace atl {
 namespace {
@@ -31,8 +32,7 @@ Result<std::string> since_time(const std::string& since) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("'{}' is no time; write for instance --since 30m, 24h or 7d", since)};
   }
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return log_time(std::chrono::duration_cast<std::chrono::seconds>(now).count() - static_cast<std::int64_t>(seconds));
+  return log_time(unix_seconds_now() - static_cast<std::int64_t>(seconds));
 }
 
 // An invite that found its way into a log is not carried on to a screen or a pipe.
