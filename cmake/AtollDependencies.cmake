@@ -16,6 +16,7 @@ find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
+find_path(ATOLL_XXHASH_INCLUDE xxhash.h REQUIRED)  # headers alone are used
 
 # Every include of Boost.Asio sees the same switches: implementation compiled once, in net/base/asio_impl.cpp.
 add_library(atoll_asio_flags INTERFACE)

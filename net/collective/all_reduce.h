@@ -7,7 +7,7 @@
 //
 // Memory beside input and canonical bytes, whatever the payload: partial sums live encoded at their final place in the
 // canonical bytes, so there is no staging; a connection holds some 130 KiB of TLS records to send, or 128 KiB that came
-// (2 x 16 connections: 5 MiB), a thread 16 KiB of values; frames and digests cost some 250 bytes for each 256 KiB of
+// (2 x 16 connections: 5 MiB), a thread 16 KiB of values; frames and hashes cost some 250 bytes for each 256 KiB of
 // canonical bytes (1 GiB: 1 MiB). Contributions sent straight to an owner: 24 MiB that wait to be summed, and 128 KiB
 // and two connections for each other member. The kernel's socket buffers come on top, within net.ipv4.tcp_mem.
 #pragma once

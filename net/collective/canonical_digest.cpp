@@ -1,25 +1,32 @@
 #include "net/collective/canonical_digest.h"
 
 #include <algorithm>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace atl {
 
-ByteView digest_piece(ByteView canonical, std::size_t index) {
+PieceHash hash_of_piece(ByteView canonical, std::size_t index) {
   const std::size_t begin = index * kDigestPieceBytes;
-  return canonical.subspan(begin, std::min(kDigestPieceBytes, canonical.size() - begin));
+  const ByteView piece = canonical.subspan(begin, std::min(kDigestPieceBytes, canonical.size() - begin));
+  XXH128_canonical_t big_endian;
+  XXH128_canonicalFromHash(&big_endian, XXH3_128bits(piece.data(), piece.size()));
+  PieceHash hash;
+  std::memcpy(hash.data(), big_endian.digest, hash.size());
+  return hash;
 }
 
-Digest digest_of_pieces(const std::vector<Digest>& pieces) {
+Digest digest_of_pieces(const std::vector<PieceHash>& pieces) {
   Sha256 hash;
-  for (const Digest& piece : pieces) hash.update(piece);
+  for (const PieceHash& piece : pieces) hash.update(piece);
   return hash.finish();
 }
 
 Digest canonical_digest(ByteView canonical) {
-  std::vector<Digest> pieces;
-  for (std::size_t i = 0; i < digest_pieces(canonical.size()); ++i) {
-    pieces.push_back(sha256(digest_piece(canonical, i)));
-  }
+  std::vector<PieceHash> pieces;
+  for (std::size_t i = 0; i < digest_pieces(canonical.size()); ++i) pieces.push_back(hash_of_piece(canonical, i));
   return digest_of_pieces(pieces);
 }
 

@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "net/collective/canonical_digest.h"
-
 namespace atl {
 namespace {
 
@@ -47,7 +45,7 @@ FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound,
     piece_missing_.push_back(
         static_cast<std::uint32_t>(std::min(kDigestPieceBytes, bytes - piece * kDigestPieceBytes)));
   }
-  piece_digests_.resize(piece_missing_.size());
+  piece_hashes_.resize(piece_missing_.size());
   const Lock lock(mutex_);
   for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
     bucket_missing_.push_back(static_cast<std::uint64_t>(payload.bucket_bytes(bucket)));
@@ -182,16 +180,16 @@ std::optional<std::size_t> FrameBoard::take_to_hash() {
   return piece;
 }
 
-void FrameBoard::piece_hashed(std::size_t piece, const Digest& digest) {
+void FrameBoard::piece_hashed(std::size_t piece, const PieceHash& hash) {
   const Lock lock(mutex_);
-  piece_digests_[piece] = digest;
+  piece_hashes_[piece] = hash;
   ++hashed_count_;
   end_if_complete();
 }
 
 Digest FrameBoard::digest() const {
   const Lock lock(mutex_);
-  return digest_of_pieces(piece_digests_);
+  return digest_of_pieces(piece_hashes_);
 }
 
 std::vector<bool> FrameBoard::whole_buckets() const {
@@ -244,7 +242,7 @@ void FrameBoard::set_failure(AllReduceFailure failure) {
 
 void FrameBoard::end_if_complete() {
   if (complete_ || failure_ || sent_count_ < outbound_.frames() || received_count_ < inbound_.frames() ||
-      hashed_count_ < piece_digests_.size()) {
+      hashed_count_ < piece_hashes_.size()) {
     return;
   }
   complete_ = true;

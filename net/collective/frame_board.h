@@ -16,9 +16,9 @@
 
 #include "net/base/deadline.h"
 #include "net/base/result.h"
-#include "net/base/sha256.h"
 #include "net/base/unique_fd.h"
 #include "net/collective/all_reduce.h"
+#include "net/collective/canonical_digest.h"
 #include "net/collective/ring_schedule.h"
 
 namespace atl {
@@ -59,7 +59,7 @@ class FrameBoard {
 
   // ---- pieces of the result to hash (canonical_digest.h)
   std::optional<std::size_t> take_to_hash();
-  void piece_hashed(std::size_t piece, const Digest& digest);
+  void piece_hashed(std::size_t piece, const PieceHash& hash);
   // Once finished.
   Digest digest() const;
   std::vector<bool> whole_buckets() const;
@@ -128,7 +128,7 @@ class FrameBoard {
   std::vector<std::uint32_t> piece_missing_;   // bytes of each piece that are not final yet
   std::vector<std::uint64_t> bucket_missing_;  // the same of each bucket
   std::deque<std::size_t> to_hash_;
-  std::vector<Digest> piece_digests_;
+  std::vector<PieceHash> piece_hashes_;
   std::size_t hashed_count_ = 0;
   std::optional<std::chrono::milliseconds> keepalive_due_;
   Clock::time_point vouched_until_;

@@ -47,7 +47,7 @@ bool RingWorker::pump_senders() {
 bool RingWorker::hash_piece() {
   const std::optional<std::size_t> piece = attempt_.board.take_to_hash();
   if (!piece) return false;
-  attempt_.board.piece_hashed(*piece, sha256(digest_piece(attempt_.canonical, *piece)));
+  attempt_.board.piece_hashed(*piece, hash_of_piece(attempt_.canonical, *piece));
   return true;
 }
 

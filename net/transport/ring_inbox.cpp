@@ -141,6 +141,20 @@ void RingInbox::drop_outdated(std::vector<Waiting>& dropped) {
   while (waiting_.size() > kMaxWaiting) drop_first([](const Waiting&) { return true; });
 }
 
+// Some connections of the edge have come, and one of its peer's was closed since: the rest will not come. (Before the
+// first has come, a peer may close what it kept and dial anew.)
+bool RingInbox::is_cut(const RingHello& expected, bool parked_closed) {
+  std::lock_guard lock(mutex_);
+  bool has_begun = false, closed = parked_closed;
+  for (const Waiting& one : waiting_) {
+    if (!same_edge(one.hello, expected)) continue;
+    has_begun = true;
+    pollfd end{one.connection.fd(), POLLRDHUP, 0};
+    closed = closed || ::poll(&end, 1, 0) > 0;
+  }
+  return has_begun && closed;
+}
+
 RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arrived) {
   std::vector<Waiting> dropped;
   std::lock_guard lock(mutex_);
@@ -200,8 +214,8 @@ void RingInbox::keep_parked_of(const std::vector<IslandId>& peers) {
 }
 
 // Hellos that came on parked connections: those join the ones that wait. Connections that ended, or say anything but a
-// hello, are dropped.
-void RingInbox::listen_to_parked(const IslandId& peer) {
+// hello, are dropped: true when there was one.
+bool RingInbox::listen_to_parked(const IslandId& peer) {
   std::vector<Parked> dropped;
   std::lock_guard lock(mutex_);
   for (auto parked = parked_.begin(); parked != parked_.end();) {
@@ -221,6 +235,7 @@ void RingInbox::listen_to_parked(const IslandId& peer) {
     }
     parked = parked_.erase(parked);
   }
+  return !dropped.empty();
 }
 
 void RingInbox::append_polls(const IslandId& peer, std::vector<pollfd>& polls) {
@@ -240,9 +255,12 @@ Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline dead
     std::uint64_t deliveries = 0;
     [[maybe_unused]] const auto drained = ::read(arrival_.get(), &deliveries, sizeof deliveries);
     if (abort.raised()) return Error{ErrorCode::kAborted, fmt::format("{}: {}", what, abort.reason())};
-    listen_to_parked(expected.from);
+    const bool parked_closed = listen_to_parked(expected.from);
     int arrived = 0;
     if (Arrived edge = take_arrived(expected, arrived)) return std::move(*edge);
+    if (is_cut(expected, parked_closed)) {
+      return Error{ErrorCode::kPeerLost, fmt::format("{}: a connection was closed after {} had come", what, arrived)};
+    }
     if (deadline.expired()) {
       return Error{ErrorCode::kTimeout, fmt::format("{}: {} connections came within the time allowed", what, arrived)};
     }

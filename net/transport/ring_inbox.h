@@ -39,7 +39,8 @@ class RingInbox {
   };
   // All connections of the edge to expected.from, as many as its hellos say. Every other field of the hellos must be as
   // expected: kProtocol, naming the peer, when one differs. (Two islands alone share two edges, which their roles tell
-  // apart.) kTimeout, kAborted. `on_tick` is called several times a second meanwhile.
+  // apart.) kTimeout, kAborted; kPeerLost when a connection is closed after the first one's hello came. `on_tick` is
+  // called several times a second meanwhile.
   Result<Edge> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
                     const std::function<void()>& on_tick = {});
 
@@ -61,8 +62,9 @@ class RingInbox {
   using Arrived = std::optional<Result<Edge>>;
   // What take returns, when it need not wait longer. `arrived` counts connections for the message of a timeout.
   Arrived take_arrived(const RingHello& expected, int& arrived);
+  bool is_cut(const RingHello& expected, bool parked_closed);
   void drop_outdated(std::vector<Waiting>& dropped);
-  void listen_to_parked(const IslandId& peer);
+  bool listen_to_parked(const IslandId& peer);
   void append_polls(const IslandId& peer, std::vector<pollfd>& polls);
 
   UniqueFd arrival_;  // eventfd: a delivery wakes the taker, which also watches its abort signal

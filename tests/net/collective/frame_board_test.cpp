@@ -43,10 +43,11 @@ struct Book {
     }
     return admission;
   }
-  // The digest of every piece is that of its number.
+  // Every piece hashes to its number.
   void hash_all_ready() {
-    while (const auto piece = board.take_to_hash())
-      board.piece_hashed(*piece, sha256(as_bytes(std::to_string(*piece))));
+    while (const auto piece = board.take_to_hash()) {
+      board.piece_hashed(*piece, PieceHash{static_cast<std::byte>(*piece)});
+    }
   }
 };
 
@@ -146,9 +147,9 @@ void FrameBoardTest::the_end_is_everything_sent_received_and_hashed() {
 
   QVERIFY(board.ended() && !board.failure());
   QVERIFY(readable(board.ended_fd()));
-  std::vector<Digest> pieces;
+  std::vector<PieceHash> pieces;
   const auto bytes = static_cast<std::size_t>(encoded_bytes(attempt.payload.wire, attempt.payload.numel));
-  for (std::size_t i = 0; i < digest_pieces(bytes); ++i) pieces.push_back(sha256(as_bytes(std::to_string(i))));
+  for (std::size_t i = 0; i < digest_pieces(bytes); ++i) pieces.push_back(PieceHash{static_cast<std::byte>(i)});
   QVERIFY(board.digest() == digest_of_pieces(pieces));
   QCOMPARE(board.whole_buckets(), std::vector<bool>(3, true));
 }
