@@ -69,11 +69,20 @@ struct AllReduceSpec {
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
 };
 
+// Where an all-reduce's duration went, one part after the other.
+struct AllReducePhases {
+  Seconds connect{};         // until bytes could move
+  Seconds quantise{};        // what each of its threads, on average, spent on encoding and adding, bytes under way
+  Seconds reduce_scatter{};  // the rest of the time until this island had its last sum
+  Seconds all_gather{};      // from there to the end, the digest included
+};
+
 struct AllReduceReport {
   Digest digest;                 // canonical_digest (canonical_digest.h)
   std::uint64_t bytes_sent = 0;  // payload and framing, before TLS
   std::uint64_t bytes_received = 0;
   Seconds duration{};
+  AllReducePhases phases = {};
   std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
   int connections = 0;                  // to the next rank
   int connections_reused = 0;           // of those: kept open since an attempt before

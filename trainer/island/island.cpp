@@ -301,6 +301,7 @@ Status Island::Impl::loop() {
     Result<HubMessage> message =
         mesh_->next(rounds.has_work() ? Deadline::at(Clock::now()) : Deadline::after(kMessageWait));
     if (message.ok()) {
+      if (const auto* commit = std::get_if<HubCommit>(&*message)) news_.committed(commit->round, Clock::now());
       ATOLL_RETURN_IF_ERROR(rounds.handle(*message));
     } else if (message.error().code != ErrorCode::kTimeout) {
       return message.error();

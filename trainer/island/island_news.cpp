@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace atl {
 namespace {
@@ -35,7 +36,7 @@ void IslandNews::attempt_done(const AllReduceSpec& spec, const AllReduceReport* 
   round_ = spec.round;
   attempt_ = spec.attempt;
   if (waits_since_) tell_phase("wait", begin - *waits_since_, 0);
-  tell_phase(report != nullptr ? "all_reduce" : "failed", end - begin, report != nullptr ? report->bytes_sent : 0);
+  report != nullptr ? tell_parts(*report) : tell_phase("failed", end - begin, 0);
   waits_since_ = end;
   if (report == nullptr || report->next.value.empty() || report->bytes_per_second <= 0) return;
   publish_("peer.link", {{"island", report->next.value},
@@ -43,9 +44,26 @@ void IslandNews::attempt_done(const AllReduceSpec& spec, const AllReduceReport* 
                          {"bytes_per_second", report->bytes_per_second}});
 }
 
+// What is sent in either half of the ring is as much, to a frame.
+void IslandNews::tell_parts(const AllReduceReport& report) {
+  const std::uint64_t half = report.bytes_sent / 2;
+  tell_phase("connect", report.phases.connect, 0);
+  tell_phase("quantise", report.phases.quantise, 0);
+  tell_phase("reduce_scatter", report.phases.reduce_scatter, half);
+  tell_phase("all_gather", report.phases.all_gather, report.bytes_sent - half);
+}
+
+void IslandNews::committed(OuterStep round, Clock::time_point now) {
+  const auto waited_since = std::exchange(waits_since_, std::nullopt);
+  applies_since_.reset();
+  if (!waited_since || round != round_) return;  // of an average that this island has no part in
+  if (publish_) tell_phase("commit", now - *waited_since, 0);
+  applies_since_ = now;
+}
+
 void IslandNews::round_done(Clock::time_point now) {
-  if (publish_ && waits_since_) tell_phase("commit", now - *waits_since_, 0);
-  waits_since_.reset();
+  if (publish_ && applies_since_) tell_phase("apply", now - *applies_since_, 0);
+  applies_since_.reset();
 }
 
 void IslandNews::tell_phase(const char* phase, Seconds duration, std::uint64_t bytes) {

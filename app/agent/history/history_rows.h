@@ -19,7 +19,7 @@ struct HistoryPoint {
 
 struct HistoryPhase {  // a part of one all-reduce
   std::uint32_t attempt = 1;
-  std::string name = {};  // "wait", "quantise", "reduce_scatter", "all_gather", "apply"
+  std::string name = {};  // "wait", "reduce_scatter", ...: those of sync.phase (docs/control.md)
   double seconds = 0;
   std::uint64_t bytes = 0;
 };

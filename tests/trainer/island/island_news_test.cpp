@@ -58,6 +58,7 @@ void IslandNewsTest::each_part_of_a_round_is_timed() {
   spec.attempt = Attempt{1};
   AllReduceReport report;
   report.bytes_sent = 100;
+  report.phases = {500ms, 1s, 2s, 500ms};
   report.next = IslandId{"isl-a"};
   report.bytes_per_second = 5e6;
 
@@ -65,7 +66,8 @@ void IslandNewsTest::each_part_of_a_round_is_timed() {
   news.attempt_done(spec, nullptr, begin + 2s, begin + 5s);
   spec.attempt = Attempt{2};
   news.attempt_done(spec, &report, begin + 6s, begin + 10s);
-  news.round_done(begin + 11s);
+  news.committed(OuterStep{7}, begin + 11s);
+  news.round_done(begin + 14s);
 
   std::string phases;
   for (std::size_t i = 0; i < told.events.size(); ++i) {
@@ -73,7 +75,8 @@ void IslandNewsTest::each_part_of_a_round_is_timed() {
     phases += told.data[i]["attempt"].dump() + told.data[i]["phase"].get<std::string>() +
               told.data[i]["seconds"].dump() + " ";
   }
-  QCOMPARE(phases, std::string("1wait2.0 1failed3.0 2wait1.0 2all_reduce4.0 2commit1.0 "));
+  QCOMPARE(phases, std::string("1wait2.0 1failed3.0 2wait1.0 2connect0.5 2quantise1.0 2reduce_scatter2.0 "
+                               "2all_gather0.5 2commit1.0 2apply3.0 "));
   QVERIFY(std::find(told.events.begin(), told.events.end(), "peer.link") != told.events.end());
 }
 
