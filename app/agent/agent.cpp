@@ -14,6 +14,7 @@
 #include "app/agent/service_notice.h"
 #include "app/agent/trainer_link.h"
 #include "app/agent/trainer_process.h"
+#include "app/config/gpu_list.h"
 #include "net/base/exit_code.h"
 #include "net/base/file.h"
 #include "net/base/mailbox.h"
@@ -111,6 +112,7 @@ class Agent::Impl final : public AgentControl {
   bool take_over();
   void tell(const SupervisorEvent& event);
   void carry_out(const SupervisorAction& action);
+  Result<TrainerProcess> new_trainer() const;
   void start_trainer();
   void ask_trainer_to(Wish wish);
   void settle_wish(Wish wish);
@@ -306,6 +308,14 @@ void Agent::Impl::carry_out(const SupervisorAction& action) {
   }
 }
 
+Result<TrainerProcess> Agent::Impl::new_trainer() const {
+  ATOLL_RETURN_IF_ERROR(make_directories(options_.home.state, FileMode::kPrivate));
+  ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(options_.home.island.join_file()));
+  ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, parse_gpu_list(join.gpus));
+  return TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience,
+                                               options_.upload_bytes_per_second, gpus.visible_devices()});
+}
+
 void Agent::Impl::start_trainer() {
   board_.forget_trainer();
   link_is_new_ = true;
@@ -315,10 +325,7 @@ void Agent::Impl::start_trainer() {
   memory_kills_ = memory_kills();
   ever_started_ = true;
   if (take_over()) return;  // one that somebody else started, or that nobody had written down
-  const auto made = make_directories(options_.home.state, FileMode::kPrivate);
-  auto started = made.ok() ? TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience,
-                                                                   options_.upload_bytes_per_second})
-                           : Result<TrainerProcess>(made.error());
+  auto started = new_trainer();
   if (!started.ok()) {
     spdlog::error("trainer started=false error=\"{}\"", started.error().message);
     return tell(TrainerDidNotStart{started.error().message});

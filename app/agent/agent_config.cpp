@@ -29,6 +29,7 @@ void apply_config(const Config& config, JoinRequest& request) {
   text("island.name", request.name);
   text("island.listen", request.listen);
   text("island.advertise", request.advertise);
+  text("island.gpus", request.gpus);
   whole("island.local_ranks", request.local_ranks);
   whole("island.threads", request.threads);
 }

@@ -21,6 +21,7 @@
 #include "app/cli/join_progress.h"
 #include "app/cli/service/service_command.h"
 #include "app/cli/validators.h"
+#include "app/config/gpu_list.h"
 #include "net/base/file.h"
 #include "net/control/home.h"
 #include "net/wire/invite.h"
@@ -38,7 +39,7 @@ struct Join {
   std::string invite, invite_file;
   bool invite_stdin = false;
   bool yes = false, wait = false;
-  std::string home, name, listen, advertise, service;
+  std::string home, name, listen, advertise, gpus, service;
   int local_ranks = 0, threads = 0;
 };
 
@@ -102,7 +103,8 @@ Status ask_consent(const Join& command, const Invite& invite, CommandContext& co
 }
 
 JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
-  return {std::move(invite), command.name, command.listen, command.advertise, command.local_ranks, command.threads};
+  return {std::move(invite),   command.name,    command.listen, command.advertise,
+          command.local_ranks, command.threads, command.gpus};
 }
 
 nlohmann::json params_of(const Join& command, const std::string& invite) {
@@ -110,7 +112,8 @@ nlohmann::json params_of(const Join& command, const std::string& invite) {
                            {"listen", command.listen},
                            {"advertise", command.advertise},
                            {"local_ranks", static_cast<unsigned>(command.local_ranks)},
-                           {"threads", static_cast<unsigned>(command.threads)}};
+                           {"threads", static_cast<unsigned>(command.threads)},
+                           {"gpus", command.gpus}};
   if (!invite.empty()) params["invite"] = invite;
   return params;
 }
@@ -304,6 +307,12 @@ void add_join_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--local-ranks", command->local_ranks, "Shards of the model on this machine")
       ->check(whole_number(1, 64));
   sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")->check(whole_number(1, 1024));
+  sub->add_option("--gpus", command->gpus, "GPUs to train on: all (the default), none, or for instance 0-3,6")
+      ->type_name("LIST")
+      ->check([](const std::string& text) {
+        const auto gpus = parse_gpu_list(text);
+        return gpus.ok() ? std::string() : gpus.error().message;
+      });
   sub->add_flag("--yes", command->yes, "Do not ask");
   sub->add_option("--service", command->service,
                   "Install the agent as a service that starts with the machine, and join")

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "app/config/gpu_list.h"
 #include "net/base/address.h"
 
 namespace atl {
@@ -149,6 +150,7 @@ const std::vector<ConfigKey>& config_keys() {
       {"island.advertise", kText, "", "Host that the other islands dial; empty: the one that the hub sees"},
       {"island.threads", kWhole, "0", "Compute threads; 0: all cores", 0, 1024},
       {"island.local_ranks", kWhole, "0", "Shards of the model on this machine; 0: one a GPU", 0, 64},
+      {"island.gpus", kGpus, "all", "GPUs that the trainer may use: all, none, or for instance 0-3,6"},
       {"limits.upload", kRate, "none", "What the all-reduce may send"},
       {"schedule.hours", kDayHours, "", "Hours of the day in which to train, local time; empty: always"},
       {"agent.stop_within", kDuration, "90s", "How long a trainer that is ended may take"},
@@ -194,6 +196,11 @@ Result<std::string> normalise_config_value(const ConfigKey& key, std::string_vie
       return to_string(*address);
     }
     case ConfigType::kDayHours: return normalise_hours(key, text);
+    case ConfigType::kGpus: {
+      const auto gpus = parse_gpu_list(text);
+      if (!gpus.ok()) return gpus.error().with_context(key.name);
+      return gpus->text();
+    }
     case ConfigType::kOneOf: return normalise_word(key, text);
   }
   return not_a(key, text, "of a known type");
