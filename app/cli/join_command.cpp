@@ -13,8 +13,7 @@
 #include "app/agent/agent_config.h"
 #include "app/agent/join_run.h"
 #include "app/cli/agent_client.h"
-#include "app/cli/check_run.h"
-#include "app/cli/child_process.h"
+#include "app/cli/agent_options.h"
 #include "app/cli/command.h"
 #include "app/cli/console_input.h"
 #include "app/cli/join_check.h"
@@ -198,12 +197,8 @@ class LogFollower {
 };
 
 Status train(const AgentHome& home, CommandContext& context) {
-  AgentOptions options;
-  options.home = home;
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
-  ATOLL_RETURN_IF_ERROR(apply_config(config, options));
-  ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
-  options.check_node = node_check_of(home.island);
+  ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, config));
   options.trainer_patience = kForegroundPatience;
   options.foreground = true;
   options.supervisor.agent_ends = Wish::kStop;  // Ctrl-C is a goodbye

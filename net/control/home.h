@@ -56,6 +56,7 @@ struct AgentHome {
 
   std::filesystem::path settings_file() const { return state / "settings.json"; }
   std::filesystem::path wish_file() const { return state / "wish.json"; }
+  std::filesystem::path gpu_power_file() const { return state / "gpu_power"; }  // limits to be restored
   std::filesystem::path history() const { return state / "history.sqlite"; }
   std::filesystem::path agent_log() const { return state / "agent.log"; }
   std::filesystem::path trainer_log() const { return state / "trainer.log"; }    // what it prints
