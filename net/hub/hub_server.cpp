@@ -106,6 +106,7 @@ class HubServer::Impl final : public HubGate {
 
   const OnEvent on_event_;
   HubHome home_;
+  std::chrono::seconds certificate_lifetime_{};  // of islands
   UniqueFd lock_;
   RunConfig run_;
   CheckPolicy policy_;  // what the run asks of machines
@@ -135,6 +136,7 @@ class HubServer::Impl final : public HubGate {
 
 Status HubServer::Impl::start(const HubServeOptions& options) {
   home_ = HubHome{options.directory};
+  certificate_lifetime_ = options.certificate_lifetime;
   ATOLL_ASSIGN_OR_RETURN(run_, load_run(home_));
   ATOLL_ASSIGN_OR_RETURN(policy_, parse_check_policy(run_.check_json));
   ATOLL_ASSIGN_OR_RETURN(lock_, lock_home(home_));
@@ -158,7 +160,8 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
   ATOLL_RETURN_IF_ERROR(store_->save_addresses(addresses));
   for (const Address& address : addresses) state_.addresses.push_back(to_string(address));
   view_.emplace(state_);
-  enroller_.emplace(*authority_, *invites_, addresses, [] { return std::chrono::system_clock::now(); });
+  enroller_.emplace(
+      *authority_, *invites_, addresses, [] { return std::chrono::system_clock::now(); }, certificate_lifetime_);
   const auto on_dialled = [this](const IslandId& island, const Address& address, bool answered) {
     asio::post(io_, [this, event = IslandDialled{island, address, answered}] { step(event); });
   };
@@ -245,7 +248,7 @@ std::optional<EnrolledIsland> HubServer::Impl::admit(const PeerCertificate& cert
 Result<std::string> HubServer::Impl::renew(const EnrolledIsland& island, const std::string& certificate_pem) {
   spdlog::info("certificate renewed island={}", island.id.value);
   return authority_->renew(certificate_pem,
-                           Validity::starting(std::chrono::system_clock::now(), kIslandCertificateLifetime));
+                           Validity::starting(std::chrono::system_clock::now(), certificate_lifetime_));
 }
 
 // Its own certificate is made anew as well, when a hub that holds an old one starts: islands know it by its authority.
