@@ -42,6 +42,7 @@ struct InviteReport {
   std::string text;  // "atoll1...": a secret, shown once
   std::string id;    // public
   std::vector<Address> addresses;
+  std::int64_t expires_at = 0;  // seconds since 1970
 };
 
 // Any process that may write the directory, also while the hub serves.

@@ -140,6 +140,9 @@ void JsonSchemaTest::hub_outputs_fit_their_schemas() {
   QCOMPARE(defects("hub-islands", document({"hub", "islands"})), std::string());
   QCOMPARE(defects("hub-config", document({"hub", "config"})), std::string());
   QCOMPARE(defects("hub-data", document({"hub", "data"})), std::string());
+  QCOMPARE(defects("hub-invite", document({"hub", "invite"})), std::string());
+  QCOMPARE(defects("hub-invite", document({"hub", "invite", "--output", atoll.path("invite.txt").string()})),
+           std::string());
   QCOMPARE(defects("hub-backup", document({"hub", "backup", atoll.path("b.tar").string()})), std::string());
   QCOMPARE(defects("hub-status", hub->state().to_json()), std::string());
 }
@@ -161,6 +164,9 @@ void JsonSchemaTest::a_schema_refuses_what_does_not_fit_data() {
                            << "{}";
   QTest::newRow("a text for a number") << "diag"
                                        << R"({"file": "x", "bytes": "3", "entries": []})";
+  QTest::newRow("an invite without an address")
+      << "hub-invite"
+      << R"({"id": "x", "invite": "atoll1.x", "file": null, "uses": 1, "expires_unix_seconds": 1, "hub_addresses": []})";
   QTest::newRow("a missing field") << "rounds"
                                    << R"({"run": "x", "rounds": []})";
 }
