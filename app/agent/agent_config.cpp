@@ -35,6 +35,7 @@ void apply_config(const Config& config, JoinRequest& request) {
   text("island.listen", request.listen);
   text("island.advertise", request.advertise);
   text("island.gpus", request.gpus);
+  text("island.region", request.region);
   whole("island.local_ranks", request.local_ranks);
   whole("island.threads", request.threads);
 }

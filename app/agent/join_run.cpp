@@ -57,6 +57,7 @@ Status apply(const JoinRequest& request, JoinFile& join) {
   if (!request.advertise.empty()) join.advertised_host = request.advertise;
   if (request.local_ranks > 0) join.local_ranks = request.local_ranks;
   if (request.threads > 0) join.threads = request.threads;
+  if (!request.region.empty()) join.region = request.region;
   if (!request.gpus.empty()) {
     ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, parse_gpu_list(request.gpus));
     join.gpus = gpus.text();

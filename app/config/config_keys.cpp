@@ -148,6 +148,7 @@ const std::vector<ConfigKey>& config_keys() {
       {"island.name", kText, "", "What others see; empty: the host's name"},
       {"island.listen", kAddress, "0.0.0.0:0", "Address and port for the other islands; port 0: any free one"},
       {"island.advertise", kText, "", "Host that the other islands dial; empty: the one that the hub sees"},
+      {"island.region", kText, "", "Where it stands, for the others to see: a town or country; empty: not said"},
       {"island.threads", kWhole, "0", "Compute threads; 0: all cores", 0, 1024},
       {"island.local_ranks", kWhole, "0", "Shards of the model on this machine; 0: one a GPU", 0, 64},
       {"island.gpus", kGpus, "all", "GPUs that the trainer may use: all, none, or for instance 0-3,6"},

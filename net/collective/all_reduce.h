@@ -89,6 +89,8 @@ struct AllReduceReport {
   // The next rank (no id in a ring of one), and what this island sent to it while bytes moved.
   IslandId next = {};
   double bytes_per_second = 0;
+  IslandId previous = {};  // the rank before, and what came from it while bytes moved
+  double bytes_per_second_received = 0;
   // What the link to it carries. at_least: it was never seen full, so that this is but what was sent.
   double link_bytes_per_second = 0;
   double rtt_seconds = 0;  // the least seen; 0: not measured

@@ -184,6 +184,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   auto& connected = std::get<RingEdges>(edges);
   AllReduceReport report;
   report.next = next.id;
+  report.previous = previous.id;
   report.connections = static_cast<int>(connected.to_next.size());
   report.connections_reused = connected.reused;
   EdgePacer& pacer = pacers_[next.id];
@@ -200,6 +201,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.phases = phases_of(sums, moving_since - connecting_since, moving_since, done.threads);
   const double seconds = std::max(Seconds(Clock::now() - moving_since).count(), 1e-6);
   report.bytes_per_second = static_cast<double>(done.bytes_to_next) / seconds;
+  report.bytes_per_second_received = static_cast<double>(done.bytes_from_previous) / seconds;
   if (!done.to_next.empty()) report.congestion_control = congestion_control(done.to_next.front().fd());
   measure_link(done.to_next, pacer, report);
   if (dials_next) {
@@ -209,7 +211,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
     inbox_.park(without_surplus(std::move(done.to_next)));
   }
   if (dials_previous) {
-    tuners_[in].measured(inbound, static_cast<double>(done.bytes_from_previous) / seconds);
+    tuners_[in].measured(inbound, report.bytes_per_second_received);
     pool_.give_back(in, previous.address, between_messages(std::move(done.from_previous)));
   } else {
     inbox_.park(std::move(done.from_previous));

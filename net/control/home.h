@@ -24,6 +24,7 @@ struct JoinFile {
   std::string advertised_host;         // empty: the host that the hub sees
   int local_ranks = 1;                 // shards inside the island, a thread each
   int threads = 0;                     // compute threads; 0: all cores
+  std::string region;                  // where it stands, for people; may be empty
   std::string gpus = "all";            // that the trainer may use: "all", "none", "0-3,6"
 
   std::string to_json() const;

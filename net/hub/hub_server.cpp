@@ -284,9 +284,12 @@ Result<IslandConnected> HubServer::Impl::read_hello(IslandLink& link, const std:
   if (hello == nullptr) return Error{ErrorCode::kProtocol, "the first message of an island is its hello"};
   ATOLL_RETURN_IF_ERROR(admit_checked(policy_, hello->checked));
   const EnrolledIsland& island = link.island();
-  RosterEntry entry{island.id, hello->display_name.empty() ? island.display_name : hello->display_name,
+  RosterEntry entry{island.id,
+                    hello->display_name.empty() ? island.display_name : hello->display_name,
                     Address{hello->advertised_host.empty() ? link.host() : hello->advertised_host, hello->listen_port},
-                    island.key_sha256};
+                    island.key_sha256,
+                    hello->software,
+                    hello->region};
   return IslandConnected{std::move(entry), *hello};
 }
 

@@ -78,7 +78,7 @@ class Island::Impl final : public RoundLoopNetwork {
     AllReduceSpec limited = spec;
     limited.most_bytes_per_second = options_.upload_bytes_per_second;
     auto result = ring_->run(limited, input, canonical, abort);
-    news_.attempt_done(spec, std::get_if<AllReduceReport>(&result), began, Clock::now());
+    news_.attempt_done(spec, result, began, Clock::now());
     return result;
   }
   Result<FetchedState> fetch(const HubRecover& recover) override;
@@ -162,6 +162,7 @@ IslandHello Island::Impl::hello() const {
   IslandHello hello;
   hello.software = "atoll " ATOLL_VERSION;
   hello.display_name = options_.display_name;
+  hello.region = options_.region;
   hello.listen_port = listener_->port();
   hello.advertised_host = options_.advertised_host;
   if (options_.checked) hello.checked = options_.checked();

@@ -8,7 +8,11 @@ namespace atl {
 namespace {
 
 nlohmann::json to_json(const RosterEntry& entry) {
-  return {{"island", entry.id.value}, {"name", entry.display_name}, {"address", to_string(entry.address)}};
+  return {{"island", entry.id.value},
+          {"name", entry.display_name},
+          {"address", to_string(entry.address)},
+          {"version", entry.software},
+          {"region", entry.region}};
 }
 
 }  // namespace
@@ -30,18 +34,33 @@ void IslandNews::learn_roster(const HubRoster& roster) {
 
 void IslandNews::inner_phase_done(Clock::time_point now) { waits_since_ = now; }
 
-void IslandNews::attempt_done(const AllReduceSpec& spec, const AllReduceReport* report, Clock::time_point begin,
-                              Clock::time_point end) {
+void IslandNews::attempt_done(const AllReduceSpec& spec, const std::variant<AllReduceReport, AllReduceFailure>& outcome,
+                              Clock::time_point begin, Clock::time_point end) {
   if (!publish_) return;
   round_ = spec.round;
   attempt_ = spec.attempt;
   if (waits_since_) tell_phase("wait", begin - *waits_since_, 0);
-  report != nullptr ? tell_parts(*report) : tell_phase("failed", end - begin, 0);
   waits_since_ = end;
-  if (report == nullptr || report->next.value.empty() || report->bytes_per_second <= 0) return;
-  publish_("peer.link", {{"island", report->next.value},
-                         {"rtt_seconds", report->rtt_seconds},
-                         {"bytes_per_second", report->bytes_per_second}});
+  if (const auto* report = std::get_if<AllReduceReport>(&outcome)) {
+    tell_parts(*report);
+    tell_links(*report);
+    return;
+  }
+  tell_phase("failed", end - begin, 0);
+  const auto& peer = std::get<AllReduceFailure>(outcome).peer;
+  if (peer) publish_("peer.link", {{"island", peer->value}, {"failed", true}});
+}
+
+void IslandNews::tell_links(const AllReduceReport& report) {
+  if (!report.next.value.empty() && report.bytes_per_second > 0) {
+    publish_("peer.link", {{"island", report.next.value},
+                           {"rtt_seconds", report.rtt_seconds},
+                           {"bytes_per_second", report.bytes_per_second}});
+  }
+  if (!report.previous.value.empty() && report.bytes_per_second_received > 0) {
+    publish_("peer.link",
+             {{"island", report.previous.value}, {"down_bytes_per_second", report.bytes_per_second_received}});
+  }
 }
 
 // What is sent in either half of the ring is as much, to a frame.

@@ -26,14 +26,15 @@ class IslandNews {
   void learn_roster(const HubRoster& roster);
 
   void inner_phase_done(Clock::time_point now);  // from now on the island waits for the others
-  // An attempt of `spec` took from `begin` to `end`; no report: it failed.
-  void attempt_done(const AllReduceSpec& spec, const AllReduceReport* report, Clock::time_point begin,
-                    Clock::time_point end);
+  // An attempt of `spec` took from `begin` to `end`.
+  void attempt_done(const AllReduceSpec& spec, const std::variant<AllReduceReport, AllReduceFailure>& outcome,
+                    Clock::time_point begin, Clock::time_point end);
   void committed(OuterStep round, Clock::time_point now);  // the hub's commit came
   void round_done(Clock::time_point now);                  // the outer step is taken
 
  private:
   void tell_parts(const AllReduceReport& report);
+  void tell_links(const AllReduceReport& report);
   void tell_phase(const char* phase, Seconds duration, std::uint64_t bytes);
 
   const IslandId self_;

@@ -97,6 +97,7 @@ Result<int> run_island(const RunCommand& command) {
   const CertificateKeeper keeper(options.identity, {home.identity(), join.hub_addresses});
   options.hub_addresses = join.hub_addresses;
   options.display_name = join.display_name;
+  options.region = join.region;
   options.bind = join.bind;
   options.advertised_host = join.advertised_host;
   options.local_ranks = command.local_ranks.value_or(join.local_ranks);

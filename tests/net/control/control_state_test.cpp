@@ -130,6 +130,7 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   join.bind = {"127.0.0.1", 0};
   join.local_ranks = 2;
   join.gpus = "0-3";
+  join.region = "Oslo";
 
   QVERIFY(save_join_file(home.join_file(), join).ok());
   const auto read = load_join_file(home.join_file());
@@ -138,6 +139,7 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   QCOMPARE(read->to_json(), join.to_json());
   QCOMPARE(read->hub_addresses[1].host, std::string("2001:db8::1"));
   QCOMPARE(read->gpus, std::string("0-3"));
+  QCOMPARE(read->region, std::string("Oslo"));
   QCOMPARE(std::filesystem::status(home.join_file()).permissions(),
            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
