@@ -1,5 +1,6 @@
 // Looking after a hub, the service, and what the shell knows of the commands.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <QProcess>
 #include <QRegularExpression>
@@ -85,6 +86,9 @@ class AdminCommandsTest : public QObject {
   void a_service_that_does_not_start_leaves_nothing_behind();
   void a_unit_of_somebody_else_is_left_alone();
   void the_unit_is_what_systemd_accepts();
+  void systemd_itself_finds_no_fault_with_the_units_data();
+  void systemd_itself_finds_no_fault_with_the_units();
+  void a_system_service_gets_its_user_and_directories();
   void a_path_in_a_unit_is_taken_literally();
   void a_shell_completes_commands_and_flags_data();
   void a_shell_completes_commands_and_flags();
@@ -238,6 +242,64 @@ void AdminCommandsTest::the_unit_is_what_systemd_accepts() {
     QVERIFY(!contains(text, "PrivateDevices"));  // it hides GPUs
     QCOMPARE(contains(text, "User=atoll\n"), scope == ServiceScope::kSystem);
   }
+}
+
+void AdminCommandsTest::systemd_itself_finds_no_fault_with_the_units_data() {
+  QTest::addColumn<bool>("system");
+  QTest::newRow("of a user") << false;
+  QTest::newRow("of the system") << true;
+}
+
+void AdminCommandsTest::systemd_itself_finds_no_fault_with_the_units() {
+  QFETCH(const bool, system);
+  if (QStandardPaths::findExecutable("systemd-analyze").isEmpty()) QSKIP("systemd-analyze is not installed");
+  const QTemporaryDir directory;
+  const ServiceScope scope = system ? ServiceScope::kSystem : ServiceScope::kUser;
+  const std::string good = *unit_text({scope, "/bin/sh", ""});
+  const auto verify = [&](const std::string& text) {
+    std::ofstream(directory.filePath(kServiceName).toStdString()) << text;
+    const auto outcome = run_system_program({"env", "XDG_RUNTIME_DIR=" + directory.path().toStdString(),
+                                             "systemd-analyze", "verify", "--man=no", system ? "--system" : "--user",
+                                             directory.filePath(kServiceName).toStdString()});
+    return outcome.ok() ? outcome->output : outcome.error().message;
+  };
+
+  QCOMPARE(verify(good), std::string());
+  QVERIFY(contains(verify(good + "[Service]\nKillMode=sometimes\n"), "sometimes"));
+}
+
+void AdminCommandsTest::a_system_service_gets_its_user_and_directories() {
+  const QTemporaryDir root;
+  const std::filesystem::path etc = std::filesystem::path(root.path().toStdString()) / "etc";
+  FakeSystemd systemd;
+  // systemctl is a fake; what makes users and directories is the system's own, in a root of its own.
+  const bool real = ::geteuid() == 0 && !QStandardPaths::findExecutable("systemd-sysusers").isEmpty();
+  const RunProgram run = [&](const std::vector<std::string>& command) -> Result<ProgramOutcome> {
+    if (!real || !command.front().starts_with("systemd-")) return systemd.run()(command);
+    std::vector<std::string> rooted = command;
+    rooted.insert(rooted.begin() + 1, "--root=" + root.path().toStdString());
+    return run_system_program(rooted);
+  };
+  ServiceInstallOptions options = service(false);
+  options.unit.scope = ServiceScope::kSystem;
+  options.etc = etc;
+
+  const auto installed = install_service(options, run);
+
+  QVERIFY2(installed.ok(), installed.ok() ? "" : installed.error().message.c_str());
+  QCOMPARE(installed->unit, etc / "systemd/system/atoll.service");
+  QVERIFY(contains(*read_file(etc / "sysusers.d/atoll.conf"), "\nu atoll "));
+  QVERIFY(contains(*read_file(etc / "tmpfiles.d/atoll.conf"), "\nd /run/atoll 0750 atoll atoll"));
+  if (real) {
+    QVERIFY(contains(*read_file(etc / "group"), "atoll:"));
+    struct stat info {};
+    QVERIFY(::stat((root.path() + "/run/atoll").toUtf8(), &info) == 0 && (info.st_mode & 0777) == 0750);
+    QVERIFY(info.st_gid != 0);
+  }
+  QVERIFY(remove_service(ServiceScope::kSystem, run, etc).ok());
+  QVERIFY(!std::filesystem::exists(etc / "sysusers.d/atoll.conf"));
+  QVERIFY(!std::filesystem::exists(etc / "tmpfiles.d/atoll.conf"));
+  QVERIFY(!std::filesystem::exists(installed->unit));
 }
 
 void AdminCommandsTest::a_path_in_a_unit_is_taken_literally() {
