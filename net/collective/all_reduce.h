@@ -122,6 +122,8 @@ class RingAllReduce {
   // silence is what ends it.
   std::variant<AllReduceReport, AllReduceFailure> run(const AllReduceSpec& spec, std::span<const float> input,
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
+  // On the thread that calls run(): closes the connections that are kept open with one that is no longer a member.
+  void forget(const IslandId& peer);
 
  private:
   std::variant<AllReduceReport, AllReduceFailure> run_with_peers(const AllReduceSpec& spec, Rank self,

@@ -161,6 +161,11 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   return outcome;
 }
 
+void RingAllReduce::forget(const IslandId& peer) {
+  pool_.forget(peer);
+  inbox_.forget(peer);
+}
+
 int RingAllReduce::connections_of(const AllReduceSpec& spec, const EdgeEnd& end) {
   return spec.connections_per_edge > 0 ? spec.connections_per_edge : tuners_[end].connections();
 }

@@ -33,6 +33,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kShutdownTimeout{1'000};
+constexpr std::size_t kMostRemoved = 64;  // islands that rosters name
 constexpr std::chrono::milliseconds kLongestTick{250};
 constexpr std::chrono::milliseconds kShortestTick{20};
 constexpr std::chrono::seconds kHelloTimeout{10};
@@ -128,6 +129,7 @@ class HubServer::Impl final : public HubGate {
   std::unique_ptr<CheckEndpoints> checks_;
   std::unique_ptr<HubListener> listener_;
   std::map<IslandId, std::shared_ptr<IslandLink>> links_;
+  std::vector<IslandId> removed_;  // since it started, the last of them
   std::jthread thread_;
   std::unique_ptr<IslandDialer> dialer_;  // last: its threads post to io_
 };
@@ -223,7 +225,10 @@ void HubServer::Impl::stop_serving(const Error& error) {
   for (const auto& [id, link] : links_) link->cut();
 }
 
+// The roster that follows tells the others to close what they have open with it.
 void HubServer::Impl::send_away_now(const IslandId& id) {
+  removed_.push_back(id);
+  if (removed_.size() > kMostRemoved) removed_.erase(removed_.begin());
   const auto link = links_.find(id);
   if (link == links_.end()) return;
   const std::string why = "removed from the run by its operator";
@@ -386,7 +391,10 @@ void HubServer::Impl::step(const CoordinatorEvent& event) {
 Status HubServer::Impl::carry_out(const CoordinatorAction& action) {
   if (const auto* send = std::get_if<SendTo>(&action)) {
     const auto link = links_.find(send->island);
-    if (link != links_.end()) link->second->send(encode(send->message));
+    if (link == links_.end()) return ok_status();
+    HubMessage message = send->message;
+    if (auto* roster = std::get_if<HubRoster>(&message)) roster->removed = removed_;
+    link->second->send(encode(message));
     return ok_status();
   }
   if (const auto* close = std::get_if<CloseConnection>(&action)) {

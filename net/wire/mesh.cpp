@@ -172,6 +172,10 @@ void fields(Archive& archive, HubWelcome& m) {
 template <class Archive>
 void fields(Archive& archive, HubRoster& m) {
   archive.field("islands", m.islands);
+  std::optional<std::vector<IslandId>> removed;
+  if (!m.removed.empty()) removed = m.removed;
+  archive.field("removed", removed);
+  m.removed = removed.value_or(std::vector<IslandId>());
 }
 
 template <class Archive>

@@ -135,6 +135,7 @@ struct HubWelcome {
 
 struct HubRoster {  // whenever it changes; live members only
   std::vector<RosterEntry> islands;
+  std::vector<IslandId> removed = {};  // by the run's operator, of late: what they have open is to be closed
 };
 
 struct HubRecover {  // fetch this state from these islands, then say IslandRecovered

@@ -179,6 +179,7 @@ void Island::Impl::on_urgent(const HubMessage& message) {
   if (const auto* roster = std::get_if<HubRoster>(&message)) {
     roster_.replace(*roster);
     news_.learn_roster(*roster);
+    for (const IslandId& removed : roster->removed) listener_->cut(removed);
   }
   if (const auto* abort = std::get_if<HubAbort>(&message))
     gate_.abort_through(abort->round, abort->attempt, abort->reason);
@@ -303,6 +304,9 @@ Status Island::Impl::loop() {
         mesh_->next(rounds.has_work() ? Deadline::at(Clock::now()) : Deadline::after(kMessageWait));
     if (message.ok()) {
       if (const auto* commit = std::get_if<HubCommit>(&*message)) news_.committed(commit->round, Clock::now());
+      if (const auto* roster = std::get_if<HubRoster>(&*message)) {
+        for (const IslandId& removed : roster->removed) ring_->forget(removed);
+      }
       ATOLL_RETURN_IF_ERROR(rounds.handle(*message));
     } else if (message.error().code != ErrorCode::kTimeout) {
       return message.error();

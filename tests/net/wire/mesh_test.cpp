@@ -48,20 +48,20 @@ std::vector<IslandMessage> island_samples() {
 }
 
 std::vector<HubMessage> hub_samples() {
-  return {
-      HubWelcome{2, sample_run(), OuterStep{3}},
-      HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash}}},
-      HubRecover{OuterStep{3}, kHash, {IslandId{"isl-1"}, IslandId{"isl-2"}}},
-      HubInitialise{},
-      HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, true},
-      HubAttempt{OuterStep{3}, Attempt{2}, sample_members()},
-      HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost"},
-      HubCommit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "c2ln"},
-      HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
-      HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
-      HubProbe{IslandId{"isl-2"}, 8u << 20},
-      HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0},
-      HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash, "atoll 0.1.0", "Oslo"}}}};
+  return {HubWelcome{2, sample_run(), OuterStep{3}},
+          HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash}}},
+          HubRecover{OuterStep{3}, kHash, {IslandId{"isl-1"}, IslandId{"isl-2"}}},
+          HubInitialise{},
+          HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, true},
+          HubAttempt{OuterStep{3}, Attempt{2}, sample_members()},
+          HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost"},
+          HubCommit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "c2ln"},
+          HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
+          HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
+          HubProbe{IslandId{"isl-2"}, 8u << 20},
+          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0},
+          HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash, "atoll 0.1.0", "Oslo"}}},
+          HubRoster{{}, {IslandId{"isl-2"}, IslandId{"isl-3"}}}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
