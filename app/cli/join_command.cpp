@@ -4,20 +4,16 @@
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "app/agent/agent.h"
 #include "app/agent/agent_config.h"
 #include "app/agent/join_run.h"
 #include "app/cli/agent_client.h"
-#include "app/cli/agent_options.h"
 #include "app/cli/command.h"
 #include "app/cli/console_input.h"
+#include "app/cli/foreground_agent.h"
 #include "app/cli/join_check.h"
-#include "app/cli/join_progress.h"
 #include "app/cli/service/service_command.h"
 #include "app/cli/validators.h"
 #include "app/config/gpu_list.h"
@@ -31,8 +27,6 @@ namespace {
 constexpr std::chrono::seconds kJoinTime{120};    // an enrolment has 30 s, a node check some
 constexpr std::chrono::seconds kServiceTime{30};  // until a service that was installed answers
 constexpr std::chrono::milliseconds kLook{250};
-// Nobody takes the trainer of a foreground command over: it ends soon after it.
-constexpr std::chrono::seconds kForegroundPatience{5};
 
 struct Join {
   std::string invite, invite_file;
@@ -169,55 +163,6 @@ Status join_through(ControlClient& agent, const Join& command, const std::string
 
 // ---- in the foreground
 
-// What is new in a file that grows.
-class LogFollower {
- public:
-  explicit LogFollower(std::filesystem::path path) : path_(std::move(path)) {
-    std::error_code error;
-    offset_ = std::filesystem::file_size(path_, error);
-    if (error) offset_ = 0;
-  }
-  void drain(JoinProgress& progress) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path_, error);
-    if (error || size == offset_) return;
-    if (size < offset_) offset_ = 0;  // a new log was begun
-    std::ifstream file(path_, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(offset_));
-    std::array<char, 4096> buffer{};
-    while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
-      progress.take_output({buffer.data(), static_cast<std::size_t>(file.gcount())});
-      offset_ += static_cast<std::uintmax_t>(file.gcount());
-    }
-  }
-
- private:
-  const std::filesystem::path path_;
-  std::uintmax_t offset_ = 0;
-};
-
-Status train(const AgentHome& home, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
-  ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, config));
-  options.trainer_patience = kForegroundPatience;
-  options.foreground = true;
-  options.supervisor.agent_ends = Wish::kStop;  // Ctrl-C is a goodbye
-  JoinProgress progress(home.island, context.console);
-  LogFollower log(home.trainer_log());
-  bool said = false;
-  options.on_turn = [&] {
-    log.drain(progress);
-    progress.look_at_rounds();
-    if (context.interrupt.raised() && !std::exchange(said, true)) context.console.out << "stopping ..." << std::endl;
-  };
-  // To join is to say that it shall train, whatever was said before.
-  ATOLL_RETURN_IF_ERROR(save_wish(home.wish_file(), {.wish = Wish::kRun}));
-  ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));
-  const Status ended = agent->run(context.interrupt, context.hurry);
-  log.drain(progress);
-  return ended;
-}
-
 // The node is checked before the invite is used, and again for what its run asks.
 Status join_here(const Join& command, std::optional<Invite> invite, const AgentHome& home, JoinCheck& check,
                  CommandContext& context) {
@@ -266,7 +211,7 @@ Status run(const Join& command, CommandContext& context) {
   }
   JoinCheck check(home.island, may_ask(command, context), context);
   const Status joined = join_here(command, std::move(invite), home, check, context);
-  if (joined.ok()) return train(home, context);
+  if (joined.ok()) return train_in_foreground(home, context);
   if (!check.failed()) return joined;
   context.finish(joined);
   context.exit_code = kExitCheckFailed;

@@ -1,10 +1,6 @@
 // What `--json` prints is what resources/schemas says. Each command's real output.
 #include <QtTest>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include "app/agent/history/history_feed.h"
 #include "app/agent/history/history_queries.h"
@@ -14,27 +10,14 @@
 #include "net/control/hub_state.h"
 #include "net/control/island_state.h"
 #include "tests/app/cli_run.h"
+#include "tests/app/schema_defects.h"
 
 using namespace atl;
 using atl::test::CliOutcome;
 using atl::test::CliRun;
+using atl::test::defects;
 
 namespace {
-
-// What is wrong with it; empty: it fits.
-std::string defects(const std::string& name, const nlohmann::json& document) {
-  const auto text = read_file(std::filesystem::path(ATOLL_SCHEMA_DIR) / (name + ".json"));
-  if (!text.ok()) return text.error().message;
-  const nlohmann::json source = nlohmann::json::parse(*text);
-  valijson::Schema schema;
-  valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-      .populateSchema(valijson::adapters::NlohmannJsonAdapter(source), schema);
-  valijson::ValidationResults results;
-  if (valijson::Validator().validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results)) return "";
-  std::string all;
-  for (const auto& result : results) all += result.description + "\n";
-  return all + document.dump();
-}
 
 IslandState training_state() {
   IslandState state;
