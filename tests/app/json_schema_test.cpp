@@ -1,9 +1,13 @@
 // What `--json` prints is what resources/schemas says. Each command's real output.
+#include <QStandardPaths>
 #include <QtTest>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "app/agent/history/history_feed.h"
 #include "app/agent/history/history_queries.h"
+#include "app/cli/bench/link_bench.h"
 #include "net/base/file.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
@@ -69,6 +73,7 @@ class JsonSchemaTest : public QObject {
   void outputs_fit_their_schemas_data();
   void outputs_fit_their_schemas();
   void hub_outputs_fit_their_schemas();
+  void a_measured_link_fits_its_schema();
   void metrics_fit_their_schema();
   void a_schema_refuses_what_does_not_fit_data();
   void a_schema_refuses_what_does_not_fit();
@@ -88,6 +93,10 @@ void JsonSchemaTest::outputs_fit_their_schemas_data() {
   QTest::newRow("config set") << "config" << QStringList{"config", "set", "log.level", "debug", "--json"};
   QTest::newRow("config path") << "config-path" << QStringList{"config", "path", "--json"};
   QTest::newRow("config validate") << "config-validate" << QStringList{"config", "validate", "--json"};
+  QTest::newRow("bench all-reduce") << "bench-all-reduce"
+                                    << QStringList{"bench", "all-reduce", "--islands", "2",     "--payload",
+                                                   "1MiB",  "--repeat",   "1",         "--json"};
+  QTest::newRow("service status") << "service-status" << QStringList{"service", "status", "--json"};
   QTest::newRow("bench quantise") << "bench-quantise"
                                   << QStringList{"bench", "quantise", "--payload", "1MiB", "--threads", "1", "--json"};
 }
@@ -95,6 +104,7 @@ void JsonSchemaTest::outputs_fit_their_schemas_data() {
 void JsonSchemaTest::outputs_fit_their_schemas() {
   QFETCH(const QString, schema);
   QFETCH(const QStringList, command);
+  if (schema == "service-status" && QStandardPaths::findExecutable("systemctl").isEmpty()) QSKIP("there is no systemd");
   CliRun atoll;
   fill_home(atoll);
   FakeAgent agent;
@@ -128,6 +138,22 @@ void JsonSchemaTest::hub_outputs_fit_their_schemas() {
            std::string());
   QCOMPARE(defects("hub-backup", document({"hub", "backup", atoll.path("b.tar").string()})), std::string());
   QCOMPARE(defects("hub-status", hub->state().to_json()), std::string());
+}
+
+void JsonSchemaTest::a_measured_link_fits_its_schema() {
+  const AbortSignal never;
+  std::promise<std::uint16_t> port;
+  const std::jthread listener([&] {
+    (void)serve_link_bench({"127.0.0.1", 0}, Deadline::after(std::chrono::seconds(60)), never,
+                           [&](std::uint16_t at) { port.set_value(at); });
+  });
+  CliRun atoll;
+
+  const CliOutcome outcome =
+      atoll({"bench", "link", "127.0.0.1:" + std::to_string(port.get_future().get()), "--seconds", "0.1", "--json"});
+
+  QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
+  QCOMPARE(defects("bench-link", nlohmann::json::parse(outcome.out)), std::string());
 }
 
 void JsonSchemaTest::metrics_fit_their_schema() {
