@@ -112,7 +112,7 @@ void GpuGuard::limit_power(const GpuList& gpus) {
     problems = kept.ok() ? limit_gpu_power(limits_.probe, wanted, stop_) : std::vector{kept.error().message};
   }
   if (stop_.raised() || problems.empty()) return warn(power_warning_, {});
-  std::string text = fmt::format("limits.gpu_power is not in force: {}; to set it needs root. Training goes on",
+  std::string text = fmt::format("limits.gpu_power is not in force (to set it needs root): {}. Training goes on",
                                  fmt::join(problems, ", "));
   publish_("gpu.alert", {{"kind", "power"}, {"cap_watts", *limits_.power_watts}, {"text", text}});
   warn(power_warning_, std::move(text));
