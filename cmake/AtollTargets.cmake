@@ -1,3 +1,12 @@
+include(GNUInstallDirs)
+
+# atoll_install_program(NAME): all of them into one directory, where they find one another; libraries that are not the system's stay
+# where they were found.
+function(atoll_install_program name)
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endfunction()
+
 # atoll_add_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...]): a room or a part of one, as a static library.
 function(atoll_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})

@@ -14,6 +14,7 @@
 #include "app/agent/service_notice.h"
 #include "app/agent/trainer_link.h"
 #include "app/agent/trainer_process.h"
+#include "app/config/gpu_list.h"
 #include "net/base/exit_code.h"
 #include "net/base/file.h"
 #include "net/base/mailbox.h"
@@ -105,15 +106,21 @@ class Agent::Impl final : public AgentControl {
     std::error_code ignored;
     return std::filesystem::exists(options_.home.island.join_file(), ignored);
   }
+  Wish asked_wish() const { return wish_now(wish_, options_.training_hours, unix_seconds_now(), minute_of_day()); }
+  Wish followed_wish() const;
   void take(const Command& command);
   void turn();
   void look_at_trainer();
   bool take_over();
   void tell(const SupervisorEvent& event);
   void carry_out(const SupervisorAction& action);
+  Result<GpuList> gpus_of_island() const;
+  void guard_gpus();
+  Result<TrainerProcess> new_trainer() const;
   void start_trainer();
   void ask_trainer_to(Wish wish);
   void settle_wish(Wish wish);
+  std::string warning() const;
   void show();
   Status outcome() const;
   bool has_nothing_left() const;
@@ -145,7 +152,9 @@ class Agent::Impl final : public AgentControl {
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<TrainerLink> link_;
   std::jthread job_;
-  std::optional<CheckTask> check_;  // last: its thread publishes to the server
+  // Last: their threads publish to the server.
+  std::optional<CheckTask> check_;
+  std::optional<GpuGuard> gpu_guard_;
 };
 
 // ---- any thread
@@ -181,6 +190,11 @@ Status Agent::Impl::start_job(std::string what, Job job) {
 
 Status Agent::Impl::serve() {
   ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
+  const std::filesystem::path power_file = options_.home.gpu_power_file();
+  if (options_.gpu_limits.any() || std::filesystem::exists(power_file)) {
+    gpu_guard_.emplace(options_.gpu_limits, power_file,
+                       [this](std::string_view event, const nlohmann::json& data) { publish(event, data); });
+  }
   (void)take_over();
   link_ = std::make_unique<TrainerLink>(
       options_.home.island.control_socket(),
@@ -213,6 +227,7 @@ bool Agent::Impl::take_over() {
   if (!living) return false;
   trainer_ = std::move(living);
   taken_over_ = true;
+  guard_gpus();
   spdlog::log(news_level(), "trainer taken_over pid={}", trainer_->pid());
   board_.update([&](AgentFacts& facts) { facts.trainer_pid = trainer_->pid(); });
   tell(TrainerStarted{.taken_over = true});
@@ -237,11 +252,16 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
   return options_.foreground && !ending ? outcome() : ok_status();
 }
 
+Wish Agent::Impl::followed_wish() const {
+  const Wish wish = asked_wish();
+  return wish == Wish::kRun && gpu_guard_ && gpu_guard_->too_hot() ? Wish::kPause : wish;
+}
+
 void Agent::Impl::take(const Command& command) {
   if (const auto* news = std::get_if<NewWish>(&command)) {
     wish_ = news->wish;
     warning_.clear();
-    tell(Wished{wish_now(wish_, options_.training_hours, unix_seconds_now(), minute_of_day()), news->at_once});
+    tell(Wished{followed_wish(), news->at_once});
   } else if (std::holds_alternative<LookAtHome>(command)) {
     tell(Joined{is_joined()});
   } else {
@@ -250,10 +270,8 @@ void Agent::Impl::take(const Command& command) {
 }
 
 void Agent::Impl::turn() {
-  const auto now = unix_seconds_now();
-  const Wish followed = wish_now(wish_, options_.training_hours, now, minute_of_day());
-  if (wish_.wish == Wish::kPause && followed == Wish::kRun) settle_wish(Wish::kRun);
-  if (followed != supervisor_.wish()) tell(Wished{followed});
+  if (wish_.wish == Wish::kPause && asked_wish() == Wish::kRun) settle_wish(Wish::kRun);
+  if (const Wish followed = followed_wish(); followed != supervisor_.wish()) tell(Wished{followed});
   look_at_trainer();
   tell(SupervisorTick{});
   history_.turn(Clock::now());
@@ -280,6 +298,7 @@ void Agent::Impl::look_at_trainer() {
   spdlog::log(news_level(), "trainer ended pid={} cause={} status={} text=\"{}\"", trainer_->pid(),
               to_string(exit.cause), exit.status, exit.text);
   trainer_.reset();
+  guard_gpus();
   board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
   board_.forget_trainer();
   std::error_code ignored;
@@ -306,6 +325,25 @@ void Agent::Impl::carry_out(const SupervisorAction& action) {
   }
 }
 
+Result<GpuList> Agent::Impl::gpus_of_island() const {
+  ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(options_.home.island.join_file()));
+  return parse_gpu_list(join.gpus);
+}
+
+// A join file that cannot be read leaves no GPU unguarded.
+void Agent::Impl::guard_gpus() {
+  if (!gpu_guard_) return;
+  const auto gpus = gpus_of_island();
+  gpu_guard_->set_training(trainer_ ? std::optional(gpus.ok() ? *gpus : GpuList{}) : std::nullopt);
+}
+
+Result<TrainerProcess> Agent::Impl::new_trainer() const {
+  ATOLL_RETURN_IF_ERROR(make_directories(options_.home.state, FileMode::kPrivate));
+  ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, gpus_of_island());
+  return TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience,
+                                               options_.upload_bytes_per_second, gpus.visible_devices()});
+}
+
 void Agent::Impl::start_trainer() {
   board_.forget_trainer();
   link_is_new_ = true;
@@ -315,15 +353,13 @@ void Agent::Impl::start_trainer() {
   memory_kills_ = memory_kills();
   ever_started_ = true;
   if (take_over()) return;  // one that somebody else started, or that nobody had written down
-  const auto made = make_directories(options_.home.state, FileMode::kPrivate);
-  auto started = made.ok() ? TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience,
-                                                                   options_.upload_bytes_per_second})
-                           : Result<TrainerProcess>(made.error());
+  auto started = new_trainer();
   if (!started.ok()) {
     spdlog::error("trainer started=false error=\"{}\"", started.error().message);
     return tell(TrainerDidNotStart{started.error().message});
   }
   trainer_ = std::move(*started);
+  guard_gpus();
   spdlog::log(news_level(), "trainer started pid={}", trainer_->pid());
   board_.update([&](AgentFacts& facts) { facts.trainer_pid = trainer_->pid(); });
   tell(TrainerStarted{});
@@ -344,6 +380,11 @@ void Agent::Impl::settle_wish(Wish wish) {
   warning_ = kept.ok() ? std::string() : kept.error().message;
 }
 
+std::string Agent::Impl::warning() const {
+  if (!warning_.empty()) return warning_;
+  return history_.trouble().empty() && gpu_guard_ ? gpu_guard_->warning() : history_.trouble();
+}
+
 void Agent::Impl::show() {
   const bool backing_off = supervisor_.phase() == Supervisor::Phase::kBackoff;
   board_.set_facts({.followed = supervisor_.wish(),
@@ -354,7 +395,7 @@ void Agent::Impl::show() {
                     .restarts = supervisor_.restarts(),
                     .last_exit = supervisor_.last_exit(),
                     .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
-                    .warning = warning_.empty() ? history_.trouble() : warning_});
+                    .warning = warning()});
   const nlohmann::json state = board_.state();
   const std::string word = state.value("state", "") + state["agent"].value("wish", "");
   if (word == shown_) return;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/agent/agent_control.h"
+#include "app/agent/gpu_guard.h"
 #include "app/agent/history/history_store.h"
 #include "app/agent/supervisor.h"
 #include "net/base/abort_signal.h"
@@ -27,6 +28,7 @@ struct AgentOptions {
   std::vector<TrainingHours> training_hours;   // none: always
   SupervisorOptions supervisor;
   std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most
+  GpuLimits gpu_limits;
   HistoryLimits history;
   // Measures this machine for `check.run` and before a run is joined. Empty: there is no check.
   CheckTask::Check check_node;

@@ -14,6 +14,11 @@ ConfigSources config_sources(const AgentHome& home) {
 Status apply_config(const Config& config, AgentOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(options.training_hours, parse_training_hours(config.text("schedule.hours")));
   options.upload_bytes_per_second = config_bytes_per_second(config.text("limits.upload"));
+  const auto limit = [&](const char* key, std::optional<double>& value) {
+    if (config.whole(key) > 0) value = static_cast<double>(config.whole(key));
+  };
+  limit("limits.gpu_power", options.gpu_limits.power_watts);
+  limit("limits.gpu_temperature", options.gpu_limits.celsius);
   options.supervisor.end_within = std::chrono::seconds(config_seconds(config.text("agent.stop_within")));
   options.history.max_bytes = config_bytes(config.text("history.max_size"));
   return ok_status();
@@ -29,6 +34,8 @@ void apply_config(const Config& config, JoinRequest& request) {
   text("island.name", request.name);
   text("island.listen", request.listen);
   text("island.advertise", request.advertise);
+  text("island.gpus", request.gpus);
+  text("island.region", request.region);
   whole("island.local_ranks", request.local_ranks);
   whole("island.threads", request.threads);
 }

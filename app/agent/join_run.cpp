@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/config/gpu_list.h"
 #include "net/base/file.h"
 #include "net/base/unique_fd.h"
 #include "net/enrol/client.h"
@@ -56,6 +57,11 @@ Status apply(const JoinRequest& request, JoinFile& join) {
   if (!request.advertise.empty()) join.advertised_host = request.advertise;
   if (request.local_ranks > 0) join.local_ranks = request.local_ranks;
   if (request.threads > 0) join.threads = request.threads;
+  if (!request.region.empty()) join.region = request.region;
+  if (!request.gpus.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, parse_gpu_list(request.gpus));
+    join.gpus = gpus.text();
+  }
   if (join.display_name.size() <= 64) return ok_status();
   return Error{ErrorCode::kInvalidArgument, "--name is longer than 64 bytes"};
 }

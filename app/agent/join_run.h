@@ -17,6 +17,8 @@ struct JoinRequest {
   std::optional<Invite> invite;         // none: the run joined before
   std::string name, listen, advertise;  // empty: as before, or the default
   int local_ranks = 0, threads = 0;     // 0: the same
+  std::string gpus = {};                // parse_gpu_list; empty: the same
+  std::string region = {};              // empty: the same
 };
 
 struct JoinOutcome {

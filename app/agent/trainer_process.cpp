@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <vector>
 
@@ -80,17 +81,19 @@ void note(const Status& recorded) {
 
 // Ours, but for what only the agent says.
 std::vector<std::string> environment_of(const TrainerStart& start) {
-  std::vector<std::string> environment{fmt::format("{}={}", kAgentPatienceVariable, start.patience.count())};
-  if (start.upload_bytes_per_second) {
-    environment.push_back(fmt::format("{}={}", kUploadLimitVariable, *start.upload_bytes_per_second));
+  std::map<std::string_view, std::string> said{{kAgentPatienceVariable, std::to_string(start.patience.count())},
+                                               {kUploadLimitVariable, {}}};
+  if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
+  if (start.visible_gpus) {
+    said["CUDA_VISIBLE_DEVICES"] = *start.visible_gpus;
+    said["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";  // as nvidia-smi and NVML count; CUDA's own is by speed
   }
-  const auto is_ours = [](std::string_view entry) {
-    return entry.starts_with(fmt::format("{}=", kAgentPatienceVariable)) ||
-           entry.starts_with(fmt::format("{}=", kUploadLimitVariable));
-  };
+  std::vector<std::string> environment;
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    if (!is_ours(*entry)) environment.emplace_back(*entry);
+    const std::string_view text = *entry;
+    if (!said.contains(text.substr(0, text.find('=')))) environment.emplace_back(text);
   }
+  for (const auto& [name, value] : said) environment.push_back(fmt::format("{}={}", name, value));
   return environment;
 }
 

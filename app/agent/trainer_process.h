@@ -20,6 +20,7 @@ struct TrainerStart {
   std::filesystem::path program;
   std::chrono::seconds patience{30};  // the trainer's, without an agent
   std::optional<std::uint64_t> upload_bytes_per_second = {};
+  std::optional<std::string> visible_gpus = {};  // as CUDA_VISIBLE_DEVICES, in nvidia-smi's order; empty: as ours
 };
 
 class TrainerProcess {

@@ -7,8 +7,7 @@
 
 #include "app/agent/agent_config.h"
 #include "app/agent/files/rotating_log.h"
-#include "app/cli/check_run.h"
-#include "app/cli/child_process.h"
+#include "app/cli/agent_options.h"
 #include "app/cli/command.h"
 #include "net/base/file.h"
 
@@ -51,22 +50,17 @@ Status set_up_log(const AgentHome& home, const Config& config) {
 }
 
 Status run_agent(const AgentRequest& command, CommandContext& context) {
-  AgentOptions options;
-  if (command.system) {
-    options.home = system_agent_home();
-    options.access = SocketAccess::kGroup;
-  } else {
-    ATOLL_ASSIGN_OR_RETURN(options.home, find_agent_home(command.home));
+  AgentHome home = system_agent_home();
+  if (!command.system) {
+    ATOLL_ASSIGN_OR_RETURN(home, find_agent_home(command.home));
   }
-  ConfigSources sources = config_sources(options.home);
+  ConfigSources sources = config_sources(home);
   if (!command.hours.empty()) sources.command_line["schedule.hours"] = command.hours;
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(sources));
-  ATOLL_RETURN_IF_ERROR(apply_config(config, options));
+  ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, config));
+  if (command.system) options.access = SocketAccess::kGroup;
   // A disk that takes no log is no reason not to train.
-  if (const Status log = set_up_log(options.home, config); !log.ok())
-    spdlog::warn("log error=\"{}\"", log.error().message);
-  ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
-  options.check_node = node_check_of(options.home.island);
+  if (const Status log = set_up_log(home, config); !log.ok()) spdlog::warn("log error=\"{}\"", log.error().message);
   ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));
   spdlog::info("agent started version={}", ATOLL_VERSION);
   return agent->run(context.interrupt, context.hurry);

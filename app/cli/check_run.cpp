@@ -65,7 +65,7 @@ NodeProbeOptions options_for(const CheckRequest& request, const Result<JoinFile>
   NodeProbeOptions options;
   options.home = request.home.directory;
   options.full = request.full;
-  const auto program = locate_program("atoll-gpu-probe", "ATOLL_GPU_PROBE");
+  const auto program = locate_gpu_probe();
   if (program.ok()) {
     options.gpu.program = *program;
   } else {

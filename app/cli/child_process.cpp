@@ -114,5 +114,6 @@ Result<std::filesystem::path> locate_program(const char* name, const char* envir
 
 Result<std::filesystem::path> locate_trainer() { return locate_program("atoll-trainer", "ATOLL_TRAINER"); }
 Result<std::filesystem::path> locate_atoll() { return locate_program("atoll", "ATOLL_PROGRAM"); }
+Result<std::filesystem::path> locate_gpu_probe() { return locate_program("atoll-gpu-probe", "ATOLL_GPU_PROBE"); }
 
 }  // namespace atl

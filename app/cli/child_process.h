@@ -49,7 +49,8 @@ class ChildProcess {
 
 // `name` beside this program's own file, or what the environment variable says.
 Result<std::filesystem::path> locate_program(const char* name, const char* environment_variable);
-Result<std::filesystem::path> locate_trainer();  // ATOLL_TRAINER
-Result<std::filesystem::path> locate_atoll();    // ATOLL_PROGRAM
+Result<std::filesystem::path> locate_trainer();    // ATOLL_TRAINER
+Result<std::filesystem::path> locate_atoll();      // ATOLL_PROGRAM
+Result<std::filesystem::path> locate_gpu_probe();  // ATOLL_GPU_PROBE
 
 }  // namespace atl

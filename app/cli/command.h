@@ -42,6 +42,7 @@ void add_export_command(CLI::App& app, CommandContext& context);
 void add_eval_command(CLI::App& app, CommandContext& context);
 void add_sample_command(CLI::App& app, CommandContext& context);
 void add_demo_command(CLI::App& app, CommandContext& context);
+void add_train_command(CLI::App& app, CommandContext& context);
 
 // Parses and runs. `arguments` without the program's name. The exit code.
 int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt,

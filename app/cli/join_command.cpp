@@ -4,23 +4,19 @@
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "app/agent/agent.h"
 #include "app/agent/agent_config.h"
 #include "app/agent/join_run.h"
 #include "app/cli/agent_client.h"
-#include "app/cli/check_run.h"
-#include "app/cli/child_process.h"
 #include "app/cli/command.h"
 #include "app/cli/console_input.h"
+#include "app/cli/foreground_agent.h"
 #include "app/cli/join_check.h"
-#include "app/cli/join_progress.h"
 #include "app/cli/service/service_command.h"
 #include "app/cli/validators.h"
+#include "app/config/gpu_list.h"
 #include "net/base/file.h"
 #include "net/control/home.h"
 #include "net/wire/invite.h"
@@ -31,14 +27,12 @@ namespace {
 constexpr std::chrono::seconds kJoinTime{120};    // an enrolment has 30 s, a node check some
 constexpr std::chrono::seconds kServiceTime{30};  // until a service that was installed answers
 constexpr std::chrono::milliseconds kLook{250};
-// Nobody takes the trainer of a foreground command over: it ends soon after it.
-constexpr std::chrono::seconds kForegroundPatience{5};
 
 struct Join {
   std::string invite, invite_file;
   bool invite_stdin = false;
   bool yes = false, wait = false;
-  std::string home, name, listen, advertise, service;
+  std::string home, name, listen, advertise, gpus, service;
   int local_ranks = 0, threads = 0;
 };
 
@@ -102,7 +96,8 @@ Status ask_consent(const Join& command, const Invite& invite, CommandContext& co
 }
 
 JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
-  return {std::move(invite), command.name, command.listen, command.advertise, command.local_ranks, command.threads};
+  return {std::move(invite),   command.name,    command.listen, command.advertise,
+          command.local_ranks, command.threads, command.gpus};
 }
 
 nlohmann::json params_of(const Join& command, const std::string& invite) {
@@ -110,7 +105,8 @@ nlohmann::json params_of(const Join& command, const std::string& invite) {
                            {"listen", command.listen},
                            {"advertise", command.advertise},
                            {"local_ranks", static_cast<unsigned>(command.local_ranks)},
-                           {"threads", static_cast<unsigned>(command.threads)}};
+                           {"threads", static_cast<unsigned>(command.threads)},
+                           {"gpus", command.gpus}};
   if (!invite.empty()) params["invite"] = invite;
   return params;
 }
@@ -167,59 +163,6 @@ Status join_through(ControlClient& agent, const Join& command, const std::string
 
 // ---- in the foreground
 
-// What is new in a file that grows.
-class LogFollower {
- public:
-  explicit LogFollower(std::filesystem::path path) : path_(std::move(path)) {
-    std::error_code error;
-    offset_ = std::filesystem::file_size(path_, error);
-    if (error) offset_ = 0;
-  }
-  void drain(JoinProgress& progress) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path_, error);
-    if (error || size == offset_) return;
-    if (size < offset_) offset_ = 0;  // a new log was begun
-    std::ifstream file(path_, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(offset_));
-    std::array<char, 4096> buffer{};
-    while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
-      progress.take_output({buffer.data(), static_cast<std::size_t>(file.gcount())});
-      offset_ += static_cast<std::uintmax_t>(file.gcount());
-    }
-  }
-
- private:
-  const std::filesystem::path path_;
-  std::uintmax_t offset_ = 0;
-};
-
-Status train(const AgentHome& home, CommandContext& context) {
-  AgentOptions options;
-  options.home = home;
-  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
-  ATOLL_RETURN_IF_ERROR(apply_config(config, options));
-  ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
-  options.check_node = node_check_of(home.island);
-  options.trainer_patience = kForegroundPatience;
-  options.foreground = true;
-  options.supervisor.agent_ends = Wish::kStop;  // Ctrl-C is a goodbye
-  JoinProgress progress(home.island, context.console);
-  LogFollower log(home.trainer_log());
-  bool said = false;
-  options.on_turn = [&] {
-    log.drain(progress);
-    progress.look_at_rounds();
-    if (context.interrupt.raised() && !std::exchange(said, true)) context.console.out << "stopping ..." << std::endl;
-  };
-  // To join is to say that it shall train, whatever was said before.
-  ATOLL_RETURN_IF_ERROR(save_wish(home.wish_file(), {.wish = Wish::kRun}));
-  ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));
-  const Status ended = agent->run(context.interrupt, context.hurry);
-  log.drain(progress);
-  return ended;
-}
-
 // The node is checked before the invite is used, and again for what its run asks.
 Status join_here(const Join& command, std::optional<Invite> invite, const AgentHome& home, JoinCheck& check,
                  CommandContext& context) {
@@ -268,7 +211,7 @@ Status run(const Join& command, CommandContext& context) {
   }
   JoinCheck check(home.island, may_ask(command, context), context);
   const Status joined = join_here(command, std::move(invite), home, check, context);
-  if (joined.ok()) return train(home, context);
+  if (joined.ok()) return train_in_foreground(home, context);
   if (!check.failed()) return joined;
   context.finish(joined);
   context.exit_code = kExitCheckFailed;
@@ -304,6 +247,12 @@ void add_join_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--local-ranks", command->local_ranks, "Shards of the model on this machine")
       ->check(whole_number(1, 64));
   sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")->check(whole_number(1, 1024));
+  sub->add_option("--gpus", command->gpus, "GPUs to train on: all (the default), none, or for instance 0-3,6")
+      ->type_name("LIST")
+      ->check([](const std::string& text) {
+        const auto gpus = parse_gpu_list(text);
+        return gpus.ok() ? std::string() : gpus.error().message;
+      });
   sub->add_flag("--yes", command->yes, "Do not ask");
   sub->add_option("--service", command->service,
                   "Install the agent as a service that starts with the machine, and join")

@@ -85,6 +85,7 @@ int run_cli(const std::vector<std::string>& given, Console& console, const Abort
   add_export_command(app, context);
   add_eval_command(app, context);
   add_sample_command(app, context);
+  add_train_command(app, context);
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine and its links: all-reduce, quantise, link");
   bench->require_subcommand(1);
   add_bench_all_reduce_command(*bench, context);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "app/config/gpu_list.h"
 #include "net/base/address.h"
 
 namespace atl {
@@ -147,9 +148,14 @@ const std::vector<ConfigKey>& config_keys() {
       {"island.name", kText, "", "What others see; empty: the host's name"},
       {"island.listen", kAddress, "0.0.0.0:0", "Address and port for the other islands; port 0: any free one"},
       {"island.advertise", kText, "", "Host that the other islands dial; empty: the one that the hub sees"},
+      {"island.region", kText, "", "Where it stands, for the others to see: a town or country; empty: not said"},
       {"island.threads", kWhole, "0", "Compute threads; 0: all cores", 0, 1024},
       {"island.local_ranks", kWhole, "0", "Shards of the model on this machine; 0: one a GPU", 0, 64},
+      {"island.gpus", kGpus, "all", "GPUs that the trainer may use: all, none, or for instance 0-3,6"},
       {"limits.upload", kRate, "none", "What the all-reduce may send"},
+      {"limits.gpu_power", kWhole, "0",
+       "Watts that each GPU may draw while training (needs root); 0: as the driver has it", 0, 10'000},
+      {"limits.gpu_temperature", kWhole, "0", "Degrees Celsius above which training pauses; 0: no limit", 0, 120},
       {"schedule.hours", kDayHours, "", "Hours of the day in which to train, local time; empty: always"},
       {"agent.stop_within", kDuration, "90s", "How long a trainer that is ended may take"},
       {"history.max_size", kBytes, "256 MB", "What the history of this island may take on the disk"},
@@ -194,6 +200,11 @@ Result<std::string> normalise_config_value(const ConfigKey& key, std::string_vie
       return to_string(*address);
     }
     case ConfigType::kDayHours: return normalise_hours(key, text);
+    case ConfigType::kGpus: {
+      const auto gpus = parse_gpu_list(text);
+      if (!gpus.ok()) return gpus.error().with_context(key.name);
+      return gpus->text();
+    }
     case ConfigType::kOneOf: return normalise_word(key, text);
   }
   return not_a(key, text, "of a known type");

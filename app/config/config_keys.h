@@ -20,6 +20,7 @@ enum class ConfigType {
   kDuration,  // "90s", "10m", "24h", "7d"
   kAddress,   // HOST:PORT
   kDayHours,  // "22:00-06:00, 12:00-13:00"; empty: always
+  kGpus,      // "all", "none", "0-3,6"
   kOneOf,     // of `words`
 };
 

@@ -22,6 +22,7 @@ void fields(Archive& archive, GpuDevice& gpu) {
   archive.field("remap_pending", gpu.remap_pending);
   archive.field("remap_failed", gpu.remap_failed);
   archive.field("celsius", gpu.celsius);
+  archive.field("power_limit_watts", gpu.power_limit_watts);
   archive.field("throttled", gpu.throttled);
   archive.field("pcie_generation", gpu.pcie_generation);
   archive.field("pcie_lanes", gpu.pcie_lanes);

@@ -21,6 +21,7 @@ struct GpuDevice {
   std::optional<std::uint64_t> uncorrected_errors;  // since the driver was loaded
   std::optional<bool> remap_pending, remap_failed;  // of memory rows
   std::optional<double> celsius;
+  std::optional<double> power_limit_watts;
   bool throttled = false;             // by heat, now
   std::uint32_t pcie_generation = 0;  // the best that card and slot agree on; 0: not known
   std::uint32_t pcie_lanes = 0;

@@ -1,9 +1,12 @@
-// atoll-gpu-probe: what `atoll check` asks in a child process, because drivers hang. See net/check/gpu_probe.h.
+// atoll-gpu-probe: what `atoll check` and the agent ask in a child process, because drivers hang. See
+// net/check/gpu_probe.h and net/check/gpu_power.h.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
 
 #include "net/check/nvml.h"
 #include "net/wire/json_archive.h"
@@ -17,7 +20,9 @@ constexpr int kUsage = 2;
 constexpr double kLongest = 600;
 
 int usage() {
-  fmt::print(stderr, "usage: atoll-gpu-probe list [--nvml FILE] | measure [--seconds S]; people use `atoll check`\n");
+  fmt::print(stderr,
+             "usage: atoll-gpu-probe list | limit GPU=WATTS... | measure [--seconds S]  [--nvml FILE]\n"
+             "people use `atoll check` and limits.gpu_power\n");
   return kUsage;
 }
 
@@ -31,18 +36,40 @@ int measure([[maybe_unused]] double seconds) {
 #endif
 }
 
+int list(const std::string& nvml) {
+  fmt::print("{}\n", atl::dump_json(atl::to_json(atl::read_nvml(nvml))));
+  return 0;
+}
+
+int limit(const std::vector<std::string_view>& arguments, const std::string& nvml) {
+  std::vector<atl::GpuPower> wanted;
+  for (const std::string_view argument : arguments) {
+    const auto power = atl::parse_gpu_power(argument);
+    if (!power.ok()) return usage();
+    wanted.push_back(*power);
+  }
+  for (const std::string& problem : atl::limit_power(wanted, nvml)) fmt::print("{}\n", problem);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view command = argc > 1 ? argv[1] : "";
-  const std::string_view option = argc == 4 ? argv[2] : "";
-  if (argc != 2 && argc != 4) return usage();
-  if (command == "list" && (argc == 2 || option == "--nvml")) {
-    fmt::print("{}\n", atl::dump_json(atl::to_json(atl::read_nvml(argc == 4 ? argv[3] : ""))));
-    return 0;
+  std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
+  std::string nvml;
+  const auto option = std::ranges::find(arguments, "--nvml");
+  if (option != arguments.end() && option + 1 != arguments.end()) {
+    nvml = *(option + 1);
+    arguments.erase(option, option + 2);
   }
-  if (command == "measure" && (argc == 2 || option == "--seconds")) {
-    const double seconds = argc == 4 ? std::atof(argv[3]) : 30;
+  if (arguments.empty()) return usage();
+  const std::string_view command = arguments.front();
+  arguments.erase(arguments.begin());
+  if (command == "list" && arguments.empty()) return list(nvml);
+  if (command == "limit" && !arguments.empty()) return limit(arguments, nvml);
+  const bool chooses_time = arguments.size() == 2 && arguments[0] == "--seconds";
+  if (command == "measure" && (arguments.empty() || chooses_time)) {
+    const double seconds = chooses_time ? std::atof(arguments[1].data()) : 30;
     return seconds > 0 && seconds <= kLongest ? measure(seconds) : usage();
   }
   return usage();

@@ -44,6 +44,9 @@ struct Api {
   Return (*max_pcie_generation)(Device, unsigned*) = nullptr;
   Return (*max_pcie_width)(Device, unsigned*) = nullptr;
   Return (*nvlink_state)(Device, unsigned link, int*) = nullptr;
+  Return (*power_limit)(Device, unsigned* milliwatts) = nullptr;
+  Return (*power_limit_range)(Device, unsigned* least, unsigned* most) = nullptr;  // milliwatts
+  Return (*set_power_limit)(Device, unsigned milliwatts) = nullptr;
 };
 
 struct LibraryDeleter {
@@ -73,6 +76,9 @@ bool load(void* library, Api& api) {
   find(library, "nvmlDeviceGetMaxPcieLinkGeneration", api.max_pcie_generation);
   find(library, "nvmlDeviceGetMaxPcieLinkWidth", api.max_pcie_width);
   find(library, "nvmlDeviceGetNvLinkState", api.nvlink_state);
+  find(library, "nvmlDeviceGetPowerManagementLimit", api.power_limit);
+  find(library, "nvmlDeviceGetPowerManagementLimitConstraints", api.power_limit_range);
+  find(library, "nvmlDeviceSetPowerManagementLimit", api.set_power_limit);
   return whole;
 }
 
@@ -98,6 +104,8 @@ void read_health(const Api& api, Device handle, GpuDevice& device) {
   }
   unsigned celsius = 0;
   if (ask(api.temperature, handle, kTemperatureGpu, &celsius)) device.celsius = celsius;
+  unsigned milliwatts = 0;
+  if (ask(api.power_limit, handle, &milliwatts)) device.power_limit_watts = milliwatts / 1e3;
   unsigned long long reasons = 0;
   if (ask(api.throttle_reasons, handle, &reasons)) device.throttled = (reasons & kHeatReasons) != 0;
 }
@@ -149,30 +157,72 @@ std::string read_devices(const Api& api, GpuFacts& gpu) {
   return {};
 }
 
+// Empty when it is set.
+std::string limit_power_of(const Api& api, const GpuPower& power) {
+  Device handle = nullptr;
+  if (const Return code = api.handle(power.gpu, &handle); code != kSuccess) return api.error_string(code);
+  unsigned least = 0, most = 0;
+  const bool bounded = ask(api.power_limit_range, handle, &least, &most);
+  if (bounded && (power.watts < least / 1e3 || power.watts > most / 1e3)) {
+    return fmt::format("takes a power limit from {} to {} W, not {} W", least / 1e3, most / 1e3, power.watts);
+  }
+  if (api.set_power_limit == nullptr) return "its driver is too old to set a power limit";
+  const Return code = api.set_power_limit(handle, static_cast<unsigned>(power.watts * 1e3));
+  return code == kSuccess ? std::string() : api.error_string(code);
+}
+
+// NVML, started; what is missing or wrong is a problem.
+class Nvml {
+ public:
+  explicit Nvml(const std::string& library)
+      : loaded_(::dlopen(library.empty() ? "libnvidia-ml.so.1" : library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (!loaded_) {
+      problem_ = fmt::format("cannot load NVML: {}", ::dlerror());
+    } else if (!load(loaded_.get(), api_)) {
+      problem_ = "the NVML of this machine lacks functions that every driver has had since 2013";
+    } else if (const Return code = api_.init(); code != kSuccess) {
+      problem_ = fmt::format("NVML does not start: {}", api_.error_string(code));
+    }
+  }
+  ~Nvml() {
+    if (problem_.empty()) api_.shutdown();
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  bool found() const { return loaded_ != nullptr; }
+  const std::string& problem() const { return problem_; }
+  const Api& api() const { return api_; }
+
+ private:
+  const std::unique_ptr<void, LibraryDeleter> loaded_;
+  Api api_;
+  std::string problem_;
+};
+
 }  // namespace
 
 GpuFacts read_nvml(const std::string& library) {
   GpuFacts gpu;
-  const std::unique_ptr<void, LibraryDeleter> loaded(
-      ::dlopen(library.empty() ? "libnvidia-ml.so.1" : library.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (!loaded) {
-    if (!library.empty()) gpu.problem = fmt::format("cannot load {}: {}", library, ::dlerror());
-    return gpu;
-  }
-  gpu.driver_found = true;
-  Api api;
-  if (!load(loaded.get(), api)) {
-    gpu.problem = "the NVML of this machine lacks functions that every driver has had since 2013";
-    return gpu;
-  }
-  if (const Return code = api.init(); code != kSuccess) {
-    gpu.problem = fmt::format("NVML does not start: {}", api.error_string(code));
-    return gpu;
-  }
-  gpu.problem = read_devices(api, gpu);
+  const Nvml nvml(library);
+  gpu.driver_found = nvml.found();
+  // A machine without the system's NVML has no NVIDIA GPU, which is no problem.
+  if (nvml.found() || !library.empty()) gpu.problem = nvml.problem();
+  if (!nvml.problem().empty()) return gpu;
+  gpu.problem = read_devices(nvml.api(), gpu);
   if (!gpu.problem.empty()) gpu.devices.clear();
-  api.shutdown();
   return gpu;
+}
+
+std::vector<std::string> limit_power(const std::vector<GpuPower>& wanted, const std::string& library) {
+  const Nvml nvml(library);
+  if (!nvml.problem().empty()) return {nvml.problem()};
+  std::vector<std::string> problems;
+  for (const GpuPower& power : wanted) {
+    const std::string problem = limit_power_of(nvml.api(), power);
+    if (!problem.empty()) problems.push_back(fmt::format("GPU {}: {}", power.gpu, problem));
+  }
+  return problems;
 }
 
 }  // namespace atl

@@ -69,17 +69,28 @@ struct AllReduceSpec {
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
 };
 
+// Where an all-reduce's duration went, one part after the other.
+struct AllReducePhases {
+  Seconds connect{};         // until bytes could move
+  Seconds quantise{};        // what each of its threads, on average, spent on encoding and adding, bytes under way
+  Seconds reduce_scatter{};  // the rest of the time until this island had its last sum
+  Seconds all_gather{};      // from there to the end, the digest included
+};
+
 struct AllReduceReport {
   Digest digest;                 // canonical_digest (canonical_digest.h)
   std::uint64_t bytes_sent = 0;  // payload and framing, before TLS
   std::uint64_t bytes_received = 0;
   Seconds duration{};
+  AllReducePhases phases = {};
   std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
   int connections = 0;                  // to the next rank
   int connections_reused = 0;           // of those: kept open since an attempt before
   // The next rank (no id in a ring of one), and what this island sent to it while bytes moved.
   IslandId next = {};
   double bytes_per_second = 0;
+  IslandId previous = {};  // the rank before, and what came from it while bytes moved
+  double bytes_per_second_received = 0;
   // What the link to it carries. at_least: it was never seen full, so that this is but what was sent.
   double link_bytes_per_second = 0;
   double rtt_seconds = 0;  // the least seen; 0: not measured
@@ -111,6 +122,8 @@ class RingAllReduce {
   // silence is what ends it.
   std::variant<AllReduceReport, AllReduceFailure> run(const AllReduceSpec& spec, std::span<const float> input,
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
+  // On the thread that calls run(): closes the connections that are kept open with one that is no longer a member.
+  void forget(const IslandId& peer);
 
  private:
   std::variant<AllReduceReport, AllReduceFailure> run_with_peers(const AllReduceSpec& spec, Rank self,

@@ -117,6 +117,10 @@ void ConnectionPool::give_back(const EdgeEnd& end, const Address& address, std::
   }
 }
 
+void ConnectionPool::forget(const IslandId& peer) {
+  std::erase_if(kept_, [&](const auto& entry) { return entry.first.peer == peer; });
+}
+
 void ConnectionPool::keep_only(const std::vector<EdgeEnd>& ends) {
   std::erase_if(kept_, [&](const auto& entry) { return std::ranges::find(ends, entry.first) == ends.end(); });
 }

@@ -40,6 +40,7 @@ class ConnectionPool {
   void give_back(const EdgeEnd& end, const Address& address, std::vector<TlsConnection> connections);
   // Closes those of other edges.
   void keep_only(const std::vector<EdgeEnd>& ends);
+  void forget(const IslandId& peer);  // closes those to it
 
  private:
   struct Kept {

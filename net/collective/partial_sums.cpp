@@ -6,6 +6,22 @@
 
 namespace atl {
 
+// Two readings of the clock for some 128 KiB of frames.
+class PartialSums::Stopwatch {
+ public:
+  explicit Stopwatch(const PartialSums& sums) : sums_(sums) {}
+  ~Stopwatch() {
+    const auto end = Clock::now();
+    sums_.spent_nanoseconds_ += std::chrono::nanoseconds(end - begin_).count();
+    // Of two threads that end at once either may be the last: the figure is for people.
+    sums_.last_ended_ = end.time_since_epoch().count();
+  }
+
+ private:
+  const PartialSums& sums_;
+  const Clock::time_point begin_ = Clock::now();
+};
+
 PartialSums::PartialSums(WireFormat wire, std::span<const float> values, float share, ErrorFeedback feedback,
                          std::span<std::byte> canonical)
     : wire_(wire), values_(values), share_(share), feedback_(feedback), canonical_(canonical) {}
@@ -16,12 +32,14 @@ void PartialSums::encode_own(const RingSubChunk& sub_chunk) const {
 
 // At share 0 the bytes travel on as they came, without another rounding.
 void PartialSums::add_own(const RingSubChunk& sub_chunk) const {
+  const Stopwatch stopwatch(*this);
   const std::span<std::byte> sum = encoded(sub_chunk);
   if (feedback_.residual_out.empty()) return add_weighted(wire_, sum, own(sub_chunk), share_, sum);
   add_weighted(wire_, sum, own(sub_chunk), share_, feedback(sub_chunk), sum);
 }
 
 void PartialSums::encode_contribution(const RingSubChunk& sub_chunk, std::span<std::byte> contribution) const {
+  const Stopwatch stopwatch(*this);
   if (feedback_.residual_out.empty()) return encode_weighted(wire_, own(sub_chunk), share_, contribution);
   encode_weighted(wire_, own(sub_chunk), share_, feedback(sub_chunk), contribution);
 }
@@ -29,6 +47,7 @@ void PartialSums::encode_contribution(const RingSubChunk& sub_chunk, std::span<s
 void PartialSums::sum_contributions(const RingSubChunk& sub_chunk,
                                     std::span<const std::span<const std::byte>> contributions,
                                     std::span<float> sum) const {
+  const Stopwatch stopwatch(*this);
   if (share_ == 0.0f) {
     std::ranges::fill(sum, 0.0f);
   } else if (feedback_.residual_out.empty()) {

@@ -2,10 +2,12 @@
 // by. Pure but for the bytes that it is told to write: several threads call it at once on different sub-chunks.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 
 #include "kernels/wire_codec.h"
+#include "net/base/deadline.h"
 #include "net/collective/ring_schedule.h"
 
 namespace atl {
@@ -28,7 +30,13 @@ class PartialSums {
   void sum_contributions(const RingSubChunk& sub_chunk, std::span<const std::span<const std::byte>> contributions,
                          std::span<float> sum) const;
 
+  // What the calls above took so far, all threads together, and when the last of them ended: with the last sum, for a
+  // chunk's owner.
+  Seconds time_spent() const { return std::chrono::nanoseconds(spent_nanoseconds_); }
+  Clock::time_point last_ended() const { return Clock::time_point(Clock::duration(last_ended_)); }
+
  private:
+  class Stopwatch;
   std::span<const float> own(const RingSubChunk& sub_chunk) const;
   ErrorFeedback feedback(const RingSubChunk& sub_chunk) const;
   std::span<std::byte> encoded(const RingSubChunk& sub_chunk) const;
@@ -38,6 +46,8 @@ class PartialSums {
   const float share_;
   const ErrorFeedback feedback_;
   const std::span<std::byte> canonical_;
+  mutable std::atomic<std::int64_t> spent_nanoseconds_{0};
+  mutable std::atomic<Clock::rep> last_ended_{0};
 };
 
 }  // namespace atl

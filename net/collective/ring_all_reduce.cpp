@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "net/collective/all_reduce.h"
@@ -98,6 +99,15 @@ void measure_link(const std::vector<TlsConnection>& connections, const EdgePacer
   report.link_bytes_per_second = pacer.link_rate().value_or(report.bytes_per_second);
 }
 
+AllReducePhases phases_of(const PartialSums& sums, Seconds connect, Clock::time_point moving_since,
+                          std::size_t threads) {
+  const auto now = Clock::now();
+  const auto summed = std::clamp(sums.last_ended(), moving_since, now);  // nothing was encoded: at once
+  const Seconds until_summed = summed - moving_since;
+  const Seconds quantise = std::min(until_summed, sums.time_spent() / static_cast<double>(threads));
+  return {connect, quantise, until_summed - quantise, now - summed};
+}
+
 std::vector<RingInbox::Parked> without_surplus(std::vector<TlsConnection> connections) {
   std::vector<RingInbox::Parked> parked;
   for (TlsConnection& connection : connections) parked.push_back({std::move(connection), {}});
@@ -140,13 +150,20 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   const PartialSums sums(spec.wire, input, share_of(*self, spec.order), spec.feedback, canonical);
   std::variant<AllReduceReport, AllReduceFailure> outcome;
   if (spec.order.size() == 1) {
-    outcome = AllReduceReport{.digest = encode_alone(payload, sums, canonical)};
+    AllReduceReport alone{.digest = encode_alone(payload, sums, canonical)};
+    alone.phases = phases_of(sums, Seconds::zero(), begin, 1);
+    outcome = std::move(alone);
   } else {
     outcome = run_with_peers(spec, *self, payload, sums, canonical, abort);
   }
   if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failed(std::move(*failure), rank_text);
   std::get<AllReduceReport>(outcome).duration = Clock::now() - begin;
   return outcome;
+}
+
+void RingAllReduce::forget(const IslandId& peer) {
+  pool_.forget(peer);
+  inbox_.forget(peer);
 }
 
 int RingAllReduce::connections_of(const AllReduceSpec& spec, const EdgeEnd& end) {
@@ -166,11 +183,13 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   AllReduceSpec chosen = spec;
   if (dials_next) chosen.connections_per_edge = connections_of(spec, out);
   const int inbound = dials_previous ? connections_of(spec, in) : 0;
+  const auto connecting_since = Clock::now();
   auto edges = connect_edges(chosen, self, payload, pool_, inbox_, abort, inbound);
   if (auto* failure = std::get_if<AllReduceFailure>(&edges)) return std::move(*failure);
   auto& connected = std::get<RingEdges>(edges);
   AllReduceReport report;
   report.next = next.id;
+  report.previous = previous.id;
   report.connections = static_cast<int>(connected.to_next.size());
   report.connections_reused = connected.reused;
   EdgePacer& pacer = pacers_[next.id];
@@ -184,8 +203,10 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.digest = done.digest;
   report.bytes_sent = done.bytes_sent;
   report.bytes_received = done.bytes_received;
+  report.phases = phases_of(sums, moving_since - connecting_since, moving_since, done.threads);
   const double seconds = std::max(Seconds(Clock::now() - moving_since).count(), 1e-6);
   report.bytes_per_second = static_cast<double>(done.bytes_to_next) / seconds;
+  report.bytes_per_second_received = static_cast<double>(done.bytes_from_previous) / seconds;
   if (!done.to_next.empty()) report.congestion_control = congestion_control(done.to_next.front().fd());
   measure_link(done.to_next, pacer, report);
   if (dials_next) {
@@ -195,7 +216,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
     inbox_.park(without_surplus(std::move(done.to_next)));
   }
   if (dials_previous) {
-    tuners_[in].measured(inbound, static_cast<double>(done.bytes_from_previous) / seconds);
+    tuners_[in].measured(inbound, report.bytes_per_second_received);
     pool_.give_back(in, previous.address, between_messages(std::move(done.from_previous)));
   } else {
     inbox_.park(std::move(done.from_previous));

@@ -78,6 +78,7 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   }
   ExchangeOutcome outcome;
   outcome.digest = board.digest();
+  outcome.threads = count;
   for (const RingWorker& worker : workers) {
     outcome.bytes_to_next += worker.bytes_sent();
     outcome.bytes_from_previous += worker.bytes_received();

@@ -17,6 +17,7 @@ struct ExchangeOutcome {
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_to_next = 0;  // of those: what the ring's edges carried
   std::uint64_t bytes_from_previous = 0;
+  std::size_t threads = 1;  // that encoded and added
   // For the next attempt.
   std::vector<TlsConnection> to_next;
   std::vector<RingInbox::Parked> from_previous;

@@ -50,7 +50,9 @@ std::string JoinFile::to_json() const {
                                {"bind", to_string(bind)},
                                {"advertised_host", advertised_host},
                                {"local_ranks", local_ranks},
-                               {"threads", threads}};
+                               {"threads", threads},
+                               {"region", region},
+                               {"gpus", gpus}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -69,6 +71,10 @@ Result<JoinFile> JoinFile::from_json(std::string_view text) {
   fields.read("run_id", join.run_id).read("run_name", join.run_name).read("display_name", join.display_name);
   fields.read("bind", bind).read("advertised_host", join.advertised_host);
   fields.read("local_ranks", join.local_ranks).read("threads", join.threads);
+  std::optional<std::string> gpus, region;  // those who joined with an older program said none
+  fields.read("gpus", gpus).read("region", region);
+  join.region = region.value_or("");
+  join.gpus = gpus.value_or(join.gpus);
   const nlohmann::json* addresses = fields.array("hub_addresses", kMaxHubAddresses);
   ATOLL_RETURN_IF_ERROR(fields.status());
   for (const nlohmann::json& address : *addresses) {

@@ -24,6 +24,8 @@ struct JoinFile {
   std::string advertised_host;         // empty: the host that the hub sees
   int local_ranks = 1;                 // shards inside the island, a thread each
   int threads = 0;                     // compute threads; 0: all cores
+  std::string region;                  // where it stands, for people; may be empty
+  std::string gpus = "all";            // that the trainer may use: "all", "none", "0-3,6"
 
   std::string to_json() const;
   static Result<JoinFile> from_json(std::string_view text);
@@ -55,6 +57,7 @@ struct AgentHome {
 
   std::filesystem::path settings_file() const { return state / "settings.json"; }
   std::filesystem::path wish_file() const { return state / "wish.json"; }
+  std::filesystem::path gpu_power_file() const { return state / "gpu_power"; }  // limits to be restored
   std::filesystem::path history() const { return state / "history.sqlite"; }
   std::filesystem::path agent_log() const { return state / "agent.log"; }
   std::filesystem::path trainer_log() const { return state / "trainer.log"; }    // what it prints

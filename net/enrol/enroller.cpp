@@ -38,8 +38,13 @@ Result<Invite> make_invite(const CertificateAuthority& authority, InviteStore& s
   return invite;
 }
 
-Enroller::Enroller(const CertificateAuthority& authority, InviteStore& store, std::vector<Address> hub, WallClock clock)
-    : authority_(authority), store_(store), hub_(std::move(hub)), clock_(std::move(clock)) {}
+Enroller::Enroller(const CertificateAuthority& authority, InviteStore& store, std::vector<Address> hub, WallClock clock,
+                   std::chrono::seconds certificate_lifetime)
+    : authority_(authority),
+      store_(store),
+      hub_(std::move(hub)),
+      clock_(std::move(clock)),
+      certificate_lifetime_(certificate_lifetime) {}
 
 EnrolResponse Enroller::handle(const EnrolRequest& request) {
   auto granted = grant(request);
@@ -61,7 +66,7 @@ Result<EnrolGrant> Enroller::grant(const EnrolRequest& request) {
   // Signed before the invite is burnt, so that a request that cannot be signed costs no use; shown only after.
   ATOLL_ASSIGN_OR_RETURN(
       grant.certificate_pem,
-      authority_.sign_request(request.request_pem, grant.island, Validity::starting(now, kIslandCertificateLifetime)));
+      authority_.sign_request(request.request_pem, grant.island, Validity::starting(now, certificate_lifetime_)));
   ATOLL_RETURN_IF_ERROR(store_.burn(request.invite_id, request.secret, std::chrono::floor<std::chrono::seconds>(now)));
   return grant;
 }

@@ -25,7 +25,8 @@ Result<Invite> make_invite(const CertificateAuthority& authority, InviteStore& s
 class Enroller {
  public:
   // All outlive it. `hub`: the addresses that new islands are told.
-  Enroller(const CertificateAuthority& authority, InviteStore& store, std::vector<Address> hub, WallClock clock);
+  Enroller(const CertificateAuthority& authority, InviteStore& store, std::vector<Address> hub, WallClock clock,
+           std::chrono::seconds certificate_lifetime = kIslandCertificateLifetime);
 
   // Burns a use of the invite only for a request that is otherwise good.
   EnrolResponse handle(const EnrolRequest& request);
@@ -37,6 +38,7 @@ class Enroller {
   InviteStore& store_;
   std::vector<Address> hub_;
   WallClock clock_;
+  std::chrono::seconds certificate_lifetime_;
 };
 
 }  // namespace atl

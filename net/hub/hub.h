@@ -16,6 +16,7 @@
 
 #include "net/base/address.h"
 #include "net/base/result.h"
+#include "net/tls/identity.h"
 #include "net/wire/run_config.h"
 
 namespace atl {
@@ -41,6 +42,7 @@ struct InviteReport {
   std::string text;  // "atoll1...": a secret, shown once
   std::string id;    // public
   std::vector<Address> addresses;
+  std::int64_t expires_at = 0;  // seconds since 1970
 };
 
 // Any process that may write the directory, also while the hub serves.
@@ -50,6 +52,7 @@ struct HubServeOptions {
   std::filesystem::path directory;
   Address listen{"0.0.0.0", 0};     // port 0: any free one
   std::vector<Address> advertised;  // for invites; empty: the listen address. A port 0 becomes the real one
+  std::chrono::seconds certificate_lifetime = kIslandCertificateLifetime;  // of islands
 };
 
 struct EnrolledIslandReport {

@@ -78,7 +78,7 @@ Result<InviteReport> create_invite(const std::filesystem::path& hub_directory, c
   ATOLL_ASSIGN_OR_RETURN(const Invite invite,
                          make_invite(authority, invites, run.name, addresses, options.uses, now + options.valid_for));
   ATOLL_ASSIGN_OR_RETURN(std::string text, encode_invite(invite));
-  return InviteReport{std::move(text), invite.id, std::move(addresses)};
+  return InviteReport{std::move(text), invite.id, std::move(addresses), invite.expires.time_since_epoch().count()};
 }
 
 Result<std::vector<EnrolledIslandReport>> enrolled_islands(const std::filesystem::path& hub_directory) {

@@ -33,6 +33,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kShutdownTimeout{1'000};
+constexpr std::size_t kMostRemoved = 64;  // islands that rosters name
 constexpr std::chrono::milliseconds kLongestTick{250};
 constexpr std::chrono::milliseconds kShortestTick{20};
 constexpr std::chrono::seconds kHelloTimeout{10};
@@ -106,6 +107,7 @@ class HubServer::Impl final : public HubGate {
 
   const OnEvent on_event_;
   HubHome home_;
+  std::chrono::seconds certificate_lifetime_{};  // of islands
   UniqueFd lock_;
   RunConfig run_;
   CheckPolicy policy_;  // what the run asks of machines
@@ -127,6 +129,7 @@ class HubServer::Impl final : public HubGate {
   std::unique_ptr<CheckEndpoints> checks_;
   std::unique_ptr<HubListener> listener_;
   std::map<IslandId, std::shared_ptr<IslandLink>> links_;
+  std::vector<IslandId> removed_;  // since it started, the last of them
   std::jthread thread_;
   std::unique_ptr<IslandDialer> dialer_;  // last: its threads post to io_
 };
@@ -135,6 +138,7 @@ class HubServer::Impl final : public HubGate {
 
 Status HubServer::Impl::start(const HubServeOptions& options) {
   home_ = HubHome{options.directory};
+  certificate_lifetime_ = options.certificate_lifetime;
   ATOLL_ASSIGN_OR_RETURN(run_, load_run(home_));
   ATOLL_ASSIGN_OR_RETURN(policy_, parse_check_policy(run_.check_json));
   ATOLL_ASSIGN_OR_RETURN(lock_, lock_home(home_));
@@ -158,7 +162,8 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
   ATOLL_RETURN_IF_ERROR(store_->save_addresses(addresses));
   for (const Address& address : addresses) state_.addresses.push_back(to_string(address));
   view_.emplace(state_);
-  enroller_.emplace(*authority_, *invites_, addresses, [] { return std::chrono::system_clock::now(); });
+  enroller_.emplace(
+      *authority_, *invites_, addresses, [] { return std::chrono::system_clock::now(); }, certificate_lifetime_);
   const auto on_dialled = [this](const IslandId& island, const Address& address, bool answered) {
     asio::post(io_, [this, event = IslandDialled{island, address, answered}] { step(event); });
   };
@@ -220,7 +225,10 @@ void HubServer::Impl::stop_serving(const Error& error) {
   for (const auto& [id, link] : links_) link->cut();
 }
 
+// The roster that follows tells the others to close what they have open with it.
 void HubServer::Impl::send_away_now(const IslandId& id) {
+  removed_.push_back(id);
+  if (removed_.size() > kMostRemoved) removed_.erase(removed_.begin());
   const auto link = links_.find(id);
   if (link == links_.end()) return;
   const std::string why = "removed from the run by its operator";
@@ -245,7 +253,7 @@ std::optional<EnrolledIsland> HubServer::Impl::admit(const PeerCertificate& cert
 Result<std::string> HubServer::Impl::renew(const EnrolledIsland& island, const std::string& certificate_pem) {
   spdlog::info("certificate renewed island={}", island.id.value);
   return authority_->renew(certificate_pem,
-                           Validity::starting(std::chrono::system_clock::now(), kIslandCertificateLifetime));
+                           Validity::starting(std::chrono::system_clock::now(), certificate_lifetime_));
 }
 
 // Its own certificate is made anew as well, when a hub that holds an old one starts: islands know it by its authority.
@@ -281,9 +289,12 @@ Result<IslandConnected> HubServer::Impl::read_hello(IslandLink& link, const std:
   if (hello == nullptr) return Error{ErrorCode::kProtocol, "the first message of an island is its hello"};
   ATOLL_RETURN_IF_ERROR(admit_checked(policy_, hello->checked));
   const EnrolledIsland& island = link.island();
-  RosterEntry entry{island.id, hello->display_name.empty() ? island.display_name : hello->display_name,
+  RosterEntry entry{island.id,
+                    hello->display_name.empty() ? island.display_name : hello->display_name,
                     Address{hello->advertised_host.empty() ? link.host() : hello->advertised_host, hello->listen_port},
-                    island.key_sha256};
+                    island.key_sha256,
+                    hello->software,
+                    hello->region};
   return IslandConnected{std::move(entry), *hello};
 }
 
@@ -380,7 +391,10 @@ void HubServer::Impl::step(const CoordinatorEvent& event) {
 Status HubServer::Impl::carry_out(const CoordinatorAction& action) {
   if (const auto* send = std::get_if<SendTo>(&action)) {
     const auto link = links_.find(send->island);
-    if (link != links_.end()) link->second->send(encode(send->message));
+    if (link == links_.end()) return ok_status();
+    HubMessage message = send->message;
+    if (auto* roster = std::get_if<HubRoster>(&message)) roster->removed = removed_;
+    link->second->send(encode(message));
     return ok_status();
   }
   if (const auto* close = std::get_if<CloseConnection>(&action)) {

@@ -129,7 +129,8 @@ curl_blob blob_of(const std::string& pem) { return {const_cast<char*>(pem.data()
 
 // Everything about trust: our certificate, the run's authority and nothing else, TLS 1.3, no proxy, no redirects.
 void set_trust(CURL* easy, const Identity& self) {
-  const curl_blob certificate = blob_of(self.certificate_pem);
+  std::string newest = self.newest_certificate_pem();
+  const curl_blob certificate{newest.data(), newest.size(), CURL_BLOB_COPY};
   const curl_blob key = blob_of(self.key_pem);
   const curl_blob authority = blob_of(self.authority_pem);
   curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);

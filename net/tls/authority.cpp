@@ -61,7 +61,7 @@ UniqueCertificate certificate_of(EVP_PKEY* key, const std::string& run_id, const
 
 }  // namespace
 
-Validity Validity::starting(std::chrono::system_clock::time_point now, std::chrono::hours duration) {
+Validity Validity::starting(std::chrono::system_clock::time_point now, std::chrono::seconds duration) {
   return {now - std::chrono::minutes(10), now + duration};
 }
 

@@ -18,12 +18,11 @@ struct Validity {
   std::chrono::system_clock::time_point from;
   std::chrono::system_clock::time_point until;
   // From a little before `now`, because clocks differ.
-  static Validity starting(std::chrono::system_clock::time_point now, std::chrono::hours duration);
+  static Validity starting(std::chrono::system_clock::time_point now, std::chrono::seconds duration);
 };
 
 inline constexpr std::chrono::hours kAuthorityLifetime{24 * 3652};
 inline constexpr std::chrono::hours kHubCertificateLifetime{24 * 730};
-inline constexpr std::chrono::hours kIslandCertificateLifetime{24 * 90};  // renewed long before its end
 
 class CertificateAuthority {
  public:

@@ -122,6 +122,35 @@ Result<UniqueSslContext> make_context(const SSL_METHOD* method) {
   return context;
 }
 
+using SharedCertificate = std::shared_ptr<RenewedCertificate>;
+
+void free_shared(void*, void* shared, CRYPTO_EX_DATA*, int, long, void*) {
+  delete static_cast<SharedCertificate*>(shared);
+}
+
+int shared_index() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, free_shared);
+  return index;
+}
+
+// In each handshake, before this end shows a certificate.
+int show_newest_certificate(SSL* ssl, void* renewed) {
+  const std::string pem = static_cast<const RenewedCertificate*>(renewed)->pem();
+  if (pem.empty()) return 1;
+  const auto certificate = parse_certificate(pem);
+  return certificate.ok() && SSL_use_certificate(ssl, certificate->get()) == 1 ? 1 : 0;
+}
+
+// The context keeps the shared certificate alive.
+Status follow_renewals(SSL_CTX* context, const Identity& identity) {
+  auto shared = std::make_unique<SharedCertificate>(identity.renewed);
+  if (SSL_CTX_set_ex_data(context, shared_index(), shared.get()) != 1) {
+    return openssl_error(ErrorCode::kInternal, "keep the certificate's successor");
+  }
+  SSL_CTX_set_cert_cb(context, show_newest_certificate, shared.release()->get());
+  return ok_status();
+}
+
 // Shows the identity's certificate (and the authority's after it, by which an enrolling island checks its pin), and
 // trusts its authority alone.
 Status use_identity(SSL_CTX* context, const Identity& identity) {
@@ -136,7 +165,7 @@ Status use_identity(SSL_CTX* context, const Identity& identity) {
       X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get()) != 1) {
     return openssl_error(ErrorCode::kInternal, "trust the run's authority");
   }
-  return ok_status();
+  return follow_renewals(context, identity);
 }
 
 // ---- the enrolment's pin

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "net/base/id.h"
@@ -12,6 +14,24 @@ namespace atl {
 
 // The hub's certificate carries this name; an island's carries its id.
 inline constexpr const char* kHubName = "atoll-hub";
+inline constexpr std::chrono::hours kIslandCertificateLifetime{24 * 90};  // renewed long before its end
+
+// A certificate that came after the one that an Identity was loaded with; shared by its copies. Thread-safe.
+class RenewedCertificate {
+ public:
+  void replace(std::string pem) {
+    std::lock_guard lock(mutex_);
+    pem_ = std::move(pem);
+  }
+  std::string pem() const {  // empty: none came
+    std::lock_guard lock(mutex_);
+    return pem_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string pem_;  // guarded by mutex_
+};
 
 struct Identity {
   IslandId name;        // the certificate's common name and only DNS subject alternative name
@@ -19,6 +39,13 @@ struct Identity {
   std::string key_pem;  // never leaves the machine, file mode 0600
   std::string certificate_pem;
   std::string authority_pem;  // the run's certificate authority
+  // Connections show it, whichever copy's context made them.
+  std::shared_ptr<RenewedCertificate> renewed = std::make_shared<RenewedCertificate>();
+
+  std::string newest_certificate_pem() const {
+    std::string pem = renewed->pem();
+    return pem.empty() ? certificate_pem : pem;
+  }
 };
 
 // Files key.pem (0600), certificate.pem and authority.pem in `directory` (made with 0700).

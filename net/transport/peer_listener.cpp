@@ -53,15 +53,29 @@ class PeerListener::Impl {
 
   ~Impl() {
     stop_.raise("the listener stops");
-    { std::lock_guard lock(http_mutex_); }  // a waiter has seen `stop_`, or sleeps and is woken
+    {
+      std::lock_guard lock(http_mutex_);  // a waiter has seen `stop_`, or sleeps and is woken
+      for (Served& served : http_served_) served.abort.raise(stop_.reason());
+    }
     http_turn_.notify_all();
     acceptor_.join();
     sessions_.clear();
   }
 
   std::uint16_t port() const { return port_; }
+  void cut(const IslandId& peer) {
+    std::lock_guard lock(http_mutex_);
+    for (Served& served : http_served_) {
+      if (served.peer == peer) served.abort.raise("no longer a member");
+    }
+  }
 
  private:
+  struct Served {
+    explicit Served(IslandId of) : peer(std::move(of)) {}
+    const IslandId peer;
+    AbortSignal abort;
+  };
   // A thread for each connection, from its handshake until it is handed on or served.
   struct Session {
     std::atomic<bool> ended{false};
@@ -85,9 +99,9 @@ class PeerListener::Impl {
   std::atomic<int> shaking_hands_{0};
   std::mutex http_mutex_;
   std::condition_variable http_turn_;
-  int http_served_ = 0;          // guarded by http_mutex_
-  int http_waiting_ = 0;         // guarded by http_mutex_
-  std::list<Session> sessions_;  // of the acceptor thread, and of the destructor after it
+  std::list<Served> http_served_;  // guarded by http_mutex_
+  int http_waiting_ = 0;           // guarded by http_mutex_
+  std::list<Session> sessions_;    // of the acceptor thread, and of the destructor after it
   std::jthread acceptor_;
 };
 
@@ -167,27 +181,29 @@ Status PeerListener::Impl::hand_on(TlsConnection connection, Deadline deadline) 
 }
 
 void PeerListener::Impl::serve_in_turn(TlsConnection connection) {
+  const auto is_room = [this] { return std::ssize(http_served_) < options_.max_http_connections; };
+  std::list<Served>::iterator served;
   {
     std::unique_lock lock(http_mutex_);
-    if (http_served_ >= options_.max_http_connections) {
+    if (!is_room()) {
       if (http_waiting_ >= kMaxWaitingHttp) return;
       ++http_waiting_;
-      const bool turn = http_turn_.wait_for(lock, options_.handshake_timeout, [this] {
-        return http_served_ < options_.max_http_connections || stop_.raised();
-      });
+      const bool turn =
+          http_turn_.wait_for(lock, options_.handshake_timeout, [&] { return is_room() || stop_.raised(); });
       --http_waiting_;
-      if (!turn || stop_.raised()) return;
+      if (!turn) return;
     }
-    ++http_served_;
+    if (stop_.raised()) return;
+    served = http_served_.emplace(http_served_.end(), connection.peer());
   }
   try {
-    serve_http_(std::move(connection), stop_);
+    serve_http_(std::move(connection), served->abort);
   } catch (const std::exception& error) {
     spdlog::error("event=http_failed reason=\"{}\"", error.what());
   }
   {
     std::lock_guard lock(http_mutex_);
-    --http_served_;
+    http_served_.erase(served);
   }
   http_turn_.notify_one();
 }
@@ -207,5 +223,6 @@ Result<std::unique_ptr<PeerListener>> PeerListener::start(PeerListenerOptions op
 PeerListener::PeerListener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 PeerListener::~PeerListener() = default;
 std::uint16_t PeerListener::port() const { return impl_->port(); }
+void PeerListener::cut(const IslandId& peer) { impl_->cut(peer); }
 
 }  // namespace atl

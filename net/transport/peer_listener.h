@@ -22,7 +22,8 @@ struct PeerListenerOptions {
 
 // Whether a peer with a valid certificate is a member now (the roster that the hub pushed). Called on listener threads.
 using AdmitPeer = std::function<Status(const PeerCertificate&)>;
-// Serves one HTTPS connection to its end, on a listener thread; must heed `abort` (raised when the listener stops).
+// Serves one HTTPS connection to its end, on a listener thread; must heed `abort` (raised when the listener stops, or
+// cuts this peer).
 using HttpHandler = std::function<void(TlsConnection, const AbortSignal& abort)>;
 
 class PeerListener {
@@ -33,6 +34,8 @@ class PeerListener {
   ~PeerListener();  // stops accepting, ends what it serves, joins
 
   std::uint16_t port() const;
+  // Any thread: ends the HTTPS connections of a peer that is no longer admitted, at once.
+  void cut(const IslandId& peer);
 
  private:
   class Impl;

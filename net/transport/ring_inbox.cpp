@@ -213,6 +213,12 @@ void RingInbox::keep_parked_of(const std::vector<IslandId>& peers) {
   }
 }
 
+void RingInbox::forget(const IslandId& peer) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.connection.peer() == peer; });
+  std::erase_if(parked_, [&](const Parked& parked) { return parked.connection.peer() == peer; });
+}
+
 // Hellos that came on parked connections: those join the ones that wait. Connections that ended, or say anything but a
 // hello, are dropped: true when there was one.
 bool RingInbox::listen_to_parked(const IslandId& peer) {

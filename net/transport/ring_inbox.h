@@ -52,6 +52,8 @@ class RingInbox {
   void park(std::vector<Parked> connections);
   // Closes parked connections of everybody else.
   void keep_parked_of(const std::vector<IslandId>& peers);
+  // Closes all connections of a peer that is no longer a member.
+  void forget(const IslandId& peer);
 
  private:
   struct Waiting {

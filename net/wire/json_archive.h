@@ -60,6 +60,9 @@ class JsonWriter {
     object[name] = std::move(array);
   }
   void text(const char* name, const std::string& value) { object[name] = cut_utf8(value, kMaxPersonText); }
+  void text_if_any(const char* name, const std::string& value) {
+    if (!value.empty()) text(name, value);
+  }
   void bounded(const char* name, const std::string& value, std::size_t) { object[name] = value; }
   void hash(const char* name, const std::string& value) { object[name] = value; }
   void flags(const char* name, const std::vector<bool>& flags);  // at most kMaxFlags; none: not written
@@ -119,6 +122,9 @@ class JsonReader {
   }
   // For people: what a terminal or a log would act upon arrives as '?'.
   void text(const char* name, std::string& value, std::size_t max_bytes = kMaxPersonText);
+  void text_if_any(const char* name, std::string& value) {
+    if (object_.is_object() && object_.contains(name)) text(name, value);
+  }
   void bounded(const char* name, std::string& value, std::size_t max_bytes);
   void hash(const char* name, std::string& value);  // SHA-256, lower-case hex
   void flags(const char* name, std::vector<bool>& flags);

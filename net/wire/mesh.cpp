@@ -29,6 +29,8 @@ void fields(Archive& archive, RosterEntry& m) {
   archive.text("display_name", m.display_name);
   archive.field("address", m.address);
   archive.hash("key_sha256", m.key_sha256);
+  archive.text_if_any("software", m.software);
+  archive.text_if_any("region", m.region);
 }
 
 template <class Archive>
@@ -72,6 +74,7 @@ void fields(Archive& archive, IslandHello& m) {
   archive.field("outer_step", m.outer_step);
   if (m.outer_step) archive.hash("state_hash", m.state_hash);
   archive.field("checked", m.checked);
+  archive.text_if_any("region", m.region);
   if (m.checked && m.checked->size() > kMaxCheckedRows) archive.fail("field 'checked' holds more than 64 entries");
 }
 
@@ -169,6 +172,10 @@ void fields(Archive& archive, HubWelcome& m) {
 template <class Archive>
 void fields(Archive& archive, HubRoster& m) {
   archive.field("islands", m.islands);
+  std::optional<std::vector<IslandId>> removed;
+  if (!m.removed.empty()) removed = m.removed;
+  archive.field("removed", removed);
+  m.removed = removed.value_or(std::vector<IslandId>());
 }
 
 template <class Archive>

@@ -38,6 +38,7 @@ struct IslandHello {  // first message after the WebSocket opens, also after a r
   std::string state_hash;               // tree hash of it, hex; empty with outer_step
   // Of its last check; at most kMaxCheckedRows. What an island says of itself keeps unfit machines out, not liars.
   std::optional<std::vector<CheckedRow>> checked = {};
+  std::string region = {};  // where it stands, for people; may be empty
 };
 
 struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of an island
@@ -122,6 +123,8 @@ struct RosterEntry {
   std::string display_name;
   Address address;         // where to dial its inbound port
   std::string key_sha256;  // hex; of the only key with which it is admitted (PeerCertificate)
+  // As its hello says; empty: it does not, or the hub is of an older version.
+  std::string software = {}, region = {};
 };
 
 struct HubWelcome {
@@ -132,6 +135,7 @@ struct HubWelcome {
 
 struct HubRoster {  // whenever it changes; live members only
   std::vector<RosterEntry> islands;
+  std::vector<IslandId> removed = {};  // by the run's operator, of late: what they have open is to be closed
 };
 
 struct HubRecover {  // fetch this state from these islands, then say IslandRecovered

@@ -1,7 +1,10 @@
 // Looking after a hub, the service, and what the shell knows of the commands.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <QProcess>
+#include <QRegularExpression>
+#include <QStandardPaths>
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
@@ -83,9 +86,12 @@ class AdminCommandsTest : public QObject {
   void a_service_that_does_not_start_leaves_nothing_behind();
   void a_unit_of_somebody_else_is_left_alone();
   void the_unit_is_what_systemd_accepts();
+  void systemd_itself_finds_no_fault_with_the_units_data();
+  void systemd_itself_finds_no_fault_with_the_units();
+  void a_system_service_gets_its_user_and_directories();
   void a_path_in_a_unit_is_taken_literally();
-  void bash_completes_commands_and_flags_data();
-  void bash_completes_commands_and_flags();
+  void a_shell_completes_commands_and_flags_data();
+  void a_shell_completes_commands_and_flags();
   void every_shell_gets_every_command_data();
   void every_shell_gets_every_command();
   void every_command_has_a_man_page();
@@ -238,6 +244,64 @@ void AdminCommandsTest::the_unit_is_what_systemd_accepts() {
   }
 }
 
+void AdminCommandsTest::systemd_itself_finds_no_fault_with_the_units_data() {
+  QTest::addColumn<bool>("system");
+  QTest::newRow("of a user") << false;
+  QTest::newRow("of the system") << true;
+}
+
+void AdminCommandsTest::systemd_itself_finds_no_fault_with_the_units() {
+  QFETCH(const bool, system);
+  if (QStandardPaths::findExecutable("systemd-analyze").isEmpty()) QSKIP("systemd-analyze is not installed");
+  const QTemporaryDir directory;
+  const ServiceScope scope = system ? ServiceScope::kSystem : ServiceScope::kUser;
+  const std::string good = *unit_text({scope, "/bin/sh", ""});
+  const auto verify = [&](const std::string& text) {
+    std::ofstream(directory.filePath(kServiceName).toStdString()) << text;
+    const auto outcome = run_system_program({"env", "XDG_RUNTIME_DIR=" + directory.path().toStdString(),
+                                             "systemd-analyze", "verify", "--man=no", system ? "--system" : "--user",
+                                             directory.filePath(kServiceName).toStdString()});
+    return outcome.ok() ? outcome->output : outcome.error().message;
+  };
+
+  QCOMPARE(verify(good), std::string());
+  QVERIFY(contains(verify(good + "[Service]\nKillMode=sometimes\n"), "sometimes"));
+}
+
+void AdminCommandsTest::a_system_service_gets_its_user_and_directories() {
+  const QTemporaryDir root;
+  const std::filesystem::path etc = std::filesystem::path(root.path().toStdString()) / "etc";
+  FakeSystemd systemd;
+  // systemctl is a fake; what makes users and directories is the system's own, in a root of its own.
+  const bool real = ::geteuid() == 0 && !QStandardPaths::findExecutable("systemd-sysusers").isEmpty();
+  const RunProgram run = [&](const std::vector<std::string>& command) -> Result<ProgramOutcome> {
+    if (!real || !command.front().starts_with("systemd-")) return systemd.run()(command);
+    std::vector<std::string> rooted = command;
+    rooted.insert(rooted.begin() + 1, "--root=" + root.path().toStdString());
+    return run_system_program(rooted);
+  };
+  ServiceInstallOptions options = service(false);
+  options.unit.scope = ServiceScope::kSystem;
+  options.etc = etc;
+
+  const auto installed = install_service(options, run);
+
+  QVERIFY2(installed.ok(), installed.ok() ? "" : installed.error().message.c_str());
+  QCOMPARE(installed->unit, etc / "systemd/system/atoll.service");
+  QVERIFY(contains(*read_file(etc / "sysusers.d/atoll.conf"), "\nu atoll "));
+  QVERIFY(contains(*read_file(etc / "tmpfiles.d/atoll.conf"), "\nd /run/atoll 0750 atoll atoll"));
+  if (real) {
+    QVERIFY(contains(*read_file(etc / "group"), "atoll:"));
+    struct stat info {};
+    QVERIFY(::stat((root.path() + "/run/atoll").toUtf8(), &info) == 0 && (info.st_mode & 0777) == 0750);
+    QVERIFY(info.st_gid != 0);
+  }
+  QVERIFY(remove_service(ServiceScope::kSystem, run, etc).ok());
+  QVERIFY(!std::filesystem::exists(etc / "sysusers.d/atoll.conf"));
+  QVERIFY(!std::filesystem::exists(etc / "tmpfiles.d/atoll.conf"));
+  QVERIFY(!std::filesystem::exists(installed->unit));
+}
+
 void AdminCommandsTest::a_path_in_a_unit_is_taken_literally() {
   const std::string text = *unit_text({ServiceScope::kUser, "/opt/a b/atoll", "/data/100%/\"$HOME\""});
 
@@ -245,37 +309,67 @@ void AdminCommandsTest::a_path_in_a_unit_is_taken_literally() {
   QVERIFY(!unit_text({ServiceScope::kUser, "/opt/x\nExecStart=/bin/sh", ""}).ok());
 }
 
-void AdminCommandsTest::bash_completes_commands_and_flags_data() {
-  QTest::addColumn<QString>("line");
-  QTest::addColumn<QString>("offer");
-  QTest::newRow("command") << "atoll sta"
-                           << "status";
-  QTest::newRow("in a group") << "atoll hub inv"
-                              << "invite";
-  QTest::newRow("flag") << "atoll status --wa"
-                        << "--watch";
-  QTest::newRow("behind a flag") << "atoll hub --x init --na"
-                                 << "--name";
-  QTest::newRow("words") << "atoll completion f"
-                         << "fish";
-  QTest::newRow("value") << "atoll hub init --wire bf"
-                         << "bf16";
+// What each shell is told to run: the completions, and a line as somebody types it, with TAB. Prints what is offered.
+QStringList arguments_of(const QString& shell, CliRun& atoll, const QString& line) {
+  const std::string completions = atoll({"completion", shell.toStdString()}).out;
+  const QString source = QString::fromStdString(atoll.path("completions").string());
+  std::ofstream(source.toStdString()) << completions;
+  const QString file = QString::fromStdString(atoll.path("script").string());
+  if (shell == "fish") return {"--no-config", "-c", "source '" + source + "'; complete -C '" + line + "'"};
+  if (shell == "bash") {
+    std::ofstream(file.toStdString()) << "source '" << source.toStdString() << "'\nread -ra COMP_WORDS <<< '"
+                                      << line.toStdString()
+                                      << "'\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_atoll\n"
+                                         "printf '%s\\n' \"${COMPREPLY[@]}\"\n";
+    return {"-u", file};
+  }
+  // zsh completes in its line editor alone, so at a terminal; Ctrl-G then says what stands there.
+  std::ofstream(file.toStdString()) << R"(zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PROMPT=; autoload -Uz compinit; compinit -D -u; source $1; show() { print -r -- \"<\$BUFFER>\" > $2; exit }; zle -N show; bindkey '^G' show; print re''ady"
+while zpty -r shell line; do [[ $line == *ready* ]] && break; done
+zpty -w -n shell "$3"$'\t\a'
+while zpty -r shell line; do :; done
+cat $2
+)";
+  return {"-f", file, source, file + ".shown", line};
 }
 
-void AdminCommandsTest::bash_completes_commands_and_flags() {
+void AdminCommandsTest::a_shell_completes_commands_and_flags_data() {
+  QTest::addColumn<QString>("shell");
+  QTest::addColumn<QString>("line");
+  QTest::addColumn<QString>("offer");
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const auto row = [&](const char* name, const char* line, const char* offer) {
+      QTest::addRow("%s: %s", shell, name) << shell << line << offer;
+    };
+    row("command", "atoll sta", "status");
+    row("in a group", "atoll hub inv", "invite");
+    row("flag", "atoll status --wa", "--watch");
+    row("behind a flag", "atoll hub --x init --na", "--name");
+    row("words", "atoll completion f", "fish");
+    row("value", "atoll hub init --wire bf", "bf16");
+  }
+}
+
+void AdminCommandsTest::a_shell_completes_commands_and_flags() {
+  QFETCH(const QString, shell);
   QFETCH(const QString, line);
   QFETCH(const QString, offer);
+  if (QStandardPaths::findExecutable(shell).isEmpty()) QSKIP(qPrintable(shell + " is not installed"));
   CliRun atoll;
-  const std::string script = atoll({"completion", "bash"}).out + "\nread -ra COMP_WORDS <<< '" + line.toStdString() +
-                             "'\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_atoll\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
-  std::ofstream(atoll.path("script")) << script;
-  QProcess bash;
+  QProcess process;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  environment.insert("HOME", QString::fromStdString(atoll.path("").string()));
+  environment.insert("TERM", "dumb");
+  process.setProcessEnvironment(environment);
 
-  bash.start("bash", {"-u", QString::fromStdString(atoll.path("script").string())});
+  process.start(shell, arguments_of(shell, atoll, line));
 
-  QVERIFY(bash.waitForFinished(20'000));
-  QCOMPARE(bash.readAllStandardError(), QByteArray());
-  QVERIFY2(bash.readAllStandardOutput().split('\n').contains(offer.toUtf8()), offer.toUtf8());
+  QVERIFY(process.waitForFinished(60'000));
+  const QString out = process.readAllStandardOutput(), err = process.readAllStandardError();
+  QVERIFY2(err.isEmpty(), qPrintable(err));
+  QVERIFY2(out.split(QRegularExpression("[\\s<>]+")).contains(offer), qPrintable(out));
 }
 
 void AdminCommandsTest::every_shell_gets_every_command_data() {

@@ -158,7 +158,7 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
   std::ofstream(atoll.path("invite.txt")) << atoll.invite;
 
   const CliOutcome joined = atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name",
-                                   "under the desk", "--listen", "127.0.0.1:0", "--threads", "2"});
+                                   "under the desk", "--listen", "127.0.0.1:0", "--threads", "2", "--gpus", "1,0"});
   const CliOutcome back = atoll({"join"});
 
   QVERIFY2(joined.exit_code == 0, joined.err.c_str());
@@ -167,6 +167,7 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
   QVERIFY(contains(back.out, "back to run first"));
   const auto join = load_join_file(atoll.path("island") / "join.json");
   QCOMPARE(join->threads, 2);
+  QCOMPARE(join->gpus, std::string("0-1"));
   QCOMPARE(join->bind.host, std::string("127.0.0.1"));
   const std::string call = "run --home " + atoll.path("island").string() + "\n";
   QCOMPARE(*read_file(atoll.path("calls")), call + call);

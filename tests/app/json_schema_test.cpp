@@ -1,40 +1,27 @@
 // What `--json` prints is what resources/schemas says. Each command's real output.
+#include <QStandardPaths>
 #include <QtTest>
+#include <future>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
+#include <thread>
 
 #include "app/agent/history/history_feed.h"
 #include "app/agent/history/history_queries.h"
+#include "app/cli/bench/link_bench.h"
 #include "net/base/file.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
 #include "net/control/island_state.h"
 #include "tests/app/cli_run.h"
+#include "tests/app/schema_defects.h"
 
 using namespace atl;
 using atl::test::CliOutcome;
 using atl::test::CliRun;
+using atl::test::defects;
 
 namespace {
-
-// What is wrong with it; empty: it fits.
-std::string defects(const std::string& name, const nlohmann::json& document) {
-  const auto text = read_file(std::filesystem::path(ATOLL_SCHEMA_DIR) / (name + ".json"));
-  if (!text.ok()) return text.error().message;
-  const nlohmann::json source = nlohmann::json::parse(*text);
-  valijson::Schema schema;
-  valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-      .populateSchema(valijson::adapters::NlohmannJsonAdapter(source), schema);
-  valijson::ValidationResults results;
-  if (valijson::Validator().validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results)) return "";
-  std::string all;
-  for (const auto& result : results) all += result.description + "\n";
-  return all + document.dump();
-}
 
 IslandState training_state() {
   IslandState state;
@@ -86,6 +73,7 @@ class JsonSchemaTest : public QObject {
   void outputs_fit_their_schemas_data();
   void outputs_fit_their_schemas();
   void hub_outputs_fit_their_schemas();
+  void a_measured_link_fits_its_schema();
   void metrics_fit_their_schema();
   void a_schema_refuses_what_does_not_fit_data();
   void a_schema_refuses_what_does_not_fit();
@@ -105,6 +93,10 @@ void JsonSchemaTest::outputs_fit_their_schemas_data() {
   QTest::newRow("config set") << "config" << QStringList{"config", "set", "log.level", "debug", "--json"};
   QTest::newRow("config path") << "config-path" << QStringList{"config", "path", "--json"};
   QTest::newRow("config validate") << "config-validate" << QStringList{"config", "validate", "--json"};
+  QTest::newRow("bench all-reduce") << "bench-all-reduce"
+                                    << QStringList{"bench", "all-reduce", "--islands", "2",     "--payload",
+                                                   "1MiB",  "--repeat",   "1",         "--json"};
+  QTest::newRow("service status") << "service-status" << QStringList{"service", "status", "--json"};
   QTest::newRow("bench quantise") << "bench-quantise"
                                   << QStringList{"bench", "quantise", "--payload", "1MiB", "--threads", "1", "--json"};
 }
@@ -112,6 +104,7 @@ void JsonSchemaTest::outputs_fit_their_schemas_data() {
 void JsonSchemaTest::outputs_fit_their_schemas() {
   QFETCH(const QString, schema);
   QFETCH(const QStringList, command);
+  if (schema == "service-status" && QStandardPaths::findExecutable("systemctl").isEmpty()) QSKIP("there is no systemd");
   CliRun atoll;
   fill_home(atoll);
   FakeAgent agent;
@@ -140,8 +133,27 @@ void JsonSchemaTest::hub_outputs_fit_their_schemas() {
   QCOMPARE(defects("hub-islands", document({"hub", "islands"})), std::string());
   QCOMPARE(defects("hub-config", document({"hub", "config"})), std::string());
   QCOMPARE(defects("hub-data", document({"hub", "data"})), std::string());
+  QCOMPARE(defects("hub-invite", document({"hub", "invite"})), std::string());
+  QCOMPARE(defects("hub-invite", document({"hub", "invite", "--output", atoll.path("invite.txt").string()})),
+           std::string());
   QCOMPARE(defects("hub-backup", document({"hub", "backup", atoll.path("b.tar").string()})), std::string());
   QCOMPARE(defects("hub-status", hub->state().to_json()), std::string());
+}
+
+void JsonSchemaTest::a_measured_link_fits_its_schema() {
+  const AbortSignal never;
+  std::promise<std::uint16_t> port;
+  const std::jthread listener([&] {
+    (void)serve_link_bench({"127.0.0.1", 0}, Deadline::after(std::chrono::seconds(60)), never,
+                           [&](std::uint16_t at) { port.set_value(at); });
+  });
+  CliRun atoll;
+
+  const CliOutcome outcome =
+      atoll({"bench", "link", "127.0.0.1:" + std::to_string(port.get_future().get()), "--seconds", "0.1", "--json"});
+
+  QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
+  QCOMPARE(defects("bench-link", nlohmann::json::parse(outcome.out)), std::string());
 }
 
 void JsonSchemaTest::metrics_fit_their_schema() {
@@ -161,6 +173,9 @@ void JsonSchemaTest::a_schema_refuses_what_does_not_fit_data() {
                            << "{}";
   QTest::newRow("a text for a number") << "diag"
                                        << R"({"file": "x", "bytes": "3", "entries": []})";
+  QTest::newRow("an invite without an address")
+      << "hub-invite"
+      << R"({"id": "x", "invite": "atoll1.x", "file": null, "uses": 1, "expires_unix_seconds": 1, "hub_addresses": []})";
   QTest::newRow("a missing field") << "rounds"
                                    << R"({"run": "x", "rounds": []})";
 }

@@ -46,6 +46,11 @@ Identity LocalRun::enrol(const std::string& name) const {
   return require(atl::enrol(invite(), name, Deadline::after(std::chrono::seconds(10)))).identity;
 }
 
+void LocalRun::remove(const std::string& island) const {
+  require(remove_enrolled_island(directory() / "hub", island));
+  hub_->send_away(island);
+}
+
 IslandHome LocalRun::make_home(const std::string& name, std::uint16_t port) const {
   return make_island_home({.directory = directory() / "islands",
                            .dataset = dataset(),

@@ -37,6 +37,7 @@ class LocalRun {
 
   Invite invite(std::uint32_t uses = 1, std::chrono::seconds valid_for = std::chrono::hours(1)) const;
   Identity enrol(const std::string& name) const;
+  void remove(const std::string& island) const;  // as `atoll hub remove`
   // An island's home as `atoll join` leaves it, with the run's data already there.
   IslandHome make_home(const std::string& name, std::uint16_t port = 0) const;
   // `atoll-trainer run` on a new home, listening at `port` (0: any); ends with its owner.

@@ -79,10 +79,7 @@ void JoinTest::three_islands_that_join_with_one_invite_train_together() {
     return test::require(status.wait(Deadline::after(kBound))) == 0;
   };
   QTRY_VERIFY_WITH_TIMEOUT(serves(), 30'000);
-  const std::string shown = run(0, "atoll hub invite --uses 3");
-  const auto begin = shown.find("atoll1.");
-  QVERIFY(begin != std::string::npos);
-  const std::string invite = shown.substr(begin, shown.find_first_of(" \n", begin) - begin);
+  const std::string invite = nlohmann::json::parse(run(0, "atoll hub invite --uses 3 --json"))["invite"];
 
   std::vector<WanProcess> islands;
   std::vector<Clock::time_point> joined;

@@ -78,7 +78,7 @@ class Island::Impl final : public RoundLoopNetwork {
     AllReduceSpec limited = spec;
     limited.most_bytes_per_second = options_.upload_bytes_per_second;
     auto result = ring_->run(limited, input, canonical, abort);
-    news_.attempt_done(spec, std::get_if<AllReduceReport>(&result), began, Clock::now());
+    news_.attempt_done(spec, result, began, Clock::now());
     return result;
   }
   Result<FetchedState> fetch(const HubRecover& recover) override;
@@ -162,6 +162,7 @@ IslandHello Island::Impl::hello() const {
   IslandHello hello;
   hello.software = "atoll " ATOLL_VERSION;
   hello.display_name = options_.display_name;
+  hello.region = options_.region;
   hello.listen_port = listener_->port();
   hello.advertised_host = options_.advertised_host;
   if (options_.checked) hello.checked = options_.checked();
@@ -178,6 +179,7 @@ void Island::Impl::on_urgent(const HubMessage& message) {
   if (const auto* roster = std::get_if<HubRoster>(&message)) {
     roster_.replace(*roster);
     news_.learn_roster(*roster);
+    for (const IslandId& removed : roster->removed) listener_->cut(removed);
   }
   if (const auto* abort = std::get_if<HubAbort>(&message))
     gate_.abort_through(abort->round, abort->attempt, abort->reason);
@@ -301,6 +303,10 @@ Status Island::Impl::loop() {
     Result<HubMessage> message =
         mesh_->next(rounds.has_work() ? Deadline::at(Clock::now()) : Deadline::after(kMessageWait));
     if (message.ok()) {
+      if (const auto* commit = std::get_if<HubCommit>(&*message)) news_.committed(commit->round, Clock::now());
+      if (const auto* roster = std::get_if<HubRoster>(&*message)) {
+        for (const IslandId& removed : roster->removed) ring_->forget(removed);
+      }
       ATOLL_RETURN_IF_ERROR(rounds.handle(*message));
     } else if (message.error().code != ErrorCode::kTimeout) {
       return message.error();

@@ -28,6 +28,7 @@ struct IslandOptions {
   Identity identity;
   std::vector<Address> hub_addresses;
   std::string display_name;
+  std::string region;  // for people; may be empty
   Address bind{"0.0.0.0", 0};
   std::string advertised_host;  // empty: the host that the hub sees
   int local_ranks = 1;

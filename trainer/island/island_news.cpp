@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace atl {
 namespace {
 
 nlohmann::json to_json(const RosterEntry& entry) {
-  return {{"island", entry.id.value}, {"name", entry.display_name}, {"address", to_string(entry.address)}};
+  return {{"island", entry.id.value},
+          {"name", entry.display_name},
+          {"address", to_string(entry.address)},
+          {"version", entry.software},
+          {"region", entry.region}};
 }
 
 }  // namespace
@@ -29,23 +34,55 @@ void IslandNews::learn_roster(const HubRoster& roster) {
 
 void IslandNews::inner_phase_done(Clock::time_point now) { waits_since_ = now; }
 
-void IslandNews::attempt_done(const AllReduceSpec& spec, const AllReduceReport* report, Clock::time_point begin,
-                              Clock::time_point end) {
+void IslandNews::attempt_done(const AllReduceSpec& spec, const std::variant<AllReduceReport, AllReduceFailure>& outcome,
+                              Clock::time_point begin, Clock::time_point end) {
   if (!publish_) return;
   round_ = spec.round;
   attempt_ = spec.attempt;
   if (waits_since_) tell_phase("wait", begin - *waits_since_, 0);
-  tell_phase(report != nullptr ? "all_reduce" : "failed", end - begin, report != nullptr ? report->bytes_sent : 0);
   waits_since_ = end;
-  if (report == nullptr || report->next.value.empty() || report->bytes_per_second <= 0) return;
-  publish_("peer.link", {{"island", report->next.value},
-                         {"rtt_seconds", report->rtt_seconds},
-                         {"bytes_per_second", report->bytes_per_second}});
+  if (const auto* report = std::get_if<AllReduceReport>(&outcome)) {
+    tell_parts(*report);
+    tell_links(*report);
+    return;
+  }
+  tell_phase("failed", end - begin, 0);
+  const auto& peer = std::get<AllReduceFailure>(outcome).peer;
+  if (peer) publish_("peer.link", {{"island", peer->value}, {"failed", true}});
+}
+
+void IslandNews::tell_links(const AllReduceReport& report) {
+  if (!report.next.value.empty() && report.bytes_per_second > 0) {
+    publish_("peer.link", {{"island", report.next.value},
+                           {"rtt_seconds", report.rtt_seconds},
+                           {"bytes_per_second", report.bytes_per_second}});
+  }
+  if (!report.previous.value.empty() && report.bytes_per_second_received > 0) {
+    publish_("peer.link",
+             {{"island", report.previous.value}, {"down_bytes_per_second", report.bytes_per_second_received}});
+  }
+}
+
+// What is sent in either half of the ring is as much, to a frame.
+void IslandNews::tell_parts(const AllReduceReport& report) {
+  const std::uint64_t half = report.bytes_sent / 2;
+  tell_phase("connect", report.phases.connect, 0);
+  tell_phase("quantise", report.phases.quantise, 0);
+  tell_phase("reduce_scatter", report.phases.reduce_scatter, half);
+  tell_phase("all_gather", report.phases.all_gather, report.bytes_sent - half);
+}
+
+void IslandNews::committed(OuterStep round, Clock::time_point now) {
+  const auto waited_since = std::exchange(waits_since_, std::nullopt);
+  applies_since_.reset();
+  if (!waited_since || round != round_) return;  // of an average that this island has no part in
+  if (publish_) tell_phase("commit", now - *waited_since, 0);
+  applies_since_ = now;
 }
 
 void IslandNews::round_done(Clock::time_point now) {
-  if (publish_ && waits_since_) tell_phase("commit", now - *waits_since_, 0);
-  waits_since_.reset();
+  if (publish_ && applies_since_) tell_phase("apply", now - *applies_since_, 0);
+  applies_since_.reset();
 }
 
 void IslandNews::tell_phase(const char* phase, Seconds duration, std::uint64_t bytes) {

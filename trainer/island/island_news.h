@@ -26,19 +26,23 @@ class IslandNews {
   void learn_roster(const HubRoster& roster);
 
   void inner_phase_done(Clock::time_point now);  // from now on the island waits for the others
-  // An attempt of `spec` took from `begin` to `end`; no report: it failed.
-  void attempt_done(const AllReduceSpec& spec, const AllReduceReport* report, Clock::time_point begin,
-                    Clock::time_point end);
-  void round_done(Clock::time_point now);  // committed and applied
+  // An attempt of `spec` took from `begin` to `end`.
+  void attempt_done(const AllReduceSpec& spec, const std::variant<AllReduceReport, AllReduceFailure>& outcome,
+                    Clock::time_point begin, Clock::time_point end);
+  void committed(OuterStep round, Clock::time_point now);  // the hub's commit came
+  void round_done(Clock::time_point now);                  // the outer step is taken
 
  private:
+  void tell_parts(const AllReduceReport& report);
+  void tell_links(const AllReduceReport& report);
   void tell_phase(const char* phase, Seconds duration, std::uint64_t bytes);
 
   const IslandId self_;
   const Publish publish_;
   std::map<IslandId, RosterEntry> peers_;  // the mesh thread's
   // The loop's:
-  std::optional<Clock::time_point> waits_since_;  // for the others, or for the hub's commit
+  std::optional<Clock::time_point> waits_since_;    // for the others, or for the hub's commit
+  std::optional<Clock::time_point> applies_since_;  // the outer step
   OuterStep round_;
   Attempt attempt_;
 };

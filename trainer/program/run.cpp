@@ -13,15 +13,13 @@
 #include "net/control/control_server.h"
 #include "net/control/home.h"
 #include "net/control/trainer_exit.h"
-#include "net/recovery/certificate_renewal.h"
+#include "net/recovery/certificate_keeper.h"
 #include "trainer/island/island.h"
 #include "trainer/program/agent_watch.h"
 #include "trainer/program/program.h"
 
 namespace atl {
 namespace {
-
-constexpr std::chrono::seconds kRenewalTimeout{20};
 
 // The trainer's methods on the control socket.
 class TrainerControl final : public ControlService {
@@ -87,17 +85,6 @@ std::optional<double> upload_limit() {
   return limit > 0 ? std::optional(limit) : std::nullopt;
 }
 
-// A hub that does not answer now is asked again at the next start; most of the certificate's life is left then.
-void renew_if_due(Identity& identity, const IslandHome& home, const std::vector<Address>& hub) {
-  if (!is_due_for_renewal(identity, std::chrono::system_clock::now())) return;
-  const AbortSignal never;
-  Result<Identity> renewed = renew_certificate(identity, hub, Deadline::after(kRenewalTimeout), never);
-  const Status saved = renewed.ok() ? save_identity(home.identity(), *renewed) : Status(renewed.error());
-  if (!saved.ok()) return spdlog::warn("certificate error=\"{}\"", saved.error().message);
-  identity = std::move(*renewed);
-  spdlog::info("certificate renewed");
-}
-
 }  // namespace
 
 Result<int> run_island(const RunCommand& command) {
@@ -107,9 +94,10 @@ Result<int> run_island(const RunCommand& command) {
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.join_file()));
   IslandOptions options;
   ATOLL_ASSIGN_OR_RETURN(options.identity, load_identity(home.identity()));
-  renew_if_due(options.identity, home, join.hub_addresses);
+  const CertificateKeeper keeper(options.identity, {home.identity(), join.hub_addresses});
   options.hub_addresses = join.hub_addresses;
   options.display_name = join.display_name;
+  options.region = join.region;
   options.bind = join.bind;
   options.advertised_host = join.advertised_host;
   options.local_ranks = command.local_ranks.value_or(join.local_ranks);

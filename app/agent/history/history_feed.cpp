@@ -161,7 +161,11 @@ void HistoryFeed::take_peer(double time, const std::string& change, const nlohma
                    .state = change == "link" ? "" : change,
                    .last_change = time,
                    .rtt_seconds = positive(number_of(data, "rtt_seconds", 0)),
-                   .bytes_per_second = positive(number_of(data, "bytes_per_second", 0))};
+                   .bytes_per_second = positive(number_of(data, "bytes_per_second", 0)),
+                   .down_bytes_per_second = positive(number_of(data, "down_bytes_per_second", 0)),
+                   .version = text_of(data, "version"),
+                   .region = text_of(data, "region"),
+                   .retries = change == "link" && data.value("failed", nlohmann::json()) == true ? 1u : 0u};
   // The roster may come before the island has said which run it is in.
   if (peer.island.empty() || (batch_.run.empty() && batch_.peers.size() >= kMaxKeptRows)) return;
   batch_.peers.push_back(std::move(peer));

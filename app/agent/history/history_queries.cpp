@@ -109,7 +109,11 @@ Result<nlohmann::json> list_peers(HistoryStore& store, const nlohmann::json& par
                     {"state", peer.state},
                     {"last_change", peer.last_change},
                     {"rtt_seconds", or_null(peer.rtt_seconds)},
-                    {"bytes_per_second", or_null(peer.bytes_per_second)}});
+                    {"bytes_per_second", or_null(peer.bytes_per_second)},
+                    {"down_bytes_per_second", or_null(peer.down_bytes_per_second)},
+                    {"version", peer.version},
+                    {"region", peer.region},
+                    {"retries", peer.retries}});
   }
   return nlohmann::json{{"run", run}, {"peers", std::move(list)}};
 }

@@ -19,7 +19,7 @@ struct HistoryPoint {
 
 struct HistoryPhase {  // a part of one all-reduce
   std::uint32_t attempt = 1;
-  std::string name = {};  // "wait", "quantise", "reduce_scatter", "all_gather", "apply"
+  std::string name = {};  // "wait", "reduce_scatter", ...: those of sync.phase (docs/control.md)
   double seconds = 0;
   std::uint64_t bytes = 0;
 };
@@ -42,7 +42,9 @@ struct HistoryPeer {
   std::string name = {}, address = {};
   std::string state = {};  // "up", "down"; empty: as it was, only the link's figures are new
   double last_change = 0;
-  std::optional<double> rtt_seconds = {}, bytes_per_second = {};
+  std::optional<double> rtt_seconds = {}, bytes_per_second = {}, down_bytes_per_second = {};
+  std::string version = {}, region = {};  // as it says itself
+  std::uint32_t retries = 0;              // attempts that failed at the edge to it; written: how many more
 };
 
 // How far the island had come, of all of its trainers together.

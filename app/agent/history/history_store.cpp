@@ -8,7 +8,7 @@
 namespace atl {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 constexpr const char* kTables = R"(
   CREATE TABLE IF NOT EXISTS run (id TEXT PRIMARY KEY, written INTEGER NOT NULL, earlier_tokens INTEGER, pid INTEGER,
@@ -22,7 +22,8 @@ constexpr const char* kTables = R"(
     bytes INTEGER NOT NULL, PRIMARY KEY (run, round, attempt, name)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS peer (
     run TEXT NOT NULL, island TEXT NOT NULL, name TEXT NOT NULL, address TEXT NOT NULL, state TEXT NOT NULL,
-    last_change REAL NOT NULL, rtt_seconds REAL, bytes_per_second REAL, PRIMARY KEY (run, island)) WITHOUT ROWID;
+    last_change REAL NOT NULL, rtt_seconds REAL, bytes_per_second REAL, down_bytes_per_second REAL,
+    version TEXT NOT NULL, region TEXT NOT NULL, retries INTEGER NOT NULL, PRIMARY KEY (run, island)) WITHOUT ROWID;
 )";
 
 constexpr const char* kWriteRound = R"(
@@ -201,8 +202,10 @@ Status HistoryStore::write_link(const std::string& run, const HistoryPeer& peer)
   ATOLL_ASSIGN_OR_RETURN(
       Statement update,
       database_->prepare("UPDATE peer SET rtt_seconds = coalesce(?3, rtt_seconds), bytes_per_second = "
-                         "coalesce(?4, bytes_per_second) WHERE run = ?1 AND island = ?2"));
-  ATOLL_RETURN_IF_ERROR(update.bind(run, peer.island, peer.rtt_seconds, peer.bytes_per_second));
+                         "coalesce(?4, bytes_per_second), down_bytes_per_second = coalesce(?5, down_bytes_per_second), "
+                         "retries = retries + ?6 WHERE run = ?1 AND island = ?2"));
+  ATOLL_RETURN_IF_ERROR(
+      update.bind(run, peer.island, peer.rtt_seconds, peer.bytes_per_second, peer.down_bytes_per_second, peer.retries));
   return update.run();
 }
 
@@ -210,12 +213,14 @@ Status HistoryStore::write_peer(const std::string& run, const HistoryPeer& peer)
   if (peer.state.empty()) return write_link(run, peer);
   ATOLL_ASSIGN_OR_RETURN(
       Statement insert,
-      database_->prepare("INSERT INTO peer VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, island) DO UPDATE SET "
-                         "name = excluded.name, address = excluded.address, state = excluded.state, last_change = "
-                         "excluded.last_change, rtt_seconds = coalesce(excluded.rtt_seconds, rtt_seconds), "
-                         "bytes_per_second = coalesce(excluded.bytes_per_second, bytes_per_second)"));
+      database_->prepare("INSERT INTO peer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, island) DO "
+                         "UPDATE SET name = excluded.name, address = excluded.address, state = excluded.state, "
+                         "last_change = excluded.last_change, rtt_seconds = coalesce(excluded.rtt_seconds, "
+                         "rtt_seconds), bytes_per_second = coalesce(excluded.bytes_per_second, bytes_per_second), "
+                         "version = excluded.version, region = excluded.region"));
   ATOLL_RETURN_IF_ERROR(insert.bind(run, peer.island, peer.name, peer.address, peer.state, peer.last_change,
-                                    peer.rtt_seconds, peer.bytes_per_second));
+                                    peer.rtt_seconds, peer.bytes_per_second, peer.down_bytes_per_second, peer.version,
+                                    peer.region, peer.retries));
   ATOLL_RETURN_IF_ERROR(insert.run());
   ATOLL_ASSIGN_OR_RETURN(Statement forget,
                          database_->prepare("DELETE FROM peer WHERE run = ?1 AND island IN (SELECT island FROM peer "
@@ -301,15 +306,17 @@ Status HistoryStore::read_phases(const std::string& run, std::vector<HistoryRoun
 Result<std::vector<HistoryPeer>> HistoryStore::peers(const std::string& run) {
   ATOLL_ASSIGN_OR_RETURN(
       Statement statement,
-      database_->prepare("SELECT island, name, address, state, last_change, rtt_seconds, bytes_per_second FROM peer "
-                         "WHERE run = ? ORDER BY state = 'up' DESC, last_change DESC, island"));
+      database_->prepare("SELECT island, name, address, state, last_change, rtt_seconds, bytes_per_second, "
+                         "down_bytes_per_second, version, region, retries FROM peer WHERE run = ? ORDER BY state = "
+                         "'up' DESC, last_change DESC, island"));
   ATOLL_RETURN_IF_ERROR(statement.bind(run));
   std::vector<HistoryPeer> peers;
   for (;;) {
     ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
     if (!row) return peers;
     peers.push_back({statement.text(0), statement.text(1), statement.text(2), statement.text(3), statement.real(4),
-                     real(statement, 5), real(statement, 6)});
+                     real(statement, 5), real(statement, 6), real(statement, 7), statement.text(8), statement.text(9),
+                     static_cast<std::uint32_t>(statement.integer(10))});
   }
 }
 

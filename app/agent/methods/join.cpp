@@ -1,6 +1,6 @@
-// join {invite?, name?, listen?, advertise?, local_ranks?, threads?}: answers {started: true} once the invite is read
-// offline; the event "join.done" {ok, text} or {ok: false, code, message} tells what came of it. The invite travels in
-// the message alone: never in argv, an event or a log.
+// join {invite?, name?, listen?, advertise?, local_ranks?, threads?, gpus?}: answers {started: true} once the invite is
+// read offline; the event "join.done" {ok, text} or {ok: false, code, message} tells what came of it. The invite
+// travels in the message alone: never in argv, an event or a log.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -9,6 +9,7 @@
 #include "app/agent/agent_config.h"
 #include "app/agent/join_run.h"
 #include "app/agent/methods/methods.h"
+#include "app/config/gpu_list.h"
 #include "net/base/unix_time.h"
 
 namespace atl {
@@ -44,6 +45,8 @@ Result<JoinRequest> request_of(const nlohmann::json& params) {
   ATOLL_ASSIGN_OR_RETURN(request.advertise, text_of(params, "advertise"));
   ATOLL_ASSIGN_OR_RETURN(request.local_ranks, number_of(params, "local_ranks", 64));
   ATOLL_ASSIGN_OR_RETURN(request.threads, number_of(params, "threads", 1024));
+  ATOLL_ASSIGN_OR_RETURN(request.gpus, text_of(params, "gpus"));
+  if (!request.gpus.empty()) ATOLL_RETURN_IF_ERROR(parse_gpu_list(request.gpus));
   return request;
 }
 

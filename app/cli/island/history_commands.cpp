@@ -71,12 +71,16 @@ Status show_peers(const Listing& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "peers.list", nlohmann::json::object(), context));
   if (command.json) return ok_status();
   Console& console = context.console;
-  console.out << fmt::format("{} {} {} {} {} {}\n", fit("island", 20), fit("name", 16), fit("state", 5),
-                             fit_right("rtt", 8), fit_right("rate", 11), "since");
+  console.out << fmt::format("{} {} {} {} {} {} {} {} {} {}\n", fit("island", 20), fit("name", 16), fit("region", 10),
+                             fit("state", 5), fit_right("rtt", 8), fit_right("up", 11), fit_right("down", 11),
+                             fit_right("retries", 7), fit("version", 12), "since");
   for (const nlohmann::json& peer : answer.value("peers", nlohmann::json::array())) {
-    console.out << fmt::format("{} {} {} {} {} {}\n", fit(text(peer, "island"), 20), fit(text(peer, "name"), 16),
-                               fit(text(peer, "state"), 5), fit_right(number(peer, "rtt_seconds", milliseconds), 8),
-                               fit_right(number(peer, "bytes_per_second", rate), 11), number(peer, "last_change", ago));
+    console.out << fmt::format(
+        "{} {} {} {} {} {} {} {} {} {}\n", fit(text(peer, "island"), 20), fit(text(peer, "name"), 16),
+        fit(text(peer, "region"), 10), fit(text(peer, "state"), 5),
+        fit_right(number(peer, "rtt_seconds", milliseconds), 8), fit_right(number(peer, "bytes_per_second", rate), 11),
+        fit_right(number(peer, "down_bytes_per_second", rate), 11), fit_right(number(peer, "retries", count), 7),
+        fit(text(peer, "version"), 12), number(peer, "last_change", ago));
   }
   console.out << std::flush;
   return ok_status();

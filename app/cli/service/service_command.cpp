@@ -73,6 +73,9 @@ Status install_service_for(ServiceScope scope, const std::string& home, bool yes
   options.may_linger = [&] { return ask_linger(yes, context); };
   ATOLL_ASSIGN_OR_RETURN(const ServiceInstalled installed, install_service(options, run_system_program));
   context.console.out << fmt::format("service installed and started ({})", installed.unit.string()) << std::endl;
+  if (scope == ServiceScope::kSystem) {
+    context.console.out << "who may command it: members of the group atoll (usermod -aG atoll NAME)" << std::endl;
+  }
   if (scope == ServiceScope::kUser && !installed.lingering) {
     context.console.out << "it runs while this user is logged in; for always: loginctl enable-linger" << std::endl;
   }

@@ -59,17 +59,40 @@ Result<std::string> our_unit(const std::filesystem::path& path) {
                fmt::format("{} was not written by 'atoll service install'; move it away first", path.string())};
 }
 
-Status check_root(ServiceScope scope) {
-  if (scope == ServiceScope::kUser || ::geteuid() == 0) return ok_status();
+Status check_root(ServiceScope scope, const std::filesystem::path& etc) {
+  if (scope == ServiceScope::kUser || etc != "/etc" || ::geteuid() == 0) return ok_status();
   return Error{ErrorCode::kPermissionDenied,
                "a system service needs root: run it with sudo, or install it for this user with --user"};
 }
 
-Status undo(ServiceScope scope, const std::filesystem::path& path, bool lingering_set, const RunProgram& run) {
+std::vector<std::filesystem::path> system_files(const std::filesystem::path& etc) {
+  return {etc / "sysusers.d" / kServiceFilesName, etc / "tmpfiles.d" / kServiceFilesName};
+}
+
+// The user and the directories of the system's service, now and at every boot.
+Status install_system_files(const std::filesystem::path& etc, const RunProgram& run) {
+  const char* const texts[] = {kServiceUsers, kServiceDirectories};
+  const auto files = system_files(etc);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    ATOLL_RETURN_IF_ERROR(make_directories(files[i].parent_path()));
+    ATOLL_RETURN_IF_ERROR(write_file_atomically(files[i], std::string(kMark) + texts[i], FileMode::kPublic));
+  }
+  ATOLL_RETURN_IF_ERROR(must(run, {"systemd-sysusers", files[0].string()}));
+  return must(run, {"systemd-tmpfiles", "--create", files[1].string()});
+}
+
+Status undo(ServiceScope scope, const std::filesystem::path& path, const std::filesystem::path& etc, bool lingering_set,
+            const RunProgram& run) {
   ATOLL_RETURN_IF_ERROR(must(run, systemctl(scope, {"disable", "--now", kServiceName})));
-  std::error_code failed;
-  std::filesystem::remove(path, failed);
-  if (failed) return Error{ErrorCode::kIo, fmt::format("cannot remove {}: {}", path.string(), failed.message())};
+  std::vector<std::filesystem::path> files{path};
+  if (scope == ServiceScope::kSystem) {
+    for (const std::filesystem::path& file : system_files(etc)) files.push_back(file);
+  }
+  for (const std::filesystem::path& file : files) {
+    std::error_code failed;
+    std::filesystem::remove(file, failed);
+    if (failed) return Error{ErrorCode::kIo, fmt::format("cannot remove {}: {}", file.string(), failed.message())};
+  }
   ATOLL_RETURN_IF_ERROR(must(run, systemctl(scope, {"daemon-reload"})));
   return lingering_set ? must(run, {"loginctl", "disable-linger", user_name()}) : ok_status();
 }
@@ -108,8 +131,8 @@ Result<ProgramOutcome> run_system_program(const std::vector<std::string>& comman
 
 Result<ServiceInstalled> install_service(const ServiceInstallOptions& options, const RunProgram& run) {
   const ServiceScope scope = options.unit.scope;
-  ATOLL_RETURN_IF_ERROR(check_root(scope));
-  ATOLL_ASSIGN_OR_RETURN(const auto path, unit_path(scope));
+  ATOLL_RETURN_IF_ERROR(check_root(scope, options.etc));
+  ATOLL_ASSIGN_OR_RETURN(const auto path, unit_path(scope, options.etc));
   ATOLL_ASSIGN_OR_RETURN(const std::string text, unit_text(options.unit));
   ATOLL_ASSIGN_OR_RETURN(const std::string before, our_unit(path));
   ServiceInstalled installed{.unit = path};
@@ -122,6 +145,7 @@ Result<ServiceInstalled> install_service(const ServiceInstallOptions& options, c
       installed.lingering = installed.lingering_set = may;
     }
   }
+  if (scope == ServiceScope::kSystem) ATOLL_RETURN_IF_ERROR(install_system_files(options.etc, run));
   ATOLL_RETURN_IF_ERROR(make_directories(path.parent_path()));
   ATOLL_RETURN_IF_ERROR(write_file_atomically(
       path, std::string(kMark) + (installed.lingering_set ? kLingerMark : "") + text, FileMode::kPublic));
@@ -129,19 +153,19 @@ Result<ServiceInstalled> install_service(const ServiceInstallOptions& options, c
   if (started.ok()) started = must(run, systemctl(scope, {"enable", "--now", kServiceName}));
   if (!started.ok()) {
     // Half a service is none.
-    if (before.empty()) (void)undo(scope, path, installed.lingering_set, run);
+    if (before.empty()) (void)undo(scope, path, options.etc, installed.lingering_set, run);
     return started.error();
   }
   return installed;
 }
 
-Status remove_service(ServiceScope scope, const RunProgram& run) {
-  ATOLL_RETURN_IF_ERROR(check_root(scope));
-  ATOLL_ASSIGN_OR_RETURN(const auto path, unit_path(scope));
+Status remove_service(ServiceScope scope, const RunProgram& run, const std::filesystem::path& etc) {
+  ATOLL_RETURN_IF_ERROR(check_root(scope, etc));
+  ATOLL_ASSIGN_OR_RETURN(const auto path, unit_path(scope, etc));
   ATOLL_ASSIGN_OR_RETURN(const std::string text, our_unit(path));
   if (text.empty())
     return Error{ErrorCode::kNotFound, fmt::format("no service is installed ({} is not there)", path.string())};
-  return undo(scope, path, text.find(kLingerMark) != std::string::npos, run);
+  return undo(scope, path, etc, text.find(kLingerMark) != std::string::npos, run);
 }
 
 Result<ServiceStatus> service_status(ServiceScope scope, const RunProgram& run) {

@@ -1,6 +1,6 @@
-// Puts the agent's service in place and takes it away again: the unit, its start, and lingering, without which a user's
-// services end with the last login. What was changed is written beside the unit, so that only that is undone. Calls
-// systemctl and loginctl; one thread.
+// Puts the agent's service in place and takes it away again: the unit, its start, the system service's user and
+// directories, and lingering, without which a user's services end with the last login. What was changed is written
+// beside the unit, so that only that is undone. Calls systemctl and loginctl; one thread.
 #pragma once
 
 #include <functional>
@@ -28,6 +28,7 @@ struct ServiceStatus {
 
 struct ServiceInstallOptions {
   ServiceUnit unit;
+  std::filesystem::path etc = "/etc";  // of the system
   // Asked before lingering is switched on; false: the service runs while the user is logged in.
   std::function<Result<bool>()> may_linger;
 };
@@ -41,7 +42,8 @@ struct ServiceInstalled {
 // kInvalidArgument when a unit is there that this did not write; kNotFound where systemd does not run.
 Result<ServiceInstalled> install_service(const ServiceInstallOptions& options, const RunProgram& run);
 // kNotFound when it is not installed. The files of the island stay.
-Status remove_service(ServiceScope scope, const RunProgram& run);
+// So does the user atoll, to whom they belong.
+Status remove_service(ServiceScope scope, const RunProgram& run, const std::filesystem::path& etc = "/etc");
 Result<ServiceStatus> service_status(ServiceScope scope, const RunProgram& run);
 
 }  // namespace atl

@@ -88,8 +88,8 @@ Result<std::string> unit_text(const ServiceUnit& unit) {
       fmt::arg("target", system ? "multi-user.target" : "default.target"));
 }
 
-Result<std::filesystem::path> unit_path(ServiceScope scope) {
-  if (scope == ServiceScope::kSystem) return std::filesystem::path("/etc/systemd/system") / kServiceName;
+Result<std::filesystem::path> unit_path(ServiceScope scope, const std::filesystem::path& etc) {
+  if (scope == ServiceScope::kSystem) return etc / "systemd/system" / kServiceName;
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
   const std::filesystem::path chosen = config != nullptr ? config : "";

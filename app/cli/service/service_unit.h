@@ -20,7 +20,16 @@ inline constexpr const char* kServiceName = "atoll.service";
 
 // The unit file's text. kInvalidArgument for a path that no unit can name.
 Result<std::string> unit_text(const ServiceUnit& unit);
-// Where it belongs: ~/.config/systemd/user, /etc/systemd/system.
-Result<std::filesystem::path> unit_path(ServiceScope scope);
+// Where it belongs: ~/.config/systemd/user, ETC/systemd/system.
+Result<std::filesystem::path> unit_path(ServiceScope scope, const std::filesystem::path& etc = "/etc");
+
+// What the system's service stands on: its user and group (sysusers.d(5)), and its directories (tmpfiles.d(5)); who is
+// in the group may command it (/run/atoll/control.sock, 0660). ETC/sysusers.d and ETC/tmpfiles.d.
+inline constexpr const char* kServiceFilesName = "atoll.conf";
+inline constexpr const char* kServiceUsers = "u atoll - \"Atoll: this machine's island\" /var/lib/atoll\n";
+inline constexpr const char* kServiceDirectories =
+    "d /run/atoll 0750 atoll atoll -\n"
+    "d /var/lib/atoll 0700 atoll atoll -\n"
+    "d /etc/atoll 0755 root root -\n";
 
 }  // namespace atl

@@ -93,7 +93,7 @@ complete -o default -F _atoll {root}
 }
 
 std::string zsh_completion(const CommandNode& root) {
-  std::string offers;
+  std::string offers, values;
   each_node(root, [&](const CommandNode& node) {
     std::vector<std::string> entries;
     const auto add = [&](const std::string& name, const std::string& meaning) {
@@ -109,6 +109,11 @@ std::string zsh_completion(const CommandNode& root) {
       for (const std::string& name : option.names) {
         if (!option.positional) add(name, option.meaning);
       }
+      if (option.positional || option.value.empty()) continue;
+      std::vector<std::string> keys, words;
+      for (const std::string& name : option.names) keys.push_back(quoted(node.path + " " + name));
+      for (const std::string& word : option.words) words.push_back(quoted(word));
+      values += fmt::format("    {}) offers=({});;\n", fmt::join(keys, "|"), fmt::join(words, " "));
     }
     offers += fmt::format("    {}) offers=({});;\n", quoted(node.path), fmt::join(entries, " "));
   });
@@ -123,11 +128,14 @@ _atoll() {{
   done
   case "$path_" in
 {offers}  esac
+  case "$path_ ${{words[CURRENT - 1]}}" in
+{values}  esac
   _describe -t commands '{root}' offers || _files
 }}
 if [[ ${{funcstack[1]}} == _atoll ]]; then _atoll "$@"; else compdef _atoll {root}; fi
 )",
-                     fmt::arg("root", root.name), fmt::arg("arms", path_arms(root)), fmt::arg("offers", offers));
+                     fmt::arg("root", root.name), fmt::arg("arms", path_arms(root)), fmt::arg("offers", offers),
+                     fmt::arg("values", values));
 }
 
 std::string fish_completion(const CommandNode& root) {

@@ -123,6 +123,7 @@ class AgentTest : public QObject {
  private Q_SLOTS:
   void an_agent_that_has_joined_nothing_says_so_and_starts_nothing();
   void a_joined_run_is_trained();
+  void a_trainer_sees_the_gpus_that_it_may_use();
   void the_state_is_the_trainers_and_more();
   void events_of_the_trainer_are_passed_on();
   void a_wish_is_kept_and_followed_by_the_next_agent();
@@ -161,6 +162,19 @@ void AgentTest::a_joined_run_is_trained() {
 
   QCOMPARE(f.state()["run_name"].get<std::string>(), std::string("gcide"));
   QCOMPARE(f.state()["agent"]["wish"].get<std::string>(), std::string("run"));
+}
+
+void AgentTest::a_trainer_sees_the_gpus_that_it_may_use() {
+  Fixture f(/*joined=*/false,
+            "echo \"$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER\" > \"$(dirname $0)/gpus\"; exec sleep 600");
+  JoinFile join;
+  join.gpus = "0-1,5";
+  QVERIFY(save_join_file(f.home().island.join_file(), join).ok());
+
+  QVERIFY(f.start().ok());
+
+  QTRY_COMPARE_WITH_TIMEOUT(read_file(f.path("gpus")).ok() ? *read_file(f.path("gpus")) : "",
+                            std::string("0,1,5 PCI_BUS_ID\n"), 20'000);
 }
 
 void AgentTest::the_state_is_the_trainers_and_more() {
@@ -369,6 +383,7 @@ void AgentTest::wrong_calls_are_refused_data() {
   QTest::newRow("stop how") << QByteArray("stop") << QByteArray(R"({"now": 1})") << wrong;
   QTest::newRow("join with a number") << QByteArray("join") << QByteArray(R"({"invite": 7})") << wrong;
   QTest::newRow("join with too many threads") << QByteArray("join") << QByteArray(R"({"threads": 4096})") << wrong;
+  QTest::newRow("join with half a range of GPUs") << QByteArray("join") << QByteArray(R"({"gpus": "0-"})") << wrong;
   QTest::newRow("join with no invite at all")
       << QByteArray("join") << QByteArray(R"({"invite": "hello"})") << static_cast<int>(ErrorCode::kInviteMalformed);
 }

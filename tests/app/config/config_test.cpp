@@ -6,6 +6,7 @@
 
 #include "app/config/config.h"
 #include "app/config/config_queries.h"
+#include "app/config/gpu_list.h"
 
 using namespace atl;
 
@@ -44,6 +45,8 @@ class ConfigTest : public QObject {
   void a_defect_is_named_with_its_line_data();
   void a_defect_is_named_with_its_line();
   void every_defect_is_named_at_once();
+  void gpus_are_numbers_and_ranges_data();
+  void gpus_are_numbers_and_ranges();
   void the_printed_file_is_one_that_can_be_read();
   void values_with_units_mean_what_they_say();
   void one_meaning_has_one_text_data();
@@ -99,6 +102,8 @@ void ConfigTest::a_defect_is_named_with_its_line_data() {
                         << "one of error warning info debug";
   QTest::newRow("hours") << "[schedule]\nhours = \"22-6\"\n"
                          << "22:00-06:00";
+  QTest::newRow("gpus") << "[island]\ngpus = \"0-\"\n"
+                        << "line 2: island.gpus: '0-' names no GPUs; say all, none, or numbers from 0 to 63";
   QTest::newRow("two lines") << "[island]\nname = \"a\\nb\"\n"
                              << "must be one line";
 }
@@ -125,6 +130,49 @@ void ConfigTest::every_defect_is_named_at_once() {
   QVERIFY(contains(message, "line 2"));
   QVERIFY(contains(message, "line 3"));
   QVERIFY(contains(message, "ATOLL_ISLAND_THREADS: "));
+}
+
+void ConfigTest::gpus_are_numbers_and_ranges_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("kept");  // empty: refused
+  QTest::addColumn<QString>("visible");
+  QTest::newRow("all") << "all"
+                       << "all"
+                       << "as it is";
+  QTest::newRow("none") << "none"
+                        << "none"
+                        << "";
+  QTest::newRow("one") << "3"
+                       << "3"
+                       << "3";
+  QTest::newRow("a range") << "0-3"
+                           << "0-3"
+                           << "0,1,2,3";
+  QTest::newRow("in any order, twice") << "6, 0-2,1,3"
+                                       << "0-3,6"
+                                       << "0,1,2,3,6";
+  QTest::newRow("the last") << "63"
+                            << "63"
+                            << "63";
+  for (const char* wrong : {"", "x", "64", "-1", "3-1", "0-", "0,", ",0", "0,,1", "0-1-2", "0-4294967296", "GPU-1"}) {
+    QTest::newRow(qPrintable(QString("'%1'").arg(wrong))) << wrong << ""
+                                                          << "";
+  }
+}
+
+void ConfigTest::gpus_are_numbers_and_ranges() {
+  QFETCH(const QString, text);
+  QFETCH(const QString, kept);
+  QFETCH(const QString, visible);
+
+  const auto gpus = parse_gpu_list(text.toStdString());
+
+  QCOMPARE(gpus.ok(), !kept.isEmpty());
+  if (!gpus.ok()) return QCOMPARE(gpus.error().code, ErrorCode::kInvalidArgument);
+  QCOMPARE(gpus->text(), kept.toStdString());
+  QCOMPARE(*parse_gpu_list(gpus->text()), *gpus);
+  QCOMPARE(gpus->visible_devices().value_or("as it is"), visible.toStdString());
+  QCOMPARE(gpus->contains(6), text.contains("6,") || text == "all");
 }
 
 void ConfigTest::the_printed_file_is_one_that_can_be_read() {

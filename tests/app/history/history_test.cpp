@@ -225,8 +225,8 @@ void HistoryTest::islands_come_and_go() {
   Fixture history;
   history.steps(1);
   for (const char* name : {"isl-a", "isl-b"}) {
-    const nlohmann::json data = {
-        {"island", name}, {"name", "n"}, {"address", "203.0.113.7:47000"}, {"rtt_seconds", 0.04}};
+    const nlohmann::json data = {{"island", name},      {"name", "n"},      {"address", "203.0.113.7:47000"},
+                                 {"rtt_seconds", 0.04}, {"region", "Oslo"}, {"version", "atoll 0.1.0"}};
     history.feed->take(event_of("peer.up", kTime, data), Clock::now());
   }
   history.feed->take(event_of("peer.down", kTime + 9, {{"island", "isl-a"}, {"name", "n"}}), Clock::now());
@@ -237,6 +237,8 @@ void HistoryTest::islands_come_and_go() {
   QVERIFY(answer.ok());
   QCOMPARE((*answer)["peers"].size(), 2u);
   QCOMPARE((*answer)["peers"][0]["island"].get<std::string>(), std::string("isl-b"));
+  QCOMPARE((*answer)["peers"][0]["region"].get<std::string>(), std::string("Oslo"));
+  QCOMPARE((*answer)["peers"][0]["version"].get<std::string>(), std::string("atoll 0.1.0"));
   QCOMPARE((*answer)["peers"][1]["state"].get<std::string>(), std::string("down"));
   QCOMPARE((*answer)["peers"][1]["rtt_seconds"].get<double>(), 0.04);  // the last one known stays
 }
@@ -246,12 +248,20 @@ void HistoryTest::islands_that_came_before_the_run_was_known_are_kept() {
   history.feed->take(event_of("peer.up", kTime, {{"island", "isl-a"}, {"name", "attic"}}), Clock::now());
 
   history.steps(1);
-  history.feed->take(event_of("peer.link", kTime + 5, {{"island", "isl-a"}, {"bytes_per_second", 5e6}}), Clock::now());
+  for (const nlohmann::json& link :
+       {nlohmann::json{{"bytes_per_second", 5e6}}, nlohmann::json{{"down_bytes_per_second", 4e6}},
+        nlohmann::json{{"failed", true}}, nlohmann::json{{"failed", true}}}) {
+    nlohmann::json data = link;
+    data["island"] = "isl-a";
+    history.feed->take(event_of("peer.link", kTime + 5, data), Clock::now());
+  }
   history.feed->flush();
 
   const nlohmann::json peer = list_peers(*history.store, nlohmann::json::object())->at("peers").at(0);
   QCOMPARE(peer["name"].get<std::string>(), std::string("attic"));
   QCOMPARE(peer["bytes_per_second"].get<double>(), 5e6);
+  QCOMPARE(peer["down_bytes_per_second"].get<double>(), 4e6);
+  QCOMPARE(peer["retries"].get<int>(), 2);
   QCOMPARE(peer["last_change"].get<double>(), kTime);
 }
 

@@ -1,9 +1,13 @@
-// A libnvidia-ml for tests: behaves as the environment variable FAKE_NVML says. Two cards unless told otherwise.
+// A libnvidia-ml for tests: behaves as the environment variable FAKE_NVML says. Two cards unless told otherwise. In the
+// directory FAKE_NVML_DIR, if there is one: "celsius", the second card's temperature; "watts.0" and "watts.1", the
+// power limits (700 W while there is no file), kept there when they are set; "denied", if nobody may set them.
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -15,6 +19,17 @@ std::string_view mode() {
 void* const kCards[] = {reinterpret_cast<void*>(0x10), reinterpret_cast<void*>(0x20)};
 bool is_second(void* card) { return card == kCards[1]; }
 
+std::string path(const std::string& name) {
+  const char* directory = std::getenv("FAKE_NVML_DIR");
+  return (directory != nullptr ? directory : "/nowhere") + ("/" + name);
+}
+std::string watts_file(void* card) { return path(is_second(card) ? "watts.1" : "watts.0"); }
+unsigned number_in(const std::string& file, unsigned otherwise) {
+  std::ifstream stream(file);
+  unsigned number = otherwise;
+  return stream >> number ? number : otherwise;
+}
+
 }  // namespace
 
 extern "C" {
@@ -25,7 +40,9 @@ int nvmlInit_v2() {
   return mode() == "mismatch" ? 18 : 0;
 }
 int nvmlShutdown() { return 0; }
-const char* nvmlErrorString(int code) { return code == 18 ? "Driver/library version mismatch" : "GPU is lost"; }
+const char* nvmlErrorString(int code) {
+  return code == 18 ? "Driver/library version mismatch" : code == 4 ? "Insufficient Permissions" : "GPU is lost";
+}
 int nvmlSystemGetDriverVersion(char* text, unsigned size) {
   std::snprintf(text, size, "580.95.05");
   return 0;
@@ -70,7 +87,7 @@ int nvmlDeviceGetRemappedRows(void* card, unsigned* corrected, unsigned* uncorre
   return 0;
 }
 int nvmlDeviceGetTemperature(void* card, int, unsigned* celsius) {
-  *celsius = is_second(card) ? 85 : 40;
+  *celsius = is_second(card) ? number_in(path("celsius"), 85) : 40;
   return 0;
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* card, unsigned long long* reasons) {
@@ -83,6 +100,20 @@ int nvmlDeviceGetMaxPcieLinkGeneration(void*, unsigned* generation) {
 }
 int nvmlDeviceGetMaxPcieLinkWidth(void*, unsigned* lanes) {
   *lanes = 16;
+  return 0;
+}
+int nvmlDeviceGetPowerManagementLimit(void* card, unsigned* milliwatts) {
+  *milliwatts = number_in(watts_file(card), 700) * 1000;
+  return 0;
+}
+int nvmlDeviceGetPowerManagementLimitConstraints(void*, unsigned* least, unsigned* most) {
+  *least = 200'000;
+  *most = 700'000;
+  return 0;
+}
+int nvmlDeviceSetPowerManagementLimit(void* card, unsigned milliwatts) {
+  if (std::ifstream(path("denied"))) return 4;
+  std::ofstream(watts_file(card)) << milliwatts / 1000;
   return 0;
 }
 // nvmlDeviceGetNvLinkState is missing here, as in old drivers.

@@ -71,6 +71,8 @@ class RingAllReduceTest : public QObject {
   void every_member_holds_the_same_bytes_near_the_exact_mean();
   void values_count_by_their_weight_and_weight_zero_only_receives();
   void bytes_sent_are_those_of_a_ring();
+  void the_parts_make_up_the_duration_data();
+  void the_parts_make_up_the_duration();
   void sixteen_connections_share_an_edge();
   void attempts_follow_each_other_on_the_same_ports();
   void a_value_that_is_not_finite_passes_through_without_a_crash();
@@ -144,6 +146,31 @@ void RingAllReduceTest::values_count_by_their_weight_and_weight_zero_only_receiv
   const auto values = decoded(WireFormat::kFp32, results[1].canonical, mean.size());
   for (std::size_t i = 0; i < mean.size(); ++i) QVERIFY(std::abs(values[i] - mean[i]) <= 0.05 * 12 * 0x1p-24);
   for (const MemberResult& result : results) QVERIFY(result.canonical == results[1].canonical);
+}
+
+void RingAllReduceTest::the_parts_make_up_the_duration_data() {
+  QTest::addColumn<int>("world_size");
+  QTest::addColumn<WireFormat>("wire");
+  QTest::newRow("alone") << 1 << WireFormat::kInt8Block;
+  QTest::newRow("summed hop by hop") << 3 << WireFormat::kInt8Block;
+  QTest::newRow("summed by owners") << 3 << WireFormat::kInt4E3m0;
+}
+
+void RingAllReduceTest::the_parts_make_up_the_duration() {
+  QFETCH(const int, world_size);
+  QFETCH(const WireFormat, wire);
+  LoopbackRing ring(world_size);
+
+  const auto results = ring.run(ring.spec(wire), normal_inputs(world_size, 1 << 20));
+
+  verify_all_succeeded(results);
+  for (const MemberResult& result : results) {
+    const AllReducePhases& parts = result.report().phases;
+    QVERIFY(parts.quantise > Seconds::zero() && parts.reduce_scatter >= Seconds::zero());
+    QVERIFY(parts.all_gather > Seconds::zero());  // the digest at least
+    const Seconds sum = parts.connect + parts.quantise + parts.reduce_scatter + parts.all_gather;
+    QVERIFY(sum > Seconds::zero() && sum <= result.report().duration);
+  }
 }
 
 void RingAllReduceTest::bytes_sent_are_those_of_a_ring() {

@@ -22,6 +22,7 @@ class ControlStateTest : public QObject {
   void a_state_with_a_wrong_field_names_it_data();
   void a_state_with_a_wrong_field_names_it();
   void a_join_file_survives_the_round_trip();
+  void a_join_file_that_names_no_gpus_means_all();
   void a_home_without_a_join_file_has_not_joined();
   void a_join_file_of_another_version_is_refused();
   void the_environment_chooses_the_home();
@@ -128,6 +129,8 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   join.display_name = "under the desk";
   join.bind = {"127.0.0.1", 0};
   join.local_ranks = 2;
+  join.gpus = "0-3";
+  join.region = "Oslo";
 
   QVERIFY(save_join_file(home.join_file(), join).ok());
   const auto read = load_join_file(home.join_file());
@@ -135,8 +138,19 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
   QCOMPARE(read->to_json(), join.to_json());
   QCOMPARE(read->hub_addresses[1].host, std::string("2001:db8::1"));
+  QCOMPARE(read->gpus, std::string("0-3"));
+  QCOMPARE(read->region, std::string("Oslo"));
   QCOMPARE(std::filesystem::status(home.join_file()).permissions(),
            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+void ControlStateTest::a_join_file_that_names_no_gpus_means_all() {
+  JoinFile join;
+  join.gpus = "none";
+  auto json = nlohmann::json::parse(join.to_json());
+  json.erase("gpus");
+
+  QCOMPARE(JoinFile::from_json(json.dump())->gpus, std::string("all"));
 }
 
 void ControlStateTest::a_home_without_a_join_file_has_not_joined() {

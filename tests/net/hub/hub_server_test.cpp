@@ -4,6 +4,7 @@
 
 #include "net/base/sha256.h"
 #include "net/enrol/client.h"
+#include "net/recovery/certificate_keeper.h"
 #include "net/recovery/certificate_renewal.h"
 #include "net/tls/authority.h"
 #include "net/tls/context.h"
@@ -31,9 +32,8 @@ auto committed(std::uint32_t rounds) {
   return [rounds](const HubState& state) { return state.outer_step >= rounds; };
 }
 
-std::string http_get(const LoopbackHub& hub, const Identity& identity, const std::string& lines) {
-  const auto context = TlsContext::client(identity, kAlpnHttp);
-  auto connection = TlsConnection::connect(hub.address(), *context, IslandId{kHubName}, Deadline::after(5s), nullptr);
+std::string http_get(const LoopbackHub& hub, const TlsContext& context, const std::string& lines) {
+  auto connection = TlsConnection::connect(hub.address(), context, IslandId{kHubName}, Deadline::after(5s), nullptr);
   if (!connection.ok()) return connection.error().message;
   const std::string request = lines + "\r\nHost: hub\r\nConnection: close\r\n\r\n";
   if (!connection->write_all(as_bytes(request), Deadline::after(5s), nullptr).ok()) return "cannot write";
@@ -43,6 +43,9 @@ std::string http_get(const LoopbackHub& hub, const Identity& identity, const std
     answer.push_back(static_cast<char>(next));
   }
   return answer;
+}
+std::string http_get(const LoopbackHub& hub, const Identity& identity, const std::string& lines) {
+  return http_get(hub, TlsContext::client(identity, kAlpnHttp).value(), lines);
 }
 
 }  // namespace
@@ -61,6 +64,7 @@ class HubServerTest : public QObject {
   void an_invite_serves_as_often_as_it_says();
   void a_client_without_a_hub_gives_up_and_says_what_to_check();
   void an_island_renews_its_certificate_and_is_admitted_with_it();
+  void an_island_outlives_its_certificate();
   void the_dataset_is_served_by_exact_name_and_in_ranges();
 };
 
@@ -254,6 +258,34 @@ void HubServerTest::an_island_renews_its_certificate_and_is_admitted_with_it() {
 
   PuppetIsland island(hub.address(), *renewed);
   QVERIFY(hub.wait([](const HubState& state) { return state.outer_step >= 2; }));
+}
+
+void HubServerTest::an_island_outlives_its_certificate() {
+  LoopbackHub hub(loopback_run(1, 0), 6s);
+  const Identity enrolled = hub.enrol("reef");
+  Identity forgetful = enrolled;
+  forgetful.renewed = std::make_shared<RenewedCertificate>();
+  const QTemporaryDir directory;
+  const std::filesystem::path home = directory.path().toStdString();
+  const CertificateKeeper keeper(enrolled, {home, {hub.address()}, 500ms});
+  // Made before the first renewal, or before the first certificate's end at least.
+  const auto context = TlsContext::client(enrolled, kAlpnHttp);
+  const auto old_context = TlsContext::client(forgetful, kAlpnHttp);
+  const auto admitted = [&](const TlsContext& of) {
+    return http_get(hub, of, "GET /nothing HTTP/1.1").starts_with("HTTP/1.1 404");
+  };
+  QVERIFY(admitted(*old_context));
+  PuppetIsland island(hub.address(), enrolled);
+
+  QTRY_VERIFY_WITH_TIMEOUT(!admitted(*old_context), 60'000);
+
+  QVERIFY(admitted(*context));
+  QVERIFY(load_identity(home)->certificate_pem != enrolled.certificate_pem);
+  const std::uint32_t then = hub.server().state().outer_step;
+  QVERIFY(hub.wait(committed(then + 2)));  // its open connection goes on
+  hub.stop();
+  hub.start();
+  QVERIFY(hub.wait(committed(then + 4), 30));  // it comes back by a new one
 }
 
 void HubServerTest::the_dataset_is_served_by_exact_name_and_in_ranges() {

@@ -42,7 +42,8 @@ RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds) {
 
 // ---- the hub
 
-LoopbackHub::LoopbackHub(RunConfig run) {
+LoopbackHub::LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime)
+    : certificate_lifetime_(certificate_lifetime) {
   std::string text;
   for (int i = 0; text.size() < 64 * 1024; ++i)
     text += "An atoll is a ring of islands, number " + std::to_string(i) + ".\n";
@@ -64,6 +65,7 @@ void LoopbackHub::start() {
   HubServeOptions options;
   options.directory = directory();
   options.listen = {"127.0.0.1", port_};
+  options.certificate_lifetime = certificate_lifetime_;
   server_ = must(HubServer::start(options, [this](std::string_view event, const nlohmann::json&) {
     std::lock_guard lock(mutex_);
     events_.emplace_back(event);

@@ -19,7 +19,7 @@ namespace atl {
 
 class LoopbackHub {
  public:
-  explicit LoopbackHub(RunConfig run);
+  explicit LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime = kIslandCertificateLifetime);
 
   void start();  // at the same port as before, if there was one
   void stop() { server_.reset(); }
@@ -37,6 +37,7 @@ class LoopbackHub {
  private:
   QTemporaryDir directory_;
   RunConfig run_;
+  const std::chrono::seconds certificate_lifetime_;
   std::uint16_t port_ = 0;
   mutable std::mutex mutex_;
   std::vector<std::string> events_;  // guarded by mutex_

@@ -45,6 +45,7 @@ class PeerListenerTest : public QObject {
   void slow_handshakes_do_not_hold_up_others();
   void a_slow_handshake_ends_at_its_deadline();
   void connections_of_older_attempts_are_dropped();
+  void a_peer_that_is_cut_loses_what_it_has_open();
   void stopping_ends_what_is_served();
 
  private:
@@ -217,6 +218,25 @@ void PeerListenerTest::connections_of_older_attempts_are_dropped() {
   QCOMPARE(take(newer, Deadline::after(50ms)).error().code, ErrorCode::kTimeout);
 
   QVERIFY(closed_by_listener(*late));
+}
+
+void PeerListenerTest::a_peer_that_is_cut_loses_what_it_has_open() {
+  auto cut = dial(1, kAlpnHttp), stays = dial(2, kAlpnHttp);
+  QTRY_COMPARE(https_served_.load(), 2);
+  auto edge = dial(1);
+  QVERIFY(say_hello(*edge, hello_from(1)).ok());
+  auto parked = take(hello_from(1), Deadline::after(20s));
+  QVERIFY(parked.ok());
+  std::vector<RingInbox::Parked> parking;
+  parking.push_back({std::move(parked->front()), {}});
+  inbox_->park(std::move(parking));
+
+  listener_->cut(TestRun::island_id(1));
+  inbox_->forget(TestRun::island_id(1));
+
+  QVERIFY(closed_by_listener(*cut));
+  QVERIFY(closed_by_listener(*edge));
+  QTRY_COMPARE(https_ended_.load(), 1);  // the other's goes on
 }
 
 void PeerListenerTest::stopping_ends_what_is_served() {

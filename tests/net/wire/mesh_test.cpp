@@ -43,7 +43,8 @@ std::vector<IslandMessage> island_samples() {
           IslandAttemptFailed{OuterStep{2}, Attempt{1}, std::nullopt, "aborted", sample_buckets()},
           IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "timeout", {}, true},
           IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "no data", {}, false, 1ull << 40},
-          IslandLeaving{"paused by its owner", true}};
+          IslandLeaving{"paused by its owner", true},
+          IslandHello{2, "atoll 0.1.0", "Reef", 47000, "", std::nullopt, "", std::nullopt, "Oslo"}};
 }
 
 std::vector<HubMessage> hub_samples() {
@@ -58,7 +59,9 @@ std::vector<HubMessage> hub_samples() {
           HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
           HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
           HubProbe{IslandId{"isl-2"}, 8u << 20},
-          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0}};
+          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0},
+          HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash, "atoll 0.1.0", "Oslo"}}},
+          HubRoster{{}, {IslandId{"isl-2"}, IslandId{"isl-3"}}}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.

@@ -22,7 +22,7 @@ struct Told {
 };
 
 RosterEntry entry(const char* id, std::uint16_t port = 47000) {
-  return {IslandId{id}, "name of " + std::string(id), {"203.0.113.7", port}, ""};
+  return {IslandId{id}, "name of " + std::string(id), {"203.0.113.7", port}, "", "atoll 0.1.0", "Oslo"};
 }
 
 }  // namespace
@@ -46,6 +46,8 @@ void IslandNewsTest::who_comes_and_goes_is_told_once() {
 
   QCOMPARE(told.events, (std::vector<std::string>{"peer.up", "peer.up", "peer.up", "peer.down"}));
   QCOMPARE(told.data[2]["address"].get<std::string>(), std::string("203.0.113.7:47001"));
+  QCOMPARE(told.data[2]["version"].get<std::string>(), std::string("atoll 0.1.0"));
+  QCOMPARE(told.data[2]["region"].get<std::string>(), std::string("Oslo"));
   QCOMPARE(told.data[3]["island"].get<std::string>(), std::string("isl-a"));
 }
 
@@ -58,30 +60,41 @@ void IslandNewsTest::each_part_of_a_round_is_timed() {
   spec.attempt = Attempt{1};
   AllReduceReport report;
   report.bytes_sent = 100;
+  report.phases = {500ms, 1s, 2s, 500ms};
   report.next = IslandId{"isl-a"};
   report.bytes_per_second = 5e6;
+  report.rtt_seconds = 0.5;
+  report.previous = IslandId{"isl-b"};
+  report.bytes_per_second_received = 4e6;
 
   news.inner_phase_done(begin);
-  news.attempt_done(spec, nullptr, begin + 2s, begin + 5s);
+  AllReduceFailure failure;
+  failure.peer = IslandId{"isl-b"};
+  news.attempt_done(spec, failure, begin + 2s, begin + 5s);
   spec.attempt = Attempt{2};
-  news.attempt_done(spec, &report, begin + 6s, begin + 10s);
-  news.round_done(begin + 11s);
+  news.attempt_done(spec, report, begin + 6s, begin + 10s);
+  news.committed(OuterStep{7}, begin + 11s);
+  news.round_done(begin + 14s);
 
-  std::string phases;
+  std::string phases, links;
   for (std::size_t i = 0; i < told.events.size(); ++i) {
+    if (told.events[i] == "peer.link") links += told.data[i].dump();
     if (told.events[i] != "sync.phase") continue;
     phases += told.data[i]["attempt"].dump() + told.data[i]["phase"].get<std::string>() +
               told.data[i]["seconds"].dump() + " ";
   }
-  QCOMPARE(phases, std::string("1wait2.0 1failed3.0 2wait1.0 2all_reduce4.0 2commit1.0 "));
-  QVERIFY(std::find(told.events.begin(), told.events.end(), "peer.link") != told.events.end());
+  QCOMPARE(phases, std::string("1wait2.0 1failed3.0 2wait1.0 2connect0.5 2quantise1.0 2reduce_scatter2.0 "
+                               "2all_gather0.5 2commit1.0 2apply3.0 "));
+  QCOMPARE(links, std::string(R"({"failed":true,"island":"isl-b"})"
+                              R"({"bytes_per_second":5000000.0,"island":"isl-a","rtt_seconds":0.5})"
+                              R"({"down_bytes_per_second":4000000.0,"island":"isl-b"})"));
 }
 
 void IslandNewsTest::nothing_is_told_to_nobody() {
   IslandNews news(IslandId{"isl-self"}, {});
 
   news.learn_roster({{entry("isl-a")}});
-  news.attempt_done({}, nullptr, Clock::now(), Clock::now());
+  news.attempt_done({}, AllReduceFailure{}, Clock::now(), Clock::now());
   news.round_done(Clock::now());
 }
 

@@ -1,0 +1,21 @@
+#include "app/cli/agent_options.h"
+
+#include "app/agent/agent_config.h"
+#include "app/cli/check_run.h"
+#include "app/cli/child_process.h"
+
+namespace atl {
+
+Result<AgentOptions> agent_options(const AgentHome& home, const Config& config) {
+  AgentOptions options;
+  options.home = home;
+  ATOLL_RETURN_IF_ERROR(apply_config(config, options));
+  ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
+  const auto probe = locate_gpu_probe();
+  if (!probe.ok() && options.gpu_limits.any()) return probe.error();
+  if (probe.ok()) options.gpu_limits.probe.program = *probe;
+  options.check_node = node_check_of(home.island);
+  return options;
+}
+
+}  // namespace atl

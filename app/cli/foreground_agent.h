@@ -1,0 +1,13 @@
+// The agent as the part of a command that a person watches: `atoll join` where none runs, `atoll train`.
+#pragma once
+
+#include "app/cli/command.h"
+#include "net/control/home.h"
+
+namespace atl {
+
+// Trains until the context's interrupt, or until nothing is left to be done: prints a line a round, and what the
+// trainer says. The error of a trainer that could not be started, or that failed before it trained. Main thread.
+Status train_in_foreground(const AgentHome& home, CommandContext& context);
+
+}  // namespace atl

@@ -1,0 +1,59 @@
+#include "app/cli/run_init.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/cli/run_check.h"
+#include "app/cli/validators.h"
+#include "net/data/dataset.h"
+#include "net/hub/hub.h"
+
+namespace atl {
+
+void add_run_options(CLI::App& sub, NewRun& run) {
+  RunOverrides& overrides = run.overrides;
+  sub.add_option("--preset", run.preset, fmt::format("{}, or a file", fmt::join(preset_names(), ", ")))
+      ->capture_default_str();
+  sub.add_option("--model", overrides.model, "Model: a preset's name, or a HuggingFace config.json");
+  sub.add_option("--inner-steps", overrides.inner_steps, "Inner steps a round (H)")->check(whole_number(1, 1'000'000));
+  sub.add_option("--rounds", overrides.max_rounds, "The run ends after so many; 0: when stopped")
+      ->check(whole_number(0, UINT32_MAX));
+  sub.add_option("--wire", overrides.wire, "How gradients travel")
+      ->check(CLI::IsMember(std::vector<std::string>(kWireFormatNames.begin(), kWireFormatNames.end())));
+  sub.add_option("--batch", overrides.sequences_per_step, "Sequences an inner step and island")
+      ->check(whole_number(1, 1 << 20));
+  sub.add_option("--sequence-length", overrides.sequence_length, "Tokens a sequence")->check(whole_number(1, 1 << 20));
+  sub.add_option("--lr", overrides.learning_rate, "Peak learning rate of the inner optimiser")
+      ->check(positive_number());
+  sub.add_option("--warmup-steps", overrides.warmup_steps, "Inner steps until the peak")
+      ->check(whole_number(0, UINT32_MAX));
+  sub.add_option("--outer-lr", overrides.outer_learning_rate, "Learning rate of the outer optimiser")
+      ->check(positive_number());
+  sub.add_option("--outer-momentum", overrides.outer_momentum, "Momentum of the outer optimiser")
+      ->check(number_between(0, 0.999999));
+  sub.add_option("--validate-every", overrides.validate_every, "Rounds between validations; 0: never")
+      ->check(whole_number(0, UINT32_MAX));
+  sub.add_option("--seed", overrides.seed, "Of the initial parameters and the order of the data")
+      ->check(whole_number(0, UINT64_MAX));
+}
+
+Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_directory) {
+  ATOLL_RETURN_IF_ERROR(check_run_name(run.name));
+  // Before anything is made: is there a dataset that this run can use?
+  ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(run.data));
+  HubInitOptions options;
+  options.directory = hub_directory;
+  options.dataset_directory = std::filesystem::absolute(run.data);
+  ATOLL_ASSIGN_OR_RETURN(options.run, make_run(run.preset, run.name, run.overrides));
+  ATOLL_RETURN_IF_ERROR(check_run(options.run, dataset.manifest().vocab_size));
+  if (dataset.sequences(Split::kTrain, options.run.sequence_length) == 0) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("the dataset in {} is shorter than one sequence of {} tokens; prepare more text, or choose a "
+                    "shorter --sequence-length",
+                    run.data, options.run.sequence_length)};
+  }
+  return hub_init(options);
+}
+
+}  // namespace atl

@@ -1,0 +1,110 @@
+// atoll train: a run of one island on this machine, its hub within this process, until Ctrl-C or its last round.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "app/agent/join_run.h"
+#include "app/cli/command.h"
+#include "app/cli/foreground_agent.h"
+#include "app/cli/run_init.h"
+#include "app/cli/validators.h"
+#include "net/hub/hub.h"
+#include "net/wire/invite.h"
+
+namespace atl {
+namespace {
+
+struct Train {
+  std::string directory;
+  int threads = 0;
+  NewRun run;
+  bool describes_run = false;  // something of `run` was given
+};
+
+// The hub's home: a new run's, or that of the run which the directory holds.
+Status prepare_run(Train& command, const HubHome& hub) {
+  if (std::filesystem::exists(hub.run_file())) {
+    if (!command.describes_run) return ok_status();
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} holds a run, whose configuration stays as it is; go on with it by --dir alone, or "
+                             "choose another directory",
+                             command.directory)};
+  }
+  if (command.run.data.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} holds no run yet; say on what it is to be trained: --data DIR, made by 'atoll data "
+                             "prepare'",
+                             command.directory)};
+  }
+  command.run.name = "train";
+  command.run.overrides.min_islands = 1;
+  ATOLL_RETURN_IF_ERROR(init_run(command.run, hub.directory));
+  return ok_status();
+}
+
+// The island joins as any other does; a hub that is started again has another port.
+Status join_own_hub(const Train& command, const HubHome& hub, std::uint16_t port, const IslandHome& island,
+                    const AbortSignal& interrupt) {
+  const Address address{"127.0.0.1", port};
+  JoinRequest request;
+  request.threads = command.threads;
+  auto before = load_join_file(island.join_file());
+  if (before.ok()) {
+    before->hub_addresses = {address};
+    ATOLL_RETURN_IF_ERROR(save_join_file(island.join_file(), *before));
+  } else {
+    request.listen = "127.0.0.1:0";
+    ATOLL_ASSIGN_OR_RETURN(const InviteReport invite, create_invite(hub.directory, {.addresses = {address}}));
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    ATOLL_ASSIGN_OR_RETURN(request.invite, decode_invite(invite.text, now));
+  }
+  ATOLL_RETURN_IF_ERROR(join_run(request, island, &interrupt, [](const Invite&) { return ok_status(); }));
+  return ok_status();
+}
+
+Status run(Train& command, CommandContext& context) {
+  const std::filesystem::path directory = std::filesystem::absolute(command.directory);
+  const HubHome hub{directory / "hub"};
+  const AgentHome home = agent_home_in(directory / "island");
+  ATOLL_RETURN_IF_ERROR(prepare_run(command, hub));
+  spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
+  HubServeOptions options;
+  options.directory = hub.directory;
+  options.listen = {"127.0.0.1", 0};
+  ATOLL_ASSIGN_OR_RETURN(const auto server, HubServer::start(options, {}));
+  ATOLL_RETURN_IF_ERROR(join_own_hub(command, hub, server->port(), home.island, context.interrupt));
+  ATOLL_RETURN_IF_ERROR(train_in_foreground(home, context));
+  context.console.out << fmt::format("all is kept in {}; the model: atoll export --home {} --output MODEL",
+                                     directory.string(), home.island.directory.string())
+                      << std::endl;
+  return ok_status();
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, CommandContext& context) {
+  auto command = std::make_shared<Train>();
+  CLI::App* sub = app.add_subcommand("train", "Train on this machine alone: a hub and an island in one command");
+  sub->footer(
+      "Examples:\n"
+      "  atoll train --data data --dir my-run --rounds 20\n"
+      "  atoll train --dir my-run               goes on with it\n\n"
+      "The same steps as an island's of a larger run, without other islands; Ctrl-C ends it.");
+  auto* directory = sub->add_option("--dir", command->directory, "Directory of the run, made if need be")
+                        ->required()
+                        ->type_name("DIR");
+  auto* threads = sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")
+                      ->check(whole_number(1, 1024));
+  sub->add_option("--data", command->run.data, "Dataset made by 'atoll data prepare'")->type_name("DIR");
+  add_run_options(*sub, command->run);
+  sub->callback([=, &context] {
+    command->describes_run = std::ranges::any_of(sub->get_options(), [=](const CLI::Option* option) {
+      return option->count() > 0 && option != directory && option != threads;
+    });
+    context.finish(run(*command, context));
+  });
+}
+
+}  // namespace atl

@@ -1,0 +1,56 @@
+// What `cmake --install` puts in place: programs that find one another.
+#include <QFile>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QtTest>
+
+class InstallTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase() {
+    const QByteArray said = run(ATOLL_CMAKE, {"--install", ATOLL_BUILD_DIR, "--prefix", prefix_.path()});
+    QVERIFY2(QFile::exists(program("atoll")), said);
+  }
+  void the_check_finds_its_probe() {
+    QVERIFY(QFile::exists(program("atoll-gpu-probe")));
+
+    const QByteArray rows = run(program("atoll"), {"check", "--quick", "--home", prefix_.filePath("home")});
+
+    QVERIFY2(rows.contains("gpu."), rows);
+    QVERIFY2(!rows.contains("is not beside"), rows);
+  }
+  void the_trainer_is_found_with_its_libraries() {
+    if (!QFile::exists(ATOLL_BIN_DIR "/atoll-trainer")) QSKIP("atoll-trainer is not built (no libtorch)");
+
+    const QByteArray said = run(program("atoll"), {"sample", "--model", "/nowhere/model", "--prompt", "x"});
+
+    QVERIFY2(said.contains("atoll-trainer: ") && said.contains("/nowhere/model"), said);
+  }
+  void what_shells_and_scripts_want_is_there() {
+    for (const char* file :
+         {"share/man/man1/atoll.1", "share/atoll/schemas/status.json", "share/bash-completion/completions/atoll",
+          "share/zsh/site-functions/_atoll", "share/fish/vendor_completions.d/atoll.fish"}) {
+      QVERIFY2(QFile::exists(prefix_.filePath(file)), file);
+    }
+  }
+
+ private:
+  QString program(const QString& name) const { return prefix_.filePath("bin/" + name); }
+  // All that it says.
+  static QByteArray run(const QString& program, const QStringList& arguments) {
+    QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const char* name : {"ATOLL_TRAINER", "ATOLL_GPU_PROBE", "ATOLL_PROGRAM"}) environment.remove(name);
+    process.setProcessEnvironment(environment);
+    process.setProcessChannelMode(QProcess::MergedChannels);
+    process.start(program, arguments);
+    if (!process.waitForFinished(100'000)) return "it does not end";
+    return process.readAll();
+  }
+
+  QTemporaryDir prefix_;
+};
+
+QTEST_GUILESS_MAIN(InstallTest)
+#include "install_test.moc"

@@ -1,0 +1,131 @@
+// atoll train as people start it, and the commands that use its model: their output is what resources/schemas says.
+#include <signal.h>
+
+#include <QProcess>
+#include <QRegularExpression>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <fstream>
+
+#include "net/base/exit_code.h"
+#include "tests/app/schema_defects.h"
+
+using namespace atl;
+using atl::test::defects;
+
+namespace {
+
+constexpr int kLimitMilliseconds = 240'000;  // for anything; a hang, not a slow machine
+
+}  // namespace
+
+class TrainTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase();
+  void a_run_alone_ends_after_its_rounds_and_is_not_made_anew();
+  void an_interrupted_run_goes_on();
+  void its_model_is_used();
+  void what_cannot_be_trained_is_said_data();
+  void what_cannot_be_trained_is_said();
+
+ private:
+  struct Outcome {
+    int exit_code = -1;
+    QByteArray out, err;
+  };
+  QString path(const QString& name) const { return directory_.filePath(name); }
+  std::unique_ptr<QProcess> start(const QStringList& arguments) const {
+    auto process = std::make_unique<QProcess>();
+    process->start(ATOLL_BIN_DIR "/atoll", arguments);
+    return process;
+  }
+  Outcome run(const QStringList& arguments) const {
+    const auto process = start(arguments);
+    if (!process->waitForFinished(kLimitMilliseconds)) return {};
+    return {process->exitCode(), process->readAllStandardOutput(), process->readAllStandardError()};
+  }
+  // Empty: it fits.
+  std::string defects_of(const char* schema, const QStringList& arguments) const {
+    const Outcome outcome = run(arguments);
+    const auto json = nlohmann::json::parse(outcome.out.toStdString(), nullptr, false);
+    return json.is_discarded() ? (outcome.out + outcome.err).toStdString() : defects(schema, json);
+  }
+  QStringList small() const {
+    return {"--data", path("data"), "--inner-steps", "2", "--batch", "2", "--sequence-length", "64", "--threads", "1"};
+  }
+
+  QTemporaryDir directory_;
+};
+
+void TrainTest::initTestCase() {
+  std::ofstream text(path("book.txt").toStdString());
+  for (int i = 0; i < 20'000; ++i) text << "Line " << i << " of a book about islands in a ring.\n";
+  text.close();
+  QCOMPARE(run({"data", "prepare", path("book.txt"), "--output", path("data")}).exit_code, 0);
+}
+
+void TrainTest::a_run_alone_ends_after_its_rounds_and_is_not_made_anew() {
+  const Outcome trained = run(QStringList{"train", "--dir", path("run"), "--rounds", "2"} + small());
+
+  QVERIFY2(trained.exit_code == 0, trained.err + trained.out);
+  QVERIFY(trained.out.contains("atoll export --home"));
+  const Outcome again = run(QStringList{"train", "--dir", path("run"), "--rounds", "5"});
+  QCOMPARE(again.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(again.err.contains("holds a run"), again.err);
+}
+
+void TrainTest::an_interrupted_run_goes_on() {
+  // The first round that it tells of.
+  const auto round_of = [](QProcess& process) {
+    QByteArray out;
+    for (;;) {
+      const auto told = QRegularExpression("round (\\d+)  loss").match(out);
+      if (told.hasMatch()) return told.captured(1).toInt();
+      if (!process.waitForReadyRead(kLimitMilliseconds)) return -1;
+      out += process.readAllStandardOutput();
+    }
+  };
+  const auto first = start(QStringList{"train", "--dir", path("long")} + small());
+  QVERIFY(round_of(*first) >= 0);
+  ::kill(static_cast<pid_t>(first->processId()), SIGINT);
+  QVERIFY(first->waitForFinished(kLimitMilliseconds));
+  QVERIFY2(first->exitCode() == 0, first->readAllStandardError());
+
+  const auto second = start({"train", "--dir", path("long")});
+
+  QVERIFY(round_of(*second) >= 1);
+  ::kill(static_cast<pid_t>(second->processId()), SIGINT);
+  QVERIFY(second->waitForFinished(kLimitMilliseconds));
+}
+
+void TrainTest::its_model_is_used() {
+  QCOMPARE(defects_of("export", {"export", "--home", path("run/island"), "--output", path("model"), "--json"}),
+           std::string());
+  QCOMPARE(defects_of("eval", {"eval", "--model", path("model"), "--data", path("data"), "--sequences", "2", "--json"}),
+           std::string());
+  QCOMPARE(defects_of("sample", {"sample", "--model", path("model"), "--prompt", "An", "--tokens", "4", "--json"}),
+           std::string());
+}
+
+void TrainTest::what_cannot_be_trained_is_said_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QByteArray>("says");
+  QTest::newRow("no data") << QStringList{} << QByteArray("--data DIR");
+  QTest::newRow("data that is none") << QStringList{"--data", "/nowhere"} << QByteArray("/nowhere");
+}
+
+void TrainTest::what_cannot_be_trained_is_said() {
+  QFETCH(const QStringList, arguments);
+  QFETCH(const QByteArray, says);
+
+  const Outcome outcome = run(QStringList{"train", "--dir", path("nothing")} + arguments);
+
+  QVERIFY(outcome.exit_code > 0);
+  QVERIFY2(outcome.err.contains(says), outcome.err);
+  QVERIFY(!QFile::exists(path("nothing/hub/run.json")));
+}
+
+QTEST_GUILESS_MAIN(TrainTest)
+#include "train_test.moc"
