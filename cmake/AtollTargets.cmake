@@ -34,5 +34,7 @@ function(atoll_add_test name)
     QT_NO_KEYWORDS ATOLL_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/golden" ATOLL_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} atoll_flags Qt6::Test)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
+  math(EXPR milliseconds "${ARG_TIMEOUT} * 1000")  # Qt's own limit is five minutes
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "QTEST_FUNCTION_TIMEOUT=${milliseconds}")
 endfunction()

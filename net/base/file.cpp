@@ -43,6 +43,7 @@ Error errno_error(std::string_view action, const std::filesystem::path& path) {
   const int number = errno;
   std::string hint;
   if (number == ENOSPC || number == EDQUOT) hint = "; free some space or choose another directory";
+  if (number == EROFS) hint = "; mount it to be written to, or choose another directory";
   return Error{code_of_errno(number),
                fmt::format("cannot {} {}: {}{}", action, path.string(), std::strerror(number), hint)};
 }

@@ -110,9 +110,15 @@ class ControlClient::Impl {
 };
 
 Result<std::unique_ptr<ControlClient>> ControlClient::connect(const std::filesystem::path& socket, Deadline deadline) {
-  ATOLL_ASSIGN_OR_RETURN(UniqueFd fd, connect_unix(socket, deadline));
-  std::unique_ptr<ControlClient> client(new ControlClient(std::make_unique<Impl>(std::move(fd), socket)));
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json hello, client->call("hello", nlohmann::json::object(), deadline));
+  std::unique_ptr<ControlClient> client;
+  Result<nlohmann::json> answer = nlohmann::json();
+  do {
+    ATOLL_ASSIGN_OR_RETURN(UniqueFd fd, connect_unix(socket, deadline));
+    client.reset(new ControlClient(std::make_unique<Impl>(std::move(fd), socket)));
+    answer = client->call("hello", nlohmann::json::object(), deadline);
+    // One of a crowd, for whom others had to make room.
+  } while (!answer.ok() && answer.error().code == ErrorCode::kPeerLost && !deadline.expired());
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json hello, std::move(answer));
   const bool has_version = hello.is_object() && hello.contains("version") && hello["version"].is_number_integer();
   if (!has_version || hello["version"] != kControlVersion) {
     return Error{ErrorCode::kVersionUnsupported,

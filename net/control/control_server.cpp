@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <list>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "net/base/mailbox.h"
@@ -22,11 +24,13 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxClients = 64;
+constexpr std::size_t kMaxClients = 512;
+constexpr std::size_t kNewcomers = 48;  // that are let in in one turn, and may speak in the next
 constexpr std::size_t kMaxKeptEvents = 1024;
 constexpr std::size_t kMaxSlowCalls = 8;  // that wait
 // A client whose unread answers exceed this is not reading.
 constexpr std::size_t kMaxUnreadBytes = 4u << 20;
+constexpr std::size_t kMaxHeldBytes = 16u << 20;  // for all clients together
 
 struct Event {
   std::uint64_t seq = 0;
@@ -46,12 +50,17 @@ struct SlowAnswer {
 struct Client {
   std::uint64_t number = 0;
   UniqueFd fd;
-  std::string input;   // the beginning of a line
-  std::string output;  // not yet sent
+  std::string input;                         // not yet answered
+  std::string output;                        // not yet sent
+  std::size_t line_end = std::string::npos;  // of the first request in `input`, once it is whole
+  bool understood = false;                   // it has said something that is a request
   bool subscribed = false;
   std::uint64_t last_seq = 0;  // of the events queued for it
   bool closing = false;        // after one try to send what is in `output`
   bool dead = false;
+
+  bool request_waits() const { return line_end != std::string::npos; }
+  std::size_t held_bytes() const { return input.size() + output.size(); }
 };
 
 }  // namespace
@@ -97,7 +106,8 @@ class ControlServer::Impl {
       for (const Client& client : clients_) {
         fds.push_back({client.fd.get(), static_cast<short>(client.output.empty() ? POLLIN : POLLIN | POLLOUT), 0});
       }
-      if (::poll(fds.data(), fds.size(), 1000) <= 0) continue;
+      const bool idle = std::ranges::none_of(clients_, &Client::request_waits);
+      if (::poll(fds.data(), fds.size(), idle ? 1000 : 0) < 0) continue;
       if ((fds[1].revents & POLLIN) != 0) {
         std::uint64_t count = 0;
         if (::read(wake_.get(), &count, sizeof count) < 0) count = 0;
@@ -105,42 +115,70 @@ class ControlServer::Impl {
       take_slow_answers();
       std::size_t i = 2;
       for (Client& client : clients_) {
-        if ((fds[i++].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_from(client);
+        const bool readable = (fds[i++].revents & (POLLIN | POLLHUP | POLLERR)) != 0;
+        if (readable && !client.request_waits()) read_from(client);
+        answer_next(client);
         queue_events(client);
         write_to(client);
       }
       clients_.remove_if([](const Client& client) { return client.dead; });
-      if ((fds[0].revents & POLLIN) != 0) accept_client();
+      bound_held_bytes();
+      if ((fds[0].revents & POLLIN) != 0) accept_clients();
     }
   }
 
-  void accept_client() {
-    UniqueFd fd = listener_.accept();
-    if (!fd || clients_.size() >= kMaxClients) return;
-    Client& client = clients_.emplace_back();
-    client.fd = std::move(fd);
-    client.number = ++last_client_;
+  // However many clients there are: those that read least go.
+  void bound_held_bytes() {
+    std::size_t held = 0;
+    for (const Client& client : clients_) held += client.held_bytes();
+    while (held > kMaxHeldBytes) {
+      const auto most = std::ranges::max_element(clients_, {}, &Client::held_bytes);
+      held -= most->held_bytes();
+      clients_.erase(most);
+    }
   }
 
-  // One read a turn, so that a client that writes without end does not keep the others waiting.
+  void accept_clients() {
+    for (std::size_t i = 0; i < kNewcomers; ++i) {
+      UniqueFd fd = listener_.accept();
+      if (!fd) return;
+      if (clients_.size() >= kMaxClients) make_room();
+      Client& client = clients_.emplace_back();
+      client.fd = std::move(fd);
+      client.number = ++last_client_;
+    }
+  }
+
+  // A crowd keeps nobody out who has something to say: gone is one that had its time and never said what we understand,
+  // else one that does not read, else the oldest.
+  void make_room() {
+    clients_.erase(std::ranges::min_element(clients_, {}, [this](const Client& client) {
+      const bool is_new = client.number + kNewcomers > last_client_;
+      return std::tuple(client.understood || is_new, client.output.empty(), client.number);
+    }));
+  }
+
+  // One read and one answer a turn, so that a client that asks without end does not keep the others waiting.
   void read_from(Client& client) {
     char buffer[16 * 1024];
     const ssize_t count = ::recv(client.fd.get(), buffer, sizeof buffer, 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) {
       client.dead = true;
-      return;
+    } else if (!client.closing) {
+      const std::size_t before = client.input.size();
+      client.input.append(buffer, static_cast<std::size_t>(count));
+      client.line_end = client.input.find('\n', before);
     }
-    if (client.closing) return;
-    client.input.append(buffer, static_cast<std::size_t>(count));
-    std::size_t begin = 0;
-    for (std::size_t end;
-         !client.closing && !client.dead && (end = client.input.find('\n', begin)) != std::string::npos;
-         begin = end + 1) {
-      answer(client, std::string_view(client.input).substr(begin, end - begin));
-    }
-    client.input.erase(0, begin);
-    if (!client.closing && client.input.size() > kMaxControlLineBytes) {
+  }
+
+  void answer_next(Client& client) {
+    if (client.dead || client.closing) return;
+    if (client.request_waits()) {
+      answer(client, std::string_view(client.input).substr(0, client.line_end));
+      client.input.erase(0, client.line_end + 1);
+      client.line_end = client.input.find('\n');
+    } else if (client.input.size() > kMaxControlLineBytes) {
       refuse(client, fmt::format("a line of more than {} bytes", kMaxControlLineBytes));
     }
   }
@@ -153,13 +191,13 @@ class ControlServer::Impl {
   void answer(Client& client, std::string_view line) {
     const auto request = decode_request(line);
     if (!request.ok()) return refuse(client, request.error().message);
+    client.understood = true;
     if (service_.is_slow(request->method)) {
       if (slow_calls_.push({client.number, *request})) return;
       client.output += encode_response(request->id, Error{ErrorCode::kTimeout, "too many such calls wait; try later"});
     } else {
       client.output += bounded_response(*request, call(client, *request));
     }
-    write_to(client);
   }
 
   static std::string bounded_response(const RpcRequest& request, const Result<nlohmann::json>& result) {

@@ -41,7 +41,7 @@ struct IslandState {
 
   std::uint32_t outer_step = 0;  // outer steps applied
   std::string state_hash;        // tree hash of parameters and momentum, hex
-  std::string error;             // in state "error" and "reconnecting": why
+  std::string error;             // in state "error" and "reconnecting": why; else what is amiss while it goes on
 
   nlohmann::json to_json() const;
   static Result<IslandState> from_json(const nlohmann::json& json);

@@ -60,7 +60,7 @@ Result<UnixListener> UnixListener::listen(const std::filesystem::path& path, Soc
   // Linux takes the file's mode from the socket's inode, so it is private before anybody can connect.
   if (!socket || ::fchmod(socket.get(), 0600) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(socket.get(), 16) != 0) {
+      ::listen(socket.get(), SOMAXCONN) != 0) {
     return errno_error("listen on", path);
   }
   // Not through the inode, of whose mode bind takes the umask's bits away.

@@ -4,12 +4,10 @@
 #include <QtCore/QThread>
 #include <QtTest/QTest>
 #include <csignal>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "net/base/file.h"
-#include "net/control/control_client.h"
+#include "tests/process/agent_service.h"
 #include "tests/process/local_run.h"
 
 using namespace atl;
@@ -18,7 +16,7 @@ using namespace atl::test;
 namespace {
 
 constexpr int kKills = 50;
-constexpr std::chrono::seconds kLimit{120};        // for anything; a hang, not a slow machine
+constexpr std::chrono::seconds kLimit = kAgentLimit;
 constexpr std::chrono::seconds kReplaceLimit{30};  // a trainer that is stopped: a promise
 
 RunConfig run_config() {
@@ -30,101 +28,6 @@ RunConfig run_config() {
   run.min_islands = 2;
   run.validate_every = 0;
   return run;
-}
-
-// `atoll agent`, started again whenever it is gone, as a service is.
-class Service {
- public:
-  explicit Service(IslandHome home) : home_(agent_home_in(home.directory)) { look(); }
-  ~Service() { end(); }
-
-  void look() {
-    if (!wanted_ || agent_.state() != QProcess::NotRunning) return;
-    agent_.setProcessChannelMode(QProcess::MergedChannels);
-    agent_.setStandardOutputFile(QString::fromStdString((home_.island.directory / "agent.out").string()),
-                                 QIODevice::Append);
-    agent_.start(QString(ATOLL_BIN_DIR) + "/atoll",
-                 {"agent", "--home", QString::fromStdString(home_.island.directory.string())});
-    if (!agent_.waitForStarted()) qFatal("atoll agent did not start: %s", qPrintable(agent_.errorString()));
-  }
-
-  // SIGTERM; the exit code, or -1.
-  int end() {
-    wanted_ = false;
-    if (agent_.state() == QProcess::NotRunning) return -1;
-    agent_.terminate();
-    if (!agent_.waitForFinished(100'000)) agent_.kill();
-    agent_.waitForFinished();
-    return agent_.exitStatus() == QProcess::NormalExit ? agent_.exitCode() : -1;
-  }
-  void stay_dead() {
-    wanted_ = false;
-    kill();
-  }
-  void kill() {
-    agent_.kill();
-    agent_.waitForFinished();
-  }
-
-  Result<nlohmann::json> call(const char* method, const nlohmann::json& params = nlohmann::json::object()) const {
-    const Deadline deadline = Deadline::after(std::chrono::seconds(5));
-    ATOLL_ASSIGN_OR_RETURN(const auto client, ControlClient::connect(home_.socket, deadline));
-    return client->call(method, params, deadline);
-  }
-  nlohmann::json state() const {
-    const auto state = call("state.get");
-    return state.ok() ? *state : nlohmann::json::object();
-  }
-  // Looks after the agent until the island's state is so; false when the time is over.
-  bool wait_until(const std::function<bool(const nlohmann::json&)>& condition, std::chrono::seconds limit = kLimit) {
-    const Deadline deadline = Deadline::after(limit);
-    for (;;) {
-      look();
-      const nlohmann::json now = state();
-      if (now.contains("agent") && condition(now)) return true;
-      if (deadline.expired()) {
-        qWarning("state: %s", now.dump().c_str());
-        return false;
-      }
-      QThread::msleep(50);
-    }
-  }
-  // Until a trainer contributes; another one than the process `dead`, of whose end the agent may not know yet.
-  bool wait_for_training(pid_t dead = -1) {
-    return wait_until([dead](const nlohmann::json& now) {
-      return now["agent"]["trainer_pid"] > 0 && now["agent"]["trainer_pid"] != dead &&
-             now["pid"] == now["agent"]["trainer_pid"] && now["accepted_round"].is_number();
-    });
-  }
-  pid_t trainer() const { return state().value("agent", nlohmann::json::object()).value("trainer_pid", 0); }
-  const AgentHome& home() const { return home_; }
-
- private:
-  const AgentHome home_;
-  QProcess agent_;
-  bool wanted_ = true;
-};
-
-// Processes whose command line names this directory; zombies, which have none, do not count.
-std::vector<pid_t> processes_of(const std::filesystem::path& directory) {
-  std::vector<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "cmdline");
-    const std::string line((std::istreambuf_iterator<char>(file)), {});
-    if (line.find(directory.string()) != std::string::npos) found.push_back(static_cast<pid_t>(std::stol(name)));
-  }
-  return found;
-}
-
-bool wait_for(const std::function<bool()>& condition, std::chrono::seconds limit = kLimit) {
-  const Deadline deadline = Deadline::after(limit);
-  while (!condition()) {
-    if (deadline.expired()) return false;
-    QThread::msleep(50);
-  }
-  return true;
 }
 
 std::string hub_word(const LocalRun& run, const IslandHome& home) {
@@ -170,7 +73,7 @@ void AgentKillTest::cleanupTestCase() {
 }
 
 void AgentKillTest::the_island_is_back_in_training_after_every_kill() {
-  Service service(home_);
+  AgentService service(home_);
   QVERIFY(service.wait_for_training());
   std::mt19937 random(5);
   for (int kill = 0; kill < kKills; ++kill) {
@@ -202,7 +105,7 @@ void AgentKillTest::the_island_is_back_in_training_after_every_kill() {
 }
 
 void AgentKillTest::a_stopped_trainer_is_replaced_within_30_seconds() {
-  Service service(home_);
+  AgentService service(home_);
   QVERIFY(service.wait_for_training());
   const pid_t stopped = service.trainer();
 
@@ -219,7 +122,7 @@ void AgentKillTest::a_stopped_trainer_is_replaced_within_30_seconds() {
 }
 
 void AgentKillTest::a_pause_survives_the_agent_and_resumes_where_it_was() {
-  Service service(home_);
+  AgentService service(home_);
   QVERIFY(service.wait_for_training());
 
   QVERIFY(service.call("pause").ok());
@@ -245,7 +148,7 @@ void AgentKillTest::a_pause_within_the_round_loses_no_step() {
   alone.inner_steps = 20'000;  // a round longer than this test
   const LocalRun run(alone);
   const IslandHome home = run.make_home("alone");
-  Service service(home);
+  AgentService service(home);
   QVERIFY(service.wait_until([](const nlohmann::json& now) { return now["inner_step"] >= 20 && now["pid"] > 0; }));
 
   const auto answer = service.call("pause");
@@ -265,7 +168,7 @@ void AgentKillTest::a_pause_within_the_round_loses_no_step() {
 }
 
 void AgentKillTest::a_finish_leaves_after_the_round_and_is_a_stop() {
-  Service service(home_);
+  AgentService service(home_);
   QVERIFY(service.wait_for_training());
 
   QVERIFY(service.call("finish").ok());
@@ -282,7 +185,7 @@ void AgentKillTest::a_finish_leaves_after_the_round_and_is_a_stop() {
 }
 
 void AgentKillTest::a_second_sigterm_ends_at_once() {
-  Service service(home_);
+  AgentService service(home_);
   QVERIFY(service.wait_for_training());
   const pid_t trainer = service.trainer();
   ::kill(trainer, SIGSTOP);  // one that does not end when it is asked
@@ -300,7 +203,7 @@ void AgentKillTest::a_second_sigterm_ends_at_once() {
 }
 
 void AgentKillTest::a_trainer_without_an_agent_ends_by_itself() {
-  Service service(home_);
+  AgentService service(home_);
   QVERIFY(service.wait_for_training());
 
   service.stay_dead();

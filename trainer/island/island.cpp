@@ -100,7 +100,7 @@ class Island::Impl final : public RoundLoopNetwork {
   bool may_end(const RoundLoop& rounds);
   void keep_work(const RoundLoop& rounds) const;
   void take_up_work(RoundLoop& rounds) const;
-  void save_checkpoint() const;
+  void save_checkpoint();
   std::filesystem::path inner_state_file() const { return options_.checkpoint_directory / "inner.state"; }
 
   const IslandOptions options_;
@@ -118,6 +118,7 @@ class Island::Impl final : public RoundLoopNetwork {
   std::atomic<bool> round_finished_{false};
   RunConfig run_;
   ModelConfig model_;
+  std::string checkpoint_trouble_;              // why the last one was not written; the loop's
   std::optional<IslandCheckpoint> checkpoint_;  // from the start until the run's model is known
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<BatchSource> batches_;
@@ -355,12 +356,18 @@ void Island::Impl::take_up_work(RoundLoop& rounds) const {
   }
 }
 
-void Island::Impl::save_checkpoint() const {
+// Training goes on without it: the others hold the same state.
+void Island::Impl::save_checkpoint() {
   const auto outer = this->outer();
   if (options_.checkpoint_directory.empty() || !outer || !outer->holds_state()) return;
   const Status saved = atl::save_checkpoint(options_.checkpoint_directory, model_, *outer);
-  // Training goes on: the others hold the same state.
   if (!saved.ok()) spdlog::error("checkpoint error=\"{}\"", saved.error().message);
+  const std::string trouble =
+      saved.ok() ? "" : fmt::format("no checkpoint is written: {}. Training goes on", saved.error().message);
+  const std::string before = std::exchange(checkpoint_trouble_, trouble);
+  status_.update([&](IslandState& s) {
+    if (s.error == before) s.error = trouble;  // but not over the error with which it ends
+  });
 }
 
 void Island::Impl::request_stop(const std::string& reason) {

@@ -11,6 +11,7 @@
 #include <QTemporaryDir>
 #include <nlohmann/json.hpp>
 
+#include "net/base/open_files.h"
 #include "net/control/control_client.h"
 #include "net/control/control_server.h"
 #include "net/control/json_rpc.h"
@@ -269,16 +270,16 @@ void ControlSocketTest::an_answer_longer_than_a_line_becomes_an_error() {
 }
 
 void ControlSocketTest::too_many_clients_do_not_hurt_the_first() {
+  raise_open_file_limit();
   const auto first = connect();
   std::vector<UniqueFd> crowd;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     auto peer = connect_unix(socket_, soon());
     if (peer.ok()) crowd.push_back(std::move(*peer));
   }
 
   QVERIFY(first->call("echo", json::object(), soon()).ok());
-  crowd.clear();
-  QTRY_VERIFY(connect() != nullptr);
+  QVERIFY(connect());
 }
 
 void ControlSocketTest::a_server_of_another_version_is_refused() {

@@ -1,16 +1,12 @@
 #include "net/enrol/client.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <QTemporaryDir>
 #include <QtTest>
-#include <thread>
 
 #include "net/enrol/enroller.h"
 #include "net/enrol/sqlite_invite_store.h"
-#include "net/tls/context.h"
 #include "net/transport/socket.h"
+#include "tests/fakes/enrol_server.h"
 #include "tests/fakes/test_run.h"
 
 using namespace std::chrono_literals;
@@ -19,68 +15,6 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kPatience{10};
-
-struct SslDeleter {
-  void operator()(SSL* ssl) const noexcept { SSL_free(ssl); }
-};
-using UniqueSsl = std::unique_ptr<SSL, SslDeleter>;
-
-// A hub that knows enrolment alone: one connection after the other, on a thread of its own.
-class EnrolServer {
- public:
-  using Handler = std::function<EnrolResponse(const EnrolRequest&)>;
-
-  EnrolServer(const Identity& hub, Handler handler)
-      : context_(TlsContext::hub_server(hub).value()),
-        handler_(std::move(handler)),
-        listening_(listen_tcp({"127.0.0.1", 0}).value()),
-        thread_([this](const std::stop_token& stop) { run(stop); }) {}
-  ~EnrolServer() {
-    thread_.request_stop();
-    stopped_.raise("the test is over");
-  }
-
-  Address address() const { return {"127.0.0.1", local_port(listening_.get())}; }
-  int requests() const { return requests_; }
-
- private:
-  void run(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      const auto waited = wait_ready(listening_.get(), POLLIN, Deadline::after(kPatience), &stopped_, "accept");
-      const UniqueFd socket(waited.ok() ? ::accept(listening_.get(), nullptr, nullptr) : -1);
-      if (socket) serve(socket.get());
-    }
-  }
-  void serve(int socket) {  // blocking, with a limit
-    const timeval limit{5, 0};
-    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    const UniqueSsl ssl(SSL_new(context_.native()));
-    SSL_set_fd(ssl.get(), socket);
-    std::array<std::byte, kEnrolHeaderBytes> header{};
-    if (SSL_accept(ssl.get()) != 1 || !read(ssl.get(), header)) return;
-    Bytes body(enrol_body_bytes(header).value());
-    if (!read(ssl.get(), body)) return;
-    ++requests_;
-    const Bytes frame = encode_frame(handler_(decode_enrol_request(body).value()));
-    SSL_write(ssl.get(), frame.data(), static_cast<int>(frame.size()));
-    SSL_shutdown(ssl.get());
-  }
-  static bool read(SSL* ssl, std::span<std::byte> into) {
-    while (!into.empty()) {
-      const int count = SSL_read(ssl, into.data(), static_cast<int>(into.size()));
-      if (count <= 0) return false;
-      into = into.subspan(static_cast<std::size_t>(count));
-    }
-    return true;
-  }
-
-  const TlsContext context_;
-  const Handler handler_;
-  const UniqueFd listening_;
-  AbortSignal stopped_;
-  std::atomic<int> requests_{0};
-  std::jthread thread_;
-};
 
 }  // namespace
 
