@@ -25,7 +25,7 @@ namespace atl {
 namespace {
 
 constexpr std::size_t kMaxClients = 512;
-constexpr std::size_t kNewcomers = 48;  // that are let in in one turn, and may speak in the next
+constexpr std::size_t kNewcomers = 256;  // that are let in in one turn, and may speak in the next
 constexpr std::size_t kMaxKeptEvents = 1024;
 constexpr std::size_t kMaxSlowCalls = 8;  // that wait
 // A client whose unread answers exceed this is not reading.
@@ -60,6 +60,8 @@ struct Client {
   bool dead = false;
 
   bool request_waits() const { return line_end != std::string::npos; }
+  // Who does not read what it asked for is told no more.
+  bool may_be_answered() const { return request_waits() && output.empty(); }
   std::size_t held_bytes() const { return input.size() + output.size(); }
 };
 
@@ -104,9 +106,10 @@ class ControlServer::Impl {
     while (!stop.stop_requested()) {
       fds.assign({{listener_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}});
       for (const Client& client : clients_) {
-        fds.push_back({client.fd.get(), static_cast<short>(client.output.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+        const int events = (client.request_waits() ? 0 : POLLIN) | (client.output.empty() ? 0 : POLLOUT);
+        fds.push_back({client.fd.get(), static_cast<short>(events), 0});
       }
-      const bool idle = std::ranges::none_of(clients_, &Client::request_waits);
+      const bool idle = std::ranges::none_of(clients_, &Client::may_be_answered);
       if (::poll(fds.data(), fds.size(), idle ? 1000 : 0) < 0) continue;
       if ((fds[1].revents & POLLIN) != 0) {
         std::uint64_t count = 0;
@@ -174,7 +177,7 @@ class ControlServer::Impl {
 
   void answer_next(Client& client) {
     if (client.dead || client.closing) return;
-    if (client.request_waits()) {
+    if (client.may_be_answered()) {
       answer(client, std::string_view(client.input).substr(0, client.line_end));
       client.input.erase(0, client.line_end + 1);
       client.line_end = client.input.find('\n');

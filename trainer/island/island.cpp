@@ -368,6 +368,11 @@ void Island::Impl::save_checkpoint() {
   status_.update([&](IslandState& s) {
     if (s.error == before) s.error = trouble;  // but not over the error with which it ends
   });
+  if (saved.ok()) {
+    publish("checkpoint.saved");
+  } else if (trouble != before) {
+    publish("state.changed");
+  }
 }
 
 void Island::Impl::request_stop(const std::string& reason) {

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <semaphore>
 #include <thread>
@@ -26,6 +27,7 @@ class EchoService : public ControlService {
  public:
   bool is_slow(std::string_view method) const override { return method == "wait"; }
   Result<json> call(std::string_view method, const json& params) override {
+    ++calls;
     if (method == "wait") return go_on.try_acquire_for(std::chrono::seconds(20)), json("waited");
     if (method == "echo") return params;
     if (method == "big") return json(std::string(params.at("size").get<std::size_t>(), 'x'));
@@ -33,6 +35,7 @@ class EchoService : public ControlService {
     return Error{ErrorCode::kNotFound, "no such method"};
   }
   std::binary_semaphore go_on{0};  // for "wait"
+  std::atomic<int> calls{0};
 };
 
 Deadline soon() { return Deadline::after(std::chrono::seconds(5)); }
@@ -76,7 +79,8 @@ class ControlSocketTest : public QObject {
   void a_subscriber_resumes_after_a_sequence_number();
   void garbage_is_answered_once_and_dropped_data();
   void garbage_is_answered_once_and_dropped();
-  void a_client_that_never_reads_is_dropped();
+  void a_client_that_never_reads_is_answered_no_more();
+  void a_subscriber_that_never_reads_is_dropped();
   void a_slow_call_holds_nobody_up();
   void a_group_may_connect_where_it_is_meant_to();
   void an_answer_longer_than_a_line_becomes_an_error();
@@ -248,14 +252,32 @@ void ControlSocketTest::a_group_may_connect_where_it_is_meant_to() {
   QCOMPARE(info.st_mode & 0777, 0660u);
 }
 
-void ControlSocketTest::a_client_that_never_reads_is_dropped() {
+void ControlSocketTest::a_client_that_never_reads_is_answered_no_more() {
   const auto peer = connect_unix(socket_, soon());
   const std::string request = encode_request(1, "big", {{"size", 900'000}});
+  const auto client = connect();
+  const int before = service_.calls;
+
+  // The server stops reading what it does not answer.
+  while (::send(peer->get(), request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
+  }
+  QCOMPARE(errno, EAGAIN);
+  QVERIFY(client->call("echo", json::object(), soon()).ok());
+  QVERIFY(client->call("echo", json::object(), soon()).ok());
+
+  QVERIFY(service_.calls - before <= 4);
+}
+
+void ControlSocketTest::a_subscriber_that_never_reads_is_dropped() {
+  const auto peer = connect_unix(socket_, soon());
+  const std::string request = encode_request(1, "events.subscribe", {{"since", 0}});
+  QVERIFY(::send(peer->get(), request.data(), request.size(), MSG_NOSIGNAL) > 0);
   const Deadline deadline = soon();
 
   bool dropped = false;
   while (!dropped && !deadline.expired()) {
-    dropped = ::send(peer->get(), request.data(), request.size(), MSG_NOSIGNAL) < 0 && errno != EAGAIN;
+    server_->publish("log", std::string(100'000, 'x'));
+    dropped = ::send(peer->get(), request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN;
   }
 
   QVERIFY(dropped);
