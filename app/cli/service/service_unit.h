@@ -26,7 +26,7 @@ Result<std::filesystem::path> unit_path(ServiceScope scope, const std::filesyste
 // What the system's service stands on: its user and group (sysusers.d(5)), and its directories (tmpfiles.d(5)); who is
 // in the group may command it (/run/atoll/control.sock, 0660). ETC/sysusers.d and ETC/tmpfiles.d.
 inline constexpr const char* kServiceFilesName = "atoll.conf";
-inline constexpr const char* kServiceUsers = "u atoll - \"Atoll: this machine's island\" /var/lib/atoll\n";
+inline constexpr const char* kServiceUsers = "u atoll - \"Island of an Atoll run\" /var/lib/atoll\n";
 inline constexpr const char* kServiceDirectories =
     "d /run/atoll 0750 atoll atoll -\n"
     "d /var/lib/atoll 0700 atoll atoll -\n"
