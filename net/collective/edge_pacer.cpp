@@ -5,6 +5,7 @@
 namespace atl {
 namespace {
 
+constexpr std::size_t kIntervalsOfRate = 4;
 constexpr std::size_t kRatesKept = 10;
 constexpr std::size_t kRoundTripsKept = 100;
 constexpr double kGrowth = 1.2;  // of an interval, below which the pipe counts as full
@@ -32,9 +33,9 @@ std::optional<double> EdgePacer::observe(const Interval& interval) {
   // under way no queue stands: the round trip is then one of some time ago.
   const bool queued = interval.under_way && gain() < kRaise;
   if (!interval.saturated && !queued) return limit_;
-  const double rate = interval.bytes_delivered / interval.seconds;
-  keep(rates_, rate, kRatesKept);
-  if (!limit_) look_for_the_top(rate);
+  keep(latest_, interval, kIntervalsOfRate);
+  keep(rates_, mean_rate(), kRatesKept);
+  if (!limit_) look_for_the_top(interval.bytes_delivered / interval.seconds);
   if (queued) in_vain_ = kIntervalsInVain;
   if (limit_ || in_vain_ >= kIntervalsInVain) {
     limit_ = std::max(kLeastLimit, gain() * std::ranges::max(rates_));
@@ -44,6 +45,16 @@ std::optional<double> EdgePacer::observe(const Interval& interval) {
 
 std::optional<double> EdgePacer::link_rate() const {
   return limit_ ? std::optional(std::ranges::max(rates_)) : std::nullopt;
+}
+
+// Acknowledgements that were held up come all at once: an interval alone may seem half as fast again as the link.
+double EdgePacer::mean_rate() const {
+  double bytes = 0, seconds = 0;
+  for (const Interval& interval : latest_) {
+    bytes += interval.bytes_delivered;
+    seconds += interval.seconds;
+  }
+  return bytes / seconds;
 }
 
 void EdgePacer::look_for_the_top(double rate) {

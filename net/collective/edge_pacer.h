@@ -42,9 +42,11 @@ class EdgePacer {
 
  private:
   void look_for_the_top(double rate);
+  double mean_rate() const;
   double gain() const;
 
-  std::deque<double> rates_;       // the latest, bytes/s
+  std::deque<Interval> latest_;    // of those that tell the link's rate
+  std::deque<double> rates_;       // the latest means over them, bytes/s
   std::deque<double> least_rtts_;  // the latest, s
   double top_ = 0;                 // while there is no limit: the fastest so far
   int in_vain_ = 0;                // intervals since it grew
