@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+
+#include "net/tls/either_clock.h"
 
 namespace atl {
 namespace {
@@ -127,6 +130,11 @@ ErrorCode code_of(CURLcode code, std::string_view message) {
 
 curl_blob blob_of(const std::string& pem) { return {const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_NOCOPY}; }
 
+CURLcode follow_either_clock(CURL*, void* context, void*) {
+  SSL_CTX_set_verify(static_cast<SSL_CTX*>(context), SSL_VERIFY_PEER, in_time_by_either_clock);
+  return CURLE_OK;
+}
+
 // Everything about trust: our certificate, the run's authority and nothing else, TLS 1.3, no proxy, no redirects.
 void set_trust(CURL* easy, const Identity& self) {
   std::string newest = self.newest_certificate_pem();
@@ -141,6 +149,7 @@ void set_trust(CURL* easy, const Identity& self) {
   curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &authority);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, follow_either_clock);
   curl_easy_setopt(easy, CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_3} | long{CURL_SSLVERSION_MAX_TLSv1_3});
   curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // ALPN http/1.1

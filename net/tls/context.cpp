@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "net/tls/either_clock.h"
 #include "net/tls/x509.h"
 
 namespace atl {
@@ -81,7 +82,7 @@ int check_client_hello(SSL* ssl, int* alert, void*) {
     ERR_raise(ERR_LIB_SSL, SSL_R_NO_APPLICATION_PROTOCOL);
     return SSL_CLIENT_HELLO_ERROR;
   }
-  SSL_set_verify(ssl, chosen == kAlpnEnrol ? SSL_VERIFY_NONE : kMutual, nullptr);
+  SSL_set_verify(ssl, chosen == kAlpnEnrol ? SSL_VERIFY_NONE : kMutual, in_time_by_either_clock);
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 
@@ -118,7 +119,7 @@ Result<UniqueSslContext> make_context(const SSL_METHOD* method) {
   // A write that could not finish may be repeated from another buffer with the same bytes.
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_verify_depth(context.get(), kVerifyDepth);
-  SSL_CTX_set_verify(context.get(), kMutual, nullptr);
+  SSL_CTX_set_verify(context.get(), kMutual, in_time_by_either_clock);
   return context;
 }
 
