@@ -163,9 +163,9 @@ class RingLiarsTest : public QObject {
   void init() { before_ = OpenThings::now(); }
   // Of each test, whose ring is gone by now.
   void cleanup() {
-    const OpenThings after = OpenThings::now();
-    QCOMPARE(after.fds, before_.fds);
-    QCOMPARE(after.threads, before_.threads);
+    QCOMPARE(OpenThings::now().fds, before_.fds);
+    // The kernel lists a thread for a moment after it was joined.
+    QTRY_COMPARE(OpenThings::now().threads, before_.threads);
   }
 
   void a_member_that_breaks_the_protocol_is_named_data();
@@ -365,6 +365,7 @@ void RingLiarsTest::a_connection_that_only_one_end_knows_to_be_over_ends_the_att
   QFETCH(bool, dialler_knows);
   LoopbackRing ring(3);
   AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.connections_per_edge = 1;  // of several, one may end before its hello was read: nobody knows whose it was
   const Inputs inputs = some_inputs(3, 6'000'000);
   SlowLink link(spec.order[1].address);
   link.half_close_after(1'000'000, dialler_knows);
@@ -466,12 +467,14 @@ void RingLiarsTest::after_a_liar_the_same_ring_succeeds_without_it() {
   LoopbackRing ring(3);
   AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
   const Inputs inputs = some_inputs(3, kNumel);
+  std::optional<RingEdges> edges;  // open until it is named
   std::jthread liar([&] {
-    RingEdges edges = ring.edges_of(1, spec, kNumel);
-    (void)edges.to_next[0].write_all(Bytes(500, std::byte{0x41}), Deadline::after(1min));
+    edges.emplace(ring.edges_of(1, spec, kNumel));
+    (void)edges->to_next[0].write_all(Bytes(500, std::byte{0x41}), Deadline::after(1min));
   });
   verify_named(ring.run(spec, inputs, {0, 2}), ring.id(1), ErrorCode::kProtocol);
   liar.join();
+  edges.reset();
   if (QTest::currentTestFailed()) return;
 
   spec.attempt.value += 1;
