@@ -19,17 +19,6 @@ constexpr int kKills = 50;
 constexpr std::chrono::seconds kLimit = kAgentLimit;
 constexpr std::chrono::seconds kReplaceLimit{30};  // a trainer that is stopped: a promise
 
-RunConfig run_config() {
-  RunConfig run;
-  run.model_json = small_model_json();
-  run.inner_steps = 6;
-  run.sequences_per_step = 2;
-  run.sequence_length = 64;
-  run.min_islands = 2;
-  run.validate_every = 0;
-  return run;
-}
-
 std::string hub_word(const LocalRun& run, const IslandHome& home) {
   const HubState state = run.state();
   for (const HubState::Island& island : state.islands) {
@@ -61,7 +50,7 @@ class AgentKillTest : public QObject {
 };
 
 void AgentKillTest::initTestCase() {
-  run_ = std::make_unique<LocalRun>(run_config());
+  run_ = std::make_unique<LocalRun>(small_run(2));
   peer_ = run_->start_island("peer");
   home_ = run_->make_home("under test");
 }
@@ -143,7 +132,7 @@ void AgentKillTest::a_pause_survives_the_agent_and_resumes_where_it_was() {
 }
 
 void AgentKillTest::a_pause_within_the_round_loses_no_step() {
-  RunConfig alone = run_config();
+  RunConfig alone = small_run(2);
   alone.min_islands = 1;
   alone.inner_steps = 20'000;  // a round longer than this test
   const LocalRun run(alone);

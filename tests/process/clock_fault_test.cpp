@@ -17,13 +17,8 @@ namespace {
 constexpr std::int64_t kDay = 24 * 3600;
 
 RunConfig run_config() {
-  RunConfig run;
-  run.model_json = small_model_json();
+  RunConfig run = small_run(2);
   run.inner_steps = 40;  // rounds.list tells of 500 rounds: more than there are
-  run.sequences_per_step = 2;
-  run.sequence_length = 64;
-  run.min_islands = 2;
-  run.validate_every = 0;
   return run;
 }
 

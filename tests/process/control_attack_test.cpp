@@ -19,17 +19,6 @@ constexpr int kQuestions = 10;
 // What the server holds for all clients together is bounded by 16 MiB; the rest is what the allocator keeps.
 constexpr std::int64_t kMostGrowthKiB = 64 * 1024;
 
-RunConfig run_config() {
-  RunConfig run;
-  run.model_json = small_model_json();
-  run.inner_steps = 6;
-  run.sequences_per_step = 2;
-  run.sequence_length = 64;
-  run.min_islands = 1;
-  run.validate_every = 0;
-  return run;
-}
-
 std::size_t open_files(pid_t pid) {
   const std::filesystem::directory_iterator files("/proc/" + std::to_string(pid) + "/fd");
   return static_cast<std::size_t>(std::distance(begin(files), end(files)));
@@ -55,7 +44,7 @@ class ControlAttackTest : public QObject {
 
 void ControlAttackTest::a_crowd_of_bad_clients_keeps_nobody_from_anything() {
   raise_open_file_limit();  // for the crowd
-  const LocalRun run(run_config());
+  const LocalRun run(small_run(1));
   AgentService service(run.make_home("under attack"));
   QVERIFY(service.wait_for_training());
   const pid_t agent = service.pid(), trainer = service.trainer();

@@ -19,13 +19,8 @@ constexpr int kKills = 20;
 constexpr std::chrono::seconds kLimit{60};  // for anything; a hang, not a slow machine
 
 RunConfig run_config() {
-  RunConfig run;
-  run.model_json = small_model_json();
-  run.inner_steps = 6;
+  RunConfig run = small_run(kIslands);
   run.sequences_per_step = 4;
-  run.sequence_length = 64;
-  run.min_islands = kIslands;
-  run.validate_every = 0;
   return run;
 }
 

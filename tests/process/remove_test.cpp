@@ -17,13 +17,8 @@ constexpr std::chrono::seconds kLimit{60};  // for anything; a hang, not a slow 
 constexpr int kLimitMilliseconds = 60'000;
 
 RunConfig run_config() {
-  RunConfig run;
-  run.model_json = small_model_json();
-  run.inner_steps = 6;
+  RunConfig run = small_run(kIslands - 1);
   run.sequences_per_step = 4;
-  run.sequence_length = 64;
-  run.min_islands = kIslands - 1;
-  run.validate_every = 0;
   return run;
 }
 

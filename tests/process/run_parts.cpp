@@ -50,4 +50,15 @@ std::string small_model_json() {
              "tie_word_embeddings": true})";
 }
 
+RunConfig small_run(std::uint32_t min_islands) {
+  RunConfig run;
+  run.model_json = small_model_json();
+  run.inner_steps = 6;
+  run.sequences_per_step = 2;
+  run.sequence_length = 64;
+  run.min_islands = min_islands;
+  run.validate_every = 0;
+  return run;
+}
+
 }  // namespace atl::test

@@ -38,5 +38,7 @@ IslandHome make_island_home(const IslandHomeOptions& options, const RunConfig& r
 
 // A Llama small enough that a round of it takes a fraction of a second.
 std::string small_model_json();
+// A run of it with rounds of six inner steps and no validation, to be changed as a test needs it.
+RunConfig small_run(std::uint32_t min_islands);
 
 }  // namespace atl::test

@@ -96,13 +96,8 @@ Answer ask(const Address& address, const Client& client) {
 }
 
 RunConfig run_config() {
-  RunConfig run;
-  run.model_json = small_model_json();
+  RunConfig run = small_run(2);
   run.inner_steps = 4;
-  run.sequences_per_step = 2;
-  run.sequence_length = 64;
-  run.min_islands = 2;
-  run.validate_every = 0;
   return run;
 }
 
