@@ -17,6 +17,7 @@ constexpr double kDrain = 0.92;
 // A queue is allowed for so long: enough to keep the link busy through the jitter of a busy machine.
 constexpr double kLeastQueue = 0.01;
 constexpr double kQueueOfRoundTrip = 0.2;
+constexpr int kIntervalsOfDraining = 5;
 
 template <class T>
 void keep(std::deque<T>& values, T value, std::size_t most) {
@@ -28,7 +29,10 @@ void keep(std::deque<T>& values, T value, std::size_t most) {
 
 std::optional<double> EdgePacer::observe(const Interval& interval) {
   if (interval.seconds <= 0 || interval.bytes_delivered <= 0 || interval.stalled) return limit_;
-  if (interval.rtt_seconds > 0) keep(least_rtts_, interval.rtt_seconds, kRoundTripsKept);
+  if (interval.rtt_seconds > 0) {
+    keep(least_rtts_, interval.rtt_seconds, kRoundTripsKept);
+    if (limit_) look_whose_queue_it_is(interval.seconds);
+  }
   // What a link delivers while a queue stands before it is its rate, even if the sender had nothing more. With nothing
   // under way no queue stands: the round trip is then one of some time ago.
   const bool queued = interval.under_way && gain() < kRaise;
@@ -64,6 +68,25 @@ void EdgePacer::look_for_the_top(double rate) {
   } else {
     ++in_vain_;
   }
+}
+
+// A queue of our own shrinks by what we hold back. One that does not is another's: that of the acknowledgements' way,
+// which is full in a ring, for they share it with the peer's own data. Held back further we would only starve.
+void EdgePacer::look_whose_queue_it_is(double seconds) {
+  if (gain() > kDrain) {
+    drained_ = 0;
+    return;
+  }
+  if (drained_++ == 0) {
+    drained_from_ = least_rtts_.back();
+    drained_seconds_ = 0;
+    return;
+  }
+  drained_seconds_ += seconds;
+  if (drained_ <= kIntervalsOfDraining) return;
+  const double shrunk = drained_from_ - least_rtts_.back();
+  if (shrunk < (1 - kDrain) * drained_seconds_ / 2) least_rtts_ = {least_rtts_.back()};
+  drained_ = 0;
 }
 
 double EdgePacer::gain() const {

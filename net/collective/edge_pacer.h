@@ -5,10 +5,11 @@
 //
 // The limit is a gain on the fastest rate that was lately acknowledged while there was always more to send. The gain is
 // above 1 while the round trip is near its least, and below 1 when a queue has grown (as in TCP Vegas, Brakmo &
-// Peterson 1995, but against a least that is forgotten after a while, since a queue that others keep is not ours to
-// drain). Until the first rate that no longer grows there is no limit. An interval in which the way was broken tells
-// nothing of how fast it is and changes nothing: a short outage would be followed by a long crawl. Pure; one for each
-// peer that this island sends to, kept from attempt to attempt.
+// Peterson 1995, but against a least that is forgotten after a while, and at once when holding back has not made the
+// queue shorter, since a queue that others keep is not ours to drain). Until the first rate that no longer grows there
+// is no limit. An interval in which the way was broken tells nothing of how fast it is and changes nothing: a short
+// outage would be followed by a long crawl. Pure; one for each peer that this island sends to, kept from attempt to
+// attempt.
 #pragma once
 
 #include <cstddef>
@@ -38,10 +39,14 @@ class EdgePacer {
   // What the link carries, bytes/s; nothing: it was never seen full.
   std::optional<double> link_rate() const;
   // Before the first interval after a pause, in which nobody knows what became of the link.
-  void resume() { least_rtts_.clear(); }
+  void resume() {
+    least_rtts_.clear();
+    drained_ = 0;
+  }
 
  private:
   void look_for_the_top(double rate);
+  void look_whose_queue_it_is(double seconds);
   double mean_rate() const;
   double gain() const;
 
@@ -51,6 +56,9 @@ class EdgePacer {
   double top_ = 0;                 // while there is no limit: the fastest so far
   int in_vain_ = 0;                // intervals since it grew
   std::optional<double> limit_;
+  int drained_ = 0;  // intervals in a row in which a queue was to shrink
+  double drained_seconds_ = 0;
+  double drained_from_ = 0;  // the round trip before, s
 };
 
 }  // namespace atl

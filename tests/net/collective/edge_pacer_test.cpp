@@ -58,6 +58,7 @@ class EdgePacerTest : public QObject {
   void it_follows_a_link_that_gets_slower_and_faster();
   void waiting_for_the_ring_does_not_lower_it();
   void a_queue_that_others_keep_is_taken_for_the_way_after_a_while();
+  void a_queue_that_does_not_shrink_is_not_drained_for_long();
   void after_a_pause_the_rate_is_still_known();
   void an_outage_is_not_taken_for_a_slow_link();
   void an_idle_edge_with_an_old_round_trip_is_not_taken_for_a_slow_link();
@@ -119,6 +120,22 @@ void EdgePacerTest::a_queue_that_others_keep_is_taken_for_the_way_after_a_while(
   link.run(pacer, 30);
 
   QVERIFY2(near(*pacer.limit(), 60e6), qPrintable(QString::number(*pacer.limit())));
+}
+
+void EdgePacerTest::a_queue_that_does_not_shrink_is_not_drained_for_long() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  link.run(pacer, 5);
+  link.let_others_queue(0.05);
+
+  double least = 60e6;
+  for (int interval = 0; interval < 100; ++interval) {
+    link.run(pacer, kStep);
+    least = std::min(least, *pacer.limit());
+  }
+
+  QVERIFY2(near(least, 60e6), qPrintable(QString::number(least)));
+  QVERIFY2(link.queue_seconds() < 0.05, qPrintable(QString::number(link.queue_seconds())));
 }
 
 void EdgePacerTest::after_a_pause_the_rate_is_still_known() {
