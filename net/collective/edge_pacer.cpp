@@ -13,10 +13,12 @@ constexpr int kIntervalsInVain = 3;
 constexpr double kLeastLimit = 64 << 10;  // bytes/s
 
 constexpr double kRaise = 1.08;
+constexpr double kHold = 1.03;  // BBR sends some 3 % less than it may: its probes' slow phases are not made up for
 constexpr double kDrain = 0.92;
 // A queue is allowed for so long: enough to keep the link busy through the jitter of a busy machine.
 constexpr double kLeastQueue = 0.01;
 constexpr double kQueueOfRoundTrip = 0.2;
+constexpr int kIntervalsOfHolding = 6;
 constexpr int kIntervalsOfDraining = 5;
 
 template <class T>
@@ -73,6 +75,7 @@ void EdgePacer::look_for_the_top(double rate) {
 // A queue of our own shrinks by what we hold back. One that does not is another's: that of the acknowledgements' way,
 // which is full in a ring, for they share it with the peer's own data. Held back further we would only starve.
 void EdgePacer::look_whose_queue_it_is(double seconds) {
+  held_ = gain() < kRaise ? held_ + 1 : 0;
   if (gain() > kDrain) {
     drained_ = 0;
     return;
@@ -87,6 +90,7 @@ void EdgePacer::look_whose_queue_it_is(double seconds) {
   const double shrunk = drained_from_ - least_rtts_.back();
   if (shrunk < (1 - kDrain) * drained_seconds_ / 2) least_rtts_ = {least_rtts_.back()};
   drained_ = 0;
+  held_ = 0;
 }
 
 double EdgePacer::gain() const {
@@ -95,7 +99,7 @@ double EdgePacer::gain() const {
   const double queue = least_rtts_.back() - least;
   const double allowed = std::max(kLeastQueue, kQueueOfRoundTrip * least);
   if (queue < allowed) return kRaise;
-  return queue < 2 * allowed ? 1.0 : kDrain;
+  return queue < 2 * allowed && held_ <= kIntervalsOfHolding ? kHold : kDrain;
 }
 
 }  // namespace atl

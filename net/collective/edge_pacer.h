@@ -41,7 +41,7 @@ class EdgePacer {
   // Before the first interval after a pause, in which nobody knows what became of the link.
   void resume() {
     least_rtts_.clear();
-    drained_ = 0;
+    held_ = drained_ = 0;
   }
 
  private:
@@ -56,7 +56,8 @@ class EdgePacer {
   double top_ = 0;                 // while there is no limit: the fastest so far
   int in_vain_ = 0;                // intervals since it grew
   std::optional<double> limit_;
-  int drained_ = 0;  // intervals in a row in which a queue was to shrink
+  int held_ = 0;     // intervals in a row with a queue
+  int drained_ = 0;  // those in a row in which a queue was to shrink
   double drained_seconds_ = 0;
   double drained_from_ = 0;  // the round trip before, s
 };
