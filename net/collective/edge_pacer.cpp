@@ -35,13 +35,17 @@ std::optional<double> EdgePacer::observe(const Interval& interval) {
     keep(least_rtts_, interval.rtt_seconds, kRoundTripsKept);
     if (limit_) look_whose_queue_it_is(interval.seconds);
   }
-  // What a link delivers while a queue stands before it is its rate, even if the sender had nothing more. With nothing
-  // under way no queue stands: the round trip is then one of some time ago.
+  // What a link delivers while a queue stands before it is no more than its rate, even if the sender had nothing more;
+  // less than its rate, if the queue was another's. With nothing under way no queue stands: the round trip is then one
+  // of some time ago.
   const bool queued = interval.under_way && gain() < kRaise;
   if (!interval.saturated && !queued) return limit_;
-  keep(latest_, interval, kIntervalsOfRate);
-  keep(rates_, mean_rate(), kRatesKept);
-  if (!limit_) look_for_the_top(interval.bytes_delivered / interval.seconds);
+  const double rate = interval.bytes_delivered / interval.seconds;
+  if (interval.saturated || !limit_ || rate > std::ranges::max(rates_)) {
+    keep(latest_, interval, kIntervalsOfRate);
+    keep(rates_, mean_rate(), kRatesKept);
+  }
+  if (!limit_) look_for_the_top(rate);
   if (queued) in_vain_ = kIntervalsInVain;
   if (limit_ || in_vain_ >= kIntervalsInVain) {
     limit_ = std::max(kLeastLimit, gain() * std::ranges::max(rates_));

@@ -5,20 +5,23 @@
 namespace atl {
 namespace {
 
-std::int64_t sub_chunk_numel(WireFormat wire) {
+// A small chunk is cut finer: all connections of an edge have something to send then, and the next rank soon has.
+std::int64_t sub_chunk_numel(WireFormat wire, std::int64_t chunk_numel) {
   const std::int64_t block = block_numel(wire);
-  return std::max<std::int64_t>(1, kSubChunkBytes / encoded_bytes(wire, block)) * block;
+  const std::int64_t bytes =
+      std::clamp(encoded_bytes(wire, chunk_numel) / kSubChunks, kLeastSubChunkBytes, kSubChunkBytes);
+  return std::max<std::int64_t>(1, bytes / encoded_bytes(wire, block)) * block;
 }
 
 }  // namespace
 
 std::uint32_t sub_chunk_count(WireFormat wire, std::int64_t numel) {
-  const std::int64_t each = sub_chunk_numel(wire);
+  const std::int64_t each = sub_chunk_numel(wire, numel);
   return static_cast<std::uint32_t>((numel + each - 1) / each);
 }
 
 RingSubChunk sub_chunk_at(WireFormat wire, std::int64_t first, std::int64_t numel, std::uint32_t index) {
-  const std::int64_t each = sub_chunk_numel(wire);
+  const std::int64_t each = sub_chunk_numel(wire, numel);
   RingSubChunk sub_chunk;
   sub_chunk.first_value = first + each * index;
   sub_chunk.numel = std::min(each, first + numel - sub_chunk.first_value);

@@ -4,7 +4,7 @@
 // sends chunk (r - s) mod N to rank r + 1: in the first N-1 steps its partial sum (reduce-scatter; after them rank r
 // owns the sum of chunk r + 1), then the finished chunk (all-gather). What rank r sends in step s + 1 is what it
 // received in step s. In formats that are not summed hop by hop (int4) the first N-1 steps are missing: contributions
-// go straight to each chunk's owner (direct_reduce.h). A chunk travels in sub-chunks of some 128 KiB, one a frame, so
+// go straight to each chunk's owner (direct_reduce.h). A chunk travels in sub-chunks of 8 to 128 KiB, one a frame, so
 // that a rank forwards the first while it receives the next. Frames are numbered by bucket, step and sub-chunk; a rank
 // that waits for the bytes of one bucket sends its own values of the next meanwhile.
 #pragma once
@@ -20,7 +20,10 @@
 
 namespace atl {
 
-inline constexpr std::int64_t kSubChunkBytes = 128 << 10;             // encoded, about: whole blocks of values
+// Encoded, about: whole blocks of values. Both ends of an edge cut alike: other numbers are another kRingVersion.
+inline constexpr std::int64_t kSubChunkBytes = 128 << 10;
+inline constexpr std::int64_t kLeastSubChunkBytes = 8 << 10;
+inline constexpr std::int64_t kSubChunks = 32;  // that a chunk is cut into at least, where they are not the least
 inline constexpr std::int64_t kBucketNumel = std::int64_t{16} << 20;  // 64 MiB of fp32
 
 // What one attempt averages, as all its members understand it.

@@ -16,8 +16,11 @@
 namespace atl {
 namespace {
 
-// Of one connection: enough for the kernel to go on with while a thread is busy elsewhere.
-constexpr int kMostUnsentBytes = 1 << 20;
+// Of one connection: enough for the kernel to go on with while a thread is busy elsewhere, and little enough that a
+// connection does not keep for long what another, with nothing to send, could have taken.
+constexpr double kUnsentSeconds = 0.06;
+constexpr double kLeastUnsentBytes = 16 << 10, kMostUnsentBytes = 1 << 20;
+constexpr int kUnsentBytesAtFirst = 128 << 10;  // while its rate is not known
 // Within a machine there is no round trip to fill: what is under way had better stay in the processor's caches, where
 // copying it in and out costs half. The kernel takes it twice, for its own needs.
 constexpr int kLocalSendBuffer = 128 << 10;
@@ -230,6 +233,11 @@ void limit_pacing(int fd, std::optional<double> bytes_per_second) {
   const auto most =
       bytes_per_second ? static_cast<std::uint64_t>(std::min(*bytes_per_second, kFastest)) : ~std::uint64_t{0};
   (void)::setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
+  const int unsent =
+      bytes_per_second
+          ? static_cast<int>(std::clamp(*bytes_per_second * kUnsentSeconds, kLeastUnsentBytes, kMostUnsentBytes))
+          : kUnsentBytesAtFirst;
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
 }
 
 Seconds least_rtt(int fd) {
@@ -264,7 +272,7 @@ void tune_for_bulk(int fd, const std::string& congestion_control) {
   } else {
     (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion_control.data(), congestion_control.size());
   }
-  set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
+  set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytesAtFirst);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 30);  // s: below the idle time after which routers forget a connection
   set(IPPROTO_TCP, TCP_KEEPINTVL, 10);

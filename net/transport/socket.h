@@ -48,7 +48,8 @@ struct TcpProgress {
   std::uint64_t bytes_written() const { return bytes_acknowledged + bytes_queued; }
 };
 TcpProgress tcp_progress(int fd);
-// Of what this end sends, bytes/s; nothing: none. Ignored where the kernel does not pace.
+// Of what this end sends, bytes/s; nothing: none. Ignored where the kernel does not pace. Also bounds the data that the
+// kernel keeps unsent, to what it sends at this rate in a moment.
 void limit_pacing(int fd, std::optional<double> bytes_per_second);
 bool leads_to_this_machine(int fd);
 // Of the path, in the last minutes; zero when the kernel does not know.
@@ -60,7 +61,7 @@ std::chrono::milliseconds since_last_answer(int fd);
 // has it and lets us (not to this machine itself, where nothing is ever congested and pacing only costs), little unsent
 // data in the kernel, so that a slow connection does not keep what another could carry, and the kernel's own probes of
 // an idle peer. Buffer sizes are left to the kernel, which grows them with rate and delay; setting them would end that.
-// Again on a tuned connection: changes nothing.
+// Again on a tuned connection: as new.
 void tune_for_bulk(int fd, const std::string& congestion_control);
 // The connection's congestion control forgets what it knew but its window, and takes its least round trip from the
 // kernel's records of minutes.

@@ -34,7 +34,7 @@ namespace atl {
 
 inline constexpr std::uint32_t kRingHelloMagic = 0x48525441;  // "ATRH"
 inline constexpr std::uint32_t kRingFrameMagic = 0x46525441;  // "ATRF"
-inline constexpr std::uint16_t kRingVersion = 2;
+inline constexpr std::uint16_t kRingVersion = 3;
 
 inline constexpr std::size_t kRingHelloPrefixBytes = 8;
 inline constexpr std::size_t kMaxRingHelloBodyBytes = 256;

@@ -183,7 +183,8 @@ void RingAllReduceTest::bytes_sent_are_those_of_a_ring() {
   if (QTest::currentTestFailed()) return;
   const double ideal = 2.0 * 3 / 4 * static_cast<double>(encoded_bytes(WireFormat::kInt8Block, numel));
   for (const MemberResult& result : results) {
-    QVERIFY(std::abs(static_cast<double>(result.report().bytes_sent) / ideal - 1) < 1e-3);
+    // A header of 32 bytes before some 32 KiB.
+    QVERIFY(std::abs(static_cast<double>(result.report().bytes_sent) / ideal - 1) < 1.5e-3);
   }
 }
 

@@ -18,6 +18,7 @@ class RingScheduleTest : public QObject {
  private Q_SLOTS:
   void sub_chunks_cover_the_payload_in_whole_blocks_data() { add_rows(); }
   void sub_chunks_cover_the_payload_in_whole_blocks();
+  void a_small_chunk_is_cut_finer();
   void what_is_not_own_was_received_once_data() { add_rows(); }
   void what_is_not_own_was_received_once();
   void a_place_is_overwritten_only_by_the_result_of_what_was_sent_from_it_data() { add_rows(); }
@@ -67,6 +68,17 @@ void RingScheduleTest::sub_chunks_cover_the_payload_in_whole_blocks() {
   }
   QCOMPARE(value, numel);
   QCOMPARE(byte, static_cast<std::uint64_t>(encoded_bytes(wire, numel)));
+}
+
+void RingScheduleTest::a_small_chunk_is_cut_finer() {
+  const auto bytes_of_first = [](std::int64_t numel) {
+    return sub_chunk_at(WireFormat::kInt8Block, 0, numel, 0).bytes;
+  };
+
+  QVERIFY(sub_chunk_count(WireFormat::kInt8Block, 400'000) >= 32);
+  QVERIFY(sub_chunk_count(WireFormat::kInt8Block, 100'000) >= 12);
+  QVERIFY(bytes_of_first(100'000) > kLeastSubChunkBytes * 9 / 10);  // no finer: each has a header
+  QVERIFY(bytes_of_first(100'000'000) > kSubChunkBytes * 9 / 10);
 }
 
 void RingScheduleTest::what_is_not_own_was_received_once() {

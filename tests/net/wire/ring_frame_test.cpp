@@ -82,7 +82,7 @@ void RingFrameTest::hello_comes_back_as_it_went() {
 
 void RingFrameTest::hello_bytes_are_frozen() {
   QCOMPARE(hex_encode(encode(some_hello())),
-           std::string("4154524802004000"                              // magic, version 2, 64 bytes
+           std::string("4154524803004000"                              // magic, version 3, 64 bytes
                        "0101040001000100020003000000020000004042"      // wire, role ... payload numel
                        "0f0000000000"                                  // (its upper bytes)
                        "00000001000000008877665544332211"              // bucket numel, final buckets
