@@ -6,16 +6,18 @@
 #include <atomic>
 #include <csignal>
 #include <ctime>
-#include <thread>
 
 #include "app/agent/agent_history.h"
+#include "app/agent/agent_job.h"
 #include "app/agent/control_service.h"
+#include "app/agent/gpu_sampler.h"
+#include "app/agent/invite_look.h"
+#include "app/agent/join_task.h"
 #include "app/agent/methods/methods.h"
 #include "app/agent/service_notice.h"
 #include "app/agent/trainer_link.h"
 #include "app/agent/trainer_process.h"
 #include "app/config/gpu_list.h"
-#include "net/base/exit_code.h"
 #include "net/base/file.h"
 #include "net/base/mailbox.h"
 #include "net/base/unix_time.h"
@@ -26,34 +28,13 @@ namespace {
 constexpr std::chrono::milliseconds kTurn{250};  // how often the trainer's process is looked at
 constexpr std::chrono::seconds kAskTime{2};
 constexpr std::size_t kMaxCommands = 256;
+constexpr std::chrono::seconds kLookAtDiskEvery{10};
 
 int minute_of_day() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   ::localtime_r(&now, &local);
   return local.tm_hour * 60 + local.tm_min;
-}
-
-std::uint64_t progress_of(const nlohmann::json& state) {
-  // FNV-1a over what moves while a trainer works.
-  const std::string text =
-      fmt::format("{} {} {} {} {}", state.value("state", ""), state.value("round", 0u), state.value("inner_step", 0u),
-                  state.value("outer_step", 0u), state.value("tokens", std::uint64_t{0}));
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
-// The trainer's exit status is one of ours, but what is its fault alone.
-ErrorCode code_of(const TrainerExit& exit) {
-  switch (exit.status) {
-    case kExitDenied: return ErrorCode::kPermissionDenied;
-    case kExitPinMismatch: return ErrorCode::kPinMismatch;
-    case kExitHubUnreachable: return ErrorCode::kUnreachable;
-    case kExitVersion: return ErrorCode::kVersionUnsupported;
-    case kExitTimeout: return ErrorCode::kTimeout;
-    default: return ErrorCode::kTrainerFailed;
-  }
 }
 
 }  // namespace
@@ -71,13 +52,17 @@ class Agent::Impl final : public AgentControl {
     add_life_methods(methods_, *this);
     add_history_methods(methods_, *this);
     add_file_methods(methods_, *this);
-    add_join_method(methods_, *this, options_.check_node);
+    add_log_methods(methods_, *this);
+    add_join_methods(methods_, join_task_, look_);
     if (!options_.check_node) return;
     check_.emplace(options_.check_node,
                    [this](std::string_view event, const nlohmann::json& data) { publish(event, data); });
     add_check_method(methods_, *check_);
   }
-  ~Impl() override { job_stop_.raise("the agent ends"); }
+  ~Impl() override {
+    service_.end();
+    job_.stop("the agent ends");
+  }
 
   Status serve();
   Status run(const AbortSignal& end, const AbortSignal* hurry);
@@ -88,7 +73,9 @@ class Agent::Impl final : public AgentControl {
   Status wish(const WishFile& wish, bool at_once) override;
   void look_at_home() override { (void)commands_.push(LookAtHome{}); }  // a full mailbox: looked at soon anyway
   void publish(std::string_view event, const nlohmann::json& data) override;
-  Status start_job(std::string what, Job job) override;
+  Status start_job(std::string what, Job job) override { return job_.start(what, std::move(job)); }
+  void stop_job(const std::string& why) override { job_.stop(why); }
+  void tell_join(JoinNews news) override;
 
  private:
   struct LookAtHome {};
@@ -96,7 +83,11 @@ class Agent::Impl final : public AgentControl {
     WishFile wish;
     bool at_once = false;
   };
-  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent>;
+  struct TrainerNews {  // its state, or an event of its
+    std::string event;
+    nlohmann::json data;
+  };
+  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent, JoinNews, TrainerNews>;
 
   // A foreground command says in its own words what a log would.
   spdlog::level::level_enum news_level() const {
@@ -108,8 +99,14 @@ class Agent::Impl final : public AgentControl {
   }
   Wish asked_wish() const { return wish_now(wish_, options_.training_hours, unix_seconds_now(), minute_of_day()); }
   Wish followed_wish() const;
+  void on_trainer_state(const nlohmann::json& state);
+  void on_trainer_event(const nlohmann::json& event);
+  void on_gpus(const nlohmann::json& gpus);
   void take(const Command& command);
+  void take_trainer_news(const TrainerNews& news);
+  void take_join_news(const JoinNews& news);
   void turn();
+  void look_at_disk();
   void look_at_trainer();
   bool take_over();
   void tell(const SupervisorEvent& event);
@@ -121,6 +118,7 @@ class Agent::Impl final : public AgentControl {
   void ask_trainer_to(Wish wish);
   void settle_wish(Wish wish);
   std::string warning() const;
+  void show_trainer();
   void show();
   Status outcome() const;
   bool has_nothing_left() const;
@@ -146,15 +144,22 @@ class Agent::Impl final : public AgentControl {
   std::string warning_;
   Clock::time_point watchdog_at_{};
   std::atomic<bool> link_is_new_{true};  // to a trainer of which the history has heard nothing
+  std::optional<double> disk_free_bytes_;
+  Clock::time_point look_at_disk_at_{};
+  JoinStages join_stages_{[this](const nlohmann::json& progress) {
+    if (progress["stage"] == "first_step" && progress["status"] == "done") join_task_.first_step_taken();
+    publish("join.progress", progress);
+  }};
 
-  AbortSignal job_stop_;
-  std::atomic<bool> job_runs_{false};
+  JoinTask join_task_{*this, options_.check_node};
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<TrainerLink> link_;
-  std::jthread job_;
+  AgentJob job_;
   // Last: their threads publish to the server.
   std::optional<CheckTask> check_;
   std::optional<GpuGuard> gpu_guard_;
+  std::optional<GpuSampler> gpu_sampler_;
+  InviteLook look_{[this](std::string_view event, const nlohmann::json& data) { publish(event, data); }};
 };
 
 // ---- any thread
@@ -172,18 +177,10 @@ void Agent::Impl::publish(std::string_view event, const nlohmann::json& data) {
   if (server_) server_->publish(event, data);
 }
 
-Status Agent::Impl::start_job(std::string what, Job job) {
-  if (job_runs_.exchange(true)) {
-    return Error{ErrorCode::kPermissionDenied, fmt::format("{}: this agent is at such work already; try again when it "
-                                                           "is done",
-                                                           what)};
-  }
-  if (job_.joinable()) job_.join();  // it is over
-  job_ = std::jthread([this, job = std::move(job)] {
-    job(job_stop_);
-    job_runs_ = false;
-  });
-  return ok_status();
+void Agent::Impl::tell_join(JoinNews news) {
+  const nlohmann::json done = news.done;
+  // While the loop is busy who waits for the end is not kept waiting.
+  if (!commands_.push(std::move(news)) && !done.is_null()) publish("join.done", done);
 }
 
 // ---- the loop
@@ -195,32 +192,51 @@ Status Agent::Impl::serve() {
     gpu_guard_.emplace(options_.gpu_limits, power_file,
                        [this](std::string_view event, const nlohmann::json& data) { publish(event, data); });
   }
+  if (!options_.gpu_limits.probe.program.empty()) {
+    gpu_sampler_.emplace(options_.gpu_limits.probe, options_.gpu_sample_period,
+                         [this](const nlohmann::json& gpus) { on_gpus(gpus); });
+  }
   (void)take_over();
   link_ = std::make_unique<TrainerLink>(
       options_.home.island.control_socket(),
-      TrainerLink::Callbacks{
-          .answered =
-              [this](const nlohmann::json& state) {
-                if (!state.is_object()) return;
-                board_.set_trainer_state(state);
-                if (link_is_new_.exchange(false)) {
-                  history_.push({{"event", "state.changed"}, {"time", unix_time_now()}, {"data", state}});
-                }
-                // A full mailbox: the next answer comes in a second.
-                (void)commands_.push(
-                    SupervisorEvent(TrainerAnswered{state.value("state", "") == "training", progress_of(state),
-                                                    state.value("accepted_round", nlohmann::json()).is_number()}));
-              },
-          .event =
-              [this](const nlohmann::json& event) {
-                if (!event.contains("event") || !event["event"].is_string() || !event.contains("data")) return;
-                server_->publish(event["event"].get<std::string>(), event["data"]);
-                history_.push(event);
-                if (options_.on_event) options_.on_event(event);
-              }});
+      TrainerLink::Callbacks{.answered = [this](const nlohmann::json& state) { on_trainer_state(state); },
+                             .event = [this](const nlohmann::json& event) { on_trainer_event(event); }});
   show();
   return ok_status();
 }
+
+// ---- on the link's thread
+
+void Agent::Impl::on_trainer_state(const nlohmann::json& state) {
+  if (!state.is_object()) return;
+  board_.set_trainer_state(state);
+  if (link_is_new_.exchange(false)) {
+    history_.push({{"event", "state.changed"}, {"time", unix_time_now()}, {"data", state}});
+  }
+  // A full mailbox: the next answer comes in a second.
+  (void)commands_.push(SupervisorEvent(TrainerAnswered{state.value("state", "") == "training", progress_of(state),
+                                                       state.value("accepted_round", nlohmann::json()).is_number()}));
+  (void)commands_.push(TrainerNews{"state.changed", state});
+}
+
+void Agent::Impl::on_trainer_event(const nlohmann::json& event) {
+  if (!event.contains("event") || !event["event"].is_string() || !event.contains("data")) return;
+  const std::string name = event["event"].get<std::string>();
+  server_->publish(name, event["data"]);
+  history_.push(event);
+  if (options_.on_event) options_.on_event(event);
+  if (name == "transfer" || name == "state.changed") (void)commands_.push(TrainerNews{name, event["data"]});
+}
+
+// On the sampler's.
+void Agent::Impl::on_gpus(const nlohmann::json& gpus) {
+  board_.set_gpus(gpus);
+  const nlohmann::json data = {{"gpus", gpus}};
+  publish("gpu.sample", data);
+  history_.push({{"event", "gpu.sample"}, {"time", unix_time_now()}, {"data", data}});
+}
+
+// ---- the loop
 
 bool Agent::Impl::take_over() {
   auto living = TrainerProcess::find(options_.home);
@@ -229,7 +245,7 @@ bool Agent::Impl::take_over() {
   taken_over_ = true;
   guard_gpus();
   spdlog::log(news_level(), "trainer taken_over pid={}", trainer_->pid());
-  board_.update([&](AgentFacts& facts) { facts.trainer_pid = trainer_->pid(); });
+  show_trainer();
   tell(TrainerStarted{.taken_over = true});
   return true;
 }
@@ -264,15 +280,39 @@ void Agent::Impl::take(const Command& command) {
     tell(Wished{followed_wish(), news->at_once});
   } else if (std::holds_alternative<LookAtHome>(command)) {
     tell(Joined{is_joined()});
+  } else if (const auto* join = std::get_if<JoinNews>(&command)) {
+    take_join_news(*join);
+  } else if (const auto* trainer = std::get_if<TrainerNews>(&command)) {
+    take_trainer_news(*trainer);
   } else {
     tell(std::get<SupervisorEvent>(command));
   }
+}
+
+void Agent::Impl::take_join_news(const JoinNews& news) {
+  join_stages_.take(news);
+  if (!news.done.is_null()) publish("join.done", news.done);
+}
+
+void Agent::Impl::take_trainer_news(const TrainerNews& news) {
+  if (!trainer_ || !join_stages_.follows()) return;
+  news.event == "transfer" ? join_stages_.transfer(news.data) : join_stages_.trainer_says(news.data);
+}
+
+// A file system that hangs would hold the loop up; so does the trainer's log, which lies there too.
+void Agent::Impl::look_at_disk() {
+  if (Clock::now() < look_at_disk_at_) return;
+  look_at_disk_at_ = Clock::now() + kLookAtDiskEvery;
+  std::error_code failed;
+  const auto space = std::filesystem::space(options_.home.island.directory, failed);
+  disk_free_bytes_ = failed ? std::nullopt : std::optional(static_cast<double>(space.available));
 }
 
 void Agent::Impl::turn() {
   if (wish_.wish == Wish::kPause && asked_wish() == Wish::kRun) settle_wish(Wish::kRun);
   if (const Wish followed = followed_wish(); followed != supervisor_.wish()) tell(Wished{followed});
   look_at_trainer();
+  look_at_disk();
   tell(SupervisorTick{});
   history_.turn(Clock::now());
   ever_trained_ = ever_trained_ || supervisor_.has_trained();
@@ -303,6 +343,7 @@ void Agent::Impl::look_at_trainer() {
   board_.forget_trainer();
   std::error_code ignored;
   std::filesystem::remove(options_.home.trainer_file(), ignored);
+  join_stages_.trainer_ended(exit.text);
   tell(TrainerEnded{exit});
 }
 
@@ -332,9 +373,11 @@ Result<GpuList> Agent::Impl::gpus_of_island() const {
 
 // A join file that cannot be read leaves no GPU unguarded.
 void Agent::Impl::guard_gpus() {
-  if (!gpu_guard_) return;
+  if (!gpu_guard_ && !gpu_sampler_) return;
   const auto gpus = gpus_of_island();
-  gpu_guard_->set_training(trainer_ ? std::optional(gpus.ok() ? *gpus : GpuList{}) : std::nullopt);
+  const auto training = trainer_ ? std::optional(gpus.ok() ? *gpus : GpuList{}) : std::nullopt;
+  if (gpu_guard_) gpu_guard_->set_training(training);
+  if (gpu_sampler_) gpu_sampler_->set_training(training);
 }
 
 Result<TrainerProcess> Agent::Impl::new_trainer() const {
@@ -356,12 +399,14 @@ void Agent::Impl::start_trainer() {
   auto started = new_trainer();
   if (!started.ok()) {
     spdlog::error("trainer started=false error=\"{}\"", started.error().message);
+    join_stages_.trainer_ended(started.error().message);
     return tell(TrainerDidNotStart{started.error().message});
   }
   trainer_ = std::move(*started);
   guard_gpus();
   spdlog::log(news_level(), "trainer started pid={}", trainer_->pid());
-  board_.update([&](AgentFacts& facts) { facts.trainer_pid = trainer_->pid(); });
+  show_trainer();
+  join_stages_.trainer_started();
   tell(TrainerStarted{});
 }
 
@@ -385,6 +430,14 @@ std::string Agent::Impl::warning() const {
   return history_.trouble().empty() && gpu_guard_ ? gpu_guard_->warning() : history_.trouble();
 }
 
+// At once: what follows in this turn may wait for a disk.
+void Agent::Impl::show_trainer() {
+  board_.update([&](AgentFacts& facts) {
+    facts.trainer_pid = trainer_->pid();
+    facts.phase = Supervisor::Phase::kRunning;
+  });
+}
+
 void Agent::Impl::show() {
   const bool backing_off = supervisor_.phase() == Supervisor::Phase::kBackoff;
   board_.set_facts({.followed = supervisor_.wish(),
@@ -395,7 +448,8 @@ void Agent::Impl::show() {
                     .restarts = supervisor_.restarts(),
                     .last_exit = supervisor_.last_exit(),
                     .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
-                    .warning = warning()});
+                    .warning = warning(),
+                    .disk_free_bytes = disk_free_bytes_});
   const nlohmann::json state = board_.state();
   const std::string word = state.value("state", "") + state["agent"].value("wish", "");
   if (word == shown_) return;
@@ -418,7 +472,7 @@ bool Agent::Impl::has_nothing_left() const {
 Status Agent::Impl::outcome() const {
   const auto& exit = supervisor_.last_exit();
   if (!exit || is_success(exit->cause)) return ok_status();
-  return Error{code_of(*exit), exit->text};
+  return Error{error_code_of(*exit), exit->text};
 }
 
 // ---- the public face

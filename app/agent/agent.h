@@ -29,6 +29,8 @@ struct AgentOptions {
   SupervisorOptions supervisor;
   std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most
   GpuLimits gpu_limits;
+  std::chrono::milliseconds gpu_sample_period{
+      5'000};  // while a trainer runs; asked with gpu_limits.probe, if there is one
   HistoryLimits history;
   // Measures this machine for `check.run` and before a run is joined. Empty: there is no check.
   CheckTask::Check check_node;

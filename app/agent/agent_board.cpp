@@ -10,6 +10,8 @@ namespace {
 
 using Phase = Supervisor::Phase;
 
+constexpr std::chrono::seconds kGpusAreNews{30};
+
 nlohmann::json exit_json(const std::optional<TrainerExit>& exit) {
   if (!exit) return nullptr;
   return {{"cause", to_string(exit->cause)},
@@ -70,6 +72,14 @@ void AgentBoard::set_trainer_state(const nlohmann::json& state) {
 void AgentBoard::forget_trainer() {
   std::lock_guard lock(mutex_);
   if (!trainer_.is_null()) last_ = std::exchange(trainer_, nullptr);
+  gpus_ = nullptr;
+}
+
+void AgentBoard::set_gpus(nlohmann::json gpus) {
+  std::lock_guard lock(mutex_);
+  if (facts_.trainer_pid == 0) return;
+  gpus_ = std::move(gpus);
+  gpus_at_ = Clock::now();
 }
 
 AgentFacts AgentBoard::facts() const {
@@ -89,6 +99,7 @@ nlohmann::json AgentBoard::base() const {
   }
   state.pid = 0;
   state.tokens_per_second = 0;
+  state.mfu.reset();
   state.next_sync_seconds.reset();
   state.state = word_without_trainer(facts_);
   state.error = error_without_trainer(facts_);
@@ -99,6 +110,8 @@ nlohmann::json AgentBoard::state() const {
   std::lock_guard lock(mutex_);
   nlohmann::json state = trainer_.is_object() ? trainer_ : base();
   if (trainer_.is_object() && facts_.followed == Wish::kFinish) state["state"] = "finishing";
+  if (facts_.disk_free_bytes) state["disk_free_bytes"] = *facts_.disk_free_bytes;
+  if (!gpus_.is_null() && Clock::now() - gpus_at_ < kGpusAreNews) state["gpus"] = gpus_;
   const WishFile& wish = facts_.wish;
   state["agent"] = {
       {"pid", ::getpid()},

@@ -25,7 +25,8 @@ struct AgentFacts {
   std::uint64_t restarts = 0;
   std::optional<TrainerExit> last_exit;
   std::optional<Clock::time_point> retry_at;
-  std::string warning;  // the wish could not be kept, ...
+  std::string warning;                    // the wish could not be kept, ...
+  std::optional<double> disk_free_bytes;  // where the island keeps its checkpoint and data
 };
 
 class AgentBoard {
@@ -37,6 +38,7 @@ class AgentBoard {
   void set_wish(const WishFile& wish);
   void set_trainer_state(const nlohmann::json& state);  // of the one that runs
   void forget_trainer();                                // another one was started
+  void set_gpus(nlohmann::json gpus);                   // of the trainer that runs, as gpu.sample has them
   void update(const std::function<void(AgentFacts&)>& change);
 
   AgentFacts facts() const;
@@ -53,6 +55,8 @@ class AgentBoard {
   nlohmann::json trainer_;      // guarded by mutex_; null until it answered
   nlohmann::json last_;         // guarded by mutex_; what the trainer before it said last
   Clock::time_point heard_at_;  // guarded by mutex_
+  nlohmann::json gpus_;         // guarded by mutex_; null: nothing is known
+  Clock::time_point gpus_at_;   // guarded by mutex_
 };
 
 }  // namespace atl

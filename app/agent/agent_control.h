@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/agent/agent_board.h"
+#include "app/agent/join_stages.h"
 #include "app/agent/wish.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
@@ -31,6 +32,9 @@ class AgentControl {
   // another one runs.
   using Job = std::function<void(const AbortSignal& stop)>;
   virtual Status start_job(std::string what, Job job) = 0;
+  virtual void stop_job(const std::string& why) = 0;  // raises `stop` of the one that runs
+  // Of a joining: to be told in the order in which it comes.
+  virtual void tell_join(JoinNews news) = 0;
 };
 
 }  // namespace atl

@@ -1,5 +1,7 @@
-// The table of methods as the control server wants it.
+// The table of methods as the control server wants it. Calls come on the server's threads; end() on the owner's.
 #pragma once
+
+#include <shared_mutex>
 
 #include "app/agent/method_table.h"
 #include "net/control/control_server.h"
@@ -10,10 +12,16 @@ class AgentService final : public ControlService {
  public:
   // The table outlives it.
   explicit AgentService(const MethodTable& methods) : methods_(methods) {}
+  bool is_slow(std::string_view method) const override { return methods_.is_slow(method); }
   Result<nlohmann::json> call(std::string_view method, const nlohmann::json& params) override;
+
+  // Once it has returned no method runs, and none will: what they use may go, although the server is still there.
+  void end();
 
  private:
   const MethodTable& methods_;
+  std::shared_mutex calls_;  // shared by the calls under way
+  bool ended_ = false;       // guarded by calls_
 };
 
 }  // namespace atl

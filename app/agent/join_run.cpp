@@ -67,7 +67,7 @@ Status apply(const JoinRequest& request, JoinFile& join) {
 }
 
 Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
-                               const std::function<Status(const Invite&)>& consent) {
+                               const std::function<Status(const Invite&)>& consent, const JoinObserver& observer) {
   const Invite& invite = *request.invite;
   JoinFile join;
   join.run_id = invite.run_id;
@@ -77,10 +77,16 @@ Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& hom
   ATOLL_RETURN_IF_ERROR(consent(invite));
   // The disk first: a use of the invite is not to be lost because a directory cannot be made.
   ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
-  ATOLL_ASSIGN_OR_RETURN(Enrolment enrolment, enrol(invite, join.display_name, Deadline::after(kEnrolTime), interrupt));
+  observer("key", "running");
+  const KeyAndRequest key = make_signing_request();
+  observer("key", "done");
+  observer("enrol", "running");
+  ATOLL_ASSIGN_OR_RETURN(Enrolment enrolment,
+                         enrol(invite, key, join.display_name, Deadline::after(kEnrolTime), interrupt));
   join.hub_addresses = enrolment.hub;
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), enrolment.identity));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), join));
+  observer("enrol", "done");
   return JoinOutcome{
       join, fmt::format("joined run {} as {} ({})", join.run_name, join.display_name, enrolment.identity.name.value)};
 }
@@ -96,7 +102,8 @@ Result<JoinFile> membership_of(const IslandHome& home) {
 }  // namespace
 
 Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
-                             const std::function<Status(const Invite&)>& consent) {
+                             const std::function<Status(const Invite&)>& consent, const JoinObserver& observer) {
+  const JoinObserver tell = observer ? observer : JoinObserver([](std::string_view, std::string_view) {});
   auto before = membership_of(home);
   if (!before.ok() && before.error().code != ErrorCode::kNotJoined) return before.error();
   const std::optional<Invite>& invite = request.invite;
@@ -109,7 +116,7 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
   std::error_code ignored;
   const bool left = !std::filesystem::exists(home.join_file(), ignored);
   const bool another = before.ok() && invite && invite->run_id != before->run_id;
-  if (!before.ok() || (another && left)) return enrol_with(request, home, interrupt, consent);
+  if (!before.ok() || (another && left)) return enrol_with(request, home, interrupt, consent, tell);
   if (another) {
     return Error{
         ErrorCode::kInviteOtherRun,
@@ -120,6 +127,7 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
   ATOLL_RETURN_IF_ERROR(load_identity(home.identity()));
   ATOLL_RETURN_IF_ERROR(apply(request, *before));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), *before));
+  for (const char* stage : {"key", "enrol"}) tell(stage, "done");
   return JoinOutcome{*before, fmt::format("back to run {} as {}{}", before->run_name, before->display_name,
                                           invite ? " (joined before; the invite was not used)" : "")};
 }

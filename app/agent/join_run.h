@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
@@ -26,9 +27,12 @@ struct JoinOutcome {
   std::string text;  // for a person: what happened
 };
 
+// Stages "key" and "enrol" are "running", then "done", unless the joining ends in one.
+using JoinObserver = std::function<void(std::string_view stage, std::string_view status)>;
+
 // `consent` is asked before the invite is used; its error ends the joining. The run that was left with `atoll leave`
-// counts as joined before.
+// counts as joined before. `interrupt` costs no use of the invite: see enrol().
 Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
-                             const std::function<Status(const Invite&)>& consent);
+                             const std::function<Status(const Invite&)>& consent, const JoinObserver& observer = {});
 
 }  // namespace atl

@@ -1,9 +1,10 @@
 // The agent's control methods by name, a topic of them a file in app/agent/methods. Filled before the control socket is
-// served, then only read, on the control socket's thread.
+// served, then only read, on the control socket's threads.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,12 @@ using AgentMethod = std::function<Result<nlohmann::json>(const nlohmann::json& p
 class MethodTable {
  public:
   void add(std::string name, AgentMethod method) { methods_[std::move(name)] = std::move(method); }
+  // Called on another thread, one such method after the other; may read a few MiB from the disk.
+  void add_slow(std::string name, AgentMethod method) {
+    slow_.insert(name);
+    add(std::move(name), std::move(method));
+  }
+  bool is_slow(std::string_view name) const { return slow_.contains(name); }
   const AgentMethod* find(std::string_view name) const {
     const auto found = methods_.find(name);
     return found == methods_.end() ? nullptr : &found->second;
@@ -26,6 +33,7 @@ class MethodTable {
 
  private:
   std::map<std::string, AgentMethod, std::less<>> methods_;
+  std::set<std::string, std::less<>> slow_;
 };
 
 }  // namespace atl

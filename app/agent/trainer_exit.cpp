@@ -136,6 +136,18 @@ TrainerExit judge_exit(const ExitFacts& facts, double unix_seconds) {
   return exit;
 }
 
+// The trainer's exit status is one of ours, but what is its fault alone.
+ErrorCode error_code_of(const TrainerExit& exit) {
+  switch (exit.status) {
+    case kExitDenied: return ErrorCode::kPermissionDenied;
+    case kExitPinMismatch: return ErrorCode::kPinMismatch;
+    case kExitHubUnreachable: return ErrorCode::kUnreachable;
+    case kExitVersion: return ErrorCode::kVersionUnsupported;
+    case kExitTimeout: return ErrorCode::kTimeout;
+    default: return ErrorCode::kTrainerFailed;
+  }
+}
+
 bool is_final(ExitCause cause) { return cause == ExitCause::kRefused || cause == ExitCause::kUnusable; }
 
 bool is_success(ExitCause cause) {

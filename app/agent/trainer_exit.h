@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "net/base/result.h"
+
 namespace atl {
 
 // The words in to_string are frozen: they travel in JSON.
@@ -46,6 +48,8 @@ struct ExitFacts {
 
 TrainerExit judge_exit(const ExitFacts& facts, double unix_seconds);
 
+// For a command that ends with its trainer: one of those that exit codes are made of.
+ErrorCode error_code_of(const TrainerExit& exit);
 // Another start would end the same way: a person has to do something first.
 bool is_final(ExitCause cause);
 // It ended as it was meant to.

@@ -2,6 +2,7 @@
 // its events. Connects again by itself. Owns its thread, on which the callbacks are made.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <thread>
@@ -31,6 +32,8 @@ class TrainerLink {
   std::jthread thread_;
 };
 
+// Of a trainer's state: changes with every step, round and state.
+std::uint64_t progress_of(const nlohmann::json& state);
 // One call on a connection of its own: "pause", "stop", ...
 Status ask_trainer(const std::filesystem::path& socket, std::string_view method, Deadline deadline);
 

@@ -6,8 +6,8 @@
 
 namespace atl {
 
-// Trains until the context's interrupt, or until nothing is left to be done: prints a line a round, and what the
-// trainer says. The error of a trainer that could not be started, or that failed before it trained. Main thread.
+// Trains until the context's interrupt, or until nothing is left to be done: prints a line a round, and what is amiss.
+// The error of a trainer that could not be started, or that failed before it trained. Main thread.
 Status train_in_foreground(const AgentHome& home, CommandContext& context);
 
 }  // namespace atl

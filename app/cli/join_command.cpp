@@ -14,6 +14,7 @@
 #include "app/cli/console_input.h"
 #include "app/cli/foreground_agent.h"
 #include "app/cli/join_check.h"
+#include "app/cli/join_progress.h"
 #include "app/cli/service/service_command.h"
 #include "app/cli/validators.h"
 #include "app/config/gpu_list.h"
@@ -114,15 +115,19 @@ nlohmann::json params_of(const Join& command, const std::string& invite) {
 // ---- through the agent that runs
 
 // Until the agent says what came of it, after the event `last`: what earlier joins came to is kept, too.
-Status await_join(ControlClient& agent, std::uint64_t last, CommandContext& context) {
+Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progress, CommandContext& context) {
   const Deadline deadline = Deadline::after(kJoinTime);
   while (!context.interrupt.raised()) {
     const auto event = agent.next_event(Deadline::after(kLook).but_not_after(deadline));
     if (!event.ok() && event.error().code != ErrorCode::kTimeout) return event.error();
     if (!event.ok() && deadline.expired())
       return Error{ErrorCode::kTimeout, "the agent does not say that it has joined"};
-    if (!event.ok() || event->value("event", "") != "join.done") continue;
-    if (event->value("seq", std::uint64_t{0}) <= last) continue;
+    if (!event.ok() || event->value("seq", std::uint64_t{0}) <= last) continue;
+    if (event->value("event", "") == "join.progress") {
+      progress.take(*event);
+      progress.show();
+    }
+    if (event->value("event", "") != "join.done") continue;
     const nlohmann::json& done = (*event)["data"];
     if (!done.value("ok", false)) {
       return Error{parse_error_code(done.value("code", "")).value_or(ErrorCode::kInternal),
@@ -134,18 +139,20 @@ Status await_join(ControlClient& agent, std::uint64_t last, CommandContext& cont
   return Error{ErrorCode::kAborted, "interrupted; the agent goes on with it: atoll status"};
 }
 
-// Shows each state on the way, until the first inner step.
-Status await_first_step(ControlClient& agent, CommandContext& context) {
-  std::string shown;
+// Shows each stage on the way, until the first inner step.
+Status await_first_step(ControlClient& agent, JoinProgress& progress, CommandContext& context) {
   while (!context.interrupt.raised()) {
     ATOLL_ASSIGN_OR_RETURN(const nlohmann::json state, ask_agent(agent, "state.get", nlohmann::json::object()));
-    const std::string word = state.value("state", "");
-    if (word != std::exchange(shown, word)) context.console.out << word << std::endl;
     const bool lives = state.value("pid", 0) > 0;  // else these are the last words of the trainer before
     if (lives && state.value("tokens", std::uint64_t{0}) > 0) return ok_status();
-    if (word == "error") return Error{ErrorCode::kTrainerFailed, state.value("error", word)};
-    pollfd wake{context.interrupt.fd(), POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(kLook.count()));
+    if (state.value("state", "") == "error") return Error{ErrorCode::kTrainerFailed, state.value("error", "")};
+    const Deadline next_look = Deadline::after(kLook);
+    while (!next_look.expired() && !context.interrupt.raised()) {
+      const auto event = agent.next_event(next_look);
+      if (!event.ok() && event.error().code != ErrorCode::kTimeout) return event.error();
+      if (event.ok() && event->value("event", "") == "join.progress") progress.take(*event);
+    }
+    progress.show();
   }
   return Error{ErrorCode::kAborted, "interrupted; the agent goes on: atoll status"};
 }
@@ -155,8 +162,9 @@ Status join_through(ControlClient& agent, const Join& command, const std::string
   if (invite) ATOLL_RETURN_IF_ERROR(ask_consent(command, *invite, context));
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json events, ask_agent(agent, "events.subscribe", nlohmann::json::object()));
   ATOLL_RETURN_IF_ERROR(ask_agent(agent, "join", params_of(command, text)));
-  ATOLL_RETURN_IF_ERROR(await_join(agent, events.value("last", std::uint64_t{0}), context));
-  if (command.wait) return await_first_step(agent, context);
+  JoinProgress progress(context.console);
+  ATOLL_RETURN_IF_ERROR(await_join(agent, events.value("last", std::uint64_t{0}), progress, context));
+  if (command.wait) return await_first_step(agent, progress, context);
   context.console.out << "this machine's agent trains from now on; see atoll status" << std::endl;
   return ok_status();
 }

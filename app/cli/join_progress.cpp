@@ -4,82 +4,116 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/cli/text.h"
 #include "net/control/island_state.h"
-#include "net/control/trainer_exit.h"
-#include "net/mesh/mesh_client.h"
 
 namespace atl {
 namespace {
 
-constexpr std::string_view kTrainerPrefix = "atoll-trainer: ";
-constexpr std::string_view kRetry = "mesh retry error=";
-constexpr std::chrono::seconds kConnectEvery{1};
-constexpr std::chrono::seconds kAnswerTime{1};
-// Tries are a few seconds apart: after a longer silence the hub was there meanwhile.
-constexpr std::chrono::seconds kNewOutage{30};
+constexpr std::chrono::seconds kTransferEvery{5};
+
+std::string text_of(const nlohmann::json& data, const char* key) {
+  const auto found = data.find(key);
+  return found != data.end() && found->is_string() ? printable(found->get<std::string>()) : "";
+}
+
+double number_of(const nlohmann::json& data, const char* key) {
+  const auto found = data.find(key);
+  return found != data.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string name_of(const std::string& what) { return what == "state" ? "the model's state" : "the run's data"; }
+
+// What a stage of a joining is called while it runs; empty: it is shown in another way.
+std::string words_of(const std::string& stage) {
+  if (stage == "key") return "making a key";
+  if (stage == "enrol") return "enrolling";
+  if (stage == "check") return "checking this machine";
+  if (stage == "trainer") return "starting the trainer";
+  return stage == "first_step" ? "waiting for the first step" : "";
+}
 
 }  // namespace
 
-void JoinProgress::take_output(std::string_view bytes) {
-  unfinished_line_ += bytes;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = unfinished_line_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    take_line(std::string_view(unfinished_line_).substr(begin, end - begin));
-  }
-  unfinished_line_.erase(0, begin);
-}
-
-void JoinProgress::take_line(std::string_view line) {
-  if (line.starts_with(kTrainerPrefix) || line.starts_with(kTrainerExitWords)) {
-    return;  // said once, as the command's own error
-  }
-  if (line.find(kRetry) != std::string_view::npos) {
-    take_retry(line);
-  } else {
-    console_.out << line << std::endl;
+void JoinProgress::show() {
+  while (const auto event = events_.try_pop()) {
+    const auto name = event->is_object() ? event->find("event") : event->end();
+    if (!event->is_object() || name == event->end() || !name->is_string() || !event->contains("data")) continue;
+    if ((*event)["data"].is_object()) show(name->get<std::string>(), (*event)["data"]);
   }
 }
 
-void JoinProgress::take_retry(std::string_view line) {
+void JoinProgress::show(const std::string& name, const nlohmann::json& data) {
+  if (name == "transfer") return show_transfer(text_of(data, "what"), data);
+  if (name == "join.progress") return show_stage(data);
+  if (name == "hub.link") return show_hub(data);
+  if (name == "sync.done") show_round(data);
+  // What the agent says of a trainer that ended is this command's own error.
+  if (data.contains("state") && !data.contains("agent") && text_of(data, "state") != "error") show_trouble(data);
+}
+
+void JoinProgress::print(const std::string& line) { console_.out << line << std::endl; }
+
+void JoinProgress::show_round(const nlohmann::json& data) {
+  const auto state = IslandState::from_json(data);
+  if (!state.ok()) return;
+  print(fmt::format("round {}  loss {}  {}  {}", state->round, format_loss(state->loss_nats),
+                    format_rate(state->tokens_per_second), format_number_of(state->islands_live, "island")));
+}
+
+void JoinProgress::show_hub(const nlohmann::json& data) {
+  if (data.value("up", nlohmann::json()) == true) {
+    hub_text_.clear();
+    return print("the hub answers again");
+  }
+  hub_text_ = text_of(data, "text");
+  const auto seconds = std::chrono::seconds(static_cast<long>(number_of(data, "tries_for_seconds")));
+  const auto until = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + seconds);
+  print(fmt::format("the hub does not answer ({}); trying again until {:%H:%M}", hub_text_, fmt::localtime(until)));
+}
+
+void JoinProgress::show_trouble(const nlohmann::json& data) {
+  std::string trouble = text_of(data, "error");
+  if (!hub_text_.empty() && trouble.find(hub_text_) != std::string::npos) trouble.clear();  // said by hub.link
+  if (trouble == std::exchange(trouble_, trouble) || trouble.empty()) return;
+  print(console_.styled(trouble, Style::kWarning));
+}
+
+void JoinProgress::show_stage(const nlohmann::json& data) {
+  const std::string stage = text_of(data, "stage"), status = text_of(data, "status");
+  if (stage == "data" || stage == "state") return show_transfer(stage, data);
+  const std::string words = words_of(stage);
+  if (status != "running" || words.empty() || stage == std::exchange(stage_, stage)) return;
+  print(words);
+}
+
+void JoinProgress::show_transfer(const std::string& what, const nlohmann::json& data) {
+  const std::string status = text_of(data, "status"), why = text_of(data, "text");
+  const double done = number_of(data, "done_bytes"), total = number_of(data, "total_bytes");
+  const auto found = transfers_.find(what);
+  if (status != "running") {
+    if (found == transfers_.end()) return;  // there was nothing to fetch
+    print(status == "done" ? fmt::format("{} is here", name_of(what))
+                           : fmt::format("{} could not be fetched: {}", name_of(what), why));
+    transfers_.erase(found);
+    return;
+  }
+  if (total <= 0) return;
   const auto now = Clock::now();
-  const bool known = last_retry_ && now - *last_retry_ < kNewOutage;
-  last_retry_ = now;
-  if (known) return;
-  line.remove_prefix(line.find(kRetry) + kRetry.size());
-  if (line.size() >= 2 && line.front() == '"') line = line.substr(1, line.size() - 2);
-  const auto until =
-      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + MeshClientOptions{}.reconnect_for);
-  console_.out << fmt::format("the hub does not answer ({}); trying again until {:%H:%M}", line, fmt::localtime(until))
-               << std::endl;
-}
-
-void JoinProgress::look_at_rounds() {
-  const auto now = Clock::now();
-  if (!client_) {
-    if (now < next_connect_) return;
-    next_connect_ = now + kConnectEvery;
-    auto client = ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime));
-    if (!client.ok()) return;  // it is not so far yet
-    if (!(*client)->call("events.subscribe", nlohmann::json::object(), Deadline::after(kAnswerTime)).ok()) return;
-    client_ = std::move(*client);
+  if (found == transfers_.end()) {
+    transfers_[what] = now;
+    return print(fmt::format("fetching {}, {}", name_of(what), format_bytes(total)));
   }
-  for (;;) {
-    const auto event = client_->next_event(Deadline::at(now));
-    if (!event.ok()) {
-      if (event.error().code != ErrorCode::kTimeout) client_.reset();
-      return;
-    }
-    if (event->value("event", "") != "sync.done" || !event->contains("data")) continue;
-    const auto state = IslandState::from_json((*event)["data"]);
-    if (!state.ok()) continue;
-    if (std::exchange(last_retry_, std::nullopt)) console_.out << "the hub answers again" << std::endl;
-    console_.out << fmt::format("round {}  loss {}  {}  {}", state->round, format_loss(state->loss_nats),
-                                format_rate(state->tokens_per_second), format_number_of(state->islands_live, "island"))
-                 << std::endl;
-  }
+  if (now - found->second < kTransferEvery) return;
+  found->second = now;
+  std::string line = fmt::format("  {} of {}", format_bytes(done), format_bytes(total));
+  if (const double rate = number_of(data, "bytes_per_second"); rate > 0)
+    line += fmt::format(", {}/s", format_bytes(rate));
+  if (const double left = number_of(data, "seconds_left"); left > 0)
+    line += fmt::format(", {} left", format_duration(left));
+  print(line);
 }
 
 }  // namespace atl

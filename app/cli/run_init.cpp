@@ -44,6 +44,7 @@ Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_d
   HubInitOptions options;
   options.directory = hub_directory;
   options.dataset_directory = std::filesystem::absolute(run.data);
+  options.operator_name = run.operator_name;
   ATOLL_ASSIGN_OR_RETURN(options.run, make_run(run.preset, run.name, run.overrides));
   ATOLL_RETURN_IF_ERROR(check_run(options.run, dataset.manifest().vocab_size));
   if (dataset.sequences(Split::kTrain, options.run.sequence_length) == 0) {

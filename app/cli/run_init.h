@@ -13,6 +13,7 @@ struct NewRun {
   std::string data;  // directory of a dataset
   std::string name;
   std::string preset = "demo";
+  std::string operator_name = {};
   RunOverrides overrides;
 };
 

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include <QCoreApplication>
-#include <QLocale>
-#include <QRegularExpression>
+
+#include "app/core/node.h"
+#include "app/gui/look/format.h"
 
 namespace atl::text {
 namespace {
@@ -16,120 +15,187 @@ struct IslandText {
   Q_DECLARE_TR_FUNCTIONS(IslandText)
 };
 
-QString tr(const char* source) { return IslandText::tr(source); }
+QString plain(const std::string& text) { return QString::fromStdString(text); }
 
-// The states of net/control/island_state.h.
+// The states of `state.get`.
 struct Word {
   const char* state;
-  const char* symbol;
+  const char* icon;
+  Tone tone;
   const char* word;
 };
 constexpr std::array kWords{
-    Word{"joining", "\u25B7", QT_TRANSLATE_NOOP("IslandText", "Joining")},
-    Word{"recovering", "\u25B7", QT_TRANSLATE_NOOP("IslandText", "Recovering")},
-    Word{"waiting", "\u25CB", QT_TRANSLATE_NOOP("IslandText", "Waiting")},
-    Word{"training", "\u25B6", QT_TRANSLATE_NOOP("IslandText", "Training")},
-    Word{"syncing", "\u21C4", QT_TRANSLATE_NOOP("IslandText", "Synchronizing")},
-    Word{"finishing", "\u25B7", QT_TRANSLATE_NOOP("IslandText", "Finishing")},
-    Word{"reconnecting", "\u26A0", QT_TRANSLATE_NOOP("IslandText", "Reconnecting")},
-    Word{"error", "\u26A0", QT_TRANSLATE_NOOP("IslandText", "Error")},
-    Word{"stopped", "\u25A0", QT_TRANSLATE_NOOP("IslandText", "Stopped")},
+    Word{"unjoined", "waiting", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Not joined")},
+    Word{"checking", "check", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Checking")},
+    Word{"joining", "joining", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Joining")},
+    Word{"recovering", "recovering", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Recovering")},
+    Word{"waiting", "waiting", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Waiting")},
+    Word{"training", "play", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Training")},
+    Word{"syncing", "sync", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Synchronizing")},
+    Word{"finishing", "finish", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Finishing")},
+    Word{"paused", "pause", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Paused")},
+    Word{"reconnecting", "warning", Tone::kWarning, QT_TRANSLATE_NOOP("IslandText", "Reconnecting")},
+    Word{"error", "error", Tone::kBad, QT_TRANSLATE_NOOP("IslandText", "Error")},
+    Word{"stopped", "stop", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Stopped")},
 };
 
-QString path_text(const std::filesystem::path& path) { return QString::fromStdString(path.string()); }
-
-// As an argument of a shell.
-QString quoted(const std::filesystem::path& path) {
-  const QString text = path_text(path);
-  return text.contains(QRegularExpression("[^A-Za-z0-9_./-]")) ? "'" + QString(text).replace("'", "'\\''") + "'" : text;
+// Of a connection that does not stand; empty: it does.
+std::optional<StateWord> link_word(Node& node) {
+  switch (node.link().state()) {
+    case LinkState::kConnecting: return StateWord{"connecting", Tone::kNeutral, IslandText::tr("Connecting")};
+    case LinkState::kNoAgent: return StateWord{"stop", Tone::kNeutral, IslandText::tr("No agent")};
+    case LinkState::kLost: return StateWord{"offline", Tone::kWarning, IslandText::tr("Connection lost")};
+    case LinkState::kRefused: return StateWord{"error", Tone::kBad, IslandText::tr("Refused")};
+    case LinkState::kEnded: return StateWord{"recording", Tone::kNeutral, IslandText::tr("Recording ended")};
+    case LinkState::kConnected: break;
+  }
+  return std::nullopt;
 }
 
-QString home_option(const IslandHome& home) {
-  const auto usual = default_island_home();
-  return usual.ok() && *usual == home.directory ? QString() : " --home " + quoted(home.directory);
+Advice link_advice(Node& node) {
+  const QString problem = plain(node.link().problem());
+  switch (node.link().state()) {
+    case LinkState::kNoAgent:
+      if (std::holds_alternative<LocalNode>(node.address())) {
+        return {Tone::kWarning, IslandText::tr("No agent runs on this machine, so nothing trains here."), problem,
+                Advice::Action::kStartAgent};
+      }
+      return {Tone::kWarning, IslandText::tr("No agent runs on that machine, so nothing trains there."), problem,
+              Advice::Action::kReconnect};
+    case LinkState::kRefused:
+      return {Tone::kBad, IslandText::tr("The agent cannot be used."), problem, Advice::Action::kReconnect};
+    case LinkState::kEnded:
+      return {
+          Tone::kNeutral, IslandText::tr("The recording is over: this is how it ended."), {}, Advice::Action::kReplay};
+    default:
+      return {Tone::kWarning,
+              IslandText::tr("The connection is lost. It is tried again by itself; training goes on without it."),
+              problem, Advice::Action::kReconnect};
+  }
 }
 
-QString log_hint(const IslandHome& home) { return tr("Its log: %1").arg(path_text(home.trainer_log())); }
+Advice error_advice(const NodeState& state) {
+  QString sentence = plain(state.island.error);
+  if (sentence.isEmpty() && state.agent.last_exit) sentence = plain(state.agent.last_exit->text);
+  if (sentence.isEmpty()) sentence = IslandText::tr("The trainer ended.");
+  QString what = IslandText::tr("The log says more.");
+  if (state.agent.restart_in_seconds) {
+    what = IslandText::tr("It is started again in %1. ").arg(duration(*state.agent.restart_in_seconds)) + what;
+  }
+  return {Tone::kBad, sentence, what, Advice::Action::kShowLogs};
+}
+
+std::optional<Advice> state_advice(const NodeState& state) {
+  const std::string& word = state.island.state;
+  if (word == "error") return error_advice(state);
+  const QString error = plain(state.island.error);
+  if (word == "reconnecting") {
+    return Advice{Tone::kWarning, error.isEmpty() ? IslandText::tr("The hub does not answer.") : error,
+                  IslandText::tr("It is tried again by itself."), Advice::Action::kShowLogs};
+  }
+  if (!error.isEmpty()) return Advice{Tone::kWarning, error, {}, Advice::Action::kShowLogs};
+  if (!state.agent.warning.empty()) {
+    return Advice{Tone::kWarning, plain(state.agent.warning), {}, Advice::Action::kShowLogs};
+  }
+  if (word == "paused") {
+    const auto& until = state.agent.paused_until;
+    return Advice{
+        Tone::kNeutral,
+        until ? IslandText::tr("Paused until %1.").arg(date_time(*until)) : IslandText::tr("Paused until you resume."),
+        IslandText::tr("The GPUs are free meanwhile.")};
+  }
+  if (word == "finishing" || state.agent.followed == "finish") {
+    return Advice{Tone::kNeutral, IslandText::tr("This island completes the round with the others, then it leaves."),
+                  IslandText::tr("Resume takes that back.")};
+  }
+  if (word == "stopped") return Advice{Tone::kNeutral, IslandText::tr("Nothing trains here until you resume."), {}};
+  return std::nullopt;
+}
+
+// Steps are at stake only while a trainer has taken some.
+bool has_steps(const NodeState& state) { return state.island.inner_step > 0 && state.island.pid != 0; }
+
+QString round_left(const NodeState& state) {
+  const auto& left = state.island.next_sync_seconds;
+  return left ? IslandText::tr("about %1").arg(duration(*left)) : IslandText::tr("its end is not known yet");
+}
 
 }  // namespace
 
-QString count(std::uint64_t number) { return QLocale().toString(static_cast<qulonglong>(number)); }
-
-QString bytes(std::uint64_t number) {
-  const auto bounded = std::min(number, static_cast<std::uint64_t>(std::numeric_limits<qint64>::max()));
-  return QLocale().formattedDataSize(static_cast<qint64>(bounded), 1, QLocale::DataSizeSIFormat);
-}
-
-QString duration(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12) return tr("unknown");
-  if (seconds < 0.0995) return tr("%1 ms").arg(std::llround(1000 * seconds));
-  if (seconds < 9.95) return tr("%1 s").arg(QLocale().toString(seconds, 'f', 1));
-  const auto whole = static_cast<qint64>(std::llround(seconds));
-  if (whole < 100) return tr("%1 s").arg(whole);
-  if (whole < 3600) return tr("%1 min %2 s").arg(whole / 60).arg(whole % 60, 2, 10, QChar('0'));
-  return tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60, 2, 10, QChar('0'));
-}
-
-QString loss(std::optional<double> nats) {
-  return nats ? tr("%1 nats per token").arg(QLocale().toString(*nats, 'f', 3)) : tr("none yet");
-}
-
-QString speed(double tokens_per_second) {
-  const bool sane = std::isfinite(tokens_per_second) && tokens_per_second >= 0 && tokens_per_second < 1e15;
-  return sane ? tr("%1 tokens/s").arg(count(static_cast<std::uint64_t>(tokens_per_second))) : tr("unknown");
-}
-
-StateWord state_word(const IslandReport& report, Clock::time_point now) {
-  switch (report.link) {
-    case IslandLink::kUnknown: return {"\u25CB", tr("Looking")};
-    case IslandLink::kNotJoined: return {"\u25CB", tr("Not joined")};
-    case IslandLink::kNotRunning: return {"\u25A0", tr("Not running")};
-    case IslandLink::kFailed: return {"\u26A0", tr("Cannot ask the trainer")};
-    case IslandLink::kConnected:
-    case IslandLink::kSilent: break;
-  }
-  if (!is_live(report, now)) return {"\u26A0", tr("Not answering")};
+StateWord state_word(Node& node) {
+  if (auto word = link_word(node)) return *word;
+  if (!node.state()) return {"connecting", Tone::kNeutral, IslandText::tr("Loading")};
+  if (!node.live()) return {"warning", Tone::kWarning, IslandText::tr("Not answering")};
   for (const Word& word : kWords) {
-    if (report.state->state == word.state) return {word.symbol, tr(word.word)};
+    if (node.state()->island.state == word.state) return {word.icon, word.tone, IslandText::tr(word.word)};
   }
-  return {"\u25CB", QString::fromStdString(report.state->state)};  // of a newer trainer
+  return {"info", Tone::kNeutral, plain(node.state()->island.state)};  // of a newer agent
 }
 
-QString age(const IslandReport& report, Clock::time_point now) {
-  const auto age = age_of(report, now);
-  if (!age) return {};
-  if (*age < std::chrono::seconds(2)) return tr("Updated now");
-  const double seconds = std::floor(age->count());
-  return tr("Last update %1 ago").arg(seconds < 60 ? tr("%1 s").arg(static_cast<int>(seconds)) : duration(seconds));
+QString age(Node& node) {
+  const auto age = node.age();
+  if (!age || !node.state()) return {};
+  if (node.live() && *age < std::chrono::seconds(2)) return IslandText::tr("Updated now");
+  return IslandText::tr("Last update %1").arg(ago(age->count()));
 }
 
-QString advice(const IslandReport& report, const IslandHome& home, Clock::time_point now) {
-  switch (report.link) {
-    case IslandLink::kUnknown: return tr("Looking at %1").arg(path_text(home.directory));
-    case IslandLink::kNotJoined:
-      return tr("Not joined: run `atoll join INVITE`, with the invite that the run's operator gave you.");
-    case IslandLink::kNotRunning:
-      return tr("Joined to the run %1, but no trainer is running here. Start it with the command below.")
-          .arg(QString::fromStdString(report.run_name));
-    case IslandLink::kFailed: return QString::fromStdString(report.problem);
-    case IslandLink::kConnected:
-    case IslandLink::kSilent: break;
+std::optional<Advice> advice(Node& node) {
+  const LinkState link = node.link().state();
+  if (link == LinkState::kConnecting) return std::nullopt;
+  if (link != LinkState::kConnected) return link_advice(node);
+  if (!node.state()) return std::nullopt;
+  if (!node.live()) {
+    return Advice{Tone::kWarning, IslandText::tr("The agent does not answer; it is asked again every second."),
+                  IslandText::tr("If this lasts, it is suspended or hangs. What is shown is old."),
+                  Advice::Action::kShowLogs};
   }
-  if (!is_live(report, now)) {
-    return tr("The trainer does not answer; it is asked again every second. If this lasts, it is suspended or "
-              "hangs. ") +
-           log_hint(home);
-  }
-  if (report.state->error.empty()) return {};
-  const QString error = QString::fromStdString(report.state->error);
-  return report.state->state == "reconnecting" ? tr("%1\nIt tries again by itself. ").arg(error) + log_hint(home)
-                                               : error + "\n" + log_hint(home);
+  return state_advice(*node.state());
 }
 
-QString remedy(const IslandReport& report, const IslandHome& home) {
-  if (report.link == IslandLink::kNotJoined) return "atoll join INVITE" + home_option(home);
-  if (report.link == IslandLink::kNotRunning) return "atoll join" + home_option(home);
+QString action_word(Advice::Action action) {
+  switch (action) {
+    case Advice::Action::kNone: break;
+    case Advice::Action::kStartAgent: return IslandText::tr("&Start the agent");
+    case Advice::Action::kReconnect: return IslandText::tr("&Try now");
+    case Advice::Action::kReplay: return IslandText::tr("Play &again");
+    case Advice::Action::kShowLogs: return IslandText::tr("Show the &log");
+  }
   return {};
+}
+
+QString pause_cost(const NodeState& state) {
+  if (!has_steps(state)) return IslandText::tr("Nothing is lost by a pause now.");
+  return IslandText::
+      IslandText::tr("Resumed within this round (%1), nothing is lost. Later, the %2 steps that this island took in round %3 are "
+         "lost; everything of earlier rounds stays.")
+          .arg(round_left(state), count(state.island.inner_step), count(state.island.round));
+}
+
+QString finish_cost(const NodeState& state) {
+  if (!has_steps(state)) return IslandText::tr("Nothing of this round is under way here: this island leaves at once.");
+  return IslandText::tr("This island completes round %1 with the others (%2), then it leaves. Nothing is lost.")
+      .arg(count(state.island.round), round_left(state));
+}
+
+QString stop_cost(const NodeState& state) {
+  if (!has_steps(state)) return IslandText::tr("Nothing is lost by stopping now.");
+  return IslandText::tr("The %1 steps that this island took in round %2 are lost. Finish completes the round first.")
+      .arg(count(state.island.inner_step), count(state.island.round));
+}
+
+QString step(const NodeState& state) {
+  if (state.island.inner_steps == 0) return IslandText::tr("no step yet");
+  return IslandText::tr("step %1 of %2").arg(count(state.island.inner_step), count(state.island.inner_steps));
+}
+
+QString accepted(const NodeState& state) {
+  return state.island.accepted_round ? IslandText::tr("in round %1").arg(count(*state.island.accepted_round))
+                                     : IslandText::tr("none yet");
+}
+
+std::optional<double> computing_share(const NodeState& state) {
+  const double seconds = state.island.inner_seconds + state.island.sync_seconds;
+  return seconds > 0 ? std::optional(state.island.inner_seconds / seconds) : std::nullopt;
 }
 
 }  // namespace atl::text

@@ -1,35 +1,50 @@
-// What the desktop app says of an island, translated, numbers in the user's locale and always with their unit. Pure
-// functions; any thread.
+// What the desktop app says of an island, translated, with icon and tone: its state, how old that is, what to do, what a
+// wish costs. Pure functions of a node; GUI thread.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 
 #include <QString>
 
-#include "app/core/island_report.h"
-#include "net/control/home.h"
+#include "app/core/node_state.h"
+#include "app/gui/look/colours.h"
 
-namespace atl::text {
+namespace atl {
 
-QString count(std::uint64_t number);
-QString bytes(std::uint64_t number);       // powers of 1000
-QString duration(double seconds);          // 40 ms, 38 s, 4 min 10 s, 2 h 05 min
-QString loss(std::optional<double> nats);  // "none yet" without one
-QString speed(double tokens_per_second);
+class Node;
 
-// A symbol and a word, never colour alone: "▶ Training".
+namespace text {
+
+// An icon and a word, never colour alone.
 struct StateWord {
-  QString symbol;
+  const char* icon = "info";  // of resources/icons
+  Tone tone = Tone::kNeutral;
   QString word;
 };
-StateWord state_word(const IslandReport& report, Clock::time_point now);
+StateWord state_word(Node& node);
 
-// "Updated now", "Last update 12 s ago"; empty without a state.
-QString age(const IslandReport& report, Clock::time_point now);
+// "Updated now", "Last update 12 s ago"; empty before the first.
+QString age(Node& node);
 
-// What a person needs to know beyond the values: what happened, why, what to do. Empty when all is well.
-QString advice(const IslandReport& report, const IslandHome& home, Clock::time_point now);
-// The command that helps, to be copied: joins or starts the trainer. Empty when there is none.
-QString remedy(const IslandReport& report, const IslandHome& home);
+// What a person needs to know beyond the figures: what happened, why, what to do; nothing when all is well.
+struct Advice {
+  enum class Action { kNone, kStartAgent, kReconnect, kReplay, kShowLogs };
+  Tone tone = Tone::kNeutral;
+  QString sentence;
+  QString what_to_do;
+  Action action = Action::kNone;
+};
+std::optional<Advice> advice(Node& node);
+QString action_word(Advice::Action action);
 
-}  // namespace atl::text
+// What it costs, said before it is done.
+QString pause_cost(const NodeState& state);
+QString finish_cost(const NodeState& state);
+QString stop_cost(const NodeState& state);
+
+QString step(const NodeState& state);      // "step 371 of 500"
+QString accepted(const NodeState& state);  // "in round 41", "none yet"
+std::optional<double> computing_share(const NodeState& state);
+
+}  // namespace text
+}  // namespace atl

@@ -1,9 +1,15 @@
-// atoll-gui: a window on this machine's island. Parse, construct, run; closing it stops nothing.
+// atoll-gui: the desktop app. Parse, construct, run; closing it stops nothing.
 #include <QApplication>
 #include <QCommandLineParser>
 
-#include "app/core/island_monitor.h"
+#include "app/core/nodes.h"
+#include "app/core/recorder.h"
+#include "app/gui/app_icon.h"
+#include "app/gui/command_line.h"
+#include "app/gui/link_inbox.h"
 #include "app/gui/main_window.h"
+#include "app/gui/translation.h"
+#include "app/gui/tray.h"
 
 namespace {
 
@@ -18,17 +24,52 @@ bool has_display(const QStringList& arguments) {
   return set("DISPLAY") || set("WAYLAND_DISPLAY") || set("QT_QPA_PLATFORM") || arguments.contains("-platform");
 }
 
+int run(QApplication& app, const atl::GuiOptions& options) {
+  const auto invite = atl::invite_text(options.invite);
+  if (!invite.ok()) return fail(invite.error().message);
+  // A recording, or another home, is looked at beside the window that is open already.
+  const bool usual = options.home.isEmpty() && options.replay.isEmpty();
+  if (usual && atl::LinkInbox::handOver(*invite)) return 0;
+
+  atl::Theme theme(app, atl::settings_file());
+  atl::Nodes nodes(usual ? atl::nodes_file() : QString());
+  if (const auto opened = atl::open_nodes(options, nodes); !opened.ok()) return fail(opened.error().message);
+  std::unique_ptr<atl::Recorder> recorder;
+  if (!options.record.isEmpty()) {
+    auto made = atl::Recorder::create(options.record);
+    if (!made.ok()) return fail(made.error().message);
+    recorder = std::move(*made);
+    nodes.all().front()->link().recordTo(recorder.get());
+  }
+
+  atl::MainWindow window(nodes, theme);
+  atl::Tray tray(nodes);
+  atl::LinkInbox inbox;
+  QObject::connect(&tray, &atl::Tray::showWanted, &window, &atl::MainWindow::toFront);
+  QObject::connect(&tray, &atl::Tray::quitWanted, &window, &atl::MainWindow::quit);
+  QApplication::setQuitOnLastWindowClosed(!tray.isShown());
+  QObject::connect(&inbox, &atl::LinkInbox::linkReceived, &window, [&window](const QString& link) {
+    window.toFront();
+    if (!link.isEmpty()) window.join(link);
+  });
+  if (usual) inbox.listen();
+  window.show();
+  if (!invite->isEmpty()) window.join(*invite);
+  const int code = QApplication::exec();
+  if (recorder) nodes.all().front()->link().recordTo(nullptr);
+  return code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   QCoreApplication::setApplicationName("atoll-gui");
   QCoreApplication::setApplicationVersion(ATOLL_VERSION);
   QCommandLineParser parser;
-  parser.setApplicationDescription("Shows what this machine's Atoll island does.");
-  const QCommandLineOption home_option("home", "Island's home (default: this user's island).", "DIR");
+  const QString link = atl::take_link(argc, argv);
   const QCommandLineOption help_option = parser.addHelpOption();
   const QCommandLineOption version_option = parser.addVersionOption();
-  parser.addOption(home_option);
+  atl::add_options(parser);
 
   QStringList arguments;
   for (int i = 0; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
@@ -39,22 +80,13 @@ int main(int argc, char** argv) {
   }
 
   if (!has_display(arguments)) return fail("there is no display here; use 'atoll status', or connect with ssh -X");
-  const QApplication app(argc, argv);
+  QApplication app(argc, argv);
+  QGuiApplication::setDesktopFileName("org.atoll.Atoll");
+  QGuiApplication::setWindowIcon(atl::app_icon());
+  atl::install_translation(app);
   parser.process(app);
-  std::filesystem::path directory = parser.value(home_option).toStdString();
-  if (directory.empty()) {
-    const auto usual = atl::default_island_home();
-    if (!usual.ok()) return fail(usual.error().message);
-    directory = *usual;
-  }
-  std::error_code error;
-  const atl::IslandHome home{std::filesystem::absolute(directory, error)};
-  if (error) return fail("--home " + directory.string() + ": " + error.message() + "; name another directory");
-
-  atl::MainWindow window(home);
-  atl::IslandMonitor monitor(home);
-  QObject::connect(&monitor, &atl::IslandMonitor::reported, &window, &atl::MainWindow::showReport);
-  window.show();
-  monitor.start();
-  return app.exec();
+  auto options = atl::read_options(parser);
+  if (!options.ok()) return fail(options.error().message);
+  if (!link.isEmpty()) options->invite = link;
+  return run(app, *options);
 }

@@ -1,136 +1,216 @@
 #include "app/gui/main_window.h"
 
 #include <QAction>
-#include <QClipboard>
-#include <QFontDatabase>
-#include <QGuiApplication>
+#include <QActionGroup>
+#include <QApplication>
+#include <QCloseEvent>
 #include <QHBoxLayout>
-#include <QLabel>
-#include <QPushButton>
-#include <QScrollArea>
-#include <QVBoxLayout>
+#include <QMenu>
+#include <QMessageBox>
+#include <QStackedWidget>
 
-#include "app/gui/facts_view.h"
+#include "app/core/hub_model.h"
+#include "app/core/nodes.h"
+#include "app/core/streams.h"
+#include "app/gui/add_node_dialog.h"
+#include "app/gui/demo_page.h"
+#include "app/gui/diagnostics_dialog.h"
 #include "app/gui/island_text.h"
+#include "app/gui/join_wizard/join_wizard.h"
+#include "app/gui/look/icons.h"
+#include "app/gui/node_header.h"
+#include "app/gui/node_view.h"
+#include "app/gui/organise/organise_window.h"
+#include "app/gui/side_bar.h"
+#include "net/control/home.h"
 
 namespace atl {
-namespace {
 
-QLabel* make_text(const char* name) {
-  auto* label = new QLabel;
-  label->setObjectName(name);
-  label->setTextFormat(Qt::PlainText);  // names and errors come from other programs
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  label->setFocusPolicy(Qt::StrongFocus);
-  return label;
-}
-
-void set_text(QLabel* label, const QString& text) {
-  // Setting the same text would lose the user's selection.
-  if (label->text() != text) label->setText(text);
-}
-
-QFont scaled(QFont font, double factor) {
-  font.setPointSizeF(font.pointSizeF() * factor);
-  font.setBold(true);
-  return font;
-}
-
-}  // namespace
-
-MainWindow::MainWindow(IslandHome home, QWidget* parent) : QMainWindow(parent), home_(std::move(home)) {
+MainWindow::MainWindow(Nodes& nodes, Theme& theme, QWidget* parent)
+    : QMainWindow(parent), nodes_(nodes), theme_(theme), side_bar_(new SideBar(nodes)), stack_(new QStackedWidget) {
   auto* content = new QWidget;
-  auto* column = new QVBoxLayout(content);
-  column->setContentsMargins(20, 16, 20, 16);
-  column->setSpacing(12);
-  column->addWidget(makeHeader());
-  advice_ = make_text("advice");
-  advice_->setWordWrap(true);
-  column->addWidget(advice_);
-  column->addWidget(remedy_ = makeRemedy());
-  column->addWidget(facts_ = new FactsView, 1);
-  column->addStretch();
+  auto* row = new QHBoxLayout(content);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(0);
+  row->addWidget(side_bar_);
+  row->addWidget(stack_, 1);
+  setCentralWidget(content);
+  connect(side_bar_, &SideBar::pageChosen, this, &MainWindow::showPage);
+  connect(side_bar_, &SideBar::nodeChosen, this, [this](Node* node) { showNode(*node); });
+  connect(side_bar_, &SideBar::addNodeWanted, this, &MainWindow::addNode);
+  connect(side_bar_, &SideBar::hostWanted, this, &MainWindow::host);
+  connect(side_bar_, &SideBar::demoWanted, this, &MainWindow::demo);
+  connect(&nodes_, &Nodes::removing, this, &MainWindow::forget);
+  makeActions();
+  resize(1280, 800);
+  setMinimumSize(900, 560);
+  showNode(*nodes_.all().front());
+}
 
-  auto* scroll = new QScrollArea;
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setWidget(content);
-  scroll->setAccessibleName(tr("What this machine's island does"));
-  setCentralWidget(scroll);
+MainWindow::~MainWindow() = default;
 
+// Ctrl+1 to Ctrl+8: the pages.
+void MainWindow::makeActions() {
+  int number = 1;
+  for (const PageSpec& spec : page_list()) {
+    auto* action = new QAction(spec.title, this);
+    action->setShortcut(QKeySequence(QString("Ctrl+%1").arg(number++)));
+    connect(action, &QAction::triggered, this, [this, page = spec.id] { showPage(page); });
+    addAction(action);
+  }
   auto* quit = new QAction(tr("&Quit"), this);
   quit->setShortcut(QKeySequence::Quit);
-  connect(quit, &QAction::triggered, this, &QWidget::close);
+  connect(quit, &QAction::triggered, this, &MainWindow::quit);
   addAction(quit);
-
-  connect(&clock_, &QTimer::timeout, this, &MainWindow::refresh);
-  clock_.start(std::chrono::seconds(1));
-  resize(780, 500);
-  refresh();
 }
 
-QWidget* MainWindow::makeHeader() {
-  auto* header = new QWidget;
-  auto* row = new QHBoxLayout(header);
-  row->setContentsMargins(0, 0, 0, 0);
-  row->setSpacing(16);
-  row->addWidget(state_ = make_text("state"));
-  row->addWidget(run_ = make_text("run"), 1);
-  row->addWidget(age_ = make_text("age"));
-  state_->setFont(scaled(font(), 1.7));
-  run_->setFont(scaled(font(), 1.2));
-  run_->setWordWrap(true);
-  return header;
+NodeView* MainWindow::view() const { return views_.at(side_bar_->node()); }
+
+NodeView* MainWindow::makeView(Node& node) {
+  NodeView*& view = views_[&node];
+  if (view != nullptr) return view;
+  view = new NodeView(node);
+  stack_->addWidget(view);
+  connect(view, &NodeView::pageWanted, this, &MainWindow::showPage);
+  connect(view, &NodeView::joinWanted, this, [this] { join({}); });
+  connect(view, &NodeView::hostWanted, this, &MainWindow::host);
+  connect(view, &NodeView::demoWanted, this, &MainWindow::demo);
+  connect(&node, &Node::changed, this, &MainWindow::refreshTitle);
+  fillMenu(*view);
+  return view;
 }
 
-QWidget* MainWindow::makeRemedy() {
-  auto* remedy = new QWidget;
-  auto* row = new QHBoxLayout(remedy);
-  row->setContentsMargins(0, 0, 0, 0);
-  row->addWidget(command_ = make_text("command"), 1);
-  command_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-  command_->setWordWrap(true);
-  auto* copy = new QPushButton(tr("&Copy command"));
-  copy->setObjectName("copy");
-  copy->setAccessibleName(tr("Copy the command"));
-  row->addWidget(copy);
-  connect(copy, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(command_->text()); });
-  return remedy;
+void MainWindow::fillMenu(NodeView& view) {
+  QMenu* menu = view.header()->menu();
+  Node* node = &view.node();
+  menu->addAction(icon("joining"), tr("&Join a run \u2026"), this, [this] { join({}); });
+  menu->addAction(icon("diagnostics"), tr("&Diagnostics \u2026"), this, [this, node] {
+    auto* dialog = new DiagnosticsDialog(*node, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+  });
+  if (!std::holds_alternative<LocalNode>(node->address())) {
+    menu->addAction(icon("remove"), tr("&Forget this machine"), this, [this, node] { nodes_.remove(*node); });
+  }
+  menu->addSeparator();
+  QMenu* looks = menu->addMenu(icon("light"), tr("&Appearance"));
+  auto* group = new QActionGroup(looks);
+  const std::pair<Theme::Choice, QString> choices[] = {{Theme::Choice::kSystem, tr("As the &system")},
+                                                       {Theme::Choice::kLight, tr("&Light")},
+                                                       {Theme::Choice::kDark, tr("&Dark")}};
+  for (const auto& [choice, text] : choices) {
+    QAction* action = looks->addAction(text);
+    action->setCheckable(true);
+    group->addAction(action);
+    connect(action, &QAction::triggered, this, [this, choice = choice] { theme_.setChoice(choice); });
+    connect(looks, &QMenu::aboutToShow, action,
+            [this, action, choice = choice] { action->setChecked(theme_.choice() == choice); });
+  }
 }
 
-void MainWindow::showReport(const IslandReport& report) {
-  report_ = report;
-  refresh();
+void MainWindow::showNode(Node& node) {
+  side_bar_->chooseNode(&node);
+  NodeView* view = makeView(node);
+  view->showPage(page_);
+  stack_->setCurrentWidget(view);
+  side_bar_->choosePage(page_);
+  refreshTitle();
 }
 
-void MainWindow::refresh() {
-  const auto now = Clock::now();
-  const bool live = is_live(report_, now);
-  const auto role = live || !report_.state ? QPalette::WindowText : QPalette::PlaceholderText;
-  const text::StateWord word = text::state_word(report_, now);
-  const QString run = QString::fromStdString(report_.run_name);
-  setWindowTitle(run.isEmpty() ? tr("Atoll") : tr("%1: %2 - Atoll").arg(word.word, run));
-  set_text(state_, word.symbol + " " + word.word);
-  state_->setAccessibleName(tr("State: %1").arg(word.word));
-  set_text(run_, run.isEmpty() ? QString() : tr("run %1").arg(run));
-  run_->setAccessibleName(run.isEmpty() ? tr("No run") : tr("Run: %1").arg(run));
-  run_->setForegroundRole(role);
-  const QString age = text::age(report_, now);
-  set_text(age_, age);
-  age_->setAccessibleName(age.isEmpty() ? tr("No data") : age);
-  age_->setForegroundRole(role);
+void MainWindow::showPage(PageId page) {
+  page_ = page;
+  if (side_bar_->node() != nullptr) showNode(*side_bar_->node());
+}
 
-  const QString advice = text::advice(report_, home_, now);
-  set_text(advice_, advice);
-  advice_->setAccessibleName(advice.isEmpty() ? tr("No problem") : advice);
-  advice_->setVisible(!advice.isEmpty());
-  const QString command = text::remedy(report_, home_);
-  set_text(command_, command);
-  command_->setAccessibleName(tr("Command: %1").arg(command));
-  remedy_->setVisible(!command.isEmpty());
+Node& MainWindow::thisMachine() const {
+  for (const auto& node : nodes_.all()) {
+    if (std::holds_alternative<LocalNode>(node->address())) return *node;
+  }
+  return *nodes_.all().front();
+}
 
-  facts_->setVisible(report_.state.has_value());
-  if (report_.state) facts_->showState(*report_.state, live);
+// Of the chosen machine; a link that the desktop opened is for this one, too, as long as no other is chosen.
+void MainWindow::join(const QString& invite) {
+  Node* node = side_bar_->node();
+  auto* wizard = new JoinWizard(node != nullptr ? *node : thisMachine(), this);
+  wizard->setAttribute(Qt::WA_DeleteOnClose);
+  if (!invite.isEmpty()) wizard->setInviteText(invite);
+  wizard->open();
+}
+
+void MainWindow::host() {
+  if (!organise_) {
+    const auto home = default_hub_home();
+    if (!home.ok()) {
+      QMessageBox::warning(this, tr("Runs of your own"), QString::fromStdString(home.error().message));
+      return;
+    }
+    const HubHome hub_home{*home};
+    hub_ = std::make_unique<HubModel>(hub_home, open_socket(hub_home.control_socket()),
+                                      make_run_command(LocalNode{}));
+    organise_ = std::make_unique<OrganiseWindow>(*hub_);
+    hub_->start();
+  }
+  organise_->show();
+  organise_->raise();
+  organise_->activateWindow();
+}
+
+void MainWindow::demo() {
+  if (demo_ == nullptr) stack_->addWidget(demo_ = new DemoPage(thisMachine()));
+  stack_->setCurrentWidget(demo_);
+  side_bar_->chooseNoPage();
+  refreshTitle();
+}
+
+void MainWindow::addNode() {
+  auto* dialog = new AddNodeDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &QDialog::accepted, this, [this, dialog] {
+    showNode(nodes_.add(dialog->address()));
+  });
+  dialog->open();
+}
+
+void MainWindow::toFront() {
+  show();
+  setWindowState(windowState() & ~Qt::WindowMinimized);
+  raise();
+  activateWindow();
+}
+
+void MainWindow::forget(Node* node) {
+  const auto found = views_.find(node);
+  if (found == views_.end()) return;
+  stack_->removeWidget(found->second);
+  found->second->deleteLater();  // it may be its own menu that asked for this
+  views_.erase(found);
+}
+
+void MainWindow::refreshTitle() {
+  Node* node = side_bar_->node();
+  if (stack_->currentWidget() == demo_ && demo_ != nullptr) return setWindowTitle(tr("Demo - Atoll"));
+  if (node == nullptr || !node->state() || node->state()->island.run_name.empty()) return setWindowTitle(tr("Atoll"));
+  setWindowTitle(tr("%1: %2 - Atoll")
+                     .arg(text::state_word(*node).word, QString::fromStdString(node->state()->island.run_name)));
+}
+
+// The app's end is a demo's end; all else goes on without it.
+bool MainWindow::mayEnd() {
+  if (demo_ == nullptr || !demo_->running()) return true;
+  return QMessageBox::question(this, tr("A demo is running"), tr("It ends with this app. End it?")) == QMessageBox::Yes;
+}
+
+void MainWindow::quit() {
+  if (!mayEnd()) return;
+  QApplication::quit();
+}
+
+// With an icon in the tray the app goes on without its window.
+void MainWindow::closeEvent(QCloseEvent* event) {
+  if (QApplication::quitOnLastWindowClosed() && !mayEnd()) return event->ignore();
+  if (organise_) organise_->close();
+  QMainWindow::closeEvent(event);
 }
 
 }  // namespace atl

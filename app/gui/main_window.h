@@ -1,41 +1,66 @@
-// The desktop app's window: what is true of this machine's island now, or how old it is. Owned by main(); GUI thread.
+// The desktop app's window: machines and pages at the left, the chosen page of the chosen machine beside them. Closing it
+// stops nothing but a demo. Owned by main(), or by a test; GUI thread.
 #pragma once
 
+#include <map>
+#include <memory>
+
 #include <QMainWindow>
-#include <QTimer>
 
-#include "app/core/island_report.h"
-#include "net/control/home.h"
+#include "app/gui/look/theme.h"
+#include "app/gui/page.h"
 
-class QLabel;
+class QStackedWidget;
 
 namespace atl {
 
-class FactsView;
+class DemoPage;
+class HubModel;
+class NodeView;
+class Nodes;
+class OrganiseWindow;
+class SideBar;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
 
  public:
-  explicit MainWindow(IslandHome home, QWidget* parent = nullptr);
+  // Both outlive it. There is one node at least.
+  MainWindow(Nodes& nodes, Theme& theme, QWidget* parent = nullptr);
+  ~MainWindow() override;
 
-  void showReport(const atl::IslandReport& report);
+  void showPage(PageId page);
+  void showNode(Node& node);
+  NodeView* view() const;  // of the chosen machine
+  // The wizard with what somebody pasted or clicked; empty: it asks for it.
+  void join(const QString& invite);
+  void host();
+  void demo();
+  void addNode();
+  void toFront();
+  void quit();
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
 
  private:
-  QWidget* makeHeader();
-  QWidget* makeRemedy();
-  void refresh();  // also as time passes without a report
+  NodeView* makeView(Node& node);
+  void fillMenu(NodeView& view);
+  void makeActions();
+  void forget(Node* node);
+  void refreshTitle();
+  Node& thisMachine() const;
+  bool mayEnd();
 
-  const IslandHome home_;
-  IslandReport report_;
-  QLabel* state_;
-  QLabel* run_;
-  QLabel* age_;
-  QLabel* advice_;
-  QWidget* remedy_;
-  QLabel* command_;
-  FactsView* facts_;
-  QTimer clock_;
+  Nodes& nodes_;
+  Theme& theme_;
+  SideBar* side_bar_;
+  QStackedWidget* stack_;
+  std::map<Node*, NodeView*> views_;
+  PageId page_ = PageId::kOverview;
+  DemoPage* demo_ = nullptr;
+  std::unique_ptr<HubModel> hub_;
+  std::unique_ptr<OrganiseWindow> organise_;
 };
 
 }  // namespace atl

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -21,7 +23,8 @@ constexpr double kLongest = 600;
 
 int usage() {
   fmt::print(stderr,
-             "usage: atoll-gpu-probe list | limit GPU=WATTS... | measure [--seconds S]  [--nvml FILE]\n"
+             "usage: atoll-gpu-probe list | limit GPU=WATTS... | measure [--seconds S] | sample SECONDS COUNT\n"
+             "                       [--nvml FILE]\n"
              "people use `atoll check` and limits.gpu_power\n");
   return kUsage;
 }
@@ -38,6 +41,18 @@ int measure([[maybe_unused]] double seconds) {
 
 int list(const std::string& nvml) {
   fmt::print("{}\n", atl::dump_json(atl::to_json(atl::read_nvml(nvml))));
+  return 0;
+}
+
+// Every so many seconds, so many times: whoever wants more starts it again.
+int sample(double seconds, long count, const std::string& nvml) {
+  const auto period = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
+  const auto tell = [&](const std::vector<atl::GpuReading>& gpus) {
+    const bool written = std::puts(atl::dump_json({{"gpus", atl::to_json(gpus)}}).c_str()) >= 0;
+    return written && std::fflush(stdout) == 0 && --count > 0;
+  };
+  const std::string problem = atl::watch_gpus(period, tell, nvml);
+  if (!problem.empty()) fmt::print("{}\n", atl::dump_json({{"problem", problem}}));
   return 0;
 }
 
@@ -67,6 +82,11 @@ int main(int argc, char** argv) {
   arguments.erase(arguments.begin());
   if (command == "list" && arguments.empty()) return list(nvml);
   if (command == "limit" && !arguments.empty()) return limit(arguments, nvml);
+  if (command == "sample" && arguments.size() == 2) {
+    const double seconds = std::atof(arguments[0].data());
+    const long count = std::atol(arguments[1].data());
+    return seconds >= 0.01 && seconds <= kLongest && count > 0 ? sample(seconds, count, nvml) : usage();
+  }
   const bool chooses_time = arguments.size() == 2 && arguments[0] == "--seconds";
   if (command == "measure" && (arguments.empty() || chooses_time)) {
     const double seconds = chooses_time ? std::atof(arguments[1].data()) : 30;

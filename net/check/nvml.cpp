@@ -6,6 +6,9 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <thread>
+
+#include "net/base/deadline.h"
 
 namespace atl {
 namespace {
@@ -22,6 +25,27 @@ constexpr int kTemperatureGpu = 0;
 constexpr int kErrorUncorrected = 1;
 constexpr int kCounterVolatile = 0;
 constexpr unsigned long long kHeatReasons = 0x20 | 0x40;  // software's and hardware's thermal slowdown
+// Why a clock is lower than it could be. Not among them: an idle card, and clocks that somebody chose.
+struct ThrottleReason {
+  unsigned long long mask;
+  const char* name;
+};
+constexpr ThrottleReason kThrottleReasons[] = {
+    {kHeatReasons, "heat"}, {0x4, "power cap"}, {0x80, "power brake"}, {0x8, "hardware slowdown"}};
+struct Utilisation {
+  unsigned gpu, memory;  // percent
+};
+constexpr int kClockSm = 1;
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int value_type;
+  Return result;
+  unsigned long long value;  // a union, of which this is the largest
+};
+static_assert(sizeof(FieldValue) == 40);
+constexpr unsigned kNvlinkSentKib = 138, kNvlinkReceivedKib = 139;  // data, counted up
+constexpr unsigned kAllLinks = ~0u;
 constexpr unsigned kMaxLinks = 18;
 constexpr unsigned kMaxDevices = 64;
 
@@ -44,6 +68,10 @@ struct Api {
   Return (*max_pcie_generation)(Device, unsigned*) = nullptr;
   Return (*max_pcie_width)(Device, unsigned*) = nullptr;
   Return (*nvlink_state)(Device, unsigned link, int*) = nullptr;
+  Return (*utilisation)(Device, Utilisation*) = nullptr;
+  Return (*power_usage)(Device, unsigned* milliwatts) = nullptr;
+  Return (*clock)(Device, int type, unsigned* megahertz) = nullptr;
+  Return (*field_values)(Device, int count, FieldValue*) = nullptr;
   Return (*power_limit)(Device, unsigned* milliwatts) = nullptr;
   Return (*power_limit_range)(Device, unsigned* least, unsigned* most) = nullptr;  // milliwatts
   Return (*set_power_limit)(Device, unsigned milliwatts) = nullptr;
@@ -76,6 +104,10 @@ bool load(void* library, Api& api) {
   find(library, "nvmlDeviceGetMaxPcieLinkGeneration", api.max_pcie_generation);
   find(library, "nvmlDeviceGetMaxPcieLinkWidth", api.max_pcie_width);
   find(library, "nvmlDeviceGetNvLinkState", api.nvlink_state);
+  find(library, "nvmlDeviceGetUtilizationRates", api.utilisation);
+  find(library, "nvmlDeviceGetPowerUsage", api.power_usage);
+  find(library, "nvmlDeviceGetClockInfo", api.clock);
+  find(library, "nvmlDeviceGetFieldValues", api.field_values);
   find(library, "nvmlDeviceGetPowerManagementLimit", api.power_limit);
   find(library, "nvmlDeviceGetPowerManagementLimitConstraints", api.power_limit_range);
   find(library, "nvmlDeviceSetPowerManagementLimit", api.set_power_limit);
@@ -171,6 +203,70 @@ std::string limit_power_of(const Api& api, const GpuPower& power) {
   return code == kSuccess ? std::string() : api.error_string(code);
 }
 
+// ---- what the cards do now
+
+std::string throttling_of(unsigned long long reasons) {
+  std::string text;
+  for (const ThrottleReason& reason : kThrottleReasons) {
+    if ((reasons & reason.mask) != 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", reason.name);
+  }
+  return text;
+}
+
+// Of all links, both ways, counted up; empty when the card has none or does not say.
+std::optional<double> nvlink_bytes(const Api& api, Device handle) {
+  FieldValue values[] = {{kNvlinkSentKib, kAllLinks, 0, 0, 0, kSuccess, 0},
+                         {kNvlinkReceivedKib, kAllLinks, 0, 0, 0, kSuccess, 0}};
+  if (!ask(api.field_values, handle, 2, static_cast<FieldValue*>(values))) return std::nullopt;
+  if (values[0].result != kSuccess || values[1].result != kSuccess) return std::nullopt;
+  return 1024.0 * (static_cast<double>(values[0].value) + static_cast<double>(values[1].value));
+}
+
+// One card over time.
+class WatchedGpu {
+ public:
+  WatchedGpu(const Api& api, Device handle, std::string name) : api_(api), handle_(handle), name_(std::move(name)) {}
+
+  GpuReading read(Clock::time_point now) {
+    GpuReading gpu;
+    gpu.name = name_;
+    Utilisation utilisation{};
+    if (ask(api_.utilisation, handle_, &utilisation)) gpu.utilisation = utilisation.gpu / 100.0;
+    Memory memory{};
+    if (ask(api_.memory, handle_, &memory)) {
+      gpu.memory_bytes = static_cast<double>(memory.used);
+      gpu.memory_total_bytes = static_cast<double>(memory.total);
+    }
+    unsigned value = 0;
+    if (ask(api_.power_usage, handle_, &value)) gpu.power_watts = value / 1e3;
+    if (ask(api_.power_limit, handle_, &value)) gpu.power_limit_watts = value / 1e3;
+    if (ask(api_.temperature, handle_, kTemperatureGpu, &value)) gpu.temperature_celsius = value;
+    if (ask(api_.clock, handle_, kClockSm, &value)) gpu.sm_clock_hertz = value * 1e6;
+    unsigned long long count = 0;
+    if (ask(api_.throttle_reasons, handle_, &count)) gpu.throttling = throttling_of(count);
+    if (ask(api_.ecc_errors, handle_, kErrorUncorrected, kCounterVolatile, &count)) gpu.ecc_errors = count;
+    read_nvlink(gpu, now);
+    return gpu;
+  }
+
+ private:
+  void read_nvlink(GpuReading& gpu, Clock::time_point now) {
+    const std::optional<double> bytes = nvlink_bytes(api_, handle_);
+    const double seconds = Seconds(now - nvlink_at_).count();
+    if (bytes && nvlink_ && *bytes >= *nvlink_ && seconds > 0) {
+      gpu.nvlink_bytes_per_second = (*bytes - *nvlink_) / seconds;
+    }
+    nvlink_ = bytes;
+    nvlink_at_ = now;
+  }
+
+  const Api& api_;
+  const Device handle_;
+  const std::string name_;
+  std::optional<double> nvlink_;
+  Clock::time_point nvlink_at_{};
+};
+
 // NVML, started; what is missing or wrong is a problem.
 class Nvml {
  public:
@@ -212,6 +308,28 @@ GpuFacts read_nvml(const std::string& library) {
   gpu.problem = read_devices(nvml.api(), gpu);
   if (!gpu.problem.empty()) gpu.devices.clear();
   return gpu;
+}
+
+std::string watch_gpus(std::chrono::milliseconds period,
+                       const std::function<bool(const std::vector<GpuReading>& gpus)>& tell,
+                       const std::string& library) {
+  const Nvml nvml(library);
+  if (!nvml.problem().empty()) return nvml.problem();
+  GpuFacts gpu;
+  if (std::string problem = read_devices(nvml.api(), gpu); !problem.empty()) return problem;
+  std::vector<WatchedGpu> cards;
+  for (unsigned i = 0; i < gpu.devices.size(); ++i) {
+    Device handle = nullptr;
+    if (nvml.api().handle(i, &handle) != kSuccess) return fmt::format("NVML: cannot reach GPU {} any more", i);
+    cards.emplace_back(nvml.api(), handle, gpu.devices[i].name);
+  }
+  if (cards.empty()) return "this machine has no GPU that NVML knows";
+  for (;;) {
+    std::vector<GpuReading> readings;
+    for (WatchedGpu& card : cards) readings.push_back(card.read(Clock::now()));
+    if (!tell(readings)) return {};
+    std::this_thread::sleep_for(period);
+  }
 }
 
 std::vector<std::string> limit_power(const std::vector<GpuPower>& wanted, const std::string& library) {

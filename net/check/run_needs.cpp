@@ -98,6 +98,15 @@ Result<RunNeeds> needs_of(const RunConfig& run) {
   return needs;
 }
 
+std::string describe_model(const RunConfig& run) {
+  const Result<Sizes> sizes = sizes_of(run.model_json);
+  if (!sizes.ok()) return {};
+  const auto model = nlohmann::json::parse(run.model_json, nullptr, /*allow_exceptions=*/false);
+  const auto type = model.find("model_type");
+  const std::string name = type != model.end() && type->is_string() ? type->get<std::string>().substr(0, 64) : "model";
+  return fmt::format("{}, {} layers of {}, {} tokens", name, sizes->layers, sizes->hidden, sizes->vocabulary);
+}
+
 double checkpoint_bytes(const RunNeeds& run) { return 8.0 * static_cast<double>(run.parameters); }
 
 double disk_bytes(const RunNeeds& run, double checkpoints) {

@@ -9,6 +9,9 @@ namespace atl {
 // kInvalidArgument when the configuration's model or dataset cannot be read.
 Result<RunNeeds> needs_of(const RunConfig& run);
 
+// For people, "llama, 4 layers of 128, 257 tokens"; empty when the configuration's model cannot be read.
+std::string describe_model(const RunConfig& run);
+
 // What one checkpoint takes: outer parameters and momentum in fp32.
 double checkpoint_bytes(const RunNeeds& run);
 // Of disk: so many checkpoints, the data, and a fifth of it all.

@@ -30,6 +30,7 @@
 #include "net/collective/connection_pool.h"
 #include "net/collective/connection_tuner.h"
 #include "net/collective/edge_pacer.h"
+#include "net/collective/progress_meter.h"
 #include "net/tls/context.h"
 #include "net/transport/ring_inbox.h"
 
@@ -67,6 +68,9 @@ struct AllReduceSpec {
   std::optional<double> most_bytes_per_second = {};  // that its owner lets it send; empty: as the link can
   std::chrono::milliseconds silence_timeout{
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
+  // How far it is, while the ring runs: at most four times a second, on the thread that calls run(). May be empty; must
+  // not block.
+  ProgressMeter::Tell on_progress = {};
 };
 
 // Where an all-reduce's duration went, one part after the other.

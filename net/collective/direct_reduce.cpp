@@ -46,6 +46,13 @@ void DirectReduce::fail(Error error, std::size_t peer) {
   board_->fail({error.with_context("contributions"), member(peer).id, {}});
 }
 
+std::uint64_t DirectReduce::bytes_expected() const {
+  std::uint64_t from_each = 0, contributors = 0;
+  for (const auto& [sequence, sub_chunk] : owned_) from_each += kRingFrameHeaderBytes + sub_chunk.bytes;
+  for (std::size_t rank = 0; rank < spec_.order.size(); ++rank) contributors += rank != self_ && contributes(rank);
+  return contributors * from_each;
+}
+
 void DirectReduce::start(FrameBoard& board) {
   board_ = &board;
   // Who has no say in the sum cannot pay back anything by it.
@@ -107,6 +114,7 @@ Status DirectReduce::send_all(std::size_t owner) {
     sums_.encode_contribution(sub_chunk, std::span(frame).subspan(kRingFrameHeaderBytes));
     ATOLL_RETURN_IF_ERROR(connection.write_all(frame, Deadline::after(kUntilStopped), &stopped_));
     bytes_sent_ += frame.size();
+    board_->count_contribution_sent(frame.size());
   }
   // Closed only when everybody has read everything: closing earlier could take back what is under way.
   pollfd ended{stopped_.fd(), POLLIN, 0};

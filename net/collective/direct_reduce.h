@@ -39,6 +39,8 @@ class DirectReduce {
   DirectReduce(const DirectReduce&) = delete;
   DirectReduce& operator=(const DirectReduce&) = delete;
 
+  // That the others send to this member, payload and framing.
+  std::uint64_t bytes_expected() const;
   // Starts the threads. Sums and failures go to the board, which must outlive them: until stop().
   void start(FrameBoard& board);
   // Once the board has an end. Connections are closed: everybody has then read what was sent to it, or has failed.

@@ -33,13 +33,19 @@ std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_t
 }
 
 EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-                         std::chrono::milliseconds silence_timeout, EdgePacing pacing)
+                         std::chrono::milliseconds silence_timeout, EdgePacing pacing, ProgressMeter* meter)
     : attempt_(attempt),
       outbound_(std::move(outbound)),
       inbound_(std::move(inbound)),
       silence_timeout_(silence_timeout),
       keepalive_interval_(keepalive_interval(silence_timeout)),
-      pacing_(std::move(pacing)) {}
+      pacing_(std::move(pacing)),
+      meter_(meter) {}
+
+ProgressMeter::Counts EdgeMonitor::counts() const {
+  return {attempt_.board.data_received(), attempt_.board.contributions(),
+          acknowledged_ + attempt_.board.contributions_sent()};
+}
 
 AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb) const {
   const Seconds allowed = silence_timeout_;
@@ -122,8 +128,10 @@ void EdgeMonitor::run(const AbortSignal& abort) {
     if (abort.raised()) return attempt_.board.fail(aborted(abort.reason(), now));
     if (failure) return attempt_.board.fail(std::move(*failure));
     pacing_.look(now);
+    if (meter_ != nullptr) meter_->look(counts(), now);
     (void)::poll(watched.data(), watched.size(), static_cast<int>(interval.count()));
   }
+  if (meter_ != nullptr && !attempt_.board.failure()) meter_->finish(counts(), Clock::now());
 }
 
 }  // namespace atl

@@ -20,14 +20,16 @@
 #include "net/base/deadline.h"
 #include "net/collective/attempt_context.h"
 #include "net/collective/edge_pacing.h"
+#include "net/collective/progress_meter.h"
 
 namespace atl {
 
 class EdgeMonitor {
  public:
-  // Sockets of both edges, which stay open while this lives. References outlive this.
+  // Sockets of both edges, which stay open while this lives. References and `meter` (null: nobody wants to know how far
+  // it is) outlive this.
   EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-              std::chrono::milliseconds silence_timeout, EdgePacing pacing);
+              std::chrono::milliseconds silence_timeout, EdgePacing pacing, ProgressMeter* meter = nullptr);
 
   // Until the board says that the attempt has ended, for which `abort` and silence are reasons.
   void run(const AbortSignal& abort);
@@ -38,6 +40,7 @@ class EdgeMonitor {
   AllReduceFailure stalled(Clock::time_point now) const;
   Clock::time_point waits_until() const;  // for data
   AllReduceFailure silent(const IslandId& peer, std::string_view verb) const;
+  ProgressMeter::Counts counts() const;
 
   const AttemptContext& attempt_;
   const std::vector<int> outbound_;
@@ -45,6 +48,7 @@ class EdgeMonitor {
   const std::chrono::milliseconds silence_timeout_;
   const std::chrono::milliseconds keepalive_interval_;
   EdgePacing pacing_;
+  ProgressMeter* const meter_;
   Clock::time_point last_received_ = Clock::now();
   Clock::time_point last_taken_ = last_received_;  // or when the next rank last had all that was written
   Clock::time_point last_spoke_ = last_received_;

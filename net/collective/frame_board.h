@@ -51,7 +51,10 @@ class FrameBoard {
   // ---- what moves besides whole frames, for the monitor
   void count_data(std::size_t bytes);          // of frames' payloads on the inbound edge
   void count_contribution(std::size_t bytes);  // that came past the ring (direct_reduce.h)
+  void count_contribution_sent(std::size_t bytes) { contributions_sent_ += bytes; }
   std::uint64_t data_received() const { return data_received_; }
+  std::uint64_t contributions() const { return contributions_; }
+  std::uint64_t contributions_sent() const { return contributions_sent_; }
   std::uint64_t progress() const { return data_received_ + contributions_; }
   // The previous rank waits for data itself, and will until then.
   void vouch(Clock::time_point until);
@@ -111,6 +114,7 @@ class FrameBoard {
   UniqueFd ended_event_;
   std::atomic<std::uint64_t> data_received_{0};
   std::atomic<std::uint64_t> contributions_{0};
+  std::atomic<std::uint64_t> contributions_sent_{0};
 
   mutable std::mutex mutex_;
   // All below is guarded by mutex_ (but the fds of sleepers_, which stay).

@@ -68,8 +68,10 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
     workers[i % count].add(receivers.emplace_back(edges.from_previous[i], attempt, spec.silence_timeout));
   }
   for (const TlsConnection& connection : edges.to_next) tune_for_bulk(connection.fd(), spec.congestion_control);
+  ProgressMeter meter(inbound, direct != nullptr ? direct->bytes_expected() : 0, spec.on_progress);
   EdgeMonitor monitor(attempt, sockets_of(edges.to_next), sockets_of(edges.from_previous), spec.silence_timeout,
-                      EdgePacing(pacer, sockets_of(edges.to_next), spec.most_bytes_per_second));
+                      EdgePacing(pacer, sockets_of(edges.to_next), spec.most_bytes_per_second),
+                      spec.on_progress ? &meter : nullptr);
   run_workers(workers, monitor, board, direct, abort);
 
   if (std::optional<AllReduceFailure> failure = board.failure()) {

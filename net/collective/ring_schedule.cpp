@@ -67,6 +67,25 @@ RingSubChunk EdgeSchedule::frame(std::uint32_t sequence) const {
   return sub_chunk;
 }
 
+std::uint64_t EdgeSchedule::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Step& step : steps_) sum += static_cast<std::uint64_t>(encoded_bytes(wire_, step.numel));
+  return sum;
+}
+
+std::uint32_t EdgeSchedule::step_after(std::uint64_t bytes) const {
+  std::uint32_t step = 0;
+  for (std::uint64_t end = 0; step < steps(); ++step) {
+    end += static_cast<std::uint64_t>(encoded_bytes(wire_, steps_[step].numel));
+    if (end > bytes) break;
+  }
+  return step;
+}
+
+RingPhase EdgeSchedule::phase_of_step(std::uint32_t step) const {
+  return step < steps() ? steps_[step].phase : RingPhase::kAllGather;
+}
+
 std::uint32_t EdgeSchedule::next_own(std::uint32_t sequence) const {
   while (sequence < frames()) {
     const std::size_t step = step_of(sequence);

@@ -65,7 +65,12 @@ class EdgeSchedule {
   EdgeSchedule(const RingPayload& payload, int world_size, Rank sender);
 
   std::uint32_t frames() const { return steps_.back().first_sequence; }
-  RingSubChunk frame(std::uint32_t sequence) const;  // sequence < frames()
+  std::uint64_t bytes() const;  // of all frames' payloads
+  // Steps of all buckets that travel; how many of them these bytes, come in the order of the schedule, make whole.
+  std::uint32_t steps() const { return static_cast<std::uint32_t>(steps_.size() - 1); }
+  std::uint32_t step_after(std::uint64_t bytes) const;
+  RingPhase phase_of_step(std::uint32_t step) const;  // from steps() on: the all-gather, which ends them
+  RingSubChunk frame(std::uint32_t sequence) const;   // sequence < frames()
   // The first frame from `sequence` on of a bucket's first step, whose values are the sender's own, or which it owns
   // the sum of; frames() when none is left. All others it has received before.
   std::uint32_t next_own(std::uint32_t sequence) const;

@@ -26,6 +26,9 @@ nlohmann::json IslandState::to_json() const {
           {"loss_nats", loss_nats},
           {"validation_loss_nats", or_null(validation_loss_nats)},
           {"tokens_per_second", tokens_per_second},
+          {"mfu", or_null(mfu)},
+          {"learning_rate", or_null(learning_rate)},
+          {"gradient_norm", or_null(gradient_norm)},
           {"next_sync_seconds", or_null(next_sync_seconds)},
           {"islands_live", islands_live},
           {"islands_total", islands_total},
@@ -48,6 +51,7 @@ Result<IslandState> IslandState::from_json(const nlohmann::json& json) {
   fields.read("parameters", state.parameters).read("round", state.round).read("inner_step", state.inner_step);
   fields.read("inner_steps", state.inner_steps).read("loss_nats", state.loss_nats);
   fields.read("validation_loss_nats", state.validation_loss_nats).read("tokens_per_second", state.tokens_per_second);
+  fields.read("mfu", state.mfu).read("learning_rate", state.learning_rate).read("gradient_norm", state.gradient_norm);
   fields.read("next_sync_seconds", state.next_sync_seconds).read("islands_live", state.islands_live);
   fields.read("islands_total", state.islands_total).read("last_sync_seconds", state.last_sync_seconds);
   fields.read("accepted_round", state.accepted_round).read("tokens", state.tokens);

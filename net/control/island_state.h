@@ -28,6 +28,9 @@ struct IslandState {
   double loss_nats = 0;           // of the last inner step; 0 before the first
   std::optional<double> validation_loss_nats;
   double tokens_per_second = 0;
+  // Of the last inner step, where known: part of what the processors could do at best, 0 to 1; as given to the
+  // optimiser; of the whole gradient, before it was clipped.
+  std::optional<double> mfu, learning_rate, gradient_norm;
   std::optional<double> next_sync_seconds;  // estimate
   std::uint32_t islands_live = 0;
   std::uint32_t islands_total = 0;

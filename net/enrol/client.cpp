@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
 #include "net/tls/context.h"
 #include "net/tls/signature.h"
@@ -17,20 +18,45 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kMostPerAddress{10};
+constexpr std::chrono::seconds kAnswerAfterAbort{3};
 
 Deadline at_most(std::chrono::seconds duration, Deadline deadline) {
   return Deadline::at(std::min(Deadline::after(duration).when(), deadline.when()));
 }
 
-Result<EnrolResponse> exchange(TlsConnection& hub, const EnrolRequest& request, Deadline deadline,
-                               const AbortSignal* abort) {
-  ATOLL_RETURN_IF_ERROR(hub.write_all(encode_frame(request), deadline, abort));
+// Waits on, for a little while, when `abort` is raised.
+Status read_answer(TlsConnection& hub, std::span<std::byte> into, Deadline deadline, const AbortSignal* abort) {
+  while (!into.empty()) {
+    const auto count = hub.read_some(into, deadline, abort);
+    if (!count.ok() && count.error().code == ErrorCode::kAborted && abort != nullptr) {
+      deadline = at_most(kAnswerAfterAbort, deadline);
+      abort = nullptr;
+      continue;
+    }
+    if (!count.ok()) return count.error();
+    if (*count == 0) {
+      return Error{ErrorCode::kPeerLost, fmt::format("{} closed the connection without an answer", hub.description())};
+    }
+    into = into.subspan(*count);
+  }
+  return ok_status();
+}
+
+// The body of the answer.
+Result<Bytes> exchange(TlsConnection& hub, const Bytes& request, Deadline deadline, const AbortSignal* abort) {
+  ATOLL_RETURN_IF_ERROR(hub.write_all(request, deadline, abort));
   std::array<std::byte, kEnrolHeaderBytes> header{};
-  ATOLL_RETURN_IF_ERROR(hub.read_exact(header, deadline, abort));
+  ATOLL_RETURN_IF_ERROR(read_answer(hub, header, deadline, abort));
   ATOLL_ASSIGN_OR_RETURN(const std::size_t size, enrol_body_bytes(header));
   Bytes body(size);
-  ATOLL_RETURN_IF_ERROR(hub.read_exact(body, deadline, abort));
-  return decode_enrol_response(body);
+  ATOLL_RETURN_IF_ERROR(read_answer(hub, body, deadline, abort));
+  return body;
+}
+
+Result<TlsConnection> connect(const Address& address, const Invite& invite, Deadline deadline,
+                              const AbortSignal* abort) {
+  ATOLL_ASSIGN_OR_RETURN(const TlsContext context, TlsContext::enrol_client(invite.authority_pin, invite.run_id));
+  return TlsConnection::connect(address, context, IslandId{kHubName}, deadline, abort);
 }
 
 // The hub is trusted to lead the run, not to be free of faults: what it sent must be usable before it is kept.
@@ -54,15 +80,31 @@ Result<Identity> checked_identity(const Invite& invite, const std::string& key_p
 
 Result<Enrolment> enrol_at(const Address& address, const Invite& invite, const std::string& display_name,
                            const KeyAndRequest& key, Deadline deadline, const AbortSignal* abort) {
-  ATOLL_ASSIGN_OR_RETURN(const TlsContext context, TlsContext::enrol_client(invite.authority_pin, invite.run_id));
-  ATOLL_ASSIGN_OR_RETURN(TlsConnection hub,
-                         TlsConnection::connect(address, context, IslandId{kHubName}, deadline, abort));
+  ATOLL_ASSIGN_OR_RETURN(TlsConnection hub, connect(address, invite, deadline, abort));
   const EnrolRequest request{kEnrolVersion, invite.run_id, invite.id, invite.secret, key.request_pem, display_name};
-  ATOLL_ASSIGN_OR_RETURN(EnrolResponse response, exchange(hub, request, deadline, abort));
+  ATOLL_ASSIGN_OR_RETURN(const Bytes body, exchange(hub, encode_frame(request), deadline, abort));
+  ATOLL_ASSIGN_OR_RETURN(EnrolResponse response, decode_enrol_response(body));
   if (const Error* refusal = std::get_if<Error>(&response)) return *refusal;
   auto& grant = std::get<EnrolGrant>(response);
   ATOLL_ASSIGN_OR_RETURN(Identity identity, checked_identity(invite, key.key_pem, grant));
   return Enrolment{std::move(identity), grant.hub.empty() ? invite.hub : std::move(grant.hub)};
+}
+
+Result<HubDescription> describe_at(const Address& address, const Invite& invite, Deadline deadline,
+                                   const AbortSignal* abort) {
+  ATOLL_ASSIGN_OR_RETURN(TlsConnection hub, connect(address, invite, deadline, abort));
+  ATOLL_ASSIGN_OR_RETURN(const Bytes body,
+                         exchange(hub, encode_frame(AboutRequest{kEnrolVersion, invite.run_id}), deadline, abort));
+  ATOLL_ASSIGN_OR_RETURN(AboutResponse response, decode_about_response(body));
+  HubDescription described{address, {invite.run_id, invite.run_name, {}, {}, 0}};
+  if (const auto* run = std::get_if<RunAbout>(&response)) {
+    described.run = *run;
+  } else if (const Error& refusal = std::get<Error>(response); refusal.code != ErrorCode::kProtocol) {
+    return refusal;
+  }  // else a hub of before, which reads no such request; but it is the invite's
+  if (described.run.run_id == invite.run_id) return described;
+  return Error{ErrorCode::kProtocol,
+               fmt::format("the hub speaks of run {}, which its authority does not lead", described.run.run_id)};
 }
 
 // Somebody does answer there: more worth telling than that another address does not.
@@ -76,18 +118,16 @@ bool is_about_this_address(ErrorCode code) {
          code == ErrorCode::kProtocol || code == ErrorCode::kCertificate || is_another_authority(code);
 }
 
-}  // namespace
-
-Result<Enrolment> enrol(const Invite& invite, const std::string& display_name, Deadline deadline,
-                        const AbortSignal* abort) {
-  const KeyAndRequest key = make_signing_request();
+// `at` of each of the invite's addresses in turn, until one does or says what no other would change.
+template <class T, class At>
+Result<T> try_addresses(const Invite& invite, Deadline deadline, At at) {
   std::optional<Error> another_authority;
   std::string failures;
   for (const Address& address : invite.hub) {
-    auto enrolment = enrol_at(address, invite, display_name, key, at_most(kMostPerAddress, deadline), abort);
-    if (enrolment.ok() || !is_about_this_address(enrolment.error().code)) return enrolment;
-    if (is_another_authority(enrolment.error().code)) another_authority = enrolment.error();
-    failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", to_string(address), enrolment.error().message);
+    Result<T> outcome = at(address, at_most(kMostPerAddress, deadline));
+    if (outcome.ok() || !is_about_this_address(outcome.error().code)) return outcome;
+    if (is_another_authority(outcome.error().code)) another_authority = outcome.error();
+    failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", to_string(address), outcome.error().message);
   }
   if (another_authority) return *another_authority;
   return Error{
@@ -95,6 +135,26 @@ Result<Enrolment> enrol(const Invite& invite, const std::string& display_name, D
       fmt::format("cannot reach the hub of run {}: {}; check this machine's network, and whether the hub runs and its "
                   "port is open",
                   invite.run_id, failures)};
+}
+
+}  // namespace
+
+Result<Enrolment> enrol(const Invite& invite, const KeyAndRequest& key, const std::string& display_name,
+                        Deadline deadline, const AbortSignal* abort) {
+  return try_addresses<Enrolment>(invite, deadline, [&](const Address& address, Deadline limit) {
+    return enrol_at(address, invite, display_name, key, limit, abort);
+  });
+}
+
+Result<Enrolment> enrol(const Invite& invite, const std::string& display_name, Deadline deadline,
+                        const AbortSignal* abort) {
+  return enrol(invite, make_signing_request(), display_name, deadline, abort);
+}
+
+Result<HubDescription> describe_hub(const Invite& invite, Deadline deadline, const AbortSignal* abort) {
+  return try_addresses<HubDescription>(invite, deadline, [&](const Address& address, Deadline limit) {
+    return describe_at(address, invite, limit, abort);
+  });
 }
 
 }  // namespace atl

@@ -27,7 +27,9 @@ struct HubInitOptions {
   std::filesystem::path directory;          // made; an error when it holds a hub already
   std::filesystem::path dataset_directory;  // made by `atoll data prepare`; remembered, read while serving
   RunConfig run;                            // run_id and dataset_json are filled in
+  std::string operator_name = {};           // told to whoever holds an invite; may be empty
 };
+inline constexpr std::size_t kMaxOperatorName = 64;  // bytes
 
 // Makes authority, identity and store. The run's configuration as it now stands in run.json.
 Result<RunConfig> hub_init(const HubInitOptions& options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "net/base/result.h"
 #include "net/control/home.h"
@@ -10,6 +11,12 @@
 namespace atl {
 
 Result<RunConfig> load_run(const HubHome& home);  // kNotFound when there is no hub
+
+struct HubFile {  // hub.json: what is this hub's, and not the run's
+  std::filesystem::path dataset;
+  std::string operator_name;  // may be empty
+};
+Result<HubFile> load_hub_file(const HubHome& home);
 Result<std::filesystem::path> load_dataset_directory(const HubHome& home);
 
 }  // namespace atl

@@ -15,6 +15,7 @@
 #include "net/hub/hub_home.h"
 #include "net/hub/hub_store.h"
 #include "net/tls/authority.h"
+#include "net/wire/json_archive.h"
 
 namespace atl {
 namespace {
@@ -26,9 +27,11 @@ std::string random_run_id() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-Status save_hub_file(const HubHome& home, const std::filesystem::path& dataset) {
-  const nlohmann::json file = {{"version", kHubFileVersion}, {"dataset_directory", dataset.string()}};
-  return write_file_atomically(home.hub_file(), file.dump(2) + "\n", FileMode::kPrivate);
+Status save_hub_file(const HubHome& home, const HubFile& hub) {
+  nlohmann::json file = {{"version", kHubFileVersion}, {"dataset_directory", hub.dataset.string()}};
+  if (!hub.operator_name.empty()) file["operator"] = hub.operator_name;
+  return write_file_atomically(
+      home.hub_file(), file.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", FileMode::kPrivate);
 }
 
 }  // namespace
@@ -39,6 +42,11 @@ Result<RunConfig> hub_init(const HubInitOptions& options) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} holds a hub already; serve it with `atoll hub serve`, or choose another directory",
                              options.directory.string())};
+  }
+  if (options.operator_name.size() > kMaxOperatorName) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the operator's name has {} bytes; give a shorter one, of at most {}",
+                             options.operator_name.size(), kMaxOperatorName)};
   }
   RunConfig run = options.run;
   run.run_id = random_run_id();
@@ -52,7 +60,8 @@ Result<RunConfig> hub_init(const HubInitOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const Identity identity, authority.make_hub_identity(Validity::starting(
                                                       std::chrono::system_clock::now(), kHubCertificateLifetime)));
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), identity));
-  ATOLL_RETURN_IF_ERROR(save_hub_file(home, std::filesystem::absolute(options.dataset_directory)));
+  ATOLL_RETURN_IF_ERROR(
+      save_hub_file(home, {std::filesystem::absolute(options.dataset_directory), options.operator_name}));
   auto store = HubStore::open(home.database());
   if (!store.ok()) return store.error();
   // Last: a directory with it is a whole hub.
@@ -112,7 +121,9 @@ Status move_dataset(const std::filesystem::path& hub_directory, const std::files
                     "run's own there",
                     dataset.string(), run.name)};
   }
-  return save_hub_file(home, std::filesystem::absolute(dataset));
+  ATOLL_ASSIGN_OR_RETURN(HubFile hub, load_hub_file(home));
+  hub.dataset = std::filesystem::absolute(dataset);
+  return save_hub_file(home, hub);
 }
 
 Result<RunConfig> load_run(const HubHome& home) {
@@ -127,7 +138,7 @@ Result<RunConfig> load_run(const HubHome& home) {
   return run;
 }
 
-Result<std::filesystem::path> load_dataset_directory(const HubHome& home) {
+Result<HubFile> load_hub_file(const HubHome& home) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.hub_file(), 64u << 10));
   const nlohmann::json file = nlohmann::json::parse(text, nullptr, false);
   const bool whole = file.is_object() && file.contains("version") && file["version"] == kHubFileVersion &&
@@ -136,7 +147,16 @@ Result<std::filesystem::path> load_dataset_directory(const HubHome& home) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("{} is not a hub.json of version {}", home.hub_file().string(), kHubFileVersion)};
   }
-  return std::filesystem::path(file["dataset_directory"].get<std::string>());
+  HubFile hub{file["dataset_directory"].get<std::string>(), {}};
+  if (file.contains("operator") && file["operator"].is_string()) {
+    hub.operator_name = cut_utf8(file["operator"].get_ref<const std::string&>(), kMaxOperatorName);
+  }
+  return hub;
+}
+
+Result<std::filesystem::path> load_dataset_directory(const HubHome& home) {
+  ATOLL_ASSIGN_OR_RETURN(const HubFile hub, load_hub_file(home));
+  return hub.dataset;
 }
 
 }  // namespace atl

@@ -118,6 +118,13 @@ asio::awaitable<void> HubListener::serve(Socket socket) {
   }
 }
 
+Bytes HubListener::answer_enrolment(ByteView body) {
+  const Result<EnrolMessage> request = decode_enrol_message(body);
+  if (!request.ok()) return encode_frame(EnrolResponse(request.error()));
+  if (const auto* about = std::get_if<AboutRequest>(&*request)) return encode_frame(gate_.about(*about));
+  return encode_frame(gate_.enrol(std::get<EnrolRequest>(*request)));
+}
+
 // One request, one response. Whatever is wrong with the request is told, for people to read.
 asio::awaitable<void> HubListener::serve_enrolment(TlsStream& stream) {
   beast::get_lowest_layer(stream).expires_after(kHandshakeTimeout);
@@ -129,9 +136,7 @@ asio::awaitable<void> HubListener::serve_enrolment(TlsStream& stream) {
   Bytes body(*size);
   const AsioError body_error = co_await read_exactly(stream, body);
   if (body_error) co_return;
-  const Result<EnrolRequest> request = decode_enrol_request(body);
-  const EnrolResponse response = request.ok() ? gate_.enrol(*request) : EnrolResponse(request.error());
-  const Bytes frame = encode_frame(response);
+  const Bytes frame = answer_enrolment(body);
   const AsioError write_error = co_await write_exactly(stream, frame);
   if (!write_error) co_await shut_down(stream, kShutdownTimeout);
 }

@@ -24,6 +24,7 @@ class HubGate {
   // A new certificate for the key that this one certifies.
   virtual Result<std::string> renew(const EnrolledIsland& island, const std::string& certificate_pem) = 0;
   virtual EnrolResponse enrol(const EnrolRequest& request) = 0;
+  virtual AboutResponse about(const AboutRequest& request) = 0;                             // what everybody may know
   virtual boost::asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) = 0;  // until it ends
 };
 
@@ -43,6 +44,7 @@ class HubListener {
   boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> serve(Socket socket);
   boost::asio::awaitable<void> serve_enrolment(TlsStream& stream);
+  Bytes answer_enrolment(ByteView body);
   boost::asio::awaitable<void> serve_http(TlsStream stream, std::string host);
   boost::asio::awaitable<bool> serve_certificate(TlsStream& stream, const HttpRequest& request,
                                                  const EnrolledIsland& island);

@@ -16,6 +16,7 @@
 #include "net/base/unique_fd.h"
 #include "net/base/unix_time.h"
 #include "net/check/admission.h"
+#include "net/check/run_needs.h"
 #include "net/enrol/enroller.h"
 #include "net/enrol/sqlite_invite_store.h"
 #include "net/hub/hub.h"
@@ -89,6 +90,7 @@ class HubServer::Impl final : public HubGate {
   std::optional<EnrolledIsland> admit(const PeerCertificate& certificate) override;
   Result<std::string> renew(const EnrolledIsland& island, const std::string& certificate_pem) override;
   EnrolResponse enrol(const EnrolRequest& request) override;
+  AboutResponse about(const AboutRequest& request) override;
   asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) override;
 
   Status renew_own_certificate();
@@ -111,6 +113,7 @@ class HubServer::Impl final : public HubGate {
   UniqueFd lock_;
   RunConfig run_;
   CheckPolicy policy_;  // what the run asks of machines
+  RunAbout about_run_;  // what everybody may know
   Identity identity_;
   std::optional<CertificateAuthority> authority_;
   std::unique_ptr<HubStore> store_;
@@ -148,9 +151,11 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
   ATOLL_RETURN_IF_ERROR(renew_own_certificate());
   ATOLL_ASSIGN_OR_RETURN(TlsContext tls, TlsContext::hub_server(identity_));
   tls_.emplace(std::move(tls));
-  ATOLL_ASSIGN_OR_RETURN(const std::filesystem::path dataset, load_dataset_directory(home_));
+  ATOLL_ASSIGN_OR_RETURN(const HubFile file, load_hub_file(home_));
   ATOLL_ASSIGN_OR_RETURN(const DatasetManifest manifest, DatasetManifest::from_json(run_.dataset_json));
-  data_.emplace(dataset, manifest);
+  data_.emplace(file.dataset, manifest);
+  about_run_ = {run_.run_id, run_.name, file.operator_name, describe_model(run_), 0};
+  if (const auto needs = needs_of(run_); needs.ok()) about_run_.parameters = needs->parameters;
   ATOLL_ASSIGN_OR_RETURN(store_, HubStore::open(home_.database()));
   ATOLL_ASSIGN_OR_RETURN(SqliteInviteStore invites, SqliteInviteStore::open(store_->database()));
   invites_.emplace(std::move(invites));
@@ -281,6 +286,12 @@ EnrolResponse HubServer::Impl::enrol(const EnrolRequest& request) {
   }
   spdlog::info("enrol invite={} island={} name=\"{}\"", request.invite_id, grant.island.value, request.display_name);
   return response;
+}
+
+AboutResponse HubServer::Impl::about(const AboutRequest& request) {
+  if (request.run_id == run_.run_id) return about_run_;
+  return Error{ErrorCode::kInviteOtherRun,
+               fmt::format("this invite is for another run; the hub at this address leads run {}", run_.run_id)};
 }
 
 Result<IslandConnected> HubServer::Impl::read_hello(IslandLink& link, const std::string& text) const {

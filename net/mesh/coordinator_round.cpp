@@ -191,6 +191,7 @@ void RoundCoordinator::open_attempt() {
   actions_.push_back(PersistAttempt{committed_, last_attempt_});
   HubAttempt message{committed_, last_attempt_, attempt_->order()};
   message.wire = wire_for(message.order);
+  message.edge_bytes_per_second = known_rates(message.order, links_, now_);
   const bool same_wire = message.wire == std::exchange(last_wire_, message.wire);
   if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
   kept_.reset();

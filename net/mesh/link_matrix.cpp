@@ -58,6 +58,11 @@ const LinkMatrix::Entry* LinkMatrix::find(const IslandId& from, const IslandId& 
   return found == entries_.end() || now - found->second.when > kForgottenAfter ? nullptr : &found->second;
 }
 
+std::optional<double> LinkMatrix::rate(const IslandId& from, const IslandId& to, Clock::time_point now) const {
+  const Entry* entry = find(from, to, now);
+  return entry == nullptr ? std::nullopt : std::optional(entry->bytes_per_second);
+}
+
 bool LinkMatrix::is_dead(const IslandId& a, const IslandId& b, Clock::time_point now) const {
   const auto found = dead_.find(std::minmax(a, b));
   return found != dead_.end() && now - found->second <= kDeadFor;

@@ -43,6 +43,8 @@ class LinkMatrix {
   bool dialable(const IslandId& island) const { return !undialable_.contains(island); }
   void forget(const IslandId& island);
 
+  // As last measured, and not forgotten yet; empty: nobody did.
+  std::optional<double> rate(const IslandId& from, const IslandId& to, Clock::time_point now) const;
   // Whether anything that tells one order of these islands from another is known.
   bool knows(const std::vector<IslandId>& islands, Clock::time_point now) const;
   // Tokens are the caller's to fill in.

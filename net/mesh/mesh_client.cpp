@@ -201,6 +201,7 @@ asio::awaitable<void> MeshClient::Impl::run() {
                             Seconds(since).count(), failure->message)});
     }
     spdlog::info("mesh retry error=\"{}\"", failure->message);
+    if (callbacks_.lost) callbacks_.lost(failure->message, options_.reconnect_for - since);
     // Jitter: the islands of a hub that restarts do not all come in the same moment.
     retry_timer_.expires_after(backoff / 2 + backoff * static_cast<int>(random_() % 512) / 1024);
     co_await retry_timer_.async_wait(kAwait);
@@ -260,6 +261,7 @@ asio::awaitable<Error> MeshClient::Impl::converse() {
   Error ended{ErrorCode::kPeerLost, "the connection to the hub broke: " + hello_error.message()};
   if (hello_error) co_return ended;
   connected_ = true;
+  if (callbacks_.back) callbacks_.back();
   heartbeat_period_ = {};
   wake_writer();
   beast::flat_buffer buffer;

@@ -25,6 +25,9 @@ class MeshClient {
     std::function<IslandHello()> hello;             // asked before each (re)connection
     std::function<IslandHeartbeat()> heartbeat;     // asked every heartbeat period
     std::function<void(const HubMessage&)> urgent;  // every message, before it is queued: roster and aborts act at once
+    // A connection broke, or a try to make one failed; it tries again for so long. And: it stands again. May be empty.
+    std::function<void(const std::string& why, Seconds tries_for)> lost = {};
+    std::function<void()> back = {};
   };
 
   static Result<std::unique_ptr<MeshClient>> start(MeshClientOptions options, const Identity& identity,

@@ -44,4 +44,16 @@ RingChoice choose_ring(std::vector<AttemptMember> members, const LinkMatrix& lin
   return choice;
 }
 
+std::vector<double> known_rates(const std::vector<AttemptMember>& order, const LinkMatrix& links,
+                                Clock::time_point now) {
+  std::vector<double> rates;
+  bool any = false;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const auto rate = links.rate(order[rank].id, order[(rank + 1) % order.size()].id, now);
+    rates.push_back(rate.value_or(0));
+    any = any || rate.has_value();
+  }
+  return any ? rates : std::vector<double>();
+}
+
 }  // namespace atl

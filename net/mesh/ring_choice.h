@@ -18,4 +18,8 @@ struct RingChoice {
 RingChoice choose_ring(std::vector<AttemptMember> members, const LinkMatrix& links,
                        const std::vector<IslandId>& previous, Clock::time_point now);
 
+// By rank: what is known of the edge to the next one, bytes/s, 0 where nothing is. Empty when nothing is of any.
+std::vector<double> known_rates(const std::vector<AttemptMember>& order, const LinkMatrix& links,
+                                Clock::time_point now);
+
 }  // namespace atl

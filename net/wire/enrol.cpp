@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "net/base/encoding.h"
 #include "net/wire/json_archive.h"
 
@@ -45,6 +47,42 @@ Result<nlohmann::json> parse_body(ByteView body) {
   return parsed;
 }
 
+nlohmann::json refusal_of(const Error& error) {
+  return {{"error", {{"code", to_string(error.code)}, {"message", cut_utf8(error.message, kMaxPersonText)}}}};
+}
+
+// The error that the hub answers with, if that is its answer.
+Status read_refusal(const nlohmann::json& object, std::optional<Error>& refusal) {
+  if (!object.is_object() || !object.contains("error")) return ok_status();
+  JsonReader reader(object["error"]);
+  std::string code;
+  Error error;
+  reader.bounded("code", code, kMaxId);
+  reader.text("message", error.message);
+  if (!reader.status().ok()) return reader.status().error().with_context("enrolment message");
+  error.code = parse_error_code(code).value_or(ErrorCode::kPermissionDenied);
+  refusal = std::move(error);
+  return ok_status();
+}
+
+Status check_version(JsonReader& reader, int& version) {
+  reader.field("version", version);
+  if (!reader.status().ok() || version == kEnrolVersion) return ok_status();
+  return Error{ErrorCode::kVersionUnsupported,
+               fmt::format("the island enrols with version {}, this hub with version {}; install the same version of "
+                           "Atoll on both",
+                           version, kEnrolVersion)};
+}
+
+template <class Archive>
+void fields(Archive& archive, RunAbout& run) {
+  archive.bounded("id", run.run_id, kMaxId);
+  archive.text("name", run.name);
+  archive.text_if_any("operator", run.operator_name);
+  archive.text_if_any("model", run.model);
+  archive.field("parameters", run.parameters);
+}
+
 Error unfit(const JsonReader& reader) { return reader.status().error().with_context("enrolment message"); }
 
 }  // namespace
@@ -59,15 +97,23 @@ Bytes encode_frame(const EnrolRequest& request) {
 }
 
 Bytes encode_frame(const EnrolResponse& response) {
-  if (const Error* error = std::get_if<Error>(&response)) {
-    return frame_of(
-        {{"error", {{"code", to_string(error->code)}, {"message", cut_utf8(error->message, kMaxPersonText)}}}});
-  }
+  if (const Error* error = std::get_if<Error>(&response)) return frame_of(refusal_of(*error));
   const auto& grant = std::get<EnrolGrant>(response);
   nlohmann::json object = {
       {"certificate", grant.certificate_pem}, {"authority", grant.authority_pem}, {"island", grant.island.value}};
   write_addresses(object, grant.hub);
   return frame_of(object);
+}
+
+Bytes encode_frame(const AboutRequest& request) {
+  return frame_of({{"version", request.version}, {"about", request.run_id}});
+}
+
+Bytes encode_frame(const AboutResponse& response) {
+  if (const Error* error = std::get_if<Error>(&response)) return frame_of(refusal_of(*error));
+  JsonWriter writer;
+  fields(writer, const_cast<RunAbout&>(std::get<RunAbout>(response)));
+  return frame_of({{"run", std::move(writer.object)}});
 }
 
 Result<std::size_t> enrol_body_bytes(ByteView header) {
@@ -84,14 +130,7 @@ Result<EnrolRequest> decode_enrol_request(ByteView body) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json object, parse_body(body));
   JsonReader reader(object);
   EnrolRequest request;
-  reader.field("version", request.version);
-  if (reader.status().ok() && request.version != kEnrolVersion) {
-    return Error{
-        ErrorCode::kVersionUnsupported,
-        fmt::format("the island enrols with version {}, this hub with version {}; install the same version of Atoll "
-                    "on both",
-                    request.version, kEnrolVersion)};
-  }
+  ATOLL_RETURN_IF_ERROR(check_version(reader, request.version));
   std::string secret;
   reader.bounded("run", request.run_id, kMaxId);
   reader.bounded("invite", request.invite_id, kMaxId);
@@ -105,19 +144,26 @@ Result<EnrolRequest> decode_enrol_request(ByteView body) {
   return request;
 }
 
+Result<EnrolMessage> decode_enrol_message(ByteView body) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json object, parse_body(body));
+  if (!object.is_object() || !object.contains("about")) {
+    ATOLL_ASSIGN_OR_RETURN(EnrolRequest request, decode_enrol_request(body));
+    return EnrolMessage(std::move(request));
+  }
+  JsonReader reader(object);
+  AboutRequest request;
+  ATOLL_RETURN_IF_ERROR(check_version(reader, request.version));
+  reader.bounded("about", request.run_id, kMaxId);
+  if (!reader.status().ok()) return unfit(reader);
+  return EnrolMessage(std::move(request));
+}
+
 Result<EnrolResponse> decode_enrol_response(ByteView body) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json object, parse_body(body));
+  std::optional<Error> refusal;
+  ATOLL_RETURN_IF_ERROR(read_refusal(object, refusal));
+  if (refusal) return EnrolResponse(std::move(*refusal));
   JsonReader reader(object);
-  if (object.is_object() && object.contains("error")) {
-    JsonReader refusal(object["error"]);
-    std::string code;
-    Error error;
-    refusal.bounded("code", code, kMaxId);
-    refusal.text("message", error.message);
-    if (!refusal.status().ok()) return unfit(refusal);
-    error.code = parse_error_code(code).value_or(ErrorCode::kPermissionDenied);
-    return EnrolResponse(std::move(error));
-  }
   EnrolGrant grant;
   reader.bounded("certificate", grant.certificate_pem, kMaxPem);
   reader.bounded("authority", grant.authority_pem, kMaxPem);
@@ -125,6 +171,21 @@ Result<EnrolResponse> decode_enrol_response(ByteView body) {
   read_addresses(reader, grant.hub);
   if (!reader.status().ok()) return unfit(reader);
   return EnrolResponse(std::move(grant));
+}
+
+Result<AboutResponse> decode_about_response(ByteView body) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json object, parse_body(body));
+  std::optional<Error> refusal;
+  ATOLL_RETURN_IF_ERROR(read_refusal(object, refusal));
+  if (refusal) return AboutResponse(std::move(*refusal));
+  JsonReader reader(object);
+  const nlohmann::json* run = reader.find("run");
+  if (run == nullptr) return unfit(reader);
+  JsonReader inner(*run);
+  RunAbout about;
+  fields(inner, about);
+  if (!inner.status().ok()) return unfit(inner);
+  return AboutResponse(std::move(about));
 }
 
 }  // namespace atl

@@ -170,4 +170,21 @@ void JsonReader::flags(const char* name, std::vector<bool>& flags) {
   for (std::size_t i = 0; i < count; ++i) flags[i] = is_set(i);
 }
 
+void JsonWriter::figures(const char* name, const std::vector<double>& figures) {
+  if (!figures.empty()) object[name] = figures;
+}
+
+void JsonReader::figures(const char* name, std::vector<double>& figures) {
+  if (!status_.ok() || !object_.contains(name)) return;
+  const nlohmann::json& list = object_[name];
+  const auto is_figure = [](const nlohmann::json& entry) {
+    return entry.is_number() && std::isfinite(entry.get<double>()) && entry.get<double>() >= 0;
+  };
+  if (!list.is_array() || list.empty() || list.size() > kMaxListed ||
+      !std::all_of(list.begin(), list.end(), is_figure)) {
+    return fail_field(name, "is no list of 1 to 4096 finite numbers of 0 or more");
+  }
+  figures = list.get<std::vector<double>>();
+}
+
 }  // namespace atl

@@ -65,7 +65,8 @@ class JsonWriter {
   }
   void bounded(const char* name, const std::string& value, std::size_t) { object[name] = value; }
   void hash(const char* name, const std::string& value) { object[name] = value; }
-  void flags(const char* name, const std::vector<bool>& flags);  // at most kMaxFlags; none: not written
+  void flags(const char* name, const std::vector<bool>& flags);        // at most kMaxFlags; none: not written
+  void figures(const char* name, const std::vector<double>& figures);  // at most kMaxListed; none: not written
   void fail(std::string) {}
 
  private:
@@ -128,6 +129,7 @@ class JsonReader {
   void bounded(const char* name, std::string& value, std::size_t max_bytes);
   void hash(const char* name, std::string& value);  // SHA-256, lower-case hex
   void flags(const char* name, std::vector<bool>& flags);
+  void figures(const char* name, std::vector<double>& figures);  // finite numbers of 0 or more
 
   const nlohmann::json* find(const char* name);  // nullptr, and an error, when it is not there
   void fail(std::string message) { fail(Error{ErrorCode::kProtocol, std::move(message)}); }

@@ -204,6 +204,10 @@ void fields(Archive& archive, HubAttempt& m) {
   archive.field("order", m.order);
   archive.flags("final_buckets", m.final_buckets);
   wire_format(archive, m.wire);
+  archive.figures("edge_bytes_per_second", m.edge_bytes_per_second);
+  if (!m.edge_bytes_per_second.empty() && m.edge_bytes_per_second.size() != m.order.size()) {
+    archive.fail("field 'edge_bytes_per_second' is not as long as the order");
+  }
 }
 
 template <class Archive>

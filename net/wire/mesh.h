@@ -171,6 +171,9 @@ struct HubAttempt {  // average now, in this order
   std::vector<bool> final_buckets = {};
   // The run's, or another one that this attempt's members can do with; final buckets are of the same.
   WireFormat wire = WireFormat::kInt8Block;
+  // For people, by rank: what the hub knows of the link from that member to the next, bytes/s; 0: nothing. Empty: of
+  // none, or the hub is of an older version.
+  std::vector<double> edge_bytes_per_second = {};
 };
 
 struct HubAbort {  // this attempt and all before it are over

@@ -82,6 +82,7 @@ class AdminCommandsTest : public QObject {
   void what_is_no_backup_is_refused();
   void a_dataset_may_move_but_not_change();
   void a_service_is_installed_and_removed_without_a_trace();
+  void a_service_may_wait_for_the_next_boot();
   void lingering_that_was_on_stays_on();
   void a_service_that_does_not_start_leaves_nothing_behind();
   void a_unit_of_somebody_else_is_left_alone();
@@ -192,6 +193,18 @@ void AdminCommandsTest::a_service_is_installed_and_removed_without_a_trace() {
   QVERIFY(systemd.called("disable --now"));
   QVERIFY(!std::filesystem::exists(installed->unit));
   QCOMPARE(remove_service(ServiceScope::kUser, systemd.run()).error().code, ErrorCode::kNotFound);
+}
+
+void AdminCommandsTest::a_service_may_wait_for_the_next_boot() {
+  ConfigHome config;
+  FakeSystemd systemd;
+  ServiceInstallOptions options = service(false);
+  options.start = false;  // another agent runs now
+
+  QVERIFY(install_service(options, systemd.run()).ok());
+
+  QVERIFY(systemd.called("systemctl --user enable atoll.service"));
+  QVERIFY(!systemd.called("--now"));
 }
 
 void AdminCommandsTest::lingering_that_was_on_stays_on() {

@@ -34,6 +34,18 @@ class InstallTest : public QObject {
       QVERIFY2(QFile::exists(prefix_.filePath(file)), file);
     }
   }
+  void a_desktop_finds_the_app_and_opens_links_with_it() {
+    if (!QFile::exists(ATOLL_BIN_DIR "/atoll-gui")) QSKIP("atoll-gui is not built (no Qt Widgets)");
+    QVERIFY(QFile::exists(program("atoll-gui")));
+    for (const char* file : {"share/applications/org.atoll.Atoll.desktop", "share/metainfo/org.atoll.Atoll.metainfo.xml",
+                             "share/icons/hicolor/scalable/apps/org.atoll.Atoll.svg"}) {
+      QVERIFY2(QFile::exists(prefix_.filePath(file)), file);
+    }
+    QFile entry(prefix_.filePath("share/applications/org.atoll.Atoll.desktop"));
+    QVERIFY(entry.open(QIODevice::ReadOnly));
+    const QByteArray text = entry.readAll();
+    QVERIFY(text.contains("MimeType=x-scheme-handler/atoll;") && text.contains("Exec=atoll-gui %u"));
+  }
 
  private:
   QString program(const QString& name) const { return prefix_.filePath("bin/" + name); }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "app/agent/files/log_page.h"
 #include "app/agent/history/history_feed.h"
 #include "app/agent/history/history_queries.h"
 #include "app/cli/bench/link_bench.h"
@@ -30,13 +31,24 @@ IslandState training_state() {
   state.run_name = "gcide";
   state.inner_steps = 500;
   state.loss_nats = 2.9;
+  state.learning_rate = 3e-4;
+  state.gradient_norm = 0.25;
   return state;
 }
 
 class FakeAgent : public ControlService {
  public:
   Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
-    if (method == "state.get") return training_state().to_json();
+    if (method == "state.get") {
+      nlohmann::json state = training_state().to_json();
+      state["disk_free_bytes"] = 812e9;
+      state["gpus"] = {{{"index", 0},
+                        {"name", "NVIDIA H100 80GB HBM3"},
+                        {"utilisation", 0.98},
+                        {"power_watts", 612.5},
+                        {"ecc_errors", 0}}};
+      return state;
+    }
     return Error{ErrorCode::kNotFound, "no such method"};
   }
 };
@@ -75,6 +87,7 @@ class JsonSchemaTest : public QObject {
   void hub_outputs_fit_their_schemas();
   void a_measured_link_fits_its_schema();
   void metrics_fit_their_schema();
+  void a_page_of_logs_fits_its_schema();
   void a_schema_refuses_what_does_not_fit_data();
   void a_schema_refuses_what_does_not_fit();
 };
@@ -164,6 +177,16 @@ void JsonSchemaTest::metrics_fit_their_schema() {
   QCOMPARE(defects("metrics", *query_metrics(**store, {{"name", "loss_nats"}})), std::string());
 }
 
+void JsonSchemaTest::a_page_of_logs_fits_its_schema() {
+  CliRun atoll;
+  fill_home(atoll);
+
+  const auto page = read_log_page({{"agent", atoll.path("island") / "state" / "agent.log"}}, {});
+
+  QCOMPARE(page->lines.size(), std::size_t{1});
+  QCOMPARE(defects("logs", page->to_json()), std::string());
+}
+
 void JsonSchemaTest::a_schema_refuses_what_does_not_fit_data() {
   QTest::addColumn<QString>("schema");
   QTest::addColumn<QString>("document");
@@ -171,6 +194,12 @@ void JsonSchemaTest::a_schema_refuses_what_does_not_fit_data() {
                                  << R"({"state": "dancing"})";
   QTest::newRow("nothing") << "status"
                            << "{}";
+  QTest::newRow("a GPU that does more than it can")
+      << "status"
+      << R"({"state": "training", "gpus": [{"index": 0, "name": "H100", "utilisation": 98}]})";
+  QTest::newRow("a log line of nobody")
+      << "logs"
+      << R"({"lines": [{"source": "x", "time": "", "level": "", "text": ""}], "cursor": "", "more": false})";
   QTest::newRow("a text for a number") << "diag"
                                        << R"({"file": "x", "bytes": "3", "entries": []})";
   QTest::newRow("an invite without an address")

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "app/cli/remote/piped_process.h"
-#include "app/cli/remote/ssh_host.h"
 #include "net/base/file.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
+#include "net/control/ssh_host.h"
 #include "tests/app/cli_run.h"
 
 using namespace atl;

@@ -31,9 +31,10 @@ bool read(SSL* ssl, std::span<std::byte> into) {
 
 }  // namespace
 
-EnrolServer::EnrolServer(const Identity& hub, Handler handler)
+EnrolServer::EnrolServer(const Identity& hub, Handler handler, About about)
     : context_(TlsContext::hub_server(hub).value()),
       handler_(std::move(handler)),
+      about_(std::move(about)),
       listening_(listen_tcp({"127.0.0.1", 0}).value()),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
@@ -52,6 +53,16 @@ void EnrolServer::run(const std::stop_token& stop) {
   }
 }
 
+Bytes EnrolServer::answer(ByteView body) const {
+  if (!about_) {
+    const auto request = decode_enrol_request(body);
+    return encode_frame(request.ok() ? handler_(*request) : EnrolResponse(request.error()));
+  }
+  const EnrolMessage message = decode_enrol_message(body).value();
+  if (const auto* question = std::get_if<AboutRequest>(&message)) return encode_frame(about_(*question));
+  return encode_frame(handler_(std::get<EnrolRequest>(message)));
+}
+
 void EnrolServer::serve(int socket) {  // blocking, with a limit
   const timeval limit{5, 0};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -62,7 +73,11 @@ void EnrolServer::serve(int socket) {  // blocking, with a limit
   Bytes body(enrol_body_bytes(header).value());
   if (!read(ssl.get(), body)) return;
   ++requests_;
-  const Bytes frame = encode_frame(handler_(decode_enrol_request(body).value()));
+  {
+    std::lock_guard lock(mutex_);
+    last_body_ = to_string(body);
+  }
+  const Bytes frame = answer(body);
   SSL_write(ssl.get(), frame.data(), static_cast<int>(frame.size()));
   SSL_shutdown(ssl.get());
 }

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
+#include <string>
 #include <thread>
 
 #include "net/base/abort_signal.h"
@@ -17,23 +19,34 @@ namespace atl {
 
 class EnrolServer {
  public:
-  using Handler = std::function<EnrolResponse(const EnrolRequest&)>;  // on the server's thread
+  // On the server's thread.
+  using Handler = std::function<EnrolResponse(const EnrolRequest&)>;
+  using About = std::function<AboutResponse(const AboutRequest&)>;
 
-  EnrolServer(const Identity& hub, Handler handler);
+  // Without `about` it is a hub of before, which knows no such request.
+  EnrolServer(const Identity& hub, Handler handler, About about = {});
   ~EnrolServer();
 
   Address address() const;
   int requests() const { return requests_; }
+  std::string last_body() const {  // of the last request, as it came
+    std::lock_guard lock(mutex_);
+    return last_body_;
+  }
 
  private:
   void run(const std::stop_token& stop);
   void serve(int socket);
+  Bytes answer(ByteView body) const;
 
   const TlsContext context_;
   const Handler handler_;
+  const About about_;
   const UniqueFd listening_;
   AbortSignal stopped_;
   std::atomic<int> requests_{0};
+  mutable std::mutex mutex_;
+  std::string last_body_;  // guarded by mutex_
   std::jthread thread_;
 };
 

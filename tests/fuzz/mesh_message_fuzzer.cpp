@@ -1,6 +1,7 @@
 // Messages between island and hub, and those of the enrolment, as text from outside: whatever it is, it is refused with
 // a reason, or decodes to a message that survives being sent on: encoded and decoded again it is the same.
 #include <string>
+#include <variant>
 
 #include "net/wire/enrol.h"
 #include "net/wire/mesh.h"
@@ -27,6 +28,17 @@ void check_enrolment(ByteView body) {
   if (const auto response = decode_enrol_response(body); response.ok()) {
     const Bytes once = encode_frame(*response);
     const auto again = decode_enrol_response(ByteView(once).subspan(kEnrolHeaderBytes));
+    ATOLL_FUZZ_CHECK(again.ok() && encode_frame(*again) == once);
+  }
+  if (const auto message = decode_enrol_message(body); message.ok()) {
+    const Bytes once = std::visit([](const auto& m) { return encode_frame(m); }, *message);
+    const auto again = decode_enrol_message(ByteView(once).subspan(kEnrolHeaderBytes));
+    ATOLL_FUZZ_CHECK(again.ok() && again->index() == message->index());
+    ATOLL_FUZZ_CHECK(std::visit([](const auto& m) { return encode_frame(m); }, *again) == once);
+  }
+  if (const auto response = decode_about_response(body); response.ok()) {
+    const Bytes once = encode_frame(*response);
+    const auto again = decode_about_response(ByteView(once).subspan(kEnrolHeaderBytes));
     ATOLL_FUZZ_CHECK(again.ok() && encode_frame(*again) == once);
   }
   if (body.size() < kEnrolHeaderBytes) return;

@@ -1,5 +1,6 @@
 #include "trainer/island/island.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -21,6 +22,7 @@
 #include "trainer/island/roster.h"
 #include "trainer/island/round_loop.h"
 #include "trainer/island/run_data.h"
+#include "trainer/island/transfer_news.h"
 
 namespace atl {
 namespace {
@@ -75,8 +77,12 @@ class Island::Impl final : public RoundLoopNetwork {
                                                              std::span<std::byte> canonical,
                                                              const AbortSignal& abort) override {
     const auto began = Clock::now();
+    if (attempt_ && attempt_->round == spec.round && attempt_->attempt == spec.attempt) {
+      news_.attempt_begins(*attempt_, roster_);
+    }
     AllReduceSpec limited = spec;
     limited.most_bytes_per_second = options_.upload_bytes_per_second;
+    limited.on_progress = [&](const AllReduceProgress& progress) { news_.progress(spec, progress); };
     auto result = ring_->run(limited, input, canonical, abort);
     news_.attempt_done(spec, result, began, Clock::now());
     return result;
@@ -93,6 +99,8 @@ class Island::Impl final : public RoundLoopNetwork {
  private:
   IslandHello hello() const;
   void on_urgent(const HubMessage& message);
+  void on_hub_lost(const std::string& why, Seconds tries_for);
+  void on_hub_back();
   void look_for_checkpoint();
   Result<RunConfig> wait_for_welcome();
   Status prepare(const RunConfig& run);
@@ -118,7 +126,7 @@ class Island::Impl final : public RoundLoopNetwork {
   std::atomic<bool> round_finished_{false};
   RunConfig run_;
   ModelConfig model_;
-  std::string checkpoint_trouble_;              // why the last one was not written; the loop's
+  std::optional<HubAttempt> attempt_;           // the newest; the loop's
   std::optional<IslandCheckpoint> checkpoint_;  // from the start until the run's model is known
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<BatchSource> batches_;
@@ -196,6 +204,20 @@ void Island::Impl::on_urgent(const HubMessage& message) {
   if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) gate_.close(goodbye->message);
 }
 
+// On the mesh thread too.
+void Island::Impl::on_hub_lost(const std::string& why, Seconds tries_for) {
+  if (!news_.hub_lost(why, tries_for)) return;
+  const auto until = std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::seconds>(tries_for);
+  const std::string text = fmt::format("the hub does not answer ({}); trying again until {:%H:%M}", why,
+                                       fmt::localtime(std::chrono::system_clock::to_time_t(until)));
+  if (status_.set_trouble(Trouble::kHub, text)) publish("state.changed");
+}
+
+void Island::Impl::on_hub_back() {
+  news_.hub_back();
+  if (status_.set_trouble(Trouble::kHub, {})) publish("state.changed");
+}
+
 Result<RunConfig> Island::Impl::wait_for_welcome() {
   const Deadline deadline = Deadline::after(kWelcomeTimeout);
   while (!stop_.raised()) {
@@ -220,8 +242,10 @@ Status Island::Impl::prepare(const RunConfig& run) {
   if (options_.make_batches) {
     ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
   } else {
-    ATOLL_ASSIGN_OR_RETURN(
-        batches_, open_run_data(run_, options_.identity, options_.hub_addresses, options_.data_directory, stop_));
+    TransferNews news("data", options_.on_news);
+    auto data = open_run_data(run_, options_.identity, options_.hub_addresses, options_.data_directory, stop_, news);
+    data.ok() ? news.done() : news.failed(data.error().message);
+    ATOLL_ASSIGN_OR_RETURN(batches_, std::move(data));
   }
   auto outer = std::make_shared<OuterStateStore>(engine_->numel());
   if (checkpoint_ && checkpoint_->model == model_) outer = std::move(checkpoint_->outer);
@@ -240,8 +264,12 @@ Status Island::Impl::prepare(const RunConfig& run) {
 Result<FetchedState> Island::Impl::fetch(const HubRecover& recover) {
   std::vector<StateSourceAddress> sources;
   for (const RosterEntry& entry : roster_.entries(recover.sources)) sources.push_back({entry.id, entry.address});
-  return fetch_state(options_.identity, sources, recover.outer_step, recover.state_hash,
-                     static_cast<std::uint64_t>(engine_->numel()), stop_, [](std::uint64_t, std::uint64_t) {});
+  TransferNews news("state", options_.on_news);
+  auto state = fetch_state(options_.identity, sources, recover.outer_step, recover.state_hash,
+                           static_cast<std::uint64_t>(engine_->numel()), stop_,
+                           [&](std::uint64_t done, std::uint64_t total) { news.progress(done, total, Clock::now()); });
+  state.ok() ? news.done() : news.failed(state.error().message);
+  return state;
 }
 
 Result<std::vector<float>> Island::Impl::initial_parameters() {
@@ -271,9 +299,12 @@ void Island::Impl::look_for_checkpoint() {
 
 Status Island::Impl::run() {
   look_for_checkpoint();
-  MeshClient::Callbacks callbacks{.hello = [this] { return hello(); },
-                                  .heartbeat = [this] { return status_.heartbeat(); },
-                                  .urgent = [this](const HubMessage& message) { on_urgent(message); }};
+  MeshClient::Callbacks callbacks{
+      .hello = [this] { return hello(); },
+      .heartbeat = [this] { return status_.heartbeat(); },
+      .urgent = [this](const HubMessage& message) { on_urgent(message); },
+      .lost = [this](const std::string& why, Seconds tries_for) { on_hub_lost(why, tries_for); },
+      .back = [this] { on_hub_back(); }};
   MeshClientOptions mesh;
   mesh.hub_addresses = options_.hub_addresses;
   ATOLL_ASSIGN_OR_RETURN(mesh_, MeshClient::start(mesh, options_.identity, std::move(callbacks)));
@@ -304,6 +335,7 @@ Status Island::Impl::loop() {
     Result<HubMessage> message =
         mesh_->next(rounds.has_work() ? Deadline::at(Clock::now()) : Deadline::after(kMessageWait));
     if (message.ok()) {
+      if (const auto* attempt = std::get_if<HubAttempt>(&*message)) attempt_ = *attempt;
       if (const auto* commit = std::get_if<HubCommit>(&*message)) news_.committed(commit->round, Clock::now());
       if (const auto* roster = std::get_if<HubRoster>(&*message)) {
         for (const IslandId& removed : roster->removed) ring_->forget(removed);
@@ -364,13 +396,10 @@ void Island::Impl::save_checkpoint() {
   if (!saved.ok()) spdlog::error("checkpoint error=\"{}\"", saved.error().message);
   const std::string trouble =
       saved.ok() ? "" : fmt::format("no checkpoint is written: {}. Training goes on", saved.error().message);
-  const std::string before = std::exchange(checkpoint_trouble_, trouble);
-  status_.update([&](IslandState& s) {
-    if (s.error == before) s.error = trouble;  // but not over the error with which it ends
-  });
+  const bool news = status_.set_trouble(Trouble::kCheckpoint, trouble);
   if (saved.ok()) {
     publish("checkpoint.saved");
-  } else if (trouble != before) {
+  } else if (news) {
     publish("state.changed");
   }
 }

@@ -32,6 +32,48 @@ void IslandNews::learn_roster(const HubRoster& roster) {
   peers_ = std::move(now);
 }
 
+bool IslandNews::hub_lost(const std::string& why, Seconds tries_for) {
+  if (std::exchange(hub_is_lost_, true)) return false;
+  const double seconds = std::max(0.0, tries_for.count());
+  if (publish_) publish_("hub.link", {{"up", false}, {"text", why}, {"tries_for_seconds", seconds}});
+  return true;
+}
+
+void IslandNews::hub_back() {
+  if (std::exchange(hub_is_lost_, false) && publish_) publish_("hub.link", {{"up", true}});
+}
+
+void IslandNews::attempt_begins(const HubAttempt& attempt, const Roster& roster) {
+  if (!publish_) return;
+  nlohmann::json ring = nlohmann::json::array();
+  for (std::size_t rank = 0; rank < attempt.order.size(); ++rank) {
+    const AttemptMember& member = attempt.order[rank];
+    const auto entry = roster.entries({member.id});
+    const double rate = attempt.edge_bytes_per_second.empty() ? 0 : attempt.edge_bytes_per_second[rank];
+    ring.push_back({{"island", member.id.value},
+                    {"name", entry.empty() ? std::string() : entry.front().display_name},
+                    {"tokens", member.tokens},
+                    {"edge_bytes_per_second", rate > 0 ? nlohmann::json(rate) : nlohmann::json()}});
+  }
+  publish_("sync.phase", {{"phase", "begin"},
+                          {"round", attempt.round.value},
+                          {"attempt", attempt.attempt.value},
+                          {"ring", std::move(ring)}});
+}
+
+void IslandNews::progress(const AllReduceSpec& spec, const AllReduceProgress& progress) {
+  if (!publish_) return;
+  publish_("sync.progress", {{"round", spec.round.value},
+                             {"attempt", spec.attempt.value},
+                             {"phase", progress.phase == RingPhase::kAllGather ? "all_gather" : "reduce_scatter"},
+                             {"bytes_done", progress.bytes_done},
+                             {"bytes_total", progress.bytes_total},
+                             {"step", progress.step},
+                             {"steps", progress.steps},
+                             {"sent_bytes_per_second", progress.sent_bytes_per_second},
+                             {"received_bytes_per_second", progress.received_bytes_per_second}});
+}
+
 void IslandNews::inner_phase_done(Clock::time_point now) { waits_since_ = now; }
 
 void IslandNews::attempt_done(const AllReduceSpec& spec, const std::variant<AllReduceReport, AllReduceFailure>& outcome,

@@ -1,7 +1,8 @@
-// What an island tells beside its state, for the history: which islands come and go, and how the parts of each round's
-// synchronisation went. Publishes "peer.up", "peer.down", "peer.link" and "sync.phase" (docs/control.md).
+// What an island tells beside its state, for the history and for who watches: which islands come and go, whether the
+// hub answers, and how each round's synchronisation goes, part by part. Publishes "peer.up", "peer.down", "peer.link",
+// "hub.link", "sync.phase" and "sync.progress" (docs/control.md).
 //
-// learn_roster() on the mesh thread, the others on the loop's; `publish` may be called from both.
+// learn_roster() and the hub_... on the mesh thread, the others on the loop's; `publish` may be called from both.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,7 @@
 #include "net/base/deadline.h"
 #include "net/collective/all_reduce.h"
 #include "net/wire/mesh.h"
+#include "trainer/island/roster.h"
 
 namespace atl {
 
@@ -24,8 +26,14 @@ class IslandNews {
   IslandNews(IslandId self, Publish publish) : self_(std::move(self)), publish_(std::move(publish)) {}
 
   void learn_roster(const HubRoster& roster);
+  // A try to reach the hub failed; it goes on for so long. Told once, until the hub is back; false: it was.
+  bool hub_lost(const std::string& why, Seconds tries_for);
+  void hub_back();
 
   void inner_phase_done(Clock::time_point now);  // from now on the island waits for the others
+  // The island takes part in this attempt now; `roster` names its members.
+  void attempt_begins(const HubAttempt& attempt, const Roster& roster);
+  void progress(const AllReduceSpec& spec, const AllReduceProgress& progress);
   // An attempt of `spec` took from `begin` to `end`.
   void attempt_done(const AllReduceSpec& spec, const std::variant<AllReduceReport, AllReduceFailure>& outcome,
                     Clock::time_point begin, Clock::time_point end);
@@ -39,7 +47,9 @@ class IslandNews {
 
   const IslandId self_;
   const Publish publish_;
-  std::map<IslandId, RosterEntry> peers_;  // the mesh thread's
+  // The mesh thread's:
+  std::map<IslandId, RosterEntry> peers_;
+  bool hub_is_lost_ = false;
   // The loop's:
   std::optional<Clock::time_point> waits_since_;    // for the others, or for the hub's commit
   std::optional<Clock::time_point> applies_since_;  // the outer step

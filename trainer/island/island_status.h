@@ -2,6 +2,7 @@
 // Thread-safe.
 #pragma once
 
+#include <array>
 #include <mutex>
 #include <string>
 
@@ -10,6 +11,9 @@
 #include "net/wire/mesh.h"
 
 namespace atl {
+
+// What may be amiss while the island goes on.
+enum class Trouble { kHub, kCheckpoint };
 
 class IslandStatus {
  public:
@@ -21,9 +25,21 @@ class IslandStatus {
     std::lock_guard lock(mutex_);
     change(state_);
   }
+  // Shown as the state's error while it has none of its own. Empty: all is well. False: it was said before.
+  bool set_trouble(Trouble of, std::string text) {
+    std::lock_guard lock(mutex_);
+    std::string& known = troubles_[static_cast<std::size_t>(of)];
+    if (known == text) return false;
+    known = std::move(text);
+    return true;
+  }
   IslandState snapshot() const {
     std::lock_guard lock(mutex_);
-    return state_;
+    IslandState state = state_;
+    for (const std::string& trouble : troubles_) {
+      if (state.error.empty()) state.error = trouble;
+    }
+    return state;
   }
   IslandHeartbeat heartbeat() const {
     std::lock_guard lock(mutex_);
@@ -40,7 +56,8 @@ class IslandStatus {
 
  private:
   mutable std::mutex mutex_;
-  IslandState state_;  // guarded by mutex_
+  IslandState state_;                      // guarded by mutex_
+  std::array<std::string, 2> troubles_{};  // guarded by mutex_; by Trouble
 };
 
 }  // namespace atl

@@ -235,7 +235,8 @@ Status RoundLoop::work() {
   const auto begin = Clock::now();
   const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
   ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, inner_step_, lease));
-  const Result<StepReport> taken = engine_.train_step(batch, learning_rate());
+  const float rate = learning_rate();
+  const Result<StepReport> taken = engine_.train_step(batch, rate);
   // A step that is not finite has changed nothing: the hub is told, refuses this round's work, and has the island
   // recover.
   if (!taken.ok() && taken.error().code == ErrorCode::kNonFinite) return report_not_finite(taken.error().message);
@@ -248,6 +249,8 @@ Status RoundLoop::work() {
   status_.update([&](IslandState& s) {
     s.inner_step = inner_step_;
     s.loss_nats = report.loss_nats;
+    s.learning_rate = static_cast<double>(rate);
+    s.gradient_norm = report.gradient_norm;
     s.tokens += static_cast<std::uint64_t>(report.tokens);
     s.tokens_per_second = static_cast<double>(report.tokens) * inner_step_ / inner_seconds_;
     s.inner_seconds += seconds;

@@ -36,17 +36,22 @@ void remove_damaged(const std::filesystem::path& directory, const std::vector<Sh
 
 Result<std::unique_ptr<BatchSource>> open_run_data(const RunConfig& run, const Identity& identity,
                                                    const std::vector<Address>& hub,
-                                                   const std::filesystem::path& directory, const AbortSignal& abort) {
+                                                   const std::filesystem::path& directory, const AbortSignal& abort,
+                                                   TransferNews& news) {
   ATOLL_ASSIGN_OR_RETURN(const DatasetManifest manifest, DatasetManifest::from_json(run.dataset_json));
   ATOLL_RETURN_IF_ERROR(make_directories(directory));
   const std::vector<ShardEntry> shards = all_shards(manifest);
   const auto fetch_missing = [&]() -> Status {
+    const auto is_missing = [&](const ShardEntry& shard) { return !has_size(directory / shard.file, shard.bytes); };
+    std::uint64_t total = 0, before = 0;
+    for (const ShardEntry& shard : shards) total += is_missing(shard) ? shard.bytes : 0;
     for (const ShardEntry& shard : shards) {
-      const std::filesystem::path path = directory / shard.file;
-      if (has_size(path, shard.bytes)) continue;
+      if (!is_missing(shard)) continue;
       spdlog::info("data fetch={} bytes={}", shard.file, shard.bytes);
-      ATOLL_RETURN_IF_ERROR(fetch_dataset_file(identity, hub, shard.file, shard.bytes, shard.sha256, path, abort,
-                                               [](std::uint64_t, std::uint64_t) {}));
+      ATOLL_RETURN_IF_ERROR(fetch_dataset_file(
+          identity, hub, shard.file, shard.bytes, shard.sha256, directory / shard.file, abort,
+          [&](std::uint64_t done, std::uint64_t) { news.progress(before + done, total, Clock::now()); }));
+      before += shard.bytes;
     }
     return ok_status();
   };

@@ -10,12 +10,15 @@
 #include "net/tls/identity.h"
 #include "net/wire/run_config.h"
 #include "trainer/island/batch_source.h"
+#include "trainer/island/transfer_news.h"
 
 namespace atl {
 
-// Blocks while it downloads and hashes; `abort` ends it.
+// Blocks while it downloads and hashes; `abort` ends it. How the download goes is told by `news`, also that there is
+// nothing to download; not how this ends.
 Result<std::unique_ptr<BatchSource>> open_run_data(const RunConfig& run, const Identity& identity,
                                                    const std::vector<Address>& hub,
-                                                   const std::filesystem::path& directory, const AbortSignal& abort);
+                                                   const std::filesystem::path& directory, const AbortSignal& abort,
+                                                   TransferNews& news);
 
 }  // namespace atl

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <iterator>
+#include <utility>
 
 #include "net/base/file.h"
 #include "net/base/unique_fd.h"
@@ -32,17 +34,34 @@ std::string log_time(std::int64_t unix_seconds) {
   return text;
 }
 
-LogReader::LogReader(std::vector<Source> sources) {
-  for (Source& source : sources) files_.push_back(File{.source = std::move(source), .rest = {}, .last_time = {}});
+LogReader::LogReader(std::vector<Source> sources, const std::vector<LogPosition>& positions, std::uint64_t max_bytes)
+    : max_bytes_(max_bytes) {
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const LogPosition from = i < positions.size() ? positions[i] : LogPosition();
+    files_.push_back(File{.source = std::move(sources[i]), .whole = from, .offset = from.offset, .rest = {}});
+  }
+}
+
+Result<std::vector<std::vector<LogLine>>> LogReader::read_each() {
+  std::vector<std::vector<LogLine>> lines(files_.size());
+  for (std::size_t i = 0; i < files_.size(); ++i) ATOLL_RETURN_IF_ERROR(read_new(files_[i], lines[i]));
+  return lines;
 }
 
 Result<std::vector<LogLine>> LogReader::read(const std::string& since) {
+  ATOLL_ASSIGN_OR_RETURN(const auto each, read_each());
   std::vector<LogLine> lines;
-  for (File& file : files_) ATOLL_RETURN_IF_ERROR(read_new(file, lines));
-  std::erase_if(lines, [&](const LogLine& line) { return line.time < since; });
+  for (const auto& of_source : each) {
+    std::ranges::copy_if(of_source, std::back_inserter(lines), [&](const LogLine& line) { return line.time >= since; });
+  }
   std::stable_sort(lines.begin(), lines.end(), [](const LogLine& a, const LogLine& b) { return a.time < b.time; });
-  first_ = false;
   return lines;
+}
+
+std::vector<LogPosition> LogReader::positions() const {
+  std::vector<LogPosition> positions;
+  for (const File& file : files_) positions.push_back(file.whole);
+  return positions;
 }
 
 Status LogReader::read_new(File& file, std::vector<LogLine>& lines) {
@@ -50,52 +69,68 @@ Status LogReader::read_new(File& file, std::vector<LogLine>& lines) {
   before += ".1";
   struct stat info {};
   const bool there = ::stat(file.source.path.c_str(), &info) == 0;
-  if (there && file.inode == info.st_ino) {
-    if (static_cast<std::uint64_t>(info.st_size) < file.offset) file.offset = 0;  // emptied by somebody
-    return read_file_from(file.source.path, file, lines);
+  if (there && file.whole.inode == info.st_ino) {
+    if (static_cast<std::uint64_t>(info.st_size) < file.offset) {  // emptied by somebody
+      file.offset = file.whole.offset = 0;
+      file.rest.clear();
+    }
+    return read_file_from(file.source.path, /*tail=*/false, file, lines);
   }
   // The first time, or it was rotated: the end of the old one comes first.
+  const bool first = file.whole.inode == 0;
   struct stat old {};
-  if (::stat(before.c_str(), &old) == 0 && (file.inode == 0 || file.inode == old.st_ino)) {
-    ATOLL_RETURN_IF_ERROR(read_file_from(before, file, lines));
+  if (::stat(before.c_str(), &old) == 0 && (first || file.whole.inode == old.st_ino)) {
+    file.whole.inode = old.st_ino;
+    ATOLL_RETURN_IF_ERROR(read_file_from(before, first, file, lines));
+    if (file.offset < static_cast<std::uint64_t>(old.st_size)) return ok_status();  // the rest of it comes first
   }
   if (!there) return ok_status();
-  file.inode = info.st_ino;
+  file.whole = {info.st_ino, 0, file.whole.last_time};
   file.offset = 0;
-  return read_file_from(file.source.path, file, lines);
+  file.rest.clear();
+  return read_file_from(file.source.path, first, file, lines);
 }
 
-Status LogReader::read_file_from(const std::filesystem::path& path, File& file, std::vector<LogLine>& lines) {
+Status LogReader::read_file_from(const std::filesystem::path& path, bool tail, File& file,
+                                 std::vector<LogLine>& lines) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return errno == ENOENT ? ok_status() : Status(errno_error("open", path));
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return errno_error("examine", path);
   const auto size = static_cast<std::uint64_t>(info.st_size);
   bool in_line = false;  // began in the middle of one
-  if (size > kMaxTailBytes && file.offset < size - kMaxTailBytes) {
-    file.offset = size - kMaxTailBytes;
+  if (tail && size > max_bytes_) {
+    file.offset = size - max_bytes_;
     file.rest.clear();
     in_line = true;
   }
+  const std::uint64_t end = file.offset + max_bytes_;
   char buffer[64 * 1024];
-  for (;;) {
-    const ssize_t count = ::pread(fd.get(), buffer, sizeof buffer, static_cast<off_t>(file.offset));
+  while (file.offset < end) {
+    const ssize_t count = ::pread(fd.get(), buffer, std::min<std::uint64_t>(sizeof buffer, end - file.offset),
+                                  static_cast<off_t>(file.offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno_error("read", path);
     if (count == 0) return ok_status();
-    file.offset += static_cast<std::uint64_t>(count);
     for (const char c : std::string_view(buffer, static_cast<std::size_t>(count))) {
-      if (c != '\n') {
-        if (file.rest.size() < kMaxLineBytes) file.rest += c;
-        continue;
+      ++file.offset;
+      if (c == '\n') {
+        take_line(file, !std::exchange(in_line, false), lines);
+      } else if (file.rest.size() < kMaxLineBytes) {
+        file.rest += c;
       }
-      if (!std::exchange(in_line, false)) {
-        if (std::string time = time_of_log_line(file.rest); !time.empty()) file.last_time = std::move(time);
-        lines.push_back({file.source.name, file.last_time, file.rest});
-      }
-      file.rest.clear();
     }
   }
+  return ok_status();
+}
+
+void LogReader::take_line(File& file, bool whole, std::vector<LogLine>& lines) {
+  file.whole.offset = file.offset;
+  if (whole) {
+    if (std::string time = time_of_log_line(file.rest); !time.empty()) file.whole.last_time = std::move(time);
+    lines.push_back({file.source.name, file.whole.last_time, file.rest, file.whole});
+  }
+  file.rest.clear();
 }
 
 }  // namespace atl

@@ -141,15 +141,19 @@ void HistoryFeed::take_phase(const nlohmann::json& data) {
 void HistoryFeed::take_gpus(double time, const nlohmann::json& data) {
   const auto gpus = data.find("gpus");
   if (batch_.run.empty() || gpus == data.end() || !gpus->is_array() || gpus->size() > kMaxGpus) return;
-  std::size_t index = 0;
+  std::size_t position = 0;
   for (const nlohmann::json& gpu : *gpus) {
     if (gpu.is_object() && gpu.size() <= kMaxGpuFields) {
+      // By its own number, where it says it: an island may use some of the machine's.
+      const double number = number_of(gpu, "index", static_cast<double>(position));
+      const auto index = number >= 0 && number < kMaxGpus ? static_cast<std::size_t>(number) : position;
       for (const auto& [key, value] : gpu.items()) {
-        if (key == "index" || !value.is_number() || !std::isfinite(value.get<double>())) continue;
+        const bool never_changes = key == "index" || key == "memory_total_bytes";
+        if (never_changes || !value.is_number() || !std::isfinite(value.get<double>())) continue;
         add_point(fmt::format("gpu.{}.{}", index, key), time, value.get<double>());
       }
     }
-    ++index;
+    ++position;
   }
 }
 

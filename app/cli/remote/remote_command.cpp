@@ -9,11 +9,11 @@
 
 #include "app/cli/console_input.h"
 #include "app/cli/remote/piped_process.h"
-#include "app/cli/remote/ssh_host.h"
 #include "net/base/encoding.h"
 #include "net/base/file.h"
 #include "net/control/control_server.h"
 #include "net/control/json_rpc.h"
+#include "net/control/ssh_host.h"
 #include "net/wire/invite.h"
 
 namespace atl {

@@ -205,6 +205,7 @@ class Bridge {
     if (count <= 0) {
       agent_.reset();  // the next call connects again
       agent_input_.clear();
+      send(encode_event({{"event", "agent.gone"}, {"data", nlohmann::json::object()}}));
       return;
     }
     // Whole lines, so that they do not mix with ours.

@@ -5,7 +5,7 @@
 //   command.run {arguments, input, terminal, columns, color, unicode} -> {exit_code}; meanwhile events
 //       command.output {stream: "out" or "err", bytes: base64url}; one command at a time
 //   command.interrupt {}                        -> {}; the command gets SIGINT
-//   any other method                            the agent's answer, and its events
+//   any other method                            the agent's answer, and its events; agent.gone when it has ended
 //
 // One thread, which blocks on all of it.
 #pragma once

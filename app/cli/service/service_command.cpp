@@ -14,7 +14,7 @@ namespace {
 
 struct Service {
   std::string home;
-  bool system = false, user = false, yes = false, json = false;
+  bool system = false, user = false, yes = false, json = false, no_start = false;
 
   ServiceScope scope() const { return system ? ServiceScope::kSystem : ServiceScope::kUser; }
 };
@@ -64,15 +64,18 @@ Status remove(const Service& command, CommandContext& context) {
 
 }  // namespace
 
-Status install_service_for(ServiceScope scope, const std::string& home, bool yes, CommandContext& context) {
+Status install_service_for(ServiceScope scope, const std::string& home, bool yes, CommandContext& context, bool start) {
   ServiceInstallOptions options;
   options.unit.scope = scope;
   options.unit.home = home.empty() ? "" : std::filesystem::absolute(home).string();
   ATOLL_ASSIGN_OR_RETURN(options.unit.program, locate_atoll());
   options.unit.program = std::filesystem::absolute(options.unit.program);
+  options.start = start;
   options.may_linger = [&] { return ask_linger(yes, context); };
   ATOLL_ASSIGN_OR_RETURN(const ServiceInstalled installed, install_service(options, run_system_program));
-  context.console.out << fmt::format("service installed and started ({})", installed.unit.string()) << std::endl;
+  context.console.out << fmt::format("service installed{} ({})",
+                                     start ? " and started" : "; it starts at the next boot", installed.unit.string())
+                      << std::endl;
   if (scope == ServiceScope::kSystem) {
     context.console.out << "who may command it: members of the group atoll (usermod -aG atoll NAME)" << std::endl;
   }
@@ -98,8 +101,9 @@ void add_service_command(CLI::App& app, CommandContext& context) {
                       "  atoll service install\n  sudo atoll service install --system");
   sub->add_option("--home", command->home, "Island's home, if not the default one")->type_name("DIR");
   sub->add_flag("--yes", command->yes, "Switch lingering on without asking");
+  sub->add_flag("--no-start", command->no_start, "Only at the next boot: an agent that runs now goes on");
   sub->callback([command, &context] {
-    context.finish(install_service_for(command->scope(), command->home, command->yes, context));
+    context.finish(install_service_for(command->scope(), command->home, command->yes, context, !command->no_start));
   });
   sub = add("remove", "Stop it and undo what install did", "  atoll service remove");
   sub->callback([command, &context] { context.finish(remove(*command, context)); });

@@ -8,7 +8,9 @@ namespace atl {
 
 void add_service_command(CLI::App& app, CommandContext& context);
 
-// Installs and starts it; asks on the terminal before lingering, unless `yes`. For `atoll join --service`.
-Status install_service_for(ServiceScope scope, const std::string& home, bool yes, CommandContext& context);
+// Installs it, and starts it now or at the next boot; asks on the terminal before lingering, unless `yes`. For
+// `atoll join --service`.
+Status install_service_for(ServiceScope scope, const std::string& home, bool yes, CommandContext& context,
+                           bool start = true);
 
 }  // namespace atl

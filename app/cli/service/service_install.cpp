@@ -150,7 +150,9 @@ Result<ServiceInstalled> install_service(const ServiceInstallOptions& options, c
   ATOLL_RETURN_IF_ERROR(write_file_atomically(
       path, std::string(kMark) + (installed.lingering_set ? kLingerMark : "") + text, FileMode::kPublic));
   Status started = must(run, systemctl(scope, {"daemon-reload"}));
-  if (started.ok()) started = must(run, systemctl(scope, {"enable", "--now", kServiceName}));
+  const std::vector<std::string> enable = options.start ? std::vector<std::string>{"enable", "--now", kServiceName}
+                                                        : std::vector<std::string>{"enable", kServiceName};
+  if (started.ok()) started = must(run, systemctl(scope, enable));
   if (!started.ok()) {
     // Half a service is none.
     if (before.empty()) (void)undo(scope, path, options.etc, installed.lingering_set, run);

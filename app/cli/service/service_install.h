@@ -31,6 +31,7 @@ struct ServiceInstallOptions {
   std::filesystem::path etc = "/etc";  // of the system
   // Asked before lingering is switched on; false: the service runs while the user is logged in.
   std::function<Result<bool>()> may_linger;
+  bool start = true;  // false: from the next boot or login on; an agent that runs now goes on
 };
 
 struct ServiceInstalled {

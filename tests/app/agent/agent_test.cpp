@@ -126,6 +126,8 @@ class AgentTest : public QObject {
   void a_trainer_sees_the_gpus_that_it_may_use();
   void the_state_is_the_trainers_and_more();
   void events_of_the_trainer_are_passed_on();
+  void the_free_disk_is_part_of_the_state();
+  void the_logs_are_read_page_by_page();
   void a_wish_is_kept_and_followed_by_the_next_agent();
   void a_wish_that_cannot_be_kept_is_followed_and_said();
   void a_corrupt_wish_waits_for_a_word();
@@ -210,6 +212,42 @@ void AgentTest::events_of_the_trainer_are_passed_on() {
     QCOMPARE((*event)["data"]["round"].get<int>(), 7);
     break;
   }
+}
+
+void AgentTest::the_free_disk_is_part_of_the_state() {
+  Fixture f;
+  QVERIFY(f.start().ok());
+
+  QVERIFY(f.wait_until([](const nlohmann::json& now) { return now.contains("disk_free_bytes"); }));
+
+  const auto space = std::filesystem::space(f.path(""));
+  const double told = f.state()["disk_free_bytes"].get<double>();
+  QVERIFY(told > 0 && told <= static_cast<double>(space.capacity));
+  QVERIFY(!f.state().contains("gpus"));  // there is no probe to ask
+}
+
+void AgentTest::the_logs_are_read_page_by_page() {
+  Fixture f(true, "echo '2026-11-21T21:36:32.125 warning it is hot'; exec sleep 600");
+  QVERIFY(f.start().ok());
+  nlohmann::json page;
+  const auto has_line = [&] {
+    const auto read = f.call("logs.read", {{"limit", 10}});
+    if (!read.ok()) return false;
+    page = *read;
+    return !page["lines"].empty();
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(has_line(), 20'000);
+
+  const nlohmann::json line = page["lines"].back();
+  const auto next = f.call("logs.read", {{"cursor", page["cursor"]}});
+  const auto wrong = f.call("logs.read", {{"cursor", "yesterday"}});
+
+  QCOMPARE(line["source"].get<std::string>(), std::string("trainer"));
+  QCOMPARE(line["time"].get<std::string>(), std::string("2026-11-21T21:36:32.125"));
+  QCOMPARE(line["level"].get<std::string>(), std::string("warning"));
+  QCOMPARE(line["text"].get<std::string>(), std::string("it is hot"));
+  QVERIFY(next.ok() && (*next)["lines"].empty() && (*next)["more"] == false);
+  QCOMPARE(wrong.error().code, ErrorCode::kInvalidArgument);
 }
 
 void AgentTest::a_wish_is_kept_and_followed_by_the_next_agent() {
@@ -384,6 +422,12 @@ void AgentTest::wrong_calls_are_refused_data() {
   QTest::newRow("join with a number") << QByteArray("join") << QByteArray(R"({"invite": 7})") << wrong;
   QTest::newRow("join with too many threads") << QByteArray("join") << QByteArray(R"({"threads": 4096})") << wrong;
   QTest::newRow("join with half a range of GPUs") << QByteArray("join") << QByteArray(R"({"gpus": "0-"})") << wrong;
+  QTest::newRow("a look at a number") << QByteArray("invite.look") << QByteArray(R"({"invite": 7})") << wrong;
+  QTest::newRow("a look at nothing") << QByteArray("invite.look") << QByteArray("{}")
+                                     << static_cast<int>(ErrorCode::kInviteMalformed);
+  QTest::newRow("logs of a negative time")
+      << QByteArray("logs.read") << QByteArray(R"({"since_seconds": -1})") << wrong;
+  QTest::newRow("too many lines") << QByteArray("logs.read") << QByteArray(R"({"limit": 100000})") << wrong;
   QTest::newRow("join with no invite at all")
       << QByteArray("join") << QByteArray(R"({"invite": "hello"})") << static_cast<int>(ErrorCode::kInviteMalformed);
 }

@@ -7,6 +7,7 @@
 
 #include "app/agent/files/checkpoint_list.h"
 #include "app/agent/files/diag_bundle.h"
+#include "app/agent/files/log_page.h"
 #include "app/agent/files/log_reader.h"
 #include "app/agent/files/redaction.h"
 #include "app/agent/files/rotating_log.h"
@@ -70,6 +71,13 @@ class AgentFilesTest : public QObject {
   void a_damaged_checkpoint_is_told();
   void logs_of_two_programs_are_one();
   void logs_are_followed_over_a_rotation();
+  void a_page_holds_the_newest_lines_and_its_cursor_reads_on();
+  void pages_follow_each_other_without_a_gap_over_rotations();
+  void a_page_tells_level_and_text_apart_data();
+  void a_page_tells_level_and_text_apart();
+  void a_page_stays_within_its_bounds();
+  void a_cursor_that_is_none_is_refused_data();
+  void a_cursor_that_is_none_is_refused();
   void a_log_stays_within_its_size();
   void secrets_are_redacted_data();
   void secrets_are_redacted();
@@ -150,6 +158,141 @@ void AgentFilesTest::logs_are_followed_over_a_rotation() {
   const auto lines = texts(reader.read(""));
   QCOMPARE(lines.size(), 2u);
   QCOMPARE(lines[0], std::string("agent 2026-11-21T10:00:01 two, and the beginning of three"));
+}
+
+std::string log_line(int second, const std::string& text) {
+  return "2026-11-21T21:36:" + std::string(second < 10 ? "0" : "") + std::to_string(second) + ".125 info " + text +
+         "\n";
+}
+
+std::vector<LogReader::Source> log_sources(const Home& home) {
+  return {{"agent", home.path("agent.log")}, {"trainer", home.path("trainer.log")}};
+}
+
+std::string texts(const LogPage& page) {
+  std::string all;
+  for (const LogPage::Line& line : page.lines) all += line.source.substr(0, 1) + ":" + line.text + " ";
+  return all;
+}
+
+void AgentFilesTest::a_page_holds_the_newest_lines_and_its_cursor_reads_on() {
+  const Home home;
+  std::ofstream agent(home.path("agent.log")), trainer(home.path("trainer.log"));
+  agent << log_line(1, "one") << log_line(4, "four") << std::flush;
+  trainer << log_line(2, "two") << log_line(3, "three") << "no time\n"
+          << "half a li" << std::flush;
+
+  const auto newest = read_log_page(log_sources(home), {.limit = 3});
+  trainer << "ne\n" << log_line(6, "six") << std::flush;
+  agent << log_line(5, "five") << std::flush;
+  const auto next = read_log_page(log_sources(home), {.cursor = newest->cursor});
+  const auto nothing = read_log_page(log_sources(home), {.cursor = next->cursor});
+
+  QVERIFY(newest.ok() && next.ok() && nothing.ok());
+  QCOMPARE(texts(*newest), std::string("t:three t:no time a:four "));
+  QCOMPARE(newest->lines[1].time, std::string("2026-11-21T21:36:03.125"));
+  QCOMPARE(texts(*next), std::string("t:half a line a:five t:six "));
+  QCOMPARE(next->lines[0].time, std::string("2026-11-21T21:36:03.125"));
+  QVERIFY(nothing->lines.empty() && !nothing->more);
+}
+
+void AgentFilesTest::pages_follow_each_other_without_a_gap_over_rotations() {
+  const Home home;
+  auto log = RotatingLog::open(home.path("trainer.log"), 4000);
+  QVERIFY(log.ok());
+  QVERIFY(log->write(log_line(0, "first")).ok());
+  auto page = read_log_page(log_sources(home), {});
+  int written = 0, read = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 7; ++i) QVERIFY(log->write(log_line(1, std::to_string(written++))).ok());
+    do {
+      page = read_log_page(log_sources(home), {.cursor = page->cursor, .limit = 5});
+      QVERIFY2(page.ok(), page.ok() ? "" : page.error().message.c_str());
+      for (const LogPage::Line& line : page->lines) QCOMPARE(line.text, std::to_string(read++));
+    } while (page->more);
+  }
+
+  QCOMPARE(read, written);
+  QVERIFY(std::filesystem::exists(home.path("trainer.log.1")));
+}
+
+void AgentFilesTest::a_page_tells_level_and_text_apart_data() {
+  QTest::addColumn<QString>("line");
+  QTest::addColumn<QString>("level");
+  QTest::addColumn<QString>("text");
+  const QString time = "2026-11-21T21:36:32.125";
+  QTest::newRow("a warning") << time + " warning it is hot"
+                             << "warning"
+                             << "it is hot";
+  QTest::newRow("critical is an error") << time + " critical no"
+                                        << "error"
+                                        << "no";
+  QTest::newRow("a word that only begins so") << time + " errors are many"
+                                              << ""
+                                              << "errors are many";
+  QTest::newRow("no time, no level") << "error: out of memory"
+                                     << ""
+                                     << "error: out of memory";
+  QTest::newRow("an escape sequence") << time + " info \x1b[31mred"
+                                      << "info"
+                                      << "?[31mred";
+  QTest::newRow("a secret") << time + " info invite=atoll1.c2VjcmV0c2VjcmV0c2VjcmV0.00000000"
+                            << "info"
+                            << "";
+}
+
+void AgentFilesTest::a_page_tells_level_and_text_apart() {
+  QFETCH(const QString, line);
+  QFETCH(const QString, level);
+  QFETCH(const QString, text);
+  const Home home;
+  std::ofstream(home.path("agent.log")) << line.toStdString() << "\n";
+
+  const auto page = read_log_page(log_sources(home), {});
+
+  QCOMPARE(page->lines.size(), std::size_t{1});
+  QCOMPARE(page->lines[0].level, level.toStdString());
+  if (!text.isEmpty()) QCOMPARE(page->lines[0].text, text.toStdString());
+  QVERIFY(!contains(page->lines[0].text, "c2VjcmV0"));
+}
+
+void AgentFilesTest::a_page_stays_within_its_bounds() {
+  const Home home;
+  {
+    std::ofstream log(home.path("trainer.log"));
+    std::string words;
+    for (int i = 0; i < 200; ++i) words += "word ";
+    for (int i = 0; i < 3000; ++i) log << log_line(1, words);
+  }
+
+  const auto page = read_log_page(log_sources(home), {.limit = 1'000'000});
+  const auto first = read_log_page(log_sources(home), {.cursor = "0,0,;0,0,", .limit = 1'000'000});
+
+  for (const auto* each : {&page, &first}) {
+    QVERIFY((*each)->lines.size() > 100 && (*each)->lines.size() <= LogPage::kMaxLines);
+    std::size_t bytes = 0;
+    for (const LogPage::Line& line : (*each)->lines) bytes += line.text.size();
+    QVERIFY(bytes <= LogPage::kMaxBytes);
+  }
+  QVERIFY(first->more);
+}
+
+void AgentFilesTest::a_cursor_that_is_none_is_refused_data() {
+  QTest::addColumn<QString>("cursor");
+  for (const char* cursor : {"x", "1,2,", "1,2,;3", "1,2,;3,4,;5,6,", "-1,2,;3,4,", "1,2,now;3,4,", ";"}) {
+    QTest::newRow(cursor) << cursor;
+  }
+  QTest::newRow("long") << QString(1000, '1');
+}
+
+void AgentFilesTest::a_cursor_that_is_none_is_refused() {
+  QFETCH(const QString, cursor);
+  const Home home;
+
+  const auto page = read_log_page(log_sources(home), {.cursor = cursor.toStdString()});
+
+  QVERIFY(!page.ok());
+  QCOMPARE(page.error().code, ErrorCode::kInvalidArgument);
 }
 
 void AgentFilesTest::a_log_stays_within_its_size() {

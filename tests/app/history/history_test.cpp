@@ -96,6 +96,7 @@ class HistoryTest : public QObject {
   void islands_come_and_go();
   void islands_that_came_before_the_run_was_known_are_kept();
   void each_gpu_has_its_series();
+  void what_a_step_says_beside_its_loss_has_its_series();
   void a_damaged_file_is_set_aside_data();
   void a_damaged_file_is_set_aside();
   void a_full_disk_is_told_and_survived();
@@ -268,12 +269,31 @@ void HistoryTest::islands_that_came_before_the_run_was_known_are_kept() {
 void HistoryTest::each_gpu_has_its_series() {
   Fixture history;
   history.steps(1);
-  const nlohmann::json data = {{"gpus", {{{"index", 0}, {"power_watts", 612}}, {{"index", 1}, {"power_watts", 640}}}}};
+  const nlohmann::json data = {
+      {"gpus", {{{"index", 3}, {"power_watts", 640}, {"memory_total_bytes", 85e9}}, {{"power_watts", 612}}}}};
 
   history.feed->take(event_of("gpu.sample", kTime + 1, data), Clock::now());
   history.feed->flush();
 
-  QCOMPARE(history.metric({{"name", "gpu.1.power_watts"}})["mean"].dump(), std::string("[640.0]"));
+  QCOMPARE(history.metric({{"name", "gpu.3.power_watts"}})["mean"].dump(), std::string("[640.0]"));
+  QCOMPARE(history.metric({{"name", "gpu.1.power_watts"}})["mean"].dump(), std::string("[612.0]"));
+  const std::string names = history.metric(nlohmann::json::object())["names"].dump();
+  QVERIFY2(names.find("memory_total") == std::string::npos, names.c_str());  // it never changes
+}
+
+void HistoryTest::what_a_step_says_beside_its_loss_has_its_series() {
+  Fixture history;
+  IslandState state = training(0, 1, 5);
+  state.learning_rate = 0.0625;
+  state.gradient_norm = 0.25;
+
+  history.feed->take(event_of("step", kTime, state.to_json()), Clock::now());
+  history.feed->flush();
+
+  QCOMPARE(history.metric({{"name", "learning_rate"}})["mean"].dump(), std::string("[0.0625]"));
+  QCOMPARE(history.metric({{"name", "gradient_norm"}})["mean"].dump(), std::string("[0.25]"));
+  const nlohmann::json names = history.metric(nlohmann::json::object())["names"];
+  QVERIFY2(names.dump().find("mfu") == std::string::npos, names.dump().c_str());  // it was not known
 }
 
 void HistoryTest::a_damaged_file_is_set_aside_data() {
@@ -369,6 +389,9 @@ void HistoryTest::garbage_events_change_nothing() {
         R"({"event":"step","time":5,"data":{"loss_nats":{}}})",
         R"({"event":"sync.phase","time":5,"data":{"phase":[],"seconds":-1}})",
         R"({"event":"sync.phase","time":5,"data":{"phase":"x","seconds":1,"round":1e300}})",
+        R"({"event":"sync.phase","time":5,"data":{"phase":"begin","round":1,"attempt":1,"ring":[{"island":"isl-a"}]}})",
+        R"({"event":"sync.progress","time":5,"data":{"phase":"all_gather","round":1,"attempt":1,"bytes_done":5}})",
+        R"({"event":"transfer","time":5,"data":{"what":"state","done_bytes":5}})",
         R"({"event":"gpu.sample","time":5,"data":{"gpus":{"0":1}}})", R"({"event":"peer.up","time":5,"data":{}})"}) {
     history.feed->take(nlohmann::json::parse(text), Clock::now());
   }

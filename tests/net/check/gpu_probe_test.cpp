@@ -8,6 +8,7 @@
 #include <QtTest>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "net/check/judge.h"
@@ -36,6 +37,9 @@ class GpuProbeTest : public QObject {
   void what_nvml_cannot_do_is_told_data();
   void what_nvml_cannot_do_is_told();
   void a_machine_without_nvml_has_no_driver();
+  void what_cards_do_is_read_over_time();
+  void a_sample_that_cannot_be_is_refused_data();
+  void a_sample_that_cannot_be_is_refused();
   void a_driver_that_hangs_or_crashes_is_a_failed_row_data();
   void a_driver_that_hangs_or_crashes_is_a_failed_row();
   void a_probe_that_measures_all_is_believed();
@@ -109,6 +113,70 @@ void GpuProbeTest::a_machine_without_nvml_has_no_driver() {
 
   QVERIFY(none.driver_found && none.devices.empty() && none.problem.empty());
   QCOMPARE(verdict_of("gpu.model", none), Verdict::kSkip);
+}
+
+void GpuProbeTest::what_cards_do_is_read_over_time() {
+  qunsetenv("FAKE_NVML");
+  std::vector<std::vector<GpuReading>> told;
+
+  const std::string problem = watch_gpus(
+      20ms,
+      [&](const std::vector<GpuReading>& gpus) {
+        told.push_back(gpus);
+        return told.size() < 2;
+      },
+      FAKE_NVML_LIBRARY);
+
+  QVERIFY2(problem.empty(), problem.c_str());
+  QCOMPARE(told.size(), std::size_t{2});
+  const GpuReading& first = told[0].at(0);
+  QCOMPARE(first.name, std::string("NVIDIA H100 80GB HBM3"));
+  QCOMPARE(first.utilisation, std::optional(0.07));
+  QCOMPARE(first.memory_bytes, std::optional(1e6));
+  QCOMPARE(first.power_watts, std::optional(612.5));
+  QCOMPARE(first.power_limit_watts, std::optional(700.0));
+  QCOMPARE(first.temperature_celsius, std::optional(40.0));
+  QCOMPARE(first.sm_clock_hertz, std::optional(1.98e9));
+  QVERIFY(first.throttling.empty());  // it is idle
+  QVERIFY(!told[0][1].nvlink_bytes_per_second && !told[1][0].nvlink_bytes_per_second);
+  const GpuReading& second = told[1].at(1);
+  QCOMPARE(second.throttling, std::string("heat"));
+  QCOMPARE(second.ecc_errors, std::optional<std::uint64_t>(3));
+  QVERIFY(second.nvlink_bytes_per_second && *second.nvlink_bytes_per_second > 0);
+  // At least 20 ms for four times 1 MiB: the two cards' readings count the fake's both links up.
+  QVERIFY(*second.nvlink_bytes_per_second <= 4.0 * (1 << 20) / 0.02);
+  const auto read = parse_gpu_readings(nlohmann::json({{"gpus", to_json(told[1])}}).dump());
+  QVERIFY(read.ok());
+  QCOMPARE(read->dump(), to_json(told[1]).dump());
+  QVERIFY(contains(watch_gpus(
+                       20ms, [](const auto&) { return false; }, "/nowhere/libnvidia-ml.so.1"),
+                   "/nowhere"));
+}
+
+void GpuProbeTest::a_sample_that_cannot_be_is_refused_data() {
+  QTest::addColumn<QByteArray>("line");
+  QTest::addColumn<int>("code");
+  const int wrong = static_cast<int>(ErrorCode::kProtocol);
+  QTest::newRow("nothing") << QByteArray() << wrong;
+  QTest::newRow("no list") << QByteArray(R"({"gpus": 7})") << wrong;
+  QTest::newRow("a card that is none") << QByteArray(R"({"gpus": [7]})") << wrong;
+  QTest::newRow("a card without a name") << QByteArray(R"({"gpus": [{}]})") << wrong;
+  QTest::newRow("a negative figure") << QByteArray(R"({"gpus": [{"name": "H100", "power_watts": -1}]})") << wrong;
+  QTest::newRow("a text for a figure") << QByteArray(R"({"gpus": [{"name": "H100", "power_watts": "1"}]})") << wrong;
+  QTest::newRow("more than there can be")
+      << QByteArray(R"({"gpus": [)") + QByteArray(R"({"name": "H100"},)").repeated(64) + R"({"name": "H100"}]})"
+      << wrong;
+  QTest::newRow("a problem") << QByteArray(R"({"problem": "GPU is lost"})") << static_cast<int>(ErrorCode::kNotFound);
+}
+
+void GpuProbeTest::a_sample_that_cannot_be_is_refused() {
+  QFETCH(const QByteArray, line);
+  QFETCH(const int, code);
+
+  const auto read = parse_gpu_readings(line.toStdString());
+
+  QVERIFY(!read.ok());
+  QCOMPARE(static_cast<int>(read.error().code), code);
 }
 
 void GpuProbeTest::a_driver_that_hangs_or_crashes_is_a_failed_row_data() {

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::int64_t kBucket = 400 * kBlockNumel;  // some 100 KiB encoded: a frame for each chunk
+constexpr std::int64_t kBucket = 60 * kBlockNumel;  // less than kLeastSubChunkBytes encoded: a frame for each chunk
 
 // What rank 0 keeps of an attempt, with the frames that it sends and the ones that come from the last rank.
 struct Book {
@@ -155,13 +155,16 @@ void FrameBoardTest::the_end_is_everything_sent_received_and_hashed() {
 }
 
 void FrameBoardTest::final_buckets_do_not_travel_and_are_hashed() {
-  Book all(3, 8);
-  Book rest(3, 8, {true, true, true, true, true, true, false, true});
+  constexpr int kBuckets = 40;  // more than one piece of the digest
+  std::vector<bool> final_buckets(kBuckets, true);
+  final_buckets[kBuckets - 2] = false;
+  Book all(3, kBuckets);
+  Book rest(3, kBuckets, final_buckets);
 
-  QCOMPARE(rest.outbound.frames() * 8, all.outbound.frames());
+  QCOMPARE(rest.outbound.frames() * kBuckets, all.outbound.frames());
   QVERIFY(!all.board.take_to_hash());
   QVERIFY(rest.board.take_to_hash().has_value());
-  QCOMPARE(rest.board.whole_buckets(), (std::vector<bool>{true, true, true, true, true, true, false, true}));
+  QCOMPARE(rest.board.whole_buckets(), final_buckets);
 }
 
 void FrameBoardTest::a_payload_that_is_all_final_ends_with_its_digest() {

@@ -29,6 +29,11 @@ class EnrolClientTest : public QObject {
   void another_authority_never_sees_the_secret();
   void an_unreachable_hub_says_which_address_failed();
   void a_certificate_for_another_key_is_not_kept();
+  void an_answer_to_a_request_that_was_sent_is_taken_although_the_join_was_given_up();
+  void a_hub_describes_its_run_and_hears_no_secret();
+  void a_hub_of_before_is_described_by_the_invite();
+  void a_hub_that_is_not_the_invites_is_not_described_data();
+  void a_hub_that_is_not_the_invites_is_not_described();
 
  private:
   Invite invite(const std::vector<Address>& hub) {
@@ -116,6 +121,74 @@ void EnrolClientTest::a_certificate_for_another_key_is_not_kept() {
 
   QVERIFY(!enrolled.ok());
   QVERIFY(enrolled.error().message.find("another key") != std::string::npos);
+}
+
+void EnrolClientTest::an_answer_to_a_request_that_was_sent_is_taken_although_the_join_was_given_up() {
+  AbortSignal abort;
+  const EnrolServer server(run_.hub(), [&](const EnrolRequest& request) {
+    abort.raise("cancelled");  // while the hub burns the invite
+    return enroller_->handle(request);
+  });
+  const Invite with = invite({server.address()});
+
+  const auto enrolled = enrol(with, "lagoon", Deadline::after(kPatience), &abort);
+  const auto too_late = enrol(with, "lagoon", Deadline::after(kPatience), &abort);
+
+  QVERIFY2(enrolled.ok(), enrolled.ok() ? "" : enrolled.error().message.c_str());
+  QCOMPARE(too_late.error().code, ErrorCode::kAborted);
+  QCOMPARE(server.requests(), 1);
+}
+
+void EnrolClientTest::a_hub_describes_its_run_and_hears_no_secret() {
+  const RunAbout about{run_.authority().run_id(), "test run", "Ada", "llama", 1'000'000};
+  const EnrolServer server(run_.hub(), handler_, [&](const AboutRequest&) { return about; });
+  const Invite with = invite({dead_address(), server.address()});
+
+  const auto described = describe_hub(with, Deadline::after(kPatience));
+
+  QVERIFY2(described.ok(), described.ok() ? "" : described.error().message.c_str());
+  QCOMPARE(described->address, server.address());
+  QCOMPARE(described->run.operator_name, std::string("Ada"));
+  QCOMPARE(described->run.model, std::string("llama"));
+  QCOMPARE(described->run.parameters, std::uint64_t{1'000'000});
+  QCOMPARE(server.last_body(), "{\"about\":\"" + with.run_id + "\",\"version\":1}");
+}
+
+void EnrolClientTest::a_hub_of_before_is_described_by_the_invite() {
+  const EnrolServer server(run_.hub(), handler_);
+
+  const auto described = describe_hub(invite({server.address()}), Deadline::after(kPatience));
+
+  QVERIFY2(described.ok(), described.ok() ? "" : described.error().message.c_str());
+  QCOMPARE(described->run.name, std::string("test run"));
+  QCOMPARE(described->run.run_id, run_.authority().run_id());
+  QVERIFY(described->run.operator_name.empty() && described->run.model.empty());
+}
+
+void EnrolClientTest::a_hub_that_is_not_the_invites_is_not_described_data() {
+  QTest::addColumn<bool>("another_authority");
+  QTest::addColumn<bool>("another_run");
+  QTest::addColumn<int>("code");
+  QTest::newRow("another authority") << true << false << static_cast<int>(ErrorCode::kPinMismatch);
+  QTest::newRow("it refuses") << false << false << static_cast<int>(ErrorCode::kInviteOtherRun);
+  QTest::newRow("it speaks of another run") << false << true << static_cast<int>(ErrorCode::kUnreachable);
+}
+
+void EnrolClientTest::a_hub_that_is_not_the_invites_is_not_described() {
+  QFETCH(bool, another_authority);
+  QFETCH(bool, another_run);
+  QFETCH(int, code);
+  const TestRun impostor(run_.authority().run_id());
+  const EnrolServer server(another_authority ? impostor.hub() : run_.hub(), handler_,
+                           [&](const AboutRequest&) -> AboutResponse {
+                             if (another_run) return RunAbout{"fedcba9876543210", "", "", "", 0};
+                             return Error{ErrorCode::kInviteOtherRun, "another run"};
+                           });
+
+  const auto described = describe_hub(invite({server.address()}), Deadline::after(kPatience));
+
+  QVERIFY(!described.ok());
+  QCOMPARE(static_cast<int>(described.error().code), code);
 }
 
 }  // namespace atl

@@ -26,6 +26,7 @@ class EnrollerTest : public QObject {
   void the_store_keeps_no_secret();
   void messages_survive_the_wire();
   void a_malformed_message_is_refused();
+  void a_question_about_the_run_survives_the_wire();
   void a_malformed_message_is_refused_data();
   void another_version_is_unsupported();
 
@@ -159,6 +160,28 @@ void EnrollerTest::messages_survive_the_wire() {
   QCOMPARE(std::get<Error>(refused_read).code, ErrorCode::kInviteUsed);
 }
 
+void EnrollerTest::a_question_about_the_run_survives_the_wire() {
+  const auto body = [](const Bytes& frame) { return ByteView(frame).subspan(kEnrolHeaderBytes); };
+  const Bytes question = encode_frame(AboutRequest{kEnrolVersion, "0123456789abcdef"});
+  const RunAbout run{"0123456789abcdef", "first", "Ada", "llama, 4 layers of 128, 257 tokens", 800'000};
+  const Bytes told = encode_frame(AboutResponse(run));
+  const Bytes refused = encode_frame(AboutResponse(Error{ErrorCode::kInviteOtherRun, "another run"}));
+
+  // Frozen: hubs and islands of before read it so.
+  QCOMPARE(to_string(body(question)), std::string(R"({"about":"0123456789abcdef","version":1})"));
+  QCOMPARE(to_string(body(told)),
+           std::string(R"({"run":{"id":"0123456789abcdef","model":"llama, 4 layers of 128, 257 tokens",)"
+                       R"("name":"first","operator":"Ada","parameters":800000}})"));
+  const EnrolMessage asked = decode_enrol_message(body(question)).value();
+  QCOMPARE(std::get<AboutRequest>(asked).run_id, std::string("0123456789abcdef"));
+  const AboutResponse read = decode_about_response(body(told)).value();
+  QCOMPARE(std::get<RunAbout>(read).operator_name, std::string("Ada"));
+  QCOMPARE(std::get<RunAbout>(read).parameters, std::uint64_t{800'000});
+  const AboutResponse refusal = decode_about_response(body(refused)).value();
+  QCOMPARE(std::get<Error>(refusal).code, ErrorCode::kInviteOtherRun);
+  QCOMPARE(decode_enrol_request(body(question)).error().code, ErrorCode::kProtocol);  // as a hub of before answers it
+}
+
 void EnrollerTest::a_malformed_message_is_refused_data() {
   QTest::addColumn<QByteArray>("body");
   QTest::newRow("empty") << QByteArray();
@@ -173,6 +196,9 @@ void EnrollerTest::a_malformed_message_is_refused_data() {
                                         R"({"version":1,"run":"a","invite":"a","secret":"","request":"","name":")") +
                                         QByteArray(100, 'n') + "\"}";
   QTest::newRow("too long") << QByteArray(20'000, ' ') + "{}";
+  QTest::newRow("about no run") << QByteArray(R"({"version":1,"about":7})");
+  QTest::newRow("about a run that is no object") << QByteArray(R"({"run":"first"})");
+  QTest::newRow("about too many parameters") << QByteArray(R"({"run":{"id":"a","name":"","parameters":-1}})");
 }
 
 void EnrollerTest::a_malformed_message_is_refused() {
@@ -181,10 +207,13 @@ void EnrollerTest::a_malformed_message_is_refused() {
 
   QCOMPARE(decode_enrol_request(bytes).error().code, ErrorCode::kProtocol);
   QCOMPARE(decode_enrol_response(bytes).error().code, ErrorCode::kProtocol);
+  QCOMPARE(decode_enrol_message(bytes).error().code, ErrorCode::kProtocol);
+  QCOMPARE(decode_about_response(bytes).error().code, ErrorCode::kProtocol);
 }
 
 void EnrollerTest::another_version_is_unsupported() {
   QCOMPARE(decode_enrol_request(as_bytes(R"({"version":2,"new":true})")).error().code, ErrorCode::kVersionUnsupported);
+  QCOMPARE(decode_enrol_message(as_bytes(R"({"version":2,"about":"a"})")).error().code, ErrorCode::kVersionUnsupported);
 }
 
 }  // namespace atl

@@ -59,6 +59,7 @@ class HubServerTest : public QObject {
   void a_joiner_recovers_and_takes_part();
   void an_island_that_is_not_in_the_roster_is_refused_for_good();
   void a_hub_that_restarts_goes_on_where_it_was();
+  void who_holds_an_invite_is_told_which_run_it_is_for();
   void two_hubs_of_one_run_cannot_serve_at_once();
   void islands_that_cannot_be_dialled_are_found_out_and_dial_their_edges_themselves();
   void an_invite_serves_as_often_as_it_says();
@@ -160,6 +161,7 @@ void HubServerTest::a_hub_that_restarts_goes_on_where_it_was() {
   QVERIFY(hub.wait(committed(3)));
   hub.stop();
   const std::uint32_t held = std::max(islands[0]->outer_step(), islands[1]->outer_step());
+  QTRY_VERIFY_WITH_TIMEOUT(islands[0]->times_lost() > 0 && islands[1]->times_lost() > 0, 5000);
 
   hub.start();
 
@@ -170,6 +172,34 @@ void HubServerTest::a_hub_that_restarts_goes_on_where_it_was() {
   QCOMPARE(state.rounds.back().members, 2u);
   QVERIFY(state.rounds.size() > 3);
   QVERIFY(state.first_validation && state.first_validation->outer_step == 0);
+  for (const auto& island : islands) QVERIFY(island->times_back() >= 2);
+}
+
+void HubServerTest::who_holds_an_invite_is_told_which_run_it_is_for() {
+  RunConfig run = loopback_run(1, 0);
+  run.model_json = R"({"model_type":"llama","vocab_size":257,"hidden_size":128,"intermediate_size":384,)"
+                   R"("num_hidden_layers":4,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":32})";
+  LoopbackHub hub(run, kIslandCertificateLifetime, "Ada");
+  const InviteReport report = create_invite(hub.directory(), {}).value();
+  const Invite invite = decode_invite(report.text, std::chrono::sys_seconds{}).value();
+
+  const auto described = describe_hub(invite, Deadline::after(5s));
+
+  QVERIFY2(described.ok(), described.ok() ? "" : described.error().message.c_str());
+  QCOMPARE(described->address, hub.address());
+  QCOMPARE(described->run.run_id, hub.run().run_id);
+  QCOMPARE(described->run.name, std::string("loopback"));
+  QCOMPARE(described->run.operator_name, std::string("Ada"));
+  QCOMPARE(described->run.model, std::string("llama, 4 layers of 128, 257 tokens"));
+  // Two embeddings, four blocks (attention, feed-forward, two norms), the last norm.
+  QCOMPARE(described->run.parameters, std::uint64_t{2 * 257 * 128 + 4 * 128 * (2 * 128 + 2 * 64 + 3 * 384 + 2) + 128});
+  QVERIFY(enrol(invite, "lagoon", Deadline::after(5s)).ok());  // it costs no use
+  hub.stop();
+  QVERIFY(move_dataset(hub.directory(), hub.dataset()).ok());
+  hub.start();
+  QCOMPARE(describe_hub(invite, Deadline::after(5s))->run.operator_name, std::string("Ada"));
+  const HubInitOptions too_long{hub.directory() / "other", hub.dataset(), run, std::string(65, 'x')};
+  QCOMPARE(hub_init(too_long).error().code, ErrorCode::kInvalidArgument);
 }
 
 void HubServerTest::two_hubs_of_one_run_cannot_serve_at_once() {

@@ -42,7 +42,7 @@ RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds) {
 
 // ---- the hub
 
-LoopbackHub::LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime)
+LoopbackHub::LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime, const std::string& operator_name)
     : certificate_lifetime_(certificate_lifetime) {
   std::string text;
   for (int i = 0; text.size() < 64 * 1024; ++i)
@@ -50,7 +50,7 @@ LoopbackHub::LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetim
   const std::filesystem::path file = std::filesystem::path(directory_.path().toStdString()) / "text.txt";
   if (!write_file_atomically(file, text, FileMode::kPublic).ok()) qFatal("cannot write the text");
   must(prepare_dataset({file}, dataset(), {}, [](std::uint64_t, std::uint64_t) {}));
-  run_ = must(hub_init({directory(), dataset(), std::move(run)}));
+  run_ = must(hub_init({directory(), dataset(), std::move(run), operator_name}));
   start();
 }
 
@@ -110,6 +110,8 @@ PuppetIsland::PuppetIsland(Address hub, const Identity& identity, bool reachable
   callbacks.heartbeat = [this] {
     return IslandHeartbeat{OuterStep{outer_step_}, "training", 1, 2.0, 100.0, 1, 1, 1, 1};
   };
+  callbacks.lost = [this](const std::string&, Seconds) { ++times_lost_; };
+  callbacks.back = [this] { ++times_back_; };
   client_ = must(MeshClient::start(std::move(options), identity, std::move(callbacks)));
   thread_ = std::jthread([this] { run(); });
 }

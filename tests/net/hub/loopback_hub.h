@@ -19,7 +19,8 @@ namespace atl {
 
 class LoopbackHub {
  public:
-  explicit LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime = kIslandCertificateLifetime);
+  explicit LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime = kIslandCertificateLifetime,
+                       const std::string& operator_name = {});
 
   void start();  // at the same port as before, if there was one
   void stop() { server_.reset(); }
@@ -61,6 +62,9 @@ class PuppetIsland {
   bool finished() const { return finished_; }
   std::vector<AttemptMember> last_order() const;  // of the newest attempt
   bool connected() const { return client_->connected(); }
+  // How often the mesh client said that the hub is lost, and that it is back.
+  int times_lost() const { return times_lost_; }
+  int times_back() const { return times_back_; }
   MeshClient& client() { return *client_; }
 
  private:
@@ -70,6 +74,7 @@ class PuppetIsland {
 
   std::atomic<bool> stop_{false}, held_{false}, finished_{false};
   std::atomic<std::uint32_t> outer_step_{0};
+  std::atomic<int> times_lost_{0}, times_back_{0};
   mutable std::mutex mutex_;
   std::string state_hash_;                 // guarded by mutex_
   std::optional<Error> ended_;             // guarded by mutex_

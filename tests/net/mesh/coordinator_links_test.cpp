@@ -12,6 +12,7 @@ class CoordinatorLinksTest : public QObject {
 
  private Q_SLOTS:
   void a_measured_ring_replaces_the_order_by_id();
+  void an_attempt_tells_of_each_edge_what_is_known_of_it();
   void a_dead_edge_of_four_is_avoided_and_nobody_sits_out();
   void an_edge_that_both_ends_found_silent_is_avoided_by_the_next_attempt();
   void an_edge_of_which_not_both_ends_say_that_it_was_silent_is_only_blamed_data();
@@ -83,6 +84,26 @@ void CoordinatorLinksTest::a_measured_ring_replaces_the_order_by_id() {
   const auto attempts = received<HubAttempt>(mesh.island(1));
   QCOMPARE(attempts.size(), std::size_t{1});
   QCOMPARE(order_of(attempts[0]), (std::vector<IslandId>{id(1), id(3), id(2), id(4)}));
+  QCOMPARE(attempts[0].edge_bytes_per_second, (std::vector<double>{50e6, 50e6, 50e6, 50e6}));
+}
+
+void CoordinatorLinksTest::an_attempt_tells_of_each_edge_what_is_known_of_it() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+  QVERIFY(received<HubAttempt>(mesh.island(1)).at(0).edge_bytes_per_second.empty());  // nobody measured anything
+
+  mesh.say(1, IslandLinkReport{{{mesh.island(2).id, true, 3e6, 0.1, false}}});
+  mesh.say(1, IslandAttemptFailed{OuterStep{0}, Attempt{1}, std::nullopt, "reset"});
+  for (int i = 2; i <= 3; ++i) mesh.say(i, IslandAttemptFailed{OuterStep{0}, Attempt{1}, std::nullopt, "aborted"});
+  deliver(mesh);
+
+  const HubAttempt second = received<HubAttempt>(mesh.island(1)).at(1);
+  const auto order = order_of(second);
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const bool measured = order[rank] == mesh.island(1).id && order[(rank + 1) % 3] == mesh.island(2).id;
+    QCOMPARE(second.edge_bytes_per_second.at(rank), measured ? 3e6 : 0.0);
+  }
 }
 
 void CoordinatorLinksTest::a_dead_edge_of_four_is_avoided_and_nobody_sits_out() {

@@ -44,6 +44,8 @@ void LinkMatrixTest::each_direction_is_known_for_itself() {
   QCOMPARE(rate(matrix, 0, 1), 10e6);
   QCOMPARE(rate(matrix, 1, 0), 2e6);
   QCOMPARE(matrix.question(kAll, kStart).edge(1, 0).rtt_seconds, 0.1);  // of the pair
+  QCOMPARE(matrix.rate(kA, kB, kStart), std::optional(10e6));
+  QVERIFY(!matrix.rate(kA, kC, kStart));
 }
 
 void LinkMatrixTest::a_new_measurement_outweighs_an_old_one_the_more_the_older_it_is() {

@@ -61,7 +61,8 @@ std::vector<HubMessage> hub_samples() {
           HubProbe{IslandId{"isl-2"}, 8u << 20},
           HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0},
           HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash, "atoll 0.1.0", "Oslo"}}},
-          HubRoster{{}, {IslandId{"isl-2"}, IslandId{"isl-3"}}}};
+          HubRoster{{}, {IslandId{"isl-2"}, IslandId{"isl-3"}}},
+          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), {}, WireFormat::kInt8Block, {62.5e6, 0}}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
@@ -87,6 +88,8 @@ class MeshTest : public QObject {
   void a_run_configuration_survives_a_round_trip();
   void what_a_run_asks_of_machines_travels_only_where_it_is_said();
   void the_rows_of_a_check_travel_with_the_hello();
+  void rates_of_edges_that_cannot_be_are_refused_data();
+  void rates_of_edges_that_cannot_be_are_refused();
   void a_wrong_run_configuration_names_its_field_data();
   void a_wrong_run_configuration_names_its_field();
 };
@@ -249,6 +252,34 @@ void MeshTest::the_rows_of_a_check_travel_with_the_hello() {
   QCOMPARE((*rows)[1].verdict, std::string("warn"));
   hello.checked = std::vector<CheckedRow>(kMaxCheckedRows + 1, {"ram", "pass"});
   QVERIFY(!decode_island_message(encode(IslandMessage(hello))).ok());
+}
+
+void MeshTest::rates_of_edges_that_cannot_be_are_refused_data() {
+  QTest::addColumn<QString>("rates");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("fewer than members") << "[1.0]"
+                                      << "not as long as the order";
+  QTest::newRow("negative") << "[-1,0]"
+                            << "finite numbers of 0 or more";
+  QTest::newRow("no number") << "[null,0]"
+                             << "finite numbers of 0 or more";
+  QTest::newRow("none") << "[]"
+                        << "finite numbers of 0 or more";
+  QTest::newRow("no list") << "7"
+                           << "finite numbers of 0 or more";
+}
+
+void MeshTest::rates_of_edges_that_cannot_be_are_refused() {
+  QFETCH(QString, rates);
+  QFETCH(QString, says);
+  const HubAttempt attempt{OuterStep{3}, Attempt{2}, sample_members(), {}, WireFormat::kInt8Block, {62.5e6, 0}};
+  QString text = QString::fromStdString(encode(HubMessage(attempt)));
+  QVERIFY(text.contains("[62500000.0,0.0]"));
+
+  const auto decoded = decode_hub_message(text.replace("[62500000.0,0.0]", rates).toStdString());
+
+  QVERIFY(!decoded.ok());
+  QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
 }
 
 void MeshTest::a_run_configuration_survives_a_round_trip() {

@@ -33,6 +33,8 @@ class IslandNewsTest : public QObject {
  private Q_SLOTS:
   void who_comes_and_goes_is_told_once();
   void each_part_of_a_round_is_timed();
+  void an_attempt_begins_with_its_ring_and_says_how_far_it_is();
+  void a_hub_that_is_lost_is_told_once_and_so_is_its_return();
   void nothing_is_told_to_nobody();
 };
 
@@ -90,10 +92,55 @@ void IslandNewsTest::each_part_of_a_round_is_timed() {
                               R"({"down_bytes_per_second":4000000.0,"island":"isl-b"})"));
 }
 
+void IslandNewsTest::an_attempt_begins_with_its_ring_and_says_how_far_it_is() {
+  Told told;
+  IslandNews news(IslandId{"isl-self"}, told.publish());
+  Roster roster;
+  roster.replace({{entry("isl-self"), entry("isl-a")}});
+  HubAttempt attempt{OuterStep{7}, Attempt{2}, {{IslandId{"isl-a"}, {}, 4096}, {IslandId{"isl-gone"}, {}, 0}}};
+  attempt.edge_bytes_per_second = {5e6, 0};
+
+  news.attempt_begins(attempt, roster);
+  AllReduceSpec spec;
+  spec.round = OuterStep{7};
+  spec.attempt = Attempt{2};
+  news.progress(spec, {RingPhase::kAllGather, 10, 40, 3, 4, 2.5, 1.5});
+  attempt.edge_bytes_per_second.clear();
+  news.attempt_begins(attempt, roster);
+
+  QCOMPARE(told.events, (std::vector<std::string>{"sync.phase", "sync.progress", "sync.phase"}));
+  QCOMPARE(QString::fromStdString(told.data[0].dump()),
+           QString(R"({"attempt":2,"phase":"begin","ring":[)"
+                   R"({"edge_bytes_per_second":5000000.0,"island":"isl-a","name":"name of isl-a","tokens":4096},)"
+                   R"({"edge_bytes_per_second":null,"island":"isl-gone","name":"","tokens":0}],"round":7})"));
+  QCOMPARE(QString::fromStdString(told.data[1].dump()),
+           QString(R"({"attempt":2,"bytes_done":10,"bytes_total":40,"phase":"all_gather",)"
+                   R"("received_bytes_per_second":1.5,"round":7,"sent_bytes_per_second":2.5,"step":3,"steps":4})"));
+  QVERIFY(told.data[2]["ring"][0]["edge_bytes_per_second"].is_null());
+}
+
+void IslandNewsTest::a_hub_that_is_lost_is_told_once_and_so_is_its_return() {
+  Told told;
+  IslandNews news(IslandId{"isl-self"}, told.publish());
+
+  news.hub_back();
+  QVERIFY(news.hub_lost("refused", 120s));
+  QVERIFY(!news.hub_lost("timeout", 100s));
+  news.hub_back();
+  news.hub_back();
+  QVERIFY(news.hub_lost("refused", 120s));
+
+  QCOMPARE(told.events, (std::vector<std::string>(3, "hub.link")));
+  QCOMPARE(told.data[0].dump(), std::string(R"({"text":"refused","tries_for_seconds":120.0,"up":false})"));
+  QCOMPARE(told.data[1].dump(), std::string(R"({"up":true})"));
+}
+
 void IslandNewsTest::nothing_is_told_to_nobody() {
   IslandNews news(IslandId{"isl-self"}, {});
 
   news.learn_roster({{entry("isl-a")}});
+  news.attempt_begins({}, {});
+  news.progress({}, {});
   news.attempt_done({}, AllReduceFailure{}, Clock::now(), Clock::now());
   news.round_done(Clock::now());
 }

@@ -209,6 +209,20 @@ class RoundLoopTest : public QObject {
     QCOMPARE(f.status.snapshot().accepted_round, std::optional<std::uint32_t>(0));
   }
 
+  void each_step_says_its_learning_rate_and_gradient_norm() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    QVERIFY(!f.status.snapshot().learning_rate && !f.status.snapshot().gradient_norm);
+
+    f.begin_round(0);
+    f.must(f.loop.work());
+
+    const IslandState state = f.status.snapshot();
+    QVERIFY(state.learning_rate && *state.learning_rate >= 0 && *state.learning_rate <= 3e-3);
+    QVERIFY(state.gradient_norm && *state.gradient_norm > 0 && std::isfinite(*state.gradient_norm));
+    QVERIFY(!state.mfu);  // what a processor could do at best is not known
+  }
+
   void interrupted_work_goes_on_to_the_same_bits() {
     Fixture whole, interrupted, resumed;
     for (Fixture* f : {&whole, &interrupted, &resumed}) f->must(f->loop.handle(HubInitialise{}));

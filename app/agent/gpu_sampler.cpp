@@ -1,0 +1,89 @@
+#include "app/agent/gpu_sampler.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+
+#include "net/check/gpu_reading.h"
+
+namespace atl {
+namespace {
+
+constexpr int kReadings = 120;  // of one child: what it holds of the driver is let go now and then
+constexpr std::size_t kMaxBytes = 16u << 20;
+constexpr std::chrono::seconds kRetry{60};  // after a child that failed
+
+}  // namespace
+
+GpuSampler::GpuSampler(GpuProbe probe, std::chrono::milliseconds period, Tell tell)
+    : probe_(std::move(probe)),
+      period_(period),
+      tell_(std::move(tell)),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+GpuSampler::~GpuSampler() {
+  thread_.request_stop();
+  const std::lock_guard lock(mutex_);
+  if (asking_) asking_->raise("the agent ends");
+}
+
+void GpuSampler::set_training(const std::optional<GpuList>& gpus) {
+  const std::lock_guard lock(mutex_);
+  if (gpus == training_) return;
+  training_ = gpus;
+  if (asking_) asking_->raise("the trainer has ended, or has other GPUs");
+  changed_.notify_all();
+}
+
+void GpuSampler::run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    const std::optional<GpuList> training = training_;
+    const auto is_another = [&] { return training_ != training; };
+    if (!training) {
+      changed_.wait(lock, stop, is_another);
+      continue;
+    }
+    asking_ = std::make_shared<AbortSignal>();
+    const auto asking = asking_;
+    lock.unlock();
+    const Next next = stop.stop_requested() ? Next::kGoOn : sample(*training, *asking);
+    lock.lock();
+    asking_.reset();
+    if (next == Next::kRetry) changed_.wait_for(lock, stop, kRetry, is_another);
+    if (next == Next::kNever) changed_.wait(lock, stop, is_another);
+  }
+}
+
+GpuSampler::Next GpuSampler::sample(const GpuList& gpus, const AbortSignal& abort) {
+  const double seconds = Seconds(period_).count();
+  ProbeChild child{probe_.program,
+                   {"sample", fmt::format("{:.3f}", seconds), fmt::format("{}", kReadings)},
+                   Deadline::after(probe_.list_time + (kReadings + 2) * period_),
+                   kMaxBytes};
+  if (!probe_.nvml.empty()) child.arguments.insert(child.arguments.end(), {"--nvml", probe_.nvml});
+  std::string problem;
+  bool any = false;
+  const Status ended = run_probe_child(child, abort, [&](std::string_view line) {
+    const auto read = parse_gpu_readings(line);
+    if (!read.ok()) {
+      problem = read.error().message;
+      return;
+    }
+    any = true;
+    nlohmann::json list = nlohmann::json::array();
+    for (unsigned index = 0; index < read->size(); ++index) {
+      if (!gpus.contains(index)) continue;
+      list.push_back((*read)[index]);
+      list.back()["index"] = index;
+    }
+    if (!list.empty()) tell_(list);
+  });
+  if (!ended.ok() && ended.error().code != ErrorCode::kAborted) problem = ended.error().message;
+  if (!problem.empty()) spdlog::debug("gpu samples end reason=\"{}\"", problem);
+  if (problem.empty()) return Next::kGoOn;
+  return any ? Next::kRetry : Next::kNever;
+}
+
+}  // namespace atl

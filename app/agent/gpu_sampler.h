@@ -1,0 +1,52 @@
+// What the trainer's GPUs do, asked every few seconds while it runs: by a child process (net/check/gpu_reading.h), for
+// the agent itself never holds a GPU and a driver may hang. A machine without GPUs is asked once for each start of a
+// trainer.
+//
+// Owned by the agent, whose loop calls it.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "app/config/gpu_list.h"
+#include "net/base/abort_signal.h"
+#include "net/check/gpu_probe.h"
+
+namespace atl {
+
+class GpuSampler {
+ public:
+  // A list as gpu.sample has it (docs/control.md), each with its "index"; on the sampler's thread.
+  using Tell = std::function<void(const nlohmann::json& gpus)>;
+
+  GpuSampler(GpuProbe probe, std::chrono::milliseconds period, Tell tell);
+  ~GpuSampler();
+
+  // A trainer runs on these GPUs; empty: none does.
+  void set_training(const std::optional<GpuList>& gpus);
+
+ private:
+  // kNever: there is no GPU that could be asked, until another trainer runs.
+  enum class Next { kGoOn, kRetry, kNever };
+  void run(const std::stop_token& stop);
+  Next sample(const GpuList& gpus, const AbortSignal& abort);
+
+  const GpuProbe probe_;
+  const std::chrono::milliseconds period_;
+  const Tell tell_;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::optional<GpuList> training_;      // guarded by mutex_
+  std::shared_ptr<AbortSignal> asking_;  // guarded by mutex_; of the child that runs
+  std::jthread thread_;                  // last
+};
+
+}  // namespace atl

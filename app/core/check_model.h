@@ -1,0 +1,56 @@
+// A node check: its rows as they come. Owned by a Node; GUI thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <QAbstractTableModel>
+
+#include "app/core/agent_link.h"
+#include "net/check/check_row.h"
+
+namespace atl {
+
+class CheckModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { kVerdict, kRow, kText, kFix, kColumns };
+  static constexpr int kVerdictRole = Qt::UserRole;  // a Verdict, as an int
+
+  explicit CheckModel(AgentLink& link, QObject* parent = nullptr);
+
+  void run(bool full);
+  bool running() const { return running_; }
+  bool finished() const { return finished_; }              // at least one, and none runs
+  double ended_at() const { return ended_at_; }            // seconds since 1970; 0: never
+  const std::string& problem() const { return problem_; }  // why it could not be run to its end
+  const std::vector<CheckRow>& rows() const { return rows_; }
+  std::size_t count(Verdict verdict) const;
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+  void take(const ControlEvent& event);
+  void lost();  // the connection is: the check's end will not be heard
+
+ Q_SIGNALS:
+  void changed();
+
+ private:
+  static QString word(Verdict verdict);
+  void begin();
+  void end(const std::string& problem, double time);
+  void add(CheckRow row);
+  void takeReport(const nlohmann::json& rows);
+
+  AgentLink& link_;
+  std::vector<CheckRow> rows_;
+  bool running_ = false, finished_ = false;
+  double ended_at_ = 0;
+  std::string problem_;
+};
+
+}  // namespace atl

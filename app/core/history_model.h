@@ -1,0 +1,85 @@
+// The metrics of one island's run: what the agent kept, fetched as a view needs it, and what comes live. Owned by a
+// Node; GUI thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <QObject>
+#include <QTimer>
+
+#include "app/core/agent_link.h"
+#include "app/core/fetched_ranges.h"
+#include "app/core/node_state.h"
+#include "app/core/paced.h"
+#include "app/core/series.h"
+#include "app/core/token_count.h"
+
+namespace atl {
+
+class HistoryModel : public QObject {
+  Q_OBJECT
+
+ public:
+  static constexpr std::size_t kMaxPoints = 262'144;  // of one series; the older half is thinned beyond
+
+  explicit HistoryModel(AgentLink& link, QObject* parent = nullptr);
+  ~HistoryModel() override;
+
+  // Names that the agent keeps ("loss_nats", "tokens_per_second", ...; docs/control.md).
+  const std::vector<std::string>& names() const { return names_; }
+  // Empty until it was fetched; the first call fetches it. Valid as long as the model.
+  const Series& series(const std::string& name, SeriesAxis axis);
+  // A view shows [from, to] by `columns`: fetches more where the series is coarser than that. Cheap; call it on each
+  // change of the view (requests are gathered, and one a series is under way at most).
+  void want(const std::string& name, SeriesAxis axis, double from, double to, int columns);
+  bool loading(const std::string& name, SeriesAxis axis) const;
+  const std::string& problem() const { return problem_; }  // the last query's; empty when it went well
+
+  // From the node: live points and a change of run. `state`: what the event says, where it says one.
+  void take(const ControlEvent& event, const NodeState* state);
+  void reload();
+
+ Q_SIGNALS:
+  void namesChanged();
+  void changed(const QString& name);  // at most thirty times a second
+
+ private:
+  struct Entry;
+  struct Query {
+    double from = 0, to = 0;
+    bool whole = true;
+    int points = 0;
+  };
+  using Key = std::pair<std::string, SeriesAxis>;
+
+  Entry& entry(const Key& key);
+  void enterRun(const std::string& run);
+  void fetchNames();
+  void fetchWanted();
+  void fetch(const Key& key, const Query& query);
+  void takeAnswer(const Key& key, const Query& query, const Result<nlohmann::json>& answer);
+  void takeColumns(const Key& key, const Query& query, const nlohmann::json& answer);
+  void learnTokens();
+  void append(const std::string& name, double time, double value);
+  void takeGpus(const ControlEvent& event);
+  void touch(const std::string& name);
+
+  AgentLink& link_;
+  std::vector<std::string> names_;
+  std::map<Key, std::unique_ptr<Entry>> entries_;
+  std::string run_, problem_;
+  std::uint64_t generation_ = 0;  // of the run: answers to older questions are dropped
+  double step_ = 0;               // of the run, at the last event
+  TokenCount tokens_;
+  double validation_loss_ = 0;
+  std::set<std::string> touched_;
+  Paced tell_;
+  QTimer gather_, learn_tokens_;
+};
+
+}  // namespace atl

@@ -1,0 +1,67 @@
+// A recording that is played: its clock, the lines as they are due, the answers. What was answered to state.get is told
+// when it was, as an event: who plays a recording need not ask again and again. One for all streams that are made of it
+// one after the other. GUI thread; the file is read through once on a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include <QFile>
+#include <QObject>
+#include <QTimer>
+
+#include "app/core/recording_index.h"
+#include "net/base/deadline.h"
+
+namespace atl {
+
+class Playback : public QObject {
+  Q_OBJECT
+
+ public:
+  Playback(QString file, double speed);
+  ~Playback() override;
+
+  // Plays from where it stands: `began` follows when the next line is due (in the file's first connection: at once),
+  // then lines, then `over` at the end of a connection or of the recording. `player`: who is told from now on.
+  void play(const QObject* player);
+  void pause(const QObject* player);  // nothing when it is played for another one
+  Seconds now() const;                // by the recording; never beyond a line that is still to come
+  // The answer to a line that was sent: one line, without newline.
+  QByteArray answer(const QByteArray& request);
+
+ Q_SIGNALS:
+  void began();
+  void event(const QByteArray& line);
+  void over(const atl::Error& why);
+
+ private:
+  void prepare();
+  void take(Result<RecordingIndex> index);
+  void turn();
+  bool readNext();
+  void passOn(const RecordedLine& line);
+  void passOnState(const RecordedLine& line);
+  void stop();
+
+  const QString path_;
+  const double speed_;
+  std::optional<RecordingIndex> index_;
+  std::optional<Error> broken_;
+  QFile lines_, answers_;
+  std::optional<RecordedLine> next_;
+  std::set<std::int64_t> states_asked_;  // calls of state.get whose answers are to come
+  const QObject* player_ = nullptr;
+  bool playing_ = false, told_ = false, ended_ = false, first_ = true;
+  double at_ = 0;  // the recording's time at since_
+  Clock::time_point since_{};
+  QTimer timer_;
+  std::atomic<bool> stop_{false};
+  std::jthread reader_;  // last
+};
+
+}  // namespace atl

@@ -1,0 +1,112 @@
+#include "app/core/recording_index.h"
+
+#include <QCoreApplication>
+#include <QFile>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/core/recorder.h"
+#include "net/control/json_rpc.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kMaxOpenCalls = 4096;
+
+struct Recording {
+  Q_DECLARE_TR_FUNCTIONS(Recording)
+};
+
+struct OpenCall {
+  std::string method, params;
+};
+
+Result<nlohmann::json> read_header(QFile& file) {
+  nlohmann::json header =
+      nlohmann::json::parse(file.readLine(kMaxRecordedLineBytes).toStdString(), nullptr, /*allow_exceptions=*/false);
+  if (!header.is_object() || !header.contains("atoll_recording")) {
+    return Error{ErrorCode::kCorrupt,
+                 Recording::tr("%1 is no recording of Atoll's.").arg(file.fileName()).toStdString()};
+  }
+  if (header["atoll_recording"] != kRecordingVersion) {
+    return Error{ErrorCode::kVersionUnsupported,
+                 Recording::tr("%1 was recorded by another version of Atoll; open it with that one.")
+                     .arg(file.fileName())
+                     .toStdString()};
+  }
+  return header;
+}
+
+}  // namespace
+
+Result<RecordedLine> parse_recorded_line(const QByteArray& line) {
+  const char* begin = line.constData();
+  const nlohmann::json json = nlohmann::json::parse(begin, begin + line.size(), nullptr, /*allow_exceptions=*/false);
+  const Error wrong{ErrorCode::kCorrupt, "a line of a recording that cannot be read"};
+  if (!json.is_object() || !json.contains("t") || !json["t"].is_number()) return wrong;
+  RecordedLine read{.t = json["t"].get<double>(), .text = {}};
+  constexpr std::pair<const char*, RecordedLine::Kind> kKinds[] = {{"in", RecordedLine::Kind::kReceived},
+                                                                   {"out", RecordedLine::Kind::kSent},
+                                                                   {"closed", RecordedLine::Kind::kClosed}};
+  for (const auto& [key, kind] : kKinds) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_string()) continue;
+    read.kind = kind;
+    read.text = found->get<std::string>();
+    return read;
+  }
+  return wrong;
+}
+
+bool is_recorded_event(const QByteArray& line) { return line.contains("\\\"method\\\":\\\"event\\\""); }
+
+Result<RecordingIndex> RecordingIndex::read(const QString& path, const std::atomic<bool>& stop) {
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly)) {
+    return Error{ErrorCode::kNotFound,
+                 Recording::tr("%1 cannot be read: %2").arg(path, file.errorString()).toStdString()};
+  }
+  RecordingIndex index;
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json header, read_header(file));
+  const nlohmann::json program = header.value("program", nlohmann::json());
+  const nlohmann::json began = header.value("time", nlohmann::json());
+  index.program_ = program.is_string() ? program.get<std::string>() : "";
+  index.began_ = began.is_number() ? began.get<double>() : 0;
+  std::map<std::int64_t, OpenCall> open;
+  while (!file.atEnd()) {
+    if (stop) return Error{ErrorCode::kAborted, "closed"};
+    const qint64 offset = file.pos();
+    const QByteArray text = file.readLine(kMaxRecordedLineBytes);
+    if (is_recorded_event(text)) continue;
+    const auto line = parse_recorded_line(text);
+    if (!line.ok()) continue;  // the last one of a program that was killed
+    if (line->kind == RecordedLine::Kind::kClosed) open.clear();
+    if (line->kind == RecordedLine::Kind::kSent) {
+      const auto request = decode_request(line->text);
+      if (!request.ok() || !request->id.is_number_integer() || open.size() >= kMaxOpenCalls) continue;
+      open[request->id.get<std::int64_t>()] = {request->method, request->params.dump()};
+    } else if (line->kind == RecordedLine::Kind::kReceived) {
+      const auto reply = decode_reply(line->text);
+      const auto* response = reply.ok() ? std::get_if<RpcResponse>(&*reply) : nullptr;
+      const auto call = response != nullptr ? open.find(response->id) : open.end();
+      if (call == open.end()) continue;
+      index.by_method_[call->second.method].push_back({line->t, offset});
+      index.by_call_[call->second.method + ' ' + call->second.params].push_back({line->t, offset});
+      open.erase(call);
+    }
+  }
+  return index;
+}
+
+qint64 RecordingIndex::choose(const Answers& answers, double t) {
+  const auto later = std::ranges::upper_bound(answers, t, {}, &Answer::t);
+  return later == answers.begin() ? answers.front().offset : std::prev(later)->offset;
+}
+
+qint64 RecordingIndex::find(const std::string& method, const std::string& params, double t) const {
+  if (const auto same = by_call_.find(method + ' ' + params); same != by_call_.end()) return choose(same->second, t);
+  const auto like = by_method_.find(method);
+  return like == by_method_.end() ? -1 : choose(like->second, t);
+}
+
+}  // namespace atl

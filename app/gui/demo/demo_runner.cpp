@@ -1,0 +1,155 @@
+#include "app/gui/demo/demo_runner.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFile>
+#include <QPointer>
+#include <QThreadPool>
+
+#include "app/core/streams.h"
+#include "net/base/exit_code.h"
+
+namespace atl {
+namespace {
+
+constexpr qint64 kMaxSummaryBytes = 1 << 20;
+constexpr qsizetype kMaxOutput = 256 * 1024;
+
+double number(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+QString text(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? QString::fromStdString(found->get<std::string>()) : QString();
+}
+
+}  // namespace
+
+Result<DemoOutcome> DemoOutcome::from_json(std::string_view summary) {
+  const auto json = nlohmann::json::parse(summary, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Error{ErrorCode::kProtocol, "the demo's summary is no JSON object"};
+  DemoOutcome outcome;
+  outcome.rounds = static_cast<unsigned>(number(json, "rounds"));
+  outcome.training_seconds = number(json, "training_seconds");
+  outcome.first_validation_loss = number(json, "first_validation_loss");
+  outcome.last_validation_loss = number(json, "last_validation_loss");
+  outcome.tokens_per_second = number(json, "tokens_per_second");
+  outcome.tokens = static_cast<std::uint64_t>(number(json, "tokens"));
+  outcome.parameters = static_cast<std::uint64_t>(number(json, "parameters"));
+  outcome.bytes_sent = static_cast<std::uint64_t>(number(json, "bytes_sent"));
+  outcome.bytes_data_parallel_fp32 = number(json, "bytes_data_parallel_fp32");
+  outcome.compute_utilisation = number(json, "compute_utilisation");
+  const auto equal = json.find("outer_hashes_equal");
+  if (equal != json.end() && equal->is_boolean()) outcome.outer_hashes_equal = equal->get<bool>();
+  outcome.model_directory = text(json, "export_dir");
+  outcome.sample = text(json, "sample");
+  return outcome;
+}
+
+DemoRunner::DemoRunner(RunCommand run, QString directory, QObject* parent)
+    : QObject(parent), run_(std::move(run)), directory_(std::move(directory)) {}
+
+DemoRunner::~DemoRunner() = default;
+
+void DemoRunner::start(const DemoWish& wish) {
+  if (running_) return;
+  wish_ = wish;
+  running_ = true;
+  stopped_ = false;
+  losses_.clear();
+  validations_.clear();
+  output_.clear();
+  errors_.clear();
+  problem_.clear();
+  outcome_.reset();
+  training_.invalidate();
+  const QPointer<DemoRunner> self(this);
+  // A model of before may be large, and the disk slow.
+  QThreadPool::globalInstance()->start([self, directory = directory_] {
+    QDir(directory).removeRecursively();
+    QDir().mkpath(directory);
+    QMetaObject::invokeMethod(
+        QCoreApplication::instance(),
+        [self] {
+          if (self) self->run();
+        },
+        Qt::QueuedConnection);
+  });
+  Q_EMIT changed();
+}
+
+void DemoRunner::run() {
+  if (stopped_) {
+    finished(kExitInterrupted);
+    return;
+  }
+  QStringList arguments{
+      "demo",     "--islands", QString::number(wish_.islands), "--minutes", QString::number(wish_.minutes), "--dir",
+      directory_, "--summary", directory_ + "/summary.json"};
+  if (wish_.kill) arguments << "--kill";
+  if (!wish_.text.isEmpty()) arguments << "--text" << wish_.text;
+  command_ = run_({arguments, {}});
+  const auto add = [this](const QByteArray& bytes) {
+    const QString said = QString::fromUtf8(bytes);
+    if (output_.size() < kMaxOutput) output_ += said;
+    Q_EMIT outputAdded(said);
+  };
+  connect(command_.get(), &CommandRun::output, this, add);
+  connect(command_.get(), &CommandRun::errors, this, [this, add](const QByteArray& bytes) {
+    if (errors_.size() < kMaxOutput) errors_ += QString::fromUtf8(bytes);
+    add(bytes);
+  });
+  connect(command_.get(), &CommandRun::ended, this, &DemoRunner::finished);
+  const HubHome home{(directory_ + "/hub").toStdString()};
+  hub_ = std::make_unique<HubModel>(home, open_socket(home.control_socket()), run_);
+  connect(hub_.get(), &HubModel::changed, this, &DemoRunner::lookAtHub);
+  hub_->start();
+  command_->start();
+}
+
+void DemoRunner::stop() {
+  if (!running_) return;
+  stopped_ = true;
+  if (command_) command_->interrupt();
+  Q_EMIT changed();
+}
+
+double DemoRunner::seconds() const {
+  return training_.isValid() ? static_cast<double>(training_.elapsed()) / 1000.0 : 0;
+}
+
+const HubState* DemoRunner::state() const { return hub_ && hub_->state() ? &*hub_->state() : nullptr; }
+
+void DemoRunner::lookAtHub() {
+  if (const HubState* now = state()) {
+    if (!training_.isValid() && now->round_open && now->phase != "waiting") training_.start();
+    for (const HubState::Round& round : now->rounds) losses_[round.round] = round.mean_loss_nats;
+    for (const auto& validation : {now->first_validation, now->last_validation}) {
+      if (validation) validations_[validation->outer_step] = validation->loss_nats;
+    }
+  }
+  Q_EMIT changed();
+}
+
+void DemoRunner::finished(const Result<int>& exit_code) {
+  running_ = false;
+  if (command_) command_.release()->deleteLater();  // this may be called from within its signal
+  if (hub_) hub_.release()->deleteLater();
+  if (!exit_code.ok()) {
+    problem_ = QString::fromStdString(exit_code.error().message);
+  } else if (*exit_code == kExitOk) {
+    QFile file(directory_ + "/summary.json");
+    const QByteArray summary = file.open(QIODevice::ReadOnly) ? file.read(kMaxSummaryBytes) : QByteArray();
+    auto outcome = DemoOutcome::from_json({summary.constData(), static_cast<std::size_t>(summary.size())});
+    if (outcome.ok()) outcome_ = std::move(*outcome);
+    if (!outcome.ok()) problem_ = QString::fromStdString(outcome.error().message);
+  } else {
+    problem_ = errors_.trimmed();
+  }
+  Q_EMIT changed();
+  Q_EMIT ended();
+}
+
+}  // namespace atl

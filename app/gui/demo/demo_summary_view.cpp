@@ -1,0 +1,96 @@
+#include "app/gui/demo/demo_summary_view.h"
+
+#include <QDesktopServices>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLocale>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include "app/gui/demo/demo_runner.h"
+#include "app/gui/demo/loss_sketch.h"
+#include "app/gui/look/format.h"
+#include "app/gui/look/icons.h"
+#include "app/gui/plain_label.h"
+
+namespace atl {
+
+DemoSummaryView::DemoSummaryView(DemoRunner& runner, QWidget* parent) : QWidget(parent), runner_(runner) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(12);
+  column->addWidget(as_heading(make_sentence(tr("What the demo came to"))));
+  auto* middle = new QHBoxLayout;
+  figures_ = new QFormLayout;
+  figures_->setHorizontalSpacing(16);
+  middle->addLayout(figures_, 1);
+  middle->addWidget(loss_ = new LossSketch, 1);
+  column->addLayout(middle, 1);
+  column->addWidget(make_sentence(tr("It now writes:")));
+  sample_ = new QPlainTextEdit;
+  sample_->setObjectName("sample");
+  sample_->setAccessibleName(tr("What the model writes"));
+  sample_->setReadOnly(true);
+  sample_->setTabChangesFocus(true);
+  column->addWidget(sample_, 1);
+  auto* buttons = new QHBoxLayout;
+  auto* model = new QPushButton(icon("folder"), tr("Open the &model's directory"));
+  model->setObjectName("open_model");
+  model->setAccessibleName(tr("Open the model's directory"));
+  auto* again = new QPushButton(icon("refresh"), tr("&Another demo"));
+  again->setObjectName("again");
+  again->setAccessibleName(tr("Another demo"));
+  buttons->addWidget(model);
+  buttons->addWidget(again);
+  buttons->addStretch(1);
+  column->addLayout(buttons);
+  connect(model, &QPushButton::clicked, this, &DemoSummaryView::openModel);
+  connect(again, &QPushButton::clicked, this, &DemoSummaryView::againWanted);
+}
+
+void DemoSummaryView::add(const QString& caption, const QString& text) {
+  set_fact(add_fact(figures_, "figure", caption), text);
+}
+
+void DemoSummaryView::showOutcome() {
+  while (figures_->rowCount() > 0) figures_->removeRow(0);
+  if (!runner_.outcome()) return;
+  addFigures();
+  loss_->setLosses(runner_.losses(), runner_.validations());
+  const QString& sample = runner_.outcome()->sample;
+  sample_->setPlainText(sample.isEmpty() ? tr("Nothing: it could not be asked.") : sample);
+}
+
+void DemoSummaryView::addFigures() {
+  const DemoOutcome& outcome = *runner_.outcome();
+  add(tr("Trained:"), tr("%n round(s), %1 tokens in %2", nullptr, static_cast<int>(outcome.rounds))
+                          .arg(text::count(outcome.tokens), text::duration(outcome.training_seconds)));
+  add(tr("Speed:"), text::speed(outcome.tokens_per_second));
+  add(tr("Model:"), tr("%1 parameters").arg(text::count(outcome.parameters)));
+  if (outcome.last_validation_loss > 0) {
+    add(tr("Validation loss:"),
+        tr("from %1 to %2 nats a byte")
+            .arg(text::loss(outcome.first_validation_loss), text::loss(outcome.last_validation_loss)));
+  }
+  add(tr("Sent between islands:"), text::bytes(double(outcome.bytes_sent)));
+  if (outcome.bytes_sent > 0 && outcome.bytes_data_parallel_fp32 > 0) {
+    const double times = outcome.bytes_data_parallel_fp32 / static_cast<double>(outcome.bytes_sent);
+    add(tr("Without Atoll:"), tr("%1, %2 times as much (data-parallel training with fp32 gradients)")
+                                  .arg(text::bytes(outcome.bytes_data_parallel_fp32))
+                                  .arg(QLocale().toString(times, 'f', 0)));
+  }
+  add(tr("Time computing:"), text::percent(outcome.compute_utilisation));
+  if (outcome.outer_hashes_equal) {
+    add(tr("Islands:"), *outcome.outer_hashes_equal ? tr("held the same bits after every round")
+                                                    : tr("held DIFFERENT bits after a round"));
+  }
+  add(tr("Kept in:"), outcome.model_directory);
+}
+
+void DemoSummaryView::openModel() {
+  if (runner_.outcome()) QDesktopServices::openUrl(QUrl::fromLocalFile(runner_.outcome()->model_directory));
+}
+
+}  // namespace atl

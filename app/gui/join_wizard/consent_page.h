@@ -1,0 +1,38 @@
+// The wizard's fifth page: what will run here and what leaves the machine, and whether that is agreed to. Joining is
+// consent: without the tick nothing happens. Owned by the wizard; GUI thread.
+#pragma once
+
+#include <QWizardPage>
+
+class QCheckBox;
+class QLabel;
+
+namespace atl {
+
+class Node;
+
+class ConsentPage : public QWizardPage {
+  Q_OBJECT
+
+ public:
+  explicit ConsentPage(Node& node, QWidget* parent = nullptr);
+
+  void initializePage() override;
+  bool isComplete() const override;
+
+  bool atBoot() const;        // start the agent with the machine
+  bool withoutLogin() const;  // and train while nobody is logged in
+
+ private:
+  QWidget* makeService();
+
+  Node& node_;
+  QLabel* runs_;
+  QLabel* leaves_;
+  QLabel* stops_;
+  QCheckBox* agree_;
+  QCheckBox* boot_;
+  QCheckBox* linger_;
+};
+
+}  // namespace atl

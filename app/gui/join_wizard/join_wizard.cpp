@@ -1,0 +1,112 @@
+#include "app/gui/join_wizard/join_wizard.h"
+
+#include <QAbstractButton>
+#include <QLabel>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QTimer>
+
+#include "app/core/node.h"
+#include "app/gui/join_wizard/check_page.h"
+#include "app/gui/join_wizard/consent_page.h"
+#include "app/gui/join_wizard/invite_page.h"
+#include "app/gui/join_wizard/joining_page.h"
+#include "app/gui/join_wizard/resources_page.h"
+#include "app/gui/join_wizard/trust_page.h"
+#include "app/gui/join_wizard/wizard_steps.h"
+
+namespace atl {
+
+JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(node) {
+  setObjectName("join_wizard");
+  setWindowTitle(tr("Join a run"));
+  setWizardStyle(QWizard::ModernStyle);
+  setOption(QWizard::NoBackButtonOnStartPage);
+  setOption(QWizard::NoBackButtonOnLastPage);
+  setOption(QWizard::NoCancelButtonOnLastPage, false);
+  auto* resources = new ResourcesPage(node);
+  auto* consent = new ConsentPage(node);
+  setPage(kInvite, invite_ = new InvitePage(node.join()));
+  setPage(kTrust, new TrustPage(node));
+  setPage(kCheck, new JoinCheckPage(node.check()));
+  setPage(kResources, resources);
+  setPage(kConsent, consent);
+  setPage(kJoining, new JoiningPage(node, *resources, *consent));
+  auto* steps =
+      new WizardSteps({tr("Invite"), tr("Trust"), tr("Node check"), tr("Resources"), tr("Consent"), tr("Joining")});
+  setSideWidget(steps);
+  connect(this, &QWizard::currentIdChanged, this, [this, steps](int id) {
+    if (id < 0) return;
+    steps->setCurrent(id);
+    // Once the page has been shown, which chooses a focus of its own.
+    QTimer::singleShot(0, this, &JoinWizard::focusOnControl);
+  });
+  // A wizard that was closed while the agent went on comes back to where that is.
+  if (node.join().joining()) setStartId(kJoining);
+  nameButtons();
+  resize(940, 640);
+}
+
+JoinWizard::~JoinWizard() = default;
+
+// In the app's own language also where Qt's own texts are not installed.
+void JoinWizard::nameButtons() {
+  const std::pair<WizardButton, QString> names[] = {
+      {BackButton, tr("< &Back")},  {NextButton, tr("&Next >")},           {CommitButton, tr("&Join")},
+      {CancelButton, tr("Cancel")}, {FinishButton, tr("&Show dashboard")},
+  };
+  for (const auto& [which, text] : names) {
+    setButtonText(which, text);
+    button(which)->setAccessibleName(QString(text).remove('&').remove('<').remove('>').trimmed());
+  }
+}
+
+// On what can be operated, not on the first text that can be copied.
+void JoinWizard::focusOnControl() {
+  const QWidget* focus = focusWidget();
+  if (currentPage() == nullptr || (focus != nullptr && qobject_cast<const QLabel*>(focus) == nullptr)) return;
+  for (QWidget* control : currentPage()->findChildren<QWidget*>()) {
+    const bool takes_keys =
+        (control->focusPolicy() & Qt::TabFocus) != 0 && control->isVisible() && control->isEnabled();
+    if (takes_keys && qobject_cast<QLabel*>(control) == nullptr) return control->setFocus();
+  }
+  for (const auto which : {NextButton, CommitButton, FinishButton, CancelButton}) {
+    if (button(which)->isVisible() && button(which)->isEnabled()) return button(which)->setFocus();
+  }
+}
+
+void JoinWizard::setInviteText(const QString& text) {
+  if (currentId() == kJoining) return;  // one at a time
+  invite_->setText(text);
+  if (currentId() > kInvite) restart();  // another invite is another run
+}
+
+void JoinWizard::reject() {
+  if (!node_.join().joining()) {
+    QWizard::reject();
+    return;
+  }
+  auto* box = new QMessageBox(QMessageBox::Question, tr("Join a run"), tr("This machine is joining the run."),
+                              QMessageBox::NoButton, this);
+  box->setObjectName("leave_joining");
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setTextFormat(Qt::PlainText);
+  box->setInformativeText(tr("It can go on in the background, or stop; stopping is safe."));
+  auto* go_on = box->addButton(tr("&Go on in the background"), QMessageBox::AcceptRole);
+  auto* stop = box->addButton(tr("&Stop joining"), QMessageBox::DestructiveRole);
+  auto* stay = box->addButton(tr("&Keep this window"), QMessageBox::RejectRole);
+  go_on->setObjectName("go_on");
+  stop->setObjectName("stop");
+  box->setDefaultButton(stay);
+  box->setEscapeButton(stay);
+  connect(go_on, &QAbstractButton::clicked, this, [this] { QWizard::reject(); });
+  connect(stop, &QAbstractButton::clicked, this, [this] { node_.join().cancel(); });
+  box->open();
+}
+
+void JoinWizard::done(int result) {
+  node_.join().forgetInvite();
+  QWizard::done(result);
+}
+
+}  // namespace atl

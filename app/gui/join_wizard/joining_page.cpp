@@ -1,0 +1,204 @@
+#include "app/gui/join_wizard/joining_page.h"
+
+#include <algorithm>
+
+#include <QGridLayout>
+#include <QLabel>
+#include <QPointer>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "app/core/command_run.h"
+#include "app/core/node.h"
+#include "app/gui/join_wizard/consent_page.h"
+#include "app/gui/join_wizard/invite_advice.h"
+#include "app/gui/join_wizard/resources_page.h"
+#include "app/gui/look/format.h"
+#include "app/gui/look/icons.h"
+#include "app/gui/notice.h"
+#include "app/gui/plain_label.h"
+#include "net/base/exit_code.h"
+
+namespace atl {
+namespace {
+
+constexpr int kBarSteps = 1000;
+
+QString stage_name(JoinStage stage) {
+  switch (stage) {
+    case JoinStage::kKey: return JoiningPage::tr("Make a key");
+    case JoinStage::kEnrol: return JoiningPage::tr("Enrol with the hub");
+    case JoinStage::kCheck: return JoiningPage::tr("Check this machine for the run");
+    case JoinStage::kTrainer: return JoiningPage::tr("Start the trainer");
+    case JoinStage::kData: return JoiningPage::tr("Fetch the data");
+    case JoinStage::kState: return JoiningPage::tr("Fetch the model's state");
+    case JoinStage::kFirstStep: return JoiningPage::tr("First step");
+  }
+  return {};
+}
+
+using StageStatus = StageView::Status;
+
+QString status_word(StageView::Status status) {
+  switch (status) {
+    case StageStatus::kWaiting: return JoiningPage::tr("to do");
+    case StageStatus::kRunning: return JoiningPage::tr("under way");
+    case StageStatus::kDone: return JoiningPage::tr("done");
+    case StageStatus::kFailed: return JoiningPage::tr("failed");
+  }
+  return {};
+}
+
+// "1.2 GB of 3.4 GB, 20 MB/s, 1 min 50 s left"
+QString progress_text(const StageView& stage) {
+  if (stage.status == StageStatus::kFailed) return QString::fromStdString(stage.text);
+  if (stage.total_bytes == 0) return status_word(stage.status);
+  QString progress =
+      JoiningPage::tr("%1 of %2").arg(text::bytes(double(stage.done_bytes)), text::bytes(double(stage.total_bytes)));
+  if (stage.status != StageStatus::kRunning) return progress;
+  if (stage.bytes_per_second)
+    progress = JoiningPage::tr("%1, %2/s").arg(progress, text::bytes(*stage.bytes_per_second));
+  if (stage.seconds_left) progress = JoiningPage::tr("%1, %2 left").arg(progress, text::duration(*stage.seconds_left));
+  return progress;
+}
+
+}  // namespace
+
+JoiningPage::JoiningPage(Node& node, const ResourcesPage& resources, const ConsentPage& consent, QWidget* parent)
+    : QWizardPage(parent), node_(node), resources_(resources), consent_(consent) {
+  setTitle(tr("Joining"));
+  setSubTitle(tr("Cancelling is safe at every stage. You may also close the window: the agent goes on."));
+  auto* column = new QVBoxLayout(this);
+  column->setSpacing(12);
+  column->addWidget(notice_ = new Notice("joining_notice"));
+  column->addWidget(makeStages());
+  retry_ = new QPushButton(icon("refresh"), tr("Try &again"));
+  retry_->setObjectName("retry");
+  retry_->setAccessibleName(tr("Try the failed stage again"));
+  column->addWidget(retry_, 0, Qt::AlignLeft);
+  column->addWidget(service_ = new Notice("service_notice"));
+  column->addStretch(1);
+  connect(retry_, &QPushButton::clicked, this, [this] {
+    // After a cancel there is no stage to go on from.
+    node_.join().problem() ? node_.join().retry() : node_.join().join(resources_.resources());
+    refresh();
+  });
+  connect(&node_.join(), &JoinModel::changed, this, &JoiningPage::refresh);
+}
+
+QWidget* JoiningPage::makeStages() {
+  auto* stages = new QWidget;
+  auto* grid = new QGridLayout(stages);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setHorizontalSpacing(12);
+  grid->setVerticalSpacing(8);
+  grid->setColumnStretch(3, 1);
+  for (int i = 0; i < kJoinStages; ++i) {
+    Row& row = rows_[static_cast<std::size_t>(i)];
+    row.symbol = new QLabel;
+    row.name = make_sentence(stage_name(static_cast<JoinStage>(i)));
+    row.name->setWordWrap(false);
+    row.bar = new QProgressBar;
+    row.bar->setTextVisible(false);
+    row.bar->setMaximumHeight(8);
+    row.bar->setMinimumWidth(120);
+    row.text = make_plain_label(qPrintable(QString("stage_%1").arg(i)));
+    grid->addWidget(row.symbol, i, 0);
+    grid->addWidget(row.name, i, 1);
+    grid->addWidget(row.bar, i, 2);
+    grid->addWidget(row.text, i, 3);
+  }
+  return stages;
+}
+
+void JoiningPage::initializePage() {
+  if (!node_.join().joining() && !node_.join().joined()) {
+    service_asked_ = false;
+    node_.join().join(resources_.resources());
+  }
+  refresh();
+}
+
+bool JoiningPage::isComplete() const { return node_.join().joined(); }
+
+void JoiningPage::refresh() {
+  for (int i = 0; i < kJoinStages; ++i) showStage(static_cast<JoinStage>(i));
+  showOutcome();
+  const JoinModel& join = node_.join();
+  retry_->setVisible(!join.joining() && !join.joined());
+  // Once this machine is a member: an agent at boot without a run would be for nothing.
+  if (join.stage(JoinStage::kEnrol).status == StageStatus::kDone) installService();
+  Q_EMIT completeChanged();
+}
+
+void JoiningPage::showStage(JoinStage at) {
+  const StageView& stage = node_.join().stage(at);
+  Row& row = rows_[static_cast<std::size_t>(at)];
+  const bool running = stage.status == StageStatus::kRunning;
+  const bool failed = stage.status == StageStatus::kFailed;
+  const Tone tone = failed ? Tone::kBad : running ? Tone::kAccent : Tone::kGood;
+  const char* name = failed ? "error" : running ? "connecting" : "ok";
+  const int size = 18;
+  if (stage.status == StageStatus::kWaiting) {
+    row.symbol->setPixmap(icon_pixmap("waiting", colours_of(palette()).faint, size, devicePixelRatioF()));
+  } else {
+    row.symbol->setPixmap(icon_pixmap(name, colours_of(palette()).of(tone), size, devicePixelRatioF()));
+  }
+  row.bar->setVisible(running);
+  if (running && stage.total_bytes > 0) {
+    row.bar->setRange(0, kBarSteps);
+    row.bar->setValue(static_cast<int>(kBarSteps * double(stage.done_bytes) / double(stage.total_bytes)));
+  } else if (running) {
+    row.bar->setRange(0, 0);
+  }
+  const QString text = progress_text(stage);
+  set_plain_text(row.text, text);
+  row.text->setForegroundRole(stage.status == StageStatus::kWaiting ? QPalette::PlaceholderText : QPalette::WindowText);
+  const QString said = tr("%1: %2").arg(stage_name(at), stage.total_bytes > 0 || failed
+                                                            ? QString("%1, %2").arg(status_word(stage.status), text)
+                                                            : status_word(stage.status));
+  row.text->setAccessibleName(said);
+  row.bar->setAccessibleName(said);
+}
+
+void JoiningPage::showOutcome() {
+  const JoinModel& join = node_.join();
+  using Kind = Notice::Kind;
+  if (join.joined()) {
+    notice_->say(Kind::kGood, tr("This machine trains with the others now."),
+                 tr("The dashboard shows what it does. Closing the window stops nothing."));
+  } else if (join.problem()) {
+    const InviteAdvice advice = advice_for_hub(*join.problem());
+    const bool stopped = join.problem()->code == ErrorCode::kAborted;
+    notice_->say(stopped ? Kind::kInfo : Kind::kError, advice.sentence, advice.advice, advice.details);
+  } else if (join.joining()) {
+    notice_->say(Kind::kBusy, tr("Joining ..."));
+  } else {
+    notice_->say(Kind::kInfo, tr("Stopped, as you wished."), tr("Nothing trains here. You can try again."));
+  }
+}
+
+void JoiningPage::installService() {
+  if (service_asked_ || !consent_.atBoot()) return;
+  service_asked_ = true;
+  QStringList arguments{"service", "install", "--no-start"};
+  if (consent_.withoutLogin()) arguments << "--yes";
+  service_->say(Notice::Kind::kBusy, tr("Installing the service that starts at boot."));
+  // The node outlives this window; closing it is no reason to end half-way.
+  const auto done = [notice = QPointer<Notice>(service_)](const Result<CommandOutcome>& outcome) {
+    if (!notice) return;
+    if (outcome.ok() && outcome->exit_code == kExitOk) {
+      notice->say(Notice::Kind::kGood, tr("It starts at boot from now on."), {},
+                  QString::fromUtf8(outcome->output).trimmed());
+      return;
+    }
+    const Error why = outcome.ok() ? error_of(*outcome) : outcome.error();
+    notice->say(Notice::Kind::kWarning, tr("It does not start at boot: the service could not be installed."),
+                tr("Training goes on all the same. To try again: atoll service install"),
+                QString::fromStdString(why.message));
+  };
+  run_to_end(node_.run(), {arguments}, &node_, done);
+}
+
+}  // namespace atl

@@ -1,0 +1,174 @@
+#include "app/gui/join_wizard/resources_page.h"
+
+#include <algorithm>
+
+#include <QFormLayout>
+#include <QGroupBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QScrollArea>
+#include <QSysInfo>
+#include <QVBoxLayout>
+#include <QWizard>
+
+#include "app/core/node.h"
+#include "app/gui/join_wizard/gpu_choice.h"
+#include "app/gui/look/format.h"
+#include "app/gui/notice.h"
+#include "app/gui/plain_label.h"
+#include "app/gui/setting_field.h"
+
+namespace atl {
+namespace {
+
+// Joining takes the last two from the configuration, too.
+constexpr const char* kSettings[] = {"limits.upload", "schedule.hours", "limits.gpu_power", "island.listen",
+                                     "island.advertise"};
+constexpr int kMaxNameBytes = 64;
+
+bool found_no_gpu(const CheckModel& check) {
+  return std::ranges::any_of(
+      check.rows(), [](const CheckRow& row) { return row.id == "gpu.model" && row.verdict == Verdict::kSkip; });
+}
+
+}  // namespace
+
+ResourcesPage::ResourcesPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
+  setTitle(tr("Resources"));
+  setSubTitle(tr("What of this machine the run may use. All of it can be changed later, in the settings."));
+  auto* content = new QWidget;
+  auto* groups = new QVBoxLayout(content);
+  groups->setContentsMargins(0, 0, 8, 0);
+  groups->addWidget(makeIsland());
+  auto* limits = new QGroupBox(tr("Limits and network"));
+  limits_ = limits;
+  (new QVBoxLayout(limits))->setSpacing(12);
+  groups->addWidget(limits);
+  groups->addStretch(1);
+  auto* scroll = new QScrollArea;
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setWidget(content);
+  scroll->setAccessibleName(tr("Resources for the run"));
+  auto* column = new QVBoxLayout(this);
+  column->addWidget(notice_ = new Notice("resources_notice"));
+  column->addWidget(scroll, 1);
+  connect(&node_.settings(), &SettingsModel::changed, this, &ResourcesPage::takeSettings);
+  connect(&node_, &Node::changed, this, &ResourcesPage::takeState);
+}
+
+QWidget* ResourcesPage::makeIsland() {
+  auto* island = new QGroupBox(tr("Island"));
+  auto* form = new QFormLayout(island);
+  form->setHorizontalSpacing(16);
+  name_ = new QLineEdit(QSysInfo::machineHostName());
+  name_->setObjectName("name");
+  name_->setMaxLength(kMaxNameBytes);
+  name_->setAccessibleName(tr("Name"));
+  name_->setToolTip(tr("What the others see"));
+  form->addRow(tr("&Name:"), name_);
+  gpus_ = new GpuChoice;
+  form->addRow(tr("&GPUs:"), gpus_);
+  directory_ = make_plain_label("directory");
+  form->addRow(make_sentence(tr("Directory:")), directory_);
+  connect(name_, &QLineEdit::textEdited, this, &ResourcesPage::refresh);
+  connect(gpus_, &GpuChoice::edited, this, &ResourcesPage::refresh);
+  return island;
+}
+
+void ResourcesPage::initializePage() {
+  saved_ = false;
+  node_.settings().reload();
+  takeSettings();
+  takeState();
+  if (const SettingRow* row = node_.settings().find("island.gpus")) gpus_->setValue(QString::fromStdString(row->value));
+  const SettingRow* name = node_.settings().find("island.name");
+  if (name != nullptr && !name->value.empty()) name_->setText(QString::fromStdString(name->value));
+}
+
+void ResourcesPage::takeSettings() {
+  for (const char* key : kSettings) {
+    const SettingRow* row = node_.settings().find(key);
+    if (row == nullptr) continue;
+    const auto found = std::ranges::find(fields_, std::string(key), &SettingField::key);
+    if (found != fields_.end()) {
+      (*found)->setRow(*row);
+      continue;
+    }
+    auto* field = new SettingField(*row);
+    fields_.push_back(field);
+    limits_->layout()->addWidget(field);
+    connect(field, &SettingField::edited, this, &ResourcesPage::refresh);
+    connect(field, &SettingField::resetWanted, this, [this, field] {
+      field->discard();
+      node_.settings().set(field->key(), std::nullopt, field, [field](const Status& set) {
+        if (!set.ok()) field->setProblem(QString::fromStdString(set.error().message));
+      });
+    });
+  }
+  refresh();
+}
+
+void ResourcesPage::takeState() {
+  const bool no_gpu = found_no_gpu(node_.check());
+  gpus_->setGpus(node_.state() ? node_.state()->gpus : std::vector<GpuSample>(), no_gpu);
+  for (SettingField* field : fields_) {
+    if (field->key() == "limits.gpu_power") field->setVisible(!no_gpu);
+  }
+  QString directory = tr("where the agent of that machine keeps it");
+  if (const auto* here = std::get_if<LocalNode>(&node_.address())) {
+    directory = QString::fromStdString(here->home.island.directory.string());
+  }
+  if (node_.state() && node_.state()->disk_free_bytes) {
+    directory = tr("%1 (%2 free)").arg(directory, text::bytes(*node_.state()->disk_free_bytes));
+  }
+  set_plain_text(directory_, directory);
+  directory_->setAccessibleName(tr("Directory: %1").arg(directory));
+}
+
+bool ResourcesPage::isComplete() const {
+  return !saving_ && name_->text().toUtf8().size() <= kMaxNameBytes && gpus_->problem().isEmpty();
+}
+
+void ResourcesPage::refresh() {
+  saved_ = false;
+  if (name_->text().toUtf8().size() > kMaxNameBytes) {
+    notice_->say(Notice::Kind::kError, tr("The name is too long."), tr("Use at most %1 letters.").arg(kMaxNameBytes));
+  } else if (!gpus_->problem().isEmpty()) {
+    notice_->say(Notice::Kind::kError, tr("These are no GPUs."), gpus_->problem());
+  } else {
+    notice_->clear();
+  }
+  Q_EMIT completeChanged();
+}
+
+bool ResourcesPage::validatePage() {
+  const bool changed = std::ranges::any_of(fields_, &SettingField::isChanged);
+  if (saved_ || !changed) return true;
+  if (saving_) return false;
+  saving_ = true;
+  Q_EMIT completeChanged();
+  save_fields(node_.settings(), fields_, this, [this](int failed) { saved(failed); });
+  return false;
+}
+
+void ResourcesPage::saved(int failed) {
+  saving_ = false;
+  saved_ = failed == 0;
+  Q_EMIT completeChanged();
+  if (failed == 0) {
+    wizard()->next();
+    return;
+  }
+  notice_->say(Notice::Kind::kError, tr("%n value(s) could not be set.", nullptr, failed),
+               tr("Beside each is what is wrong with it."));
+}
+
+JoinResources ResourcesPage::resources() const {
+  JoinResources resources;
+  resources.name = name_->text().trimmed().toStdString();
+  resources.gpus = gpus_->value().toStdString();
+  return resources;
+}
+
+}  // namespace atl

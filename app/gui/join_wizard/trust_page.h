@@ -1,0 +1,47 @@
+// The wizard's second page: who runs the hub that answers, which run and model it is, and that its key is the one in
+// the invite. A key that is not has no way around. Starts this machine's agent when none runs: it does the asking.
+// Owned by the wizard; GUI thread.
+#pragma once
+
+#include <QTimer>
+#include <QWizardPage>
+
+class QLabel;
+class QProgressBar;
+class QPushButton;
+
+namespace atl {
+
+class Node;
+class Notice;
+
+class TrustPage : public QWizardPage {
+  Q_OBJECT
+
+ public:
+  explicit TrustPage(Node& node, QWidget* parent = nullptr);
+
+  void initializePage() override;
+  bool isComplete() const override;
+
+ private:
+  void ask();
+  void linkChanged();
+  void looked();
+  void refresh();
+  void showHub();
+  void showProblem();
+
+  Node& node_;
+  bool wants_agent_ = false;  // started, and waited for
+  bool asked_again_ = false;
+  QString agent_problem_;
+  QTimer agent_time_;
+  Notice* notice_;
+  QProgressBar* busy_;
+  QWidget* facts_;
+  QLabel *run_, *operator_, *model_, *hub_, *expiry_, *pin_;
+  QPushButton* retry_;
+};
+
+}  // namespace atl

@@ -1,0 +1,117 @@
+#include "app/gui/node_view.h"
+
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+#include "app/core/node.h"
+#include "app/gui/check_page.h"
+#include "app/gui/checkpoints_page.h"
+#include "app/gui/first_start.h"
+#include "app/gui/gpus_page.h"
+#include "app/gui/logs_page.h"
+#include "app/gui/node_header.h"
+#include "app/gui/overview_page.h"
+#include "app/gui/parts/empty_state.h"
+#include "app/gui/settings_page.h"
+#include "app/gui/sync_page.h"
+#include "app/gui/training_page.h"
+
+namespace atl {
+namespace {
+
+template <class T>
+QWidget* make(Node& node) {
+  return new T(node);
+}
+
+// Nobody joined a run with this machine's account: asked of the disk, for no agent may run yet.
+bool never_joined(const Node& node) {
+  const auto* local = std::get_if<LocalNode>(&node.address());
+  if (local == nullptr) return false;
+  std::error_code error;
+  return !std::filesystem::exists(local->home.island.join_file(), error);
+}
+
+// Pages that are of use before anything was joined.
+bool is_of_the_machine(PageId page) {
+  return page == PageId::kCheck || page == PageId::kLogs || page == PageId::kSettings;
+}
+
+}  // namespace
+
+const std::vector<PageSpec>& page_list() {
+  static const std::vector<PageSpec> list{
+      {PageId::kOverview, "overview", "overview", NodeView::tr("Overview"), make<OverviewPage>},
+      {PageId::kTraining, "training", "training", NodeView::tr("Training"), make<TrainingPage>},
+      {PageId::kSync, "sync", "sync", NodeView::tr("Sync"), make<SyncPage>},
+      {PageId::kGpus, "gpus", "gpu", NodeView::tr("GPUs"), make<GpusPage>},
+      {PageId::kCheckpoints, "checkpoints", "checkpoints", NodeView::tr("Checkpoints"), make<CheckpointsPage>},
+      {PageId::kCheck, "check", "check", NodeView::tr("Check"), make<CheckPage>},
+      {PageId::kLogs, "logs", "logs", NodeView::tr("Logs"), make<LogsPage>},
+      {PageId::kSettings, "settings", "settings", NodeView::tr("Settings"), make<SettingsPage>},
+  };
+  return list;
+}
+
+NodeView::NodeView(Node& node, QWidget* parent)
+    : QWidget(parent),
+      node_(node),
+      header_(new NodeHeader(node)),
+      stack_(new QStackedWidget),
+      first_start_(new FirstStart(node)),
+      loading_(new EmptyState) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(header_);
+  column->addWidget(stack_, 1);
+  stack_->addWidget(first_start_);
+  stack_->addWidget(loading_);
+  connect(header_, &NodeHeader::logsWanted, this, [this] { Q_EMIT pageWanted(PageId::kLogs); });
+  connect(first_start_, &FirstStart::joinWanted, this, &NodeView::joinWanted);
+  connect(first_start_, &FirstStart::hostWanted, this, &NodeView::hostWanted);
+  connect(first_start_, &FirstStart::demoWanted, this, &NodeView::demoWanted);
+  connect(&node_, &Node::changed, this, &NodeView::refresh);
+  refresh();
+}
+
+void NodeView::showPage(PageId page) {
+  page_ = page;
+  refresh();
+}
+
+QWidget* NodeView::pageWidget() const {
+  QWidget* shown = stack_->currentWidget();
+  return shown == first_start_ || shown == loading_ ? nullptr : shown;
+}
+
+bool NodeView::showsFirstStart() const { return stack_->currentWidget() == first_start_; }
+
+QWidget* NodeView::made(PageId page) {
+  QWidget*& widget = pages_[page];
+  if (widget != nullptr) return widget;
+  for (const PageSpec& spec : page_list()) {
+    if (spec.id != page) continue;
+    widget = spec.make(node_);
+    widget->setObjectName(QString("%1_page").arg(spec.name));
+    widget->setAccessibleName(spec.title);
+    if (auto* own = qobject_cast<Page*>(widget)) connect(own, &Page::pageWanted, this, &NodeView::pageWanted);
+  }
+  stack_->addWidget(widget);
+  return widget;
+}
+
+void NodeView::refresh() {
+  const auto& state = node_.state();
+  const bool unjoined = state ? !state->joined() : node_.link().state() == LinkState::kNoAgent && never_joined(node_);
+  header_->setVisible(!unjoined || is_of_the_machine(page_) || state.has_value());
+  if (is_of_the_machine(page_) || (state && !unjoined)) return stack_->setCurrentWidget(made(page_));
+  if (unjoined) return stack_->setCurrentWidget(first_start_);
+  const text::StateWord word = text::state_word(node_);
+  const bool asking = node_.link().state() == LinkState::kConnecting || node_.link().state() == LinkState::kConnected;
+  loading_->say(asking ? word.icon : "offline", asking ? tr("Asking the agent of %1 \u2026").arg(label(node_.address())) : word.word,
+                asking ? QString() : tr("Nothing is known of this machine yet. What helps is said above."));
+  stack_->setCurrentWidget(loading_);
+}
+
+}  // namespace atl

@@ -1,0 +1,50 @@
+// An invite to this machine's run: for how many, for how long; then as a text, a link and a QR code. It is a secret,
+// and hidden until it is asked for. GUI thread.
+#pragma once
+
+#include <optional>
+
+#include <QDialog>
+
+#include "app/core/hub_model.h"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QSpinBox;
+
+namespace atl {
+
+class Notice;
+class QrCode;
+
+class InviteDialog : public QDialog {
+  Q_OBJECT
+
+ public:
+  explicit InviteDialog(HubModel& hub, QWidget* parent = nullptr);
+
+ private:
+  QWidget* makeWish();
+  QWidget* makeResult();
+  void make();
+  void made(const Result<MadeInvite>& invite);
+  void refresh();
+  void copy(const QString& text, const QString& said);
+  void save();
+
+  HubModel& hub_;
+  std::optional<MadeInvite> invite_;
+  bool making_ = false;
+  QSpinBox* uses_;
+  QComboBox* expires_;
+  QPushButton* make_;
+  Notice* notice_;
+  QWidget* result_;
+  QLineEdit* text_;
+  QPushButton* show_;
+  QrCode* qr_;
+};
+
+}  // namespace atl

@@ -1,0 +1,25 @@
+// What a run preset asks of those who join: for people who choose one. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net/base/result.h"
+
+namespace atl {
+
+struct PresetFacts {
+  std::string name;
+  std::uint64_t parameters = 0;
+  std::uint64_t payload_bytes = 0;  // that an island sends about twice in each synchronisation
+  double memory_bytes = 0;          // of an island: model, optimiser and outer state
+  std::uint32_t inner_steps = 0;
+  std::uint64_t tokens_per_step = 0;
+  std::uint32_t min_islands = 1;
+};
+
+Result<PresetFacts> preset_facts(const std::string& name);
+std::vector<std::string> run_preset_names();
+
+}  // namespace atl

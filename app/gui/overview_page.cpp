@@ -1,0 +1,235 @@
+#include "app/gui/overview_page.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QDeadlineTimer>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "app/core/node.h"
+#include "app/gui/island_text.h"
+#include "app/gui/look/format.h"
+#include "app/gui/parts/alerts_list.h"
+#include "app/gui/parts/card.h"
+#include "app/gui/parts/facts_list.h"
+#include "app/gui/parts/stat_tile.h"
+#include "app/gui/plain_label.h"
+#include "app/gui/plot/history_plot.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kTrendPoints = 40;
+constexpr double kTrendSeconds = 600;
+constexpr qint64 kTrendsEvery = 2000;  // milliseconds
+constexpr double kSmoothing = 0.6;
+
+enum Contribution { kTokens, kAccepted, kSent, kOuterStep };
+enum Machine { kGpus, kDisk, kModel, kTrainer };
+
+// The last ten minutes, evenly spaced.
+std::vector<float> trend_of(const Series& series) {
+  std::vector<float> trend;
+  if (series.empty()) return trend;
+  const double from = std::max(series.first(), series.last() - kTrendSeconds);
+  for (const SeriesColumn& column : series.view(from, series.last(), kTrendPoints)) {
+    if (column.x < from) continue;
+    if (column.gap_before && !trend.empty()) trend.push_back(NAN);
+    trend.push_back(column.mean);
+  }
+  return trend;
+}
+
+QString gpus_text(const std::vector<GpuSample>& gpus) {
+  if (gpus.empty()) return OverviewPage::tr("none");
+  double use = 0, watts = 0, hottest = 0;
+  for (const GpuSample& gpu : gpus) {
+    use += gpu.utilisation.value_or(0) / static_cast<double>(gpus.size());
+    watts += gpu.power_watts.value_or(0);
+    hottest = std::max(hottest, gpu.temperature_celsius.value_or(0));
+  }
+  const QString name = QString::fromStdString(gpus.front().name);
+  return QString("%1 \u00D7 %2\n%3 \u00B7 %4 \u00B7 %5")
+      .arg(text::count(gpus.size()), name, text::percent(use), text::watts(watts), text::celsius(hottest));
+}
+
+QString trainer_text(const NodeState& state) {
+  if (state.island.pid == 0) return OverviewPage::tr("not running");
+  QString text = OverviewPage::tr("process %1").arg(state.island.pid);
+  if (state.agent.restarts > 0) {
+    text += "\n" + OverviewPage::tr("started again %n time(s)", nullptr,
+                                    static_cast<int>(std::min<std::uint64_t>(state.agent.restarts, 1'000'000)));
+  }
+  return text;
+}
+
+}  // namespace
+
+OverviewPage::OverviewPage(Node& node, QWidget* parent) : Page(node, parent) {
+  QVBoxLayout* column = makeScrollingColumn();
+  column->addLayout(makeTiles());
+  column->addWidget(makeRound());
+  auto* row = new QHBoxLayout;
+  row->setSpacing(12);
+  row->addWidget(makeLoss(), 5);
+  row->addWidget(makeFacts(), 3);
+  column->addLayout(row, 1);
+}
+
+QHBoxLayout* OverviewPage::makeTiles() {
+  auto* row = new QHBoxLayout;
+  row->setSpacing(12);
+  row->addWidget(loss_ = new StatTile(tr("Loss")));
+  row->addWidget(speed_ = new StatTile(tr("Speed")));
+  row->addWidget(use_ = new StatTile(tr("Utilisation")));
+  row->addWidget(next_ = new StatTile(tr("Next synchronisation")));
+  loss_->setObjectName("loss");
+  speed_->setObjectName("speed");
+  use_->setObjectName("utilisation");
+  next_->setObjectName("next_sync");
+  return row;
+}
+
+QWidget* OverviewPage::makeRound() {
+  round_ = new Card(tr("Round"));
+  round_->addToHeader(step_text_ = make_plain_label("round_text"));
+  step_text_->setWordWrap(false);
+  round_->body()->addWidget(step_ = new QProgressBar);
+  step_->setObjectName("round_bar");
+  step_->setTextVisible(false);
+  step_->setFixedHeight(10);
+  return round_;
+}
+
+QWidget* OverviewPage::makeLoss() {
+  auto* card = new Card(tr("Loss over time"));
+  auto* more = new QToolButton;
+  more->setText(tr("Training \u203A"));
+  more->setAutoRaise(true);
+  more->setFocusPolicy(Qt::StrongFocus);
+  more->setAccessibleName(tr("Open the page Training"));
+  card->addToHeader(more);
+  connect(more, &QToolButton::clicked, this, [this] { Q_EMIT pageWanted(PageId::kTraining); });
+  plot_ = new HistoryPlot(node().history(), tr("Loss over time"));
+  plot_->setAxis(SeriesAxis::kTime);
+  plot_->setWheelNeedsFocus(true);
+  plot_->setSmoothing(kSmoothing);
+  plot_->addHistory({.metric = "loss_nats", .name = tr("Loss"), .colour = 0, .smoothed = true, .text = loss_values()});
+  plot_->addHistory({.metric = "validation_loss_nats", .name = tr("Validation"), .colour = 1, .points = true, .text = loss_values()});
+  plot_->setMinimumHeight(240);
+  card->body()->addWidget(plot_);
+  return card;
+}
+
+QWidget* OverviewPage::makeFacts() {
+  auto* holder = new QWidget;
+  auto* column = new QVBoxLayout(holder);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(12);
+  auto* contribution = new Card(tr("This island's contribution"));
+  contribution->body()->addWidget(contribution_ = new FactsList);
+  contribution_->add("tokens", tr("Tokens trained"));
+  contribution_->add("accepted", tr("Last accepted"));
+  contribution_->add("sent", tr("Sent"));
+  contribution_->add("outer_step", tr("Outer steps"));
+  column->addWidget(contribution);
+  auto* machine = new Card(tr("This machine"));
+  machine->body()->addWidget(machine_ = new FactsList);
+  machine_->add("gpus", tr("GPUs"));
+  machine_->add("disk", tr("Disk free"));
+  machine_->add("model", tr("Model"));
+  machine_->add("trainer", tr("Trainer"));
+  column->addWidget(machine);
+  for (Card* card : {contribution, machine}) card->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
+  auto* alerts = new Card(tr("Alerts"));
+  alerts->body()->addWidget(alerts_ = new AlertsList);
+  column->addWidget(alerts, 1);
+  return holder;
+}
+
+void OverviewPage::refresh() {
+  if (!node().state()) return;
+  const NodeState& state = *node().state();
+  const bool grey = !node().live();
+  for (StatTile* tile : {loss_, speed_, use_, next_}) tile->setGreyed(grey);
+  contribution_->setGreyed(grey);
+  machine_->setGreyed(grey);
+  plot_->setGreyed(grey);
+  step_->setEnabled(!grey);
+  refreshTiles(state);
+  refreshRound(state);
+  refreshFacts(state);
+  refreshTrends();
+  alerts_->showAlerts(node().alerts(), !grey && state.island.state != "error");
+}
+
+void OverviewPage::refreshTiles(const NodeState& state) {
+  const IslandState& island = state.island;
+  const QString validation = island.validation_loss_nats
+                                 ? tr("validation %1").arg(text::loss(*island.validation_loss_nats))
+                                 : tr("no validation yet");
+  // A loss of 0 says that no step was made yet.
+  loss_->setFigure(island.loss_nats == 0 ? QString("\u2013") : text::loss(island.loss_nats), tr("nats per token"),
+                   validation);
+  speed_->setFigure(text::compact(island.tokens_per_second), tr("tokens/s"),
+                    tr("%1 in this run").arg(tr("%1 tokens").arg(text::compact(static_cast<double>(island.tokens)))));
+  const auto computing = text::computing_share(state);
+  const QString share = computing ? tr("computing %1 of the time").arg(text::percent(*computing)) : QString();
+  if (state.mfu) {
+    use_->setFigure(text::percent(*state.mfu), tr("MFU"), share);
+  } else {
+    use_->setFigure(text::or_dash(computing, text::percent), tr("computing"),
+                    computing ? tr("the rest is synchronisation") : tr("known after a round"));
+  }
+  next_->setFigure(text::or_dash(island.next_sync_seconds, text::duration),
+                   island.next_sync_seconds ? tr("left") : QString(),
+                   island.last_sync_seconds ? tr("the last took %1").arg(text::duration(*island.last_sync_seconds))
+                                            : tr("none yet"));
+}
+
+void OverviewPage::refreshRound(const NodeState& state) {
+  const IslandState& island = state.island;
+  round_->setTitle(island.round > 0 ? tr("Round %1").arg(text::count(island.round)) : tr("Round"));
+  QString line = text::step(state) + "  \u00B7  " +
+                 tr("%1 of %2 islands live").arg(text::count(island.islands_live), text::count(island.islands_total));
+  set_plain_text(step_text_, line);
+  step_text_->setAccessibleName(line);
+  const std::uint32_t most = std::clamp<std::uint32_t>(island.inner_steps, 1, 1'000'000'000);
+  step_->setRange(0, static_cast<int>(most));
+  step_->setValue(static_cast<int>(std::min(island.inner_step, most)));
+  step_->setAccessibleName(tr("Steps of this round: %1").arg(text::step(state)));
+}
+
+void OverviewPage::refreshFacts(const NodeState& state) {
+  const IslandState& island = state.island;
+  contribution_->set(kTokens, text::count(island.tokens));
+  QString accepted = text::accepted(state);
+  // Two rounds without a contribution: somebody should know.
+  if (island.round > 2 && island.accepted_round.value_or(0) + 2 < island.round) {
+    accepted += "\n" + tr("nothing of later rounds was");
+  }
+  contribution_->set(kAccepted, accepted);
+  contribution_->set(kSent, text::bytes(static_cast<double>(island.bytes_sent)));
+  contribution_->set(kOuterStep, tr("%1 applied").arg(text::count(island.outer_step)));
+  machine_->set(kGpus, gpus_text(state.gpus));
+  machine_->set(kDisk, text::or_dash(state.disk_free_bytes, text::bytes));
+  machine_->set(kModel, tr("%1 parameters").arg(text::compact(static_cast<double>(island.parameters))));
+  machine_->set(kTrainer, trainer_text(state));
+}
+
+// They change slowly, and cost a query of the history.
+void OverviewPage::refreshTrends() {
+  const qint64 now = QDeadlineTimer::current().deadline();
+  if (now < trends_due_) return;
+  trends_due_ = now + kTrendsEvery;
+  loss_->setTrend(trend_of(node().history().series("loss_nats", SeriesAxis::kTime)));
+  speed_->setTrend(trend_of(node().history().series("tokens_per_second", SeriesAxis::kTime)));
+  if (node().state()->mfu) use_->setTrend(trend_of(node().history().series("mfu", SeriesAxis::kTime)));
+}
+
+}  // namespace atl

@@ -1,0 +1,53 @@
+// The page "Overview": how training goes on this node, at a glance. Owned by a NodeView; GUI thread.
+#pragma once
+
+#include "app/gui/page.h"
+
+class QHBoxLayout;
+class QProgressBar;
+class QLabel;
+
+namespace atl {
+
+class AlertsList;
+class Card;
+class EmptyState;
+class FactsList;
+class HistoryPlot;
+class StatTile;
+struct NodeState;
+
+class OverviewPage : public Page {
+  Q_OBJECT
+
+ public:
+  explicit OverviewPage(Node& node, QWidget* parent = nullptr);
+
+ protected:
+  void refresh() override;
+
+ private:
+  QHBoxLayout* makeTiles();
+  QWidget* makeRound();
+  QWidget* makeLoss();
+  QWidget* makeFacts();
+  void refreshTiles(const NodeState& state);
+  void refreshRound(const NodeState& state);
+  void refreshFacts(const NodeState& state);
+  void refreshTrends();
+
+  StatTile* loss_;
+  StatTile* speed_;
+  StatTile* use_;
+  StatTile* next_;
+  Card* round_;
+  QProgressBar* step_;
+  QLabel* step_text_;
+  HistoryPlot* plot_;
+  FactsList* contribution_;
+  FactsList* machine_;
+  AlertsList* alerts_;
+  qint64 trends_due_ = 0;  // milliseconds of the monotonic clock
+};
+
+}  // namespace atl

@@ -1,0 +1,143 @@
+#include "app/gui/parts/gpu_panel.h"
+
+#include <QEvent>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include "app/gui/look/format.h"
+#include "app/gui/look/icons.h"
+#include "app/gui/parts/facts_list.h"
+#include "app/gui/parts/meter.h"
+#include "app/gui/plain_label.h"
+
+namespace atl {
+namespace {
+
+constexpr double kWarmCelsius = 75;
+constexpr double kHotCelsius = 83;  // from here on data-centre GPUs throttle
+
+enum Fact { kClock, kThrottling, kEcc, kNvlink };
+
+// Of its range, so that the bar means something: from a cool room to what no GPU survives.
+double temperature_share(double celsius) { return (celsius - 20) / 75; }
+
+Tone temperature_tone(double celsius) {
+  if (celsius >= kHotCelsius) return Tone::kBad;
+  return celsius >= kWarmCelsius ? Tone::kWarning : Tone::kAccent;
+}
+
+QString of_total(double part, const std::optional<double>& total, QString (*text)(double)) {
+  return total ? GpuPanel::tr("%1 of %2").arg(text(part), text(*total)) : text(part);
+}
+
+double share(double part, const std::optional<double>& total) { return total && *total > 0 ? part / *total : -1; }
+
+void show_reading(Meter* meter, const std::optional<double>& part, const std::optional<double>& total,
+          QString (*text)(double)) {
+  if (!part) return meter->setReading(-1, QString("\u2013"));
+  meter->setReading(share(*part, total), of_total(*part, total, text));
+}
+
+}  // namespace
+
+GpuVerdict judge_gpu(const GpuSample& sample) {
+  if (sample.ecc_errors.value_or(0) > 0) return {Tone::kBad, GpuPanel::tr("memory errors")};
+  const double celsius = sample.temperature_celsius.value_or(0);
+  if (celsius >= kHotCelsius) return {Tone::kBad, GpuPanel::tr("hot")};
+  if (!sample.throttling.empty()) {
+    return {Tone::kWarning, GpuPanel::tr("throttled")};
+  }
+  if (celsius >= kWarmCelsius) return {Tone::kWarning, GpuPanel::tr("warm")};
+  return {Tone::kGood, GpuPanel::tr("in order")};
+}
+
+GpuPanel::GpuPanel(int index, QWidget* parent)
+    : Card({}, parent),
+      index_(index),
+      verdict_icon_(new QLabel),
+      verdict_text_(make_plain_label("verdict")),
+      use_(new Meter(tr("Utilisation"))),
+      memory_(new Meter(tr("Memory"))),
+      power_(new Meter(tr("Power"))),
+      temperature_(new Meter(tr("Temperature"))),
+      meters_(new QGridLayout),
+      facts_(new FactsList) {
+  setFocusPolicy(Qt::StrongFocus);
+  setTitle(tr("GPU %1").arg(index));
+  verdict_text_->setWordWrap(false);
+  verdict_text_->setFocusPolicy(Qt::NoFocus);
+  addToHeader(verdict_icon_);
+  addToHeader(verdict_text_);
+  meters_->setHorizontalSpacing(24);
+  meters_->setVerticalSpacing(8);
+  setWide(false);
+  body()->addLayout(meters_);
+  body()->addWidget(facts_);
+  facts_->add("clock", tr("Clock"));
+  facts_->add("throttling", tr("Throttled by"));
+  facts_->add("ecc", tr("ECC errors"));
+  facts_->add("nvlink", tr("NVLink"));
+}
+
+void GpuPanel::showSample(const GpuSample& sample) {
+  const QString name = QString::fromStdString(sample.name);
+  setTitle(name.isEmpty() ? tr("GPU %1").arg(index_) : tr("GPU %1 \u00B7 %2").arg(index_).arg(name));
+  use_->setReading(sample.utilisation.value_or(-1), text::or_dash(sample.utilisation, text::percent));
+  show_reading(memory_, sample.memory_bytes, sample.memory_total_bytes, text::bytes);
+  show_reading(power_, sample.power_watts, sample.power_limit_watts, text::watts);
+  const auto& celsius = sample.temperature_celsius;
+  temperature_->setReading(celsius ? temperature_share(*celsius) : -1, text::or_dash(celsius, text::celsius),
+                           temperature_tone(celsius.value_or(0)));
+  facts_->set(kClock, text::or_dash(sample.sm_clock_hertz, text::hertz));
+  facts_->set(kThrottling, sample.throttling.empty() ? tr("nothing") : QString::fromStdString(sample.throttling));
+  facts_->set(kEcc, sample.ecc_errors ? text::count(*sample.ecc_errors) : tr("not known"));
+  facts_->set(kNvlink, sample.nvlink_bytes_per_second ? tr("%1/s").arg(text::bytes(*sample.nvlink_bytes_per_second))
+                                                      : tr("none"));
+  verdict_ = judge_gpu(sample);
+  showVerdict();
+  setAccessibleName(tr("GPU %1 %2: %3").arg(index_).arg(name, verdict_.word));
+  QStringList readings;
+  for (const Meter* meter : {use_, memory_, power_, temperature_}) readings << meter->accessibleName();
+  setAccessibleDescription(readings.join(", "));
+}
+
+void GpuPanel::showVerdict() {
+  const Colours& colours = colours_of(palette());
+  verdict_icon_->setPixmap(icon_pixmap(icon_of(verdict_.tone), colours.of(verdict_.tone), 16, devicePixelRatioF()));
+  set_plain_text(verdict_text_, verdict_.word);
+  verdict_text_->setAccessibleName(verdict_.word);
+}
+
+void GpuPanel::setWide(bool wide) {
+  const int columns = wide ? 2 : 1;
+  int at = 0;
+  for (Meter* meter : {use_, memory_, power_, temperature_}) {
+    meters_->removeWidget(meter);
+    meters_->addWidget(meter, at / columns, at % columns);
+    ++at;
+  }
+}
+
+void GpuPanel::setGreyed(bool greyed) {
+  for (Meter* meter : {use_, memory_, power_, temperature_}) meter->setGreyed(greyed);
+  facts_->setGreyed(greyed);
+}
+
+void GpuPanel::paintEvent(QPaintEvent* event) {
+  Card::paintEvent(event);
+  if (!hasFocus()) return;
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(colours_of(palette()).accent, 2));
+  painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 8, 8);
+}
+
+void GpuPanel::changeEvent(QEvent* event) {
+  Card::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && !verdict_.word.isEmpty()) showVerdict();
+}
+
+}  // namespace atl

@@ -1,0 +1,41 @@
+// How the time of one synchronisation was spent: a bar cut into its phases, each named beneath with its time and bytes.
+// Owned by its page; GUI thread.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <QWidget>
+
+#include "app/core/rounds_model.h"
+
+namespace atl {
+
+// In words, translated: "Reduce-scatter".
+QString phase_word(std::string_view phase);
+
+class PhaseBar : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit PhaseBar(QWidget* parent = nullptr);
+
+  void showPhases(const std::vector<PhaseTime>& phases);
+  void setGreyed(bool greyed);
+
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return {240, sizeHint().height()}; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  void paintBar(QPainter& painter, double total) const;
+  void paintLegend(QPainter& painter, double total) const;
+  int rowHeight() const;
+
+  std::vector<PhaseTime> phases_;
+  bool greyed_ = false;
+};
+
+}  // namespace atl

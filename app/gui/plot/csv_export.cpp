@@ -1,0 +1,76 @@
+#include "app/gui/plot/csv_export.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kRowsATurn = 4000;  // a few milliseconds
+
+const char* column_of(SeriesAxis axis) {
+  switch (axis) {
+    case SeriesAxis::kTime: return "time_seconds";
+    case SeriesAxis::kStep: return "step";
+    case SeriesAxis::kTokens: return "tokens";
+  }
+  return "x";
+}
+
+}  // namespace
+
+CsvExport::CsvExport(HistoryModel& history, Request request, QObject* parent)
+    : QObject(parent), history_(history), request_(std::move(request)), file_(request_.file), next_x_(request_.from) {
+  connect(&turn_, &QTimer::timeout, this, &CsvExport::writePart);
+}
+
+void CsvExport::start() {
+  if (file_.open(QIODevice::WriteOnly)) {
+    file_.write(fmt::format("metric,{},mean,low,high,points\n", column_of(request_.axis)).c_str());
+  }
+  turn_.start(0);
+}
+
+// Goes on by x, not by index: meanwhile points may have come, or finer ones in the place of others.
+void CsvExport::writePart() {
+  if (!file_.isOpen()) return end(Error{ErrorCode::kIo, file_.errorString().toStdString()});
+  if (metric_ >= request_.metrics.size()) {
+    if (file_.commit()) return end(ok_status());
+    return end(Error{ErrorCode::kIo, file_.errorString().toStdString()});
+  }
+  const std::string& metric = request_.metrics[metric_];
+  const Series& series = history_.series(metric, request_.axis);
+  std::size_t index = series.empty() ? 0 : series.nearest(next_x_);
+  while (index < series.size() && series.at(index).x < next_x_) ++index;
+  std::string rows;
+  std::size_t written = 0;
+  bool over = true;
+  for (; index < series.size(); ++index) {
+    const SeriesPoint point = series.at(index);
+    if (point.x > request_.to) break;
+    if (written++ == kRowsATurn) {
+      next_x_ = point.x;
+      over = false;
+      break;
+    }
+    fmt::format_to(std::back_inserter(rows), "{},{:.15g},{:.9g},{:.9g},{:.9g},{:.0f}\n", metric, point.x, point.mean,
+                   point.low, point.high, point.count);
+  }
+  if (file_.write(rows.data(), static_cast<qint64>(rows.size())) < 0) {
+    return end(Error{ErrorCode::kIo, file_.errorString().toStdString()});
+  }
+  if (over) {
+    ++metric_;
+    next_x_ = request_.from;
+  }
+}
+
+void CsvExport::end(const Status& status) {
+  turn_.stop();
+  Q_EMIT ended(status);
+  deleteLater();
+}
+
+}  // namespace atl

@@ -1,0 +1,264 @@
+#include "app/gui/plot/plot_canvas.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <QEvent>
+
+#include "app/gui/look/colours.h"
+#include "app/gui/plot/axis_tickers.h"
+
+namespace atl {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr int kLeftMargin = 54;  // the same for all, so that plots above each other are aligned
+constexpr double kBandShare = 0.16;
+
+}  // namespace
+
+struct PlotCanvas::Chart {
+  struct Line {
+    CanvasLine spec;
+    QCPGraph* graph = nullptr;
+    QCPGraph* low = nullptr;
+    QCPGraph* high = nullptr;
+    QCPBars* bars = nullptr;
+  };
+
+  explicit Chart(QWidget* parent) : plot(new QCustomPlot(parent)) {
+    plot->setAttribute(Qt::WA_TransparentForMouseEvents);
+    plot->setFocusPolicy(Qt::NoFocus);
+    plot->setPlottingHints(QCP::phCacheLabels);
+    plot->addLayer("bands", plot->layer("main"), QCustomPlot::limBelow);
+    plot->addLayer("marks", plot->layer("bands"), QCustomPlot::limBelow);
+    marks = add_graph("marks");
+    marks->setAntialiased(false);
+    QCPAxisRect* rect = plot->axisRect();
+    rect->setAutoMargins(QCP::msBottom);
+    rect->setMargins(QMargins(kLeftMargin, 8, 14, 8));
+    for (QCPAxis* axis : {plot->xAxis, plot->yAxis}) {
+      axis->setTickPen(Qt::NoPen);
+      axis->setTickLength(0, 0);
+      axis->setSubTicks(false);
+      axis->setTickLabelPadding(6);
+      axis->grid()->setSubGridVisible(false);
+    }
+    plot->xAxis->grid()->setVisible(false);
+    plot->yAxis->setBasePen(Qt::NoPen);
+  }
+
+  QCPGraph* add_graph(const char* layer) {
+    QCPGraph* graph = plot->addGraph();
+    graph->setLayer(QString(layer));
+    graph->setAdaptiveSampling(false);  // it comes cut down to pixels
+    return graph;
+  }
+  // Data with a break before each gap.
+  template <class Value>
+  static void fill(QCPGraph& graph, std::span<const SeriesColumn> columns, bool positive, Value value) {
+    QVector<QCPGraphData> data;
+    data.reserve(static_cast<qsizetype>(columns.size()) + 8);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0 && columns[i].gap_before) data.push_back({(columns[i - 1].x + columns[i].x) / 2, kNaN});
+      const double y = value(columns[i]);
+      data.push_back({columns[i].x, positive && !(y > 0) ? kNaN : y});
+    }
+    graph.data()->set(data, /*alreadySorted=*/true);
+  }
+
+  // From edge to edge of the y axis, whatever it shows.
+  void draw_marks() {
+    const QCPRange y = plot->yAxis->range();
+    QVector<QCPGraphData> segments;
+    for (const double x : marked) {
+      segments.push_back({x, y.lower});
+      segments.push_back({x, y.upper});
+      segments.push_back({x, kNaN});
+    }
+    marks->data()->set(segments, /*alreadySorted=*/true);
+  }
+
+  QCustomPlot* plot;
+  QCPGraph* marks = nullptr;
+  std::vector<double> marked;
+  std::vector<Line> lines;
+  ValueText x_text = compact_values();
+  ValueText y_text = compact_values();
+  bool logarithmic = false;
+  bool greyed = false;
+};
+
+PlotCanvas::PlotCanvas(QWidget* parent) : QWidget(parent), chart_(std::make_unique<Chart>(this)) {
+  setAttribute(Qt::WA_TransparentForMouseEvents);
+  setXText(chart_->x_text);
+  setYText(chart_->y_text);
+  colourAll();
+}
+
+PlotCanvas::~PlotCanvas() = default;
+
+int PlotCanvas::addLine(const CanvasLine& spec) {
+  Chart::Line line{.spec = spec};
+  if (spec.style == CanvasLine::Style::kBars) {
+    line.bars = new QCPBars(chart_->plot->xAxis, chart_->plot->yAxis);
+    line.bars->setWidthType(QCPBars::wtPlotCoords);
+    line.bars->setWidth(spec.bar_width);
+    line.bars->setAntialiased(false);
+    if (spec.stacked && !chart_->lines.empty()) line.bars->moveAbove(chart_->lines.back().bars);
+  } else {
+    if (spec.band) {
+      line.low = chart_->add_graph("bands");
+      line.high = chart_->add_graph("bands");
+      line.high->setChannelFillGraph(line.low);
+    }
+    line.graph = chart_->add_graph("main");
+  }
+  chart_->lines.push_back(line);
+  colourAll();
+  return static_cast<int>(chart_->lines.size()) - 1;
+}
+
+void PlotCanvas::setBarWidth(int index, double width) {
+  QCPBars* bars = chart_->lines[static_cast<std::size_t>(index)].bars;
+  if (bars != nullptr) bars->setWidth(width);
+}
+
+void PlotCanvas::setLineShown(int index, bool shown) {
+  const Chart::Line& line = chart_->lines[static_cast<std::size_t>(index)];
+  for (QCPGraph* graph : {line.graph, line.low, line.high}) {
+    if (graph != nullptr) graph->setVisible(shown);
+  }
+  if (line.bars != nullptr) line.bars->setVisible(shown);
+}
+
+void PlotCanvas::setData(int index, std::span<const SeriesColumn> columns) {
+  const Chart::Line& line = chart_->lines[static_cast<std::size_t>(index)];
+  if (line.bars != nullptr) {
+    QVector<QCPBarsData> bars;
+    bars.reserve(static_cast<qsizetype>(columns.size()));
+    for (const SeriesColumn& column : columns) bars.push_back({column.x, column.mean});
+    line.bars->data()->set(bars, /*alreadySorted=*/true);
+    return;
+  }
+  const bool positive = chart_->logarithmic;
+  Chart::fill(*line.graph, columns, positive, [](const SeriesColumn& c) { return double{c.mean}; });
+  if (line.low == nullptr) return;
+  Chart::fill(*line.low, columns, positive, [](const SeriesColumn& c) { return double{c.low}; });
+  Chart::fill(*line.high, columns, positive, [](const SeriesColumn& c) { return double{c.high}; });
+}
+
+void PlotCanvas::setRange(const CanvasRange& range) {
+  chart_->plot->xAxis->setRange(range.x_from, range.x_to);
+  chart_->plot->yAxis->setRange(range.y_from, range.y_to);
+  chart_->draw_marks();
+}
+
+void PlotCanvas::setMarks(std::span<const double> x) {
+  chart_->marked.assign(x.begin(), x.end());
+  chart_->draw_marks();
+}
+
+void PlotCanvas::setLogarithmic(bool on) {
+  chart_->logarithmic = on;
+  chart_->plot->yAxis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
+  setYText(chart_->y_text);
+}
+
+void PlotCanvas::setXText(ValueText text) {
+  chart_->x_text = std::move(text);
+  chart_->plot->xAxis->setTicker(QSharedPointer<TextTicker>::create(chart_->x_text));
+}
+
+void PlotCanvas::setXTime() { chart_->plot->xAxis->setTicker(QSharedPointer<TimeTicker>::create()); }
+
+void PlotCanvas::setYText(ValueText text) {
+  chart_->y_text = std::move(text);
+  if (chart_->logarithmic) {
+    chart_->plot->yAxis->setTicker(QSharedPointer<LogTextTicker>::create(chart_->y_text));
+  } else {
+    chart_->plot->yAxis->setTicker(QSharedPointer<TextTicker>::create(chart_->y_text));
+  }
+}
+
+void PlotCanvas::setXCaption(const QString& caption) { chart_->plot->xAxis->setLabel(caption); }
+
+void PlotCanvas::setGreyed(bool greyed) {
+  if (chart_->greyed == greyed) return;
+  chart_->greyed = greyed;
+  colourAll();
+  draw();
+}
+
+void PlotCanvas::draw() { chart_->plot->replot(QCustomPlot::rpQueuedReplot); }
+
+QRectF PlotCanvas::area() const { return chart_->plot->axisRect()->rect(); }
+double PlotCanvas::xAt(double pixel) const { return chart_->plot->xAxis->pixelToCoord(pixel); }
+QPointF PlotCanvas::pixelOf(double x, double y) const {
+  return {chart_->plot->xAxis->coordToPixel(x), chart_->plot->yAxis->coordToPixel(y)};
+}
+
+QPixmap PlotCanvas::picture(double scale) const { return chart_->plot->toPixmap(width(), height(), scale); }
+
+void PlotCanvas::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  chart_->plot->setGeometry(rect());
+}
+
+// A window may come up on, or move to, a screen of another scale.
+void PlotCanvas::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  chart_->plot->setBufferDevicePixelRatio(devicePixelRatioF());
+}
+
+void PlotCanvas::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) {
+    colourAll();
+    draw();
+  }
+}
+
+void PlotCanvas::colourAll() {
+  const Colours& colours = colours_of(palette());
+  chart_->plot->setBackground(colours.surface);  // of the card: the library's pixels are opaque
+  QFont small = font();
+  small.setPointSizeF(small.pointSizeF() * 0.88);
+  for (QCPAxis* axis : {chart_->plot->xAxis, chart_->plot->yAxis}) {
+    axis->setTickLabelFont(small);
+    axis->setLabelFont(small);
+    axis->setTickLabelColor(colours.muted);
+    axis->setLabelColor(colours.muted);
+    axis->grid()->setPen(colours.grid);
+    axis->grid()->setZeroLinePen(colours.grid);
+  }
+  chart_->plot->xAxis->setBasePen(colours.border);
+  chart_->marks->setPen(QPen(mixed(colours.surface, colours.border, 0.8), 1));
+  for (const Chart::Line& line : chart_->lines) {
+    const QColor full = colours.series[static_cast<std::size_t>(line.spec.colour) % colours.series.size()];
+    const QColor colour = chart_->greyed ? colours.faint : full;
+    QColor soft = colour;
+    soft.setAlphaF(kBandShare);
+    if (line.bars != nullptr) {
+      line.bars->setBrush(mixed(colours.surface, colour, 0.85));
+      line.bars->setPen(Qt::NoPen);
+      continue;
+    }
+    if (line.low != nullptr) {
+      line.low->setPen(Qt::NoPen);
+      line.high->setPen(Qt::NoPen);
+      line.high->setBrush(soft);
+    }
+    switch (line.spec.style) {
+      case CanvasLine::Style::kFaintLine: line.graph->setPen(QPen(mixed(colours.surface, colour, 0.4), 1)); break;
+      case CanvasLine::Style::kPoints:
+        line.graph->setPen(QPen(mixed(colours.surface, colour, 0.5), 1));
+        line.graph->setScatterStyle({QCPScatterStyle::ssDisc, QPen(colour, 1), QBrush(colour), 5});
+        break;
+      default: line.graph->setPen(QPen(colour, 1.6));
+    }
+  }
+}
+
+}  // namespace atl

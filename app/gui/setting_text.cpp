@@ -1,0 +1,104 @@
+#include "app/gui/setting_text.h"
+
+#include <array>
+
+#include <QCoreApplication>
+
+namespace atl {
+namespace {
+
+struct SettingText {
+  Q_DECLARE_TR_FUNCTIONS(SettingText)
+};
+
+struct Words {
+  const char* key;
+  const char* title;
+  const char* meaning;
+};
+constexpr std::array kWords{
+    Words{"island.name", QT_TRANSLATE_NOOP("SettingText", "Name"),
+          QT_TRANSLATE_NOOP("SettingText", "What others see. Empty: the host's name.")},
+    Words{"island.listen", QT_TRANSLATE_NOOP("SettingText", "Address and port"),
+          QT_TRANSLATE_NOOP("SettingText", "Where the other islands connect to, HOST:PORT. Port 0: any free one.")},
+    Words{"island.advertise", QT_TRANSLATE_NOOP("SettingText", "Host for others"),
+          QT_TRANSLATE_NOOP("SettingText", "What the other islands dial. Empty: the address that the hub sees.")},
+    Words{"island.region", QT_TRANSLATE_NOOP("SettingText", "Region"),
+          QT_TRANSLATE_NOOP("SettingText", "A town or country, for the others to see. Empty: not said.")},
+    Words{"island.threads", QT_TRANSLATE_NOOP("SettingText", "Compute threads"),
+          QT_TRANSLATE_NOOP("SettingText", "0: all cores.")},
+    Words{"island.local_ranks", QT_TRANSLATE_NOOP("SettingText", "Shards of the model"),
+          QT_TRANSLATE_NOOP("SettingText", "On this machine. 0: one a GPU.")},
+    Words{"island.gpus", QT_TRANSLATE_NOOP("SettingText", "GPUs"),
+          QT_TRANSLATE_NOOP("SettingText", "That the trainer may use: all, none, or for instance 0-3,6.")},
+    Words{"limits.upload", QT_TRANSLATE_NOOP("SettingText", "Upload limit"),
+          QT_TRANSLATE_NOOP("SettingText", "What synchronisation may send.")},
+    Words{"limits.gpu_power", QT_TRANSLATE_NOOP("SettingText", "Power a GPU"),
+          QT_TRANSLATE_NOOP("SettingText",
+                            "Watts that each GPU may draw while training; the agent needs root for it. 0: as the "
+                            "driver has it.")},
+    Words{"limits.gpu_temperature", QT_TRANSLATE_NOOP("SettingText", "GPU temperature"),
+          QT_TRANSLATE_NOOP("SettingText", "Degrees Celsius above which training pauses. 0: no limit.")},
+    Words{"schedule.hours", QT_TRANSLATE_NOOP("SettingText", "Hours"),
+          QT_TRANSLATE_NOOP("SettingText", "When to train, in the machine's local time.")},
+    Words{"agent.stop_within", QT_TRANSLATE_NOOP("SettingText", "Time to stop"),
+          QT_TRANSLATE_NOOP("SettingText", "That a trainer which is ended may take.")},
+    Words{"history.max_size", QT_TRANSLATE_NOOP("SettingText", "Size of the history"),
+          QT_TRANSLATE_NOOP("SettingText", "What it may take on the disk.")},
+    Words{"log.level", QT_TRANSLATE_NOOP("SettingText", "Log"), QT_TRANSLATE_NOOP("SettingText", "What is logged.")},
+    Words{"log.max_size", QT_TRANSLATE_NOOP("SettingText", "Size of the logs"),
+          QT_TRANSLATE_NOOP("SettingText", "What they may take on the disk.")},
+};
+
+const Words* find_words(const std::string& key) {
+  for (const Words& words : kWords) {
+    if (key == words.key) return &words;
+  }
+  return nullptr;
+}
+
+constexpr std::array kGroups{
+    std::pair{"island", QT_TRANSLATE_NOOP("SettingText", "Island")},
+    std::pair{"limits", QT_TRANSLATE_NOOP("SettingText", "Limits")},
+    std::pair{"schedule", QT_TRANSLATE_NOOP("SettingText", "Schedule")},
+    std::pair{"agent", QT_TRANSLATE_NOOP("SettingText", "Agent")},
+    std::pair{"history", QT_TRANSLATE_NOOP("SettingText", "History")},
+    std::pair{"log", QT_TRANSLATE_NOOP("SettingText", "Logs")},
+};
+
+}  // namespace
+
+QString setting_title(const std::string& key) {
+  const Words* words = find_words(key);
+  return words != nullptr ? SettingText::tr(words->title) : QString::fromStdString(key);
+}
+
+QString setting_meaning(const SettingRow& row) {
+  const Words* words = find_words(row.key);
+  return words != nullptr ? SettingText::tr(words->meaning) : QString::fromStdString(row.meaning);
+}
+
+QString setting_origin(const SettingRow& row) {
+  const QString origin = QString::fromStdString(row.origin);
+  if (row.origin == "default") return SettingText::tr("Default");
+  if (row.origin == "settings") return SettingText::tr("Set here");
+  if (row.origin == "command line") return SettingText::tr("From the agent's command line");
+  if (row.origin.starts_with("ATOLL_")) return SettingText::tr("From the environment: %1").arg(origin);
+  return SettingText::tr("From %1").arg(origin);
+}
+
+QString setting_group(const std::string& key) {
+  const std::string name = key.substr(0, key.find('.'));
+  for (const auto& [group, title] : kGroups) {
+    if (name == group) return SettingText::tr(title);
+  }
+  return QString::fromStdString(name);
+}
+
+bool setting_is_overruled(const SettingRow& row) {
+  return row.origin == "command line" || row.origin.starts_with("ATOLL_");
+}
+
+bool setting_is_ours(const SettingRow& row) { return row.origin == "settings"; }
+
+}  // namespace atl

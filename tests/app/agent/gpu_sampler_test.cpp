@@ -1,0 +1,93 @@
+// What the trainer's GPUs do, asked of two cards of a fake driver.
+#include "app/agent/gpu_sampler.h"
+
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+using namespace atl;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kLimitMilliseconds = 60'000;  // for anything; a hang, not a slow machine
+
+class Samples {
+ public:
+  GpuSampler sampler(const std::string& nvml = FAKE_NVML_LIBRARY) {
+    return GpuSampler({.program = ATOLL_BIN_DIR "/atoll-gpu-probe", .nvml = nvml}, 20ms,
+                      [this](const nlohmann::json& gpus) {
+                        const std::lock_guard lock(mutex_);
+                        all_.push_back(gpus);
+                      });
+  }
+  std::size_t count() const {
+    const std::lock_guard lock(mutex_);
+    return all_.size();
+  }
+  nlohmann::json last() const {
+    const std::lock_guard lock(mutex_);
+    return all_.back();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<nlohmann::json> all_;  // guarded by mutex_
+};
+
+}  // namespace
+
+class GpuSamplerTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase() { qunsetenv("FAKE_NVML"); }
+  void cards_are_asked_while_a_trainer_runs_on_them();
+  void only_the_trainers_cards_are_told();
+  void a_machine_without_gpus_is_not_asked_again_and_again();
+};
+
+void GpuSamplerTest::cards_are_asked_while_a_trainer_runs_on_them() {
+  Samples samples;
+  GpuSampler sampler = samples.sampler();
+  QTest::qWait(200);
+  QCOMPARE(samples.count(), std::size_t{0});
+
+  sampler.set_training(GpuList{});
+  QTRY_VERIFY_WITH_TIMEOUT(samples.count() >= 3, kLimitMilliseconds);
+  sampler.set_training(std::nullopt);
+
+  const nlohmann::json gpus = samples.last();
+  QCOMPARE(gpus.size(), std::size_t{2});
+  QCOMPARE(gpus[0]["utilisation"].get<double>(), 0.07);
+  QCOMPARE(gpus[0]["name"].get<std::string>(), std::string("NVIDIA H100 80GB HBM3"));
+  QCOMPARE(gpus[1]["index"].get<int>(), 1);
+  QCOMPARE(gpus[1]["throttling"].get<std::string>(), std::string("heat"));
+  QTest::qWait(500);  // until the child is gone
+  const std::size_t then = samples.count();
+  QTest::qWait(300);
+  QCOMPARE(samples.count(), then);
+}
+
+void GpuSamplerTest::only_the_trainers_cards_are_told() {
+  Samples samples;
+  GpuSampler sampler = samples.sampler();
+
+  sampler.set_training(GpuList{std::vector<unsigned>{1}});
+
+  QTRY_VERIFY_WITH_TIMEOUT(samples.count() >= 1, kLimitMilliseconds);
+  QCOMPARE(samples.last().size(), std::size_t{1});
+  QCOMPARE(samples.last()[0]["index"].get<int>(), 1);
+}
+
+void GpuSamplerTest::a_machine_without_gpus_is_not_asked_again_and_again() {
+  Samples samples;
+  GpuSampler sampler = samples.sampler("/nowhere/libnvidia-ml.so.1");
+
+  sampler.set_training(GpuList{});
+  QTest::qWait(300);
+
+  QCOMPARE(samples.count(), std::size_t{0});
+}
+
+QTEST_GUILESS_MAIN(GpuSamplerTest)
+#include "gpu_sampler_test.moc"

@@ -1,0 +1,285 @@
+// The pages of the dashboard: what they show of a run, and what they say when there is nothing to show.
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QListWidget>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSlider>
+#include <QTableView>
+#include <QtTest>
+
+#include "app/gui/parts/empty_state.h"
+#include "app/gui/parts/gpu_panel.h"
+#include "app/gui/parts/phase_bar.h"
+#include "app/gui/parts/ring_geometry.h"
+#include "app/gui/parts/ring_view.h"
+#include "app/gui/parts/stat_tile.h"
+#include "app/gui/plot/history_plot.h"
+#include "tests/app/gui/gui_scene.h"
+
+using namespace atl;
+using namespace atl::test;
+
+class DashboardTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase() { QLocale::setDefault(QLocale::c()); }
+  void init() { scene_ = std::make_unique<GuiScene>(); }
+  void cleanup() { scene_.reset(); }
+
+  // ---- Overview
+
+  void the_overview_shows_the_figures_with_their_units() {
+    open(PageId::kOverview);
+
+    QTRY_COMPARE(tile("loss")->value(), QString("2.871"));
+    QCOMPARE(tile("loss")->accessibleName(), QString("Loss: 2.871 nats per token, validation 2.914"));
+    QCOMPARE(tile("speed")->value(), QString("318k"));
+    QCOMPARE(tile("utilisation")->accessibleName(), QString("Utilisation: 38 % MFU, computing 92 % of the time"));
+    QCOMPARE(tile("next_sync")->value(), QString("65 s"));
+    QCOMPARE(scene_->text("accepted"), QString("in round 41"));
+    QCOMPARE(scene_->text("sent"), QString("79.6 GB"));
+    QCOMPARE(scene_->text("disk"), QString("812 GB"));
+    QVERIFY2(scene_->text("gpus").startsWith("8 \u00D7 H100"), qPrintable(scene_->text("gpus")));
+    QCOMPARE(scene_->find<QProgressBar>("round_bar")->value(), 371);
+  }
+
+  void a_figure_is_copied_with_its_name() {
+    open(PageId::kOverview);
+    QTRY_COMPARE(tile("loss")->value(), QString("2.871"));
+    tile("loss")->setFocus();
+
+    QTest::keySequence(tile("loss"), QKeySequence::Copy);
+
+    QCOMPARE(QApplication::clipboard()->text(), tile("loss")->accessibleName());
+  }
+
+  void an_island_that_contributes_nothing_is_told_so() {
+    scene_->agent.say({{"accepted_round", 31u}});
+    open(PageId::kOverview);
+
+    QTRY_COMPARE(scene_->text("accepted"), QString("in round 31\nnothing of later rounds was"));
+  }
+
+  void before_the_first_step_nothing_is_made_up() {
+    scene_->story.be_empty();
+    open(PageId::kOverview);
+
+    QTRY_COMPARE(scene_->text("state"), QString("Waiting"));
+    QTRY_COMPARE(scene_->text("accepted"), QString("none yet"));
+    QCOMPARE(tile("loss")->value(), QString("\u2013"));
+    QCOMPARE(tile("next_sync")->value(), QString("\u2013"));
+  }
+
+  void alerts_are_listed_newest_first() {
+    open(PageId::kOverview);
+    auto* alerts = scene_->find<QListWidget>("alerts");
+    QTRY_COMPARE(alerts->item(0)->text(), QString("Nothing is amiss."));
+
+    scene_->agent.tell("gpu.alert", {{"kind", "temperature"},
+                                     {"gpu", 3u},
+                                     {"celsius", 91.0},
+                                     {"cap_celsius", 85.0},
+                                     {"pauses", true}});
+
+    QTRY_VERIFY(alerts->item(0)->text().contains("91"));
+  }
+
+  // ---- Training
+
+  void the_training_page_draws_loss_over_steps_tokens_or_time() {
+    open(PageId::kTraining);
+    auto* plot = scene_->find<HistoryPlot>("loss_plot");
+    QTRY_VERIFY(plot->to() > 21'000);
+    QCOMPARE(plot->axis(), SeriesAxis::kStep);
+
+    scene_->find<QComboBox>("axis")->setCurrentIndex(2);
+
+    QCOMPARE(plot->axis(), SeriesAxis::kTime);
+    QTRY_VERIFY(plot->from() > 1.7e9);
+  }
+
+  void the_small_plots_show_the_same_range() {
+    open(PageId::kTraining);
+    auto* plot = scene_->find<HistoryPlot>("loss_plot");
+    auto* rate = scene_->find<HistoryPlot>("learning_rate_plot");
+    QTRY_VERIFY(plot->to() > 21'000);
+
+    plot->setRange(5000, 6000);
+    QCOMPARE(rate->from(), 5000.0);
+    rate->setRange(7000, 8000);
+
+    QCOMPARE(plot->from(), 7000.0);
+    QCOMPARE(plot->to(), 8000.0);
+  }
+
+  void zooming_in_asks_for_finer_points() {
+    open(PageId::kTraining);
+    auto* plot = scene_->find<HistoryPlot>("loss_plot");
+    QTRY_VERIFY(plot->to() > 21'000);
+    const auto coarse = scene_->agent.count("metrics.query");
+
+    plot->setRange(5000, 5100);
+
+    QTRY_VERIFY(scene_->agent.count("metrics.query") > coarse);
+    const Series& series = scene_->node().history().series("loss_nats", SeriesAxis::kStep);
+    QTRY_VERIFY(series.nearest(5100) - series.nearest(5000) >= 90);
+  }
+
+  void a_line_can_be_switched_off() {
+    open(PageId::kTraining);
+    auto* plot = scene_->find<HistoryPlot>("loss_plot");
+    QCheckBox* validation = nullptr;
+    for (auto* box : scene_->window->view()->pageWidget()->findChildren<QCheckBox*>()) {
+      if (box->text() == "Validation") validation = box;
+    }
+    QVERIFY(validation != nullptr);
+    validation->click();
+
+    for (int i = 0; i < plot->lineCount(); ++i) {
+      QCOMPARE(plot->isLineShown(i), plot->line(i).name != "Validation");
+    }
+  }
+
+  // ---- Sync
+
+  void the_ring_is_described_in_words_with_its_slowest_edge() {
+    open(PageId::kSync);
+    scene_->story.begin_sync();
+    scene_->story.progress_sync(0.36);
+
+    auto* ring = scene_->find<RingView>("ring");
+    QTRY_VERIFY(ring->accessibleDescription().contains("Reduce-scatter, 36 %"));
+    QVERIFY(ring->accessibleDescription().contains("under the desk (this island) to uni-h100-a, 840 Mbit/s"));
+    QVERIFY(ring->accessibleDescription().contains("garage to montreal-8xh100, 43.2 Mbit/s, the slowest edge"));
+    QTRY_VERIFY(scene_->text("sentence").contains("slowest edge goes from garage"));
+  }
+
+  void the_last_round_is_split_into_its_phases() {
+    open(PageId::kSync);
+    auto* phases = scene_->find<PhaseBar>("phases");
+    QTRY_VERIFY2(phases->accessibleDescription().contains("Reduce-scatter"), qPrintable(phases->accessibleDescription()));
+    QVERIFY(scene_->text("last_sync").endsWith(" s"));
+    QTRY_VERIFY2(scene_->text("use") == "87 %" || scene_->text("use") == "88 %", qPrintable(scene_->text("use")));
+  }
+
+  void the_islands_are_listed_and_sorted() {
+    open(PageId::kSync);
+    auto* table = scene_->find<QTableView>("islands");
+    QTRY_COMPARE(table->model()->rowCount(), 7);
+
+    table->sortByColumn(IslandsModel::kRtt, Qt::DescendingOrder);
+
+    QCOMPARE(table->model()->index(0, IslandsModel::kName).data().toString(), QString("tokyo-a100"));
+  }
+
+  void without_a_ring_it_says_when_there_will_be_one() {
+    scene_->story.be_empty();
+    open(PageId::kSync);
+
+    QTRY_COMPARE(scene_->text("last_sync"), QString("\u2013"));
+    QVERIFY(scene_->find<RingView>("ring")->accessibleDescription().startsWith("No ring yet"));
+  }
+
+  void chunks_travel_as_the_schedule_says() {
+    // Rank r sends chunk r first, and in each step the chunk that it received in the one before.
+    for (std::size_t rank = 0; rank < 5; ++rank) QCOMPARE(travelling_chunk(rank, 0, 5), rank);
+    for (std::uint32_t step = 1; step < 8; ++step) {
+      for (std::size_t rank = 0; rank < 5; ++rank) {
+        QCOMPARE(travelling_chunk(rank, step, 5), travelling_chunk((rank + 4) % 5, step - 1, 5));
+      }
+    }
+    QCOMPARE(travelling_chunk(2, 8, 5), std::size_t{2});  // the next bucket
+  }
+
+  // ---- GPUs
+
+  void each_gpu_has_its_panel() {
+    open(PageId::kGpus);
+    QTRY_COMPARE(panels().size(), 8);
+    QVERIFY(panels().at(0)->accessibleName().contains("H100"));
+    QVERIFY(panels().at(0)->accessibleDescription().contains("Memory: 71.2 GB of 80 GB"));
+    QVERIFY2(panels().at(5)->accessibleName().endsWith("throttled"),
+             qPrintable(panels().at(5)->accessibleName()));
+  }
+
+  void errors_of_memory_weigh_more_than_heat() {
+    GpuSample sample;
+    QCOMPARE(judge_gpu(sample).tone, Tone::kGood);
+    sample.temperature_celsius = 78;
+    QCOMPARE(judge_gpu(sample).tone, Tone::kWarning);
+    sample.ecc_errors = 2;
+    QCOMPARE(judge_gpu(sample).tone, Tone::kBad);
+    QCOMPARE(judge_gpu(sample).word, QString("memory errors"));
+  }
+
+  void a_machine_without_gpus_is_told_so_plainly() {
+    scene_ = std::make_unique<GuiScene>(0);
+    open(PageId::kGpus);
+    auto* none = scene_->window->view()->pageWidget()->findChild<EmptyState*>();
+    QTRY_VERIFY(none->isVisible());
+    QCOMPARE(none->title(), QString("No GPU in use here"));
+    scene_->click("empty_action");
+
+    QCOMPARE(scene_->window->view()->page(), PageId::kCheck);
+  }
+
+  // ---- Checkpoints
+
+  void checkpoints_are_verified_on_demand_and_the_outcome_is_said() {
+    scene_->commands.answer({"checkpoints", "verify"}, {.exit_code = 0, .out = R"({"checkpoints": []})"});
+    open(PageId::kCheckpoints);
+    QTRY_COMPARE(scene_->find<QTableView>("checkpoints")->model()->rowCount(), 2);
+
+    scene_->click("verify");
+
+    QTRY_VERIFY(!scene_->commands.asked().empty());
+    QTRY_VERIFY(!scene_->node().checkpoints().busy());
+    QTRY_VERIFY(!scene_->text("sentence").isEmpty());
+  }
+
+  void a_full_disk_is_said_when_an_export_fails() {
+    scene_->commands.answer({"export"}, {.exit_code = 1, .err = "atoll: no space left on the disk\n"});
+    open(PageId::kCheckpoints);
+
+    scene_->node().checkpoints().exportTo("/mnt/model");
+
+    QTRY_VERIFY(scene_->text("sentence").contains("no space left"));
+  }
+
+  void the_chosen_checkpoints_hash_is_copied() {
+    open(PageId::kCheckpoints);
+    auto* table = scene_->find<QTableView>("checkpoints");
+    QTRY_COMPARE(table->model()->rowCount(), 2);
+    table->selectRow(0);
+    QTRY_VERIFY(scene_->find<QPushButton>("copy_hash")->isEnabled());
+
+    scene_->click("copy_hash");
+
+    QVERIFY(QApplication::clipboard()->text().startsWith("9f86d081"));
+  }
+
+  void without_a_checkpoint_it_says_when_there_will_be_one() {
+    scene_->story.be_empty();
+    open(PageId::kCheckpoints);
+    QTRY_VERIFY(scene_->window->view()->pageWidget()->findChild<EmptyState*>()->isVisible());
+    QVERIFY(!scene_->find<QPushButton>("verify")->isEnabled());
+  }
+
+ private:
+  void open(PageId page) {
+    scene_->open();
+    QTRY_VERIFY(scene_->node().state().has_value());
+    scene_->window->showPage(page);
+    QTRY_VERIFY(scene_->window->view()->pageWidget() != nullptr);
+  }
+  StatTile* tile(const char* name) { return scene_->find<StatTile>(name); }
+  QList<GpuPanel*> panels() { return scene_->window->view()->pageWidget()->findChildren<GpuPanel*>(); }
+
+  std::unique_ptr<GuiScene> scene_;
+};
+
+QTEST_MAIN(DashboardTest)
+#include "dashboard_test.moc"

@@ -1,0 +1,332 @@
+// A run of one's own: made, served, invites, islands; over a hub in memory.
+#include "app/gui/organise/organise_window.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "app/core/hub_model.h"
+#include "app/gui/notice.h"
+#include "app/gui/organise/create_run_page.h"
+#include "app/gui/organise/hub_page.h"
+#include "app/gui/organise/invite_dialog.h"
+#include "app/gui/organise/preset_facts.h"
+#include "app/gui/organise/qr_code.h"
+#include "tests/app/core/fake_agent.h"
+#include "tests/app/gui/reach.h"
+
+using namespace atl;
+using namespace atl::test;
+
+namespace {
+
+HubState serving_state() {
+  HubState state;
+  state.run_id = "run-1";
+  state.name = "gcide-demo";
+  state.addresses = {"hub.example.org:47000"};
+  state.phase = "training";
+  state.outer_step = 12;
+  state.round_open = true;
+  state.inner_steps = 500;
+  state.min_islands = 2;
+  HubState::Round round;
+  round.round = 11;
+  round.mean_loss_nats = 2.914;
+  state.rounds = {round};
+  HubState::Island island;
+  island.id = "isl-aaaa";
+  island.name = "basement";
+  island.state = "training";
+  island.phase = "syncing";
+  island.inner_step = 371;
+  island.tokens_per_second = 31'815;
+  island.rounds_accepted = 11;
+  island.last_seen_seconds = 1;
+  state.islands = {island};
+  return state;
+}
+
+constexpr const char* kInvite = "atoll1.AAAABBBBCCCCDDDD.0123abcd";
+
+}  // namespace
+
+class OrganiseTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase() {
+    QLocale::setDefault(QLocale::c());
+    qputenv("ATOLL_PROGRAM", "/bin/true");  // nothing is started by a test
+  }
+  void init() {
+    hub_agent_ = std::make_unique<FakeAgent>();
+    hub_agent_->answer("state.get", serving_state().to_json());
+    commands_ = std::make_unique<FakeCommands>();
+    directory_ = std::make_unique<QTemporaryDir>();
+    commands_->answer({"hub", "islands"}, {.out = R"({"serving":true,"islands":[
+                         {"island":"isl-aaaa","name":"basement","state":"training","enrolled_at":1763700000},
+                         {"island":"isl-bbbb","name":"<b>attic</b>","state":"removed","enrolled_at":1763700000}]})"});
+    commands_->answer({"hub", "invite"},
+                      {.out = QByteArray(R"({"id":"inv-7","uses":3,"file":null,"hub_addresses":["h:1"],
+                         "expires_unix_seconds":1999999999,"invite":")") +
+                              kInvite + "\"}"});
+  }
+  void cleanup() {
+    window_.reset();
+    hub_.reset();
+  }
+
+  void every_preset_says_what_it_asks_of_islands();
+  void a_run_is_made_once_nothing_is_missing();
+  void what_is_missing_is_said();
+  void a_run_that_could_not_be_made_says_why();
+  void a_hub_that_serves_shows_who_takes_part();
+  void a_hub_that_stands_still_is_said_so();
+  void an_island_is_removed_after_a_question();
+  void serving_stops_after_a_question();
+  void an_invite_is_hidden_until_it_is_shown();
+  void an_invite_is_copied_as_text_and_as_link();
+  void an_invite_that_could_not_be_made_says_why();
+  void a_qr_code_holds_the_longest_invite();
+  void its_windows_can_be_used_by_everybody();
+
+ private:
+  void open(bool made) {
+    if (made) {
+      QFile file(directory_->filePath("run.json"));
+      QVERIFY(file.open(QIODevice::WriteOnly));
+    } else {
+      hub_agent_->refuse({ErrorCode::kNotRunning, "no hub"});
+    }
+    hub_ = std::make_unique<HubModel>(HubHome{directory_->path().toStdString()}, hub_agent_->open(), commands_->run());
+    window_ = std::make_unique<OrganiseWindow>(*hub_);
+    hub_->start();
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+  }
+  template <class T>
+  T* find(const char* name) {
+    return window_->findChild<T*>(name);
+  }
+  InviteDialog* open_invite() {
+    find<QPushButton>("invite")->click();
+    return window_->findChild<InviteDialog*>();
+  }
+  bool was_asked(const QStringList& beginning) const {
+    return std::ranges::any_of(commands_->asked(), [&](const CommandRequest& request) {
+      return request.arguments.mid(0, beginning.size()) == beginning;
+    });
+  }
+
+  std::unique_ptr<FakeAgent> hub_agent_;
+  std::unique_ptr<FakeCommands> commands_;
+  std::unique_ptr<QTemporaryDir> directory_;
+  std::unique_ptr<HubModel> hub_;
+  std::unique_ptr<OrganiseWindow> window_;
+};
+
+void OrganiseTest::every_preset_says_what_it_asks_of_islands() {
+  QVERIFY(run_preset_names().size() >= 4);
+  for (const std::string& name : run_preset_names()) {
+    const auto facts = preset_facts(name);
+    QVERIFY2(facts.ok(), facts.ok() ? "" : facts.error().message.c_str());
+    QVERIFY(facts->parameters > 0 && facts->payload_bytes > 0 && facts->inner_steps > 0 && facts->tokens_per_step > 0);
+  }
+  QVERIFY(preset_facts("10b")->parameters > 9'000'000'000u);
+}
+
+void OrganiseTest::a_run_is_made_once_nothing_is_missing() {
+  commands_->answer({"data", "prepare"}, {.exit_code = 0});
+  commands_->answer({"hub", "init"}, {.exit_code = 0});
+  open(/*made=*/false);
+  QVERIFY(!find<QPushButton>("create")->isEnabled());
+  find<QLineEdit>("run_name")->setText("first");
+  find<QLineEdit>("text_directory")->setText(directory_->path());
+  find<QSpinBox>("min_islands")->setValue(5);
+  QVERIFY(find<QPushButton>("create")->isEnabled());
+
+  find<QPushButton>("create")->click();
+
+  QVERIFY(!find<QPushButton>("create")->isEnabled());
+  QTRY_VERIFY(was_asked({"hub", "init"}));
+  QVERIFY(was_asked({"data", "prepare"}));
+  const QStringList init = commands_->asked().back().arguments;
+  QVERIFY2(init.contains("--islands=5") && init.contains("--name=first"), qPrintable(init.join(' ')));
+}
+
+void OrganiseTest::what_is_missing_is_said() {
+  open(/*made=*/false);
+  auto* page = window_->findChild<CreateRunPage*>();
+
+  find<QLineEdit>("run_name")->setText("first");
+  QCOMPARE(find<Notice>("create_notice")->sentence(), QString("Choose the directory of the text."));
+  find<QLineEdit>("text_directory")->setText("/nowhere/at/all");
+  QVERIFY(page->defect().contains("/nowhere/at/all"));
+  find<QLineEdit>("text_directory")->setText(directory_->path());
+  find<QLineEdit>("listen")->setText("everywhere");
+  QCOMPARE(page->defect(), QString("Write where the hub listens as HOST:PORT."));
+  find<QLineEdit>("listen")->setText("0.0.0.0:47000");
+  find<QLineEdit>("advertise")->setText("nobody");
+  QCOMPARE(page->defect(), QString("Write where the hub is reached as HOST:PORT."));
+  find<QLineEdit>("advertise")->setText("hub.example.org:47000");
+
+  QCOMPARE(page->defect(), QString());
+}
+
+void OrganiseTest::a_run_that_could_not_be_made_says_why() {
+  commands_->answer({"data", "prepare"}, {.exit_code = 1, .err = "atoll: there is no text in it\n"});
+  open(/*made=*/false);
+  find<QLineEdit>("run_name")->setText("first");
+  find<QLineEdit>("text_directory")->setText(directory_->path());
+
+  find<QPushButton>("create")->click();
+
+  QTRY_COMPARE(find<Notice>("create_notice")->sentence(), QString("The run could not be made."));
+  QCOMPARE(find<Notice>("create_notice")->advice(), QString("there is no text in it"));
+  QVERIFY(find<QPushButton>("create")->isEnabled());
+}
+
+void OrganiseTest::a_hub_that_serves_shows_who_takes_part() {
+  open(/*made=*/true);
+
+  QTRY_COMPARE(find<QLabel>("reached")->text(), QString("hub.example.org:47000"));
+  const QAbstractItemModel* islands = find<QTableView>("hub_islands")->model();
+  QTRY_COMPARE(islands->rowCount(), 2);
+  QCOMPARE(islands->index(0, 0).data().toString(), QString("basement"));
+  QCOMPARE(islands->index(0, 1).data().toString(), QString("Synchronising"));
+  QCOMPARE(islands->index(0, 2).data().toString(), QString("371/500"));
+  QCOMPARE(islands->index(1, 0).data().toString(), QString("<b>attic</b>"));
+  QCOMPARE(islands->index(1, 1).data().toString(), QString("Removed"));
+  QVERIFY(window_->windowTitle().contains("gcide-demo"));
+  QVERIFY(!find<Notice>("hub_notice")->says());
+}
+
+void OrganiseTest::a_hub_that_stands_still_is_said_so() {
+  hub_agent_->refuse({ErrorCode::kNotRunning, "no hub"});
+
+  open(/*made=*/true);
+
+  QTRY_COMPARE(find<Notice>("hub_notice")->kind(), Notice::Kind::kWarning);
+  QCOMPARE(find<QPushButton>("serve")->accessibleName(), QString("Start serving"));
+}
+
+void OrganiseTest::an_island_is_removed_after_a_question() {
+  commands_->answer({"hub", "remove"}, {.exit_code = 0});
+  open(/*made=*/true);
+  auto* table = find<QTableView>("hub_islands");
+  QTRY_COMPARE(table->model()->rowCount(), 2);
+  table->selectRow(1);
+  QVERIFY(!find<QPushButton>("remove")->isEnabled());  // it is already
+  table->selectRow(0);
+
+  find<QPushButton>("remove")->click();
+  auto* question = window_->findChild<QMessageBox*>("question");
+  QVERIFY(question != nullptr && question->text().contains("basement"));
+  QVERIFY(!was_asked({"hub", "remove"}));
+  question->findChild<QPushButton*>("yes")->click();
+
+  QTRY_VERIFY(was_asked({"hub", "remove"}));
+  const auto removed = std::ranges::find_if(
+      commands_->asked(), [](const CommandRequest& request) { return request.arguments.value(1) == "remove"; });
+  QVERIFY(removed->arguments.contains("isl-aaaa"));
+}
+
+void OrganiseTest::serving_stops_after_a_question() {
+  hub_agent_->answer("stop", nlohmann::json{{"stopping", true}});
+  open(/*made=*/true);
+  QTRY_VERIFY(hub_->serving());
+
+  find<QPushButton>("serve")->click();
+  QCOMPARE(hub_agent_->count("stop"), std::size_t{0});
+  window_->findChild<QMessageBox*>("question")->findChild<QPushButton*>("yes")->click();
+
+  QTRY_COMPARE(hub_agent_->count("stop"), std::size_t{1});
+}
+
+void OrganiseTest::an_invite_is_hidden_until_it_is_shown() {
+  open(/*made=*/true);
+  InviteDialog* dialog = open_invite();
+  QVERIFY(dialog != nullptr);
+  dialog->findChild<QSpinBox*>("uses")->setValue(3);
+  dialog->findChild<QComboBox*>("expires")->setCurrentIndex(2);
+
+  dialog->findChild<QPushButton*>("make")->click();
+
+  auto* text = dialog->findChild<QLineEdit*>("invite_text");
+  auto* code = dialog->findChild<QrCode*>();
+  QTRY_COMPARE(text->text(), QString(kInvite));
+  QCOMPARE(text->echoMode(), QLineEdit::Password);
+  QVERIFY(!code->isVisible());
+  const QStringList arguments = commands_->asked().back().arguments;
+  QVERIFY2(arguments.contains("--uses=3") && arguments.contains("--expires=7d"), qPrintable(arguments.join(' ')));
+  dialog->findChild<QPushButton*>("show")->click();
+  QCOMPARE(text->echoMode(), QLineEdit::Normal);
+  QVERIFY(code->isVisible());
+  dialog->findChild<QPushButton*>("show")->click();
+  QCOMPARE(text->echoMode(), QLineEdit::Password);
+}
+
+void OrganiseTest::an_invite_is_copied_as_text_and_as_link() {
+  open(/*made=*/true);
+  InviteDialog* dialog = open_invite();
+  dialog->findChild<QPushButton*>("make")->click();
+  QTRY_VERIFY(dialog->findChild<QPushButton*>("copy_invite")->isVisible());
+
+  dialog->findChild<QPushButton*>("copy_invite")->click();
+  QCOMPARE(QGuiApplication::clipboard()->text(), QString(kInvite));
+  dialog->findChild<QPushButton*>("copy_link")->click();
+
+  QCOMPARE(QGuiApplication::clipboard()->text(), QString("atoll:join?i=") + kInvite);
+}
+
+void OrganiseTest::an_invite_that_could_not_be_made_says_why() {
+  commands_->answer({"hub", "invite"}, {.exit_code = 1, .err = "atoll: the disk is full\n"});
+  open(/*made=*/true);
+  InviteDialog* dialog = open_invite();
+
+  dialog->findChild<QPushButton*>("make")->click();
+
+  auto* notice = dialog->findChild<Notice*>("invite_notice");
+  QTRY_COMPARE(notice->kind(), Notice::Kind::kError);
+  QCOMPARE(notice->advice(), QString("the disk is full"));
+}
+
+void OrganiseTest::a_qr_code_holds_the_longest_invite() {
+  const auto usual = qr_modules(QByteArray("atoll:join?i=") + QByteArray(300, 'A'));
+  QVERIFY(usual.ok());
+  QCOMPARE(usual->dark.size(), static_cast<std::size_t>(usual->width) * static_cast<std::size_t>(usual->width));
+  QVERIFY(usual->dark.front());  // a finder pattern stands in the corner
+
+  QVERIFY(qr_modules(QByteArray(2900, 'A')).ok());
+  QCOMPARE(qr_modules(QByteArray(4000, 'A')).error().code, ErrorCode::kInvalidArgument);
+}
+
+void OrganiseTest::its_windows_can_be_used_by_everybody() {
+  open(/*made=*/false);
+  QCOMPARE(unnamed_controls(*window_), QStringList());
+  QCOMPARE(unreached_controls(*window_), QStringList());
+  window_.reset();
+  hub_agent_->welcome();
+  open(/*made=*/true);
+  QTRY_COMPARE(find<QTableView>("hub_islands")->model()->rowCount(), 2);
+  QCOMPARE(unnamed_controls(*window_), QStringList());
+  QCOMPARE(unreached_controls(*window_), QStringList());
+  QCOMPARE(cut_texts(*window_), QStringList());
+  InviteDialog* dialog = open_invite();
+  dialog->findChild<QPushButton*>("make")->click();
+  QTRY_VERIFY(dialog->findChild<QPushButton*>("show")->isVisible());
+  QCOMPARE(unnamed_controls(*dialog), QStringList());
+  QCOMPARE(unreached_controls(*dialog), QStringList());
+  QCOMPARE(cut_texts(*dialog), QStringList());
+}
+
+QTEST_MAIN(OrganiseTest)
+#include "organise_test.moc"

@@ -1,0 +1,462 @@
+// First start, the pages Check, Logs and Settings, and the demo, over an agent in memory.
+#include <QAbstractButton>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QGuiApplication>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QPlainTextEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTableView>
+#include <QTableWidget>
+#include <QToolButton>
+#include <QtTest>
+
+#include "app/gui/check_page.h"
+#include "app/gui/check_table.h"
+#include "app/gui/demo/demo_runner.h"
+#include "app/gui/demo_page.h"
+#include "app/gui/first_start.h"
+#include "app/gui/logs_page.h"
+#include "app/gui/notice.h"
+#include "app/gui/setting_editor.h"
+#include "app/gui/setting_field.h"
+#include "app/gui/settings_page.h"
+#include "net/check/judge_rows.h"
+#include "tests/app/gui/gui_node.h"
+#include "tests/app/gui/reach.h"
+
+using namespace atl;
+using namespace atl::test;
+
+namespace {
+
+constexpr const char* kSummary = R"({"rounds":40,"training_seconds":290.5,"first_validation_loss":5.5,
+  "last_validation_loss":1.9,"tokens_per_second":30000,"tokens":8000000,"parameters":700000,"bytes_sent":50000000,
+  "bytes_data_parallel_fp32":2000000000,"compute_utilisation":0.91,"outer_hashes_equal":true,
+  "export_dir":"/tmp/model","sample":"An atoll is <b>a ring</b>"})";
+
+nlohmann::json setting(const char* key, const char* value, const char* otherwise, const char* origin = "default") {
+  return {{"key", key}, {"value", value}, {"default", otherwise}, {"origin", origin}, {"meaning", "as the agent says"}};
+}
+
+nlohmann::json log_line(const char* source, const char* level, const std::string& text) {
+  return {{"source", source}, {"time", "2026-11-21T21:36:32.125"}, {"level", level}, {"text", text}};
+}
+
+}  // namespace
+
+class PagesTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase() {
+    QLocale::setDefault(QLocale::c());
+    qputenv("XDG_STATE_HOME", QFile::encodeName(state_.path()));
+  }
+  void init() { world_ = std::make_unique<GuiNode>(); }
+  void cleanup() {
+    page_.reset();
+    world_.reset();
+  }
+
+  void the_first_start_offers_three_ways();
+
+  void a_check_is_run_and_its_rows_come_in();
+  void a_verdict_is_a_word_and_an_icon();
+  void what_helps_can_be_copied();
+  void every_row_of_the_check_has_a_name();
+  void without_an_agent_nothing_can_be_checked();
+
+  void log_lines_are_filtered_by_level_source_and_words();
+  void log_lines_are_read_only_while_somebody_looks();
+  void chosen_log_lines_are_copied();
+
+  void a_value_is_edited_after_its_kind_data();
+  void a_value_is_edited_after_its_kind();
+  void changes_are_applied_together();
+  void a_wrong_value_is_told_beside_its_field();
+  void a_setting_can_be_taken_back();
+  void an_overruled_setting_is_said_so();
+  void what_is_edited_survives_news();
+
+  void the_demo_says_what_is_missing();
+  void the_demo_runs_and_shows_what_it_came_to();
+  void a_demo_that_failed_says_why();
+  void a_demo_can_be_stopped();
+
+  void every_page_can_be_used_by_everybody_data();
+  void every_page_can_be_used_by_everybody();
+
+ private:
+  // Shortcuts work in the active window alone.
+  void focus(QWidget* widget) {
+    page_->activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(page_.get()));
+    widget->setFocus();
+  }
+  template <class T>
+  void show() {
+    page_ = std::make_unique<T>(world_->node);
+    page_->resize(900, 650);
+    page_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+  }
+  template <class T>
+  T* find(const char* name) {
+    return page_->findChild<T*>(name);
+  }
+  void hang_up() {
+    world_->agent.refuse({ErrorCode::kNotRunning, "no agent runs here"});
+    world_->agent.hang_up();
+    QTRY_VERIFY(world_->node.link().state() != LinkState::kConnected);
+  }
+  void configure(const std::vector<nlohmann::json>& values) {
+    world_->agent.answer(
+        "config.get", nlohmann::json{{"values", values}, {"file", "/c/config.toml"}, {"settings", "/s/settings.json"}});
+    world_->node.settings().reload();
+    QTRY_COMPARE(world_->node.settings().rows().size(), values.size());
+  }
+  FakeAgent& agent() { return world_->agent; }
+
+  QTemporaryDir state_;
+  std::unique_ptr<GuiNode> world_;
+  std::unique_ptr<QWidget> page_;
+};
+
+// ---- first start
+
+void PagesTest::the_first_start_offers_three_ways() {
+  show<FirstStart>();
+  auto* first = qobject_cast<FirstStart*>(page_.get());
+  QSignalSpy join(first, &FirstStart::joinWanted), host(first, &FirstStart::hostWanted),
+      demo(first, &FirstStart::demoWanted);
+
+  for (const char* name : {"join", "host", "demo"}) find<QAbstractButton>(name)->click();
+
+  QVERIFY(join.size() == 1 && host.size() == 1 && demo.size() == 1);
+}
+
+// ---- check
+
+void PagesTest::a_check_is_run_and_its_rows_come_in() {
+  show<CheckPage>();
+  QCOMPARE(find<Notice>("check_notice")->kind(), Notice::Kind::kInfo);
+
+  find<QPushButton>("full")->click();
+  QTRY_COMPARE(agent().count("check.run"), std::size_t{1});
+  QCOMPARE(agent().last_params("check.run")["full"], nlohmann::json(true));
+  QVERIFY(find<QProgressBar>("check_busy")->isVisible() && !find<QPushButton>("quick")->isEnabled());
+  agent().tell("check.result", {{"row", check_row("disk.free", "fail", "212 GB", "choose another directory")}});
+  QTRY_COMPARE(find<QTableView>("check_rows")->model()->rowCount(), 1);
+  tell_check(agent(), {check_row("disk.free", "fail", "212 GB", "choose another directory")});
+
+  QTRY_COMPARE(find<Notice>("check_notice")->kind(), Notice::Kind::kError);
+  QVERIFY(find<QPushButton>("quick")->isEnabled());
+  QVERIFY(find<QLabel>("last_check")->text().startsWith("Last check: "));
+}
+
+void PagesTest::a_verdict_is_a_word_and_an_icon() {
+  show<CheckPage>();
+  tell_check(agent(), {check_row("net.cc", "warn", "cubic", "modprobe tcp_bbr")});
+  const QAbstractItemModel* rows = find<QTableView>("check_rows")->model();
+  QTRY_COMPARE(rows->rowCount(), 1);
+
+  const QModelIndex verdict = rows->index(0, 0);
+
+  QCOMPARE(verdict.data().toString(), QString("Warning"));
+  QVERIFY(!verdict.data(Qt::DecorationRole).value<QIcon>().isNull());
+  QCOMPARE(verdict.data(Qt::AccessibleTextRole).toString(),
+           QString("Warning: TCP congestion control: cubic. What to do: modprobe tcp_bbr"));
+}
+
+void PagesTest::what_helps_can_be_copied() {
+  show<CheckPage>();
+  tell_check(agent(),
+             {check_row("disk.free", "pass", "812 GB"), check_row("net.cc", "warn", "cubic", "modprobe tcp_bbr")});
+  auto* table = find<QTableView>("check_rows");
+  QTRY_COMPARE(table->model()->rowCount(), 2);
+  table->selectRow(0);
+  QVERIFY(!find<QPushButton>("copy_fix")->isEnabled());
+  table->selectRow(1);
+
+  focus(table);
+  QTest::keySequence(table, QKeySequence::Copy);
+
+  QCOMPARE(QGuiApplication::clipboard()->text(), QString("modprobe tcp_bbr"));
+  QVERIFY(find<QPushButton>("copy_fix")->isEnabled());
+}
+
+void PagesTest::every_row_of_the_check_has_a_name() {
+  for (const RowRule& rule : check_rules()) {
+    const std::string id(rule.id);
+    QVERIFY2(check_title(id) != QString::fromStdString(id), id.c_str());
+  }
+}
+
+void PagesTest::without_an_agent_nothing_can_be_checked() {
+  show<CheckPage>();
+
+  hang_up();
+
+  QTRY_COMPARE(find<Notice>("check_notice")->kind(), Notice::Kind::kWarning);
+  QVERIFY(!find<QPushButton>("quick")->isEnabled());
+}
+
+// ---- logs
+
+void PagesTest::log_lines_are_filtered_by_level_source_and_words() {
+  const nlohmann::json lines = {log_line("agent", "info", "agent started"), log_line("trainer", "error", "edge broke"),
+                                log_line("agent", "debug", "turn"), log_line("trainer", "", "no level")};
+  agent().answer("logs.read", nlohmann::json{{"lines", lines}, {"cursor", "c"}});
+  agent().answer("logs.read", [lines](const nlohmann::json& params) {
+    return nlohmann::json{{"lines", params.contains("cursor") ? nlohmann::json::array() : lines}, {"cursor", "c"}};
+  });
+  show<LogsPage>();
+  const QAbstractItemModel* shown = find<QListView>("lines")->model();
+  QTRY_COMPARE(shown->rowCount(), 3);  // all but debug
+
+  find<QComboBox>("level")->setCurrentIndex(3);
+  QCOMPARE(shown->rowCount(), 1);
+  QVERIFY(shown->index(0, 0).data(Qt::AccessibleTextRole).toString().startsWith("Error: "));
+  find<QComboBox>("level")->setCurrentIndex(0);
+  QCOMPARE(shown->rowCount(), 4);
+  find<QComboBox>("source")->setCurrentIndex(1);
+  QCOMPARE(shown->rowCount(), 2);
+  QTest::keyClicks(find<QLineEdit>("search"), "STARTED");
+  QCOMPARE(shown->rowCount(), 1);
+  QTest::keyClicks(find<QLineEdit>("search"), "?");
+  QCOMPARE(shown->rowCount(), 0);
+  QTRY_COMPARE(find<Notice>("logs_notice")->sentence(), QString("No line fits what you look for."));
+}
+
+void PagesTest::log_lines_are_read_only_while_somebody_looks() {
+  show<LogsPage>();
+  QTRY_VERIFY(agent().count("logs.read") >= 1);
+
+  page_->hide();
+  const std::size_t before = agent().count("logs.read");
+  QTest::qWait(1200);
+  QCOMPARE(agent().count("logs.read"), before);
+
+  page_->show();
+  QTRY_VERIFY(agent().count("logs.read") > before);
+}
+
+void PagesTest::chosen_log_lines_are_copied() {
+  show<LogsPage>();
+  auto* list = find<QListView>("lines");
+  QTRY_COMPARE(list->model()->rowCount(), 2);
+
+  find<QPushButton>("copy")->click();
+  QCOMPARE(QGuiApplication::clipboard()->text().count('\n'), 2);
+  list->setCurrentIndex(list->model()->index(1, 0));
+  focus(list);
+  QTest::keySequence(list, QKeySequence::Copy);
+
+  QVERIFY(QGuiApplication::clipboard()->text().contains("edge slow"));
+  QCOMPARE(QGuiApplication::clipboard()->text().count('\n'), 1);
+}
+
+// ---- settings
+
+void PagesTest::a_value_is_edited_after_its_kind_data() {
+  QTest::addColumn<QString>("key");
+  QTest::addColumn<QString>("value");
+  QTest::newRow("text") << "island.name"
+                        << "under the desk";
+  QTest::newRow("number") << "limits.gpu_power"
+                          << "350";
+  QTest::newRow("no rate") << "limits.upload"
+                           << "none";
+  QTest::newRow("rate") << "limits.upload"
+                        << "2.5 MB/s";
+  QTest::newRow("rate in bits") << "limits.upload"
+                                << "20 Mbit/s";
+  QTest::newRow("size") << "history.max_size"
+                        << "256 MB";
+  QTest::newRow("time") << "agent.stop_within"
+                        << "90s";
+  QTest::newRow("always") << "schedule.hours"
+                          << "";
+  QTest::newRow("daily") << "schedule.hours"
+                         << "22:00-06:00";
+  QTest::newRow("several times") << "schedule.hours"
+                                 << "22:00-06:00, 12:00-13:00";
+  QTest::newRow("word") << "log.level"
+                        << "debug";
+  QTest::newRow("unknown word") << "log.level"
+                                << "trace";
+  QTest::newRow("address") << "island.listen"
+                           << "0.0.0.0:47001";
+  QTest::newRow("of a newer agent") << "future.key"
+                                    << "anything";
+}
+
+void PagesTest::a_value_is_edited_after_its_kind() {
+  QFETCH(QString, key);
+  QFETCH(QString, value);
+  const auto known =
+      std::ranges::find(config_keys(), key.toStdString(), [](const ConfigKey& k) { return std::string(k.name); });
+  const std::unique_ptr<SettingEditor> editor(make_setting_editor(known == config_keys().end() ? nullptr : &*known));
+  QSignalSpy edited(editor.get(), &SettingEditor::edited);
+
+  editor->setValue(value);
+
+  QCOMPARE(editor->value(), value);
+  QCOMPARE(edited.size(), 0);
+}
+
+void PagesTest::changes_are_applied_together() {
+  configure({setting("limits.gpu_power", "0", "0"), setting("log.level", "info", "info")});
+  show<SettingsPage>();
+  QVERIFY(!find<QPushButton>("apply")->isEnabled());
+  QTest::keyClicks(find<SettingField>("limits.gpu_power")->control(), "3");
+  auto* level = qobject_cast<QComboBox*>(find<SettingField>("log.level")->control());
+  level->setFocus();
+  QTest::keyClick(level, Qt::Key_End);
+
+  find<QPushButton>("apply")->click();
+
+  QTRY_COMPARE(agent().count("config.set"), std::size_t{2});
+  QTRY_VERIFY(!find<SettingField>("limits.gpu_power")->isChanged());
+  QVERIFY(!find<QPushButton>("apply")->isEnabled());
+  QCOMPARE(find<SettingField>("log.level")->value(), QString("debug"));
+}
+
+void PagesTest::a_wrong_value_is_told_beside_its_field() {
+  configure({setting("island.listen", "0.0.0.0:0", "0.0.0.0:0")});
+  agent().fail("config.set", ErrorCode::kInvalidArgument, "island.listen = 'x': must be HOST:PORT");
+  show<SettingsPage>();
+  auto* field = find<SettingField>("island.listen");
+  QTest::keyClicks(field->control(), "x");
+
+  find<QPushButton>("apply")->click();
+
+  QTRY_COMPARE(field->problem(), QString("island.listen = 'x': must be HOST:PORT"));
+  QVERIFY(field->isChanged());
+  QCOMPARE(find<Notice>("settings_notice")->kind(), Notice::Kind::kError);
+  find<QPushButton>("discard")->click();
+  QCOMPARE(field->value(), QString("0.0.0.0:0"));
+  QCOMPARE(field->problem(), QString());
+}
+
+void PagesTest::a_setting_can_be_taken_back() {
+  configure({setting("log.level", "debug", "info", "settings")});
+  show<SettingsPage>();
+
+  find<SettingField>("log.level")->findChild<QToolButton*>()->click();
+
+  QTRY_COMPARE(agent().count("config.set"), std::size_t{1});
+  QVERIFY(agent().last_params("config.set")["value"].is_null());
+}
+
+void PagesTest::an_overruled_setting_is_said_so() {
+  configure({setting("limits.upload", "20 Mbit/s", "none", "ATOLL_LIMITS_UPLOAD")});
+
+  show<SettingsPage>();
+
+  const auto texts = find<SettingField>("limits.upload")->findChildren<QLabel*>();
+  QVERIFY(std::ranges::any_of(texts, [](const QLabel* l) { return l->text().contains("ATOLL_LIMITS_UPLOAD"); }));
+  QVERIFY(!find<SettingField>("limits.upload")->control()->isEnabled());
+}
+
+void PagesTest::what_is_edited_survives_news() {
+  configure({setting("island.name", "a", "")});
+  show<SettingsPage>();
+  auto* field = find<SettingField>("island.name");
+  QTest::keyClicks(field->control(), "bc");
+
+  configure({setting("island.name", "other", "")});
+
+  QTRY_COMPARE(world_->node.settings().find("island.name")->value, std::string("other"));
+  QCOMPARE(field->value(), QString("abc"));
+}
+
+// ---- demo
+
+void PagesTest::the_demo_says_what_is_missing() {
+  show<DemoPage>();
+
+  find<QLineEdit>("demo_text")->setText("/nowhere/book.txt");
+
+  QCOMPARE(find<Notice>("demo_notice")->sentence(), QString("There is no such file."));
+  QVERIFY(!find<QPushButton>("start_demo")->isEnabled());
+}
+
+void PagesTest::the_demo_runs_and_shows_what_it_came_to() {
+  world_->commands.answer({"demo"}, {.out = "3 islands and a hub started\n", .hangs = true});
+  show<DemoPage>();
+  QFile text(world_->directory.filePath("book.txt"));
+  QVERIFY(text.open(QIODevice::WriteOnly));
+  find<QLineEdit>("demo_text")->setText(text.fileName());
+  find<QPushButton>("start_demo")->click();
+  QTRY_VERIFY(!world_->commands.asked().empty());
+  const QStringList arguments = world_->commands.asked().back().arguments;
+  QVERIFY(arguments.contains("--text") && arguments.contains(text.fileName()));
+  QTRY_VERIFY(find<QPlainTextEdit>("demo_output")->toPlainText().contains("3 islands"));
+  QVERIFY(qobject_cast<DemoPage*>(page_.get())->running());
+  QVERIFY(find<QPushButton>("stop_demo")->isVisible());
+
+  const auto outcome = DemoOutcome::from_json(kSummary);
+
+  QVERIFY(outcome.ok());
+  QCOMPARE(outcome->rounds, 40u);
+  QCOMPARE(outcome->sample, QString("An atoll is <b>a ring</b>"));
+  QVERIFY(outcome->outer_hashes_equal.value_or(false));
+  QVERIFY(!DemoOutcome::from_json("no JSON").ok());
+}
+
+void PagesTest::a_demo_that_failed_says_why() {
+  world_->commands.answer({"demo"}, {.exit_code = 13, .err = "atoll: atoll-trainer is not beside atoll\n"});
+  show<DemoPage>();
+  find<QLineEdit>("demo_text")->setText(QCoreApplication::applicationFilePath());
+
+  find<QPushButton>("start_demo")->click();
+
+  QTRY_COMPARE(find<Notice>("demo_notice")->kind(), Notice::Kind::kError);
+  QVERIFY(find<Notice>("demo_notice")->advice().contains("atoll-trainer is not beside"));
+}
+
+void PagesTest::a_demo_can_be_stopped() {
+  world_->commands.answer({"demo"}, {.hangs = true});
+  show<DemoPage>();
+  find<QLineEdit>("demo_text")->setText(QCoreApplication::applicationFilePath());
+  find<QPushButton>("start_demo")->click();
+  QTRY_VERIFY(!world_->commands.asked().empty());
+
+  find<QPushButton>("stop_demo")->click();
+
+  QTRY_VERIFY(!qobject_cast<DemoPage*>(page_.get())->running());
+  QVERIFY(find<QPushButton>("start_demo")->isVisible());
+  QVERIFY(!find<Notice>("demo_notice")->says());
+}
+
+// ---- for everybody
+
+void PagesTest::every_page_can_be_used_by_everybody_data() {
+  QTest::addColumn<QString>("name");
+  for (const char* name : {"first start", "check", "logs", "settings", "demo"}) QTest::newRow(name) << QString(name);
+}
+
+void PagesTest::every_page_can_be_used_by_everybody() {
+  QFETCH(QString, name);
+  if (name == "first start") show<FirstStart>();
+  if (name == "check") show<CheckPage>();
+  if (name == "logs") show<LogsPage>();
+  if (name == "settings") show<SettingsPage>();
+  if (name == "demo") show<DemoPage>();
+  tell_check(agent(), {check_row("disk.free", "fail", "212 GB", "choose another directory")});
+  QTest::qWait(100);
+
+  QCOMPARE(unnamed_controls(*page_), QStringList());
+  QCOMPARE(unreached_controls(*page_), QStringList());
+  QCOMPARE(cut_texts(*page_), QStringList());
+}
+
+QTEST_MAIN(PagesTest)
+#include "pages_test.moc"

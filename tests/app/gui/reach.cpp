@@ -1,0 +1,97 @@
+#include "tests/app/gui/reach.h"
+
+#include <QAbstractButton>
+#include <QAbstractSpinBox>
+#include <QAccessible>
+#include <QApplication>
+#include <QComboBox>
+#include <QLabel>
+#include <QSet>
+#include <QtTest>
+
+namespace atl::test {
+namespace {
+
+constexpr int kMostControls = 500;
+
+QString described(const QWidget* widget) {
+  QString text = widget->metaObject()->className();
+  if (!widget->objectName().isEmpty()) text += " " + widget->objectName();
+  if (const auto* button = qobject_cast<const QAbstractButton*>(widget)) text += " '" + button->text() + "'";
+  if (const auto* label = qobject_cast<const QLabel*>(widget)) text += " '" + label->text().left(60) + "'";
+  return text;
+}
+
+// Parts that Qt makes take the keyboard for the control whose parts they are.
+bool is_part(const QWidget* widget) {
+  const QWidget* parent = widget->parentWidget();
+  return widget->objectName().startsWith("qt_") || widget->focusProxy() != nullptr ||
+         qobject_cast<const QAbstractSpinBox*>(parent) != nullptr || qobject_cast<const QComboBox*>(parent) != nullptr;
+}
+
+bool is_control(const QWidget* widget) {
+  return widget->isVisible() && widget->isEnabled() && (widget->focusPolicy() & Qt::TabFocus) != 0 && !is_part(widget);
+}
+
+QList<QWidget*> controls(const QWidget& window) {
+  QList<QWidget*> found;
+  for (QWidget* widget : window.findChildren<QWidget*>()) {
+    if (is_control(widget) && widget->window() == &window) found << widget;
+  }
+  return found;
+}
+
+}  // namespace
+
+QStringList unnamed_controls(const QWidget& window) {
+  QStringList found;
+  for (QWidget* widget : controls(window)) {
+    const QAccessibleInterface* accessible = QAccessible::queryAccessibleInterface(widget);
+    if (accessible == nullptr || accessible->text(QAccessible::Name).trimmed().isEmpty()) found << described(widget);
+  }
+  return found;
+}
+
+QStringList unreached_controls(QWidget& window) {
+  QSet<QWidget*> reached;
+  const QList<QWidget*> all = controls(window);
+  if (all.isEmpty()) return {};
+  window.activateWindow();
+  if (!QTest::qWaitForWindowActive(&window)) return {"the window does not become active"};
+  all.front()->setFocus();
+  for (int i = 0; i < kMostControls; ++i) {
+    QWidget* focus = QApplication::focusWidget();
+    if (focus == nullptr || (reached.contains(focus) && i > all.size())) break;
+    for (QWidget* at = focus; at != nullptr; at = at->parentWidget()) reached << at;
+    QTest::keyClick(focus, Qt::Key_Tab);
+  }
+  QStringList found;
+  for (QWidget* widget : all) {
+    if (!reached.contains(widget)) found << described(widget);
+  }
+  return found;
+}
+
+QStringList cut_texts(const QWidget& window) {
+  QStringList found;
+  for (const QWidget* widget : window.findChildren<QWidget*>()) {
+    if (!widget->isVisible() || widget->window() != &window) continue;
+    const auto* label = qobject_cast<const QLabel*>(widget);
+    const auto* button = qobject_cast<const QAbstractButton*>(widget);
+    if ((label == nullptr || label->text().isEmpty()) && (button == nullptr || button->text().isEmpty())) continue;
+    QSize needed = widget->sizeHint();
+    if (widget->hasHeightForWidth()) needed = {0, widget->heightForWidth(widget->width())};
+    const bool fits = widget->width() >= needed.width() && widget->height() >= needed.height();
+    if (!fits) {
+      found << QString("%1: %2x%3 of %4x%5")
+                   .arg(described(widget))
+                   .arg(widget->width())
+                   .arg(widget->height())
+                   .arg(needed.width())
+                   .arg(needed.height());
+    }
+  }
+  return found;
+}
+
+}  // namespace atl::test

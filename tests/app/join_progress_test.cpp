@@ -1,0 +1,141 @@
+// What `atoll join` prints of the events of an agent and its trainer.
+#include "app/cli/join_progress.h"
+
+#include <QtTest>
+#include <sstream>
+
+#include "net/control/island_state.h"
+
+using namespace atl;
+
+namespace {
+
+struct Screen {
+  std::ostringstream out, err;
+  Console console{out, err};
+  JoinProgress progress{console};
+
+  void hear(const char* event, const nlohmann::json& data) {
+    progress.take({{"event", event}, {"seq", 1}, {"time", 1.5}, {"data", data}});
+    progress.show();
+  }
+  QStringList lines() const { return QString::fromStdString(out.str()).split('\n', Qt::SkipEmptyParts); }
+};
+
+nlohmann::json state_with(const std::string& error) {
+  IslandState state;
+  state.state = "training";
+  state.round = 7;
+  state.loss_nats = 2.914;
+  state.tokens_per_second = 318'000;
+  state.islands_live = 3;
+  state.error = error;
+  return state.to_json();
+}
+
+}  // namespace
+
+class JoinProgressTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_round_is_a_line();
+  void a_hub_that_does_not_answer_is_said_once_and_so_is_its_return();
+  void what_is_amiss_is_said_when_it_is_new();
+  void a_download_is_told_with_its_size_and_its_end();
+  void stages_of_a_joining_are_told_in_words();
+  void what_is_no_event_is_nothing_data();
+  void what_is_no_event_is_nothing();
+};
+
+void JoinProgressTest::a_round_is_a_line() {
+  Screen screen;
+
+  screen.hear("sync.done", state_with(""));
+
+  QCOMPARE(screen.lines(), QStringList("round 7  loss 2.914  318k tok/s  3 islands"));
+}
+
+void JoinProgressTest::a_hub_that_does_not_answer_is_said_once_and_so_is_its_return() {
+  Screen screen;
+
+  screen.hear("hub.link", {{"up", false}, {"text", "127.0.0.1:1: refused"}, {"tries_for_seconds", 120}});
+  screen.hear("state.changed", state_with("the hub does not answer (127.0.0.1:1: refused); trying again until 12:00"));
+  screen.hear("step", state_with("the hub does not answer (127.0.0.1:1: refused); trying again until 12:00"));
+  screen.hear("hub.link", {{"up", true}});
+  screen.hear("state.changed", state_with(""));
+
+  QCOMPARE(screen.lines().size(), 2);
+  QVERIFY(screen.lines()[0].startsWith("the hub does not answer (127.0.0.1:1: refused); trying again until "));
+  QCOMPARE(screen.lines()[1], QString("the hub answers again"));
+}
+
+void JoinProgressTest::what_is_amiss_is_said_when_it_is_new() {
+  Screen screen;
+  nlohmann::json of_agent = state_with("the trainer ended; starts again in 5 s");
+  of_agent["agent"] = {{"pid", 1}};
+
+  for (int i = 0; i < 3; ++i) screen.hear("step", state_with("no checkpoint is written: the disk is full"));
+  screen.hear("state.changed", of_agent);
+  screen.hear("step", state_with(""));
+  screen.hear("step", state_with("no checkpoint is written: the disk is full"));
+
+  QCOMPARE(screen.lines(),
+           QStringList({"no checkpoint is written: the disk is full", "no checkpoint is written: the disk is full"}));
+}
+
+void JoinProgressTest::a_download_is_told_with_its_size_and_its_end() {
+  Screen screen;
+  const auto transfer = [&](const char* what, const char* status, double done) {
+    screen.hear("transfer", {{"what", what}, {"status", status}, {"done_bytes", done}, {"total_bytes", 1.9e9}});
+  };
+
+  transfer("data", "running", 0);
+  transfer("data", "running", 1e6);  // too soon for another line
+  transfer("data", "done", 1.9e9);
+  screen.hear("transfer", {{"what", "state"}, {"status", "done"}, {"done_bytes", 0}, {"total_bytes", 0}});
+  transfer("state", "running", 0);
+  screen.hear("transfer", {{"what", "state"}, {"status", "failed"}, {"text", "its sources moved on"}});
+
+  QCOMPARE(screen.lines(), QStringList({"fetching the run's data, 1.9 GB", "the run's data is here",
+                                        "fetching the model's state, 1.9 GB",
+                                        "the model's state could not be fetched: its sources moved on"}));
+}
+
+void JoinProgressTest::stages_of_a_joining_are_told_in_words() {
+  Screen screen;
+  const auto stage = [&](const char* name, const char* status) {
+    screen.hear("join.progress", {{"stage", name}, {"status", status}});
+  };
+
+  for (const char* name : {"check", "key", "enrol", "check", "trainer", "data", "state", "first_step"}) {
+    stage(name, "running");
+    stage(name, "done");
+  }
+
+  QCOMPARE(screen.lines(), QStringList({"checking this machine", "making a key", "enrolling", "checking this machine",
+                                        "starting the trainer", "waiting for the first step"}));
+}
+
+void JoinProgressTest::what_is_no_event_is_nothing_data() {
+  QTest::addColumn<QByteArray>("event");
+  for (const char* event :
+       {"7", "{}", R"({"event":7,"data":{}})", R"({"event":"sync.done"})", R"({"event":"sync.done","data":7})",
+        R"({"event":"sync.done","data":{"round":"x"}})", R"({"event":"transfer","data":{"status":"running"}})",
+        R"({"event":"join.progress","data":{"stage":"dance","status":"running"}})"}) {
+    QTest::newRow(event) << QByteArray(event);
+  }
+}
+
+void JoinProgressTest::what_is_no_event_is_nothing() {
+  QFETCH(const QByteArray, event);
+  Screen screen;
+
+  screen.progress.take(nlohmann::json::parse(event.toStdString()));
+  screen.progress.show();
+
+  QCOMPARE(screen.lines(), QStringList());
+}
+
+QTEST_GUILESS_MAIN(JoinProgressTest)
+#include "join_progress_test.moc"

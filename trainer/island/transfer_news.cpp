@@ -1,0 +1,49 @@
+#include "trainer/island/transfer_news.h"
+
+#include <nlohmann/json.hpp>
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kWindow{5};  // over which a rate is taken
+constexpr std::chrono::milliseconds kShortest{500};
+
+}  // namespace
+
+void TransferNews::progress(std::uint64_t done_bytes, std::uint64_t total_bytes, Clock::time_point now) {
+  const bool began_anew = done_bytes < done_;  // what had come was of another file
+  if (began_anew) readings_.clear();
+  done_ = done_bytes;
+  total_ = total_bytes;
+  if (!readings_.empty() && !began_anew && now - told_at_ < kEvery) return;
+  while (readings_.size() > 1 && now - readings_[1].when >= kWindow) readings_.pop_front();
+  readings_.push_back({now, done_bytes});
+  told_at_ = now;
+  tell("running", {});
+}
+
+void TransferNews::done() {
+  done_ = total_;
+  readings_.clear();
+  tell("done", {});
+}
+
+void TransferNews::failed(const std::string& why) {
+  readings_.clear();
+  tell("failed", why);
+}
+
+void TransferNews::tell(const char* status, const std::string& text) {
+  if (!publish_) return;
+  nlohmann::json data = {{"what", what_}, {"status", status}, {"done_bytes", done_}, {"total_bytes", total_}};
+  if (!text.empty()) data["text"] = text;
+  if (readings_.size() > 1 && readings_.back().when - readings_.front().when >= kShortest) {
+    const double seconds = Seconds(readings_.back().when - readings_.front().when).count();
+    const double rate = static_cast<double>(readings_.back().bytes - readings_.front().bytes) / seconds;
+    data["bytes_per_second"] = rate;
+    if (rate > 0) data["seconds_left"] = static_cast<double>(total_ - done_) / rate;
+  }
+  publish_("transfer", data);
+}
+
+}  // namespace atl
