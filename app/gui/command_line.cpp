@@ -29,7 +29,8 @@ QString own_file(const char* name) {
 void add_options(QCommandLineParser& parser) {
   parser.setApplicationDescription(CommandLine::tr("Check this machine, join a run, and watch what its island does."));
   parser.addOption({"home", CommandLine::tr("The agent's home (default: this user's agent)."), "DIR"});
-  parser.addOption({"host", CommandLine::tr("Another machine too: ssh://user@node. May be given several times."), "URL"});
+  parser.addOption(
+      {"host", CommandLine::tr("Another machine too: ssh://user@node. May be given several times."), "URL"});
   parser.addOption({"replay", CommandLine::tr("Show a recording instead of a machine."), "FILE"});
   parser.addOption({"speed", CommandLine::tr("How many times as fast it is shown (default: 1)."), "N"});
   parser.addOption({"record", CommandLine::tr("Record what this machine's agent says, for a bug report."), "FILE"});

@@ -47,10 +47,11 @@ GpusPage::GpusPage(Node& node, QWidget* parent) : Page(node, parent), none_(new 
   plots_grid_->setSpacing(12);
   inner->addLayout(panels_grid_);
   inner->addLayout(plots_grid_, 1);
-  none_->say("gpu", tr("No GPU in use here"),
-             tr("This island computes on its processors. That is fine for small runs; a larger one names the GPUs that it "
-                "wants in its node check. GPUs appear here once the trainer uses them."),
-             tr("&Check this machine"));
+  none_->say(
+      "gpu", tr("No GPU in use here"),
+      tr("This island computes on its processors. That is fine for small runs; a larger one names the GPUs that it "
+         "wants in its node check. GPUs appear here once the trainer uses them."),
+      tr("&Check this machine"));
   connect(none_, &EmptyState::acted, this, [this] { Q_EMIT pageWanted(PageId::kCheck); });
 }
 

@@ -1,5 +1,5 @@
-// The page "GPUs": a panel for each, and how they went in the last hour; of a machine without GPUs, that in words. Owned
-// by a NodeView; GUI thread.
+// The page "GPUs": a panel for each, and how they went in the last hour; of a machine without GPUs, that in words.
+// Owned by a NodeView; GUI thread.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// What the desktop app says of an island, translated, with icon and tone: its state, how old that is, what to do, what a
-// wish costs. Pure functions of a node; GUI thread.
+// What the desktop app says of an island, translated, with icon and tone: its state, how old that is, what to do, what
+// a wish costs. Pure functions of a node; GUI thread.
 #pragma once
 
 #include <optional>

@@ -146,8 +146,7 @@ void MainWindow::host() {
       return;
     }
     const HubHome hub_home{*home};
-    hub_ = std::make_unique<HubModel>(hub_home, open_socket(hub_home.control_socket()),
-                                      make_run_command(LocalNode{}));
+    hub_ = std::make_unique<HubModel>(hub_home, open_socket(hub_home.control_socket()), make_run_command(LocalNode{}));
     organise_ = std::make_unique<OrganiseWindow>(*hub_);
     hub_->start();
   }
@@ -166,9 +165,7 @@ void MainWindow::demo() {
 void MainWindow::addNode() {
   auto* dialog = new AddNodeDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  connect(dialog, &QDialog::accepted, this, [this, dialog] {
-    showNode(nodes_.add(dialog->address()));
-  });
+  connect(dialog, &QDialog::accepted, this, [this, dialog] { showNode(nodes_.add(dialog->address())); });
   dialog->open();
 }
 
@@ -191,8 +188,8 @@ void MainWindow::refreshTitle() {
   Node* node = side_bar_->node();
   if (stack_->currentWidget() == demo_ && demo_ != nullptr) return setWindowTitle(tr("Demo - Atoll"));
   if (node == nullptr || !node->state() || node->state()->island.run_name.empty()) return setWindowTitle(tr("Atoll"));
-  setWindowTitle(tr("%1: %2 - Atoll")
-                     .arg(text::state_word(*node).word, QString::fromStdString(node->state()->island.run_name)));
+  setWindowTitle(
+      tr("%1: %2 - Atoll").arg(text::state_word(*node).word, QString::fromStdString(node->state()->island.run_name)));
 }
 
 // The app's end is a demo's end; all else goes on without it.

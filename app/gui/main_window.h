@@ -1,5 +1,5 @@
-// The desktop app's window: machines and pages at the left, the chosen page of the chosen machine beside them. Closing it
-// stops nothing but a demo. Owned by main(), or by a test; GUI thread.
+// The desktop app's window: machines and pages at the left, the chosen page of the chosen machine beside them. Closing
+// it stops nothing but a demo. Owned by main(), or by a test; GUI thread.
 #pragma once
 
 #include <map>

@@ -92,7 +92,8 @@ QWidget* NodeHeader::makeNotice() {
 void NodeHeader::makeMenu() {
   menu_ = new QMenu(this);
   stop_ = menu_->addAction(icon("stop"), tr("&Stop \u2026"), this, [this] { wish(WishDialog::Wish::kStop); });
-  leave_ = menu_->addAction(icon("leave"), tr("&Leave the run \u2026"), this, [this] { wish(WishDialog::Wish::kLeave); });
+  leave_ =
+      menu_->addAction(icon("leave"), tr("&Leave the run \u2026"), this, [this] { wish(WishDialog::Wish::kLeave); });
   more_->setObjectName("more");
   more_->setIcon(icon("more"));
   more_->setIconSize(QSize(18, 18));

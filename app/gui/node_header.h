@@ -1,5 +1,5 @@
-// The line above every page of a node: its state as icon and word, run and round, how old that is, and what its owner may
-// wish. Beneath it, when there is something to say, what happened and what to do. Owned by a NodeView; GUI thread.
+// The line above every page of a node: its state as icon and word, run and round, how old that is, and what its owner
+// may wish. Beneath it, when there is something to say, what happened and what to do. Owned by a NodeView; GUI thread.
 #pragma once
 
 #include <QTimer>

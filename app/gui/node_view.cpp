@@ -109,7 +109,8 @@ void NodeView::refresh() {
   if (unjoined) return stack_->setCurrentWidget(first_start_);
   const text::StateWord word = text::state_word(node_);
   const bool asking = node_.link().state() == LinkState::kConnecting || node_.link().state() == LinkState::kConnected;
-  loading_->say(asking ? word.icon : "offline", asking ? tr("Asking the agent of %1 \u2026").arg(label(node_.address())) : word.word,
+  loading_->say(asking ? word.icon : "offline",
+                asking ? tr("Asking the agent of %1 \u2026").arg(label(node_.address())) : word.word,
                 asking ? QString() : tr("Nothing is known of this machine yet. What helps is said above."));
   stack_->setCurrentWidget(loading_);
 }

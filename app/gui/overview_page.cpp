@@ -120,7 +120,8 @@ QWidget* OverviewPage::makeLoss() {
   plot_->setWheelNeedsFocus(true);
   plot_->setSmoothing(kSmoothing);
   plot_->addHistory({.metric = "loss_nats", .name = tr("Loss"), .colour = 0, .smoothed = true, .text = loss_values()});
-  plot_->addHistory({.metric = "validation_loss_nats", .name = tr("Validation"), .colour = 1, .points = true, .text = loss_values()});
+  plot_->addHistory(
+      {.metric = "validation_loss_nats", .name = tr("Validation"), .colour = 1, .points = true, .text = loss_values()});
   plot_->setMinimumHeight(240);
   card->body()->addWidget(plot_);
   return card;
@@ -226,7 +227,7 @@ void OverviewPage::refreshFacts(const NodeState& state) {
 void OverviewPage::refreshTrends() {
   const qint64 now = QDeadlineTimer::current().deadline();
   if (now < trends_due_) return;
-  trends_due_ = now + kTrendsEvery;
+  if (!node().history().series("loss_nats", SeriesAxis::kTime).empty()) trends_due_ = now + kTrendsEvery;
   loss_->setTrend(trend_of(node().history().series("loss_nats", SeriesAxis::kTime)));
   speed_->setTrend(trend_of(node().history().series("tokens_per_second", SeriesAxis::kTime)));
   if (node().state()->mfu) use_->setTrend(trend_of(node().history().series("mfu", SeriesAxis::kTime)));

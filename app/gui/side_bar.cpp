@@ -88,8 +88,8 @@ class RowButton : public QAbstractButton {
   QSize sizeHint() const override { return {kWidth - 24, kRowHeight}; }
   void paintEvent(QPaintEvent*) override {
     QPainter painter(this);
-    paint_row(&painter, rect(), {.text = text(), .icon = icon_, .hovered = underMouse(), .focused = hasFocus()}, palette(),
-              font());
+    paint_row(&painter, rect(), {.text = text(), .icon = icon_, .hovered = underMouse(), .focused = hasFocus()},
+              palette(), font());
   }
 
  private:

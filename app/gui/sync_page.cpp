@@ -80,9 +80,10 @@ SyncPage::SyncPage(Node& node, QWidget* parent) : Page(node, parent) {
 
 QWidget* SyncPage::makeRing() {
   auto* card = new Card(tr("Ring"));
-  card->body()->addWidget(ring_ = new RingView);
+  card->body()->addWidget(ring_ = new RingView, 1);
   ring_->setObjectName("ring");
   card->body()->addWidget(slow_ = new Notice("slow_island"));
+  slow_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   return card;
 }
 

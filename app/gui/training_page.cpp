@@ -115,8 +115,7 @@ void TrainingPage::makeLook(QHBoxLayout* row) {
   rounds_->setObjectName("rounds");
   rounds_->setChecked(true);
   rounds_->setAccessibleName(tr("Mark the rounds"));
-  connect(rounds_, &QCheckBox::toggled, this,
-          [this](bool on) { loss_->markRounds(on ? &node().rounds() : nullptr); });
+  connect(rounds_, &QCheckBox::toggled, this, [this](bool on) { loss_->markRounds(on ? &node().rounds() : nullptr); });
   row->addWidget(logarithmic_);
   row->addWidget(rounds_);
 }
@@ -144,8 +143,10 @@ QWidget* TrainingPage::makeLoss() {
   auto* card = new Card(tr("Loss, nats per token"));
   loss_ = new HistoryPlot(node().history(), tr("Loss"));
   loss_->setObjectName("loss_plot");
-  loss_->addHistory({.metric = "loss_nats", .name = tr("Training"), .colour = 0, .smoothed = true, .text = loss_values()});
-  loss_->addHistory({.metric = "validation_loss_nats", .name = tr("Validation"), .colour = 1, .points = true, .text = loss_values()});
+  loss_->addHistory(
+      {.metric = "loss_nats", .name = tr("Training"), .colour = 0, .smoothed = true, .text = loss_values()});
+  loss_->addHistory(
+      {.metric = "validation_loss_nats", .name = tr("Validation"), .colour = 1, .points = true, .text = loss_values()});
   loss_->markRounds(&node().rounds());
   addSwitch(card, 0, tr("Training"));
   addSwitch(card, 1, tr("Validation"));

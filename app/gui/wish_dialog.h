@@ -1,5 +1,5 @@
-// Pause, finish, stop or leave: what it means and what it costs is said before it is done; a failure is said too, and the
-// dialog stays. Owned by its parent; GUI thread.
+// Pause, finish, stop or leave: what it means and what it costs is said before it is done; a failure is said too, and
+// the dialog stays. Owned by its parent; GUI thread.
 #pragma once
 
 #include <QDialog>

@@ -2071,8 +2071,8 @@
         <translation>gedrosselt</translation>
     </message>
     <message>
-        <source>in order</source>
-        <translation>in Ordnung</translation>
+        <source>OK</source>
+        <translation>OK</translation>
     </message>
     <message>
         <source>Throttled by</source>

@@ -1,6 +1,6 @@
-// plot_libraries qcustomplot|charts all|view [POINTS]: first paint, frames of panning and zooming, and memory of a plotting
-// library that draws a noisy line with its band. `all`: it is given every point and decides itself; `view`: it is given
-// what a thousand columns of pixels need, as the app does. Drawn in software; processor time of this thread.
+// plot_libraries qcustomplot|charts all|view [POINTS]: first paint, frames of panning and zooming, and memory of a
+// plotting library that draws a noisy line with its band. `all`: it is given every point and decides itself; `view`: it
+// is given what a thousand columns of pixels need, as the app does. Drawn in software; processor time of this thread.
 #include <sys/resource.h>
 #include <time.h>
 
@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
     frames.push_back(thread_ms() - frame);
   }
   std::sort(frames.begin(), frames.end());
-  std::printf("%s %s %zu points: first paint %.1f ms, frame %.1f ms (median), %.1f ms (95 of 100), +%.0f MiB\n", argv[1],
-              argv[2], points, first, frames[30], frames[57], resident_mib() - before);
+  std::printf("%s %s %zu points: first paint %.1f ms, frame %.1f ms (median), %.1f ms (95 of 100), +%.0f MiB\n",
+              argv[1], argv[2], points, first, frames[30], frames[57], resident_mib() - before);
   return 0;
 }

@@ -63,7 +63,8 @@ QString with_unit(double value, const char* unit, int kept_digits = -1) {
 QString tiny(double value, double step) {
   const double size = std::max(std::abs(value), step);
   const int digits = step > 0 ? std::clamp(static_cast<int>(std::ceil(std::log10(size / step))), 0, 5) : 2;
-  return value == 0 ? QString("0") : QLocale().toString(value, 'e', digits).replace("e-0", "e-");
+  if (value == 0) return QString("0");
+  return QString::number(value, 'e', digits).replace("e-0", "e-").replace(".", QLocale().decimalPoint());
 }
 
 QString figure(double value, double step, const Prefix& prefix) {
@@ -130,7 +131,12 @@ QString speed(double tokens_per_second) {
 }
 
 QString watts(double watts) { return Format::tr("%1 W").arg(number(watts, 0)); }
-QString celsius(double degrees) { return Format::tr("%1 \u00B0" "C").arg(number(degrees, 0)); }
+QString celsius(double degrees) {
+  return Format::tr(
+             "%1 \u00B0"
+             "C")
+      .arg(number(degrees, 0));
+}
 
 QString date_time(double unix_seconds) {
   return QLocale().toString(QDateTime::fromSecsSinceEpoch(static_cast<qint64>(unix_seconds)), QLocale::ShortFormat);
@@ -156,8 +162,6 @@ QString or_dash(const std::optional<double>& value, QString (*text)(double)) {
   return value && std::isfinite(*value) ? text(*value) : QString("\u2013");
 }
 
-QString tool_tip(const QString& plain) {
-  return plain.isEmpty() ? plain : "<qt>" + plain.toHtmlEscaped() + "</qt>";
-}
+QString tool_tip(const QString& plain) { return plain.isEmpty() ? plain : "<qt>" + plain.toHtmlEscaped() + "</qt>"; }
 
 }  // namespace atl::text

@@ -15,12 +15,12 @@ QString count(std::uint64_t number);
 QString compact(double value, double step = 0);
 // The same before a unit: 71.2 G.
 QString scaled(double value, double step = 0);
-QString bytes(double number);                 // powers of 1000: 1.9 GB
-QString link_rate(double bytes_per_second);   // as links are sold: 84 Mbit/s
-QString duration(double seconds);             // 40 ms, 38 s, 4 min 10 s, 2 h 05 min, 3 d 4 h
-QString percent(double share);                // of 0 to 1: 38 %
-QString loss(double nats);                    // 2.914
-QString speed(double tokens_per_second);      // 318k tokens/s
+QString bytes(double number);                // powers of 1000: 1.9 GB
+QString link_rate(double bytes_per_second);  // as links are sold: 84 Mbit/s
+QString duration(double seconds);            // 40 ms, 38 s, 4 min 10 s, 2 h 05 min, 3 d 4 h
+QString percent(double share);               // of 0 to 1: 38 %
+QString loss(double nats);                   // 2.914
+QString speed(double tokens_per_second);     // 318k tokens/s
 QString watts(double watts);
 QString celsius(double degrees);
 QString hertz(double hertz);                  // 1.98 GHz

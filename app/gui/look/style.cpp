@@ -143,12 +143,8 @@ QRect AtollStyle::subControlRect(ComplexControl control, const QStyleOptionCompl
   switch (part) {
     case SC_ScrollBarGroove: return rect;
     case SC_ScrollBarSlider: return slider;
-    case SC_ScrollBarSubPage:
-      across ? rect.setRight(slider.left() - 1) : rect.setBottom(slider.top() - 1);
-      return rect;
-    case SC_ScrollBarAddPage:
-      across ? rect.setLeft(slider.right() + 1) : rect.setTop(slider.bottom() + 1);
-      return rect;
+    case SC_ScrollBarSubPage: across ? rect.setRight(slider.left() - 1) : rect.setBottom(slider.top() - 1); return rect;
+    case SC_ScrollBarAddPage: across ? rect.setLeft(slider.right() + 1) : rect.setTop(slider.bottom() + 1); return rect;
     default: return {};
   }
 }

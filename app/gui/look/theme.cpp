@@ -81,7 +81,8 @@ void Theme::askDesktop() {
     watcher->deleteLater();
     if (reply.isError()) return;  // a desktop without a portal
     QVariant value = reply.value().variant();
-    if (value.canConvert<QDBusVariant>()) value = value.value<QDBusVariant>().variant();  // some answer it wrapped twice
+    if (value.canConvert<QDBusVariant>())
+      value = value.value<QDBusVariant>().variant();  // some answer it wrapped twice
     hear(value.toUInt());
   });
 }

@@ -1,4 +1,5 @@
-// Light or dark, as the desktop says or as the person chose, and at once when that changes. Owned by main(); GUI thread.
+// Light or dark, as the desktop says or as the person chose, and at once when that changes. Owned by main(); GUI
+// thread.
 #pragma once
 
 #include <optional>

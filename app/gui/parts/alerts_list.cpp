@@ -39,10 +39,9 @@ void AlertsList::showAlerts(const std::vector<Alert>& alerts, bool well) {
   shown_ = alerts;
   clear();
   for (const Alert& alert : alerts) {
-    auto* item = new QListWidgetItem(icon(icon_of(tone_of(alert.level)), tone_of(alert.level)),
-                                     QString("%1   %2").arg(text::date_time(alert.time),
-                                                            QString::fromStdString(alert.text)),
-                                     this);
+    auto* item = new QListWidgetItem(
+        icon(icon_of(tone_of(alert.level)), tone_of(alert.level)),
+        QString("%1   %2").arg(text::date_time(alert.time), QString::fromStdString(alert.text)), this);
     item->setToolTip(text::tool_tip(QString::fromStdString(alert.text)));
   }
   if (alerts.empty() && well) new QListWidgetItem(icon("ok", Tone::kGood), tr("Nothing is amiss."), this);

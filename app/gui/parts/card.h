@@ -1,5 +1,5 @@
-// A panel with a title and what belongs to it; at the right of the title there is room for a button or two. Owned by its
-// page; GUI thread.
+// A panel with a title and what belongs to it; at the right of the title there is room for a button or two. Owned by
+// its page; GUI thread.
 #pragma once
 
 #include <QFrame>

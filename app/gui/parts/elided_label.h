@@ -11,6 +11,7 @@ class ElidedLabel : public QLabel {
  public:
   explicit ElidedLabel(QWidget* parent = nullptr);
 
+  QSize sizeHint() const override { return minimumSizeHint(); }  // it takes what its layout gives
   QSize minimumSizeHint() const override;
 
  protected:

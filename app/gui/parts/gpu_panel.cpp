@@ -36,7 +36,7 @@ QString of_total(double part, const std::optional<double>& total, QString (*text
 double share(double part, const std::optional<double>& total) { return total && *total > 0 ? part / *total : -1; }
 
 void show_reading(Meter* meter, const std::optional<double>& part, const std::optional<double>& total,
-          QString (*text)(double)) {
+                  QString (*text)(double)) {
   if (!part) return meter->setReading(-1, QString("\u2013"));
   meter->setReading(share(*part, total), of_total(*part, total, text));
 }
@@ -51,7 +51,7 @@ GpuVerdict judge_gpu(const GpuSample& sample) {
     return {Tone::kWarning, GpuPanel::tr("throttled")};
   }
   if (celsius >= kWarmCelsius) return {Tone::kWarning, GpuPanel::tr("warm")};
-  return {Tone::kGood, GpuPanel::tr("in order")};
+  return {Tone::kGood, GpuPanel::tr("OK")};
 }
 
 GpuPanel::GpuPanel(int index, QWidget* parent)

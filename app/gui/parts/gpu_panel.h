@@ -1,5 +1,5 @@
-// One GPU: what it does, how hot and how full it is, and what is amiss with it. The keyboard reaches it; what it shows is
-// its description. Owned by the page GPUs; GUI thread.
+// One GPU: what it does, how hot and how full it is, and what is amiss with it. The keyboard reaches it; what it shows
+// is its description. Owned by the page GPUs; GUI thread.
 #pragma once
 
 #include "app/core/node_state.h"

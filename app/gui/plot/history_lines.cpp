@@ -6,8 +6,8 @@
 namespace atl {
 namespace {
 
-constexpr double kForgotten = 1e-3;          // weight at which what was before no longer counts
-constexpr std::size_t kRunUpColumns = 800;   // for what lies before the left edge
+constexpr double kForgotten = 1e-3;         // weight at which what was before no longer counts
+constexpr std::size_t kRunUpColumns = 800;  // for what lies before the left edge
 constexpr double kDottedGap = 5;
 constexpr std::size_t kMarkedRounds = 2000;  // newest ones; more would be a grey plane
 

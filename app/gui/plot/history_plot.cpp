@@ -17,7 +17,9 @@ HistoryPlot::HistoryPlot(HistoryModel& history, const QString& name, QWidget* pa
 void HistoryPlot::addHistory(const HistoryLine& line) {
   const std::string metric = line.metric;
   using Style = CanvasLine::Style;
-  CanvasLine look{.style = line.points ? Style::kPoints : line.smoothed ? Style::kFaintLine : Style::kLine,
+  CanvasLine look{.style = line.points     ? Style::kPoints
+                           : line.smoothed ? Style::kFaintLine
+                                           : Style::kLine,
                   .colour = line.colour,
                   .band = !line.points};
   raw_.push_back(addLine({line.name, look,

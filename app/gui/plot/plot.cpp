@@ -36,7 +36,8 @@ struct Extremes {
 Plot::Plot(const QString& name, QWidget* parent)
     : QWidget(parent), canvas_(new PlotCanvas(this)), overlay_(new PlotOverlay(*this)) {
   setAccessibleName(name);
-  setAccessibleDescription(tr("Plot. Plus and minus zoom, arrows pan, Home shows all, Shift with arrows reads values."));
+  setAccessibleDescription(
+      tr("Plot. Plus and minus zoom, arrows pan, Home shows all, Shift with arrows reads values."));
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
 }
@@ -142,15 +143,13 @@ void Plot::setMessage(const QString& message) {
 
 void Plot::setGreyed(bool greyed) { canvas_->setGreyed(greyed); }
 
-std::size_t Plot::columnCount() const {
-  return static_cast<std::size_t>(std::clamp(width(), 16, 4000));
-}
+std::size_t Plot::columnCount() const { return static_cast<std::size_t>(std::clamp(width(), 16, 4000)); }
 
 void Plot::load() {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     Line& line = lines_[i];
-    line.columns = line.shown && line.line.source ? line.line.source(from_, to_, columnCount())
-                                                  : std::vector<SeriesColumn>();
+    line.columns =
+        line.shown && line.line.source ? line.line.source(from_, to_, columnCount()) : std::vector<SeriesColumn>();
     bridgeSmallGaps(line.columns);
     canvas_->setData(static_cast<int>(i), line.columns);
   }

@@ -1,5 +1,5 @@
-// Lines over steps, tokens or time that a person moves about in: wheel and + - zoom, drag and arrows pan, Home shows all
-// of it, the pointer (or Shift with the arrows) reads values. Lines are asked for what is on the screen alone, so a
+// Lines over steps, tokens or time that a person moves about in: wheel and + - zoom, drag and arrows pan, Home shows
+// all of it, the pointer (or Shift with the arrows) reads values. Lines are asked for what is on the screen alone, so a
 // million points cost no more than a thousand. GUI thread.
 #pragma once
 
@@ -65,10 +65,10 @@ class Plot : public QWidget {
   double to() const { return to_; }
   bool showsAll() const { return shows_all_; }
 
-  void refresh();                            // the data are others: asks the lines again, once per turn of the event loop
-  void setMessage(const QString& message);   // in the place of lines: loading, nothing yet, what went wrong
+  void refresh();  // the data are others: asks the lines again, once per turn of the event loop
+  void setMessage(const QString& message);  // in the place of lines: loading, nothing yet, what went wrong
   void setGreyed(bool greyed);
-  QString readout() const;                   // what is said of the place under the pointer; empty: nowhere
+  QString readout() const;  // what is said of the place under the pointer; empty: nowhere
   QImage picture(double scale) const;
 
  Q_SIGNALS:
@@ -122,8 +122,8 @@ class Plot : public QWidget {
   std::optional<std::pair<double, double>> extent_;
   double from_ = 0, to_ = 1;
   bool shows_all_ = true, load_due_ = false;
-  std::optional<double> cursor_;        // x under the pointer
-  std::optional<QPointF> drag_from_;    // where the last move of a drag ended
+  std::optional<double> cursor_;      // x under the pointer
+  std::optional<QPointF> drag_from_;  // where the last move of a drag ended
 };
 
 }  // namespace atl

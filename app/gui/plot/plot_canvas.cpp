@@ -1,5 +1,6 @@
 #include "app/gui/plot/plot_canvas.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -24,6 +25,7 @@ struct PlotCanvas::Chart {
     QCPGraph* graph = nullptr;
     QCPGraph* low = nullptr;
     QCPGraph* high = nullptr;
+    QCPGraph* strips = nullptr;
     QCPBars* bars = nullptr;
   };
 
@@ -68,6 +70,17 @@ struct PlotCanvas::Chart {
     graph.data()->set(data, /*alreadySorted=*/true);
   }
 
+  static void fill_strips(QCPGraph& graph, std::span<const SeriesColumn> columns, bool positive) {
+    QVector<QCPGraphData> segments;
+    segments.reserve(3 * static_cast<qsizetype>(columns.size()));
+    for (const SeriesColumn& column : columns) {
+      if (positive && !(column.low > 0)) continue;
+      segments.push_back({column.x, column.low});
+      segments.push_back({column.x, column.high});
+      segments.push_back({column.x, kNaN});
+    }
+    graph.data()->set(segments, /*alreadySorted=*/true);
+  }
   // From edge to edge of the y axis, whatever it shows.
   void draw_marks() {
     const QCPRange y = plot->yAxis->range();
@@ -109,6 +122,8 @@ int PlotCanvas::addLine(const CanvasLine& spec) {
     if (spec.stacked && !chart_->lines.empty()) line.bars->moveAbove(chart_->lines.back().bars);
   } else {
     if (spec.band) {
+      line.strips = chart_->add_graph("bands");
+      line.strips->setAntialiased(false);
       line.low = chart_->add_graph("bands");
       line.high = chart_->add_graph("bands");
       line.high->setChannelFillGraph(line.low);
@@ -127,7 +142,7 @@ void PlotCanvas::setBarWidth(int index, double width) {
 
 void PlotCanvas::setLineShown(int index, bool shown) {
   const Chart::Line& line = chart_->lines[static_cast<std::size_t>(index)];
-  for (QCPGraph* graph : {line.graph, line.low, line.high}) {
+  for (QCPGraph* graph : {line.graph, line.low, line.high, line.strips}) {
     if (graph != nullptr) graph->setVisible(shown);
   }
   if (line.bars != nullptr) line.bars->setVisible(shown);
@@ -145,6 +160,10 @@ void PlotCanvas::setData(int index, std::span<const SeriesColumn> columns) {
   const bool positive = chart_->logarithmic;
   Chart::fill(*line.graph, columns, positive, [](const SeriesColumn& c) { return double{c.mean}; });
   if (line.low == nullptr) return;
+  // A column a pixel: an upright line each. As one area the jagged outline of noise would take a hundred times as long.
+  const bool dense = 3 * columns.size() > static_cast<std::size_t>(std::max(width(), 0));
+  Chart::fill_strips(*line.strips, dense ? columns : std::span<const SeriesColumn>(), positive);
+  if (dense) columns = {};
   Chart::fill(*line.low, columns, positive, [](const SeriesColumn& c) { return double{c.low}; });
   Chart::fill(*line.high, columns, positive, [](const SeriesColumn& c) { return double{c.high}; });
 }
@@ -238,8 +257,7 @@ void PlotCanvas::colourAll() {
   for (const Chart::Line& line : chart_->lines) {
     const QColor full = colours.series[static_cast<std::size_t>(line.spec.colour) % colours.series.size()];
     const QColor colour = chart_->greyed ? colours.faint : full;
-    QColor soft = colour;
-    soft.setAlphaF(kBandShare);
+    const QColor soft = mixed(colours.surface, colour, kBandShare);
     if (line.bars != nullptr) {
       line.bars->setBrush(mixed(colours.surface, colour, 0.85));
       line.bars->setPen(Qt::NoPen);
@@ -249,6 +267,7 @@ void PlotCanvas::colourAll() {
       line.low->setPen(Qt::NoPen);
       line.high->setPen(Qt::NoPen);
       line.high->setBrush(soft);
+      line.strips->setPen(QPen(soft, 1));
     }
     switch (line.spec.style) {
       case CanvasLine::Style::kFaintLine: line.graph->setPen(QPen(mixed(colours.surface, colour, 0.4), 1)); break;

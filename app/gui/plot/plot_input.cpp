@@ -32,9 +32,7 @@ void Plot::zoom(double factor, double around) {
 }
 
 // Where one looks: at the readout, or at the middle.
-double Plot::middle() const {
-  return cursor_ && *cursor_ >= from_ && *cursor_ <= to_ ? *cursor_ : (from_ + to_) / 2;
-}
+double Plot::middle() const { return cursor_ && *cursor_ >= from_ && *cursor_ <= to_ ? *cursor_ : (from_ + to_) / 2; }
 
 void Plot::zoomIn() { zoom(kZoomStep, middle()); }
 void Plot::zoomOut() { zoom(1 / kZoomStep, middle()); }
@@ -42,7 +40,8 @@ void Plot::zoomOut() { zoom(1 / kZoomStep, middle()); }
 void Plot::pan(double share) {
   if (!extent_ || shows_all_) return;
   const double width = to_ - from_;
-  const double from = std::clamp(from_ + share * width, extent_->first, std::max(extent_->first, extent_->second - width));
+  const double from =
+      std::clamp(from_ + share * width, extent_->first, std::max(extent_->first, extent_->second - width));
   setRange(from, from + width);
 }
 

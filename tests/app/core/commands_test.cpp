@@ -177,8 +177,7 @@ void CommandsTest::a_command_is_interrupted_with_its_asker() {
 
   QTRY_VERIFY_WITH_TIMEOUT(std::filesystem::exists(path("end")), kLimitMs);
   QVERIFY(!answered);
-  qInfo() << "held up for" << watch.longest_ms() << "ms at most";  // 50 on a machine of its own
-  QVERIFY2(watch.longest_ms() <= 5000, qPrintable(QString::number(watch.longest_ms())));
+  QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString::number(watch.longest_ms())));
 }
 
 void CommandsTest::a_command_runs_on_another_machine() {

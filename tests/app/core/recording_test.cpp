@@ -459,8 +459,7 @@ void RecordingTest::days_in_seconds_grow_nothing_and_never_look_old() {
   QCOMPARE(old, 0);
   QVERIFY(events >= kSteps);
   QVERIFY(late < early + (24u << 20));
-  qInfo() << "held up for" << watch.longest_ms() << "ms at most";  // 50 on a machine of its own
-  QVERIFY2(watch.longest_ms() <= 5000, qPrintable(QString::number(watch.longest_ms())));
+  QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString::number(watch.longest_ms())));
 }
 
 QTEST_GUILESS_MAIN(RecordingTest)

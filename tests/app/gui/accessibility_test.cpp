@@ -44,8 +44,6 @@ class AccessibilityTest : public QObject {
   void texts_fit_into_their_places_data() { every_control_has_a_name_and_is_reached_by_tab_data(); }
   void texts_fit_into_their_places() {
     QFETCH(int, page);
-    const QString name = QTest::currentDataTag();
-    if (name == "sync" || name == "gpus") QSKIP("known defect: texts on this page are cut when the window is small");
     GuiScene scene;
     scene.open();
     QTRY_COMPARE(scene.text("state"), QString("Training"));

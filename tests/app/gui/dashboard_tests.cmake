@@ -4,15 +4,8 @@ function(atoll_add_gui_test name)
   atoll_add_test(${name} LABEL loopback SOURCES ${name}.cpp DEPENDS atoll_app_gui atoll_gui_reach atoll_run_story)
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=120000")
 endfunction()
-foreach(name look_test plot_test)
+foreach(name accessibility_test dashboard_test look_test main_window_test plot_speed_test plot_test)
   atoll_add_gui_test(${name})
-endforeach()
-
-# Measurements and tests that a busy machine still decides: built and run by name, on a machine of their own.
-foreach(name accessibility_test dashboard_test main_window_test plot_speed_test)
-  add_executable(${name} EXCLUDE_FROM_ALL ${name}.cpp)
-  target_link_libraries(${name} PRIVATE atoll_app_gui atoll_gui_reach atoll_run_story atoll_flags Qt6::Test)
-  set_target_properties(${name} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
 endforeach()
 
 add_executable(atoll-gui-screenshots EXCLUDE_FROM_ALL screenshots.cpp)

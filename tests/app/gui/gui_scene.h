@@ -62,7 +62,7 @@ class GuiScene {
 
   static constexpr LinkTiming kQuick{.first_retry = std::chrono::milliseconds(20),
                                      .longest_retry = std::chrono::milliseconds(100),
-                                     .answer_time = std::chrono::milliseconds(2000)};
+                                     .answer_time = std::chrono::milliseconds(8000)};
 
   QTemporaryDir directory;
   FakeAgent agent;

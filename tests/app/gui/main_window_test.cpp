@@ -41,6 +41,7 @@ class BlockWatch {
     tick_.start(5);
   }
   qint64 longest_ms() const { return longest_; }
+  qint64 restart() { return std::exchange(longest_, 0); }
 
  private:
   qint64 longest_ = 0, waited_ = 0;
@@ -126,7 +127,7 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(scene_->text("state"), QString("Not answering"), 9000);
     QVERIFY2(scene_->text("age").startsWith("Last update "), qPrintable(scene_->text("age")));
     scene_->agent.answer_again();
-    QTRY_COMPARE_WITH_TIMEOUT(scene_->text("state"), QString("Training"), 9000);
+    QTRY_COMPARE_WITH_TIMEOUT(scene_->text("state"), QString("Training"), 20'000);
   }
 
   void an_error_is_shown_with_what_to_do_and_leads_to_the_log() {
@@ -229,7 +230,8 @@ class MainWindowTest : public QObject {
     QVERIFY(scene_->window->findChild<QWidget*>("training_page") != nullptr);
   }
 
-  void the_event_loop_is_never_held_up() {
+  void the_event_loop_is_never_held_up_for_50_ms() {
+    scene_ = std::make_unique<GuiScene>(1);  // the agent in memory works on this thread, too: little for it to tell
     scene_->open();
     QTRY_COMPARE(scene_->text("state"), QString("Training"));
     scene_->story.begin_sync();
@@ -242,12 +244,13 @@ class MainWindowTest : public QObject {
         scene_->story.progress_sync(i / 20.0);
         QTest::qWait(15);
       }
+      const qint64 longest = watch.restart();
+      QVERIFY2(longest <= 50, qPrintable(QString("%1: %2 ms").arg(spec.title).arg(longest)));
     }
     scene_->agent.fall_silent();
     QTest::qWait(800);
 
-    qInfo() << "held up for" << watch.longest_ms() << "ms at most";  // 50 on a machine of its own
-    QVERIFY2(watch.longest_ms() <= 5000, qPrintable(QString("%1 ms").arg(watch.longest_ms())));
+    QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString("%1 ms").arg(watch.longest_ms())));
   }
 
  private:

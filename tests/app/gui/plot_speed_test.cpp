@@ -39,7 +39,8 @@ Series million() {
 class MillionPlot {
  public:
   explicit MillionPlot(const Series& series) : plot_("A million points") {
-    plot_.addLine({"Loss", {.style = CanvasLine::Style::kFaintLine, .band = true},
+    plot_.addLine({"Loss",
+                   {.style = CanvasLine::Style::kFaintLine, .band = true},
                    [&series](double from, double to, std::size_t columns) { return series.view(from, to, columns); }});
     plot_.addLine({"Smoothed", {}, [&series](double from, double to, std::size_t columns) {
                      return smoothed_columns(series, from, to, columns, 0.9);

@@ -36,17 +36,30 @@ constexpr Place kPlaces[] = {
     {"isl-6vn9hf4te", "tokyo-a100", "Tokyo", 0.228, 57e6, 60e6, 2},
 };
 
-double sync_seconds(int round) {
-  std::mt19937 random(static_cast<unsigned>(round) * 7919 + 3);
-  std::gamma_distribution<double> slow(2.2, 3.1);
-  return 27 + slow(random) + (round % 13 == 7 ? 24 : 0);
+struct Times {
+  std::vector<double> sync, begins;
+};
+
+// Drawn once: tests ask for them a million times.
+const Times& times() {
+  static const Times drawn = [] {
+    Times made;
+    double time = kBegan;
+    for (int round = 0; round <= kRounds; ++round) {
+      std::mt19937 random(static_cast<unsigned>(round) * 7919 + 3);
+      std::gamma_distribution<double> slow(2.2, 3.1);
+      made.sync.push_back(27 + slow(random) + (round % 13 == 7 ? 24 : 0));
+      if (round == kPausedRound) time += kPauseSeconds;
+      made.begins.push_back(time);
+      time += kSteps * kStepSeconds + made.sync.back();
+    }
+    return made;
+  }();
+  return drawn;
 }
 
-double round_begins(int round) {
-  double time = kBegan;
-  for (int i = 0; i < round; ++i) time += kSteps * kStepSeconds + sync_seconds(i);
-  return time + (round >= kPausedRound ? kPauseSeconds : 0);
-}
+double sync_seconds(int round) { return times().sync[static_cast<std::size_t>(round)]; }
+double round_begins(int round) { return times().begins[static_cast<std::size_t>(round)]; }
 
 double now() { return round_begins(kRounds - 1) + kStepNow * kStepSeconds; }
 
@@ -73,7 +86,8 @@ double value_of(const std::string& name, double step, double time) {
   const bool syncing = std::fmod(time - kBegan, 285) > 250;
   if (name.ends_with("utilisation")) return syncing ? 0.06 : 0.97 + 0.02 * noise(time);
   if (name.ends_with("memory_bytes")) return 71.2e9 + 0.5e9 * (name[4] - '0') + 0.4e9 * noise(time / 60);
-  if (name.ends_with("power_watts")) return (syncing ? 142 : 592) + 9 * (name[4] - '0') + 9 * noise(time * 1.3 + name[4]);
+  if (name.ends_with("power_watts"))
+    return (syncing ? 142 : 592) + 9 * (name[4] - '0') + 9 * noise(time * 1.3 + name[4]);
   if (name.ends_with("temperature_celsius")) return (syncing ? 55 : 66) + 3 * noise(name[4] * 3.3) + noise(time);
   return 0;
 }
@@ -97,12 +111,9 @@ nlohmann::json phases_json(double seconds) {
     return nlohmann::json{
         {"attempt", 1u}, {"name", name}, {"seconds", share}, {"bytes", static_cast<std::uint64_t>(bytes)}};
   };
-  return {phase("wait", seconds * 0.09, 0),
-          phase("connect", seconds * 0.01, 0),
-          phase("quantise", seconds * 0.06, 0),
-          phase("reduce_scatter", seconds * 0.41, 948e6),
-          phase("all_gather", seconds * 0.38, 948e6),
-          phase("commit", seconds * 0.015, 0),
+  return {phase("wait", seconds * 0.09, 0),           phase("connect", seconds * 0.01, 0),
+          phase("quantise", seconds * 0.06, 0),       phase("reduce_scatter", seconds * 0.41, 948e6),
+          phase("all_gather", seconds * 0.38, 948e6), phase("commit", seconds * 0.015, 0),
           phase("apply", seconds * 0.035, 0)};
 }
 
@@ -140,7 +151,8 @@ RunStory::RunStory(FakeAgent& agent, int gpus) : agent_(agent), gpus_(gpus) {
   for (int i = 0; i < gpus_; ++i) state["gpus"].push_back(gpu_json(i));
   agent_.become(state);
   answer_lists();
-  agent_.answer("metrics.query", [this](const nlohmann::json& params) -> Result<nlohmann::json> { return metrics(params); });
+  agent_.answer("metrics.query",
+                [this](const nlohmann::json& params) -> Result<nlohmann::json> { return metrics(params); });
 }
 
 void RunStory::be_empty() {
@@ -270,8 +282,10 @@ const RunStory::Points& RunStory::points(const std::string& name) {
 nlohmann::json RunStory::metrics(const nlohmann::json& params) {
   const std::string name = params.value("name", "");
   if (name.empty()) {
-    return {{"run", "run-1"}, {"names", {"gradient_norm", "learning_rate", "loss_nats", "mfu", "sync_seconds",
-                                         "tokens_per_second", "validation_loss_nats"}}};
+    return {{"run", "run-1"},
+            {"names",
+             {"gradient_norm", "learning_rate", "loss_nats", "mfu", "sync_seconds", "tokens_per_second",
+              "validation_loss_nats"}}};
   }
   nlohmann::json answer = {{"run", "run-1"}, {"name", name}, {"axis", params.value("axis", "time")}, {"width", 0}};
   for (const char* column : {"time", "step", "tokens", "count", "mean", "low", "high"}) {
@@ -279,7 +293,9 @@ nlohmann::json RunStory::metrics(const nlohmann::json& params) {
   }
   if (empty_) return answer;
   const Points& all = points(name);
-  const std::vector<double>& x = answer["axis"] == "step" ? all.step : answer["axis"] == "tokens" ? all.tokens : all.time;
+  const std::vector<double>& x = answer["axis"] == "step"     ? all.step
+                                 : answer["axis"] == "tokens" ? all.tokens
+                                                              : all.time;
   const auto begin = static_cast<std::size_t>(std::ranges::lower_bound(x, params.value("from", -1e18)) - x.begin());
   const auto end = static_cast<std::size_t>(std::ranges::upper_bound(x, params.value("to", 1e18)) - x.begin());
   const std::size_t most = params.value("max_points", 1000u);

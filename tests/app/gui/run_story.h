@@ -16,10 +16,10 @@ class RunStory {
   explicit RunStory(FakeAgent& agent, int gpus = 8);
 
   FakeAgent& agent() { return agent_; }
-  void begin_sync(int islands = 8);          // the ring of an attempt
-  void progress_sync(double fraction);       // 0 to 1 of the whole all-reduce
-  void tell_gpus();                          // one sample of each
-  void be_empty();                           // joined a moment ago: nothing was measured yet
+  void begin_sync(int islands = 8);     // the ring of an attempt
+  void progress_sync(double fraction);  // 0 to 1 of the whole all-reduce
+  void tell_gpus();                     // one sample of each
+  void be_empty();                      // joined a moment ago: nothing was measured yet
 
   // What metrics.query tells of one metric.
   struct Points {

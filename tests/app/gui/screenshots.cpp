@@ -1,5 +1,5 @@
-// atoll-gui-screenshots OUTDIR [FILTER]: draws every page and state of the dashboard, light and dark, at 1280x800 and at
-// twice the pixels, for people to look at. FILTER: only pictures whose name contains it.
+// atoll-gui-screenshots OUTDIR [FILTER]: draws every page and state of the dashboard, light and dark, at 1280x800 and
+// at twice the pixels, for people to look at. FILTER: only pictures whose name contains it.
 #include <functional>
 
 #include <QAbstractButton>
@@ -82,8 +82,9 @@ void hover(Scene& scene, const char* name, double share) {
 void fail_trainer(Scene& scene) {
   scene.agent.say({{"state", "error"},
                    {"pid", 0},
-                   {"error", "GPU 3 ran out of memory: 79.1 of 80 GB were in use when 1.4 GB more were asked for. Another "
-                             "program uses the GPU, or the batch is too large for it"},
+                   {"error",
+                    "GPU 3 ran out of memory: 79.1 of 80 GB were in use when 1.4 GB more were asked for. Another "
+                    "program uses the GPU, or the batch is too large for it"},
                    {"agent", {{"restarts", 3}, {"restart_in_seconds", 24.0}, {"trainer_pid", 0}}}});
 }
 
@@ -96,11 +97,12 @@ std::vector<Picture> pictures() {
       {"overview-error", PageId::kOverview, 8, fail_trainer, nothing},
       {"overview-paused", PageId::kOverview, 8,
        [](Scene& s) {
-         s.agent.say({{"state", "paused"},
-                      {"pid", 0},
-                      {"tokens_per_second", 0.0},
-                      {"next_sync_seconds", nullptr},
-                      {"agent", {{"wish", "pause"}, {"followed", "pause"}, {"paused_until_unix_seconds", 1'763'730'000}}}});
+         s.agent.say(
+             {{"state", "paused"},
+              {"pid", 0},
+              {"tokens_per_second", 0.0},
+              {"next_sync_seconds", nullptr},
+              {"agent", {{"wish", "pause"}, {"followed", "pause"}, {"paused_until_unix_seconds", 1'763'730'000}}}});
        },
        nothing},
       {"overview-stale", PageId::kOverview, 8, nothing,
@@ -110,8 +112,9 @@ std::vector<Picture> pictures() {
        }},
       {"overview-lost", PageId::kOverview, 8, nothing,
        [](Scene& s) {
-         s.agent.refuse({ErrorCode::kUnreachable, "ssh: connect to host node7 port 22: No route to host. Is the machine on, "
-                                                  "and the network up?"});
+         s.agent.refuse({ErrorCode::kUnreachable,
+                         "ssh: connect to host node7 port 22: No route to host. Is the machine on, "
+                         "and the network up?"});
          s.agent.hang_up();
        }},
       {"no-agent", PageId::kOverview, 8,
@@ -164,9 +167,10 @@ std::vector<Picture> pictures() {
       {"checkpoints-busy", PageId::kCheckpoints, 8, nothing, [](Scene& s) { click(s, "verify"); }},
       {"checkpoints-disk-full", PageId::kCheckpoints, 8,
        [](Scene& s) {
-         s.commands.answer({"export"}, {.exit_code = 1,
-                                        .err = "atoll: model.safetensors: no space left on the disk: 649 MB are needed, 112 "
-                                               "MB are free; name a directory on another disk with --output\n"});
+         s.commands.answer({"export"},
+                           {.exit_code = 1,
+                            .err = "atoll: model.safetensors: no space left on the disk: 649 MB are needed, 112 "
+                                   "MB are free; name a directory on another disk with --output\n"});
        },
        [](Scene& s) { s.node().checkpoints().exportTo("/mnt/model"); }},
       {"checkpoints-empty", PageId::kCheckpoints, 8, [](Scene& s) { s.story.be_empty(); }, nothing},
@@ -188,7 +192,8 @@ void take(const Picture& picture, bool dark, const QString& directory) {
   QPixmap pixels = scene.window->grab();
   if (QWidget* dialog = dialog_of(scene); dialog != scene.window.get()) pixels = dialog->grab();
   const QString scale = pixels.devicePixelRatio() > 1 ? "@2x" : "";
-  const QString file = QString("%1/%2-%3%4.png").arg(directory, QString(picture.name), QString(dark ? "dark" : "light"), scale);
+  const QString file =
+      QString("%1/%2-%3%4.png").arg(directory, QString(picture.name), QString(dark ? "dark" : "light"), scale);
   if (!pixels.save(file)) qFatal("%s cannot be written", qPrintable(file));
   std::printf("%s\n", qPrintable(file));
 }

@@ -175,7 +175,7 @@ void RingAllReduceTest::the_parts_make_up_the_duration() {
 
 void RingAllReduceTest::bytes_sent_are_those_of_a_ring() {
   LoopbackRing ring(4);
-  const std::size_t numel = 4'000'000;
+  const std::size_t numel = 8'000'000;  // frames of 64 KiB: their headers count
 
   const auto results = ring.run(ring.spec(WireFormat::kInt8Block), normal_inputs(4, numel));
 
@@ -183,8 +183,7 @@ void RingAllReduceTest::bytes_sent_are_those_of_a_ring() {
   if (QTest::currentTestFailed()) return;
   const double ideal = 2.0 * 3 / 4 * static_cast<double>(encoded_bytes(WireFormat::kInt8Block, numel));
   for (const MemberResult& result : results) {
-    // A header of 32 bytes before some 32 KiB.
-    QVERIFY(std::abs(static_cast<double>(result.report().bytes_sent) / ideal - 1) < 1.5e-3);
+    QVERIFY(std::abs(static_cast<double>(result.report().bytes_sent) / ideal - 1) < 1e-3);
   }
 }
 
