@@ -37,6 +37,10 @@ int minute_of_day() {
   return local.tm_hour * 60 + local.tm_min;
 }
 
+// Events of a trainer whose data is its state (docs/control.md).
+constexpr std::string_view kTellTheState[] = {"state.changed", "round.begin",      "step",
+                                              "sync.done",     "checkpoint.saved", "error"};
+
 }  // namespace
 
 class Agent::Impl final : public AgentControl {
@@ -83,7 +87,7 @@ class Agent::Impl final : public AgentControl {
     WishFile wish;
     bool at_once = false;
   };
-  struct TrainerNews {  // its state, or an event of its
+  struct TrainerNews {
     std::string event;
     nlohmann::json data;
   };
@@ -100,7 +104,7 @@ class Agent::Impl final : public AgentControl {
   Wish asked_wish() const { return wish_now(wish_, options_.training_hours, unix_seconds_now(), minute_of_day()); }
   Wish followed_wish() const;
   void on_trainer_state(const nlohmann::json& state);
-  void on_trainer_event(const nlohmann::json& event);
+  void on_trainer_event(const nlohmann::json& event, bool kept);
   void on_gpus(const nlohmann::json& gpus);
   void take(const Command& command);
   void take_trainer_news(const TrainerNews& news);
@@ -134,7 +138,8 @@ class Agent::Impl final : public AgentControl {
   WishFile wish_;
   Supervisor supervisor_;
   std::optional<TrainerProcess> trainer_;
-  bool taken_over_ = false;
+  std::atomic<bool> taken_over_{false};
+  std::atomic<bool> is_joining_{false};  // a trainer is on its way to its first step
   std::uint64_t memory_kills_ = 0;
   std::string hung_;
   bool told_to_end_ = false;
@@ -199,8 +204,9 @@ Status Agent::Impl::serve() {
   (void)take_over();
   link_ = std::make_unique<TrainerLink>(
       options_.home.island.control_socket(),
-      TrainerLink::Callbacks{.answered = [this](const nlohmann::json& state) { on_trainer_state(state); },
-                             .event = [this](const nlohmann::json& event) { on_trainer_event(event); }});
+      TrainerLink::Callbacks{
+          .answered = [this](const nlohmann::json& state) { on_trainer_state(state); },
+          .event = [this](const nlohmann::json& event, bool kept) { on_trainer_event(event, kept); }});
   show();
   return ok_status();
 }
@@ -216,16 +222,26 @@ void Agent::Impl::on_trainer_state(const nlohmann::json& state) {
   // A full mailbox: the next answer comes in a second.
   (void)commands_.push(SupervisorEvent(TrainerAnswered{state.value("state", "") == "training", progress_of(state),
                                                        state.value("accepted_round", nlohmann::json()).is_number()}));
-  (void)commands_.push(TrainerNews{"state.changed", state});
+  // That it is there it says only when asked; from then on its events tell, which a state may run ahead of.
+  if (is_joining_ && state.value("state", "") == "joining") (void)commands_.push(TrainerNews{"state.changed", state});
 }
 
-void Agent::Impl::on_trainer_event(const nlohmann::json& event) {
-  if (!event.contains("event") || !event["event"].is_string() || !event.contains("data")) return;
+void Agent::Impl::on_trainer_event(const nlohmann::json& event, bool kept) {
+  if (!event.contains("event") || !event["event"].is_string() || !event.contains("data") || !event["data"].is_object())
+    return;
+  // What a trainer that was taken over did under another agent is history, and may be written there already.
+  if (kept && taken_over_) {
+    nlohmann::json told_before = event;
+    told_before["kept"] = true;
+    return history_.push(told_before);
+  }
   const std::string name = event["event"].get<std::string>();
+  // Who hears of a step and asks for the state then finds it there.
+  if (std::ranges::find(kTellTheState, name) != std::end(kTellTheState)) board_.set_trainer_state(event["data"]);
   server_->publish(name, event["data"]);
   history_.push(event);
   if (options_.on_event) options_.on_event(event);
-  if (name == "transfer" || name == "state.changed") (void)commands_.push(TrainerNews{name, event["data"]});
+  if (is_joining_) (void)commands_.push(TrainerNews{name, event["data"]});
 }
 
 // On the sampler's.
@@ -291,12 +307,14 @@ void Agent::Impl::take(const Command& command) {
 
 void Agent::Impl::take_join_news(const JoinNews& news) {
   join_stages_.take(news);
+  is_joining_ = join_stages_.follows();
   if (!news.done.is_null()) publish("join.done", news.done);
 }
 
 void Agent::Impl::take_trainer_news(const TrainerNews& news) {
   if (!trainer_ || !join_stages_.follows()) return;
   news.event == "transfer" ? join_stages_.transfer(news.data) : join_stages_.trainer_says(news.data);
+  is_joining_ = join_stages_.follows();
 }
 
 // A file system that hangs would hold the loop up; so does the trainer's log, which lies there too.

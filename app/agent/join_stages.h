@@ -34,9 +34,9 @@ class JoinStages {
 
   void take(const JoinNews& news);
 
-  // The trainer's part; ignored unless follows().
+  // The trainer's part, in the order of its events. Ignored unless follows().
   void trainer_started();
-  void trainer_says(const nlohmann::json& state);  // as state.get gives it
+  void trainer_says(const nlohmann::json& state);  // as its events tell it
   void transfer(const nlohmann::json& data);       // its event of that name
   void trainer_ended(const std::string& why);      // or did not start; another may come
   // A trainer is on its way to its first step.

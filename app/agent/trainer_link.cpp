@@ -12,12 +12,6 @@ constexpr std::chrono::seconds kEvery{1};
 constexpr std::chrono::seconds kAnswerTime{3};
 constexpr std::chrono::milliseconds kConnectEvery{200};
 
-Result<std::unique_ptr<ControlClient>> connect(const std::filesystem::path& socket) {
-  ATOLL_ASSIGN_OR_RETURN(auto client, ControlClient::connect(socket, Deadline::after(kAnswerTime)));
-  ATOLL_RETURN_IF_ERROR(client->call("events.subscribe", nlohmann::json::object(), Deadline::after(kAnswerTime)));
-  return client;
-}
-
 }  // namespace
 
 TrainerLink::TrainerLink(std::filesystem::path socket, Callbacks callbacks)
@@ -27,11 +21,34 @@ TrainerLink::TrainerLink(std::filesystem::path socket, Callbacks callbacks)
 
 TrainerLink::~TrainerLink() = default;
 
+// The trainer's last word is its state, so what it told before that is heard first.
+Result<std::unique_ptr<ControlClient>> TrainerLink::connect() {
+  const auto deadline = Deadline::after(kAnswerTime);
+  ATOLL_ASSIGN_OR_RETURN(auto client, ControlClient::connect(socket_, deadline));
+  ATOLL_ASSIGN_OR_RETURN(const auto state, client->call("state.get", nlohmann::json::object(), deadline));
+  const std::int64_t pid = state.is_object() ? state.value("pid", std::int64_t{0}) : 0;
+  const bool is_new = std::exchange(pid_, pid) != pid;
+  if (is_new) heard_seq_ = 0;
+  ATOLL_ASSIGN_OR_RETURN(const auto kept, client->call("events.subscribe", {{"since", heard_seq_}}, deadline));
+  const auto last = kept.value("last", std::uint64_t{0});
+  if (is_new) kept_seq_ = last;
+  while (heard_seq_ < last) {
+    ATOLL_ASSIGN_OR_RETURN(const auto event, client->next_event(deadline));
+    hear(event);
+  }
+  return client;
+}
+
+void TrainerLink::hear(const nlohmann::json& event) {
+  heard_seq_ = event.value("seq", heard_seq_);
+  callbacks_.event(event, heard_seq_ <= kept_seq_);
+}
+
 void TrainerLink::serve(const std::stop_token& stop) {
   std::unique_ptr<ControlClient> client;
   while (!stop.stop_requested()) {
     if (!client) {
-      auto connected = connect(socket_);
+      auto connected = connect();
       if (connected.ok()) {
         client = std::move(*connected);
       } else {
@@ -49,7 +66,7 @@ void TrainerLink::serve(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       const auto event = client->next_event(next);
       if (event.ok()) {
-        callbacks_.event(*event);
+        hear(*event);
       } else if (event.error().code == ErrorCode::kTimeout) {
         break;
       } else {

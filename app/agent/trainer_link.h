@@ -1,5 +1,6 @@
 // The agent's line to its trainer: tells it once a second that the agent lives, hears its state in answer, and takes
-// its events. Connects again by itself. Owns its thread, on which the callbacks are made.
+// its events, each once and in order, also those from before the line was there. Connects again by itself. Owns its
+// thread, on which the callbacks are made.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,14 @@
 
 namespace atl {
 
+class ControlClient;
+
 class TrainerLink {
  public:
   struct Callbacks {
     std::function<void(const nlohmann::json& state)> answered;
-    std::function<void(const nlohmann::json& event)> event;  // {"event", "seq", "time", "data"}
+    // {"event", "seq", "time", "data"}. `kept`: it happened before there was a line to this trainer.
+    std::function<void(const nlohmann::json& event, bool kept)> event;
   };
 
   TrainerLink(std::filesystem::path socket, Callbacks callbacks);
@@ -26,9 +30,15 @@ class TrainerLink {
 
  private:
   void serve(const std::stop_token& stop);
+  Result<std::unique_ptr<ControlClient>> connect();
+  void hear(const nlohmann::json& event);
 
   const std::filesystem::path socket_;
   const Callbacks callbacks_;
+  // The thread's:
+  std::int64_t pid_ = 0;         // of the trainer whose events were heard
+  std::uint64_t heard_seq_ = 0;  // the last of them
+  std::uint64_t kept_seq_ = 0;   // the last that it had kept when it was first met
   std::jthread thread_;
 };
 

@@ -50,7 +50,7 @@ void HistoryFeed::take(const nlohmann::json& event, Clock::time_point now) {
   } else if (name == "sync.phase" && data->contains("phase")) {
     take_phase(*data);
   } else if (const auto state = IslandState::from_json(*data); state.ok()) {
-    take_state(name, time, *state, *data);
+    take_state(name, time, *state, *data, event.contains("kept"));
   }
   tick(now);
 }
@@ -67,6 +67,12 @@ void HistoryFeed::enter_run(const std::string& run) {
   if (const auto known = store_.totals(run); known.ok() && *known) totals_ = **known;
 }
 
+// Within one trainer's life tokens only grow, and each step brings some.
+bool HistoryFeed::is_written(const std::string& name, const IslandState& state) const {
+  if (state.pid != totals_.pid) return false;
+  return state.tokens < totals_.tokens || (name == "step" && state.tokens == totals_.tokens);
+}
+
 // Each trainer counts from zero; the island's own count goes on.
 std::uint64_t HistoryFeed::total_tokens(const IslandState& state) {
   if (state.pid != totals_.pid || state.tokens < totals_.tokens) {
@@ -79,10 +85,11 @@ std::uint64_t HistoryFeed::total_tokens(const IslandState& state) {
   return totals_.earlier_tokens + totals_.tokens;
 }
 
-void HistoryFeed::take_state(const std::string& name, double time, const IslandState& state,
-                             const nlohmann::json& data) {
+void HistoryFeed::take_state(const std::string& name, double time, const IslandState& state, const nlohmann::json& data,
+                             bool kept) {
   if (state.run_id.empty() || state.run_id.size() > kMaxRunBytes) return;
   enter_run(state.run_id);
+  if (kept && is_written(name, state)) return;
   tokens_ = total_tokens(state);
   step_ = std::uint64_t{state.round} * state.inner_steps + state.inner_step;
   row_waits_ = true;

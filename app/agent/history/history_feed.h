@@ -24,8 +24,9 @@ class HistoryFeed {
 
   explicit HistoryFeed(HistoryStore& store) : store_(store) {}  // outlives this
 
-  // `event`: {"event", "seq", "time", "data"}, as ControlClient::next_event returns it. Events that the history knows
-  // nothing of, or that are not well formed, change nothing.
+  // `event`: {"event", "seq", "time", "data"}, as ControlClient::next_event returns it; with "kept" as well it may
+  // have been taken before, by an agent that ended. Events that the history knows nothing of, or that are not well
+  // formed, change nothing.
   void take(const nlohmann::json& event, Clock::time_point now);
   // Writes what is due; call now and then, also without events.
   void tick(Clock::time_point now);
@@ -41,7 +42,9 @@ class HistoryFeed {
     double inner_seconds = 0;
   };
 
-  void take_state(const std::string& name, double time, const IslandState& state, const nlohmann::json& data);
+  void take_state(const std::string& name, double time, const IslandState& state, const nlohmann::json& data,
+                  bool kept);
+  bool is_written(const std::string& name, const IslandState& state) const;
   void take_round_end(double time, const IslandState& state);
   void take_phase(const nlohmann::json& data);
   void take_gpus(double time, const nlohmann::json& data);

@@ -40,14 +40,17 @@ class FakeTrainer final : public ControlService {
  public:
   explicit FakeTrainer(std::string run) : run_(std::move(run)) {}
   Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
-    IslandState state;
-    state.state = training ? "training" : "joining";
-    state.run_id = run_;
-    state.tokens = training ? 4096 : 0;
     if (method == "stop") stopped = true;
+    return state("joining", 0);
+  }
+  nlohmann::json state(const char* word, std::uint64_t tokens) const {
+    IslandState state;
+    state.state = word;
+    state.run_id = run_;
+    state.tokens = tokens;
     return state.to_json();
   }
-  std::atomic<bool> training{false}, stopped{false};
+  std::atomic<bool> stopped{false};
 
  private:
   const std::string run_;
@@ -248,7 +251,7 @@ void JoiningTest::each_stage_is_told_until_the_first_step() {
       f.await("join.progress", [](const nlohmann::json& d) { return d.contains("done_bytes"); });
   (*trainer)->publish("transfer", {{"what", "data"}, {"status", "done"}, {"done_bytes", 10}, {"total_bytes", 10}});
   f.await_stage("data", "done");
-  service.training = true;
+  (*trainer)->publish("step", service.state("training", 4096));
   f.await_stage("first_step", "done");
 
   QCOMPARE(data["stage"].get<std::string>(), std::string("data"));
@@ -323,10 +326,11 @@ void JoiningTest::there_is_nothing_to_cancel_without_a_joining_and_after_the_fir
   Fixture f;
   QCOMPARE(f.must("join.cancel")["cancelled"].get<bool>(), false);
   FakeTrainer service(hub.run().run_id);
-  service.training = true;
   const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
   QVERIFY(trainer.ok());
   (void)f.must("join", {{"invite", invite_text(hub)}, {"listen", "127.0.0.1:0"}});
+  f.await_stage("data", "running");
+  (*trainer)->publish("step", service.state("training", 4096));
   f.await_stage("first_step", "done");
 
   QCOMPARE(f.must("join.cancel")["cancelled"].get<bool>(), false);

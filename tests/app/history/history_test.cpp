@@ -92,6 +92,7 @@ class HistoryTest : public QObject {
   void what_is_old_is_told_by_fewer_points();
   void the_file_stays_within_its_bound();
   void tokens_of_trainers_that_ended_still_count();
+  void what_a_living_trainer_tells_again_counts_once();
   void a_clock_that_jumps_loses_nothing();
   void islands_come_and_go();
   void islands_that_came_before_the_run_was_known_are_kept();
@@ -207,6 +208,23 @@ void HistoryTest::tokens_of_trainers_that_ended_still_count() {
   history.feed->flush();
 
   QCOMPARE(history.metric({{"name", "loss_nats"}})["tokens"].back().get<int>(), 10 * 2048 + 500);
+}
+
+void HistoryTest::what_a_living_trainer_tells_again_counts_once() {
+  Fixture history;
+  history.steps(11);
+
+  history.open();  // the agent ended; the trainer went on, and tells the next agent what it kept
+  for (std::uint32_t i = 5; i < 14; ++i) {
+    nlohmann::json event = event_of("step", kTime + i, training(0, i, 5 - i * 1e-3).to_json());
+    event["kept"] = true;
+    history.feed->take(event, Clock::now());
+  }
+  history.feed->flush();
+
+  const nlohmann::json all = history.metric({{"name", "loss_nats"}});
+  QCOMPARE(sum(all["count"]), 14u);
+  QCOMPARE(all["tokens"].back().get<int>(), 13 * 2048);
 }
 
 void HistoryTest::a_clock_that_jumps_loses_nothing() {

@@ -1,0 +1,128 @@
+#include "app/agent/trainer_link.h"
+
+#include <QTemporaryDir>
+#include <QtTest>
+#include <mutex>
+#include <vector>
+
+#include "net/control/control_server.h"
+
+using namespace atl;
+
+namespace {
+
+// What a trainer is on its control socket.
+class FakeTrainer final : public ControlService {
+ public:
+  FakeTrainer(const std::filesystem::path& socket, int pid) : pid_(pid) {
+    auto server = ControlServer::start(socket, "atoll-trainer", *this);
+    if (!server.ok()) qFatal("%s", server.error().message.c_str());
+    server_ = std::move(*server);
+  }
+  bool is_slow(std::string_view) const override { return false; }
+  Result<nlohmann::json> call(std::string_view, const nlohmann::json&) override {
+    return nlohmann::json{{"pid", pid_}};
+  }
+  void step() { server_->publish("step", {{"pid", pid_}, {"steps", ++steps_}}); }
+
+ private:
+  const int pid_;
+  int steps_ = 0;
+  std::unique_ptr<ControlServer> server_;
+};
+
+}  // namespace
+
+class TrainerLinkTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() {
+    directory_ = std::make_unique<QTemporaryDir>();
+    heard_.clear();
+    kept_ = answers_ = 0;
+  }
+
+  void events_come_once_and_before_the_state_that_they_led_to() {
+    FakeTrainer trainer(socket(), 7);
+    for (int i = 0; i < 5; ++i) trainer.step();
+    TrainerLink link(socket(), callbacks());
+    QTRY_COMPARE(heard(), (std::vector{1, 2, 3, 4, 5}));
+    QTRY_COMPARE(heard_before_the_first_answer(), 5);
+    trainer.step();
+
+    QTRY_COMPARE(heard(), (std::vector{1, 2, 3, 4, 5, 6}));
+    QCOMPARE(kept(), 5);
+  }
+
+  void a_line_that_was_lost_repeats_nothing() {
+    auto trainer = std::make_unique<FakeTrainer>(socket(), 7);
+    TrainerLink link(socket(), callbacks());
+    QTRY_VERIFY(answers() > 0);
+    trainer->step();
+    trainer->step();
+    QTRY_COMPARE(heard(), (std::vector{1, 2}));
+
+    // The same process, on a new connection: it tells from the first on, but for what was heard.
+    trainer.reset();
+    trainer = std::make_unique<FakeTrainer>(socket(), 7);
+    for (int i = 0; i < 3; ++i) trainer->step();
+
+    QTRY_COMPARE(heard(), (std::vector{1, 2, 3}));
+  }
+
+  void another_trainer_is_heard_from_its_first_word() {
+    auto trainer = std::make_unique<FakeTrainer>(socket(), 7);
+    TrainerLink link(socket(), callbacks());
+    trainer->step();
+    QTRY_COMPARE(heard(), std::vector{1});
+
+    trainer.reset();
+    trainer = std::make_unique<FakeTrainer>(socket(), 8);
+    trainer->step();
+    trainer->step();
+
+    QTRY_COMPARE(heard(), (std::vector{1, 1, 2}));
+  }
+
+ private:
+  std::filesystem::path socket() const { return directory_->path().toStdString() + "/control.sock"; }
+  TrainerLink::Callbacks callbacks() {
+    return {.answered =
+                [this](const nlohmann::json&) {
+                  std::lock_guard lock(mutex_);
+                  if (answers_++ == 0) before_answer_ = static_cast<int>(heard_.size());
+                },
+            .event =
+                [this](const nlohmann::json& event, bool kept) {
+                  std::lock_guard lock(mutex_);
+                  heard_.push_back(event["data"]["steps"].get<int>());
+                  kept_ += kept ? 1 : 0;
+                }};
+  }
+  std::vector<int> heard() {
+    return locked([this] { return heard_; });
+  }
+  int kept() {
+    return locked([this] { return kept_; });
+  }
+  int answers() {
+    return locked([this] { return answers_; });
+  }
+  int heard_before_the_first_answer() {
+    return locked([this] { return before_answer_; });
+  }
+  template <typename Read>
+  auto locked(const Read& read) -> decltype(read()) {
+    std::lock_guard lock(mutex_);
+    return read();
+  }
+
+  std::unique_ptr<QTemporaryDir> directory_;
+  std::mutex mutex_;
+  std::vector<int> heard_;  // guarded by mutex_, as are the next three
+  int kept_ = 0, answers_ = 0, before_answer_ = -1;
+};
+
+QTEST_GUILESS_MAIN(TrainerLinkTest)
+#include "trainer_link_test.moc"
