@@ -7,8 +7,8 @@
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
-#include <filesystem>
-#include <fstream>
+
+#include "tests/fakes/processes.h"
 
 class DemoProcessTest : public QObject {
   Q_OBJECT
@@ -35,7 +35,7 @@ class DemoProcessTest : public QObject {
     return printed.open(QIODevice::ReadOnly) ? printed.readAll() : QByteArray();
   }
   // Processes whose command line names this test's directory.
-  int processes_left() const;
+  std::size_t processes_left() const { return atl::test::processes_of(directory_.path().toStdString()).size(); }
   QTemporaryDir directory_;
 };
 
@@ -51,16 +51,6 @@ std::unique_ptr<QProcess> DemoProcessTest::start(const QString& directory, const
                                                      "--batch", "2", "--inner-steps", QString::number(inner_steps)} +
                                              arguments);
   return process;
-}
-
-int DemoProcessTest::processes_left() const {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file_of(entry.path() / "cmdline", std::ios::binary);
-    const std::string command((std::istreambuf_iterator<char>(file_of)), {});
-    if (command.find(directory_.path().toStdString()) != std::string::npos) ++count;
-  }
-  return count;
 }
 
 void DemoProcessTest::two_rounds_end_with_a_summary_and_a_model() {
@@ -81,7 +71,7 @@ void DemoProcessTest::two_rounds_end_with_a_summary_and_a_model() {
   QVERIFY(QFile::exists(summary["export_dir"].toString() + "/model.safetensors"));
   QVERIFY(output.contains("round   1"));
   QVERIFY(!output.contains('\033'));
-  QCOMPARE(processes_left(), 0);
+  QCOMPARE(processes_left(), std::size_t{0});
 }
 
 void DemoProcessTest::an_island_is_killed_and_another_joins() {
@@ -115,7 +105,7 @@ void DemoProcessTest::nothing_is_left_running() {
   ::kill(static_cast<pid_t>(demo->processId()), signal);
 
   QVERIFY(demo->waitForFinished(15'000));
-  QTRY_COMPARE_WITH_TIMEOUT(processes_left(), 0, 10'000);
+  QTRY_COMPARE_WITH_TIMEOUT(processes_left(), std::size_t{0}, 10'000);
 }
 
 QTEST_GUILESS_MAIN(DemoProcessTest)

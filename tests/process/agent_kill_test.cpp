@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "tests/fakes/processes.h"
 #include "tests/process/agent_service.h"
 #include "tests/process/local_run.h"
 

@@ -1,7 +1,6 @@
 #include "tests/process/agent_service.h"
 
 #include <QtCore/QThread>
-#include <fstream>
 
 #include "net/control/control_client.h"
 
@@ -74,18 +73,6 @@ bool AgentService::wait_for_rounds(std::uint32_t rounds) {
     if (!begin) begin = accepted;
     return accepted >= *begin + rounds;
   });
-}
-
-std::vector<pid_t> processes_of(const std::filesystem::path& directory) {
-  std::vector<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "cmdline");
-    const std::string line((std::istreambuf_iterator<char>(file)), {});
-    if (line.find(directory.string()) != std::string::npos) found.push_back(static_cast<pid_t>(std::stol(name)));
-  }
-  return found;
 }
 
 bool wait_for(const std::function<bool()>& condition, std::chrono::seconds limit) {

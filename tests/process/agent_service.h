@@ -54,9 +54,6 @@ class AgentService {
   bool wanted_ = true;
 };
 
-// Processes whose command line names this directory; zombies, which have none, do not count.
-std::vector<pid_t> processes_of(const std::filesystem::path& directory);
-
 // Polls until it is so; false when the time is over.
 bool wait_for(const std::function<bool()>& condition, std::chrono::seconds limit = kAgentLimit);
 

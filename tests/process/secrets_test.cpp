@@ -15,6 +15,7 @@
 #include "net/control/home.h"
 #include "net/tls/identity.h"
 #include "net/wire/invite.h"
+#include "tests/fakes/processes.h"
 #include "tests/process/agent_service.h"
 #include "tests/process/run_parts.h"
 #include "tests/process/scene.h"
@@ -155,9 +156,9 @@ void SecretsTest::command_lines_and_environments_hold_none() {
   const std::string mine = "HOME=" + scene_.path("home").string();
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string environment = raw(entry.path() / "environ");
+    const std::string environment = read_of_process(entry.path() / "environ");
     if (environment.find(mine) == std::string::npos) continue;
-    const std::string command_line = raw(entry.path() / "cmdline");
+    const std::string command_line = read_of_process(entry.path() / "cmdline");
     ++seen;
     QVERIFY2(secret_in(command_line).empty(), secret_in(command_line).c_str());
     QVERIFY2(secret_in(environment).empty(), secret_in(environment).c_str());
