@@ -19,7 +19,7 @@ void LinkMatrix::report(const LinkMeasurement& measurement, Clock::time_point no
   const auto& [from, to, rate, rtt, at_least] = measurement;
   if (from == to || !std::isfinite(rate) || rate <= 0 || rate > kFastestBelieved) return;
   if (!std::isfinite(rtt) || rtt < 0 || rtt > kLongestRtt) return;
-  dead_.erase(std::minmax(from, to));
+  if (const auto found = deaths_.find(std::minmax(from, to)); found != deaths_.end()) found->second.over = true;
   const Entry* known = find(from, to, now);
   Entry next{rate, rtt > 0 || known == nullptr ? rtt : known->rtt_seconds, at_least, now};
   if (known != nullptr && at_least && rate <= known->bytes_per_second) {
@@ -35,7 +35,10 @@ void LinkMatrix::report(const LinkMeasurement& measurement, Clock::time_point no
 }
 
 void LinkMatrix::declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now) {
-  if (a != b) dead_[std::minmax(a, b)] = now;
+  if (a == b) return;
+  const auto [known, first] = deaths_.try_emplace(std::minmax(a, b));
+  const bool again = !first && known->second.over && now - known->second.when <= kDeadFor;
+  known->second = {now, false, again};
 }
 
 void LinkMatrix::set_dialable(const IslandId& island, bool dialable) {
@@ -49,7 +52,7 @@ void LinkMatrix::set_dialable(const IslandId& island, bool dialable) {
 void LinkMatrix::forget(const IslandId& island) {
   const auto concerns = [&](const auto& entry) { return entry.first.first == island || entry.first.second == island; };
   std::erase_if(entries_, concerns);
-  std::erase_if(dead_, concerns);
+  std::erase_if(deaths_, concerns);
   undialable_.erase(island);
 }
 
@@ -63,9 +66,10 @@ std::optional<double> LinkMatrix::rate(const IslandId& from, const IslandId& to,
   return entry == nullptr ? std::nullopt : std::optional(entry->bytes_per_second);
 }
 
-bool LinkMatrix::is_dead(const IslandId& a, const IslandId& b, Clock::time_point now) const {
-  const auto found = dead_.find(std::minmax(a, b));
-  return found != dead_.end() && now - found->second <= kDeadFor;
+const LinkMatrix::Death* LinkMatrix::death(const IslandId& a, const IslandId& b, Clock::time_point now) const {
+  const auto found = deaths_.find(std::minmax(a, b));
+  if (found == deaths_.end() || found->second.over || now - found->second.when > kDeadFor) return nullptr;
+  return &found->second;
 }
 
 bool LinkMatrix::knows(const std::vector<IslandId>& islands, Clock::time_point now) const {
@@ -121,7 +125,12 @@ std::vector<std::pair<IslandId, IslandId>> LinkMatrix::worth_a_probe(const std::
   for (const IslandId& from : islands) {
     for (const IslandId& to : islands) {
       const bool reachable = !undialable_.contains(from);  // `to` fetches from `from`
-      if (from == to || !reachable || is_dead(from, to, now)) continue;
+      if (from == to || !reachable) continue;
+      if (const Death* dead = death(from, to, now)) {
+        if (!dead->again && now - dead->when >= kProbeDeadAfter)
+          due.emplace_back(Clock::duration::zero(), Edge{from, to});
+        continue;
+      }
       const Entry* entry = find(from, to, now);
       const Clock::duration age = entry == nullptr  ? Clock::duration::max()
                                   : entry->at_least ? now - entry->when + kProbeAfter / 2

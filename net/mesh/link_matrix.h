@@ -32,9 +32,10 @@ class LinkMatrix {
   // kForgottenAfter.
   static constexpr std::chrono::minutes kHalfLife{30};
   static constexpr std::chrono::hours kForgottenAfter{6};
-  static constexpr std::chrono::minutes kDeadFor{10};     // then the edge may be tried again
-  static constexpr std::chrono::minutes kProbeAfter{20};  // a measurement this old is worth a probe
-  static constexpr double kConservative = 0.5;            // of what the ends are known to do with others
+  static constexpr std::chrono::minutes kDeadFor{10};         // then the edge may be tried again
+  static constexpr std::chrono::seconds kProbeDeadAfter{10};  // what died just now is worth no probe
+  static constexpr std::chrono::minutes kProbeAfter{20};      // a measurement this old is worth a probe
+  static constexpr double kConservative = 0.5;                // of what the ends are known to do with others
 
   // Ignores what is not finite, not positive, or says nothing.
   void report(const LinkMeasurement& measurement, Clock::time_point now);
@@ -49,8 +50,9 @@ class LinkMatrix {
   bool knows(const std::vector<IslandId>& islands, Clock::time_point now) const;
   // Tokens are the caller's to fill in.
   RingQuestion question(const std::vector<IslandId>& islands, Clock::time_point now) const;
-  // Edges worth a probe, never measured ones first, then the oldest; no island twice, for probes of one island would
-  // measure each other. (from, to).
+  // Edges worth a probe, never measured ones first, then the oldest, then dead ones, which may have come back, but for
+  // those that came back and died again; no island twice, for probes of one island would measure each other. (from,
+  // to).
   std::vector<std::pair<IslandId, IslandId>> worth_a_probe(const std::vector<IslandId>& islands,
                                                            Clock::time_point now) const;
 
@@ -63,11 +65,20 @@ class LinkMatrix {
     Clock::time_point when;
   };
 
+  struct Death {
+    Clock::time_point when;
+    bool over = false;   // it was measured since
+    bool again = false;  // it had been measured after another death, not long before this one
+  };
+
   const Entry* find(const IslandId& from, const IslandId& to, Clock::time_point now) const;
-  bool is_dead(const IslandId& a, const IslandId& b, Clock::time_point now) const;
+  const Death* death(const IslandId& a, const IslandId& b, Clock::time_point now) const;  // of a dead edge
+  bool is_dead(const IslandId& a, const IslandId& b, Clock::time_point now) const {
+    return death(a, b, now) != nullptr;
+  }
 
   std::map<Edge, Entry> entries_;
-  std::map<Edge, Clock::time_point> dead_;  // by (smaller, larger) id: since when
+  std::map<Edge, Death> deaths_;  // the last of each; by (smaller, larger) id
   std::set<IslandId> undialable_;
 };
 

@@ -9,6 +9,7 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::minutes;
+using std::chrono::seconds;
 
 const Clock::time_point kStart = Clock::time_point(hours(100));
 const IslandId kA{"isl-a"}, kB{"isl-b"}, kC{"isl-c"}, kD{"isl-d"};
@@ -29,6 +30,7 @@ class LinkMatrixTest : public QObject {
   void what_nobody_measured_is_taken_to_be_half_of_what_its_ends_do();
   void old_measurements_are_forgotten();
   void a_dead_edge_is_dead_both_ways_until_it_is_measured_or_time_has_passed();
+  void a_dead_edge_is_probed_until_it_comes_back_once();
   void measurements_that_cannot_be_are_ignored();
   void probes_go_to_what_is_unknown_and_touch_no_island_twice();
 };
@@ -102,6 +104,25 @@ void LinkMatrixTest::a_dead_edge_is_dead_both_ways_until_it_is_measured_or_time_
   QVERIFY(matrix.question(kAll, kStart).may_be_neighbours(0, 2));
   QVERIFY(!matrix.question(kAll, kStart).may_be_neighbours(1, 3));
   QVERIFY(matrix.question(kAll, kStart + LinkMatrix::kDeadFor + minutes(1)).may_be_neighbours(1, 3));
+}
+
+void LinkMatrixTest::a_dead_edge_is_probed_until_it_comes_back_once() {
+  LinkMatrix matrix;
+  for (const auto& [from, to] : {std::pair{kA, kB}, {kB, kA}}) matrix.report({from, to, 1e6, 0.1, false}, kStart);
+  matrix.declare_dead(kA, kB, kStart);
+  QVERIFY(matrix.worth_a_probe({kA, kB}, kStart + seconds(5)).empty());
+  QCOMPARE(matrix.worth_a_probe({kA, kB}, kStart + seconds(10)).size(), std::size_t{1});
+  // An edge that nobody knows comes first.
+  QCOMPARE(matrix.worth_a_probe({kA, kB, kC}, kStart + seconds(10)).front().second, kC);
+
+  matrix.report({kB, kA, 1e6, 0.1, false}, kStart + seconds(20));
+  QVERIFY(matrix.question({kA, kB, kC, kD}, kStart + seconds(20)).may_be_neighbours(0, 1));
+
+  // It answers probes, but carries no all-reduce: not tried again each round.
+  matrix.declare_dead(kA, kB, kStart + seconds(30));
+  QVERIFY(!matrix.question({kA, kB, kC, kD}, kStart + seconds(60)).may_be_neighbours(0, 1));
+  QVERIFY(matrix.worth_a_probe({kA, kB}, kStart + seconds(60)).empty());
+  QVERIFY(matrix.question(kAll, kStart + LinkMatrix::kDeadFor + minutes(1)).may_be_neighbours(0, 1));
 }
 
 void LinkMatrixTest::measurements_that_cannot_be_are_ignored() {
