@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "net/tls/aes_gcm_provider.h"
 #include "net/tls/either_clock.h"
 #include "net/tls/x509.h"
 
@@ -106,7 +107,7 @@ Status offer_protocol(SSL_CTX* context, std::string_view alpn) {
 // -------------------------------------------------------------------------------------
 
 Result<UniqueSslContext> make_context(const SSL_METHOD* method) {
-  UniqueSslContext context(SSL_CTX_new(method));
+  UniqueSslContext context(SSL_CTX_new_ex(nullptr, fast_cipher_query().c_str(), method));
   if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_num_tickets(context.get(), 0) != 1 || SSL_CTX_set_max_early_data(context.get(), 0) != 1 ||
