@@ -17,13 +17,13 @@ AllReduceProgress ProgressMeter::progress(const Counts& counts, const Reading& s
   const double seconds = Seconds(now - since.when).count();
   AllReduceProgress progress;
   progress.bytes_total = inbound_.bytes() + direct_bytes_;
-  progress.bytes_done = std::min(progress.bytes_total, counts.ring_bytes + counts.direct_bytes);
+  progress.bytes_done = std::min(progress.bytes_total, counts.received());
   progress.steps = inbound_.steps();
   progress.step = inbound_.step_after(counts.ring_bytes);
   // Contributions past the ring are the reduce-scatter of formats whose ring only gathers.
   progress.phase =
       counts.direct_bytes < direct_bytes_ ? RingPhase::kReduceScatter : inbound_.phase_of_step(progress.step);
-  progress.received_bytes_per_second = rate(since.received, counts.ring_bytes + counts.direct_bytes, seconds);
+  progress.received_bytes_per_second = rate(since.received, counts.received(), seconds);
   progress.sent_bytes_per_second = rate(since.sent, counts.sent_bytes, seconds);
   return progress;
 }
@@ -31,17 +31,16 @@ AllReduceProgress ProgressMeter::progress(const Counts& counts, const Reading& s
 void ProgressMeter::tell(const Counts& counts, Clock::time_point now) {
   while (told_.size() > 1 && now - told_[1].when >= kWindow) told_.pop_front();
   tell_(progress(counts, told_.front(), now));
-  told_.push_back({now, counts.ring_bytes + counts.direct_bytes, counts.sent_bytes});
-  told_anything_ = true;
+  told_.push_back({now, counts.received(), counts.sent_bytes});
 }
 
 void ProgressMeter::look(const Counts& counts, Clock::time_point now) {
-  if (told_.empty()) told_.push_back({now, counts.ring_bytes + counts.direct_bytes, counts.sent_bytes});
+  if (told_.empty()) told_.push_back({now, counts.received(), counts.sent_bytes});
   if (now - told_.back().when >= kEvery) tell(counts, now);
 }
 
 void ProgressMeter::finish(const Counts& counts, Clock::time_point now) {
-  if (told_anything_) tell(counts, now);
+  if (told_.size() > 1) tell(counts, now);
 }
 
 }  // namespace atl

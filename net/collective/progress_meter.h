@@ -30,6 +30,7 @@ class ProgressMeter {
     std::uint64_t ring_bytes = 0;    // data that came on the ring's edge
     std::uint64_t direct_bytes = 0;  // that came past it (direct_reduce.h)
     std::uint64_t sent_bytes = 0;    // on both, from any beginning
+    std::uint64_t received() const { return ring_bytes + direct_bytes; }
   };
 
   // `direct_bytes`: that will come past the ring. `inbound` outlives this.
@@ -52,8 +53,7 @@ class ProgressMeter {
   const EdgeSchedule& inbound_;
   const std::uint64_t direct_bytes_;
   const Tell tell_;
-  std::deque<Reading> told_;  // of the last second, and the one before; the first is the beginning
-  bool told_anything_ = false;
+  std::deque<Reading> told_;  // of the last second, and the one before; until something was told the beginning alone
 };
 
 }  // namespace atl

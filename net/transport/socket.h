@@ -60,8 +60,9 @@ std::chrono::milliseconds since_last_answer(int fd);
 // For connections that carry bulk data and rest for long between: the congestion control of this name where the kernel
 // has it and lets us (not to this machine itself, where nothing is ever congested and pacing only costs), little unsent
 // data in the kernel, so that a slow connection does not keep what another could carry, and the kernel's own probes of
-// an idle peer. Buffer sizes are left to the kernel, which grows them with rate and delay; setting them would end that.
-// Again on a tuned connection: as new.
+// an idle peer. Buffer sizes are left to the kernel, which grows them with rate and delay (but to
+// this machine itself, where small ones stay in the processor's caches); setting them would end that. Again on a tuned
+// connection: as new.
 void tune_for_bulk(int fd, const std::string& congestion_control);
 // The connection's congestion control forgets what it knew but its window, and takes its least round trip from the
 // kernel's records of minutes.

@@ -7,6 +7,7 @@
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <fstream>
 
 #include "tests/fakes/processes.h"
 
