@@ -86,7 +86,7 @@ struct Avx2 {
     _mm256_stream_si256(out + 1, _mm256_loadu_si256(in + 1));
   }
   static void fence() { _mm_sfence(); }
-  static void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_NTA); }
+  static void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1); }
   static void prefetch_to_all(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 
  private:
