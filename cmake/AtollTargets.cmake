@@ -21,10 +21,10 @@ function(atoll_compile_lightly name)
   target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
 endfunction()
 
-# atoll_add_test(NAME LABEL unit|loopback|process|gpu SOURCES ... [DEPENDS ...] [TIMEOUT seconds]): one Qt Test class.
-# The source includes its own "NAME.moc".
+# atoll_add_test(NAME LABEL unit|loopback|process|gpu SOURCES ... [DEPENDS ...] [TIMEOUT seconds] [LAUNCHER command...]):
+# one Qt Test class. The source includes its own "NAME.moc".
 function(atoll_add_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPENDS;LAUNCHER" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -33,7 +33,7 @@ function(atoll_add_test name)
   target_compile_definitions(${name} PRIVATE
     QT_NO_KEYWORDS ATOLL_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/golden" ATOLL_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} atoll_flags Qt6::Test)
-  add_test(NAME ${name} COMMAND ${name})
+  add_test(NAME ${name} COMMAND ${ARG_LAUNCHER} $<TARGET_FILE:${name}>)
   math(EXPR milliseconds "${ARG_TIMEOUT} * 1000")  # Qt's own limit is five minutes
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
     ENVIRONMENT "QTEST_FUNCTION_TIMEOUT=${milliseconds}")

@@ -1,16 +1,13 @@
 #include "app/agent/join_stages.h"
 
+#include "net/control/told.h"
+
 namespace atl {
 namespace {
 
 constexpr std::array<const char*, 7> kNames = {"key", "enrol", "check", "trainer", "data", "state", "first_step"};
 constexpr std::array<const char*, 4> kStatusNames = {"waiting", "running", "done", "failed"};
 constexpr std::size_t kMaxText = 512;
-
-std::string text_of(const nlohmann::json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, kMaxText) : std::string();
-}
 
 }  // namespace
 
@@ -72,8 +69,8 @@ void JoinStages::trainer_started() {
 
 void JoinStages::trainer_says(const nlohmann::json& state) {
   // The last words of a trainer of another run are not this one's first.
-  if (!follows() || text_of(state, "run_id") != run_) return;
-  const std::string word = text_of(state, "state");
+  if (!follows() || told::text(state, "run_id") != run_) return;
+  const std::string word = told::text(state, "state");
   if (word == "error" || word == "stopped") return;  // it ends; why is told by its end
   finish(kTrainer);
   if (word == "joining") {
@@ -83,16 +80,13 @@ void JoinStages::trainer_says(const nlohmann::json& state) {
   finish(kData);
   if (word == "recovering") return set(kState, Status::kRunning);
   finish(kState);
-  const auto tokens = state.find("tokens");
-  if (tokens == state.end() || !tokens->is_number() || tokens->get<double>() <= 0) {
-    return set(kFirstStep, Status::kRunning);
-  }
+  if (told::number(state, "tokens").value_or(0) <= 0) return set(kFirstStep, Status::kRunning);
   finish(kFirstStep);
   run_.clear();
 }
 
 void JoinStages::transfer(const nlohmann::json& data) {
-  const auto stage = stage_named(text_of(data, "what"));
+  const auto stage = stage_named(told::text(data, "what"));
   if (!follows() || (stage != kData && stage != kState)) return;
   finish(kTrainer);
   if (stage == kState) finish(kData);
@@ -100,9 +94,9 @@ void JoinStages::transfer(const nlohmann::json& data) {
   for (const char* key : {"done_bytes", "total_bytes", "bytes_per_second", "seconds_left"}) {
     if (data.contains(key) && data[key].is_number()) figures[key] = data[key];
   }
-  if (const std::string text = text_of(data, "text"); !text.empty()) figures["text"] = text;
+  if (const std::string text = told::text(data, "text", kMaxText); !text.empty()) figures["text"] = text;
   // What failed is tried again, or ends the trainer, which tells of itself.
-  set(*stage, text_of(data, "status") == "done" ? Status::kDone : Status::kRunning, std::move(figures));
+  set(*stage, told::text(data, "status") == "done" ? Status::kDone : Status::kRunning, std::move(figures));
 }
 
 void JoinStages::trainer_ended(const std::string& why) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "net/base/file.h"
 #include "net/control/json_fields.h"
@@ -14,26 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 4096;
 constexpr std::array<std::string_view, 4> kWishes{"run", "pause", "finish", "stop"};
-constexpr std::size_t kMostSpans = 32;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-// "22:00" in minutes; 24:00 is allowed, as an end.
-std::optional<int> parse_minute(std::string_view text) {
-  if (text.size() != 5 || text[2] != ':') return std::nullopt;
-  int hour = 0, minute = 0;
-  const auto whole = [](std::string_view digits, int& value) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() && value >= 0;
-  };
-  if (!whole(text.substr(0, 2), hour) || !whole(text.substr(3), minute) || minute > 59) return std::nullopt;
-  if (hour > 23 && !(hour == 24 && minute == 0)) return std::nullopt;
-  return hour * 60 + minute;
-}
 
 }  // namespace
 
@@ -78,24 +57,6 @@ Result<WishFile> load_wish(const std::filesystem::path& path) {
 Status save_wish(const std::filesystem::path& path, const WishFile& wish) {
   ATOLL_RETURN_IF_ERROR(make_directories(path.parent_path(), FileMode::kPrivate));
   return write_file_atomically(path, wish.to_json(), FileMode::kPrivate);
-}
-
-Result<std::vector<TrainingHours>> parse_training_hours(std::string_view text) {
-  std::vector<TrainingHours> hours;
-  while (!trimmed(text).empty()) {
-    const auto comma = text.find(',');
-    const std::string_view span = trimmed(text.substr(0, comma));
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-    const auto dash = span.find('-');
-    const auto begin = parse_minute(trimmed(span.substr(0, dash)));
-    const auto end = dash == std::string_view::npos ? std::nullopt : parse_minute(trimmed(span.substr(dash + 1)));
-    if (!begin || !end || *begin == 24 * 60 || *begin == *end || hours.size() >= kMostSpans) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("'{}' are no hours of the day; write them as 22:00-06:00, several with commas", span)};
-    }
-    hours.push_back({*begin, *end});
-  }
-  return hours;
 }
 
 bool may_train(const std::vector<TrainingHours>& hours, int minute_of_day) {

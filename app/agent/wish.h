@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/config/training_hours.h"
 #include "net/base/result.h"
 
 namespace atl {
@@ -33,14 +34,7 @@ struct WishFile {
 Result<WishFile> load_wish(const std::filesystem::path& path);
 Status save_wish(const std::filesystem::path& path, const WishFile& wish);
 
-// When this machine may train: a span of minutes of the local day; it may run past midnight.
-struct TrainingHours {
-  int begin_minute = 0;  // of the day, 0 to 1439
-  int end_minute = 0;    // not included
-  bool operator==(const TrainingHours&) const = default;
-};
-// "22:00-06:00, 12:00-13:00"; empty: always.
-Result<std::vector<TrainingHours>> parse_training_hours(std::string_view text);
+// None: always. A span may run past midnight.
 bool may_train(const std::vector<TrainingHours>& hours, int minute_of_day);
 
 // The wish as it is to be followed now: a pause that is over is kRun, and kRun outside the training hours is kPause.

@@ -8,21 +8,16 @@
 
 #include "app/cli/text.h"
 #include "net/control/island_state.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kTransferEvery{5};
 
-std::string text_of(const nlohmann::json& data, const char* key) {
-  const auto found = data.find(key);
-  return found != data.end() && found->is_string() ? printable(found->get<std::string>()) : "";
-}
+std::string text_of(const nlohmann::json& data, const char* key) { return printable(told::text(data, key)); }
 
-double number_of(const nlohmann::json& data, const char* key) {
-  const auto found = data.find(key);
-  return found != data.end() && found->is_number() ? found->get<double>() : 0;
-}
+double number_of(const nlohmann::json& data, const char* key) { return told::number(data, key).value_or(0); }
 
 std::string name_of(const std::string& what) { return what == "state" ? "the model's state" : "the run's data"; }
 

@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 
 #include "app/config/gpu_list.h"
+#include "app/config/training_hours.h"
 #include "net/base/address.h"
 
 namespace atl {
@@ -81,31 +81,10 @@ Result<std::string> normalise_duration(const ConfigKey& key, std::string_view te
   return fmt::format("{}{}", count, unit);
 }
 
-// Minutes of "07:30"; -1 when it is no time of day.
-int minute_of_day(std::string_view text) {
-  if (text.size() != 5 || text[2] != ':') return -1;
-  for (const std::size_t i : {0u, 1u, 3u, 4u}) {
-    if (text[i] < '0' || text[i] > '9') return -1;
-  }
-  const int hour = (text[0] - '0') * 10 + text[1] - '0', minute = (text[3] - '0') * 10 + text[4] - '0';
-  return hour < 24 && minute < 60 ? hour * 60 + minute : -1;
-}
-
 Result<std::string> normalise_hours(const ConfigKey& key, std::string_view text) {
-  std::string hours;
-  std::istringstream stream{std::string(text)};
-  for (std::string part; std::getline(stream, part, ',');) {
-    const std::string_view span = trimmed(part);
-    const auto dash = span.find('-');
-    const int begin = minute_of_day(trimmed(span.substr(0, dash)));
-    const int end = dash == std::string_view::npos ? -1 : minute_of_day(trimmed(span.substr(dash + 1)));
-    if (begin < 0 || end < 0 || begin == end) {
-      return not_a(key, text, "hours of the day, for instance 22:00-06:00, several apart by commas");
-    }
-    hours +=
-        fmt::format("{}{:02}:{:02}-{:02}:{:02}", hours.empty() ? "" : ", ", begin / 60, begin % 60, end / 60, end % 60);
-  }
-  return hours;
+  const auto hours = parse_training_hours(text);
+  if (hours.ok()) return to_string(*hours);
+  return not_a(key, text, "hours of the day, for instance 22:00-06:00, several apart by commas");
 }
 
 Result<std::string> normalise_whole(const ConfigKey& key, std::string_view text) {

@@ -161,6 +161,14 @@ void AgentLink::call(std::string_view method, const nlohmann::json& params, QObj
   QMetaObject::invokeMethod(context != nullptr ? context : this, tell, Qt::QueuedConnection);
 }
 
+template <class Write>
+void AgentLink::record(Write write) {
+  if (recorder_ == nullptr) return;
+  write(*recorder_);
+  if (recorder_->problem().empty()) return;
+  Q_EMIT recordingFailed(QString::fromStdString(std::exchange(recorder_, nullptr)->problem()));
+}
+
 void AgentLink::ask(std::string_view method, const nlohmann::json& params, std::chrono::milliseconds time, Call call) {
   const std::int64_t id = next_id_++;
   call.method = method;
@@ -169,7 +177,7 @@ void AgentLink::ask(std::string_view method, const nlohmann::json& params, std::
   calls_[id] = std::move(call);
   if (!sweep_.isActive()) sweep_.start();
   const QByteArray line = QByteArray::fromStdString(encode_request(id, method, params));
-  if (recorder_ != nullptr) recorder_->sent(line);
+  record([&](Recorder& to) { to.sent(line); });
   stream_->send(line);
 }
 
@@ -201,7 +209,7 @@ void AgentLink::sweep() {
 
 void AgentLink::take(const QByteArray& line) {
   received_at_ = Clock::now();
-  if (recorder_ != nullptr) recorder_->received(line);
+  record([&](Recorder& to) { to.received(line); });
   auto reply = decode_reply({line.data(), static_cast<std::size_t>(line.size())});
   if (!reply.ok()) {
     return ended({ErrorCode::kProtocol, tr("What answers there does not speak Atoll's control protocol: %1")
@@ -265,7 +273,7 @@ void AgentLink::agentGone() {
 
 void AgentLink::ended(const Error& given) {
   const Error why = given;  // it may be a part of what goes now
-  if (recorder_ != nullptr && stream_) recorder_->closed(why.message);
+  if (stream_) record([&](Recorder& to) { to.closed(why.message); });
   dropStream();
   subscribing_ = verify_next_ = false;
   kept_until_ = 0;

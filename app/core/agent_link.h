@@ -81,6 +81,8 @@ class AgentLink : public QObject {
   void event(const atl::ControlEvent& event);
   // Events were missed, or the agent is another one: what was under way may have ended unheard. Before mustReload.
   void eventsLost();
+  // It cannot be written any longer (a full disk): what happened. It is let go.
+  void recordingFailed(const QString& why);
   // Ask for everything again: after the first hello, and when events were lost.
   void mustReload();
 
@@ -111,6 +113,8 @@ class AgentLink : public QObject {
   void failCalls(Calls calls, const Error& error);
   void retryLater(std::chrono::milliseconds longest);
   void setState(LinkState state, const std::string& problem);
+  template <class Write>
+  void record(Write write);
 
   const OpenStream open_;
   const LinkTiming timing_;

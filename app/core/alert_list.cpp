@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "net/control/told.h"
+
 namespace atl {
 namespace {
 
@@ -18,17 +20,6 @@ bool was_meant(const std::string& cause) {
 }
 
 QString shown(const std::string& text) { return QString::fromStdString(text.substr(0, kMaxTextBytes)); }
-
-std::string text_of(const nlohmann::json& data, const char* key) {
-  const auto found = data.find(key);
-  return found != data.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::optional<double> number_of(const nlohmann::json& data, const char* key) {
-  const auto found = data.find(key);
-  const bool good = found != data.end() && found->is_number() && std::isfinite(found->get<double>());
-  return good ? std::optional(found->get<double>()) : std::nullopt;
-}
 
 }  // namespace
 
@@ -70,8 +61,8 @@ void AlertList::take(const ControlEvent& event, const NodeState* state) {
   const bool news = !event.kept;
   if (event.name == "gpu.alert") return takeGpuAlert(event);
   if (event.name == "join.done") return takeJoin(event);
-  if (event.name == "sync.phase" && text_of(event.data, "phase") == "failed") {
-    const auto round = number_of(event.data, "round");
+  if (event.name == "sync.phase" && told::text(event.data, "phase") == "failed") {
+    const auto round = told::number(event.data, "round");
     add(Level::kWarning,
         tr("An attempt at averaging round %1 failed; it is tried again.")
             .arg(static_cast<qulonglong>(std::max(0.0, round.value_or(0)))),
@@ -90,20 +81,25 @@ void AlertList::take(const ControlEvent& event, const NodeState* state) {
 
 void AlertList::takeGpuAlert(const ControlEvent& event) {
   const bool news = !event.kept;
-  if (text_of(event.data, "kind") == "power") {
-    return add(Level::kWarning, tr("The GPUs' power limit is not in force: %1").arg(shown(text_of(event.data, "text"))),
-               event.time, news);
+  if (told::text(event.data, "kind") == "power") {
+    return add(Level::kWarning,
+               tr("The GPUs' power limit is not in force: %1").arg(shown(told::text(event.data, "text"))), event.time,
+               news);
   }
-  const auto gpu = number_of(event.data, "gpu"), celsius = number_of(event.data, "celsius"),
-             cap = number_of(event.data, "cap_celsius");
+  const auto gpu = told::number(event.data, "gpu"), celsius = told::number(event.data, "celsius"),
+             cap = told::number(event.data, "cap_celsius");
   if (!gpu || !celsius || !cap) return;
-  const bool pauses = event.data.value("pauses", nlohmann::json()) == true;
+  const bool pauses = told::yes(event.data, "pauses");
   add(Level::kWarning,
-      pauses ? tr("GPU %1 is at %2 \u00B0" "C, above its limit of %3 \u00B0" "C: training pauses until it is cooler.")
+      pauses ? tr("GPU %1 is at %2 \u00B0"
+                  "C, above its limit of %3 \u00B0"
+                  "C: training pauses until it is cooler.")
                    .arg(*gpu)
                    .arg(std::round(*celsius))
                    .arg(*cap)
-             : tr("GPU %1 is at %2 \u00B0" "C again, its limit is %3 \u00B0" "C: training goes on.")
+             : tr("GPU %1 is at %2 \u00B0"
+                  "C again, its limit is %3 \u00B0"
+                  "C: training goes on.")
                    .arg(*gpu)
                    .arg(std::round(*celsius))
                    .arg(*cap),
@@ -111,12 +107,12 @@ void AlertList::takeGpuAlert(const ControlEvent& event) {
 }
 
 void AlertList::takeJoin(const ControlEvent& event) {
-  if (event.data.value("ok", nlohmann::json()) == true) {
-    const std::string text = text_of(event.data, "text");
+  if (told::yes(event.data, "ok")) {
+    const std::string text = told::text(event.data, "text");
     return add(Level::kInfo, text.empty() ? tr("Joined.") : shown(text), event.time, !event.kept);
   }
-  if (text_of(event.data, "code") == to_string(ErrorCode::kAborted)) return;  // cancelled
-  add(Level::kError, tr("Joining failed: %1").arg(shown(text_of(event.data, "message"))), event.time, !event.kept);
+  if (told::text(event.data, "code") == to_string(ErrorCode::kAborted)) return;  // cancelled
+  add(Level::kError, tr("Joining failed: %1").arg(shown(told::text(event.data, "message"))), event.time, !event.kept);
 }
 
 }  // namespace atl

@@ -6,6 +6,8 @@
 #include <QCoreApplication>
 #include <QFileInfo>
 #include <QPointer>
+#include <QStandardPaths>
+#include <QThreadPool>
 #include <QTimer>
 #include <chrono>
 
@@ -37,6 +39,24 @@ QString atoll_program() {
   if (!chosen.isEmpty()) return chosen;
   const QString beside = QCoreApplication::applicationDirPath() + "/atoll";
   return QFileInfo(beside).isExecutable() ? beside : QStringLiteral("atoll");
+}
+
+bool start_atoll_detached(const QStringList& arguments, const QString& log, qint64* pid) {
+  QProcess process;
+  process.setProgram(atoll_program());
+  process.setArguments(arguments);
+  process.setStandardInputFile(QProcess::nullDevice());
+  const QString output = log.isEmpty() ? QProcess::nullDevice() : log;
+  process.setStandardOutputFile(output, QIODevice::Append);
+  process.setStandardErrorFile(output, QIODevice::Append);
+  return process.startDetached(pid);
+}
+
+bool leave_atoll_running(const QStringList& arguments) {
+  if (QStandardPaths::findExecutable(atoll_program()).isEmpty()) return false;
+  // Should it fail for another reason: nobody answers, which is told.
+  QThreadPool::globalInstance()->start([arguments] { (void)start_atoll_detached(arguments); });
+  return true;
 }
 
 void detach_from_terminal(QProcess& process) {

@@ -1,4 +1,4 @@
-// Ends child processes without waiting for them. GUI thread.
+// Starts and ends processes without waiting for them. GUI thread.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,12 @@ void let_end(std::unique_ptr<QProcess> process);
 
 // atoll of this machine: $ATOLL_PROGRAM, else beside this program, else by its name from the PATH.
 QString atoll_program();
+
+// atoll_program() with these arguments, which outlives this program; what it prints goes to `log` (empty: nowhere).
+// False when it cannot be run.
+bool start_atoll_detached(const QStringList& arguments, const QString& log = {}, qint64* pid = nullptr);
+// The same without waiting until it runs, which on a busy machine takes its time. False: there is no such program.
+bool leave_atoll_running(const QStringList& arguments);
 
 // Before `start`: the child is in a session of its own. No terminal that this program was started from is asked for a
 // password, and none of its Ctrl-C gets there.

@@ -61,7 +61,9 @@ bool DeviceStream::step() {
                      .toStdString()};
     return false;
   }
-  const QByteArray piece = device_ ? device_->read(kPieceBytes) : QByteArray();
+  // A socket that the other side has closed complains when it is asked for more than it has.
+  const bool has_more = device_ && device_->bytesAvailable() > 0;
+  const QByteArray piece = has_more ? device_->read(kPieceBytes) : QByteArray();
   if (piece.isEmpty()) return false;
   lines_.append(piece);
   return true;

@@ -19,6 +19,7 @@ constexpr std::chrono::milliseconds kGather{80};
 // The history writes every few seconds.
 constexpr std::chrono::milliseconds kWritten{7000};
 constexpr std::size_t kMaxNames = 512, kMaxGpus = 64;
+constexpr std::size_t kMinShare = 8192;  // points
 
 const char* word(SeriesAxis axis) {
   switch (axis) {
@@ -246,22 +247,23 @@ void HistoryModel::take(const ControlEvent& event, const NodeState* state) {
   if (island.run_id.empty()) return;
   step_ = static_cast<double>(island.round) * island.inner_steps + island.inner_step;
   tokens_.take(island.pid, step_, island.tokens);
-  if (event.kept) return;  // it is in what is fetched
+  // What was told before we looked is in what is fetched, but for the last seconds, which are not written yet.
+  const auto add = [&](const std::string& name, double value) { append(name, event.time, value, event.kept); };
   if (event.name == "step") {
-    if (is_positive(island.loss_nats)) append("loss_nats", event.time, island.loss_nats);
-    if (is_positive(island.tokens_per_second)) append("tokens_per_second", event.time, island.tokens_per_second);
+    if (is_positive(island.loss_nats)) add("loss_nats", island.loss_nats);
+    if (is_positive(island.tokens_per_second)) add("tokens_per_second", island.tokens_per_second);
     for (const auto& [name, value] : {std::pair("mfu", state->mfu), std::pair("learning_rate", state->learning_rate),
                                       std::pair("gradient_norm", state->gradient_norm)}) {
-      if (value) append(name, event.time, *value);
+      if (value) add(name, *value);
     }
   } else if (event.name == "sync.done" && island.last_sync_seconds) {
-    append("sync_seconds", event.time, *island.last_sync_seconds);
+    add("sync_seconds", *island.last_sync_seconds);
   }
   const double validation = island.validation_loss_nats.value_or(0);
   if (is_positive(validation) && validation != validation_loss_) {
     const bool known = validation_loss_ != 0;  // the first one seen may be old
     validation_loss_ = validation;
-    if (known || event.name == "sync.done") append("validation_loss_nats", event.time, validation);
+    if (known || event.name == "sync.done") add("validation_loss_nats", validation);
   }
 }
 
@@ -275,14 +277,14 @@ void HistoryModel::takeGpus(const ControlEvent& event) {
       const std::size_t index = told.is_number_unsigned() ? told.get<std::size_t>() : place;
       for (const auto& [key, value] : gpu.items()) {
         if (key != "index" && value.is_number())
-          append(fmt::format("gpu.{}.{}", index, key), event.time, value.get<double>());
+          append(fmt::format("gpu.{}.{}", index, key), event.time, value.get<double>(), false);
       }
     }
     ++place;
   }
 }
 
-void HistoryModel::append(const std::string& name, double time, double value) {
+void HistoryModel::append(const std::string& name, double time, double value, bool kept) {
   if (names_.size() < kMaxNames && std::ranges::find(names_, name) == names_.end()) {
     names_.push_back(name);
     Q_EMIT namesChanged();
@@ -294,14 +296,20 @@ void HistoryModel::append(const std::string& name, double time, double value) {
     if (axis == SeriesAxis::kTokens && !tokens) continue;  // until the history tells how many they are
     const double x = axis == SeriesAxis::kTime ? time : axis == SeriesAxis::kStep ? step_ : *tokens;
     Series& series = found->second->series;
+    if (kept && series.size() > 0 && x <= series.last()) continue;
     series.append({.x = x, .mean = value, .low = value, .high = value});
-    if (series.size() > kMaxPoints) {
+    if (const std::size_t most = share(); series.size() > most) {
       // Thinned, the older half is coarser than any view: it is fetched again where one looks closer.
-      const auto thinned = series.thin(kMaxPoints - kMaxPoints / 4);
+      const auto thinned = series.thin(most - most / 4);
       if (thinned) found->second->fetched.add(series.first(), *thinned, kEverything);
     }
   }
   touch(name);
+}
+
+// Enough to fill a view, however many series there are (eight GPUs have dozens).
+std::size_t HistoryModel::share() const {
+  return std::clamp(kMaxTotalPoints / std::max<std::size_t>(entries_.size(), 1), kMinShare, kMaxPoints);
 }
 
 void HistoryModel::touch(const std::string& name) {

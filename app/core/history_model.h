@@ -25,7 +25,9 @@ class HistoryModel : public QObject {
   Q_OBJECT
 
  public:
-  static constexpr std::size_t kMaxPoints = 262'144;  // of one series; the older half is thinned beyond
+  // Of one series, and of all of them, each of which has its share: beyond it the older half is thinned. A view asks
+  // for what it shows finer.
+  static constexpr std::size_t kMaxPoints = 65'536, kMaxTotalPoints = 1u << 20;
 
   explicit HistoryModel(AgentLink& link, QObject* parent = nullptr);
   ~HistoryModel() override;
@@ -65,8 +67,9 @@ class HistoryModel : public QObject {
   void takeAnswer(const Key& key, const Query& query, const Result<nlohmann::json>& answer);
   void takeColumns(const Key& key, const Query& query, const nlohmann::json& answer);
   void learnTokens();
-  void append(const std::string& name, double time, double value);
+  void append(const std::string& name, double time, double value, bool kept);  // kept: unless it is there already
   void takeGpus(const ControlEvent& event);
+  std::size_t share() const;
   void touch(const std::string& name);
 
   AgentLink& link_;

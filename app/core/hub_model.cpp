@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <QFile>
-#include <QProcess>
 #include <QSaveFile>
 #include <algorithm>
 #include <cerrno>
@@ -234,18 +233,12 @@ void HubModel::serve() {
   QStringList arguments{"hub", "serve", flag("home", QString::fromStdString(home_.directory.string())),
                         flag("listen", serving.listen)};
   if (!serving.advertise.isEmpty()) arguments << flag("advertise", serving.advertise);
-  QProcess process;
-  process.setProgram(atoll_program());
-  process.setArguments(arguments);
-  process.setStandardInputFile(QProcess::nullDevice());
   QFile::remove(path("hub.log"));  // what it says is of this start
-  process.setStandardOutputFile(path("hub.log"), QIODevice::Append);
-  process.setStandardErrorFile(path("hub.log"), QIODevice::Append);
-  if (!process.startDetached(&hub_pid_)) {
+  if (!start_atoll_detached(arguments, path("hub.log"), &hub_pid_)) {
     const Error problem{
         ErrorCode::kNotFound,
         tr("The hub cannot be started: %1 cannot be run. Install Atoll's command line beside this program.")
-            .arg(process.program())
+            .arg(atoll_program())
             .toStdString()};
     return end(&problem);
   }

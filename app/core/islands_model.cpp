@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "app/core/figures.h"
-#include "net/control/json_fields.h"
+#include "app/core/table_values.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -15,16 +16,6 @@ constexpr double kMuchSlower = 2;
 std::string text_or(const nlohmann::json& data, const char* key, const std::string& otherwise = {}) {
   const auto found = data.find(key);
   return found != data.end() && found->is_string() ? found->get<std::string>().substr(0, kMaxTextBytes) : otherwise;
-}
-
-std::optional<double> number(const nlohmann::json& data, const char* key) {
-  const auto found = data.find(key);
-  return found != data.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
-}
-
-template <class T>
-QVariant sortable(const std::optional<T>& value) {
-  return value ? QVariant::fromValue(*value) : QVariant();
 }
 
 }  // namespace
@@ -86,9 +77,7 @@ QVariant IslandsModel::data(const QModelIndex& index, int role) const {
     return static_cast<int>((number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   }
   if (role == Qt::AccessibleTextRole) {
-    const QString shown = text(row, column);
-    return tr("%1: %2").arg(headerData(column, Qt::Horizontal, Qt::DisplayRole).toString(),
-                            shown.isEmpty() ? tr("not known") : shown);
+    return spoken(headerData(column, Qt::Horizontal, Qt::DisplayRole), text(row, column));
   }
   if (role != kSortRole) return {};
   switch (column) {
@@ -128,7 +117,7 @@ void IslandsModel::takeList(const nlohmann::json& answer, std::vector<std::strin
     listed.push_back(id);
     const std::size_t at = rowOf(id);
     IslandRow& row = rows_[at];
-    const double change = number(peer, "last_change").value_or(0);
+    const double change = told::number(peer, "last_change").value_or(0);
     // An event may have told what the list does not know yet.
     if (change >= row.last_change) {
       row.up = text_or(peer, "state") == "up";
@@ -139,12 +128,12 @@ void IslandsModel::takeList(const nlohmann::json& answer, std::vector<std::strin
     row.region = text_or(peer, "region", row.region);
     row.version = text_or(peer, "version", row.version);
     const auto newer = [&](std::optional<double>& value, const char* key) {
-      if (const auto told = number(peer, key)) value = told;
+      if (const auto newest = told::number(peer, key)) value = newest;
     };
     newer(row.rtt_seconds, "rtt_seconds");
     newer(row.up_bytes_per_second, "bytes_per_second");
     newer(row.down_bytes_per_second, "down_bytes_per_second");
-    const double retries = number(peer, "retries").value_or(0);
+    const double retries = told::number(peer, "retries").value_or(0);
     if (retries >= 0 && retries < 9e15) row.retries = std::max(row.retries, static_cast<std::uint64_t>(retries));
     updated(at);
   }
@@ -163,10 +152,10 @@ void IslandsModel::take(const ControlEvent& event) {
   const std::size_t at = rowOf(id);
   IslandRow& row = rows_[at];
   if (event.name == "peer.link") {
-    if (const auto rtt = number(event.data, "rtt_seconds")) row.rtt_seconds = rtt;
-    if (const auto up = number(event.data, "bytes_per_second")) row.up_bytes_per_second = up;
-    if (const auto down = number(event.data, "down_bytes_per_second")) row.down_bytes_per_second = down;
-    if (event.data.value("failed", nlohmann::json()) == true) ++row.retries;
+    if (const auto rtt = told::number(event.data, "rtt_seconds")) row.rtt_seconds = rtt;
+    if (const auto up = told::number(event.data, "bytes_per_second")) row.up_bytes_per_second = up;
+    if (const auto down = told::number(event.data, "down_bytes_per_second")) row.down_bytes_per_second = down;
+    if (told::yes(event.data, "failed")) ++row.retries;
   } else {
     row.up = event.name == "peer.up";
     row.last_change = event.time;

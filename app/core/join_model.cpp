@@ -4,7 +4,7 @@
 #include <array>
 
 #include "net/base/sha256.h"
-#include "net/control/json_fields.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -12,22 +12,11 @@ namespace {
 using StageStatus = StageView::Status;
 
 constexpr std::chrono::seconds kLookTime{60};  // of all the hub's addresses
-constexpr std::size_t kMaxTextBytes = 4096;
 constexpr std::array<std::string_view, kJoinStages> kStageNames = {"key",  "enrol", "check",     "trainer",
                                                                    "data", "state", "first_step"};
 
-std::string text(const nlohmann::json& data, const char* key) {
-  const auto found = data.find(key);
-  return found != data.end() && found->is_string() ? found->get<std::string>().substr(0, kMaxTextBytes) : std::string();
-}
-
-std::optional<double> number(const nlohmann::json& data, const char* key) {
-  const auto found = data.find(key);
-  return found != data.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
-}
-
 std::uint64_t bytes(const nlohmann::json& data, const char* key) {
-  const double value = number(data, key).value_or(0);
+  const double value = told::number(data, key).value_or(0);
   return value > 0 && value < 9e18 ? static_cast<std::uint64_t>(value) : 0;
 }
 
@@ -92,21 +81,21 @@ void JoinModel::endLook(std::optional<Error> problem) {
 }
 
 void JoinModel::takeLook(const nlohmann::json& data) {
-  const std::string id = data.is_object() ? text(data, "invite") : std::string();
+  const std::string id = told::text(data, "invite");
   if (!looking_ || !invite_ || (!id.empty() && id != invite_->id)) return;  // of a look before this one
-  if (data.value("ok", nlohmann::json()) != true) {
-    const std::string told = text(data, "message");
+  if (!told::yes(data, "ok")) {
+    const std::string why = told::text(data, "message");
     return endLook(
-        Error{parse_error_code(text(data, "code")).value_or(ErrorCode::kInternal),
-              told.empty() ? tr("The agent could not ask the hub, and does not say why.").toStdString() : told});
+        Error{parse_error_code(told::text(data, "code")).value_or(ErrorCode::kInternal),
+              why.empty() ? tr("The agent could not ask the hub, and does not say why.").toStdString() : why});
   }
-  hub_ = HubView{.address = text(data, "address"),
-                 .run_name = text(data, "run_name"),
-                 .run_id = text(data, "run_id"),
-                 .operator_name = text(data, "operator"),
-                 .model = text(data, "model"),
+  hub_ = HubView{.address = told::text(data, "address"),
+                 .run_name = told::text(data, "run_name"),
+                 .run_id = told::text(data, "run_id"),
+                 .operator_name = told::text(data, "operator"),
+                 .model = told::text(data, "model"),
                  .parameters = bytes(data, "parameters"),
-                 .pin = text(data, "pin")};
+                 .pin = told::text(data, "pin")};
   // The agent has compared both before it answered: this is to say it, not to find it out.
   if (hub_->pin != to_hex(invite_->authority_pin)) {
     return endLook(
@@ -173,25 +162,26 @@ void JoinModel::cancel() {
 void JoinModel::take(const ControlEvent& event, const NodeState* state) {
   if (event.kept || !event.data.is_object()) return;
   if (event.name == "invite.looked") return takeLook(event.data);
-  if (event.name == "join.progress" && text(event.data, "stage") == "trainer") startAgain(event.data);
+  if (event.name == "join.progress" && told::text(event.data, "stage") == "trainer") startAgain(event.data);
   if (!joining_) return;
   if (event.name == "join.progress") return takeProgress(event.data);
   if (event.name == "join.done") return takeDone(event.data);
-  if (state != nullptr && done_) takeState(*state);
+  if (state == nullptr || !done_) return;
+  state->island.pid == 0 ? takeAgent(*state) : takeState(*state);
 }
 
 void JoinModel::takeProgress(const nlohmann::json& data) {
-  const auto name = std::ranges::find(kStageNames, text(data, "stage"));
+  const auto name = std::ranges::find(kStageNames, told::text(data, "stage"));
   if (name == kStageNames.end()) return;
   const auto stage = static_cast<JoinStage>(name - kStageNames.begin());
-  const std::string status = text(data, "status");
+  const std::string status = told::text(data, "status");
   if (stage >= JoinStage::kTrainer) reach(stage);
   StageView& view = at(stage);
   view.done_bytes = bytes(data, "done_bytes");
   view.total_bytes = bytes(data, "total_bytes");
-  view.bytes_per_second = number(data, "bytes_per_second");
-  view.seconds_left = number(data, "seconds_left");
-  view.text = text(data, "text");
+  view.bytes_per_second = told::number(data, "bytes_per_second");
+  view.seconds_left = told::number(data, "seconds_left");
+  view.text = told::text(data, "text");
   if (status == "done") {
     view.status = StageStatus::kDone;
     if (stage == JoinStage::kEnrol) enrolled_ = true;
@@ -199,7 +189,7 @@ void JoinModel::takeProgress(const nlohmann::json& data) {
   } else if (status == "failed") {
     view.status = StageStatus::kFailed;
     // Of the agent's own stages join.done tells the code.
-    if (stage >= JoinStage::kTrainer) return fail({ErrorCode::kTrainerFailed, view.text});
+    if (stage >= JoinStage::kTrainer) awaitRetry(stage, std::string(view.text));
   } else if (status == "running") {
     // One at a time: what the agent does first is its own choice.
     for (StageView& other : stages_) {
@@ -210,39 +200,84 @@ void JoinModel::takeProgress(const nlohmann::json& data) {
   Q_EMIT changed();
 }
 
-// A trainer that failed is started again by the agent, without being asked to.
+const StageView* JoinModel::retrying() const {
+  const auto found = std::ranges::find(stages_, StageStatus::kRetrying, &StageView::status);
+  return found != stages_.end() ? &*found : nullptr;
+}
+
+// A trainer that failed is started again by the agent, without being asked to; when, its state tells.
+void JoinModel::awaitRetry(JoinStage stage, const std::string& cause) {
+  done_ = true;
+  for (StageView& other : stages_) {
+    if (other.status == StageStatus::kRunning || other.status == StageStatus::kRetrying) other = {};
+  }
+  StageView& failed = at(stage) = {};
+  failed.status = StageStatus::kRetrying;
+  failed.text = cause;
+}
+
 void JoinModel::startAgain(const nlohmann::json& data) {
-  if (joining_ || joined_ || !done_ || !problem_ || text(data, "status") != "running") return;
+  const bool failed = problem_ || retrying() != nullptr;
+  if (joined_ || !done_ || !failed || told::text(data, "status") != "running") return;
   joining_ = true;
   problem_.reset();
+  clearTrainerStages();
+}
+
+void JoinModel::clearTrainerStages() {
   for (auto i = static_cast<std::size_t>(JoinStage::kTrainer); i < stages_.size(); ++i) stages_[i] = {};
 }
 
 void JoinModel::takeDone(const nlohmann::json& data) {
-  if (data.value("ok", nlohmann::json()) == true) {
+  if (told::yes(data, "ok")) {
     enrolled_ = done_ = true;
     reach(JoinStage::kTrainer);
     if (at(JoinStage::kTrainer).status == StageStatus::kWaiting) at(JoinStage::kTrainer).status = StageStatus::kRunning;
     Q_EMIT changed();
     return;
   }
-  const std::string told = text(data, "message");
-  fail({parse_error_code(text(data, "code")).value_or(ErrorCode::kInternal),
-        told.empty() ? tr("The agent could not join, and does not say why.").toStdString() : told});
+  const std::string why = told::text(data, "message");
+  fail({parse_error_code(told::text(data, "code")).value_or(ErrorCode::kInternal),
+        why.empty() ? tr("The agent could not join, and does not say why.").toStdString() : why});
 }
 
-// What the state tells, should the agent not tell of stages.
+// The stage of the trainer that runs, or that failed.
+JoinStage JoinModel::underWay() const {
+  for (int i = kJoinStages - 1; i > static_cast<int>(JoinStage::kTrainer); --i) {
+    const StageStatus status = stages_[static_cast<std::size_t>(i)].status;
+    if (status == StageStatus::kRunning || status == StageStatus::kRetrying) return static_cast<JoinStage>(i);
+  }
+  return JoinStage::kTrainer;
+}
+
+// What the agent says of itself while no trainer runs.
+void JoinModel::takeAgent(const NodeState& state) {
+  const AgentView& agent = state.agent;
+  const std::string& error = state.island.error;
+  if (agent.restart_in_seconds) {
+    const JoinStage stage = underWay();
+    const std::string cause = agent.last_exit ? agent.last_exit->text : error;
+    awaitRetry(stage, at(stage).text.empty() ? cause : std::string(at(stage).text));
+    at(stage).retry_in_seconds = agent.restart_in_seconds;
+    Q_EMIT changed();
+  } else if (state.island.state == "error") {
+    fail(
+        {ErrorCode::kTrainerFailed, error.empty() ? tr("The trainer failed; its log says why.").toStdString() : error});
+  } else if (!agent.wish.empty() && agent.wish != "run") {
+    fail({ErrorCode::kAborted, tr("Meanwhile this machine was told to stop training, or to pause.").toStdString()});
+  } else if (!state.joined() && retrying() != nullptr) {
+    fail({ErrorCode::kAborted, tr("Meanwhile this machine was told to leave the run.").toStdString()});
+  }
+}
+
+// What a trainer's state tells, should the agent not tell of stages.
 void JoinModel::takeState(const NodeState& state) {
   const IslandState& island = state.island;
-  if (island.state == "error") {
-    return fail({ErrorCode::kTrainerFailed,
-                 island.error.empty() ? tr("The trainer failed; its log says why.").toStdString() : island.error});
-  }
-  if (island.pid == 0) return;  // the last words of one that has ended
   if (island.tokens > 0 && (island.state == "training" || island.state == "syncing")) return succeed();
   const bool recovers = island.state == "recovering";
   if (!recovers && island.state != "waiting" && island.state != "training") return;
   const JoinStage stage = recovers ? JoinStage::kState : JoinStage::kFirstStep;
+  if (retrying() != nullptr) clearTrainerStages();  // another one, whose start was not told
   if (at(stage).status != StageStatus::kWaiting) return;
   reach(stage);
   at(stage).status = StageStatus::kRunning;
@@ -257,6 +292,7 @@ void JoinModel::fail(const Error& problem) {
   joining_ = false;
   problem_ = problem;
   auto failed = std::ranges::find(stages_, StageStatus::kFailed, &StageView::status);
+  if (failed == stages_.end()) failed = std::ranges::find(stages_, StageStatus::kRetrying, &StageView::status);
   if (failed == stages_.end()) failed = std::ranges::find(stages_, StageStatus::kRunning, &StageView::status);
   if (failed == stages_.end()) failed = std::ranges::find(stages_, StageStatus::kWaiting, &StageView::status);
   for (StageView& stage : stages_) {

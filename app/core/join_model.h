@@ -34,11 +34,13 @@ enum class JoinStage { kKey, kEnrol, kCheck, kTrainer, kData, kState, kFirstStep
 inline constexpr int kJoinStages = 7;
 
 struct StageView {
-  enum class Status { kWaiting, kRunning, kDone, kFailed };
+  // kRetrying: it failed, and the agent begins again by itself, with another trainer.
+  enum class Status { kWaiting, kRunning, kRetrying, kDone, kFailed };
   Status status = Status::kWaiting;
   std::uint64_t done_bytes = 0, total_bytes = 0;  // 0: not counted in bytes
   std::optional<double> bytes_per_second, seconds_left;
-  std::string text;  // what went wrong
+  std::optional<double> retry_in_seconds;  // in kRetrying, once the agent has said it
+  std::string text;                        // what went wrong
 };
 
 class JoinModel : public QObject {
@@ -65,6 +67,7 @@ class JoinModel : public QObject {
   bool joining() const { return joining_; }
   bool joined() const { return joined_; }  // the first inner step was taken
   const StageView& stage(JoinStage stage) const { return stages_[static_cast<std::size_t>(stage)]; }
+  const StageView* retrying() const;  // the stage that the agent begins again, if it is so; joining() then
   const std::optional<Error>& problem() const { return problem_; }
 
   // `state`: what the event says, where it says one.
@@ -84,6 +87,10 @@ class JoinModel : public QObject {
   void startAgain(const nlohmann::json& data);
   void takeDone(const nlohmann::json& data);
   void takeState(const NodeState& state);
+  void takeAgent(const NodeState& state);
+  void awaitRetry(JoinStage stage, const std::string& cause);
+  JoinStage underWay() const;
+  void clearTrainerStages();
   void reach(JoinStage stage);  // what comes before it is done
   void fail(const Error& problem);
   void succeed();

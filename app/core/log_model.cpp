@@ -1,25 +1,20 @@
 #include "app/core/log_model.h"
 
-#include "net/control/json_fields.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kEvery{1000};
 constexpr unsigned kLimit = 2000;  // of one answer, which is one line of the protocol
-constexpr std::size_t kMaxLinesAnswered = 100'000;
+constexpr std::size_t kMaxLinesAnswered = 100'000, kMaxLineBytes = 1u << 20;
 
 LogRow row_from_json(const nlohmann::json& json) {
   LogRow row;
-  if (!json.is_object()) return row;
-  const auto text = [&](const char* key) {
-    const auto found = json.find(key);
-    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  row.source = text("source");
-  row.time = text("time");
-  row.level = text("level");
-  row.text = text("text");
+  row.source = told::text(json, "source", kMaxLineBytes);
+  row.time = told::text(json, "time", kMaxLineBytes);
+  row.level = told::text(json, "level", kMaxLineBytes);
+  row.text = told::text(json, "text", kMaxLineBytes);
   return row;
 }
 

@@ -1,6 +1,5 @@
 #include "app/core/node.h"
 
-#include <QProcess>
 #include <algorithm>
 
 #include "app/core/child_leash.h"
@@ -44,10 +43,15 @@ Node::Node(NodeAddress address, OpenStream open, RunCommand run, LinkTiming timi
   connect(&link_, &AgentLink::mustReload, this, &Node::reload);
   connect(&link_, &AgentLink::eventsLost, this, [this] {
     sync_.reset();
+    uplink_.reset();
     join_.interrupted();
     check_.lost();
   });
   connect(&link_, &AgentLink::stateChanged, this, &Node::linkChanged);
+  connect(&link_, &AgentLink::recordingFailed, this, [this](const QString& why) {
+    alerts_.add(Alert::Level::kError, why, unix_time_now(), /*news=*/true);
+    tell_.request();
+  });
   poll_.setInterval(kPoll);
   connect(&poll_, &QTimer::timeout, this, &Node::poll);
 }
@@ -77,6 +81,7 @@ void Node::take(const ControlEvent& event) {
   if (event.name == "gpu.sample" && !event.kept) takeGpus(event);
   const std::string own = state_ ? state_->island.island : std::string();
   sync_.take(event, own);
+  uplink_.take(event, nullptr);
   check_.take(event);
   join_.take(event, nullptr);
   alerts_.take(event, nullptr);
@@ -100,6 +105,7 @@ void Node::takeState(const ControlEvent& event) {
   }
   NodeState state = std::move(*read);
   sync_.take(event, state.island.island);
+  uplink_.take(event, &state);
   history_.take(event, &state);
   alerts_.take(event, &state);
   if (event.kept) return tell_.request();
@@ -228,16 +234,10 @@ Status Node::startAgent() {
   const std::filesystem::path& home = local->home.island.directory;
   // A home of its own; else the agent finds the user's as we did.
   if (local->home.socket.parent_path() == home) arguments << "--home" << QString::fromStdString(home.string());
-  QProcess process;
-  process.setProgram(atoll_program());
-  process.setArguments(arguments);
-  process.setStandardInputFile(QProcess::nullDevice());
-  process.setStandardOutputFile(QProcess::nullDevice());  // it writes a log of its own
-  process.setStandardErrorFile(QProcess::nullDevice());
-  if (!process.startDetached()) {
+  if (!leave_atoll_running(arguments)) {  // it writes a log of its own
     return Error{ErrorCode::kNotFound, tr("The agent cannot be started: %1 cannot be run. Install Atoll's command line "
                                           "beside this program.")
-                                           .arg(process.program())
+                                           .arg(atoll_program())
                                            .toStdString()};
   }
   link_.reconnect();

@@ -22,6 +22,7 @@
 #include "app/core/rounds_model.h"
 #include "app/core/settings_model.h"
 #include "app/core/sync_model.h"
+#include "app/core/uplink.h"
 
 namespace atl {
 
@@ -51,6 +52,7 @@ class Node : public QObject {
   IslandsModel& islands() { return islands_; }
   RoundsModel& rounds() { return rounds_; }
   SyncModel& sync() { return sync_; }
+  const Uplink& uplink() const { return uplink_; }
   CheckModel& check() { return check_; }
   CheckpointsModel& checkpoints() { return checkpoints_; }
   LogModel& log() { return log_; }
@@ -97,6 +99,7 @@ class Node : public QObject {
   IslandsModel islands_;
   RoundsModel rounds_;
   SyncModel sync_;
+  Uplink uplink_;
   CheckModel check_;
   CheckpointsModel checkpoints_;
   LogModel log_;

@@ -72,9 +72,10 @@ void Playback::take(Result<RecordingIndex> index) {
 }
 
 Seconds Playback::now() const {
+  if (passing_) return Seconds(*passing_);
   if (!playing_ || !index_) return Seconds(at_);
   const double now = at_ + Seconds(Clock::now() - since_).count() * speed_;
-  return Seconds(next_ ? std::min(now, std::max(at_, next_->t)) : at_);
+  return Seconds(next_ ? std::min(now, std::max(at_, next_->t)) : std::max(at_, last_t_));
 }
 
 // Events, sent lines and ends of connections; what was answered is told when it is asked for.
@@ -82,6 +83,7 @@ bool Playback::readNext() {
   next_.reset();
   while (!next_ && !lines_.atEnd()) {
     auto line = parse_recorded_line(lines_.readLine(kMaxRecordedLineBytes));
+    cut_off_ = !line.ok();
     if (line.ok()) next_ = std::move(*line);
   }
   return next_.has_value();
@@ -113,13 +115,23 @@ void Playback::turn() {
   }
   if (!next_) {
     stop();
-    Q_EMIT over({ErrorCode::kAborted, tr("The recording ends here.").toStdString()});
+    const QString how =
+        cut_off_ ? tr("The recording breaks off here: its last line is not whole.") : tr("The recording ends here.");
+    Q_EMIT over({ErrorCode::kAborted, how.toStdString()});
     return;
   }
   timer_.start(static_cast<int>(std::clamp(std::ceil((next_->t - reached) / speed_ * 1000), 0.0, kLongestWaitMs)));
 }
 
+// Who hears a line looks at the clock: it is as late as the line is.
 void Playback::passOn(const RecordedLine& line) {
+  passing_ = last_t_ = std::max(at_, line.t);
+  const QPointer<Playback> alive(this);
+  tell(line);
+  if (alive) passing_.reset();
+}
+
+void Playback::tell(const RecordedLine& line) {
   switch (line.kind) {
     case RecordedLine::Kind::kClosed:
       at_ = std::max(at_, line.t);
@@ -159,11 +171,18 @@ QByteArray Playback::answer(const QByteArray& text) {
   const auto respond = [&](const Result<nlohmann::json>& result) {
     return QByteArray::fromStdString(encode_response(request->id, result)).trimmed();
   };
-  const qint64 offset = index_ ? index_->find(request->method, request->params.dump(), now().count()) : -1;
+  const nlohmann::json cursor = request->params.value("cursor", nlohmann::json());
+  const qint64 offset = !index_            ? -1
+                        : cursor.is_null() ? index_->find(request->method, request->params.dump(), now().count())
+                                           : index_->findSame(request->method, request->params.dump(), now().count());
   if (offset >= 0 && answers_.seek(offset)) {
     const auto line = parse_recorded_line(answers_.readLine(kMaxRecordedLineBytes));
     const auto reply = line.ok() ? decode_reply(line->text) : Result<std::variant<RpcResponse, RpcEvent>>(line.error());
     if (reply.ok() && std::holds_alternative<RpcResponse>(*reply)) return respond(std::get<RpcResponse>(*reply).result);
+  }
+  // Nobody has gone on from there yet.
+  if (!cursor.is_null()) {
+    return respond(nlohmann::json{{"lines", nlohmann::json::array()}, {"cursor", cursor}, {"more", false}});
   }
   // Recorded while the connection stood already.
   if (request->method == "hello") {

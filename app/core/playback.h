@@ -45,6 +45,7 @@ class Playback : public QObject {
   void turn();
   bool readNext();
   void passOn(const RecordedLine& line);
+  void tell(const RecordedLine& line);
   void passOnState(const RecordedLine& line);
   void stop();
 
@@ -56,8 +57,11 @@ class Playback : public QObject {
   std::optional<RecordedLine> next_;
   std::set<std::int64_t> states_asked_;  // calls of state.get whose answers are to come
   const QObject* player_ = nullptr;
-  bool playing_ = false, told_ = false, ended_ = false, first_ = true;
-  double at_ = 0;  // the recording's time at since_
+  bool playing_ = false, told_ = false, first_ = true;
+  bool cut_off_ = false;           // the line that was read last is not whole
+  double at_ = 0;                  // the recording's time at since_
+  double last_t_ = 0;              // of the line that was passed on last
+  std::optional<double> passing_;  // of the line that is being passed on
   Clock::time_point since_{};
   QTimer timer_;
   std::atomic<bool> stop_{false};

@@ -3,6 +3,7 @@
 #include <QCoreApplication>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "net/base/unix_time.h"
@@ -105,7 +106,11 @@ Result<std::unique_ptr<Recorder>> Recorder::create(const QString& file) {
   }
   const nlohmann::json header = {
       {"atoll_recording", kRecordingVersion}, {"program", "atoll-gui " ATOLL_VERSION}, {"time", unix_time_now()}};
-  out.write(QByteArray::fromStdString(header.dump() + "\n"));
+  if (out.write(QByteArray::fromStdString(header.dump() + "\n")) < 0 || !out.flush()) {
+    return Error{ErrorCode::kIo, RecorderText::tr("The recording cannot be written to %1: %2. Choose another place.")
+                                     .arg(file, out.errorString())
+                                     .toStdString()};
+  }
   recorder->clock_.start();
   return recorder;
 }
@@ -124,8 +129,12 @@ void Recorder::write(const char* key, const QByteArray& line) {
   if (file_.pos() + text.size() > kMaxRecordingBytes) {
     problem_ = RecorderText::tr("The recording has its full size of 2 GiB, and ends here.").toStdString();
   } else if (file_.write(text) != text.size() || !file_.flush()) {
+    std::error_code unknown;
+    const auto space = std::filesystem::space(file_.fileName().toStdString(), unknown);
+    const bool full = !unknown && space.available < static_cast<std::uintmax_t>(text.size());
+    const QString why = full ? RecorderText::tr("the disk is full") : file_.errorString();
     problem_ = RecorderText::tr("The recording ends here, for %1 cannot be written: %2.")
-                   .arg(file_.fileName(), file_.errorString())
+                   .arg(file_.fileName(), why)
                    .toStdString();
   }
   if (!problem_.empty()) file_.close();

@@ -37,6 +37,15 @@ Result<nlohmann::json> read_header(QFile& file) {
   return header;
 }
 
+// Its header, with the file at the line after it.
+Result<nlohmann::json> open_recording_file(QFile& file) {
+  if (!file.open(QIODevice::ReadOnly)) {
+    return Error{ErrorCode::kNotFound,
+                 Recording::tr("%1 cannot be read: %2").arg(file.fileName(), file.errorString()).toStdString()};
+  }
+  return read_header(file);
+}
+
 }  // namespace
 
 Result<RecordedLine> parse_recorded_line(const QByteArray& line) {
@@ -60,14 +69,23 @@ Result<RecordedLine> parse_recorded_line(const QByteArray& line) {
 
 bool is_recorded_event(const QByteArray& line) { return line.contains("\\\"method\\\":\\\"event\\\""); }
 
+Status check_recording(const QString& path) {
+  QFile file(path);
+  const auto header = open_recording_file(file);
+  return header.ok() ? ok_status() : Status(header.error());
+}
+
+bool ends_within_a_line(const QString& path) {
+  QFile file(path);
+  char last = '\n';
+  const bool read = file.open(QIODevice::ReadOnly) && file.seek(std::max<qint64>(file.size() - 1, 0));
+  return read && file.getChar(&last) && last != '\n';
+}
+
 Result<RecordingIndex> RecordingIndex::read(const QString& path, const std::atomic<bool>& stop) {
   QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) {
-    return Error{ErrorCode::kNotFound,
-                 Recording::tr("%1 cannot be read: %2").arg(path, file.errorString()).toStdString()};
-  }
   RecordingIndex index;
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json header, read_header(file));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json header, open_recording_file(file));
   const nlohmann::json program = header.value("program", nlohmann::json());
   const nlohmann::json began = header.value("time", nlohmann::json());
   index.program_ = program.is_string() ? program.get<std::string>() : "";
@@ -101,6 +119,11 @@ Result<RecordingIndex> RecordingIndex::read(const QString& path, const std::atom
 qint64 RecordingIndex::choose(const Answers& answers, double t) {
   const auto later = std::ranges::upper_bound(answers, t, {}, &Answer::t);
   return later == answers.begin() ? answers.front().offset : std::prev(later)->offset;
+}
+
+qint64 RecordingIndex::findSame(const std::string& method, const std::string& params, double t) const {
+  const auto same = by_call_.find(method + ' ' + params);
+  return same != by_call_.end() && same->second.front().t <= t ? choose(same->second, t) : -1;
 }
 
 qint64 RecordingIndex::find(const std::string& method, const std::string& params, double t) const {

@@ -29,6 +29,11 @@ Result<RecordedLine> parse_recorded_line(const QByteArray& line);
 // An event, told by a look: a recording of a week has a million of them.
 bool is_recorded_event(const QByteArray& line);
 
+// Whether it can be played: it is there, a recording, and of this version. Reads one line.
+Status check_recording(const QString& file);
+// As of a program that was killed, or of a file that was cut off.
+bool ends_within_a_line(const QString& file);
+
 class RecordingIndex {
  public:
   // kNotFound, kVersionUnsupported, kCorrupt; kAborted when `stop` is set meanwhile.
@@ -39,6 +44,8 @@ class RecordingIndex {
   // Where the answer stands that was given last before `t`, or else the first one: to the same call, else to another
   // one of the method. -1: there is none.
   qint64 find(const std::string& method, const std::string& params, double t) const;
+  // The same call, answered before `t`. -1: there is none.
+  qint64 findSame(const std::string& method, const std::string& params, double t) const;
 
  private:
   struct Answer {

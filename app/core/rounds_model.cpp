@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/core/figures.h"
+#include "app/core/table_values.h"
 #include "net/control/json_fields.h"
 
 namespace atl {
@@ -33,15 +34,6 @@ std::optional<RoundRow> row_from_json(const nlohmann::json& json) {
 template <class T>
 void take_known(std::optional<T>& value, const std::optional<T>& told) {
   if (told) value = told;
-}
-
-template <class T>
-QVariant sortable(const std::optional<T>& value) {
-  if constexpr (std::is_same_v<T, std::uint64_t>) {
-    return value ? QVariant::fromValue<qulonglong>(*value) : QVariant();
-  } else {
-    return value ? QVariant::fromValue(*value) : QVariant();
-  }
 }
 
 std::optional<double> positive(double value) {
@@ -94,7 +86,7 @@ QVariant RoundsModel::headerData(int section, Qt::Orientation orientation, int r
     case kValidation: return tr("Validation");
     case kTokens: return tr("Tokens");
     case kInner: return tr("Training");
-    case kSync: return tr("Synchronizing");
+    case kSync: return tr("Synchronising");
     case kBytes: return tr("Sent");
     case kIslands: return tr("Islands");
     case kAccepted: return tr("Contribution");
@@ -132,9 +124,7 @@ QVariant RoundsModel::data(const QModelIndex& index, int role) const {
     return static_cast<int>((column == kAccepted ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
   }
   if (role == Qt::AccessibleTextRole) {
-    const QString shown = text(row, column);
-    return tr("%1: %2").arg(headerData(column, Qt::Horizontal, Qt::DisplayRole).toString(),
-                            shown.isEmpty() ? tr("not known") : shown);
+    return spoken(headerData(column, Qt::Horizontal, Qt::DisplayRole), text(row, column));
   }
   if (role != kSortRole) return {};
   switch (column) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/control/json_fields.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -23,11 +24,6 @@ Result<std::vector<SettingRow>> rows_from_json(const nlohmann::json& json) {
   return rows;
 }
 
-std::string text(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 }  // namespace
 
 const SettingRow* SettingsModel::find(const std::string& key) const {
@@ -41,8 +37,8 @@ void SettingsModel::reload() {
     problem_ = rows.ok() ? std::string() : rows.error().message;
     if (rows.ok()) {
       rows_ = std::move(*rows);
-      file_ = text(*answer, "file");
-      settings_ = text(*answer, "settings");
+      file_ = told::text(*answer, "file");
+      settings_ = told::text(*answer, "settings");
     }
     Q_EMIT changed();
   });

@@ -1,9 +1,9 @@
 #include "app/core/sync_model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "net/control/json_fields.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -119,9 +119,8 @@ bool SyncModel::takeProgress(const nlohmann::json& data) {
 bool SyncModel::takeLink(const nlohmann::json& data, const std::string& own_island) {
   const nlohmann::json island = data.value("island", nlohmann::json());
   const auto rate = [&](const char* key) {
-    const nlohmann::json value = data.value(key, nlohmann::json());
-    const bool good = value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
-    return good ? std::optional(value.get<double>()) : std::nullopt;
+    const auto value = told::number(data, key);
+    return value.value_or(0) > 0 ? value : std::nullopt;
   };
   const auto self = std::ranges::find_if(ring_, [&](const RingIsland& m) { return m.self || m.id == own_island; });
   const auto other = std::ranges::find_if(ring_, [&](const RingIsland& m) { return island == m.id; });

@@ -87,7 +87,7 @@ void AddNodeDialog::tryIt() {
   if (!address.ok()) return;
   trial_ = std::make_unique<AgentLink>(open_(*address));
   connect(trial_.get(), &AgentLink::stateChanged, this, &AddNodeDialog::tried);
-  notice_->say(Notice::Kind::kBusy, tr("Connecting ..."));
+  notice_->say(Notice::Kind::kBusy, tr("Connecting\u2026"));
   try_->setEnabled(false);
   trial_->start();
 }

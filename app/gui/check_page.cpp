@@ -10,6 +10,7 @@
 #include "app/gui/check_table.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
+#include "app/gui/look/style.h"
 #include "app/gui/notice.h"
 #include "app/gui/plain_label.h"
 
@@ -28,6 +29,7 @@ CheckPage::CheckPage(Node& node, QWidget* parent) : QWidget(parent), node_(node)
   busy_->setAccessibleName(tr("A check is under way"));
   column->addWidget(notice_ = new Notice("check_notice"));
   column->addWidget(table_ = new CheckTable(node_.check()), 1);
+  column->addStretch(0);
   connect(quick_, &QPushButton::clicked, this, [this] { node_.check().run(/*full=*/false); });
   connect(full_, &QPushButton::clicked, this, [this] { node_.check().run(/*full=*/true); });
   connect(&node_.check(), &CheckModel::changed, this, &CheckPage::refresh);
@@ -46,6 +48,7 @@ QWidget* CheckPage::makeHeader() {
   grid->addWidget(last_ = make_plain_label("last_check"), 1, 0);
   quick_ = new QPushButton(icon("check"), tr("&Quick check"));
   quick_->setObjectName("quick");
+  make_primary(quick_);
   quick_->setAccessibleDescription(tr("Seconds: limits, disk, memory, GPUs, and when joined the way to the hub"));
   full_ = new QPushButton(tr("&Full check"));
   full_->setObjectName("full");
@@ -65,6 +68,7 @@ void CheckPage::refresh() {
   quick_->setEnabled(connected && !check.running());
   full_->setEnabled(connected && !check.running());
   busy_->setVisible(check.running());
+  table_->setVisible(check.running() || !check.rows().empty());
   set_plain_text(last_, check.ended_at() > 0 ? tr("Last check: %1").arg(text::date_time(check.ended_at()))
                                              : tr("What this machine can do, and what stands in its way."));
   const auto fails = static_cast<int>(check.count(Verdict::kFail));

@@ -1,6 +1,8 @@
 #include "app/gui/check_table.h"
 
 #include <array>
+#include <map>
+#include <tuple>
 
 #include <QClipboard>
 #include <QCoreApplication>
@@ -71,13 +73,28 @@ QIcon icon_of_verdict(Verdict verdict) {
   return verdict == Verdict::kSkip ? icon("remove", Tone::kNeutral) : icon(icon_of(tone_of(verdict)), tone_of(verdict));
 }
 
-// Room above and beneath, also of what needs two lines.
+// Room above and beneath, also of what needs two lines. Rows are measured again and again while others come, and
+// breaking text into lines takes long: a size that is known is not worked out anew.
 class RoomyRows final : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
-  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    return QStyledItemDelegate::sizeHint(option, index) + QSize(8, 10);
+  // A command may be broken behind its dots: what is copied is the model's own.
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    option->text.replace("-", QString("-") + QChar(0x2060));  // "--data" stays whole
+    for (const char* mark : {".", "=", "/", "_"}) option->text.replace(mark, QString(mark) + QChar(0x200B));
   }
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    if (option.font != font_) sizes_.clear();
+    font_ = option.font;
+    QSize& size = sizes_[{index.data().toString(), index.column(), option.rect.width()}];
+    if (size.isEmpty()) size = QStyledItemDelegate::sizeHint(option, index) + QSize(8, 10);
+    return size;
+  }
+
+ private:
+  mutable QFont font_;
+  mutable std::map<std::tuple<QString, int, int>, QSize> sizes_;  // by text, column and width
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QStackedWidget>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -19,15 +20,28 @@
 #include "app/gui/notice.h"
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/empty_state.h"
+#include "app/gui/parts/facts_list.h"
 #include "app/gui/parts/table.h"
 
 namespace atl {
 namespace {
 
+constexpr int kRowsSeen = 12;
+
+enum Fact { kParameters, kHash, kFile };
+
+class ShortHash final : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  QString displayText(const QVariant& value, const QLocale&) const override {
+    return text::short_hash(value.toString().toStdString()) + QChar(0x2026);
+  }
+};
+
 QPushButton* make_button(const char* name, const char* icon_name, const QString& text, const QString& what) {
   auto* button = new QPushButton(icon(icon_name), text);
   button->setObjectName(name);
-  button->setAccessibleName(QString(text).remove('&'));
+  button->setAccessibleName(QString(text).remove('&').remove(QChar(0x2026)));
   button->setAccessibleDescription(what);
   button->setToolTip(what);
   return button;
@@ -51,8 +65,17 @@ CheckpointsPage::CheckpointsPage(Node& node, QWidget* parent) : Page(node, paren
   auto* card = new Card(tr("On this disk"));
   table_ = make_table(node.checkpoints(), Qt::DisplayRole, "checkpoints", tr("Checkpoints"), CheckpointsModel::kPath);
   table_->setFrameShape(QFrame::NoFrame);
+  table_->setTextElideMode(Qt::ElideMiddle);
+  table_->setItemDelegateForColumn(CheckpointsModel::kHash, new ShortHash(table_));
   card->body()->addWidget(table_);
-  stack_->addWidget(card);
+  auto* some = new QWidget;
+  auto* rows = new QVBoxLayout(some);
+  rows->setContentsMargins(0, 0, 0, 0);
+  rows->setSpacing(12);
+  rows->addWidget(card);
+  rows->addWidget(makeChosen());
+  rows->addStretch(1);
+  stack_->addWidget(some);
   stack_->addWidget(empty_ = new EmptyState);
   empty_->say("checkpoints", tr("No checkpoint yet"),
               tr("The first one is written when the first round is committed."));
@@ -68,7 +91,7 @@ QWidget* CheckpointsPage::makeHeader() {
   row->setSpacing(8);
   verify_ = make_button("verify", "verify", tr("&Verify"),
                         tr("Read all of it and compare it with its SHA-256; training goes on"));
-  export_ = make_button("export", "export", tr("&Export model \u2026"),
+  export_ = make_button("export", "export", tr("&Export model\u2026"),
                         tr("Write the model as it is now as a HuggingFace directory"));
   copy_ = make_button("copy_hash", "copy", tr("&Copy hash"), tr("Copy the SHA-256 of the chosen checkpoint"));
   for (QPushButton* button : {verify_, export_, copy_}) row->addWidget(button);
@@ -79,6 +102,35 @@ QWidget* CheckpointsPage::makeHeader() {
   return header;
 }
 
+// All of what the table has room for only a part of.
+QWidget* CheckpointsPage::makeChosen() {
+  chosen_card_ = new Card(tr("Chosen checkpoint"));
+  chosen_card_->body()->addWidget(chosen_ = new FactsList);
+  chosen_->add("chosen_parameters", tr("Parameters"));
+  chosen_->add("chosen_hash", tr("SHA-256 of the state"));
+  chosen_->add("chosen_file", tr("File"));
+  chosen_->alignLeft();
+  return chosen_card_;
+}
+
+const CheckpointRow* CheckpointsPage::chosen() const {
+  const QModelIndexList rows = table_->selectionModel()->selectedRows(CheckpointsModel::kRound);
+  if (rows.isEmpty()) return nullptr;
+  const auto* sorted = qobject_cast<const QAbstractProxyModel*>(table_->model());
+  const auto row = static_cast<std::size_t>(sorted->mapToSource(rows.front()).row());
+  const auto& all = node().checkpoints().rows();
+  return row < all.size() ? &all[row] : nullptr;
+}
+
+void CheckpointsPage::showChosen() {
+  const CheckpointRow* row = chosen();
+  chosen_card_->setVisible(row != nullptr);
+  if (row == nullptr) return;
+  chosen_->set(kParameters, text::count(row->parameters));
+  chosen_->set(kHash, QString::fromStdString(row->state_hash));
+  chosen_->set(kFile, QString::fromStdString(row->path));
+}
+
 void CheckpointsPage::refresh() {
   const CheckpointsModel& model = node().checkpoints();
   const bool any = !model.rows().empty();
@@ -86,7 +138,10 @@ void CheckpointsPage::refresh() {
   busy_->setVisible(model.busy());
   verify_->setEnabled(any && !model.busy());
   export_->setEnabled(any && !model.busy());
-  copy_->setEnabled(any && table_->selectionModel()->hasSelection());
+  if (any && chosen() == nullptr) table_->selectRow(0);
+  fit_height(*table_, kRowsSeen);
+  showChosen();
+  copy_->setEnabled(any && chosen() != nullptr);
   table_->setEnabled(any);
   if (model.busy()) {
     notice_->say(Notice::Kind::kBusy, tr("At work; large models take minutes."));
@@ -123,12 +178,8 @@ void CheckpointsPage::exportModel() {
 }
 
 void CheckpointsPage::copyHash() {
-  const QModelIndexList rows = table_->selectionModel()->selectedRows(CheckpointsModel::kRound);
-  if (rows.isEmpty()) return;
-  const auto* sorted = qobject_cast<const QAbstractProxyModel*>(table_->model());
-  const auto row = static_cast<std::size_t>(sorted->mapToSource(rows.front()).row());
-  if (row >= node().checkpoints().rows().size()) return;
-  QGuiApplication::clipboard()->setText(QString::fromStdString(node().checkpoints().rows()[row].state_hash));
+  const CheckpointRow* row = chosen();
+  if (row != nullptr) QGuiApplication::clipboard()->setText(QString::fromStdString(row->state_hash));
 }
 
 }  // namespace atl

@@ -10,7 +10,10 @@ class QTableView;
 
 namespace atl {
 
+class Card;
+struct CheckpointRow;
 class EmptyState;
+class FactsList;
 class Notice;
 
 class CheckpointsPage : public Page {
@@ -24,6 +27,9 @@ class CheckpointsPage : public Page {
 
  private:
   QWidget* makeHeader();
+  QWidget* makeChosen();
+  const CheckpointRow* chosen() const;
+  void showChosen();
   void exportModel();
   void copyHash();
 
@@ -35,6 +41,8 @@ class CheckpointsPage : public Page {
   QStackedWidget* stack_;
   QTableView* table_;
   EmptyState* empty_;
+  Card* chosen_card_;
+  FactsList* chosen_;
 };
 
 }  // namespace atl

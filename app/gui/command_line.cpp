@@ -8,6 +8,7 @@
 #include <QFileInfo>
 
 #include "app/core/nodes.h"
+#include "app/core/recording_index.h"
 #include "net/control/home.h"
 
 namespace atl {
@@ -74,6 +75,7 @@ QString nodes_file() { return own_file("gui-machines.json"); }
 
 Status open_nodes(const GuiOptions& options, Nodes& nodes) {
   if (!options.replay.isEmpty()) {
+    ATOLL_RETURN_IF_ERROR(check_recording(options.replay));
     nodes.add(RecordedNode{options.replay, options.speed});
   } else {
     ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(options.home.toStdString()));

@@ -43,6 +43,7 @@ bool DemoPage::running() const { return runner_->running(); }
 void DemoPage::begin() {
   choice_->showProblem({});
   stack_->setCurrentWidget(progress_);
+  progress_->setFocus();
   runner_->start(choice_->wish());
 }
 
@@ -50,6 +51,7 @@ void DemoPage::ended() {
   if (runner_->outcome()) {
     summary_->showOutcome();
     stack_->setCurrentWidget(summary_);
+    summary_->setFocus();
     return;
   }
   choice_->showProblem(runner_->wasStopped() ? QString() : runner_->problem());

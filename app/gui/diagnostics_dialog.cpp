@@ -58,7 +58,7 @@ DiagnosticsDialog::DiagnosticsDialog(Node& node, QWidget* parent) : QDialog(pare
   column->addWidget(makePreview(), 1);
   auto* buttons = new QDialogButtonBox;
   collect_ = buttons->addButton(isHere() ? tr("Collect &again") : tr("&Collect"), QDialogButtonBox::ActionRole);
-  save_ = buttons->addButton(tr("&Save as..."), QDialogButtonBox::ActionRole);
+  save_ = buttons->addButton(tr("&Save as\u2026"), QDialogButtonBox::ActionRole);
   auto* close = buttons->addButton(tr("Close"), QDialogButtonBox::RejectRole);
   collect_->setObjectName("collect");
   collect_->setAutoDefault(false);
@@ -125,7 +125,7 @@ void DiagnosticsDialog::collect() {
   if (isHere()) QFile::remove(file_);  // of the same second
   collect_->setEnabled(false);
   save_->setEnabled(false);
-  notice_->say(Notice::Kind::kBusy, tr("Collecting ..."));
+  notice_->say(Notice::Kind::kBusy, tr("Collecting\u2026"));
   const QPointer<DiagnosticsDialog> self(this);
   const auto done = [self](const Result<nlohmann::json>& answer) {
     if (self) self->collected(answer);

@@ -4,20 +4,33 @@
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
+#include "app/gui/app_icon.h"
 #include "app/gui/notice.h"
 #include "app/gui/plain_label.h"
 #include "app/gui/way_button.h"
 
 namespace atl {
+namespace {
+
+constexpr int kSign = 64;
+constexpr int kWidest = 720;  // longer lines are hard to read
+
+}  // namespace
 
 FirstStart::FirstStart(Node& node, QWidget* parent) : QWidget(parent), node_(node) {
   auto* outer = new QHBoxLayout(this);
-  auto* column = new QVBoxLayout;
+  auto* held = new QWidget;
+  held->setMaximumWidth(kWidest);
+  auto* column = new QVBoxLayout(held);
   outer->addStretch(1);
-  outer->addLayout(column, 6);
+  outer->addWidget(held, 100);
   outer->addStretch(1);
   column->setSpacing(12);
   column->addStretch(1);
+  auto* sign = new QLabel;
+  sign->setPixmap(app_icon().pixmap(QSize(kSign, kSign), devicePixelRatioF()));
+  sign->setAccessibleName(tr("Atoll"));
+  column->addWidget(sign, 0, Qt::AlignLeft);
   column->addWidget(as_heading(make_sentence(tr("Train one language model together")), 1.9));
   column->addWidget(make_sentence(
       tr("Machines that nobody owns together, the islands, train a model each for a while and then average what they "

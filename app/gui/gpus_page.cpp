@@ -9,6 +9,7 @@
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/gpu_panel.h"
+#include "app/gui/parts/legend.h"
 #include "app/gui/plot/history_plot.h"
 
 namespace atl {
@@ -30,6 +31,24 @@ ValueText text_of(const std::string& field) {
   if (field == "utilisation") return percent_values();
   if (field == "memory_bytes") return byte_values();
   return unit_values(field == "power_watts" ? "W" : "\u00B0C");
+}
+
+// Numbers alone: there may be many, and the panels above say what they are.
+std::vector<LegendEntry> legend_of(std::size_t gpus) {
+  std::vector<LegendEntry> entries;
+  for (std::size_t i = 0; i < gpus; ++i) entries.push_back({QString::number(i), static_cast<int>(i)});
+  return entries;
+}
+
+// What all of it would be, so that a line says how much is left.
+double most_of(const std::string& field, const std::vector<GpuSample>& gpus) {
+  if (field == "utilisation") return 1;
+  double most = 0;
+  for (const GpuSample& gpu : gpus) {
+    if (field == "memory_bytes") most = std::max(most, gpu.memory_total_bytes.value_or(0));
+    if (field == "power_watts") most = std::max(most, gpu.power_limit_watts.value_or(0));
+  }
+  return most;
 }
 
 }  // namespace
@@ -69,6 +88,7 @@ void GpusPage::build(std::size_t gpus) {
   if (gpus > 0) {
     for (const Field& field : kFields) {
       auto* card = new Card(tr(field.title));
+      if (gpus > 1) card->addToHeader(new Legend(legend_of(gpus)));
       card->setMinimumHeight(190);
       card->body()->addWidget(makePlot(field.name, tr(field.title)));
       const int at = static_cast<int>(plots_.size()) - 1;
@@ -132,7 +152,10 @@ void GpusPage::refresh() {
     panels_[i]->showSample(gpus[i]);
     panels_[i]->setGreyed(grey);
   }
-  for (HistoryPlot* plot : plots_) plot->setGreyed(grey);
+  for (std::size_t i = 0; i < plots_.size(); ++i) {
+    plots_[i]->setGreyed(grey);
+    plots_[i]->setYUpTo(most_of(kFields[i].name, gpus));
+  }
 }
 
 }  // namespace atl

@@ -31,7 +31,7 @@ constexpr std::array kWords{
     Word{"recovering", "recovering", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Recovering")},
     Word{"waiting", "waiting", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Waiting")},
     Word{"training", "play", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Training")},
-    Word{"syncing", "sync", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Synchronizing")},
+    Word{"syncing", "sync", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Synchronising")},
     Word{"finishing", "finish", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Finishing")},
     Word{"paused", "pause", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Paused")},
     Word{"reconnecting", "warning", Tone::kWarning, QT_TRANSLATE_NOOP("IslandText", "Reconnecting")},
@@ -65,8 +65,8 @@ Advice link_advice(Node& node) {
     case LinkState::kRefused:
       return {Tone::kBad, IslandText::tr("The agent cannot be used."), problem, Advice::Action::kReconnect};
     case LinkState::kEnded:
-      return {
-          Tone::kNeutral, IslandText::tr("The recording is over: this is how it ended."), {}, Advice::Action::kReplay};
+      return {Tone::kNeutral, IslandText::tr("The recording is over: this is how it ended."), problem,
+              Advice::Action::kReplay};
     default:
       return {Tone::kWarning,
               IslandText::tr("The connection is lost. It is tried again by itself; training goes on without it."),
@@ -104,12 +104,39 @@ std::optional<Advice> state_advice(const NodeState& state) {
         until ? IslandText::tr("Paused until %1.").arg(date_time(*until)) : IslandText::tr("Paused until you resume."),
         IslandText::tr("The GPUs are free meanwhile.")};
   }
+  if (word == "waiting" && state.island.islands_total > 0) {
+    return Advice{Tone::kNeutral, IslandText::tr("Waiting for the next round to begin."),
+                  IslandText::tr("%1 of %2 islands are here.")
+                      .arg(count(state.island.islands_live), count(state.island.islands_total))};
+  }
   if (word == "finishing" || state.agent.followed == "finish") {
     return Advice{Tone::kNeutral, IslandText::tr("This island completes the round with the others, then it leaves."),
                   IslandText::tr("Resume takes that back.")};
   }
   if (word == "stopped") return Advice{Tone::kNeutral, IslandText::tr("Nothing trains here until you resume."), {}};
   return std::nullopt;
+}
+
+QString hub_line(const std::optional<HubLink>& hub) {
+  if (!hub) return QString("\u2013");
+  if (hub->up) {
+    return hub->since ? IslandText::tr("hub reachable since %1").arg(date_time(*hub->since))
+                      : IslandText::tr("hub reachable");
+  }
+  const QString lost = hub->since ? IslandText::tr("hub not reachable since %1").arg(date_time(*hub->since))
+                                  : IslandText::tr("hub not reachable");
+  return hub->cause.empty() ? lost : QString("%1: %2").arg(lost, plain(hub->cause));
+}
+
+QString transfer_line(const Transfer& transfer) {
+  const QString what = transfer.what == "data" ? IslandText::tr("the data") : IslandText::tr("the model's state");
+  if (transfer.failed) return IslandText::tr("fetching %1 failed: %2").arg(what, plain(transfer.text));
+  QString line =
+      IslandText::tr("fetching %1: %2 of %3")
+          .arg(what, bytes(static_cast<double>(transfer.done_bytes)), bytes(static_cast<double>(transfer.total_bytes)));
+  if (transfer.bytes_per_second) line += IslandText::tr(", %1/s").arg(bytes(*transfer.bytes_per_second));
+  if (transfer.seconds_left) line += IslandText::tr(", %1 left").arg(duration(*transfer.seconds_left));
+  return line;
 }
 
 // Steps are at stake only while a trainer has taken some.
@@ -191,6 +218,17 @@ QString step(const NodeState& state) {
 QString accepted(const NodeState& state) {
   return state.island.accepted_round ? IslandText::tr("in round %1").arg(count(*state.island.accepted_round))
                                      : IslandText::tr("none yet");
+}
+
+QString network(Node& node) {
+  QStringList lines{hub_line(node.uplink().hub())};
+  for (const Transfer& transfer : node.uplink().transfers()) lines << transfer_line(transfer);
+  const auto& ring = node.sync().progress();
+  if (node.sync().active() && ring) {
+    lines << IslandText::tr("sends %1/s, receives %2/s")
+                 .arg(bytes(ring->sent_bytes_per_second), bytes(ring->received_bytes_per_second));
+  }
+  return lines.join('\n');
 }
 
 std::optional<double> computing_share(const NodeState& state) {

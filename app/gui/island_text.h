@@ -44,6 +44,8 @@ QString stop_cost(const NodeState& state);
 
 QString step(const NodeState& state);      // "step 371 of 500"
 QString accepted(const NodeState& state);  // "in round 41", "none yet"
+// "Hub reachable since 14:05", what is fetched, what the ring carries: a line each.
+QString network(Node& node);
 std::optional<double> computing_share(const NodeState& state);
 
 }  // namespace text

@@ -33,7 +33,7 @@ LogsPage::LogsPage(Node& node, QWidget* parent)
   column->setSpacing(12);
   auto* header = new QHBoxLayout;
   header->addWidget(as_heading(make_sentence(tr("Logs"))), 1);
-  auto* diagnostics = new QPushButton(icon("diagnostics"), tr("&Diagnostics bundle..."));
+  auto* diagnostics = new QPushButton(icon("diagnostics"), tr("&Diagnostics bundle\u2026"));
   diagnostics->setObjectName("diagnostics");
   diagnostics->setAccessibleName(tr("Diagnostics bundle"));
   diagnostics->setToolTip(tr("State, logs and configuration without secrets, for whoever helps you"));
@@ -64,7 +64,7 @@ QWidget* LogsPage::makeFilters() {
   row->setContentsMargins(0, 0, 0, 0);
   search_ = new QLineEdit;
   search_->setObjectName("search");
-  search_->setPlaceholderText(tr("Show lines with ..."));
+  search_->setPlaceholderText(tr("Show lines with\u2026"));
   search_->setAccessibleName(tr("Show lines with these words"));
   search_->setClearButtonEnabled(true);
   search_->addAction(icon("search"), QLineEdit::LeadingPosition);

@@ -3,11 +3,11 @@
 #include <QCommandLineParser>
 
 #include "app/core/nodes.h"
-#include "app/core/recorder.h"
 #include "app/gui/app_icon.h"
 #include "app/gui/command_line.h"
 #include "app/gui/link_inbox.h"
 #include "app/gui/main_window.h"
+#include "app/gui/recordings.h"
 #include "app/gui/translation.h"
 #include "app/gui/tray.h"
 
@@ -34,13 +34,8 @@ int run(QApplication& app, const atl::GuiOptions& options) {
   atl::Theme theme(app, atl::settings_file());
   atl::Nodes nodes(usual ? atl::nodes_file() : QString());
   if (const auto opened = atl::open_nodes(options, nodes); !opened.ok()) return fail(opened.error().message);
-  std::unique_ptr<atl::Recorder> recorder;
-  if (!options.record.isEmpty()) {
-    auto made = atl::Recorder::create(options.record);
-    if (!made.ok()) return fail(made.error().message);
-    recorder = std::move(*made);
-    nodes.all().front()->link().recordTo(recorder.get());
-  }
+  atl::Recordings recordings(nodes);
+  if (const auto begun = recordings.begin(options); !begun.ok()) return fail(begun.error().message);
 
   atl::MainWindow window(nodes, theme);
   atl::Tray tray(nodes);
@@ -55,9 +50,7 @@ int run(QApplication& app, const atl::GuiOptions& options) {
   if (usual) inbox.listen();
   window.show();
   if (!invite->isEmpty()) window.join(*invite);
-  const int code = QApplication::exec();
-  if (recorder) nodes.all().front()->link().recordTo(nullptr);
-  return code;
+  return recordings.exitCode(QApplication::exec());
 }
 
 }  // namespace

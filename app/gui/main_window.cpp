@@ -7,6 +7,7 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QMessageBox>
+#include <QPushButton>
 #include <QStackedWidget>
 
 #include "app/core/hub_model.h"
@@ -83,8 +84,8 @@ NodeView* MainWindow::makeView(Node& node) {
 void MainWindow::fillMenu(NodeView& view) {
   QMenu* menu = view.header()->menu();
   Node* node = &view.node();
-  menu->addAction(icon("joining"), tr("&Join a run \u2026"), this, [this] { join({}); });
-  menu->addAction(icon("diagnostics"), tr("&Diagnostics \u2026"), this, [this, node] {
+  menu->addAction(icon("joining"), tr("&Join a run\u2026"), this, [this] { join({}); });
+  menu->addAction(icon("diagnostics"), tr("&Diagnostics\u2026"), this, [this, node] {
     auto* dialog = new DiagnosticsDialog(*node, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->open();
@@ -129,13 +130,18 @@ Node& MainWindow::thisMachine() const {
   return *nodes_.all().front();
 }
 
-// Of the chosen machine; a link that the desktop opened is for this one, too, as long as no other is chosen.
+// Of the chosen machine; a link that the desktop opened is for this one, too, as long as no other is chosen. One wizard
+// at a time: it is in front of the window, and two would share the machine's joining.
 void MainWindow::join(const QString& invite) {
-  Node* node = side_bar_->node();
-  auto* wizard = new JoinWizard(node != nullptr ? *node : thisMachine(), this);
-  wizard->setAttribute(Qt::WA_DeleteOnClose);
-  if (!invite.isEmpty()) wizard->setInviteText(invite);
-  wizard->open();
+  if (!wizard_ || !wizard_->isVisible()) {
+    Node* node = side_bar_->node();
+    wizard_ = new JoinWizard(node != nullptr ? *node : thisMachine(), this);
+    wizard_->setAttribute(Qt::WA_DeleteOnClose);
+  }
+  if (!invite.isEmpty()) wizard_->setInviteText(invite);
+  wizard_->open();
+  wizard_->raise();
+  wizard_->activateWindow();
 }
 
 void MainWindow::host() {
@@ -195,7 +201,12 @@ void MainWindow::refreshTitle() {
 // The app's end is a demo's end; all else goes on without it.
 bool MainWindow::mayEnd() {
   if (demo_ == nullptr || !demo_->running()) return true;
-  return QMessageBox::question(this, tr("A demo is running"), tr("It ends with this app. End it?")) == QMessageBox::Yes;
+  QMessageBox box(QMessageBox::Question, tr("A demo is running"), tr("It ends with this app. End it?"),
+                  QMessageBox::NoButton, this);
+  const auto* end = box.addButton(tr("&End the demo"), QMessageBox::DestructiveRole);
+  box.setDefaultButton(box.addButton(tr("Cancel"), QMessageBox::RejectRole));
+  box.exec();
+  return box.clickedButton() == end;
 }
 
 void MainWindow::quit() {

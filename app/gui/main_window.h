@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <QMainWindow>
+#include <QPointer>
 
 #include "app/gui/look/theme.h"
 #include "app/gui/page.h"
@@ -16,6 +17,7 @@ namespace atl {
 
 class DemoPage;
 class HubModel;
+class JoinWizard;
 class NodeView;
 class Nodes;
 class OrganiseWindow;
@@ -32,7 +34,7 @@ class MainWindow : public QMainWindow {
   void showPage(PageId page);
   void showNode(Node& node);
   NodeView* view() const;  // of the chosen machine
-  // The wizard with what somebody pasted or clicked; empty: it asks for it.
+  // The wizard with what somebody pasted or clicked; empty: it asks for it. There is one: an open one takes it.
   void join(const QString& invite);
   void host();
   void demo();
@@ -59,6 +61,7 @@ class MainWindow : public QMainWindow {
   std::map<Node*, NodeView*> views_;
   PageId page_ = PageId::kOverview;
   DemoPage* demo_ = nullptr;
+  QPointer<JoinWizard> wizard_;  // while it is open
   std::unique_ptr<HubModel> hub_;
   std::unique_ptr<OrganiseWindow> organise_;
 };

@@ -26,7 +26,7 @@ constexpr int kStateIcon = 26;
 QPushButton* make_button(const char* name, const char* icon_name, const QString& text, const QString& what) {
   auto* button = new QPushButton(icon(icon_name), text);
   button->setObjectName(name);
-  button->setAccessibleName(QString(text).remove('&'));
+  button->setAccessibleName(QString(text).remove('&').remove(QChar(0x2026)));
   button->setAccessibleDescription(what);
   button->setToolTip(what);
   return button;
@@ -39,7 +39,8 @@ NodeHeader::NodeHeader(Node& node, QWidget* parent) : QWidget(parent), node_(nod
   column->setContentsMargins(20, 14, 20, 0);
   column->setSpacing(10);
   column->addWidget(makeLine());
-  column->addWidget(strip_ = makeNotice());
+  makeNotice();
+  column->addWidget(notice_);
   makeMenu();
   connect(&node_, &Node::changed, this, &NodeHeader::refresh);
   connect(&clock_, &QTimer::timeout, this, &NodeHeader::refresh);
@@ -59,16 +60,14 @@ QWidget* NodeHeader::makeLine() {
   row->addWidget(run_ = make_plain_label("run"), 1);
   run_->setWordWrap(false);
   run_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  row->addWidget(step_ = new QProgressBar);
-  step_->setObjectName("step");
-  step_->setMaximumWidth(210);
-  step_->setMinimumWidth(150);
+  row->addWidget(makeStep());
+  row->addSpacing(4);
   row->addWidget(age_ = make_plain_label("age"));
   age_->setWordWrap(false);
   row->addSpacing(4);
-  row->addWidget(pause_ = make_button("pause", "pause", tr("&Pause \u2026"), tr("Free the GPUs and go on later")));
+  row->addWidget(pause_ = make_button("pause", "pause", tr("&Pause\u2026"), tr("Free the GPUs and go on later")));
   row->addWidget(resume_ = make_button("resume", "play", tr("&Resume"), tr("Train again")));
-  row->addWidget(finish_ = make_button("finish", "finish", tr("&Finish \u2026"),
+  row->addWidget(finish_ = make_button("finish", "finish", tr("&Finish\u2026"),
                                        tr("Complete this round with the others, then leave")));
   row->addWidget(more_ = new QToolButton);
   connect(pause_, &QPushButton::clicked, this, [this] { wish(WishDialog::Wish::kPause); });
@@ -77,23 +76,37 @@ QWidget* NodeHeader::makeLine() {
   return line;
 }
 
-QWidget* NodeHeader::makeNotice() {
-  auto* strip = new QWidget;
-  auto* row = new QHBoxLayout(strip);
-  row->setContentsMargins(0, 0, 0, 0);
-  row->setSpacing(10);
-  row->addWidget(notice_ = new Notice("advice"), 1);
-  row->addWidget(act_ = new QPushButton, 0, Qt::AlignVCenter);
+// How far the round is: in words above a thin bar.
+QWidget* NodeHeader::makeStep() {
+  step_holder_ = new QWidget;
+  auto* column = new QVBoxLayout(step_holder_);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(4);
+  column->addWidget(step_text_ = make_plain_label("step_text"));
+  step_text_->setWordWrap(false);
+  step_text_->setAlignment(Qt::AlignCenter);
+  step_text_->setFocusPolicy(Qt::NoFocus);
+  column->addWidget(step_ = new QProgressBar);
+  step_->setObjectName("step");
+  step_->setTextVisible(false);
+  step_->setFixedHeight(5);
+  step_->setMinimumWidth(150);
+  return step_holder_;
+}
+
+void NodeHeader::makeNotice() {
+  notice_ = new Notice("advice");
+  act_ = new QPushButton;
   act_->setObjectName("act");
+  notice_->hold(act_);
   connect(act_, &QPushButton::clicked, this, &NodeHeader::act);
-  return strip;
 }
 
 void NodeHeader::makeMenu() {
   menu_ = new QMenu(this);
-  stop_ = menu_->addAction(icon("stop"), tr("&Stop \u2026"), this, [this] { wish(WishDialog::Wish::kStop); });
+  stop_ = menu_->addAction(icon("stop"), tr("&Stop\u2026"), this, [this] { wish(WishDialog::Wish::kStop); });
   leave_ =
-      menu_->addAction(icon("leave"), tr("&Leave the run \u2026"), this, [this] { wish(WishDialog::Wish::kLeave); });
+      menu_->addAction(icon("leave"), tr("&Leave the run\u2026"), this, [this] { wish(WishDialog::Wish::kLeave); });
   more_->setObjectName("more");
   more_->setIcon(icon("more"));
   more_->setIconSize(QSize(18, 18));
@@ -127,17 +140,24 @@ void NodeHeader::refresh() {
   age_->setAccessibleName(age.isEmpty() ? tr("No data") : age);
   age_->setForegroundRole(QPalette::PlaceholderText);
   const bool steps = state && state->island.inner_steps > 0 && state->island.pid != 0;
-  step_->setVisible(steps);
+  step_holder_->setVisible(steps && !page_shows_round_);
   if (steps) {
     const std::uint32_t most = std::min<std::uint32_t>(state->island.inner_steps, 1'000'000'000);
     step_->setRange(0, static_cast<int>(most));
     step_->setValue(static_cast<int>(std::min(state->island.inner_step, most)));
     step_->setFormat(text::step(*state));
+    set_plain_text(step_text_, text::step(*state));
+    step_text_->setForegroundRole(live ? QPalette::WindowText : QPalette::PlaceholderText);
     step_->setAccessibleName(tr("This round: %1").arg(text::step(*state)));
     step_->setEnabled(live);
   }
   refreshButtons();
   refreshAdvice();
+}
+
+void NodeHeader::setPageShowsRound(bool shows) {
+  page_shows_round_ = shows;
+  refresh();
 }
 
 void NodeHeader::refreshButtons() {
@@ -146,9 +166,9 @@ void NodeHeader::refreshButtons() {
   const bool runs = reachable && state->agent.wish == "run";
   const bool failed = reachable && state->island.state == "error" && !state->agent.restart_in_seconds;
   const bool unjoined = state && !state->joined();
-  pause_->setVisible(!unjoined && (!reachable || runs));
+  pause_->setVisible(state && !unjoined && (!reachable || runs));
   pause_->setEnabled(runs);
-  finish_->setVisible(!unjoined && (!reachable || runs));
+  finish_->setVisible(state && !unjoined && (!reachable || runs));
   finish_->setEnabled(runs);
   resume_->setVisible(reachable && (!runs || failed));
   stop_->setEnabled(reachable && state->agent.wish != "stop");
@@ -160,8 +180,7 @@ void NodeHeader::refreshAdvice() {
   if (!trouble_.isEmpty()) {
     advice = text::Advice{Tone::kBad, tr("It was not done."), trouble_, text::Advice::Action::kShowLogs};
   }
-  strip_->setVisible(advice.has_value());
-  if (!advice) return;
+  if (!advice) return notice_->clear();
   Notice::Kind kind = Notice::Kind::kInfo;
   if (advice->tone == Tone::kWarning) kind = Notice::Kind::kWarning;
   if (advice->tone == Tone::kBad) kind = Notice::Kind::kError;

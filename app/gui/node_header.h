@@ -27,6 +27,8 @@ class NodeHeader : public QWidget {
 
   // What else can be done with this node; the header shows it.
   QMenu* menu() const { return menu_; }
+  // The page beneath says how far the round is: not twice.
+  void setPageShowsRound(bool shows);
 
  Q_SIGNALS:
   void logsWanted();
@@ -36,7 +38,8 @@ class NodeHeader : public QWidget {
 
  private:
   QWidget* makeLine();
-  QWidget* makeNotice();
+  QWidget* makeStep();
+  void makeNotice();
   void makeMenu();
   void refresh();
   void refreshButtons();
@@ -49,7 +52,10 @@ class NodeHeader : public QWidget {
   QLabel* icon_;
   QLabel* state_;
   QLabel* run_;
+  QWidget* step_holder_;
+  QLabel* step_text_;
   QProgressBar* step_;
+  bool page_shows_round_ = false;
   QLabel* age_;
   QPushButton* pause_;
   QPushButton* resume_;
@@ -58,7 +64,6 @@ class NodeHeader : public QWidget {
   QMenu* menu_;
   QAction* stop_;
   QAction* leave_;
-  QWidget* strip_;
   Notice* notice_;
   QPushButton* act_;
   text::Advice::Action action_ = text::Advice::Action::kNone;

@@ -104,13 +104,14 @@ QWidget* NodeView::made(PageId page) {
 void NodeView::refresh() {
   const auto& state = node_.state();
   const bool unjoined = state ? !state->joined() : node_.link().state() == LinkState::kNoAgent && never_joined(node_);
+  header_->setPageShowsRound(page_ == PageId::kOverview);
   header_->setVisible(!unjoined || is_of_the_machine(page_) || state.has_value());
   if (is_of_the_machine(page_) || (state && !unjoined)) return stack_->setCurrentWidget(made(page_));
   if (unjoined) return stack_->setCurrentWidget(first_start_);
   const text::StateWord word = text::state_word(node_);
   const bool asking = node_.link().state() == LinkState::kConnecting || node_.link().state() == LinkState::kConnected;
   loading_->say(asking ? word.icon : "offline",
-                asking ? tr("Asking the agent of %1 \u2026").arg(label(node_.address())) : word.word,
+                asking ? tr("Asking the agent of %1\u2026").arg(label(node_.address())) : word.word,
                 asking ? QString() : tr("Nothing is known of this machine yet. What helps is said above."));
   stack_->setCurrentWidget(loading_);
 }

@@ -40,22 +40,20 @@ QString word_of(Notice::Kind kind) {
 
 Notice::Notice(const char* name, QWidget* parent) : QFrame(parent) {
   setObjectName(QString::fromLatin1(name));
-  setFrameShape(QFrame::StyledPanel);
-  setAutoFillBackground(true);
   symbol_ = new QLabel;
   text_ = make_plain_label("sentence");
   advice_ = make_plain_label("advice");
   details_ = make_plain_label("details");
   details_->setForegroundRole(QPalette::PlaceholderText);
-  auto* grid = new QGridLayout(this);
-  grid->setContentsMargins(12, 10, 12, 10);
-  grid->setHorizontalSpacing(10);
-  grid->setVerticalSpacing(4);
-  grid->setColumnStretch(1, 1);
-  grid->addWidget(symbol_, 0, 0, Qt::AlignTop);
-  grid->addWidget(text_, 0, 1);
-  grid->addWidget(advice_, 1, 1);
-  grid->addWidget(details_, 2, 1);
+  grid_ = new QGridLayout(this);
+  grid_->setContentsMargins(12, 10, 12, 10);
+  grid_->setHorizontalSpacing(10);
+  grid_->setVerticalSpacing(4);
+  grid_->setColumnStretch(1, 1);
+  grid_->addWidget(symbol_, 0, 0, Qt::AlignTop);
+  grid_->addWidget(text_, 0, 1);
+  grid_->addWidget(advice_, 1, 1);
+  grid_->addWidget(details_, 2, 1);
   QFont bold = text_->font();
   bold.setBold(true);
   text_->setFont(bold);
@@ -77,6 +75,8 @@ void Notice::say(Kind kind, const QString& sentence, const QString& advice, cons
   setVisible(says());
 }
 
+void Notice::hold(QWidget* button) { grid_->addWidget(button, 0, 2, 3, 1, Qt::AlignVCenter); }
+
 void Notice::clear() { say(Kind::kInfo, {}); }
 
 QString Notice::advice() const { return advice_->text(); }
@@ -85,6 +85,15 @@ QString Notice::details() const { return details_->text(); }
 void Notice::changeEvent(QEvent* event) {
   QFrame::changeEvent(event);
   if (event->type() == QEvent::PaletteChange || event->type() == QEvent::StyleChange) showKind();
+}
+
+void Notice::paintEvent(QPaintEvent*) {
+  const Colours& colours = colours_of(parentWidget() != nullptr ? parentWidget()->palette() : palette());
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(mixed(colours.surface, colours.of(tone_of(kind_)), 0.35));
+  painter.setBrush(palette().color(QPalette::Window));
+  painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8);
 }
 
 void Notice::showKind() {

@@ -5,6 +5,7 @@
 #include <QFrame>
 #include <QString>
 
+class QGridLayout;
 class QLabel;
 
 namespace atl {
@@ -19,6 +20,8 @@ class Notice : public QFrame {
 
   void say(Kind kind, const QString& sentence, const QString& advice = {}, const QString& details = {});
   void clear();
+  // At its right: what is done about it.
+  void hold(QWidget* button);
 
   bool says() const { return !sentence_.isEmpty(); }
   Kind kind() const { return kind_; }
@@ -28,12 +31,14 @@ class Notice : public QFrame {
 
  protected:
   void changeEvent(QEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
 
  private:
   void showKind();
 
   Kind kind_ = Kind::kInfo;
   QString sentence_;
+  QGridLayout* grid_;
   QLabel* symbol_;
   QLabel* text_;
   QLabel* advice_;

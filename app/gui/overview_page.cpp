@@ -5,9 +5,11 @@
 
 #include <QDeadlineTimer>
 #include <QHBoxLayout>
+#include <QHeaderView>
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -17,7 +19,9 @@
 #include "app/gui/parts/alerts_list.h"
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/facts_list.h"
+#include "app/gui/parts/legend.h"
 #include "app/gui/parts/stat_tile.h"
+#include "app/gui/parts/table.h"
 #include "app/gui/plain_label.h"
 #include "app/gui/plot/history_plot.h"
 
@@ -28,9 +32,10 @@ constexpr std::size_t kTrendPoints = 40;
 constexpr double kTrendSeconds = 600;
 constexpr qint64 kTrendsEvery = 2000;  // milliseconds
 constexpr double kSmoothing = 0.6;
+constexpr int kFactsWidth = 480;  // a value stays near its caption, however wide the window
 
 enum Contribution { kTokens, kAccepted, kSent, kOuterStep };
-enum Machine { kGpus, kDisk, kModel, kTrainer };
+enum Machine { kGpus, kDisk, kModel, kTrainer, kNetwork };
 
 // The last ten minutes, evenly spaced.
 std::vector<float> trend_of(const Series& series) {
@@ -102,12 +107,13 @@ QWidget* OverviewPage::makeRound() {
   round_->body()->addWidget(step_ = new QProgressBar);
   step_->setObjectName("round_bar");
   step_->setTextVisible(false);
-  step_->setFixedHeight(10);
+  step_->setFixedHeight(8);
   return round_;
 }
 
 QWidget* OverviewPage::makeLoss() {
-  auto* card = new Card(tr("Loss over time"));
+  auto* card = new Card(tr("Loss, nats per token"));
+  card->addToHeader(new Legend({{tr("Loss"), 0}, {tr("Validation"), 1}}));
   auto* more = new QToolButton;
   more->setText(tr("Training \u203A"));
   more->setAutoRaise(true);
@@ -129,6 +135,7 @@ QWidget* OverviewPage::makeLoss() {
 
 QWidget* OverviewPage::makeFacts() {
   auto* holder = new QWidget;
+  holder->setMaximumWidth(kFactsWidth);
   auto* column = new QVBoxLayout(holder);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
@@ -145,12 +152,32 @@ QWidget* OverviewPage::makeFacts() {
   machine_->add("disk", tr("Disk free"));
   machine_->add("model", tr("Model"));
   machine_->add("trainer", tr("Trainer"));
+  machine_->add("network", tr("Network"));
   column->addWidget(machine);
   for (Card* card : {contribution, machine}) card->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   auto* alerts = new Card(tr("Alerts"));
   alerts->body()->addWidget(alerts_ = new AlertsList);
-  column->addWidget(alerts, 1);
+  alerts->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
+  column->addWidget(alerts);
+  column->addWidget(makeRounds(), 1);
   return holder;
+}
+
+QWidget* OverviewPage::makeRounds() {
+  auto* card = new Card(tr("Last rounds"));
+  RoundsModel& rounds = node().rounds();
+  rounds_ = make_plain_table(rounds, "last_rounds", tr("Last rounds"));
+  for (int column = 0; column < rounds.columnCount(); ++column) {
+    const bool shown = column == RoundsModel::kRound || column == RoundsModel::kLoss || column == RoundsModel::kSync ||
+                       column == RoundsModel::kAccepted;
+    rounds_->setColumnHidden(column, !shown);
+  }
+  rounds_->setFrameShape(QFrame::NoFrame);
+  rounds_->horizontalHeader()->setSectionResizeMode(RoundsModel::kAccepted, QHeaderView::Stretch);
+  rounds_->setMinimumHeight(80);
+  rounds_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);  // what is left of the page
+  card->body()->addWidget(rounds_);
+  return card;
 }
 
 void OverviewPage::refresh() {
@@ -162,6 +189,7 @@ void OverviewPage::refresh() {
   machine_->setGreyed(grey);
   plot_->setGreyed(grey);
   step_->setEnabled(!grey);
+  rounds_->setEnabled(!grey);
   refreshTiles(state);
   refreshRound(state);
   refreshFacts(state);
@@ -175,8 +203,9 @@ void OverviewPage::refreshTiles(const NodeState& state) {
                                  ? tr("validation %1").arg(text::loss(*island.validation_loss_nats))
                                  : tr("no validation yet");
   // A loss of 0 says that no step was made yet.
-  loss_->setFigure(island.loss_nats == 0 ? QString("\u2013") : text::loss(island.loss_nats), tr("nats per token"),
-                   validation);
+  const bool stepped = island.loss_nats != 0;
+  loss_->setFigure(stepped ? text::loss(island.loss_nats) : QString("\u2013"),
+                   stepped ? tr("nats per token") : QString(), validation);
   speed_->setFigure(text::compact(island.tokens_per_second), tr("tokens/s"),
                     tr("%1 in this run").arg(tr("%1 tokens").arg(text::compact(static_cast<double>(island.tokens)))));
   const auto computing = text::computing_share(state);
@@ -184,7 +213,7 @@ void OverviewPage::refreshTiles(const NodeState& state) {
   if (state.mfu) {
     use_->setFigure(text::percent(*state.mfu), tr("MFU"), share);
   } else {
-    use_->setFigure(text::or_dash(computing, text::percent), tr("computing"),
+    use_->setFigure(text::or_dash(computing, text::percent), computing ? tr("computing") : QString(),
                     computing ? tr("the rest is synchronisation") : tr("known after a round"));
   }
   next_->setFigure(text::or_dash(island.next_sync_seconds, text::duration),
@@ -221,6 +250,7 @@ void OverviewPage::refreshFacts(const NodeState& state) {
   machine_->set(kDisk, text::or_dash(state.disk_free_bytes, text::bytes));
   machine_->set(kModel, tr("%1 parameters").arg(text::compact(static_cast<double>(island.parameters))));
   machine_->set(kTrainer, trainer_text(state));
+  machine_->set(kNetwork, text::network(node()));
 }
 
 // They change slowly, and cost a query of the history.

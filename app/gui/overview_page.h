@@ -6,6 +6,7 @@
 class QHBoxLayout;
 class QProgressBar;
 class QLabel;
+class QTableView;
 
 namespace atl {
 
@@ -31,6 +32,7 @@ class OverviewPage : public Page {
   QWidget* makeRound();
   QWidget* makeLoss();
   QWidget* makeFacts();
+  QWidget* makeRounds();
   void refreshTiles(const NodeState& state);
   void refreshRound(const NodeState& state);
   void refreshFacts(const NodeState& state);
@@ -47,6 +49,7 @@ class OverviewPage : public Page {
   FactsList* contribution_;
   FactsList* machine_;
   AlertsList* alerts_;
+  QTableView* rounds_;
   qint64 trends_due_ = 0;  // milliseconds of the monotonic clock
 };
 

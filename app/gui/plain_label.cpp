@@ -2,16 +2,35 @@
 
 #include <QFormLayout>
 #include <QLabel>
+#include <QPainter>
+
+#include "app/gui/look/colours.h"
 
 namespace atl {
 namespace {
 
 constexpr const char* kCaption = "caption";
 
+// Says where the keyboard is: the caret alone is easily missed.
+class FocusLabel final : public QLabel {
+ public:
+  using QLabel::QLabel;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override {
+    QLabel::paintEvent(event);
+    if (!hasFocus()) return;
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(colours_of(palette()).accent);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
+  }
+};
+
 }  // namespace
 
 QLabel* make_plain_label(const char* name, const QString& text, QWidget* parent) {
-  auto* label = new QLabel(text, parent);
+  auto* label = new FocusLabel(text, parent);
   label->setObjectName(QString::fromLatin1(name));
   label->setTextFormat(Qt::PlainText);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
@@ -25,6 +44,12 @@ QLabel* make_sentence(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text, parent);
   label->setTextFormat(Qt::PlainText);
   label->setWordWrap(true);
+  return label;
+}
+
+QLabel* make_lead(const QString& text, QWidget* parent) {
+  QLabel* label = make_sentence(text, parent);
+  label->setForegroundRole(QPalette::PlaceholderText);
   return label;
 }
 

@@ -13,6 +13,8 @@ namespace atl {
 QLabel* make_plain_label(const char* name, const QString& text = {}, QWidget* parent = nullptr);
 // For the app's own sentences, which the keyboard need not stop at.
 QLabel* make_sentence(const QString& text, QWidget* parent = nullptr);
+// What a page is about, beneath its title.
+QLabel* make_lead(const QString& text, QWidget* parent = nullptr);
 // Setting the same text again would lose the person's selection.
 void set_plain_text(QLabel* label, const QString& text);
 // The same label, larger and bold.

@@ -33,7 +33,7 @@ constexpr std::array kWords{
           QT_TRANSLATE_NOOP("SettingText", "That the trainer may use: all, none, or for instance 0-3,6.")},
     Words{"limits.upload", QT_TRANSLATE_NOOP("SettingText", "Upload limit"),
           QT_TRANSLATE_NOOP("SettingText", "What synchronisation may send.")},
-    Words{"limits.gpu_power", QT_TRANSLATE_NOOP("SettingText", "Power a GPU"),
+    Words{"limits.gpu_power", QT_TRANSLATE_NOOP("SettingText", "Power per GPU"),
           QT_TRANSLATE_NOOP("SettingText",
                             "Watts that each GPU may draw while training; the agent needs root for it. 0: as the "
                             "driver has it.")},

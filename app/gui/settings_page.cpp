@@ -8,22 +8,37 @@
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
+#include "app/gui/look/style.h"
 #include "app/gui/notice.h"
 #include "app/gui/plain_label.h"
 #include "app/gui/setting_field.h"
 #include "app/gui/setting_text.h"
 
 namespace atl {
+namespace {
+
+constexpr int kWidest = 1060;  // a field stays near its title
+
+}  // namespace
 
 SettingsPage::SettingsPage(Node& node, QWidget* parent) : QWidget(parent), node_(node) {
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 16, 20, 16);
+  auto* outer = new QHBoxLayout(this);
+  outer->setContentsMargins(20, 16, 20, 16);
+  auto* held = new QWidget;
+  held->setMaximumWidth(kWidest);
+  outer->addWidget(held, 100);
+  outer->addStretch(1);
+  auto* column = new QVBoxLayout(held);
+  column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
   column->addWidget(as_heading(make_sentence(tr("Settings"))));
   column->addWidget(notice_ = new Notice("settings_notice"));
   auto* content = new QWidget;
-  groups_ = new QVBoxLayout(content);
-  groups_->setContentsMargins(0, 0, 0, 0);
+  auto* all = new QVBoxLayout(content);
+  all->setContentsMargins(0, 0, 8, 0);
+  all->addLayout(groups_ = new QVBoxLayout);
+  all->addStretch(1);
+  groups_->setSpacing(12);
   auto* scroll = new QScrollArea;
   scroll->setObjectName("settings_scroll");
   scroll->setAccessibleName(tr("Settings of this machine"));
@@ -32,6 +47,7 @@ SettingsPage::SettingsPage(Node& node, QWidget* parent) : QWidget(parent), node_
   scroll->setWidget(content);
   column->addWidget(scroll, 1);
   column->addWidget(files_ = make_plain_label("files"));
+  files_->setForegroundRole(QPalette::PlaceholderText);
   column->addWidget(makeButtons());
   connect(&node_.settings(), &SettingsModel::changed, this, &SettingsPage::refresh);
   connect(&node_, &Node::changed, this, &SettingsPage::refresh);
@@ -48,6 +64,7 @@ QWidget* SettingsPage::makeButtons() {
   discard_->setObjectName("discard");
   discard_->setAccessibleName(tr("Discard changes"));
   apply_->setObjectName("apply");
+  make_primary(apply_);
   apply_->setAccessibleName(tr("Apply changes"));
   connect(discard_, &QPushButton::clicked, this, &SettingsPage::discard);
   connect(apply_, &QPushButton::clicked, this, &SettingsPage::apply);

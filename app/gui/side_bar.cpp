@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <QAbstractButton>
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QListWidget>
@@ -22,6 +23,8 @@ namespace {
 
 constexpr int kWidth = 208;
 constexpr int kRowHeight = 36;
+constexpr int kListWidth = 300;                                            // a machine's name and its state
+constexpr int kWordRole = Qt::UserRole + 1, kToneRole = Qt::UserRole + 2;  // of a machine's state
 
 struct RowLook {
   QString text;
@@ -96,6 +99,26 @@ class RowButton : public QAbstractButton {
   const QByteArray icon_;
 };
 
+// A machine, and at the right of it the word for its state.
+class NodeDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const QSize size = QStyledItemDelegate::sizeHint(option, index);
+    return {size.width() + option.fontMetrics.horizontalAdvance(word(index)) + 36, kRowHeight};
+  }
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    QStyledItemDelegate::paint(painter, option, index);
+    const Colours& colours = colours_of(option.palette);
+    painter->setPen(colours.of(static_cast<Tone>(index.data(kToneRole).toInt())));
+    painter->drawText(option.rect.adjusted(0, 0, -10, 0), Qt::AlignRight | Qt::AlignVCenter, word(index));
+  }
+
+ private:
+  static QString word(const QModelIndex& index) { return index.data(kWordRole).toString(); }
+};
+
 const char* icon_of_node(const Node& node) {
   if (std::holds_alternative<SshNode>(node.address())) return "server";
   return std::holds_alternative<RecordedNode>(node.address()) ? "recording" : "computer";
@@ -140,6 +163,8 @@ QWidget* SideBar::makeNodes() {
   node_->setToolTip(tr("Which machine is shown"));
   node_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   node_->setMinimumContentsLength(8);
+  node_->setItemDelegate(new NodeDelegate(node_));
+  node_->view()->setMinimumWidth(kListWidth);
   auto* add = new QToolButton;
   add->setObjectName("add_node");
   add->setIcon(icon("add"));
@@ -210,6 +235,8 @@ void SideBar::refreshNodes() {
     if (node_->itemText(i) != text) node_->setItemText(i, text);
     node_->setItemData(i, text::tool_tip(tr("%1: %2").arg(text, word.word)), Qt::ToolTipRole);
     node_->setItemData(i, tr("%1: %2").arg(text, word.word), Qt::AccessibleTextRole);
+    node_->setItemData(i, word.word, kWordRole);
+    node_->setItemData(i, static_cast<int>(word.tone), kToneRole);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QLabel>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -14,9 +15,11 @@
 #include "app/gui/notice.h"
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/facts_list.h"
+#include "app/gui/parts/legend.h"
 #include "app/gui/parts/phase_bar.h"
 #include "app/gui/parts/ring_view.h"
 #include "app/gui/parts/table.h"
+#include "app/gui/plain_label.h"
 #include "app/gui/plot/bar_plot.h"
 
 namespace atl {
@@ -24,7 +27,9 @@ namespace {
 
 constexpr std::size_t kRoundsShown = 60;    // a bar each
 constexpr std::size_t kRoundsJudged = 400;  // for the distribution
+constexpr std::size_t kRoundsMarked = 10;   // from so many on: half of them, 95 of 100
 constexpr int kBars = 18;
+constexpr int kIslandsSeen = 12;  // without scrolling within the table
 
 enum Fact { kLast, kMedian, kSlow, kSent, kUse };
 
@@ -71,15 +76,18 @@ SyncPage::SyncPage(Node& node, QWidget* parent) : Page(node, parent) {
   beside->addWidget(makePhases());
   beside->addWidget(makeTimes(), 1);
   top->addLayout(beside, 4);
-  column->addLayout(top);
-  column->addLayout(makePlots());
-  column->addWidget(makeIslands(), 1);
+  column->addLayout(top, 3);
+  column->addLayout(makePlots(), 2);
+  column->addWidget(makeIslands());
   connect(&node.sync(), &SyncModel::changed, this, &SyncPage::refreshSoon);
   connect(&node.rounds(), &RoundsModel::changed, this, &SyncPage::refreshSoon);
 }
 
 QWidget* SyncPage::makeRing() {
   auto* card = new Card(tr("Ring"));
+  card->addToHeader(chunks_ = make_sentence(tr("Numbers: parts of the model under way")));
+  chunks_->setWordWrap(false);
+  chunks_->setForegroundRole(QPalette::PlaceholderText);
   card->body()->addWidget(ring_ = new RingView, 1);
   ring_->setObjectName("ring");
   card->body()->addWidget(slow_ = new Notice("slow_island"));
@@ -105,7 +113,8 @@ QWidget* SyncPage::makePhases() {
 QWidget* SyncPage::makeTimes() {
   times_card_ = new Card(tr("All-reduce times"));
   times_ = new BarPlot(tr("Distribution of all-reduce times"), {{tr("Rounds"), 0}}, compact_values());
-  times_->setXText(second_values(), {});
+  times_->setXText(second_values(), tr("Time of an all-reduce; height: rounds"));
+  times_->setMarks([this](double, double) { return time_marks_; });
   times_card_->body()->addWidget(times_);
   times_card_->setMinimumHeight(190);
   return times_card_;
@@ -117,6 +126,7 @@ QHBoxLayout* SyncPage::makePlots() {
   use_card_ = new Card(tr("Compute utilisation"));
   use_ = new BarPlot(tr("Time of each round"), {{tr("Computing"), 3}, {tr("Synchronising"), 1}}, second_values());
   use_->setXText(compact_values(), tr("Round"));
+  use_card_->addToHeader(new Legend({{tr("Computing"), 3}, {tr("Synchronising"), 1}}));
   use_card_->body()->addWidget(use_);
   auto* islands_card = new Card(tr("Active islands"));
   islands_plot_ = new BarPlot(tr("Active islands over rounds"), {{tr("Islands"), 5}}, compact_values());
@@ -132,7 +142,6 @@ QHBoxLayout* SyncPage::makePlots() {
 QWidget* SyncPage::makeIslands() {
   islands_card_ = new Card(tr("Islands"));
   islands_ = make_table(node().islands(), IslandsModel::kSortRole, "islands", tr("Islands of the run"));
-  islands_->setMinimumHeight(200);
   islands_->setFrameShape(QFrame::NoFrame);
   islands_card_->body()->addWidget(islands_);
   return islands_card_;
@@ -151,10 +160,12 @@ void SyncPage::refresh() {
   const int islands = node().islands().rowCount();
   islands_card_->setTitle(islands > 0 ? tr("%n other island(s)", nullptr, islands) : tr("No other islands yet"));
   islands_->setEnabled(!grey);
+  fit_height(*islands_, kIslandsSeen);
 }
 
 void SyncPage::refreshRing() {
   SyncModel& sync = node().sync();
+  chunks_->setVisible(sync.active() && sync.progress() && sync.ring().size() > 1);
   ring_->showRing({sync.ring(), sync.progress(), sync.active(), sync.slowest_edge()});
 }
 
@@ -184,6 +195,10 @@ void SyncPage::refreshPlots() {
   const Distribution distribution = distribution_of(times, kBars);
   times_card_->setTitle(times.empty() ? tr("All-reduce times")
                                       : tr("All-reduce times of %n round(s)", nullptr, static_cast<int>(times.size())));
+  time_marks_.clear();
+  if (times.size() >= kRoundsMarked) {
+    time_marks_ = {{.x = distribution.median, .text = tr("half")}, {.x = distribution.slow, .text = tr("95 %")}};
+  }
   times_->setBars(distribution.middles, distribution.width, {distribution.counts});
   RoundBars bars = bars_of(rounds.rows());
   const QString nothing = bars.rounds.empty() ? tr("After the first synchronisation.") : QString();

@@ -2,9 +2,13 @@
 // Owned by a NodeView; GUI thread.
 #pragma once
 
+#include <vector>
+
 #include "app/gui/page.h"
+#include "app/gui/plot/plot.h"
 
 class QHBoxLayout;
+class QLabel;
 class QTableView;
 
 namespace atl {
@@ -38,6 +42,8 @@ class SyncPage : public Page {
   void refreshSlow();
 
   RingView* ring_;
+  QLabel* chunks_;
+  std::vector<PlotMark> time_marks_;
   Card* phases_card_;
   PhaseBar* phases_;
   FactsList* facts_;

@@ -131,8 +131,8 @@ void TrainingPage::makeMoving(QHBoxLayout* row) {
 }
 
 void TrainingPage::makeExport(QHBoxLayout* row) {
-  auto* csv = make_tool("csv", "table", tr("Export what is shown as CSV \u2026"));
-  auto* png = make_tool("png", "image", tr("Export the loss plot as PNG \u2026"));
+  auto* csv = make_tool("csv", "table", tr("Export what is shown as CSV\u2026"));
+  auto* png = make_tool("png", "image", tr("Export the loss plot as PNG\u2026"));
   connect(csv, &QToolButton::clicked, this, &TrainingPage::exportCsv);
   connect(png, &QToolButton::clicked, this, &TrainingPage::exportPng);
   row->addWidget(csv);

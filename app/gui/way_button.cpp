@@ -2,6 +2,7 @@
 
 #include <QKeySequence>
 #include <QPainter>
+#include <QStyle>
 
 #include "app/gui/look/colours.h"
 #include "app/gui/look/icons.h"
@@ -58,8 +59,10 @@ void WayButton::paintEvent(QPaintEvent*) {
   const int left = kPad + kIcon + kGap;
   const int title_height = QFontMetrics(titleFont()).height();
   painter.setFont(titleFont());
+  const bool underlined = style()->styleHint(QStyle::SH_UnderlineShortcut, nullptr, this) != 0;
+  const int mnemonic = underlined ? Qt::TextShowMnemonic : Qt::TextHideMnemonic;
   painter.setPen(colours.text);
-  painter.drawText(QRect(left, kPad, textWidth(width()), title_height), Qt::AlignLeft | Qt::TextShowMnemonic, text());
+  painter.drawText(QRect(left, kPad, textWidth(width()), title_height), Qt::AlignLeft | mnemonic, text());
   painter.setFont(font());
   painter.setPen(colours.muted);
   const int top = kPad + title_height + 4;

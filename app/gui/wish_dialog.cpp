@@ -59,6 +59,8 @@ constexpr std::array kSpans{Span{QT_TRANSLATE_NOOP("atl::WishDialog", "until I r
                             Span{QT_TRANSLATE_NOOP("atl::WishDialog", "for 8 hours"), 8},
                             Span{QT_TRANSLATE_NOOP("atl::WishDialog", "for 1 day"), 24}};
 
+constexpr int kWidth = 480;
+
 }  // namespace
 
 WishDialog::WishDialog(Node& node, Wish wish, QWidget* parent) : QDialog(parent), node_(node), wish_(wish) {
@@ -68,6 +70,7 @@ WishDialog::WishDialog(Node& node, Wish wish, QWidget* parent) : QDialog(parent)
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(20, 16, 20, 16);
   column->setSpacing(12);
+  column->addWidget(as_heading(make_sentence(tr(words.title)), 1.25));
   column->addWidget(make_sentence(tr(words.what)));
   if (wish == Wish::kPause) {
     auto* form = new QFormLayout;
@@ -83,6 +86,7 @@ WishDialog::WishDialog(Node& node, Wish wish, QWidget* parent) : QDialog(parent)
   column->addWidget(cost_);
   column->addWidget(notice_ = new Notice("wish_notice"));
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
+  buttons->button(QDialogButtonBox::Cancel)->setText(tr("Cancel"));
   buttons->button(QDialogButtonBox::Cancel)->setAccessibleName(tr("Cancel"));
   ok_ = buttons->addButton(tr(words.button), QDialogButtonBox::AcceptRole);
   ok_->setObjectName("do_it");
@@ -92,8 +96,10 @@ WishDialog::WishDialog(Node& node, Wish wish, QWidget* parent) : QDialog(parent)
   connect(buttons, &QDialogButtonBox::accepted, this, &WishDialog::ask);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(&node_, &Node::changed, this, &WishDialog::refresh);
-  setMinimumWidth(460);
   refresh();
+  setMinimumWidth(kWidth);
+  resize(kWidth, layout()->totalHeightForWidth(kWidth));
+  span_ != nullptr ? span_->setFocus() : ok_->setFocus();
 }
 
 void WishDialog::refresh() {

@@ -152,7 +152,7 @@
     </message>
     <message>
         <source>Pass</source>
-        <translation>Gut</translation>
+        <translation>OK</translation>
     </message>
     <message>
         <source>Warning</source>
@@ -160,7 +160,7 @@
     </message>
     <message>
         <source>Fail</source>
-        <translation>Mangel</translation>
+        <translation>Fehler</translation>
     </message>
     <message>
         <source>Skipped</source>
@@ -481,10 +481,6 @@
         <translation>Trainiert</translation>
     </message>
     <message>
-        <source>Synchronizing</source>
-        <translation>Gleicht ab</translation>
-    </message>
-    <message>
         <source>Finishing</source>
         <translation>Schließt ab</translation>
     </message>
@@ -672,6 +668,62 @@
         <source>none yet</source>
         <translation>noch keiner</translation>
     </message>
+    <message>
+        <source>hub reachable since %1</source>
+        <translation>Hub erreichbar seit %1</translation>
+    </message>
+    <message>
+        <source>hub reachable</source>
+        <translation>Hub erreichbar</translation>
+    </message>
+    <message>
+        <source>hub not reachable since %1</source>
+        <translation>Hub nicht erreichbar seit %1</translation>
+    </message>
+    <message>
+        <source>hub not reachable</source>
+        <translation>Hub nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>the data</source>
+        <translation>die Daten</translation>
+    </message>
+    <message>
+        <source>the model&apos;s state</source>
+        <translation>der Modellzustand</translation>
+    </message>
+    <message>
+        <source>fetching %1 failed: %2</source>
+        <translation>%1: Holen gescheitert: %2</translation>
+    </message>
+    <message>
+        <source>fetching %1: %2 of %3</source>
+        <translation>%1: %2 von %3 geholt</translation>
+    </message>
+    <message>
+        <source>, %1/s</source>
+        <translation>, %1/s</translation>
+    </message>
+    <message>
+        <source>, %1 left</source>
+        <translation>, noch %1</translation>
+    </message>
+    <message>
+        <source>sends %1/s, receives %2/s</source>
+        <translation>sendet %1/s, empfängt %2/s</translation>
+    </message>
+    <message>
+        <source>Waiting for the next round to begin.</source>
+        <translation>Wartet auf den Beginn der nächsten Runde.</translation>
+    </message>
+    <message>
+        <source>%1 of %2 islands are here.</source>
+        <translation>%1 von %2 Inseln sind da.</translation>
+    </message>
+    <message>
+        <source>Synchronising</source>
+        <translation>Gleicht ab</translation>
+    </message>
 </context>
 <context>
     <name>NodeAddress</name>
@@ -701,6 +753,10 @@
         <source>The recording ends here, for %1 cannot be written: %2.</source>
         <translation>Die Aufzeichnung endet hier, denn %1 lässt sich nicht schreiben: %2.</translation>
     </message>
+    <message>
+        <source>the disk is full</source>
+        <translation>der Datenträger ist voll</translation>
+    </message>
 </context>
 <context>
     <name>Recording</name>
@@ -715,6 +771,13 @@
     <message>
         <source>%1 cannot be read: %2</source>
         <translation>%1 lässt sich nicht lesen: %2</translation>
+    </message>
+</context>
+<context>
+    <name>Recordings</name>
+    <message>
+        <source>%1 is not whole: it breaks off within a line, and is shown up to there.</source>
+        <translation>%1 ist nicht vollständig: Die Datei bricht in einer Zeile ab und wird bis dahin gezeigt.</translation>
     </message>
 </context>
 <context>
@@ -745,7 +808,7 @@
     </message>
     <message>
         <source>Region</source>
-        <translation>Gegend</translation>
+        <translation>Region</translation>
     </message>
     <message>
         <source>A town or country, for the others to see. Empty: not said.</source>
@@ -782,10 +845,6 @@
     <message>
         <source>What synchronisation may send.</source>
         <translation>Was Abgleiche senden dürfen.</translation>
-    </message>
-    <message>
-        <source>Power a GPU</source>
-        <translation>Leistung je GPU</translation>
     </message>
     <message>
         <source>Watts that each GPU may draw while training; the agent needs root for it. 0: as the driver has it.</source>
@@ -883,6 +942,10 @@
         <source>From %1</source>
         <translation>Aus %1</translation>
     </message>
+    <message>
+        <source>Power per GPU</source>
+        <translation>Leistung je GPU</translation>
+    </message>
 </context>
 <context>
     <name>atl::AddNodeDialog</name>
@@ -923,10 +986,6 @@
         <translation>Schreiben Sie ssh://node, ssh://user@node oder ssh://user@node:22.</translation>
     </message>
     <message>
-        <source>Connecting ...</source>
-        <translation>Verbinden ...</translation>
-    </message>
-    <message>
         <source>It answers.</source>
         <translation>Er antwortet.</translation>
     </message>
@@ -941,6 +1000,10 @@
     <message>
         <source>The machine cannot be reached.</source>
         <translation>Der Rechner ist nicht erreichbar.</translation>
+    </message>
+    <message>
+        <source>Connecting…</source>
+        <translation>Verbinden …</translation>
     </message>
 </context>
 <context>
@@ -1008,7 +1071,7 @@
     </message>
     <message>
         <source>Verdict</source>
-        <translation>Urteil</translation>
+        <translation>Ergebnis</translation>
     </message>
     <message>
         <source>What</source>
@@ -1024,7 +1087,7 @@
     </message>
     <message>
         <source>pass</source>
-        <translation>gut</translation>
+        <translation>OK</translation>
     </message>
     <message>
         <source>warning</source>
@@ -1032,7 +1095,7 @@
     </message>
     <message>
         <source>fail</source>
-        <translation>Mangel</translation>
+        <translation>Fehler</translation>
     </message>
     <message>
         <source>skipped</source>
@@ -1240,10 +1303,6 @@
         <translation>Alles lesen und mit seinem SHA-256 vergleichen; das Training geht weiter</translation>
     </message>
     <message>
-        <source>&amp;Export model …</source>
-        <translation>Modell &amp;exportieren …</translation>
-    </message>
-    <message>
         <source>Write the model as it is now as a HuggingFace directory</source>
         <translation>Das Modell, wie es jetzt ist, als HuggingFace-Ordner schreiben</translation>
     </message>
@@ -1274,6 +1333,26 @@
     <message>
         <source>Directory on %1, not there yet:</source>
         <translation>Ordner auf %1, noch nicht vorhanden:</translation>
+    </message>
+    <message>
+        <source>&amp;Export model…</source>
+        <translation>Modell &amp;exportieren …</translation>
+    </message>
+    <message>
+        <source>Chosen checkpoint</source>
+        <translation>Gewählter Sicherungspunkt</translation>
+    </message>
+    <message>
+        <source>Parameters</source>
+        <translation>Parameter</translation>
+    </message>
+    <message>
+        <source>SHA-256 of the state</source>
+        <translation>SHA-256 des Zustands</translation>
+    </message>
+    <message>
+        <source>File</source>
+        <translation>Datei</translation>
     </message>
 </context>
 <context>
@@ -1445,10 +1524,6 @@
         <translation>Ordner des Texts</translation>
     </message>
     <message>
-        <source>C&amp;hoose...</source>
-        <translation>W&amp;ählen...</translation>
-    </message>
-    <message>
         <source>Choose the directory</source>
         <translation>Den Ordner wählen</translation>
     </message>
@@ -1516,6 +1591,10 @@
         <source>The run could not be made.</source>
         <translation>Der Lauf ließ sich nicht anlegen.</translation>
     </message>
+    <message>
+        <source>C&amp;hoose…</source>
+        <translation>W&amp;ählen …</translation>
+    </message>
 </context>
 <context>
     <name>atl::DemoChoice</name>
@@ -1554,10 +1633,6 @@
     <message>
         <source>Text file to learn from</source>
         <translation>Textdatei, aus der gelernt wird</translation>
-    </message>
-    <message>
-        <source>&amp;Choose...</source>
-        <translation>&amp;Wählen...</translation>
     </message>
     <message>
         <source>Choose a text file to learn from</source>
@@ -1606,6 +1681,10 @@
     <message>
         <source>The demo did not run to its end.</source>
         <translation>Die Vorführung kam nicht an ihr Ende.</translation>
+    </message>
+    <message>
+        <source>&amp;Choose…</source>
+        <translation>&amp;Wählen …</translation>
     </message>
 </context>
 <context>
@@ -1687,14 +1766,6 @@
         <translation>Gesendet</translation>
     </message>
     <message>
-        <source>Stopping ...</source>
-        <translation>Wird angehalten ...</translation>
-    </message>
-    <message>
-        <source>Getting ready ...</source>
-        <translation>Wird vorbereitet ...</translation>
-    </message>
-    <message>
         <source>Round %1</source>
         <translation>Runde %1</translation>
     </message>
@@ -1705,6 +1776,14 @@
     <message>
         <source>Time of training: %1</source>
         <translation>Zeit des Trainings: %1</translation>
+    </message>
+    <message>
+        <source>Stopping…</source>
+        <translation>Wird angehalten …</translation>
+    </message>
+    <message>
+        <source>Getting ready…</source>
+        <translation>Wird vorbereitet …</translation>
     </message>
 </context>
 <context>
@@ -1863,10 +1942,6 @@
         <translation>&amp;Sammeln</translation>
     </message>
     <message>
-        <source>&amp;Save as...</source>
-        <translation>&amp;Speichern unter...</translation>
-    </message>
-    <message>
         <source>Close</source>
         <translation>Schließen</translation>
     </message>
@@ -1889,10 +1964,6 @@
     <message>
         <source>What is in the chosen file</source>
         <translation>Inhalt der gewählten Datei</translation>
-    </message>
-    <message>
-        <source>Collecting ...</source>
-        <translation>Wird gesammelt ...</translation>
     </message>
     <message>
         <source>The bundle could not be made.</source>
@@ -1930,6 +2001,14 @@
         <source>The bundle could not be saved in %1.</source>
         <translation>Das Paket konnte nicht in %1 gespeichert werden.</translation>
     </message>
+    <message>
+        <source>&amp;Save as…</source>
+        <translation>&amp;Speichern unter …</translation>
+    </message>
+    <message>
+        <source>Collecting…</source>
+        <translation>Wird gesammelt …</translation>
+    </message>
 </context>
 <context>
     <name>atl::FactsList</name>
@@ -1946,7 +2025,7 @@
     </message>
     <message>
         <source>Machines that nobody owns together, the islands, train a model each for a while and then average what they learned. Nothing trains on this machine before you say so.</source>
-        <translation>Rechner, die niemandem gemeinsam gehören, die Inseln, trainieren eine Weile jeder für sich ein Modell und mitteln dann, was sie gelernt haben. Auf diesem Rechner trainiert nichts, bevor Sie es sagen.</translation>
+        <translation>Rechner verschiedener Besitzer, die Inseln, trainieren eine Weile jeder für sich ein Modell und mitteln dann, was sie gelernt haben. Auf diesem Rechner trainiert nichts, bevor Sie es sagen.</translation>
     </message>
     <message>
         <source>&amp;Join a run</source>
@@ -1975,6 +2054,10 @@
     <message>
         <source>The agent of this machine cannot be used.</source>
         <translation>Der Agent dieses Rechners lässt sich nicht benutzen.</translation>
+    </message>
+    <message>
+        <source>Atoll</source>
+        <translation>Atoll</translation>
     </message>
 </context>
 <context>
@@ -2036,7 +2119,7 @@
     </message>
     <message>
         <source>Clock</source>
-        <translation>Uhr</translation>
+        <translation>Takt</translation>
     </message>
     <message>
         <source>ECC errors</source>
@@ -2045,10 +2128,6 @@
     <message>
         <source>NVLink</source>
         <translation>NVLink</translation>
-    </message>
-    <message>
-        <source>GPU %1 · %2</source>
-        <translation>GPU %1 · %2</translation>
     </message>
     <message>
         <source>not known</source>
@@ -2081,6 +2160,22 @@
     <message>
         <source>nothing</source>
         <translation>nichts</translation>
+    </message>
+    <message>
+        <source>heat</source>
+        <translation>Hitze</translation>
+    </message>
+    <message>
+        <source>power cap</source>
+        <translation>Leistungsgrenze</translation>
+    </message>
+    <message>
+        <source>power brake</source>
+        <translation>Leistungsbremse</translation>
+    </message>
+    <message>
+        <source>hardware slowdown</source>
+        <translation>Hardware-Drosselung</translation>
     </message>
 </context>
 <context>
@@ -2133,12 +2228,12 @@
         <translation>Token</translation>
     </message>
     <message>
-        <source>Loading …</source>
-        <translation>Lädt …</translation>
-    </message>
-    <message>
         <source>Nothing yet: values come with the first steps.</source>
         <translation>Noch nichts: Werte kommen mit den ersten Schritten.</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
     </message>
 </context>
 <context>
@@ -2250,16 +2345,8 @@
 <context>
     <name>atl::HubPage</name>
     <message>
-        <source>&amp;Remove the island...</source>
-        <translation>Insel &amp;entfernen...</translation>
-    </message>
-    <message>
         <source>Remove the chosen island</source>
         <translation>Gewählte Insel entfernen</translation>
-    </message>
-    <message>
-        <source>&amp;Invite...</source>
-        <translation>&amp;Einladen...</translation>
     </message>
     <message>
         <source>Make an invite</source>
@@ -2292,10 +2379,6 @@
     <message>
         <source>Your run</source>
         <translation>Ihr Lauf</translation>
-    </message>
-    <message>
-        <source>&amp;Stop serving...</source>
-        <translation>Hub an&amp;halten...</translation>
     </message>
     <message>
         <source>&amp;Start serving</source>
@@ -2368,6 +2451,18 @@
     <message>
         <source>Cancel</source>
         <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>&amp;Remove the island…</source>
+        <translation>Insel &amp;entfernen …</translation>
+    </message>
+    <message>
+        <source>&amp;Invite…</source>
+        <translation>&amp;Einladen …</translation>
+    </message>
+    <message>
+        <source>&amp;Stop serving…</source>
+        <translation>Hub an&amp;halten …</translation>
     </message>
 </context>
 <context>
@@ -2445,10 +2540,6 @@
         <translation>&amp;Link kopieren</translation>
     </message>
     <message>
-        <source>Save to a &amp;file...</source>
-        <translation>In &amp;Datei speichern...</translation>
-    </message>
-    <message>
         <source>The invite is in the clipboard.</source>
         <translation>Die Einladung ist in der Zwischenablage.</translation>
     </message>
@@ -2495,6 +2586,10 @@
         <source>The invite could not be saved.</source>
         <translation>Die Einladung ließ sich nicht speichern.</translation>
     </message>
+    <message>
+        <source>Save to a &amp;file…</source>
+        <translation>In &amp;Datei speichern …</translation>
+    </message>
 </context>
 <context>
     <name>atl::InvitePage</name>
@@ -2513,10 +2608,6 @@
     <message>
         <source>Paste the invite</source>
         <translation>Einladung einfügen</translation>
-    </message>
-    <message>
-        <source>Open &amp;file...</source>
-        <translation>&amp;Datei öffnen...</translation>
     </message>
     <message>
         <source>Read the invite from a file</source>
@@ -2558,6 +2649,10 @@
         <source>Choose the file that holds the invite.</source>
         <translation>Wählen Sie die Datei, in der die Einladung steht.</translation>
     </message>
+    <message>
+        <source>Open &amp;file…</source>
+        <translation>&amp;Datei öffnen …</translation>
+    </message>
 </context>
 <context>
     <name>atl::IslandsModel</name>
@@ -2567,7 +2662,7 @@
     </message>
     <message>
         <source>Region</source>
-        <translation>Gegend</translation>
+        <translation>Region</translation>
     </message>
     <message>
         <source>Round trip</source>
@@ -2605,14 +2700,6 @@
         <source>up</source>
         <translation>da</translation>
     </message>
-    <message>
-        <source>%1: %2</source>
-        <translation>%1: %2</translation>
-    </message>
-    <message>
-        <source>not known</source>
-        <translation>nicht bekannt</translation>
-    </message>
 </context>
 <context>
     <name>atl::JoinCheckPage</name>
@@ -2622,7 +2709,7 @@
     </message>
     <message>
         <source>Can this machine train? What fails must be mended first.</source>
-        <translation>Kann dieser Rechner trainieren? Mängel müssen zuerst behoben werden.</translation>
+        <translation>Kann dieser Rechner trainieren? Fehler müssen zuerst behoben werden.</translation>
     </message>
     <message>
         <source>A check is under way</source>
@@ -2709,20 +2796,20 @@
         <source>The agent was restarted meanwhile. Try again.</source>
         <translation>Der Agent wurde unterdessen neu gestartet. Versuchen Sie es noch einmal.</translation>
     </message>
+    <message>
+        <source>Meanwhile this machine was told to stop training, or to pause.</source>
+        <translation>Unterdessen wurde diesem Rechner gesagt, das Training zu beenden oder anzuhalten.</translation>
+    </message>
+    <message>
+        <source>Meanwhile this machine was told to leave the run.</source>
+        <translation>Unterdessen wurde diesem Rechner gesagt, den Lauf zu verlassen.</translation>
+    </message>
 </context>
 <context>
     <name>atl::JoinWizard</name>
     <message>
         <source>Join a run</source>
         <translation>Einem Lauf beitreten</translation>
-    </message>
-    <message>
-        <source>&lt; &amp;Back</source>
-        <translation>&lt; &amp;Zurück</translation>
-    </message>
-    <message>
-        <source>&amp;Next &gt;</source>
-        <translation>&amp;Weiter &gt;</translation>
     </message>
     <message>
         <source>&amp;Join</source>
@@ -2770,7 +2857,7 @@
     </message>
     <message>
         <source>Resources</source>
-        <translation>Mittel</translation>
+        <translation>Ressourcen</translation>
     </message>
     <message>
         <source>Consent</source>
@@ -2779,6 +2866,22 @@
     <message>
         <source>Joining</source>
         <translation>Beitritt</translation>
+    </message>
+    <message>
+        <source>The invite was not used: this machine is joining a run.</source>
+        <translation>Die Einladung wurde nicht benutzt: Dieser Rechner tritt gerade einem Lauf bei.</translation>
+    </message>
+    <message>
+        <source>Open it again once that is done, or stopped.</source>
+        <translation>Öffnen Sie sie noch einmal, wenn das fertig oder beendet ist.</translation>
+    </message>
+    <message>
+        <source>&amp;Back</source>
+        <translation>&amp;Zurück</translation>
+    </message>
+    <message>
+        <source>&amp;Next</source>
+        <translation>&amp;Weiter</translation>
     </message>
 </context>
 <context>
@@ -2868,10 +2971,6 @@
         <translation>Die Übersicht zeigt, was er tut. Das Schließen des Fensters hält nichts an.</translation>
     </message>
     <message>
-        <source>Joining ...</source>
-        <translation>Beitritt läuft ...</translation>
-    </message>
-    <message>
         <source>Stopped, as you wished.</source>
         <translation>Angehalten, wie gewünscht.</translation>
     </message>
@@ -2894,6 +2993,37 @@
     <message>
         <source>Training goes on all the same. To try again: atoll service install</source>
         <translation>Das Training geht trotzdem weiter. Noch einmal versuchen: atoll service install</translation>
+    </message>
+    <message>
+        <source>is tried again</source>
+        <translation>wird noch einmal versucht</translation>
+    </message>
+    <message>
+        <source>%1; it is tried again</source>
+        <translation>%1; es wird noch einmal versucht</translation>
+    </message>
+    <message>
+        <source>%1; it is tried again in %2 s</source>
+        <translation>%1; es wird in %2 s noch einmal versucht</translation>
+    </message>
+    <message>
+        <source>The trainer failed, and the agent starts it again by itself.</source>
+        <translation>Der Trainer ist gescheitert; der Agent startet ihn von selbst noch einmal.</translation>
+    </message>
+    <message>
+        <source>You may wait, or put right what it says and wait. Stopping is safe, too.</source>
+        <translation>Sie können warten, oder beheben, was es meldet, und warten. Auch Abbrechen ist sicher.</translation>
+    </message>
+    <message>
+        <source>Joining…</source>
+        <translation>Beitritt läuft …</translation>
+    </message>
+</context>
+<context>
+    <name>atl::Legend</name>
+    <message>
+        <source>Lines: %1</source>
+        <translation>Linien: %1</translation>
     </message>
 </context>
 <context>
@@ -2922,10 +3052,6 @@
         <translation>Protokolle</translation>
     </message>
     <message>
-        <source>&amp;Diagnostics bundle...</source>
-        <translation>&amp;Diagnosepaket...</translation>
-    </message>
-    <message>
         <source>Diagnostics bundle</source>
         <translation>Diagnosepaket</translation>
     </message>
@@ -2940,10 +3066,6 @@
     <message>
         <source>Copy the chosen lines, or all that are shown</source>
         <translation>Die gewählten Zeilen kopieren oder alle gezeigten</translation>
-    </message>
-    <message>
-        <source>Show lines with ...</source>
-        <translation>Zeilen zeigen mit ...</translation>
     </message>
     <message>
         <source>Show lines with these words</source>
@@ -3027,6 +3149,14 @@
         <source>Show more levels, or look for fewer words.</source>
         <translation>Zeigen Sie mehr Stufen, oder suchen Sie nach weniger Wörtern.</translation>
     </message>
+    <message>
+        <source>&amp;Diagnostics bundle…</source>
+        <translation>&amp;Diagnosepaket …</translation>
+    </message>
+    <message>
+        <source>Show lines with…</source>
+        <translation>Zeilen zeigen mit …</translation>
+    </message>
 </context>
 <context>
     <name>atl::LossSketch</name>
@@ -3060,14 +3190,6 @@
     <message>
         <source>&amp;Quit</source>
         <translation>&amp;Beenden</translation>
-    </message>
-    <message>
-        <source>&amp;Join a run …</source>
-        <translation>Einem Lauf &amp;beitreten …</translation>
-    </message>
-    <message>
-        <source>&amp;Diagnostics …</source>
-        <translation>&amp;Diagnose …</translation>
     </message>
     <message>
         <source>&amp;Forget this machine</source>
@@ -3113,6 +3235,22 @@
         <source>It ends with this app. End it?</source>
         <translation>Sie endet mit dieser App. Beenden?</translation>
     </message>
+    <message>
+        <source>&amp;Join a run…</source>
+        <translation>Einem Lauf &amp;beitreten …</translation>
+    </message>
+    <message>
+        <source>&amp;Diagnostics…</source>
+        <translation>&amp;Diagnose …</translation>
+    </message>
+    <message>
+        <source>&amp;End the demo</source>
+        <translation>Vorführung &amp;beenden</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
 </context>
 <context>
     <name>atl::Meter</name>
@@ -3139,10 +3277,6 @@
 <context>
     <name>atl::NodeHeader</name>
     <message>
-        <source>&amp;Pause …</source>
-        <translation>&amp;Pausieren …</translation>
-    </message>
-    <message>
         <source>Free the GPUs and go on later</source>
         <translation>Die GPUs freigeben und später weitermachen</translation>
     </message>
@@ -3155,20 +3289,8 @@
         <translation>Wieder trainieren</translation>
     </message>
     <message>
-        <source>&amp;Finish …</source>
-        <translation>&amp;Abschließen …</translation>
-    </message>
-    <message>
         <source>Complete this round with the others, then leave</source>
         <translation>Diese Runde mit den anderen vollenden, dann gehen</translation>
-    </message>
-    <message>
-        <source>&amp;Stop …</source>
-        <translation>An&amp;halten …</translation>
-    </message>
-    <message>
-        <source>&amp;Leave the run …</source>
-        <translation>Den Lauf &amp;verlassen …</translation>
     </message>
     <message>
         <source>More</source>
@@ -3202,6 +3324,22 @@
         <source>It was not done.</source>
         <translation>Es wurde nicht getan.</translation>
     </message>
+    <message>
+        <source>&amp;Pause…</source>
+        <translation>&amp;Pausieren …</translation>
+    </message>
+    <message>
+        <source>&amp;Finish…</source>
+        <translation>&amp;Abschließen …</translation>
+    </message>
+    <message>
+        <source>&amp;Stop…</source>
+        <translation>An&amp;halten …</translation>
+    </message>
+    <message>
+        <source>&amp;Leave the run…</source>
+        <translation>Den Lauf &amp;verlassen …</translation>
+    </message>
 </context>
 <context>
     <name>atl::NodeView</name>
@@ -3211,7 +3349,7 @@
     </message>
     <message>
         <source>Training</source>
-        <translation>Trainiert</translation>
+        <translation>Training</translation>
     </message>
     <message>
         <source>Sync</source>
@@ -3238,12 +3376,12 @@
         <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>Asking the agent of %1 …</source>
-        <translation>Der Agent von %1 wird gefragt …</translation>
-    </message>
-    <message>
         <source>Nothing is known of this machine yet. What helps is said above.</source>
         <translation>Von diesem Rechner ist noch nichts bekannt. Was hilft, steht oben.</translation>
+    </message>
+    <message>
+        <source>Asking the agent of %1…</source>
+        <translation>Der Agent von %1 wird gefragt …</translation>
     </message>
 </context>
 <context>
@@ -3391,7 +3529,7 @@
     </message>
     <message>
         <source>Disk free</source>
-        <translation>Platte frei</translation>
+        <translation>Freier Plattenplatz</translation>
     </message>
     <message>
         <source>Model</source>
@@ -3481,6 +3619,18 @@
         <source>%1 parameters</source>
         <translation>%1 Parameter</translation>
     </message>
+    <message>
+        <source>Network</source>
+        <translation>Netz</translation>
+    </message>
+    <message>
+        <source>Loss, nats per token</source>
+        <translation>Loss, Nat je Token</translation>
+    </message>
+    <message>
+        <source>Last rounds</source>
+        <translation>Letzte Runden</translation>
+    </message>
 </context>
 <context>
     <name>atl::PhaseBar</name>
@@ -3539,6 +3689,10 @@
         <source>This is a recording: nothing was answered to %1 in it.</source>
         <translation>Dies ist eine Aufzeichnung: Auf %1 wurde darin nichts geantwortet.</translation>
     </message>
+    <message>
+        <source>The recording breaks off here: its last line is not whole.</source>
+        <translation>Die Aufzeichnung bricht hier ab: Ihre letzte Zeile ist nicht vollständig.</translation>
+    </message>
 </context>
 <context>
     <name>atl::Plot</name>
@@ -3562,7 +3716,7 @@
     <name>atl::ResourcesPage</name>
     <message>
         <source>Resources</source>
-        <translation>Mittel</translation>
+        <translation>Ressourcen</translation>
     </message>
     <message>
         <source>What of this machine the run may use. All of it can be changed later, in the settings.</source>
@@ -3574,7 +3728,7 @@
     </message>
     <message>
         <source>Resources for the run</source>
-        <translation>Mittel für den Lauf</translation>
+        <translation>Ressourcen für den Lauf</translation>
     </message>
     <message>
         <source>Island</source>
@@ -3695,11 +3849,7 @@
     </message>
     <message>
         <source>Training</source>
-        <translation>Trainiert</translation>
-    </message>
-    <message>
-        <source>Synchronizing</source>
-        <translation>Gleicht ab</translation>
+        <translation>Training</translation>
     </message>
     <message>
         <source>Sent</source>
@@ -3726,12 +3876,8 @@
         <translation>nicht dabei</translation>
     </message>
     <message>
-        <source>%1: %2</source>
-        <translation>%1: %2</translation>
-    </message>
-    <message>
-        <source>not known</source>
-        <translation>nicht bekannt</translation>
+        <source>Synchronising</source>
+        <translation>Abgleich</translation>
     </message>
 </context>
 <context>
@@ -3924,11 +4070,11 @@
     </message>
     <message>
         <source>Half of them within</source>
-        <translation>Die Hälfte binnen</translation>
+        <translation>Die Hälfte innerhalb von</translation>
     </message>
     <message>
         <source>95 of 100 within</source>
-        <translation>95 von 100 binnen</translation>
+        <translation>95 von 100 innerhalb von</translation>
     </message>
     <message>
         <source>Sent in the last round</source>
@@ -4020,6 +4166,33 @@
         <source>Every other edge is at least twice as fast, and all wait for this one.</source>
         <translation>Jede andere Kante ist mindestens doppelt so schnell, und alle warten auf diese.</translation>
     </message>
+    <message>
+        <source>Numbers: parts of the model under way</source>
+        <translation>Zahlen: Teile des Modells, die unterwegs sind</translation>
+    </message>
+    <message>
+        <source>Time of an all-reduce; height: rounds</source>
+        <translation>Dauer eines All-Reduce; Höhe: Runden</translation>
+    </message>
+    <message>
+        <source>half</source>
+        <translation>Hälfte</translation>
+    </message>
+    <message>
+        <source>95 %</source>
+        <translation>95 %</translation>
+    </message>
+</context>
+<context>
+    <name>atl::Table</name>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>not known</source>
+        <translation>nicht bekannt</translation>
+    </message>
 </context>
 <context>
     <name>atl::TrainingPage</name>
@@ -4088,14 +4261,6 @@
         <translation>Alles zeigen (Pos1)</translation>
     </message>
     <message>
-        <source>Export what is shown as CSV …</source>
-        <translation>Gezeigtes als CSV exportieren …</translation>
-    </message>
-    <message>
-        <source>Export the loss plot as PNG …</source>
-        <translation>Loss-Diagramm als PNG exportieren …</translation>
-    </message>
-    <message>
         <source>Loss, nats per token</source>
         <translation>Loss, Nat je Token</translation>
     </message>
@@ -4105,7 +4270,7 @@
     </message>
     <message>
         <source>Training</source>
-        <translation>Trainiert</translation>
+        <translation>Training</translation>
     </message>
     <message>
         <source>Validation</source>
@@ -4142,6 +4307,14 @@
     <message>
         <source>%1 was not written.</source>
         <translation>%1 wurde nicht geschrieben.</translation>
+    </message>
+    <message>
+        <source>Export what is shown as CSV…</source>
+        <translation>Gezeigtes als CSV exportieren …</translation>
+    </message>
+    <message>
+        <source>Export the loss plot as PNG…</source>
+        <translation>Loss-Diagramm als PNG exportieren …</translation>
     </message>
 </context>
 <context>

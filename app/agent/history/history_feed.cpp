@@ -6,6 +6,7 @@
 
 #include "net/control/island_state.h"
 #include "net/control/json_fields.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -15,19 +16,9 @@ constexpr std::size_t kMaxRunBytes = 64, kMaxGpus = 64, kMaxGpuFields = 24, kMax
 // What a trainer may say of a step beside its state.
 constexpr const char* kStepMetrics[] = {"mfu", "learning_rate", "gradient_norm"};
 
-std::string text_of(const nlohmann::json& data, const char* key) {
-  const auto found = data.find(key);
-  return found != data.end() && found->is_string() ? found->get<std::string>().substr(0, kMaxTextBytes) : "";
-}
-
-double number_of(const nlohmann::json& data, const char* key, double otherwise) {
-  const auto found = data.find(key);
-  return found != data.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
 // A count that came from outside as any number.
 std::uint64_t count_of(const nlohmann::json& data, const char* key) {
-  const double value = number_of(data, key, 0);
+  const double value = told::number(data, key).value_or(0);
   return value > 0 && value < 9e15 ? static_cast<std::uint64_t>(value) : 0;
 }
 
@@ -40,8 +31,8 @@ std::optional<double> positive(double value) {
 void HistoryFeed::take(const nlohmann::json& event, Clock::time_point now) {
   if (!event.is_object()) return;
   const auto data = event.find("data");
-  const std::string name = text_of(event, "event");
-  const double time = number_of(event, "time", -1);
+  const std::string name = told::text(event, "event", kMaxTextBytes);
+  const double time = told::number(event, "time").value_or(-1);
   if (data == event.end() || !data->is_object() || !(time > 0 && time < 1e12)) return;
   if (name == "gpu.sample") {
     take_gpus(time, *data);
@@ -97,7 +88,7 @@ void HistoryFeed::take_state(const std::string& name, double time, const IslandS
     if (positive(state.loss_nats)) add_point("loss_nats", time, state.loss_nats);
     if (positive(state.tokens_per_second)) add_point("tokens_per_second", time, state.tokens_per_second);
     for (const char* metric : kStepMetrics) {
-      const double value = number_of(data, metric, NAN);
+      const double value = told::number(data, metric).value_or(NAN);
       if (std::isfinite(value)) add_point(metric, time, value);
     }
   } else if (name == "round.begin") {
@@ -132,8 +123,8 @@ void HistoryFeed::take_round_end(double time, const IslandState& state) {
 
 void HistoryFeed::take_phase(const nlohmann::json& data) {
   HistoryPhase phase;
-  phase.name = text_of(data, "phase");
-  phase.seconds = number_of(data, "seconds", -1);
+  phase.name = told::text(data, "phase", kMaxTextBytes);
+  phase.seconds = told::number(data, "seconds").value_or(-1);
   phase.attempt = static_cast<std::uint32_t>(std::min<std::uint64_t>(count_of(data, "attempt"), 1'000'000));
   phase.bytes = count_of(data, "bytes");
   const auto round = data.find("round");
@@ -152,7 +143,7 @@ void HistoryFeed::take_gpus(double time, const nlohmann::json& data) {
   for (const nlohmann::json& gpu : *gpus) {
     if (gpu.is_object() && gpu.size() <= kMaxGpuFields) {
       // By its own number, where it says it: an island may use some of the machine's.
-      const double number = number_of(gpu, "index", static_cast<double>(position));
+      const double number = told::number(gpu, "index").value_or(static_cast<double>(position));
       const auto index = number >= 0 && number < kMaxGpus ? static_cast<std::size_t>(number) : position;
       for (const auto& [key, value] : gpu.items()) {
         const bool never_changes = key == "index" || key == "memory_total_bytes";
@@ -166,16 +157,16 @@ void HistoryFeed::take_gpus(double time, const nlohmann::json& data) {
 
 void HistoryFeed::take_peer(double time, const std::string& change, const nlohmann::json& data) {
   if (change != "up" && change != "down" && change != "link") return;
-  HistoryPeer peer{.island = text_of(data, "island"),
-                   .name = text_of(data, "name"),
-                   .address = text_of(data, "address"),
+  HistoryPeer peer{.island = told::text(data, "island", kMaxTextBytes),
+                   .name = told::text(data, "name", kMaxTextBytes),
+                   .address = told::text(data, "address", kMaxTextBytes),
                    .state = change == "link" ? "" : change,
                    .last_change = time,
-                   .rtt_seconds = positive(number_of(data, "rtt_seconds", 0)),
-                   .bytes_per_second = positive(number_of(data, "bytes_per_second", 0)),
-                   .down_bytes_per_second = positive(number_of(data, "down_bytes_per_second", 0)),
-                   .version = text_of(data, "version"),
-                   .region = text_of(data, "region"),
+                   .rtt_seconds = positive(told::number(data, "rtt_seconds").value_or(0)),
+                   .bytes_per_second = positive(told::number(data, "bytes_per_second").value_or(0)),
+                   .down_bytes_per_second = positive(told::number(data, "down_bytes_per_second").value_or(0)),
+                   .version = told::text(data, "version", kMaxTextBytes),
+                   .region = told::text(data, "region", kMaxTextBytes),
                    .retries = change == "link" && data.value("failed", nlohmann::json()) == true ? 1u : 0u};
   // The roster may come before the island has said which run it is in.
   if (peer.island.empty() || (batch_.run.empty() && batch_.peers.size() >= kMaxKeptRows)) return;

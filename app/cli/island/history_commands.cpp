@@ -10,6 +10,7 @@
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
 #include "net/base/unix_time.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -21,14 +22,11 @@ struct Listing {
 };
 
 std::string number(const nlohmann::json& object, const char* key, std::string (*format)(double)) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? format(found->get<double>()) : "-";
+  const auto value = told::number(object, key);
+  return value ? format(*value) : "-";
 }
 
-std::string text(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? printable(found->get<std::string>()) : "";
-}
+std::string text(const nlohmann::json& object, const char* key) { return printable(told::text(object, key)); }
 
 std::string count(double value) { return format_count(static_cast<std::uint64_t>(std::max(0.0, value))); }
 std::string milliseconds(double seconds) { return fmt::format("{:.0f} ms", seconds * 1e3); }

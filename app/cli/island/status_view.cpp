@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -14,16 +15,10 @@ namespace {
 constexpr double kStaleSeconds = 5;
 
 double number(const nlohmann::json& object, const char* key, double otherwise = 0) {
-  if (!object.is_object()) return otherwise;
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+  return told::number(object, key).value_or(otherwise);
 }
-bool has_number(const nlohmann::json& object, const char* key) { return std::isfinite(number(object, key, NAN)); }
-std::string text(const nlohmann::json& object, const char* key) {
-  if (!object.is_object()) return "";
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? printable(found->get<std::string>()) : "";
-}
+bool has_number(const nlohmann::json& object, const char* key) { return told::number(object, key).has_value(); }
+std::string text(const nlohmann::json& object, const char* key) { return printable(told::text(object, key)); }
 std::uint64_t count(const nlohmann::json& object, const char* key) {
   const double value = number(object, key);
   return value > 0 && value < 1e18 ? static_cast<std::uint64_t>(value) : 0;

@@ -4,6 +4,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QFormLayout>
+#include <QGroupBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -12,6 +13,7 @@
 
 #include "app/cli/demo/demo_options.h"
 #include "app/gui/look/icons.h"
+#include "app/gui/look/style.h"
 #include "app/gui/notice.h"
 #include "app/gui/plain_label.h"
 
@@ -31,6 +33,7 @@ DemoChoice::DemoChoice(QWidget* parent) : QWidget(parent) {
   start_ = new QPushButton(icon("play"), tr("&Start the demo"));
   start_->setObjectName("start_demo");
   start_->setAccessibleName(tr("Start the demo"));
+  make_primary(start_);
   column->addWidget(start_, 0, Qt::AlignLeft);
   column->addStretch(1);
   connect(start_, &QPushButton::clicked, this, &DemoChoice::startWanted);
@@ -38,9 +41,8 @@ DemoChoice::DemoChoice(QWidget* parent) : QWidget(parent) {
 }
 
 QWidget* DemoChoice::makeOptions() {
-  auto* options = new QWidget;
+  auto* options = new QGroupBox;
   auto* form = new QFormLayout(options);
-  form->setContentsMargins(0, 0, 0, 0);
   form->setHorizontalSpacing(16);
   islands_ = new QSpinBox;
   islands_->setRange(1, 16);
@@ -59,7 +61,7 @@ QWidget* DemoChoice::makeOptions() {
   text_->setPlaceholderText(kDemoText);
   text_->setAccessibleName(tr("Text file to learn from"));
   text_->setClearButtonEnabled(true);
-  auto* choose = new QPushButton(icon("folder"), tr("&Choose..."));
+  auto* choose = new QPushButton(icon("folder"), tr("&Choose\u2026"));
   choose->setAccessibleName(tr("Choose a text file to learn from"));
   auto* row = new QHBoxLayout;
   row->addWidget(text_, 1);

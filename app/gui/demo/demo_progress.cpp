@@ -53,6 +53,7 @@ DemoProgress::DemoProgress(DemoRunner& runner, QWidget* parent) : QWidget(parent
   stop_->setObjectName("stop_demo");
   stop_->setAccessibleName(tr("Stop the demo"));
   header->addWidget(stop_);
+  setFocusProxy(stop_);
   column->addLayout(header);
   column->addWidget(bar_ = new QProgressBar);
   column->addWidget(loss_ = new LossSketch, 2);
@@ -90,6 +91,8 @@ void DemoProgress::makeTable() {
   islands_->setHorizontalHeaderLabels({tr("Island"), tr("State"), tr("Step"), tr("Loss"), tr("Speed"), tr("Sent")});
   islands_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   islands_->horizontalHeader()->setSectionsClickable(false);
+  islands_->horizontalHeader()->setHighlightSections(false);
+  islands_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   islands_->verticalHeader()->hide();
   islands_->setSelectionBehavior(QAbstractItemView::SelectRows);
   islands_->setEditTriggers(QAbstractItemView::NoEditTriggers);
@@ -101,9 +104,9 @@ void DemoProgress::refresh() {
   const HubState* state = runner_.state();
   stop_->setEnabled(runner_.running() && !runner_.wasStopped());
   if (runner_.wasStopped()) {
-    set_plain_text(what_, tr("Stopping ..."));
+    set_plain_text(what_, tr("Stopping\u2026"));
   } else if (state == nullptr || runner_.seconds() == 0) {
-    set_plain_text(what_, tr("Getting ready ..."));
+    set_plain_text(what_, tr("Getting ready\u2026"));
   } else {
     set_plain_text(what_, tr("Round %1").arg(text::count(state->outer_step)));
   }

@@ -2,6 +2,7 @@
 
 #include <QDesktopServices>
 #include <QFormLayout>
+#include <QGroupBox>
 #include <QLabel>
 #include <QLocale>
 #include <QPlainTextEdit>
@@ -23,18 +24,20 @@ DemoSummaryView::DemoSummaryView(DemoRunner& runner, QWidget* parent) : QWidget(
   column->setSpacing(12);
   column->addWidget(as_heading(make_sentence(tr("What the demo came to"))));
   auto* middle = new QHBoxLayout;
-  figures_ = new QFormLayout;
+  auto* box = new QGroupBox;
+  figures_ = new QFormLayout(box);
   figures_->setHorizontalSpacing(16);
-  middle->addLayout(figures_, 1);
+  middle->setSpacing(12);
+  middle->addWidget(box, 1);
   middle->addWidget(loss_ = new LossSketch, 1);
-  column->addLayout(middle, 1);
+  column->addLayout(middle, 3);
   column->addWidget(make_sentence(tr("It now writes:")));
   sample_ = new QPlainTextEdit;
   sample_->setObjectName("sample");
   sample_->setAccessibleName(tr("What the model writes"));
   sample_->setReadOnly(true);
   sample_->setTabChangesFocus(true);
-  column->addWidget(sample_, 1);
+  column->addWidget(sample_, 2);
   auto* buttons = new QHBoxLayout;
   auto* model = new QPushButton(icon("folder"), tr("Open the &model's directory"));
   model->setObjectName("open_model");
@@ -42,6 +45,7 @@ DemoSummaryView::DemoSummaryView(DemoRunner& runner, QWidget* parent) : QWidget(
   auto* again = new QPushButton(icon("refresh"), tr("&Another demo"));
   again->setObjectName("again");
   again->setAccessibleName(tr("Another demo"));
+  setFocusProxy(again);
   buttons->addWidget(model);
   buttons->addWidget(again);
   buttons->addStretch(1);

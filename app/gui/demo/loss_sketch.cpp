@@ -14,6 +14,17 @@ namespace {
 
 QString shown(double loss) { return QLocale().toString(loss, 'f', 2); }
 
+constexpr int kTicks = 5;
+
+// 1, 2 or 5 of a power of ten, `least` at least.
+double readable_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(std::max(least, 1e-9))));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
 struct Scale {
   double first = 0, last = 1, low = 0, high = 1;
   QRectF area;
@@ -75,27 +86,37 @@ void LossSketch::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   const Colours& colours = colours_of(palette());
-  painter.fillRect(rect(), colours.surface);
+  painter.setPen(colours.border);
+  painter.setBrush(colours.surface);
+  painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8);
   const QFontMetrics metrics(font());
   const int left = metrics.horizontalAdvance("00.00") + 16;
-  const QRectF area = QRectF(rect()).adjusted(left, 8 + metrics.height(), -12, -8 - metrics.height());
+  const QRectF area = QRectF(rect()).adjusted(left, 22 + metrics.height(), -14, -14 - metrics.height());
   painter.setPen(colours.muted);
-  painter.drawText(QRectF(8, 4, width() - 16.0, metrics.height()), Qt::AlignLeft, tr("Loss (nats a byte)"));
-  painter.drawText(QRectF(8, height() - 4.0 - metrics.height(), width() - 16.0, metrics.height()), Qt::AlignRight,
+  painter.drawText(QRectF(14, 10, width() - 28.0, metrics.height()), Qt::AlignLeft, tr("Loss (nats a byte)"));
+  painter.drawText(QRectF(14, height() - 8.0 - metrics.height(), width() - 28.0, metrics.height()), Qt::AlignRight,
                    tr("Round"));
   if (mean_.empty() && validation_.empty()) {
     painter.drawText(area, Qt::AlignCenter, tr("The first point comes with the first round."));
     return;
   }
   const Scale scale = scale_of(mean_, validation_, area);
-  for (int i = 0; i <= 4; ++i) {
-    const double loss = scale.low + (scale.high - scale.low) * i / 4;
+  const double step = readable_step((scale.high - scale.low) / kTicks);
+  for (double loss = std::ceil(scale.low / step) * step; loss <= scale.high; loss += step) {
     const double y = scale.at(scale.first, loss).y();
     painter.setPen(colours.grid);
     painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
     painter.setPen(colours.muted);
     painter.drawText(QRectF(0, y - metrics.height() / 2.0, left - 6.0, metrics.height()), Qt::AlignRight, shown(loss));
   }
+  const double rounds = std::max(1.0, readable_step((scale.last - scale.first) / (2 * kTicks)));
+  for (double round = std::ceil(scale.first / rounds) * rounds; round <= scale.last; round += rounds) {
+    const double x = scale.at(round, scale.low).x();
+    if (x > width() - 14.0 - 2 * metrics.horizontalAdvance(tr("Round"))) break;  // the caption stands there
+    painter.drawText(QRectF(x - 40, height() - 8.0 - metrics.height(), 80, metrics.height()), Qt::AlignHCenter,
+                     QLocale().toString(round, 'f', 0));
+  }
+  painter.setBrush(Qt::NoBrush);
   QPainterPath line;
   for (const auto& [round, loss] : mean_) {
     const QPointF point = scale.at(round, loss);
@@ -107,7 +128,7 @@ void LossSketch::paintEvent(QPaintEvent*) {
   painter.setBrush(colours.series[1]);
   for (const auto& [round, loss] : validation_) painter.drawEllipse(scale.at(round, loss), 3.5, 3.5);
   painter.setPen(colours.series[1]);
-  painter.drawText(QRectF(8, 4, width() - 20.0, metrics.height()), Qt::AlignRight,
+  painter.drawText(QRectF(14, 10, width() - 28.0, metrics.height()), Qt::AlignRight,
                    QString::fromUtf8("\u25CF ") + tr("validation"));
 }
 

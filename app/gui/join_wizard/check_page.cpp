@@ -4,6 +4,7 @@
 
 #include <QCheckBox>
 #include <QHBoxLayout>
+#include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -12,14 +13,15 @@
 #include "app/gui/check_table.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/notice.h"
+#include "app/gui/plain_label.h"
 
 namespace atl {
 
 JoinCheckPage::JoinCheckPage(CheckModel& check, QWidget* parent) : QWizardPage(parent), check_(check) {
   setTitle(tr("Node check"));
-  setSubTitle(tr("Can this machine train? What fails must be mended first."));
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
+  column->addWidget(make_lead(tr("Can this machine train? What fails must be mended first.")));
   column->addWidget(notice_ = new Notice("check_notice"));
   column->addWidget(busy_ = new QProgressBar);
   busy_->setRange(0, 0);

@@ -22,17 +22,19 @@ QWidget* make_point(const QString& title, QLabel* text) {
 
 ConsentPage::ConsentPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
   setTitle(tr("Consent"));
-  setSubTitle(tr("Nothing trains before you agree."));
   setCommitPage(true);
   auto* column = new QVBoxLayout(this);
+  column->setSpacing(12);
+  column->addWidget(make_lead(tr("Nothing trains before you agree.")));
   column->addWidget(make_point(tr("What runs here"), runs_ = make_plain_label("runs_here")));
   column->addWidget(make_point(tr("What leaves this machine"), leaves_ = make_plain_label("leaves")));
   column->addWidget(make_point(tr("How it ends"), stops_ = make_plain_label("ends")));
   column->addWidget(makeService());
-  column->addStretch(1);
   agree_ = new QCheckBox;
   agree_->setObjectName("agree");
+  column->addSpacing(4);
   column->addWidget(agree_);
+  column->addStretch(1);
   connect(agree_, &QCheckBox::toggled, this, &ConsentPage::completeChanged);
 }
 

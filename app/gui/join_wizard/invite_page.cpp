@@ -7,6 +7,7 @@
 #include <QFontDatabase>
 #include <QGuiApplication>
 #include <QHBoxLayout>
+#include <QLabel>
 #include <QMimeData>
 #include <QPushButton>
 #include <QUrl>
@@ -17,6 +18,7 @@
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/notice.h"
+#include "app/gui/plain_label.h"
 
 namespace atl {
 namespace {
@@ -47,14 +49,15 @@ void InviteEdit::insertFromMimeData(const QMimeData* mime) {
 
 InvitePage::InvitePage(JoinModel& join, QWidget* parent) : QWizardPage(parent), join_(join) {
   setTitle(tr("Invite"));
-  setSubTitle(tr("Paste the invite that the run's operator gave you. It is read here; nothing is sent yet."));
   edit_ = new InviteEdit;
   edit_->setObjectName("invite");
   edit_->setAccessibleName(tr("Invite"));
-  edit_->setPlaceholderText("atoll1. ...");
+  edit_->setPlaceholderText("atoll1.\u2026");
   edit_->setMinimumHeight(edit_->fontMetrics().lineSpacing() * 5);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(12);
+  column->addWidget(
+      make_lead(tr("Paste the invite that the run's operator gave you. It is read here; nothing is sent yet.")));
   column->addWidget(edit_, 1);
   column->addWidget(makeButtons());
   column->addWidget(notice_ = new Notice("invite_notice"));
@@ -71,7 +74,7 @@ QWidget* InvitePage::makeButtons() {
   auto* paste = new QPushButton(icon("copy"), tr("&Paste"));
   paste->setObjectName("paste");
   paste->setAccessibleName(tr("Paste the invite"));
-  auto* file = new QPushButton(icon("folder"), tr("Open &file..."));
+  auto* file = new QPushButton(icon("folder"), tr("Open &file\u2026"));
   file->setObjectName("open_file");
   file->setAccessibleName(tr("Read the invite from a file"));
   row->addWidget(paste);

@@ -20,7 +20,7 @@ namespace atl {
 JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(node) {
   setObjectName("join_wizard");
   setWindowTitle(tr("Join a run"));
-  setWizardStyle(QWizard::ModernStyle);
+  setWizardStyle(QWizard::ClassicStyle);
   setOption(QWizard::NoBackButtonOnStartPage);
   setOption(QWizard::NoBackButtonOnLastPage);
   setOption(QWizard::NoCancelButtonOnLastPage, false);
@@ -44,7 +44,7 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
   // A wizard that was closed while the agent went on comes back to where that is.
   if (node.join().joining()) setStartId(kJoining);
   nameButtons();
-  resize(940, 640);
+  resize(1000, 660);
 }
 
 JoinWizard::~JoinWizard() = default;
@@ -52,12 +52,15 @@ JoinWizard::~JoinWizard() = default;
 // In the app's own language also where Qt's own texts are not installed.
 void JoinWizard::nameButtons() {
   const std::pair<WizardButton, QString> names[] = {
-      {BackButton, tr("< &Back")},  {NextButton, tr("&Next >")},           {CommitButton, tr("&Join")},
-      {CancelButton, tr("Cancel")}, {FinishButton, tr("&Show dashboard")},
+      {BackButton, tr("&Back")},
+      {NextButton, tr("&Next")},
+      {CommitButton, tr("&Join")},
+      {CancelButton, tr("Cancel")},
+      {FinishButton, tr("&Show dashboard")},
   };
   for (const auto& [which, text] : names) {
     setButtonText(which, text);
-    button(which)->setAccessibleName(QString(text).remove('&').remove('<').remove('>').trimmed());
+    button(which)->setAccessibleName(QString(text).remove('&'));
   }
 }
 
@@ -76,9 +79,20 @@ void JoinWizard::focusOnControl() {
 }
 
 void JoinWizard::setInviteText(const QString& text) {
-  if (currentId() == kJoining) return;  // one at a time
+  if (node_.join().joining()) return tellBusy();
+  setStartId(kInvite);
   invite_->setText(text);
   if (currentId() > kInvite) restart();  // another invite is another run
+}
+
+void JoinWizard::tellBusy() {
+  auto* box = new QMessageBox(QMessageBox::Information, tr("Join a run"),
+                              tr("The invite was not used: this machine is joining a run."), QMessageBox::Ok, this);
+  box->setObjectName("one_at_a_time");
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setTextFormat(Qt::PlainText);
+  box->setInformativeText(tr("Open it again once that is done, or stopped."));
+  box->open();
 }
 
 void JoinWizard::reject() {

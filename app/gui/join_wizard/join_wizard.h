@@ -19,7 +19,7 @@ class JoinWizard : public QWizard {
   explicit JoinWizard(Node& node, QWidget* parent = nullptr);
   ~JoinWizard() override;
 
-  // An invite or an `atoll:` link that was opened.
+  // An invite or an `atoll:` link that was opened: begins with it, unless a joining is under way.
   void setInviteText(const QString& text);
 
   // Closing while it joins asks what is to become of it.
@@ -29,6 +29,7 @@ class JoinWizard : public QWizard {
  private:
   void nameButtons();
   void focusOnControl();
+  void tellBusy();
 
   Node& node_;
   InvitePage* invite_;

@@ -1,8 +1,10 @@
 #include "app/gui/join_wizard/joining_page.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <QGridLayout>
+#include <QGroupBox>
 #include <QLabel>
 #include <QPointer>
 #include <QProgressBar>
@@ -44,14 +46,23 @@ QString status_word(StageView::Status status) {
   switch (status) {
     case StageStatus::kWaiting: return JoiningPage::tr("to do");
     case StageStatus::kRunning: return JoiningPage::tr("under way");
+    case StageStatus::kRetrying: return JoiningPage::tr("is tried again");
     case StageStatus::kDone: return JoiningPage::tr("done");
     case StageStatus::kFailed: return JoiningPage::tr("failed");
   }
   return {};
 }
 
+QString retry_text(const StageView& stage) {
+  const QString cause = QString::fromStdString(stage.text);
+  if (!stage.retry_in_seconds) return JoiningPage::tr("%1; it is tried again").arg(cause);
+  const auto seconds = static_cast<int>(std::clamp(std::ceil(*stage.retry_in_seconds), 1.0, 1e6));
+  return JoiningPage::tr("%1; it is tried again in %2 s").arg(cause).arg(seconds);
+}
+
 // "1.2 GB of 3.4 GB, 20 MB/s, 1 min 50 s left"
 QString progress_text(const StageView& stage) {
+  if (stage.status == StageStatus::kRetrying) return retry_text(stage);
   if (stage.status == StageStatus::kFailed) return QString::fromStdString(stage.text);
   if (stage.total_bytes == 0) return status_word(stage.status);
   QString progress =
@@ -68,9 +79,10 @@ QString progress_text(const StageView& stage) {
 JoiningPage::JoiningPage(Node& node, const ResourcesPage& resources, const ConsentPage& consent, QWidget* parent)
     : QWizardPage(parent), node_(node), resources_(resources), consent_(consent) {
   setTitle(tr("Joining"));
-  setSubTitle(tr("Cancelling is safe at every stage. You may also close the window: the agent goes on."));
   auto* column = new QVBoxLayout(this);
   column->setSpacing(12);
+  column->addWidget(
+      make_lead(tr("Cancelling is safe at every stage. You may also close the window: the agent goes on.")));
   column->addWidget(notice_ = new Notice("joining_notice"));
   column->addWidget(makeStages());
   retry_ = new QPushButton(icon("refresh"), tr("Try &again"));
@@ -88,11 +100,10 @@ JoiningPage::JoiningPage(Node& node, const ResourcesPage& resources, const Conse
 }
 
 QWidget* JoiningPage::makeStages() {
-  auto* stages = new QWidget;
+  auto* stages = new QGroupBox;
   auto* grid = new QGridLayout(stages);
-  grid->setContentsMargins(0, 0, 0, 0);
   grid->setHorizontalSpacing(12);
-  grid->setVerticalSpacing(8);
+  grid->setVerticalSpacing(10);
   grid->setColumnStretch(3, 1);
   for (int i = 0; i < kJoinStages; ++i) {
     Row& row = rows_[static_cast<std::size_t>(i)];
@@ -113,7 +124,8 @@ QWidget* JoiningPage::makeStages() {
 }
 
 void JoiningPage::initializePage() {
-  if (!node_.join().joining() && !node_.join().joined()) {
+  // Joined: that was another time.
+  if (!node_.join().joining()) {
     service_asked_ = false;
     node_.join().join(resources_.resources());
   }
@@ -136,9 +148,9 @@ void JoiningPage::showStage(JoinStage at) {
   const StageView& stage = node_.join().stage(at);
   Row& row = rows_[static_cast<std::size_t>(at)];
   const bool running = stage.status == StageStatus::kRunning;
-  const bool failed = stage.status == StageStatus::kFailed;
-  const Tone tone = failed ? Tone::kBad : running ? Tone::kAccent : Tone::kGood;
-  const char* name = failed ? "error" : running ? "connecting" : "ok";
+  const bool failed = stage.status == StageStatus::kFailed, retrying = stage.status == StageStatus::kRetrying;
+  const Tone tone = failed ? Tone::kBad : retrying ? Tone::kWarning : running ? Tone::kAccent : Tone::kGood;
+  const char* name = failed ? "error" : retrying ? "warning" : running ? "connecting" : "ok";
   const int size = 18;
   if (stage.status == StageStatus::kWaiting) {
     row.symbol->setPixmap(icon_pixmap("waiting", colours_of(palette()).faint, size, devicePixelRatioF()));
@@ -155,7 +167,7 @@ void JoiningPage::showStage(JoinStage at) {
   const QString text = progress_text(stage);
   set_plain_text(row.text, text);
   row.text->setForegroundRole(stage.status == StageStatus::kWaiting ? QPalette::PlaceholderText : QPalette::WindowText);
-  const QString said = tr("%1: %2").arg(stage_name(at), stage.total_bytes > 0 || failed
+  const QString said = tr("%1: %2").arg(stage_name(at), stage.total_bytes > 0 || failed || retrying
                                                             ? QString("%1, %2").arg(status_word(stage.status), text)
                                                             : status_word(stage.status));
   row.text->setAccessibleName(said);
@@ -172,8 +184,11 @@ void JoiningPage::showOutcome() {
     const InviteAdvice advice = advice_for_hub(*join.problem());
     const bool stopped = join.problem()->code == ErrorCode::kAborted;
     notice_->say(stopped ? Kind::kInfo : Kind::kError, advice.sentence, advice.advice, advice.details);
+  } else if (join.retrying() != nullptr) {
+    notice_->say(Kind::kWarning, tr("The trainer failed, and the agent starts it again by itself."),
+                 tr("You may wait, or put right what it says and wait. Stopping is safe, too."));
   } else if (join.joining()) {
-    notice_->say(Kind::kBusy, tr("Joining ..."));
+    notice_->say(Kind::kBusy, tr("Joining\u2026"));
   } else {
     notice_->say(Kind::kInfo, tr("Stopped, as you wished."), tr("Nothing trains here. You can try again."));
   }

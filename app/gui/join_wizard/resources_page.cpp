@@ -35,7 +35,6 @@ bool found_no_gpu(const CheckModel& check) {
 
 ResourcesPage::ResourcesPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
   setTitle(tr("Resources"));
-  setSubTitle(tr("What of this machine the run may use. All of it can be changed later, in the settings."));
   auto* content = new QWidget;
   auto* groups = new QVBoxLayout(content);
   groups->setContentsMargins(0, 0, 8, 0);
@@ -51,6 +50,9 @@ ResourcesPage::ResourcesPage(Node& node, QWidget* parent) : QWizardPage(parent),
   scroll->setWidget(content);
   scroll->setAccessibleName(tr("Resources for the run"));
   auto* column = new QVBoxLayout(this);
+  column->setSpacing(12);
+  column->addWidget(
+      make_lead(tr("What of this machine the run may use. All of it can be changed later, in the settings.")));
   column->addWidget(notice_ = new Notice("resources_notice"));
   column->addWidget(scroll, 1);
   connect(&node_.settings(), &SettingsModel::changed, this, &ResourcesPage::takeSettings);

@@ -2,6 +2,7 @@
 
 #include <QFontDatabase>
 #include <QFormLayout>
+#include <QGroupBox>
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
@@ -18,6 +19,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kAgentStartTime{20};
+constexpr int kAsksAgain = 2;
 
 // In groups of four, so that two people can compare it aloud.
 QString grouped(const std::string& hex) {
@@ -34,9 +36,9 @@ QString or_not_said(const std::string& text) {
 
 TrustPage::TrustPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
   setTitle(tr("Trust"));
-  setSubTitle(tr("Who invites you? The hub is asked who it is; the invite's secret is not sent yet."));
   auto* column = new QVBoxLayout(this);
   column->setSpacing(12);
+  column->addWidget(make_lead(tr("Who invites you? The hub is asked who it is; the invite's secret is not sent yet.")));
   column->addWidget(notice_ = new Notice("trust_notice"));
   column->addWidget(busy_ = new QProgressBar);
   busy_->setRange(0, 0);
@@ -47,10 +49,10 @@ TrustPage::TrustPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(n
   retry_->setObjectName("retry");
   retry_->setAccessibleName(tr("Ask the hub again"));
   column->addWidget(retry_, 0, Qt::AlignLeft);
-  facts_ = new QWidget;
+  facts_ = new QGroupBox;
   auto* form = new QFormLayout(facts_);
-  form->setContentsMargins(0, 0, 0, 0);
   form->setHorizontalSpacing(16);
+  form->setVerticalSpacing(8);
   run_ = add_fact(form, "run", tr("Run:"));
   operator_ = add_fact(form, "operator", tr("Operator:"));
   model_ = add_fact(form, "model", tr("Model:"));
@@ -76,7 +78,11 @@ void TrustPage::initializePage() { ask(); }
 bool TrustPage::isComplete() const { return node_.join().hub().has_value(); }
 
 void TrustPage::ask() {
-  asked_again_ = false;
+  asks_left_ = kAsksAgain;
+  askNow();
+}
+
+void TrustPage::askNow() {
   agent_problem_.clear();
   wants_agent_ = false;
   if (node_.link().state() == LinkState::kConnected) {
@@ -107,12 +113,12 @@ void TrustPage::linkChanged() {
   refresh();
 }
 
-// An agent that was just connected is told from the one before only after it was asked: asked once more.
+// That an agent has ended is noticed only when it is asked, and then that the next one is another: asked again.
 void TrustPage::looked() {
   const std::optional<Error>& problem = node_.join().lookProblem();
-  if (problem && problem->code == ErrorCode::kPeerLost && !asked_again_) {
-    asked_again_ = true;
-    QTimer::singleShot(0, this, [this] { node_.join().look(); });
+  if (problem && problem->code == ErrorCode::kPeerLost && asks_left_ > 0) {
+    --asks_left_;
+    QTimer::singleShot(0, this, &TrustPage::askNow);
     return;
   }
   refresh();

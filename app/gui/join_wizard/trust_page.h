@@ -26,6 +26,7 @@ class TrustPage : public QWizardPage {
 
  private:
   void ask();
+  void askNow();  // of the agent that is there, or of one that is started for it
   void linkChanged();
   void looked();
   void refresh();
@@ -34,7 +35,7 @@ class TrustPage : public QWizardPage {
 
   Node& node_;
   bool wants_agent_ = false;  // started, and waited for
-  bool asked_again_ = false;
+  int asks_left_ = 0;         // of an agent in the place of one that was lost
   QString agent_problem_;
   QTimer agent_time_;
   Notice* notice_;

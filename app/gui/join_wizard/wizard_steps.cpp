@@ -10,7 +10,7 @@
 namespace atl {
 namespace {
 
-constexpr int kMark = 22, kGap = 10, kMargin = 16;
+constexpr int kMark = 22, kGap = 10, kMargin = 12;
 
 }  // namespace
 
@@ -32,14 +32,14 @@ QSize WizardSteps::sizeHint() const {
   bold.setBold(true);
   int widest = 0;
   for (const QString& name : names_) widest = std::max(widest, QFontMetrics(bold).horizontalAdvance(name));
-  return {2 * kMargin + kMark + kGap + widest, 2 * kMargin + rowHeight() * static_cast<int>(names_.size())};
+  return {3 * kMargin + kMark + kGap + widest, 2 * kMargin + rowHeight() * static_cast<int>(names_.size())};
 }
 
 void WizardSteps::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   const Colours& colours = colours_of(palette());
-  painter.fillRect(rect(), colours.side);
+  painter.fillRect(QRect(width() - 1, 0, 1, height()), colours.border);
   for (int i = 0; i < names_.size(); ++i) {
     const QRect row(kMargin, kMargin + i * rowHeight(), width() - 2 * kMargin, rowHeight());
     QRect mark(row.left(), row.center().y() - kMark / 2, kMark, kMark);

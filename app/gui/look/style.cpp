@@ -2,8 +2,11 @@
 
 #include <QAbstractButton>
 #include <QAbstractItemView>
+#include <QApplication>
 #include <QComboBox>
+#include <QKeyEvent>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPainter>
 #include <QScrollBar>
 #include <QSlider>
@@ -11,6 +14,7 @@
 #include <QStyleOption>
 
 #include "app/gui/look/colours.h"
+#include "app/gui/look/icons.h"
 #include "app/gui/look/style_parts.h"
 
 namespace atl {
@@ -26,6 +30,8 @@ bool is_primary(const QStyleOption* option, const QWidget* widget) {
   if (button != nullptr && (button->features & QStyleOptionButton::DefaultButton)) return true;
   return widget != nullptr && widget->property(kPrimary).toBool();
 }
+
+bool is_card(const QStyleOptionGroupBox& box) { return !box.subControls.testFlag(QStyle::SC_GroupBoxCheckBox); }
 
 QRect scroll_slider(const QStyleOptionSlider& bar) {
   const bool across = bar.orientation == Qt::Horizontal;
@@ -58,12 +64,16 @@ void AtollStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* opt
     case PE_PanelButtonCommand: return paint_button(painter, *option, colours, is_primary(option, widget));
     case PE_PanelButtonTool: return paint_tool_button(painter, *option, colours);
     case PE_FrameDefaultButton: return;
-    case PE_FrameFocusRect: return paint_focus(painter, *option, colours);
+    case PE_FrameFocusRect:
+      if (widget != nullptr && widget->window()->windowType() == Qt::Popup) return;  // a list's choice is its ground
+      return paint_focus(painter, *option, colours);
     case PE_PanelLineEdit: {
       const auto* frame = qstyleoption_cast<const QStyleOptionFrame*>(option);
       if (frame == nullptr || frame->lineWidth > 0) return paint_field(painter, *option, colours);
       return;
     }
+    case PE_PanelTipLabel: return paint_tool_tip(painter, *option, colours);
+    case PE_FrameMenu: return paint_frame(painter, *option, colours);
     case PE_FrameLineEdit: return;  // the panel has its frame
     case PE_Frame: return paint_frame(painter, *option, colours);
     case PE_IndicatorCheckBox: return paint_check_box(painter, *option, colours);
@@ -82,6 +92,10 @@ void AtollStyle::drawControl(ControlElement element, const QStyleOption* option,
           button != nullptr && is_primary(option, widget) && (option->state & State_Enabled)) {
         QStyleOptionButton filled = *button;
         filled.palette.setColor(QPalette::ButtonText, colours.on_accent);
+        if (const QString name = filled.icon.name(); !name.isEmpty()) {
+          const double ratio = painter->device()->devicePixelRatioF();
+          filled.icon = QIcon(icon_pixmap(qPrintable(name), colours.on_accent, filled.iconSize.width(), ratio));
+        }
         return QProxyStyle::drawControl(element, &filled, painter, widget);
       }
       break;
@@ -126,6 +140,17 @@ void AtollStyle::drawComplexControl(ComplexControl control, const QStyleOptionCo
       return paint_combo_box(painter, *box, subControlRect(CC_ComboBox, option, SC_ComboBoxArrow, widget), colours);
     }
   }
+  if (control == CC_SpinBox) {
+    if (const auto* box = qstyleoption_cast<const QStyleOptionSpinBox*>(option); box != nullptr && box->frame) {
+      return paint_spin_box(painter, *box, subControlRect(control, option, SC_SpinBoxUp, widget),
+                            subControlRect(control, option, SC_SpinBoxDown, widget), colours);
+    }
+  }
+  if (control == CC_GroupBox) {
+    if (const auto* box = qstyleoption_cast<const QStyleOptionGroupBox*>(option); box != nullptr && is_card(*box)) {
+      return paint_group_box(painter, *box, colours);
+    }
+  }
   QProxyStyle::drawComplexControl(control, option, painter, widget);
 }
 
@@ -134,6 +159,12 @@ QRect AtollStyle::subControlRect(ComplexControl control, const QStyleOptionCompl
                                  const QWidget* widget) const {
   if (control == CC_ComboBox && part == SC_ComboBoxEditField) {
     return QProxyStyle::subControlRect(control, option, part, widget).adjusted(kTextInwards, 0, 0, 0);
+  }
+  if (const auto* box = qstyleoption_cast<const QStyleOptionGroupBox*>(option);
+      control == CC_GroupBox && box != nullptr && is_card(*box)) {
+    if (part == SC_GroupBoxContents) return group_contents_rect(*box);
+    if (part == SC_GroupBoxLabel) return group_title_rect(*box);
+    if (part == SC_GroupBoxFrame) return box->rect;
   }
   const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option);
   if (control != CC_ScrollBar || bar == nullptr) return QProxyStyle::subControlRect(control, option, part, widget);
@@ -177,6 +208,12 @@ QSize AtollStyle::sizeFromContents(ContentsType type, const QStyleOption* option
       }
       result.setHeight(std::max(result.height(), control_height));
       break;
+    case CT_MenuItem:
+      if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option);
+          item != nullptr && item->menuItemType != QStyleOptionMenuItem::Separator) {
+        result = {result.width() + 16, std::max(result.height(), option->fontMetrics.height() + 14)};
+      }
+      break;
     case CT_HeaderSection: result.setHeight(std::max(result.height(), option->fontMetrics.height() + 14)); break;
     case CT_ItemViewItem: result.setHeight(std::max(result.height(), option->fontMetrics.height() + 12)); break;
     default: break;
@@ -198,6 +235,7 @@ int AtollStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, cons
     case PM_ButtonShiftHorizontal:
     case PM_ButtonShiftVertical: return 0;
     case PM_ScrollView_ScrollBarSpacing: return 0;
+    case PM_ToolTipLabelFrameWidth: return 6;
     case PM_HeaderMargin:
     case PM_FocusFrameHMargin: return 6;
     default: return QProxyStyle::pixelMetric(metric, option, widget);
@@ -210,10 +248,22 @@ int AtollStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWid
     case SH_EtchDisabledText:
     case SH_DialogButtonBox_ButtonsHaveIcons:
     case SH_ComboBox_Popup: return 0;
+    case SH_UnderlineShortcut: return alt_ || qobject_cast<const QMenu*>(widget) != nullptr ? 1 : 0;
     case SH_ItemView_ShowDecorationSelected:
     case SH_ScrollBar_LeftClickAbsolutePosition: return 1;
     case SH_Slider_AbsoluteSetButtons: return Qt::LeftButton;
     default: return QProxyStyle::styleHint(hint, option, widget, data);
+  }
+}
+
+// Of message boxes.
+QIcon AtollStyle::standardIcon(StandardPixmap which, const QStyleOption* option, const QWidget* widget) const {
+  switch (which) {
+    case SP_MessageBoxQuestion:
+    case SP_MessageBoxInformation: return icon(icon_of(Tone::kAccent), Tone::kAccent);
+    case SP_MessageBoxWarning: return icon(icon_of(Tone::kWarning), Tone::kWarning);
+    case SP_MessageBoxCritical: return icon(icon_of(Tone::kBad), Tone::kBad);
+    default: return QProxyStyle::standardIcon(which, option, widget);
   }
 }
 
@@ -224,6 +274,24 @@ void AtollStyle::polish(QWidget* widget) {
     widget->setAttribute(Qt::WA_Hover);
   }
   if (auto* view = qobject_cast<QAbstractItemView*>(widget)) view->viewport()->setAttribute(Qt::WA_Hover);
+}
+
+void AtollStyle::polish(QApplication* app) {
+  QProxyStyle::polish(app);
+  app->installEventFilter(this);
+}
+
+bool AtollStyle::eventFilter(QObject* watched, QEvent* event) {
+  const bool pressed = event->type() == QEvent::KeyPress;
+  const bool away = event->type() == QEvent::WindowDeactivate;
+  if (pressed || event->type() == QEvent::KeyRelease || away) {
+    const bool alt = !away && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Alt;
+    if ((alt || away) && alt_ != (alt && pressed)) {
+      alt_ = alt && pressed;
+      for (QWidget* window : QApplication::topLevelWidgets()) window->update();
+    }
+  }
+  return QProxyStyle::eventFilter(watched, event);
 }
 
 }  // namespace atl

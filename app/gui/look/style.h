@@ -26,8 +26,16 @@ class AtollStyle : public QProxyStyle {
   int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override;
   int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
                 QStyleHintReturn* data) const override;
+  QIcon standardIcon(StandardPixmap which, const QStyleOption* option, const QWidget* widget) const override;
   void polish(QWidget* widget) override;
+  void polish(QApplication* app) override;
   using QProxyStyle::polish;
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  bool alt_ = false;  // is held: the letters that it works with are underlined
 };
 
 // A button that is the one to press next is filled with the accent.

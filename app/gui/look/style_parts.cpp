@@ -13,7 +13,10 @@
 namespace atl {
 namespace {
 
-constexpr double kRadius = 6;
+constexpr double kRadius = 6, kCardRadius = 8;
+constexpr int kThinBar = 12;                          // bars up to this height have no text on them
+constexpr int kGroupPad = 14, kGroupTitleAbove = 11;  // as cards have it
+constexpr int kLayoutMargin = 9;                      // that layouts within add
 
 bool has(const QStyleOption& option, QStyle::StateFlag flag) { return option.state.testFlag(flag); }
 
@@ -45,6 +48,19 @@ QColor button_ground(const QStyleOption& option, const Colours& colours, bool pr
   return has(option, QStyle::State_MouseOver) ? mixed(ground, over, 0.07) : ground;
 }
 
+void chevron(QPainter* painter, const QPointF& centre, double half, bool up, const QColor& colour) {
+  painter->setBrush(Qt::NoBrush);
+  painter->setPen(QPen(colour, 1.6, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+  const double rise = up ? half / 2 : -half / 2;
+  const std::array points{centre + QPointF(-half, rise), centre + QPointF(0, -rise), centre + QPointF(half, rise)};
+  painter->drawPolyline(points.data(), int{points.size()});
+}
+
+QFont bold(QFont font) {
+  font.setBold(true);
+  return font;
+}
+
 QColor mark_ground(const QStyleOption& option, const Colours& colours, bool on) {
   if (!has(option, QStyle::State_Enabled)) return colours.window;
   return on ? colours.accent : colours.surface;
@@ -57,6 +73,12 @@ void paint_button(QPainter* painter, const QStyleOption& option, const Colours& 
   const bool enabled = has(option, QStyle::State_Enabled);
   const QColor line = !enabled ? colours.border : primary ? colours.accent : mixed(colours.border, colours.text, 0.14);
   rounded(painter, outline(option.rect), kRadius, button_ground(option, colours, primary && enabled), line);
+  if (!has(option, QStyle::State_HasFocus) || !has(option, QStyle::State_KeyboardFocusChange)) return;
+  // Fusion shows it by the button's outline, which is ours; on the accent itself the ring stands within.
+  const bool within = primary && enabled;
+  const double inwards = within ? 3 : 1;
+  rounded(painter, QRectF(option.rect).adjusted(inwards, inwards, -inwards, -inwards), kRadius - (within ? 2 : 0),
+          Qt::NoBrush, QPen(within ? colours.on_accent : colours.accent, within ? 1.5 : 2));
 }
 
 void paint_tool_button(QPainter* painter, const QStyleOption& option, const Colours& colours) {
@@ -87,6 +109,12 @@ void paint_frame(QPainter* painter, const QStyleOption& option, const Colours& c
   const Painting painting(painter);
   const bool focus = has(option, QStyle::State_HasFocus) && has(option, QStyle::State_KeyboardFocusChange);
   rounded(painter, outline(option.rect), 4, Qt::NoBrush, focus ? colours.accent : colours.border);
+}
+
+// Its window has square corners.
+void paint_tool_tip(QPainter* painter, const QStyleOption& option, const Colours& colours) {
+  painter->fillRect(option.rect, colours.outline);
+  painter->fillRect(option.rect.adjusted(1, 1, -1, -1), colours.raised);
 }
 
 void paint_check_box(QPainter* painter, const QStyleOption& option, const Colours& colours) {
@@ -156,8 +184,12 @@ void paint_progress(QPainter* painter, const QStyleOptionProgressBar& bar, const
   done.setWidth(done.width() * std::clamp(share, 0.0, 1.0));
   if (bar.direction == Qt::RightToLeft) done.moveRight(bar.rect.right() + 1);
   const bool live = has(bar, QStyle::State_Enabled);
-  painter->fillRect(done, live ? mixed(colours.surface, colours.accent, range > 0 ? 0.55 : 0.25)
-                               : mixed(colours.surface, colours.outline, 0.5));
+  const bool text_above = bar.rect.height() > kThinBar;
+  const double strength = range <= 0 ? 0.25 : text_above ? 0.45 : 1;
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(live ? mixed(colours.surface, colours.accent, strength)
+                         : mixed(colours.surface, colours.outline, 0.5));
+  painter->drawRoundedRect(done, text_above ? 0 : radius, text_above ? 0 : radius);
 }
 
 void paint_header(QPainter* painter, const QStyleOption& option, const Colours& colours) {
@@ -206,11 +238,43 @@ void paint_combo_box(QPainter* painter, const QStyleOptionComboBox& box, const Q
     if (has(box, QStyle::State_HasFocus)) paint_focus(painter, box, colours);
   }
   const Painting painting(painter);
-  painter->setPen(QPen(has(box, QStyle::State_Enabled) ? colours.muted : colours.faint, 1.6, Qt::SolidLine,
-                       Qt::RoundCap, Qt::RoundJoin));
-  const QPointF c = QRectF(arrow).center();
-  const std::array chevron{c + QPointF(-4, -2), c + QPointF(0, 2), c + QPointF(4, -2)};
-  painter->drawPolyline(chevron.data(), int{chevron.size()});
+  chevron(painter, QRectF(arrow).center(), 4, false, has(box, QStyle::State_Enabled) ? colours.muted : colours.faint);
+}
+
+void paint_spin_box(QPainter* painter, const QStyleOptionSpinBox& box, const QRect& up, const QRect& down,
+                    const Colours& colours) {
+  paint_field(painter, box, colours);
+  const Painting painting(painter);
+  const auto part = [&](const QRect& rect, QStyle::SubControl which, QAbstractSpinBox::StepEnabledFlag step) {
+    const bool can = has(box, QStyle::State_Enabled) && box.stepEnabled.testFlag(step);
+    const bool hovered = has(box, QStyle::State_MouseOver) && box.activeSubControls.testFlag(which);
+    const double towards_middle = step == QAbstractSpinBox::StepUpEnabled ? 1.5 : -1.5;
+    chevron(painter, QRectF(rect).center() + QPointF(0, towards_middle), 3.5, step == QAbstractSpinBox::StepUpEnabled,
+            !can      ? colours.border
+            : hovered ? colours.accent
+                      : colours.muted);
+  };
+  part(up, QStyle::SC_SpinBoxUp, QAbstractSpinBox::StepUpEnabled);
+  part(down, QStyle::SC_SpinBoxDown, QAbstractSpinBox::StepDownEnabled);
+}
+
+QRect group_title_rect(const QStyleOptionGroupBox& box) {
+  const int height = box.text.isEmpty() ? 0 : box.fontMetrics.height();
+  return {box.rect.left() + kGroupPad, box.rect.top() + kGroupTitleAbove, box.rect.width() - 2 * kGroupPad, height};
+}
+
+QRect group_contents_rect(const QStyleOptionGroupBox& box) {
+  const int title = group_title_rect(box).height();
+  const int inwards = kGroupPad - kLayoutMargin;
+  return box.rect.adjusted(inwards, title > 0 ? kGroupTitleAbove + title : inwards, -inwards, -inwards + 2);
+}
+
+void paint_group_box(QPainter* painter, const QStyleOptionGroupBox& box, const Colours& colours) {
+  const Painting painting(painter);
+  rounded(painter, outline(box.rect), kCardRadius, colours.surface, colours.border);
+  painter->setFont(bold(painter->font()));
+  painter->setPen(has(box, QStyle::State_Enabled) ? colours.text : colours.faint);
+  painter->drawText(group_title_rect(box), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextHideMnemonic, box.text);
 }
 
 }  // namespace atl

@@ -1,5 +1,7 @@
 #include "app/gui/organise/create_run_page.h"
 
+#include <algorithm>
+
 #include <QComboBox>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -14,6 +16,7 @@
 
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
+#include "app/gui/look/style.h"
 #include "app/gui/notice.h"
 #include "app/gui/plain_label.h"
 #include "net/base/address.h"
@@ -47,11 +50,28 @@ CreateRunPage::CreateRunPage(HubModel& hub, QWidget* parent) : QWidget(parent), 
   create_ = new QPushButton(icon("hub"), tr("&Create the run and start its hub"));
   create_->setObjectName("create");
   create_->setAccessibleName(tr("Create the run and start its hub"));
+  make_primary(create_);
   column->addWidget(create_, 0, Qt::AlignLeft);
   column->addStretch(1);
   connect(create_, &QPushButton::clicked, this, [this] { hub_.create(plan()); });
   connect(&hub_, &HubModel::changed, this, &CreateRunPage::refresh);
+  alignCaptions();
   showPreset();
+}
+
+// Fields of both boxes begin beneath one another.
+void CreateRunPage::alignCaptions() {
+  std::vector<QWidget*> captions;
+  int widest = 0;
+  for (const auto* form : findChildren<QFormLayout*>()) {
+    for (int row = 0; row < form->rowCount(); ++row) {
+      QLayoutItem* item = form->itemAt(row, QFormLayout::LabelRole);
+      if (item == nullptr || item->widget() == nullptr) continue;
+      captions.push_back(item->widget());
+      widest = std::max(widest, item->widget()->sizeHint().width());
+    }
+  }
+  for (QWidget* caption : captions) caption->setMinimumWidth(widest);
 }
 
 QWidget* CreateRunPage::makeRun() {
@@ -101,7 +121,7 @@ void CreateRunPage::addText(QFormLayout* form) {
   directory_ = new QLineEdit;
   directory_->setObjectName("text_directory");
   directory_->setAccessibleName(tr("Directory of the text"));
-  auto* choose = new QPushButton(icon("folder"), tr("C&hoose..."));
+  auto* choose = new QPushButton(icon("folder"), tr("C&hoose\u2026"));
   choose->setObjectName("choose_directory");
   choose->setAccessibleName(tr("Choose the directory"));
   auto* row = new QHBoxLayout;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <QFormLayout>
+#include <QGroupBox>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMessageBox>
@@ -12,6 +13,7 @@
 
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
+#include "app/gui/look/style.h"
 #include "app/gui/notice.h"
 #include "app/gui/organise/hub_islands.h"
 #include "app/gui/organise/invite_dialog.h"
@@ -28,7 +30,7 @@ HubPage::HubPage(HubModel& hub, QWidget* parent) : QWidget(parent), hub_(hub), i
   column->addWidget(facts_ = makeFacts());
   makeTable();
   column->addWidget(table_, 1);
-  remove_ = new QPushButton(icon("trash"), tr("&Remove the island..."));
+  remove_ = new QPushButton(icon("trash"), tr("&Remove the island\u2026"));
   remove_->setObjectName("remove");
   remove_->setAccessibleName(tr("Remove the chosen island"));
   column->addWidget(remove_, 0, Qt::AlignLeft);
@@ -44,9 +46,10 @@ QWidget* HubPage::makeHeader() {
   auto* row = new QHBoxLayout(header);
   row->setContentsMargins(0, 0, 0, 0);
   row->addWidget(title_ = as_heading(make_plain_label("run")), 1);
-  invite_ = new QPushButton(icon("invite"), tr("&Invite..."));
+  invite_ = new QPushButton(icon("invite"), tr("&Invite\u2026"));
   invite_->setObjectName("invite");
   invite_->setAccessibleName(tr("Make an invite"));
+  make_primary(invite_);
   serve_ = new QPushButton;
   serve_->setObjectName("serve");
   row->addWidget(invite_);
@@ -58,9 +61,8 @@ QWidget* HubPage::makeHeader() {
 }
 
 QWidget* HubPage::makeFacts() {
-  auto* facts = new QWidget;
+  auto* facts = new QGroupBox;
   auto* form = new QFormLayout(facts);
-  form->setContentsMargins(0, 0, 0, 0);
   form->setHorizontalSpacing(16);
   reached_ = add_fact(form, "reached", tr("Reached at:"));
   round_ = add_fact(form, "round", tr("Round:"));
@@ -82,16 +84,17 @@ void HubPage::makeTable() {
   table_->verticalHeader()->hide();
   table_->horizontalHeader()->setSectionsClickable(false);
   table_->horizontalHeader()->setHighlightSections(false);
-  table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  table_->horizontalHeader()->setSectionResizeMode(HubIslands::kName, QHeaderView::Stretch);
 }
 
 void HubPage::refresh() {
   const auto& state = hub_.state();
   set_plain_text(title_, state ? tr("Run %1").arg(QString::fromStdString(state->name)) : tr("Your run"));
   title_->setAccessibleName(title_->text());
-  serve_->setText(hub_.serving() ? tr("&Stop serving...") : tr("&Start serving"));
+  serve_->setText(hub_.serving() ? tr("&Stop serving\u2026") : tr("&Start serving"));
   serve_->setIcon(icon(hub_.serving() ? "stop" : "play"));
-  serve_->setAccessibleName(serve_->text().remove('&').remove('.'));
+  serve_->setAccessibleName(serve_->text().remove('&').remove(QChar(0x2026)));
   serve_->setEnabled(!hub_.busy());
   invite_->setEnabled(!hub_.busy());
   const int row = table_->currentIndex().row();

@@ -38,7 +38,7 @@ InviteDialog::InviteDialog(HubModel& hub, QWidget* parent) : QDialog(parent), hu
   close->setAccessibleName(tr("Close"));
   column->addWidget(buttons);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  resize(560, 640);
+  resize(560, 240);
   refresh();
 }
 
@@ -94,10 +94,10 @@ QWidget* InviteDialog::makeResult() {
   copy_text->setObjectName("copy_invite");
   auto* copy_link = new QPushButton(icon("copy"), tr("Copy the &link"));
   copy_link->setObjectName("copy_link");
-  auto* to_file = new QPushButton(icon("export"), tr("Save to a &file..."));
+  auto* to_file = new QPushButton(icon("export"), tr("Save to a &file\u2026"));
   to_file->setObjectName("save_invite");
   for (QPushButton* button : {copy_text, copy_link, to_file}) {
-    button->setAccessibleName(button->text().remove('&').remove('.'));
+    button->setAccessibleName(button->text().remove('&').remove(QChar(0x2026)));
     button->setAutoDefault(false);
     buttons->addWidget(button);
   }
@@ -158,6 +158,10 @@ void InviteDialog::refresh() {
   } else {
     notice_->clear();
   }
+  // As high as what is shown.
+  layout()->invalidate();
+  layout()->activate();
+  resize(width(), layout()->totalHeightForWidth(width()));
 }
 
 void InviteDialog::copy(const QString& text, const QString& said) {

@@ -42,7 +42,7 @@ QrCode::QrCode(QWidget* parent) : QWidget(parent) {
   setText({});
 }
 
-QSize QrCode::sizeHint() const { return {300, 300}; }
+QSize QrCode::sizeHint() const { return {kSide, kSide}; }
 
 void QrCode::setText(const QString& text) {
   const auto modules = text.isEmpty() ? Result<QrModules>(QrModules{}) : qr_modules(text.toUtf8());

@@ -30,12 +30,14 @@ class QrCode : public QWidget {
   void setText(const QString& text);
   QSize sizeHint() const override;
   bool hasHeightForWidth() const override { return true; }
-  int heightForWidth(int width) const override { return width; }
+  int heightForWidth(int width) const override { return width < kSide ? width : kSide; }
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  static constexpr int kSide = 300;  // enough for any camera
+
   QrModules modules_;
 };
 

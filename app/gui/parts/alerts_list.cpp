@@ -9,6 +9,7 @@ namespace atl {
 namespace {
 
 constexpr int kRowsSeen = 5;
+constexpr int kInwards = 7;  // of an item's icon
 
 Tone tone_of(Alert::Level level) {
   switch (level) {
@@ -31,6 +32,7 @@ AlertsList::AlertsList(QWidget* parent) : QListWidget(parent) {
   setSelectionMode(QAbstractItemView::SingleSelection);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   viewport()->setAutoFillBackground(false);
+  setViewportMargins(-kInwards, 0, 0, 0);  // icons stand beneath the title
 }
 
 void AlertsList::showAlerts(const std::vector<Alert>& alerts, bool well) {

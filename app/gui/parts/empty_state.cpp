@@ -1,5 +1,7 @@
 #include "app/gui/parts/empty_state.h"
 
+#include <algorithm>
+
 #include <QEvent>
 #include <QLabel>
 #include <QPushButton>
@@ -13,7 +15,7 @@ namespace atl {
 namespace {
 
 constexpr int kIconSize = 44;
-constexpr int kTextWidth = 520;  // longer lines are hard to read
+constexpr int kTextWidth = 560;  // longer lines are hard to read
 
 }  // namespace
 
@@ -48,6 +50,8 @@ void EmptyState::say(const char* icon, const QString& title, const QString& text
   set_plain_text(text_, text);
   text_->setAccessibleName(text);
   text_->setVisible(!text.isEmpty());
+  // A layout that centres a label asks it for a width of its own choice.
+  for (QLabel* label : {title_, text_}) label->setMinimumHeight(std::max(0, label->heightForWidth(kTextWidth)));
   action_->setText(action);
   action_->setAccessibleName(QString(action).remove('&'));
   action_->setVisible(!action.isEmpty());

@@ -20,13 +20,20 @@ class FactsList : public QWidget {
   int add(const char* name, const QString& caption);  // its index; `name`: by which tests find the value
   void set(int index, const QString& value);
   void setGreyed(bool greyed);
+  // Beside one another, where there is the width for it.
+  void setColumns(int columns);
+  void alignLeft();  // for long values, which would be far from their captions
 
  private:
   struct Row {
     QString caption;
+    QLabel* title;
     QLabel* value;
   };
+  void place(int first);  // this row and those after it
+
   QGridLayout* grid_;
+  int columns_ = 1;
   std::vector<Row> rows_;
 };
 

@@ -1,5 +1,8 @@
 #include "app/gui/parts/gpu_panel.h"
 
+#include <algorithm>
+#include <array>
+
 #include <QEvent>
 #include <QGridLayout>
 #include <QHBoxLayout>
@@ -9,6 +12,7 @@
 
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
+#include "app/gui/parts/elided_label.h"
 #include "app/gui/parts/facts_list.h"
 #include "app/gui/parts/meter.h"
 #include "app/gui/plain_label.h"
@@ -41,6 +45,20 @@ void show_reading(Meter* meter, const std::optional<double>& part, const std::op
   meter->setReading(share(*part, total), of_total(*part, total, text));
 }
 
+// The reasons of net/check/nvml.cpp; of a newer agent as it says them.
+QString throttling_words(const std::string& reasons) {
+  static const std::array kReasons{
+      QT_TRANSLATE_NOOP("atl::GpuPanel", "heat"), QT_TRANSLATE_NOOP("atl::GpuPanel", "power cap"),
+      QT_TRANSLATE_NOOP("atl::GpuPanel", "power brake"), QT_TRANSLATE_NOOP("atl::GpuPanel", "hardware slowdown")};
+  if (reasons.empty()) return GpuPanel::tr("nothing");
+  QStringList words;
+  for (const QString& reason : QString::fromStdString(reasons).split(", ")) {
+    const auto known = std::find_if(kReasons.begin(), kReasons.end(), [&](const char* word) { return reason == word; });
+    words << (known != kReasons.end() ? GpuPanel::tr(*known) : reason);
+  }
+  return words.join(", ");
+}
+
 }  // namespace
 
 GpuVerdict judge_gpu(const GpuSample& sample) {
@@ -63,6 +81,7 @@ GpuPanel::GpuPanel(int index, QWidget* parent)
       memory_(new Meter(tr("Memory"))),
       power_(new Meter(tr("Power"))),
       temperature_(new Meter(tr("Temperature"))),
+      name_(new ElidedLabel),
       meters_(new QGridLayout),
       facts_(new FactsList) {
   setFocusPolicy(Qt::StrongFocus);
@@ -73,18 +92,22 @@ GpuPanel::GpuPanel(int index, QWidget* parent)
   addToHeader(verdict_text_);
   meters_->setHorizontalSpacing(24);
   meters_->setVerticalSpacing(8);
-  setWide(false);
+  name_->setForegroundRole(QPalette::PlaceholderText);
+  body()->setSpacing(10);
+  body()->addWidget(name_);
   body()->addLayout(meters_);
   body()->addWidget(facts_);
   facts_->add("clock", tr("Clock"));
   facts_->add("throttling", tr("Throttled by"));
   facts_->add("ecc", tr("ECC errors"));
   facts_->add("nvlink", tr("NVLink"));
+  setWide(false);
 }
 
 void GpuPanel::showSample(const GpuSample& sample) {
   const QString name = QString::fromStdString(sample.name);
-  setTitle(name.isEmpty() ? tr("GPU %1").arg(index_) : tr("GPU %1 \u00B7 %2").arg(index_).arg(name));
+  name_->setText(name);
+  name_->setVisible(!name.isEmpty());
   use_->setReading(sample.utilisation.value_or(-1), text::or_dash(sample.utilisation, text::percent));
   show_reading(memory_, sample.memory_bytes, sample.memory_total_bytes, text::bytes);
   show_reading(power_, sample.power_watts, sample.power_limit_watts, text::watts);
@@ -92,7 +115,7 @@ void GpuPanel::showSample(const GpuSample& sample) {
   temperature_->setReading(celsius ? temperature_share(*celsius) : -1, text::or_dash(celsius, text::celsius),
                            temperature_tone(celsius.value_or(0)));
   facts_->set(kClock, text::or_dash(sample.sm_clock_hertz, text::hertz));
-  facts_->set(kThrottling, sample.throttling.empty() ? tr("nothing") : QString::fromStdString(sample.throttling));
+  facts_->set(kThrottling, throttling_words(sample.throttling));
   facts_->set(kEcc, sample.ecc_errors ? text::count(*sample.ecc_errors) : tr("not known"));
   facts_->set(kNvlink, sample.nvlink_bytes_per_second ? tr("%1/s").arg(text::bytes(*sample.nvlink_bytes_per_second))
                                                       : tr("none"));
@@ -119,6 +142,7 @@ void GpuPanel::setWide(bool wide) {
     meters_->addWidget(meter, at / columns, at % columns);
     ++at;
   }
+  facts_->setColumns(columns);
 }
 
 void GpuPanel::setGreyed(bool greyed) {

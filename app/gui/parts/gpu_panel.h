@@ -46,6 +46,7 @@ class GpuPanel : public Card {
   Meter* memory_;
   Meter* power_;
   Meter* temperature_;
+  QLabel* name_;
   QGridLayout* meters_;
   FactsList* facts_;
 };

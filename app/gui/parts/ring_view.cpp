@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 constexpr auto kFrame = 33ms;
 constexpr double kLookAhead = 0.5;  // seconds that a rate is believed without news
 constexpr std::size_t kAllNamed = 12;
-constexpr double kIslandRadius = 9;
+constexpr double kIslandRadius = 9, kWidestName = 160;
+constexpr double kWidest = 1.5;  // a ring, not a band
 constexpr double kDegree = std::numbers::pi / 180;
 
 QFont small_font(QFont font) {
@@ -122,13 +123,24 @@ bool RingView::isNamed(std::size_t place) const {
   return member == *picture_.slowest_edge || member == (*picture_.slowest_edge + 1) % count;
 }
 
+double RingView::widestName() const {
+  if (picture_.ring.size() > kAllNamed) return kWidestName / 2;
+  const QFontMetricsF metrics(small_font(font()));
+  double widest = 0;
+  for (const RingIsland& member : picture_.ring) widest = std::max(widest, metrics.horizontalAdvance(name_of(member)));
+  return std::min(widest, kWidestName);
+}
+
 void RingView::paintEvent(QPaintEvent*) {
   const Colours& colours = colours_of(palette());
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
-  const double side = std::min(0.2 * width(), 110.0);
+  const double side = std::min(0.27 * width(), std::max(60.0, widestName() + 2 * kIslandRadius + 10));
   const double above = 2.6 * fontMetrics().height();
-  const QRectF area = QRectF(rect()).adjusted(side, above, -side, -above);
+  QRectF area = QRectF(rect()).adjusted(side, above, -side, -above);
+  if (const double widest = kWidest * area.height(); area.width() > widest) {
+    area.adjust((area.width() - widest) / 2, 0, -(area.width() - widest) / 2, 0);
+  }
   if (picture_.ring.empty()) {
     painter.setPen(QPen(colours.border, 2, Qt::DashLine));
     painter.drawEllipse(area);
@@ -148,7 +160,7 @@ void RingView::paintEvent(QPaintEvent*) {
   painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 6, 6);
 }
 
-// An arc to the next island, with an arrow in its middle.
+// An arc to the next island, with an arrow at its end: chunks travel over the rest of it.
 void RingView::paintEdge(QPainter& painter, const RingGeometry& geometry, std::size_t place) const {
   if (geometry.count() < 2) return;
   const Colours& colours = colours_of(palette());
@@ -162,8 +174,9 @@ void RingView::paintEdge(QPainter& painter, const RingGeometry& geometry, std::s
   for (int i = 0; i <= 32; ++i) arc << geometry.at(from + i / 32.0);
   painter.drawPolyline(arc);
   if (geometry.edgeLength() < 40) return;
-  const QPointF tip = geometry.at(from + 0.5);
-  const QPointF ahead = geometry.at(from + 0.52) - geometry.at(from + 0.48);
+  const double end = 1 - (kIslandRadius + 11) / geometry.edgeLength();
+  const QPointF tip = geometry.at(from + end);
+  const QPointF ahead = geometry.at(from + end + 0.01) - geometry.at(from + end - 0.01);
   const double length = std::hypot(ahead.x(), ahead.y());
   if (length <= 0) return;
   const QPointF along = ahead / length * 5;
@@ -211,7 +224,8 @@ void RingView::paintChunks(QPainter& painter, const RingGeometry& geometry) cons
   const bool numbered = geometry.edgeLength() > 70;
   for (std::size_t place = 0; place < geometry.count(); ++place) {
     const std::size_t chunk = travelling_chunk(memberAt(place), step, geometry.count());
-    const QPointF at = geometry.at(static_cast<double>(place) + 0.14 + 0.72 * within);
+    const double ends = std::min(0.3, (kIslandRadius + 18) / geometry.edgeLength());
+    const QPointF at = geometry.at(static_cast<double>(place) + ends + (1 - 2 * ends) * within);
     QRectF box(0, 0, numbered ? 20 : 8, numbered ? 16 : 8);
     box.moveCenter(at);
     painter.setPen(QPen(colours.surface, 1.5));
@@ -239,11 +253,11 @@ void RingView::paintIsland(QPainter& painter, const RingGeometry& geometry, std:
   painter.setFont(name_font);
   const QFontMetricsF metrics(name_font);
   const double room = 2 * std::min(at.x(), width() - at.x());
-  const QString name = metrics.elidedText(name_of(member), Qt::ElideRight, std::clamp(room, 60.0, 160.0));
+  const QString name = metrics.elidedText(name_of(member), Qt::ElideRight, std::clamp(room, 60.0, kWidestName));
   QRectF box(0, 0, metrics.horizontalAdvance(name) + 4, metrics.height());
   const QPointF outside = geometry.at(static_cast<double>(place), radius + 9);
   const double side = std::cos(geometry.angle(static_cast<double>(place)) * kDegree);
-  box.moveCenter(outside + QPointF(side * box.width() / 2, 0));
+  box.moveCenter(outside + QPointF(side * (box.width() / 2 + 4), 0));
   box.moveLeft(std::clamp(box.left(), 2.0, std::max(2.0, width() - box.width() - 2)));
   painter.setPen(greyed_ ? colours.faint : colours.text);
   painter.drawText(box, Qt::AlignCenter, name);
@@ -251,7 +265,7 @@ void RingView::paintIsland(QPainter& painter, const RingGeometry& geometry, std:
 
 void RingView::paintMiddle(QPainter& painter, const QRectF& area) const {
   const Colours& colours = colours_of(palette());
-  QRectF box(0, 0, area.width() * 0.5, area.height() * 0.45);
+  QRectF box(0, 0, area.width() * 0.66, area.height() * 0.45);
   box.moveCenter(area.center());
   const bool runs = picture_.active && picture_.progress;
   const QString figure = runs ? text::percent(fraction()) : text::count(picture_.ring.size());

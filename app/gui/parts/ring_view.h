@@ -45,6 +45,7 @@ class RingView : public QWidget {
   void animate();
   std::size_t memberAt(std::size_t place) const;  // place 0 is the top
   double fraction() const;                        // of the all-reduce, as it should be by now
+  double widestName() const;
   bool isNamed(std::size_t place) const;
   void paintEdge(QPainter& painter, const RingGeometry& geometry, std::size_t place) const;
   void paintRate(QPainter& painter, const RingGeometry& geometry, std::size_t place) const;

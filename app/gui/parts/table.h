@@ -11,5 +11,10 @@ namespace atl {
 // `stretched` names another. The view owns what it needs; the model outlives it.
 QTableView* make_table(QAbstractItemModel& model, int sort_role, const char* name, const QString& spoken_name,
                        int stretched = 0);
+// In the model's own order.
+QTableView* make_plain_table(QAbstractItemModel& model, const char* name, const QString& spoken_name);
+
+// As high as its rows, of which it shows one at least and `most`: there is no empty table beneath them.
+void fit_height(QTableView& view, int most);
 
 }  // namespace atl

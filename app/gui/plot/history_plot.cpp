@@ -121,7 +121,7 @@ void HistoryPlot::refreshMessage() {
     loading = loading || history_.loading(line.metric, axis_);
   }
   if (!history_.problem().empty()) return setMessage(QString::fromStdString(history_.problem()));
-  setMessage(loading ? tr("Loading \u2026") : tr("Nothing yet: values come with the first steps."));
+  setMessage(loading ? tr("Loading\u2026") : tr("Nothing yet: values come with the first steps."));
 }
 
 // Ask for what the screen shows: smoothed lines also for what comes before it.

@@ -208,6 +208,7 @@ void Plot::showY(double low, double high) {
     return canvas_->setRange({from_, to_, low / room, high * room});
   }
   if (from_zero_) low = std::min(low, 0.0);
+  if (y_up_to_ > 0) high = std::max(high, y_up_to_);
   const double room = high > low ? kHeadroom * (high - low) : std::max(std::abs(high) * 0.05, 1e-9);
   canvas_->setRange({from_, to_, from_zero_ && low == 0 ? 0 : low - room, high + room});
 }

@@ -27,9 +27,10 @@ struct PlotLine {
   ValueText text = compact_values();
 };
 
-struct PlotMark {  // a thin line across, with a number on top
+struct PlotMark {  // a thin line across, with a number or a text on top
   double x = 0;
-  std::optional<std::uint32_t> number;
+  std::optional<std::uint32_t> number = {};
+  QString text = {};
 };
 using MarkSource = std::function<std::vector<PlotMark>(double from, double to)>;
 
@@ -52,6 +53,7 @@ class Plot : public QWidget {
   void setYText(ValueText text);
   void setLogarithmic(bool on);
   void setYFromZero(bool on) { from_zero_ = on; }
+  void setYUpTo(double least) { y_up_to_ = least; }              // at least
   void setWheelNeedsFocus(bool on) { wheel_needs_focus_ = on; }  // where the page itself scrolls
 
   // All that there is. A view that shows all of it, or its end, goes along as it grows.
@@ -66,6 +68,7 @@ class Plot : public QWidget {
   bool showsAll() const { return shows_all_; }
 
   void refresh();  // the data are others: asks the lines again, once per turn of the event loop
+  const QString& message() const { return message_; }
   void setMessage(const QString& message);  // in the place of lines: loading, nothing yet, what went wrong
   void setGreyed(bool greyed);
   QString readout() const;  // what is said of the place under the pointer; empty: nowhere
@@ -120,7 +123,7 @@ class Plot : public QWidget {
   QString x_caption_, message_;
   bool x_time_ = false, logarithmic_ = false, from_zero_ = false, wheel_needs_focus_ = false;
   std::optional<std::pair<double, double>> extent_;
-  double from_ = 0, to_ = 1;
+  double from_ = 0, to_ = 1, y_up_to_ = 0;
   bool shows_all_ = true, load_due_ = false;
   std::optional<double> cursor_;      // x under the pointer
   std::optional<QPointF> drag_from_;  // where the last move of a drag ended

@@ -14,8 +14,27 @@ namespace atl {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kLeftMargin = 54;  // the same for all, so that plots above each other are aligned
 constexpr double kBandShare = 0.16;
+constexpr std::size_t kManyLines = 3;  // more than these cover each other
+
+QColor sheer(QColor colour) {
+  colour.setAlphaF(0.7F);
+  return colour;
+}
+
+// The library draws at once whenever its size changes, and a layout that settles changes it several times in one turn
+// of the event loop. Where its axes are is known at once; the drawing waits for the last size.
+class CalmPlot final : public QCustomPlot {
+ public:
+  using QCustomPlot::QCustomPlot;
+
+ protected:
+  void resizeEvent(QResizeEvent*) override {
+    setViewport(rect());
+    updateLayout();
+    replot(rpQueuedReplot);
+  }
+};
 
 }  // namespace
 
@@ -29,7 +48,7 @@ struct PlotCanvas::Chart {
     QCPBars* bars = nullptr;
   };
 
-  explicit Chart(QWidget* parent) : plot(new QCustomPlot(parent)) {
+  explicit Chart(QWidget* parent) : plot(new CalmPlot(parent)) {
     plot->setAttribute(Qt::WA_TransparentForMouseEvents);
     plot->setFocusPolicy(Qt::NoFocus);
     plot->setPlottingHints(QCP::phCacheLabels);
@@ -38,8 +57,9 @@ struct PlotCanvas::Chart {
     marks = add_graph("marks");
     marks->setAntialiased(false);
     QCPAxisRect* rect = plot->axisRect();
-    rect->setAutoMargins(QCP::msBottom);
-    rect->setMargins(QMargins(kLeftMargin, 8, 14, 8));
+    rect->setAutoMargins(QCP::msLeft | QCP::msBottom);
+    rect->setMargins(QMargins(0, 4, 18, 0));
+    rect->setMinimumMargins(QMargins(0, 0, 0, 0));
     for (QCPAxis* axis : {plot->xAxis, plot->yAxis}) {
       axis->setTickPen(Qt::NoPen);
       axis->setTickLength(0, 0);
@@ -162,10 +182,20 @@ void PlotCanvas::setData(int index, std::span<const SeriesColumn> columns) {
   if (line.low == nullptr) return;
   // A column a pixel: an upright line each. As one area the jagged outline of noise would take a hundred times as long.
   const bool dense = 3 * columns.size() > static_cast<std::size_t>(std::max(width(), 0));
+  if (dense) widenStrips(*line.strips, columns.size());
   Chart::fill_strips(*line.strips, dense ? columns : std::span<const SeriesColumn>(), positive);
   if (dense) columns = {};
   Chart::fill(*line.low, columns, positive, [](const SeriesColumn& c) { return double{c.low}; });
   Chart::fill(*line.high, columns, positive, [](const SeriesColumn& c) { return double{c.high}; });
+}
+
+// Where a column has several of the screen's pixels, a line of one would leave the rest of them bare.
+void PlotCanvas::widenStrips(QCPGraph& strips, std::size_t columns) const {
+  QPen pen = strips.pen();
+  const double apart = area().width() / static_cast<double>(columns);
+  pen.setWidthF(devicePixelRatioF() > 1 ? std::max(apart, 1.0) + 0.25 : 1);
+  pen.setCapStyle(Qt::FlatCap);
+  strips.setPen(pen);
 }
 
 void PlotCanvas::setRange(const CanvasRange& range) {
@@ -267,7 +297,7 @@ void PlotCanvas::colourAll() {
       line.low->setPen(Qt::NoPen);
       line.high->setPen(Qt::NoPen);
       line.high->setBrush(soft);
-      line.strips->setPen(QPen(soft, 1));
+      line.strips->setPen(QPen(soft, std::max(line.strips->pen().widthF(), 1.0), Qt::SolidLine, Qt::FlatCap));
     }
     switch (line.spec.style) {
       case CanvasLine::Style::kFaintLine: line.graph->setPen(QPen(mixed(colours.surface, colour, 0.4), 1)); break;
@@ -275,7 +305,7 @@ void PlotCanvas::colourAll() {
         line.graph->setPen(QPen(mixed(colours.surface, colour, 0.5), 1));
         line.graph->setScatterStyle({QCPScatterStyle::ssDisc, QPen(colour, 1), QBrush(colour), 5});
         break;
-      default: line.graph->setPen(QPen(colour, 1.6));
+      default: line.graph->setPen(chart_->lines.size() > kManyLines ? QPen(sheer(colour), 1.1) : QPen(colour, 1.6));
     }
   }
 }

@@ -12,6 +12,8 @@
 #include "app/core/series.h"
 #include "app/gui/plot/value_text.h"
 
+class QCPGraph;
+
 namespace atl {
 
 struct CanvasLine {
@@ -64,6 +66,7 @@ class PlotCanvas : public QWidget {
  private:
   struct Chart;
   void colourAll();
+  void widenStrips(QCPGraph& strips, std::size_t columns) const;
 
   std::unique_ptr<Chart> chart_;
 };

@@ -65,11 +65,17 @@ void PlotOverlay::paintNumbers(QPainter& painter) const {
                        static_cast<double>(std::max<std::size_t>(plot_.marks_.size() - 1, 1));
   const std::uint32_t every = numbered_every(apart, kLabelApart);
   for (const PlotMark& mark : plot_.marks_) {
-    if (!mark.number || *mark.number % every != 0) continue;
-    const QString number = QLocale().toString(*mark.number);
+    if (mark.text.isEmpty() && (!mark.number || *mark.number % every != 0)) continue;
+    const QString number = mark.text.isEmpty() ? QLocale().toString(*mark.number) : mark.text;
     const double x = plot_.canvas_->pixelOf(mark.x, 0).x();
     const double width = painter.fontMetrics().horizontalAdvance(number);
-    if (x < area.left() || x + width + 6 > area.right()) continue;
+    if (x < area.left() || x > area.right()) continue;
+    if (!mark.text.isEmpty()) {  // over bars, which would hide a line behind them
+      painter.setPen(QPen(colours_of(palette()).text, 1, Qt::DotLine));
+      painter.drawLine(QPointF(std::round(x) + 0.5, area.top()), QPointF(std::round(x) + 0.5, area.bottom()));
+      painter.setPen(colours_of(palette()).muted);
+    }
+    if (x + width + 6 > area.right()) continue;
     painter.drawText(QPointF(x + 4, area.top() + painter.fontMetrics().ascent() + 1), number);
   }
 }

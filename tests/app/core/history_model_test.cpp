@@ -65,6 +65,7 @@ class HistoryModelTest : public QObject {
   void a_look_at_what_is_fine_enough_fetches_nothing();
   void requests_are_gathered_and_one_is_under_way_at_most();
   void live_steps_are_appended();
+  void what_was_told_but_not_written_yet_is_there_once();
   void tokens_go_on_where_the_history_counts();
   void samples_of_gpus_are_series_too();
   void another_run_begins_anew();
@@ -163,6 +164,26 @@ void HistoryModelTest::live_steps_are_appended() {
   QCOMPARE(f.loss().at(2001).mean, 1.5);
   QCOMPARE(f.loss().last(), f.agent.time());
   QCOMPARE(f.loss(SeriesAxis::kStep).last(), 2001.0);
+}
+
+void HistoryModelTest::what_was_told_but_not_written_yet_is_there_once() {
+  Fixture f;
+  QVERIFY(f.connect());
+  QVERIFY(f.load("loss_nats", SeriesAxis::kTime));
+  const std::size_t written = f.loss().size();
+  const double last = f.loss().last();
+  const NodeState state = *node_state_from_json(f.agent.state());
+  ControlEvent event;
+  event.name = "step";
+  event.kept = true;
+
+  for (const double after : {-5.0, 0.0, 1.0, 2.0, 2.0}) {
+    event.time = last + after;
+    f.history.take(event, &state);
+  }
+
+  QCOMPARE(f.loss().size(), written + 2);
+  QCOMPARE(f.loss().last(), last + 2);
 }
 
 void HistoryModelTest::tokens_go_on_where_the_history_counts() {

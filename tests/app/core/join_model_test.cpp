@@ -41,6 +41,20 @@ nlohmann::json looked(const char* pin = nullptr, const char* run = "run-1") {
           {"pin", pin != nullptr ? std::string(pin) : to_hex(good_invite().authority_pin)}};
 }
 
+// The agent's own words while no trainer runs.
+nlohmann::json without_trainer(const char* state, const char* wish, const char* error = "") {
+  nlohmann::json agent = test::unjoined_state()["agent"];
+  agent["wish"] = agent["followed"] = wish;
+  return {{"state", state}, {"run_id", "run-1"}, {"pid", 0}, {"error", error}, {"agent", agent}};
+}
+
+nlohmann::json waiting_for_restart(double seconds) {
+  nlohmann::json state = without_trainer("error", "run", "it was killed; starts again soon");
+  state["agent"]["restart_in_seconds"] = seconds;
+  state["agent"]["last_exit"] = {{"cause", "crashed"}, {"text", "it was killed"}, {"unix_seconds", 1.0}};
+  return state;
+}
+
 class Fixture {
  public:
   Fixture() : link(agent.open(), kFast), join(link) {
@@ -60,10 +74,20 @@ class Fixture {
     join.join({.name = "laptop", .listen = "", .advertise = ""});
     return QTest::qWaitFor([this] { return agent.count("join") == 1; });
   }
+  bool begin_training() {
+    if (!begin()) return false;
+    agent.tell("join.done", {{"ok", true}, {"text", "joined"}});
+    return reaches(JoinStage::kTrainer, StageView::Status::kRunning);
+  }
   void progress(const char* stage, const char* status, nlohmann::json more = nlohmann::json::object()) {
     more["stage"] = stage;
     more["status"] = status;
     agent.tell("join.progress", more);
+  }
+  // As the agent itself tells a state, its own part included.
+  void agent_says(const nlohmann::json& changes) {
+    agent.say(changes);
+    agent.tell("state.changed", agent.state());
   }
   bool reaches(JoinStage stage, StageView::Status status) {
     return QTest::qWaitFor([&] { return join.stage(stage).status == status; });
@@ -97,6 +121,12 @@ class JoinModelTest : public QObject {
   void after_the_enrolment_a_retry_comes_back_without_the_invite();
   void a_trainer_that_fails_on_the_way_fails_its_stage();
   void a_trainer_that_is_started_again_is_followed();
+  void until_then_its_stage_says_why_and_when();
+  void without_word_of_stages_a_restart_is_told_by_the_agents_state();
+  void it_is_final_once_the_agent_gives_up();
+  void it_is_final_once_the_wish_is_gone_data();
+  void it_is_final_once_the_wish_is_gone();
+  void the_last_words_of_a_trainer_are_not_the_end();
   void a_machine_that_is_not_fit_fails_the_check_and_nothing_else();
   void a_look_at_another_invite_is_not_this_ones();
   void to_cancel_is_safe_at_every_stage_data();
@@ -325,19 +355,106 @@ void JoinModelTest::a_trainer_that_fails_on_the_way_fails_its_stage() {
 
 void JoinModelTest::a_trainer_that_is_started_again_is_followed() {
   Fixture f;
-  QVERIFY(f.begin());
-  f.agent.tell("join.done", {{"ok", true}, {"text", "joined"}});
-  f.progress("state", "failed", {{"text", "nobody has the state; starts again in 5 s"}});
-  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kFailed));
-  QVERIFY(!f.join.joining() && f.join.problem());
+  QVERIFY(f.begin_training());
+  f.progress("state", "failed", {{"text", "nobody has the state"}});
+  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRetrying));
+  QVERIFY(f.join.joining() && !f.join.problem());
 
   f.progress("trainer", "running");
 
   QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRunning));
-  QVERIFY(f.join.joining() && !f.join.problem());
+  QVERIFY(f.join.joining() && !f.join.problem() && f.join.retrying() == nullptr);
   QCOMPARE(f.join.stage(JoinStage::kState).status, StageStatus::kWaiting);
   f.progress("first_step", "done");
   QVERIFY(QTest::qWaitFor([&] { return f.join.joined(); }));
+}
+
+void JoinModelTest::until_then_its_stage_says_why_and_when() {
+  Fixture f;
+  QVERIFY(f.begin_training());
+  f.progress("data", "failed", {{"text", "the disk is full"}});
+  QVERIFY(f.reaches(JoinStage::kData, StageStatus::kRetrying));
+  QCOMPARE(f.join.retrying(), &f.join.stage(JoinStage::kData));
+  QCOMPARE(f.join.retrying()->text, std::string("the disk is full"));
+  QVERIFY(!f.join.retrying()->retry_in_seconds);
+
+  f.agent_says(waiting_for_restart(8));
+  QVERIFY(QTest::qWaitFor([&] { return f.join.retrying()->retry_in_seconds == 8; }));
+  f.agent_says(waiting_for_restart(7));
+
+  QVERIFY(QTest::qWaitFor([&] { return f.join.retrying()->retry_in_seconds == 7; }));
+  QCOMPARE(f.join.retrying()->text, std::string("the disk is full"));
+  QCOMPARE(f.join.stage(JoinStage::kTrainer).status, StageStatus::kDone);
+  QVERIFY(f.join.joining() && !f.join.problem());
+}
+
+void JoinModelTest::without_word_of_stages_a_restart_is_told_by_the_agents_state() {
+  Fixture f;
+  QVERIFY(f.begin_training());
+
+  f.agent_says(waiting_for_restart(4));
+
+  QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRetrying));
+  QCOMPARE(f.join.retrying()->text, std::string("it was killed"));
+  f.agent.tell_state("state.changed", {{"state", "recovering"}, {"pid", 4712}, {"tokens", 0u}});
+  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRunning));
+  QVERIFY(f.join.retrying() == nullptr && f.join.joining());
+}
+
+void JoinModelTest::it_is_final_once_the_agent_gives_up() {
+  Fixture f;
+  QVERIFY(f.begin_training());
+  f.progress("state", "failed", {{"text", "nobody has the state"}});
+  f.agent_says(waiting_for_restart(300));
+  QVERIFY(QTest::qWaitFor([&] { return f.join.retrying() && f.join.retrying()->retry_in_seconds; }));
+
+  f.agent_says(without_trainer("error", "run", "nobody has the state; when put right: resume"));
+
+  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kFailed));
+  QCOMPARE(f.join.problem()->code, ErrorCode::kTrainerFailed);
+  QCOMPARE(f.join.problem()->message, std::string("nobody has the state; when put right: resume"));
+  QVERIFY(!f.join.joining() && !f.join.joined() && f.join.retrying() == nullptr);
+  f.progress("trainer", "running");  // somebody put it right
+  QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRunning));
+  QVERIFY(f.join.joining());
+}
+
+void JoinModelTest::it_is_final_once_the_wish_is_gone_data() {
+  QTest::addColumn<QString>("state");
+  QTest::addColumn<QString>("wish");
+  QTest::newRow("stopped") << "stopped"
+                           << "stop";
+  QTest::newRow("paused") << "paused"
+                          << "pause";
+  QTest::newRow("left") << "unjoined"
+                        << "run";
+}
+
+void JoinModelTest::it_is_final_once_the_wish_is_gone() {
+  QFETCH(const QString, state);
+  QFETCH(const QString, wish);
+  Fixture f;
+  QVERIFY(f.begin_training());
+  f.progress("first_step", "failed", {{"text", "it was asked to end"}});
+  QVERIFY(f.reaches(JoinStage::kFirstStep, StageStatus::kRetrying));
+
+  f.agent_says(without_trainer(state.toUtf8(), wish.toUtf8()));
+
+  QVERIFY(f.reaches(JoinStage::kFirstStep, StageStatus::kFailed));
+  QCOMPARE(f.join.problem()->code, ErrorCode::kAborted);
+  QVERIFY(!f.join.joining() && !f.join.joined());
+}
+
+// It says "error" while it ends; what becomes of it the agent says.
+void JoinModelTest::the_last_words_of_a_trainer_are_not_the_end() {
+  Fixture f;
+  QVERIFY(f.begin_training());
+
+  f.agent.tell_state("state.changed", {{"state", "error"}, {"pid", 4711}, {"error", "the loss is not finite"}});
+  f.progress("state", "failed", {{"text", "the loss is not finite"}});
+
+  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRetrying));
+  QVERIFY(f.join.joining() && !f.join.problem());
 }
 
 void JoinModelTest::a_machine_that_is_not_fit_fails_the_check_and_nothing_else() {

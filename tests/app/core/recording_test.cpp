@@ -14,12 +14,17 @@
 #include "net/control/json_rpc.h"
 #include "net/wire/invite.h"
 #include "tests/app/core/fake_agent.h"
+#include "tests/app/core/full_disk.h"
 #include "tests/app/core/loop_watch.h"
+#include "tests/app/core/recorded_week.h"
+#include "tests/app/core/recording_script.h"
+#include "tests/app/core/resident.h"
 
 using namespace atl;
 using namespace std::chrono_literals;
 using atl::test::FakeAgent;
 using atl::test::FakeCommands;
+using atl::test::RecordingScript;
 
 namespace {
 
@@ -34,48 +39,6 @@ QByteArray bytes_of(const QString& path) {
 std::unique_ptr<Node> node_of(const QString& file, double speed) {
   const RecordedNode address{file, speed};
   return std::make_unique<Node>(address, open_recording(file, speed), make_run_command(address), kFast);
-}
-
-// Lines as a recorder writes them, without one.
-class Script {
- public:
-  explicit Script(const QString& path) : out_(path.toStdString()) {
-    out_ << R"({"atoll_recording":1,"program":"a test","time":1763725000.0})"
-         << "\n";
-  }
-  void line(double t, const char* key, const std::string& text) {
-    out_ << nlohmann::json{{"t", t}, {key, text}}.dump() << "\n";
-  }
-  void answer(double t, const char* method, const nlohmann::json& params, const nlohmann::json& result) {
-    ++id_;
-    line(t, "out", encode_request(id_, method, params));
-    std::string text = encode_response(id_, result);
-    text.pop_back();
-    line(t, "in", text);
-  }
-  void event(double t, const std::string& name, const nlohmann::json& data) {
-    std::string text = encode_event({{"event", name}, {"seq", ++seq_}, {"time", 1'763'725'000 + t}, {"data", data}});
-    text.pop_back();
-    line(t, "in", text);
-  }
-  void greet(double t) {
-    answer(t, "hello", nlohmann::json::object(), {{"version", 1}, {"program", "atoll-agent"}});
-    answer(t, "events.subscribe", {{"since", 0u}}, {{"first", 1u}, {"last", seq_}});
-    answer(t, "state.get", nlohmann::json::object(), test::training_state());
-  }
-  void close() { out_.close(); }
-
- private:
-  std::ofstream out_;
-  std::int64_t id_ = 0;
-  std::uint64_t seq_ = 0;
-};
-
-std::size_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::size_t total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * 4096;
 }
 
 }  // namespace
@@ -104,7 +67,9 @@ class RecordingTest : public QObject {
   void a_recording_that_ends_within_a_line_is_played_to_there();
   void what_is_no_recording_is_refused_data();
   void what_is_no_recording_is_refused();
-  void days_in_seconds_grow_nothing_and_never_look_old();
+  void a_week_in_seconds_grows_nothing_and_never_looks_old();
+  void at_its_end_what_was_said_is_as_old_as_it_was_then();
+  void a_log_is_not_read_twice();
 
  private:
   QString path(const char* name = "conversation.jsonl") const { return directory_->filePath(name); }
@@ -161,12 +126,27 @@ void RecordingTest::a_recording_is_for_its_owner_alone() {
 }
 
 void RecordingTest::a_full_disk_ends_the_recording_and_says_so() {
-  auto recorder = Recorder::create("/dev/full");
-  if (!recorder.ok()) QSKIP("this user may not write to /dev/full");
+  if (!QFileInfo("/dev/full").isWritable()) QSKIP("this user may not write to /dev/full");
+  const auto none = Recorder::create("/dev/full");
+  QVERIFY(!none.ok());
+  QVERIFY2(none.error().message.find("/dev/full") != std::string::npos, none.error().message.c_str());
+  const test::FullAt limit(256 * 1024);
+  FakeAgent agent;
+  Node node(LocalNode{}, agent.open(), FakeCommands().run(), kFast);
+  QSignalSpy failed(&node.link(), &AgentLink::recordingFailed), alerted(&node, &Node::alerted);
+  const auto recorder = std::move(Recorder::create(path())).value();
+  node.link().recordTo(recorder.get());
+  node.start();
+  QTRY_VERIFY(node.live());
 
-  for (int i = 0; i < 10; ++i) (*recorder)->received("{}");
+  for (int i = 0; i < 400; ++i) agent.step(2.5);
 
-  QVERIFY2((*recorder)->problem().find("/dev/full") != std::string::npos, (*recorder)->problem().c_str());
+  QTRY_COMPARE(failed.size(), 1);
+  QVERIFY2(failed[0][0].toString().contains(path()), qPrintable(failed[0][0].toString()));
+  QTRY_COMPARE(node.state()->island.inner_step, 771u);  // it goes on without
+  QCOMPARE(failed.size(), 1);
+  QVERIFY(!node.alerts().empty() && node.alerts().front().level == Alert::Level::kError);
+  QCOMPARE(alerted.size(), 1);
 }
 
 void RecordingTest::a_place_that_cannot_be_written_is_said() {
@@ -229,7 +209,7 @@ void RecordingTest::a_recording_begun_late_has_all_that_was_known() {
 }
 
 void RecordingTest::calls_are_answered_as_they_were_at_that_time() {
-  Script script(path());
+  RecordingScript script(path());
   script.answer(0, "a", {{"x", 1}}, {{"said", "early"}});
   script.answer(0, "b", {{"x", 1}}, {{"said", "b1"}});
   script.answer(0, "b", {{"x", 2}}, {{"said", "b2"}});
@@ -255,7 +235,7 @@ void RecordingTest::calls_are_answered_as_they_were_at_that_time() {
 }
 
 void RecordingTest::what_was_never_answered_says_so() {
-  Script script(path());
+  RecordingScript script(path());
   script.greet(0);
   script.event(60, "last", nullptr);
   script.close();
@@ -274,7 +254,7 @@ void RecordingTest::what_was_never_answered_says_so() {
 }
 
 void RecordingTest::events_come_at_their_time_and_faster() {
-  Script script(path());
+  RecordingScript script(path());
   script.greet(0);
   for (int i = 1; i <= 10; ++i) script.event(i, "tick", nullptr);
   script.close();
@@ -291,7 +271,7 @@ void RecordingTest::events_come_at_their_time_and_faster() {
 }
 
 void RecordingTest::a_recorded_silence_looks_old() {
-  Script script(path());
+  RecordingScript script(path());
   script.greet(0);
   script.event(1, "step", test::training_state());
   script.event(3600, "step", test::training_state());
@@ -312,7 +292,7 @@ void RecordingTest::a_recorded_silence_looks_old() {
 }
 
 void RecordingTest::what_the_agent_answered_is_the_state_at_that_time() {
-  Script script(path());
+  RecordingScript script(path());
   script.greet(0);
   nlohmann::json state = test::training_state();
   for (int i = 1; i <= 5; ++i) {
@@ -332,7 +312,7 @@ void RecordingTest::what_the_agent_answered_is_the_state_at_that_time() {
 }
 
 void RecordingTest::a_connection_that_ended_ends_and_goes_on() {
-  Script script(path());
+  RecordingScript script(path());
   script.greet(0);
   script.event(1, "before", nullptr);
   script.line(2, "closed", "the agent has ended");
@@ -355,7 +335,7 @@ void RecordingTest::a_connection_that_ended_ends_and_goes_on() {
 }
 
 void RecordingTest::the_end_is_the_end_of_the_recording() {
-  Script script(path());
+  RecordingScript script(path());
   script.greet(0);
   script.close();
   const auto node = node_of(path(), 1);
@@ -368,7 +348,7 @@ void RecordingTest::the_end_is_the_end_of_the_recording() {
 }
 
 void RecordingTest::a_recording_that_ends_within_a_line_is_played_to_there() {
-  Script script(path());
+  RecordingScript script(path());
   script.greet(0);
   script.event(0.1, "whole", nullptr);
   script.close();
@@ -383,6 +363,8 @@ void RecordingTest::a_recording_that_ends_within_a_line_is_played_to_there() {
 
   QTRY_COMPARE(node->link().state(), LinkState::kEnded);
   QCOMPARE(events, std::vector<std::string>{"whole"});
+  QVERIFY2(node->link().problem().find("breaks off") != std::string::npos, node->link().problem().c_str());
+  QVERIFY(ends_within_a_line(path()));
 }
 
 void RecordingTest::what_is_no_recording_is_refused_data() {
@@ -411,37 +393,25 @@ void RecordingTest::what_is_no_recording_is_refused() {
   QTRY_COMPARE(missing->link().state(), LinkState::kRefused);
 }
 
-// Half a week, a step each three seconds, in as short a time as it takes.
-void RecordingTest::days_in_seconds_grow_nothing_and_never_look_old() {
-  constexpr int kSteps = 7 * 24 * 600;
-  constexpr double kEvery = 3, kSpeed = 60'000;
-  {
-    Script script(path());
-    script.greet(0);
-    nlohmann::json state = test::training_state();
-    state.erase("agent");
-    for (int i = 1; i <= kSteps; ++i) {
-      state["inner_step"] = i % 500;
-      state["round"] = i / 500;
-      state["outer_step"] = i / 500;
-      state["tokens"] = std::uint64_t{1000} * static_cast<std::uint64_t>(i);
-      const double t = (i - 1) * kEvery;  // never more than the age that looks old
-      script.event(t, i % 500 == 0 ? "round.begin" : i % 500 == 499 ? "sync.done" : "step", state);
-      if (i % 250 == 0) {
-        script.event(t, "sync.phase",
-                     {{"round", i / 500}, {"attempt", 1}, {"phase", "wait"}, {"seconds", 1.5}, {"bytes", 0}});
-      }
-    }
-    script.close();
-  }
+// Of the models alone; the window's part is in replay_week_test.
+void RecordingTest::a_week_in_seconds_grows_nothing_and_never_looks_old() {
+  constexpr double kSpeed = 200'000;
+  const test::WeekEnd end = test::record_week(path(), {.step_seconds = 4.5,
+                                                       .sync_seconds = 20,
+                                                       .progress_seconds = 5,
+                                                       .gpus = 2,
+                                                       .gpu_seconds = 60,
+                                                       .state_seconds = 4.6});
   const auto node = node_of(path(), kSpeed);
-  (void)node->history().series("loss_nats", SeriesAxis::kTime);
-  (void)node->history().series("loss_nats", SeriesAxis::kStep);
-  (void)node->history().series("tokens_per_second", SeriesAxis::kTime);
-  int events = 0, old = 0;
-  std::size_t early = 0, late = 0;
-  connect(&node->link(), &AgentLink::event, this, [&] {
-    if (++events == kSteps / 5) early = resident_bytes();
+  for (const SeriesAxis axis : {SeriesAxis::kTime, SeriesAxis::kStep}) {
+    (void)node->history().series("loss_nats", axis);
+    (void)node->history().series("gpu.1.power_watts", axis);
+  }
+  std::uint64_t events = 0;
+  int old = 0;
+  std::size_t early = 0;
+  connect(&node->link(), &AgentLink::event, this, [&](const ControlEvent& event) {
+    if (event.seq > 0 && ++events == end.events / 8) early = test::resident_bytes();
   });
   connect(node.get(), &Node::changed, this, [&] {
     if (node->state() && node->link().state() == LinkState::kConnected && !node->live()) ++old;
@@ -453,13 +423,58 @@ void RecordingTest::days_in_seconds_grow_nothing_and_never_look_old() {
   node->start();
   QTRY_COMPARE_WITH_TIMEOUT(node->link().state(), LinkState::kEnded, 100'000);
 
-  late = resident_bytes();
-  qInfo("%d events in %.1f s, %.1f MiB more at the end, longest turn %lld ms", events, timer.elapsed() / 1e3,
+  const std::size_t late = test::resident_bytes();
+  qInfo("%llu events in %.1f s, %.1f MiB more than after an eighth, longest turn %lld ms",
+        static_cast<unsigned long long>(events), static_cast<double>(timer.elapsed()) / 1e3,
         (static_cast<double>(late) - static_cast<double>(early)) / (1 << 20), watch.longest_ms());
   QCOMPARE(old, 0);
-  QVERIFY(events >= kSteps);
+  QCOMPARE(events, end.events);
   QVERIFY(late < early + (24u << 20));
   QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString::number(watch.longest_ms())));
+  QCOMPARE(node->state()->island.loss_nats, end.state["loss_nats"].get<double>());
+  QCOMPARE(node->state()->gpus.size(), 2u);
+  QCOMPARE(node->history().series("loss_nats", SeriesAxis::kTime).last(), end.ended - 12);
+}
+
+void RecordingTest::at_its_end_what_was_said_is_as_old_as_it_was_then() {
+  RecordingScript script(path());
+  script.greet(0);
+  script.event(100, "step", test::training_state());
+  script.event(112, "hub.link", {{"up", true}});
+  script.close();
+  for (const double speed : {20.0, 1e6}) {
+    const auto node = node_of(path(), speed);
+
+    node->start();
+
+    QTRY_COMPARE_WITH_TIMEOUT(node->link().state(), LinkState::kEnded, 20'000);
+    QVERIFY2(*node->age() >= 12s && *node->age() < 14s, qPrintable(QString::number(node->age()->count())));
+  }
+}
+
+void RecordingTest::a_log_is_not_read_twice() {
+  RecordingScript script(path());
+  const auto lines = [](const char* text) {
+    return nlohmann::json{{{"source", "agent"}, {"time", "14:05:01"}, {"level", "info"}, {"text", text}}};
+  };
+  script.greet(0);
+  script.answer(1, "logs.read", {{"limit", 2000u}}, {{"lines", lines("first")}, {"cursor", "1"}, {"more", false}});
+  script.answer(2, "logs.read", {{"limit", 2000u}, {"cursor", "1"}},
+                {{"lines", lines("second")}, {"cursor", "2"}, {"more", false}});
+  script.event(4, "almost over", nullptr);
+  script.event(8, "over", nullptr);
+  script.close();
+  const auto node = node_of(path(), 2);
+  node->start();
+  QTRY_VERIFY(node->live());
+
+  node->log().follow(true);
+
+  QTRY_COMPARE(node->log().rowCount(), 1);
+  QTRY_COMPARE(node->log().rowCount(), 2);
+  QCOMPARE(node->log().row(1).text, std::string("second"));
+  QTRY_COMPARE(node->link().state(), LinkState::kEnded);
+  QCOMPARE(node->log().rowCount(), 2);
 }
 
 QTEST_GUILESS_MAIN(RecordingTest)

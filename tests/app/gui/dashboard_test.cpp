@@ -9,6 +9,7 @@
 #include <QTableView>
 #include <QtTest>
 
+#include "app/gui/look/format.h"
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/gpu_panel.h"
 #include "app/gui/parts/phase_bar.h"
@@ -61,6 +62,26 @@ class DashboardTest : public QObject {
     open(PageId::kOverview);
 
     QTRY_COMPARE(scene_->text("accepted"), QString("in round 31\nnothing of later rounds was"));
+  }
+
+  void a_hub_that_does_not_answer_is_said_with_its_cause_until_it_does() {
+    open(PageId::kOverview);
+    QTRY_COMPARE(scene_->text("network"), QString("hub reachable"));
+    const QString when = text::date_time(scene_->agent.time() + 1);
+
+    scene_->agent.tell("hub.link", {{"up", false}, {"text", "no route"}, {"tries_for_seconds", 600.0}});
+
+    QTRY_COMPARE(scene_->text("network"), QString("hub not reachable since %1: no route").arg(when));
+    scene_->agent.tell("transfer", {{"what", "state"},
+                                    {"status", "running"},
+                                    {"done_bytes", 1'000'000'000u},
+                                    {"total_bytes", 4'000'000'000u},
+                                    {"bytes_per_second", 2e7},
+                                    {"seconds_left", 150.0}});
+    QTRY_VERIFY(
+        scene_->text("network").endsWith("\nfetching the model's state: 1 GB of 4 GB, 20 MB/s, 2 min 30 s left"));
+    scene_->agent.tell("hub.link", {{"up", true}});
+    QTRY_VERIFY(scene_->text("network").startsWith("hub reachable since "));
   }
 
   void before_the_first_step_nothing_is_made_up() {

@@ -91,6 +91,7 @@ class JoinWizardTest : public QObject {
   void each_problem_of_the_hub_has_its_own_sentence();
   void another_key_has_no_way_around();
   void an_agent_is_started_when_none_runs();
+  void an_agent_that_has_died_unnoticed_is_started_again();
 
   void a_fail_stops_the_way();
   void a_warning_needs_a_tick();
@@ -102,6 +103,9 @@ class JoinWizardTest : public QObject {
   void nothing_is_joined_without_a_tick();
   void joining_shows_each_stage_with_its_bytes();
   void a_stage_that_failed_can_be_tried_again();
+  void what_the_agent_tries_again_needs_no_hand();
+  void who_has_joined_before_can_join_again();
+  void an_invite_waits_for_the_joining_under_way();
   void a_refused_join_says_why();
   void cancelling_is_asked_for_and_told_to_the_agent();
   void the_service_is_installed_once_this_machine_is_a_member();
@@ -333,6 +337,28 @@ void JoinWizardTest::an_agent_is_started_when_none_runs() {
   QTRY_COMPARE(notice("trust_notice")->kind(), Notice::Kind::kGood);
 }
 
+void JoinWizardTest::an_agent_that_has_died_unnoticed_is_started_again() {
+  const auto die = [this](const auto&) {
+    agent().refuse({ErrorCode::kNotRunning, "no agent runs"});
+    agent().hang_up({ErrorCode::kPeerLost, "gone"});
+    return nlohmann::json::object();
+  };
+  agent().answer("invite.look", die);
+
+  to_trust();
+
+  QTRY_COMPARE(notice("trust_notice")->sentence(), QString("Starting this machine's agent."));
+  agent().answer("invite.look", [this](const auto&) {
+    nlohmann::json answer = looked();
+    answer["pin"] = to_hex(plain_invite().authority_pin);
+    agent().tell("invite.looked", answer);
+    return nlohmann::json{{"started", true}};
+  });
+  agent().restart();
+  agent().welcome();
+  QTRY_COMPARE(notice("trust_notice")->kind(), Notice::Kind::kGood);
+}
+
 // ---- node check
 
 void JoinWizardTest::a_fail_stops_the_way() {
@@ -444,6 +470,8 @@ void JoinWizardTest::a_stage_that_failed_can_be_tried_again() {
   nlohmann::json failed = progress("state", "failed");
   failed["text"] = "no island has it";
   agent().tell("join.progress", failed);
+  QTRY_COMPARE(find<QLabel>("stage_5")->text(), QString("no island has it; it is tried again"));
+  agent().tell_state("state.changed", {{"state", "error"}, {"run_id", "run-1"}, {"error", "no island has it"}});
   QTRY_VERIFY(find<QPushButton>("retry")->isVisible());
   QCOMPARE(find<QLabel>("stage_5")->text(), QString("no island has it"));
 
@@ -452,6 +480,53 @@ void JoinWizardTest::a_stage_that_failed_can_be_tried_again() {
   QTRY_COMPARE(agent().count("join"), std::size_t{2});
   QVERIFY(!agent().last_params("join").contains("invite"));  // it is used already
   QVERIFY(!find<QPushButton>("retry")->isVisible());
+}
+
+void JoinWizardTest::what_the_agent_tries_again_needs_no_hand() {
+  go_to(JoinWizard::kJoining);
+  agent().tell("join.done", {{"ok", true}});
+  nlohmann::json failed = progress("first_step", "failed");
+  failed["text"] = "out of memory";
+  nlohmann::json state = unjoined_state();
+  state.merge_patch({{"state", "error"}, {"run_id", "run-1"}, {"agent", {{"restart_in_seconds", 7.6}}}});
+
+  agent().become(state);
+  agent().tell("join.progress", failed);
+  agent().tell("state.changed", state);
+
+  QTRY_COMPARE(find<QLabel>("stage_6")->text(), QString("out of memory; it is tried again in 8 s"));
+  QCOMPARE(notice("joining_notice")->kind(), Notice::Kind::kWarning);
+  QVERIFY(!find<QPushButton>("retry")->isVisible());
+  QCOMPARE(cut_texts(*wizard_), QStringList());
+  agent().tell("join.progress", progress("trainer", "running"));
+  QTRY_COMPARE(find<QLabel>("stage_3")->text(), QString("under way"));
+  QCOMPARE(notice("joining_notice")->kind(), Notice::Kind::kBusy);
+}
+
+void JoinWizardTest::who_has_joined_before_can_join_again() {
+  go_to(JoinWizard::kJoining);
+  agent().tell("join.done", {{"ok", true}});
+  agent().tell("join.progress", progress("first_step", "done"));
+  QTRY_VERIFY(world_->node.join().joined());
+
+  wizard_->setInviteText(good_invite());
+  QCOMPARE(wizard_->currentId(), int(JoinWizard::kInvite));
+  go_to(JoinWizard::kJoining);
+
+  QTRY_COMPARE(agent().count("join"), std::size_t{2});
+  QCOMPARE(agent().last_params("join")["invite"], nlohmann::json(good_invite().toStdString()));
+}
+
+void JoinWizardTest::an_invite_waits_for_the_joining_under_way() {
+  go_to(JoinWizard::kJoining);
+  QTRY_COMPARE(agent().count("join"), std::size_t{1});
+
+  wizard_->setInviteText(good_invite());
+
+  QCOMPARE(wizard_->currentId(), int(JoinWizard::kJoining));
+  QVERIFY(world_->node.join().joining() && world_->node.join().invite());
+  auto* told = wizard_->findChild<QMessageBox*>("one_at_a_time");
+  QVERIFY(told != nullptr && told->isVisible());
 }
 
 void JoinWizardTest::a_refused_join_says_why() {

@@ -1,55 +1,21 @@
 // The window around the pages: header, side bar, machines, wishes, and what is said when something is amiss.
 #include "app/gui/main_window.h"
 
-#include <fstream>
-
 #include <QComboBox>
 #include <QListWidget>
+#include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QtTest>
 
+#include "app/gui/join_wizard/join_wizard.h"
 #include "app/gui/wish_dialog.h"
+#include "tests/app/core/loop_watch.h"
 #include "tests/app/gui/gui_scene.h"
 
 using namespace atl;
 using namespace atl::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-// Time that this thread was ready to run, but the processor was busy with others.
-qint64 waiting_for_processor_ms() {
-  std::ifstream file("/proc/thread-self/schedstat");
-  qint64 running = 0;
-  qint64 waiting = 0;
-  file >> running >> waiting;
-  return waiting / 1'000'000;
-}
-
-// The longest that the event loop did not come round, not counting a busy machine.
-class BlockWatch {
- public:
-  BlockWatch() {
-    gap_.start();
-    waited_ = waiting_for_processor_ms();
-    QObject::connect(&tick_, &QTimer::timeout, &tick_, [this] {
-      const qint64 waited = waiting_for_processor_ms();
-      longest_ = std::max(longest_, gap_.restart() - (waited - waited_));
-      waited_ = waited;
-    });
-    tick_.start(5);
-  }
-  qint64 longest_ms() const { return longest_; }
-  qint64 restart() { return std::exchange(longest_, 0); }
-
- private:
-  qint64 longest_ = 0, waited_ = 0;
-  QElapsedTimer gap_;
-  QTimer tick_;
-};
-
-}  // namespace
 
 class MainWindowTest : public QObject {
   Q_OBJECT
@@ -75,7 +41,7 @@ class MainWindowTest : public QObject {
 
     scene_->agent.tell_state("state.changed", {{"state", "syncing"}, {"inner_step", 500u}});
 
-    QTRY_COMPARE(scene_->text("state"), QString("Synchronizing"));
+    QTRY_COMPARE(scene_->text("state"), QString("Synchronising"));
     QCOMPARE(scene_->find<QProgressBar>("step")->text(), QString("step 500 of 500"));
   }
 
@@ -221,6 +187,23 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY(scene_->text("run").contains("atlas-150m"));
   }
 
+  void a_second_link_goes_to_the_wizard_that_is_open() {
+    scene_->agent.become(unjoined_state());
+    scene_->open(/*joined=*/false);
+    scene_->window->join("atoll:join?i=atoll1.first");
+    auto* wizard = scene_->dialog<JoinWizard>();
+    QVERIFY(wizard != nullptr);
+
+    scene_->window->join("atoll:join?i=atoll1.second");
+
+    QCOMPARE(scene_->window->findChildren<JoinWizard*>().size(), 1);
+    QCOMPARE(wizard->findChild<QPlainTextEdit*>("invite")->toPlainText(), QString("atoll:join?i=atoll1.second"));
+    wizard->close();
+    QTRY_COMPARE(scene_->window->findChildren<JoinWizard*>().size(), 0);
+    scene_->window->join({});
+    QVERIFY(scene_->dialog<JoinWizard>() != nullptr);
+  }
+
   void a_page_is_made_when_it_is_first_shown() {
     scene_->open();
     QTRY_COMPARE(scene_->text("state"), QString("Training"));
@@ -235,10 +218,11 @@ class MainWindowTest : public QObject {
     scene_->open();
     QTRY_COMPARE(scene_->text("state"), QString("Training"));
     scene_->story.begin_sync();
-    BlockWatch watch;
+    LoopWatch watch;
 
     for (const PageSpec& spec : page_list()) {
       scene_->window->showPage(spec.id);
+      QTest::qWait(1);  // what the agent tells comes later, not within the click
       for (int i = 0; i < 20; ++i) {
         scene_->agent.step(2.9);
         scene_->story.progress_sync(i / 20.0);

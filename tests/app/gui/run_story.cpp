@@ -214,7 +214,7 @@ nlohmann::json RunStory::gpu_json(int index) const {
           {"power_limit_watts", gpus_ == 1 ? 450.0 : 700.0},
           {"temperature_celsius", index == 5 ? 78.0 : std::round(value("temperature_celsius"))},
           {"sm_clock_hertz", 1.98e9},
-          {"throttling", index == 5 ? "temperature" : ""},
+          {"throttling", index == 5 ? "heat" : ""},
           {"ecc_errors", 0u},
           {"nvlink_bytes_per_second", gpus_ == 1 ? nlohmann::json() : nlohmann::json(212e9)}};
 }
@@ -268,7 +268,8 @@ RunStory::Points RunStory::make(const std::string& name) const {
       points.time.push_back(time);
       points.step.push_back(at);
       points.tokens.push_back(at * kTokensAStep);
-      points.value.push_back(name == "sync_seconds" ? sync_seconds(round) : value_of(name, at, time));
+      const double share = gpus_ != 1 ? 1 : name.ends_with("memory_bytes") ? 0.3 : name.ends_with("watts") ? 0.65 : 1;
+      points.value.push_back(name == "sync_seconds" ? sync_seconds(round) : share * value_of(name, at, time));
     }
   }
   return points;

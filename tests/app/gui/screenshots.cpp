@@ -1,17 +1,23 @@
-// atoll-gui-screenshots OUTDIR [FILTER]: draws every page and state of the dashboard, light and dark, at 1280x800 and
-// at twice the pixels, for people to look at. FILTER: only pictures whose name contains it.
+// atoll-gui-screenshots OUTDIR [FILTER [LANGUAGE]]: draws every page and state of the dashboard, light and dark, at
+// 1280x800, at twice the pixels (@2x), and pages also in a window of 2560x1600 (-large), for people to look at. FILTER:
+// only files whose name contains it.
+#include <algorithm>
 #include <functional>
 
 #include <QAbstractButton>
 #include <QApplication>
 #include <QComboBox>
 #include <QDir>
+#include <QLineEdit>
 #include <QListWidget>
-#include <QProcess>
+#include <QMenu>
+#include <QPushButton>
 #include <QSlider>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
+#include <QToolTip>
 
 #include "app/core/nodes.h"
 #include "app/gui/look/theme.h"
@@ -20,6 +26,7 @@
 #include "app/gui/plot/history_plot.h"
 #include "app/gui/translation.h"
 #include "app/gui/wish_dialog.h"
+#include "tests/app/gui/pictures.h"
 #include "tests/app/gui/run_story.h"
 
 using namespace atl;
@@ -33,19 +40,25 @@ constexpr int kSettle = 450;  // milliseconds: histories are asked for and drawn
 struct Scene {
   explicit Scene(int gpus) : story(agent, gpus), theme(*qApp), nodes(QString()) {
     commands.answer({"checkpoints", "verify"}, {.hangs = true});
+    furnish(agent, check_rows_of_a_node(/*fails=*/true));
   }
   void open() {
     const AgentHome home = agent_home_in(directory.filePath("home").toStdString());
     nodes.add(std::make_unique<Node>(NodeAddress(LocalNode{home}), agent.open(), commands.run()));
     window = std::make_unique<MainWindow>(nodes, theme);
-    window->resize(1280, 800);
+    window->resize(size);
     window->show();
     QTest::qWait(kSettle);
   }
   Node& node() { return *nodes.all().front(); }
 
+  void add(const QString& url, const FakeAgent& of) {
+    nodes.add(std::make_unique<Node>(NodeAddress(SshNode{url}), of.open(), commands.run()));
+  }
+
+  QSize size{1280, 800};
   QTemporaryDir directory;
-  FakeAgent agent;
+  FakeAgent agent, second, third;
   FakeCommands commands;
   RunStory story;
   Theme theme;
@@ -79,13 +92,33 @@ void hover(Scene& scene, const char* name, double share) {
   QTest::mouseMove(plot, QPoint(static_cast<int>(plot->width() * share), plot->height() / 2));
 }
 
+void pick(Scene& scene, const char* name, int index) {
+  if (auto* box = scene.window->findChild<QComboBox*>(name)) box->setCurrentIndex(index);
+}
+
+double in_two_hours() { return static_cast<double>(QDateTime::currentSecsSinceEpoch()) + 7200; }
+
 void fail_trainer(Scene& scene) {
   scene.agent.say({{"state", "error"},
                    {"pid", 0},
+                   {"tokens_per_second", 0.0},
+                   {"next_sync_seconds", nullptr},
                    {"error",
                     "GPU 3 ran out of memory: 79.1 of 80 GB were in use when 1.4 GB more were asked for. Another "
                     "program uses the GPU, or the batch is too large for it"},
                    {"agent", {{"restarts", 3}, {"restart_in_seconds", 24.0}, {"trainer_pid", 0}}}});
+}
+
+// Of the header's menu.
+void choose(Scene& scene, int action) {
+  auto* more = scene.window->findChild<QToolButton*>("more");
+  more->menu()->actions().at(action)->trigger();
+}
+
+// A busy machine takes longer than kSettle.
+void wait_for_plots(const Scene& scene) {
+  const auto loads = [](const Plot* plot) { return plot->isVisible() && plot->message().endsWith(QChar(0x2026)); };
+  (void)QTest::qWaitFor([&] { return std::ranges::none_of(scene.window->findChildren<Plot*>(), loads); });
 }
 
 std::vector<Picture> pictures() {
@@ -102,7 +135,7 @@ std::vector<Picture> pictures() {
               {"pid", 0},
               {"tokens_per_second", 0.0},
               {"next_sync_seconds", nullptr},
-              {"agent", {{"wish", "pause"}, {"followed", "pause"}, {"paused_until_unix_seconds", 1'763'730'000}}}});
+              {"agent", {{"wish", "pause"}, {"followed", "pause"}, {"paused_until_unix_seconds", in_two_hours()}}}});
        },
        nothing},
       {"overview-stale", PageId::kOverview, 8, nothing,
@@ -174,56 +207,87 @@ std::vector<Picture> pictures() {
        },
        [](Scene& s) { s.node().checkpoints().exportTo("/mnt/model"); }},
       {"checkpoints-empty", PageId::kCheckpoints, 8, [](Scene& s) { s.story.be_empty(); }, nothing},
-      {"check", PageId::kCheck, 8, nothing, nothing},
+      {"check-never", PageId::kCheck, 8, nothing, nothing},
+      {"check", PageId::kCheck, 8, nothing,
+       [](Scene& s) {
+         click(s, "quick");
+         QTest::qWait(kSettle);
+         s.window->findChild<QTableView*>("check_rows")->selectRow(4);
+       }},
       {"logs", PageId::kLogs, 8, nothing, nothing},
+      {"logs-filtered", PageId::kLogs, 8, nothing,
+       [](Scene& s) {
+         pick(s, "level", 2);
+         s.window->findChild<QLineEdit*>("search")->setText("edge");
+       }},
+      {"logs-none-fit", PageId::kLogs, 8, nothing,
+       [](Scene& s) { s.window->findChild<QLineEdit*>("search")->setText("no such word"); }},
       {"settings", PageId::kSettings, 8, nothing, nothing},
+      {"finish-dialog", PageId::kOverview, 8, nothing, [](Scene& s) { click(s, "finish"); }},
+      {"leave-dialog", PageId::kOverview, 8, nothing, [](Scene& s) { choose(s, 1); }},
+      {"menu", PageId::kOverview, 8, nothing,
+       [](Scene& s) {
+         auto* more = s.window->findChild<QToolButton*>("more");
+         more->menu()->popup(more->mapToGlobal(QPoint(more->width() - more->menu()->sizeHint().width(), 32)));
+         more->menu()->setActiveAction(more->menu()->actions().at(1));
+       }},
+      {"tool-tip", PageId::kTraining, 8, nothing,
+       [](Scene& s) {
+         auto* csv = s.window->findChild<QToolButton*>("csv");
+         QToolTip::showText(csv->mapToGlobal(QPoint(-160, 24)), csv->toolTip(), csv);
+       }},
+      {"list", PageId::kTraining, 8, nothing, [](Scene& s) { s.window->findChild<QComboBox*>("axis")->showPopup(); }},
+      {"keyboard", PageId::kOverview, 8, nothing,
+       [](Scene& s) {
+         s.window->activateWindow();
+         (void)QTest::qWaitForWindowActive(s.window.get());
+         s.window->findChild<QToolButton*>("add_node")->setFocus();
+         QWidget* pause = s.window->findChild<QPushButton*>("pause");
+         for (int i = 0; i < 20 && !pause->hasFocus(); ++i) QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+       }},
+      {"nodes", PageId::kOverview, 8,
+       [](Scene& s) {
+         s.second.become(training_state());
+         s.third.refuse({ErrorCode::kUnreachable, "ssh: connect to host node8 port 22: No route to host"});
+       },
+       [](Scene& s) {
+         s.add("ssh://ana@node7", s.second);
+         s.add("ssh://ana@node8", s.third);
+         QTest::qWait(kSettle);
+         s.window->findChild<QComboBox*>("node")->showPopup();
+       }},
   };
 }
 
-void take(const Picture& picture, bool dark, const QString& directory) {
+void take(const Pictures& pictures, const Picture& picture, bool dark, bool large) {
+  const QString name = QString(picture.name) + (large ? "-large" : "");
+  if (!pictures.wanted(name, dark)) return;
   Scene scene(picture.gpus);
+  if (large) scene.size = QSize(2560, 1600);
   scene.theme.setChoice(dark ? Theme::Choice::kDark : Theme::Choice::kLight);
   picture.before(scene);
   scene.open();
   scene.window->showPage(picture.page);
   QTest::qWait(kSettle);
+  wait_for_plots(scene);
   picture.after(scene);
   QTest::qWait(kSettle);
-  QPixmap pixels = scene.window->grab();
-  if (QWidget* dialog = dialog_of(scene); dialog != scene.window.get()) pixels = dialog->grab();
-  const QString scale = pixels.devicePixelRatio() > 1 ? "@2x" : "";
-  const QString file =
-      QString("%1/%2-%3%4.png").arg(directory, QString(picture.name), QString(dark ? "dark" : "light"), scale);
-  if (!pixels.save(file)) qFatal("%s cannot be written", qPrintable(file));
-  std::printf("%s\n", qPrintable(file));
+  wait_for_plots(scene);
+  pictures.save(*dialog_of(scene), name, dark);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: atoll-gui-screenshots OUTDIR [FILTER]\n");
-    return 2;
-  }
-  // The scale is fixed at the start of a program: the large pictures are another one's.
-  if (qEnvironmentVariableIsEmpty("QT_SCALE_FACTOR")) {
-    qputenv("QT_SCALE_FACTOR", "2");
-    QStringList arguments;
-    for (int i = 1; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
-    const int code = QProcess::execute(QString::fromLocal8Bit(argv[0]), arguments);
-    if (code != 0) return code;
-    qunsetenv("QT_SCALE_FACTOR");
-  }
-  if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  const Pictures wanted(argc, argv);
   QApplication app(argc, argv);
-  QLocale::setDefault(QLocale(QLocale::English, QLocale::UnitedKingdom));
+  QLocale::setDefault(wanted.locale());
   install_translation(app);
-  const QString directory = QString::fromLocal8Bit(argv[1]);
-  const QString filter = argc > 2 ? QString::fromLocal8Bit(argv[2]) : QString();
-  QDir().mkpath(directory);
   for (const Picture& picture : pictures()) {
-    if (!QString(picture.name).contains(filter)) continue;
-    for (const bool dark : {false, true}) take(picture, dark, directory);
+    for (const bool dark : {false, true}) {
+      take(wanted, picture, dark, /*large=*/false);
+      if (!wanted.doubled()) take(wanted, picture, dark, /*large=*/true);
+    }
   }
   return 0;
 }

@@ -10,6 +10,6 @@ find_program(ATOLL_LUPDATE NAMES lupdate PATHS /usr/lib/qt6/bin NO_DEFAULT_PATH)
 find_program(ATOLL_LUPDATE NAMES lupdate6 lupdate-qt6 lupdate)
 target_compile_definitions(translation_test PRIVATE ATOLL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ATOLL_LUPDATE="$<IF:$<BOOL:${ATOLL_LUPDATE}>,${ATOLL_LUPDATE},>")
 
-add_executable(atoll-gui-wizard-screenshots EXCLUDE_FROM_ALL wizard_screenshots.cpp)
-target_link_libraries(atoll-gui-wizard-screenshots PRIVATE atoll_fake_agent atoll_agent_files atoll_config atoll_join_wizard atoll_organise atoll_flags Qt6::Test)
+add_executable(atoll-gui-wizard-screenshots EXCLUDE_FROM_ALL wizard_screenshots.cpp pictures.cpp)
+target_link_libraries(atoll-gui-wizard-screenshots PRIVATE atoll_fake_agent atoll_agent_files atoll_config atoll_join_wizard atoll_organise atoll_flags fmt::fmt Qt6::Network Qt6::Test)
 set_target_properties(atoll-gui-wizard-screenshots PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")

@@ -1,6 +1,6 @@
-// atoll-gui-wizard-screenshots OUTDIR [FILTER [LANGUAGE]]: draws the wizard's pages, organising a run, the demo,
-// dialogs, and the pages Check, Logs and Settings, light and dark, for people to look at. FILTER: only pictures whose
-// name contains it.
+// atoll-gui-wizard-screenshots OUTDIR [FILTER [LANGUAGE]]: draws the wizard's pages, organising a run, the demo and
+// dialogs, light and dark, also at twice the pixels (@2x), for people to look at. FILTER: only files whose name
+// contains it.
 #include <functional>
 
 #include <QAbstractButton>
@@ -11,27 +11,21 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTableView>
+#include <QTimer>
 
-#include "app/agent/files/tar_archive.h"
-#include "app/config/config_keys.h"
 #include "app/core/hub_model.h"
 #include "app/gui/add_node_dialog.h"
-#include "app/gui/check_page.h"
-#include "app/gui/demo/demo_progress.h"
-#include "app/gui/demo/demo_runner.h"
 #include "app/gui/demo_page.h"
 #include "app/gui/diagnostics_dialog.h"
-#include "app/gui/first_start.h"
 #include "app/gui/join_wizard/join_wizard.h"
-#include "app/gui/logs_page.h"
 #include "app/gui/look/theme.h"
 #include "app/gui/organise/invite_dialog.h"
 #include "app/gui/organise/organise_window.h"
-#include "app/gui/settings_page.h"
 #include "app/gui/translation.h"
 #include "net/base/sha256.h"
 #include "net/wire/invite.h"
 #include "tests/app/gui/gui_node.h"
+#include "tests/app/gui/pictures.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -40,14 +34,12 @@ namespace {
 
 constexpr int kSettle = 350;  // milliseconds: answers come, layouts follow
 
-QString directory, filter;
+const Pictures* pictures = nullptr;
+bool dark = false;
 
 void take(const char* name, QWidget& widget) {
   QTest::qWait(kSettle);
-  const bool dark = qApp->palette().color(QPalette::Window).lightness() < 128;
-  const QString file = QString("%1/%2-%3.png").arg(directory, QString(name), QString(dark ? "dark" : "light"));
-  if (!widget.grab().save(file)) qFatal("%s cannot be written", qPrintable(file));
-  std::printf("%s\n", qPrintable(file));
+  if (pictures->wanted(name, dark)) pictures->save(widget, name, dark);
 }
 
 Invite plain_invite() {
@@ -64,25 +56,6 @@ Invite plain_invite() {
 }
 QString invite_text() { return QString::fromStdString(encode_invite(plain_invite()).value()); }
 
-std::vector<nlohmann::json> rows(bool fails) {
-  std::vector<nlohmann::json> list = {check_row("cpu", "skip", "64 cores, AVX-512; the GPUs compute"),
-                                      check_row("ram", "pass", "1.1 TB >= 26 GB for this run"),
-                                      check_row("host.nofile", "warn", "8192 < 65536 open files",
-                                                "as a service: LimitNOFILE=65536; in a shell: ulimit -n 65536"),
-                                      check_row("net.cc", "warn", "cubic; long fast links want bbr",
-                                                "modprobe tcp_bbr && sysctl -w net.ipv4.tcp_congestion_control=bbr"),
-                                      check_row("gpu.driver", "pass", "550.54"),
-                                      check_row("gpu.model", "pass", "8x H100 80GB HBM3"),
-                                      check_row("gpu.memory", "pass", "80 GB each, 41 GB for this run"),
-                                      check_row("gpu.ecc", "pass", "on, no uncorrected errors"),
-                                      check_row("net.rtt", "pass", "24 ms to hub.example.org"),
-                                      check_row("clock", "pass", "0.02 s off")};
-  if (fails)
-    list.insert(list.begin() + 2,
-                check_row("disk.free", "fail", "212 GB < 480 GB for this run", "choose another directory with --data"));
-  return list;
-}
-
 void set_up(GuiNode& world, bool joined, bool fails) {
   FakeAgent& agent = world.agent;
   if (!joined) agent.become(unjoined_state());
@@ -90,10 +63,7 @@ void set_up(GuiNode& world, bool joined, bool fails) {
   for (int i = 0; i < 8; ++i)
     gpus.push_back({{"name", "H100 80GB HBM3"}, {"memory_total_bytes", 85e9}, {"utilisation", 0.0}});
   agent.say({{"gpus", gpus}});
-  agent.answer("check.run", [&agent, fails](const auto&) {
-    tell_check(agent, rows(fails));
-    return nlohmann::json{{"started", true}};
-  });
+  furnish(agent, check_rows_of_a_node(fails));
   agent.answer("invite.look", [&agent](const auto&) {
     agent.tell("invite.looked", {{"ok", true},
                                  {"address", "hub.example.org:47000"},
@@ -104,35 +74,6 @@ void set_up(GuiNode& world, bool joined, bool fails) {
                                  {"parameters", 162'000'000u},
                                  {"pin", to_hex(plain_invite().authority_pin)}});
     return nlohmann::json{{"started", true}};
-  });
-  nlohmann::json values = nlohmann::json::array();
-  for (const ConfigKey& key : config_keys()) {
-    const std::string name = key.name;
-    const bool set = name == "limits.upload";
-    const bool overruled = name == "log.level";
-    values.push_back({{"key", name},
-                      {"value", set ? "20 Mbit/s" : key.default_value},
-                      {"default", key.default_value},
-                      {"origin", set         ? "settings"
-                                 : overruled ? "ATOLL_LOG_LEVEL"
-                                             : "default"},
-                      {"meaning", key.meaning}});
-  }
-  agent.answer("config.get", nlohmann::json{{"values", values},
-                                            {"file", "/home/me/.config/atoll/config.toml"},
-                                            {"settings", "/home/me/.local/state/atoll/settings.json"}});
-  agent.answer("config.set", nlohmann::json{{"values", nlohmann::json::array()}});
-  agent.answer("diag.create", [](const nlohmann::json& params) {
-    TarArchive archive(1'763'700'000);
-    archive.add("atoll-diag/agent.log",
-                "2026-11-21T21:36:32.125 info agent started version=0.1.0\n2026-11-21T21:36:33.001 warning edge slow "
-                "island=isl-bbbb\n");
-    archive.add("atoll-diag/config.json", "{}\n");
-    archive.add("atoll-diag/system.txt", "atoll 0.1.0\nLinux 6.1.0 x86_64\n");
-    const std::string bytes = archive.take();
-    QFile file(QString::fromStdString(params["file"].get<std::string>()));
-    if (file.open(QIODevice::WriteOnly)) file.write(bytes.data(), static_cast<qint64>(bytes.size()));
-    return nlohmann::json{{"file", params["file"]}, {"bytes", bytes.size()}, {"entries", nlohmann::json::array()}};
   });
   world.node.settings().reload();
   QTest::qWait(50);
@@ -178,6 +119,14 @@ void wizard_pages() {
   take("wizard-joining", wizard);
   world.agent.tell("join.progress",
                    {{"stage", "state"}, {"status", "failed"}, {"text", "no island that has the state answers"}});
+  nlohmann::json state = unjoined_state();
+  state.merge_patch({{"state", "error"}, {"run_id", "run-1"}, {"agent", {{"restart_in_seconds", 8.0}}}});
+  world.agent.become(state);
+  world.agent.tell("state.changed", state);
+  take("wizard-joining-retrying", wizard);
+  state["agent"]["restart_in_seconds"] = nullptr;
+  world.agent.become(state);
+  world.agent.tell("state.changed", state);
   take("wizard-joining-failed", wizard);
   world.agent.tell("join.done", {{"ok", true}});
 }
@@ -209,32 +158,14 @@ void wizard_problems() {
   take("wizard-trust-mismatch", wizard);
 }
 
-void pages() {
+void dialogs() {
   GuiNode world;
   set_up(world, true, true);
-  const auto show = [&](const char* name, QWidget& page) {
-    page.resize(1060, 740);
-    page.show();
-    if (auto* quick = page.findChild<QPushButton*>("quick")) quick->click();
-    QTest::qWait(kSettle);
-    if (auto* table = page.findChild<QTableView*>("check_rows")) table->selectRow(2);
-    take(name, page);
-    page.hide();
-  };
-  FirstStart first(world.node);
-  CheckPage check(world.node);
-  LogsPage logs(world.node);
-  SettingsPage settings(world.node);
-  DemoPage demo(world.node);
-  show("first-start", first);
-  show("check", check);
-  show("logs", logs);
-  show("settings", settings);
-  show("demo", demo);
   AddNodeDialog add;
   add.show();
-  add.findChild<QLineEdit*>("url")->setText("http://node");
   take("add-node", add);
+  add.findChild<QLineEdit*>("url")->setText("http://node");
+  take("add-node-wrong", add);
   DiagnosticsDialog diagnostics(world.node);
   diagnostics.show();
   take("diagnostics", diagnostics);
@@ -275,6 +206,59 @@ HubState hub_state(unsigned islands) {
   return state;
 }
 
+constexpr const char* kSummary = R"({"rounds":40,"training_seconds":298.4,"first_validation_loss":5.546,
+  "last_validation_loss":1.924,"tokens_per_second":8421,"tokens":2457600,"parameters":820480,"bytes_sent":68812800,
+  "bytes_data_parallel_fp32":2362982400,"compute_utilisation":0.94,"outer_hashes_equal":true,
+  "export_dir":"/home/ana/.local/state/atoll/demo/app/model",
+  "sample":"An atoll is a ring of small islands, or a part of the sea which is inclosed by a reef. [Obs.] Chaucer."})";
+
+// `atoll demo` that says what it does, and ends when it is told to, leaving what it came to.
+class DemoCommand final : public CommandRun {
+ public:
+  void start() override {
+    QTimer::singleShot(0, this, [this] { Q_EMIT output("3 islands and a hub started\n"); });
+  }
+  void interrupt() override {}
+  void end(const QString& summary) {
+    QFile file(summary);
+    if (file.open(QIODevice::WriteOnly)) file.write(kSummary);
+    file.close();
+    Q_EMIT ended(0);
+  }
+};
+
+void start_demo(DemoPage& page) {
+  page.resize(1060, 740);
+  page.show();
+  page.findChild<QLineEdit*>("demo_text")->setText(QCoreApplication::applicationFilePath());
+}
+
+void demo() {
+  QTemporaryDir state;
+  qputenv("XDG_STATE_HOME", state.path().toLocal8Bit());
+  GuiNode world;
+  DemoCommand* command = nullptr;
+  Node node(LocalNode{world.home()}, world.agent.open(), [&command](const CommandRequest&) {
+    auto run = std::make_unique<DemoCommand>();
+    command = run.get();
+    return run;
+  });
+  DemoPage page(node);
+  start_demo(page);
+  take("demo", page);
+  page.findChild<QPushButton*>("start_demo")->click();
+  take("demo-preparing", page);
+  FakeAgent hub;
+  hub.answer("state.get", hub_state(3).to_json());
+  const QString place = state.filePath("atoll/demo/app");
+  QDir().mkpath(place + "/hub");
+  const SocketBridge bridge(hub, place + "/hub/control.sock");
+  QTest::qWait(2500);
+  take("demo-running", page);
+  command->end(place + "/summary.json");
+  take("demo-finished", page);
+}
+
 void organise() {
   FakeAgent hub;
   FakeCommands commands;
@@ -298,7 +282,9 @@ void organise() {
     OrganiseWindow window(none);
     none.start();
     window.show();
+    take("organise-create-empty", window);
     window.findChild<QLineEdit*>("run_name")->setText("gcide-demo");
+    window.findChild<QLineEdit*>("text_directory")->setText(home.path());
     take("organise-create", window);
   }
   hub.welcome();
@@ -308,7 +294,13 @@ void organise() {
   OrganiseWindow window(model);
   model.start();
   window.show();
+  QTest::qWait(kSettle);
+  window.findChild<QTableView*>("hub_islands")->selectRow(1);
   take("organise-hub", window);
+  window.findChild<QPushButton*>("remove")->click();
+  auto* question = window.findChild<QDialog*>("question");
+  take("organise-remove", *question);
+  question->close();
   window.findChild<QPushButton*>("invite")->click();
   auto* dialog = window.findChild<InviteDialog*>();
   dialog->findChild<QPushButton*>("make")->click();
@@ -320,26 +312,16 @@ void organise() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: atoll-gui-wizard-screenshots OUTDIR [FILTER [LANGUAGE]]\n");
-    return 2;
-  }
-  if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  const Pictures wanted(argc, argv);
+  pictures = &wanted;
   qputenv("ATOLL_PROGRAM", "/bin/true");
   QApplication app(argc, argv);
-  directory = QString::fromLocal8Bit(argv[1]);
-  filter = argc > 2 ? QString::fromLocal8Bit(argv[2]) : QString();
-  QLocale::setDefault(argc > 3 ? QLocale(QString::fromLocal8Bit(argv[3]))
-                               : QLocale(QLocale::English, QLocale::UnitedKingdom));
+  QLocale::setDefault(wanted.locale());
   install_translation(app);
-  QDir().mkpath(directory);
-  const std::pair<const char*, void (*)()> parts[] = {
-      {"wizard", wizard_pages}, {"problems", wizard_problems}, {"pages", pages}, {"organise", organise}};
-  for (const bool dark : {false, true}) {
+  for (const bool in_the_dark : {false, true}) {
+    dark = in_the_dark;
     Theme::apply(app, dark);
-    for (const auto& [name, draw] : parts) {
-      if (QString(name).contains(filter)) draw();
-    }
+    for (void (*draw)() : {wizard_pages, wizard_problems, dialogs, demo, organise}) draw();
   }
   return 0;
 }

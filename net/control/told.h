@@ -1,0 +1,29 @@
+// What another process told, as far as it did: for what is only shown. A field that is missing, or is something else,
+// was not told. What must be right is read by json_fields.h. Pure functions; any thread.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace atl::told {
+
+inline std::string text(const nlohmann::json& object, const char* key, std::size_t most_bytes = 4096) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, most_bytes) : std::string();
+}
+
+inline std::optional<double> number(const nlohmann::json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  const bool good = found != object.end() && found->is_number() && std::isfinite(found->get<double>());
+  return good ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+inline bool yes(const nlohmann::json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && *found == true;
+}
+
+}  // namespace atl::told
