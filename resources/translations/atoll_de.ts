@@ -1232,8 +1232,8 @@
         <translation>unbekannt</translation>
     </message>
     <message>
-        <source>After round</source>
-        <translation>Nach Runde</translation>
+        <source>Outer step</source>
+        <translation>Äußerer Schritt</translation>
     </message>
     <message>
         <source>Size</source>
