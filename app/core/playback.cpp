@@ -1,5 +1,7 @@
 #include "app/core/playback.h"
 
+#include <fmt/format.h>
+
 #include <QPointer>
 #include <algorithm>
 #include <cmath>
@@ -11,7 +13,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::milliseconds kTurn{8};
+constexpr std::chrono::milliseconds kTurn{24};
 constexpr double kLongestWaitMs = 60'000;
 constexpr std::size_t kMaxAsked = 64;
 
@@ -82,7 +84,7 @@ Seconds Playback::now() const {
 bool Playback::readNext() {
   next_.reset();
   while (!next_ && !lines_.atEnd()) {
-    auto line = parse_recorded_line(lines_.readLine(kMaxRecordedLineBytes));
+    auto line = parse_recorded_line(line_reader_.next(lines_));
     cut_off_ = !line.ok();
     if (line.ok()) next_ = std::move(*line);
   }
@@ -98,6 +100,8 @@ void Playback::turn() {
     return;
   }
   const auto until = Clock::now() + kTurn;
+  // What kept the program busy before the first line is no part of the recording.
+  if (first_) since_ = Clock::now();
   const double reached = at_ + Seconds(Clock::now() - since_).count() * speed_;
   if (!told_ && next_ && (first_ || next_->t <= reached)) {
     told_ = true;
@@ -157,12 +161,12 @@ void Playback::tell(const RecordedLine& line) {
 }
 
 void Playback::passOnState(const RecordedLine& line) {
-  const auto reply = decode_reply(line.text);
-  const auto* response = reply.ok() ? std::get_if<RpcResponse>(&*reply) : nullptr;
-  if (response == nullptr || states_asked_.erase(response->id) == 0 || !response->result.ok()) return;
-  const nlohmann::json params = {
-      {"event", "state.changed"}, {"time", index_->began() + line.t}, {"data", *response->result}};
-  Q_EMIT event(QByteArray::fromStdString(encode_event(params)).trimmed());
+  const auto answer = parse_recorded_answer(line.text);
+  if (!answer || states_asked_.erase(answer->id) == 0 || answer->result.empty()) return;
+  const std::string told = fmt::format(
+      R"({{"jsonrpc":"2.0","method":"event","params":{{"event":"state.changed","time":{:.6f},"data":{}}}}})",
+      index_->began() + line.t, answer->result);
+  Q_EMIT event(QByteArray::fromStdString(told));
 }
 
 QByteArray Playback::answer(const QByteArray& text) {

@@ -54,6 +54,7 @@ class Playback : public QObject {
   std::optional<RecordingIndex> index_;
   std::optional<Error> broken_;
   QFile lines_, answers_;
+  RecordingLines line_reader_;
   std::optional<RecordedLine> next_;
   std::set<std::int64_t> states_asked_;  // calls of state.get whose answers are to come
   const QObject* player_ = nullptr;

@@ -3,6 +3,7 @@
 #include <QCoreApplication>
 #include <QFile>
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "app/core/recorder.h"
@@ -67,6 +68,32 @@ Result<RecordedLine> parse_recorded_line(const QByteArray& line) {
   return wrong;
 }
 
+QByteArray RecordingLines::next(QFile& file) {
+  if (room_.isEmpty()) room_.resize(kMaxRecordedLineBytes);
+  const qint64 read = file.readLine(room_.data(), room_.size());
+  return read > 0 ? QByteArray(room_.constData(), read) : QByteArray();
+}
+
+std::optional<RecordedAnswer> parse_recorded_answer(const std::string& text) {
+  constexpr std::string_view kId = "{\"id\":", kResult = ",\"jsonrpc\":\"2.0\",\"result\":";
+  RecordedAnswer answer;
+  const char* const end = text.data() + text.size();
+  if (text.starts_with(kId)) {
+    const auto [rest, error] = std::from_chars(text.data() + kId.size(), end, answer.id);
+    const std::string_view after(rest, static_cast<std::size_t>(end - rest));
+    if (error == std::errc() && after.starts_with(kResult) && after.ends_with('}')) {
+      answer.result = after.substr(kResult.size(), after.size() - kResult.size() - 1);
+      return answer;
+    }
+  }
+  const auto reply = decode_reply(text);
+  const auto* response = reply.ok() ? std::get_if<RpcResponse>(&*reply) : nullptr;
+  if (response == nullptr) return std::nullopt;
+  answer.id = response->id;
+  if (response->result.ok()) answer.result = response->result->dump();
+  return answer;
+}
+
 bool is_recorded_event(const QByteArray& line) { return line.contains("\\\"method\\\":\\\"event\\\""); }
 
 Status check_recording(const QString& path) {
@@ -91,10 +118,11 @@ Result<RecordingIndex> RecordingIndex::read(const QString& path, const std::atom
   index.program_ = program.is_string() ? program.get<std::string>() : "";
   index.began_ = began.is_number() ? began.get<double>() : 0;
   std::map<std::int64_t, OpenCall> open;
+  RecordingLines lines;
   while (!file.atEnd()) {
     if (stop) return Error{ErrorCode::kAborted, "closed"};
     const qint64 offset = file.pos();
-    const QByteArray text = file.readLine(kMaxRecordedLineBytes);
+    const QByteArray text = lines.next(file);
     if (is_recorded_event(text)) continue;
     const auto line = parse_recorded_line(text);
     if (!line.ok()) continue;  // the last one of a program that was killed
@@ -104,9 +132,8 @@ Result<RecordingIndex> RecordingIndex::read(const QString& path, const std::atom
       if (!request.ok() || !request->id.is_number_integer() || open.size() >= kMaxOpenCalls) continue;
       open[request->id.get<std::int64_t>()] = {request->method, request->params.dump()};
     } else if (line->kind == RecordedLine::Kind::kReceived) {
-      const auto reply = decode_reply(line->text);
-      const auto* response = reply.ok() ? std::get_if<RpcResponse>(&*reply) : nullptr;
-      const auto call = response != nullptr ? open.find(response->id) : open.end();
+      const auto answer = parse_recorded_answer(line->text);
+      const auto call = answer ? open.find(answer->id) : open.end();
       if (call == open.end()) continue;
       index.by_method_[call->second.method].push_back({line->t, offset});
       index.by_call_[call->second.method + ' ' + call->second.params].push_back({line->t, offset});

