@@ -114,9 +114,9 @@ void HistoryModel::fetchNames() {
     if (!answer.ok() || generation != generation_ || !answer->is_object()) return;
     const auto found = answer->find("names");
     if (found == answer->end() || !found->is_array() || found->size() > kMaxNames) return;
-    std::vector<std::string> names;
+    std::set<std::string> names;
     for (const nlohmann::json& name : *found) {
-      if (name.is_string()) names.push_back(name.template get<std::string>());
+      if (name.is_string()) names.insert(name.template get<std::string>());
     }
     if (names == names_) return;
     names_ = std::move(names);
@@ -285,10 +285,7 @@ void HistoryModel::takeGpus(const ControlEvent& event) {
 }
 
 void HistoryModel::append(const std::string& name, double time, double value, bool kept) {
-  if (names_.size() < kMaxNames && std::ranges::find(names_, name) == names_.end()) {
-    names_.push_back(name);
-    Q_EMIT namesChanged();
-  }
+  if (names_.size() < kMaxNames && names_.insert(name).second) Q_EMIT namesChanged();
   const auto tokens = tokens_.total();
   for (const SeriesAxis axis : {SeriesAxis::kTime, SeriesAxis::kStep, SeriesAxis::kTokens}) {
     const auto found = entries_.find({name, axis});

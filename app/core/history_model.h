@@ -33,7 +33,7 @@ class HistoryModel : public QObject {
   ~HistoryModel() override;
 
   // Names that the agent keeps ("loss_nats", "tokens_per_second", ...; docs/control.md).
-  const std::vector<std::string>& names() const { return names_; }
+  const std::set<std::string>& names() const { return names_; }
   // Empty until it was fetched; the first call fetches it. Valid as long as the model.
   const Series& series(const std::string& name, SeriesAxis axis);
   // A view shows [from, to] by `columns`: fetches more where the series is coarser than that. Cheap; call it on each
@@ -73,7 +73,7 @@ class HistoryModel : public QObject {
   void touch(const std::string& name);
 
   AgentLink& link_;
-  std::vector<std::string> names_;
+  std::set<std::string> names_;
   std::map<Key, std::unique_ptr<Entry>> entries_;
   std::string run_, problem_;
   std::uint64_t generation_ = 0;  // of the run: answers to older questions are dropped

@@ -1,7 +1,5 @@
 #include "app/core/playback.h"
 
-#include <fmt/format.h>
-
 #include <QPointer>
 #include <algorithm>
 #include <cmath>
@@ -13,9 +11,8 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::milliseconds kTurn{24};
+constexpr std::chrono::milliseconds kTurn{12};
 constexpr double kLongestWaitMs = 60'000;
-constexpr std::size_t kMaxAsked = 64;
 
 }  // namespace
 
@@ -61,13 +58,9 @@ void Playback::take(Result<RecordingIndex> index) {
     broken_ = index.error();
   } else {
     index_ = std::move(*index);
-    lines_.setFileName(path_);
     answers_.setFileName(path_);
-    if (!lines_.open(QIODevice::ReadOnly) || !answers_.open(QIODevice::ReadOnly)) {
-      broken_ = Error{ErrorCode::kIo, lines_.errorString().toStdString()};
-    }
-    lines_.readLine(kMaxRecordedLineBytes);  // the header
-    readNext();
+    if (!answers_.open(QIODevice::ReadOnly)) broken_ = Error{ErrorCode::kIo, answers_.errorString().toStdString()};
+    if (const Status opened = lines_.open(path_, index_->began()); !opened.ok()) broken_ = opened.error();
   }
   since_ = Clock::now();
   if (playing_) timer_.start(0);
@@ -77,18 +70,7 @@ Seconds Playback::now() const {
   if (passing_) return Seconds(*passing_);
   if (!playing_ || !index_) return Seconds(at_);
   const double now = at_ + Seconds(Clock::now() - since_).count() * speed_;
-  return Seconds(next_ ? std::min(now, std::max(at_, next_->t)) : std::max(at_, last_t_));
-}
-
-// Events, sent lines and ends of connections; what was answered is told when it is asked for.
-bool Playback::readNext() {
-  next_.reset();
-  while (!next_ && !lines_.atEnd()) {
-    auto line = parse_recorded_line(line_reader_.next(lines_));
-    cut_off_ = !line.ok();
-    if (line.ok()) next_ = std::move(*line);
-  }
-  return next_.has_value();
+  return Seconds(lines_.empty() ? std::max(at_, last_t_) : std::min(now, std::max(at_, lines_.next_time())));
 }
 
 void Playback::turn() {
@@ -103,70 +85,41 @@ void Playback::turn() {
   // What kept the program busy before the first line is no part of the recording.
   if (first_) since_ = Clock::now();
   const double reached = at_ + Seconds(Clock::now() - since_).count() * speed_;
-  if (!told_ && next_ && (first_ || next_->t <= reached)) {
+  if (!told_ && !lines_.empty() && (first_ || lines_.next_time() <= reached)) {
     told_ = true;
     first_ = false;
     Q_EMIT began();
     if (!alive || !playing_) return;
   }
-  while (next_ && next_->t <= reached) {
-    const RecordedLine line = std::move(*next_);
-    readNext();
-    passOn(line);
+  while (!lines_.empty() && lines_.next_time() <= reached) {
+    passOn(lines_.take(reached));
     if (!alive || !playing_) return;
     // The clock has not gone on meanwhile for who looks at it.
     if (Clock::now() >= until) return timer_.start(0);
   }
-  if (!next_) {
+  if (lines_.empty()) {
     stop();
-    const QString how =
-        cut_off_ ? tr("The recording breaks off here: its last line is not whole.") : tr("The recording ends here.");
+    const QString how = lines_.cut_off() ? tr("The recording breaks off here: its last line is not whole.")
+                                         : tr("The recording ends here.");
     Q_EMIT over({ErrorCode::kAborted, how.toStdString()});
     return;
   }
-  timer_.start(static_cast<int>(std::clamp(std::ceil((next_->t - reached) / speed_ * 1000), 0.0, kLongestWaitMs)));
+  timer_.start(
+      static_cast<int>(std::clamp(std::ceil((lines_.next_time() - reached) / speed_ * 1000), 0.0, kLongestWaitMs)));
 }
 
 // Who hears a line looks at the clock: it is as late as the line is.
-void Playback::passOn(const RecordedLine& line) {
+void Playback::passOn(const RecordingReader::Line& line) {
   passing_ = last_t_ = std::max(at_, line.t);
   const QPointer<Playback> alive(this);
-  tell(line);
-  if (alive) passing_.reset();
-}
-
-void Playback::tell(const RecordedLine& line) {
-  switch (line.kind) {
-    case RecordedLine::Kind::kClosed:
-      at_ = std::max(at_, line.t);
-      playing_ = false;
-      states_asked_.clear();
-      Q_EMIT over({ErrorCode::kPeerLost, line.text});
-      break;
-    case RecordedLine::Kind::kSent:
-      if (line.text.find("\"method\":\"state.get\"") == std::string::npos) break;
-      if (const auto request = decode_request(line.text);
-          request.ok() && request->id.is_number_integer() && states_asked_.size() < kMaxAsked) {
-        states_asked_.insert(request->id.get<std::int64_t>());
-      }
-      break;
-    case RecordedLine::Kind::kReceived:
-      if (line.text.find("\"method\":\"event\"") != std::string::npos) {
-        Q_EMIT event(QByteArray::fromStdString(line.text));
-      } else if (!states_asked_.empty()) {
-        passOnState(line);
-      }
-      break;
+  if (line.kind == RecordingReader::Line::Kind::kClosed) {
+    at_ = std::max(at_, line.t);
+    playing_ = false;
+    Q_EMIT over({ErrorCode::kPeerLost, line.text});
+  } else {
+    Q_EMIT event(QByteArray::fromStdString(line.text));
   }
-}
-
-void Playback::passOnState(const RecordedLine& line) {
-  const auto answer = parse_recorded_answer(line.text);
-  if (!answer || states_asked_.erase(answer->id) == 0 || answer->result.empty()) return;
-  const std::string told = fmt::format(
-      R"({{"jsonrpc":"2.0","method":"event","params":{{"event":"state.changed","time":{:.6f},"data":{}}}}})",
-      index_->began() + line.t, answer->result);
-  Q_EMIT event(QByteArray::fromStdString(told));
+  if (alive) passing_.reset();
 }
 
 QByteArray Playback::answer(const QByteArray& text) {

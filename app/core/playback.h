@@ -1,13 +1,10 @@
-// A recording that is played: its clock, the lines as they are due, the answers. What was answered to state.get is told
-// when it was, as an event: who plays a recording need not ask again and again. One for all streams that are made of it
-// one after the other. GUI thread; the file is read through once on a thread of its own.
+// A recording that is played: its clock, the lines as they are due, the answers. One for all streams that are made of
+// it one after the other. GUI thread; the file is read through once on a thread of its own.
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include <QFile>
@@ -15,6 +12,7 @@
 #include <QTimer>
 
 #include "app/core/recording_index.h"
+#include "app/core/recording_reader.h"
 #include "net/base/deadline.h"
 
 namespace atl {
@@ -43,23 +41,17 @@ class Playback : public QObject {
   void prepare();
   void take(Result<RecordingIndex> index);
   void turn();
-  bool readNext();
-  void passOn(const RecordedLine& line);
-  void tell(const RecordedLine& line);
-  void passOnState(const RecordedLine& line);
+  void passOn(const RecordingReader::Line& line);
   void stop();
 
   const QString path_;
   const double speed_;
   std::optional<RecordingIndex> index_;
   std::optional<Error> broken_;
-  QFile lines_, answers_;
-  RecordingLines line_reader_;
-  std::optional<RecordedLine> next_;
-  std::set<std::int64_t> states_asked_;  // calls of state.get whose answers are to come
+  RecordingReader lines_;
+  QFile answers_;
   const QObject* player_ = nullptr;
   bool playing_ = false, told_ = false, first_ = true;
-  bool cut_off_ = false;           // the line that was read last is not whole
   double at_ = 0;                  // the recording's time at since_
   double last_t_ = 0;              // of the line that was passed on last
   std::optional<double> passing_;  // of the line that is being passed on

@@ -3,7 +3,6 @@
 #include <QCoreApplication>
 #include <QFile>
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "app/core/recorder.h"
@@ -48,53 +47,6 @@ Result<nlohmann::json> open_recording_file(QFile& file) {
 }
 
 }  // namespace
-
-Result<RecordedLine> parse_recorded_line(const QByteArray& line) {
-  const char* begin = line.constData();
-  const nlohmann::json json = nlohmann::json::parse(begin, begin + line.size(), nullptr, /*allow_exceptions=*/false);
-  const Error wrong{ErrorCode::kCorrupt, "a line of a recording that cannot be read"};
-  if (!json.is_object() || !json.contains("t") || !json["t"].is_number()) return wrong;
-  RecordedLine read{.t = json["t"].get<double>(), .text = {}};
-  constexpr std::pair<const char*, RecordedLine::Kind> kKinds[] = {{"in", RecordedLine::Kind::kReceived},
-                                                                   {"out", RecordedLine::Kind::kSent},
-                                                                   {"closed", RecordedLine::Kind::kClosed}};
-  for (const auto& [key, kind] : kKinds) {
-    const auto found = json.find(key);
-    if (found == json.end() || !found->is_string()) continue;
-    read.kind = kind;
-    read.text = found->get<std::string>();
-    return read;
-  }
-  return wrong;
-}
-
-QByteArray RecordingLines::next(QFile& file) {
-  if (room_.isEmpty()) room_.resize(kMaxRecordedLineBytes);
-  const qint64 read = file.readLine(room_.data(), room_.size());
-  return read > 0 ? QByteArray(room_.constData(), read) : QByteArray();
-}
-
-std::optional<RecordedAnswer> parse_recorded_answer(const std::string& text) {
-  constexpr std::string_view kId = "{\"id\":", kResult = ",\"jsonrpc\":\"2.0\",\"result\":";
-  RecordedAnswer answer;
-  const char* const end = text.data() + text.size();
-  if (text.starts_with(kId)) {
-    const auto [rest, error] = std::from_chars(text.data() + kId.size(), end, answer.id);
-    const std::string_view after(rest, static_cast<std::size_t>(end - rest));
-    if (error == std::errc() && after.starts_with(kResult) && after.ends_with('}')) {
-      answer.result = after.substr(kResult.size(), after.size() - kResult.size() - 1);
-      return answer;
-    }
-  }
-  const auto reply = decode_reply(text);
-  const auto* response = reply.ok() ? std::get_if<RpcResponse>(&*reply) : nullptr;
-  if (response == nullptr) return std::nullopt;
-  answer.id = response->id;
-  if (response->result.ok()) answer.result = response->result->dump();
-  return answer;
-}
-
-bool is_recorded_event(const QByteArray& line) { return line.contains("\\\"method\\\":\\\"event\\\""); }
 
 Status check_recording(const QString& path) {
   QFile file(path);

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   const double growth = static_cast<double>(replay.late_bytes) - static_cast<double>(replay.early_bytes);
   good = figure("growth from there to the end", growth / kMiB, "MiB", 32) && good;
   good = figure("memory at the end", static_cast<double>(replay.late_bytes) / kMiB, "MiB", 300) && good;
-  good = figure("longest hold-up of the event loop", static_cast<double>(replay.longest_turn_ms), "ms", 100) && good;
+  good = figure("longest hold-up of the event loop", static_cast<double>(replay.longest_turn_ms), "ms", 50) && good;
   fmt::print("{:<44} {:>10.1f} {:<8}\n", "of it the processor's time", replay.longest_work_ms, "ms");
   fmt::print("{:<44} {:>10}\n", "pages shown", replay.pages_shown);
   fmt::print("{:<44} {:>10}   limit 0\n", "times that a live view looked old", replay.looked_old);

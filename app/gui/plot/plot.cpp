@@ -146,6 +146,7 @@ void Plot::setGreyed(bool greyed) { canvas_->setGreyed(greyed); }
 std::size_t Plot::columnCount() const { return static_cast<std::size_t>(std::clamp(width(), 16, 4000)); }
 
 void Plot::load() {
+  canvas_->setXRange(from_, to_);
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     Line& line = lines_[i];
     line.columns =
@@ -205,12 +206,12 @@ void Plot::showY(double low, double high) {
   if (!(high >= low)) std::tie(low, high) = logarithmic_ ? std::pair(1.0, 10.0) : std::pair(0.0, 1.0);
   if (logarithmic_) {
     const double room = std::pow(std::max(high / low, 1.02), kHeadroom);
-    return canvas_->setRange({from_, to_, low / room, high * room});
+    return canvas_->setYRange(low / room, high * room);
   }
   if (from_zero_) low = std::min(low, 0.0);
   if (y_up_to_ > 0) high = std::max(high, y_up_to_);
   const double room = high > low ? kHeadroom * (high - low) : std::max(std::abs(high) * 0.05, 1e-9);
-  canvas_->setRange({from_, to_, from_zero_ && low == 0 ? 0 : low - room, high + room});
+  canvas_->setYRange(from_zero_ && low == 0 ? 0 : low - room, high + room);
 }
 
 QString Plot::readout() const {

@@ -42,16 +42,15 @@ struct PlotCanvas::Chart {
   struct Line {
     CanvasLine spec;
     QCPGraph* graph = nullptr;
-    QCPGraph* low = nullptr;
-    QCPGraph* high = nullptr;
-    QCPGraph* strips = nullptr;
+    QCPGraph* strips = nullptr;  // the band
     QCPBars* bars = nullptr;
   };
 
   explicit Chart(QWidget* parent) : plot(new CalmPlot(parent)) {
     plot->setAttribute(Qt::WA_TransparentForMouseEvents);
     plot->setFocusPolicy(Qt::NoFocus);
-    plot->setPlottingHints(QCP::phCacheLabels);
+    // A stroke a segment: one stroke for the whole of a jagged line takes many times as long.
+    plot->setPlottingHints(QCP::phCacheLabels | QCP::phFastPolylines);
     plot->addLayer("bands", plot->layer("main"), QCustomPlot::limBelow);
     plot->addLayer("marks", plot->layer("bands"), QCustomPlot::limBelow);
     marks = add_graph("marks");
@@ -77,29 +76,45 @@ struct PlotCanvas::Chart {
     graph->setAdaptiveSampling(false);  // it comes cut down to pixels
     return graph;
   }
-  // Data with a break before each gap.
-  template <class Value>
-  static void fill(QCPGraph& graph, std::span<const SeriesColumn> columns, bool positive, Value value) {
+  // The line, with a break before each gap.
+  void fill(QCPGraph& graph, std::span<const SeriesColumn> columns) const {
     QVector<QCPGraphData> data;
     data.reserve(static_cast<qsizetype>(columns.size()) + 8);
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (i > 0 && columns[i].gap_before) data.push_back({(columns[i - 1].x + columns[i].x) / 2, kNaN});
-      const double y = value(columns[i]);
-      data.push_back({columns[i].x, positive && !(y > 0) ? kNaN : y});
+      data.push_back({columns[i].x, logarithmic && !(columns[i].mean > 0) ? kNaN : double{columns[i].mean}});
     }
     graph.data()->set(data, /*alreadySorted=*/true);
   }
 
-  static void fill_strips(QCPGraph& graph, std::span<const SeriesColumn> columns, bool positive) {
+  // The band as an upright line a pixel: as one area the jagged outline of noise takes a hundred times as long.
+  void fill_strips(QCPGraph& graph, std::span<const SeriesColumn> columns) const {
+    const QCPRange x = plot->xAxis->range();
+    const double pixel = x.size() / std::max(plot->axisRect()->width(), 1);
     QVector<QCPGraphData> segments;
-    segments.reserve(3 * static_cast<qsizetype>(columns.size()));
-    for (const SeriesColumn& column : columns) {
-      if (positive && !(column.low > 0)) continue;
-      segments.push_back({column.x, column.low});
-      segments.push_back({column.x, column.high});
-      segments.push_back({column.x, kNaN});
+    const auto add = [&segments](double at, double low, double high) {
+      segments.push_back({at, low});
+      segments.push_back({at, high});
+      segments.push_back({at, kNaN});
+    };
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const SeriesColumn& to = columns[i];
+      if (i > 0 && !to.gap_before && in_band(columns[i - 1]) && in_band(to)) {
+        const SeriesColumn& from = columns[i - 1];
+        const double left = std::max(from.x, x.lower), right = std::min(to.x, x.upper);
+        for (double at = left + pixel; at < right; at += pixel) {
+          const double share = (at - from.x) / (to.x - from.x);
+          add(at, between(from.low, to.low, share), between(from.high, to.high, share));
+        }
+      }
+      if (in_band(to)) add(to.x, to.low, to.high);
     }
     graph.data()->set(segments, /*alreadySorted=*/true);
+  }
+  bool in_band(const SeriesColumn& column) const { return !logarithmic || column.low > 0; }
+  // Straight on the screen.
+  double between(double a, double b, double share) const {
+    return logarithmic ? a * std::pow(b / a, share) : std::lerp(a, b, share);
   }
   // From edge to edge of the y axis, whatever it shows.
   void draw_marks() {
@@ -144,9 +159,6 @@ int PlotCanvas::addLine(const CanvasLine& spec) {
     if (spec.band) {
       line.strips = chart_->add_graph("bands");
       line.strips->setAntialiased(false);
-      line.low = chart_->add_graph("bands");
-      line.high = chart_->add_graph("bands");
-      line.high->setChannelFillGraph(line.low);
     }
     line.graph = chart_->add_graph("main");
   }
@@ -162,7 +174,7 @@ void PlotCanvas::setBarWidth(int index, double width) {
 
 void PlotCanvas::setLineShown(int index, bool shown) {
   const Chart::Line& line = chart_->lines[static_cast<std::size_t>(index)];
-  for (QCPGraph* graph : {line.graph, line.low, line.high, line.strips}) {
+  for (QCPGraph* graph : {line.graph, line.strips}) {
     if (graph != nullptr) graph->setVisible(shown);
   }
   if (line.bars != nullptr) line.bars->setVisible(shown);
@@ -177,30 +189,14 @@ void PlotCanvas::setData(int index, std::span<const SeriesColumn> columns) {
     line.bars->data()->set(bars, /*alreadySorted=*/true);
     return;
   }
-  const bool positive = chart_->logarithmic;
-  Chart::fill(*line.graph, columns, positive, [](const SeriesColumn& c) { return double{c.mean}; });
-  if (line.low == nullptr) return;
-  // A column a pixel: an upright line each. As one area the jagged outline of noise would take a hundred times as long.
-  const bool dense = 3 * columns.size() > static_cast<std::size_t>(std::max(width(), 0));
-  if (dense) widenStrips(*line.strips, columns.size());
-  Chart::fill_strips(*line.strips, dense ? columns : std::span<const SeriesColumn>(), positive);
-  if (dense) columns = {};
-  Chart::fill(*line.low, columns, positive, [](const SeriesColumn& c) { return double{c.low}; });
-  Chart::fill(*line.high, columns, positive, [](const SeriesColumn& c) { return double{c.high}; });
+  chart_->fill(*line.graph, columns);
+  if (line.strips != nullptr) chart_->fill_strips(*line.strips, columns);
 }
 
-// Where a column has several of the screen's pixels, a line of one would leave the rest of them bare.
-void PlotCanvas::widenStrips(QCPGraph& strips, std::size_t columns) const {
-  QPen pen = strips.pen();
-  const double apart = area().width() / static_cast<double>(columns);
-  pen.setWidthF(devicePixelRatioF() > 1 ? std::max(apart, 1.0) + 0.25 : 1);
-  pen.setCapStyle(Qt::FlatCap);
-  strips.setPen(pen);
-}
+void PlotCanvas::setXRange(double from, double to) { chart_->plot->xAxis->setRange(from, to); }
 
-void PlotCanvas::setRange(const CanvasRange& range) {
-  chart_->plot->xAxis->setRange(range.x_from, range.x_to);
-  chart_->plot->yAxis->setRange(range.y_from, range.y_to);
+void PlotCanvas::setYRange(double from, double to) {
+  chart_->plot->yAxis->setRange(from, to);
   chart_->draw_marks();
 }
 
@@ -259,6 +255,7 @@ void PlotCanvas::resizeEvent(QResizeEvent* event) {
 void PlotCanvas::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   chart_->plot->setBufferDevicePixelRatio(devicePixelRatioF());
+  colourAll();
 }
 
 void PlotCanvas::changeEvent(QEvent* event) {
@@ -293,12 +290,9 @@ void PlotCanvas::colourAll() {
       line.bars->setPen(Qt::NoPen);
       continue;
     }
-    if (line.low != nullptr) {
-      line.low->setPen(Qt::NoPen);
-      line.high->setPen(Qt::NoPen);
-      line.high->setBrush(soft);
-      line.strips->setPen(QPen(soft, std::max(line.strips->pen().widthF(), 1.0), Qt::SolidLine, Qt::FlatCap));
-    }
+    // Where a point has several of the screen's pixels, neighbours overlap a little rather than leave some bare.
+    const double width = devicePixelRatioF() > 1 ? 1.25 : 1;
+    if (line.strips != nullptr) line.strips->setPen(QPen(soft, width, Qt::SolidLine, Qt::FlatCap));
     switch (line.spec.style) {
       case CanvasLine::Style::kFaintLine: line.graph->setPen(QPen(mixed(colours.surface, colour, 0.4), 1)); break;
       case CanvasLine::Style::kPoints:

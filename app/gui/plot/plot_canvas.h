@@ -12,8 +12,6 @@
 #include "app/core/series.h"
 #include "app/gui/plot/value_text.h"
 
-class QCPGraph;
-
 namespace atl {
 
 struct CanvasLine {
@@ -23,11 +21,6 @@ struct CanvasLine {
   bool band = false;     // between the least and the greatest value of a column
   double bar_width = 1;  // on the x axis
   bool stacked = false;  // on the bars that were added before
-};
-
-struct CanvasRange {
-  double x_from = 0, x_to = 1;
-  double y_from = 0, y_to = 1;
 };
 
 class PlotCanvas : public QWidget {
@@ -40,10 +33,11 @@ class PlotCanvas : public QWidget {
   int addLine(const CanvasLine& line);  // its index
   void setBarWidth(int line, double width);
   void setLineShown(int line, bool shown);
-  void setData(int line, std::span<const SeriesColumn> columns);
-  void setRange(const CanvasRange& range);
-  void setMarks(std::span<const double> x);  // thin lines across, behind everything
-  void setLogarithmic(bool on);              // of y
+  void setXRange(double from, double to);
+  void setYRange(double from, double to);
+  void setData(int line, std::span<const SeriesColumn> columns);  // of the x range that was set
+  void setMarks(std::span<const double> x);                       // thin lines across, behind everything
+  void setLogarithmic(bool on);                                   // of y
   void setXText(ValueText text);
   void setXTime();  // x is seconds since 1970
   void setYText(ValueText text);
@@ -66,7 +60,6 @@ class PlotCanvas : public QWidget {
  private:
   struct Chart;
   void colourAll();
-  void widenStrips(QCPGraph& strips, std::size_t columns) const;
 
   std::unique_ptr<Chart> chart_;
 };

@@ -25,12 +25,12 @@ class RecordingScript {
   }
   // Of printable ASCII, as all is that tests say: a week has a million of them.
   void line(double t, const char* key, std::string_view text) {
-    buffer_ = fmt::format("{{\"t\":{},\"{}\":\"", t, key);
+    buffer_ = fmt::format("{{\"{}\":\"", key);
     for (const char c : text) {
       if (c == '"' || c == '\\') buffer_ += '\\';
       buffer_ += c;
     }
-    out_ << buffer_ << "\"}\n";
+    out_ << buffer_ << fmt::format("\",\"t\":{}}}\n", t);
   }
   void answer(double t, const char* method, const nlohmann::json& params, const nlohmann::json& result) {
     ++id_;
