@@ -47,11 +47,21 @@ class SshStream final : public DeviceStream {
     process_->start("ssh", arguments);
   }
 
-  // What ssh itself said last, for a person.
+  // What ssh itself said last, for a person: a part of a sentence.
   QString words() {
     words_ += process_->readAllStandardError();
     const QList<QByteArray> lines = words_.trimmed().split('\n');
-    return QString::fromUtf8(lines.last().trimmed());
+    QString said = QString::fromUtf8(lines.last().trimmed());
+    if (said.endsWith('.')) said.chop(1);
+    return said;
+  }
+
+  // What logs in there by hand.
+  QString login() const {
+    const auto host = parse_ssh_host(url_.toStdString());
+    const QString port = host->port > 0 ? QString("-p %1 ").arg(host->port) : QString();
+    const QString user = host->user.empty() ? QString() : QString::fromStdString(host->user) + '@';
+    return "ssh " + port + user + QString::fromStdString(host->host);
   }
 
   Error lost(int code) {
@@ -64,13 +74,13 @@ class SshStream final : public DeviceStream {
     const bool refused = said.contains("Permission denied") || said.contains("Host key verification failed");
     if (code == kSshFailed && !spoke_) {
       return {refused ? ErrorCode::kPermissionDenied : ErrorCode::kUnreachable,
-              DeviceStream::tr("ssh could not log in to %1: %2. In a terminal, try: ssh %3 true")
-                  .arg(shown, said.isEmpty() ? DeviceStream::tr("it does not say why") : said, shown.section(':', 0, 0))
+              DeviceStream::tr("ssh could not log in to %1: %2. In a terminal, try: %3 true")
+                  .arg(shown, said.isEmpty() ? DeviceStream::tr("it does not say why") : said, login())
                   .toStdString()};
     }
     return {ErrorCode::kPeerLost,
             said.isEmpty() ? DeviceStream::tr("The connection to %1 broke.").arg(shown).toStdString()
-                           : DeviceStream::tr("The connection to %1 broke: %2").arg(shown, said).toStdString()};
+                           : DeviceStream::tr("The connection to %1 broke: %2.").arg(shown, said).toStdString()};
   }
 
   const QString url_;

@@ -1907,8 +1907,8 @@
         <translation>Im PATH von %1 steht kein „atoll“. Installieren Sie es dort.</translation>
     </message>
     <message>
-        <source>ssh could not log in to %1: %2. In a terminal, try: ssh %3 true</source>
-        <translation>ssh konnte sich bei %1 nicht anmelden: %2. Versuchen Sie im Terminal: ssh %3 true</translation>
+        <source>ssh could not log in to %1: %2. In a terminal, try: %3 true</source>
+        <translation>ssh konnte sich bei %1 nicht anmelden: %2. Versuchen Sie im Terminal: %3 true</translation>
     </message>
     <message>
         <source>it does not say why</source>
@@ -1919,8 +1919,8 @@
         <translation>Die Verbindung zu %1 ist abgerissen.</translation>
     </message>
     <message>
-        <source>The connection to %1 broke: %2</source>
-        <translation>Die Verbindung zu %1 ist abgerissen: %2</translation>
+        <source>The connection to %1 broke: %2.</source>
+        <translation>Die Verbindung zu %1 ist abgerissen: %2.</translation>
     </message>
 </context>
 <context>

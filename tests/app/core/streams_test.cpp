@@ -335,7 +335,7 @@ void StreamsTest::failures_of_ssh_are_told_apart_data() {
   QTest::newRow("no such host") << "echo 'ssh: Could not resolve hostname node' >&2; exit 255"
                                 << static_cast<int>(LinkState::kLost) << "Could not resolve hostname node";
   QTest::newRow("not permitted") << "echo 'me@node: Permission denied (publickey).' >&2; exit 255"
-                                 << static_cast<int>(LinkState::kRefused) << "ssh me@node true";
+                                 << static_cast<int>(LinkState::kRefused) << "(publickey). In a terminal, try: ssh -p 2222 me@node true";
   QTest::newRow("unknown host key") << "echo 'Host key verification failed.' >&2; exit 255"
                                     << static_cast<int>(LinkState::kRefused) << "Host key verification failed.";
   QTest::newRow("no atoll there") << "echo 'sh: atoll: not found' >&2; exit 127"
@@ -349,7 +349,7 @@ void StreamsTest::failures_of_ssh_are_told_apart() {
   QFETCH(const int, state);
   QFETCH(const QString, words);
   play_ssh(script.toStdString());
-  AgentLink link(open_ssh("ssh://me@node"), kPatient);
+  AgentLink link(open_ssh("ssh://me@node:2222"), kPatient);
 
   link.start();
 
