@@ -112,7 +112,7 @@ QWidget* SyncPage::makePhases() {
 
 QWidget* SyncPage::makeTimes() {
   times_card_ = new Card(tr("All-reduce times"));
-  times_ = new BarPlot(tr("Distribution of all-reduce times"), {{tr("Rounds"), 0}}, compact_values());
+  times_ = new BarPlot(tr("Distribution of all-reduce times"), {{tr("Rounds"), 0}}, count_values());
   times_->setXText(second_values(), tr("Time of an all-reduce; height: rounds"));
   times_->setMarks([this](double, double) { return time_marks_; });
   times_card_->body()->addWidget(times_);
@@ -125,12 +125,12 @@ QHBoxLayout* SyncPage::makePlots() {
   row->setSpacing(12);
   use_card_ = new Card(tr("Compute utilisation"));
   use_ = new BarPlot(tr("Time of each round"), {{tr("Computing"), 3}, {tr("Synchronising"), 1}}, second_values());
-  use_->setXText(compact_values(), tr("Round"));
+  use_->setXText(count_values(), tr("Round"));
   use_card_->addToHeader(new Legend({{tr("Computing"), 3}, {tr("Synchronising"), 1}}));
   use_card_->body()->addWidget(use_);
   auto* islands_card = new Card(tr("Active islands"));
-  islands_plot_ = new BarPlot(tr("Active islands over rounds"), {{tr("Islands"), 5}}, compact_values());
-  islands_plot_->setXText(compact_values(), tr("Round"));
+  islands_plot_ = new BarPlot(tr("Active islands over rounds"), {{tr("Islands"), 5}}, count_values());
+  islands_plot_->setXText(count_values(), tr("Round"));
   islands_card->body()->addWidget(islands_plot_);
   for (Card* card : {use_card_, islands_card}) {
     card->setMinimumHeight(210);

@@ -314,6 +314,10 @@
         <source>%1 d ago</source>
         <translation>vor %1 d</translation>
     </message>
+    <message>
+        <source>%1 µs</source>
+        <translation>%1 µs</translation>
+    </message>
 </context>
 <context>
     <name>InviteAdvice</name>
@@ -3817,12 +3821,15 @@
         <translation>am langsamsten</translation>
     </message>
     <message>
-        <source>islands in the last ring</source>
-        <translation>Inseln im letzten Ring</translation>
-    </message>
-    <message>
         <source>↑ %1   ↓ %2</source>
         <translation>↑ %1   ↓ %2</translation>
+    </message>
+    <message numerus="yes">
+        <source>island(s) in the last ring</source>
+        <translation>
+            <numerusform>Insel im letzten Ring</numerusform>
+            <numerusform>Inseln im letzten Ring</numerusform>
+        </translation>
     </message>
 </context>
 <context>

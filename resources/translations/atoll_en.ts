@@ -93,6 +93,16 @@
     </message>
 </context>
 <context>
+    <name>atl::RingView</name>
+    <message numerus="yes">
+        <source>island(s) in the last ring</source>
+        <translation>
+            <numerusform>island in the last ring</numerusform>
+            <numerusform>islands in the last ring</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>atl::SettingsPage</name>
     <message numerus="yes">
         <source>%n value(s) could not be set.</source>

@@ -109,7 +109,9 @@ QString hertz(double hertz) { return with_unit(hertz, "Hz", hertz >= 0.9995e9 ? 
 
 QString duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12) return Format::tr("unknown");
-  if (seconds < 0.0995) return Format::tr("%1 ms").arg(std::llround(1000 * seconds));
+  if (seconds > 0 && seconds < 0.9995e-3) return Format::tr("%1 \u00B5s").arg(std::llround(1e6 * seconds));
+  if (seconds > 0 && seconds < 9.95e-3) return Format::tr("%1 ms").arg(number(1e3 * seconds, 1));
+  if (seconds < 0.0995) return Format::tr("%1 ms").arg(std::llround(1e3 * seconds));
   if (seconds < 9.95) return Format::tr("%1 s").arg(number(seconds, 1));
   const auto whole = static_cast<qint64>(std::llround(seconds));
   if (whole < 100) return Format::tr("%1 s").arg(whole);

@@ -269,7 +269,8 @@ void RingView::paintMiddle(QPainter& painter, const QRectF& area) const {
   box.moveCenter(area.center());
   const bool runs = picture_.active && picture_.progress;
   const QString figure = runs ? text::percent(fraction()) : text::count(picture_.ring.size());
-  const QString beneath = runs ? phase_word(picture_.progress->phase) : tr("islands in the last ring");
+  const QString beneath = runs ? phase_word(picture_.progress->phase)
+                               : tr("island(s) in the last ring", nullptr, static_cast<int>(picture_.ring.size()));
   QFont large = font();
   large.setPointSizeF(large.pointSizeF() * 1.9);
   large.setWeight(QFont::DemiBold);

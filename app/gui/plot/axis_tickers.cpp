@@ -1,5 +1,6 @@
 #include "app/gui/plot/axis_tickers.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace atl {
@@ -22,7 +23,9 @@ QVector<double> decades(const QCPRange& range) {
 
 TextTicker::TextTicker(ValueText text) : text_(std::move(text)) { setTickCount(kTicks); }
 
-double TextTicker::getTickStep(const QCPRange& range) { return step_ = QCPAxisTicker::getTickStep(range); }
+double TextTicker::getTickStep(const QCPRange& range) {
+  return step_ = std::max(QCPAxisTicker::getTickStep(range), text_.least_step);
+}
 int TextTicker::getSubTickCount(double) { return 0; }
 QString TextTicker::getTickLabel(double tick, const QLocale&, QChar, int) {
   return text_(std::abs(tick) < step_ * 1e-9 ? 0 : tick, step_);

@@ -52,8 +52,8 @@ void HistoryPlot::setAxis(SeriesAxis axis) {
   axis_ = axis;
   switch (axis) {
     case SeriesAxis::kTime: setXTime(); break;
-    case SeriesAxis::kStep: setXText(compact_values(), tr("Step")); break;
-    case SeriesAxis::kTokens: setXText(compact_values(), tr("Tokens")); break;
+    case SeriesAxis::kStep: setXText(count_values(), tr("Step")); break;
+    case SeriesAxis::kTokens: setXText(count_values(), tr("Tokens")); break;
   }
   clearExtent();
   refreshExtent();

@@ -8,6 +8,12 @@ ValueText compact_values() {
   return [](double value, double step) { return text::compact(value, step); };
 }
 
+ValueText count_values() {
+  ValueText text = compact_values();
+  text.least_step = 1;
+  return text;
+}
+
 ValueText loss_values() {
   return [](double value, double step) { return step > 0 ? text::compact(value, step) : text::loss(value); };
 }
@@ -18,7 +24,11 @@ ValueText percent_values() {
 
 ValueText second_values() {
   return [](double value, double step) {
-    return step > 0 ? QString("%1 s").arg(text::compact(value, step)) : text::duration(value);
+    if (!(step > 0)) return text::duration(value);
+    if (step >= 0.1) return QString("%1 s").arg(text::compact(value, step));
+    const bool milli = step >= 1e-4;
+    const double factor = milli ? 1e3 : 1e6;
+    return QString(milli ? "%1 ms" : "%1 \u00B5s").arg(text::compact(factor * value, factor * step));
   };
 }
 

@@ -117,6 +117,11 @@ class LookTest : public QObject {
     QCOMPARE(text::bytes(1.9e9), QString("1.9 GB"));
     QCOMPARE(text::bytes(512), QString("512 B"));
     QCOMPARE(text::link_rate(10.5e6), QString("84 Mbit/s"));
+    QCOMPARE(text::duration(0), QString("0 ms"));
+    QCOMPARE(text::duration(0.00016), QString("160 \u00B5s"));
+    QCOMPARE(text::duration(0.0009996), QString("1.0 ms"));
+    QCOMPARE(text::duration(0.0084), QString("8.4 ms"));
+    QCOMPARE(text::duration(0.00999), QString("10 ms"));
     QCOMPARE(text::duration(0.04), QString("40 ms"));
     QCOMPARE(text::duration(38), QString("38 s"));
     QCOMPARE(text::duration(250), QString("4 min 10 s"));

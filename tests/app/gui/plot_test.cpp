@@ -216,6 +216,15 @@ class PlotTest : public QObject {
     QVERIFY(!marks[0].number);  // not known here
   }
 
+  void short_times_are_written_in_a_unit_that_fits_their_ticks() {
+    const ValueText seconds = second_values();
+    QCOMPARE(seconds(2.5, 0.5), QString("2.5 s"));
+    QCOMPARE(seconds(0.25, 0.05), QString("250 ms"));
+    QCOMPARE(seconds(0.0015, 0.0005), QString("1.5 ms"));
+    QCOMPARE(seconds(0.00016, 0.00002), QString("160 \u00B5s"));
+    QCOMPARE(seconds(0.00016, 0), QString("160 \u00B5s"));
+  }
+
   void a_distribution_counts_every_value_once_in_readable_bars() {
     std::vector<double> values;
     for (int i = 0; i < 200; ++i) values.push_back(20 + i * 0.1);
