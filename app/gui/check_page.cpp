@@ -50,7 +50,7 @@ QWidget* CheckPage::makeHeader() {
   quick_->setObjectName("quick");
   make_primary(quick_);
   quick_->setAccessibleDescription(tr("Seconds: limits, disk, memory, GPUs, and when joined the way to the hub"));
-  full_ = new QPushButton(tr("&Full check"));
+  full_ = new QPushButton(tr("Full chec&k"));
   full_->setObjectName("full");
   full_->setAccessibleDescription(tr("Minutes: also measures GPUs and links; training is slower meanwhile"));
   for (QPushButton* button : {quick_, full_}) {

@@ -82,7 +82,7 @@ QWidget* LogsPage::makeFilters() {
   source_->addItem(tr("Agent and trainer"), QString());
   source_->addItem(tr("Agent"), "agent");
   source_->addItem(tr("Trainer"), "trainer");
-  follow_ = new QCheckBox(tr("&Follow"));
+  follow_ = new QCheckBox(tr("Foll&ow"));
   follow_->setObjectName("follow");
   follow_->setAccessibleName(tr("Follow: show new lines as they are written"));
   follow_->setChecked(true);

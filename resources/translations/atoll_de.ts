@@ -1129,7 +1129,7 @@
         <translation>Sekunden: Grenzen, Platte, Speicher, GPUs und, wenn beigetreten, der Weg zum Hub</translation>
     </message>
     <message>
-        <source>&amp;Full check</source>
+        <source>Full chec&amp;k</source>
         <translation>&amp;Volle Prüfung</translation>
     </message>
     <message>
@@ -1300,7 +1300,7 @@
     </message>
     <message>
         <source>&amp;Verify</source>
-        <translation>&amp;Prüfen</translation>
+        <translation>Prü&amp;fen</translation>
     </message>
     <message>
         <source>Read all of it and compare it with its SHA-256; training goes on</source>
@@ -3112,7 +3112,7 @@
         <translation>Trainer</translation>
     </message>
     <message>
-        <source>&amp;Follow</source>
+        <source>Foll&amp;ow</source>
         <translation>&amp;Folgen</translation>
     </message>
     <message>

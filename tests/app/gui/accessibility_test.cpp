@@ -3,6 +3,7 @@
 #include <QAbstractSlider>
 #include <QtTest>
 
+#include "app/gui/translation.h"
 #include "tests/app/gui/gui_scene.h"
 #include "tests/app/gui/reach.h"
 
@@ -31,6 +32,7 @@ class AccessibilityTest : public QObject {
 
     QCOMPARE(unnamed_controls(*scene.window), QStringList());
     QCOMPARE(unreached_controls(*scene.window), QStringList());
+    QCOMPARE(shared_mnemonics(*scene.window).join("; "), QString());
     for (const QWidget* widget : scene.window->findChildren<QWidget*>()) {
       const bool operable =
           qobject_cast<const QAbstractButton*>(widget) || qobject_cast<const QAbstractSlider*>(widget);
@@ -66,6 +68,20 @@ class AccessibilityTest : public QObject {
                           (label->textFormat() == Qt::AutoText && Qt::mightBeRichText(label->text()));
       QVERIFY2(!markup, qPrintable(label->objectName() + ": " + label->text()));
     }
+  }
+
+  // The last: it goes on in German.
+  void german_keys_choose_one_thing_each_data() { every_control_has_a_name_and_is_reached_by_tab_data(); }
+  void german_keys_choose_one_thing_each() {
+    QFETCH(int, page);
+    const QLocale german(QLocale::German, QLocale::Germany);
+    if (!install_translation(*qApp, german)) QSKIP("translations are left out of this build (no lrelease)");
+    GuiScene scene;
+    scene.open();
+    scene.window->showPage(static_cast<PageId>(page));
+    QTest::qWait(300);
+
+    QCOMPARE(shared_mnemonics(*scene.window).join("; "), QString());
   }
 };
 

@@ -274,6 +274,7 @@ void DialogsTest::dialogs_can_be_used_by_everybody() {
     QTest::qWait(100);
     QCOMPARE(unnamed_controls(*dialog), QStringList());
     QCOMPARE(unreached_controls(*dialog), QStringList());
+    QCOMPARE(shared_mnemonics(*dialog).join("; "), QString());
     QCOMPARE(cut_texts(*dialog), QStringList());
     dialog->hide();
   }

@@ -455,6 +455,7 @@ void PagesTest::every_page_can_be_used_by_everybody() {
 
   QCOMPARE(unnamed_controls(*page_), QStringList());
   QCOMPARE(unreached_controls(*page_), QStringList());
+  QCOMPARE(shared_mnemonics(*page_).join("; "), QString());
   QCOMPARE(cut_texts(*page_), QStringList());
 }
 

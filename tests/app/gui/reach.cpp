@@ -6,6 +6,7 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QLabel>
+#include <QMap>
 #include <QSet>
 #include <QtTest>
 
@@ -68,6 +69,24 @@ QStringList unreached_controls(QWidget& window) {
   QStringList found;
   for (QWidget* widget : all) {
     if (!reached.contains(widget)) found << described(widget);
+  }
+  return found;
+}
+
+QStringList shared_mnemonics(const QWidget& window) {
+  QMap<QString, QStringList> chosen;
+  for (const QWidget* widget : window.findChildren<QWidget*>()) {
+    if (!widget->isVisible() || !widget->isEnabled() || widget->window() != &window) continue;
+    const auto* label = qobject_cast<const QLabel*>(widget);
+    const auto* button = qobject_cast<const QAbstractButton*>(widget);
+    const QKeySequence key = button != nullptr                               ? button->shortcut()
+                             : label != nullptr && label->buddy() != nullptr ? QKeySequence::mnemonic(label->text())
+                                                                             : QKeySequence();
+    if (!key.isEmpty()) chosen[key.toString()] << described(widget);
+  }
+  QStringList found;
+  for (const auto& [key, widgets] : chosen.asKeyValueRange()) {
+    if (widgets.size() > 1) found << key + ": " + widgets.join(", ");
   }
   return found;
 }

@@ -12,6 +12,8 @@ namespace atl::test {
 QStringList unnamed_controls(const QWidget& window);
 // What can be operated, is seen, and is not reached from the window's first control by the tab key.
 QStringList unreached_controls(QWidget& window);
+// Letters with which Alt chooses two things that are seen together: then it chooses neither.
+QStringList shared_mnemonics(const QWidget& window);
 // Labels and buttons whose text does not fit into them.
 QStringList cut_texts(const QWidget& window);
 

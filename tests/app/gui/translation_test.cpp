@@ -186,6 +186,7 @@ void TranslationTest::german_texts_fit() {
   QTest::qWait(100);
 
   QCOMPARE(cut_texts(*widget), QStringList());
+  QCOMPARE(shared_mnemonics(*widget).join("; "), QString());
 }
 
 QTEST_MAIN(TranslationTest)
