@@ -225,7 +225,11 @@ class MainWindowTest : public QObject {
       }
     }
     QVERIFY(!longest.empty());
-    for (const auto& [place, ms] : longest) QVERIFY2(ms <= 50, qPrintable(QString("%1: %2 ms").arg(place).arg(ms)));
+    for (const auto& [place, ms] : longest) {
+      const QString figure = QString("%1: %2 ms").arg(place).arg(ms);
+      qInfo("%s (%.2f of 50 ms)", qPrintable(figure), static_cast<double>(ms) / 50);
+      QVERIFY2(ms <= 50, qPrintable(figure));
+    }
   }
 
  private:
