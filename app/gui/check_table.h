@@ -5,18 +5,12 @@
 #include <QIdentityProxyModel>
 #include <QWidget>
 
-#include "net/check/check_row.h"
-
 class QPushButton;
 class QTableView;
 
 namespace atl {
 
 class CheckModel;
-
-// "Free disk space" of "disk.free"; the id itself of a row that this version does not know.
-QString check_title(const std::string& id);
-QString verdict_word(Verdict verdict);
 
 // Words, icons and names for screen readers over what CheckModel holds.
 class CheckRowsView : public QIdentityProxyModel {

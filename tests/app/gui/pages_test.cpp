@@ -17,7 +17,7 @@
 #include <QtTest>
 
 #include "app/gui/check_page.h"
-#include "app/gui/check_table.h"
+#include "app/gui/check_titles.h"
 #include "app/gui/demo/demo_runner.h"
 #include "app/gui/demo_page.h"
 #include "app/gui/first_start.h"
