@@ -453,6 +453,14 @@
         <source>This was refused.</source>
         <translation>Das wurde abgelehnt.</translation>
     </message>
+    <message>
+        <source>The hub cannot read this invite.</source>
+        <translation>Der Hub kann diese Einladung nicht lesen.</translation>
+    </message>
+    <message>
+        <source>What it said is in the log: on the page Logs, or with atoll logs. Then try again.</source>
+        <translation>Was er gesagt hat, steht im Protokoll: auf der Seite Protokolle oder mit atoll logs. Versuchen Sie es dann noch einmal.</translation>
+    </message>
 </context>
 <context>
     <name>IslandText</name>
@@ -1211,6 +1219,14 @@
     <message>
         <source>Copy what to do about the chosen row</source>
         <translation>Abhilfe für die gewählte Zeile kopieren</translation>
+    </message>
+    <message>
+        <source>Copy a&amp;ll</source>
+        <translation>A&amp;lles kopieren</translation>
+    </message>
+    <message>
+        <source>Copy what to do about every row</source>
+        <translation>Abhilfe zu jeder Zeile kopieren</translation>
     </message>
 </context>
 <context>
@@ -2750,10 +2766,6 @@
             <numerusform>%n Zeilen sind fehlgeschlagen, daher kann dieser Rechner noch nicht beitreten.</numerusform>
         </translation>
     </message>
-    <message>
-        <source>Do what stands in the row, then check again.</source>
-        <translation>Tun Sie, was in der Zeile steht, und prüfen Sie dann noch einmal.</translation>
-    </message>
     <message numerus="yes">
         <source>%n warning(s): this machine can train, but not as well as it could.</source>
         <translation>
@@ -2764,6 +2776,10 @@
     <message>
         <source>This machine can train.</source>
         <translation>Dieser Rechner kann trainieren.</translation>
+    </message>
+    <message>
+        <source>Failed rows come first. Do what stands in them, then check again.</source>
+        <translation>Fehler stehen oben. Tun Sie, was in den Zeilen steht, und prüfen Sie dann noch einmal.</translation>
     </message>
 </context>
 <context>
@@ -2882,6 +2898,10 @@
     <message>
         <source>&amp;Next</source>
         <translation>&amp;Weiter</translation>
+    </message>
+    <message>
+        <source>&amp;Use another invite</source>
+        <translation>Andere Einladung &amp;verwenden</translation>
     </message>
 </context>
 <context>
@@ -4413,6 +4433,10 @@
     <message>
         <source>%1, %2 parameters</source>
         <translation>%1, %2 Parameter</translation>
+    </message>
+    <message>
+        <source>%1 (%2 left)</source>
+        <translation>%1 (noch %2)</translation>
     </message>
 </context>
 <context>

@@ -27,11 +27,15 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
   auto* resources = new ResourcesPage(node);
   auto* consent = new ConsentPage(node);
   setPage(kInvite, invite_ = new InvitePage(node.join()));
-  setPage(kTrust, new TrustPage(node));
+  auto* trust = new TrustPage(node);
+  setPage(kTrust, trust);
   setPage(kCheck, new JoinCheckPage(node.check()));
   setPage(kResources, resources);
   setPage(kConsent, consent);
-  setPage(kJoining, new JoiningPage(node, *resources, *consent));
+  auto* joining = new JoiningPage(node, *resources, *consent);
+  setPage(kJoining, joining);
+  connect(trust, &TrustPage::anotherInviteWanted, this, &JoinWizard::useAnotherInvite);
+  connect(joining, &JoiningPage::anotherInviteWanted, this, &JoinWizard::useAnotherInvite);
   auto* steps =
       new WizardSteps({tr("Invite"), tr("Trust"), tr("Node check"), tr("Resources"), tr("Consent"), tr("Joining")});
   setSideWidget(steps);
@@ -44,7 +48,7 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
   // A wizard that was closed while the agent went on comes back to where that is.
   if (node.join().joining()) setStartId(kJoining);
   nameButtons();
-  resize(1000, 660);
+  resize(1000, 700);
 }
 
 JoinWizard::~JoinWizard() = default;
@@ -84,6 +88,9 @@ void JoinWizard::setInviteText(const QString& text) {
   invite_->setText(text);
   if (currentId() > kInvite) restart();  // another invite is another run
 }
+
+// The way back from where it shows that this one does not do.
+void JoinWizard::useAnotherInvite() { setInviteText({}); }
 
 void JoinWizard::tellBusy() {
   auto* box = new QMessageBox(QMessageBox::Information, tr("Join a run"),

@@ -107,6 +107,8 @@ class JoinWizardTest : public QObject {
   void who_has_joined_before_can_join_again();
   void an_invite_waits_for_the_joining_under_way();
   void a_refused_join_says_why();
+  void an_invite_that_does_not_do_is_changed_for_another_data();
+  void an_invite_that_does_not_do_is_changed_for_another();
   void cancelling_is_asked_for_and_told_to_the_agent();
   void the_service_is_installed_once_this_machine_is_a_member();
   void a_closed_wizard_forgets_the_invite();
@@ -322,6 +324,7 @@ void JoinWizardTest::another_key_has_no_way_around() {
 
   QTRY_COMPARE(notice("trust_notice")->sentence(), QString("The hub that answers is not the one in the invite."));
   QVERIFY(!find<QPushButton>("retry")->isVisible());
+  QVERIFY(find<QPushButton>("another_invite")->isVisible());
   QVERIFY(!can_go_on());
 }
 
@@ -536,6 +539,33 @@ void JoinWizardTest::a_refused_join_says_why() {
 
   QTRY_COMPARE(notice("joining_notice")->sentence(), QString("This invite has been used up."));
   QVERIFY(find<QPushButton>("retry")->isVisible());
+}
+
+void JoinWizardTest::an_invite_that_does_not_do_is_changed_for_another_data() {
+  QTest::addColumn<QString>("code");
+  QTest::addColumn<bool>("helps");
+  QTest::newRow("used") << "invite_used" << true;
+  QTest::newRow("expired") << "invite_expired" << true;
+  QTest::newRow("of another run") << "invite_other_run" << true;
+  QTest::newRow("the hub is down") << "unreachable" << false;
+}
+
+void JoinWizardTest::an_invite_that_does_not_do_is_changed_for_another() {
+  QFETCH(QString, code);
+  QFETCH(bool, helps);
+  go_to(JoinWizard::kJoining);
+  agent().tell("join.done", {{"ok", false}, {"code", code.toStdString()}, {"message", "in the agent's words"}});
+  QTRY_COMPARE(notice("joining_notice")->kind(), Notice::Kind::kError);
+  auto* another = find<QPushButton>("another_invite");
+  QCOMPARE(another->isVisible(), helps);
+  if (!helps) return;
+
+  another->click();
+
+  QCOMPARE(wizard_->currentId(), int(JoinWizard::kInvite));
+  QVERIFY(find<QPlainTextEdit>("invite")->toPlainText().isEmpty() && !can_go_on());
+  go_to(JoinWizard::kJoining);
+  QTRY_COMPARE(agent().count("join"), std::size_t{2});
 }
 
 void JoinWizardTest::cancelling_is_asked_for_and_told_to_the_agent() {

@@ -42,7 +42,14 @@ void take(const char* name, QWidget& widget) {
   if (pictures->wanted(name, dark)) pictures->save(widget, name, dark);
 }
 
-Invite plain_invite() {
+void take_at(const char* name, QWidget& widget, const QSize& size) {
+  const QSize own = widget.size();
+  widget.resize(size);
+  take(name, widget);
+  widget.resize(own);
+}
+
+Invite plain_invite(std::chrono::hours left = std::chrono::hours(24)) {
   Invite invite;
   invite.hub = {{"hub.example.org", 47000}};
   invite.run_id = "f3a9c2d871b04e65";
@@ -51,10 +58,12 @@ Invite plain_invite() {
   invite.id = "inv-5kq2";
   invite.secret = Bytes(32, std::byte{7});
   const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  invite.expires = now + std::chrono::hours(24);
+  invite.expires = now + left;
   return invite;
 }
-QString invite_text() { return QString::fromStdString(encode_invite(plain_invite()).value()); }
+QString invite_text(std::chrono::hours left = std::chrono::hours(24)) {
+  return QString::fromStdString(encode_invite(plain_invite(left)).value());
+}
 
 void set_up(GuiNode& world, bool joined, bool fails) {
   FakeAgent& agent = world.agent;
@@ -93,6 +102,10 @@ void wizard_pages() {
   take("wizard-invite-empty", wizard);
   wizard.setInviteText(invite_text().chopped(12));
   take("wizard-invite-cut", wizard);
+  wizard.setInviteText("The invite is in the letter of Tuesday.");
+  take("wizard-invite-malformed", wizard);
+  wizard.setInviteText(invite_text(-std::chrono::hours(3)));
+  take("wizard-invite-expired", wizard);
   wizard.setInviteText(invite_text());
   take("wizard-invite-good", wizard);
   next(wizard);
@@ -131,6 +144,21 @@ void wizard_pages() {
   world.agent.tell("join.done", {{"ok", true}});
 }
 
+// What the hub says to an invite, in the place of who it is.
+void refused(const char* name, const char* code, const char* message) {
+  GuiNode world;
+  set_up(world, false, false);
+  world.agent.answer("invite.look", [&](const auto&) {
+    world.agent.tell("invite.looked", {{"ok", false}, {"code", code}, {"message", message}});
+    return nlohmann::json{{"started", true}};
+  });
+  JoinWizard wizard(world.node);
+  wizard.show();
+  wizard.setInviteText(invite_text());
+  next(wizard);
+  take(name, wizard);
+}
+
 void wizard_problems() {
   {
     GuiNode world;
@@ -142,20 +170,12 @@ void wizard_problems() {
     QTest::qWait(kSettle);
     next(wizard);
     take("wizard-check-fails", wizard);
+    take_at("wizard-check-large", wizard, {1280, 800});
   }
-  GuiNode world;
-  set_up(world, false, false);
-  world.agent.answer("invite.look", [&world](const auto&) {
-    world.agent.tell("invite.looked", {{"ok", false},
-                                       {"code", "pin_mismatch"},
-                                       {"message", "hub.example.org:47000 shows another key than the invite's"}});
-    return nlohmann::json{{"started", true}};
-  });
-  JoinWizard wizard(world.node);
-  wizard.show();
-  wizard.setInviteText(invite_text());
-  next(wizard);
-  take("wizard-trust-mismatch", wizard);
+  refused("wizard-trust-mismatch", "pin_mismatch", "hub.example.org:47000 shows another key than the invite's");
+  refused("wizard-trust-unreachable", "unreachable", "hub.example.org:47000: connection refused");
+  refused("wizard-trust-other-run", "invite_other_run", "the hub serves the run atlas-150m");
+  refused("wizard-trust-used", "invite_used", "4 islands joined with it");
 }
 
 void dialogs() {
