@@ -1864,10 +1864,6 @@
         <translation>Validierungs-Loss:</translation>
     </message>
     <message>
-        <source>from %1 to %2 nats a byte</source>
-        <translation>von %1 auf %2 Nat je Byte</translation>
-    </message>
-    <message>
         <source>Sent between islands:</source>
         <translation>Zwischen Inseln gesendet:</translation>
     </message>
@@ -1898,6 +1894,10 @@
     <message>
         <source>Kept in:</source>
         <translation>Liegt in:</translation>
+    </message>
+    <message>
+        <source>from %1 to %2 nats per byte</source>
+        <translation>von %1 auf %2 Nats je Byte</translation>
     </message>
 </context>
 <context>
@@ -2291,10 +2291,6 @@
         <translation>Nicht bekannt</translation>
     </message>
     <message>
-        <source>%1 ago</source>
-        <translation>vor %1</translation>
-    </message>
-    <message>
         <source>Island</source>
         <translation>Insel</translation>
     </message>
@@ -2373,18 +2369,6 @@
         <translation>Erreichbar unter:</translation>
     </message>
     <message>
-        <source>Round:</source>
-        <translation>Runde:</translation>
-    </message>
-    <message>
-        <source>Loss:</source>
-        <translation>Loss:</translation>
-    </message>
-    <message>
-        <source>Islands:</source>
-        <translation>Inseln:</translation>
-    </message>
-    <message>
         <source>Islands that enrolled</source>
         <translation>Angemeldete Inseln</translation>
     </message>
@@ -2415,30 +2399,6 @@
     <message>
         <source>The run is finished.</source>
         <translation>Der Lauf ist beendet.</translation>
-    </message>
-    <message>
-        <source>Nobody takes part yet.</source>
-        <translation>Noch nimmt niemand teil.</translation>
-    </message>
-    <message>
-        <source>Make an invite, and hand it to somebody as a secret.</source>
-        <translation>Erstellen Sie eine Einladung und geben Sie sie jemandem als Geheimnis.</translation>
-    </message>
-    <message>
-        <source>%1 of %2</source>
-        <translation>%1 von %2</translation>
-    </message>
-    <message>
-        <source>none yet</source>
-        <translation>noch keiner</translation>
-    </message>
-    <message>
-        <source>%1, validated %2</source>
-        <translation>%1, validiert %2</translation>
-    </message>
-    <message>
-        <source>%1 take part; a run begins with %2</source>
-        <translation>%1 nehmen teil; ein Lauf beginnt mit %2</translation>
     </message>
     <message>
         <source>Remove the island %1?</source>
@@ -2479,6 +2439,26 @@
     <message>
         <source>&amp;Stop serving…</source>
         <translation>Hub an&amp;halten …</translation>
+    </message>
+    <message>
+        <source>Nobody takes part yet</source>
+        <translation>Noch nimmt niemand teil</translation>
+    </message>
+    <message>
+        <source>Make an invite and hand it to somebody as a secret. Each machine that joins with it is an island, and stands here with what it does.</source>
+        <translation>Legen Sie eine Einladung an und geben Sie sie als Geheimnis weiter. Jeder Rechner, der mit ihr beitritt, ist eine Insel und steht hier mit dem, was er tut.</translation>
+    </message>
+    <message>
+        <source>&amp;Make an invite…</source>
+        <translation>Einladung &amp;anlegen …</translation>
+    </message>
+    <message>
+        <source>Islands</source>
+        <translation>Inseln</translation>
+    </message>
+    <message>
+        <source>Reached at: %1</source>
+        <translation>Erreichbar unter: %1</translation>
     </message>
 </context>
 <context>
@@ -3189,10 +3169,6 @@
         <translation>Loss über Runden: von %1 in Runde %2 auf %3 in Runde %4</translation>
     </message>
     <message>
-        <source>Loss (nats a byte)</source>
-        <translation>Loss (Nat je Byte)</translation>
-    </message>
-    <message>
         <source>Round</source>
         <translation>Runde</translation>
     </message>
@@ -3203,6 +3179,14 @@
     <message>
         <source>validation</source>
         <translation>Validierung</translation>
+    </message>
+    <message>
+        <source>Loss, nats per byte</source>
+        <translation>Loss, Nats je Byte</translation>
+    </message>
+    <message>
+        <source>Loss, nats per token</source>
+        <translation>Loss, Nats je Token</translation>
     </message>
 </context>
 <context>
@@ -3898,6 +3882,65 @@
     <message>
         <source>Synchronising</source>
         <translation>Abgleich</translation>
+    </message>
+</context>
+<context>
+    <name>atl::RunFigures</name>
+    <message>
+        <source>the run is finished</source>
+        <translation>der Lauf ist beendet</translation>
+    </message>
+    <message>
+        <source>waits for islands</source>
+        <translation>wartet auf Inseln</translation>
+    </message>
+    <message>
+        <source>the islands train</source>
+        <translation>die Inseln trainieren</translation>
+    </message>
+    <message>
+        <source>the islands synchronise</source>
+        <translation>die Inseln gleichen sich ab</translation>
+    </message>
+    <message>
+        <source>Round</source>
+        <translation>Runde</translation>
+    </message>
+    <message>
+        <source>Loss</source>
+        <translation>Loss</translation>
+    </message>
+    <message>
+        <source>Islands here</source>
+        <translation>Inseln da</translation>
+    </message>
+    <message>
+        <source>Speed of all</source>
+        <translation>Tempo aller</translation>
+    </message>
+    <message>
+        <source>of %1</source>
+        <translation>von %1</translation>
+    </message>
+    <message>
+        <source>after the first round</source>
+        <translation>nach der ersten Runde</translation>
+    </message>
+    <message>
+        <source>nats per token</source>
+        <translation>Nats je Token</translation>
+    </message>
+    <message>
+        <source>validation %1</source>
+        <translation>Validierung %1</translation>
+    </message>
+    <message>
+        <source>a run begins with %1</source>
+        <translation>ein Lauf beginnt mit %1</translation>
+    </message>
+    <message>
+        <source>tokens/s</source>
+        <translation>Token/s</translation>
     </message>
 </context>
 <context>

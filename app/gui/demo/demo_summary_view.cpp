@@ -75,7 +75,7 @@ void DemoSummaryView::addFigures() {
   add(tr("Model:"), tr("%1 parameters").arg(text::count(outcome.parameters)));
   if (outcome.last_validation_loss > 0) {
     add(tr("Validation loss:"),
-        tr("from %1 to %2 nats a byte")
+        tr("from %1 to %2 nats per byte")
             .arg(text::loss(outcome.first_validation_loss), text::loss(outcome.last_validation_loss)));
   }
   add(tr("Sent between islands:"), text::bytes(double(outcome.bytes_sent)));

@@ -19,6 +19,7 @@
 #include "app/gui/organise/invite_dialog.h"
 #include "app/gui/organise/preset_facts.h"
 #include "app/gui/organise/qr_code.h"
+#include "app/gui/parts/stat_tile.h"
 #include "tests/app/core/fake_agent.h"
 #include "tests/app/gui/reach.h"
 
@@ -89,6 +90,7 @@ class OrganiseTest : public QObject {
   void what_is_missing_is_said();
   void a_run_that_could_not_be_made_says_why();
   void a_hub_that_serves_shows_who_takes_part();
+  void a_run_without_islands_asks_for_an_invite();
   void a_hub_that_stands_still_is_said_so();
   void an_island_is_removed_after_a_question();
   void serving_stops_after_a_question();
@@ -205,8 +207,30 @@ void OrganiseTest::a_hub_that_serves_shows_who_takes_part() {
   QCOMPARE(islands->index(0, 2).data().toString(), QString("371/500"));
   QCOMPARE(islands->index(1, 0).data().toString(), QString("<b>attic</b>"));
   QCOMPARE(islands->index(1, 1).data().toString(), QString("Removed"));
+  QCOMPARE(find<StatTile>("present")->value(), QString("1"));
+  QCOMPARE(find<StatTile>("loss")->accessibleName(), QString("Loss: 2.914 nats per token"));
+  // The table is as high as its rows: the rest is the loss's.
+  QTRY_VERIFY(find<QTableView>("hub_islands")->height() < 4 * find<QTableView>("hub_islands")->rowHeight(0));
   QVERIFY(window_->windowTitle().contains("gcide-demo"));
   QVERIFY(!find<Notice>("hub_notice")->says());
+}
+
+void OrganiseTest::a_run_without_islands_asks_for_an_invite() {
+  HubState young = serving_state();
+  young.phase = "waiting";
+  young.islands.clear();
+  young.rounds.clear();
+  hub_agent_->answer("state.get", young.to_json());
+  commands_->answer({"hub", "islands"}, {.out = R"({"serving":true,"islands":[]})"});
+  open(/*made=*/true);
+  QTRY_COMPARE(find<StatTile>("round")->accessibleName(), QString("Round: 12, waits for islands"));
+  QVERIFY(!find<QTableView>("hub_islands")->isVisible());
+  QCOMPARE(unnamed_controls(*window_), QStringList());
+  QCOMPARE(unreached_controls(*window_), QStringList());
+
+  find<QPushButton>("empty_action")->click();
+
+  QVERIFY(window_->findChild<InviteDialog*>() != nullptr);
 }
 
 void OrganiseTest::a_hub_that_stands_still_is_said_so() {

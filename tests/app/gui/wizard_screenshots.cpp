@@ -208,6 +208,12 @@ HubState hub_state(unsigned islands) {
     state.rounds.push_back(round);
   }
   state.last_validation = HubState::Validation{40, 2.31};
+  if (islands == 0) {  // it has just begun
+    state.phase = "waiting";
+    state.outer_step = 0;
+    state.rounds.clear();
+    state.last_validation.reset();
+  }
   const char* names[] = {"basement", "garage", "attic", "node7"};
   for (unsigned i = 0; i < islands; ++i) {
     HubState::Island island;
@@ -308,6 +314,21 @@ void organise() {
     take("organise-create", window);
   }
   hub.welcome();
+  {
+    QTemporaryDir young;
+    if (!QFile(young.filePath("run.json")).open(QIODevice::WriteOnly)) return;
+    hub.answer("state.get", hub_state(0).to_json());
+    HubModel model(HubHome{young.path().toStdString()}, hub.open(), commands.run());
+    OrganiseWindow window(model);
+    model.start();
+    window.show();
+    take("organise-hub-empty", window);
+    hub.refuse({ErrorCode::kNotRunning, "none"});
+    hub.hang_up();
+    take("organise-hub-stopped", window);
+    hub.welcome();
+    hub.answer("state.get", hub_state(4).to_json());
+  }
   QFile run(home.filePath("run.json"));
   if (!run.open(QIODevice::WriteOnly)) return;
   HubModel model(HubHome{home.path().toStdString()}, hub.open(), commands.run());
@@ -317,6 +338,7 @@ void organise() {
   QTest::qWait(kSettle);
   window.findChild<QTableView*>("hub_islands")->selectRow(1);
   take("organise-hub", window);
+  take_at("organise-hub-large", window, {1280, 800});
   window.findChild<QPushButton*>("remove")->click();
   auto* question = window.findChild<QDialog*>("question");
   take("organise-remove", *question);
