@@ -1,5 +1,8 @@
 #include "app/gui/plain_label.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <QFormLayout>
 #include <QLabel>
 #include <QPainter>
@@ -10,6 +13,7 @@ namespace atl {
 namespace {
 
 constexpr const char* kCaption = "caption";
+constexpr int kFieldHeight = 30;  // of one line; a caption of more stands beside the first
 
 // Says where the keyboard is: the caret alone is easily missed.
 class FocusLabel final : public QLabel {
@@ -66,6 +70,22 @@ QLabel* as_heading(QLabel* label, double factor) {
   font.setBold(true);
   label->setFont(font);
   return label;
+}
+
+void align_captions(const QWidget& page) {
+  std::vector<QWidget*> captions;
+  int widest = 0;
+  for (const auto* form : page.findChildren<QFormLayout*>()) {
+    for (int row = 0; row < form->rowCount(); ++row) {
+      const QLayoutItem* caption = form->itemAt(row, QFormLayout::LabelRole);
+      const QLayoutItem* field = form->itemAt(row, QFormLayout::FieldRole);
+      if (caption == nullptr || caption->widget() == nullptr) continue;
+      captions.push_back(caption->widget());
+      widest = std::max(widest, caption->widget()->sizeHint().width());
+      if (field != nullptr) caption->widget()->setMinimumHeight(std::min(field->sizeHint().height(), kFieldHeight));
+    }
+  }
+  for (QWidget* caption : captions) caption->setMinimumWidth(widest);
 }
 
 QLabel* add_fact(QFormLayout* form, const char* name, const QString& caption) {

@@ -2,7 +2,6 @@
 
 #include <QAbstractButton>
 #include <QLabel>
-#include <QMessageBox>
 #include <QPushButton>
 #include <QTimer>
 
@@ -14,6 +13,7 @@
 #include "app/gui/join_wizard/resources_page.h"
 #include "app/gui/join_wizard/trust_page.h"
 #include "app/gui/join_wizard/wizard_steps.h"
+#include "app/gui/question.h"
 
 namespace atl {
 
@@ -93,12 +93,11 @@ void JoinWizard::setInviteText(const QString& text) {
 void JoinWizard::useAnotherInvite() { setInviteText({}); }
 
 void JoinWizard::tellBusy() {
-  auto* box = new QMessageBox(QMessageBox::Information, tr("Join a run"),
-                              tr("The invite was not used: this machine is joining a run."), QMessageBox::Ok, this);
+  QMessageBox* box =
+      make_question(this, tr("Join a run"), tr("The invite was not used: this machine is joining a run."),
+                    tr("Open it again once that is done, or stopped."));
   box->setObjectName("one_at_a_time");
-  box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setTextFormat(Qt::PlainText);
-  box->setInformativeText(tr("Open it again once that is done, or stopped."));
+  box->addButton(QMessageBox::Ok);
   box->open();
 }
 
@@ -107,12 +106,9 @@ void JoinWizard::reject() {
     QWizard::reject();
     return;
   }
-  auto* box = new QMessageBox(QMessageBox::Question, tr("Join a run"), tr("This machine is joining the run."),
-                              QMessageBox::NoButton, this);
+  QMessageBox* box = make_question(this, tr("Join a run"), tr("This machine is joining the run."),
+                                   tr("It can go on in the background, or stop; stopping is safe."));
   box->setObjectName("leave_joining");
-  box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setTextFormat(Qt::PlainText);
-  box->setInformativeText(tr("It can go on in the background, or stop; stopping is safe."));
   auto* go_on = box->addButton(tr("&Go on in the background"), QMessageBox::AcceptRole);
   auto* stop = box->addButton(tr("&Stop joining"), QMessageBox::DestructiveRole);
   auto* stay = box->addButton(tr("&Keep this window"), QMessageBox::RejectRole);

@@ -73,6 +73,7 @@ QWidget* ResourcesPage::makeIsland() {
   form->addRow(tr("&GPUs:"), gpus_);
   directory_ = make_plain_label("directory");
   form->addRow(make_sentence(tr("Directory:")), directory_);
+  align_captions(*island);
   connect(name_, &QLineEdit::textEdited, this, &ResourcesPage::refresh);
   connect(gpus_, &GpuChoice::edited, this, &ResourcesPage::refresh);
   return island;

@@ -4,7 +4,6 @@
 
 #include <QHeaderView>
 #include <QLabel>
-#include <QMessageBox>
 #include <QPushButton>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -18,6 +17,7 @@
 #include "app/gui/organise/run_figures.h"
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/plain_label.h"
+#include "app/gui/question.h"
 
 namespace atl {
 namespace {
@@ -201,11 +201,8 @@ void HubPage::askToStop() {
 }
 
 void HubPage::ask(const QString& question, const QString& more, const QString& yes, std::function<void()> go) {
-  auto* box = new QMessageBox(QMessageBox::Question, tr("Your run"), question, QMessageBox::NoButton, this);
-  box->setAttribute(Qt::WA_DeleteOnClose);
+  QMessageBox* box = make_question(this, tr("Your run"), question, more);
   box->setObjectName("question");
-  box->setTextFormat(Qt::PlainText);
-  box->setInformativeText(more);
   auto* agree = box->addButton(yes, QMessageBox::DestructiveRole);
   agree->setObjectName("yes");
   auto* cancel = box->addButton(tr("Cancel"), QMessageBox::RejectRole);
