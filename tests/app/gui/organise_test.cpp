@@ -22,6 +22,7 @@
 #include "app/gui/parts/stat_tile.h"
 #include "tests/app/core/fake_agent.h"
 #include "tests/app/gui/reach.h"
+#include "tests/fakes/hub_states.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -29,29 +30,10 @@ using namespace atl::test;
 namespace {
 
 HubState serving_state() {
-  HubState state;
-  state.run_id = "run-1";
-  state.name = "gcide-demo";
-  state.addresses = {"hub.example.org:47000"};
-  state.phase = "training";
-  state.outer_step = 12;
-  state.round_open = true;
-  state.inner_steps = 500;
-  state.min_islands = 2;
-  HubState::Round round;
-  round.round = 11;
-  round.mean_loss_nats = 2.914;
-  state.rounds = {round};
-  HubState::Island island;
-  island.id = "isl-aaaa";
-  island.name = "basement";
-  island.state = "training";
-  island.phase = "syncing";
-  island.inner_step = 371;
-  island.tokens_per_second = 31'815;
-  island.rounds_accepted = 11;
-  island.last_seen_seconds = 1;
-  state.islands = {island};
+  HubState state = training_run(/*islands=*/1, /*rounds=*/12);
+  state.rounds.back().mean_loss_nats = 2.914;
+  state.islands.front().id = "isl-aaaa";
+  state.islands.front().phase = "syncing";
   return state;
 }
 
@@ -216,14 +198,10 @@ void OrganiseTest::a_hub_that_serves_shows_who_takes_part() {
 }
 
 void OrganiseTest::a_run_without_islands_asks_for_an_invite() {
-  HubState young = serving_state();
-  young.phase = "waiting";
-  young.islands.clear();
-  young.rounds.clear();
-  hub_agent_->answer("state.get", young.to_json());
+  hub_agent_->answer("state.get", young_run().to_json());
   commands_->answer({"hub", "islands"}, {.out = R"({"serving":true,"islands":[]})"});
   open(/*made=*/true);
-  QTRY_COMPARE(find<StatTile>("round")->accessibleName(), QString("Round: 12, waits for islands"));
+  QTRY_COMPARE(find<StatTile>("round")->accessibleName(), QString("Round: 0, waits for islands"));
   QVERIFY(!find<QTableView>("hub_islands")->isVisible());
   QCOMPARE(unnamed_controls(*window_), QStringList());
   QCOMPARE(unreached_controls(*window_), QStringList());

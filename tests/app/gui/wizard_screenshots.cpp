@@ -26,6 +26,7 @@
 #include "net/wire/invite.h"
 #include "tests/app/gui/gui_node.h"
 #include "tests/app/gui/pictures.h"
+#include "tests/fakes/hub_states.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -192,43 +193,8 @@ void dialogs() {
 }
 
 HubState hub_state(unsigned islands) {
-  HubState state;
-  state.run_id = "f3a9c2d871b04e65";
-  state.name = "gcide-demo";
-  state.addresses = {"hub.example.org:47000"};
-  state.phase = "training";
-  state.outer_step = 42;
-  state.round_open = true;
-  state.inner_steps = 500;
-  state.min_islands = 2;
-  for (unsigned i = 0; i < 32; ++i) {
-    HubState::Round round;
-    round.round = 10 + i;
-    round.mean_loss_nats = 2.2 + 3 * std::exp(-double(i) / 8);
-    state.rounds.push_back(round);
-  }
+  HubState state = training_run(islands, 42);
   state.last_validation = HubState::Validation{40, 2.31};
-  if (islands == 0) {  // it has just begun
-    state.phase = "waiting";
-    state.outer_step = 0;
-    state.rounds.clear();
-    state.last_validation.reset();
-  }
-  const char* names[] = {"basement", "garage", "attic", "node7"};
-  for (unsigned i = 0; i < islands; ++i) {
-    HubState::Island island;
-    island.id = "isl-" + std::to_string(i);
-    island.name = names[i];
-    island.state = "training";
-    island.phase = i == 1 ? "syncing" : "training";
-    island.inner_step = 371 - 20 * i;
-    island.loss_nats = 2.2 + 0.01 * i;
-    island.tokens_per_second = 31'815.0 - 2000 * i;
-    island.bytes_sent = 1'900'000'000u;
-    island.rounds_accepted = 41;
-    island.last_seen_seconds = 1;
-    state.islands.push_back(island);
-  }
   return state;
 }
 
@@ -317,7 +283,7 @@ void organise() {
   {
     QTemporaryDir young;
     if (!QFile(young.filePath("run.json")).open(QIODevice::WriteOnly)) return;
-    hub.answer("state.get", hub_state(0).to_json());
+    hub.answer("state.get", young_run().to_json());
     HubModel model(HubHome{young.path().toStdString()}, hub.open(), commands.run());
     OrganiseWindow window(model);
     model.start();
