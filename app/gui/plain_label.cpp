@@ -13,7 +13,7 @@ namespace atl {
 namespace {
 
 constexpr const char* kCaption = "caption";
-constexpr int kFieldHeight = 30;  // of one line; a caption of more stands beside the first
+constexpr int kFieldHeight = 30;  // of one line; the form itself puts a caption beside the first of several
 
 // Says where the keyboard is: the caret alone is easily missed.
 class FocusLabel final : public QLabel {
@@ -82,7 +82,8 @@ void align_captions(const QWidget& page) {
       if (caption == nullptr || caption->widget() == nullptr) continue;
       captions.push_back(caption->widget());
       widest = std::max(widest, caption->widget()->sizeHint().width());
-      if (field != nullptr) caption->widget()->setMinimumHeight(std::min(field->sizeHint().height(), kFieldHeight));
+      const int height = field != nullptr ? field->sizeHint().height() : 0;
+      if (height <= kFieldHeight) caption->widget()->setMinimumHeight(height);
     }
   }
   for (QWidget* caption : captions) caption->setMinimumWidth(widest);
@@ -93,6 +94,7 @@ QLabel* add_fact(QFormLayout* form, const char* name, const QString& caption) {
   value->setProperty(kCaption, caption);
   auto* title = make_sentence(caption);
   title->setWordWrap(false);
+  title->setAlignment(Qt::AlignLeft | Qt::AlignTop);  // in line with the first of several
   title->setBuddy(value);
   form->addRow(title, value);
   set_fact(value, {});

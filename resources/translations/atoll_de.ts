@@ -2446,11 +2446,11 @@
     </message>
     <message>
         <source>Make an invite and hand it to somebody as a secret. Each machine that joins with it is an island, and stands here with what it does.</source>
-        <translation>Legen Sie eine Einladung an und geben Sie sie als Geheimnis weiter. Jeder Rechner, der mit ihr beitritt, ist eine Insel und steht hier mit dem, was er tut.</translation>
+        <translation>Erstellen Sie eine Einladung und geben Sie sie als Geheimnis weiter. Jeder Rechner, der mit ihr beitritt, ist eine Insel und steht hier mit dem, was er tut.</translation>
     </message>
     <message>
         <source>&amp;Make an invite…</source>
-        <translation>Einladung &amp;anlegen …</translation>
+        <translation>Einladung &amp;erstellen …</translation>
     </message>
     <message>
         <source>Islands</source>

@@ -1,6 +1,7 @@
 #include "app/gui/join_wizard/page_layout.h"
 
 #include <QCoreApplication>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -11,12 +12,23 @@
 #include "app/gui/plain_label.h"
 
 namespace atl {
+namespace {
+
+constexpr int kWidest = 1100;  // longer lines are hard to read
+
+}  // namespace
 
 QVBoxLayout* lay_out_page(QWizardPage& page, const QString& title, const QString& lead) {
   page.setAccessibleName(title);
   page.setAccessibleDescription(lead);
-  auto* column = new QVBoxLayout(&page);
-  column->setContentsMargins(16, 16, 8, 4);
+  auto* outer = new QHBoxLayout(&page);
+  outer->setContentsMargins(16, 16, 8, 4);
+  auto* held = new QWidget;
+  held->setMaximumWidth(kWidest);
+  outer->addWidget(held, 1000);
+  outer->addStretch(1);
+  auto* column = new QVBoxLayout(held);
+  column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
   auto* head = new QVBoxLayout;
   head->setSpacing(4);

@@ -23,11 +23,14 @@ namespace {
 constexpr std::chrono::seconds kAgentStartTime{20};
 constexpr int kAsksAgain = 2;
 
-// In groups of four, so that two people can compare it aloud.
+// In groups of four and two equal lines, so that two people can compare it aloud.
 QString grouped(const std::string& hex) {
   QString text;
-  for (std::size_t i = 0; i < hex.size(); i += 4) text += QString::fromStdString(hex.substr(i, 4)) + " ";
-  return text.trimmed();
+  for (std::size_t i = 0; i < hex.size(); i += 4) {
+    if (i > 0) text += i == hex.size() / 2 ? '\n' : ' ';
+    text += QString::fromStdString(hex.substr(i, 4));
+  }
+  return text;
 }
 
 double seconds_now() { return double(QDateTime::currentSecsSinceEpoch()); }

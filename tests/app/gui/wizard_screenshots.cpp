@@ -116,6 +116,7 @@ void wizard_pages() {
   wizard.currentPage()->findChild<QCheckBox*>("accept_warnings")->click();
   next(wizard);
   take("wizard-resources", wizard);
+  take_at("wizard-resources-large", wizard, {2560, 1600});
   next(wizard);
   take("wizard-consent", wizard);
   wizard.currentPage()->findChild<QCheckBox*>("agree")->click();
@@ -172,6 +173,22 @@ void wizard_problems() {
     next(wizard);
     take("wizard-check-fails", wizard);
     take_at("wizard-check-large", wizard, {1280, 800});
+  }
+  {
+    GuiNode world;
+    set_up(world, false, true);
+    world.agent.answer("check.run", [&world](const auto&) {
+      const std::vector<nlohmann::json> rows = check_rows_of_a_node(true);
+      for (std::size_t i = 0; i < 4; ++i) world.agent.tell("check.result", {{"row", rows[i]}});
+      return nlohmann::json{{"started", true}};
+    });
+    JoinWizard wizard(world.node);
+    wizard.show();
+    wizard.setInviteText(invite_text());
+    next(wizard);
+    QTest::qWait(kSettle);
+    next(wizard);
+    take("wizard-check-running", wizard);
   }
   refused("wizard-trust-mismatch", "pin_mismatch", "hub.example.org:47000 shows another key than the invite's");
   refused("wizard-trust-unreachable", "unreachable", "hub.example.org:47000: connection refused");
@@ -278,6 +295,7 @@ void organise() {
     window.findChild<QLineEdit*>("run_name")->setText("gcide-demo");
     window.findChild<QLineEdit*>("text_directory")->setText(home.path());
     take("organise-create", window);
+    take_at("organise-create-large", window, {2560, 1600});
   }
   hub.welcome();
   {
