@@ -5,7 +5,8 @@
 
 #include <QCoreApplication>
 #include <QFileInfo>
-#include <QPointer>
+#include <QFutureWatcher>
+#include <QPromise>
 #include <QStandardPaths>
 #include <QThreadPool>
 #include <QTimer>
@@ -15,6 +16,18 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kInterruptTime{10}, kTerminateTime{5};
+
+// Waits until it runs. Its id; 0: it cannot be run.
+qint64 start_detached(const QString& program, const QStringList& arguments, const QString& output) {
+  QProcess process;
+  process.setProgram(program);
+  process.setArguments(arguments);
+  process.setStandardInputFile(QProcess::nullDevice());
+  process.setStandardOutputFile(output, QIODevice::Append);
+  process.setStandardErrorFile(output, QIODevice::Append);
+  qint64 pid = 0;
+  return process.startDetached(&pid) ? pid : 0;
+}
 
 }  // namespace
 
@@ -41,22 +54,30 @@ QString atoll_program() {
   return QFileInfo(beside).isExecutable() ? beside : QStringLiteral("atoll");
 }
 
-bool start_atoll_detached(const QStringList& arguments, const QString& log, qint64* pid) {
-  QProcess process;
-  process.setProgram(atoll_program());
-  process.setArguments(arguments);
-  process.setStandardInputFile(QProcess::nullDevice());
-  const QString output = log.isEmpty() ? QProcess::nullDevice() : log;
-  process.setStandardOutputFile(output, QIODevice::Append);
-  process.setStandardErrorFile(output, QIODevice::Append);
-  return process.startDetached(pid);
+bool leave_atoll_running(const QStringList& arguments) {
+  const QString program = atoll_program();
+  if (QStandardPaths::findExecutable(program).isEmpty()) return false;
+  // Should it fail for another reason: nobody answers, which is told.
+  QThreadPool::globalInstance()->start([=] { (void)start_detached(program, arguments, QProcess::nullDevice()); });
+  return true;
 }
 
-bool leave_atoll_running(const QStringList& arguments) {
-  if (QStandardPaths::findExecutable(atoll_program()).isEmpty()) return false;
-  // Should it fail for another reason: nobody answers, which is told.
-  QThreadPool::globalInstance()->start([arguments] { (void)start_atoll_detached(arguments); });
-  return true;
+void leave_atoll_running(const QStringList& arguments, const QString& log, QObject* context,
+                         std::function<void(qint64 pid)> started) {
+  // A watcher hears of it on its own thread, and may go at any time: the pool's thread never touches `context`.
+  using Watcher = QFutureWatcher<qint64>;
+  auto* watcher = new Watcher(context);
+  QObject::connect(watcher, &Watcher::finished, context, [watcher, started = std::move(started)] {
+    watcher->deleteLater();
+    started(watcher->result());
+  });
+  const auto promise = std::make_shared<QPromise<qint64>>();
+  promise->start();
+  watcher->setFuture(promise->future());
+  QThreadPool::globalInstance()->start([promise, program = atoll_program(), arguments, log] {
+    promise->addResult(start_detached(program, arguments, log));
+    promise->finish();
+  });
 }
 
 void detach_from_terminal(QProcess& process) {

@@ -1,6 +1,7 @@
 // Starts and ends processes without waiting for them. GUI thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <QProcess>
@@ -14,11 +15,13 @@ void let_end(std::unique_ptr<QProcess> process);
 // atoll of this machine: $ATOLL_PROGRAM, else beside this program, else by its name from the PATH.
 QString atoll_program();
 
-// atoll_program() with these arguments, which outlives this program; what it prints goes to `log` (empty: nowhere).
-// False when it cannot be run.
-bool start_atoll_detached(const QStringList& arguments, const QString& log = {}, qint64* pid = nullptr);
-// The same without waiting until it runs, which on a busy machine takes its time. False: there is no such program.
+// atoll_program() with these arguments, which outlives this program. Nobody waits until it runs, which on a busy
+// machine takes its time. False: there is no such program.
 bool leave_atoll_running(const QStringList& arguments);
+// The same; what it prints goes to `log`. `started` hears its id, or 0 when it could not be run: once, on this thread,
+// never from within this call, and only while `context` (not null) is there. The program runs either way.
+void leave_atoll_running(const QStringList& arguments, const QString& log, QObject* context,
+                         std::function<void(qint64 pid)> started);
 
 // Before `start`: the child is in a session of its own. No terminal that this program was started from is asked for a
 // password, and none of its Ctrl-C gets there.

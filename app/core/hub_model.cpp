@@ -234,7 +234,14 @@ void HubModel::serve() {
                         flag("listen", serving.listen)};
   if (!serving.advertise.isEmpty()) arguments << flag("advertise", serving.advertise);
   QFile::remove(path("hub.log"));  // what it says is of this start
-  if (!start_atoll_detached(arguments, path("hub.log"), &hub_pid_)) {
+  hub_pid_ = 0;
+  starting_ = true;
+  leave_atoll_running(arguments, path("hub.log"), this, [this](qint64 pid) { hubStarted(pid); });
+}
+
+void HubModel::hubStarted(qint64 pid) {
+  if (!starting_) return;  // one that serves was found meanwhile
+  if (pid == 0) {
     const Error problem{
         ErrorCode::kNotFound,
         tr("The hub cannot be started: %1 cannot be run. Install Atoll's command line beside this program.")
@@ -242,7 +249,7 @@ void HubModel::serve() {
             .toStdString()};
     return end(&problem);
   }
-  starting_ = true;
+  hub_pid_ = pid;
   give_up_at_ = Clock::now() + kStartTime;
   watch_.start();
   link_.reconnect();

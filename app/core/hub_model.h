@@ -79,6 +79,7 @@ class HubModel : public QObject {
   void end(const Error* problem);
   Status keepServing(const Serving& serving) const;
   Serving readServing() const;
+  void hubStarted(qint64 pid);
   void watchStart();
   void linkChanged();
   void askState();
@@ -93,7 +94,7 @@ class HubModel : public QObject {
   bool busy_ = false, starting_ = false, asking_ = false;
   QString doing_;
   std::string problem_;
-  qint64 hub_pid_ = 0;  // of the one that was started
+  qint64 hub_pid_ = 0;  // of the one that was started; 0: it is not running yet
   Clock::time_point give_up_at_{};
   QTimer poll_, watch_;
   Paced look_state_, look_islands_;

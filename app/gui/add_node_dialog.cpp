@@ -22,6 +22,7 @@ AddNodeDialog::AddNodeDialog(QWidget* parent, OpenAddress open)
   setWindowTitle(tr("Add a machine"));
   setObjectName("add_node_dialog");
   auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(20, 16, 20, 16);
   column->setSpacing(12);
   column->addWidget(make_sentence(
       tr("Look at an island on another machine, through ssh. Nothing has to listen there; atoll has to be on that "
@@ -51,7 +52,7 @@ AddNodeDialog::AddNodeDialog(QWidget* parent, OpenAddress open)
   connect(try_, &QPushButton::clicked, this, &AddNodeDialog::tryIt);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  resize(520, 240);
+  resize(540, 260);
   edited();
 }
 

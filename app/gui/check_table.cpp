@@ -1,12 +1,11 @@
 #include "app/gui/check_table.h"
 
-#include <array>
 #include <map>
 #include <tuple>
 
 #include <QClipboard>
-#include <QCoreApplication>
 #include <QGuiApplication>
+#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QKeySequence>
 #include <QPushButton>
@@ -16,48 +15,11 @@
 #include <QVBoxLayout>
 
 #include "app/core/check_model.h"
+#include "app/gui/check_titles.h"
 #include "app/gui/look/icons.h"
 
 namespace atl {
 namespace {
-
-struct CheckTitles {
-  Q_DECLARE_TR_FUNCTIONS(CheckTitles)
-};
-
-struct Title {
-  const char* id;
-  const char* title;
-};
-// The rows of net/check/judge.cpp.
-constexpr std::array kTitles{
-    Title{"cpu", QT_TRANSLATE_NOOP("CheckTitles", "Processor")},
-    Title{"ram", QT_TRANSLATE_NOOP("CheckTitles", "Main memory")},
-    Title{"host.nofile", QT_TRANSLATE_NOOP("CheckTitles", "Open files allowed")},
-    Title{"host.shm", QT_TRANSLATE_NOOP("CheckTitles", "Shared memory")},
-    Title{"host.memlock", QT_TRANSLATE_NOOP("CheckTitles", "Locked memory allowed")},
-    Title{"disk.free", QT_TRANSLATE_NOOP("CheckTitles", "Free disk space")},
-    Title{"disk.write", QT_TRANSLATE_NOOP("CheckTitles", "Disk writing")},
-    Title{"gpu.driver", QT_TRANSLATE_NOOP("CheckTitles", "GPU driver")},
-    Title{"gpu.model", QT_TRANSLATE_NOOP("CheckTitles", "GPU model")},
-    Title{"gpu.memory", QT_TRANSLATE_NOOP("CheckTitles", "GPU memory")},
-    Title{"gpu.ecc", QT_TRANSLATE_NOOP("CheckTitles", "GPU memory errors (ECC)")},
-    Title{"gpu.thermal", QT_TRANSLATE_NOOP("CheckTitles", "GPU temperature")},
-    Title{"gpu.xid", QT_TRANSLATE_NOOP("CheckTitles", "GPU faults (Xid)")},
-    Title{"gpu.bf16", QT_TRANSLATE_NOOP("CheckTitles", "GPU speed (bf16)")},
-    Title{"gpu.spread", QT_TRANSLATE_NOOP("CheckTitles", "GPUs equally fast")},
-    Title{"gpu.hbm", QT_TRANSLATE_NOOP("CheckTitles", "GPU memory bandwidth")},
-    Title{"gpu.pcie", QT_TRANSLATE_NOOP("CheckTitles", "Link to the GPUs (PCIe)")},
-    Title{"gpu.nvlink", QT_TRANSLATE_NOOP("CheckTitles", "Link between GPUs (NVLink)")},
-    Title{"clock", QT_TRANSLATE_NOOP("CheckTitles", "Clock")},
-    Title{"net.cc", QT_TRANSLATE_NOOP("CheckTitles", "TCP congestion control")},
-    Title{"net.rtt", QT_TRANSLATE_NOOP("CheckTitles", "Round trip to the hub")},
-    Title{"net.bandwidth", QT_TRANSLATE_NOOP("CheckTitles", "Bandwidth to the hub")},
-    Title{"net.loss", QT_TRANSLATE_NOOP("CheckTitles", "Packet loss")},
-    Title{"net.sync", QT_TRANSLATE_NOOP("CheckTitles", "Time for synchronisation")},
-    Title{"net.inbound", QT_TRANSLATE_NOOP("CheckTitles", "Reachable from outside")},
-    Title{"net.islands", QT_TRANSLATE_NOOP("CheckTitles", "Way to the other islands")},
-};
 
 Tone tone_of(Verdict verdict) {
   switch (verdict) {
@@ -67,6 +29,17 @@ Tone tone_of(Verdict verdict) {
     case Verdict::kSkip: return Tone::kNeutral;
   }
   return Tone::kNeutral;
+}
+
+// What has to be mended comes first, what says nothing last.
+int place_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFail: return 0;
+    case Verdict::kWarn: return 1;
+    case Verdict::kPass: return 2;
+    case Verdict::kSkip: break;
+  }
+  return 3;
 }
 
 QIcon icon_of_verdict(Verdict verdict) {
@@ -81,6 +54,7 @@ class RoomyRows final : public QStyledItemDelegate {
   // A command may be broken behind its dots: what is copied is the model's own.
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
     QStyledItemDelegate::initStyleOption(option, index);
+    option->state &= ~QStyle::State_HasFocus;                 // a row is chosen, not a cell of it
     option->text.replace("-", QString("-") + QChar(0x2060));  // "--data" stays whole
     for (const char* mark : {".", "=", "/", "_"}) option->text.replace(mark, QString(mark) + QChar(0x200B));
   }
@@ -99,31 +73,32 @@ class RoomyRows final : public QStyledItemDelegate {
 
 }  // namespace
 
-QString check_title(const std::string& id) {
-  for (const Title& title : kTitles) {
-    if (id == title.id) return CheckTitles::tr(title.title);
-  }
-  return QString::fromStdString(id);
-}
-
-QString verdict_word(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass: return CheckTitles::tr("Pass");
-    case Verdict::kWarn: return CheckTitles::tr("Warning");
-    case Verdict::kFail: return CheckTitles::tr("Fail");
-    case Verdict::kSkip: return CheckTitles::tr("Skipped");
-  }
-  return {};
-}
-
-CheckRowsView::CheckRowsView(CheckModel& model, QObject* parent) : QIdentityProxyModel(parent), model_(model) {
+CheckRowsView::CheckRowsView(CheckModel& model, QObject* parent) : QSortFilterProxyModel(parent), model_(model) {
   setSourceModel(&model);
+  connect(&model_, &CheckModel::changed, this, &CheckRowsView::order);
+  order();
+}
+
+// Nothing moves under the hand of somebody who reads while rows come.
+void CheckRowsView::order() { sort(model_.running() ? -1 : 0); }
+
+bool CheckRowsView::lessThan(const QModelIndex& left, const QModelIndex& right) const {
+  const auto place = [this](const QModelIndex& index) {
+    return place_of(model_.rows()[static_cast<std::size_t>(index.row())].verdict);
+  };
+  return place(left) < place(right);
+}
+
+const CheckRow* CheckRowsView::rowAt(int row) const {
+  const QModelIndex source = mapToSource(index(row, 0));
+  const auto at = static_cast<std::size_t>(source.row());
+  return source.isValid() && at < model_.rows().size() ? &model_.rows()[at] : nullptr;
 }
 
 QVariant CheckRowsView::data(const QModelIndex& index, int role) const {
-  const auto at = static_cast<std::size_t>(index.row());
-  if (!index.isValid() || at >= model_.rows().size()) return {};
-  const CheckRow& row = model_.rows()[at];
+  const CheckRow* found = index.isValid() ? rowAt(index.row()) : nullptr;
+  if (found == nullptr) return {};
+  const CheckRow& row = *found;
   const QString title = check_title(row.id);
   const QString text = QString::fromStdString(row.text);
   const QString fix = QString::fromStdString(row.fix);
@@ -149,11 +124,41 @@ QVariant CheckRowsView::data(const QModelIndex& index, int role) const {
   }
 }
 
-CheckTable::CheckTable(CheckModel& model, QWidget* parent) : QWidget(parent), model_(model) {
+CheckTable::CheckTable(CheckModel& model, QWidget* parent)
+    : QWidget(parent), model_(model), rows_(new CheckRowsView(model, this)) {
+  makeTable();
+  copy_ = new QPushButton(icon("copy"), tr("&Copy what to do"));
+  copy_->setObjectName("copy_fix");
+  copy_->setAccessibleName(tr("Copy what to do about the chosen row"));
+  copy_all_ = new QPushButton(tr("Copy a&ll"));
+  copy_all_->setObjectName("copy_all_fixes");
+  copy_all_->setAccessibleName(tr("Copy what to do about every row"));
+  bar_ = new QHBoxLayout;
+  bar_->addWidget(copy_);
+  bar_->addWidget(copy_all_);
+  bar_->addStretch(1);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(10);
+  column->addWidget(table_, 1);
+  column->addLayout(bar_);
+  connect(copy_, &QPushButton::clicked, this, &CheckTable::copyFix);
+  connect(copy_all_, &QPushButton::clicked, this, &CheckTable::copyAll);
+  auto* shortcut = new QShortcut(QKeySequence::Copy, table_);
+  shortcut->setContext(Qt::WidgetShortcut);
+  connect(shortcut, &QShortcut::activated, this, &CheckTable::copyFix);
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &CheckTable::refresh);
+  connect(&model_, &CheckModel::changed, this, &CheckTable::refresh);
+  refresh();
+}
+
+void CheckTable::addButton(QPushButton* button) { bar_->addWidget(button); }
+
+void CheckTable::makeTable() {
   table_ = new QTableView;
   table_->setObjectName("check_rows");
   table_->setAccessibleName(tr("Rows of the node check"));
-  table_->setModel(new CheckRowsView(model, this));
+  table_->setModel(rows_);
   table_->setSelectionBehavior(QAbstractItemView::SelectRows);
   table_->setSelectionMode(QAbstractItemView::SingleSelection);
   table_->setTabKeyNavigation(false);  // the tab key leads on
@@ -174,32 +179,47 @@ CheckTable::CheckTable(CheckModel& model, QWidget* parent) : QWidget(parent), mo
   // A column that is wider or narrower has lines of another height.
   connect(header, &QHeaderView::sectionResized, table_->verticalHeader(),
           [this] { table_->verticalHeader()->resizeSections(QHeaderView::ResizeToContents); });
+}
 
-  copy_ = new QPushButton(icon("copy"), tr("&Copy what to do"));
-  copy_->setObjectName("copy_fix");
-  copy_->setAccessibleName(tr("Copy what to do about the chosen row"));
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->addWidget(table_, 1);
-  column->addWidget(copy_, 0, Qt::AlignLeft);
-  connect(copy_, &QPushButton::clicked, this, &CheckTable::copyFix);
-  auto* shortcut = new QShortcut(QKeySequence::Copy, table_);
-  shortcut->setContext(Qt::WidgetShortcut);
-  connect(shortcut, &QShortcut::activated, this, &CheckTable::copyFix);
-  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &CheckTable::refresh);
-  connect(&model_, &CheckModel::changed, this, &CheckTable::refresh);
-  refresh();
+std::vector<const CheckRow*> CheckTable::withFixes() const {
+  std::vector<const CheckRow*> found;
+  for (int row = 0; row < rows_->rowCount(); ++row) {
+    if (const CheckRow* one = rows_->rowAt(row); !one->fix.empty()) found.push_back(one);
+  }
+  return found;
 }
 
 void CheckTable::copyFix() {
-  const auto row = static_cast<std::size_t>(table_->currentIndex().row());
-  if (row >= model_.rows().size() || model_.rows()[row].fix.empty()) return;
-  QGuiApplication::clipboard()->setText(QString::fromStdString(model_.rows()[row].fix));
+  const CheckRow* row = rows_->rowAt(table_->currentIndex().row());
+  if (row == nullptr || row->fix.empty()) return;
+  QGuiApplication::clipboard()->setText(QString::fromStdString(row->fix));
+}
+
+// Each beneath what it is for, so that it can be handed to whoever looks after the machine.
+void CheckTable::copyAll() {
+  QStringList lines;
+  for (const CheckRow* row : withFixes()) {
+    lines << QString("# %1: %2").arg(check_title(row->id), QString::fromStdString(row->text));
+    lines << QString::fromStdString(row->fix);
+  }
+  QGuiApplication::clipboard()->setText(lines.join('\n'));
+}
+
+// The worst stands first once the check is over, and what helps can be copied at once. What was chosen stays so.
+void CheckTable::chooseFirst() {
+  if (table_->currentIndex().isValid()) return table_->scrollTo(table_->currentIndex());
+  table_->scrollToTop();
+  const CheckRow* first = rows_->rowAt(0);
+  if (first != nullptr && !first->fix.empty()) table_->selectRow(0);
 }
 
 void CheckTable::refresh() {
-  const auto row = static_cast<std::size_t>(table_->currentIndex().row());
-  copy_->setEnabled(row < model_.rows().size() && !model_.rows()[row].fix.empty());
+  const bool ended = was_running_ && !model_.running();
+  was_running_ = model_.running();
+  if (ended) chooseFirst();
+  const CheckRow* row = rows_->rowAt(table_->currentIndex().row());
+  copy_->setEnabled(row != nullptr && !row->fix.empty());
+  copy_all_->setVisible(withFixes().size() > 1);
 }
 
 }  // namespace atl

@@ -49,6 +49,7 @@ DiagnosticsDialog::DiagnosticsDialog(Node& node, QWidget* parent) : QDialog(pare
   setWindowTitle(tr("Diagnostics bundle"));
   setObjectName("diagnostics_dialog");
   auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(20, 16, 20, 16);
   column->setSpacing(12);
   column->addWidget(make_sentence(
       tr("State, logs and configuration of this node, for whoever helps you. Keys, invites and passwords are taken "
@@ -74,7 +75,7 @@ DiagnosticsDialog::DiagnosticsDialog(Node& node, QWidget* parent) : QDialog(pare
   connect(collect_, &QPushButton::clicked, this, &DiagnosticsDialog::collect);
   connect(save_, &QPushButton::clicked, this, &DiagnosticsDialog::save);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  resize(820, 560);
+  resize(880, 600);
   if (isHere()) collect();
 }
 

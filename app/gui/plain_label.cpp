@@ -1,5 +1,8 @@
 #include "app/gui/plain_label.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <QFormLayout>
 #include <QLabel>
 #include <QPainter>
@@ -10,6 +13,7 @@ namespace atl {
 namespace {
 
 constexpr const char* kCaption = "caption";
+constexpr int kFieldHeight = 30;  // of one line; the form itself puts a caption beside the first of several
 
 // Says where the keyboard is: the caret alone is easily missed.
 class FocusLabel final : public QLabel {
@@ -68,11 +72,29 @@ QLabel* as_heading(QLabel* label, double factor) {
   return label;
 }
 
+void align_captions(const QWidget& page) {
+  std::vector<QWidget*> captions;
+  int widest = 0;
+  for (const auto* form : page.findChildren<QFormLayout*>()) {
+    for (int row = 0; row < form->rowCount(); ++row) {
+      const QLayoutItem* caption = form->itemAt(row, QFormLayout::LabelRole);
+      const QLayoutItem* field = form->itemAt(row, QFormLayout::FieldRole);
+      if (caption == nullptr || caption->widget() == nullptr) continue;
+      captions.push_back(caption->widget());
+      widest = std::max(widest, caption->widget()->sizeHint().width());
+      const int height = field != nullptr ? field->sizeHint().height() : 0;
+      if (height <= kFieldHeight) caption->widget()->setMinimumHeight(height);
+    }
+  }
+  for (QWidget* caption : captions) caption->setMinimumWidth(widest);
+}
+
 QLabel* add_fact(QFormLayout* form, const char* name, const QString& caption) {
   QLabel* value = make_plain_label(name);
   value->setProperty(kCaption, caption);
   auto* title = make_sentence(caption);
   title->setWordWrap(false);
+  title->setAlignment(Qt::AlignLeft | Qt::AlignTop);  // in line with the first of several
   title->setBuddy(value);
   form->addRow(title, value);
   set_fact(value, {});

@@ -20,6 +20,9 @@ void set_plain_text(QLabel* label, const QString& text);
 // The same label, larger and bold.
 QLabel* as_heading(QLabel* label, double factor = 1.4);
 
+// Fields of all forms within `page` begin beneath one another, and each caption stands in line with its field.
+void align_captions(const QWidget& page);
+
 // A caption and its value, as a row; what the value says is read out with its caption.
 QLabel* add_fact(QFormLayout* form, const char* name, const QString& caption);
 void set_fact(QLabel* value, const QString& text);

@@ -80,6 +80,7 @@ WishDialog::WishDialog(Node& node, Wish wish, QWidget* parent) : QDialog(parent)
     span_->setAccessibleName(tr("How long"));
     form->addRow(tr("&How long:"), span_);
     column->addLayout(form);
+    align_captions(*this);
   }
   cost_ = make_plain_label("cost");
   cost_->setWordWrap(true);

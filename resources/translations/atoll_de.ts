@@ -457,6 +457,14 @@
         <source>This was refused.</source>
         <translation>Das wurde abgelehnt.</translation>
     </message>
+    <message>
+        <source>The hub cannot read this invite.</source>
+        <translation>Der Hub kann diese Einladung nicht lesen.</translation>
+    </message>
+    <message>
+        <source>What it said is in the log: on the page Logs, or with atoll logs. Then try again.</source>
+        <translation>Was er gesagt hat, steht im Protokoll: auf der Seite Protokolle oder mit atoll logs. Versuchen Sie es dann noch einmal.</translation>
+    </message>
 </context>
 <context>
     <name>IslandText</name>
@@ -1216,6 +1224,14 @@
         <source>Copy what to do about the chosen row</source>
         <translation>Abhilfe für die gewählte Zeile kopieren</translation>
     </message>
+    <message>
+        <source>Copy a&amp;ll</source>
+        <translation>A&amp;lles kopieren</translation>
+    </message>
+    <message>
+        <source>Copy what to do about every row</source>
+        <translation>Abhilfe zu jeder Zeile kopieren</translation>
+    </message>
 </context>
 <context>
     <name>atl::CheckpointsModel</name>
@@ -1852,10 +1868,6 @@
         <translation>Validierungs-Loss:</translation>
     </message>
     <message>
-        <source>from %1 to %2 nats a byte</source>
-        <translation>von %1 auf %2 Nat je Byte</translation>
-    </message>
-    <message>
         <source>Sent between islands:</source>
         <translation>Zwischen Inseln gesendet:</translation>
     </message>
@@ -1886,6 +1898,10 @@
     <message>
         <source>Kept in:</source>
         <translation>Liegt in:</translation>
+    </message>
+    <message>
+        <source>from %1 to %2 nats per byte</source>
+        <translation>von %1 auf %2 Nats je Byte</translation>
     </message>
 </context>
 <context>
@@ -2279,10 +2295,6 @@
         <translation>Nicht bekannt</translation>
     </message>
     <message>
-        <source>%1 ago</source>
-        <translation>vor %1</translation>
-    </message>
-    <message>
         <source>Island</source>
         <translation>Insel</translation>
     </message>
@@ -2361,18 +2373,6 @@
         <translation>Erreichbar unter:</translation>
     </message>
     <message>
-        <source>Round:</source>
-        <translation>Runde:</translation>
-    </message>
-    <message>
-        <source>Loss:</source>
-        <translation>Loss:</translation>
-    </message>
-    <message>
-        <source>Islands:</source>
-        <translation>Inseln:</translation>
-    </message>
-    <message>
         <source>Islands that enrolled</source>
         <translation>Angemeldete Inseln</translation>
     </message>
@@ -2403,30 +2403,6 @@
     <message>
         <source>The run is finished.</source>
         <translation>Der Lauf ist beendet.</translation>
-    </message>
-    <message>
-        <source>Nobody takes part yet.</source>
-        <translation>Noch nimmt niemand teil.</translation>
-    </message>
-    <message>
-        <source>Make an invite, and hand it to somebody as a secret.</source>
-        <translation>Erstellen Sie eine Einladung und geben Sie sie jemandem als Geheimnis.</translation>
-    </message>
-    <message>
-        <source>%1 of %2</source>
-        <translation>%1 von %2</translation>
-    </message>
-    <message>
-        <source>none yet</source>
-        <translation>noch keiner</translation>
-    </message>
-    <message>
-        <source>%1, validated %2</source>
-        <translation>%1, validiert %2</translation>
-    </message>
-    <message>
-        <source>%1 take part; a run begins with %2</source>
-        <translation>%1 nehmen teil; ein Lauf beginnt mit %2</translation>
     </message>
     <message>
         <source>Remove the island %1?</source>
@@ -2467,6 +2443,26 @@
     <message>
         <source>&amp;Stop serving…</source>
         <translation>Hub an&amp;halten …</translation>
+    </message>
+    <message>
+        <source>Nobody takes part yet</source>
+        <translation>Noch nimmt niemand teil</translation>
+    </message>
+    <message>
+        <source>Make an invite and hand it to somebody as a secret. Each machine that joins with it is an island, and stands here with what it does.</source>
+        <translation>Erstellen Sie eine Einladung und geben Sie sie als Geheimnis weiter. Jeder Rechner, der mit ihr beitritt, ist eine Insel und steht hier mit dem, was er tut.</translation>
+    </message>
+    <message>
+        <source>&amp;Make an invite…</source>
+        <translation>Einladung &amp;erstellen …</translation>
+    </message>
+    <message>
+        <source>Islands</source>
+        <translation>Inseln</translation>
+    </message>
+    <message>
+        <source>Reached at: %1</source>
+        <translation>Erreichbar unter: %1</translation>
     </message>
 </context>
 <context>
@@ -2754,10 +2750,6 @@
             <numerusform>%n Zeilen sind fehlgeschlagen, daher kann dieser Rechner noch nicht beitreten.</numerusform>
         </translation>
     </message>
-    <message>
-        <source>Do what stands in the row, then check again.</source>
-        <translation>Tun Sie, was in der Zeile steht, und prüfen Sie dann noch einmal.</translation>
-    </message>
     <message numerus="yes">
         <source>%n warning(s): this machine can train, but not as well as it could.</source>
         <translation>
@@ -2768,6 +2760,10 @@
     <message>
         <source>This machine can train.</source>
         <translation>Dieser Rechner kann trainieren.</translation>
+    </message>
+    <message>
+        <source>Failed rows come first. Do what stands in them, then check again.</source>
+        <translation>Fehler stehen oben. Tun Sie, was in den Zeilen steht, und prüfen Sie dann noch einmal.</translation>
     </message>
 </context>
 <context>
@@ -2886,6 +2882,10 @@
     <message>
         <source>&amp;Next</source>
         <translation>&amp;Weiter</translation>
+    </message>
+    <message>
+        <source>&amp;Use another invite</source>
+        <translation>Andere Einladung &amp;verwenden</translation>
     </message>
 </context>
 <context>
@@ -3173,10 +3173,6 @@
         <translation>Loss über Runden: von %1 in Runde %2 auf %3 in Runde %4</translation>
     </message>
     <message>
-        <source>Loss (nats a byte)</source>
-        <translation>Loss (Nat je Byte)</translation>
-    </message>
-    <message>
         <source>Round</source>
         <translation>Runde</translation>
     </message>
@@ -3187,6 +3183,14 @@
     <message>
         <source>validation</source>
         <translation>Validierung</translation>
+    </message>
+    <message>
+        <source>Loss, nats per byte</source>
+        <translation>Loss, Nats je Byte</translation>
+    </message>
+    <message>
+        <source>Loss, nats per token</source>
+        <translation>Loss, Nats je Token</translation>
     </message>
 </context>
 <context>
@@ -3888,6 +3892,65 @@
     </message>
 </context>
 <context>
+    <name>atl::RunFigures</name>
+    <message>
+        <source>the run is finished</source>
+        <translation>der Lauf ist beendet</translation>
+    </message>
+    <message>
+        <source>waits for islands</source>
+        <translation>wartet auf Inseln</translation>
+    </message>
+    <message>
+        <source>the islands train</source>
+        <translation>die Inseln trainieren</translation>
+    </message>
+    <message>
+        <source>the islands synchronise</source>
+        <translation>die Inseln gleichen sich ab</translation>
+    </message>
+    <message>
+        <source>Round</source>
+        <translation>Runde</translation>
+    </message>
+    <message>
+        <source>Loss</source>
+        <translation>Loss</translation>
+    </message>
+    <message>
+        <source>Islands here</source>
+        <translation>Inseln da</translation>
+    </message>
+    <message>
+        <source>Speed of all</source>
+        <translation>Tempo aller</translation>
+    </message>
+    <message>
+        <source>of %1</source>
+        <translation>von %1</translation>
+    </message>
+    <message>
+        <source>after the first round</source>
+        <translation>nach der ersten Runde</translation>
+    </message>
+    <message>
+        <source>nats per token</source>
+        <translation>Nats je Token</translation>
+    </message>
+    <message>
+        <source>validation %1</source>
+        <translation>Validierung %1</translation>
+    </message>
+    <message>
+        <source>a run begins with %1</source>
+        <translation>ein Lauf beginnt mit %1</translation>
+    </message>
+    <message>
+        <source>tokens/s</source>
+        <translation>Token/s</translation>
+    </message>
+</context>
+<context>
     <name>atl::SettingEditor</name>
     <message>
         <source>no limit</source>
@@ -4420,6 +4483,10 @@
     <message>
         <source>%1, %2 parameters</source>
         <translation>%1, %2 Parameter</translation>
+    </message>
+    <message>
+        <source>%1 (%2 left)</source>
+        <translation>%1 (noch %2)</translation>
     </message>
 </context>
 <context>

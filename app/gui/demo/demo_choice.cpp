@@ -12,18 +12,36 @@
 #include <QVBoxLayout>
 
 #include "app/cli/demo/demo_options.h"
+#include "app/gui/look/colours.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
 #include "app/gui/notice.h"
 #include "app/gui/plain_label.h"
 
 namespace atl {
+namespace {
+
+constexpr int kWidest = 720;  // longer lines are hard to read
+constexpr int kSign = 48;
+
+}  // namespace
 
 DemoChoice::DemoChoice(QWidget* parent) : QWidget(parent) {
-  auto* column = new QVBoxLayout(this);
+  auto* outer = new QHBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  auto* held = new QWidget;
+  held->setMaximumWidth(kWidest);
+  outer->addStretch(1);
+  outer->addWidget(held, 1000);
+  outer->addStretch(1);
+  auto* column = new QVBoxLayout(held);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
-  column->addWidget(as_heading(make_sentence(tr("Demo"))));
+  column->addStretch(1);
+  auto* sign = new QLabel;
+  sign->setPixmap(icon_pixmap("demo", colours_of(palette()).accent, kSign, devicePixelRatioF()));
+  column->addWidget(sign, 0, Qt::AlignLeft);
+  column->addWidget(as_heading(make_sentence(tr("Demo")), 1.9));
   column->addWidget(make_sentence(
       tr("A hub and several islands, each a process of its own, train a small language model together on this machine, "
          "over encrypted connections to one another. You watch the loss fall, then see what it cost and what the model "
@@ -35,7 +53,8 @@ DemoChoice::DemoChoice(QWidget* parent) : QWidget(parent) {
   start_->setAccessibleName(tr("Start the demo"));
   make_primary(start_);
   column->addWidget(start_, 0, Qt::AlignLeft);
-  column->addStretch(1);
+  column->addStretch(2);
+  align_captions(*this);
   connect(start_, &QPushButton::clicked, this, &DemoChoice::startWanted);
   refresh();
 }
@@ -64,6 +83,7 @@ QWidget* DemoChoice::makeOptions() {
   auto* choose = new QPushButton(icon("folder"), tr("&Choose\u2026"));
   choose->setAccessibleName(tr("Choose a text file to learn from"));
   auto* row = new QHBoxLayout;
+  row->setSpacing(8);
   row->addWidget(text_, 1);
   row->addWidget(choose);
   form->addRow(tr("&Islands:"), islands_);

@@ -59,6 +59,7 @@ DemoProgress::DemoProgress(DemoRunner& runner, QWidget* parent) : QWidget(parent
   column->addWidget(loss_ = new LossSketch, 2);
   makeTable();
   column->addWidget(islands_, 1);
+  islands_->hide();  // until there are some
   details_ = new QCheckBox(tr("Show what the &command says"));
   details_->setObjectName("details");
   details_->setAccessibleName(tr("Show what the command says"));
@@ -128,7 +129,13 @@ void DemoProgress::refresh() {
 void DemoProgress::showIslands() {
   const HubState& state = *runner_.state();
   const int rows = static_cast<int>(state.islands.size());
-  if (islands_->rowCount() != rows) islands_->setRowCount(rows);
+  if (islands_->rowCount() != rows) {
+    islands_->setRowCount(rows);
+    // No empty table beneath them.
+    islands_->setMaximumHeight(islands_->horizontalHeader()->sizeHint().height() + 2 * islands_->frameWidth() +
+                               rows * islands_->verticalHeader()->defaultSectionSize());
+    islands_->setVisible(rows > 0);
+  }
   for (int row = 0; row < rows; ++row) {
     const HubState::Island& island = state.islands[static_cast<std::size_t>(row)];
     const QString loss = island.loss_nats > 0 ? text::loss(island.loss_nats) : QString();

@@ -2,6 +2,7 @@
 
 #include <QDesktopServices>
 #include <QFormLayout>
+#include <QGridLayout>
 #include <QGroupBox>
 #include <QLabel>
 #include <QLocale>
@@ -23,21 +24,25 @@ DemoSummaryView::DemoSummaryView(DemoRunner& runner, QWidget* parent) : QWidget(
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
   column->addWidget(as_heading(make_sentence(tr("What the demo came to"))));
-  auto* middle = new QHBoxLayout;
+  auto* middle = new QGridLayout;
+  middle->setSpacing(12);
+  middle->setColumnStretch(0, 1);
+  middle->setColumnStretch(1, 1);
+  middle->setRowStretch(2, 1);
   auto* box = new QGroupBox;
   figures_ = new QFormLayout(box);
   figures_->setHorizontalSpacing(16);
-  middle->setSpacing(12);
-  middle->addWidget(box, 1);
-  middle->addWidget(loss_ = new LossSketch, 1);
-  column->addLayout(middle, 3);
-  column->addWidget(make_sentence(tr("It now writes:")));
+  box->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   sample_ = new QPlainTextEdit;
   sample_->setObjectName("sample");
   sample_->setAccessibleName(tr("What the model writes"));
   sample_->setReadOnly(true);
   sample_->setTabChangesFocus(true);
-  column->addWidget(sample_, 2);
+  middle->addWidget(box, 0, 0);
+  middle->addWidget(make_sentence(tr("It now writes:")), 1, 0);
+  middle->addWidget(sample_, 2, 0);
+  middle->addWidget(loss_ = new LossSketch, 0, 1, 3, 1);
+  column->addLayout(middle, 1);
   auto* buttons = new QHBoxLayout;
   auto* model = new QPushButton(icon("folder"), tr("Open the &model's directory"));
   model->setObjectName("open_model");
@@ -75,7 +80,7 @@ void DemoSummaryView::addFigures() {
   add(tr("Model:"), tr("%1 parameters").arg(text::count(outcome.parameters)));
   if (outcome.last_validation_loss > 0) {
     add(tr("Validation loss:"),
-        tr("from %1 to %2 nats a byte")
+        tr("from %1 to %2 nats per byte")
             .arg(text::loss(outcome.first_validation_loss), text::loss(outcome.last_validation_loss)));
   }
   add(tr("Sent between islands:"), text::bytes(double(outcome.bytes_sent)));

@@ -54,7 +54,7 @@ Scale scale_of(const std::map<unsigned, double>& mean, const std::map<unsigned, 
 
 }  // namespace
 
-LossSketch::LossSketch(QWidget* parent) : QWidget(parent) {
+LossSketch::LossSketch(Unit unit, QWidget* parent) : QWidget(parent), unit_(unit) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
   setMinimumHeight(120);
   setAccessibleName(tr("Loss over rounds: none yet"));
@@ -93,7 +93,8 @@ void LossSketch::paintEvent(QPaintEvent*) {
   const int left = metrics.horizontalAdvance("00.00") + 16;
   const QRectF area = QRectF(rect()).adjusted(left, 22 + metrics.height(), -14, -14 - metrics.height());
   painter.setPen(colours.muted);
-  painter.drawText(QRectF(14, 10, width() - 28.0, metrics.height()), Qt::AlignLeft, tr("Loss (nats a byte)"));
+  painter.drawText(QRectF(14, 10, width() - 28.0, metrics.height()), Qt::AlignLeft,
+                   unit_ == Unit::kByte ? tr("Loss, nats per byte") : tr("Loss, nats per token"));
   painter.drawText(QRectF(14, height() - 8.0 - metrics.height(), width() - 28.0, metrics.height()), Qt::AlignRight,
                    tr("Round"));
   if (mean_.empty() && validation_.empty()) {

@@ -12,7 +12,9 @@ class LossSketch : public QWidget {
   Q_OBJECT
 
  public:
-  explicit LossSketch(QWidget* parent = nullptr);
+  enum class Unit { kByte, kToken };  // of which a loss is that
+
+  explicit LossSketch(Unit unit = Unit::kByte, QWidget* parent = nullptr);
 
   void setLosses(const std::map<unsigned, double>& mean, const std::map<unsigned, double>& validation);
   QSize sizeHint() const override;
@@ -21,6 +23,7 @@ class LossSketch : public QWidget {
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  const Unit unit_;
   std::map<unsigned, double> mean_, validation_;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <QCheckBox>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
@@ -11,6 +10,7 @@
 
 #include "app/core/check_model.h"
 #include "app/gui/check_table.h"
+#include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/notice.h"
 #include "app/gui/plain_label.h"
@@ -18,10 +18,7 @@
 namespace atl {
 
 JoinCheckPage::JoinCheckPage(CheckModel& check, QWidget* parent) : QWizardPage(parent), check_(check) {
-  setTitle(tr("Node check"));
-  auto* column = new QVBoxLayout(this);
-  column->setSpacing(10);
-  column->addWidget(make_lead(tr("Can this machine train? What fails must be mended first.")));
+  auto* column = lay_out_page(*this, tr("Node check"), tr("Can this machine train? What fails must be mended first."));
   column->addWidget(notice_ = new Notice("check_notice"));
   column->addWidget(busy_ = new QProgressBar);
   busy_->setRange(0, 0);
@@ -29,17 +26,14 @@ JoinCheckPage::JoinCheckPage(CheckModel& check, QWidget* parent) : QWizardPage(p
   busy_->setMaximumHeight(6);
   busy_->setAccessibleName(tr("A check is under way"));
   column->addWidget(table_ = new CheckTable(check_), 1);
-  auto* row = new QHBoxLayout;
   accept_ = new QCheckBox(tr("&I have read the warnings and want to go on"));
   accept_->setObjectName("accept_warnings");
   accept_->setAccessibleName(tr("I have read the warnings and want to go on"));
   again_ = new QPushButton(icon("refresh"), tr("Check &again"));
   again_->setObjectName("again");
   again_->setAccessibleName(tr("Check this machine again"));
-  row->addWidget(accept_);
-  row->addStretch(1);
-  row->addWidget(again_);
-  column->addLayout(row);
+  table_->addButton(again_);
+  column->addWidget(accept_);
   connect(again_, &QPushButton::clicked, this, &JoinCheckPage::run);
   connect(accept_, &QCheckBox::toggled, this, &JoinCheckPage::completeChanged);
   connect(&check_, &CheckModel::changed, this, &JoinCheckPage::refresh);
@@ -81,7 +75,7 @@ void JoinCheckPage::refresh() {
     notice_->say(Kind::kInfo, tr("This machine has not been checked yet."));
   } else if (fails > 0) {
     notice_->say(Kind::kError, tr("%n row(s) failed, so this machine cannot join yet.", nullptr, fails),
-                 tr("Do what stands in the row, then check again."));
+                 tr("Failed rows come first. Do what stands in them, then check again."));
   } else if (warnings > 0) {
     notice_->say(Kind::kWarning,
                  tr("%n warning(s): this machine can train, but not as well as it could.", nullptr, warnings));

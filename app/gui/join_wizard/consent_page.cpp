@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
+#include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/plain_label.h"
 
 namespace atl {
@@ -21,11 +22,8 @@ QWidget* make_point(const QString& title, QLabel* text) {
 }  // namespace
 
 ConsentPage::ConsentPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
-  setTitle(tr("Consent"));
   setCommitPage(true);
-  auto* column = new QVBoxLayout(this);
-  column->setSpacing(12);
-  column->addWidget(make_lead(tr("Nothing trains before you agree.")));
+  auto* column = lay_out_page(*this, tr("Consent"), tr("Nothing trains before you agree."));
   column->addWidget(make_point(tr("What runs here"), runs_ = make_plain_label("runs_here")));
   column->addWidget(make_point(tr("What leaves this machine"), leaves_ = make_plain_label("leaves")));
   column->addWidget(make_point(tr("How it ends"), stops_ = make_plain_label("ends")));

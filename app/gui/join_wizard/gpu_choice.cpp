@@ -1,9 +1,9 @@
 #include "app/gui/join_wizard/gpu_choice.h"
 
 #include <QCheckBox>
+#include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QVBoxLayout>
 
 #include "app/config/gpu_list.h"
 #include "app/gui/look/format.h"
@@ -11,6 +11,8 @@
 
 namespace atl {
 namespace {
+
+constexpr int kColumns = 2, kFirstBoxRow = 2, kFew = 4;
 
 QString name_of(const GpuSample& gpu, std::size_t number) {
   QString name = gpu.name.empty() ? GpuChoice::tr("GPU %1").arg(number)
@@ -22,16 +24,18 @@ QString name_of(const GpuSample& gpu, std::size_t number) {
 }  // namespace
 
 GpuChoice::GpuChoice(QWidget* parent) : QWidget(parent) {
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(4);
+  grid_ = new QGridLayout(this);
+  grid_->setContentsMargins(0, 4, 0, 4);
+  grid_->setHorizontalSpacing(24);
+  grid_->setVerticalSpacing(4);
+  grid_->setColumnStretch(kColumns, 1);
   none_ = make_sentence(tr("No GPU was found: this machine trains on its processor."));
   text_ = new QLineEdit("all");
   text_->setObjectName("gpus");
   text_->setAccessibleName(tr("GPUs: all, none, or for instance 0-3,6"));
   text_->setToolTip(text_->accessibleName());
-  column->addWidget(none_);
-  column->addWidget(text_);
+  grid_->addWidget(none_, 0, 0, 1, kColumns + 1);
+  grid_->addWidget(text_, 1, 0, 1, kColumns + 1);
   setFocusProxy(text_);
   connect(text_, &QLineEdit::textEdited, this, &GpuChoice::edited);
   setGpus({}, false);
@@ -44,10 +48,13 @@ void GpuChoice::setGpus(const std::vector<GpuSample>& gpus, bool none) {
   const QString chosen = value();
   for (QCheckBox* box : boxes_) box->deleteLater();
   boxes_.clear();
+  // Beneath one another, and so few columns that the longest name fits.
+  const int count = static_cast<int>(gpus.size());
+  const int rows = count <= kFew ? count : (count + kColumns - 1) / kColumns;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     auto* box = new QCheckBox(name_of(gpus[i], i));
     box->setAccessibleName(box->text());
-    layout()->addWidget(box);
+    grid_->addWidget(box, kFirstBoxRow + static_cast<int>(i) % rows, static_cast<int>(i) / rows);
     boxes_.push_back(box);
     connect(box, &QCheckBox::clicked, this, &GpuChoice::edited);
   }

@@ -9,6 +9,7 @@
 #include "app/core/node_state.h"
 
 class QCheckBox;
+class QGridLayout;
 class QLabel;
 class QLineEdit;
 
@@ -31,6 +32,7 @@ class GpuChoice : public QWidget {
   void edited();
 
  private:
+  QGridLayout* grid_;
   std::vector<QCheckBox*> boxes_;
   QLabel* none_;
   QLineEdit* text_;

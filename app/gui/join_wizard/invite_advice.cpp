@@ -84,7 +84,7 @@ InviteAdvice advice_for_hub(const Error& error) {
     case ErrorCode::kInviteUsed: return {Text::tr("This invite has been used up."), ask, details};
     case ErrorCode::kInviteUnknown: return {Text::tr("The hub does not know this invite."), ask, details};
     case ErrorCode::kInviteExpired: return expired(details);
-    case ErrorCode::kInviteMalformed: return malformed({}, details);
+    case ErrorCode::kInviteMalformed: return {Text::tr("The hub cannot read this invite."), ask, details};
     case ErrorCode::kVersionUnsupported:
       return {Text::tr("The hub runs another version of Atoll than this machine."),
               Text::tr("Install the newest Atoll here, or tell the operator to do so."), details};
@@ -105,10 +105,24 @@ InviteAdvice advice_for_hub(const Error& error) {
       return {Text::tr("This machine's disk is full."), Text::tr("Free some space, then try again."), details};
     case ErrorCode::kNotRunning:
       return {Text::tr("No agent runs on this machine."), Text::tr("Start one, then try again."), details};
-    case ErrorCode::kTrainerFailed: return {Text::tr("The trainer did not begin."), details, {}};
+    case ErrorCode::kTrainerFailed:
+      return {Text::tr("The trainer did not begin."),
+              Text::tr("What it said is in the log: on the page Logs, or with atoll logs. Then try again."), details};
     case ErrorCode::kPermissionDenied: return {Text::tr("This was refused."), details, {}};
     case ErrorCode::kAborted: return {Text::tr("Stopped, as you wished."), {}, details};
     default: return {Text::tr("It did not work."), details, {}};
+  }
+}
+
+bool wants_another_invite(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInviteMalformed:
+    case ErrorCode::kInviteExpired:
+    case ErrorCode::kInviteUsed:
+    case ErrorCode::kInviteUnknown:
+    case ErrorCode::kInviteOtherRun:
+    case ErrorCode::kPinMismatch: return true;
+    default: return false;
   }
 }
 

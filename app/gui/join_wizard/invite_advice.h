@@ -18,5 +18,7 @@ struct InviteAdvice {
 InviteAdvice advice_for_invite(const Error& error, const QString& text);
 // Of what came of looking at the hub, and of joining.
 InviteAdvice advice_for_hub(const Error& error);
+// Nothing helps but another invite.
+bool wants_another_invite(ErrorCode code);
 
 }  // namespace atl

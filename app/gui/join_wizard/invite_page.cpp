@@ -15,6 +15,7 @@
 
 #include "app/core/join_model.h"
 #include "app/gui/join_wizard/invite_advice.h"
+#include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/notice.h"
@@ -22,6 +23,8 @@
 
 namespace atl {
 namespace {
+
+constexpr int kInviteLines = 6;  // one with several addresses needs so many
 
 std::chrono::sys_seconds now() {
   return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -48,17 +51,15 @@ void InviteEdit::insertFromMimeData(const QMimeData* mime) {
 }
 
 InvitePage::InvitePage(JoinModel& join, QWidget* parent) : QWizardPage(parent), join_(join) {
-  setTitle(tr("Invite"));
   edit_ = new InviteEdit;
   edit_->setObjectName("invite");
   edit_->setAccessibleName(tr("Invite"));
   edit_->setPlaceholderText("atoll1.\u2026");
-  edit_->setMinimumHeight(edit_->fontMetrics().lineSpacing() * 5);
-  auto* column = new QVBoxLayout(this);
-  column->setSpacing(12);
-  column->addWidget(
-      make_lead(tr("Paste the invite that the run's operator gave you. It is read here; nothing is sent yet.")));
-  column->addWidget(edit_, 1);
+  edit_->setFixedHeight(edit_->fontMetrics().lineSpacing() * kInviteLines + 16);
+  auto* column =
+      lay_out_page(*this, tr("Invite"),
+                   tr("Paste the invite that the run's operator gave you. It is read here; nothing is sent yet."));
+  column->addWidget(edit_);
   column->addWidget(makeButtons());
   column->addWidget(notice_ = new Notice("invite_notice"));
   column->addStretch(1);

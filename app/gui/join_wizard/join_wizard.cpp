@@ -2,7 +2,6 @@
 
 #include <QAbstractButton>
 #include <QLabel>
-#include <QMessageBox>
 #include <QPushButton>
 #include <QTimer>
 
@@ -14,6 +13,7 @@
 #include "app/gui/join_wizard/resources_page.h"
 #include "app/gui/join_wizard/trust_page.h"
 #include "app/gui/join_wizard/wizard_steps.h"
+#include "app/gui/question.h"
 
 namespace atl {
 
@@ -27,11 +27,15 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
   auto* resources = new ResourcesPage(node);
   auto* consent = new ConsentPage(node);
   setPage(kInvite, invite_ = new InvitePage(node.join()));
-  setPage(kTrust, new TrustPage(node));
+  auto* trust = new TrustPage(node);
+  setPage(kTrust, trust);
   setPage(kCheck, new JoinCheckPage(node.check()));
   setPage(kResources, resources);
   setPage(kConsent, consent);
-  setPage(kJoining, new JoiningPage(node, *resources, *consent));
+  auto* joining = new JoiningPage(node, *resources, *consent);
+  setPage(kJoining, joining);
+  connect(trust, &TrustPage::anotherInviteWanted, this, &JoinWizard::useAnotherInvite);
+  connect(joining, &JoiningPage::anotherInviteWanted, this, &JoinWizard::useAnotherInvite);
   auto* steps =
       new WizardSteps({tr("Invite"), tr("Trust"), tr("Node check"), tr("Resources"), tr("Consent"), tr("Joining")});
   setSideWidget(steps);
@@ -44,7 +48,7 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
   // A wizard that was closed while the agent went on comes back to where that is.
   if (node.join().joining()) setStartId(kJoining);
   nameButtons();
-  resize(1000, 660);
+  resize(1000, 700);
 }
 
 JoinWizard::~JoinWizard() = default;
@@ -85,13 +89,15 @@ void JoinWizard::setInviteText(const QString& text) {
   if (currentId() > kInvite) restart();  // another invite is another run
 }
 
+// The way back from where it shows that this one does not do.
+void JoinWizard::useAnotherInvite() { setInviteText({}); }
+
 void JoinWizard::tellBusy() {
-  auto* box = new QMessageBox(QMessageBox::Information, tr("Join a run"),
-                              tr("The invite was not used: this machine is joining a run."), QMessageBox::Ok, this);
+  QMessageBox* box =
+      make_question(this, tr("Join a run"), tr("The invite was not used: this machine is joining a run."),
+                    tr("Open it again once that is done, or stopped."));
   box->setObjectName("one_at_a_time");
-  box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setTextFormat(Qt::PlainText);
-  box->setInformativeText(tr("Open it again once that is done, or stopped."));
+  box->addButton(QMessageBox::Ok);
   box->open();
 }
 
@@ -100,12 +106,9 @@ void JoinWizard::reject() {
     QWizard::reject();
     return;
   }
-  auto* box = new QMessageBox(QMessageBox::Question, tr("Join a run"), tr("This machine is joining the run."),
-                              QMessageBox::NoButton, this);
+  QMessageBox* box = make_question(this, tr("Join a run"), tr("This machine is joining the run."),
+                                   tr("It can go on in the background, or stop; stopping is safe."));
   box->setObjectName("leave_joining");
-  box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setTextFormat(Qt::PlainText);
-  box->setInformativeText(tr("It can go on in the background, or stop; stopping is safe."));
   auto* go_on = box->addButton(tr("&Go on in the background"), QMessageBox::AcceptRole);
   auto* stop = box->addButton(tr("&Stop joining"), QMessageBox::DestructiveRole);
   auto* stay = box->addButton(tr("&Keep this window"), QMessageBox::RejectRole);

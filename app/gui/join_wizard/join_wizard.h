@@ -28,6 +28,7 @@ class JoinWizard : public QWizard {
 
  private:
   void nameButtons();
+  void useAnotherInvite();
   void focusOnControl();
   void tellBusy();
 

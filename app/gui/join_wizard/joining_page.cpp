@@ -15,6 +15,7 @@
 #include "app/core/node.h"
 #include "app/gui/join_wizard/consent_page.h"
 #include "app/gui/join_wizard/invite_advice.h"
+#include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/join_wizard/resources_page.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
@@ -78,17 +79,19 @@ QString progress_text(const StageView& stage) {
 
 JoiningPage::JoiningPage(Node& node, const ResourcesPage& resources, const ConsentPage& consent, QWidget* parent)
     : QWizardPage(parent), node_(node), resources_(resources), consent_(consent) {
-  setTitle(tr("Joining"));
-  auto* column = new QVBoxLayout(this);
-  column->setSpacing(12);
-  column->addWidget(
-      make_lead(tr("Cancelling is safe at every stage. You may also close the window: the agent goes on.")));
+  auto* column = lay_out_page(
+      *this, tr("Joining"), tr("Cancelling is safe at every stage. You may also close the window: the agent goes on."));
   column->addWidget(notice_ = new Notice("joining_notice"));
   column->addWidget(makeStages());
   retry_ = new QPushButton(icon("refresh"), tr("Try &again"));
   retry_->setObjectName("retry");
   retry_->setAccessibleName(tr("Try the failed stage again"));
-  column->addWidget(retry_, 0, Qt::AlignLeft);
+  another_ = make_another_invite_button();
+  auto* ways = new QHBoxLayout;
+  ways->addWidget(another_);
+  ways->addWidget(retry_);
+  ways->addStretch(1);
+  column->addLayout(ways);
   column->addWidget(service_ = new Notice("service_notice"));
   column->addStretch(1);
   connect(retry_, &QPushButton::clicked, this, [this] {
@@ -96,6 +99,7 @@ JoiningPage::JoiningPage(Node& node, const ResourcesPage& resources, const Conse
     node_.join().problem() ? node_.join().retry() : node_.join().join(resources_.resources());
     refresh();
   });
+  connect(another_, &QPushButton::clicked, this, &JoiningPage::anotherInviteWanted);
   connect(&node_.join(), &JoinModel::changed, this, &JoiningPage::refresh);
 }
 
@@ -103,8 +107,8 @@ QWidget* JoiningPage::makeStages() {
   auto* stages = new QGroupBox;
   auto* grid = new QGridLayout(stages);
   grid->setHorizontalSpacing(12);
-  grid->setVerticalSpacing(10);
-  grid->setColumnStretch(3, 1);
+  grid->setVerticalSpacing(5);
+  grid->setColumnStretch(2, 1);
   for (int i = 0; i < kJoinStages; ++i) {
     Row& row = rows_[static_cast<std::size_t>(i)];
     row.symbol = new QLabel;
@@ -112,13 +116,16 @@ QWidget* JoiningPage::makeStages() {
     row.name->setWordWrap(false);
     row.bar = new QProgressBar;
     row.bar->setTextVisible(false);
-    row.bar->setMaximumHeight(8);
-    row.bar->setMinimumWidth(120);
+    row.bar->setFixedHeight(6);
     row.text = make_plain_label(qPrintable(QString("stage_%1").arg(i)));
-    grid->addWidget(row.symbol, i, 0);
-    grid->addWidget(row.name, i, 1);
-    grid->addWidget(row.bar, i, 2);
-    grid->addWidget(row.text, i, 3);
+    // Beneath its stage, where there is room for it also while there is none: nothing moves as stages begin and end.
+    QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    policy.setRetainSizeWhenHidden(true);
+    row.bar->setSizePolicy(policy);
+    grid->addWidget(row.symbol, 2 * i, 0);
+    grid->addWidget(row.name, 2 * i, 1);
+    grid->addWidget(row.text, 2 * i, 2);
+    grid->addWidget(row.bar, 2 * i + 1, 1, 1, 2);
   }
   return stages;
 }
@@ -139,6 +146,7 @@ void JoiningPage::refresh() {
   showOutcome();
   const JoinModel& join = node_.join();
   retry_->setVisible(!join.joining() && !join.joined());
+  another_->setVisible(!join.joining() && join.problem() && wants_another_invite(join.problem()->code));
   // Once this machine is a member: an agent at boot without a run would be for nothing.
   if (join.stage(JoinStage::kEnrol).status == StageStatus::kDone) installService();
   Q_EMIT completeChanged();

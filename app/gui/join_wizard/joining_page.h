@@ -30,6 +30,9 @@ class JoiningPage : public QWizardPage {
   void initializePage() override;
   bool isComplete() const override;
 
+ Q_SIGNALS:
+  void anotherInviteWanted();
+
  private:
   struct Row {
     QLabel* symbol = nullptr;
@@ -50,6 +53,7 @@ class JoiningPage : public QWizardPage {
   Notice* notice_;
   Notice* service_;
   std::array<Row, kJoinStages> rows_;
+  QPushButton* another_;
   QPushButton* retry_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "app/core/node.h"
 #include "app/gui/join_wizard/gpu_choice.h"
+#include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/look/format.h"
 #include "app/gui/notice.h"
 #include "app/gui/plain_label.h"
@@ -34,10 +35,10 @@ bool found_no_gpu(const CheckModel& check) {
 }  // namespace
 
 ResourcesPage::ResourcesPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
-  setTitle(tr("Resources"));
   auto* content = new QWidget;
   auto* groups = new QVBoxLayout(content);
   groups->setContentsMargins(0, 0, 8, 0);
+  groups->setSpacing(12);
   groups->addWidget(makeIsland());
   auto* limits = new QGroupBox(tr("Limits and network"));
   limits_ = limits;
@@ -49,10 +50,9 @@ ResourcesPage::ResourcesPage(Node& node, QWidget* parent) : QWizardPage(parent),
   scroll->setWidgetResizable(true);
   scroll->setWidget(content);
   scroll->setAccessibleName(tr("Resources for the run"));
-  auto* column = new QVBoxLayout(this);
-  column->setSpacing(12);
-  column->addWidget(
-      make_lead(tr("What of this machine the run may use. All of it can be changed later, in the settings.")));
+  auto* column =
+      lay_out_page(*this, tr("Resources"),
+                   tr("What of this machine the run may use. All of it can be changed later, in the settings."));
   column->addWidget(notice_ = new Notice("resources_notice"));
   column->addWidget(scroll, 1);
   connect(&node_.settings(), &SettingsModel::changed, this, &ResourcesPage::takeSettings);
@@ -73,6 +73,7 @@ QWidget* ResourcesPage::makeIsland() {
   form->addRow(tr("&GPUs:"), gpus_);
   directory_ = make_plain_label("directory");
   form->addRow(make_sentence(tr("Directory:")), directory_);
+  align_captions(*island);
   connect(name_, &QLineEdit::textEdited, this, &ResourcesPage::refresh);
   connect(gpus_, &GpuChoice::edited, this, &ResourcesPage::refresh);
   return island;

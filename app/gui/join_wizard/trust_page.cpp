@@ -1,5 +1,6 @@
 #include "app/gui/join_wizard/trust_page.h"
 
+#include <QDateTime>
 #include <QFontDatabase>
 #include <QFormLayout>
 #include <QGroupBox>
@@ -10,6 +11,7 @@
 
 #include "app/core/node.h"
 #include "app/gui/join_wizard/invite_advice.h"
+#include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/notice.h"
@@ -21,12 +23,17 @@ namespace {
 constexpr std::chrono::seconds kAgentStartTime{20};
 constexpr int kAsksAgain = 2;
 
-// In groups of four, so that two people can compare it aloud.
+// In groups of four and two equal lines, so that two people can compare it aloud.
 QString grouped(const std::string& hex) {
   QString text;
-  for (std::size_t i = 0; i < hex.size(); i += 4) text += QString::fromStdString(hex.substr(i, 4)) + " ";
-  return text.trimmed();
+  for (std::size_t i = 0; i < hex.size(); i += 4) {
+    if (i > 0) text += i == hex.size() / 2 ? '\n' : ' ';
+    text += QString::fromStdString(hex.substr(i, 4));
+  }
+  return text;
 }
+
+double seconds_now() { return double(QDateTime::currentSecsSinceEpoch()); }
 
 QString or_not_said(const std::string& text) {
   return text.empty() ? TrustPage::tr("The hub does not say.") : QString::fromStdString(text);
@@ -35,10 +42,8 @@ QString or_not_said(const std::string& text) {
 }  // namespace
 
 TrustPage::TrustPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
-  setTitle(tr("Trust"));
-  auto* column = new QVBoxLayout(this);
-  column->setSpacing(12);
-  column->addWidget(make_lead(tr("Who invites you? The hub is asked who it is; the invite's secret is not sent yet.")));
+  auto* column = lay_out_page(*this, tr("Trust"),
+                              tr("Who invites you? The hub is asked who it is; the invite's secret is not sent yet."));
   column->addWidget(notice_ = new Notice("trust_notice"));
   column->addWidget(busy_ = new QProgressBar);
   busy_->setRange(0, 0);
@@ -48,7 +53,12 @@ TrustPage::TrustPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(n
   retry_ = new QPushButton(icon("refresh"), tr("Try &again"));
   retry_->setObjectName("retry");
   retry_->setAccessibleName(tr("Ask the hub again"));
-  column->addWidget(retry_, 0, Qt::AlignLeft);
+  another_ = make_another_invite_button();
+  auto* ways = new QHBoxLayout;
+  ways->addWidget(another_);
+  ways->addWidget(retry_);
+  ways->addStretch(1);
+  column->addLayout(ways);
   facts_ = new QGroupBox;
   auto* form = new QFormLayout(facts_);
   form->setHorizontalSpacing(16);
@@ -64,6 +74,7 @@ TrustPage::TrustPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(n
   column->addStretch(1);
   agent_time_.setSingleShot(true);
   connect(retry_, &QPushButton::clicked, this, &TrustPage::ask);
+  connect(another_, &QPushButton::clicked, this, &TrustPage::anotherInviteWanted);
   connect(&node_.join(), &JoinModel::lookChanged, this, &TrustPage::looked);
   connect(&node_.link(), &AgentLink::stateChanged, this, &TrustPage::linkChanged);
   connect(&agent_time_, &QTimer::timeout, this, [this] {
@@ -129,6 +140,8 @@ void TrustPage::refresh() {
   busy_->setVisible(wants_agent_ || join.looking());
   facts_->setVisible(join.hub().has_value());
   const bool mismatch = join.lookProblem() && join.lookProblem()->code == ErrorCode::kPinMismatch;
+  const bool asks = busy_->isVisibleTo(this) || !agent_problem_.isEmpty();
+  another_->setVisible(!asks && join.lookProblem() && wants_another_invite(join.lookProblem()->code));
   retry_->setVisible(!busy_->isVisibleTo(this) && !join.hub() && !mismatch);
   if (wants_agent_) {
     notice_->say(Notice::Kind::kBusy, tr("Starting this machine's agent."),
@@ -157,7 +170,8 @@ void TrustPage::showHub() {
   set_fact(hub_, QString::fromStdString(hub.address));
   set_fact(pin_, grouped(hub.pin));
   if (!node_.join().invite()) return;
-  set_fact(expiry_, text::date_time(double(node_.join().invite()->expires.time_since_epoch().count())));
+  const auto expires = double(node_.join().invite()->expires.time_since_epoch().count());
+  set_fact(expiry_, tr("%1 (%2 left)").arg(text::date_time(expires), text::duration(expires - seconds_now())));
 }
 
 void TrustPage::showProblem() {

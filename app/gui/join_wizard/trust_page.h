@@ -24,6 +24,9 @@ class TrustPage : public QWizardPage {
   void initializePage() override;
   bool isComplete() const override;
 
+ Q_SIGNALS:
+  void anotherInviteWanted();
+
  private:
   void ask();
   void askNow();  // of the agent that is there, or of one that is started for it
@@ -42,6 +45,7 @@ class TrustPage : public QWizardPage {
   QProgressBar* busy_;
   QWidget* facts_;
   QLabel *run_, *operator_, *model_, *hub_, *expiry_, *pin_;
+  QPushButton* another_;
   QPushButton* retry_;
 };
 

@@ -50,8 +50,8 @@ QRect scroll_slider(const QStyleOptionSlider& bar) {
 
 }  // namespace
 
-void make_primary(QWidget* button) {
-  button->setProperty(kPrimary, true);
+void make_primary(QWidget* button, bool primary) {
+  button->setProperty(kPrimary, primary);
   button->update();
 }
 

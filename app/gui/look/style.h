@@ -39,6 +39,6 @@ class AtollStyle : public QProxyStyle {
 };
 
 // A button that is the one to press next is filled with the accent.
-void make_primary(QWidget* button);
+void make_primary(QWidget* button, bool primary = true);
 
 }  // namespace atl

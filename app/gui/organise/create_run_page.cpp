@@ -1,7 +1,5 @@
 #include "app/gui/organise/create_run_page.h"
 
-#include <algorithm>
-
 #include <QComboBox>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -25,6 +23,7 @@ namespace atl {
 namespace {
 
 constexpr int kMaxNameBytes = 64;
+constexpr int kWidest = 900;  // longer lines are hard to read
 enum TextKind { kText, kPrepared };
 
 }  // namespace
@@ -33,11 +32,18 @@ CreateRunPage::CreateRunPage(HubModel& hub, QWidget* parent) : QWidget(parent), 
   for (const std::string& name : run_preset_names()) {
     if (auto facts = preset_facts(name); facts.ok()) presets_.push_back(*std::move(facts));
   }
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 16, 20, 16);
+  auto* outer = new QHBoxLayout(this);
+  auto* held = new QWidget;
+  held->setMaximumWidth(kWidest);
+  outer->setContentsMargins(20, 16, 20, 16);
+  outer->addStretch(1);
+  outer->addWidget(held, 1000);
+  outer->addStretch(1);
+  auto* column = new QVBoxLayout(held);
+  column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
   column->addWidget(as_heading(make_sentence(tr("A run of your own"))));
-  column->addWidget(make_sentence(
+  column->addWidget(make_lead(
       tr("This machine becomes the run's hub: it keeps who takes part and decides when a round counts. The hub trains "
          "nothing itself; this machine can join it like any other.")));
   column->addWidget(makeRun());
@@ -55,23 +61,8 @@ CreateRunPage::CreateRunPage(HubModel& hub, QWidget* parent) : QWidget(parent), 
   column->addStretch(1);
   connect(create_, &QPushButton::clicked, this, [this] { hub_.create(plan()); });
   connect(&hub_, &HubModel::changed, this, &CreateRunPage::refresh);
-  alignCaptions();
+  align_captions(*this);
   showPreset();
-}
-
-// Fields of both boxes begin beneath one another.
-void CreateRunPage::alignCaptions() {
-  std::vector<QWidget*> captions;
-  int widest = 0;
-  for (const auto* form : findChildren<QFormLayout*>()) {
-    for (int row = 0; row < form->rowCount(); ++row) {
-      QLayoutItem* item = form->itemAt(row, QFormLayout::LabelRole);
-      if (item == nullptr || item->widget() == nullptr) continue;
-      captions.push_back(item->widget());
-      widest = std::max(widest, item->widget()->sizeHint().width());
-    }
-  }
-  for (QWidget* caption : captions) caption->setMinimumWidth(widest);
 }
 
 QWidget* CreateRunPage::makeRun() {
@@ -125,6 +116,7 @@ void CreateRunPage::addText(QFormLayout* form) {
   choose->setObjectName("choose_directory");
   choose->setAccessibleName(tr("Choose the directory"));
   auto* row = new QHBoxLayout;
+  row->setSpacing(8);
   row->addWidget(directory_, 1);
   row->addWidget(choose);
   form->addRow(tr("&Text:"), kind_);
@@ -147,8 +139,7 @@ QWidget* CreateRunPage::makeHub() {
   advertise_->setAccessibleName(tr("Address that invites carry, HOST:PORT"));
   form->addRow(tr("&Listen on:"), listen_);
   form->addRow(tr("&Reached at:"), advertise_);
-  form->addRow(QString(),
-               make_sentence(tr("Others must be able to reach this port: open it in your router or firewall.")));
+  form->addRow(QString(), make_lead(tr("Others must be able to reach this port: open it in your router or firewall.")));
   connect(listen_, &QLineEdit::textChanged, this, &CreateRunPage::refresh);
   connect(advertise_, &QLineEdit::textChanged, this, &CreateRunPage::refresh);
   return box;

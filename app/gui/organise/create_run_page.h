@@ -33,7 +33,6 @@ class CreateRunPage : public QWidget {
  private:
   QWidget* makeRun();
   QWidget* makeHub();
-  void alignCaptions();
   void addText(QFormLayout* form);
   void chooseDirectory();
   void showPreset();

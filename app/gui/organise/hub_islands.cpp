@@ -98,7 +98,7 @@ QString HubIslands::textOf(const Row& row, int column) const {
       return live && hub_.state() ? QString("%1/%2").arg(live->inner_step).arg(hub_.state()->inner_steps) : "";
     case kSpeed: return live ? text::speed(live->tokens_per_second) : QString();
     case kRounds: return live ? text::count(live->rounds_accepted) : QString();
-    case kSeen: return live ? tr("%1 ago").arg(text::duration(live->last_seen_seconds)) : QString();
+    case kSeen: return live ? text::ago(live->last_seen_seconds) : QString();
     default: return {};
   }
 }

@@ -2,24 +2,29 @@
 
 #include <algorithm>
 
-#include <QFormLayout>
-#include <QGroupBox>
 #include <QHeaderView>
 #include <QLabel>
-#include <QMessageBox>
 #include <QPushButton>
 #include <QTableView>
 #include <QVBoxLayout>
 
-#include "app/gui/look/format.h"
+#include "app/gui/demo/loss_sketch.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
 #include "app/gui/notice.h"
 #include "app/gui/organise/hub_islands.h"
 #include "app/gui/organise/invite_dialog.h"
+#include "app/gui/organise/run_figures.h"
+#include "app/gui/parts/empty_state.h"
 #include "app/gui/plain_label.h"
+#include "app/gui/question.h"
 
 namespace atl {
+namespace {
+
+constexpr int kFewestRows = 3;  // of many that are seen at once
+
+}  // namespace
 
 HubPage::HubPage(HubModel& hub, QWidget* parent) : QWidget(parent), hub_(hub), islands_(new HubIslands(hub, this)) {
   auto* column = new QVBoxLayout(this);
@@ -27,13 +32,14 @@ HubPage::HubPage(HubModel& hub, QWidget* parent) : QWidget(parent), hub_(hub), i
   column->setSpacing(12);
   column->addWidget(makeHeader());
   column->addWidget(notice_ = new Notice("hub_notice"));
-  column->addWidget(facts_ = makeFacts());
-  makeTable();
-  column->addWidget(table_, 1);
-  remove_ = new QPushButton(icon("trash"), tr("&Remove the island\u2026"));
-  remove_->setObjectName("remove");
-  remove_->setAccessibleName(tr("Remove the chosen island"));
-  column->addWidget(remove_, 0, Qt::AlignLeft);
+  column->addWidget(figures_ = new RunFigures);
+  column->addWidget(nobody_ = new EmptyState, 1);
+  nobody_->say("islands", tr("Nobody takes part yet"),
+               tr("Make an invite and hand it to somebody as a secret. Each machine that joins with it is an island, "
+                  "and stands here with what it does."),
+               tr("&Make an invite\u2026"));
+  column->addWidget(somebody_ = makeIslands(), 1);
+  connect(nobody_, &EmptyState::acted, this, &HubPage::invite);
   connect(remove_, &QPushButton::clicked, this, &HubPage::askToRemove);
   connect(&hub_, &HubModel::changed, this, &HubPage::refresh);
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &HubPage::refresh);
@@ -45,30 +51,54 @@ QWidget* HubPage::makeHeader() {
   auto* header = new QWidget;
   auto* row = new QHBoxLayout(header);
   row->setContentsMargins(0, 0, 0, 0);
-  row->addWidget(title_ = as_heading(make_plain_label("run")), 1);
+  auto* names = new QVBoxLayout;
+  names->setSpacing(2);
+  names->addWidget(title_ = as_heading(make_plain_label("run")));
+  names->addWidget(makeReached());
+  row->addLayout(names, 1);
   invite_ = new QPushButton(icon("invite"), tr("&Invite\u2026"));
   invite_->setObjectName("invite");
   invite_->setAccessibleName(tr("Make an invite"));
-  make_primary(invite_);
   serve_ = new QPushButton;
   serve_->setObjectName("serve");
-  row->addWidget(invite_);
-  row->addWidget(serve_);
+  row->addWidget(invite_, 0, Qt::AlignTop);
+  row->addWidget(serve_, 0, Qt::AlignTop);
   setFocusProxy(invite_);
   connect(invite_, &QPushButton::clicked, this, &HubPage::invite);
   connect(serve_, &QPushButton::clicked, this, [this] { hub_.serving() ? askToStop() : hub_.serve(); });
   return header;
 }
 
-QWidget* HubPage::makeFacts() {
-  auto* facts = new QGroupBox;
-  auto* form = new QFormLayout(facts);
-  form->setHorizontalSpacing(16);
-  reached_ = add_fact(form, "reached", tr("Reached at:"));
-  round_ = add_fact(form, "round", tr("Round:"));
-  loss_ = add_fact(form, "loss", tr("Loss:"));
-  present_ = add_fact(form, "present", tr("Islands:"));
-  return facts;
+QWidget* HubPage::makeReached() {
+  reached_row_ = new QWidget;
+  auto* row = new QHBoxLayout(reached_row_);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(6);
+  auto* caption = make_lead(tr("Reached at:"));
+  caption->setWordWrap(false);
+  reached_ = make_plain_label("reached");
+  row->addWidget(caption);
+  row->addWidget(reached_, 1);
+  return reached_row_;
+}
+
+QWidget* HubPage::makeIslands() {
+  auto* islands = new QWidget;
+  auto* column = new QVBoxLayout(islands);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(8);
+  auto* head = new QHBoxLayout;
+  head->addWidget(as_heading(make_sentence(tr("Islands")), 1.15), 1);
+  remove_ = new QPushButton(icon("trash"), tr("&Remove the island\u2026"));
+  remove_->setObjectName("remove");
+  remove_->setAccessibleName(tr("Remove the chosen island"));
+  head->addWidget(remove_);
+  column->addLayout(head);
+  makeTable();
+  column->addWidget(table_, 2);
+  column->addSpacing(4);
+  column->addWidget(sketch_ = new LossSketch(LossSketch::Unit::kToken), 1);
+  return islands;
 }
 
 void HubPage::makeTable() {
@@ -80,7 +110,6 @@ void HubPage::makeTable() {
   table_->setSelectionMode(QAbstractItemView::SingleSelection);
   table_->setTabKeyNavigation(false);
   table_->setShowGrid(false);
-  table_->setAlternatingRowColors(true);
   table_->verticalHeader()->hide();
   table_->horizontalHeader()->setSectionsClickable(false);
   table_->horizontalHeader()->setHighlightSections(false);
@@ -99,8 +128,42 @@ void HubPage::refresh() {
   invite_->setEnabled(!hub_.busy());
   const int row = table_->currentIndex().row();
   remove_->setEnabled(!hub_.busy() && !islands_->idAt(row).empty() && !islands_->isRemovedAt(row));
-  facts_->setVisible(state.has_value());
-  if (state) showFacts(*state);
+  reached_row_->setVisible(state.has_value());
+  figures_->setVisible(state.has_value());
+  const bool alone = islands_->rowCount() == 0;
+  nobody_->setVisible(alone && !hub_.busy());
+  somebody_->setVisible(!alone);
+  fitTable();
+  // What there is to do next is one thing.
+  make_primary(serve_, !hub_.serving());
+  make_primary(invite_, hub_.serving() && !alone);
+  if (state) showState(*state);
+  showNotice();
+}
+
+// No empty table beneath the rows: what is left of the page is the loss's.
+void HubPage::fitTable() {
+  const int rows = islands_->rowCount();
+  const int row = table_->verticalHeader()->defaultSectionSize();
+  const int around = table_->horizontalHeader()->sizeHint().height() + 2 * table_->frameWidth();
+  table_->setMinimumHeight(around + row * std::min(rows, kFewestRows));
+  table_->setMaximumHeight(around + row * std::max(rows, 1));
+}
+
+void HubPage::showState(const HubState& state) {
+  QStringList addresses;
+  for (const std::string& address : state.addresses) addresses << QString::fromStdString(address);
+  set_plain_text(reached_, addresses.join(", "));
+  reached_->setAccessibleName(tr("Reached at: %1").arg(reached_->text()));
+  figures_->show(state, hub_.serving());
+  std::map<unsigned, double> mean, validation;
+  for (const HubState::Round& round : state.rounds) mean[round.round] = round.mean_loss_nats;
+  if (state.last_validation) validation[state.last_validation->outer_step] = state.last_validation->loss_nats;
+  sketch_->setLosses(mean, validation);
+}
+
+void HubPage::showNotice() {
+  const auto& state = hub_.state();
   using Kind = Notice::Kind;
   if (hub_.busy()) {
     notice_->say(Kind::kBusy, hub_.doing());
@@ -111,25 +174,9 @@ void HubPage::refresh() {
                  tr("Islands wait, and go on once it serves again. What was learned is kept."));
   } else if (state && state->finished) {
     notice_->say(Kind::kGood, tr("The run is finished."));
-  } else if (islands_->rowCount() == 0) {
-    notice_->say(Kind::kInfo, tr("Nobody takes part yet."), tr("Make an invite, and hand it to somebody as a secret."));
   } else {
     notice_->clear();
   }
-}
-
-void HubPage::showFacts(const HubState& state) {
-  QStringList addresses;
-  for (const std::string& address : state.addresses) addresses << QString::fromStdString(address);
-  set_fact(reached_, addresses.join(", "));
-  set_fact(round_, state.max_rounds > 0
-                       ? tr("%1 of %2").arg(text::count(state.outer_step), text::count(state.max_rounds))
-                       : text::count(state.outer_step));
-  QString loss = state.rounds.empty() ? tr("none yet") : text::loss(state.rounds.back().mean_loss_nats);
-  if (state.last_validation) loss = tr("%1, validated %2").arg(loss, text::loss(state.last_validation->loss_nats));
-  set_fact(loss_, loss);
-  const auto here = std::ranges::count_if(state.islands, [](const auto& island) { return island.state != "gone"; });
-  set_fact(present_, tr("%1 take part; a run begins with %2").arg(here).arg(text::count(state.min_islands)));
 }
 
 void HubPage::invite() {
@@ -154,11 +201,8 @@ void HubPage::askToStop() {
 }
 
 void HubPage::ask(const QString& question, const QString& more, const QString& yes, std::function<void()> go) {
-  auto* box = new QMessageBox(QMessageBox::Question, tr("Your run"), question, QMessageBox::NoButton, this);
-  box->setAttribute(Qt::WA_DeleteOnClose);
+  QMessageBox* box = make_question(this, tr("Your run"), question, more);
   box->setObjectName("question");
-  box->setTextFormat(Qt::PlainText);
-  box->setInformativeText(more);
   auto* agree = box->addButton(yes, QMessageBox::DestructiveRole);
   agree->setObjectName("yes");
   auto* cancel = box->addButton(tr("Cancel"), QMessageBox::RejectRole);

@@ -8,15 +8,17 @@
 
 #include "app/core/hub_model.h"
 
-class QFormLayout;
 class QLabel;
 class QPushButton;
 class QTableView;
 
 namespace atl {
 
+class EmptyState;
 class HubIslands;
+class LossSketch;
 class Notice;
+class RunFigures;
 
 class HubPage : public QWidget {
   Q_OBJECT
@@ -26,10 +28,13 @@ class HubPage : public QWidget {
 
  private:
   QWidget* makeHeader();
-  QWidget* makeFacts();
+  QWidget* makeReached();
+  QWidget* makeIslands();
   void makeTable();
+  void fitTable();
   void refresh();
-  void showFacts(const HubState& state);
+  void showState(const HubState& state);
+  void showNotice();
   void invite();
   void askToRemove();
   void askToStop();
@@ -39,9 +44,13 @@ class HubPage : public QWidget {
   HubIslands* islands_;
   QLabel* title_;
   Notice* notice_;
-  QWidget* facts_;
-  QLabel *reached_, *round_, *loss_, *present_;
+  QWidget* reached_row_;
+  QLabel* reached_;
+  RunFigures* figures_;
+  EmptyState* nobody_;
+  QWidget* somebody_;  // the islands, and how their loss fell
   QTableView* table_;
+  LossSketch* sketch_;
   QPushButton* invite_;
   QPushButton* serve_;
   QPushButton* remove_;

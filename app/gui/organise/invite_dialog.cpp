@@ -26,6 +26,7 @@ InviteDialog::InviteDialog(HubModel& hub, QWidget* parent) : QDialog(parent), hu
   setWindowTitle(tr("Invite"));
   setObjectName("invite_dialog");
   auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(20, 16, 20, 16);
   column->setSpacing(12);
   column->addWidget(
       make_sentence(tr("Whoever has an invite can join the run. Hand it over as a secret: not in public.")));
@@ -38,7 +39,8 @@ InviteDialog::InviteDialog(HubModel& hub, QWidget* parent) : QDialog(parent), hu
   close->setAccessibleName(tr("Close"));
   column->addWidget(buttons);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  resize(560, 240);
+  align_captions(*this);
+  resize(580, 250);
   refresh();
 }
 
@@ -69,6 +71,9 @@ QWidget* InviteDialog::makeWish() {
   form->addRow(tr("&Good for:"), expires_);
   form->addRow(QString(), make_);
   connect(make_, &QPushButton::clicked, this, &InviteDialog::make);
+  // Another one is wished for.
+  connect(uses_, &QSpinBox::valueChanged, make_, [this] { make_->setDefault(true); });
+  connect(expires_, &QComboBox::currentIndexChanged, make_, [this] { make_->setDefault(true); });
   return wish;
 }
 
@@ -90,13 +95,13 @@ QWidget* InviteDialog::makeResult() {
   row->addWidget(show_);
   column->addLayout(row);
   auto* buttons = new QHBoxLayout;
-  auto* copy_text = new QPushButton(icon("copy"), tr("&Copy the invite"));
-  copy_text->setObjectName("copy_invite");
+  copy_ = new QPushButton(icon("copy"), tr("&Copy the invite"));
+  copy_->setObjectName("copy_invite");
   auto* copy_link = new QPushButton(icon("copy"), tr("Copy the &link"));
   copy_link->setObjectName("copy_link");
   auto* to_file = new QPushButton(icon("export"), tr("Save to a &file\u2026"));
   to_file->setObjectName("save_invite");
-  for (QPushButton* button : {copy_text, copy_link, to_file}) {
+  for (QPushButton* button : {copy_, copy_link, to_file}) {
     button->setAccessibleName(button->text().remove('&').remove(QChar(0x2026)));
     button->setAutoDefault(false);
     buttons->addWidget(button);
@@ -105,7 +110,7 @@ QWidget* InviteDialog::makeResult() {
   column->addWidget(qr_ = new QrCode, 100);
   column->addStretch(1);
   connect(show_, &QPushButton::toggled, this, &InviteDialog::refresh);
-  connect(copy_text, &QPushButton::clicked, this,
+  connect(copy_, &QPushButton::clicked, this,
           [this] { copy(QString::fromStdString(invite_->invite), tr("The invite is in the clipboard.")); });
   connect(copy_link, &QPushButton::clicked, this,
           [this] { copy(QString::fromStdString(invite_->link), tr("The link is in the clipboard.")); });
@@ -129,6 +134,10 @@ void InviteDialog::made(const Result<MadeInvite>& invite) {
   making_ = false;
   if (invite.ok()) invite_ = *invite;
   refresh();
+  if (invite.ok()) {  // what there is to do next
+    copy_->setDefault(true);
+    copy_->setFocus();
+  }
   if (!invite.ok()) {
     notice_->say(Notice::Kind::kError, tr("The invite could not be made."),
                  QString::fromStdString(invite.error().message));

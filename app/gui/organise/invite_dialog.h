@@ -44,6 +44,7 @@ class InviteDialog : public QDialog {
   QWidget* result_;
   QLineEdit* text_;
   QPushButton* show_;
+  QPushButton* copy_;
   QrCode* qr_;
 };
 

@@ -30,7 +30,7 @@ OrganiseWindow::OrganiseWindow(HubModel& hub, QWidget* parent)
   connect(close, &QAction::triggered, this, &QWidget::close);
   addAction(close);
   connect(&hub_, &HubModel::changed, this, &OrganiseWindow::refresh);
-  resize(820, 680);
+  resize(880, 720);
   refresh();
 }
 

@@ -1,49 +1,18 @@
-// Joining, from a pasted invite to the first step, with every way in which it fails, over an agent in memory.
+// Joining, stage by stage to the first step, with every way in which it fails, over an agent in memory.
 #include "app/core/join_model.h"
 
-#include <QSignalSpy>
 #include <QtTest>
 
-#include "net/base/sha256.h"
-#include "tests/app/core/fake_agent.h"
+#include "tests/app/core/join_fixture.h"
 
 using namespace atl;
-using namespace std::chrono_literals;
-using atl::test::FakeAgent;
+using namespace atl::test;
 
 namespace {
 
-constexpr LinkTiming kFast{.first_retry = 10ms, .longest_retry = 80ms, .answer_time = 5s, .hello_time = 5s};
-constexpr std::chrono::sys_seconds kNow{1'763'725'000s};
-
-Invite good_invite() {
-  Invite invite;
-  invite.hub = {{"hub.example.org", 47000}};
-  invite.run_id = "run-1";
-  invite.run_name = "gcide-demo";
-  invite.authority_pin.fill(std::byte{0x5a});
-  invite.id = "inv-1";
-  invite.secret = Bytes(32, std::byte{7});
-  invite.expires = kNow + 1h;
-  return invite;
-}
-
-std::string text_of(const Invite& invite) { return *encode_invite(invite); }
-
-nlohmann::json looked(const char* pin = nullptr, const char* run = "run-1") {
-  return {{"ok", true},
-          {"address", "hub.example.org:47000"},
-          {"run_id", run},
-          {"run_name", "gcide-demo"},
-          {"operator", "Ada"},
-          {"model", "150m"},
-          {"parameters", 150'000'000u},
-          {"pin", pin != nullptr ? std::string(pin) : to_hex(good_invite().authority_pin)}};
-}
-
 // The agent's own words while no trainer runs.
 nlohmann::json without_trainer(const char* state, const char* wish, const char* error = "") {
-  nlohmann::json agent = test::unjoined_state()["agent"];
+  nlohmann::json agent = unjoined_state()["agent"];
   agent["wish"] = agent["followed"] = wish;
   return {{"state", state}, {"run_id", "run-1"}, {"pid", 0}, {"error", error}, {"agent", agent}};
 }
@@ -55,49 +24,6 @@ nlohmann::json waiting_for_restart(double seconds) {
   return state;
 }
 
-class Fixture {
- public:
-  Fixture() : link(agent.open(), kFast), join(link) {
-    agent.become(test::unjoined_state());
-    QObject::connect(&link, &AgentLink::event, &link, [this](const ControlEvent& event) {
-      const auto state = node_state_from_json(event.data);
-      join.take(event, state.ok() ? &*state : nullptr);
-    });
-    QObject::connect(&link, &AgentLink::eventsLost, &link, [this] { join.interrupted(); });
-  }
-  bool connect() {
-    link.start();
-    return QTest::qWaitFor([this] { return link.state() == LinkState::kConnected; });
-  }
-  bool begin() {
-    if (!connect() || !join.setInvite(QString::fromStdString(text_of(good_invite())), kNow).ok()) return false;
-    join.join({.name = "laptop", .listen = "", .advertise = ""});
-    return QTest::qWaitFor([this] { return agent.count("join") == 1; });
-  }
-  bool begin_training() {
-    if (!begin()) return false;
-    agent.tell("join.done", {{"ok", true}, {"text", "joined"}});
-    return reaches(JoinStage::kTrainer, StageView::Status::kRunning);
-  }
-  void progress(const char* stage, const char* status, nlohmann::json more = nlohmann::json::object()) {
-    more["stage"] = stage;
-    more["status"] = status;
-    agent.tell("join.progress", more);
-  }
-  // As the agent itself tells a state, its own part included.
-  void agent_says(const nlohmann::json& changes) {
-    agent.say(changes);
-    agent.tell("state.changed", agent.state());
-  }
-  bool reaches(JoinStage stage, StageView::Status status) {
-    return QTest::qWaitFor([&] { return join.stage(stage).status == status; });
-  }
-
-  FakeAgent agent;
-  AgentLink link;
-  JoinModel join;
-};
-
 using StageStatus = StageView::Status;
 
 }  // namespace
@@ -106,17 +32,8 @@ class JoinModelTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void a_pasted_invite_is_read_offline();
-  void a_bad_invite_is_told_by_its_defect_data();
-  void a_bad_invite_is_told_by_its_defect();
-  void the_hub_says_who_it_is();
-  void a_hub_with_another_key_has_no_way_around();
-  void a_hub_that_cannot_be_asked_is_told_by_its_cause_data();
-  void a_hub_that_cannot_be_asked_is_told_by_its_cause();
   void stages_are_followed_to_the_first_step();
   void without_word_of_stages_the_state_tells();
-  void a_refused_invite_fails_with_its_code_data();
-  void a_refused_invite_fails_with_its_code();
   void before_the_enrolment_a_retry_uses_the_invite_again();
   void after_the_enrolment_a_retry_comes_back_without_the_invite();
   void a_trainer_that_fails_on_the_way_fails_its_stage();
@@ -128,112 +45,14 @@ class JoinModelTest : public QObject {
   void it_is_final_once_the_wish_is_gone();
   void the_last_words_of_a_trainer_are_not_the_end();
   void a_machine_that_is_not_fit_fails_the_check_and_nothing_else();
-  void a_look_at_another_invite_is_not_this_ones();
   void to_cancel_is_safe_at_every_stage_data();
   void to_cancel_is_safe_at_every_stage();
   void an_agent_that_is_busy_says_so();
   void an_agent_that_is_restarted_meanwhile_ends_it();
-  void an_invite_is_forgotten_once_it_is_used();
 };
 
-void JoinModelTest::a_pasted_invite_is_read_offline() {
-  Fixture f;
-  const QString text = QString::fromStdString(text_of(good_invite()));
-  // As a link, and as a mail program breaks it.
-  for (const QString& pasted : {text, "atoll:join?i=" + text, "  " + text.left(20) + "\n " + text.mid(20) + "\r\n"}) {
-    QVERIFY(f.join.setInvite(pasted, kNow).ok());
-    QCOMPARE(f.join.invite()->run_name, std::string("gcide-demo"));
-  }
-  QCOMPARE(f.agent.attempts(), 0u);
-}
-
-void JoinModelTest::a_bad_invite_is_told_by_its_defect_data() {
-  QTest::addColumn<QString>("text");
-  QTest::addColumn<int>("code");
-  const QString good = QString::fromStdString(text_of(good_invite()));
-  Invite old = good_invite();
-  old.expires = kNow - 1h;
-  QTest::newRow("nothing") << "" << static_cast<int>(ErrorCode::kInviteMalformed);
-  QTest::newRow("something else") << "https://example.org" << static_cast<int>(ErrorCode::kInviteMalformed);
-  QTest::newRow("a part") << good.left(good.size() - 3) << static_cast<int>(ErrorCode::kInviteMalformed);
-  QTest::newRow("changed") << QString(good).replace(30, 1, good[30] == 'A' ? "B" : "A")
-                           << static_cast<int>(ErrorCode::kInviteMalformed);
-  QTest::newRow("expired") << QString::fromStdString(text_of(old)) << static_cast<int>(ErrorCode::kInviteExpired);
-  QTest::newRow("newer") << QString(good).replace("atoll1.", "atoll2.")
-                         << static_cast<int>(ErrorCode::kVersionUnsupported);
-}
-
-void JoinModelTest::a_bad_invite_is_told_by_its_defect() {
-  QFETCH(const QString, text);
-  QFETCH(const int, code);
-  Fixture f;
-
-  const Status status = f.join.setInvite(text, kNow);
-
-  QVERIFY(!status.ok() && !f.join.invite());
-  QCOMPARE(static_cast<int>(status.error().code), code);
-}
-
-void JoinModelTest::the_hub_says_who_it_is() {
-  Fixture f;
-  QVERIFY(f.connect());
-  QVERIFY(f.join.setInvite(QString::fromStdString(text_of(good_invite())), kNow).ok());
-  QSignalSpy changed(&f.join, &JoinModel::lookChanged);
-
-  f.join.look();
-  QVERIFY(f.join.looking());
-  QTRY_COMPARE(f.agent.count("invite.look"), 1u);
-  f.agent.tell("invite.looked", looked());
-
-  QTRY_VERIFY(f.join.hub());
-  QVERIFY(!f.join.looking() && !f.join.lookProblem());
-  QCOMPARE(f.join.hub()->operator_name, std::string("Ada"));
-  QCOMPARE(f.join.hub()->parameters, 150'000'000u);
-  QCOMPARE(changed.size(), 2);
-}
-
-void JoinModelTest::a_hub_with_another_key_has_no_way_around() {
-  Fixture f;
-  QVERIFY(f.connect());
-  QVERIFY(f.join.setInvite(QString::fromStdString(text_of(good_invite())), kNow).ok());
-  f.join.look();
-  f.agent.tell("invite.looked", looked("00ff"));
-  QTRY_VERIFY(f.join.lookProblem());
-  QCOMPARE(f.join.lookProblem()->code, ErrorCode::kPinMismatch);
-  QVERIFY(!f.join.hub());
-
-  f.join.look();
-  f.agent.tell("invite.looked", looked(nullptr, "run-2"));
-  QTRY_VERIFY(f.join.lookProblem());
-  QCOMPARE(f.join.lookProblem()->code, ErrorCode::kInviteOtherRun);
-}
-
-void JoinModelTest::a_hub_that_cannot_be_asked_is_told_by_its_cause_data() {
-  QTest::addColumn<QString>("code");
-  QTest::addColumn<int>("expected");
-  QTest::newRow("down") << "unreachable" << static_cast<int>(ErrorCode::kUnreachable);
-  QTest::newRow("pin") << "pin_mismatch" << static_cast<int>(ErrorCode::kPinMismatch);
-  QTest::newRow("version") << "version_unsupported" << static_cast<int>(ErrorCode::kVersionUnsupported);
-  QTest::newRow("a newer cause") << "tired" << static_cast<int>(ErrorCode::kInternal);
-}
-
-void JoinModelTest::a_hub_that_cannot_be_asked_is_told_by_its_cause() {
-  QFETCH(const QString, code);
-  QFETCH(const int, expected);
-  Fixture f;
-  QVERIFY(f.connect());
-  QVERIFY(f.join.setInvite(QString::fromStdString(text_of(good_invite())), kNow).ok());
-  f.join.look();
-
-  f.agent.tell("invite.looked", {{"ok", false}, {"code", code.toStdString()}, {"message", "why"}});
-
-  QTRY_VERIFY(f.join.lookProblem());
-  QCOMPARE(static_cast<int>(f.join.lookProblem()->code), expected);
-  QCOMPARE(f.join.lookProblem()->message, std::string("why"));
-}
-
 void JoinModelTest::stages_are_followed_to_the_first_step() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin());
   QVERIFY(f.join.joining());
   const nlohmann::json params = f.agent.last_params("join");
@@ -266,7 +85,7 @@ void JoinModelTest::stages_are_followed_to_the_first_step() {
 }
 
 void JoinModelTest::without_word_of_stages_the_state_tells() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin());
   f.agent.tell("join.done", {{"ok", true}, {"text", "joined"}});
   QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRunning));
@@ -282,33 +101,8 @@ void JoinModelTest::without_word_of_stages_the_state_tells() {
   QVERIFY(QTest::qWaitFor([&] { return f.join.joined(); }));
 }
 
-void JoinModelTest::a_refused_invite_fails_with_its_code_data() {
-  QTest::addColumn<int>("code");
-  for (const ErrorCode code :
-       {ErrorCode::kInviteUsed, ErrorCode::kInviteUnknown, ErrorCode::kInviteExpired, ErrorCode::kPinMismatch,
-        ErrorCode::kUnreachable, ErrorCode::kPermissionDenied, ErrorCode::kTimeout}) {
-    QTest::newRow(std::string(to_string(code)).c_str()) << static_cast<int>(code);
-  }
-}
-
-void JoinModelTest::a_refused_invite_fails_with_its_code() {
-  QFETCH(const int, code);
-  Fixture f;
-  QVERIFY(f.begin());
-  f.progress("key", "done");
-  f.progress("enrol", "running");
-
-  f.agent.tell("join.done", {{"ok", false}, {"code", to_string(static_cast<ErrorCode>(code))}, {"message", "why"}});
-
-  QVERIFY(f.reaches(JoinStage::kEnrol, StageStatus::kFailed));
-  QCOMPARE(static_cast<int>(f.join.problem()->code), code);
-  QCOMPARE(f.join.stage(JoinStage::kEnrol).text, std::string("why"));
-  QCOMPARE(f.join.stage(JoinStage::kKey).status, StageStatus::kDone);
-  QVERIFY(!f.join.joining() && !f.join.joined());
-}
-
 void JoinModelTest::before_the_enrolment_a_retry_uses_the_invite_again() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin());
   f.progress("key", "done");
   f.agent.tell("join.done", {{"ok", false}, {"code", "unreachable"}, {"message", "no route"}});
@@ -323,7 +117,7 @@ void JoinModelTest::before_the_enrolment_a_retry_uses_the_invite_again() {
 }
 
 void JoinModelTest::after_the_enrolment_a_retry_comes_back_without_the_invite() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin());
   f.progress("enrol", "done");
   f.progress("check", "failed", {{"text", "disk.free 1 GB"}});
@@ -340,7 +134,7 @@ void JoinModelTest::after_the_enrolment_a_retry_comes_back_without_the_invite() 
 }
 
 void JoinModelTest::a_trainer_that_fails_on_the_way_fails_its_stage() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin());
   f.agent.tell("join.done", {{"ok", true}, {"text", "joined"}});
   QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRunning));
@@ -354,7 +148,7 @@ void JoinModelTest::a_trainer_that_fails_on_the_way_fails_its_stage() {
 }
 
 void JoinModelTest::a_trainer_that_is_started_again_is_followed() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin_training());
   f.progress("state", "failed", {{"text", "nobody has the state"}});
   QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRetrying));
@@ -370,7 +164,7 @@ void JoinModelTest::a_trainer_that_is_started_again_is_followed() {
 }
 
 void JoinModelTest::until_then_its_stage_says_why_and_when() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin_training());
   f.progress("data", "failed", {{"text", "the disk is full"}});
   QVERIFY(f.reaches(JoinStage::kData, StageStatus::kRetrying));
@@ -389,7 +183,7 @@ void JoinModelTest::until_then_its_stage_says_why_and_when() {
 }
 
 void JoinModelTest::without_word_of_stages_a_restart_is_told_by_the_agents_state() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin_training());
 
   f.agent_says(waiting_for_restart(4));
@@ -402,7 +196,7 @@ void JoinModelTest::without_word_of_stages_a_restart_is_told_by_the_agents_state
 }
 
 void JoinModelTest::it_is_final_once_the_agent_gives_up() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin_training());
   f.progress("state", "failed", {{"text", "nobody has the state"}});
   f.agent_says(waiting_for_restart(300));
@@ -433,7 +227,7 @@ void JoinModelTest::it_is_final_once_the_wish_is_gone_data() {
 void JoinModelTest::it_is_final_once_the_wish_is_gone() {
   QFETCH(const QString, state);
   QFETCH(const QString, wish);
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin_training());
   f.progress("first_step", "failed", {{"text", "it was asked to end"}});
   QVERIFY(f.reaches(JoinStage::kFirstStep, StageStatus::kRetrying));
@@ -447,7 +241,7 @@ void JoinModelTest::it_is_final_once_the_wish_is_gone() {
 
 // It says "error" while it ends; what becomes of it the agent says.
 void JoinModelTest::the_last_words_of_a_trainer_are_not_the_end() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin_training());
 
   f.agent.tell_state("state.changed", {{"state", "error"}, {"pid", 4711}, {"error", "the loss is not finite"}});
@@ -458,7 +252,7 @@ void JoinModelTest::the_last_words_of_a_trainer_are_not_the_end() {
 }
 
 void JoinModelTest::a_machine_that_is_not_fit_fails_the_check_and_nothing_else() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin());
   f.progress("check", "running");  // before the invite is used
   QVERIFY(f.reaches(JoinStage::kCheck, StageStatus::kRunning));
@@ -476,25 +270,6 @@ void JoinModelTest::a_machine_that_is_not_fit_fails_the_check_and_nothing_else()
   QVERIFY(f.agent.last_params("join").contains("invite"));
 }
 
-void JoinModelTest::a_look_at_another_invite_is_not_this_ones() {
-  Fixture f;
-  QVERIFY(f.connect());
-  QVERIFY(f.join.setInvite(QString::fromStdString(text_of(good_invite())), kNow).ok());
-  f.join.look();
-  nlohmann::json other = looked(), own = looked();
-  other["invite"] = "inv-0";
-  own["invite"] = "inv-1";
-
-  f.agent.tell("invite.looked", other);
-  f.agent.tell("something", nullptr);
-  QTRY_COMPARE(f.agent.count("invite.look"), 1u);
-  QTest::qWait(20);
-  QVERIFY(f.join.looking());
-  f.agent.tell("invite.looked", own);
-
-  QTRY_VERIFY(f.join.hub());
-}
-
 void JoinModelTest::to_cancel_is_safe_at_every_stage_data() {
   QTest::addColumn<QString>("stage");
   for (const char* stage : {"key", "enrol", "check", "trainer", "data", "state", "first_step"})
@@ -503,7 +278,7 @@ void JoinModelTest::to_cancel_is_safe_at_every_stage_data() {
 
 void JoinModelTest::to_cancel_is_safe_at_every_stage() {
   QFETCH(const QString, stage);
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin());
   f.progress(stage.toUtf8().constData(), "running");
   QTest::qWait(10);
@@ -520,7 +295,7 @@ void JoinModelTest::to_cancel_is_safe_at_every_stage() {
 }
 
 void JoinModelTest::an_agent_that_is_busy_says_so() {
-  Fixture f;
+  JoinFixture f;
   f.agent.fail("join", ErrorCode::kPermissionDenied, "this agent is at such work already");
 
   QVERIFY(f.begin());
@@ -531,7 +306,7 @@ void JoinModelTest::an_agent_that_is_busy_says_so() {
 }
 
 void JoinModelTest::an_agent_that_is_restarted_meanwhile_ends_it() {
-  Fixture f;
+  JoinFixture f;
   QVERIFY(f.begin());
   f.progress("key", "done");
   QVERIFY(f.reaches(JoinStage::kKey, StageStatus::kDone));
@@ -542,18 +317,6 @@ void JoinModelTest::an_agent_that_is_restarted_meanwhile_ends_it() {
   QVERIFY(f.join.problem()->message.find("restarted") != std::string::npos);
   f.join.retry();
   QVERIFY(f.join.joining());
-}
-
-void JoinModelTest::an_invite_is_forgotten_once_it_is_used() {
-  Fixture f;
-  QVERIFY(f.begin());
-  QVERIFY(f.join.invite());
-  f.agent.tell("join.done", {{"ok", true}, {"text", "joined"}});
-  f.progress("first_step", "done");
-
-  QVERIFY(QTest::qWaitFor([&] { return f.join.joined(); }));
-
-  QVERIFY(!f.join.invite());
 }
 
 QTEST_GUILESS_MAIN(JoinModelTest)

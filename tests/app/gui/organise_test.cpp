@@ -19,8 +19,10 @@
 #include "app/gui/organise/invite_dialog.h"
 #include "app/gui/organise/preset_facts.h"
 #include "app/gui/organise/qr_code.h"
+#include "app/gui/parts/stat_tile.h"
 #include "tests/app/core/fake_agent.h"
 #include "tests/app/gui/reach.h"
+#include "tests/fakes/hub_states.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -28,29 +30,10 @@ using namespace atl::test;
 namespace {
 
 HubState serving_state() {
-  HubState state;
-  state.run_id = "run-1";
-  state.name = "gcide-demo";
-  state.addresses = {"hub.example.org:47000"};
-  state.phase = "training";
-  state.outer_step = 12;
-  state.round_open = true;
-  state.inner_steps = 500;
-  state.min_islands = 2;
-  HubState::Round round;
-  round.round = 11;
-  round.mean_loss_nats = 2.914;
-  state.rounds = {round};
-  HubState::Island island;
-  island.id = "isl-aaaa";
-  island.name = "basement";
-  island.state = "training";
-  island.phase = "syncing";
-  island.inner_step = 371;
-  island.tokens_per_second = 31'815;
-  island.rounds_accepted = 11;
-  island.last_seen_seconds = 1;
-  state.islands = {island};
+  HubState state = training_run(/*islands=*/1, /*rounds=*/12);
+  state.rounds.back().mean_loss_nats = 2.914;
+  state.islands.front().id = "isl-aaaa";
+  state.islands.front().phase = "syncing";
   return state;
 }
 
@@ -89,6 +72,7 @@ class OrganiseTest : public QObject {
   void what_is_missing_is_said();
   void a_run_that_could_not_be_made_says_why();
   void a_hub_that_serves_shows_who_takes_part();
+  void a_run_without_islands_asks_for_an_invite();
   void a_hub_that_stands_still_is_said_so();
   void an_island_is_removed_after_a_question();
   void serving_stops_after_a_question();
@@ -205,8 +189,26 @@ void OrganiseTest::a_hub_that_serves_shows_who_takes_part() {
   QCOMPARE(islands->index(0, 2).data().toString(), QString("371/500"));
   QCOMPARE(islands->index(1, 0).data().toString(), QString("<b>attic</b>"));
   QCOMPARE(islands->index(1, 1).data().toString(), QString("Removed"));
+  QCOMPARE(find<StatTile>("present")->value(), QString("1"));
+  QCOMPARE(find<StatTile>("loss")->accessibleName(), QString("Loss: 2.914 nats per token"));
+  // The table is as high as its rows: the rest is the loss's.
+  QTRY_VERIFY(find<QTableView>("hub_islands")->height() < 4 * find<QTableView>("hub_islands")->rowHeight(0));
   QVERIFY(window_->windowTitle().contains("gcide-demo"));
   QVERIFY(!find<Notice>("hub_notice")->says());
+}
+
+void OrganiseTest::a_run_without_islands_asks_for_an_invite() {
+  hub_agent_->answer("state.get", young_run().to_json());
+  commands_->answer({"hub", "islands"}, {.out = R"({"serving":true,"islands":[]})"});
+  open(/*made=*/true);
+  QTRY_COMPARE(find<StatTile>("round")->accessibleName(), QString("Round: 0, waits for islands"));
+  QVERIFY(!find<QTableView>("hub_islands")->isVisible());
+  QCOMPARE(unnamed_controls(*window_), QStringList());
+  QCOMPARE(unreached_controls(*window_), QStringList());
+
+  find<QPushButton>("empty_action")->click();
+
+  QVERIFY(window_->findChild<InviteDialog*>() != nullptr);
 }
 
 void OrganiseTest::a_hub_that_stands_still_is_said_so() {

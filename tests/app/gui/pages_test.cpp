@@ -16,8 +16,9 @@
 #include <QToolButton>
 #include <QtTest>
 
+#include "app/core/check_model.h"
 #include "app/gui/check_page.h"
-#include "app/gui/check_table.h"
+#include "app/gui/check_titles.h"
 #include "app/gui/demo/demo_runner.h"
 #include "app/gui/demo_page.h"
 #include "app/gui/first_start.h"
@@ -69,6 +70,7 @@ class PagesTest : public QObject {
   void a_check_is_run_and_its_rows_come_in();
   void a_verdict_is_a_word_and_an_icon();
   void what_helps_can_be_copied();
+  void what_fails_comes_first_once_the_check_is_over();
   void every_row_of_the_check_has_a_name();
   void without_an_agent_nothing_can_be_checked();
 
@@ -179,16 +181,49 @@ void PagesTest::what_helps_can_be_copied() {
   tell_check(agent(),
              {check_row("disk.free", "pass", "812 GB"), check_row("net.cc", "warn", "cubic", "modprobe tcp_bbr")});
   auto* table = find<QTableView>("check_rows");
-  QTRY_COMPARE(table->model()->rowCount(), 2);
-  table->selectRow(0);
-  QVERIFY(!find<QPushButton>("copy_fix")->isEnabled());
+  QTRY_VERIFY(find<QPushButton>("copy_fix")->isEnabled());  // the first is chosen
   table->selectRow(1);
+  QVERIFY(!find<QPushButton>("copy_fix")->isEnabled());
+  table->selectRow(0);
 
   focus(table);
   QTest::keySequence(table, QKeySequence::Copy);
 
   QCOMPARE(QGuiApplication::clipboard()->text(), QString("modprobe tcp_bbr"));
   QVERIFY(find<QPushButton>("copy_fix")->isEnabled());
+  QVERIFY(!find<QPushButton>("copy_all_fixes")->isVisible());
+}
+
+void PagesTest::what_fails_comes_first_once_the_check_is_over() {
+  show<CheckPage>();
+  auto* table = find<QTableView>("check_rows");
+  const auto shown = [table] {
+    QStringList titles;
+    for (int row = 0; row < table->model()->rowCount(); ++row)
+      titles << table->model()->index(row, CheckModel::kRow).data().toString();
+    return titles;
+  };
+  const std::vector<nlohmann::json> rows = {check_row("clock", "skip", "no hub"), check_row("ram", "pass", "64 GB"),
+                                            check_row("host.nofile", "warn", "8192", "ulimit -n 65536"),
+                                            check_row("disk.free", "fail", "212 GB", "choose another directory"),
+                                            check_row("net.cc", "warn", "cubic", "modprobe tcp_bbr")};
+  const QStringList as_they_came{"Clock", "Main memory", "Open files allowed", "Free disk space",
+                                 "TCP congestion control"};
+  for (const nlohmann::json& row : rows) agent().tell("check.result", {{"row", row}});
+  QTRY_COMPARE(shown(), as_they_came);
+  table->selectRow(2);
+
+  tell_check(agent(), rows);
+
+  const QStringList worst_first{"Free disk space", "Open files allowed", "TCP congestion control", "Main memory",
+                                "Clock"};
+  QTRY_COMPARE(shown(), worst_first);
+  QCOMPARE(table->currentIndex().row(), 1);  // what was chosen stays so
+  find<QPushButton>("copy_fix")->click();
+  QCOMPARE(QGuiApplication::clipboard()->text(), QString("ulimit -n 65536"));
+  find<QPushButton>("copy_all_fixes")->click();
+  QCOMPARE(QGuiApplication::clipboard()->text().split('\n').mid(0, 3),
+           QStringList({"# Free disk space: 212 GB", "choose another directory", "# Open files allowed: 8192"}));
 }
 
 void PagesTest::every_row_of_the_check_has_a_name() {

@@ -26,6 +26,7 @@
 #include "net/wire/invite.h"
 #include "tests/app/gui/gui_node.h"
 #include "tests/app/gui/pictures.h"
+#include "tests/fakes/hub_states.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -42,7 +43,14 @@ void take(const char* name, QWidget& widget) {
   if (pictures->wanted(name, dark)) pictures->save(widget, name, dark);
 }
 
-Invite plain_invite() {
+void take_at(const char* name, QWidget& widget, const QSize& size) {
+  const QSize own = widget.size();
+  widget.resize(size);
+  take(name, widget);
+  widget.resize(own);
+}
+
+Invite plain_invite(std::chrono::hours left = std::chrono::hours(24)) {
   Invite invite;
   invite.hub = {{"hub.example.org", 47000}};
   invite.run_id = "f3a9c2d871b04e65";
@@ -51,10 +59,12 @@ Invite plain_invite() {
   invite.id = "inv-5kq2";
   invite.secret = Bytes(32, std::byte{7});
   const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  invite.expires = now + std::chrono::hours(24);
+  invite.expires = now + left;
   return invite;
 }
-QString invite_text() { return QString::fromStdString(encode_invite(plain_invite()).value()); }
+QString invite_text(std::chrono::hours left = std::chrono::hours(24)) {
+  return QString::fromStdString(encode_invite(plain_invite(left)).value());
+}
 
 void set_up(GuiNode& world, bool joined, bool fails) {
   FakeAgent& agent = world.agent;
@@ -93,6 +103,10 @@ void wizard_pages() {
   take("wizard-invite-empty", wizard);
   wizard.setInviteText(invite_text().chopped(12));
   take("wizard-invite-cut", wizard);
+  wizard.setInviteText("The invite is in the letter of Tuesday.");
+  take("wizard-invite-malformed", wizard);
+  wizard.setInviteText(invite_text(-std::chrono::hours(3)));
+  take("wizard-invite-expired", wizard);
   wizard.setInviteText(invite_text());
   take("wizard-invite-good", wizard);
   next(wizard);
@@ -102,6 +116,7 @@ void wizard_pages() {
   wizard.currentPage()->findChild<QCheckBox*>("accept_warnings")->click();
   next(wizard);
   take("wizard-resources", wizard);
+  take_at("wizard-resources-large", wizard, {2560, 1600});
   next(wizard);
   take("wizard-consent", wizard);
   wizard.currentPage()->findChild<QCheckBox*>("agree")->click();
@@ -131,6 +146,21 @@ void wizard_pages() {
   world.agent.tell("join.done", {{"ok", true}});
 }
 
+// What the hub says to an invite, in the place of who it is.
+void refused(const char* name, const char* code, const char* message) {
+  GuiNode world;
+  set_up(world, false, false);
+  world.agent.answer("invite.look", [&](const auto&) {
+    world.agent.tell("invite.looked", {{"ok", false}, {"code", code}, {"message", message}});
+    return nlohmann::json{{"started", true}};
+  });
+  JoinWizard wizard(world.node);
+  wizard.show();
+  wizard.setInviteText(invite_text());
+  next(wizard);
+  take(name, wizard);
+}
+
 void wizard_problems() {
   {
     GuiNode world;
@@ -142,20 +172,28 @@ void wizard_problems() {
     QTest::qWait(kSettle);
     next(wizard);
     take("wizard-check-fails", wizard);
+    take_at("wizard-check-large", wizard, {1280, 800});
   }
-  GuiNode world;
-  set_up(world, false, false);
-  world.agent.answer("invite.look", [&world](const auto&) {
-    world.agent.tell("invite.looked", {{"ok", false},
-                                       {"code", "pin_mismatch"},
-                                       {"message", "hub.example.org:47000 shows another key than the invite's"}});
-    return nlohmann::json{{"started", true}};
-  });
-  JoinWizard wizard(world.node);
-  wizard.show();
-  wizard.setInviteText(invite_text());
-  next(wizard);
-  take("wizard-trust-mismatch", wizard);
+  {
+    GuiNode world;
+    set_up(world, false, true);
+    world.agent.answer("check.run", [&world](const auto&) {
+      const std::vector<nlohmann::json> rows = check_rows_of_a_node(true);
+      for (std::size_t i = 0; i < 4; ++i) world.agent.tell("check.result", {{"row", rows[i]}});
+      return nlohmann::json{{"started", true}};
+    });
+    JoinWizard wizard(world.node);
+    wizard.show();
+    wizard.setInviteText(invite_text());
+    next(wizard);
+    QTest::qWait(kSettle);
+    next(wizard);
+    take("wizard-check-running", wizard);
+  }
+  refused("wizard-trust-mismatch", "pin_mismatch", "hub.example.org:47000 shows another key than the invite's");
+  refused("wizard-trust-unreachable", "unreachable", "hub.example.org:47000: connection refused");
+  refused("wizard-trust-other-run", "invite_other_run", "the hub serves the run atlas-150m");
+  refused("wizard-trust-used", "invite_used", "4 islands joined with it");
 }
 
 void dialogs() {
@@ -172,37 +210,8 @@ void dialogs() {
 }
 
 HubState hub_state(unsigned islands) {
-  HubState state;
-  state.run_id = "f3a9c2d871b04e65";
-  state.name = "gcide-demo";
-  state.addresses = {"hub.example.org:47000"};
-  state.phase = "training";
-  state.outer_step = 42;
-  state.round_open = true;
-  state.inner_steps = 500;
-  state.min_islands = 2;
-  for (unsigned i = 0; i < 32; ++i) {
-    HubState::Round round;
-    round.round = 10 + i;
-    round.mean_loss_nats = 2.2 + 3 * std::exp(-double(i) / 8);
-    state.rounds.push_back(round);
-  }
+  HubState state = training_run(islands, 42);
   state.last_validation = HubState::Validation{40, 2.31};
-  const char* names[] = {"basement", "garage", "attic", "node7"};
-  for (unsigned i = 0; i < islands; ++i) {
-    HubState::Island island;
-    island.id = "isl-" + std::to_string(i);
-    island.name = names[i];
-    island.state = "training";
-    island.phase = i == 1 ? "syncing" : "training";
-    island.inner_step = 371 - 20 * i;
-    island.loss_nats = 2.2 + 0.01 * i;
-    island.tokens_per_second = 31'815.0 - 2000 * i;
-    island.bytes_sent = 1'900'000'000u;
-    island.rounds_accepted = 41;
-    island.last_seen_seconds = 1;
-    state.islands.push_back(island);
-  }
   return state;
 }
 
@@ -286,8 +295,24 @@ void organise() {
     window.findChild<QLineEdit*>("run_name")->setText("gcide-demo");
     window.findChild<QLineEdit*>("text_directory")->setText(home.path());
     take("organise-create", window);
+    take_at("organise-create-large", window, {2560, 1600});
   }
   hub.welcome();
+  {
+    QTemporaryDir young;
+    if (!QFile(young.filePath("run.json")).open(QIODevice::WriteOnly)) return;
+    hub.answer("state.get", young_run().to_json());
+    HubModel model(HubHome{young.path().toStdString()}, hub.open(), commands.run());
+    OrganiseWindow window(model);
+    model.start();
+    window.show();
+    take("organise-hub-empty", window);
+    hub.refuse({ErrorCode::kNotRunning, "none"});
+    hub.hang_up();
+    take("organise-hub-stopped", window);
+    hub.welcome();
+    hub.answer("state.get", hub_state(4).to_json());
+  }
   QFile run(home.filePath("run.json"));
   if (!run.open(QIODevice::WriteOnly)) return;
   HubModel model(HubHome{home.path().toStdString()}, hub.open(), commands.run());
@@ -297,6 +322,7 @@ void organise() {
   QTest::qWait(kSettle);
   window.findChild<QTableView*>("hub_islands")->selectRow(1);
   take("organise-hub", window);
+  take_at("organise-hub-large", window, {1280, 800});
   window.findChild<QPushButton*>("remove")->click();
   auto* question = window.findChild<QDialog*>("question");
   take("organise-remove", *question);

@@ -9,6 +9,7 @@
 #include "net/control/hub_state.h"
 #include "net/control/island_state.h"
 #include "net/control/json_fields.h"
+#include "tests/fakes/hub_states.h"
 
 using namespace atl;
 
@@ -31,18 +32,9 @@ class ControlStateTest : public QObject {
 namespace {
 
 HubState example() {
-  HubState state;
-  state.run_id = "0123456789abcdef";
-  state.name = "gcide demo";
-  state.addresses = {"127.0.0.1:47000"};
-  state.phase = "training";
-  state.outer_step = 7;
-  state.round_open = true;
-  state.inner_steps = 20;
+  HubState state = test::training_run(/*islands=*/2, /*rounds=*/2);
   state.max_rounds = 30;
-  state.min_islands = 3;
-  state.rounds = {{5, 1, 3, 120'000, 9.5, 2.25, true}, {6, 2, 2, 80'000, 12.0, 2.125, std::nullopt}};
-  state.islands.push_back({"isl-0", "one", "training", "training", 4, 2.5, 6000, 1u << 20, 123, 10, 1, 0.5, 7});
+  state.rounds[1].outer_hashes_equal.reset();
   state.first_validation = {0, 5.5};
   return state;
 }

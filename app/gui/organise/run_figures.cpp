@@ -1,0 +1,57 @@
+#include "app/gui/organise/run_figures.h"
+
+#include <QHBoxLayout>
+
+#include "app/gui/look/format.h"
+#include "app/gui/parts/stat_tile.h"
+
+namespace atl {
+namespace {
+
+QString phase_word(const HubState& state) {
+  if (state.finished || state.phase == "finished") return RunFigures::tr("the run is finished");
+  if (state.phase == "waiting") return RunFigures::tr("waits for islands");
+  if (state.phase == "training") return RunFigures::tr("the islands train");
+  if (state.phase == "syncing") return RunFigures::tr("the islands synchronise");
+  return {};
+}
+
+}  // namespace
+
+RunFigures::RunFigures(QWidget* parent) : QWidget(parent) {
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(12);
+  row->addWidget(round_ = new StatTile(tr("Round")));
+  row->addWidget(loss_ = new StatTile(tr("Loss")));
+  row->addWidget(islands_ = new StatTile(tr("Islands here")));
+  row->addWidget(speed_ = new StatTile(tr("Speed of all")));
+  round_->setObjectName("round");
+  loss_->setObjectName("loss");
+  islands_->setObjectName("present");
+  speed_->setObjectName("speed");
+}
+
+void RunFigures::show(const HubState& state, bool now) {
+  const QString of = state.max_rounds > 0 ? tr("of %1").arg(text::count(state.max_rounds)) : QString();
+  round_->setFigure(text::count(state.outer_step), of, now ? phase_word(state) : QString());
+  if (state.rounds.empty()) {
+    loss_->setFigure(QString("\u2013"), {}, tr("after the first round"));
+  } else {
+    const auto& validated = state.last_validation;
+    loss_->setFigure(text::loss(state.rounds.back().mean_loss_nats), tr("nats per token"),
+                     validated ? tr("validation %1").arg(text::loss(validated->loss_nats)) : QString());
+  }
+  std::size_t here = 0;
+  double speed = 0;
+  for (const HubState::Island& island : state.islands) {
+    if (island.state == "gone") continue;
+    ++here;
+    speed += island.tokens_per_second;
+  }
+  islands_->setFigure(text::count(here), {}, tr("a run begins with %1").arg(text::count(state.min_islands)));
+  speed_->setFigure(text::compact(speed), tr("tokens/s"));
+  for (StatTile* tile : {round_, loss_, islands_, speed_}) tile->setGreyed(!now);
+}
+
+}  // namespace atl
