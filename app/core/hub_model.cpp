@@ -184,6 +184,7 @@ void HubModel::init(const QString& data) {
                         flag("data", data),
                         flag("name", plan_.name),
                         flag("islands", QString::number(std::max(1, plan_.min_islands)))};
+  if (!plan_.operated_by.isEmpty()) arguments << flag("operator", plan_.operated_by);
   if (!plan_.preset.isEmpty()) arguments << flag("preset", plan_.preset);
   if (plan_.inner_steps > 0) arguments << flag("inner-steps", QString::number(plan_.inner_steps));
   run_to_end(run_, {.arguments = arguments}, this, [this](const auto& outcome) {

@@ -19,6 +19,7 @@ namespace atl {
 
 struct RunPlan {  // for `atoll hub init`
   QString name;
+  QString operated_by;     // as those see it who are invited; may be empty
   QString text_directory;  // to be prepared; or
   QString data_directory;  // already prepared
   QString preset;          // of the model

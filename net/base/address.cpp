@@ -1,10 +1,24 @@
 #include "net/base/address.h"
 
+#include <algorithm>
 #include <charconv>
+#include <string_view>
 
 #include <fmt/format.h>
 
 namespace atl {
+
+namespace {
+
+// Of a name, or of a literal address with its zone: whatever else there may be was meant otherwise ("https://hub:443").
+bool is_host(std::string_view text, std::string_view also) {
+  return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           also.find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace
 
 Result<Address> parse_address(std::string_view text) {
   const Error bad{ErrorCode::kInvalidArgument,
@@ -13,14 +27,12 @@ Result<Address> parse_address(std::string_view text) {
   if (colon == std::string_view::npos) return bad;
   std::string_view host = text.substr(0, colon);
   const std::string_view digits = text.substr(colon + 1);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
-    return bad;
-  }
+  const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (!is_host(host, bracketed ? ".:%-_" : ".-_")) return bad;
   Address address{std::string(host), 0};
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), address.port);
-  if (error != std::errc() || end != digits.data() + digits.size() || host.empty() || host.size() > 253) return bad;
+  if (error != std::errc() || end != digits.data() + digits.size()) return bad;
   return address;
 }
 

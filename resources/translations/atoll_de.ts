@@ -1564,10 +1564,6 @@
         <translation>die eigene Adresse dieses Rechners</translation>
     </message>
     <message>
-        <source>Address that invites carry, HOST:PORT</source>
-        <translation>Adresse in Einladungen, HOST:PORT</translation>
-    </message>
-    <message>
         <source>&amp;Listen on:</source>
         <translation>&amp;Lauscht auf:</translation>
     </message>
@@ -1604,16 +1600,32 @@
         <translation>Schreiben Sie als HOST:PORT, wo der Hub lauscht.</translation>
     </message>
     <message>
-        <source>Write where the hub is reached as HOST:PORT.</source>
-        <translation>Schreiben Sie als HOST:PORT, wo der Hub erreichbar ist.</translation>
-    </message>
-    <message>
         <source>The run could not be made.</source>
         <translation>Der Lauf ließ sich nicht anlegen.</translation>
     </message>
     <message>
         <source>C&amp;hoose…</source>
         <translation>W&amp;ählen …</translation>
+    </message>
+    <message>
+        <source>Who runs it, as those see it whom you invite</source>
+        <translation>Wer ihn betreibt, so wie es die Eingeladenen sehen</translation>
+    </message>
+    <message>
+        <source>who runs it, as those see it whom you invite</source>
+        <translation>wer ihn betreibt, so wie es die Eingeladenen sehen</translation>
+    </message>
+    <message>
+        <source>&amp;Operator:</source>
+        <translation>&amp;Betreiber:</translation>
+    </message>
+    <message>
+        <source>Address that invites carry, HOST or HOST:PORT</source>
+        <translation>Adresse, die in Einladungen steht, HOST oder HOST:PORT</translation>
+    </message>
+    <message>
+        <source>Write where the hub is reached as HOST or HOST:PORT.</source>
+        <translation>Geben Sie als HOST oder HOST:PORT an, wo der Hub zu erreichen ist.</translation>
     </message>
 </context>
 <context>
@@ -3751,10 +3763,6 @@
         <translation>Was die anderen sehen</translation>
     </message>
     <message>
-        <source>&amp;Name:</source>
-        <translation>&amp;Name:</translation>
-    </message>
-    <message>
         <source>&amp;GPUs:</source>
         <translation>&amp;GPUs:</translation>
     </message>
@@ -3796,6 +3804,10 @@
     <message>
         <source>Beside each is what is wrong with it.</source>
         <translation>Daneben steht, was daran falsch ist.</translation>
+    </message>
+    <message>
+        <source>Na&amp;me:</source>
+        <translation>Na&amp;me:</translation>
     </message>
 </context>
 <context>

@@ -36,12 +36,14 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
   setPage(kJoining, joining);
   connect(trust, &TrustPage::anotherInviteWanted, this, &JoinWizard::useAnotherInvite);
   connect(joining, &JoiningPage::anotherInviteWanted, this, &JoinWizard::useAnotherInvite);
-  auto* steps =
+  steps_ =
       new WizardSteps({tr("Invite"), tr("Trust"), tr("Node check"), tr("Resources"), tr("Consent"), tr("Joining")});
-  setSideWidget(steps);
-  connect(this, &QWizard::currentIdChanged, this, [this, steps](int id) {
+  setSideWidget(steps_);
+  connect(joining, &QWizardPage::completeChanged, this, &JoinWizard::showJoined);
+  connect(this, &QWizard::currentIdChanged, this, [this](int id) {
     if (id < 0) return;
-    steps->setCurrent(id);
+    steps_->setCurrent(id);
+    showJoined();
     // Once the page has been shown, which chooses a focus of its own.
     QTimer::singleShot(0, this, &JoinWizard::focusOnControl);
   });
@@ -80,6 +82,15 @@ void JoinWizard::focusOnControl() {
   for (const auto which : {NextButton, CommitButton, FinishButton, CancelButton}) {
     if (button(which)->isVisible() && button(which)->isEnabled()) return button(which)->setFocus();
   }
+}
+
+// Then there is nothing left to cancel.
+void JoinWizard::showJoined() {
+  const bool joined = currentId() == kJoining && currentPage()->isComplete();
+  if (joined == testOption(QWizard::NoCancelButtonOnLastPage)) return;
+  setOption(QWizard::NoCancelButtonOnLastPage, joined);
+  steps_->setAllDone(joined);
+  if (joined) button(FinishButton)->setFocus();
 }
 
 void JoinWizard::setInviteText(const QString& text) {

@@ -9,6 +9,7 @@ namespace atl {
 
 class InvitePage;
 class Node;
+class WizardSteps;
 
 class JoinWizard : public QWizard {
   Q_OBJECT
@@ -30,10 +31,12 @@ class JoinWizard : public QWizard {
   void nameButtons();
   void useAnotherInvite();
   void focusOnControl();
+  void showJoined();
   void tellBusy();
 
   Node& node_;
   InvitePage* invite_;
+  WizardSteps* steps_;
 };
 
 }  // namespace atl

@@ -68,7 +68,7 @@ QWidget* ResourcesPage::makeIsland() {
   name_->setMaxLength(kMaxNameBytes);
   name_->setAccessibleName(tr("Name"));
   name_->setToolTip(tr("What the others see"));
-  form->addRow(tr("&Name:"), name_);
+  form->addRow(tr("Na&me:"), name_);
   gpus_ = new GpuChoice;
   form->addRow(tr("&GPUs:"), gpus_);
   directory_ = make_plain_label("directory");

@@ -25,6 +25,11 @@ void WizardSteps::setCurrent(int step) {
   update();
 }
 
+void WizardSteps::setAllDone(bool done) {
+  all_done_ = done;
+  update();
+}
+
 int WizardSteps::rowHeight() const { return std::max(kMark, fontMetrics().height()) + kGap; }
 
 QSize WizardSteps::sizeHint() const {
@@ -47,7 +52,7 @@ void WizardSteps::paintEvent(QPaintEvent*) {
     QFont face = font();
     face.setBold(now);
     painter.setFont(face);
-    if (i < current_) {
+    if (i < current_ || all_done_) {
       painter.drawPixmap(mark, icon_pixmap("ok", colours.good, kMark, devicePixelRatioF()));
     } else {
       painter.setPen(QPen(now ? colours.accent : colours.outline, 1.5));

@@ -13,6 +13,7 @@ class WizardSteps : public QWidget {
   explicit WizardSteps(QStringList names, QWidget* parent = nullptr);
 
   void setCurrent(int step);  // from 0
+  void setAllDone(bool done);
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return sizeHint(); }
 
@@ -24,6 +25,7 @@ class WizardSteps : public QWidget {
 
   const QStringList names_;
   int current_ = 0;
+  bool all_done_ = false;
 };
 
 }  // namespace atl

@@ -26,6 +26,14 @@ constexpr int kMaxNameBytes = 64;
 constexpr int kWidest = 900;  // longer lines are hard to read
 enum TextKind { kText, kPrepared };
 
+// A host alone is reached at the port that the hub listens on.
+QString reached_at(const QString& host, const QString& listen) {
+  if (host.isEmpty() || parse_address(host.toStdString()).ok()) return host;
+  const auto listened = parse_address(listen.toStdString());
+  const QString with_port = QString("%1:%2").arg(host).arg(listened.ok() ? listened->port : 0);
+  return listened.ok() && parse_address(with_port.toStdString()).ok() ? with_port : host;
+}
+
 }  // namespace
 
 CreateRunPage::CreateRunPage(HubModel& hub, QWidget* parent) : QWidget(parent), hub_(hub) {
@@ -75,6 +83,12 @@ QWidget* CreateRunPage::makeRun() {
   name_->setAccessibleName(tr("Name of the run"));
   name_->setMaxLength(kMaxNameBytes);
   form->addRow(tr("&Name:"), name_);
+  operator_ = new QLineEdit;
+  operator_->setObjectName("operator");
+  operator_->setAccessibleName(tr("Who runs it, as those see it whom you invite"));
+  operator_->setPlaceholderText(tr("who runs it, as those see it whom you invite"));
+  operator_->setMaxLength(kMaxNameBytes);
+  form->addRow(tr("&Operator:"), operator_);
   addText(form);
   preset_ = new QComboBox;
   preset_->setObjectName("preset");
@@ -99,7 +113,7 @@ QWidget* CreateRunPage::makeRun() {
   form->addRow(QString(), facts_);
   form->addRow(tr("&Islands to begin with:"), islands_);
   form->addRow(tr("Inner &steps a round:"), inner_steps_);
-  connect(name_, &QLineEdit::textChanged, this, &CreateRunPage::refresh);
+  for (QLineEdit* line : {name_, operator_}) connect(line, &QLineEdit::textChanged, this, &CreateRunPage::refresh);
   connect(preset_, &QComboBox::currentIndexChanged, this, &CreateRunPage::showPreset);
   return box;
 }
@@ -136,7 +150,7 @@ QWidget* CreateRunPage::makeHub() {
   advertise_ = new QLineEdit;
   advertise_->setObjectName("advertise");
   advertise_->setPlaceholderText(tr("this machine's own address"));
-  advertise_->setAccessibleName(tr("Address that invites carry, HOST:PORT"));
+  advertise_->setAccessibleName(tr("Address that invites carry, HOST or HOST:PORT"));
   form->addRow(tr("&Listen on:"), listen_);
   form->addRow(tr("&Reached at:"), advertise_);
   form->addRow(QString(), make_lead(tr("Others must be able to reach this port: open it in your router or firewall.")));
@@ -171,25 +185,28 @@ void CreateRunPage::showPreset() {
 RunPlan CreateRunPage::plan() const {
   RunPlan plan;
   plan.name = name_->text().trimmed();
+  plan.operated_by = operator_->text().trimmed();
   (kind_->currentIndex() == kText ? plan.text_directory : plan.data_directory) = directory_->text().trimmed();
   plan.preset = preset_->currentData().toString();
   plan.min_islands = islands_->value();
   plan.inner_steps = inner_steps_->value();
   plan.listen = listen_->text().trimmed();
-  plan.advertise = advertise_->text().trimmed();
+  plan.advertise = reached_at(advertise_->text().trimmed(), plan.listen);
   return plan;
 }
 
 QString CreateRunPage::defect() const {
   const RunPlan wanted = plan();
   if (wanted.name.isEmpty()) return tr("Give the run a name.");
-  if (wanted.name.toUtf8().size() > kMaxNameBytes) return tr("The name is too long.");
+  for (const QString& name : {wanted.name, wanted.operated_by}) {
+    if (name.toUtf8().size() > kMaxNameBytes) return tr("The name is too long.");
+  }
   const QString directory = directory_->text().trimmed();
   if (directory.isEmpty()) return tr("Choose the directory of the text.");
   if (!QFileInfo(directory).isDir()) return tr("There is no directory %1.").arg(directory);
   if (!parse_address(wanted.listen.toStdString()).ok()) return tr("Write where the hub listens as HOST:PORT.");
   if (!wanted.advertise.isEmpty() && !parse_address(wanted.advertise.toStdString()).ok()) {
-    return tr("Write where the hub is reached as HOST:PORT.");
+    return tr("Write where the hub is reached as HOST or HOST:PORT.");
   }
   return {};
 }

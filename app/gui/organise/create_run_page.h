@@ -41,6 +41,7 @@ class CreateRunPage : public QWidget {
   HubModel& hub_;
   std::vector<PresetFacts> presets_;
   QLineEdit* name_;
+  QLineEdit* operator_;
   QComboBox* kind_;  // of the text
   QLineEdit* directory_;
   QComboBox* preset_;

@@ -205,8 +205,12 @@ void JoinWizardTest::who_has_joined_before_can_join_again() {
   agent().tell("join.done", {{"ok", true}});
   agent().tell("join.progress", progress("first_step", "done"));
   QTRY_VERIFY(world_->node.join().joined());
+  // Nothing is left to cancel.
+  QVERIFY(!wizard_->button(QWizard::CancelButton)->isVisible());
+  QVERIFY(wizard_->button(QWizard::FinishButton)->hasFocus());
 
   wizard_->setInviteText(good_invite());
+  QVERIFY(wizard_->button(QWizard::CancelButton)->isVisible());
   QCOMPARE(wizard_->currentId(), int(JoinWizard::kInvite));
   go_to(JoinWizard::kJoining);
 
@@ -320,6 +324,7 @@ void JoinWizardTest::every_page_can_be_used_by_everybody() {
 
   QCOMPARE(unnamed_controls(*wizard_), QStringList());
   QCOMPARE(unreached_controls(*wizard_), QStringList());
+  QCOMPARE(shared_mnemonics(*wizard_).join("; "), QString());
   QCOMPARE(cut_texts(*wizard_), QStringList());
 }
 

@@ -133,7 +133,9 @@ void OrganiseTest::a_run_is_made_once_nothing_is_missing() {
   open(/*made=*/false);
   QVERIFY(!find<QPushButton>("create")->isEnabled());
   find<QLineEdit>("run_name")->setText("first");
+  find<QLineEdit>("operator")->setText("Ada's lab");
   find<QLineEdit>("text_directory")->setText(directory_->path());
+  find<QLineEdit>("advertise")->setText("hub.example.org");
   find<QSpinBox>("min_islands")->setValue(5);
   QVERIFY(find<QPushButton>("create")->isEnabled());
 
@@ -143,7 +145,12 @@ void OrganiseTest::a_run_is_made_once_nothing_is_missing() {
   QTRY_VERIFY(was_asked({"hub", "init"}));
   QVERIFY(was_asked({"data", "prepare"}));
   const QStringList init = commands_->asked().back().arguments;
-  QVERIFY2(init.contains("--islands=5") && init.contains("--name=first"), qPrintable(init.join(' ')));
+  QVERIFY2(init.contains("--islands=5") && init.contains("--name=first") && init.contains("--operator=Ada's lab"),
+           qPrintable(init.join(' ')));
+  // What it is served with is kept: a host alone has the port that is listened on.
+  QFile kept(directory_->filePath("app-serve.json"));
+  QTRY_VERIFY(kept.exists());
+  QVERIFY(kept.open(QIODevice::ReadOnly) && kept.readAll().contains("hub.example.org:47000"));
 }
 
 void OrganiseTest::what_is_missing_is_said() {
@@ -158,11 +165,12 @@ void OrganiseTest::what_is_missing_is_said() {
   find<QLineEdit>("listen")->setText("everywhere");
   QCOMPARE(page->defect(), QString("Write where the hub listens as HOST:PORT."));
   find<QLineEdit>("listen")->setText("0.0.0.0:47000");
-  find<QLineEdit>("advertise")->setText("nobody");
-  QCOMPARE(page->defect(), QString("Write where the hub is reached as HOST:PORT."));
-  find<QLineEdit>("advertise")->setText("hub.example.org:47000");
-
-  QCOMPARE(page->defect(), QString());
+  find<QLineEdit>("advertise")->setText("no body");
+  QCOMPARE(page->defect(), QString("Write where the hub is reached as HOST or HOST:PORT."));
+  for (const char* good : {"hub.example.org:47000", "hub.example.org", "203.0.113.7", ""}) {
+    find<QLineEdit>("advertise")->setText(good);
+    QCOMPARE(page->defect(), QString());
+  }
 }
 
 void OrganiseTest::a_run_that_could_not_be_made_says_why() {
@@ -205,6 +213,7 @@ void OrganiseTest::a_run_without_islands_asks_for_an_invite() {
   QVERIFY(!find<QTableView>("hub_islands")->isVisible());
   QCOMPARE(unnamed_controls(*window_), QStringList());
   QCOMPARE(unreached_controls(*window_), QStringList());
+  QCOMPARE(shared_mnemonics(*window_).join("; "), QString());
 
   find<QPushButton>("empty_action")->click();
 
@@ -315,18 +324,21 @@ void OrganiseTest::its_windows_can_be_used_by_everybody() {
   open(/*made=*/false);
   QCOMPARE(unnamed_controls(*window_), QStringList());
   QCOMPARE(unreached_controls(*window_), QStringList());
+  QCOMPARE(shared_mnemonics(*window_).join("; "), QString());
   window_.reset();
   hub_agent_->welcome();
   open(/*made=*/true);
   QTRY_COMPARE(find<QTableView>("hub_islands")->model()->rowCount(), 2);
   QCOMPARE(unnamed_controls(*window_), QStringList());
   QCOMPARE(unreached_controls(*window_), QStringList());
+  QCOMPARE(shared_mnemonics(*window_).join("; "), QString());
   QCOMPARE(cut_texts(*window_), QStringList());
   InviteDialog* dialog = open_invite();
   dialog->findChild<QPushButton*>("make")->click();
   QTRY_VERIFY(dialog->findChild<QPushButton*>("show")->isVisible());
   QCOMPARE(unnamed_controls(*dialog), QStringList());
   QCOMPARE(unreached_controls(*dialog), QStringList());
+  QCOMPARE(shared_mnemonics(*dialog).join("; "), QString());
   QCOMPARE(cut_texts(*dialog), QStringList());
 }
 
