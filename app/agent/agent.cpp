@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <atomic>
 #include <csignal>
 #include <ctime>
 
@@ -15,7 +14,7 @@
 #include "app/agent/join_task.h"
 #include "app/agent/methods/methods.h"
 #include "app/agent/service_notice.h"
-#include "app/agent/trainer_link.h"
+#include "app/agent/trainer_news.h"
 #include "app/agent/trainer_process.h"
 #include "app/config/gpu_list.h"
 #include "net/base/file.h"
@@ -36,10 +35,6 @@ int minute_of_day() {
   ::localtime_r(&now, &local);
   return local.tm_hour * 60 + local.tm_min;
 }
-
-// Events of a trainer whose data is its state (docs/control.md).
-constexpr std::string_view kTellTheState[] = {"state.changed", "round.begin",      "step",
-                                              "sync.done",     "checkpoint.saved", "error"};
 
 }  // namespace
 
@@ -87,11 +82,7 @@ class Agent::Impl final : public AgentControl {
     WishFile wish;
     bool at_once = false;
   };
-  struct TrainerNews {
-    std::string event;
-    nlohmann::json data;
-  };
-  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent, JoinNews, TrainerNews>;
+  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent, JoinNews, TrainerNews::Said>;
 
   // A foreground command says in its own words what a log would.
   spdlog::level::level_enum news_level() const {
@@ -103,11 +94,9 @@ class Agent::Impl final : public AgentControl {
   }
   Wish asked_wish() const { return wish_now(wish_, options_.training_hours, unix_seconds_now(), minute_of_day()); }
   Wish followed_wish() const;
-  void on_trainer_state(const nlohmann::json& state);
-  void on_trainer_event(const nlohmann::json& event, bool kept);
   void on_gpus(const nlohmann::json& gpus);
   void take(const Command& command);
-  void take_trainer_news(const TrainerNews& news);
+  void take_trainer_news(const TrainerNews::Said& said);
   void take_join_news(const JoinNews& news);
   void turn();
   void look_at_disk();
@@ -138,8 +127,6 @@ class Agent::Impl final : public AgentControl {
   WishFile wish_;
   Supervisor supervisor_;
   std::optional<TrainerProcess> trainer_;
-  std::atomic<bool> taken_over_{false};
-  std::atomic<bool> is_joining_{false};  // a trainer is on its way to its first step
   std::uint64_t memory_kills_ = 0;
   std::string hung_;
   bool told_to_end_ = false;
@@ -148,7 +135,6 @@ class Agent::Impl final : public AgentControl {
   std::string shown_;
   std::string warning_;
   Clock::time_point watchdog_at_{};
-  std::atomic<bool> link_is_new_{true};  // to a trainer of which the history has heard nothing
   std::optional<double> disk_free_bytes_;
   Clock::time_point look_at_disk_at_{};
   JoinStages join_stages_{[this](const nlohmann::json& progress) {
@@ -158,7 +144,14 @@ class Agent::Impl final : public AgentControl {
 
   JoinTask join_task_{*this, options_.check_node};
   std::unique_ptr<ControlServer> server_;
-  std::unique_ptr<TrainerLink> link_;
+  // A full mailbox: the next answer comes in a second.
+  TrainerNews news_{
+      board_,
+      history_,
+      {.answered = [this](const TrainerAnswered& answer) { (void)commands_.push(SupervisorEvent(answer)); },
+       .said = [this](TrainerNews::Said said) { (void)commands_.push(std::move(said)); },
+       .publish = [this](std::string_view event, const nlohmann::json& data) { publish(event, data); },
+       .on_event = options_.on_event}};
   AgentJob job_;
   // Last: their threads publish to the server.
   std::optional<CheckTask> check_;
@@ -202,49 +195,13 @@ Status Agent::Impl::serve() {
                          [this](const nlohmann::json& gpus) { on_gpus(gpus); });
   }
   (void)take_over();
-  link_ = std::make_unique<TrainerLink>(
-      options_.home.island.control_socket(),
-      TrainerLink::Callbacks{
-          .answered = [this](const nlohmann::json& state) { on_trainer_state(state); },
-          .event = [this](const nlohmann::json& event, bool kept) { on_trainer_event(event, kept); }});
+  news_.listen(options_.home.island.control_socket());
   show();
   return ok_status();
 }
 
-// ---- on the link's thread
+// ---- on the sampler's thread
 
-void Agent::Impl::on_trainer_state(const nlohmann::json& state) {
-  if (!state.is_object()) return;
-  board_.set_trainer_state(state);
-  if (link_is_new_.exchange(false)) {
-    history_.push({{"event", "state.changed"}, {"time", unix_time_now()}, {"data", state}});
-  }
-  // A full mailbox: the next answer comes in a second.
-  (void)commands_.push(SupervisorEvent(TrainerAnswered{state.value("state", "") == "training", progress_of(state),
-                                                       state.value("accepted_round", nlohmann::json()).is_number()}));
-  // That it is there it says only when asked; from then on its events tell, which a state may run ahead of.
-  if (is_joining_ && state.value("state", "") == "joining") (void)commands_.push(TrainerNews{"state.changed", state});
-}
-
-void Agent::Impl::on_trainer_event(const nlohmann::json& event, bool kept) {
-  if (!event.contains("event") || !event["event"].is_string() || !event.contains("data") || !event["data"].is_object())
-    return;
-  // What a trainer that was taken over did under another agent is history, and may be written there already.
-  if (kept && taken_over_) {
-    nlohmann::json told_before = event;
-    told_before["kept"] = true;
-    return history_.push(told_before);
-  }
-  const std::string name = event["event"].get<std::string>();
-  // Who hears of a step and asks for the state then finds it there.
-  if (std::ranges::find(kTellTheState, name) != std::end(kTellTheState)) board_.set_trainer_state(event["data"]);
-  server_->publish(name, event["data"]);
-  history_.push(event);
-  if (options_.on_event) options_.on_event(event);
-  if (is_joining_) (void)commands_.push(TrainerNews{name, event["data"]});
-}
-
-// On the sampler's.
 void Agent::Impl::on_gpus(const nlohmann::json& gpus) {
   board_.set_gpus(gpus);
   const nlohmann::json data = {{"gpus", gpus}};
@@ -258,7 +215,7 @@ bool Agent::Impl::take_over() {
   auto living = TrainerProcess::find(options_.home);
   if (!living) return false;
   trainer_ = std::move(living);
-  taken_over_ = true;
+  news_.take_over();
   guard_gpus();
   spdlog::log(news_level(), "trainer taken_over pid={}", trainer_->pid());
   show_trainer();
@@ -298,8 +255,8 @@ void Agent::Impl::take(const Command& command) {
     tell(Joined{is_joined()});
   } else if (const auto* join = std::get_if<JoinNews>(&command)) {
     take_join_news(*join);
-  } else if (const auto* trainer = std::get_if<TrainerNews>(&command)) {
-    take_trainer_news(*trainer);
+  } else if (const auto* said = std::get_if<TrainerNews::Said>(&command)) {
+    take_trainer_news(*said);
   } else {
     tell(std::get<SupervisorEvent>(command));
   }
@@ -307,14 +264,14 @@ void Agent::Impl::take(const Command& command) {
 
 void Agent::Impl::take_join_news(const JoinNews& news) {
   join_stages_.take(news);
-  is_joining_ = join_stages_.follows();
+  news_.follow_joining(join_stages_.follows());
   if (!news.done.is_null()) publish("join.done", news.done);
 }
 
-void Agent::Impl::take_trainer_news(const TrainerNews& news) {
+void Agent::Impl::take_trainer_news(const TrainerNews::Said& said) {
   if (!trainer_ || !join_stages_.follows()) return;
-  news.event == "transfer" ? join_stages_.transfer(news.data) : join_stages_.trainer_says(news.data);
-  is_joining_ = join_stages_.follows();
+  said.event == "transfer" ? join_stages_.transfer(said.data) : join_stages_.trainer_says(said.data);
+  news_.follow_joining(join_stages_.follows());
 }
 
 // A file system that hangs would hold the loop up; so does the trainer's log, which lies there too.
@@ -407,9 +364,8 @@ Result<TrainerProcess> Agent::Impl::new_trainer() const {
 
 void Agent::Impl::start_trainer() {
   board_.forget_trainer();
-  link_is_new_ = true;
+  news_.expect_another();
   told_to_end_ = false;
-  taken_over_ = false;
   hung_.clear();
   memory_kills_ = memory_kills();
   ever_started_ = true;
@@ -462,7 +418,7 @@ void Agent::Impl::show() {
                     .phase = supervisor_.phase(),
                     .joined = supervisor_.joined(),
                     .trainer_pid = trainer_ ? trainer_->pid() : 0,
-                    .taken_over = taken_over_,
+                    .taken_over = news_.taken_over(),
                     .restarts = supervisor_.restarts(),
                     .last_exit = supervisor_.last_exit(),
                     .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
