@@ -9,14 +9,13 @@
 #include "app/agent/agent_history.h"
 #include "app/agent/agent_job.h"
 #include "app/agent/control_service.h"
-#include "app/agent/gpu_sampler.h"
 #include "app/agent/invite_look.h"
 #include "app/agent/join_task.h"
 #include "app/agent/methods/methods.h"
 #include "app/agent/service_notice.h"
+#include "app/agent/trainer_gpus.h"
 #include "app/agent/trainer_news.h"
 #include "app/agent/trainer_process.h"
-#include "app/config/gpu_list.h"
 #include "net/base/file.h"
 #include "net/base/mailbox.h"
 #include "net/base/unix_time.h"
@@ -104,8 +103,6 @@ class Agent::Impl final : public AgentControl {
   bool take_over();
   void tell(const SupervisorEvent& event);
   void carry_out(const SupervisorAction& action);
-  Result<GpuList> gpus_of_island() const;
-  void guard_gpus();
   Result<TrainerProcess> new_trainer() const;
   void start_trainer();
   void ask_trainer_to(Wish wish);
@@ -155,8 +152,7 @@ class Agent::Impl final : public AgentControl {
   AgentJob job_;
   // Last: their threads publish to the server.
   std::optional<CheckTask> check_;
-  std::optional<GpuGuard> gpu_guard_;
-  std::optional<GpuSampler> gpu_sampler_;
+  std::optional<TrainerGpus> gpus_;  // once it serves
   InviteLook look_{[this](std::string_view event, const nlohmann::json& data) { publish(event, data); }};
 };
 
@@ -185,15 +181,10 @@ void Agent::Impl::tell_join(JoinNews news) {
 
 Status Agent::Impl::serve() {
   ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
-  const std::filesystem::path power_file = options_.home.gpu_power_file();
-  if (options_.gpu_limits.any() || std::filesystem::exists(power_file)) {
-    gpu_guard_.emplace(options_.gpu_limits, power_file,
-                       [this](std::string_view event, const nlohmann::json& data) { publish(event, data); });
-  }
-  if (!options_.gpu_limits.probe.program.empty()) {
-    gpu_sampler_.emplace(options_.gpu_limits.probe, options_.gpu_sample_period,
-                         [this](const nlohmann::json& gpus) { on_gpus(gpus); });
-  }
+  gpus_.emplace(
+      options_.home, options_.gpu_limits, options_.gpu_sample_period,
+      [this](std::string_view event, const nlohmann::json& data) { publish(event, data); },
+      [this](const nlohmann::json& gpus) { on_gpus(gpus); });
   (void)take_over();
   news_.listen(options_.home.island.control_socket());
   show();
@@ -216,7 +207,7 @@ bool Agent::Impl::take_over() {
   if (!living) return false;
   trainer_ = std::move(living);
   news_.take_over();
-  guard_gpus();
+  gpus_->set_training(true);
   spdlog::log(news_level(), "trainer taken_over pid={}", trainer_->pid());
   show_trainer();
   tell(TrainerStarted{.taken_over = true});
@@ -243,7 +234,7 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
 
 Wish Agent::Impl::followed_wish() const {
   const Wish wish = asked_wish();
-  return wish == Wish::kRun && gpu_guard_ && gpu_guard_->too_hot() ? Wish::kPause : wish;
+  return wish == Wish::kRun && gpus_->too_hot() ? Wish::kPause : wish;
 }
 
 void Agent::Impl::take(const Command& command) {
@@ -313,7 +304,7 @@ void Agent::Impl::look_at_trainer() {
   spdlog::log(news_level(), "trainer ended pid={} cause={} status={} text=\"{}\"", trainer_->pid(),
               to_string(exit.cause), exit.status, exit.text);
   trainer_.reset();
-  guard_gpus();
+  gpus_->set_training(false);
   board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
   board_.forget_trainer();
   std::error_code ignored;
@@ -341,23 +332,9 @@ void Agent::Impl::carry_out(const SupervisorAction& action) {
   }
 }
 
-Result<GpuList> Agent::Impl::gpus_of_island() const {
-  ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(options_.home.island.join_file()));
-  return parse_gpu_list(join.gpus);
-}
-
-// A join file that cannot be read leaves no GPU unguarded.
-void Agent::Impl::guard_gpus() {
-  if (!gpu_guard_ && !gpu_sampler_) return;
-  const auto gpus = gpus_of_island();
-  const auto training = trainer_ ? std::optional(gpus.ok() ? *gpus : GpuList{}) : std::nullopt;
-  if (gpu_guard_) gpu_guard_->set_training(training);
-  if (gpu_sampler_) gpu_sampler_->set_training(training);
-}
-
 Result<TrainerProcess> Agent::Impl::new_trainer() const {
   ATOLL_RETURN_IF_ERROR(make_directories(options_.home.state, FileMode::kPrivate));
-  ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, gpus_of_island());
+  ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, TrainerGpus::of_island(options_.home));
   return TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience,
                                                options_.upload_bytes_per_second, gpus.visible_devices()});
 }
@@ -377,7 +354,7 @@ void Agent::Impl::start_trainer() {
     return tell(TrainerDidNotStart{started.error().message});
   }
   trainer_ = std::move(*started);
-  guard_gpus();
+  gpus_->set_training(true);
   spdlog::log(news_level(), "trainer started pid={}", trainer_->pid());
   show_trainer();
   join_stages_.trainer_started();
@@ -401,7 +378,7 @@ void Agent::Impl::settle_wish(Wish wish) {
 
 std::string Agent::Impl::warning() const {
   if (!warning_.empty()) return warning_;
-  return history_.trouble().empty() && gpu_guard_ ? gpu_guard_->warning() : history_.trouble();
+  return history_.trouble().empty() ? gpus_->warning() : history_.trouble();
 }
 
 // At once: what follows in this turn may wait for a disk.
