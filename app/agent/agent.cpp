@@ -3,20 +3,18 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <csignal>
 #include <ctime>
 
 #include "app/agent/agent_history.h"
 #include "app/agent/agent_job.h"
 #include "app/agent/control_service.h"
 #include "app/agent/invite_look.h"
+#include "app/agent/island_trainer.h"
 #include "app/agent/join_task.h"
 #include "app/agent/methods/methods.h"
 #include "app/agent/service_notice.h"
 #include "app/agent/trainer_gpus.h"
 #include "app/agent/trainer_news.h"
-#include "app/agent/trainer_process.h"
-#include "net/base/file.h"
 #include "net/base/mailbox.h"
 #include "net/base/unix_time.h"
 
@@ -24,7 +22,6 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{250};  // how often the trainer's process is looked at
-constexpr std::chrono::seconds kAskTime{2};
 constexpr std::size_t kMaxCommands = 256;
 constexpr std::chrono::seconds kLookAtDiskEvery{10};
 
@@ -103,9 +100,7 @@ class Agent::Impl final : public AgentControl {
   bool take_over();
   void tell(const SupervisorEvent& event);
   void carry_out(const SupervisorAction& action);
-  Result<TrainerProcess> new_trainer() const;
   void start_trainer();
-  void ask_trainer_to(Wish wish);
   void settle_wish(Wish wish);
   std::string warning() const;
   void show_trainer();
@@ -123,10 +118,8 @@ class Agent::Impl final : public AgentControl {
   // The loop's:
   WishFile wish_;
   Supervisor supervisor_;
-  std::optional<TrainerProcess> trainer_;
-  std::uint64_t memory_kills_ = 0;
-  std::string hung_;
-  bool told_to_end_ = false;
+  IslandTrainer trainer_{
+      options_.home, {options_.trainer, options_.trainer_patience, options_.upload_bytes_per_second}, news_level()};
   bool ever_trained_ = false;
   bool ever_started_ = false;
   std::string shown_;
@@ -203,12 +196,9 @@ void Agent::Impl::on_gpus(const nlohmann::json& gpus) {
 // ---- the loop
 
 bool Agent::Impl::take_over() {
-  auto living = TrainerProcess::find(options_.home);
-  if (!living) return false;
-  trainer_ = std::move(living);
+  if (!trainer_.find()) return false;
   news_.take_over();
   gpus_->set_training(true);
-  spdlog::log(news_level(), "trainer taken_over pid={}", trainer_->pid());
   show_trainer();
   tell(TrainerStarted{.taken_over = true});
   return true;
@@ -260,7 +250,7 @@ void Agent::Impl::take_join_news(const JoinNews& news) {
 }
 
 void Agent::Impl::take_trainer_news(const TrainerNews::Said& said) {
-  if (!trainer_ || !join_stages_.follows()) return;
+  if (trainer_.pid() == 0 || !join_stages_.follows()) return;
   said.event == "transfer" ? join_stages_.transfer(said.data) : join_stages_.trainer_says(said.data);
   news_.follow_joining(join_stages_.follows());
 }
@@ -291,26 +281,15 @@ void Agent::Impl::turn() {
 }
 
 void Agent::Impl::look_at_trainer() {
-  if (!trainer_) return;
-  const TrainerProcess::State state = trainer_->look();
-  if (state == TrainerProcess::State::kStopped) return tell(TrainerStopped{});
-  if (state != TrainerProcess::State::kEnded) return;
-  const ExitFacts facts{.status = trainer_->exit_status(),
-                        .last_words = last_words(options_.home.trainer_log(), trainer_->log_from()),
-                        .memory_kills = memory_kills() > memory_kills_,
-                        .hung = std::exchange(hung_, {}),
-                        .was_told_to_end = told_to_end_};
-  const TrainerExit exit = judge_exit(facts, unix_time_now());
-  spdlog::log(news_level(), "trainer ended pid={} cause={} status={} text=\"{}\"", trainer_->pid(),
-              to_string(exit.cause), exit.status, exit.text);
-  trainer_.reset();
-  gpus_->set_training(false);
-  board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
-  board_.forget_trainer();
-  std::error_code ignored;
-  std::filesystem::remove(options_.home.trainer_file(), ignored);
-  join_stages_.trainer_ended(exit.text);
-  tell(TrainerEnded{exit});
+  const auto seen = trainer_.look();
+  if (!seen) return;
+  if (const auto* ended = std::get_if<TrainerEnded>(&*seen)) {
+    gpus_->set_training(false);
+    board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
+    board_.forget_trainer();
+    join_stages_.trainer_ended(ended->exit.text);
+  }
+  tell(*seen);
 }
 
 void Agent::Impl::tell(const SupervisorEvent& event) {
@@ -321,52 +300,27 @@ void Agent::Impl::carry_out(const SupervisorAction& action) {
   if (std::holds_alternative<StartTrainer>(action)) {
     start_trainer();
   } else if (const auto* ask = std::get_if<AskTrainer>(&action)) {
-    ask_trainer_to(ask->to);
+    trainer_.ask_to(ask->to);
   } else if (const auto* kill = std::get_if<KillTrainer>(&action)) {
-    hung_ = kill->hung;
-    told_to_end_ = told_to_end_ || hung_.empty();
-    if (!hung_.empty()) spdlog::warn("trainer hung reason=\"{}\"", hung_);
-    if (trainer_) trainer_->signal(SIGKILL);
+    trainer_.kill(kill->hung);
   } else {
     settle_wish(std::get<SettleWish>(action).wish);
   }
 }
 
-Result<TrainerProcess> Agent::Impl::new_trainer() const {
-  ATOLL_RETURN_IF_ERROR(make_directories(options_.home.state, FileMode::kPrivate));
-  ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, TrainerGpus::of_island(options_.home));
-  return TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience,
-                                               options_.upload_bytes_per_second, gpus.visible_devices()});
-}
-
 void Agent::Impl::start_trainer() {
   board_.forget_trainer();
   news_.expect_another();
-  told_to_end_ = false;
-  hung_.clear();
-  memory_kills_ = memory_kills();
   ever_started_ = true;
   if (take_over()) return;  // one that somebody else started, or that nobody had written down
-  auto started = new_trainer();
-  if (!started.ok()) {
-    spdlog::error("trainer started=false error=\"{}\"", started.error().message);
+  if (const Status started = trainer_.start(); !started.ok()) {
     join_stages_.trainer_ended(started.error().message);
     return tell(TrainerDidNotStart{started.error().message});
   }
-  trainer_ = std::move(*started);
   gpus_->set_training(true);
-  spdlog::log(news_level(), "trainer started pid={}", trainer_->pid());
   show_trainer();
   join_stages_.trainer_started();
   tell(TrainerStarted{});
-}
-
-void Agent::Impl::ask_trainer_to(Wish wish) {
-  if (!trainer_) return;
-  told_to_end_ = true;
-  const Status asked = ask_trainer(options_.home.island.control_socket(), to_string(wish), Deadline::after(kAskTime));
-  spdlog::log(news_level(), "trainer asked_to={} answered={}", to_string(wish), asked.ok());
-  if (!asked.ok()) trainer_->signal(SIGTERM);
 }
 
 void Agent::Impl::settle_wish(Wish wish) {
@@ -384,7 +338,7 @@ std::string Agent::Impl::warning() const {
 // At once: what follows in this turn may wait for a disk.
 void Agent::Impl::show_trainer() {
   board_.update([&](AgentFacts& facts) {
-    facts.trainer_pid = trainer_->pid();
+    facts.trainer_pid = trainer_.pid();
     facts.phase = Supervisor::Phase::kRunning;
   });
 }
@@ -394,7 +348,7 @@ void Agent::Impl::show() {
   board_.set_facts({.followed = supervisor_.wish(),
                     .phase = supervisor_.phase(),
                     .joined = supervisor_.joined(),
-                    .trainer_pid = trainer_ ? trainer_->pid() : 0,
+                    .trainer_pid = trainer_.pid(),
                     .taken_over = news_.taken_over(),
                     .restarts = supervisor_.restarts(),
                     .last_exit = supervisor_.last_exit(),
@@ -412,7 +366,7 @@ void Agent::Impl::show() {
 // ---- in the foreground
 
 bool Agent::Impl::has_nothing_left() const {
-  if (trainer_) return false;
+  if (trainer_.pid() != 0) return false;
   const auto phase = supervisor_.phase();
   if (phase == Supervisor::Phase::kFailed) return true;
   // Nobody waits in front of a screen for a trainer that has never worked.
