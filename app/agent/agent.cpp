@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <ctime>
-
 #include "app/agent/agent_history.h"
 #include "app/agent/agent_job.h"
 #include "app/agent/control_service.h"
@@ -12,6 +10,7 @@
 #include "app/agent/island_trainer.h"
 #include "app/agent/join_task.h"
 #include "app/agent/methods/methods.h"
+#include "app/agent/owners_wish.h"
 #include "app/agent/service_notice.h"
 #include "app/agent/trainer_gpus.h"
 #include "app/agent/trainer_news.h"
@@ -25,24 +24,17 @@ constexpr std::chrono::milliseconds kTurn{250};  // how often the trainer's proc
 constexpr std::size_t kMaxCommands = 256;
 constexpr std::chrono::seconds kLookAtDiskEvery{10};
 
-int minute_of_day() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  return local.tm_hour * 60 + local.tm_min;
-}
-
 }  // namespace
 
 class Agent::Impl final : public AgentControl {
  public:
-  Impl(AgentOptions options, WishFile wish)
+  explicit Impl(AgentOptions options)
       : options_(std::move(options)),
         board_(options_.home.island),
         history_(options_.home.history(), options_.history),
-        wish_(wish),
-        supervisor_(options_.supervisor, wish.wish, is_joined()) {
-    board_.set_wish(wish);
+        wish_(options_.home.wish_file(), options_.training_hours),
+        supervisor_(options_.supervisor, wish_.said().wish, is_joined()) {
+    board_.set_wish(wish_.said());
     add_state_methods(methods_, *this);
     add_life_methods(methods_, *this);
     add_history_methods(methods_, *this);
@@ -88,7 +80,6 @@ class Agent::Impl final : public AgentControl {
     std::error_code ignored;
     return std::filesystem::exists(options_.home.island.join_file(), ignored);
   }
-  Wish asked_wish() const { return wish_now(wish_, options_.training_hours, unix_seconds_now(), minute_of_day()); }
   Wish followed_wish() const;
   void on_gpus(const nlohmann::json& gpus);
   void take(const Command& command);
@@ -116,14 +107,13 @@ class Agent::Impl final : public AgentControl {
   Mailbox<Command> commands_{kMaxCommands};
 
   // The loop's:
-  WishFile wish_;
+  OwnersWish wish_;
   Supervisor supervisor_;
   IslandTrainer trainer_{
       options_.home, {options_.trainer, options_.trainer_patience, options_.upload_bytes_per_second}, news_level()};
   bool ever_trained_ = false;
   bool ever_started_ = false;
   std::string shown_;
-  std::string warning_;
   Clock::time_point watchdog_at_{};
   std::optional<double> disk_free_bytes_;
   Clock::time_point look_at_disk_at_{};
@@ -223,14 +213,13 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
 }
 
 Wish Agent::Impl::followed_wish() const {
-  const Wish wish = asked_wish();
+  const Wish wish = wish_.now();
   return wish == Wish::kRun && gpus_->too_hot() ? Wish::kPause : wish;
 }
 
 void Agent::Impl::take(const Command& command) {
   if (const auto* news = std::get_if<NewWish>(&command)) {
-    wish_ = news->wish;
-    warning_.clear();
+    wish_.say(news->wish);
     tell(Wished{followed_wish(), news->at_once});
   } else if (std::holds_alternative<LookAtHome>(command)) {
     tell(Joined{is_joined()});
@@ -265,7 +254,7 @@ void Agent::Impl::look_at_disk() {
 }
 
 void Agent::Impl::turn() {
-  if (wish_.wish == Wish::kPause && asked_wish() == Wish::kRun) settle_wish(Wish::kRun);
+  if (wish_.pause_is_over()) settle_wish(Wish::kRun);
   if (const Wish followed = followed_wish(); followed != supervisor_.wish()) tell(Wished{followed});
   look_at_trainer();
   look_at_disk();
@@ -324,14 +313,12 @@ void Agent::Impl::start_trainer() {
 }
 
 void Agent::Impl::settle_wish(Wish wish) {
-  wish_ = WishFile{.wish = wish, .since_unix_seconds = unix_seconds_now()};
-  const Status kept = save_wish(options_.home.wish_file(), wish_);
-  board_.set_wish(wish_);
-  warning_ = kept.ok() ? std::string() : kept.error().message;
+  wish_.settle(wish);
+  board_.set_wish(wish_.said());
 }
 
 std::string Agent::Impl::warning() const {
-  if (!warning_.empty()) return warning_;
+  if (!wish_.warning().empty()) return wish_.warning();
   return history_.trouble().empty() ? gpus_->warning() : history_.trouble();
 }
 
@@ -383,16 +370,7 @@ Status Agent::Impl::outcome() const {
 // ---- the public face
 
 Result<std::unique_ptr<Agent>> Agent::start(AgentOptions options) {
-  const auto kept = load_wish(options.home.wish_file());
-  WishFile wish;
-  if (kept.ok()) {
-    wish = *kept;
-  } else if (kept.error().code != ErrorCode::kNotFound) {
-    // Its owner may have said no: it waits until it is told again.
-    spdlog::warn("wish kept=false now=pause error=\"{}\"", kept.error().message);
-    wish.wish = Wish::kPause;
-  }
-  auto impl = std::make_unique<Impl>(std::move(options), wish);
+  auto impl = std::make_unique<Impl>(std::move(options));
   ATOLL_RETURN_IF_ERROR(impl->serve());
   return std::unique_ptr<Agent>(new Agent(std::move(impl)));
 }
