@@ -6,6 +6,7 @@
 #include "app/agent/agent_history.h"
 #include "app/agent/agent_job.h"
 #include "app/agent/control_service.h"
+#include "app/agent/foreground.h"
 #include "app/agent/invite_look.h"
 #include "app/agent/island_trainer.h"
 #include "app/agent/join_task.h"
@@ -42,8 +43,7 @@ class Agent::Impl final : public AgentControl {
     add_log_methods(methods_, *this);
     add_join_methods(methods_, join_task_, look_);
     if (!options_.check_node) return;
-    check_.emplace(options_.check_node,
-                   [this](std::string_view event, const nlohmann::json& data) { publish(event, data); });
+    check_.emplace(options_.check_node, publisher());
     add_check_method(methods_, *check_);
   }
   ~Impl() override {
@@ -76,6 +76,9 @@ class Agent::Impl final : public AgentControl {
   spdlog::level::level_enum news_level() const {
     return options_.foreground ? spdlog::level::debug : spdlog::level::info;
   }
+  std::function<void(std::string_view event, const nlohmann::json& data)> publisher() {
+    return [this](std::string_view event, const nlohmann::json& data) { publish(event, data); };
+  }
   bool is_joined() const {
     std::error_code ignored;
     return std::filesystem::exists(options_.home.island.join_file(), ignored);
@@ -96,8 +99,6 @@ class Agent::Impl final : public AgentControl {
   std::string warning() const;
   void show_trainer();
   void show();
-  Status outcome() const;
-  bool has_nothing_left() const;
 
   const AgentOptions options_;
   AgentBoard board_;
@@ -111,10 +112,9 @@ class Agent::Impl final : public AgentControl {
   Supervisor supervisor_;
   IslandTrainer trainer_{
       options_.home, {options_.trainer, options_.trainer_patience, options_.upload_bytes_per_second}, news_level()};
-  bool ever_trained_ = false;
-  bool ever_started_ = false;
+  Foreground foreground_;
   std::string shown_;
-  Clock::time_point watchdog_at_{};
+  Watchdog watchdog_;
   std::optional<double> disk_free_bytes_;
   Clock::time_point look_at_disk_at_{};
   JoinStages join_stages_{[this](const nlohmann::json& progress) {
@@ -130,13 +130,13 @@ class Agent::Impl final : public AgentControl {
       history_,
       {.answered = [this](const TrainerAnswered& answer) { (void)commands_.push(SupervisorEvent(answer)); },
        .said = [this](TrainerNews::Said said) { (void)commands_.push(std::move(said)); },
-       .publish = [this](std::string_view event, const nlohmann::json& data) { publish(event, data); },
+       .publish = publisher(),
        .on_event = options_.on_event}};
   AgentJob job_;
   // Last: their threads publish to the server.
   std::optional<CheckTask> check_;
   std::optional<TrainerGpus> gpus_;  // once it serves
-  InviteLook look_{[this](std::string_view event, const nlohmann::json& data) { publish(event, data); }};
+  InviteLook look_{publisher()};
 };
 
 // ---- any thread
@@ -164,10 +164,8 @@ void Agent::Impl::tell_join(JoinNews news) {
 
 Status Agent::Impl::serve() {
   ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
-  gpus_.emplace(
-      options_.home, options_.gpu_limits, options_.gpu_sample_period,
-      [this](std::string_view event, const nlohmann::json& data) { publish(event, data); },
-      [this](const nlohmann::json& gpus) { on_gpus(gpus); });
+  gpus_.emplace(options_.home, options_.gpu_limits, options_.gpu_sample_period, publisher(),
+                [this](const nlohmann::json& gpus) { on_gpus(gpus); });
   (void)take_over();
   news_.listen(options_.home.island.control_socket());
   show();
@@ -206,10 +204,10 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
     if (hurry != nullptr && hurry->raised() && !std::exchange(hurried, true)) tell(EndNow{});
     if (const auto command = commands_.pop(Deadline::after(kTurn))) take(*command);
     turn();
-    if (!ending && options_.foreground && has_nothing_left()) break;
+    if (!ending && options_.foreground && trainer_.pid() == 0 && foreground_.has_nothing_left(supervisor_)) break;
   }
   history_.flush();
-  return options_.foreground && !ending ? outcome() : ok_status();
+  return options_.foreground && !ending ? Foreground::outcome(supervisor_) : ok_status();
 }
 
 Wish Agent::Impl::followed_wish() const {
@@ -260,13 +258,10 @@ void Agent::Impl::turn() {
   look_at_disk();
   tell(SupervisorTick{});
   history_.turn(Clock::now());
-  ever_trained_ = ever_trained_ || supervisor_.has_trained();
+  foreground_.look(supervisor_);
   show();
   if (options_.on_turn) options_.on_turn();
-  const auto watchdog = watchdog_period();
-  if (!watchdog || Clock::now() < watchdog_at_) return;
-  notify_service("WATCHDOG=1");
-  watchdog_at_ = Clock::now() + *watchdog / 2;
+  watchdog_.turn();
 }
 
 void Agent::Impl::look_at_trainer() {
@@ -300,7 +295,7 @@ void Agent::Impl::carry_out(const SupervisorAction& action) {
 void Agent::Impl::start_trainer() {
   board_.forget_trainer();
   news_.expect_another();
-  ever_started_ = true;
+  foreground_.trainer_starts();
   if (take_over()) return;  // one that somebody else started, or that nobody had written down
   if (const Status started = trainer_.start(); !started.ok()) {
     join_stages_.trainer_ended(started.error().message);
@@ -348,23 +343,6 @@ void Agent::Impl::show() {
   shown_ = word;
   publish("state.changed", state);
   if (options_.on_event) options_.on_event({{"event", "state.changed"}, {"data", state}});
-}
-
-// ---- in the foreground
-
-bool Agent::Impl::has_nothing_left() const {
-  if (trainer_.pid() != 0) return false;
-  const auto phase = supervisor_.phase();
-  if (phase == Supervisor::Phase::kFailed) return true;
-  // Nobody waits in front of a screen for a trainer that has never worked.
-  if (phase == Supervisor::Phase::kBackoff) return !ever_trained_;
-  return phase == Supervisor::Phase::kIdle && ever_started_ && supervisor_.wish() == Wish::kStop;
-}
-
-Status Agent::Impl::outcome() const {
-  const auto& exit = supervisor_.last_exit();
-  if (!exit || is_success(exit->cause)) return ok_status();
-  return Error{error_code_of(*exit), exit->text};
 }
 
 // ---- the public face
