@@ -3,22 +3,18 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <atomic>
-#include <csignal>
-#include <ctime>
-
 #include "app/agent/agent_history.h"
 #include "app/agent/agent_job.h"
 #include "app/agent/control_service.h"
-#include "app/agent/gpu_sampler.h"
+#include "app/agent/foreground.h"
 #include "app/agent/invite_look.h"
+#include "app/agent/island_trainer.h"
 #include "app/agent/join_task.h"
 #include "app/agent/methods/methods.h"
+#include "app/agent/owners_wish.h"
 #include "app/agent/service_notice.h"
-#include "app/agent/trainer_link.h"
-#include "app/agent/trainer_process.h"
-#include "app/config/gpu_list.h"
-#include "net/base/file.h"
+#include "app/agent/trainer_gpus.h"
+#include "app/agent/trainer_news.h"
 #include "net/base/mailbox.h"
 #include "net/base/unix_time.h"
 
@@ -26,32 +22,20 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{250};  // how often the trainer's process is looked at
-constexpr std::chrono::seconds kAskTime{2};
 constexpr std::size_t kMaxCommands = 256;
 constexpr std::chrono::seconds kLookAtDiskEvery{10};
-
-int minute_of_day() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  return local.tm_hour * 60 + local.tm_min;
-}
-
-// Events of a trainer whose data is its state (docs/control.md).
-constexpr std::string_view kTellTheState[] = {"state.changed", "round.begin",      "step",
-                                              "sync.done",     "checkpoint.saved", "error"};
 
 }  // namespace
 
 class Agent::Impl final : public AgentControl {
  public:
-  Impl(AgentOptions options, WishFile wish)
+  explicit Impl(AgentOptions options)
       : options_(std::move(options)),
         board_(options_.home.island),
         history_(options_.home.history(), options_.history),
-        wish_(wish),
-        supervisor_(options_.supervisor, wish.wish, is_joined()) {
-    board_.set_wish(wish);
+        wish_(options_.home.wish_file(), options_.training_hours),
+        supervisor_(options_.supervisor, wish_.said().wish, is_joined()) {
+    board_.set_wish(wish_.said());
     add_state_methods(methods_, *this);
     add_life_methods(methods_, *this);
     add_history_methods(methods_, *this);
@@ -59,8 +43,7 @@ class Agent::Impl final : public AgentControl {
     add_log_methods(methods_, *this);
     add_join_methods(methods_, join_task_, look_);
     if (!options_.check_node) return;
-    check_.emplace(options_.check_node,
-                   [this](std::string_view event, const nlohmann::json& data) { publish(event, data); });
+    check_.emplace(options_.check_node, publisher());
     add_check_method(methods_, *check_);
   }
   ~Impl() override {
@@ -87,27 +70,23 @@ class Agent::Impl final : public AgentControl {
     WishFile wish;
     bool at_once = false;
   };
-  struct TrainerNews {
-    std::string event;
-    nlohmann::json data;
-  };
-  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent, JoinNews, TrainerNews>;
+  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent, JoinNews, TrainerNews::Said>;
 
   // A foreground command says in its own words what a log would.
   spdlog::level::level_enum news_level() const {
     return options_.foreground ? spdlog::level::debug : spdlog::level::info;
   }
+  std::function<void(std::string_view event, const nlohmann::json& data)> publisher() {
+    return [this](std::string_view event, const nlohmann::json& data) { publish(event, data); };
+  }
   bool is_joined() const {
     std::error_code ignored;
     return std::filesystem::exists(options_.home.island.join_file(), ignored);
   }
-  Wish asked_wish() const { return wish_now(wish_, options_.training_hours, unix_seconds_now(), minute_of_day()); }
   Wish followed_wish() const;
-  void on_trainer_state(const nlohmann::json& state);
-  void on_trainer_event(const nlohmann::json& event, bool kept);
   void on_gpus(const nlohmann::json& gpus);
   void take(const Command& command);
-  void take_trainer_news(const TrainerNews& news);
+  void take_trainer_news(const TrainerNews::Said& said);
   void take_join_news(const JoinNews& news);
   void turn();
   void look_at_disk();
@@ -115,17 +94,11 @@ class Agent::Impl final : public AgentControl {
   bool take_over();
   void tell(const SupervisorEvent& event);
   void carry_out(const SupervisorAction& action);
-  Result<GpuList> gpus_of_island() const;
-  void guard_gpus();
-  Result<TrainerProcess> new_trainer() const;
   void start_trainer();
-  void ask_trainer_to(Wish wish);
   void settle_wish(Wish wish);
   std::string warning() const;
   void show_trainer();
   void show();
-  Status outcome() const;
-  bool has_nothing_left() const;
 
   const AgentOptions options_;
   AgentBoard board_;
@@ -135,20 +108,13 @@ class Agent::Impl final : public AgentControl {
   Mailbox<Command> commands_{kMaxCommands};
 
   // The loop's:
-  WishFile wish_;
+  OwnersWish wish_;
   Supervisor supervisor_;
-  std::optional<TrainerProcess> trainer_;
-  std::atomic<bool> taken_over_{false};
-  std::atomic<bool> is_joining_{false};  // a trainer is on its way to its first step
-  std::uint64_t memory_kills_ = 0;
-  std::string hung_;
-  bool told_to_end_ = false;
-  bool ever_trained_ = false;
-  bool ever_started_ = false;
+  IslandTrainer trainer_{
+      options_.home, {options_.trainer, options_.trainer_patience, options_.upload_bytes_per_second}, news_level()};
+  Foreground foreground_;
   std::string shown_;
-  std::string warning_;
-  Clock::time_point watchdog_at_{};
-  std::atomic<bool> link_is_new_{true};  // to a trainer of which the history has heard nothing
+  Watchdog watchdog_;
   std::optional<double> disk_free_bytes_;
   Clock::time_point look_at_disk_at_{};
   JoinStages join_stages_{[this](const nlohmann::json& progress) {
@@ -158,13 +124,19 @@ class Agent::Impl final : public AgentControl {
 
   JoinTask join_task_{*this, options_.check_node};
   std::unique_ptr<ControlServer> server_;
-  std::unique_ptr<TrainerLink> link_;
+  // A full mailbox: the next answer comes in a second.
+  TrainerNews news_{
+      board_,
+      history_,
+      {.answered = [this](const TrainerAnswered& answer) { (void)commands_.push(SupervisorEvent(answer)); },
+       .said = [this](TrainerNews::Said said) { (void)commands_.push(std::move(said)); },
+       .publish = publisher(),
+       .on_event = options_.on_event}};
   AgentJob job_;
   // Last: their threads publish to the server.
   std::optional<CheckTask> check_;
-  std::optional<GpuGuard> gpu_guard_;
-  std::optional<GpuSampler> gpu_sampler_;
-  InviteLook look_{[this](std::string_view event, const nlohmann::json& data) { publish(event, data); }};
+  std::optional<TrainerGpus> gpus_;  // once it serves
+  InviteLook look_{publisher()};
 };
 
 // ---- any thread
@@ -192,59 +164,16 @@ void Agent::Impl::tell_join(JoinNews news) {
 
 Status Agent::Impl::serve() {
   ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
-  const std::filesystem::path power_file = options_.home.gpu_power_file();
-  if (options_.gpu_limits.any() || std::filesystem::exists(power_file)) {
-    gpu_guard_.emplace(options_.gpu_limits, power_file,
-                       [this](std::string_view event, const nlohmann::json& data) { publish(event, data); });
-  }
-  if (!options_.gpu_limits.probe.program.empty()) {
-    gpu_sampler_.emplace(options_.gpu_limits.probe, options_.gpu_sample_period,
-                         [this](const nlohmann::json& gpus) { on_gpus(gpus); });
-  }
+  gpus_.emplace(options_.home, options_.gpu_limits, options_.gpu_sample_period, publisher(),
+                [this](const nlohmann::json& gpus) { on_gpus(gpus); });
   (void)take_over();
-  link_ = std::make_unique<TrainerLink>(
-      options_.home.island.control_socket(),
-      TrainerLink::Callbacks{
-          .answered = [this](const nlohmann::json& state) { on_trainer_state(state); },
-          .event = [this](const nlohmann::json& event, bool kept) { on_trainer_event(event, kept); }});
+  news_.listen(options_.home.island.control_socket());
   show();
   return ok_status();
 }
 
-// ---- on the link's thread
+// ---- on the sampler's thread
 
-void Agent::Impl::on_trainer_state(const nlohmann::json& state) {
-  if (!state.is_object()) return;
-  board_.set_trainer_state(state);
-  if (link_is_new_.exchange(false)) {
-    history_.push({{"event", "state.changed"}, {"time", unix_time_now()}, {"data", state}});
-  }
-  // A full mailbox: the next answer comes in a second.
-  (void)commands_.push(SupervisorEvent(TrainerAnswered{state.value("state", "") == "training", progress_of(state),
-                                                       state.value("accepted_round", nlohmann::json()).is_number()}));
-  // That it is there it says only when asked; from then on its events tell, which a state may run ahead of.
-  if (is_joining_ && state.value("state", "") == "joining") (void)commands_.push(TrainerNews{"state.changed", state});
-}
-
-void Agent::Impl::on_trainer_event(const nlohmann::json& event, bool kept) {
-  if (!event.contains("event") || !event["event"].is_string() || !event.contains("data") || !event["data"].is_object())
-    return;
-  // What a trainer that was taken over did under another agent is history, and may be written there already.
-  if (kept && taken_over_) {
-    nlohmann::json told_before = event;
-    told_before["kept"] = true;
-    return history_.push(told_before);
-  }
-  const std::string name = event["event"].get<std::string>();
-  // Who hears of a step and asks for the state then finds it there.
-  if (std::ranges::find(kTellTheState, name) != std::end(kTellTheState)) board_.set_trainer_state(event["data"]);
-  server_->publish(name, event["data"]);
-  history_.push(event);
-  if (options_.on_event) options_.on_event(event);
-  if (is_joining_) (void)commands_.push(TrainerNews{name, event["data"]});
-}
-
-// On the sampler's.
 void Agent::Impl::on_gpus(const nlohmann::json& gpus) {
   board_.set_gpus(gpus);
   const nlohmann::json data = {{"gpus", gpus}};
@@ -255,12 +184,9 @@ void Agent::Impl::on_gpus(const nlohmann::json& gpus) {
 // ---- the loop
 
 bool Agent::Impl::take_over() {
-  auto living = TrainerProcess::find(options_.home);
-  if (!living) return false;
-  trainer_ = std::move(living);
-  taken_over_ = true;
-  guard_gpus();
-  spdlog::log(news_level(), "trainer taken_over pid={}", trainer_->pid());
+  if (!trainer_.find()) return false;
+  news_.take_over();
+  gpus_->set_training(true);
   show_trainer();
   tell(TrainerStarted{.taken_over = true});
   return true;
@@ -278,28 +204,27 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
     if (hurry != nullptr && hurry->raised() && !std::exchange(hurried, true)) tell(EndNow{});
     if (const auto command = commands_.pop(Deadline::after(kTurn))) take(*command);
     turn();
-    if (!ending && options_.foreground && has_nothing_left()) break;
+    if (!ending && options_.foreground && trainer_.pid() == 0 && foreground_.has_nothing_left(supervisor_)) break;
   }
   history_.flush();
-  return options_.foreground && !ending ? outcome() : ok_status();
+  return options_.foreground && !ending ? Foreground::outcome(supervisor_) : ok_status();
 }
 
 Wish Agent::Impl::followed_wish() const {
-  const Wish wish = asked_wish();
-  return wish == Wish::kRun && gpu_guard_ && gpu_guard_->too_hot() ? Wish::kPause : wish;
+  const Wish wish = wish_.now();
+  return wish == Wish::kRun && gpus_->too_hot() ? Wish::kPause : wish;
 }
 
 void Agent::Impl::take(const Command& command) {
   if (const auto* news = std::get_if<NewWish>(&command)) {
-    wish_ = news->wish;
-    warning_.clear();
+    wish_.say(news->wish);
     tell(Wished{followed_wish(), news->at_once});
   } else if (std::holds_alternative<LookAtHome>(command)) {
     tell(Joined{is_joined()});
   } else if (const auto* join = std::get_if<JoinNews>(&command)) {
     take_join_news(*join);
-  } else if (const auto* trainer = std::get_if<TrainerNews>(&command)) {
-    take_trainer_news(*trainer);
+  } else if (const auto* said = std::get_if<TrainerNews::Said>(&command)) {
+    take_trainer_news(*said);
   } else {
     tell(std::get<SupervisorEvent>(command));
   }
@@ -307,14 +232,14 @@ void Agent::Impl::take(const Command& command) {
 
 void Agent::Impl::take_join_news(const JoinNews& news) {
   join_stages_.take(news);
-  is_joining_ = join_stages_.follows();
+  news_.follow_joining(join_stages_.follows());
   if (!news.done.is_null()) publish("join.done", news.done);
 }
 
-void Agent::Impl::take_trainer_news(const TrainerNews& news) {
-  if (!trainer_ || !join_stages_.follows()) return;
-  news.event == "transfer" ? join_stages_.transfer(news.data) : join_stages_.trainer_says(news.data);
-  is_joining_ = join_stages_.follows();
+void Agent::Impl::take_trainer_news(const TrainerNews::Said& said) {
+  if (trainer_.pid() == 0 || !join_stages_.follows()) return;
+  said.event == "transfer" ? join_stages_.transfer(said.data) : join_stages_.trainer_says(said.data);
+  news_.follow_joining(join_stages_.follows());
 }
 
 // A file system that hangs would hold the loop up; so does the trainer's log, which lies there too.
@@ -327,42 +252,28 @@ void Agent::Impl::look_at_disk() {
 }
 
 void Agent::Impl::turn() {
-  if (wish_.wish == Wish::kPause && asked_wish() == Wish::kRun) settle_wish(Wish::kRun);
+  if (wish_.pause_is_over()) settle_wish(Wish::kRun);
   if (const Wish followed = followed_wish(); followed != supervisor_.wish()) tell(Wished{followed});
   look_at_trainer();
   look_at_disk();
   tell(SupervisorTick{});
   history_.turn(Clock::now());
-  ever_trained_ = ever_trained_ || supervisor_.has_trained();
+  foreground_.look(supervisor_);
   show();
   if (options_.on_turn) options_.on_turn();
-  const auto watchdog = watchdog_period();
-  if (!watchdog || Clock::now() < watchdog_at_) return;
-  notify_service("WATCHDOG=1");
-  watchdog_at_ = Clock::now() + *watchdog / 2;
+  watchdog_.turn();
 }
 
 void Agent::Impl::look_at_trainer() {
-  if (!trainer_) return;
-  const TrainerProcess::State state = trainer_->look();
-  if (state == TrainerProcess::State::kStopped) return tell(TrainerStopped{});
-  if (state != TrainerProcess::State::kEnded) return;
-  const ExitFacts facts{.status = trainer_->exit_status(),
-                        .last_words = last_words(options_.home.trainer_log(), trainer_->log_from()),
-                        .memory_kills = memory_kills() > memory_kills_,
-                        .hung = std::exchange(hung_, {}),
-                        .was_told_to_end = told_to_end_};
-  const TrainerExit exit = judge_exit(facts, unix_time_now());
-  spdlog::log(news_level(), "trainer ended pid={} cause={} status={} text=\"{}\"", trainer_->pid(),
-              to_string(exit.cause), exit.status, exit.text);
-  trainer_.reset();
-  guard_gpus();
-  board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
-  board_.forget_trainer();
-  std::error_code ignored;
-  std::filesystem::remove(options_.home.trainer_file(), ignored);
-  join_stages_.trainer_ended(exit.text);
-  tell(TrainerEnded{exit});
+  const auto seen = trainer_.look();
+  if (!seen) return;
+  if (const auto* ended = std::get_if<TrainerEnded>(&*seen)) {
+    gpus_->set_training(false);
+    board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
+    board_.forget_trainer();
+    join_stages_.trainer_ended(ended->exit.text);
+  }
+  tell(*seen);
 }
 
 void Agent::Impl::tell(const SupervisorEvent& event) {
@@ -373,85 +284,43 @@ void Agent::Impl::carry_out(const SupervisorAction& action) {
   if (std::holds_alternative<StartTrainer>(action)) {
     start_trainer();
   } else if (const auto* ask = std::get_if<AskTrainer>(&action)) {
-    ask_trainer_to(ask->to);
+    trainer_.ask_to(ask->to);
   } else if (const auto* kill = std::get_if<KillTrainer>(&action)) {
-    hung_ = kill->hung;
-    told_to_end_ = told_to_end_ || hung_.empty();
-    if (!hung_.empty()) spdlog::warn("trainer hung reason=\"{}\"", hung_);
-    if (trainer_) trainer_->signal(SIGKILL);
+    trainer_.kill(kill->hung);
   } else {
     settle_wish(std::get<SettleWish>(action).wish);
   }
 }
 
-Result<GpuList> Agent::Impl::gpus_of_island() const {
-  ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(options_.home.island.join_file()));
-  return parse_gpu_list(join.gpus);
-}
-
-// A join file that cannot be read leaves no GPU unguarded.
-void Agent::Impl::guard_gpus() {
-  if (!gpu_guard_ && !gpu_sampler_) return;
-  const auto gpus = gpus_of_island();
-  const auto training = trainer_ ? std::optional(gpus.ok() ? *gpus : GpuList{}) : std::nullopt;
-  if (gpu_guard_) gpu_guard_->set_training(training);
-  if (gpu_sampler_) gpu_sampler_->set_training(training);
-}
-
-Result<TrainerProcess> Agent::Impl::new_trainer() const {
-  ATOLL_RETURN_IF_ERROR(make_directories(options_.home.state, FileMode::kPrivate));
-  ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, gpus_of_island());
-  return TrainerProcess::start(options_.home, {options_.trainer, options_.trainer_patience,
-                                               options_.upload_bytes_per_second, gpus.visible_devices()});
-}
-
 void Agent::Impl::start_trainer() {
   board_.forget_trainer();
-  link_is_new_ = true;
-  told_to_end_ = false;
-  taken_over_ = false;
-  hung_.clear();
-  memory_kills_ = memory_kills();
-  ever_started_ = true;
+  news_.expect_another();
+  foreground_.trainer_starts();
   if (take_over()) return;  // one that somebody else started, or that nobody had written down
-  auto started = new_trainer();
-  if (!started.ok()) {
-    spdlog::error("trainer started=false error=\"{}\"", started.error().message);
+  if (const Status started = trainer_.start(); !started.ok()) {
     join_stages_.trainer_ended(started.error().message);
     return tell(TrainerDidNotStart{started.error().message});
   }
-  trainer_ = std::move(*started);
-  guard_gpus();
-  spdlog::log(news_level(), "trainer started pid={}", trainer_->pid());
+  gpus_->set_training(true);
   show_trainer();
   join_stages_.trainer_started();
   tell(TrainerStarted{});
 }
 
-void Agent::Impl::ask_trainer_to(Wish wish) {
-  if (!trainer_) return;
-  told_to_end_ = true;
-  const Status asked = ask_trainer(options_.home.island.control_socket(), to_string(wish), Deadline::after(kAskTime));
-  spdlog::log(news_level(), "trainer asked_to={} answered={}", to_string(wish), asked.ok());
-  if (!asked.ok()) trainer_->signal(SIGTERM);
-}
-
 void Agent::Impl::settle_wish(Wish wish) {
-  wish_ = WishFile{.wish = wish, .since_unix_seconds = unix_seconds_now()};
-  const Status kept = save_wish(options_.home.wish_file(), wish_);
-  board_.set_wish(wish_);
-  warning_ = kept.ok() ? std::string() : kept.error().message;
+  wish_.settle(wish);
+  board_.set_wish(wish_.said());
 }
 
 std::string Agent::Impl::warning() const {
-  if (!warning_.empty()) return warning_;
-  return history_.trouble().empty() && gpu_guard_ ? gpu_guard_->warning() : history_.trouble();
+  if (!wish_.warning().empty()) return wish_.warning();
+  return history_.trouble().empty() ? gpus_->warning() : history_.trouble();
 }
 
 // At once: what follows in this turn may wait for a disk.
 void Agent::Impl::show_trainer() {
   board_.update([&](AgentFacts& facts) {
-    facts.trainer_pid = trainer_->pid();
+    facts.trainer_pid = trainer_.pid();
     facts.phase = Supervisor::Phase::kRunning;
   });
 }
@@ -461,8 +330,8 @@ void Agent::Impl::show() {
   board_.set_facts({.followed = supervisor_.wish(),
                     .phase = supervisor_.phase(),
                     .joined = supervisor_.joined(),
-                    .trainer_pid = trainer_ ? trainer_->pid() : 0,
-                    .taken_over = taken_over_,
+                    .trainer_pid = trainer_.pid(),
+                    .taken_over = news_.taken_over(),
                     .restarts = supervisor_.restarts(),
                     .last_exit = supervisor_.last_exit(),
                     .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
@@ -476,36 +345,10 @@ void Agent::Impl::show() {
   if (options_.on_event) options_.on_event({{"event", "state.changed"}, {"data", state}});
 }
 
-// ---- in the foreground
-
-bool Agent::Impl::has_nothing_left() const {
-  if (trainer_) return false;
-  const auto phase = supervisor_.phase();
-  if (phase == Supervisor::Phase::kFailed) return true;
-  // Nobody waits in front of a screen for a trainer that has never worked.
-  if (phase == Supervisor::Phase::kBackoff) return !ever_trained_;
-  return phase == Supervisor::Phase::kIdle && ever_started_ && supervisor_.wish() == Wish::kStop;
-}
-
-Status Agent::Impl::outcome() const {
-  const auto& exit = supervisor_.last_exit();
-  if (!exit || is_success(exit->cause)) return ok_status();
-  return Error{error_code_of(*exit), exit->text};
-}
-
 // ---- the public face
 
 Result<std::unique_ptr<Agent>> Agent::start(AgentOptions options) {
-  const auto kept = load_wish(options.home.wish_file());
-  WishFile wish;
-  if (kept.ok()) {
-    wish = *kept;
-  } else if (kept.error().code != ErrorCode::kNotFound) {
-    // Its owner may have said no: it waits until it is told again.
-    spdlog::warn("wish kept=false now=pause error=\"{}\"", kept.error().message);
-    wish.wish = Wish::kPause;
-  }
-  auto impl = std::make_unique<Impl>(std::move(options), wish);
+  auto impl = std::make_unique<Impl>(std::move(options));
   ATOLL_RETURN_IF_ERROR(impl->serve());
   return std::unique_ptr<Agent>(new Agent(std::move(impl)));
 }

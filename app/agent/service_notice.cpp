@@ -35,4 +35,11 @@ std::optional<std::chrono::microseconds> watchdog_period() {
   return std::chrono::microseconds(microseconds / 2);
 }
 
+void Watchdog::turn() {
+  const auto period = watchdog_period();
+  if (!period || Clock::now() < tell_at_) return;
+  notify_service("WATCHDOG=1");
+  tell_at_ = Clock::now() + *period / 2;
+}
+
 }  // namespace atl

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -59,38 +58,14 @@ Result<ChildProcess> ChildProcess::spawn(const ChildOptions& options) {
   return ChildProcess(pid);
 }
 
-ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
-  std::swap(pid_, other.pid_);
-  std::swap(exit_, other.exit_);
-  return *this;
-}
-
-ChildProcess::~ChildProcess() {
-  if (pid_ < 0 || poll()) return;
-  send_signal(SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
-}
-
-std::optional<int> ChildProcess::poll() {
-  int status = 0;
-  if (!exit_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-    exit_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  }
-  return exit_;
-}
-
 Result<int> ChildProcess::wait(Deadline deadline, const AbortSignal* interrupt) {
   while (true) {
     if (const auto code = poll()) return *code;
     if (interrupt != nullptr && interrupt->raised()) return Error{ErrorCode::kAborted, interrupt->reason()};
-    if (deadline.expired()) return Error{ErrorCode::kTimeout, fmt::format("process {} is still running", pid_)};
+    if (deadline.expired()) return Error{ErrorCode::kTimeout, fmt::format("process {} is still running", pid())};
     pollfd wake{interrupt != nullptr ? interrupt->fd() : -1, POLLIN, 0};
     ::poll(&wake, 1, deadline.poll_milliseconds(50));
   }
-}
-
-void ChildProcess::send_signal(int signal) {
-  if (!poll()) ::kill(pid_, signal);
 }
 
 void ChildProcess::terminate(Deadline deadline) {

@@ -1,16 +1,14 @@
-// A child process: started, watched, ended. It dies with this process, however that ends (PR_SET_PDEATHSIG), and is the
-// leader of a process group of its own, so that Ctrl-C in the terminal reaches only us. Spawn and use from the main
-// thread: the kernel ties the death signal to the thread that forked.
+// A child process: started, watched, ended. It is killed with its owner, and dies with this process, however that ends
+// (PR_SET_PDEATHSIG). It is the leader of a process group of its own, so that Ctrl-C in the terminal reaches only us.
+// Spawn and use from the main thread: the kernel ties the death signal to the thread that forked.
 #pragma once
-
-#include <sys/types.h>
 
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "app/cli/unique_child.h"
 #include "net/base/abort_signal.h"
 #include "net/base/deadline.h"
 #include "net/base/result.h"
@@ -28,23 +26,18 @@ class ChildProcess {
  public:
   // kNotFound when the program is not there.
   static Result<ChildProcess> spawn(const ChildOptions& options);
-  ChildProcess(ChildProcess&& other) noexcept : pid_(std::exchange(other.pid_, -1)), exit_(other.exit_) {}
-  ChildProcess& operator=(ChildProcess&& other) noexcept;
-  ~ChildProcess();  // kills and reaps what still runs
 
-  pid_t pid() const { return pid_; }
-  // The exit status (128 + signal when one ended it), once it has ended.
-  std::optional<int> poll();
+  pid_t pid() const { return child_.pid(); }
+  std::optional<int> poll() { return child_.poll(); }  // the exit status, 128 + signal
   // kTimeout at the deadline; kAborted when `interrupt`, if any, is raised.
   Result<int> wait(Deadline deadline, const AbortSignal* interrupt = nullptr);
-  void send_signal(int signal);  // nothing once it has ended
+  void send_signal(int signal) { child_.send_signal(signal); }
   // SIGTERM, and SIGKILL at the deadline.
   void terminate(Deadline deadline);
 
  private:
-  explicit ChildProcess(pid_t pid) : pid_(pid) {}
-  pid_t pid_ = -1;
-  std::optional<int> exit_;
+  explicit ChildProcess(pid_t pid) : child_(pid) {}
+  UniqueChild child_;
 };
 
 // `name` beside this program's own file, or what the environment variable says.

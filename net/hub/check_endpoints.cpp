@@ -9,6 +9,8 @@
 #include <charconv>
 #include <optional>
 
+#include "net/hub/counted.h"
+
 namespace atl {
 namespace {
 
@@ -23,18 +25,6 @@ constexpr std::chrono::seconds kStall{10};
 constexpr std::chrono::seconds kLongestTransfer{15};
 constexpr std::chrono::milliseconds kLook{20};  // at a dial under way
 constexpr std::chrono::seconds kLongestDial{15};
-
-// Shared with the counter's owner, which may be gone before what it counts.
-class Counted {
- public:
-  explicit Counted(std::shared_ptr<int> count) : count_(std::move(count)) { ++*count_; }
-  ~Counted() { --*count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  const std::shared_ptr<int> count_;
-};
 
 std::string_view target_of(const HttpRequest& request) { return {request.target().data(), request.target().size()}; }
 

@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "net/hub/counted.h"
 #include "net/hub/hub_stream.h"
 #include "net/wire/mesh.h"
 
@@ -26,18 +27,6 @@ constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
 constexpr const char* kMeshPath = "/mesh";
 constexpr const char* kCertificatePath = "/certificate";
-
-// Shared with the counter's owner, which may be gone before what it counts.
-class Counted {
- public:
-  explicit Counted(std::shared_ptr<int> count) : count_(std::move(count)) { ++*count_; }
-  ~Counted() { --*count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  const std::shared_ptr<int> count_;
-};
 
 std::string host_of(const tcp::socket& socket) {
   boost::system::error_code error;

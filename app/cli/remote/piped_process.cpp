@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -91,34 +90,13 @@ Result<PipedProcess> PipedProcess::spawn(const PipedOptions& options) {
   return process;
 }
 
-PipedProcess::PipedProcess(PipedProcess&& other) noexcept
-    : input(std::move(other.input)),
-      output(std::move(other.output)),
-      errors(std::move(other.errors)),
-      pid_(std::exchange(other.pid_, -1)),
-      exit_(other.exit_) {}
-
-PipedProcess::~PipedProcess() {
-  if (pid_ < 0 || poll()) return;
-  send_signal(SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
-}
-
-std::optional<int> PipedProcess::poll() {
-  int status = 0;
-  if (!exit_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-    exit_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  }
-  return exit_;
-}
-
 std::optional<int> PipedProcess::wait(Deadline deadline) {
-  while (!poll() && !deadline.expired()) ::poll(nullptr, 0, deadline.poll_milliseconds(20));
-  return exit_;
-}
-
-void PipedProcess::send_signal(int signal) {
-  if (!poll()) ::kill(pid_, signal);
+  std::optional<int> exit = poll();
+  while (!exit && !deadline.expired()) {
+    ::poll(nullptr, 0, deadline.poll_milliseconds(20));
+    exit = poll();
+  }
+  return exit;
 }
 
 }  // namespace atl

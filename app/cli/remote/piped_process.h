@@ -2,12 +2,11 @@
 // any command. Killed with its owner. One thread.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/cli/unique_child.h"
 #include "net/base/deadline.h"
 #include "net/base/result.h"
 #include "net/base/unique_fd.h"
@@ -25,22 +24,20 @@ struct PipedOptions {
 class PipedProcess {
  public:
   static Result<PipedProcess> spawn(const PipedOptions& options);
-  PipedProcess(PipedProcess&& other) noexcept;
+  PipedProcess(PipedProcess&&) = default;
   PipedProcess& operator=(PipedProcess&&) = delete;
-  ~PipedProcess();
 
   UniqueFd input;   // its standard input; close to end it
   UniqueFd output;  // its standard output
   UniqueFd errors;  // with own_errors
 
-  std::optional<int> poll();  // exit status, 128 + signal
+  std::optional<int> poll() { return child_.poll(); }  // the exit status, 128 + signal
   std::optional<int> wait(Deadline deadline);
-  void send_signal(int signal);
+  void send_signal(int signal) { child_.send_signal(signal); }
 
  private:
-  explicit PipedProcess(pid_t pid) : pid_(pid) {}
-  pid_t pid_ = -1;
-  std::optional<int> exit_;
+  explicit PipedProcess(pid_t pid) : child_(pid) {}
+  UniqueChild child_;  // last: killed before its pipes close
 };
 
 }  // namespace atl

@@ -11,16 +11,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/core/command_run.h"
 #include "app/core/line_stream.h"
+#include "tests/app/core/fake_answers.h"
+#include "tests/app/core/fake_commands.h"
 
 namespace atl::test {
-
-// state.get of an island that trains its 43rd round, and of a machine that has joined nothing.
-nlohmann::json training_state();
-nlohmann::json unjoined_state();
-// Of a round, as rounds.list has it.
-nlohmann::json round_json(unsigned round, double began);
 
 class FakeAgent {
  public:
@@ -70,27 +65,6 @@ class FakeAgent {
 
   // What metrics.query tells of: so many points of each series, a second and a step apart, up to the last event.
   void set_history(std::size_t points);
-
-  struct Core;
-
- private:
-  std::shared_ptr<Core> core_;
-};
-
-// Commands that do nothing but end as a test says.
-class FakeCommands {
- public:
-  struct Outcome {
-    int exit_code = 0;
-    QByteArray out = {}, err = {};
-    bool hangs = false;  // until it is interrupted, which is 130
-  };
-
-  FakeCommands();
-  RunCommand run() const;
-  // Of commands that begin so; the longest beginning counts. Others end with 1.
-  void answer(const QStringList& beginning, const Outcome& outcome);
-  const std::vector<CommandRequest>& asked() const;
 
   struct Core;
 

@@ -7,6 +7,7 @@
 
 #include "app/core/nodes.h"
 #include "tests/app/core/fake_agent.h"
+#include "tests/app/core/fake_commands.h"
 
 using namespace atl;
 using namespace std::chrono_literals;

@@ -6,6 +6,7 @@
 
 #include "app/core/node.h"
 #include "tests/app/core/fake_agent.h"
+#include "tests/app/core/fake_commands.h"
 
 namespace atl::test {
 

@@ -1,6 +1,7 @@
-// What the tests of a failing ring share.
+// What tests of a ring share whose edges fail, or change who dials them.
 #pragma once
 
+#include <QtTest>
 #include <array>
 #include <cstddef>
 #include <filesystem>
@@ -35,6 +36,11 @@ inline Inputs some_inputs(int world_size, std::size_t numel) {
 
 inline std::string message_of(const MemberResult& result) {
   return result.ok() ? "succeeded" : result.failure().error.message;
+}
+
+inline void verify_all_succeeded(const std::vector<MemberResult>& results) {
+  for (const MemberResult& result : results) QVERIFY2(result.ok(), message_of(result).c_str());
+  for (const MemberResult& result : results) QVERIFY(result.canonical == results[0].canonical);
 }
 
 inline RingFrameHeader frame_header(const AllReduceSpec& spec, const EdgeSchedule& edge, std::uint32_t sequence) {

@@ -1,36 +1,14 @@
 // Edges that the receiver dials, because nobody can dial it: the same bytes flow the same way.
 #include <QtTest>
 #include <algorithm>
-#include <random>
 #include <thread>
 
-#include "tests/net/collective/loopback_ring.h"
+#include "tests/net/collective/fault_parts.h"
 
 using namespace atl;
 using namespace std::chrono_literals;
 
 namespace {
-
-using Inputs = std::vector<std::vector<float>>;
-
-Inputs some_inputs(int world_size, std::size_t numel) {
-  std::mt19937 random(5);
-  std::uniform_real_distribution<float> uniform(-1e-2f, 1e-2f);
-  Inputs inputs(static_cast<std::size_t>(world_size), std::vector<float>(numel));
-  for (auto& input : inputs) {
-    for (float& value : input) value = uniform(random);
-  }
-  return inputs;
-}
-
-std::string message_of(const MemberResult& result) {
-  return result.ok() ? "succeeded" : result.failure().error.message;
-}
-
-void verify_all_succeeded(const std::vector<MemberResult>& results) {
-  for (const MemberResult& result : results) QVERIFY2(result.ok(), message_of(result).c_str());
-  for (const MemberResult& result : results) QVERIFY(result.canonical == results[0].canonical);
-}
 
 // Those of `hidden` listen nowhere and dial both their edges.
 AllReduceSpec hide(LoopbackRing& ring, const std::vector<int>& hidden) {

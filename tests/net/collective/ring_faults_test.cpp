@@ -13,15 +13,6 @@
 using namespace atl;
 using namespace std::chrono_literals;
 
-namespace {
-
-void verify_all_succeeded(const std::vector<MemberResult>& results) {
-  for (const MemberResult& result : results) QVERIFY2(result.ok(), message_of(result).c_str());
-  for (const MemberResult& result : results) QVERIFY(result.canonical == results[0].canonical);
-}
-
-}  // namespace
-
 class RingFaultsTest : public QObject {
   Q_OBJECT
 

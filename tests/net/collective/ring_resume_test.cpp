@@ -1,27 +1,14 @@
 // What an attempt that failed leaves whole is not averaged again by those that go on.
 #include <QtTest>
 #include <algorithm>
-#include <random>
 
 #include "net/collective/canonical_digest.h"
-#include "tests/net/collective/loopback_ring.h"
+#include "tests/net/collective/fault_parts.h"
 #include "tests/net/collective/slow_link.h"
 
 using namespace atl;
 
 namespace {
-
-using Inputs = std::vector<std::vector<float>>;
-
-Inputs some_inputs(int world_size, std::size_t numel) {
-  std::mt19937 random(11);
-  std::uniform_real_distribution<float> uniform(-1e-2f, 1e-2f);
-  Inputs inputs(static_cast<std::size_t>(world_size), std::vector<float>(numel));
-  for (auto& input : inputs) {
-    for (float& value : input) value = uniform(random);
-  }
-  return inputs;
-}
 
 std::vector<bool> held_by(const std::vector<MemberResult>& results) {
   std::vector<bool> held = results[0].failure().whole_buckets;

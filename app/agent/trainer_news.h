@@ -1,0 +1,62 @@
+// What the trainer's line (trainer_link.h) brings, passed on to whom it concerns: its state to the board and to the
+// loop, its events to the board, to whoever subscribed, to the history and, while a joining is followed, to the loop.
+// Owned by the agent, whose loop calls it. What the line brings comes on the line's thread, and so do the calls of
+// Hearers.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "app/agent/supervisor.h"
+#include "app/agent/trainer_link.h"
+
+namespace atl {
+
+class AgentBoard;
+class AgentHistory;
+
+class TrainerNews {
+ public:
+  struct Said {
+    std::string event;
+    nlohmann::json data;
+  };
+  struct Hearers {
+    std::function<void(const TrainerAnswered& answer)> answered;
+    std::function<void(Said said)> said;  // of a trainer on its way to its first step
+    std::function<void(std::string_view event, const nlohmann::json& data)> publish;
+    std::function<void(const nlohmann::json& event)> on_event;  // as it came; may be empty
+  };
+
+  // `board` and `history` outlive it.
+  TrainerNews(AgentBoard& board, AgentHistory& history, Hearers hearers)
+      : board_(board), history_(history), hearers_(std::move(hearers)) {}
+
+  // ---- the agent's loop
+  void listen(std::filesystem::path socket);  // once, until it is destroyed
+  void expect_another();                      // trainer: of it the history has heard nothing
+  void take_over() { taken_over_ = true; }    // what it did before is history
+  bool taken_over() const { return taken_over_; }
+  void follow_joining(bool follow) { joining_ = follow; }
+
+ private:
+  void hear_state(const nlohmann::json& state);
+  void hear_event(const nlohmann::json& event, bool kept);
+
+  AgentBoard& board_;
+  AgentHistory& history_;
+  const Hearers hearers_;
+  // Set by the loop, read by the line:
+  std::atomic<bool> taken_over_{false};
+  std::atomic<bool> joining_{false};
+  std::atomic<bool> is_new_{true};   // to the history
+  std::optional<TrainerLink> link_;  // last
+};
+
+}  // namespace atl
