@@ -18,7 +18,7 @@ namespace atl {
 
 CheckPage::CheckPage(Node& node, QWidget* parent) : QWidget(parent), node_(node) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 16, 20, 16);
+  column->setContentsMargins(20, 8, 20, 16);
   column->setSpacing(12);
   column->addWidget(makeHeader());
   column->addWidget(busy_ = new QProgressBar);

@@ -51,7 +51,7 @@ QPushButton* make_button(const char* name, const char* icon_name, const QString&
 
 CheckpointsPage::CheckpointsPage(Node& node, QWidget* parent) : Page(node, parent) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 14, 20, 16);
+  column->setContentsMargins(20, 6, 20, 16);
   column->setSpacing(12);
   column->addWidget(makeHeader());
   column->addWidget(busy_ = new QProgressBar);

@@ -36,7 +36,7 @@ QPushButton* make_button(const char* name, const char* icon_name, const QString&
 
 NodeHeader::NodeHeader(Node& node, QWidget* parent) : QWidget(parent), node_(node) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 14, 20, 0);
+  column->setContentsMargins(20, 14, 20, 8);  // what scrolls ends a little beneath
   column->setSpacing(10);
   column->addWidget(makeLine());
   makeNotice();

@@ -2177,6 +2177,45 @@
         <source>hardware slowdown</source>
         <translation>Hardware-Drosselung</translation>
     </message>
+    <message>
+        <source>%1, chosen</source>
+        <translation>%1, gewählt</translation>
+    </message>
+    <message>
+        <source>The space bar shows its lines in the plots</source>
+        <translation>Die Leertaste zeigt ihre Linien in den Kurven</translation>
+    </message>
+    <message>
+        <source>Show its lines in the plots</source>
+        <translation>Ihre Linien in den Kurven zeigen</translation>
+    </message>
+</context>
+<context>
+    <name>atl::GpuPlot</name>
+    <message>
+        <source>Mean</source>
+        <translation>Mittel</translation>
+    </message>
+    <message>
+        <source>Chosen GPU</source>
+        <translation>Gewählte GPU</translation>
+    </message>
+    <message>
+        <source>GPU %1</source>
+        <translation>GPU %1</translation>
+    </message>
+    <message>
+        <source>Least to greatest</source>
+        <translation>Kleinste bis größte</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
+    </message>
+    <message>
+        <source>Nothing yet: values come with the first steps.</source>
+        <translation>Noch nichts: Werte kommen mit den ersten Schritten.</translation>
+    </message>
 </context>
 <context>
     <name>atl::GpusPage</name>
@@ -2209,8 +2248,20 @@
         <translation>Diesen Rechner &amp;prüfen</translation>
     </message>
     <message>
-        <source>GPU %1</source>
-        <translation>GPU %1</translation>
+        <source>%1 GPUs</source>
+        <translation>%1 GPUs</translation>
+    </message>
+    <message>
+        <source>%1 in use</source>
+        <translation>%1 ausgelastet</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%1 von %2</translation>
+    </message>
+    <message>
+        <source>the hottest %1</source>
+        <translation>die heißeste %1</translation>
     </message>
 </context>
 <context>

@@ -12,6 +12,8 @@
 #include <QListWidget>
 #include <QMenu>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSlider>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -23,6 +25,7 @@
 #include "app/gui/look/theme.h"
 #include "app/gui/main_window.h"
 #include "app/gui/node_view.h"
+#include "app/gui/parts/gpu_panel.h"
 #include "app/gui/plot/history_plot.h"
 #include "app/gui/translation.h"
 #include "app/gui/wish_dialog.h"
@@ -194,6 +197,17 @@ std::vector<Picture> pictures() {
        }},
       {"sync-empty", PageId::kSync, 8, [](Scene& s) { s.story.be_empty(); }, nothing},
       {"gpus-8", PageId::kGpus, 8, nothing, nothing},
+      {"gpus-8-chosen", PageId::kGpus, 8, nothing,
+       [](Scene& s) {
+         for (auto* panel : s.window->findChildren<GpuPanel*>()) {
+           if (panel->accessibleName().startsWith("GPU 5")) QTest::mouseClick(panel, Qt::LeftButton);
+         }
+         QTest::qWait(kSettle);
+         for (auto* bar : s.window->findChildren<QScrollArea*>()) {
+           bar->verticalScrollBar()->setValue(bar->verticalScrollBar()->maximum());
+         }
+       }},
+      {"gpus-3", PageId::kGpus, 3, nothing, nothing},
       {"gpus-1", PageId::kGpus, 1, nothing, nothing},
       {"gpus-none", PageId::kGpus, 0, nothing, nothing},
       {"checkpoints", PageId::kCheckpoints, 8, nothing, nothing},

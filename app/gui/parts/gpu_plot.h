@@ -1,0 +1,45 @@
+// How one reading of all GPUs went in the last hour. Of a few GPUs a line each; of many their mean, a band from the
+// least to the greatest, and besides the line of one that a person chose. Owned by its page; GUI thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/core/history_model.h"
+#include "app/gui/parts/legend.h"
+#include "app/gui/plot/plot.h"
+
+namespace atl {
+
+class GpuPlot : public Plot {
+  Q_OBJECT
+
+ public:
+  // `field`: of gpu.sample. `gpus`: how many there are.
+  GpuPlot(HistoryModel& history, const std::string& field, const QString& title, const ValueText& text,
+          std::size_t gpus, QWidget* parent = nullptr);
+
+  // More lines than these cover each other.
+  static constexpr std::size_t kMostLines = 3;
+  static constexpr int kMeanColour = 0, kChosenColour = 1;  // of Colours::series
+  static bool spreads(std::size_t gpus) { return gpus > kMostLines; }
+  static std::vector<LegendEntry> legend(std::size_t gpus, std::optional<std::size_t> chosen);
+
+  void choose(std::optional<std::size_t> gpu);
+
+ private:
+  std::vector<SeriesColumn> lineOf(std::size_t gpu, double from, double to, std::size_t columns);
+  std::vector<SeriesColumn> spread(double from, double to, std::size_t columns);
+  void changed(const QString& metric);
+  void refreshExtent();
+  void refreshMessage();
+  void want(double from, double to);
+
+  HistoryModel& history_;
+  std::vector<std::string> metrics_;  // one a GPU
+  std::optional<std::size_t> chosen_;
+  int chosen_line_ = -1;  // -1: each GPU has its own line
+};
+
+}  // namespace atl
