@@ -159,6 +159,7 @@ CheckTable::CheckTable(CheckModel& model, QWidget* parent) : QWidget(parent), mo
   table_->setTabKeyNavigation(false);  // the tab key leads on
   table_->setItemDelegate(new RoomyRows(table_));
   table_->setShowGrid(false);
+  table_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   table_->setWordWrap(true);
   table_->setAlternatingRowColors(true);
   table_->verticalHeader()->hide();
@@ -174,6 +175,10 @@ CheckTable::CheckTable(CheckModel& model, QWidget* parent) : QWidget(parent), mo
   // A column that is wider or narrower has lines of another height.
   connect(header, &QHeaderView::sectionResized, table_->verticalHeader(),
           [this] { table_->verticalHeader()->resizeSections(QHeaderView::ResizeToContents); });
+  // No higher than its rows: what is done about them stands beneath the last one.
+  connect(table_->verticalHeader(), &QHeaderView::sectionResized, this, &CheckTable::fitHeight, Qt::QueuedConnection);
+  connect(table_->verticalHeader(), &QHeaderView::sectionCountChanged, this, &CheckTable::fitHeight,
+          Qt::QueuedConnection);
 
   copy_ = new QPushButton(icon("copy"), tr("&Copy what to do"));
   copy_->setObjectName("copy_fix");
@@ -182,6 +187,7 @@ CheckTable::CheckTable(CheckModel& model, QWidget* parent) : QWidget(parent), mo
   column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(table_, 1);
   column->addWidget(copy_, 0, Qt::AlignLeft);
+  column->addStretch(0);
   connect(copy_, &QPushButton::clicked, this, &CheckTable::copyFix);
   auto* shortcut = new QShortcut(QKeySequence::Copy, table_);
   shortcut->setContext(Qt::WidgetShortcut);
@@ -195,6 +201,12 @@ void CheckTable::copyFix() {
   const auto row = static_cast<std::size_t>(table_->currentIndex().row());
   if (row >= model_.rows().size() || model_.rows()[row].fix.empty()) return;
   QGuiApplication::clipboard()->setText(QString::fromStdString(model_.rows()[row].fix));
+}
+
+void CheckTable::fitHeight() {
+  constexpr int kFewRows = 120;  // so much room is kept for what comes
+  const int rows = std::max(table_->verticalHeader()->length(), kFewRows);
+  table_->setMaximumHeight(table_->horizontalHeader()->sizeHint().height() + rows + 2 * table_->frameWidth());
 }
 
 void CheckTable::refresh() {

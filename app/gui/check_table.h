@@ -38,6 +38,7 @@ class CheckTable : public QWidget {
 
  private:
   void copyFix();
+  void fitHeight();
   void refresh();
 
   CheckModel& model_;

@@ -15,6 +15,7 @@
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
+#include "app/gui/checkpoint_trouble.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/notice.h"
@@ -145,8 +146,9 @@ void CheckpointsPage::refresh() {
   table_->setEnabled(any);
   if (model.busy()) {
     notice_->say(Notice::Kind::kBusy, tr("At work; large models take minutes."));
-  } else if (!model.problem().empty()) {
-    notice_->say(Notice::Kind::kError, QString::fromStdString(model.problem()));
+  } else if (model.failure()) {
+    const CheckpointTrouble trouble = checkpoint_trouble(model.task(), *model.failure());
+    notice_->say(Notice::Kind::kError, trouble.sentence, trouble.advice, trouble.details);
   } else if (!model.outcome().empty()) {
     notice_->say(Notice::Kind::kGood, QString::fromStdString(model.outcome()));
   } else {

@@ -168,6 +168,65 @@
     </message>
 </context>
 <context>
+    <name>CheckpointTrouble</name>
+    <message>
+        <source>The disk is full. Export to a directory on another disk, or free some space, then try again.</source>
+        <translation>Die Platte ist voll. Exportieren Sie in ein Verzeichnis auf einer anderen Platte, oder schaffen Sie Platz, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Nothing may be written there. Export to a directory that is yours.</source>
+        <translation>Dort darf nicht geschrieben werden. Exportieren Sie in ein Verzeichnis, das Ihnen gehört.</translation>
+    </message>
+    <message>
+        <source>A file or directory is missing. Look at the path, then try again.</source>
+        <translation>Eine Datei oder ein Verzeichnis fehlt. Prüfen Sie den Pfad, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>No agent runs there. Start it, or wait until it has started, then try again.</source>
+        <translation>Dort läuft kein Agent. Starten Sie ihn, oder warten Sie, bis er gestartet ist, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>This machine has joined no run yet, so there is no model.</source>
+        <translation>Dieser Rechner ist noch keinem Lauf beigetreten, daher gibt es kein Modell.</translation>
+    </message>
+    <message>
+        <source>It took too long. Try again when the machine has less to do.</source>
+        <translation>Es dauerte zu lange. Versuchen Sie es noch einmal, wenn der Rechner weniger zu tun hat.</translation>
+    </message>
+    <message>
+        <source>The machine cannot be reached. Try again when the connection stands.</source>
+        <translation>Der Rechner ist nicht erreichbar. Versuchen Sie es noch einmal, wenn die Verbindung steht.</translation>
+    </message>
+    <message>
+        <source>Another version of Atoll is installed there. Install the same one on both machines.</source>
+        <translation>Dort ist eine andere Fassung von Atoll installiert. Installieren Sie auf beiden Rechnern dieselbe.</translation>
+    </message>
+    <message>
+        <source>It was cut short. Try again.</source>
+        <translation>Es wurde abgebrochen. Versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Try again; the page Logs may say more.</source>
+        <translation>Versuchen Sie es noch einmal; mehr sagt vielleicht die Seite „Protokolle“.</translation>
+    </message>
+    <message>
+        <source>The model was not exported.</source>
+        <translation>Das Modell wurde nicht exportiert.</translation>
+    </message>
+    <message>
+        <source>A checkpoint is damaged.</source>
+        <translation>Ein Sicherungspunkt ist beschädigt.</translation>
+    </message>
+    <message>
+        <source>Remove its file: the island fetches the state from the others when it starts the next time.</source>
+        <translation>Löschen Sie seine Datei: Die Insel holt sich den Zustand beim nächsten Start von den anderen.</translation>
+    </message>
+    <message>
+        <source>The checkpoints were not verified.</source>
+        <translation>Die Sicherungspunkte wurden nicht geprüft.</translation>
+    </message>
+</context>
+<context>
     <name>CommandLine</name>
     <message>
         <source>Check this machine, join a run, and watch what its island does.</source>
@@ -1186,6 +1245,10 @@
         <source>This machine can train: nothing is amiss.</source>
         <translation>Dieser Rechner kann trainieren: alles in Ordnung.</translation>
     </message>
+    <message>
+        <source>Training may be slow or fail until this is put right. Choose a row to copy what helps.</source>
+        <translation>Das Training kann langsam sein oder scheitern, bis das behoben ist. Wählen Sie eine Zeile, um zu kopieren, was hilft.</translation>
+    </message>
 </context>
 <context>
     <name>atl::CheckRowsView</name>
@@ -1211,6 +1274,37 @@
     <message>
         <source>Copy what to do about the chosen row</source>
         <translation>Abhilfe für die gewählte Zeile kopieren</translation>
+    </message>
+</context>
+<context>
+    <name>atl::CheckTopics</name>
+    <message>
+        <source>Machine</source>
+        <translation>Rechner</translation>
+    </message>
+    <message>
+        <source>Memory, disk and limits: is there what a run needs?</source>
+        <translation>Speicher, Platte und Grenzen: Ist da, was ein Lauf braucht?</translation>
+    </message>
+    <message>
+        <source>GPUs</source>
+        <translation>GPUs</translation>
+    </message>
+    <message>
+        <source>Are they well, and as fast as others of their kind?</source>
+        <translation>Sind sie in Ordnung und so schnell wie andere ihrer Art?</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netz</translation>
+    </message>
+    <message>
+        <source>The way to the hub and to the other islands.</source>
+        <translation>Der Weg zum Hub und zu den anderen Inseln.</translation>
+    </message>
+    <message>
+        <source>full check</source>
+        <translation>volle Prüfung</translation>
     </message>
 </context>
 <context>
@@ -1443,6 +1537,21 @@
     <message>
         <source>I agree that this machine computes for %1</source>
         <translation>Ich willige ein, dass dieser Rechner für %1 rechnet</translation>
+    </message>
+</context>
+<context>
+    <name>atl::CopyLine</name>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>Copy: %1</source>
+        <translation>Kopieren: %1</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
     </message>
 </context>
 <context>
@@ -3427,10 +3536,6 @@
         <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>Nothing is known of this machine yet. What helps is said above.</source>
-        <translation>Von diesem Rechner ist noch nichts bekannt. Was hilft, steht oben.</translation>
-    </message>
-    <message>
         <source>Asking the agent of %1…</source>
         <translation>Der Agent von %1 wird gefragt …</translation>
     </message>
@@ -4464,6 +4569,69 @@
     <message>
         <source>%1, %2 parameters</source>
         <translation>%1, %2 Parameter</translation>
+    </message>
+</context>
+<context>
+    <name>atl::UnreachedView</name>
+    <message>
+        <source>&amp;Start the agent</source>
+        <translation>Agenten &amp;starten</translation>
+    </message>
+    <message>
+        <source>It goes on with the run that this machine has joined, and stays when this window is closed.</source>
+        <translation>Er macht mit dem Lauf weiter, dem dieser Rechner beigetreten ist, und bleibt, wenn dieses Fenster geschlossen wird.</translation>
+    </message>
+    <message>
+        <source>&amp;Try now</source>
+        <translation>Jetzt &amp;versuchen</translation>
+    </message>
+    <message>
+        <source>It is tried again by itself, too, less and less often.</source>
+        <translation>Es wird auch von selbst wieder versucht, mit der Zeit seltener.</translation>
+    </message>
+    <message>
+        <source>What was said</source>
+        <translation>Die Meldung</translation>
+    </message>
+    <message>
+        <source>Or in a terminal</source>
+        <translation>Oder in einem Terminal</translation>
+    </message>
+    <message>
+        <source>In a terminal of that machine</source>
+        <translation>In einem Terminal jenes Rechners</translation>
+    </message>
+    <message>
+        <source>Now, until Ctrl-C:</source>
+        <translation>Jetzt, bis Strg-C:</translation>
+    </message>
+    <message>
+        <source>Always, also after a restart of the machine:</source>
+        <translation>Immer, auch nach einem Neustart des Rechners:</translation>
+    </message>
+    <message>
+        <source>No agent runs on this machine</source>
+        <translation>Auf diesem Rechner läuft kein Agent</translation>
+    </message>
+    <message>
+        <source>No agent runs on %1</source>
+        <translation>Auf %1 läuft kein Agent</translation>
+    </message>
+    <message>
+        <source>The agent is the program that trains, in the background and without a window. While none runs, nothing trains and there is nothing to show. What was trained before is safe on the disk.</source>
+        <translation>Der Agent ist das Programm, das trainiert: im Hintergrund und ohne Fenster. Solange keiner läuft, wird nicht trainiert, und es gibt nichts zu zeigen. Was schon trainiert wurde, liegt sicher auf der Platte.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be reached</source>
+        <translation>%1 ist nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>Training there goes on without this window. Is the machine on, does the network reach it, and can you log in there by ssh without a password?</source>
+        <translation>Das Training geht dort auch ohne dieses Fenster weiter. Ist der Rechner an, erreicht ihn das Netz, und können Sie sich dort mit ssh ohne Passwort anmelden?</translation>
+    </message>
+    <message>
+        <source>Nothing is known of %1 yet.</source>
+        <translation>Von %1 ist noch nichts bekannt.</translation>
     </message>
 </context>
 <context>

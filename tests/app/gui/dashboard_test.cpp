@@ -302,12 +302,14 @@ class DashboardTest : public QObject {
   }
 
   void a_full_disk_is_said_when_an_export_fails() {
-    scene_->commands.answer({"export"}, {.exit_code = 1, .err = "atoll: no space left on the disk\n"});
+    scene_->commands.answer({"export"}, {.exit_code = 1, .err = "atoll: cannot write /m: No space left on device\n"});
     open(PageId::kCheckpoints);
 
     scene_->node().checkpoints().exportTo("/mnt/model");
 
-    QTRY_VERIFY(scene_->text("sentence").contains("no space left"));
+    QTRY_COMPARE(scene_->text("sentence"), QString("The model was not exported."));
+    QVERIFY(scene_->text("advice").startsWith("The disk is full."));
+    QCOMPARE(scene_->text("details"), QString("cannot write /m: No space left on device"));
   }
 
   void the_chosen_checkpoints_hash_is_copied() {

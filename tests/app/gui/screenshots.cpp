@@ -161,6 +161,13 @@ std::vector<Picture> pictures() {
          s.agent.refuse({ErrorCode::kNotRunning, "Start it with: atoll agent"});
        },
        nothing},
+      {"unreached", PageId::kOverview, 8, nothing,
+       [](Scene& s) {
+         s.third.refuse({ErrorCode::kUnreachable, "ssh: connect to host node8 port 22: No route to host"});
+         s.add("ssh://ana@node8", s.third);
+         QTest::qWait(kSettle);
+         s.window->findChild<QComboBox*>("node")->setCurrentIndex(1);
+       }},
       {"pause-dialog", PageId::kOverview, 8, nothing, [](Scene& s) { click(s, "pause"); }},
       {"training", PageId::kTraining, 8, nothing, [](Scene& s) { hover(s, "loss_plot", 0.6); }},
       {"training-time", PageId::kTraining, 8, nothing,
@@ -214,12 +221,25 @@ std::vector<Picture> pictures() {
       {"checkpoints-busy", PageId::kCheckpoints, 8, nothing, [](Scene& s) { click(s, "verify"); }},
       {"checkpoints-disk-full", PageId::kCheckpoints, 8,
        [](Scene& s) {
-         s.commands.answer({"export"},
-                           {.exit_code = 1,
-                            .err = "atoll: model.safetensors: no space left on the disk: 649 MB are needed, 112 "
-                                   "MB are free; name a directory on another disk with --output\n"});
+         s.commands.answer(
+             {"export"}, {.exit_code = 1,
+                          .err = "atoll: cannot write /mnt/model/model.safetensors: No space left on device; free some "
+                                 "space or choose another directory\n"});
        },
        [](Scene& s) { s.node().checkpoints().exportTo("/mnt/model"); }},
+      {"checkpoints-damaged", PageId::kCheckpoints, 8,
+       [](Scene& s) {
+         s.commands.answer(
+             {"checkpoints", "verify"},
+             {.exit_code = 1,
+              .out = R"({"checkpoints": [{"path": "/home/ana/.local/share/atoll/checkpoint/outer-42.state",
+                              "outer_step": 42, "parameters": 162322944, "bytes": 1298583552, "saved_at": 1763712000,
+                              "state_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                              "whole": false}]})",
+              .err = "atoll: a checkpoint is damaged; remove it: the island then fetches the state from "
+                     "the others when it starts\n"});
+       },
+       [](Scene& s) { click(s, "verify"); }},
       {"checkpoints-empty", PageId::kCheckpoints, 8, [](Scene& s) { s.story.be_empty(); }, nothing},
       {"check-never", PageId::kCheck, 8, nothing, nothing},
       {"check", PageId::kCheck, 8, nothing,
