@@ -91,8 +91,11 @@ GpusPage::GpusPage(Node& node, QWidget* parent) : Page(node, parent), none_(new 
   connect(none_, &EmptyState::acted, this, [this] { Q_EMIT pageWanted(PageId::kCheck); });
 }
 
-void GpusPage::build(std::size_t gpus) {
-  if (gpus == panels_.size()) return;
+void GpusPage::build(const std::vector<GpuSample>& gpus) {
+  std::vector<std::uint32_t> indices;
+  for (const GpuSample& gpu : gpus) indices.push_back(gpu.index);
+  if (indices == indices_) return;
+  indices_ = std::move(indices);
   qDeleteAll(panels_);
   panels_.clear();
   while (QLayoutItem* item = plots_grid_->takeAt(0)) {
@@ -103,27 +106,27 @@ void GpusPage::build(std::size_t gpus) {
   legends_.clear();
   chosen_.reset();
   columns_ = 0;
-  for (std::size_t i = 0; i < gpus; ++i) {
-    auto* panel = new GpuPanel(static_cast<int>(i));
-    panel->setChoosable(GpuPlot::spreads(gpus));
+  for (std::size_t i = 0; i < indices_.size(); ++i) {
+    auto* panel = new GpuPanel(static_cast<int>(indices_[i]));
+    panel->setChoosable(GpuPlot::spreads(indices_.size()));
     connect(panel, &GpuPanel::choiceWanted, this, [this, i] { choose(i); });
     panels_.push_back(panel);
   }
-  for (std::size_t field = 0; gpus > 0 && field < std::size(kFields); ++field) {
+  for (std::size_t field = 0; !indices_.empty() && field < std::size(kFields); ++field) {
     const int at = static_cast<int>(field);
-    plots_grid_->addWidget(makePlot(field, gpus), at / 2, at % 2);
+    plots_grid_->addWidget(makePlot(field), at / 2, at % 2);
   }
   arrange();
 }
 
-QWidget* GpusPage::makePlot(std::size_t field, std::size_t gpus) {
+QWidget* GpusPage::makePlot(std::size_t field) {
   const std::string name = kFields[field].name;
   const QString title = tr(kFields[field].title);
   auto* card = new Card(title);
   card->setMinimumHeight(190);
-  auto* legend = new Legend(GpuPlot::legend(gpus, chosen_));
+  auto* legend = new Legend(GpuPlot::legend(indices_, chosen_));
   card->addToHeader(legend);
-  auto* plot = new GpuPlot(node().history(), name, title, text_of(name), gpus);
+  auto* plot = new GpuPlot(node().history(), name, title, text_of(name), indices_);
   plot->setWheelNeedsFocus(true);
   plot->setYFromZero(name != "temperature_celsius");
   card->body()->addWidget(plot);
@@ -133,11 +136,11 @@ QWidget* GpusPage::makePlot(std::size_t field, std::size_t gpus) {
 }
 
 // Chosen once more, it is no longer.
-void GpusPage::choose(std::size_t gpu) {
-  chosen_ = chosen_ == gpu ? std::nullopt : std::optional(gpu);
+void GpusPage::choose(std::size_t place) {
+  chosen_ = chosen_ == place ? std::nullopt : std::optional(place);
   for (std::size_t i = 0; i < panels_.size(); ++i) panels_[i]->setChosen(chosen_ == i);
   for (GpuPlot* plot : plots_) plot->choose(chosen_);
-  for (Legend* legend : legends_) legend->setEntries(GpuPlot::legend(panels_.size(), chosen_));
+  for (Legend* legend : legends_) legend->setEntries(GpuPlot::legend(indices_, chosen_));
 }
 
 // One GPU has the whole width; of many, as many stand beside each other as there is room for, in even rows.
@@ -200,7 +203,7 @@ void GpusPage::refresh() {
   const auto& gpus = node().state()->gpus;
   none_->setVisible(gpus.empty());
   some_->setVisible(!gpus.empty());
-  build(gpus.size());
+  build(gpus);
   showSummary(gpus);
   const bool grey = !node().live();
   for (std::size_t i = 0; i < gpus.size(); ++i) {

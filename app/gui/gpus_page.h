@@ -29,10 +29,10 @@ class GpusPage : public Page {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  void build(std::size_t gpus);
+  void build(const std::vector<GpuSample>& gpus);
   void arrange();
-  QWidget* makePlot(std::size_t field, std::size_t gpus);
-  void choose(std::size_t gpu);
+  QWidget* makePlot(std::size_t field);
+  void choose(std::size_t place);
   void showSummary(const std::vector<GpuSample>& gpus);
 
   EmptyState* none_;
@@ -44,7 +44,8 @@ class GpusPage : public Page {
   std::vector<GpuPanel*> panels_;
   std::vector<GpuPlot*> plots_;
   std::vector<Legend*> legends_;
-  std::optional<std::size_t> chosen_;
+  std::vector<std::uint32_t> indices_;  // of the GPUs, as nvidia-smi counts
+  std::optional<std::size_t> chosen_;   // its place among them
   int columns_ = 0;
 };
 

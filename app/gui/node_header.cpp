@@ -190,7 +190,7 @@ void NodeHeader::refreshAdvice() {
   Notice::Kind kind = Notice::Kind::kInfo;
   if (advice->tone == Tone::kWarning) kind = Notice::Kind::kWarning;
   if (advice->tone == Tone::kBad) kind = Notice::Kind::kError;
-  notice_->say(kind, advice->sentence, advice->what_to_do);
+  notice_->say(kind, advice->sentence, advice->what_to_do, advice->details);
   action_ = advice->action;
   const QString word = text::action_word(action_);
   act_->setText(word);

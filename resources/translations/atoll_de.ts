@@ -12,10 +12,6 @@
         <translation>Abgeschlossen: Die Runde ist vollständig, und dieser Rechner trainiert nicht mehr.</translation>
     </message>
     <message>
-        <source>The trainer ended: %1</source>
-        <translation>Der Trainer endete: %1</translation>
-    </message>
-    <message>
         <source>An attempt at averaging round %1 failed; it is tried again.</source>
         <translation>Ein Versuch, Runde %1 zu mitteln, schlug fehl; er wird wiederholt.</translation>
     </message>
@@ -273,14 +269,93 @@
     </message>
 </context>
 <context>
+    <name>ExitWords</name>
+    <message>
+        <source>Something killed the trainer.</source>
+        <translation>Der Trainer wurde von außen beendet.</translation>
+    </message>
+    <message>
+        <source>The machine ran out of memory.</source>
+        <translation>Dem Rechner ging der Speicher aus.</translation>
+    </message>
+    <message>
+        <source>Close other programs, or add memory or swap.</source>
+        <translation>Schließen Sie andere Programme, oder geben Sie ihm mehr Speicher oder Swap.</translation>
+    </message>
+    <message>
+        <source>The trainer crashed.</source>
+        <translation>Der Trainer ist abgestürzt.</translation>
+    </message>
+    <message>
+        <source>The trainer did nothing any more and was ended.</source>
+        <translation>Der Trainer tat nichts mehr und wurde beendet.</translation>
+    </message>
+    <message>
+        <source>A GPU ran out of memory.</source>
+        <translation>Einer GPU ging der Speicher aus.</translation>
+    </message>
+    <message>
+        <source>End other programs that use it; nvidia-smi lists them.</source>
+        <translation>Beenden Sie andere Programme, die sie nutzen; nvidia-smi führt sie auf.</translation>
+    </message>
+    <message>
+        <source>A GPU is lost.</source>
+        <translation>Eine GPU ist ausgefallen.</translation>
+    </message>
+    <message>
+        <source>Restart the machine; the kernel&apos;s log says more (dmesg | grep -i xid).</source>
+        <translation>Starten Sie den Rechner neu; mehr sagt das Protokoll des Kernels (dmesg | grep -i xid).</translation>
+    </message>
+    <message>
+        <source>The GPU driver does not work.</source>
+        <translation>Der GPU-Treiber arbeitet nicht.</translation>
+    </message>
+    <message>
+        <source>Does nvidia-smi? If not, reinstall the driver or restart the machine.</source>
+        <translation>Läuft nvidia-smi? Wenn nicht, installieren Sie den Treiber neu, oder starten Sie den Rechner neu.</translation>
+    </message>
+    <message>
+        <source>The trainer&apos;s numbers were not finite.</source>
+        <translation>Die Zahlen des Trainers waren nicht endlich.</translation>
+    </message>
+    <message>
+        <source>If it happens again, check the machine&apos;s memory and GPUs.</source>
+        <translation>Geschieht es wieder, prüfen Sie Speicher und GPUs des Rechners.</translation>
+    </message>
+    <message>
+        <source>The hub does not answer.</source>
+        <translation>Der Hub antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>If this lasts, look after the network, or ask the operator.</source>
+        <translation>Hält es an, sehen Sie nach dem Netz, oder fragen Sie den Betreiber.</translation>
+    </message>
+    <message>
+        <source>The hub refused this machine.</source>
+        <translation>Der Hub wies diesen Rechner ab.</translation>
+    </message>
+    <message>
+        <source>Ask the operator why; a new invite may be needed.</source>
+        <translation>Fragen Sie den Betreiber, warum; vielleicht ist eine neue Einladung nötig.</translation>
+    </message>
+    <message>
+        <source>The trainer cannot run with what it finds on this machine.</source>
+        <translation>Der Trainer kann mit dem, was er auf diesem Rechner findet, nicht laufen.</translation>
+    </message>
+    <message>
+        <source>Put right what is named below, then resume.</source>
+        <translation>Beheben Sie, was unten genannt ist, und setzen Sie dann fort.</translation>
+    </message>
+    <message>
+        <source>The trainer ended.</source>
+        <translation>Der Trainer endete.</translation>
+    </message>
+</context>
+<context>
     <name>Figures</name>
     <message>
         <source>unknown</source>
         <translation>unbekannt</translation>
-    </message>
-    <message>
-        <source>%1/s</source>
-        <translation>%1/s</translation>
     </message>
     <message>
         <source>%1 ms</source>
@@ -608,10 +683,6 @@
         <translation>Das Protokoll sagt mehr.</translation>
     </message>
     <message>
-        <source>It is started again in %1. </source>
-        <translation>Er wird in %1 neu gestartet. </translation>
-    </message>
-    <message>
         <source>The hub does not answer.</source>
         <translation>Der Hub antwortet nicht.</translation>
     </message>
@@ -782,6 +853,18 @@
     <message>
         <source>Synchronising</source>
         <translation>Gleicht ab</translation>
+    </message>
+    <message>
+        <source>Start it here, or in a terminal with: atoll agent</source>
+        <translation>Starten Sie ihn hier oder in einem Terminal mit: atoll agent</translation>
+    </message>
+    <message>
+        <source>Start it there with: atoll service install</source>
+        <translation>Starten Sie ihn dort mit: atoll service install</translation>
+    </message>
+    <message>
+        <source>It is started again in %1.</source>
+        <translation>Er wird in %1 neu gestartet.</translation>
     </message>
 </context>
 <context>
@@ -3786,6 +3869,10 @@
     <message>
         <source>Last rounds</source>
         <translation>Letzte Runden</translation>
+    </message>
+    <message>
+        <source>None has ended yet.</source>
+        <translation>Noch keine ist zu Ende.</translation>
     </message>
 </context>
 <context>

@@ -14,12 +14,12 @@ constexpr double kHour = 3600;
 }  // namespace
 
 GpuPlot::GpuPlot(HistoryModel& history, const std::string& field, const QString& title, const ValueText& text,
-                 std::size_t gpus, QWidget* parent)
+                 std::span<const std::uint32_t> gpus, QWidget* parent)
     : Plot(title, parent), history_(history) {
-  for (std::size_t gpu = 0; gpu < gpus; ++gpu) metrics_.push_back(fmt::format("gpu.{}.{}", gpu, field));
+  for (const std::uint32_t gpu : gpus) metrics_.push_back(fmt::format("gpu.{}.{}", gpu, field));
   setXTime();
   setYText(text);
-  if (spreads(gpus)) {
+  if (spreads(gpus.size())) {
     addLine({tr("Mean"),
              {.colour = kMeanColour, .band = true},
              [this](double from, double to, std::size_t columns) { return spread(from, to, columns); },
@@ -32,10 +32,10 @@ GpuPlot::GpuPlot(HistoryModel& history, const std::string& field, const QString&
                             text});
     setLineShown(chosen_line_, false);
   } else {
-    for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
-      addLine({tr("GPU %1").arg(gpu),
-               {.colour = static_cast<int>(gpu), .band = gpus == 1},
-               [this, gpu](double from, double to, std::size_t columns) { return lineOf(gpu, from, to, columns); },
+    for (std::size_t place = 0; place < gpus.size(); ++place) {
+      addLine({tr("GPU %1").arg(gpus[place]),
+               {.colour = static_cast<int>(place), .band = gpus.size() == 1},
+               [this, place](double from, double to, std::size_t columns) { return lineOf(place, from, to, columns); },
                text});
     }
   }
@@ -45,33 +45,33 @@ GpuPlot::GpuPlot(HistoryModel& history, const std::string& field, const QString&
   refreshExtent();
 }
 
-std::vector<LegendEntry> GpuPlot::legend(std::size_t gpus, std::optional<std::size_t> chosen) {
+std::vector<LegendEntry> GpuPlot::legend(std::span<const std::uint32_t> gpus, std::optional<std::size_t> chosen) {
   std::vector<LegendEntry> entries;
-  if (!spreads(gpus)) {
-    for (std::size_t gpu = 0; gpus > 1 && gpu < gpus; ++gpu) {
-      entries.push_back({tr("GPU %1").arg(gpu), static_cast<int>(gpu)});
+  if (!spreads(gpus.size())) {
+    for (std::size_t place = 0; gpus.size() > 1 && place < gpus.size(); ++place) {
+      entries.push_back({tr("GPU %1").arg(gpus[place]), static_cast<int>(place)});
     }
     return entries;
   }
   entries = {{tr("Mean"), kMeanColour}, {tr("Least to greatest"), kMeanColour, /*band=*/true}};
-  if (chosen) entries.push_back({tr("GPU %1").arg(*chosen), kChosenColour});
+  if (chosen) entries.push_back({tr("GPU %1").arg(gpus[*chosen]), kChosenColour});
   return entries;
 }
 
-void GpuPlot::choose(std::optional<std::size_t> gpu) {
-  if (chosen_line_ < 0 || gpu == chosen_) return;
-  chosen_ = gpu;
-  setLineShown(chosen_line_, gpu.has_value());
+void GpuPlot::choose(std::optional<std::size_t> place) {
+  if (chosen_line_ < 0 || place == chosen_) return;
+  chosen_ = place;
+  setLineShown(chosen_line_, place.has_value());
 }
 
-std::vector<SeriesColumn> GpuPlot::lineOf(std::size_t gpu, double from, double to, std::size_t columns) {
-  if (gpu >= metrics_.size()) return {};
-  return history_.series(metrics_[gpu], SeriesAxis::kTime).view(from, to, columns);
+std::vector<SeriesColumn> GpuPlot::lineOf(std::size_t place, double from, double to, std::size_t columns) {
+  if (place >= metrics_.size()) return {};
+  return history_.series(metrics_[place], SeriesAxis::kTime).view(from, to, columns);
 }
 
 std::vector<SeriesColumn> GpuPlot::spread(double from, double to, std::size_t columns) {
   std::vector<std::vector<SeriesColumn>> lines;
-  for (std::size_t gpu = 0; gpu < metrics_.size(); ++gpu) lines.push_back(lineOf(gpu, from, to, columns));
+  for (std::size_t place = 0; place < metrics_.size(); ++place) lines.push_back(lineOf(place, from, to, columns));
   return spread_of(lines);
 }
 

@@ -2,7 +2,9 @@
 // least to the greatest, and besides the line of one that a person chose. Owned by its page; GUI thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,20 +18,21 @@ class GpuPlot : public Plot {
   Q_OBJECT
 
  public:
-  // `field`: of gpu.sample. `gpus`: how many there are.
+  // `field`: of gpu.sample. `gpus`: their indices, as nvidia-smi counts.
   GpuPlot(HistoryModel& history, const std::string& field, const QString& title, const ValueText& text,
-          std::size_t gpus, QWidget* parent = nullptr);
+          std::span<const std::uint32_t> gpus, QWidget* parent = nullptr);
 
   // More lines than these cover each other.
   static constexpr std::size_t kMostLines = 3;
   static constexpr int kMeanColour = 0, kChosenColour = 1;  // of Colours::series
   static bool spreads(std::size_t gpus) { return gpus > kMostLines; }
-  static std::vector<LegendEntry> legend(std::size_t gpus, std::optional<std::size_t> chosen);
+  // `chosen`: its place among them.
+  static std::vector<LegendEntry> legend(std::span<const std::uint32_t> gpus, std::optional<std::size_t> chosen);
 
-  void choose(std::optional<std::size_t> gpu);
+  void choose(std::optional<std::size_t> place);
 
  private:
-  std::vector<SeriesColumn> lineOf(std::size_t gpu, double from, double to, std::size_t columns);
+  std::vector<SeriesColumn> lineOf(std::size_t place, double from, double to, std::size_t columns);
   std::vector<SeriesColumn> spread(double from, double to, std::size_t columns);
   void changed(const QString& metric);
   void refreshExtent();

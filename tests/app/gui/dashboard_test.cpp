@@ -266,6 +266,20 @@ class DashboardTest : public QObject {
     QVERIFY(!panels().at(1)->accessibleName().endsWith("chosen"));
   }
 
+  void gpus_are_called_by_their_index() {
+    scene_ = std::make_unique<GuiScene>(2);
+    nlohmann::json gpus = scene_->agent.state()["gpus"];
+    gpus[0]["index"] = 4u;
+    gpus[1]["index"] = 6u;
+    scene_->agent.say({{"gpus", gpus}});
+    open(PageId::kGpus);
+    QTRY_COMPARE(panels().size(), 2);
+
+    QVERIFY(panels().at(1)->accessibleName().startsWith("GPU 6"));
+    QCOMPARE(plots().at(0)->line(1).name, QString("GPU 6"));
+    QTRY_VERIFY(plots().at(0)->message().isEmpty());  // its history is asked for by that, too
+  }
+
   void errors_of_memory_weigh_more_than_heat() {
     GpuSample sample;
     QCOMPARE(judge_gpu(sample).tone, Tone::kGood);

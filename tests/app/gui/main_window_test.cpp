@@ -131,6 +131,26 @@ class MainWindowTest : public QObject {
     QCOMPARE(scene_->window->view()->page(), PageId::kLogs);
   }
 
+  void a_trainers_end_is_said_by_its_cause_with_the_agents_words_beneath() {
+    scene_->agent.say({{"state", "error"},
+                       {"pid", 0},
+                       {"error", "the GPU ran out of memory (CUDA); starts again in 9 s"},
+                       {"agent",
+                        {{"restart_in_seconds", 9.0},
+                         {"last_exit",
+                          {{"cause", "gpu_memory"},
+                           {"text", "the GPU ran out of memory (CUDA)"},
+                           {"status", 1},
+                           {"unix_seconds", scene_->agent.time()}}}}}});
+    scene_->open();
+
+    QTRY_COMPARE(scene_->text("state"), QString("Error"));
+    QCOMPARE(scene_->text("sentence"), QString("A GPU ran out of memory."));
+    QCOMPARE(scene_->text("advice"),
+             QString("End other programs that use it; nvidia-smi lists them. It is started again in 9.0 s."));
+    QCOMPARE(scene_->text("details"), QString("the GPU ran out of memory (CUDA)"));
+  }
+
   void a_pause_says_what_it_costs_before_it_is_done() {
     scene_->open();
     QTRY_VERIFY(scene_->find<QPushButton>("pause")->isEnabled());

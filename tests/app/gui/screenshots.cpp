@@ -102,14 +102,21 @@ void pick(Scene& scene, const char* name, int index) {
 double in_two_hours() { return static_cast<double>(QDateTime::currentSecsSinceEpoch()) + 7200; }
 
 void fail_trainer(Scene& scene) {
-  scene.agent.say({{"state", "error"},
-                   {"pid", 0},
-                   {"tokens_per_second", 0.0},
-                   {"next_sync_seconds", nullptr},
-                   {"error",
-                    "GPU 3 ran out of memory: 79.1 of 80 GB were in use when 1.4 GB more were asked for. Another "
-                    "program uses the GPU, or the batch is too large for it"},
-                   {"agent", {{"restarts", 3}, {"restart_in_seconds", 24.0}, {"trainer_pid", 0}}}});
+  const std::string text =
+      "the GPU ran out of memory: end other programs on it (nvidia-smi lists them) (CUDA out of memory on GPU 3: 79.1 "
+      "of 80 GB are in use, 1.4 GB more were asked for)";
+  const double time = scene.agent.time() - 6;
+  scene.agent.say(
+      {{"state", "error"},
+       {"pid", 0},
+       {"tokens_per_second", 0.0},
+       {"next_sync_seconds", nullptr},
+       {"error", text + "; starts again in 24 s"},
+       {"agent",
+        {{"restarts", 3},
+         {"restart_in_seconds", 24.0},
+         {"trainer_pid", 0},
+         {"last_exit", {{"cause", "gpu_memory"}, {"text", text}, {"status", 1}, {"unix_seconds", time}}}}}});
 }
 
 // Of the header's menu.
