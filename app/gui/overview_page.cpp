@@ -176,7 +176,7 @@ QWidget* OverviewPage::makeRounds() {
   rounds_->horizontalHeader()->setSectionResizeMode(RoundsModel::kAccepted, QHeaderView::Stretch);
   rounds_->setMinimumHeight(80);
   rounds_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);  // what is left of the page
-  card->body()->addWidget(rounds_);
+  card->body()->addWidget(rounds_, 1);
   card->body()->addWidget(no_rounds_ = make_lead(tr("None has ended yet.")));
   card->body()->addStretch(0);
   return card;
