@@ -2943,6 +2943,10 @@
         <source>up</source>
         <translation>da</translation>
     </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
+    </message>
 </context>
 <context>
     <name>atl::JoinCheckPage</name>

@@ -31,6 +31,9 @@ class GpuPlot : public Plot {
 
   void choose(std::optional<std::size_t> place);
 
+ protected:
+  QSize sizeHint() const override { return {420, 150}; }  // four share a page with the panels above them
+
  private:
   std::vector<SeriesColumn> lineOf(std::size_t place, double from, double to, std::size_t columns);
   std::vector<SeriesColumn> spread(double from, double to, std::size_t columns);
