@@ -1,9 +1,9 @@
 #include "app/core/alert_list.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "app/core/exit_words.h"
 #include "net/control/told.h"
 
 namespace atl {
@@ -12,12 +12,6 @@ namespace {
 using Level = Alert::Level;
 
 constexpr std::size_t kMaxTextBytes = 2048;
-
-// Ends that were meant (app/agent/trainer_exit.h).
-bool was_meant(const std::string& cause) {
-  constexpr std::array<std::string_view, 4> kMeant = {"run_finished", "paused", "finished", "stopped"};
-  return std::ranges::find(kMeant, cause) != kMeant.end();
-}
 
 QString shown(const std::string& text) { return QString::fromStdString(text.substr(0, kMaxTextBytes)); }
 
@@ -42,8 +36,10 @@ void AlertList::take(const std::optional<NodeState>& before, const NodeState& no
     add(Level::kInfo, tr("The run has finished."), exit->time, news);
   } else if (new_exit && exit->cause == "finished") {
     add(Level::kInfo, tr("Finished: the round is completed, and this machine trains no more."), exit->time, news);
-  } else if (new_exit && !was_meant(exit->cause)) {
-    add(Level::kError, tr("The trainer ended: %1").arg(shown(exit->text)), exit->time, news);
+  } else if (new_exit && !exit_was_meant(exit->cause)) {
+    QString text = exit_words(exit->cause).sentence;
+    if (!exit->text.empty()) text += "\n" + shown(exit->text);
+    add(Level::kError, text, exit->time, news);
   }
   const std::string& error = now.island.error;
   const bool new_error = !error.empty() && (!before || before->island.error != error);

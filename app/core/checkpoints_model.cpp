@@ -1,5 +1,7 @@
 #include "app/core/checkpoints_model.h"
 
+#include <algorithm>
+
 #include "app/core/figures.h"
 #include "net/base/exit_code.h"
 #include "net/control/json_fields.h"
@@ -62,48 +64,57 @@ void CheckpointsModel::show(std::vector<CheckpointRow> rows) {
 
 void CheckpointsModel::verify() {
   if (busy_) return;
-  begin();
+  begin(Task::kVerify);
   run_to_end(run_, {.arguments = {"checkpoints", "verify", "--json"}}, this, [this](const auto& outcome) {
-    if (!outcome.ok()) return end(outcome.error().message, {});
+    if (!outcome.ok()) return fail(outcome.error());
     const char* out = outcome->output.constData();
     const nlohmann::json json =
         nlohmann::json::parse(out, out + outcome->output.size(), nullptr, /*allow_exceptions=*/false);
     // A damaged one is both: a list, and an error that says what to do.
     auto rows = rows_from_json(json);
     if (rows.ok()) show(std::move(*rows));
-    if (outcome->exit_code != kExitOk) return end(error_of(*outcome).message, {});
-    if (!rows.ok()) return end(rows.error().message, {});
-    end({}, rows_.empty() ? tr("There is no checkpoint yet.").toStdString()
-                          : tr("Read through: whole, and equal to its SHA-256.").toStdString());
+    const bool damaged = std::ranges::any_of(rows_, [](const CheckpointRow& row) { return row.whole == false; });
+    if (outcome->exit_code != kExitOk) {
+      Error error = error_of(*outcome);
+      if (damaged) error.code = ErrorCode::kCorrupt;
+      return fail(std::move(error));
+    }
+    if (!rows.ok()) return fail(rows.error());
+    succeed(rows_.empty() ? tr("There is no checkpoint yet.") : tr("Read through: whole, and equal to its SHA-256."));
   });
 }
 
 void CheckpointsModel::exportTo(const QString& directory) {
   if (busy_) return;
-  begin();
+  begin(Task::kExport);
   run_json(
       run_, {.arguments = {"export", "--output", directory, "--json"}}, this, [this, directory](const auto& answer) {
-        if (!answer.ok()) return end(answer.error().message, {});
+        if (!answer.ok()) return fail(answer.error());
         const nlohmann::json step =
             answer->is_object() ? answer->value("outer_step", nlohmann::json()) : nlohmann::json();
-        end({}, tr("The model after round %1 is in %2.")
+        succeed(tr("The model after round %1 is in %2.")
                     .arg(step.is_number_unsigned() ? figures::count(step.template get<std::uint64_t>()) : tr("unknown"),
-                         directory)
-                    .toStdString());
+                         directory));
       });
 }
 
-void CheckpointsModel::begin() {
+void CheckpointsModel::begin(Task task) {
   busy_ = true;
-  problem_.clear();
+  task_ = task;
+  failure_.reset();
   outcome_.clear();
   Q_EMIT changed();
 }
 
-void CheckpointsModel::end(const std::string& problem, const std::string& outcome) {
+void CheckpointsModel::fail(Error error) {
   busy_ = false;
-  problem_ = problem;
-  outcome_ = outcome;
+  failure_ = std::move(error);
+  Q_EMIT changed();
+}
+
+void CheckpointsModel::succeed(const QString& outcome) {
+  busy_ = false;
+  outcome_ = outcome.toStdString();
   Q_EMIT changed();
 }
 

@@ -32,8 +32,10 @@ class CheckpointsModel : public QAbstractTableModel {
 
   const std::vector<CheckpointRow>& rows() const { return rows_; }
   bool busy() const { return busy_; }
-  const std::string& problem() const { return problem_; }  // of the last thing done; empty when it went well
-  const std::string& outcome() const { return outcome_; }  // what the last verify or export did
+  enum class Task { kVerify, kExport };
+  Task task() const { return task_; }                               // the last thing done
+  const std::optional<Error>& failure() const { return failure_; }  // of it; empty when it went well
+  const std::string& outcome() const { return outcome_; }           // what it did
 
   void verify();                            // atoll checkpoints verify
   void exportTo(const QString& directory);  // atoll export --output
@@ -51,14 +53,17 @@ class CheckpointsModel : public QAbstractTableModel {
 
  private:
   void show(std::vector<CheckpointRow> rows);
-  void begin();
-  void end(const std::string& problem, const std::string& outcome);
+  void begin(Task task);
+  void fail(Error error);
+  void succeed(const QString& outcome);
 
   AgentLink& link_;
   const RunCommand run_;
   std::vector<CheckpointRow> rows_;
   bool busy_ = false;
-  std::string problem_, outcome_;
+  Task task_ = Task::kVerify;
+  std::optional<Error> failure_;
+  std::string outcome_;
   Paced look_;
 };
 

@@ -31,6 +31,16 @@ ErrorCode code_of_exit(int exit) {
   }
 }
 
+// The exit status is too coarse for what the system said; the words are those of an `atoll` without a locale.
+ErrorCode code_in_words(ErrorCode code, const std::string& words) {
+  if (code != ErrorCode::kInternal) return code;
+  const auto says = [&words](const char* what) { return words.find(what) != std::string::npos; };
+  if (says("No space left on device") || says("Disk quota exceeded")) return ErrorCode::kDiskFull;
+  if (says("Permission denied") || says("Read-only file system")) return ErrorCode::kPermissionDenied;
+  if (says("No such file or directory")) return ErrorCode::kNotFound;
+  return code;
+}
+
 // "atoll: ...", "atoll-trainer: ...": the program's own word comes last.
 std::string last_words(const QByteArray& errors) {
   const QList<QByteArray> lines = errors.trimmed().split('\n');
@@ -94,7 +104,7 @@ class CommandWatch final : public QObject {
 }  // namespace
 
 Error error_of(const CommandOutcome& outcome) {
-  if (!outcome.error.empty()) return {code_of_exit(outcome.exit_code), outcome.error};
+  if (!outcome.error.empty()) return {code_in_words(code_of_exit(outcome.exit_code), outcome.error), outcome.error};
   return {
       code_of_exit(outcome.exit_code),
       CommandText::tr("The command ended with status %1 and did not say why.").arg(outcome.exit_code).toStdString()};

@@ -4,6 +4,7 @@
 #include <QDateTime>
 #include <QLocale>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace atl::figures {
@@ -22,7 +23,16 @@ QString bytes(double bytes) {
   return QLocale().formattedDataSize(static_cast<qint64>(bytes), bytes < 1000 ? 0 : 1, QLocale::DataSizeSIFormat);
 }
 
-QString rate(double bytes_per_second) { return Figures::tr("%1/s").arg(bytes(bytes_per_second)); }
+QString rate(double bytes_per_second) {
+  const double bits = 8 * bytes_per_second;
+  if (!std::isfinite(bits) || bits < 0) return Figures::tr("unknown");
+  constexpr std::array kUnits{"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
+  std::size_t unit = 0;
+  double shown = bits;
+  for (; shown >= 999.5 && unit + 1 < kUnits.size(); shown /= 1000) ++unit;
+  const bool whole = shown >= 99.95 || std::abs(shown - std::round(shown)) < 0.05;
+  return QLocale().toString(shown, 'f', whole ? 0 : 1) + " " + QLatin1String(kUnits[unit]);
+}
 
 QString duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12) return Figures::tr("unknown");

@@ -1,6 +1,7 @@
 #include "app/core/islands_model.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/core/figures.h"
 #include "app/core/table_values.h"
@@ -55,7 +56,7 @@ QString IslandsModel::text(const IslandRow& row, int column) const {
   switch (column) {
     case kName: return QString::fromStdString(row.name.empty() ? row.id : row.name);
     case kRegion: return QString::fromStdString(row.region);
-    case kRtt: return row.rtt_seconds ? figures::duration(*row.rtt_seconds) : QString();
+    case kRtt: return row.rtt_seconds ? tr("%1 ms").arg(std::llround(1000 * *row.rtt_seconds)) : QString();
     case kUp: return rate(row.up_bytes_per_second);
     case kDown: return rate(row.down_bytes_per_second);
     case kState:

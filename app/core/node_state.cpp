@@ -10,11 +10,13 @@ constexpr std::size_t kMaxGpus = 64;
 Status read(const nlohmann::json& json, GpuSample& gpu) {
   JsonFields fields(json, "a GPU's sample");
   std::optional<std::string> name, throttling;
-  fields.read("name", name).read("throttling", throttling).read("utilisation", gpu.utilisation);
+  std::optional<std::uint32_t> index;
+  fields.read("index", index).read("name", name).read("throttling", throttling).read("utilisation", gpu.utilisation);
   fields.read("memory_bytes", gpu.memory_bytes).read("memory_total_bytes", gpu.memory_total_bytes);
   fields.read("power_watts", gpu.power_watts).read("power_limit_watts", gpu.power_limit_watts);
   fields.read("temperature_celsius", gpu.temperature_celsius).read("sm_clock_hertz", gpu.sm_clock_hertz);
   fields.read("ecc_errors", gpu.ecc_errors).read("nvlink_bytes_per_second", gpu.nvlink_bytes_per_second);
+  gpu.index = index.value_or(gpu.index);
   gpu.name = name.value_or("");
   gpu.throttling = throttling.value_or("");
   return fields.status();
@@ -50,7 +52,12 @@ Result<std::vector<GpuSample>> gpu_samples_from_json(const nlohmann::json& list)
     return Error{ErrorCode::kProtocol, "\"gpus\" is not a list within bounds"};
   }
   std::vector<GpuSample> gpus;
-  for (const nlohmann::json& gpu : list) ATOLL_RETURN_IF_ERROR(read(gpu, gpus.emplace_back()));
+  for (const nlohmann::json& gpu : list) {
+    GpuSample sample;
+    sample.index = static_cast<std::uint32_t>(gpus.size());
+    ATOLL_RETURN_IF_ERROR(read(gpu, sample));
+    gpus.push_back(std::move(sample));
+  }
   return gpus;
 }
 

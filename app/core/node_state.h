@@ -11,7 +11,8 @@
 
 namespace atl {
 
-struct GpuSample {  // what NVML did not say is empty
+struct GpuSample {          // what NVML did not say is empty
+  std::uint32_t index = 0;  // as nvidia-smi counts; of an agent that does not say it, its place in the list
   std::string name;
   std::optional<double> utilisation;  // 0 to 1
   std::optional<double> memory_bytes, memory_total_bytes;

@@ -8,6 +8,7 @@
 
 #include "app/core/node.h"
 #include "app/gui/check_table.h"
+#include "app/gui/check_topics.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
@@ -18,7 +19,7 @@ namespace atl {
 
 CheckPage::CheckPage(Node& node, QWidget* parent) : QWidget(parent), node_(node) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 16, 20, 16);
+  column->setContentsMargins(20, 8, 20, 16);
   column->setSpacing(12);
   column->addWidget(makeHeader());
   column->addWidget(busy_ = new QProgressBar);
@@ -29,6 +30,7 @@ CheckPage::CheckPage(Node& node, QWidget* parent) : QWidget(parent), node_(node)
   busy_->setAccessibleName(tr("A check is under way"));
   column->addWidget(notice_ = new Notice("check_notice"));
   column->addWidget(table_ = new CheckTable(node_.check()), 1);
+  column->addWidget(topics_ = new CheckTopics, 1);
   column->addStretch(0);
   connect(quick_, &QPushButton::clicked, this, [this] { node_.check().run(/*full=*/false); });
   connect(full_, &QPushButton::clicked, this, [this] { node_.check().run(/*full=*/true); });
@@ -68,7 +70,9 @@ void CheckPage::refresh() {
   quick_->setEnabled(connected && !check.running());
   full_->setEnabled(connected && !check.running());
   busy_->setVisible(check.running());
-  table_->setVisible(check.running() || !check.rows().empty());
+  const bool any = check.running() || !check.rows().empty();
+  table_->setVisible(any);
+  topics_->setVisible(!any);
   set_plain_text(last_, check.ended_at() > 0 ? tr("Last check: %1").arg(text::date_time(check.ended_at()))
                                              : tr("What this machine can do, and what stands in its way."));
   const auto fails = static_cast<int>(check.count(Verdict::kFail));
@@ -85,8 +89,10 @@ void CheckPage::refresh() {
     notice_->say(Kind::kInfo, tr("This machine has not been checked yet."),
                  tr("A quick check takes seconds. A full one also measures GPUs and links, which takes minutes."));
   } else if (fails > 0) {
+    const bool joined = node_.state() && node_.state()->joined();
     notice_->say(Kind::kError, tr("%n row(s) failed.", nullptr, fails),
-                 tr("This machine cannot join as it is. Choose a row to copy what helps."));
+                 joined ? tr("Training may be slow or fail until this is put right. Choose a row to copy what helps.")
+                        : tr("This machine cannot join as it is. Choose a row to copy what helps."));
   } else if (warnings > 0) {
     notice_->say(Kind::kWarning, tr("%n warning(s).", nullptr, warnings),
                  tr("This machine can train; it would do better with what the rows propose."));

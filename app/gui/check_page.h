@@ -12,6 +12,7 @@ class QPushButton;
 namespace atl {
 
 class CheckTable;
+class CheckTopics;
 class Node;
 class Notice;
 
@@ -32,6 +33,7 @@ class CheckPage : public QWidget {
   QProgressBar* busy_;
   Notice* notice_;
   CheckTable* table_;
+  CheckTopics* topics_;
   QTimer clock_;  // the last check's age
 };
 

@@ -142,6 +142,7 @@ CheckTable::CheckTable(CheckModel& model, QWidget* parent)
   column->setSpacing(10);
   column->addWidget(table_, 1);
   column->addLayout(bar_);
+  column->addStretch(0);
   connect(copy_, &QPushButton::clicked, this, &CheckTable::copyFix);
   connect(copy_all_, &QPushButton::clicked, this, &CheckTable::copyAll);
   auto* shortcut = new QShortcut(QKeySequence::Copy, table_);
@@ -164,6 +165,7 @@ void CheckTable::makeTable() {
   table_->setTabKeyNavigation(false);  // the tab key leads on
   table_->setItemDelegate(new RoomyRows(table_));
   table_->setShowGrid(false);
+  table_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   table_->setWordWrap(true);
   table_->setAlternatingRowColors(true);
   table_->verticalHeader()->hide();
@@ -179,6 +181,10 @@ void CheckTable::makeTable() {
   // A column that is wider or narrower has lines of another height.
   connect(header, &QHeaderView::sectionResized, table_->verticalHeader(),
           [this] { table_->verticalHeader()->resizeSections(QHeaderView::ResizeToContents); });
+  // No higher than its rows: what is done about them stands beneath the last one.
+  connect(table_->verticalHeader(), &QHeaderView::sectionResized, this, &CheckTable::fitHeight, Qt::QueuedConnection);
+  connect(table_->verticalHeader(), &QHeaderView::sectionCountChanged, this, &CheckTable::fitHeight,
+          Qt::QueuedConnection);
 }
 
 std::vector<const CheckRow*> CheckTable::withFixes() const {
@@ -211,6 +217,12 @@ void CheckTable::chooseFirst() {
   table_->scrollToTop();
   const CheckRow* first = rows_->rowAt(0);
   if (first != nullptr && !first->fix.empty()) table_->selectRow(0);
+}
+
+void CheckTable::fitHeight() {
+  constexpr int kFewRows = 120;  // so much room is kept for what comes
+  const int rows = std::max(table_->verticalHeader()->length(), kFewRows);
+  table_->setMaximumHeight(table_->horizontalHeader()->sizeHint().height() + rows + 2 * table_->frameWidth());
 }
 
 void CheckTable::refresh() {

@@ -51,6 +51,7 @@ class CheckTable : public QWidget {
   void copyFix();
   void copyAll();
   void chooseFirst();
+  void fitHeight();
   void refresh();
   std::vector<const CheckRow*> withFixes() const;
 

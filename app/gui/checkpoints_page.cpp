@@ -15,6 +15,7 @@
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
+#include "app/gui/checkpoint_trouble.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/notice.h"
@@ -51,7 +52,7 @@ QPushButton* make_button(const char* name, const char* icon_name, const QString&
 
 CheckpointsPage::CheckpointsPage(Node& node, QWidget* parent) : Page(node, parent) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 14, 20, 16);
+  column->setContentsMargins(20, 6, 20, 16);
   column->setSpacing(12);
   column->addWidget(makeHeader());
   column->addWidget(busy_ = new QProgressBar);
@@ -145,8 +146,9 @@ void CheckpointsPage::refresh() {
   table_->setEnabled(any);
   if (model.busy()) {
     notice_->say(Notice::Kind::kBusy, tr("At work; large models take minutes."));
-  } else if (!model.problem().empty()) {
-    notice_->say(Notice::Kind::kError, QString::fromStdString(model.problem()));
+  } else if (model.failure()) {
+    const CheckpointTrouble trouble = checkpoint_trouble(model.task(), *model.failure());
+    notice_->say(Notice::Kind::kError, trouble.sentence, trouble.advice, trouble.details);
   } else if (!model.outcome().empty()) {
     notice_->say(Notice::Kind::kGood, QString::fromStdString(model.outcome()));
   } else {

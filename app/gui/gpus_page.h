@@ -1,21 +1,22 @@
-// The page "GPUs": a panel for each, and how they went in the last hour; of a machine without GPUs, that in words.
-// Owned by a NodeView; GUI thread.
+// The page "GPUs": a panel for each, and how they went in the last hour; of a machine without GPUs, that in words. Of
+// many, one that is chosen has its own lines in the plots. Owned by a NodeView; GUI thread.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "app/gui/page.h"
 
 class QGridLayout;
-class QHBoxLayout;
-class QStackedWidget;
-class QVBoxLayout;
+class QLabel;
 
 namespace atl {
 
 class EmptyState;
 class GpuPanel;
-class HistoryPlot;
+class GpuPlot;
+class Legend;
+struct GpuSample;
 
 class GpusPage : public Page {
   Q_OBJECT
@@ -28,16 +29,23 @@ class GpusPage : public Page {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  void build(std::size_t gpus);
+  void build(const std::vector<GpuSample>& gpus);
   void arrange();
-  HistoryPlot* makePlot(const char* field, const QString& title);
+  QWidget* makePlot(std::size_t field);
+  void choose(std::size_t place);
+  void showSummary(const std::vector<GpuSample>& gpus);
 
   EmptyState* none_;
   QWidget* some_;
+  QLabel* model_;
+  QLabel* summary_;
   QGridLayout* panels_grid_;
   QGridLayout* plots_grid_;
   std::vector<GpuPanel*> panels_;
-  std::vector<HistoryPlot*> plots_;
+  std::vector<GpuPlot*> plots_;
+  std::vector<Legend*> legends_;
+  std::vector<std::uint32_t> indices_;  // of the GPUs, as nvidia-smi counts
+  std::optional<std::size_t> chosen_;   // its place among them
   int columns_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <QCoreApplication>
 
+#include "app/core/exit_words.h"
 #include "app/core/node.h"
 #include "app/gui/look/format.h"
 
@@ -57,37 +58,58 @@ Advice link_advice(Node& node) {
   switch (node.link().state()) {
     case LinkState::kNoAgent:
       if (std::holds_alternative<LocalNode>(node.address())) {
-        return {Tone::kWarning, IslandText::tr("No agent runs on this machine, so nothing trains here."), problem,
-                Advice::Action::kStartAgent};
+        return {Tone::kWarning, IslandText::tr("No agent runs on this machine, so nothing trains here."),
+                IslandText::tr("Start it here, or in a terminal with: atoll agent"), Advice::Action::kStartAgent};
       }
-      return {Tone::kWarning, IslandText::tr("No agent runs on that machine, so nothing trains there."), problem,
-              Advice::Action::kReconnect};
+      return {Tone::kWarning, IslandText::tr("No agent runs on that machine, so nothing trains there."),
+              IslandText::tr("Start it there with: atoll service install"), Advice::Action::kReconnect, problem};
     case LinkState::kRefused:
-      return {Tone::kBad, IslandText::tr("The agent cannot be used."), problem, Advice::Action::kReconnect};
+      return {Tone::kBad, IslandText::tr("The agent cannot be used."), {}, Advice::Action::kReconnect, problem};
     case LinkState::kEnded:
       return {Tone::kNeutral, IslandText::tr("The recording is over: this is how it ended."), problem,
               Advice::Action::kReplay};
     default:
       return {Tone::kWarning,
               IslandText::tr("The connection is lost. It is tried again by itself; training goes on without it."),
-              problem, Advice::Action::kReconnect};
+              {},
+              Advice::Action::kReconnect,
+              problem};
   }
 }
 
-Advice error_advice(const NodeState& state) {
-  QString sentence = plain(state.island.error);
-  if (sentence.isEmpty() && state.agent.last_exit) sentence = plain(state.agent.last_exit->text);
-  if (sentence.isEmpty()) sentence = IslandText::tr("The trainer ended.");
-  QString what = IslandText::tr("The log says more.");
-  if (state.agent.restart_in_seconds) {
-    what = IslandText::tr("It is started again in %1. ").arg(duration(*state.agent.restart_in_seconds)) + what;
+// The trainer's end that the island's error speaks of; null: it is about something else.
+const TrainerExitView* exit_behind(const NodeState& state) {
+  const auto& exit = state.agent.last_exit;
+  if (!exit || exit_was_meant(exit->cause)) return nullptr;
+  const std::string& error = state.island.error;
+  return error.empty() || (!exit->text.empty() && error.starts_with(exit->text)) ? &*exit : nullptr;
+}
+
+// By its cause in the person's language, and beneath that as the agent said it.
+Advice ended_advice(const NodeState& state, Tone tone) {
+  Advice advice{tone, plain(state.island.error), {}, Advice::Action::kShowLogs};
+  if (const TrainerExitView* exit = exit_behind(state)) {
+    const ExitWords words = exit_words(exit->cause);
+    advice.sentence = words.sentence;
+    advice.what_to_do = words.advice;
+    advice.details = plain(exit->text);
   }
-  return {Tone::kBad, sentence, what, Advice::Action::kShowLogs};
+  if (advice.sentence.isEmpty()) advice.sentence = IslandText::tr("The trainer ended.");
+  QStringList what{advice.what_to_do};
+  if (state.agent.restart_in_seconds) {
+    what << IslandText::tr("It is started again in %1.").arg(duration(*state.agent.restart_in_seconds));
+  }
+  if (advice.what_to_do.isEmpty()) what << IslandText::tr("The log says more.");
+  what.removeAll(QString());
+  advice.what_to_do = what.join(' ');
+  return advice;
 }
 
 std::optional<Advice> state_advice(const NodeState& state) {
   const std::string& word = state.island.state;
-  if (word == "error") return error_advice(state);
+  if (word == "error" || (word == "reconnecting" && exit_behind(state) != nullptr)) {
+    return ended_advice(state, word == "error" ? Tone::kBad : Tone::kWarning);
+  }
   const QString error = plain(state.island.error);
   if (word == "reconnecting") {
     return Advice{Tone::kWarning, error.isEmpty() ? IslandText::tr("The hub does not answer.") : error,

@@ -33,6 +33,7 @@ struct Advice {
   QString sentence;
   QString what_to_do;
   Action action = Action::kNone;
+  QString details = {};  // as another program said it
 };
 std::optional<Advice> advice(Node& node);
 QString action_word(Advice::Action action);

@@ -29,7 +29,7 @@ namespace atl {
 LogsPage::LogsPage(Node& node, QWidget* parent)
     : QWidget(parent), node_(node), filter_(new LogFilter(node.log(), this)) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 16, 20, 16);
+  column->setContentsMargins(20, 8, 20, 16);
   column->setSpacing(12);
   auto* header = new QHBoxLayout;
   header->addWidget(as_heading(make_sentence(tr("Logs"))), 1);

@@ -36,7 +36,7 @@ QPushButton* make_button(const char* name, const char* icon_name, const QString&
 
 NodeHeader::NodeHeader(Node& node, QWidget* parent) : QWidget(parent), node_(node) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 14, 20, 0);
+  column->setContentsMargins(20, 14, 20, 8);  // what scrolls ends a little beneath
   column->setSpacing(10);
   column->addWidget(makeLine());
   makeNotice();
@@ -160,6 +160,12 @@ void NodeHeader::setPageShowsRound(bool shows) {
   refresh();
 }
 
+void NodeHeader::setPageShowsAdvice(bool shows) {
+  if (page_shows_advice_ == shows) return;
+  page_shows_advice_ = shows;
+  refreshAdvice();
+}
+
 void NodeHeader::refreshButtons() {
   const auto& state = node_.state();
   const bool reachable = node_.link().state() == LinkState::kConnected && state && state->joined();
@@ -184,12 +190,13 @@ void NodeHeader::refreshAdvice() {
   Notice::Kind kind = Notice::Kind::kInfo;
   if (advice->tone == Tone::kWarning) kind = Notice::Kind::kWarning;
   if (advice->tone == Tone::kBad) kind = Notice::Kind::kError;
-  notice_->say(kind, advice->sentence, advice->what_to_do);
+  notice_->say(kind, advice->sentence, advice->what_to_do, advice->details);
   action_ = advice->action;
   const QString word = text::action_word(action_);
   act_->setText(word);
   act_->setAccessibleName(QString(word).remove('&'));
   act_->setVisible(!word.isEmpty());
+  if (page_shows_advice_ && trouble_.isEmpty()) notice_->hide();
 }
 
 void NodeHeader::wish(WishDialog::Wish wish) {
@@ -214,12 +221,14 @@ void NodeHeader::act() {
     case text::Advice::Action::kReconnect:
     case text::Advice::Action::kReplay: return node_.link().reconnect();
     case text::Advice::Action::kShowLogs: trouble_.clear(); return Q_EMIT logsWanted();
-    case text::Advice::Action::kStartAgent: {
-      const Status started = node_.startAgent();
-      trouble_ = started.ok() ? QString() : QString::fromStdString(started.error().message);
-      return refresh();
-    }
+    case text::Advice::Action::kStartAgent: return startAgent();
   }
+}
+
+void NodeHeader::startAgent() {
+  const Status started = node_.startAgent();
+  trouble_ = started.ok() ? QString() : QString::fromStdString(started.error().message);
+  refresh();
 }
 
 void NodeHeader::changeEvent(QEvent* event) {

@@ -29,6 +29,9 @@ class NodeHeader : public QWidget {
   QMenu* menu() const { return menu_; }
   // The page beneath says how far the round is: not twice.
   void setPageShowsRound(bool shows);
+  // What is beneath says what happened and what to do: here is only said what went wrong with that.
+  void setPageShowsAdvice(bool shows);
+  void startAgent();
 
  Q_SIGNALS:
   void logsWanted();
@@ -55,7 +58,7 @@ class NodeHeader : public QWidget {
   QWidget* step_holder_;
   QLabel* step_text_;
   QProgressBar* step_;
-  bool page_shows_round_ = false;
+  bool page_shows_round_ = false, page_shows_advice_ = false;
   QLabel* age_;
   QPushButton* pause_;
   QPushButton* resume_;

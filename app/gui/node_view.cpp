@@ -15,6 +15,7 @@
 #include "app/gui/settings_page.h"
 #include "app/gui/sync_page.h"
 #include "app/gui/training_page.h"
+#include "app/gui/unreached_view.h"
 
 namespace atl {
 namespace {
@@ -59,6 +60,7 @@ NodeView::NodeView(Node& node, QWidget* parent)
       header_(new NodeHeader(node)),
       stack_(new QStackedWidget),
       first_start_(new FirstStart(node)),
+      unreached_(new UnreachedView(node)),
       loading_(new EmptyState) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
@@ -66,11 +68,14 @@ NodeView::NodeView(Node& node, QWidget* parent)
   column->addWidget(header_);
   column->addWidget(stack_, 1);
   stack_->addWidget(first_start_);
+  stack_->addWidget(unreached_);
   stack_->addWidget(loading_);
   connect(header_, &NodeHeader::logsWanted, this, [this] { Q_EMIT pageWanted(PageId::kLogs); });
   connect(first_start_, &FirstStart::joinWanted, this, &NodeView::joinWanted);
   connect(first_start_, &FirstStart::hostWanted, this, &NodeView::hostWanted);
   connect(first_start_, &FirstStart::demoWanted, this, &NodeView::demoWanted);
+  connect(unreached_, &UnreachedView::startWanted, header_, &NodeHeader::startAgent);
+  connect(unreached_, &UnreachedView::retryWanted, this, [this] { node_.link().reconnect(); });
   connect(&node_, &Node::changed, this, &NodeView::refresh);
   refresh();
 }
@@ -82,7 +87,7 @@ void NodeView::showPage(PageId page) {
 
 QWidget* NodeView::pageWidget() const {
   QWidget* shown = stack_->currentWidget();
-  return shown == first_start_ || shown == loading_ ? nullptr : shown;
+  return shown == first_start_ || shown == unreached_ || shown == loading_ ? nullptr : shown;
 }
 
 bool NodeView::showsFirstStart() const { return stack_->currentWidget() == first_start_; }
@@ -106,14 +111,22 @@ void NodeView::refresh() {
   const bool unjoined = state ? !state->joined() : node_.link().state() == LinkState::kNoAgent && never_joined(node_);
   header_->setPageShowsRound(page_ == PageId::kOverview);
   header_->setVisible(!unjoined || is_of_the_machine(page_) || state.has_value());
-  if (is_of_the_machine(page_) || (state && !unjoined)) return stack_->setCurrentWidget(made(page_));
-  if (unjoined) return stack_->setCurrentWidget(first_start_);
-  const text::StateWord word = text::state_word(node_);
-  const bool asking = node_.link().state() == LinkState::kConnecting || node_.link().state() == LinkState::kConnected;
-  loading_->say(asking ? word.icon : "offline",
-                asking ? tr("Asking the agent of %1\u2026").arg(label(node_.address())) : word.word,
-                asking ? QString() : tr("Nothing is known of this machine yet. What helps is said above."));
-  stack_->setCurrentWidget(loading_);
+  QWidget* shown = is_of_the_machine(page_) || (state && !unjoined) ? made(page_)
+                   : unjoined                                       ? first_start_
+                                                                    : withoutState();
+  header_->setPageShowsAdvice(shown == unreached_);
+  stack_->setCurrentWidget(shown);
+}
+
+// Nothing is known of the machine yet.
+QWidget* NodeView::withoutState() {
+  const LinkState link = node_.link().state();
+  if (link != LinkState::kConnecting && link != LinkState::kConnected) {
+    unreached_->refresh();
+    return unreached_;
+  }
+  loading_->say(text::state_word(node_).icon, tr("Asking the agent of %1\u2026").arg(label(node_.address())), {});
+  return loading_;
 }
 
 }  // namespace atl

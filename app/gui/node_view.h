@@ -16,6 +16,7 @@ namespace atl {
 class EmptyState;
 class FirstStart;
 class NodeHeader;
+class UnreachedView;
 
 struct PageSpec {
   PageId id;
@@ -47,12 +48,14 @@ class NodeView : public QWidget {
 
  private:
   QWidget* made(PageId page);
+  QWidget* withoutState();
   void refresh();
 
   Node& node_;
   NodeHeader* header_;
   QStackedWidget* stack_;
   FirstStart* first_start_;
+  UnreachedView* unreached_;
   EmptyState* loading_;
   std::map<PageId, QWidget*> pages_;
   PageId page_ = PageId::kOverview;

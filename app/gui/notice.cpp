@@ -45,6 +45,9 @@ Notice::Notice(const char* name, QWidget* parent) : QFrame(parent) {
   advice_ = make_plain_label("advice");
   details_ = make_plain_label("details");
   details_->setForegroundRole(QPalette::PlaceholderText);
+  QFont small = details_->font();
+  small.setPointSizeF(small.pointSizeF() * 0.92);
+  details_->setFont(small);
   grid_ = new QGridLayout(this);
   grid_->setContentsMargins(12, 10, 12, 10);
   grid_->setHorizontalSpacing(10);

@@ -176,7 +176,9 @@ QWidget* OverviewPage::makeRounds() {
   rounds_->horizontalHeader()->setSectionResizeMode(RoundsModel::kAccepted, QHeaderView::Stretch);
   rounds_->setMinimumHeight(80);
   rounds_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);  // what is left of the page
-  card->body()->addWidget(rounds_);
+  card->body()->addWidget(rounds_, 1);
+  card->body()->addWidget(no_rounds_ = make_lead(tr("None has ended yet.")));
+  card->body()->addStretch(0);
   return card;
 }
 
@@ -190,6 +192,9 @@ void OverviewPage::refresh() {
   plot_->setGreyed(grey);
   step_->setEnabled(!grey);
   rounds_->setEnabled(!grey);
+  const bool any_round = node().rounds().rowCount() > 0;
+  rounds_->setVisible(any_round);
+  no_rounds_->setVisible(!any_round);
   refreshTiles(state);
   refreshRound(state);
   refreshFacts(state);

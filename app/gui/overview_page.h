@@ -50,6 +50,7 @@ class OverviewPage : public Page {
   FactsList* machine_;
   AlertsList* alerts_;
   QTableView* rounds_;
+  QLabel* no_rounds_;
   qint64 trends_due_ = 0;  // milliseconds of the monotonic clock
 };
 

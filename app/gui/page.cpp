@@ -1,6 +1,8 @@
 #include "app/gui/page.h"
 
+#include <QEvent>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
@@ -9,6 +11,27 @@ namespace atl {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr int kBeside = 20;  // room at the page's sides
+
+// A bar that comes stands in the room at the right: what scrolls keeps its width, and its edge stays in line with the
+// header's.
+class SteadyScroll final : public QScrollArea {
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    const bool turns = event->type() == QEvent::Show || event->type() == QEvent::Hide;
+    if (watched == verticalScrollBar() && turns && widget() != nullptr && widget()->layout() != nullptr) {
+      const int bar = event->type() == QEvent::Show ? verticalScrollBar()->sizeHint().width() : 0;
+      QMargins margins = widget()->layout()->contentsMargins();
+      margins.setRight(kBeside - bar);
+      widget()->layout()->setContentsMargins(margins);
+    }
+    return QScrollArea::eventFilter(watched, event);
+  }
+
+ public:
+  SteadyScroll() { verticalScrollBar()->installEventFilter(this); }
+};
 
 }  // namespace
 
@@ -33,13 +56,13 @@ void Page::showEvent(QShowEvent* event) {
 }
 
 QVBoxLayout* Page::makeScrollingColumn() {
-  auto* scroll = new QScrollArea;
+  auto* scroll = new SteadyScroll;
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);
   scroll->setFocusPolicy(Qt::NoFocus);  // what it holds takes the focus, and is scrolled to
   auto* content = new QWidget;
   auto* column = new QVBoxLayout(content);
-  column->setContentsMargins(20, 16, 20, 16);
+  column->setContentsMargins(kBeside, 8, kBeside, 16);
   column->setSpacing(12);
   scroll->setWidget(content);
   auto* outer = new QVBoxLayout(this);

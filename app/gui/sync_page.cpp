@@ -141,7 +141,8 @@ QHBoxLayout* SyncPage::makePlots() {
 
 QWidget* SyncPage::makeIslands() {
   islands_card_ = new Card(tr("Islands"));
-  islands_ = make_table(node().islands(), IslandsModel::kSortRole, "islands", tr("Islands of the run"));
+  islands_ = make_table(node().islands(), IslandsModel::kSortRole, "islands", tr("Islands of the run"),
+                        IslandsModel::kVersion);
   islands_->setFrameShape(QFrame::NoFrame);
   islands_card_->body()->addWidget(islands_);
   return islands_card_;

@@ -53,7 +53,7 @@ QString file_name(Node& node, const char* ending) {
 
 TrainingPage::TrainingPage(Node& node, QWidget* parent) : Page(node, parent) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 14, 20, 16);
+  column->setContentsMargins(20, 6, 20, 16);
   column->setSpacing(10);
   QWidget* loss = makeLoss();  // tools move it
   column->addWidget(makeTools());

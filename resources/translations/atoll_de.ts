@@ -12,10 +12,6 @@
         <translation>Abgeschlossen: Die Runde ist vollständig, und dieser Rechner trainiert nicht mehr.</translation>
     </message>
     <message>
-        <source>The trainer ended: %1</source>
-        <translation>Der Trainer endete: %1</translation>
-    </message>
-    <message>
         <source>An attempt at averaging round %1 failed; it is tried again.</source>
         <translation>Ein Versuch, Runde %1 zu mitteln, schlug fehl; er wird wiederholt.</translation>
     </message>
@@ -168,6 +164,65 @@
     </message>
 </context>
 <context>
+    <name>CheckpointTrouble</name>
+    <message>
+        <source>The disk is full. Export to a directory on another disk, or free some space, then try again.</source>
+        <translation>Die Platte ist voll. Exportieren Sie in ein Verzeichnis auf einer anderen Platte, oder schaffen Sie Platz, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Nothing may be written there. Export to a directory that is yours.</source>
+        <translation>Dort darf nicht geschrieben werden. Exportieren Sie in ein Verzeichnis, das Ihnen gehört.</translation>
+    </message>
+    <message>
+        <source>A file or directory is missing. Look at the path, then try again.</source>
+        <translation>Eine Datei oder ein Verzeichnis fehlt. Prüfen Sie den Pfad, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>No agent runs there. Start it, or wait until it has started, then try again.</source>
+        <translation>Dort läuft kein Agent. Starten Sie ihn, oder warten Sie, bis er gestartet ist, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>This machine has joined no run yet, so there is no model.</source>
+        <translation>Dieser Rechner ist noch keinem Lauf beigetreten, daher gibt es kein Modell.</translation>
+    </message>
+    <message>
+        <source>It took too long. Try again when the machine has less to do.</source>
+        <translation>Es dauerte zu lange. Versuchen Sie es noch einmal, wenn der Rechner weniger zu tun hat.</translation>
+    </message>
+    <message>
+        <source>The machine cannot be reached. Try again when the connection stands.</source>
+        <translation>Der Rechner ist nicht erreichbar. Versuchen Sie es noch einmal, wenn die Verbindung steht.</translation>
+    </message>
+    <message>
+        <source>Another version of Atoll is installed there. Install the same one on both machines.</source>
+        <translation>Dort ist eine andere Fassung von Atoll installiert. Installieren Sie auf beiden Rechnern dieselbe.</translation>
+    </message>
+    <message>
+        <source>It was cut short. Try again.</source>
+        <translation>Es wurde abgebrochen. Versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Try again; the page Logs may say more.</source>
+        <translation>Versuchen Sie es noch einmal; mehr sagt vielleicht die Seite „Protokolle“.</translation>
+    </message>
+    <message>
+        <source>The model was not exported.</source>
+        <translation>Das Modell wurde nicht exportiert.</translation>
+    </message>
+    <message>
+        <source>A checkpoint is damaged.</source>
+        <translation>Ein Sicherungspunkt ist beschädigt.</translation>
+    </message>
+    <message>
+        <source>Remove its file: the island fetches the state from the others when it starts the next time.</source>
+        <translation>Löschen Sie seine Datei: Die Insel holt sich den Zustand beim nächsten Start von den anderen.</translation>
+    </message>
+    <message>
+        <source>The checkpoints were not verified.</source>
+        <translation>Die Sicherungspunkte wurden nicht geprüft.</translation>
+    </message>
+</context>
+<context>
     <name>CommandLine</name>
     <message>
         <source>Check this machine, join a run, and watch what its island does.</source>
@@ -214,14 +269,93 @@
     </message>
 </context>
 <context>
+    <name>ExitWords</name>
+    <message>
+        <source>Something killed the trainer.</source>
+        <translation>Der Trainer wurde von außen beendet.</translation>
+    </message>
+    <message>
+        <source>The machine ran out of memory.</source>
+        <translation>Dem Rechner ging der Speicher aus.</translation>
+    </message>
+    <message>
+        <source>Close other programs, or add memory or swap.</source>
+        <translation>Schließen Sie andere Programme, oder geben Sie ihm mehr Speicher oder Swap.</translation>
+    </message>
+    <message>
+        <source>The trainer crashed.</source>
+        <translation>Der Trainer ist abgestürzt.</translation>
+    </message>
+    <message>
+        <source>The trainer did nothing any more and was ended.</source>
+        <translation>Der Trainer tat nichts mehr und wurde beendet.</translation>
+    </message>
+    <message>
+        <source>A GPU ran out of memory.</source>
+        <translation>Einer GPU ging der Speicher aus.</translation>
+    </message>
+    <message>
+        <source>End other programs that use it; nvidia-smi lists them.</source>
+        <translation>Beenden Sie andere Programme, die sie nutzen; nvidia-smi führt sie auf.</translation>
+    </message>
+    <message>
+        <source>A GPU is lost.</source>
+        <translation>Eine GPU ist ausgefallen.</translation>
+    </message>
+    <message>
+        <source>Restart the machine; the kernel&apos;s log says more (dmesg | grep -i xid).</source>
+        <translation>Starten Sie den Rechner neu; mehr sagt das Protokoll des Kernels (dmesg | grep -i xid).</translation>
+    </message>
+    <message>
+        <source>The GPU driver does not work.</source>
+        <translation>Der GPU-Treiber arbeitet nicht.</translation>
+    </message>
+    <message>
+        <source>Does nvidia-smi? If not, reinstall the driver or restart the machine.</source>
+        <translation>Läuft nvidia-smi? Wenn nicht, installieren Sie den Treiber neu, oder starten Sie den Rechner neu.</translation>
+    </message>
+    <message>
+        <source>The trainer&apos;s numbers were not finite.</source>
+        <translation>Die Zahlen des Trainers waren nicht endlich.</translation>
+    </message>
+    <message>
+        <source>If it happens again, check the machine&apos;s memory and GPUs.</source>
+        <translation>Geschieht es wieder, prüfen Sie Speicher und GPUs des Rechners.</translation>
+    </message>
+    <message>
+        <source>The hub does not answer.</source>
+        <translation>Der Hub antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>If this lasts, look after the network, or ask the operator.</source>
+        <translation>Hält es an, sehen Sie nach dem Netz, oder fragen Sie den Betreiber.</translation>
+    </message>
+    <message>
+        <source>The hub refused this machine.</source>
+        <translation>Der Hub wies diesen Rechner ab.</translation>
+    </message>
+    <message>
+        <source>Ask the operator why; a new invite may be needed.</source>
+        <translation>Fragen Sie den Betreiber, warum; vielleicht ist eine neue Einladung nötig.</translation>
+    </message>
+    <message>
+        <source>The trainer cannot run with what it finds on this machine.</source>
+        <translation>Der Trainer kann mit dem, was er auf diesem Rechner findet, nicht laufen.</translation>
+    </message>
+    <message>
+        <source>Put right what is named below, then resume.</source>
+        <translation>Beheben Sie, was unten genannt ist, und setzen Sie dann fort.</translation>
+    </message>
+    <message>
+        <source>The trainer ended.</source>
+        <translation>Der Trainer endete.</translation>
+    </message>
+</context>
+<context>
     <name>Figures</name>
     <message>
         <source>unknown</source>
         <translation>unbekannt</translation>
-    </message>
-    <message>
-        <source>%1/s</source>
-        <translation>%1/s</translation>
     </message>
     <message>
         <source>%1 ms</source>
@@ -561,10 +695,6 @@
         <translation>Das Protokoll sagt mehr.</translation>
     </message>
     <message>
-        <source>It is started again in %1. </source>
-        <translation>Er wird in %1 neu gestartet. </translation>
-    </message>
-    <message>
         <source>The hub does not answer.</source>
         <translation>Der Hub antwortet nicht.</translation>
     </message>
@@ -735,6 +865,18 @@
     <message>
         <source>Synchronising</source>
         <translation>Gleicht ab</translation>
+    </message>
+    <message>
+        <source>Start it here, or in a terminal with: atoll agent</source>
+        <translation>Starten Sie ihn hier oder in einem Terminal mit: atoll agent</translation>
+    </message>
+    <message>
+        <source>Start it there with: atoll service install</source>
+        <translation>Starten Sie ihn dort mit: atoll service install</translation>
+    </message>
+    <message>
+        <source>It is started again in %1.</source>
+        <translation>Er wird in %1 neu gestartet.</translation>
     </message>
 </context>
 <context>
@@ -1198,6 +1340,10 @@
         <source>This machine can train: nothing is amiss.</source>
         <translation>Dieser Rechner kann trainieren: alles in Ordnung.</translation>
     </message>
+    <message>
+        <source>Training may be slow or fail until this is put right. Choose a row to copy what helps.</source>
+        <translation>Das Training kann langsam sein oder scheitern, bis das behoben ist. Wählen Sie eine Zeile, um zu kopieren, was hilft.</translation>
+    </message>
 </context>
 <context>
     <name>atl::CheckRowsView</name>
@@ -1231,6 +1377,37 @@
     <message>
         <source>Copy what to do about every row</source>
         <translation>Abhilfe zu jeder Zeile kopieren</translation>
+    </message>
+</context>
+<context>
+    <name>atl::CheckTopics</name>
+    <message>
+        <source>Machine</source>
+        <translation>Rechner</translation>
+    </message>
+    <message>
+        <source>Memory, disk and limits: is there what a run needs?</source>
+        <translation>Speicher, Platte und Grenzen: Ist da, was ein Lauf braucht?</translation>
+    </message>
+    <message>
+        <source>GPUs</source>
+        <translation>GPUs</translation>
+    </message>
+    <message>
+        <source>Are they well, and as fast as others of their kind?</source>
+        <translation>Sind sie in Ordnung und so schnell wie andere ihrer Art?</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netz</translation>
+    </message>
+    <message>
+        <source>The way to the hub and to the other islands.</source>
+        <translation>Der Weg zum Hub und zu den anderen Inseln.</translation>
+    </message>
+    <message>
+        <source>full check</source>
+        <translation>volle Prüfung</translation>
     </message>
 </context>
 <context>
@@ -1463,6 +1640,21 @@
     <message>
         <source>I agree that this machine computes for %1</source>
         <translation>Ich willige ein, dass dieser Rechner für %1 rechnet</translation>
+    </message>
+</context>
+<context>
+    <name>atl::CopyLine</name>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>Copy: %1</source>
+        <translation>Kopieren: %1</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
     </message>
 </context>
 <context>
@@ -2209,6 +2401,45 @@
         <source>hardware slowdown</source>
         <translation>Hardware-Drosselung</translation>
     </message>
+    <message>
+        <source>%1, chosen</source>
+        <translation>%1, gewählt</translation>
+    </message>
+    <message>
+        <source>The space bar shows its lines in the plots</source>
+        <translation>Die Leertaste zeigt ihre Linien in den Kurven</translation>
+    </message>
+    <message>
+        <source>Show its lines in the plots</source>
+        <translation>Ihre Linien in den Kurven zeigen</translation>
+    </message>
+</context>
+<context>
+    <name>atl::GpuPlot</name>
+    <message>
+        <source>Mean</source>
+        <translation>Mittel</translation>
+    </message>
+    <message>
+        <source>Chosen GPU</source>
+        <translation>Gewählte GPU</translation>
+    </message>
+    <message>
+        <source>GPU %1</source>
+        <translation>GPU %1</translation>
+    </message>
+    <message>
+        <source>Least to greatest</source>
+        <translation>Kleinste bis größte</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
+    </message>
+    <message>
+        <source>Nothing yet: values come with the first steps.</source>
+        <translation>Noch nichts: Werte kommen mit den ersten Schritten.</translation>
+    </message>
 </context>
 <context>
     <name>atl::GpusPage</name>
@@ -2241,8 +2472,20 @@
         <translation>Diesen Rechner &amp;prüfen</translation>
     </message>
     <message>
-        <source>GPU %1</source>
-        <translation>GPU %1</translation>
+        <source>%1 GPUs</source>
+        <translation>%1 GPUs</translation>
+    </message>
+    <message>
+        <source>%1 in use</source>
+        <translation>%1 ausgelastet</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%1 von %2</translation>
+    </message>
+    <message>
+        <source>the hottest %1</source>
+        <translation>die heißeste %1</translation>
     </message>
 </context>
 <context>
@@ -2711,6 +2954,10 @@
     <message>
         <source>up</source>
         <translation>da</translation>
+    </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
     </message>
 </context>
 <context>
@@ -3396,10 +3643,6 @@
         <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>Nothing is known of this machine yet. What helps is said above.</source>
-        <translation>Von diesem Rechner ist noch nichts bekannt. Was hilft, steht oben.</translation>
-    </message>
-    <message>
         <source>Asking the agent of %1…</source>
         <translation>Der Agent von %1 wird gefragt …</translation>
     </message>
@@ -3650,6 +3893,10 @@
     <message>
         <source>Last rounds</source>
         <translation>Letzte Runden</translation>
+    </message>
+    <message>
+        <source>None has ended yet.</source>
+        <translation>Noch keine ist zu Ende.</translation>
     </message>
 </context>
 <context>
@@ -4499,6 +4746,69 @@
     <message>
         <source>%1 (%2 left)</source>
         <translation>%1 (noch %2)</translation>
+    </message>
+</context>
+<context>
+    <name>atl::UnreachedView</name>
+    <message>
+        <source>&amp;Start the agent</source>
+        <translation>Agenten &amp;starten</translation>
+    </message>
+    <message>
+        <source>It goes on with the run that this machine has joined, and stays when this window is closed.</source>
+        <translation>Er macht mit dem Lauf weiter, dem dieser Rechner beigetreten ist, und bleibt, wenn dieses Fenster geschlossen wird.</translation>
+    </message>
+    <message>
+        <source>&amp;Try now</source>
+        <translation>Jetzt &amp;versuchen</translation>
+    </message>
+    <message>
+        <source>It is tried again by itself, too, less and less often.</source>
+        <translation>Es wird auch von selbst wieder versucht, mit der Zeit seltener.</translation>
+    </message>
+    <message>
+        <source>What was said</source>
+        <translation>Die Meldung</translation>
+    </message>
+    <message>
+        <source>Or in a terminal</source>
+        <translation>Oder in einem Terminal</translation>
+    </message>
+    <message>
+        <source>In a terminal of that machine</source>
+        <translation>In einem Terminal jenes Rechners</translation>
+    </message>
+    <message>
+        <source>Now, until Ctrl-C:</source>
+        <translation>Jetzt, bis Strg-C:</translation>
+    </message>
+    <message>
+        <source>Always, also after a restart of the machine:</source>
+        <translation>Immer, auch nach einem Neustart des Rechners:</translation>
+    </message>
+    <message>
+        <source>No agent runs on this machine</source>
+        <translation>Auf diesem Rechner läuft kein Agent</translation>
+    </message>
+    <message>
+        <source>No agent runs on %1</source>
+        <translation>Auf %1 läuft kein Agent</translation>
+    </message>
+    <message>
+        <source>The agent is the program that trains, in the background and without a window. While none runs, nothing trains and there is nothing to show. What was trained before is safe on the disk.</source>
+        <translation>Der Agent ist das Programm, das trainiert: im Hintergrund und ohne Fenster. Solange keiner läuft, wird nicht trainiert, und es gibt nichts zu zeigen. Was schon trainiert wurde, liegt sicher auf der Platte.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be reached</source>
+        <translation>%1 ist nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>Training there goes on without this window. Is the machine on, does the network reach it, and can you log in there by ssh without a password?</source>
+        <translation>Das Training geht dort auch ohne dieses Fenster weiter. Ist der Rechner an, erreicht ihn das Netz, und können Sie sich dort mit ssh ohne Passwort anmelden?</translation>
+    </message>
+    <message>
+        <source>Nothing is known of %1 yet.</source>
+        <translation>Von %1 ist noch nichts bekannt.</translation>
     </message>
 </context>
 <context>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <QResizeEvent>
+
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 
@@ -10,6 +12,8 @@ namespace {
 
 constexpr int kRowsSeen = 5;
 constexpr int kInwards = 7;  // of an item's icon
+constexpr int kBesideText = 56, kAboveAndBeneath = 12, kLeastRow = 28;
+constexpr int kHighest = 160;  // what is more scrolls
 
 Tone tone_of(Alert::Level level) {
   switch (level) {
@@ -51,9 +55,23 @@ void AlertsList::showAlerts(const std::vector<Alert>& alerts, bool well) {
   updateGeometry();
 }
 
-QSize AlertsList::sizeHint() const {
-  const int rows = std::clamp(count(), 1, kRowsSeen);
-  return {300, rows * std::max(sizeHintForRow(0), 24) + 4};
+// Of the first so many rows, as their texts break into lines at this width.
+int AlertsList::heightOf(int rows) const {
+  const int width = std::max(viewport()->width() - kBesideText, 80);
+  int height = 4;
+  for (int i = 0; i < std::min(rows, count()); ++i) {
+    const QRect lines = fontMetrics().boundingRect(0, 0, width, 10'000, Qt::TextWordWrap, item(i)->text());
+    height += std::max(lines.height() + kAboveAndBeneath, kLeastRow);
+  }
+  return height;
+}
+
+QSize AlertsList::sizeHint() const { return {300, std::min(heightOf(kRowsSeen), kHighest)}; }
+QSize AlertsList::minimumSizeHint() const { return {200, std::min(heightOf(1), kHighest)}; }
+
+void AlertsList::resizeEvent(QResizeEvent* event) {
+  QListWidget::resizeEvent(event);
+  if (event->size().width() != event->oldSize().width()) updateGeometry();
 }
 
 }  // namespace atl

@@ -20,9 +20,14 @@ class AlertsList : public QListWidget {
   void showAlerts(const std::vector<Alert>& alerts, bool well);
 
   QSize sizeHint() const override;
-  QSize minimumSizeHint() const override { return {200, 28}; }
+  QSize minimumSizeHint() const override;
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
+  int heightOf(int rows) const;
+
   std::vector<Alert> shown_;
   std::optional<bool> well_;
 };

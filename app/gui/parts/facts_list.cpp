@@ -1,17 +1,23 @@
 #include "app/gui/parts/facts_list.h"
 
 #include <QGridLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 
 #include "app/gui/look/colours.h"
 #include "app/gui/plain_label.h"
 
 namespace atl {
+namespace {
 
-FactsList::FactsList(QWidget* parent) : QWidget(parent), grid_(new QGridLayout(this)) {
-  grid_->setContentsMargins(0, 0, 0, 0);
-  grid_->setHorizontalSpacing(14);
-  grid_->setVerticalSpacing(6);
+constexpr int kBetween = 24;  // two columns of facts
+
+}  // namespace
+
+FactsList::FactsList(QWidget* parent) : QWidget(parent), beside_(new QHBoxLayout(this)) {
+  beside_->setContentsMargins(0, 0, 0, 0);
+  beside_->setSpacing(kBetween);
+  setColumns(1);
 }
 
 int FactsList::add(const char* name, const QString& caption) {
@@ -24,40 +30,50 @@ int FactsList::add(const char* name, const QString& caption) {
   label->setBuddy(value);
   const int row = static_cast<int>(rows_.size());
   rows_.push_back({caption, label, value});
-  place(row);
+  place(rows_.back(), row);
   set(row, QString("\u2013"));
   return row;
 }
 
 void FactsList::setColumns(int columns) {
-  if (columns_ == columns) return;
-  columns_ = columns;
-  place(0);
+  if (columns == static_cast<int>(columns_.size())) return;
+  for (QGridLayout* column : columns_) {
+    while (const QLayoutItem* item = column->takeAt(0)) delete item;  // the labels stay
+    delete column;
+  }
+  columns_.clear();
+  for (int i = 0; i < columns; ++i) {
+    auto* column = new QGridLayout;
+    column->setHorizontalSpacing(14);
+    column->setVerticalSpacing(6);
+    column->setColumnStretch(1, 1);
+    beside_->addLayout(column, 1);
+    columns_.push_back(column);
+  }
+  for (int at = 0; at < static_cast<int>(rows_.size()); ++at) place(rows_[static_cast<std::size_t>(at)], at);
 }
 
 void FactsList::alignLeft() {
   for (const Row& row : rows_) row.value->setAlignment(Qt::AlignTop | Qt::AlignLeft);
 }
 
-// Between two columns of facts there is an empty one.
-void FactsList::place(int first) {
-  constexpr int kBetween = 24;
-  for (int at = first; at < static_cast<int>(rows_.size()); ++at) {
-    const Row& row = rows_[static_cast<std::size_t>(at)];
-    grid_->removeWidget(row.title);
-    grid_->removeWidget(row.value);
-    const int column = 3 * (at % columns_);
-    grid_->addWidget(row.title, at / columns_, column);
-    grid_->addWidget(row.value, at / columns_, column + 1);
-    grid_->setColumnStretch(column + 1, 1);
-    if (column > 0) grid_->setColumnMinimumWidth(column - 1, kBetween - grid_->horizontalSpacing());
-  }
+void FactsList::place(const Row& row, int at) {
+  const int columns = static_cast<int>(columns_.size());
+  QGridLayout* column = columns_[static_cast<std::size_t>(at % columns)];
+  column->addWidget(row.title, at / columns, 0);
+  column->addWidget(row.value, at / columns, 1);
 }
 
 void FactsList::set(int index, const QString& value) {
   const Row& row = rows_[static_cast<std::size_t>(index)];
   set_plain_text(row.value, value);
   row.value->setAccessibleName(tr("%1: %2").arg(row.caption, value));
+}
+
+void FactsList::setShown(int index, bool shown) {
+  const Row& row = rows_[static_cast<std::size_t>(index)];
+  row.title->setVisible(shown);
+  row.value->setVisible(shown);
 }
 
 void FactsList::setGreyed(bool greyed) {

@@ -7,6 +7,7 @@
 #include <QWidget>
 
 class QGridLayout;
+class QHBoxLayout;
 class QLabel;
 
 namespace atl {
@@ -20,6 +21,7 @@ class FactsList : public QWidget {
   int add(const char* name, const QString& caption);  // its index; `name`: by which tests find the value
   void set(int index, const QString& value);
   void setGreyed(bool greyed);
+  void setShown(int index, bool shown);
   // Beside one another, where there is the width for it.
   void setColumns(int columns);
   void alignLeft();  // for long values, which would be far from their captions
@@ -30,10 +32,10 @@ class FactsList : public QWidget {
     QLabel* title;
     QLabel* value;
   };
-  void place(int first);  // this row and those after it
+  void place(const Row& row, int at);
 
-  QGridLayout* grid_;
-  int columns_ = 1;
+  QHBoxLayout* beside_;
+  std::vector<QGridLayout*> columns_;  // equally wide
   std::vector<Row> rows_;
 };
 

@@ -6,7 +6,9 @@
 #include <QEvent>
 #include <QGridLayout>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLabel>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QVBoxLayout>
 
@@ -14,6 +16,7 @@
 #include "app/gui/look/icons.h"
 #include "app/gui/parts/elided_label.h"
 #include "app/gui/parts/facts_list.h"
+#include "app/gui/parts/gpu_plot.h"
 #include "app/gui/parts/meter.h"
 #include "app/gui/plain_label.h"
 
@@ -97,17 +100,18 @@ GpuPanel::GpuPanel(int index, QWidget* parent)
   body()->addWidget(name_);
   body()->addLayout(meters_);
   body()->addWidget(facts_);
+  body()->addStretch(1);
   facts_->add("clock", tr("Clock"));
   facts_->add("throttling", tr("Throttled by"));
   facts_->add("ecc", tr("ECC errors"));
   facts_->add("nvlink", tr("NVLink"));
-  setWide(false);
+  facts_->setColumns(1);
+  showRoom();
 }
 
 void GpuPanel::showSample(const GpuSample& sample) {
-  const QString name = QString::fromStdString(sample.name);
-  name_->setText(name);
-  name_->setVisible(!name.isEmpty());
+  sample_ = sample;
+  name_->setText(QString::fromStdString(sample.name));
   use_->setReading(sample.utilisation.value_or(-1), text::or_dash(sample.utilisation, text::percent));
   show_reading(memory_, sample.memory_bytes, sample.memory_total_bytes, text::bytes);
   show_reading(power_, sample.power_watts, sample.power_limit_watts, text::watts);
@@ -120,10 +124,17 @@ void GpuPanel::showSample(const GpuSample& sample) {
   facts_->set(kNvlink, sample.nvlink_bytes_per_second ? tr("%1/s").arg(text::bytes(*sample.nvlink_bytes_per_second))
                                                       : tr("none"));
   verdict_ = judge_gpu(sample);
+  showRoom();
   showVerdict();
-  setAccessibleName(tr("GPU %1 %2: %3").arg(index_).arg(name, verdict_.word));
+  describe();
+}
+
+void GpuPanel::describe() {
+  const QString name = tr("GPU %1 %2: %3").arg(index_).arg(QString::fromStdString(sample_.name), verdict_.word);
+  setAccessibleName(chosen_ ? tr("%1, chosen").arg(name) : name);
   QStringList readings;
   for (const Meter* meter : {use_, memory_, power_, temperature_}) readings << meter->accessibleName();
+  if (choosable_) readings << tr("The space bar shows its lines in the plots");
   setAccessibleDescription(readings.join(", "));
 }
 
@@ -134,8 +145,9 @@ void GpuPanel::showVerdict() {
   verdict_text_->setAccessibleName(verdict_.word);
 }
 
-void GpuPanel::setWide(bool wide) {
-  const int columns = wide ? 2 : 1;
+void GpuPanel::setRoom(Room room) {
+  room_ = room;
+  const int columns = room == Room::kWide ? 2 : 1;
   int at = 0;
   for (Meter* meter : {use_, memory_, power_, temperature_}) {
     meters_->removeWidget(meter);
@@ -143,6 +155,28 @@ void GpuPanel::setWide(bool wide) {
     ++at;
   }
   facts_->setColumns(columns);
+  showRoom();
+}
+
+void GpuPanel::showRoom() {
+  const bool little = room_ == Room::kLittle;
+  name_->setVisible(!little && !sample_.name.empty());
+  facts_->setShown(kThrottling, !little || !sample_.throttling.empty());
+  facts_->setShown(kEcc, !little || sample_.ecc_errors.value_or(0) > 0);
+}
+
+void GpuPanel::setChoosable(bool choosable) {
+  choosable_ = choosable;
+  setCursor(choosable ? Qt::PointingHandCursor : Qt::ArrowCursor);
+  setToolTip(choosable ? tr("Show its lines in the plots") : QString());
+  describe();
+}
+
+void GpuPanel::setChosen(bool chosen) {
+  if (chosen_ == chosen) return;
+  chosen_ = chosen;
+  describe();
+  update();
 }
 
 void GpuPanel::setGreyed(bool greyed) {
@@ -150,13 +184,34 @@ void GpuPanel::setGreyed(bool greyed) {
   facts_->setGreyed(greyed);
 }
 
+// The one that is chosen has a frame of its lines' colour.
 void GpuPanel::paintEvent(QPaintEvent* event) {
   Card::paintEvent(event);
-  if (!hasFocus()) return;
+  if (!hasFocus() && !chosen_) return;
+  const Colours& colours = colours_of(palette());
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setPen(QPen(colours_of(palette()).accent, 2));
-  painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 8, 8);
+  if (chosen_) {
+    painter.setPen(QPen(colours.series[GpuPlot::kChosenColour], 2));
+    painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 8, 8);
+  }
+  if (!hasFocus()) return;
+  const double inwards = chosen_ ? 4 : 1;
+  painter.setPen(QPen(colours.accent, 2));
+  painter.drawRoundedRect(QRectF(rect()).adjusted(inwards, inwards, -inwards, -inwards), 8, 8);
+}
+
+void GpuPanel::mouseReleaseEvent(QMouseEvent* event) {
+  Card::mouseReleaseEvent(event);
+  if (choosable_ && event->button() == Qt::LeftButton && rect().contains(event->position().toPoint())) {
+    Q_EMIT choiceWanted();
+  }
+}
+
+void GpuPanel::keyPressEvent(QKeyEvent* event) {
+  const bool chooses = event->key() == Qt::Key_Space || event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+  if (choosable_ && chooses && !event->isAutoRepeat()) return Q_EMIT choiceWanted();
+  Card::keyPressEvent(event);
 }
 
 void GpuPanel::changeEvent(QEvent* event) {

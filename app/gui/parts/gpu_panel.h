@@ -1,5 +1,5 @@
 // One GPU: what it does, how hot and how full it is, and what is amiss with it. The keyboard reaches it; what it shows
-// is its description. Owned by the page GPUs; GUI thread.
+// is its description. Of many, one can be chosen. Owned by the page GPUs; GUI thread.
 #pragma once
 
 #include "app/core/node_state.h"
@@ -29,16 +29,32 @@ class GpuPanel : public Card {
 
   void showSample(const GpuSample& sample);
   void setGreyed(bool greyed);
-  void setWide(bool wide);  // it has the page's width: two meters beside each other
+  // Wide: it has the page's width, two meters stand beside each other. Little: one of many, which shows throttling and
+  // errors only where there are some, and not the name that all of them share.
+  enum class Room { kWide, kUsual, kLittle };
+  void setRoom(Room room);
+  // Whether a person can choose it (with a click, the space bar or Enter), and whether it is chosen.
+  void setChoosable(bool choosable);
+  void setChosen(bool chosen);
+
+ Q_SIGNALS:
+  void choiceWanted();  // or no longer, where it is chosen
 
  protected:
   void paintEvent(QPaintEvent* event) override;
   void changeEvent(QEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
 
  private:
   void showVerdict();
+  void describe();
+  void showRoom();
 
   const int index_;
+  Room room_ = Room::kUsual;
+  bool choosable_ = false, chosen_ = false;
+  GpuSample sample_;
   GpuVerdict verdict_;
   QLabel* verdict_icon_;
   QLabel* verdict_text_;

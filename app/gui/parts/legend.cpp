@@ -10,6 +10,7 @@ namespace atl {
 namespace {
 
 constexpr int kMark = 9, kGap = 5, kApart = 12;
+constexpr double kBandShare = 0.3;  // a little more than in the plot, for so small an area
 
 QFont small_font(QFont font) {
   font.setPointSizeF(font.pointSizeF() * 0.92);
@@ -18,11 +19,18 @@ QFont small_font(QFont font) {
 
 }  // namespace
 
-Legend::Legend(std::vector<LegendEntry> entries, QWidget* parent) : QWidget(parent), entries_(std::move(entries)) {
+Legend::Legend(std::vector<LegendEntry> entries, QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+  setEntries(std::move(entries));
+}
+
+void Legend::setEntries(std::vector<LegendEntry> entries) {
+  entries_ = std::move(entries);
   QStringList names;
   for (const LegendEntry& entry : entries_) names << entry.name;
   setAccessibleName(tr("Lines: %1").arg(names.join(", ")));
-  setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+  updateGeometry();
+  update();
 }
 
 QSize Legend::sizeHint() const {
@@ -40,8 +48,9 @@ void Legend::paintEvent(QPaintEvent*) {
   const QFontMetrics metrics(painter.font());
   double x = 0;
   for (const LegendEntry& entry : entries_) {
+    const QColor colour = colours.series[static_cast<std::size_t>(entry.colour) % colours.series.size()];
     painter.setPen(Qt::NoPen);
-    painter.setBrush(colours.series[static_cast<std::size_t>(entry.colour) % colours.series.size()]);
+    painter.setBrush(entry.band ? mixed(colours.surface, colour, kBandShare) : colour);
     painter.drawRoundedRect(QRectF(x, (height() - kMark) / 2.0, kMark, kMark), 2.5, 2.5);
     x += kMark + kGap;
     const double width = metrics.horizontalAdvance(entry.name);

@@ -10,7 +10,8 @@ namespace atl {
 
 struct LegendEntry {
   QString name;
-  int colour = 0;  // of Colours::series
+  int colour = 0;     // of Colours::series
+  bool band = false;  // an area, not a line
 };
 
 class Legend : public QWidget {
@@ -19,6 +20,8 @@ class Legend : public QWidget {
  public:
   explicit Legend(std::vector<LegendEntry> entries, QWidget* parent = nullptr);
 
+  void setEntries(std::vector<LegendEntry> entries);
+
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return sizeHint(); }
 
@@ -26,7 +29,7 @@ class Legend : public QWidget {
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  const std::vector<LegendEntry> entries_;
+  std::vector<LegendEntry> entries_;
 };
 
 }  // namespace atl

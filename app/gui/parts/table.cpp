@@ -40,6 +40,7 @@ QTableView* make_view(QAbstractProxyModel* shown, QAbstractItemModel& model, con
   view->setTabKeyNavigation(false);  // Tab leaves the table
   view->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   view->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+  view->viewport()->setAutoFillBackground(false);  // the card's ground, also of what is disabled
   view->verticalHeader()->hide();
   view->verticalHeader()->setDefaultSectionSize(view->fontMetrics().height() + 14);
   QHeaderView* header = view->horizontalHeader();

@@ -159,7 +159,8 @@ void DiskModelsTest::a_damaged_checkpoint_is_shown_with_what_to_do() {
   QVERIFY(checkpoints.busy());
 
   QTRY_VERIFY(!checkpoints.busy());
-  QCOMPARE(checkpoints.problem(), std::string("a checkpoint is damaged; remove it"));
+  QCOMPARE(checkpoints.failure()->message, std::string("a checkpoint is damaged; remove it"));
+  QCOMPARE(checkpoints.failure()->code, ErrorCode::kCorrupt);
   QCOMPARE(shown(checkpoints, 0, CheckpointsModel::kVerified), QString("\u2717 damaged"));
 }
 
@@ -174,9 +175,11 @@ void DiskModelsTest::an_export_tells_where_the_model_is() {
   QTRY_VERIFY(!checkpoints.busy());
   QCOMPARE(commands.asked().back().arguments, (QStringList{"export", "--output", "/m", "--json"}));
   QVERIFY2(checkpoints.outcome().find("round 42") != std::string::npos, checkpoints.outcome().c_str());
-  commands.answer({"export"}, {.exit_code = 1, .err = "atoll: no space left\n"});
+  commands.answer({"export"}, {.exit_code = 1, .err = "atoll: cannot write /m: No space left on device\n"});
   checkpoints.exportTo("/m");
-  QTRY_COMPARE(checkpoints.problem(), std::string("no space left"));
+  QTRY_VERIFY(checkpoints.failure().has_value());
+  QCOMPARE(checkpoints.failure()->code, ErrorCode::kDiskFull);
+  QVERIFY(checkpoints.task() == CheckpointsModel::Task::kExport);
   QVERIFY(checkpoints.outcome().empty());
 }
 

@@ -12,6 +12,7 @@
 #include "app/gui/look/format.h"
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/gpu_panel.h"
+#include "app/gui/parts/gpu_plot.h"
 #include "app/gui/parts/phase_bar.h"
 #include "app/gui/parts/ring_geometry.h"
 #include "app/gui/parts/ring_view.h"
@@ -224,6 +225,61 @@ class DashboardTest : public QObject {
     QVERIFY2(panels().at(5)->accessibleName().endsWith("throttled"), qPrintable(panels().at(5)->accessibleName()));
   }
 
+  void many_gpus_are_drawn_as_their_mean_with_a_band() {
+    open(PageId::kGpus);
+    QTRY_COMPARE(plots().size(), 4);
+
+    for (const GpuPlot* plot : plots()) {
+      QCOMPARE(plot->lineCount(), 2);
+      QVERIFY(plot->line(0).look.band && plot->isLineShown(0) && !plot->isLineShown(1));
+    }
+    QTRY_VERIFY(plots().at(0)->message().isEmpty());
+    const auto& shown = plots().at(1)->line(0);
+    const auto columns = shown.source(plots().at(1)->from(), plots().at(1)->to(), 100);
+    QVERIFY(columns.size() > 50);
+    QVERIFY(columns.front().low < columns.front().mean && columns.front().mean < columns.front().high);
+  }
+
+  void of_many_gpus_one_can_be_chosen_and_left_again() {
+    open(PageId::kGpus);
+    QTRY_COMPARE(panels().size(), 8);
+    GpuPanel* panel = panels().at(5);
+
+    QTest::mouseClick(panel, Qt::LeftButton);
+    QVERIFY(panel->accessibleName().endsWith("chosen"));
+    for (const GpuPlot* plot : plots()) QVERIFY(plot->isLineShown(1));
+    panels().at(2)->setFocus();
+    QTest::keyClick(panels().at(2), Qt::Key_Space);
+    QVERIFY(panels().at(2)->accessibleName().endsWith("chosen") && !panel->accessibleName().endsWith("chosen"));
+    QTest::keyClick(panels().at(2), Qt::Key_Space);
+
+    for (const GpuPlot* plot : plots()) QVERIFY(!plot->isLineShown(1));
+  }
+
+  void a_few_gpus_have_a_line_each() {
+    scene_ = std::make_unique<GuiScene>(3);
+    open(PageId::kGpus);
+    QTRY_COMPARE(plots().size(), 4);
+
+    for (const GpuPlot* plot : plots()) QCOMPARE(plot->lineCount(), 3);
+    QTest::mouseClick(panels().at(1), Qt::LeftButton);
+    QVERIFY(!panels().at(1)->accessibleName().endsWith("chosen"));
+  }
+
+  void gpus_are_called_by_their_index() {
+    scene_ = std::make_unique<GuiScene>(2);
+    nlohmann::json gpus = scene_->agent.state()["gpus"];
+    gpus[0]["index"] = 4u;
+    gpus[1]["index"] = 6u;
+    scene_->agent.say({{"gpus", gpus}});
+    open(PageId::kGpus);
+    QTRY_COMPARE(panels().size(), 2);
+
+    QVERIFY(panels().at(1)->accessibleName().startsWith("GPU 6"));
+    QCOMPARE(plots().at(0)->line(1).name, QString("GPU 6"));
+    QTRY_VERIFY(plots().at(0)->message().isEmpty());  // its history is asked for by that, too
+  }
+
   void errors_of_memory_weigh_more_than_heat() {
     GpuSample sample;
     QCOMPARE(judge_gpu(sample).tone, Tone::kGood);
@@ -260,12 +316,14 @@ class DashboardTest : public QObject {
   }
 
   void a_full_disk_is_said_when_an_export_fails() {
-    scene_->commands.answer({"export"}, {.exit_code = 1, .err = "atoll: no space left on the disk\n"});
+    scene_->commands.answer({"export"}, {.exit_code = 1, .err = "atoll: cannot write /m: No space left on device\n"});
     open(PageId::kCheckpoints);
 
     scene_->node().checkpoints().exportTo("/mnt/model");
 
-    QTRY_VERIFY(scene_->text("sentence").contains("no space left"));
+    QTRY_COMPARE(scene_->text("sentence"), QString("The model was not exported."));
+    QVERIFY(scene_->text("advice").startsWith("The disk is full."));
+    QCOMPARE(scene_->text("details"), QString("cannot write /m: No space left on device"));
   }
 
   void the_chosen_checkpoints_hash_is_copied() {
@@ -296,6 +354,8 @@ class DashboardTest : public QObject {
   }
   StatTile* tile(const char* name) { return scene_->find<StatTile>(name); }
   QList<GpuPanel*> panels() { return scene_->window->view()->pageWidget()->findChildren<GpuPanel*>(); }
+
+  QList<GpuPlot*> plots() { return scene_->window->view()->pageWidget()->findChildren<GpuPlot*>(); }
 
   std::unique_ptr<GuiScene> scene_;
 };

@@ -4,7 +4,7 @@ function(atoll_add_gui_test name)
   atoll_add_test(${name} LABEL loopback SOURCES ${name}.cpp DEPENDS atoll_app_gui atoll_gui_reach atoll_run_story)
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=120000")
 endfunction()
-foreach(name accessibility_test dashboard_test links_test look_test main_window_test plot_speed_test plot_test)
+foreach(name accessibility_test dashboard_test gpu_spread_test links_test look_test main_window_test plot_speed_test plot_test)
   atoll_add_gui_test(${name})
 endforeach()
 

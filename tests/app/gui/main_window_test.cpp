@@ -1,6 +1,7 @@
 // The window around the pages: header, side bar, machines, wishes, and what is said when something is amiss.
 #include "app/gui/main_window.h"
 
+#include <QClipboard>
 #include <QComboBox>
 #include <QListWidget>
 #include <QPlainTextEdit>
@@ -69,6 +70,27 @@ class MainWindowTest : public QObject {
     QVERIFY(!scene_->window->view()->showsFirstStart());
     QCOMPARE(scene_->find<QPushButton>("act")->text(), QString("&Start the agent"));
     QVERIFY(!scene_->find<QPushButton>("pause")->isEnabled());
+    QTRY_VERIFY(scene_->find<QAbstractButton>("start_agent")->isVisible());
+    QVERIFY(!scene_->find<QPushButton>("act")->isVisible());  // not twice
+    scene_->click("copy_service_command");
+    QCOMPARE(QApplication::clipboard()->text(), QString("atoll service install"));
+  }
+
+  void a_machine_that_was_never_reached_is_said_with_what_the_system_said() {
+    scene_->open();
+    FakeAgent far;
+    far.refuse({ErrorCode::kUnreachable, "ssh: no route to host"});
+    scene_->window->show();
+    Node& node = scene_->add_node(far, SshNode{"ssh://ana@node8"});
+    scene_->find<QComboBox>("node")->setCurrentIndex(1);
+
+    QTRY_VERIFY(node.link().state() == LinkState::kLost);
+    QTRY_COMPARE(scene_->text("unreached_title"), QString("ana@node8 cannot be reached"));
+    QCOMPARE(scene_->text("unreached_problem"), QString("ssh: no route to host"));
+    far.welcome();
+    scene_->click("try_now");
+
+    QTRY_VERIFY(node.state().has_value());
   }
 
   void a_lost_connection_is_said_and_what_was_known_stays_greyed() {
@@ -107,6 +129,26 @@ class MainWindowTest : public QObject {
     scene_->click("act");
 
     QCOMPARE(scene_->window->view()->page(), PageId::kLogs);
+  }
+
+  void a_trainers_end_is_said_by_its_cause_with_the_agents_words_beneath() {
+    scene_->agent.say({{"state", "error"},
+                       {"pid", 0},
+                       {"error", "the GPU ran out of memory (CUDA); starts again in 9 s"},
+                       {"agent",
+                        {{"restart_in_seconds", 9.0},
+                         {"last_exit",
+                          {{"cause", "gpu_memory"},
+                           {"text", "the GPU ran out of memory (CUDA)"},
+                           {"status", 1},
+                           {"unix_seconds", scene_->agent.time()}}}}}});
+    scene_->open();
+
+    QTRY_COMPARE(scene_->text("state"), QString("Error"));
+    QCOMPARE(scene_->text("sentence"), QString("A GPU ran out of memory."));
+    QCOMPARE(scene_->text("advice"),
+             QString("End other programs that use it; nvidia-smi lists them. It is started again in 9.0 s."));
+    QCOMPARE(scene_->text("details"), QString("the GPU ran out of memory (CUDA)"));
   }
 
   void a_pause_says_what_it_costs_before_it_is_done() {

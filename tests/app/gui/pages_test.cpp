@@ -18,7 +18,9 @@
 
 #include "app/core/check_model.h"
 #include "app/gui/check_page.h"
+#include "app/gui/check_table.h"
 #include "app/gui/check_titles.h"
+#include "app/gui/check_topics.h"
 #include "app/gui/demo/demo_runner.h"
 #include "app/gui/demo_page.h"
 #include "app/gui/first_start.h"
@@ -148,8 +150,10 @@ void PagesTest::the_first_start_offers_three_ways() {
 void PagesTest::a_check_is_run_and_its_rows_come_in() {
   show<CheckPage>();
   QCOMPARE(find<Notice>("check_notice")->kind(), Notice::Kind::kInfo);
+  QVERIFY(page_->findChild<CheckTopics*>()->isVisible() && !find<QTableView>("check_rows")->isVisible());
 
   find<QPushButton>("full")->click();
+  QVERIFY(!page_->findChild<CheckTopics*>()->isVisible() && find<QTableView>("check_rows")->isVisible());
   QTRY_COMPARE(agent().count("check.run"), std::size_t{1});
   QCOMPARE(agent().last_params("check.run")["full"], nlohmann::json(true));
   QVERIFY(find<QProgressBar>("check_busy")->isVisible() && !find<QPushButton>("quick")->isEnabled());

@@ -12,6 +12,8 @@
 #include <QListWidget>
 #include <QMenu>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSlider>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -23,6 +25,7 @@
 #include "app/gui/look/theme.h"
 #include "app/gui/main_window.h"
 #include "app/gui/node_view.h"
+#include "app/gui/parts/gpu_panel.h"
 #include "app/gui/plot/history_plot.h"
 #include "app/gui/translation.h"
 #include "app/gui/wish_dialog.h"
@@ -99,14 +102,21 @@ void pick(Scene& scene, const char* name, int index) {
 double in_two_hours() { return static_cast<double>(QDateTime::currentSecsSinceEpoch()) + 7200; }
 
 void fail_trainer(Scene& scene) {
-  scene.agent.say({{"state", "error"},
-                   {"pid", 0},
-                   {"tokens_per_second", 0.0},
-                   {"next_sync_seconds", nullptr},
-                   {"error",
-                    "GPU 3 ran out of memory: 79.1 of 80 GB were in use when 1.4 GB more were asked for. Another "
-                    "program uses the GPU, or the batch is too large for it"},
-                   {"agent", {{"restarts", 3}, {"restart_in_seconds", 24.0}, {"trainer_pid", 0}}}});
+  const std::string text =
+      "the GPU ran out of memory: end other programs on it (nvidia-smi lists them) (CUDA out of memory on GPU 3: 79.1 "
+      "of 80 GB are in use, 1.4 GB more were asked for)";
+  const double time = scene.agent.time() - 6;
+  scene.agent.say(
+      {{"state", "error"},
+       {"pid", 0},
+       {"tokens_per_second", 0.0},
+       {"next_sync_seconds", nullptr},
+       {"error", text + "; starts again in 24 s"},
+       {"agent",
+        {{"restarts", 3},
+         {"restart_in_seconds", 24.0},
+         {"trainer_pid", 0},
+         {"last_exit", {{"cause", "gpu_memory"}, {"text", text}, {"status", 1}, {"unix_seconds", time}}}}}});
 }
 
 // Of the header's menu.
@@ -158,6 +168,13 @@ std::vector<Picture> pictures() {
          s.agent.refuse({ErrorCode::kNotRunning, "Start it with: atoll agent"});
        },
        nothing},
+      {"unreached", PageId::kOverview, 8, nothing,
+       [](Scene& s) {
+         s.third.refuse({ErrorCode::kUnreachable, "ssh: connect to host node8 port 22: No route to host"});
+         s.add("ssh://ana@node8", s.third);
+         QTest::qWait(kSettle);
+         s.window->findChild<QComboBox*>("node")->setCurrentIndex(1);
+       }},
       {"pause-dialog", PageId::kOverview, 8, nothing, [](Scene& s) { click(s, "pause"); }},
       {"training", PageId::kTraining, 8, nothing, [](Scene& s) { hover(s, "loss_plot", 0.6); }},
       {"training-time", PageId::kTraining, 8, nothing,
@@ -194,18 +211,42 @@ std::vector<Picture> pictures() {
        }},
       {"sync-empty", PageId::kSync, 8, [](Scene& s) { s.story.be_empty(); }, nothing},
       {"gpus-8", PageId::kGpus, 8, nothing, nothing},
+      {"gpus-8-chosen", PageId::kGpus, 8, nothing,
+       [](Scene& s) {
+         for (auto* panel : s.window->findChildren<GpuPanel*>()) {
+           if (panel->accessibleName().startsWith("GPU 5")) QTest::mouseClick(panel, Qt::LeftButton);
+         }
+         QTest::qWait(kSettle);
+         for (auto* bar : s.window->findChildren<QScrollArea*>()) {
+           bar->verticalScrollBar()->setValue(bar->verticalScrollBar()->maximum());
+         }
+       }},
+      {"gpus-3", PageId::kGpus, 3, nothing, nothing},
       {"gpus-1", PageId::kGpus, 1, nothing, nothing},
       {"gpus-none", PageId::kGpus, 0, nothing, nothing},
       {"checkpoints", PageId::kCheckpoints, 8, nothing, nothing},
       {"checkpoints-busy", PageId::kCheckpoints, 8, nothing, [](Scene& s) { click(s, "verify"); }},
       {"checkpoints-disk-full", PageId::kCheckpoints, 8,
        [](Scene& s) {
-         s.commands.answer({"export"},
-                           {.exit_code = 1,
-                            .err = "atoll: model.safetensors: no space left on the disk: 649 MB are needed, 112 "
-                                   "MB are free; name a directory on another disk with --output\n"});
+         s.commands.answer(
+             {"export"}, {.exit_code = 1,
+                          .err = "atoll: cannot write /mnt/model/model.safetensors: No space left on device; free some "
+                                 "space or choose another directory\n"});
        },
        [](Scene& s) { s.node().checkpoints().exportTo("/mnt/model"); }},
+      {"checkpoints-damaged", PageId::kCheckpoints, 8,
+       [](Scene& s) {
+         s.commands.answer(
+             {"checkpoints", "verify"},
+             {.exit_code = 1,
+              .out = R"({"checkpoints": [{"path": "/home/ana/.local/share/atoll/checkpoint/outer-42.state",
+                              "outer_step": 42, "parameters": 162322944, "bytes": 1298583552, "saved_at": 1763712000,
+                              "state_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                              "whole": false}]})",
+              .err = "atoll: a checkpoint is damaged; remove it: the island then fetches the state from "
+                     "the others when it starts\n"});
+       },
+       [](Scene& s) { click(s, "verify"); }},
       {"checkpoints-empty", PageId::kCheckpoints, 8, [](Scene& s) { s.story.be_empty(); }, nothing},
       {"check-never", PageId::kCheck, 8, nothing, nothing},
       {"check", PageId::kCheck, 8, nothing,

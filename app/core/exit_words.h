@@ -1,0 +1,20 @@
+// What the app says of a trainer's end, by the cause that the agent names (app/agent/trainer_exit.h), in the person's
+// language. Pure; GUI thread.
+#pragma once
+
+#include <string>
+
+#include <QString>
+
+namespace atl {
+
+bool exit_was_meant(const std::string& cause);  // as somebody wished, or the run's last round
+
+struct ExitWords {
+  QString sentence;  // what happened
+  QString advice;    // what to do; may be empty
+};
+// Of a cause of a newer agent: that it ended.
+ExitWords exit_words(const std::string& cause);
+
+}  // namespace atl
