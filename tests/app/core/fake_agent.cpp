@@ -70,7 +70,24 @@ class FakeAgent::Core::Stream final : public LineStream {
   }
 
  private:
-  void later(std::function<void()> what) { QMetaObject::invokeMethod(this, std::move(what), Qt::QueuedConnection); }
+  // In bounded time a turn of the event loop: what an agent does takes none of the app's.
+  void later(std::function<void()> what) {
+    to_do_.push_back(std::move(what));
+    if (to_do_.size() == 1) QMetaObject::invokeMethod(this, &Stream::work, Qt::QueuedConnection);
+  }
+  void work() {
+    constexpr std::chrono::milliseconds kTurn{4};
+    const QPointer<Stream> alive(this);
+    const auto until = Clock::now() + kTurn;
+    do {
+      const std::function<void()> what = std::move(to_do_.front());
+      to_do_.front() = [] {};  // it stands for what is at work: nobody else begins
+      what();
+      if (!alive) return;
+      to_do_.pop_front();
+    } while (!to_do_.empty() && Clock::now() < until);
+    if (!to_do_.empty()) QMetaObject::invokeMethod(this, &Stream::work, Qt::QueuedConnection);
+  }
 
   void respond(const nlohmann::json& id, const Result<nlohmann::json>& result) {
     if (open_) Q_EMIT received(QByteArray::fromStdString(encode_response(id, result)).trimmed());
@@ -106,6 +123,7 @@ class FakeAgent::Core::Stream final : public LineStream {
   }
 
   const std::shared_ptr<Core> core_;
+  std::deque<std::function<void()>> to_do_;
   bool open_ = false, over_ = false;
 };
 
