@@ -335,7 +335,8 @@ void StreamsTest::failures_of_ssh_are_told_apart_data() {
   QTest::newRow("no such host") << "echo 'ssh: Could not resolve hostname node' >&2; exit 255"
                                 << static_cast<int>(LinkState::kLost) << "Could not resolve hostname node";
   QTest::newRow("not permitted") << "echo 'me@node: Permission denied (publickey).' >&2; exit 255"
-                                 << static_cast<int>(LinkState::kRefused) << "(publickey). In a terminal, try: ssh -p 2222 me@node true";
+                                 << static_cast<int>(LinkState::kRefused)
+                                 << "(publickey). In a terminal, try: ssh -p 2222 me@node true";
   QTest::newRow("unknown host key") << "echo 'Host key verification failed.' >&2; exit 255"
                                     << static_cast<int>(LinkState::kRefused) << "Host key verification failed.";
   QTest::newRow("no atoll there") << "echo 'sh: atoll: not found' >&2; exit 127"
