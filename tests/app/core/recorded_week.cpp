@@ -39,10 +39,8 @@ class Week {
     }
     script_.event(now_ + plan_.silence, "hub.link", {{"up", true}});
     script_.close();
-    WeekEnd told{.state = state_,
-                 .gpus = gpus_,
-                 .events = script_.events(),
-                 .ended = RecordingScript::kBegan + now_ + plan_.silence};
+    WeekEnd told{
+        .state = state_, .gpus = gpus_, .events = script_.events(), .stepped = RecordingScript::kBegan + stepped_};
     for (const bool up : up_) ++(up ? told.islands_up : told.islands_away);
     return told;
   }
@@ -94,6 +92,7 @@ class Week {
     state_["loss_nats"] = 2 + 8 * std::exp(-static_cast<double>(steps_) / 40'000) + 0.1 * std::sin(1.7 * now_);
     state_["tokens_per_second"] = 318'000 + 4'000 * std::sin(now_ / 40);
     tell("step", "training");
+    stepped_ = now_;
   }
 
   void synchronise() {
@@ -202,7 +201,8 @@ class Week {
   std::array<bool, kPeers> up_{};
   bool hub_up_ = true;
   std::uint64_t steps_ = 0, visits_ = 0;
-  double now_ = 0, next_state_ = 1, next_gpus_ = 2.5, next_peer_ = kPeerLeavesEvery, next_hub_ = kHubIsAwayAt;
+  double now_ = 0, stepped_ = 0, next_state_ = 1, next_gpus_ = 2.5, next_peer_ = kPeerLeavesEvery,
+         next_hub_ = kHubIsAwayAt;
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ struct WeekEnd {
   nlohmann::json state;      // the last that was told
   nlohmann::json gpus;       // the last sample
   std::uint64_t events = 0;  // answers to state.get not counted
-  double ended = 0;          // seconds since 1970
+  double stepped = 0;        // when the last step was told, seconds since 1970
   int islands_up = 0, islands_away = 0;
 };
 

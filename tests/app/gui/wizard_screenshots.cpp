@@ -89,9 +89,16 @@ void set_up(GuiNode& world, bool joined, bool fails) {
   QTest::qWait(50);
 }
 
+// To the next page, once this one lets it.
 void next(JoinWizard& wizard) {
+  const int from = wizard.currentId();
   for (const auto which : {QWizard::NextButton, QWizard::CommitButton}) {
-    if (wizard.button(which)->isVisible()) return QTest::mouseClick(wizard.button(which), Qt::LeftButton);
+    QAbstractButton* button = wizard.button(which);
+    if (!button->isVisible()) continue;
+    if (!QTest::qWaitFor([button] { return button->isEnabled(); })) qFatal("page %d does not let go on", from);
+    QTest::mouseClick(button, Qt::LeftButton);
+    if (!QTest::qWaitFor([&] { return wizard.currentId() != from; })) qFatal("page %d is not left", from);
+    return;
   }
 }
 
