@@ -211,9 +211,10 @@ void CheckTable::copyAll() {
   QGuiApplication::clipboard()->setText(lines.join('\n'));
 }
 
-// The worst stands first once the check is over, and what helps can be copied at once. What was chosen stays so.
+// The worst stands first once the check is over, and what helps can be copied at once. What was chosen stays so; a
+// table that takes the keyboard has a current row, but none was chosen.
 void CheckTable::chooseFirst() {
-  if (table_->currentIndex().isValid()) return table_->scrollTo(table_->currentIndex());
+  if (table_->selectionModel()->hasSelection()) return table_->scrollTo(table_->currentIndex());
   table_->scrollToTop();
   const CheckRow* first = rows_->rowAt(0);
   if (first != nullptr && !first->fix.empty()) table_->selectRow(0);

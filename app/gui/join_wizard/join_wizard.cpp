@@ -40,6 +40,11 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
       new WizardSteps({tr("Invite"), tr("Trust"), tr("Node check"), tr("Resources"), tr("Consent"), tr("Joining")});
   setSideWidget(steps_);
   connect(joining, &QWizardPage::completeChanged, this, &JoinWizard::showJoined);
+  for (const int id : pageIds()) {
+    connect(page(id), &QWizardPage::completeChanged, this, [this] {
+      if (last_resort_ != nullptr && focusWidget() == last_resort_) focusOnControl();
+    });
+  }
   connect(this, &QWizard::currentIdChanged, this, [this](int id) {
     if (id < 0) return;
     steps_->setCurrent(id);
@@ -70,18 +75,22 @@ void JoinWizard::nameButtons() {
   }
 }
 
-// On what can be operated, not on the first text that can be copied.
+// On what can be operated, not on the first text that can be copied; on Cancel only while there is nothing else.
 void JoinWizard::focusOnControl() {
   const QWidget* focus = focusWidget();
-  if (currentPage() == nullptr || (focus != nullptr && qobject_cast<const QLabel*>(focus) == nullptr)) return;
+  const bool better = focus == nullptr || focus == last_resort_ || qobject_cast<const QLabel*>(focus) != nullptr;
+  if (currentPage() == nullptr || !better) return;
+  last_resort_ = nullptr;
   for (QWidget* control : currentPage()->findChildren<QWidget*>()) {
     const bool takes_keys =
         (control->focusPolicy() & Qt::TabFocus) != 0 && control->isVisible() && control->isEnabled();
     if (takes_keys && qobject_cast<QLabel*>(control) == nullptr) return control->setFocus();
   }
-  for (const auto which : {NextButton, CommitButton, FinishButton, CancelButton}) {
+  for (const auto which : {NextButton, CommitButton, FinishButton}) {
     if (button(which)->isVisible() && button(which)->isEnabled()) return button(which)->setFocus();
   }
+  last_resort_ = button(CancelButton);
+  last_resort_->setFocus();
 }
 
 // Then there is nothing left to cancel.

@@ -37,6 +37,7 @@ class JoinWizard : public QWizard {
   Node& node_;
   InvitePage* invite_;
   WizardSteps* steps_;
+  QWidget* last_resort_ = nullptr;  // has the focus for want of a better control
 };
 
 }  // namespace atl

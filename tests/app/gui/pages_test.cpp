@@ -72,6 +72,7 @@ class PagesTest : public QObject {
   void a_check_is_run_and_its_rows_come_in();
   void a_verdict_is_a_word_and_an_icon();
   void what_helps_can_be_copied();
+  void a_table_that_has_the_keyboard_begins_with_the_worst_row();
   void what_fails_comes_first_once_the_check_is_over();
   void every_row_of_the_check_has_a_name();
   void without_an_agent_nothing_can_be_checked();
@@ -196,6 +197,21 @@ void PagesTest::what_helps_can_be_copied() {
   QCOMPARE(QGuiApplication::clipboard()->text(), QString("modprobe tcp_bbr"));
   QVERIFY(find<QPushButton>("copy_fix")->isEnabled());
   QVERIFY(!find<QPushButton>("copy_all_fixes")->isVisible());
+}
+
+void PagesTest::a_table_that_has_the_keyboard_begins_with_the_worst_row() {
+  show<CheckPage>();
+  auto* table = find<QTableView>("check_rows");
+  const std::vector<nlohmann::json> rows = {check_row("clock", "skip", "no hub"),
+                                            check_row("disk.free", "fail", "212 GB", "choose another directory")};
+  agent().tell("check.result", {{"row", rows[0]}});
+  QTRY_COMPARE(table->model()->rowCount(), 1);
+  table->setFocus();  // its first row is the current one from now on, wherever it goes
+
+  tell_check(agent(), rows);
+
+  QTRY_VERIFY(table->selectionModel()->isRowSelected(0));
+  QVERIFY(find<QPushButton>("copy_fix")->isEnabled());
 }
 
 void PagesTest::what_fails_comes_first_once_the_check_is_over() {

@@ -181,16 +181,17 @@ void WizardInviteTest::each_problem_of_the_hub_has_its_own_sentence() {
 }
 
 void WizardInviteTest::another_key_has_no_way_around() {
-  agent().answer("invite.look", [this](const auto&) {
-    agent().tell("invite.looked", {{"ok", false}, {"code", "pin_mismatch"}, {"message", "another key"}});
-    return nlohmann::json{{"started", true}};
-  });
-
+  agent().answer("invite.look", [](const auto&) { return nlohmann::json{{"started", true}}; });
   to_trust();
+  // While the hub is asked there is nothing but Cancel to do.
+  QTRY_VERIFY(wizard_->button(QWizard::CancelButton)->hasFocus());
+
+  agent().tell("invite.looked", {{"ok", false}, {"code", "pin_mismatch"}, {"message", "another key"}});
 
   QTRY_COMPARE(notice("trust_notice")->sentence(), QString("The hub that answers is not the one in the invite."));
   QVERIFY(!find<QPushButton>("retry")->isVisible());
   QVERIFY(find<QPushButton>("another_invite")->isVisible());
+  QTRY_VERIFY(find<QPushButton>("another_invite")->hasFocus());
   QVERIFY(!can_go_on());
 }
 
