@@ -214,7 +214,7 @@ QString action_word(Advice::Action action) {
 
 QString pause_cost(const NodeState& state) {
   if (!has_steps(state)) return IslandText::tr("Nothing is lost by a pause now.");
-  return IslandText::IslandText::
+  return IslandText::
       tr("Resumed within this round (%1), nothing is lost. Later, the %2 steps that this island took in round %3 are "
          "lost; everything of earlier rounds stays.")
           .arg(round_left(state), count(state.island.inner_step), count(state.island.round));

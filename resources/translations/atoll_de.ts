@@ -603,6 +603,10 @@
 <context>
     <name>IslandText</name>
     <message>
+        <source>Resumed within this round (%1), nothing is lost. Later, the %2 steps that this island took in round %3 are lost; everything of earlier rounds stays.</source>
+        <translation>In dieser Runde fortgesetzt (%1), geht nichts verloren. Später sind die %2 Schritte dieser Insel in Runde %3 verloren; alles aus früheren Runden bleibt.</translation>
+    </message>
+    <message>
         <source>Not joined</source>
         <translation>Nicht beigetreten</translation>
     </message>
@@ -4907,13 +4911,6 @@
     <message>
         <source>Step %1 of %2: %3</source>
         <translation>Schritt %1 von %2: %3</translation>
-    </message>
-</context>
-<context>
-    <name>atl::text::IslandText::IslandText</name>
-    <message>
-        <source>Resumed within this round (%1), nothing is lost. Later, the %2 steps that this island took in round %3 are lost; everything of earlier rounds stays.</source>
-        <translation>In dieser Runde fortgesetzt (%1), geht nichts verloren. Später sind die %2 Schritte dieser Insel in Runde %3 verloren; alles aus früheren Runden bleibt.</translation>
     </message>
 </context>
 </TS>
