@@ -48,4 +48,6 @@ OpenStream open_socket(const std::filesystem::path& socket) {
   return [socket] { return std::make_unique<SocketStream>(socket); };
 }
 
+OpenStream open_hub(const HubHome& home) { return open_socket(home.control_socket()); }
+
 }  // namespace atl

@@ -152,7 +152,7 @@ void MainWindow::host() {
       return;
     }
     const HubHome hub_home{*home};
-    hub_ = std::make_unique<HubModel>(hub_home, open_socket(hub_home.control_socket()), make_run_command(LocalNode{}));
+    hub_ = std::make_unique<HubModel>(hub_home, open_hub(hub_home), make_run_command(LocalNode{}));
     organise_ = std::make_unique<OrganiseWindow>(*hub_);
     hub_->start();
   }

@@ -103,7 +103,7 @@ void DemoRunner::run() {
   });
   connect(command_.get(), &CommandRun::ended, this, &DemoRunner::finished);
   const HubHome home{(directory_ + "/hub").toStdString()};
-  hub_ = std::make_unique<HubModel>(home, open_socket(home.control_socket()), run_);
+  hub_ = std::make_unique<HubModel>(home, open_hub(home), run_);
   connect(hub_.get(), &HubModel::changed, this, &DemoRunner::lookAtHub);
   hub_->start();
   command_->start();
