@@ -13,21 +13,22 @@ UniqueChild& UniqueChild::operator=(UniqueChild&& other) noexcept {
 }
 
 UniqueChild::~UniqueChild() {
-  if (pid_ < 0 || poll()) return;
+  if (pid_ <= 0 || poll()) return;
   send_signal(SIGKILL);
   ::waitpid(pid_, nullptr, 0);
 }
 
 std::optional<int> UniqueChild::poll() {
   int status = 0;
-  if (!exit_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
+  // One that was moved from has no number: -1 means every process there is.
+  if (pid_ > 0 && !exit_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
     exit_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
   return exit_;
 }
 
 void UniqueChild::send_signal(int signal) {
-  if (!poll()) ::kill(pid_, signal);
+  if (pid_ > 0 && !poll()) ::kill(pid_, signal);
 }
 
 }  // namespace atl
