@@ -2436,14 +2436,6 @@
         <source>Least to greatest</source>
         <translation>Kleinste bis größte</translation>
     </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Lädt …</translation>
-    </message>
-    <message>
-        <source>Nothing yet: values come with the first steps.</source>
-        <translation>Noch nichts: Werte kommen mit den ersten Schritten.</translation>
-    </message>
 </context>
 <context>
     <name>atl::GpusPage</name>

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/gui/parts/gpu_spread.h"
+#include "app/gui/plot/history_plot.h"
 
 namespace atl {
 namespace {
@@ -84,26 +85,12 @@ void GpuPlot::changed(const QString& metric) {
 }
 
 void GpuPlot::refreshExtent() {
-  std::optional<std::pair<double, double>> extent;
-  for (const std::string& metric : metrics_) {
-    const Series& series = history_.series(metric, SeriesAxis::kTime);
-    if (series.empty()) continue;
-    if (!extent) extent = {series.first(), series.last()};
-    extent = {std::min(extent->first, series.first()), std::max(extent->second, series.last())};
-  }
+  const auto extent = extent_of(history_, metrics_, SeriesAxis::kTime);
   if (extent) setExtent(std::max(extent->first, extent->second - kHour), extent->second);
   refreshMessage();
 }
 
-void GpuPlot::refreshMessage() {
-  bool loading = false;
-  for (const std::string& metric : metrics_) {
-    if (!history_.series(metric, SeriesAxis::kTime).empty()) return setMessage({});
-    loading = loading || history_.loading(metric, SeriesAxis::kTime);
-  }
-  if (!history_.problem().empty()) return setMessage(QString::fromStdString(history_.problem()));
-  setMessage(loading ? tr("Loading\u2026") : tr("Nothing yet: values come with the first steps."));
-}
+void GpuPlot::refreshMessage() { setMessage(HistoryPlot::messageOf(history_, metrics_, SeriesAxis::kTime)); }
 
 void GpuPlot::want(double from, double to) {
   for (const std::string& metric : metrics_) history_.want(metric, SeriesAxis::kTime, from, to, width());

@@ -6,6 +6,18 @@
 
 namespace atl {
 
+std::optional<std::pair<double, double>> extent_of(HistoryModel& history, std::span<const std::string> metrics,
+                                                   SeriesAxis axis) {
+  std::optional<std::pair<double, double>> extent;
+  for (const std::string& metric : metrics) {
+    const Series& series = history.series(metric, axis);
+    if (series.empty()) continue;
+    if (!extent) extent = {series.first(), series.last()};
+    extent = {std::min(extent->first, series.first()), std::max(extent->second, series.last())};
+  }
+  return extent;
+}
+
 HistoryPlot::HistoryPlot(HistoryModel& history, const QString& name, QWidget* parent)
     : Plot(name, parent), history_(history) {
   setAxis(SeriesAxis::kStep);
@@ -97,13 +109,7 @@ void HistoryPlot::follow(HistoryPlot& leader) {
 
 std::optional<std::pair<double, double>> HistoryPlot::extentOf() const {
   if (leader_ != nullptr) return leader_->extentOf();
-  std::optional<std::pair<double, double>> extent;
-  for (const HistoryLine& line : histories_) {
-    const Series& series = history_.series(line.metric, axis_);
-    if (series.empty()) continue;
-    if (!extent) extent = {series.first(), series.last()};
-    extent = {std::min(extent->first, series.first()), std::max(extent->second, series.last())};
-  }
+  auto extent = extent_of(history_, metrics(), axis_);
   if (extent && window_ > 0) extent->first = std::max(extent->first, extent->second - window_);
   return extent;
 }
@@ -114,14 +120,22 @@ void HistoryPlot::refreshExtent() {
   for (HistoryPlot* follower : followers_) follower->refreshExtent();
 }
 
-void HistoryPlot::refreshMessage() {
+void HistoryPlot::refreshMessage() { setMessage(messageOf(history_, metrics(), axis_)); }
+
+QString HistoryPlot::messageOf(HistoryModel& history, std::span<const std::string> metrics, SeriesAxis axis) {
   bool loading = false;
-  for (const HistoryLine& line : histories_) {
-    if (!history_.series(line.metric, axis_).empty()) return setMessage({});
-    loading = loading || history_.loading(line.metric, axis_);
+  for (const std::string& metric : metrics) {
+    if (!history.series(metric, axis).empty()) return {};
+    loading = loading || history.loading(metric, axis);
   }
-  if (!history_.problem().empty()) return setMessage(QString::fromStdString(history_.problem()));
-  setMessage(loading ? tr("Loading\u2026") : tr("Nothing yet: values come with the first steps."));
+  if (!history.problem().empty()) return QString::fromStdString(history.problem());
+  return loading ? tr("Loading\u2026") : tr("Nothing yet: values come with the first steps.");
+}
+
+std::vector<std::string> HistoryPlot::metrics() const {
+  std::vector<std::string> metrics;
+  for (const HistoryLine& line : histories_) metrics.push_back(line.metric);
+  return metrics;
 }
 
 // Ask for what the screen shows: smoothed lines also for what comes before it.

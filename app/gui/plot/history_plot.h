@@ -2,7 +2,10 @@
 // marked. Owned by its page; GUI thread.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/core/history_model.h"
@@ -19,6 +22,10 @@ struct HistoryLine {
   bool smoothed = false;  // follows the plot's smoothing, the raw values faint behind it
   ValueText text = compact_values();
 };
+
+// What there is of several metrics, from the first point of any to the last; empty: nothing.
+std::optional<std::pair<double, double>> extent_of(HistoryModel& history, std::span<const std::string> metrics,
+                                                   SeriesAxis axis);
 
 class HistoryPlot : public Plot {
   Q_OBJECT
@@ -39,7 +46,11 @@ class HistoryPlot : public Plot {
   // The newest part alone, in values of the axis; 0: all of it.
   void setWindow(double width);
 
+  // Why a plot of these metrics shows nothing; empty where there is something to show.
+  static QString messageOf(HistoryModel& history, std::span<const std::string> metrics, SeriesAxis axis);
+
  private:
+  std::vector<std::string> metrics() const;
   void changed(const QString& metric);
   std::optional<std::pair<double, double>> extentOf() const;
   void refreshExtent();
