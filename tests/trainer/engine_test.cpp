@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 namespace {
 

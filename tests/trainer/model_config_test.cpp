@@ -1,12 +1,12 @@
 // A configuration is read in either spelling, and what Atoll cannot compute is refused by name.
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 
 #include <QtTest>
 
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 namespace {
 

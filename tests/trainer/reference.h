@@ -14,7 +14,7 @@
 #include "trainer/checkpoint/huggingface.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/engine/engine.h"
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 namespace atl::test {
 

@@ -11,7 +11,7 @@
 #include "net/hub/hub.h"
 #include "net/transport/socket.h"
 #include "tests/process/run_parts.h"
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 namespace atl::wan {
 namespace {

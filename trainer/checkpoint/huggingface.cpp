@@ -5,7 +5,7 @@
 
 #include "net/base/file.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 namespace atl {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "net/base/result.h"
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 
 namespace atl {
 

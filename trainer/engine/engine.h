@@ -1,7 +1,7 @@
 // One island's model: parameters, gradients and optimiser state sharded over local ranks (a thread each), and the inner
 // step on them. Owned and driven by one thread, which each call blocks; the rank threads are the engine's own.
 //
-// Vectors that cross this interface are in the canonical flat order (trainer/model/layout.h), unpadded, whatever the
+// Vectors that cross this interface are in the canonical flat order (net/model/layout.h), unpadded, whatever the
 // number of local ranks. The header includes no torch.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "net/base/result.h"
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 #include "trainer/optim/adamw.h"
 
 namespace atl {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "trainer/model/initialise.h"
+#include "net/model/initialise.h"
 
 namespace atl {
 namespace {

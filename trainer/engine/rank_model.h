@@ -12,7 +12,7 @@
 #include "trainer/fsdp/flat_unit.h"
 #include "trainer/model/block.h"
 #include "trainer/model/head.h"
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 namespace atl {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "net/base/file.h"
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 namespace atl {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "trainer/island/outer_state_store.h"
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 
 namespace atl {
 

@@ -20,7 +20,7 @@
 #include "net/tls/identity.h"
 #include "net/wire/mesh.h"
 #include "trainer/island/batch_source.h"
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 
 namespace atl {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "trainer/fsdp/flat_unit.h"
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 #include "trainer/model/rope.h"
 
 namespace atl {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "trainer/fsdp/flat_unit.h"
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 #include "trainer/model/cpu_kernels.h"
 
 namespace atl {

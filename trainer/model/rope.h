@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 
 namespace atl {
 

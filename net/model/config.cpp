@@ -1,4 +1,4 @@
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 
 #include <fmt/format.h>
 

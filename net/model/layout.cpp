@@ -1,4 +1,4 @@
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "trainer/model/layout.h"
+#include "net/model/layout.h"
 
 namespace atl {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/model/config.h"
+#include "net/model/config.h"
 
 namespace atl {
 

@@ -1,4 +1,4 @@
-#include "trainer/model/initialise.h"
+#include "net/model/initialise.h"
 
 #include <algorithm>
 #include <cmath>
