@@ -1,11 +1,12 @@
 // atoll-trainer: parse, run one subcommand, map the error to an exit code. Usually started by `atoll`.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 
 #include "net/base/exit_code.h"
+#include "net/base/log.h"
 #include "net/base/open_files.h"
+#include "net/base/printable.h"
 #include "net/control/trainer_exit.h"
 #include "trainer/program/program.h"
 
@@ -30,6 +31,9 @@ int main(int argc, char** argv) {
   run_command->add_option("--local-ranks", run.local_ranks, "threads over which the model is sharded")
       ->check(CLI::Range(1, 64));
   run_command->add_option("--threads", run.threads, "compute threads")->check(CLI::Range(1, 1024));
+  run_command
+      ->add_option("--micro-batch", run.micro_batch, "sequences that a rank computes at once; 0: chosen by memory")
+      ->check(CLI::Range(0, 1 << 20));
 
   atl::ExportCommand exporting;
   auto* export_command = app.add_subcommand("export", "write the island's model as a HuggingFace directory");
@@ -69,7 +73,7 @@ int main(int argc, char** argv) {
     return atl::kExitUsage;
   }
   atl::raise_open_file_limit();
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  atl::set_up_log();
 
   atl::Status status;
   int code = 0;
@@ -82,7 +86,7 @@ int main(int argc, char** argv) {
   if (eval_command->parsed()) status = atl::eval_model(eval);
   if (sample_command->parsed()) status = atl::sample_model(sample);
   if (!status.ok()) code = atl::exit_code_of(status.error().code);
-  if (!status.ok()) fmt::print(stderr, "atoll-trainer: {}\n", status.error().message);
+  if (!status.ok()) fmt::print(stderr, "atoll-trainer: {}\n", atl::printable(status.error().message));
   if (run_command->parsed()) fmt::print(stderr, "{}{}\n", atl::kTrainerExitWords, code);
   return code;
 }

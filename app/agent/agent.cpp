@@ -110,8 +110,12 @@ class Agent::Impl final : public AgentControl {
   // The loop's:
   OwnersWish wish_;
   Supervisor supervisor_;
-  IslandTrainer trainer_{
-      options_.home, {options_.trainer, options_.trainer_patience, options_.upload_bytes_per_second}, news_level()};
+  IslandTrainer trainer_{options_.home,
+                         {.program = options_.trainer,
+                          .patience = options_.trainer_patience,
+                          .upload_bytes_per_second = options_.upload_bytes_per_second,
+                          .log_bytes = options_.trainer_log_bytes},
+                         news_level()};
   Foreground foreground_;
   std::string shown_;
   Watchdog watchdog_;

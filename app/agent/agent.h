@@ -25,7 +25,8 @@ struct AgentOptions {
   SocketAccess access = SocketAccess::kOwner;  // of a system service: its group
   std::filesystem::path trainer;               // the program
   std::chrono::seconds trainer_patience{30};   // how long it goes on without an agent
-  std::vector<TrainingHours> training_hours;   // none: always
+  std::uint64_t trainer_log_bytes = 32u << 20;
+  std::vector<TrainingHours> training_hours;  // none: always
   SupervisorOptions supervisor;
   std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most
   GpuLimits gpu_limits;

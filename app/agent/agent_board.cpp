@@ -101,6 +101,8 @@ nlohmann::json AgentBoard::base() const {
   state.tokens_per_second = 0;
   state.mfu.reset();
   state.next_sync_seconds.reset();
+  state.micro_batch.reset();
+  state.memory_bytes.reset();
   state.state = word_without_trainer(facts_);
   state.error = error_without_trainer(facts_);
   return state.to_json();

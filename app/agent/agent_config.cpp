@@ -20,6 +20,7 @@ Status apply_config(const Config& config, AgentOptions& options) {
   limit("limits.gpu_power", options.gpu_limits.power_watts);
   limit("limits.gpu_temperature", options.gpu_limits.celsius);
   options.supervisor.end_within = std::chrono::seconds(config_seconds(config.text("agent.stop_within")));
+  options.trainer_log_bytes = config_bytes(config.text("log.max_size")) / 2;  // the agent's own takes the other half
   options.history.max_bytes = config_bytes(config.text("history.max_size"));
   return ok_status();
 }
@@ -38,6 +39,9 @@ void apply_config(const Config& config, JoinRequest& request) {
   text("island.region", request.region);
   whole("island.local_ranks", request.local_ranks);
   whole("island.threads", request.threads);
+  if (!request.micro_batch && is_set(config, "island.micro_batch")) {
+    request.micro_batch = static_cast<int>(config.whole("island.micro_batch"));
+  }
 }
 
 }  // namespace atl

@@ -9,15 +9,19 @@
 #include <cstring>
 
 #include "app/config/gpu_list.h"
+#include "net/base/address.h"
 #include "net/base/file.h"
+#include "net/base/printable.h"
 #include "net/base/unique_fd.h"
 #include "net/enrol/client.h"
+#include "net/enrol/join_key.h"
 #include "net/tls/identity.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kEnrolTime{30};
+constexpr std::chrono::seconds kAskTime{5};
 
 std::string host_name() {
   char name[65] = {};
@@ -54,9 +58,18 @@ Status apply(const JoinRequest& request, JoinFile& join) {
     ATOLL_ASSIGN_OR_RETURN(join.bind, parse_address(request.listen));
     ATOLL_RETURN_IF_ERROR(check_free(join.bind));
   }
-  if (!request.advertise.empty()) join.advertised_host = request.advertise;
+  if (!request.advertise.empty()) {
+    if (!is_host(request.advertise)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("--advertise '{}' is no host; write its name or its address alone, for instance "
+                               "node.example.org or 203.0.113.7",
+                               printable(request.advertise, 64))};
+    }
+    join.advertised_host = request.advertise;
+  }
   if (request.local_ranks > 0) join.local_ranks = request.local_ranks;
   if (request.threads > 0) join.threads = request.threads;
+  if (request.micro_batch) join.micro_batch = *request.micro_batch;
   if (!request.region.empty()) join.region = request.region;
   if (!request.gpus.empty()) {
     ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, parse_gpu_list(request.gpus));
@@ -78,17 +91,22 @@ Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& hom
   // The disk first: a use of the invite is not to be lost because a directory cannot be made.
   ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
   observer("key", "running");
-  const KeyAndRequest key = make_signing_request();
+  // Kept until the membership is: asked again after an answer that was lost, the hub knows this island by its key.
+  ATOLL_ASSIGN_OR_RETURN(const KeyAndRequest key, join_key(home.join_key_file(), invite.id));
   observer("key", "done");
   observer("enrol", "running");
-  ATOLL_ASSIGN_OR_RETURN(Enrolment enrolment,
-                         enrol(invite, key, join.display_name, Deadline::after(kEnrolTime), interrupt));
-  join.hub_addresses = enrolment.hub;
-  ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), enrolment.identity));
+  const Result<Enrolment> enrolment = enrol(invite, key, join.display_name, Deadline::after(kEnrolTime), interrupt);
+  if (!enrolment.ok()) {
+    if (enrolment.error().code == ErrorCode::kConflict) forget_join_key(home.join_key_file());  // the hub said so
+    return enrolment.error();
+  }
+  join.hub_addresses = enrolment->hub;
+  ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), enrolment->identity));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), join));
+  forget_join_key(home.join_key_file());
   observer("enrol", "done");
   return JoinOutcome{
-      join, fmt::format("joined run {} as {} ({})", join.run_name, join.display_name, enrolment.identity.name.value)};
+      join, fmt::format("joined run {} as {} ({})", join.run_name, join.display_name, enrolment->identity.name.value)};
 }
 
 // The membership that there is, or the one that was left.
@@ -97,6 +115,14 @@ Result<JoinFile> membership_of(const IslandHome& home) {
   if (join.ok() || join.error().code != ErrorCode::kNotJoined) return join;
   auto left = load_join_file(home.left_file());
   return left.ok() ? left : join;
+}
+
+// That the hub says so: one that cannot be asked has removed nobody.
+bool was_removed(const JoinFile& join, const IslandHome& home, const AbortSignal* interrupt) {
+  const Result<Identity> identity = load_identity(home.identity());
+  if (!identity.ok() || identity->run != join.run_id) return false;
+  const Result<bool> member = is_member(*identity, join.hub_addresses, Deadline::after(kAskTime), interrupt);
+  return member.ok() && !*member;
 }
 
 }  // namespace
@@ -125,6 +151,7 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
                     home.directory.string(), before->run_name, invite->run_name)};
   }
   ATOLL_RETURN_IF_ERROR(load_identity(home.identity()));
+  if (invite && was_removed(*before, home, interrupt)) return enrol_with(request, home, interrupt, consent, tell);
   ATOLL_RETURN_IF_ERROR(apply(request, *before));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), *before));
   for (const char* stage : {"key", "enrol"}) tell(stage, "done");

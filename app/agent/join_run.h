@@ -20,6 +20,7 @@ struct JoinRequest {
   int local_ranks = 0, threads = 0;     // 0: the same
   std::string gpus = {};                // parse_gpu_list; empty: the same
   std::string region = {};              // empty: the same
+  std::optional<int> micro_batch = {};  // 0: as many sequences at once as the memory allows; empty: the same
 };
 
 struct JoinOutcome {
@@ -31,7 +32,8 @@ struct JoinOutcome {
 using JoinObserver = std::function<void(std::string_view stage, std::string_view status)>;
 
 // `consent` is asked before the invite is used; its error ends the joining. The run that was left with `atoll leave`
-// counts as joined before. `interrupt` costs no use of the invite: see enrol().
+// counts as joined before; one whose hub says that it has removed this island is joined anew, with a new key.
+// `interrupt` costs no use of the invite: see enrol().
 Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
                              const std::function<Status(const Invite&)>& consent, const JoinObserver& observer = {});
 

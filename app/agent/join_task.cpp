@@ -29,6 +29,9 @@ Result<JoinRequest> JoinTask::request_of(const nlohmann::json& params) const {
   ATOLL_ASSIGN_OR_RETURN(request.advertise, text_param(params, "advertise"));
   ATOLL_ASSIGN_OR_RETURN(request.local_ranks, number_param(params, "local_ranks", 64));
   ATOLL_ASSIGN_OR_RETURN(request.threads, number_param(params, "threads", 1024));
+  if (params.contains("micro_batch")) {
+    ATOLL_ASSIGN_OR_RETURN(request.micro_batch, number_param(params, "micro_batch", 1 << 20));
+  }
   ATOLL_ASSIGN_OR_RETURN(request.gpus, text_param(params, "gpus"));
   if (!request.gpus.empty()) ATOLL_RETURN_IF_ERROR(parse_gpu_list(request.gpus));
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(control_.home())));

@@ -54,7 +54,7 @@ void Supervisor::on(const TrainerAnswered& event) {
   training_ = event.training;
   if (!training_) return;
   if (!trained_since_) trained_since_ = now_;
-  if (event.contributed || now_ - *trained_since_ >= options_.stable_after) failures_ = 0;
+  if (event.contributed || now_ - *trained_since_ >= options_.stable_after) forget_failures();
 }
 
 void Supervisor::on(const TrainerStopped&) {
@@ -82,13 +82,14 @@ void Supervisor::failed(const TrainerExit& exit) {
     phase_ = Phase::kIdle;
     return;
   }
-  const bool waits_for_hub = exit.cause == ExitCause::kHubUnreachable;
-  failures_ = std::min(failures_ + 1, 1000);
-  if (is_final(exit.cause) || (failures_ >= options_.failures_in_a_row && !waits_for_hub)) {
+  // What the network does is no failure of this machine's, however often and whatever else fails between.
+  int& in_a_row = exit.cause == ExitCause::kHubUnreachable ? unreachable_ : failures_;
+  in_a_row = std::min(in_a_row + 1, 1000);
+  if (is_final(exit.cause) || failures_ >= options_.failures_in_a_row) {
     phase_ = Phase::kFailed;
     return;
   }
-  const int doublings = std::min(failures_ - 1, 20);
+  const int doublings = std::min(in_a_row - 1, 20);
   const auto delay =
       std::min<std::chrono::milliseconds>(options_.first_backoff * (1LL << doublings), options_.longest_backoff);
   phase_ = Phase::kBackoff;
@@ -100,14 +101,14 @@ void Supervisor::on(const Wished& event) {
   wish_ = event.wish;
   if (event.at_once && has_process()) kill({});
   if (!renewed) return;
-  failures_ = 0;
+  forget_failures();
   if (phase_ == Phase::kFailed || phase_ == Phase::kBackoff) phase_ = Phase::kIdle;
 }
 
 void Supervisor::on(const Joined& event) {
   if (event.joined == joined_) return;
   joined_ = event.joined;
-  failures_ = 0;
+  forget_failures();
   if (phase_ == Phase::kFailed || phase_ == Phase::kBackoff) phase_ = Phase::kIdle;
 }
 

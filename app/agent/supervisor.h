@@ -25,7 +25,7 @@ struct SupervisorOptions {
   std::chrono::milliseconds start_within{120'000};  // until it answers for the first time
   std::chrono::milliseconds answer_within{15'000};  // hung: its socket is silent
   std::chrono::milliseconds stopped_within{5'000};  // hung: stopped by a signal
-  std::chrono::milliseconds step_within{300'000};   // hung: says that it trains, and takes no step; at least
+  std::chrono::milliseconds step_within{300'000};   // hung: trains, and no part of a step is done; at least
   int usual_steps = 20;                             // and at least so many times as long as its steps took
   std::chrono::milliseconds end_within{90'000};     // after it was asked to end; then it is killed
   Wish agent_ends = Wish::kPause;  // what the trainer is asked to when its agent ends: by default it keeps its place
@@ -41,7 +41,7 @@ struct TrainerDidNotStart {
 };
 struct TrainerAnswered {
   bool training = false;       // taking inner steps
-  std::uint64_t progress = 0;  // changes with every step, round and state
+  std::uint64_t progress = 0;  // changes with every part of a step, round and state
   bool contributed = false;    // a round was committed with its work, since it was started
 };
 struct TrainerStopped {};  // a signal has stopped its process, seen now
@@ -113,6 +113,7 @@ class Supervisor {
   void watch_for_hangs();
   void kill(std::string hung);
   void failed(const TrainerExit& exit);
+  void forget_failures() { failures_ = unreachable_ = 0; }
   bool has_process() const { return phase_ == Phase::kRunning || phase_ == Phase::kEnding; }
   // One that finishes or stops for good does not come back to its place.
   Wish ending_wish() const { return wish_ == Wish::kStop ? Wish::kStop : options_.agent_ends; }
@@ -140,7 +141,8 @@ class Supervisor {
   std::optional<Clock::time_point> stopped_since_;
   std::optional<Clock::time_point> trained_since_;
 
-  int failures_ = 0;  // in a row
+  int failures_ = 0;     // in a row, but for those of a hub that could not be reached
+  int unreachable_ = 0;  // the latter, in a row
   Clock::duration backoff_{};
   Clock::time_point retry_at_;
   std::uint64_t restarts_ = 0;

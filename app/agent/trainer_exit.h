@@ -24,7 +24,7 @@ enum class ExitCause {
   kDriver,
   kNotFinite,
   kHubUnreachable,
-  kRefused,   // by the hub, or by its certificate
+  kRefused,   // by the hub, whose certificate was verified
   kUnusable,  // another version, a home that is not whole: the next start would end the same
   kOther,
 };

@@ -79,9 +79,9 @@ void TrainerLink::serve(const std::stop_token& stop) {
 
 std::uint64_t progress_of(const nlohmann::json& state) {
   // FNV-1a over what moves while a trainer works.
-  const std::string text =
-      fmt::format("{} {} {} {} {}", state.value("state", ""), state.value("round", 0u), state.value("inner_step", 0u),
-                  state.value("outer_step", 0u), state.value("tokens", std::uint64_t{0}));
+  const std::string text = fmt::format(
+      "{} {} {} {} {} {}", state.value("state", ""), state.value("round", 0u), state.value("inner_step", 0u),
+      state.value("outer_step", 0u), state.value("tokens", std::uint64_t{0}), state.value("passes", std::uint64_t{0}));
   std::uint64_t hash = 14695981039346656037u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return hash;

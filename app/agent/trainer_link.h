@@ -42,7 +42,7 @@ class TrainerLink {
   std::jthread thread_;
 };
 
-// Of a trainer's state: changes with every step, round and state.
+// Of a trainer's state: changes with every part of a step, round and state.
 std::uint64_t progress_of(const nlohmann::json& state);
 // One call on a connection of its own: "pause", "stop", ...
 Status ask_trainer(const std::filesystem::path& socket, std::string_view method, Deadline deadline);

@@ -26,7 +26,6 @@ namespace {
 
 constexpr int kExecFailed = 127;
 constexpr std::size_t kMaxFileBytes = 4096;
-constexpr std::uintmax_t kLogBytes = 16u << 20;  // then it becomes trainer.log.1
 constexpr std::size_t kLastWordsBytes = 8192;
 constexpr std::chrono::seconds kAnswerTime{2};
 
@@ -54,8 +53,12 @@ std::optional<ProcessFacts> facts_of(pid_t pid) {
 
 bool lives(const std::optional<ProcessFacts>& facts) { return facts && facts->state != 'Z' && facts->state != 'X'; }
 
-Status record(const std::filesystem::path& file, pid_t pid, std::uint64_t start_time, std::uintmax_t log_from) {
-  const nlohmann::json json = {{"version", 1}, {"pid", pid}, {"start_time", start_time}, {"log_from", log_from}};
+Status record(const std::filesystem::path& file, pid_t pid, std::uint64_t start_time, const LogPlace& log_from) {
+  const nlohmann::json json = {{"version", 1},
+                               {"pid", pid},
+                               {"start_time", start_time},
+                               {"log_inode", log_from.inode},
+                               {"log_from", log_from.offset}};
   return write_file_atomically(file, json.dump() + "\n", FileMode::kPrivate);
 }
 
@@ -80,9 +83,11 @@ void note(const Status& recorded) {
 }
 
 // Ours, but for what only the agent says.
-std::vector<std::string> environment_of(const TrainerStart& start) {
+std::vector<std::string> environment_of(const TrainerStart& start, const std::filesystem::path& log) {
   std::map<std::string_view, std::string> said{{kAgentPatienceVariable, std::to_string(start.patience.count())},
-                                               {kUploadLimitVariable, {}}};
+                                               {kUploadLimitVariable, {}},
+                                               {kLogFileVariable, log.string()},
+                                               {kLogBytesVariable, std::to_string(start.log_bytes)}};
   if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
   if (start.visible_gpus) {
     said["CUDA_VISIBLE_DEVICES"] = *start.visible_gpus;
@@ -104,15 +109,34 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-std::uintmax_t size_of(const std::filesystem::path& file) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(file, error);
-  return error ? 0 : size;
+std::filesystem::path before(const std::filesystem::path& log) {
+  std::filesystem::path name = log;
+  name += ".1";
+  return name;
 }
 
-Result<UniqueFd> open_log(const std::filesystem::path& log) {
+LogPlace end_of(const std::filesystem::path& log) {
+  struct stat info {};
+  if (::stat(log.c_str(), &info) != 0) return {};
+  return {info.st_ino, static_cast<std::uint64_t>(info.st_size)};
+}
+
+// The end of a file, nothing before `from`.
+std::string tail_of(const std::filesystem::path& path, std::uint64_t from, std::size_t most_bytes) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const auto size = static_cast<std::uint64_t>(std::max<std::streamoff>(0, file.tellg()));
+  const std::size_t count = std::min<std::uint64_t>(size - std::min(size, from), most_bytes);
+  file.seekg(static_cast<std::streamoff>(size - count));
+  std::string text(count, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(count));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+Result<UniqueFd> open_log(const std::filesystem::path& log, std::uint64_t max_bytes) {
   std::error_code ignored;
-  if (size_of(log) > kLogBytes) std::filesystem::rename(log, log.string() + ".1", ignored);
+  if (end_of(log).offset > max_bytes / 2) std::filesystem::rename(log, before(log), ignored);
   UniqueFd file(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (file) return file;
   // A disk that cannot be written to is no reason not to train.
@@ -126,13 +150,13 @@ Result<UniqueFd> open_log(const std::filesystem::path& log) {
 Result<TrainerProcess> TrainerProcess::start(const AgentHome& home, const TrainerStart& start) {
   if (::access(start.program.c_str(), X_OK) != 0) return errno_error("run", start.program);
   const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  ATOLL_ASSIGN_OR_RETURN(const UniqueFd output, open_log(home.trainer_log()));
-  const std::uintmax_t log_from = size_of(home.trainer_log());
+  ATOLL_ASSIGN_OR_RETURN(const UniqueFd output, open_log(home.trainer_log(), start.log_bytes));
+  const LogPlace log_from = end_of(home.trainer_log());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("make a pipe for", start.program);
   UniqueFd waiting(ends[0]), go(ends[1]);
   std::vector<std::string> arguments{start.program.string(), "run", "--home", home.island.directory.string()};
-  std::vector<std::string> environment = environment_of(start);
+  std::vector<std::string> environment = environment_of(start, home.trainer_log());
   const auto argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("start", start.program);
@@ -159,9 +183,15 @@ std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
   if (const auto text = read_file(home.trainer_file(), kMaxFileBytes); text.ok()) {
     if (const auto json = parse_control_json(*text); json.ok()) {
       pid_t pid = 0;
-      std::uint64_t start_time = 0, log_from = 0;
+      std::uint64_t start_time = 0;
+      LogPlace log_from;
+      std::optional<std::uint64_t> log_inode;  // agents of before did not write it
       JsonFields fields(*json, "trainer.json");
-      fields.read("pid", pid).read("start_time", start_time).read("log_from", log_from);
+      fields.read("pid", pid)
+          .read("start_time", start_time)
+          .read("log_from", log_from.offset)
+          .read("log_inode", log_inode);
+      log_from.inode = log_inode.value_or(0);
       auto found = fields.status().ok() ? of_pid(pid) : std::nullopt;
       if (found) found->log_from_ = log_from;
       if (found && found->start_time_ == start_time) return found;
@@ -176,7 +206,7 @@ std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
   if (!pid.is_number_integer()) return std::nullopt;
   auto found = of_pid(pid.get<pid_t>());
   if (found && found->pid_ != ::getpid()) {
-    found->log_from_ = size_of(home.trainer_log());  // what stands there may be another's
+    found->log_from_ = end_of(home.trainer_log());  // what stands there may be another's
     note(record(home.trainer_file(), found->pid_, found->start_time_, found->log_from_));
     return found;
   }
@@ -206,16 +236,13 @@ void TrainerProcess::signal(int number) const {
   if (is_child_ || (facts && facts->start_time == start_time_)) ::kill(pid_, number);
 }
 
-std::string last_words(const std::filesystem::path& log, std::uintmax_t from) {
-  std::ifstream file(log, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  const auto size = static_cast<std::uintmax_t>(std::max<std::streamoff>(0, file.tellg()));
-  const std::size_t count = std::min<std::uintmax_t>(size - std::min(size, from), kLastWordsBytes);
-  file.seekg(static_cast<std::streamoff>(size - count));
-  std::string text(count, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(count));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+std::string last_words(const std::filesystem::path& log, const LogPlace& from) {
+  const LogPlace now = end_of(log);
+  const bool rotated = from.inode != 0 && now.inode != from.inode;
+  if (!rotated) return tail_of(log, from.offset, kLastWordsBytes);
+  const std::string words = tail_of(log, 0, kLastWordsBytes);
+  const std::uint64_t first = end_of(before(log)).inode == from.inode ? from.offset : 0;
+  return tail_of(before(log), first, kLastWordsBytes - words.size()) + words;
 }
 
 std::uint64_t memory_kills() {

@@ -21,11 +21,19 @@ struct TrainerStart {
   std::chrono::seconds patience{30};  // the trainer's, without an agent
   std::optional<std::uint64_t> upload_bytes_per_second = {};
   std::optional<std::string> visible_gpus = {};  // as CUDA_VISIBLE_DEVICES, in nvidia-smi's order; empty: as ours
+  std::uint64_t log_bytes = 32u << 20;           // of home.trainer_log() and what came before it together
+};
+
+// A place in a log, which keeps its inode when it becomes LOG.1.
+struct LogPlace {
+  std::uint64_t inode = 0;  // 0: not known
+  std::uint64_t offset = 0;
 };
 
 class TrainerProcess {
  public:
-  // A session of its own, output appended to home.trainer_log(). The program that is not there is kNotFound.
+  // A session of its own, output appended to home.trainer_log(), which it is told to keep within its size. The program
+  // that is not there is kNotFound.
   static Result<TrainerProcess> start(const AgentHome& home, const TrainerStart& start);
   // The one that an agent before us started, or whoever serves the island's control socket; empty when none lives.
   static std::optional<TrainerProcess> find(const AgentHome& home);
@@ -35,7 +43,7 @@ class TrainerProcess {
   pid_t pid() const { return pid_; }
   bool is_child() const { return is_child_; }
   // Where in home.trainer_log() its own words begin.
-  std::uintmax_t log_from() const { return log_from_; }
+  const LogPlace& log_from() const { return log_from_; }
 
   enum class State { kRunning, kStopped, kEnded };
   State look();  // reaps it, if it is our child
@@ -50,13 +58,14 @@ class TrainerProcess {
   pid_t pid_;
   std::uint64_t start_time_;  // in ticks since boot: tells a process from a later one of the same number
   bool is_child_;
-  std::uintmax_t log_from_ = 0;
+  LogPlace log_from_;
   bool ended_ = false;
   std::optional<int> exit_status_;
 };
 
-// The end of a log, at most 8 KiB, but nothing before `from`; empty when there is none.
-std::string last_words(const std::filesystem::path& log, std::uintmax_t from = 0);
+// The end of a log, and of LOG.1 where it became that since, at most 8 KiB, but nothing before `from`; empty when there
+// is none.
+std::string last_words(const std::filesystem::path& log, const LogPlace& from = {});
 // How often the kernel of this machine has killed a process for want of memory; 0 when it does not say.
 std::uint64_t memory_kills();
 

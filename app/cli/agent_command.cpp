@@ -10,11 +10,10 @@
 #include "app/cli/agent_options.h"
 #include "app/cli/command.h"
 #include "net/base/file.h"
+#include "net/base/log.h"
 
 namespace atl {
 namespace {
-
-constexpr const char* kLogPattern = "%Y-%m-%dT%H:%M:%S.%e %l %v";
 
 struct AgentRequest {
   std::string home;
@@ -42,9 +41,9 @@ Status set_up_log(const AgentHome& home, const Config& config) {
   spdlog::set_level(spdlog::level::from_str(config.text("log.level")));
   ATOLL_RETURN_IF_ERROR(make_directories(home.state, FileMode::kPrivate));
   ATOLL_ASSIGN_OR_RETURN(RotatingLog log,
-                         RotatingLog::open(home.agent_log(), config_bytes(config.text("log.max_size"))));
+                         RotatingLog::open(home.agent_log(), config_bytes(config.text("log.max_size")) / 2));
   auto sink = std::make_shared<LogSink>(std::move(log));
-  sink->set_pattern(kLogPattern);
+  sink->set_formatter(log_formatter());
   spdlog::default_logger()->sinks().push_back(std::move(sink));
   return ok_status();
 }

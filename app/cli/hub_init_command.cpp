@@ -7,10 +7,13 @@
 #include "app/cli/run_init.h"
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
+#include "net/check/run_needs.h"
 #include "net/data/dataset.h"
 
 namespace atl {
 namespace {
+
+constexpr std::uint64_t kMostMachinesHave = 64'000'000'000;  // of memory, bytes
 
 struct HubInit {
   std::string home;
@@ -21,15 +24,21 @@ Status run(const HubInit& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, init_run(command.run, directory));
   ATOLL_ASSIGN_OR_RETURN(const DatasetManifest data, DatasetManifest::from_json(run.dataset_json));
+  ATOLL_ASSIGN_OR_RETURN(const RunNeeds needs, needs_of(run));
+  const MicroBatch least = needs.micro_batches.front();
   const std::string home_flag = command.home.empty() ? "" : fmt::format(" --home {}", command.home);
-  context.console.out << fmt::format(
-                             "run {} ({}) made in {}\n"
-                             "{} inner steps a round, {} tokens a step and island, {} training tokens\n"
-                             "next: atoll hub serve{}    then: atoll hub invite{}\n",
-                             run.name, run.run_id, directory.string(), run.inner_steps,
-                             format_count(std::uint64_t{run.sequences_per_step} * run.sequence_length),
-                             format_count(data.tokens(Split::kTrain)), home_flag, home_flag)
-                      << std::flush;
+  context.console.out
+      << fmt::format(
+             "run {} ({}) made in {}\n"
+             "{} inner steps a round, {} tokens a step and island, {} training tokens\n"
+             "each island wants {} of memory, if its CPU computes; 'atoll check' says what a machine has{}\n"
+             "next: atoll hub serve{}    then: atoll hub invite{}\n",
+             run.name, run.run_id, directory.string(), run.inner_steps,
+             format_count(std::uint64_t{run.sequences_per_step} * run.sequence_length),
+             format_count(data.tokens(Split::kTrain)), format_bytes(static_cast<double>(least.bytes)),
+             least.bytes > kMostMachinesHave ? "\nfew machines have that: a smaller --model asks for less" : "",
+             home_flag, home_flag)
+      << std::flush;
   return ok_status();
 }
 

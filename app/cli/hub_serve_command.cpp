@@ -8,6 +8,7 @@
 #include "app/cli/command.h"
 #include "app/cli/own_address.h"
 #include "net/base/mailbox.h"
+#include "net/base/printable.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
@@ -42,6 +43,15 @@ class HubControl final : public ControlService {
       if (!island.is_string()) return Error{ErrorCode::kInvalidArgument, "island.send_away needs {\"island\": ID}"};
       server_.send_away(island.get<std::string>());
       return nlohmann::json::object();
+    }
+    if (method == "run.rollback") {
+      const nlohmann::json to = params.value("to", nlohmann::json());
+      if (!to.is_number_unsigned() || to.get<std::uint64_t>() > UINT32_MAX) {
+        return Error{ErrorCode::kInvalidArgument, "run.rollback needs {\"to\": OUTER_STEP}"};
+      }
+      const OuterStep step{to.get<std::uint32_t>()};
+      ATOLL_RETURN_IF_ERROR(server_.roll_back(step, params.value("reason", std::string("by its operator"))));
+      return nlohmann::json{{"outer_step", step.value}};
     }
     return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", method)};
   }
@@ -89,8 +99,9 @@ Status run(const HubServe& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(auto control,
                          ControlServer::start(HubHome{options.directory}.control_socket(), "atoll hub", service));
   const HubState state = server->state();
-  context.console.out << fmt::format("hub of run {} ({}) serves on port {}; islands reach it at {}\n", state.name,
-                                     state.run_id, server->port(), fmt::join(state.addresses, ", "))
+  context.console.out << fmt::format("hub of run {} ({}) serves on port {}; islands reach it at {}\n",
+                                     printable(state.name), state.run_id, server->port(),
+                                     fmt::join(state.addresses, ", "))
                       << "Ctrl-C stops it; islands wait and come back when it serves again" << std::endl;
   while (!context.interrupt.raised() && !stop.raised()) {
     ATOLL_RETURN_IF_ERROR(server->health());

@@ -21,10 +21,18 @@ struct StatusRequest {
 
 void print_hub(const HubState& state, Console& console) {
   const std::string round = state.finished     ? "finished"
-                            : state.round_open ? fmt::format("round {} {}", state.outer_step, state.phase)
+                            : state.standstill ? "stands still"
+                            : state.round_open ? fmt::format("round {} {}", state.outer_step, printable(state.phase))
                                                : fmt::format("waiting for {} islands", state.min_islands);
-  console.out << fmt::format("run {} ({})  {} rounds committed  {}\n", console.styled(state.name, Style::kBold),
-                             state.run_id, state.outer_step, round);
+  console.out << fmt::format("run {} ({})  {} rounds committed  {}\n",
+                             console.styled(printable(state.name), Style::kBold), printable(state.run_id),
+                             state.outer_step, round);
+  if (state.standstill) {
+    console.out << console.styled("the run stands still: ", Style::kBold) << printable(state.standstill->text) << "\n";
+  }
+  if (state.safe_outer_step) {
+    console.out << fmt::format("outer step {} is kept on an island's disk\n", *state.safe_outer_step);
+  }
   if (state.last_validation) {
     console.out << fmt::format("validation loss {} after round {} (first {})\n",
                                format_loss(state.last_validation->loss_nats), state.last_validation->outer_step,
@@ -34,8 +42,8 @@ void print_hub(const HubState& state, Console& console) {
                              fit_right("step", 6), fit_right("loss", 7), fit_right("tokens/s", 10), "accepted");
   for (const HubState::Island& island : state.islands) {
     console.out << fmt::format(
-        "{} {} {} {} {} {} {} rounds{}\n", fit(island.id, 20), fit(island.name, 14),
-        fit(island.state == "training" ? island.phase : island.state, 11),
+        "{} {} {} {} {} {} {} rounds{}\n", fit(printable(island.id), 20), fit(printable(island.name), 14),
+        fit(printable(island.state == "training" ? island.phase : island.state), 11),
         fit_right(std::to_string(island.inner_step), 6), fit_right(format_loss(island.loss_nats), 7),
         fit_right(format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10), island.rounds_accepted,
         island.last_seen_seconds > 5 ? ", last seen " + format_duration(island.last_seen_seconds) + " ago" : "");

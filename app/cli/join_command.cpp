@@ -19,6 +19,7 @@
 #include "app/cli/validators.h"
 #include "app/config/gpu_list.h"
 #include "net/base/file.h"
+#include "net/base/printable.h"
 #include "net/control/home.h"
 #include "net/wire/invite.h"
 
@@ -35,6 +36,7 @@ struct Join {
   bool yes = false, wait = false;
   std::string home, name, listen, advertise, gpus, service;
   int local_ranks = 0, threads = 0;
+  std::optional<int> micro_batch;
 };
 
 std::chrono::sys_seconds now() {
@@ -89,7 +91,7 @@ Status ask_consent(const Join& command, const Invite& invite, CommandContext& co
              "This machine will compute for it until you stop it. It sends what its copy of the model learned\n"
              "to the run's other islands, and lets them connect to it; nothing else leaves the machine.\n"
              "Join? [y/N] ",
-             invite.run_name, to_string(invite.hub.front()))
+             printable(invite.run_name), to_string(invite.hub.front()))
       << std::flush;
   ATOLL_ASSIGN_OR_RETURN(const std::string answer, read_input(context.interrupt));
   if (answer == "y\n" || answer == "Y\n" || answer == "yes\n") return ok_status();
@@ -97,8 +99,10 @@ Status ask_consent(const Join& command, const Invite& invite, CommandContext& co
 }
 
 JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
-  return {std::move(invite),   command.name,    command.listen, command.advertise,
-          command.local_ranks, command.threads, command.gpus};
+  JoinRequest request{std::move(invite),   command.name,    command.listen, command.advertise,
+                      command.local_ranks, command.threads, command.gpus};
+  request.micro_batch = command.micro_batch;
+  return request;
 }
 
 nlohmann::json params_of(const Join& command, const std::string& invite) {
@@ -108,6 +112,7 @@ nlohmann::json params_of(const Join& command, const std::string& invite) {
                            {"local_ranks", static_cast<unsigned>(command.local_ranks)},
                            {"threads", static_cast<unsigned>(command.threads)},
                            {"gpus", command.gpus}};
+  if (command.micro_batch) params["micro_batch"] = static_cast<unsigned>(*command.micro_batch);
   if (!invite.empty()) params["invite"] = invite;
   return params;
 }
@@ -182,7 +187,7 @@ Status join_here(const Join& command, std::optional<Invite> invite, const AgentH
   JoinRequest request = request_of(command, std::move(invite));
   apply_config(config, request);
   ATOLL_ASSIGN_OR_RETURN(const JoinOutcome joined, join_run(request, home.island, &context.interrupt, consent));
-  context.console.out << joined.text << std::endl;
+  context.console.out << printable_lines(joined.text) << std::endl;
   return check.run();
 }
 
@@ -233,12 +238,18 @@ void add_join_command(CLI::App& app, CommandContext& context) {
   CLI::App* sub = app.add_subcommand("join", "Join a run and train until Ctrl-C, or come back to it");
   sub->footer(
       "Examples:\n"
-      "  atoll join --invite-stdin              paste the invite; it stays out of the process list\n"
+      "  atoll join --invite-stdin              paste the invite\n"
       "  atoll join --invite-file invite.txt --name 'under the desk'\n"
       "  atoll join                             back to the run joined before\n\n"
+      "An invite is a secret. As an argument other users of this machine can read it for a moment, in the list of\n"
+      "processes, until this command has overwritten it there, and the shell may keep it in its history: "
+      "--invite-stdin\n"
+      "and --invite-file keep it from both.\n\n"
       "When an agent runs on this machine ('atoll agent'), it does the training, and this command returns.\n"
       "Else it trains until Ctrl-C, a line a round. Ended so, which tells the others, it is a success: 0.");
-  auto* invite = sub->add_option("INVITE", command->invite, "Invite or link; --invite-stdin keeps it more private");
+  auto* invite = sub->add_option(
+      "INVITE", command->invite,
+      "Invite or link, seen by other users of this machine for a moment; --invite-stdin keeps it from them");
   auto* file = sub->add_option("--invite-file", command->invite_file, "File with the invite")
                    ->type_name("FILE")
                    ->excludes(invite);
@@ -255,6 +266,9 @@ void add_join_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--local-ranks", command->local_ranks, "Shards of the model on this machine")
       ->check(whole_number(1, 64));
   sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")->check(whole_number(1, 1024));
+  sub->add_option("--micro-batch", command->micro_batch,
+                  "Sequences that a shard computes at once; 0, the default: as many as the memory allows")
+      ->check(whole_number(0, 1 << 20));
   sub->add_option("--gpus", command->gpus, "GPUs to train on: all (the default), none, or for instance 0-3,6")
       ->type_name("LIST")
       ->check([](const std::string& text) {

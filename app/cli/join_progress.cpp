@@ -64,9 +64,13 @@ void JoinProgress::show_hub(const nlohmann::json& data) {
     return print("the hub answers again");
   }
   hub_text_ = text_of(data, "text");
-  const auto seconds = std::chrono::seconds(static_cast<long>(number_of(data, "tries_for_seconds")));
-  const auto until = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + seconds);
-  print(fmt::format("the hub does not answer ({}); trying again until {:%H:%M}", hub_text_, fmt::localtime(until)));
+  std::string line = fmt::format("the hub does not answer ({}); trying again", hub_text_);
+  if (const auto tries_for = told::number(data, "tries_for_seconds")) {
+    const auto seconds = std::chrono::seconds(static_cast<long>(*tries_for));
+    const auto until = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + seconds);
+    line += fmt::format(" until {:%H:%M}", fmt::localtime(until));
+  }
+  print(line);
 }
 
 void JoinProgress::show_trouble(const nlohmann::json& data) {

@@ -1,5 +1,4 @@
 // atoll: the command line. Parse, construct, run, map the error to an exit code.
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -8,16 +7,18 @@
 #include <vector>
 
 #include "app/cli/command.h"
+#include "net/base/log.h"
 #include "net/base/open_files.h"
 #include "net/base/signal_watch.h"
+#include "net/wire/invite.h"
 
 namespace {
 
-// An invite is a secret, and what stands in argv every process of the machine can read.
+// An invite is a secret, and what stands in argv every process of the machine can read: for as long as it takes to come
+// here it could, which `atoll join --help` says.
 void scrub_invites(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    const bool invite = std::strncmp(argv[i], "atoll1.", 7) == 0 || std::strncmp(argv[i], "atoll:", 6) == 0;
-    if (invite) std::memset(argv[i], '*', std::strlen(argv[i]));
+    if (atl::may_be_invite(argv[i])) std::memset(argv[i], '*', std::strlen(argv[i]));
   }
 }
 
@@ -28,7 +29,7 @@ int main(int argc, char** argv) {
   scrub_invites(argc, argv);
   ::signal(SIGPIPE, SIG_IGN);
   atl::raise_open_file_limit();
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  atl::set_up_log();
 
   atl::AbortSignal interrupt, hurry;
   int signals = 0;

@@ -1,5 +1,4 @@
-// Whether a run can work at all, before it is made: the trainer reads model and rates only on the islands. Pure; any
-// thread.
+// Whether a run can work at all, before it is made: its islands would find out too late. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@ namespace atl {
 
 // What an invite can carry: printable, 1 to 64 bytes.
 Status check_run_name(const std::string& name);
-// The sizes in model_json, the learning rates. `vocab_size`: of the dataset. kInvalidArgument says which.
+// The model, as islands read it; the learning rates. `vocab_size`: of the dataset. kInvalidArgument says which.
 Status check_run(const RunConfig& run, std::uint32_t vocab_size);
 
 }  // namespace atl

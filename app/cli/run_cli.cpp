@@ -37,7 +37,7 @@ void CommandContext::finish(const Status& status) {
   const bool cut_short = status.error().code == ErrorCode::kAborted && interrupt.raised();
   exit_code = cut_short ? kExitInterrupted : exit_code_of(status.error().code);
   console.err << (console.err_is_terminal ? console.styled("atoll:", Style::kBad) : "atoll:") << ' '
-              << status.error().message << std::endl;
+              << printable_lines(status.error().message) << std::endl;
 }
 
 Result<std::filesystem::path> island_home_or_default(const std::string& given) {

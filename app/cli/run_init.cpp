@@ -33,6 +33,22 @@ void add_run_options(CLI::App& sub, NewRun& run) {
       ->check(number_between(0, 0.999999));
   sub.add_option("--validate-every", overrides.validate_every, "Rounds between validations; 0: never")
       ->check(whole_number(0, UINT32_MAX));
+  sub.add_option("--quorum", overrides.quorum,
+                 "Islands that must have trained for a round to count; with 2 or more no island is ever believed alone")
+      ->check(whole_number(1, 1024));
+  sub.add_option(
+         "--when-lost", overrides.when_lost,
+         "When nobody holds the newest state: ask (atoll hub rollback), or roll back by itself, 10 rounds at most")
+      ->check(CLI::IsMember({"ask", "rollback"}));
+  sub.add_option("--keep-states", overrides.keep_states,
+                 "Outer states that each island keeps, 8 bytes a parameter each")
+      ->check(whole_number(1, 8));
+  sub.add_option("--norm-bound", overrides.norm_bound,
+                 "Work whose norm is so many times the others' is left out; 0: none is")
+      ->check(number_between(0, 1e6));
+  sub.add_option("--validation-rise", overrides.validation_rise,
+                 "Nats above the best of late at which the run stops; 0: it does not")
+      ->check(number_between(0, 1e6));
   sub.add_option("--seed", overrides.seed, "Of the initial parameters and the order of the data")
       ->check(whole_number(0, UINT64_MAX));
 }

@@ -45,6 +45,11 @@ void apply(const RunOverrides& overrides, nlohmann::json& run) {
   set(run, "sequences_per_step", overrides.sequences_per_step);
   set(run, "sequence_length", overrides.sequence_length);
   set(run, "validate_every", overrides.validate_every);
+  set(run, "quorum", overrides.quorum);
+  set(run, "when_lost", overrides.when_lost);
+  set(run, "keep_states", overrides.keep_states);
+  set(run, "norm_bound", overrides.norm_bound);
+  set(run, "validation_rise", overrides.validation_rise);
   set(run["inner"], "warmup_steps", overrides.warmup_steps);
   set(run["inner"], "learning_rate", overrides.learning_rate);
   set(run, "outer_learning_rate", overrides.outer_learning_rate);

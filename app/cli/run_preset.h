@@ -20,8 +20,9 @@ struct RunOverrides {
   std::optional<std::string> wire;   // "fp32", "int8-block"
   std::optional<std::uint64_t> seed;
   std::optional<std::uint32_t> inner_steps, min_islands, max_rounds, sequences_per_step, sequence_length,
-      validate_every, warmup_steps;
-  std::optional<double> learning_rate, outer_learning_rate, outer_momentum;
+      validate_every, warmup_steps, quorum, keep_states;
+  std::optional<double> learning_rate, outer_learning_rate, outer_momentum, norm_bound, validation_rise;
+  std::optional<std::string> when_lost;  // "ask", "rollback"
 };
 
 // A run of this name; `preset`: a name of preset_names(), or the path of a JSON file. run_id and dataset_json are left

@@ -102,26 +102,6 @@ std::string fit_right(std::string_view text, std::size_t width) {
   return spaces_to(kept, width) + kept;
 }
 
-std::string printable(std::string_view text) {
-  std::string shown;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80         ? 1
-                               : (lead >> 5) == 6  ? 2
-                               : (lead >> 4) == 14 ? 3
-                               : (lead >> 3) == 30 ? 4
-                                                   : 0;
-    bool good = length > 0 && i + length <= text.size();
-    for (std::size_t k = 1; good && k < length; ++k) good = (static_cast<unsigned char>(text[i + k]) & 0xC0) == 0x80;
-    if (length == 1) good = (lead >= 0x20 && lead != 0x7F) || lead == '\n';
-    // U+0080 to U+009F are control characters as well.
-    if (length == 2) good = good && !(lead == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0) && lead >= 0xC2;
-    shown += good ? text.substr(i, length) : "?";
-    i += good ? length : 1;
-  }
-  return shown;
-}
-
 std::string without_gaps(std::string_view text) {
   constexpr std::size_t kMostSpaces = 3;
   std::string kept;

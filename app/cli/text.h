@@ -1,9 +1,12 @@
-// Quantities as people read them, always with their unit. Pure functions.
+// Quantities as people read them, always with their unit; what somebody else said goes through net/base/printable.h.
+// Pure functions.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "net/base/printable.h"
 
 namespace atl {
 
@@ -22,8 +25,6 @@ std::size_t display_width(std::string_view text);
 std::string fit(std::string_view text, std::size_t width);
 std::string fit_right(std::string_view text, std::size_t width);
 
-// What a model wrote, safe to show on a terminal: control characters and bytes that are no UTF-8 become '?'.
-std::string printable(std::string_view text);
 // For a person to look at: no more than three spaces in a row, no empty lines, none at the ends.
 std::string without_gaps(std::string_view text);
 

@@ -9,8 +9,12 @@
 #include "app/cli/command.h"
 #include "app/cli/foreground_agent.h"
 #include "app/cli/run_init.h"
+#include "app/cli/text.h"
 #include "app/cli/validators.h"
+#include "net/base/memory.h"
 #include "net/hub/hub.h"
+#include "net/hub/hub_home.h"
+#include "net/model/memory_needs.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -19,14 +23,38 @@ namespace {
 struct Train {
   std::string directory;
   int threads = 0;
+  std::optional<int> micro_batch;
   NewRun run;
   bool describes_run = false;  // something of `run` was given
 };
 
+// Nobody checks this machine for a run of its own; what it can never hold would be killed by the kernel in its first
+// step.
+Status check_memory(const RunConfig& run, std::optional<int> micro_batch) {
+  ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
+  const MicroBatch least = micro_batches(model, {.sequences_per_step = run.sequences_per_step,
+                                                 .sequence_length = run.sequence_length,
+                                                 .wire = run.wire,
+                                                 .island = {.micro_batch = micro_batch.value_or(0)}})
+                               .front();
+  const std::uint64_t total = usable_memory().total;
+  if (total == 0 || least.bytes <= total) return ok_status();
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("this machine has {} of memory, and this run wants {} with {} of {} tokens computed at once; "
+                  "choose {}",
+                  format_bytes(static_cast<double>(total)), format_bytes(static_cast<double>(least.bytes)),
+                  format_number_of(least.sequences, "sequence"), run.sequence_length,
+                  least.sequences > 1 ? "a smaller --micro-batch" : "a smaller --model")};
+}
+
 // The hub's home: a new run's, or that of the run which the directory holds.
 Status prepare_run(Train& command, const HubHome& hub) {
   if (std::filesystem::exists(hub.run_file())) {
-    if (!command.describes_run) return ok_status();
+    if (!command.describes_run) {
+      ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(hub));
+      return check_memory(run, command.micro_batch);
+    }
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} holds a run, whose configuration stays as it is; go on with it by --dir alone, or "
                              "choose another directory",
@@ -40,6 +68,10 @@ Status prepare_run(Train& command, const HubHome& hub) {
   }
   command.run.name = "train";
   command.run.overrides.min_islands = 1;
+  // There is nobody to ask but its owner, who is here and has lost at most what this machine's disk has.
+  if (!command.run.overrides.when_lost) command.run.overrides.when_lost = "rollback";
+  ATOLL_ASSIGN_OR_RETURN(const RunConfig run, make_run(command.run.preset, command.run.name, command.run.overrides));
+  ATOLL_RETURN_IF_ERROR(check_memory(run, command.micro_batch));
   ATOLL_RETURN_IF_ERROR(init_run(command.run, hub.directory));
   return ok_status();
 }
@@ -50,6 +82,7 @@ Status join_own_hub(const Train& command, const HubHome& hub, std::uint16_t port
   const Address address{"127.0.0.1", port};
   JoinRequest request;
   request.threads = command.threads;
+  request.micro_batch = command.micro_batch;
   auto before = load_join_file(island.join_file());
   if (before.ok()) {
     before->hub_addresses = {address};
@@ -90,18 +123,22 @@ void add_train_command(CLI::App& app, CommandContext& context) {
   sub->footer(
       "Examples:\n"
       "  atoll train --data data --dir my-run --rounds 20\n"
-      "  atoll train --dir my-run               goes on with it\n\n"
+      "  atoll train --dir my-run               goes on with it\n"
+      "  atoll train --data data --dir larger --preset 150m --micro-batch 1\n\n"
       "The same steps as an island's of a larger run, without other islands; Ctrl-C ends it.");
   auto* directory = sub->add_option("--dir", command->directory, "Directory of the run, made if need be")
                         ->required()
                         ->type_name("DIR");
   auto* threads = sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")
                       ->check(whole_number(1, 1024));
+  auto* micro_batch = sub->add_option("--micro-batch", command->micro_batch,
+                                      "Sequences computed at once; 0, the default: as many as the memory allows")
+                          ->check(whole_number(0, 1 << 20));
   sub->add_option("--data", command->run.data, "Dataset made by 'atoll data prepare'")->type_name("DIR");
   add_run_options(*sub, command->run);
   sub->callback([=, &context] {
     command->describes_run = std::ranges::any_of(sub->get_options(), [=](const CLI::Option* option) {
-      return option->count() > 0 && option != directory && option != threads;
+      return option->count() > 0 && option != directory && option != threads && option != micro_batch;
     });
     context.finish(run(*command, context));
   });

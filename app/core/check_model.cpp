@@ -138,7 +138,7 @@ QVariant CheckModel::data(const QModelIndex& index, int role) const {
     }
   };
   if (role == Qt::DisplayRole) return text();
-  if (role == Qt::ToolTipRole) return index.column() >= kText ? text().toHtmlEscaped() : QVariant();
+  if (role == Qt::ToolTipRole) return index.column() >= kText ? "<qt>" + text().toHtmlEscaped() + "</qt>" : QVariant();
   if (role == kVerdictRole) return static_cast<int>(row.verdict);
   if (role != Qt::AccessibleTextRole) return {};
   if (index.column() == kVerdict) return tr("%1: %2").arg(QString::fromStdString(row.id), word(row.verdict));

@@ -68,8 +68,8 @@ void CheckpointsModel::verify() {
   run_to_end(run_, {.arguments = {"checkpoints", "verify", "--json"}}, this, [this](const auto& outcome) {
     if (!outcome.ok()) return fail(outcome.error());
     const char* out = outcome->output.constData();
-    const nlohmann::json json =
-        nlohmann::json::parse(out, out + outcome->output.size(), nullptr, /*allow_exceptions=*/false);
+    nlohmann::json json = nlohmann::json::parse(out, out + outcome->output.size(), nullptr, /*allow_exceptions=*/false);
+    make_printable(json);
     // A damaged one is both: a list, and an error that says what to do.
     auto rows = rows_from_json(json);
     if (rows.ok()) show(std::move(*rows));

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "net/base/exit_code.h"
+#include "net/base/printable.h"
+#include "net/control/json_fields.h"
 
 namespace atl {
 namespace {
@@ -48,7 +50,7 @@ std::string last_words(const QByteArray& errors) {
   for (const char* prefix : {"atoll: ", "atoll-trainer: "}) {
     if (line.startsWith(prefix)) line = line.mid(qstrlen(prefix));
   }
-  return line.toStdString();
+  return printable(line.toStdString());
 }
 
 // Watches one command to its end; its child, so that both go together.
@@ -126,6 +128,7 @@ void run_json(const RunCommand& run, const CommandRequest& request, QObject* con
     const char* begin = outcome->output.constData();
     nlohmann::json json =
         nlohmann::json::parse(begin, begin + outcome->output.size(), nullptr, /*allow_exceptions=*/false);
+    make_printable(json);  // it may be another machine's
     if (!json.is_discarded()) return done(std::move(json));
     done(Error{
         ErrorCode::kProtocol,

@@ -16,6 +16,7 @@
 
 #include "app/core/check_model.h"
 #include "app/gui/check_titles.h"
+#include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 
 namespace atl {
@@ -109,7 +110,7 @@ QVariant CheckRowsView::data(const QModelIndex& index, int role) const {
   }
   if (role == Qt::DecorationRole && column == CheckModel::kVerdict) return icon_of_verdict(row.verdict);
   if (role == Qt::ToolTipRole && column == CheckModel::kRow)
-    return tr("Named %1 in scripts").arg(QString::fromStdString(row.id).toHtmlEscaped());
+    return text::tool_tip(tr("Named %1 in scripts").arg(QString::fromStdString(row.id)));
   if (role == Qt::ForegroundRole && row.verdict == Verdict::kSkip) {
     return QGuiApplication::palette().brush(QPalette::PlaceholderText);
   }

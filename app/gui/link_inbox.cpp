@@ -10,6 +10,8 @@
 #include <QStandardPaths>
 #include <QTimer>
 
+#include "net/wire/invite.h"
+
 namespace atl {
 namespace {
 
@@ -22,8 +24,7 @@ constexpr int kTakeMilliseconds = 2000;
 QString take_link(int argc, char** argv) {
   QString link;
   for (int i = 1; i < argc; ++i) {
-    const bool invite = std::strncmp(argv[i], "atoll1.", 7) == 0 || std::strncmp(argv[i], "atoll:", 6) == 0;
-    if (!invite) continue;
+    if (!may_be_invite(argv[i])) continue;
     link = QString::fromLocal8Bit(argv[i]);
     std::memset(argv[i], '*', std::strlen(argv[i]));
   }

@@ -22,6 +22,7 @@
 #include "app/gui/node_header.h"
 #include "app/gui/node_view.h"
 #include "app/gui/organise/organise_window.h"
+#include "app/gui/question.h"
 #include "app/gui/side_bar.h"
 #include "net/control/home.h"
 
@@ -148,7 +149,11 @@ void MainWindow::host() {
   if (!organise_) {
     const auto home = default_hub_home();
     if (!home.ok()) {
-      QMessageBox::warning(this, tr("Runs of your own"), QString::fromStdString(home.error().message));
+      QMessageBox* box =
+          make_question(this, tr("Runs of your own"), QString::fromStdString(home.error().message), QString());
+      box->setIcon(QMessageBox::Warning);
+      box->addButton(QMessageBox::Ok);
+      box->open();
       return;
     }
     const HubHome hub_home{*home};

@@ -29,6 +29,8 @@ constexpr std::array kWords{
           QT_TRANSLATE_NOOP("SettingText", "0: all cores.")},
     Words{"island.local_ranks", QT_TRANSLATE_NOOP("SettingText", "Shards of the model"),
           QT_TRANSLATE_NOOP("SettingText", "On this machine. 0: one a GPU.")},
+    Words{"island.micro_batch", QT_TRANSLATE_NOOP("SettingText", "Sequences at once"),
+          QT_TRANSLATE_NOOP("SettingText", "That each shard computes. 0: as many as the memory allows.")},
     Words{"island.gpus", QT_TRANSLATE_NOOP("SettingText", "GPUs"),
           QT_TRANSLATE_NOOP("SettingText", "That the trainer may use: all, none, or for instance 0-3,6.")},
     Words{"limits.upload", QT_TRANSLATE_NOOP("SettingText", "Upload limit"),

@@ -7,7 +7,7 @@
 namespace atl {
 namespace {
 
-// Notification servers read markup, and an error may hold anything.
+// Notification servers and panels read markup, and an error or a name may hold anything.
 QString without_markup(QString text) {
   return text.replace('<', QChar(0x2039)).replace('>', QChar(0x203A)).replace('&', '+');
 }
@@ -52,6 +52,7 @@ void Tray::refresh() {
     if (!node->state() || !node->state()->joined()) continue;
     text += "\n" + tr("%1: run %2").arg(label(node->address()), QString::fromStdString(node->state()->island.run_name));
   }
+  text = without_markup(text);
   if (icon_.toolTip() != text) icon_.setToolTip(text);
 }
 

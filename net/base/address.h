@@ -17,6 +17,8 @@ struct Address {
   auto operator<=>(const Address&) const = default;
 };
 
+// A name or a literal address, without brackets: whatever else there may be was meant otherwise ("https://hub").
+bool is_host(std::string_view text);
 Result<Address> parse_address(std::string_view text);
 std::string to_string(const Address& address);
 

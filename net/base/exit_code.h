@@ -31,13 +31,14 @@ constexpr ExitCode exit_code_of(ErrorCode code) {
     case ErrorCode::kNotRunning: return kExitNotRunning;
     case ErrorCode::kNotJoined: return kExitNotJoined;
     case ErrorCode::kPermissionDenied:
-    case ErrorCode::kCertificate: return kExitDenied;
+    case ErrorCode::kConflict: return kExitDenied;
     case ErrorCode::kInviteExpired:
     case ErrorCode::kInviteUsed:
     case ErrorCode::kInviteUnknown:
     case ErrorCode::kInviteOtherRun: return kExitInvite;
     case ErrorCode::kPinMismatch: return kExitPinMismatch;
-    case ErrorCode::kUnreachable: return kExitHubUnreachable;
+    case ErrorCode::kUnreachable:
+    case ErrorCode::kCertificate: return kExitHubUnreachable;  // whoever answers there, it is not the hub
     case ErrorCode::kVersionUnsupported: return kExitVersion;
     case ErrorCode::kTimeout: return kExitTimeout;
     case ErrorCode::kTrainerFailed: return kExitTrainerFailed;

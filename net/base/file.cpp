@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "net/base/new_file.h"
 #include "net/base/unique_fd.h"
 
 namespace atl {
@@ -25,16 +26,6 @@ ErrorCode code_of_errno(int number) {
     case EDQUOT: return ErrorCode::kDiskFull;
     default: return ErrorCode::kIo;
   }
-}
-
-Status write_all(int fd, std::string_view content, const std::filesystem::path& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno_error("write", path);
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return ok_status();
 }
 
 }  // namespace
@@ -68,16 +59,9 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
 }
 
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content, FileMode mode) {
-  std::filesystem::path temporary = path;
-  temporary += fmt::format(".new.{}", ::getpid());
-  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, static_cast<mode_t>(mode)));
-  if (!fd) return errno_error("create", temporary);
-  Status status = write_all(fd.get(), content, temporary);
-  if (status.ok() && ::fsync(fd.get()) != 0) status = errno_error("flush", temporary);
-  fd.reset();
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = errno_error("replace", path);
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return status;
+  ATOLL_ASSIGN_OR_RETURN(NewFile file, NewFile::create(path, mode));
+  ATOLL_RETURN_IF_ERROR(file.write(as_bytes(content)));
+  return file.take_place();
 }
 
 Status make_directories(const std::filesystem::path& path, FileMode mode) {

@@ -15,7 +15,7 @@ enum class FileMode { kPrivate = 0600, kPublic = 0644 };
 // At most `max_bytes`; a larger file is an error (bytes from outside are bounded before they are believed).
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = 64u << 20);
 
-// Written beside, fsynced, renamed over: a crash or a full disk leaves the old file whole.
+// Written beside, fsynced, renamed over (net/base/new_file.h): a crash or a full disk leaves the old file whole.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content, FileMode mode);
 
 // Creates missing parents. New directories get `mode` 0700 when private.

@@ -19,6 +19,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::kInviteUsed: return "invite_used";
     case ErrorCode::kInviteUnknown: return "invite_unknown";
     case ErrorCode::kInviteOtherRun: return "invite_other_run";
+    case ErrorCode::kConflict: return "conflict";
     case ErrorCode::kCorrupt: return "corrupt";
     case ErrorCode::kDiskFull: return "disk_full";
     case ErrorCode::kIo: return "io";

@@ -22,13 +22,14 @@ enum class ErrorCode {
   kPeerLost,            // an established connection broke
   kProtocol,            // bytes that the protocol does not allow
   kVersionUnsupported,  // a peer or file of another version
-  kCertificate,         // TLS handshake refused, wrong name, not in the roster
+  kCertificate,         // of whoever answers, or ours to it: not accepted, which nobody verified has said
   kPinMismatch,         // the hub's authority is not the one in the invite
   kInviteMalformed,
   kInviteExpired,
   kInviteUsed,
   kInviteUnknown,
   kInviteOtherRun,
+  kConflict,    // another has that name, key or number already
   kCorrupt,     // a hash, length or header that does not fit
   kDiskFull,    // no space left
   kIo,          // any other failure of a file or socket

@@ -11,7 +11,9 @@ namespace atl {
 namespace {
 
 ErrorCode code_of(int sqlite_code) {
+  if (sqlite_code == SQLITE_IOERR_NOMEM) return ErrorCode::kInternal;  // the disk is none the worse for it
   switch (sqlite_code & 0xff) {
+    case SQLITE_CONSTRAINT: return ErrorCode::kConflict;
     case SQLITE_FULL: return ErrorCode::kDiskFull;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB: return ErrorCode::kCorrupt;
@@ -60,6 +62,11 @@ Status make_private_file(const std::filesystem::path& path) {
 
 void SqliteDeleter::operator()(sqlite3* database) const noexcept { sqlite3_close_v2(database); }
 void SqliteDeleter::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+
+bool is_disk_failure(ErrorCode code) {
+  return code == ErrorCode::kDiskFull || code == ErrorCode::kIo || code == ErrorCode::kCorrupt ||
+         code == ErrorCode::kPermissionDenied;
+}
 
 Result<Database> Database::open(const std::filesystem::path& path, DatabaseOptions options) {
   if (!options.read_only) ATOLL_RETURN_IF_ERROR(make_private_file(path));

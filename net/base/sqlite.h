@@ -73,6 +73,10 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, SqliteDeleter> statement_;
 };
 
+// Of an error of this file's functions: the file or its disk fails, whatever is asked of it. Else that statement alone
+// does: kConflict (a constraint forbids it), kTimeout (another process was in the way) and others.
+bool is_disk_failure(ErrorCode code);
+
 struct DatabaseOptions {
   bool read_only = false;
   std::chrono::milliseconds busy_timeout{5'000};  // wait so long for another process's transaction

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 4> kNames = {"pass", "warn", "fail", "ski
 
 template <class Archive>
 void fields(Archive& archive, CheckRow& row) {
-  archive.bounded("id", row.id, kMaxName);
+  archive.text("id", row.id, kMaxName);
   if constexpr (Archive::kReads) {
     std::string name;
     archive.bounded("verdict", name, kMaxName);
@@ -30,11 +30,11 @@ void fields(Archive& archive, CheckRow& row) {
     archive.text("fix", row.fix, kMaxText);
   } else {
     archive.object["verdict"] = to_string(row.verdict);
-    archive.object["text"] = cut_utf8(row.text, kMaxText);
-    archive.object["fix"] = cut_utf8(row.fix, kMaxText);
+    archive.object["text"] = printable(row.text, kMaxText);
+    archive.object["fix"] = printable(row.fix, kMaxText);
   }
   archive.field("value", row.value);
-  archive.bounded("unit", row.unit, kMaxName);
+  archive.text("unit", row.unit, kMaxName);
   archive.field("seconds", row.seconds);
 }
 
@@ -99,8 +99,8 @@ Result<CheckReport> CheckReport::from_json(std::string_view text) {
     return Error{ErrorCode::kVersionUnsupported,
                  fmt::format("report of a check: version {} is not known here; run 'atoll check' again", version)};
   }
-  reader.bounded("software", report.software, kMaxName);
-  reader.bounded("run_id", report.run_id, kMaxName);
+  reader.text("software", report.software, kMaxName);
+  reader.text("run_id", report.run_id, kMaxName);
   reader.field("time", report.time);
   reader.field("full", report.full);
   reader.field("rows", report.rows);

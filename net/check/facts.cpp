@@ -46,6 +46,12 @@ void fields(Archive& archive, IslandFacts& island) {
   archive.field("bytes_per_second", island.bytes_per_second);
 }
 
+template <class Archive>
+void fields(Archive& archive, MicroBatch& choice) {
+  archive.field("sequences", choice.sequences);
+  archive.field("bytes", choice.bytes);
+}
+
 namespace {
 
 template <class Archive>
@@ -67,6 +73,7 @@ void fields(Archive& archive, HostFacts& host) {
   archive.field("cores", host.cores);
   archive.text("instructions", host.instructions);
   archive.field("ram_bytes", host.ram_bytes);
+  archive.field("ram_available_bytes", host.ram_available_bytes);
   archive.field("shm_bytes", host.shm_bytes);
   archive.field("nofile", host.nofile);
   archive.field("memlock_bytes", host.memlock_bytes);
@@ -108,6 +115,10 @@ void fields(Archive& archive, RunNeeds& run) {
   archive.field("parameters", run.parameters);
   archive.field("largest_block", run.largest_block);
   archive.field("activation_bytes", run.activation_bytes);
+  archive.field("bytes_beside_gpus", run.bytes_beside_gpus);
+  archive.field("micro_batches", run.micro_batches);
+  archive.field("micro_batch_is_chosen", run.micro_batch_is_chosen);
+  archive.field("sequence_length", run.sequence_length);
   archive.field("data_bytes", run.data_bytes);
   archive.field("payload_bytes", run.payload_bytes);
   archive.field("min_islands", run.min_islands);

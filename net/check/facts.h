@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
+#include "net/model/memory_needs.h"
 
 namespace atl {
 
@@ -56,10 +57,11 @@ struct HostFacts {
   std::uint32_t cores = 0;
   std::string instructions;  // "avx512", "avx2", "plain"
   std::uint64_t ram_bytes = 0;
-  std::uint64_t shm_bytes = 0;                 // size of /dev/shm
-  std::uint64_t nofile = 0;                    // to which the limit may be raised
-  std::optional<std::uint64_t> memlock_bytes;  // empty: unlimited
-  std::string congestion_control;              // the system's choice
+  std::optional<std::uint64_t> ram_available_bytes;  // empty: not known, or the trainer holds some of it now
+  std::uint64_t shm_bytes = 0;                       // size of /dev/shm
+  std::uint64_t nofile = 0;                          // to which the limit may be raised
+  std::optional<std::uint64_t> memlock_bytes;        // empty: unlimited
+  std::string congestion_control;                    // the system's choice
   bool bbr_usable = false;
   bool kernel_log_readable = false;
   std::vector<XidEvent> xids;  // of the last 24 h
@@ -98,7 +100,13 @@ struct RunNeeds {
   std::string run_id, run_name;
   std::uint64_t parameters = 0;
   std::uint64_t largest_block = 0;     // parameters that are gathered at once
-  std::uint64_t activation_bytes = 0;  // of one sequence, with blocks recomputed
+  std::uint64_t activation_bytes = 0;  // of one sequence on a GPU, with blocks recomputed
+  // Of main memory: where GPUs compute; where the CPU does, by how many sequences it computes at once, ascending. Just
+  // one where the owner chose it.
+  std::uint64_t bytes_beside_gpus = 0;
+  std::vector<MicroBatch> micro_batches;
+  bool micro_batch_is_chosen = false;
+  std::uint32_t sequence_length = 0;  // tokens
   std::uint64_t data_bytes = 0;
   std::uint64_t payload_bytes = 0;  // of an all-reduce, on the wire
   std::uint32_t min_islands = 1;

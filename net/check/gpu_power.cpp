@@ -38,9 +38,8 @@ std::vector<std::string> limit_gpu_power(const GpuProbe& probe, const std::vecto
   if (!probe.nvml.empty()) arguments.insert(arguments.end(), {"--nvml", probe.nvml});
   std::vector<std::string> problems;
   const ProbeChild child{probe.program, std::move(arguments), Deadline::after(probe.list_time)};
-  const Status ended = run_probe_child(child, abort, [&](std::string_view line) {
-    problems.push_back(without_control_characters(cut_utf8(std::string(line), kMaxPersonText)));
-  });
+  const Status ended = run_probe_child(
+      child, abort, [&](std::string_view line) { problems.push_back(printable(std::string(line), kMaxPersonText)); });
   if (!ended.ok()) problems.push_back(fmt::format("the GPU probe: {}", ended.error().message));
   return problems;
 }

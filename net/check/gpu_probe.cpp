@@ -86,13 +86,11 @@ Status MeasurementReader::take(std::string_view text) {
     return ok_status();
   }
   if (const auto error = line.find("error"); error != line.end()) {
-    fail(error->is_string() ? without_control_characters(cut_utf8(error->get<std::string>(), kMaxPersonText))
-                            : "it failed");
+    fail(error->is_string() ? printable(error->get<std::string>(), kMaxPersonText) : "it failed");
     return ok_status();
   }
   if (line.contains("skip")) {  // built without CUDA
-    gpu_.not_measured = without_control_characters(
-        cut_utf8(line["skip"].is_string() ? line["skip"].get<std::string>() : "", kMaxPersonText));
+    gpu_.not_measured = printable(line["skip"].is_string() ? line["skip"].get<std::string>() : "", kMaxPersonText);
   }
   if (line.contains("done")) done_ = true;
   ATOLL_RETURN_IF_ERROR(read_figure(line, "all_reduce_bytes_per_second", gpu_.all_reduce_bytes_per_second));

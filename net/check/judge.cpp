@@ -9,7 +9,7 @@ namespace {
 
 constexpr RowRule kRules[] = {
     {"cpu", FactGroup::kGpu, true, judge_cpu},
-    {"ram", FactGroup::kHost, true, judge_ram},
+    {"ram", FactGroup::kGpu, true, judge_ram},
     {"host.nofile", FactGroup::kHost, true, judge_nofile},
     {"net.cc", FactGroup::kHost, true, judge_net_cc},
     {"disk.free", FactGroup::kDisk, true, judge_disk_free},

@@ -11,7 +11,8 @@ CheckRow judge_cpu(const NodeFacts& facts, const CheckPolicy& policy) {
   const std::string machine = fmt::format("{} cores, {}", host.cores, host.instructions);
   if (!facts.gpu.devices.empty()) return skipped(machine + "; the GPUs compute");
   if (!facts.run) {
-    const double fits = static_cast<double>(host.ram_bytes) / policy.thresholds.ram.pass / 20;
+    const double fits =
+        static_cast<double>(host.ram_bytes) / policy.thresholds.ram.pass / static_cast<double>(kBytesPerParameter);
     return judged(Verdict::kPass, host.cores, "count",
                   fmt::format("{}, no GPU: can train models of up to {} parameters", machine,
                               figures::count(std::min(fits, policy.thresholds.cpu_parameters.pass))),
@@ -23,13 +24,55 @@ CheckRow judge_cpu(const NodeFacts& facts, const CheckPolicy& policy) {
                 "this model wants a GPU: join a run with a smaller one, or use another machine");
 }
 
+namespace {
+
+std::string at_once(const RunNeeds& run, const MicroBatch& choice) {
+  return fmt::format(
+      "with {} of {} tokens computed at once",
+      choice.sequences == 1 ? std::string("one sequence") : fmt::format("{} sequences", choice.sequences),
+      run.sequence_length);
+}
+
+std::string fix_for_memory(const RunNeeds& run, const MicroBatch& choice) {
+  if (run.micro_batch_is_chosen && choice.sequences > 1) {
+    return "leave the choice to the trainer: atoll config set island.micro_batch 0, then atoll join";
+  }
+  return "add memory, use a machine that has more, or join a run with a smaller model or shorter sequences";
+}
+
+// Where the CPU computes: the most sequences at once that fit, or those that the owner chose.
+CheckRow judge_ram_of_cpu(const HostFacts& host, const RunNeeds& run, Limit limit) {
+  const auto bytes = static_cast<double>(host.ram_bytes);
+  const std::uint64_t unused = host.ram_available_bytes.value_or(host.ram_bytes);
+  const MicroBatch choice = choose_micro_batch(run.micro_batches, unused);
+  const auto needs = static_cast<double>(choice.bytes);
+  const Verdict verdict = at_least(bytes, {limit.pass * needs, limit.warn * needs});
+  const std::string how = at_once(run, choice);
+  if (verdict == Verdict::kPass && choice.bytes > unused) {
+    return judged(Verdict::kWarn, bytes, "B",
+                  fmt::format("{} of {} are free now < {} for this run {}", figures::bytes(static_cast<double>(unused)),
+                              figures::bytes(bytes), figures::bytes(needs), how),
+                  "end other programs before it trains");
+  }
+  const double wanted = (verdict == Verdict::kFail ? limit.warn : limit.pass) * needs;
+  return judged(verdict, bytes, "B",
+                fmt::format("{} {} {} for this run {}", figures::bytes(bytes), verdict == Verdict::kPass ? ">=" : "<",
+                            figures::bytes(wanted), how),
+                fix_for_memory(run, choice));
+}
+
+}  // namespace
+
 CheckRow judge_ram(const NodeFacts& facts, const CheckPolicy& policy) {
   const auto bytes = static_cast<double>(facts.host.ram_bytes);
   if (!facts.run) return skipped(fmt::format("{}; which run is it for?", figures::bytes(bytes)));
-  const double state = host_state_bytes(*facts.run);
   const Limit limit = policy.thresholds.ram;
-  const Verdict verdict = at_least(bytes, {limit.pass * state, limit.warn * state});
-  const double wanted = (verdict == Verdict::kFail ? limit.warn : limit.pass) * state;
+  if (facts.gpu.devices.empty() && !facts.run->micro_batches.empty()) {
+    return judge_ram_of_cpu(facts.host, *facts.run, limit);
+  }
+  const auto needs = static_cast<double>(facts.run->bytes_beside_gpus);
+  const Verdict verdict = at_least(bytes, {limit.pass * needs, limit.warn * needs});
+  const double wanted = (verdict == Verdict::kFail ? limit.warn : limit.pass) * needs;
   return judged(verdict, bytes, "B",
                 fmt::format("{} {} {} for this run", figures::bytes(bytes), verdict == Verdict::kPass ? ">=" : "<",
                             figures::bytes(wanted)),

@@ -2,7 +2,6 @@
 
 #include "net/check/probe_disk.h"
 #include "net/check/probe_host.h"
-#include "net/check/run_needs.h"
 
 namespace atl {
 namespace {
@@ -15,7 +14,7 @@ void NodeProbes::learn_run(NodeFacts& facts, CheckPolicy& policy) {
   if (!options_.no_network.empty() || !options_.network.identity) return;
   about_ = ask_about_run(options_.network, abort_, reached_);
   if (!about_.ok()) return;
-  auto needs = needs_of(about_->run);
+  auto needs = needs_of(about_->run, options_.shape);
   if (!needs.ok()) {
     about_ = needs.error();
     return;
@@ -30,7 +29,10 @@ void NodeProbes::learn_run(NodeFacts& facts, CheckPolicy& policy) {
   facts.run = std::move(*needs);
 }
 
-void NodeProbes::look_at_host(HostFacts& host) { host = probe_host(); }
+void NodeProbes::look_at_host(HostFacts& host) {
+  host = probe_host();
+  if (options_.network.trainer_listens) host.ram_available_bytes.reset();  // it holds what it needs already
+}
 
 void NodeProbes::measure_disk(DiskFacts& disk) {
   DiskProbe probe;

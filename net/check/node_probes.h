@@ -7,6 +7,7 @@
 #include "net/check/gpu_probe.h"
 #include "net/check/node_check.h"
 #include "net/check/probe_network.h"
+#include "net/check/run_needs.h"
 
 namespace atl {
 
@@ -18,6 +19,7 @@ struct NodeProbeOptions {
   std::string gpus_in_use;          // by what; empty: they may be measured
   std::string no_network;           // why the hub cannot be asked; empty: as `network` says
   NetworkProbe network;
+  IslandShape shape;  // how it would compute
 };
 
 class NodeProbes : public CheckProbes {

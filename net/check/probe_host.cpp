@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "kernels/instruction_set.h"
+#include "net/base/memory.h"
 #include "net/base/unique_fd.h"
 
 namespace atl {
@@ -36,20 +37,6 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || at == text.data()) return std::nullopt;
   return value;
-}
-
-// The machine's, or what the control group allows where that is less.
-std::uint64_t ram_bytes(const std::filesystem::path& root) {
-  std::ifstream file(root / "proc/meminfo");
-  std::string key;
-  std::uint64_t kibibytes = 0, total = 0;
-  while (file >> key >> kibibytes) {
-    if (key == "MemTotal:") total = kibibytes * 1024;
-    if (total > 0) break;
-    file.ignore(64, '\n');
-  }
-  const auto limit = parse_number(first_word(root / "sys/fs/cgroup/memory.max"));  // "max": none
-  return limit && *limit < total ? *limit : total;
 }
 
 std::uint32_t usable_cores() {
@@ -111,7 +98,9 @@ HostFacts probe_host(const std::filesystem::path& root) {
   HostFacts host;
   host.cores = usable_cores();
   host.instructions = instruction_set_name(chosen_instruction_set());
-  host.ram_bytes = ram_bytes(root);
+  const UsableMemory memory = usable_memory(root);
+  host.ram_bytes = memory.total;
+  if (memory.available > 0) host.ram_available_bytes = memory.available;
   struct statvfs shm {};
   if (::statvfs((root / "dev/shm").c_str(), &shm) == 0) host.shm_bytes = std::uint64_t{shm.f_blocks} * shm.f_frsize;
   host.nofile = hard_limit(RLIMIT_NOFILE);

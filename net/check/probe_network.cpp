@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "net/base/backoff.h"
 #include "net/base/unix_time.h"
 #include "net/recovery/https_fetcher.h"
 #include "net/recovery/link_probe.h"
@@ -24,6 +25,8 @@ constexpr std::uint64_t kFirstBytes = 1u << 20;  // to find out how much the rea
 constexpr double kQuickSeconds = 1.5, kFullSeconds = 5, kLossSeconds = 4;
 constexpr int kPings = 5;
 constexpr std::size_t kMostIslands = 8;
+constexpr int kTries = 3;  // of a request whose connection breaks
+constexpr std::chrono::milliseconds kFirstPause{100}, kLongestPause{1'000};
 
 struct Answer {
   std::string text;          // of what is short
@@ -41,8 +44,21 @@ class HubLink {
     return HubLink(std::move(fetcher), hub, abort);
   }
 
-  Result<Answer> ask(std::string path, std::uint64_t max_bytes, Deadline deadline, std::uint64_t upload = 0,
+  // A connection that breaks once says nothing of this machine, and is not to cost it its place in a run.
+  Result<Answer> ask(const std::string& path, std::uint64_t max_bytes, Deadline deadline, std::uint64_t upload = 0,
                      double upload_rate = 0) {
+    Backoff pause(kFirstPause, kLongestPause);
+    for (int tries_left = kTries - 1;; --tries_left) {
+      Result<Answer> answer = ask_once(path, max_bytes, deadline, upload, upload_rate);
+      const bool broke = !answer.ok() && answer.error().code == ErrorCode::kPeerLost;
+      if (!broke || tries_left == 0 || deadline.expired()) return answer;
+      ATOLL_RETURN_IF_ERROR(fetcher_.wait(Deadline::after(pause.next()).but_not_after(deadline), *abort_));
+    }
+  }
+
+ private:
+  Result<Answer> ask_once(const std::string& path, std::uint64_t max_bytes, Deadline deadline, std::uint64_t upload,
+                          double upload_rate) {
     Answer answer;
     const auto begin = Clock::now();
     const auto since = [begin] { return Seconds(Clock::now() - begin).count(); };
@@ -76,7 +92,6 @@ class HubLink {
     }
   }
 
- private:
   HubLink(HttpsFetcher fetcher, Address hub, const AbortSignal& abort)
       : fetcher_(std::move(fetcher)), hub_(std::move(hub)), abort_(&abort) {}
 

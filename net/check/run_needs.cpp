@@ -3,108 +3,62 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "kernels/wire_codec.h"
+#include "kernels/wire_format.h"
 #include "net/data/dataset.h"
+#include "net/model/layout.h"
 
 namespace atl {
 namespace {
 
-constexpr std::uint64_t kLargestSize = 1 << 20;  // as the trainer's
 constexpr double kMargin = 1.2;
 constexpr double kRuntimeBytes = 2e9;  // of each GPU: CUDA's context, libraries, fragmentation
 
-struct Sizes {
-  std::uint64_t vocabulary = 0, hidden = 0, intermediate = 0, layers = 0, query = 0, key_value = 0;
-  bool tied = false;
-};
-
-class ModelReader {
- public:
-  explicit ModelReader(const nlohmann::json& model) : model_(model) {}
-
-  std::uint64_t size(const char* key, std::uint64_t fallback = 0) {
-    const auto found = model_.find(key);
-    if (found == model_.end() || found->is_null()) {
-      if (fallback == 0) missing_ = key;
-      return fallback;
-    }
-    const bool good = found->is_number_unsigned() && found->get<std::uint64_t>() <= kLargestSize;
-    if (!good || found->get<std::uint64_t>() == 0) missing_ = key;
-    return good ? found->get<std::uint64_t>() : 0;
-  }
-  const char* missing() const { return missing_; }
-
- private:
-  const nlohmann::json& model_;
-  const char* missing_ = nullptr;
-};
-
-Result<Sizes> sizes_of(const std::string& model_json) {
-  const auto model = nlohmann::json::parse(model_json, nullptr, /*allow_exceptions=*/false);
-  if (!model.is_object()) return Error{ErrorCode::kInvalidArgument, "the run's model is no JSON object"};
-  ModelReader reader(model);
-  Sizes sizes;
-  sizes.vocabulary = reader.size("vocab_size");
-  sizes.hidden = reader.size("hidden_size");
-  sizes.intermediate = reader.size("intermediate_size");
-  sizes.layers = reader.size("num_hidden_layers");
-  const std::uint64_t heads = reader.size("num_attention_heads");
-  const std::uint64_t key_value_heads = reader.size("num_key_value_heads", heads);
-  const std::uint64_t head_dim =
-      reader.size("head_dim", heads > 0 ? std::max<std::uint64_t>(1, sizes.hidden / heads) : 1);
-  if (reader.missing() != nullptr) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("the run's model: {} is missing or out of its bounds", reader.missing())};
-  }
-  sizes.query = heads * head_dim;
-  sizes.key_value = key_value_heads * head_dim;
-  const auto tied = model.find("tie_word_embeddings");
-  sizes.tied = tied != model.end() && tied->is_boolean() && tied->get<bool>();
-  return sizes;
-}
-
-std::uint64_t block_parameters(const Sizes& sizes) {
-  return sizes.hidden * (2 * sizes.query + 2 * sizes.key_value + 3 * sizes.intermediate + 2);
-}
-
-// In bytes: every block's input is kept in bf16, one block is computed at a time, and the logits are there in bf16 and
-// fp32.
-std::uint64_t activation_bytes(const Sizes& sizes, std::uint64_t sequence_length) {
-  const std::uint64_t of_a_block =
-      2 * (4 * sizes.hidden + 2 * sizes.query + 2 * sizes.key_value + 3 * sizes.intermediate);
-  return sequence_length * (2 * sizes.hidden * sizes.layers + of_a_block + 6 * sizes.vocabulary);
+// On a GPU, in bytes: every block's input is kept in bf16, one block is computed at a time, and the logits are there in
+// bf16 and fp32.
+std::uint64_t gpu_activation_bytes(const ModelConfig& model, std::int64_t sequence_length) {
+  const std::int64_t query = model.num_attention_heads * model.head_dim;
+  const std::int64_t key_value = model.num_key_value_heads * model.head_dim;
+  const std::int64_t of_a_block = 2 * (4 * model.hidden_size + 2 * query + 2 * key_value + 3 * model.intermediate_size);
+  return static_cast<std::uint64_t>(
+      sequence_length * (2 * model.hidden_size * model.num_hidden_layers + of_a_block + 6 * model.vocab_size));
 }
 
 }  // namespace
 
-Result<RunNeeds> needs_of(const RunConfig& run) {
-  ATOLL_ASSIGN_OR_RETURN(const Sizes sizes, sizes_of(run.model_json));
+Result<RunNeeds> needs_of(const RunConfig& run, const IslandShape& island) {
+  ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
   ATOLL_ASSIGN_OR_RETURN(const DatasetManifest data, DatasetManifest::from_json(run.dataset_json));
+  const ParameterLayout layout = canonical_layout(model);
   RunNeeds needs;
   needs.run_id = run.run_id;
   needs.run_name = run.name;
-  const std::uint64_t embedding = sizes.vocabulary * sizes.hidden;
-  const std::uint64_t block = block_parameters(sizes);
-  needs.parameters = embedding * (sizes.tied ? 1 : 2) + sizes.layers * block + sizes.hidden;
-  needs.largest_block = std::max(embedding, block);
-  needs.activation_bytes = activation_bytes(sizes, run.sequence_length);
+  needs.parameters = static_cast<std::uint64_t>(layout.numel);
+  for (const ParameterUnit& unit : layout.units) {
+    needs.largest_block = std::max(needs.largest_block, static_cast<std::uint64_t>(unit.numel));
+  }
+  needs.activation_bytes = gpu_activation_bytes(model, run.sequence_length);
+  const TrainingShape shape{.sequences_per_step = run.sequences_per_step,
+                            .sequence_length = run.sequence_length,
+                            .wire = run.wire,
+                            .island = island};
+  needs.micro_batches = micro_batches(model, shape);
+  needs.micro_batch_is_chosen = island.micro_batch > 0;
+  needs.sequence_length = run.sequence_length;
+  needs.bytes_beside_gpus = memory_needs(model, shape).most_beside_gpus();
   for (const auto* split : {&data.train, &data.validation}) {
     for (const ShardEntry& shard : *split) needs.data_bytes += shard.bytes;
   }
-  needs.payload_bytes = encoded_bytes(run.wire, needs.parameters);
+  needs.payload_bytes = static_cast<std::uint64_t>(encoded_bytes(run.wire, layout.numel));
   needs.min_islands = run.min_islands;
   return needs;
 }
 
 std::string describe_model(const RunConfig& run) {
-  const Result<Sizes> sizes = sizes_of(run.model_json);
-  if (!sizes.ok()) return {};
-  const auto model = nlohmann::json::parse(run.model_json, nullptr, /*allow_exceptions=*/false);
-  const auto type = model.find("model_type");
-  const std::string name = type != model.end() && type->is_string() ? type->get<std::string>().substr(0, 64) : "model";
-  return fmt::format("{}, {} layers of {}, {} tokens", name, sizes->layers, sizes->hidden, sizes->vocabulary);
+  const Result<ModelConfig> model = model_config_from_json(run.model_json);
+  if (!model.ok()) return {};
+  return fmt::format("llama, {} layers of {}, {} tokens", model->num_hidden_layers, model->hidden_size,
+                     model->vocab_size);
 }
 
 double checkpoint_bytes(const RunNeeds& run) { return 8.0 * static_cast<double>(run.parameters); }
@@ -112,8 +66,6 @@ double checkpoint_bytes(const RunNeeds& run) { return 8.0 * static_cast<double>(
 double disk_bytes(const RunNeeds& run, double checkpoints) {
   return kMargin * (checkpoints * checkpoint_bytes(run) + static_cast<double>(run.data_bytes));
 }
-
-double host_state_bytes(const RunNeeds& run) { return (4.0 + 8.0 + 8.0) * static_cast<double>(run.parameters); }
 
 double gpu_bytes(const RunNeeds& run, std::size_t gpus) {
   const double sharded =

@@ -6,8 +6,8 @@
 
 namespace atl {
 
-// kInvalidArgument when the configuration's model or dataset cannot be read.
-Result<RunNeeds> needs_of(const RunConfig& run);
+// kInvalidArgument when the configuration's dataset cannot be read, or its model is none that islands compute.
+Result<RunNeeds> needs_of(const RunConfig& run, const IslandShape& island = {});
 
 // For people, "llama, 4 layers of 128, 257 tokens"; empty when the configuration's model cannot be read.
 std::string describe_model(const RunConfig& run);
@@ -16,8 +16,6 @@ std::string describe_model(const RunConfig& run);
 double checkpoint_bytes(const RunNeeds& run);
 // Of disk: so many checkpoints, the data, and a fifth of it all.
 double disk_bytes(const RunNeeds& run, double checkpoints);
-// Of main memory: model, optimiser (Adam's two moments) and outer state (parameters, momentum), in fp32.
-double host_state_bytes(const RunNeeds& run);
 // Of each of `gpus` cards that share the model: fp32 parameters, gradients and Adam's moments in shards, a gathered
 // block and the next one in bf16, activations of one sequence.
 double gpu_bytes(const RunNeeds& run, std::size_t gpus);

@@ -66,7 +66,7 @@ Status read_thresholds(const nlohmann::json& given, CheckThresholds& thresholds)
       if (named.row == row) found = &named;
     }
     if (found == nullptr) {
-      return wrong(fmt::format("no row '{}' has thresholds; these have: {}", cut_utf8(row, 64),
+      return wrong(fmt::format("no row '{}' has thresholds; these have: {}", printable(row, 64),
                                fmt::join(threshold_names(), ", ")));
     }
     ATOLL_RETURN_IF_ERROR(override_limit(*found, limits, thresholds));
@@ -79,7 +79,7 @@ Status read_required(const nlohmann::json& given, std::set<std::string>& require
   for (const auto& row : given) {
     if (!row.is_string() || find_rule(row.get_ref<const std::string&>()) == nullptr) {
       return wrong(fmt::format("it requires {}, and there is no such row; 'atoll check' lists them",
-                               cut_utf8(dump_json(row), 64)));
+                               printable(dump_json(row), 64)));
     }
     required.insert(row.get<std::string>());
   }
@@ -106,7 +106,7 @@ Result<CheckPolicy> parse_check_policy(std::string_view text) {
     } else if (name == "thresholds") {
       ATOLL_RETURN_IF_ERROR(read_thresholds(value, policy.thresholds));
     } else {
-      return wrong(fmt::format("'{}' is neither \"require\" nor \"thresholds\"", cut_utf8(name, 64)));
+      return wrong(fmt::format("'{}' is neither \"require\" nor \"thresholds\"", printable(name, 64)));
     }
   }
   return policy;

@@ -43,7 +43,7 @@ struct CheckThresholds {
   Limit cpu_parameters{300e6, 3e9};  // of the model, on a machine without GPU
   Limit disk_free{3, 2};             // checkpoints, beside the data and a fifth
   Limit disk_write{60, 180};         // s for a checkpoint
-  Limit ram{2, 1};                   // x (model + optimiser + outer state)
+  Limit ram{1.25, 1};                // x what the trainer holds in main memory at most
   Limit shm{1e9, 32e6};              // B, with several GPUs
   Limit nofile{65536, 4096};         // open files
   Limit clock{2, 30};                // s off the hub's

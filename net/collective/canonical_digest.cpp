@@ -30,4 +30,21 @@ Digest canonical_digest(ByteView canonical) {
   return digest_of_pieces(pieces);
 }
 
+std::vector<Digest> chunk_digests(const RingPayload& payload, int world_size, ByteView canonical) {
+  std::vector<Digest> digests;
+  for (int chunk = 0; chunk < world_size; ++chunk) {
+    Sha256 hash;
+    for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
+      if (payload.is_final(bucket)) continue;
+      const auto begin =
+          static_cast<std::size_t>(encoded_bytes(payload.wire, payload.chunk_begin(bucket, chunk, world_size)));
+      const auto end =
+          static_cast<std::size_t>(encoded_bytes(payload.wire, payload.chunk_begin(bucket, chunk + 1, world_size)));
+      hash.update(canonical.subspan(begin, end - begin));
+    }
+    digests.push_back(hash.finish());
+  }
+  return digests;
+}
+
 }  // namespace atl

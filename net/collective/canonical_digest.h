@@ -14,6 +14,7 @@
 
 #include "net/base/bytes.h"
 #include "net/base/sha256.h"
+#include "net/collective/ring_schedule.h"
 
 namespace atl {
 
@@ -26,5 +27,8 @@ PieceHash hash_of_piece(ByteView canonical, std::size_t index);
 Digest digest_of_pieces(const std::vector<PieceHash>& pieces);
 // All of it, on the calling thread.
 Digest canonical_digest(ByteView canonical);
+// By chunk of a ring of `world_size` (ring_schedule.h): SHA-256 over the bytes of that chunk in all buckets that
+// travelled.
+std::vector<Digest> chunk_digests(const RingPayload& payload, int world_size, ByteView canonical);
 
 }  // namespace atl

@@ -35,13 +35,7 @@ EdgeSchedule::EdgeSchedule(const RingPayload& payload, int world_size, Rank send
   std::uint32_t sequence = 0;
   for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
     if (payload.is_final(bucket)) continue;
-    const std::int64_t begin = payload.bucket_begin(bucket);
-    const std::int64_t end = payload.bucket_begin(bucket + 1);
-    const std::int64_t block = block_numel(wire_);
-    const std::int64_t blocks = (end - begin + block - 1) / block;
-    const auto chunk_begin = [&](std::int64_t chunk) {
-      return std::min(end, begin + blocks * chunk / world_size * block);
-    };
+    const auto chunk_begin = [&](std::int64_t chunk) { return payload.chunk_begin(bucket, chunk, world_size); };
     for (int s = encodes_own() ? 0 : world_size - 1; s < 2 * (world_size - 1); ++s) {
       const int chunk = ((sender.value - s) % world_size + world_size) % world_size;
       const std::int64_t first = chunk_begin(chunk);

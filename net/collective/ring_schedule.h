@@ -38,6 +38,12 @@ struct RingPayload {
   std::int64_t bucket_bytes(std::int64_t bucket) const {
     return encoded_bytes(wire, bucket_begin(bucket + 1) - bucket_begin(bucket));
   }
+  // First value of a bucket's chunk, of `world_size`; chunk == world_size: where the bucket ends.
+  std::int64_t chunk_begin(std::int64_t bucket, std::int64_t chunk, int world_size) const {
+    const std::int64_t begin = bucket_begin(bucket), end = bucket_begin(bucket + 1), block = block_numel(wire);
+    const std::int64_t blocks = (end - begin + block - 1) / block;
+    return std::min(end, begin + blocks * chunk / world_size * block);
+  }
   bool is_final(std::int64_t bucket) const {
     return !final_buckets.empty() && final_buckets[static_cast<std::size_t>(bucket)];
   }

@@ -1,5 +1,6 @@
 #include "net/control/home.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -51,6 +52,7 @@ std::string JoinFile::to_json() const {
                                {"advertised_host", advertised_host},
                                {"local_ranks", local_ranks},
                                {"threads", threads},
+                               {"micro_batch", micro_batch},
                                {"region", region},
                                {"gpus", gpus}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -72,9 +74,11 @@ Result<JoinFile> JoinFile::from_json(std::string_view text) {
   fields.read("bind", bind).read("advertised_host", join.advertised_host);
   fields.read("local_ranks", join.local_ranks).read("threads", join.threads);
   std::optional<std::string> gpus, region;  // those who joined with an older program said none
-  fields.read("gpus", gpus).read("region", region);
+  std::optional<int> micro_batch;
+  fields.read("gpus", gpus).read("region", region).read("micro_batch", micro_batch);
   join.region = region.value_or("");
   join.gpus = gpus.value_or(join.gpus);
+  join.micro_batch = std::max(0, micro_batch.value_or(0));
   const nlohmann::json* addresses = fields.array("hub_addresses", kMaxHubAddresses);
   ATOLL_RETURN_IF_ERROR(fields.status());
   for (const nlohmann::json& address : *addresses) {

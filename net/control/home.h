@@ -24,6 +24,7 @@ struct JoinFile {
   std::string advertised_host;         // empty: the host that the hub sees
   int local_ranks = 1;                 // shards inside the island, a thread each
   int threads = 0;                     // compute threads; 0: all cores
+  int micro_batch = 0;                 // sequences that a shard computes at once; 0: as many as the memory allows
   std::string region;                  // where it stands, for people; may be empty
   std::string gpus = "all";            // that the trainer may use: "all", "none", "0-3,6"
 
@@ -41,7 +42,8 @@ struct IslandHome {
   std::filesystem::path identity() const { return directory / "identity"; }  // net/tls/identity.h
   std::filesystem::path join_file() const { return directory / "join.json"; }
   std::filesystem::path left_file() const { return directory / "left.json"; }  // the join file, after `atoll leave`
-  std::filesystem::path data() const { return directory / "data"; }            // the run's token shards
+  std::filesystem::path join_key_file() const { return directory / "joining.json"; }  // net/enrol/join_key.h
+  std::filesystem::path data() const { return directory / "data"; }                   // the run's token shards
   std::filesystem::path checkpoint() const { return directory / "checkpoint"; }
   std::filesystem::path control_socket() const { return directory / "control.sock"; }  // of the trainer
   std::filesystem::path trainer_log() const { return directory / "trainer.log"; }

@@ -41,6 +41,21 @@ nlohmann::json to_json(const std::optional<HubState::Validation>& validation) {
   return {{"outer_step", validation->outer_step}, {"loss_nats", validation->loss_nats}};
 }
 
+nlohmann::json to_json(const std::optional<HubState::Standstill>& standstill) {
+  if (!standstill) return {};
+  return {{"kind", standstill->kind}, {"text", standstill->text}, {"back_to", or_null(standstill->back_to)}};
+}
+
+Status read_standstill(const nlohmann::json& json, std::optional<HubState::Standstill>& standstill) {
+  standstill.reset();
+  const auto found = json.find("standstill");
+  if (found == json.end() || found->is_null()) return ok_status();
+  JsonFields fields(*found, "standstill");
+  standstill.emplace();
+  fields.read("kind", standstill->kind).read("text", standstill->text);
+  return fields.read("back_to", standstill->back_to).status();
+}
+
 Status read(const nlohmann::json& json, HubState::Round& round) {
   JsonFields fields(json, "round");
   fields.read("round", round.round).read("attempts", round.attempts).read("members", round.members);
@@ -80,6 +95,8 @@ nlohmann::json HubState::to_json() const {
                          {"max_rounds", max_rounds},
                          {"min_islands", min_islands},
                          {"finished", finished},
+                         {"standstill", atl::to_json(standstill)},
+                         {"safe_outer_step", or_null(safe_outer_step)},
                          {"first_validation", atl::to_json(first_validation)},
                          {"last_validation", atl::to_json(last_validation)}};
   json["rounds"] = nlohmann::json::array();
@@ -105,6 +122,10 @@ Result<HubState> HubState::from_json(const nlohmann::json& json) {
   }
   for (const nlohmann::json& round : *rounds) ATOLL_RETURN_IF_ERROR(read(round, state.rounds.emplace_back()));
   for (const nlohmann::json& island : *islands) ATOLL_RETURN_IF_ERROR(read(island, state.islands.emplace_back()));
+  ATOLL_RETURN_IF_ERROR(read_standstill(json, state.standstill));
+  if (json.contains("safe_outer_step")) {  // a hub of before does not say
+    ATOLL_RETURN_IF_ERROR(fields.read("safe_outer_step", state.safe_outer_step).status());
+  }
   ATOLL_RETURN_IF_ERROR(read_validation(json, "first_validation", state.first_validation));
   ATOLL_RETURN_IF_ERROR(read_validation(json, "last_validation", state.last_validation));
   return state;

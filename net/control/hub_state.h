@@ -46,17 +46,25 @@ struct HubState {
     double loss_nats = 0;
   };
 
+  struct Standstill {                      // the run has islands and cannot go on by itself
+    std::string kind;                      // "lost", "undecided", "split_state", "split_average", "spoiled", "quorum"
+    std::string text;                      // for a person: why, and which command settles it
+    std::optional<std::uint32_t> back_to;  // the newest outer state to which it can go back
+  };
+
   std::string run_id;
   std::string name;
   std::vector<std::string> addresses;  // that invites carry, HOST:PORT
-  std::string phase;                   // of the open round: "waiting" (for islands), "training", "syncing"; "finished"
+  std::string phase;                   // "waiting" (for islands), "training", "syncing", "standstill", "finished"
   std::uint32_t outer_step = 0;        // committed so far
   bool round_open = false;             // round `outer_step` is under way
   std::uint32_t inner_steps = 0;       // H
   std::uint32_t max_rounds = 0;        // 0: until stopped
   std::uint32_t min_islands = 1;
   bool finished = false;
-  std::vector<Round> rounds;  // the last kMaxRounds, oldest first
+  std::optional<Standstill> standstill;
+  std::optional<std::uint32_t> safe_outer_step;  // the newest that an island is known to keep on its disk
+  std::vector<Round> rounds;                     // the last kMaxRounds, oldest first
   std::vector<Island> islands;
   std::optional<Validation> first_validation, last_validation;
 

@@ -20,6 +20,8 @@ nlohmann::json IslandState::to_json() const {
           {"run_name", run_name},
           {"pid", pid},
           {"parameters", parameters},
+          {"micro_batch", or_null(micro_batch)},
+          {"memory_bytes", or_null(memory_bytes)},
           {"round", round},
           {"inner_step", inner_step},
           {"inner_steps", inner_steps},
@@ -34,6 +36,7 @@ nlohmann::json IslandState::to_json() const {
           {"islands_total", islands_total},
           {"last_sync_seconds", or_null(last_sync_seconds)},
           {"accepted_round", or_null(accepted_round)},
+          {"passes", passes},
           {"tokens", tokens},
           {"bytes_sent", bytes_sent},
           {"inner_seconds", inner_seconds},
@@ -48,6 +51,9 @@ Result<IslandState> IslandState::from_json(const nlohmann::json& json) {
   JsonFields fields(json, "the trainer's state");
   fields.read("state", state.state).read("island", state.island).read("name", state.name);
   fields.read("run_id", state.run_id).read("run_name", state.run_name).read("pid", state.pid);
+  std::optional<std::uint64_t> passes;  // trainers that are taken over may be older
+  fields.read("micro_batch", state.micro_batch).read("memory_bytes", state.memory_bytes).read("passes", passes);
+  state.passes = passes.value_or(0);
   fields.read("parameters", state.parameters).read("round", state.round).read("inner_step", state.inner_step);
   fields.read("inner_steps", state.inner_steps).read("loss_nats", state.loss_nats);
   fields.read("validation_loss_nats", state.validation_loss_nats).read("tokens_per_second", state.tokens_per_second);

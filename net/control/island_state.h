@@ -21,6 +21,9 @@ struct IslandState {
   std::string run_name;
   std::int64_t pid = 0;
   std::uint64_t parameters = 0;  // of the model
+  // Once the run is known: sequences that a rank computes at once, and what the trainer will hold at most (bytes).
+  std::optional<std::uint32_t> micro_batch;
+  std::optional<std::uint64_t> memory_bytes;
 
   std::uint32_t round = 0;
   std::uint32_t inner_step = 0;
@@ -37,7 +40,8 @@ struct IslandState {
 
   std::optional<double> last_sync_seconds;
   std::optional<std::uint32_t> accepted_round;  // the last one to whose average it contributed
-  std::uint64_t tokens = 0;                     // these four: since it started
+  std::uint64_t passes = 0;  // parts of a step or a validation, computed; these five: since it started
+  std::uint64_t tokens = 0;
   std::uint64_t bytes_sent = 0;
   double inner_seconds = 0;
   double sync_seconds = 0;

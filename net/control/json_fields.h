@@ -18,6 +18,9 @@ namespace atl {
 // Text of one control line or file: bounded in size and nesting, kProtocol otherwise.
 Result<nlohmann::json> parse_control_json(std::string_view text);
 
+// Every text within made printable, its lines kept (net/base/printable.h): for what is only shown.
+void make_printable(nlohmann::json& json);
+
 class JsonFields {
  public:
   // `what` names the object in errors. Both outlive this.

@@ -65,6 +65,7 @@ Result<RpcRequest> decode_request(std::string_view line) {
 Result<std::variant<RpcResponse, RpcEvent>> decode_reply(std::string_view line) {
   using Reply = std::variant<RpcResponse, RpcEvent>;
   ATOLL_ASSIGN_OR_RETURN(nlohmann::json json, parse_control_json(line));
+  make_printable(json);
   ATOLL_RETURN_IF_ERROR(check_version(json));
   if (json.value("method", nlohmann::json()) == "event" && json["params"].is_object()) {
     return Reply(RpcEvent{std::move(json["params"])});

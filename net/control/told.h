@@ -8,11 +8,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "net/base/printable.h"
+
 namespace atl::told {
 
 inline std::string text(const nlohmann::json& object, const char* key, std::size_t most_bytes = 4096) {
   const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, most_bytes) : std::string();
+  return found != object.end() && found->is_string() ? printable_lines(found->get_ref<const std::string&>(), most_bytes)
+                                                     : std::string();
 }
 
 inline std::optional<double> number(const nlohmann::json& object, const char* key) {

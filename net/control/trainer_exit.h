@@ -1,5 +1,5 @@
 // What a trainer and the agent that starts it agree on beside the control protocol: how it is told that it has an
-// agent, and how it ends. Plain values; any thread.
+// agent, where it logs, and how it ends. Plain values; any thread.
 #pragma once
 
 namespace atl {
@@ -10,6 +10,11 @@ inline constexpr const char* kAgentPatienceVariable = "ATOLL_AGENT_PATIENCE";
 
 // Likewise: the most that its all-reduce may send, bytes/s. Not set: no limit.
 inline constexpr const char* kUploadLimitVariable = "ATOLL_UPLOAD_BYTES_PER_SECOND";
+
+// Likewise: the file that its output goes to, and how many bytes of the disk that and the one before it may take: the
+// trainer itself keeps it so, for it may live for weeks.
+inline constexpr const char* kLogFileVariable = "ATOLL_TRAINER_LOG";
+inline constexpr const char* kLogBytesVariable = "ATOLL_TRAINER_LOG_BYTES";
 
 // The trainer's exit status after `pause`: its inner state is on the disk. Beyond those of net/base/exit_code.h, which
 // `atoll` has too.

@@ -1,10 +1,9 @@
 #include "net/data/prepare.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "net/base/new_file.h"
 #include "net/data/shard_writer.h"
 #include "net/data/text_input.h"
 #include "net/data/token_shard.h"
@@ -110,42 +109,22 @@ class SplittingSink : public TextSink {
   ShardWriter* open_piece_ = nullptr;
 };
 
-// A directory beside the output; removed unless it has become the output.
-class StagingDirectory {
- public:
-  explicit StagingDirectory(const std::filesystem::path& output) : output_(output), path_(output) {
-    path_ += fmt::format(".new.{}", ::getpid());
+// Over a dataset that is there already, too.
+Status replace_output(NewDirectory staging, const std::filesystem::path& output) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(output, ignored)) return staging.take_place();
+  // The old one goes aside, and with its owner once the new one is there.
+  ATOLL_ASSIGN_OR_RETURN(const NewDirectory old, NewDirectory::create(output, FileMode::kPrivate));
+  const std::filesystem::path aside = old.path() / "old";
+  std::error_code error;
+  std::filesystem::rename(output, aside, error);
+  if (error) {
+    return Error{ErrorCode::kIo, fmt::format("cannot replace the dataset in {}: {}", output.string(), error.message())};
   }
-  ~StagingDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
-  Status make() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);  // of a process with our number that was killed
-    return make_directories(path_);
-  }
-
-  Status become_output() {
-    std::filesystem::path old = output_;
-    old += fmt::format(".old.{}", ::getpid());
-    std::error_code error;
-    const bool replaces = std::filesystem::exists(output_, error);
-    if (replaces) std::filesystem::rename(output_, old, error);
-    if (!error) std::filesystem::rename(path_, output_, error);
-    if (error) {
-      return Error{ErrorCode::kIo, fmt::format("cannot put the dataset at {}: {}", output_.string(), error.message())};
-    }
-    if (replaces) std::filesystem::remove_all(old, error);
-    return ok_status();
-  }
-
- private:
-  const std::filesystem::path output_;
-  std::filesystem::path path_;
-};
+  Status placed = staging.take_place();
+  if (!placed.ok()) std::filesystem::rename(aside, output, error);
+  return placed;
+}
 
 Status check_output(const std::filesystem::path& output, bool replace) {
   std::error_code error;
@@ -186,8 +165,7 @@ Result<DatasetManifest> prepare_dataset(const std::vector<std::filesystem::path>
                              counter.bytes(), kMinTextBytes)};
   }
 
-  StagingDirectory staging(target);
-  ATOLL_RETURN_IF_ERROR(staging.make());
+  ATOLL_ASSIGN_OR_RETURN(NewDirectory staging, NewDirectory::create(target, FileMode::kPublic));
   ShardWriter train(staging.path(), "train", options.shard_tokens),
       validation(staging.path(), "validation", options.shard_tokens);
   const HeldOutBlocks blocks(counter.bytes(), options);
@@ -202,7 +180,7 @@ Result<DatasetManifest> prepare_dataset(const std::vector<std::filesystem::path>
   ATOLL_ASSIGN_OR_RETURN(manifest.validation, validation.finish());
   ATOLL_RETURN_IF_ERROR(
       write_file_atomically(staging.path() / "dataset.json", manifest.to_json() + "\n", FileMode::kPublic));
-  ATOLL_RETURN_IF_ERROR(staging.become_output());
+  ATOLL_RETURN_IF_ERROR(replace_output(std::move(staging), target));
   if (progress) progress(counter.bytes(), counter.bytes());
   return manifest;
 }

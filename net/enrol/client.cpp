@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "net/base/backoff.h"
 #include "net/tls/context.h"
 #include "net/tls/signature.h"
 #include "net/tls/x509.h"
@@ -17,11 +20,11 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kMostPerAddress{10};
 constexpr std::chrono::seconds kAnswerAfterAbort{3};
+constexpr std::chrono::seconds kBeforeAnotherTry{1};
 
-Deadline at_most(std::chrono::seconds duration, Deadline deadline) {
-  return Deadline::at(std::min(Deadline::after(duration).when(), deadline.when()));
+Deadline at_most(std::chrono::milliseconds duration, Deadline deadline) {
+  return Deadline::after(duration).but_not_after(deadline);
 }
 
 // Waits on, for a little while, when `abort` is raised.
@@ -67,7 +70,7 @@ Result<Identity> checked_identity(const Invite& invite, const std::string& key_p
   ATOLL_ASSIGN_OR_RETURN(const std::string name, certified_name(certificate.get()));
   const auto wrong = [](std::string_view what) {
     ERR_clear_error();
-    return Error{ErrorCode::kCertificate, fmt::format("the hub sent a certificate that cannot be used: {}", what)};
+    return Error{ErrorCode::kCorrupt, fmt::format("the hub sent a certificate that cannot be used: {}", what)};
   };
   if (public_key_digest(authority.get()) != invite.authority_pin) return wrong("its authority is not the invite's");
   if (X509_verify(certificate.get(), X509_get0_pubkey(authority.get())) != 1)
@@ -78,13 +81,21 @@ Result<Identity> checked_identity(const Invite& invite, const std::string& key_p
   return Identity{IslandId{name}, invite.run_id, key_pem, grant.certificate_pem, grant.authority_pem};
 }
 
+// `unsettled`: set when the request was sent and it is not known what became of it, or the hub could not look at it.
 Result<Enrolment> enrol_at(const Address& address, const Invite& invite, const std::string& display_name,
-                           const KeyAndRequest& key, Deadline deadline, const AbortSignal* abort) {
+                           const KeyAndRequest& key, Deadline deadline, const AbortSignal* abort, bool& unsettled) {
   ATOLL_ASSIGN_OR_RETURN(TlsConnection hub, connect(address, invite, deadline, abort));
   const EnrolRequest request{kEnrolVersion, invite.run_id, invite.id, invite.secret, key.request_pem, display_name};
-  ATOLL_ASSIGN_OR_RETURN(const Bytes body, exchange(hub, encode_frame(request), deadline, abort));
-  ATOLL_ASSIGN_OR_RETURN(EnrolResponse response, decode_enrol_response(body));
-  if (const Error* refusal = std::get_if<Error>(&response)) return *refusal;
+  const Result<Bytes> body = exchange(hub, encode_frame(request), deadline, abort);
+  if (!body.ok()) {
+    unsettled = unsettled || body.error().code == ErrorCode::kPeerLost || body.error().code == ErrorCode::kTimeout;
+    return body.error();
+  }
+  ATOLL_ASSIGN_OR_RETURN(EnrolResponse response, decode_enrol_response(*body));
+  if (const Error* refusal = std::get_if<Error>(&response)) {
+    unsettled = unsettled || refusal->code == ErrorCode::kTimeout;
+    return *refusal;
+  }
   auto& grant = std::get<EnrolGrant>(response);
   ATOLL_ASSIGN_OR_RETURN(Identity identity, checked_identity(invite, key.key_pem, grant));
   return Enrolment{std::move(identity), grant.hub.empty() ? invite.hub : std::move(grant.hub)};
@@ -107,29 +118,41 @@ Result<HubDescription> describe_at(const Address& address, const Invite& invite,
                fmt::format("the hub speaks of run {}, which its authority does not lead", described.run.run_id)};
 }
 
-// Somebody does answer there: more worth telling than that another address does not.
+// Somebody does answer there, and will again.
 bool is_another_authority(ErrorCode code) {
   return code == ErrorCode::kPinMismatch || code == ErrorCode::kInviteOtherRun;
 }
 
-// Whether another of the hub's addresses may do better.
+// Whether another try, or another of the hub's addresses, may do better.
 bool is_about_this_address(ErrorCode code) {
   return code == ErrorCode::kUnreachable || code == ErrorCode::kTimeout || code == ErrorCode::kPeerLost ||
          code == ErrorCode::kProtocol || code == ErrorCode::kCertificate || is_another_authority(code);
 }
 
-// `at` of each of the invite's addresses in turn, until one does or says what no other would change.
-template <class T, class At>
-Result<T> try_addresses(const Invite& invite, Deadline deadline, At at) {
-  std::optional<Error> another_authority;
-  std::string failures;
-  for (const Address& address : invite.hub) {
-    Result<T> outcome = at(address, at_most(kMostPerAddress, deadline));
-    if (outcome.ok() || !is_about_this_address(outcome.error().code)) return outcome;
-    if (is_another_authority(outcome.error().code)) another_authority = outcome.error();
-    failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", to_string(address), outcome.error().message);
+Status pause(std::chrono::milliseconds duration, Deadline deadline, const AbortSignal* abort) {
+  const Deadline end = at_most(duration, deadline);
+  while (!end.expired()) {
+    pollfd aborted{abort == nullptr ? -1 : abort->fd(), POLLIN, 0};
+    if (::poll(&aborted, 1, end.poll_milliseconds()) > 0) return Error{ErrorCode::kAborted, abort->reason()};
   }
-  if (another_authority) return *another_authority;
+  return ok_status();
+}
+
+struct Tried {
+  Address address;
+  std::optional<Error> failed = {};  // last
+  bool is_another() const { return failed && is_another_authority(failed->code); }
+};
+
+Error gave_up(const Invite& invite, const std::vector<Tried>& all) {
+  // More worth telling than that another address does not answer.
+  const auto another = std::ranges::find_if(all, &Tried::is_another);
+  if (another != all.end()) return *another->failed;
+  std::string failures;
+  for (const Tried& one : all) {
+    const std::string why = one.failed ? one.failed->message : "there was no time to try it";
+    failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", to_string(one.address), why);
+  }
   return Error{
       ErrorCode::kUnreachable,
       fmt::format("cannot reach the hub of run {}: {}; check this machine's network, and whether the hub runs and its "
@@ -137,24 +160,82 @@ Result<T> try_addresses(const Invite& invite, Deadline deadline, At at) {
                   invite.run_id, failures)};
 }
 
+// False when there is no time for it, or it was given up.
+bool wait_before_another_try(Deadline deadline, const AbortSignal* abort) {
+  const Deadline until = at_most(kBeforeAnotherTry, deadline);
+  pollfd given_up{abort != nullptr ? abort->fd() : -1, POLLIN, 0};
+  while (!until.expired() && (abort == nullptr || !abort->raised())) ::poll(&given_up, 1, until.poll_milliseconds());
+  return !deadline.expired() && (abort == nullptr || !abort->raised());
+}
+
+// `at` of each of the invite's addresses in turn, until one does or says what no other would change; and again, for a
+// connection may break at any time.
+template <class T, class At>
+Result<T> try_addresses(const Invite& invite, Deadline deadline, const AbortSignal* abort,
+                        const EnrolPatience& patience, At at) {
+  std::vector<Tried> all;
+  for (const Address& address : invite.hub) all.push_back({address});
+  Backoff pauses(patience.first_pause, patience.longest_pause);
+  for (int round = 0; round < patience.tries; ++round) {
+    if (round > 0) ATOLL_RETURN_IF_ERROR(pause(pauses.next(), deadline, abort));
+    for (Tried& one : all) {
+      if (one.is_another() || (one.failed && deadline.expired())) continue;
+      Result<T> outcome = at(one.address, at_most(patience.most_per_address, deadline));
+      if (outcome.ok() || !is_about_this_address(outcome.error().code)) return outcome;
+      one.failed = outcome.error();
+    }
+    if (deadline.expired() || std::ranges::all_of(all, &Tried::is_another)) break;
+  }
+  return gave_up(invite, all);
+}
+
 }  // namespace
 
 Result<Enrolment> enrol(const Invite& invite, const KeyAndRequest& key, const std::string& display_name,
-                        Deadline deadline, const AbortSignal* abort) {
-  return try_addresses<Enrolment>(invite, deadline, [&](const Address& address, Deadline limit) {
-    return enrol_at(address, invite, display_name, key, limit, abort);
-  });
+                        Deadline deadline, const AbortSignal* abort, const EnrolPatience& patience) {
+  for (;;) {
+    bool unsettled = false;
+    const auto at = [&](const Address& address, Deadline limit) {
+      return enrol_at(address, invite, display_name, key, limit, abort, unsettled);
+    };
+    Result<Enrolment> outcome = try_addresses<Enrolment>(invite, deadline, abort, patience, at);
+    const bool again = unsettled && !outcome.ok() && outcome.error().code == ErrorCode::kUnreachable;
+    if (!again || !wait_before_another_try(deadline, abort)) return outcome;
+  }
 }
 
 Result<Enrolment> enrol(const Invite& invite, const std::string& display_name, Deadline deadline,
-                        const AbortSignal* abort) {
-  return enrol(invite, make_signing_request(), display_name, deadline, abort);
+                        const AbortSignal* abort, const EnrolPatience& patience) {
+  return enrol(invite, make_signing_request(), display_name, deadline, abort, patience);
 }
 
-Result<HubDescription> describe_hub(const Invite& invite, Deadline deadline, const AbortSignal* abort) {
-  return try_addresses<HubDescription>(invite, deadline, [&](const Address& address, Deadline limit) {
-    return describe_at(address, invite, limit, abort);
-  });
+Result<HubDescription> describe_hub(const Invite& invite, Deadline deadline, const AbortSignal* abort,
+                                    const EnrolPatience& patience) {
+  const auto at = [&](const Address& address, Deadline limit) { return describe_at(address, invite, limit, abort); };
+  return try_addresses<HubDescription>(invite, deadline, abort, patience, at);
+}
+
+Result<bool> is_member(const Identity& identity, const std::vector<Address>& hub, Deadline deadline,
+                       const AbortSignal* abort) {
+  constexpr std::string_view kRequest = "GET /check/ping HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n";
+  constexpr std::string_view kMember = "HTTP/1.1 200", kNoMember = "HTTP/1.1 403";
+  ATOLL_ASSIGN_OR_RETURN(const TlsContext context, TlsContext::client(identity, kAlpnHttp));
+  Error failure{ErrorCode::kUnreachable, "no address of the hub is known"};
+  for (const Address& address : hub) {
+    const Deadline limit = at_most(EnrolPatience{}.most_per_address, deadline);
+    Result<TlsConnection> connection = TlsConnection::connect(address, context, IslandId{kHubName}, limit, abort);
+    if (!connection.ok()) {
+      failure = connection.error();
+      continue;
+    }
+    Bytes status(kMember.size());
+    Status asked = connection->write_all(as_bytes(kRequest), limit, abort);
+    if (asked.ok()) asked = connection->read_exact(status, limit, abort);
+    if (asked.ok() && to_string(status) == kMember) return true;
+    if (asked.ok() && to_string(status) == kNoMember) return false;
+    failure = asked.ok() ? Error{ErrorCode::kProtocol, "the hub answers " + to_string(status)} : asked.error();
+  }
+  return failure;
 }
 
 }  // namespace atl

@@ -4,6 +4,7 @@
 #include <openssl/rand.h>
 
 #include "net/base/encoding.h"
+#include "net/tls/x509.h"
 
 namespace atl {
 namespace {
@@ -19,9 +20,14 @@ Bytes random_bytes(std::size_t count) {
   return bytes;
 }
 
+Result<std::string> key_sha256_of(const std::string& certificate_pem) {
+  ATOLL_ASSIGN_OR_RETURN(const UniqueCertificate certificate, parse_certificate(certificate_pem));
+  return to_hex(public_key_digest(certificate.get()));
+}
+
 }  // namespace
 
-Result<Invite> make_invite(const CertificateAuthority& authority, InviteStore& store, const std::string& run_name,
+Result<Invite> make_invite(const CertificateAuthority& authority, EnrolmentStore& store, const std::string& run_name,
                            std::vector<Address> hub, std::uint32_t uses, std::chrono::sys_seconds expires) {
   if (uses == 0) return Error{ErrorCode::kInvalidArgument, "an invite is for at least one use"};
   Invite invite;
@@ -38,37 +44,34 @@ Result<Invite> make_invite(const CertificateAuthority& authority, InviteStore& s
   return invite;
 }
 
-Enroller::Enroller(const CertificateAuthority& authority, InviteStore& store, std::vector<Address> hub, WallClock clock,
-                   std::chrono::seconds certificate_lifetime)
+Enroller::Enroller(const CertificateAuthority& authority, EnrolmentStore& store, std::vector<Address> hub,
+                   WallClock clock, std::chrono::seconds certificate_lifetime)
     : authority_(authority),
       store_(store),
       hub_(std::move(hub)),
       clock_(std::move(clock)),
       certificate_lifetime_(certificate_lifetime) {}
 
-EnrolResponse Enroller::handle(const EnrolRequest& request) {
-  auto granted = grant(request);
-  if (!granted.ok()) return granted.error();
-  return std::move(granted).value();
-}
-
-Result<EnrolGrant> Enroller::grant(const EnrolRequest& request) {
+Result<EnrolResponse> Enroller::handle(const EnrolRequest& request) {
   if (request.run_id != authority_.run_id()) {
-    return Error{
+    return EnrolResponse(Error{
         ErrorCode::kInviteOtherRun,
-        fmt::format("this invite is for another run; the hub at this address leads run {}", authority_.run_id())};
+        fmt::format("this invite is for another run; the hub at this address leads run {}", authority_.run_id())});
   }
   const auto now = clock_();
-  EnrolGrant grant;
-  grant.island = random_island_id();
-  grant.authority_pem = authority_.certificate_pem();
-  grant.hub = hub_;
+  const Validity validity = Validity::starting(now, certificate_lifetime_);
+  EnrolledIsland newcomer{random_island_id(), request.display_name, {}, std::chrono::floor<std::chrono::seconds>(now)};
   // Signed before the invite is burnt, so that a request that cannot be signed costs no use; shown only after.
-  ATOLL_ASSIGN_OR_RETURN(
-      grant.certificate_pem,
-      authority_.sign_request(request.request_pem, grant.island, Validity::starting(now, certificate_lifetime_)));
-  ATOLL_RETURN_IF_ERROR(store_.burn(request.invite_id, request.secret, std::chrono::floor<std::chrono::seconds>(now)));
-  return grant;
+  Result<std::string> certificate = authority_.sign_request(request.request_pem, newcomer.id, validity);
+  if (!certificate.ok()) return EnrolResponse(certificate.error());
+  ATOLL_ASSIGN_OR_RETURN(newcomer.key_sha256, key_sha256_of(*certificate));
+  ATOLL_ASSIGN_OR_RETURN(const EnrolOutcome outcome, store_.enrol(request.invite_id, request.secret, newcomer));
+  if (outcome.refusal) return EnrolResponse(*outcome.refusal);
+  if (outcome.island != newcomer.id) {  // it has come before
+    certificate = authority_.sign_request(request.request_pem, outcome.island, validity);
+    if (!certificate.ok()) return EnrolResponse(certificate.error());
+  }
+  return EnrolResponse(EnrolGrant{std::move(*certificate), authority_.certificate_pem(), outcome.island, hub_});
 }
 
 }  // namespace atl

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/base/address.h"
-#include "net/enrol/invite_store.h"
+#include "net/enrol/enrolment_store.h"
 #include "net/tls/authority.h"
 #include "net/wire/enrol.h"
 #include "net/wire/invite.h"
@@ -19,23 +19,23 @@ using WallClock = std::function<std::chrono::system_clock::time_point()>;
 
 // A fresh id and secret, written to the store before it is returned. kInvalidArgument without an address or uses, or
 // when the run's name is too long.
-Result<Invite> make_invite(const CertificateAuthority& authority, InviteStore& store, const std::string& run_name,
+Result<Invite> make_invite(const CertificateAuthority& authority, EnrolmentStore& store, const std::string& run_name,
                            std::vector<Address> hub, std::uint32_t uses, std::chrono::sys_seconds expires);
 
 class Enroller {
  public:
   // All outlive it. `hub`: the addresses that new islands are told.
-  Enroller(const CertificateAuthority& authority, InviteStore& store, std::vector<Address> hub, WallClock clock,
+  Enroller(const CertificateAuthority& authority, EnrolmentStore& store, std::vector<Address> hub, WallClock clock,
            std::chrono::seconds certificate_lifetime = kIslandCertificateLifetime);
 
-  // Burns a use of the invite only for a request that is otherwise good.
-  EnrolResponse handle(const EnrolRequest& request);
+  // Takes a use of the invite only for a request that is otherwise good, and enters the island with it. The same key
+  // with the same invite is answered alike, with a fresh certificate, as long as the invite is good: the first answer
+  // may have been lost. An error is the store's: nothing was granted, and nothing is said of the request.
+  Result<EnrolResponse> handle(const EnrolRequest& request);
 
  private:
-  Result<EnrolGrant> grant(const EnrolRequest& request);
-
   const CertificateAuthority& authority_;
-  InviteStore& store_;
+  EnrolmentStore& store_;
   std::vector<Address> hub_;
   WallClock clock_;
   std::chrono::seconds certificate_lifetime_;

@@ -20,15 +20,16 @@ namespace http = boost::beast::http;
 
 constexpr std::string_view kPrefix = "/data/";
 constexpr std::size_t kPieceBytes = 256 * 1024;
-constexpr std::chrono::seconds kStall{30};  // without any progress
+constexpr std::chrono::seconds kShortAnswer{30};  // or a header, as a whole
 
-asio::awaitable<bool> send_piece(TlsStream& stream, int fd, ByteRange range) {
+// For as long as it takes: OpenConnections ends those that are too slow.
+asio::awaitable<bool> send_range(TlsStream& stream, int fd, ByteRange range) {
+  beast::get_lowest_layer(stream).expires_never();
   Bytes piece(kPieceBytes);
   while (range.count > 0) {
     const std::size_t wanted = std::min<std::uint64_t>(piece.size(), range.count);
     const ssize_t got = ::pread(fd, piece.data(), wanted, static_cast<off_t>(range.first));
     if (got <= 0) co_return false;  // it shrank: the length that was promised cannot be kept
-    beast::get_lowest_layer(stream).expires_after(kStall);
     const auto [error, count] =
         co_await asio::async_write(stream, asio::buffer(piece.data(), static_cast<std::size_t>(got)), kAwait);
     if (error) co_return false;
@@ -76,10 +77,10 @@ asio::awaitable<bool> DataFiles::answer(TlsStream& stream, const HttpRequest& re
                  fmt::format("bytes {}-{}/{}", range.first, range.first + range.count - 1, found->second));
   }
   http::response_serializer<http::empty_body> serializer(response);
-  beast::get_lowest_layer(stream).expires_after(kStall);
+  beast::get_lowest_layer(stream).expires_after(kShortAnswer);
   const auto [error, count] = co_await http::async_write_header(stream, serializer, kAwait);
   if (error) co_return false;
-  const bool sent = co_await send_piece(stream, file.get(), range);
+  const bool sent = co_await send_range(stream, file.get(), range);
   co_return sent&& request.keep_alive();
 }
 
@@ -90,7 +91,7 @@ asio::awaitable<bool> answer_text(TlsStream& stream, const HttpRequest& request,
   response.set(http::field::content_type, "text/plain; charset=utf-8");
   response.body() = std::move(text);
   response.prepare_payload();
-  beast::get_lowest_layer(stream).expires_after(kStall);
+  beast::get_lowest_layer(stream).expires_after(kShortAnswer);
   const auto [error, count] = co_await http::async_write(stream, response, kAwait);
   co_return !error && request.keep_alive();
 }

@@ -15,6 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/address.h"
+#include "net/base/id.h"
 #include "net/base/result.h"
 #include "net/tls/identity.h"
 #include "net/wire/run_config.h"
@@ -31,7 +32,8 @@ struct HubInitOptions {
 };
 inline constexpr std::size_t kMaxOperatorName = 64;  // bytes
 
-// Makes authority, identity and store. The run's configuration as it now stands in run.json.
+// Makes authority, identity and store. The run's configuration as it now stands in run.json. kInvalidArgument: no
+// island could train it.
 Result<RunConfig> hub_init(const HubInitOptions& options);
 
 struct InviteOptions {
@@ -76,7 +78,7 @@ class HubServer {
 
   // kNotFound when the directory holds no hub; kPermissionDenied when another process serves it or the port is taken.
   static Result<std::unique_ptr<HubServer>> start(const HubServeOptions& options, OnEvent on_event);
-  ~HubServer();  // closes (at most 1 s), joins. The islands look for the next hub for a while
+  ~HubServer();  // closes (at most 1 s), joins. The islands look for the next hub
 
   // Any thread.
   std::uint16_t port() const;
@@ -84,6 +86,10 @@ class HubServer {
   // Sends a member away: its connection is closed, the others forget it. Its certificate is no longer admitted once
   // remove_enrolled_island() has returned; call that first.
   void send_away(const std::string& island);
+  // Undoes all rounds from `to` on: islands go back to that outer state, their leases are given out again. By the
+  // operator's decision; recorded, in a new epoch. kNotFound for a state that was never agreed on, kInvalidArgument for
+  // one that is not committed.
+  Status roll_back(OuterStep to, const std::string& reason);
   Status health() const;  // the error with which it stopped serving (its disk is full), ok until then
 
  private:

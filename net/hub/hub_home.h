@@ -5,12 +5,17 @@
 #include <string>
 
 #include "net/base/result.h"
+#include "net/base/unique_fd.h"
 #include "net/control/home.h"
 #include "net/wire/run_config.h"
 
 namespace atl {
 
 Result<RunConfig> load_run(const HubHome& home);  // kNotFound when there is no hub
+
+// Held by the one process that serves it: two hubs of one run would commit different things. kPermissionDenied when
+// another holds it.
+Result<UniqueFd> lock_home(const HubHome& home);
 
 struct HubFile {  // hub.json: what is this hub's, and not the run's
   std::filesystem::path dataset;

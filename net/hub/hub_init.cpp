@@ -1,5 +1,7 @@
 // hub_init and create_invite: what needs no server.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -10,10 +12,12 @@
 #include "net/control/home.h"
 #include "net/data/dataset.h"
 #include "net/enrol/enroller.h"
-#include "net/enrol/sqlite_invite_store.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"
 #include "net/hub/hub_store.h"
+#include "net/hub/initial_state.h"
+#include "net/model/config.h"
+#include "net/model/layout.h"
 #include "net/tls/authority.h"
 #include "net/wire/json_archive.h"
 
@@ -21,6 +25,7 @@ namespace atl {
 namespace {
 
 constexpr int kHubFileVersion = 1;
+constexpr std::int64_t kQuickParameters = 200'000'000;  // whose initial state is hashed within seconds
 
 std::string random_run_id() {
   std::random_device random;
@@ -53,6 +58,8 @@ Result<RunConfig> hub_init(const HubInitOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(options.dataset_directory));
   run.dataset_json = dataset.manifest().to_json();
   ATOLL_RETURN_IF_ERROR(run.validate());
+  ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
+  ATOLL_RETURN_IF_ERROR(check_trainable(model, dataset.manifest().vocab_size, run.sequence_length));
   ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
   ATOLL_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::create(run.run_id));
   ATOLL_RETURN_IF_ERROR(make_directories(home.authority(), FileMode::kPrivate));
@@ -62,8 +69,9 @@ Result<RunConfig> hub_init(const HubInitOptions& options) {
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), identity));
   ATOLL_RETURN_IF_ERROR(
       save_hub_file(home, {std::filesystem::absolute(options.dataset_directory), options.operator_name}));
-  auto store = HubStore::open(home.database());
-  if (!store.ok()) return store.error();
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
+  // A large model's takes minutes: the hub does it when it first serves.
+  if (canonical_layout(model).numel <= kQuickParameters) ATOLL_RETURN_IF_ERROR(save_initial_state_hash(run, *store));
   // Last: a directory with it is a whole hub.
   ATOLL_RETURN_IF_ERROR(write_file_atomically(home.run_file(), run.to_json().dump(2) + "\n", FileMode::kPrivate));
   return run;
@@ -74,7 +82,6 @@ Result<InviteReport> create_invite(const std::filesystem::path& hub_directory, c
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(home));
   ATOLL_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::load(home.authority()));
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
-  ATOLL_ASSIGN_OR_RETURN(SqliteInviteStore invites, SqliteInviteStore::open(store->database()));
   std::vector<Address> addresses = options.addresses;
   if (addresses.empty()) {
     ATOLL_ASSIGN_OR_RETURN(addresses, store->addresses());
@@ -84,8 +91,8 @@ Result<InviteReport> create_invite(const std::filesystem::path& hub_directory, c
                  "it is not known where islands reach this hub: serve it first, or give its address (HOST:PORT)"};
   }
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  ATOLL_ASSIGN_OR_RETURN(const Invite invite,
-                         make_invite(authority, invites, run.name, addresses, options.uses, now + options.valid_for));
+  ATOLL_ASSIGN_OR_RETURN(const Invite invite, make_invite(authority, store->enrolments(), run.name, addresses,
+                                                          options.uses, now + options.valid_for));
   ATOLL_ASSIGN_OR_RETURN(std::string text, encode_invite(invite));
   return InviteReport{std::move(text), invite.id, std::move(addresses), invite.expires.time_since_epoch().count()};
 }
@@ -94,7 +101,7 @@ Result<std::vector<EnrolledIslandReport>> enrolled_islands(const std::filesystem
   const HubHome home{hub_directory};
   ATOLL_RETURN_IF_ERROR(load_run(home));
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<EnrolledIsland> islands, store->islands());
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<EnrolledIsland> islands, store->enrolments().islands());
   std::vector<EnrolledIslandReport> reports;
   for (const EnrolledIsland& island : islands) {
     reports.push_back(
@@ -107,7 +114,7 @@ Status remove_enrolled_island(const std::filesystem::path& hub_directory, const 
   const HubHome home{hub_directory};
   ATOLL_RETURN_IF_ERROR(load_run(home));
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
-  return store->remove_island(IslandId{island});
+  return store->enrolments().remove_island(IslandId{island});
 }
 
 Status move_dataset(const std::filesystem::path& hub_directory, const std::filesystem::path& dataset) {
@@ -138,6 +145,16 @@ Result<RunConfig> load_run(const HubHome& home) {
   return run;
 }
 
+Result<UniqueFd> lock_home(const HubHome& home) {
+  UniqueFd lock(::open(home.run_file().c_str(), O_RDONLY | O_CLOEXEC));
+  if (!lock) return errno_error("open", home.run_file());
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Error{ErrorCode::kPermissionDenied,
+                 fmt::format("another process serves the hub in {}; stop that one first", home.directory.string())};
+  }
+  return lock;
+}
+
 Result<HubFile> load_hub_file(const HubHome& home) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.hub_file(), 64u << 10));
   const nlohmann::json file = nlohmann::json::parse(text, nullptr, false);
@@ -149,7 +166,7 @@ Result<HubFile> load_hub_file(const HubHome& home) {
   }
   HubFile hub{file["dataset_directory"].get<std::string>(), {}};
   if (file.contains("operator") && file["operator"].is_string()) {
-    hub.operator_name = cut_utf8(file["operator"].get_ref<const std::string&>(), kMaxOperatorName);
+    hub.operator_name = printable(file["operator"].get_ref<const std::string&>(), kMaxOperatorName);
   }
   return hub;
 }

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "net/hub/counted.h"
 #include "net/hub/hub_stream.h"
+#include "net/mesh/spawn.h"
 #include "net/wire/mesh.h"
 
 namespace atl {
@@ -19,9 +17,7 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 
-constexpr int kMaxConnections = 1024;
-constexpr std::chrono::seconds kHandshakeTimeout{10};
-constexpr std::chrono::seconds kRequestTimeout{30};  // between requests
+constexpr std::chrono::seconds kUpgradeTimeout{10};
 constexpr std::chrono::seconds kShutdownTimeout{2};
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
@@ -40,8 +36,14 @@ std::string host_of(const tcp::socket& socket) {
 }  // namespace
 
 HubListener::HubListener(asio::io_context& io, const TlsContext& tls, const DataFiles& data, CheckEndpoints& checks,
-                         HubGate& gate)
-    : io_(io), tls_(share_context(tls)), data_(data), checks_(checks), gate_(gate), acceptor_(io) {}
+                         HubGate& gate, const HubPortLimits& limits)
+    : io_(io),
+      tls_(share_context(tls)),
+      data_(data),
+      checks_(checks),
+      gate_(gate),
+      acceptor_(io),
+      connections_(std::make_shared<OpenConnections>(limits)) {}
 
 Status HubListener::listen(const Address& address) {
   boost::system::error_code error;
@@ -64,7 +66,15 @@ Status HubListener::listen(const Address& address) {
         fmt::format("cannot listen at {}: {}; choose another address or port", to_string(address), error.message())};
   }
   port_ = acceptor_.local_endpoint().port();
-  asio::co_spawn(io_, accept(), asio::detached);
+  spawn(io_, accept(), [this](const std::string& what) {
+    gate_.stop_serving(
+        {ErrorCode::kInternal, fmt::format("the hub takes no more connections: {}; start it again", what)});
+  });
+  spawn(io_, watch(), [this](const std::string& what) {
+    gate_.stop_serving({ErrorCode::kInternal, fmt::format("the hub's watch over its connections ended: {}; start it "
+                                                          "again",
+                                                          what)});
+  });
   return ok_status();
 }
 
@@ -77,33 +87,63 @@ asio::awaitable<void> HubListener::accept() {
   while (acceptor_.is_open()) {
     auto [error, socket] = co_await acceptor_.async_accept(kAwait);
     if (error == asio::error::operation_aborted) co_return;
-    if (error) {  // out of file descriptors, most likely: others will be closed
-      spdlog::warn("hub accept error=\"{}\"", error.message());
+    if (error) spdlog::warn("hub accept error=\"{}\"", error.message());
+    if (!error && begin_serving(std::move(socket))) continue;
+    {  // out of file descriptors or memory, most likely: others will be closed
       asio::steady_timer pause(io_, kAcceptPause);
       co_await pause.async_wait(kAwait);
-      continue;
     }
-    if (*connections_ >= kMaxConnections) continue;  // closes it
-    asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
+  }
+}
+
+// What one connection throws ends that connection alone.
+bool HubListener::begin_serving(Socket socket) {
+  const auto failed = [this](const std::string& what) {
+    const auto held_back = failed_.pass(what);
+    if (held_back) spdlog::error("hub connection failed=\"{}\" held_back={}", what, *held_back);
+  };
+  try {
+    spawn(io_, serve(std::move(socket)), failed);
+    return true;
+  } catch (const std::exception& error) {
+    failed(error.what());
+    return false;
+  }
+}
+
+asio::awaitable<void> HubListener::watch() {
+  asio::steady_timer timer(io_);
+  while (acceptor_.is_open()) {
+    timer.expires_after(connections_->look_period());
+    co_await timer.async_wait(kAwait);
+    connections_->look();
   }
 }
 
 asio::awaitable<void> HubListener::serve(Socket socket) {
-  const Counted counted(connections_);
   boost::system::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   const std::string host = host_of(socket);
-  TlsStream stream(beast::tcp_stream(std::move(socket)), tls_);
-  beast::get_lowest_layer(stream).expires_after(kHandshakeTimeout);
+  beast::tcp_stream silent(std::move(socket));
+  OpenConnections::Place place(connections_, host, silent);
+  // Until it says something it costs a socket and no more.
+  const auto [silence] = co_await silent.socket().async_wait(tcp::socket::wait_read, kAwait);
+  if (silence || place.dropped()) co_return;
+  place.spoke();
+  TlsStream stream(std::move(silent), tls_);
+  place.use(beast::get_lowest_layer(stream));
   const AsioError error = co_await accept_tls(stream);
+  if (place.dropped()) co_return;
   if (error) {
-    spdlog::info("hub peer={} refused=\"{}\"", host, error.message());
+    const auto held_back = refused_.pass(host);
+    if (held_back) spdlog::info("hub peer={} refused=\"{}\" held_back={}", host, error.message(), *held_back);
     co_return;
   }
   if (negotiated_alpn(stream.native_handle()) == kAlpnEnrol) {
+    place.begin_exchange();
     co_await serve_enrolment(stream);
   } else {
-    co_await serve_http(std::move(stream), host);
+    co_await serve_http(stream, place, host);
   }
 }
 
@@ -116,7 +156,6 @@ Bytes HubListener::answer_enrolment(ByteView body) {
 
 // One request, one response. Whatever is wrong with the request is told, for people to read.
 asio::awaitable<void> HubListener::serve_enrolment(TlsStream& stream) {
-  beast::get_lowest_layer(stream).expires_after(kHandshakeTimeout);
   Bytes header(kEnrolHeaderBytes);
   const AsioError header_error = co_await read_exactly(stream, header);
   if (header_error) co_return;
@@ -138,33 +177,52 @@ asio::awaitable<bool> HubListener::serve_certificate(TlsStream& stream, const Ht
   co_return co_await answer_text(stream, request, http::status::internal_server_error, renewed.error().message + "\n");
 }
 
-asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host) {
+// Empty when it was told that it is not admitted, or not now; the connection is to be closed then.
+asio::awaitable<std::optional<EnrolledIsland>> HubListener::admit(TlsStream& stream, const HttpRequest& request,
+                                                                  const PeerCertificate& peer) {
+  const Result<std::optional<EnrolledIsland>> admitted = gate_.admit(peer);
+  if (admitted.ok() && *admitted) co_return *admitted;
+  http::status status = http::status::forbidden;  // an island takes this for its removal, and nothing else
+  std::string answer = "this island's certificate is not, or no longer, in the run's roster\n";
+  if (!admitted.ok()) {
+    status = http::status::service_unavailable;
+    answer = "the hub cannot read its roster now; try again later\n";
+  } else if (const auto held_back = refused_.pass(peer.name.value)) {
+    spdlog::info("hub island={} refused=\"not in the roster\" held_back={}", peer.name.value, *held_back);
+  }
+  co_await answer_text(stream, request, status, std::move(answer));
+  co_return std::nullopt;
+}
+
+asio::awaitable<void> HubListener::serve_http(TlsStream& stream, OpenConnections::Place& place, std::string host) {
   const Result<PeerCertificate> peer = verified_peer(stream.native_handle());
   if (!peer.ok()) co_return;
+  place.begin_exchange();  // for who is no member, and has to be told
+  const Result<std::optional<EnrolledIsland>> member = gate_.admit(*peer);
+  if (member.ok() && *member && !place.verified(peer->name)) co_return;
   beast::flat_buffer buffer;
+  std::optional<OpenStream> open;
   for (;;) {
     HttpRequestParser parser;
     parser.header_limit(kMaxHeaderBytes);
     parser.body_limit(kMaxCheckBytes);  // of a check's upload, which is never kept; nobody else may send a body
-    beast::get_lowest_layer(stream).expires_after(kRequestTimeout);
+    beast::get_lowest_layer(stream).expires_never();  // the place keeps the time
+    place.wait_for_request();
+    const AsioError silence = co_await read_first_bytes(stream, buffer);
+    if (silence) co_return;
+    place.begin_header();
     const AsioError error = co_await read_request_header(stream, buffer, parser);
     if (error) co_return;
+    place.begin_answer();
     const bool has_body = !parser.is_done();
     const HttpRequest request = parser.release();
-    const std::optional<EnrolledIsland> island = gate_.admit(*peer);  // asked anew: it may have been removed
-    if (!island) {
-      co_await answer_text(stream, request, http::status::forbidden,
-                           "this island's certificate is not, or no longer, in the run's roster\n");
-      break;
-    }
+    const std::optional<EnrolledIsland> island = co_await admit(stream, request, *peer);  // may have been removed
+    if (!island) break;
+    if (!place.verified(island->id)) co_return;
+    if (!open) open.emplace(open_, island->id, beast::get_lowest_layer(stream));
     if (beast::websocket::is_upgrade(request) && request.target() == kMeshPath) {
-      beast::get_lowest_layer(stream).expires_never();
-      WebSocket socket(std::move(stream));
-      socket.set_option(beast::websocket::stream_base::timeout{kHandshakeTimeout, beast::websocket::stream_base::none(),
-                                                               /*keep_alive_pings=*/false});
-      const AsioError accept_error = co_await accept_web_socket(socket, request);
-      if (accept_error) co_return;
-      co_await gate_.serve_island(std::make_shared<IslandLink>(std::move(socket), *island, std::move(host)));
+      open.reset();
+      co_await serve_link(stream, place, request, *island, std::move(host));
       co_return;
     }
     if (CheckEndpoints::serves(request)) {
@@ -178,6 +236,22 @@ asio::awaitable<void> HubListener::serve_http(TlsStream stream, std::string host
     if (!again) break;
   }
   co_await shut_down(stream, kShutdownTimeout);
+}
+
+asio::awaitable<void> HubListener::serve_link(TlsStream& stream, OpenConnections::Place& place,
+                                              const HttpRequest& request, const EnrolledIsland& island,
+                                              std::string host) {
+  WebSocket socket(std::move(stream));
+  place.use(beast::get_lowest_layer(socket));
+  std::optional<OpenStream> open(std::in_place, open_, island.id, beast::get_lowest_layer(socket));
+  socket.set_option(beast::websocket::stream_base::timeout{kUpgradeTimeout, beast::websocket::stream_base::none(),
+                                                           /*keep_alive_pings=*/false});
+  const AsioError error = co_await accept_web_socket(socket, request);
+  if (error) co_return;
+  open.reset();  // from here on the link is the gate's
+  const auto link = std::make_shared<IslandLink>(std::move(socket), island, std::move(host));
+  place.become_link(link);
+  co_await gate_.serve_island(link);
 }
 
 }  // namespace atl

@@ -2,18 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <sstream>
+#include <utility>
 
 namespace atl {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
+constexpr std::int64_t kStatesRemembered = 4096;  // agreed hashes, the newest
+constexpr std::int64_t kValidationsRemembered = 3;
 
 constexpr const char* kTables = R"(
   CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS island (
-    id TEXT PRIMARY KEY, display_name TEXT NOT NULL, key_sha256 TEXT NOT NULL UNIQUE,
-    enrolled_at INTEGER NOT NULL, removed INTEGER NOT NULL DEFAULT 0);
   CREATE TABLE IF NOT EXISTS lease (
     first INTEGER PRIMARY KEY, sequences INTEGER NOT NULL, island TEXT NOT NULL, round INTEGER NOT NULL,
     committed INTEGER NOT NULL DEFAULT 0);
@@ -22,6 +24,10 @@ constexpr const char* kTables = R"(
     seconds REAL NOT NULL, mean_loss_nats REAL NOT NULL, message TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS state_hash (outer_step INTEGER PRIMARY KEY, hash TEXT NOT NULL, unanimous INTEGER);
   CREATE TABLE IF NOT EXISTS validation (outer_step INTEGER PRIMARY KEY, island TEXT NOT NULL, loss_nats REAL NOT NULL);
+  CREATE TABLE IF NOT EXISTS rollback (
+    epoch INTEGER PRIMARY KEY, outer_step INTEGER NOT NULL, reason TEXT NOT NULL, automatic INTEGER NOT NULL,
+    at INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS undone_commit (number INTEGER PRIMARY KEY AUTOINCREMENT, message TEXT NOT NULL);
 )";
 
 }  // namespace
@@ -30,6 +36,8 @@ Result<std::unique_ptr<HubStore>> HubStore::open(const std::filesystem::path& pa
   ATOLL_ASSIGN_OR_RETURN(Database database, Database::open(path));
   std::unique_ptr<HubStore> store(new HubStore(std::move(database)));
   ATOLL_RETURN_IF_ERROR(store->make_tables());
+  ATOLL_ASSIGN_OR_RETURN(EnrolmentStore enrolments, EnrolmentStore::open(store->database_));
+  store->enrolments_.emplace(std::move(enrolments));
   return store;
 }
 
@@ -48,6 +56,13 @@ Status HubStore::make_tables() {
   ATOLL_RETURN_IF_ERROR(database_.exec(kTables));
   ATOLL_RETURN_IF_ERROR(database_.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
+}
+
+Result<bool> HubStore::changed_by_others() {
+  ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare("PRAGMA data_version"));
+  ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
+  const std::int64_t version = row ? statement.integer(0) : 0;
+  return std::exchange(seen_version_, version) != version;
 }
 
 // ---- facts
@@ -81,50 +96,6 @@ Result<std::vector<Address>> HubStore::addresses() {
     addresses.push_back(std::move(address));
   }
   return addresses;
-}
-
-// ---- islands
-
-Status HubStore::add_island(const EnrolledIsland& island) {
-  ATOLL_ASSIGN_OR_RETURN(
-      Statement statement,
-      database_.prepare("INSERT INTO island (id, display_name, key_sha256, enrolled_at) VALUES (?, ?, ?, ?)"));
-  ATOLL_RETURN_IF_ERROR(statement.bind(island.id.value, island.display_name, island.key_sha256,
-                                       island.enrolled_at.time_since_epoch().count()));
-  return statement.run();
-}
-
-Result<std::optional<EnrolledIsland>> HubStore::find_island(const std::string& key_sha256) {
-  ATOLL_ASSIGN_OR_RETURN(Statement statement,
-                         database_.prepare("SELECT id, display_name, key_sha256, enrolled_at FROM island "
-                                           "WHERE key_sha256 = ? AND removed = 0"));
-  ATOLL_RETURN_IF_ERROR(statement.bind(key_sha256));
-  ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
-  if (!row) return std::optional<EnrolledIsland>();
-  return std::optional(EnrolledIsland{IslandId{statement.text(0)}, statement.text(1), statement.text(2),
-                                      std::chrono::sys_seconds(std::chrono::seconds(statement.integer(3))), false});
-}
-
-Result<std::vector<EnrolledIsland>> HubStore::islands() {
-  ATOLL_ASSIGN_OR_RETURN(Statement statement,
-                         database_.prepare("SELECT id, display_name, key_sha256, enrolled_at, removed FROM "
-                                           "island ORDER BY enrolled_at, id"));
-  std::vector<EnrolledIsland> islands;
-  for (;;) {
-    ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
-    if (!row) return islands;
-    islands.push_back({IslandId{statement.text(0)}, statement.text(1), statement.text(2),
-                       std::chrono::sys_seconds(std::chrono::seconds(statement.integer(3))),
-                       statement.integer(4) != 0});
-  }
-}
-
-Status HubStore::remove_island(const IslandId& id) {
-  ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare("UPDATE island SET removed = 1 WHERE id = ?"));
-  ATOLL_RETURN_IF_ERROR(statement.bind(id.value));
-  ATOLL_RETURN_IF_ERROR(statement.run());
-  if (database_.changed_rows() > 0) return ok_status();
-  return Error{ErrorCode::kNotFound, fmt::format("no island {} has enrolled; see: atoll hub islands", id.value)};
 }
 
 // ---- what the coordinator persists
@@ -162,7 +133,87 @@ Status HubStore::save(const PersistCommit& commit) {
     ATOLL_RETURN_IF_ERROR(lease.bind(range.first));
     ATOLL_RETURN_IF_ERROR(lease.run());
   }
+  ATOLL_RETURN_IF_ERROR(database_.exec("DELETE FROM fact WHERE name = 'restored'"));
   return transaction.commit();
+}
+
+// Commits from this round on are kept aside: they happened, and count no more.
+Status HubStore::undo_from(OuterStep round) {
+  for (const char* sql : {"INSERT INTO undone_commit (message) SELECT message FROM round_commit WHERE round >= ?",
+                          "DELETE FROM round_commit WHERE round >= ?", "DELETE FROM state_hash WHERE outer_step > ?",
+                          "DELETE FROM validation WHERE outer_step > ?"}) {
+    ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare(sql));
+    ATOLL_RETURN_IF_ERROR(statement.bind(round.value));
+    ATOLL_RETURN_IF_ERROR(statement.run());
+  }
+  return ok_status();
+}
+
+Status HubStore::save(const PersistRollback& rollback, std::int64_t unix_seconds) {
+  ATOLL_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
+  ATOLL_RETURN_IF_ERROR(undo_from(rollback.to));
+  ATOLL_ASSIGN_OR_RETURN(Statement leases, database_.prepare("UPDATE lease SET committed = 0 WHERE round >= ?"));
+  ATOLL_RETURN_IF_ERROR(leases.bind(rollback.to.value));
+  ATOLL_RETURN_IF_ERROR(leases.run());
+  ATOLL_ASSIGN_OR_RETURN(Statement record, database_.prepare("INSERT INTO rollback VALUES (?, ?, ?, ?, ?)"));
+  ATOLL_RETURN_IF_ERROR(
+      record.bind(rollback.epoch, rollback.to.value, rollback.reason, rollback.automatic, unix_seconds));
+  ATOLL_RETURN_IF_ERROR(record.run());
+  ATOLL_RETURN_IF_ERROR(set("epoch", std::to_string(rollback.epoch)));
+  ATOLL_RETURN_IF_ERROR(set("last_attempt", ""));
+  return transaction.commit();
+}
+
+// Rounds that this disk does not know of have used up leases that it does not know of.
+Status HubStore::save(const PersistFastForward& forward) {
+  const HubCommit& commit = forward.commit;
+  std::uint64_t tokens = 0;
+  for (const AttemptMember& member : commit.members) tokens += member.tokens;
+  ATOLL_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
+  ATOLL_RETURN_IF_ERROR(undo_from(commit.round));
+  ATOLL_ASSIGN_OR_RETURN(Statement statement,
+                         database_.prepare("INSERT INTO round_commit VALUES (?, ?, ?, ?, 0, 0, ?)"));
+  ATOLL_RETURN_IF_ERROR(statement.bind(commit.round.value, commit.attempt.value, commit.members.size(), tokens,
+                                       encode(HubMessage(commit))));
+  ATOLL_RETURN_IF_ERROR(statement.run());
+  ATOLL_ASSIGN_OR_RETURN(Statement leases, database_.prepare("UPDATE lease SET committed = 1 WHERE first < ?"));
+  ATOLL_RETURN_IF_ERROR(leases.bind(commit.lease_cursor));
+  ATOLL_RETURN_IF_ERROR(leases.run());
+  ATOLL_RETURN_IF_ERROR(set("lease_floor", std::to_string(commit.lease_cursor)));
+  ATOLL_RETURN_IF_ERROR(set("last_attempt", ""));
+  ATOLL_RETURN_IF_ERROR(database_.exec("DELETE FROM fact WHERE name = 'restored'"));
+  return transaction.commit();
+}
+
+Result<std::uint64_t> HubStore::begin_epoch(std::uint64_t unix_milliseconds) {
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> before, get("epoch"));
+  std::uint64_t last = 0;
+  if (before) std::from_chars(before->data(), before->data() + before->size(), last);
+  const std::uint64_t epoch = std::max(last + 1, unix_milliseconds);
+  ATOLL_RETURN_IF_ERROR(set("epoch", std::to_string(epoch)));
+  return epoch;
+}
+
+Result<std::string> HubStore::state_hash(OuterStep outer_step) {
+  ATOLL_ASSIGN_OR_RETURN(Statement hash, database_.prepare("SELECT hash FROM state_hash WHERE outer_step = ?"));
+  ATOLL_RETURN_IF_ERROR(hash.bind(outer_step.value));
+  ATOLL_ASSIGN_OR_RETURN(const bool row, hash.step());
+  if (row) return hash.text(0);
+  return Error{
+      ErrorCode::kNotFound,
+      fmt::format("outer step {} is none that the run's islands agreed on; see: atoll hub status", outer_step.value)};
+}
+
+Result<std::vector<LeaseRange>> HubStore::leases_since(OuterStep round) {
+  ATOLL_ASSIGN_OR_RETURN(Statement leases,
+                         database_.prepare("SELECT first, sequences FROM lease WHERE committed = 1 AND round >= ?"));
+  ATOLL_RETURN_IF_ERROR(leases.bind(round.value));
+  std::vector<LeaseRange> ranges;
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool row, leases.step());
+    if (!row) return ranges;
+    ranges.push_back({static_cast<std::uint64_t>(leases.integer(0)), static_cast<std::uint64_t>(leases.integer(1))});
+  }
 }
 
 Status HubStore::save(const PersistStateHash& hash) {
@@ -194,6 +245,10 @@ Status HubStore::read_leases(CoordinatorMemory& memory) {
   ATOLL_ASSIGN_OR_RETURN(Statement cursor, database_.prepare("SELECT max(first + sequences) FROM lease"));
   ATOLL_ASSIGN_OR_RETURN(bool row, cursor.step());
   if (row) memory.lease_cursor = static_cast<std::uint64_t>(cursor.integer(0));
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> floor, get("lease_floor"));
+  std::uint64_t least = 0;
+  if (floor) std::from_chars(floor->data(), floor->data() + floor->size(), least);
+  memory.lease_cursor = std::max(memory.lease_cursor, least);
   ATOLL_ASSIGN_OR_RETURN(Statement leases, database_.prepare("SELECT first, sequences, island, round FROM lease "
                                                              "WHERE committed = 0 ORDER BY first"));
   for (;;) {
@@ -218,11 +273,48 @@ Result<CoordinatorMemory> HubStore::memory() {
   std::istringstream words(attempt.value_or(""));
   std::uint32_t round = 0, number = 0;
   if (words >> round >> number && round == memory.committed.value) memory.last_attempt = Attempt{number};
-  ATOLL_ASSIGN_OR_RETURN(Statement hash, database_.prepare("SELECT hash FROM state_hash WHERE outer_step = ?"));
-  ATOLL_RETURN_IF_ERROR(hash.bind(memory.committed.value));
-  ATOLL_ASSIGN_OR_RETURN(const bool row, hash.step());
-  if (row) memory.agreed_hash = hash.text(0);
+  const Result<std::string> hash = state_hash(memory.committed);
+  if (hash.ok()) memory.agreed_hash = *hash;
+  if (!hash.ok() && hash.error().code != ErrorCode::kNotFound) return hash.error();
+  ATOLL_RETURN_IF_ERROR(read_records(memory));
   return memory;
+}
+
+// Epochs, states and validations.
+Status HubStore::read_records(CoordinatorMemory& memory) {
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> epoch, get("epoch"));
+  if (epoch) std::from_chars(epoch->data(), epoch->data() + epoch->size(), memory.epoch);
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> restored, get("restored"));
+  memory.restored = restored.has_value();
+  if (memory.last_commit) memory.record_epoch = memory.last_commit->epoch;
+  ATOLL_ASSIGN_OR_RETURN(Statement rollback, database_.prepare("SELECT max(epoch) FROM rollback"));
+  ATOLL_ASSIGN_OR_RETURN(bool row, rollback.step());
+  if (row) memory.record_epoch = std::max(memory.record_epoch, static_cast<std::uint64_t>(rollback.integer(0)));
+  ATOLL_ASSIGN_OR_RETURN(
+      Statement states,
+      database_.prepare("SELECT outer_step, hash FROM state_hash WHERE outer_step = 0 OR outer_step > "
+                        "(SELECT max(outer_step) FROM state_hash) - ?"));
+  ATOLL_RETURN_IF_ERROR(states.bind(kStatesRemembered));
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(row, states.step());
+    if (!row) break;
+    memory.state_hashes[OuterStep{static_cast<std::uint32_t>(states.integer(0))}] = states.text(1);
+  }
+  ATOLL_ASSIGN_OR_RETURN(Statement validations,
+                         database_.prepare("SELECT outer_step, loss_nats FROM (SELECT * FROM validation ORDER BY "
+                                           "outer_step DESC LIMIT ?) ORDER BY outer_step"));
+  ATOLL_RETURN_IF_ERROR(validations.bind(kValidationsRemembered));
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(row, validations.step());
+    if (!row) break;
+    memory.validations.push_back({OuterStep{static_cast<std::uint32_t>(validations.integer(0))}, validations.real(1)});
+  }
+  ATOLL_ASSIGN_OR_RETURN(Statement removed, database_.prepare("SELECT id FROM island WHERE removed = 1"));
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(row, removed.step());
+    if (!row) return ok_status();
+    memory.removed.insert(IslandId{removed.text(0)});
+  }
 }
 
 Result<std::vector<HubState::Round>> HubStore::rounds(std::size_t limit) {

@@ -1,9 +1,9 @@
 // What the hub must not forget: the roster of enrolled islands, leases, commits, state hashes. SQLite; every function
-// that writes is on the disk when it returns. Used by the hub's thread; another process may make invites in the same
-// file.
+// that writes is on the disk when it returns. Used by the hub's thread; another process may make invites and remove
+// islands in the same file.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -13,31 +13,21 @@
 #include "net/base/address.h"
 #include "net/base/sqlite.h"
 #include "net/control/hub_state.h"
+#include "net/enrol/enrolment_store.h"
 #include "net/mesh/coordinator_types.h"
 
 namespace atl {
-
-struct EnrolledIsland {
-  IslandId id;
-  std::string display_name;
-  std::string key_sha256;  // hex
-  std::chrono::sys_seconds enrolled_at;
-  bool removed = false;
-};
 
 class HubStore {
  public:
   // Makes the tables when they are not there. kVersionUnsupported for a file of a newer version.
   static Result<std::unique_ptr<HubStore>> open(const std::filesystem::path& path);
 
-  Database& database() { return database_; }  // for the invites, which live in the same file
+  EnrolmentStore& enrolments() { return *enrolments_; }  // in the same file
 
-  Status add_island(const EnrolledIsland& island);
-  Result<std::optional<EnrolledIsland>> find_island(const std::string& key_sha256);  // not the removed ones
-
-  Result<std::vector<EnrolledIsland>> islands();  // all that ever enrolled, oldest first
-  // Its certificate is not admitted again. kNotFound when there is none of that id.
-  Status remove_island(const IslandId& id);
+  // Whether another process has written to the file since this was last asked; true when it is first asked.
+  Result<bool> changed_by_others();
+  void expect_changes() { seen_version_.reset(); }  // the next answer is true: what had changed could not be read
 
   Status save_addresses(const std::vector<Address>& addresses);  // where it last served
   Result<std::vector<Address>> addresses();
@@ -47,9 +37,19 @@ class HubStore {
   Status save(const PersistCommit& commit);
   Status save(const PersistStateHash& hash);
   Status save(const IslandValidated& validation);
+  Status save(const PersistRollback& rollback, std::int64_t unix_seconds);
+  Status save(const PersistFastForward& forward);
+
+  // The epoch in which this hub serves from now on: higher than any before, and than any that another copy of this home
+  // was served in before now, if the clocks are right.
+  Result<std::uint64_t> begin_epoch(std::uint64_t unix_milliseconds);
+  // kNotFound when no hash of that outer state was agreed on.
+  Result<std::string> state_hash(OuterStep outer_step);
+  // Used up in rounds from this one on.
+  Result<std::vector<LeaseRange>> leases_since(OuterStep round);
 
   // Where a hub that starts goes on.
-  Result<CoordinatorMemory> memory();
+  Result<CoordinatorMemory> memory();  // after begin_epoch()
   // The last `limit` commits, oldest first.
   Result<std::vector<HubState::Round>> rounds(std::size_t limit);
   Result<std::optional<HubState::Validation>> validation(bool first);  // the first or the last
@@ -61,8 +61,12 @@ class HubStore {
   Result<std::optional<std::string>> get(const std::string& key);
   Result<std::optional<HubCommit>> last_commit();
   Status read_leases(CoordinatorMemory& memory);
+  Status read_records(CoordinatorMemory& memory);
+  Status undo_from(OuterStep round);
 
   Database database_;
+  std::optional<EnrolmentStore> enrolments_;  // uses database_
+  std::optional<std::int64_t> seen_version_;
 };
 
 }  // namespace atl

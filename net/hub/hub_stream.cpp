@@ -9,6 +9,12 @@ namespace atl {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 
+namespace {
+
+constexpr std::size_t kFirstBytes = 4096;  // a request's header, as a rule
+
+}  // namespace
+
 asio::awaitable<AsioError> accept_tls(TlsStream& stream) {
   const auto [error] = co_await stream.async_handshake(asio::ssl::stream_base::server, kAwait);
   co_return error;
@@ -26,6 +32,13 @@ asio::awaitable<AsioError> read_exactly(TlsStream& stream, std::span<std::byte> 
 
 asio::awaitable<AsioError> write_exactly(TlsStream& stream, ByteView bytes) {
   const auto [error, count] = co_await asio::async_write(stream, asio::buffer(bytes.data(), bytes.size()), kAwait);
+  co_return error;
+}
+
+asio::awaitable<AsioError> read_first_bytes(TlsStream& stream, beast::flat_buffer& buffer) {
+  if (buffer.size() > 0) co_return AsioError();
+  const auto [error, count] = co_await stream.async_read_some(buffer.prepare(kFirstBytes), kAwait);
+  buffer.commit(count);
   co_return error;
 }
 

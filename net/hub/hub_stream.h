@@ -24,6 +24,8 @@ boost::asio::awaitable<void> shut_down(TlsStream& stream, std::chrono::seconds l
 // All of `bytes`, or an error.
 boost::asio::awaitable<AsioError> read_exactly(TlsStream& stream, std::span<std::byte> bytes);
 boost::asio::awaitable<AsioError> write_exactly(TlsStream& stream, ByteView bytes);
+// Until `buffer` holds something.
+boost::asio::awaitable<AsioError> read_first_bytes(TlsStream& stream, boost::beast::flat_buffer& buffer);
 // The header of one request, within the parser's limits. `buffer` keeps what was read beyond it.
 boost::asio::awaitable<AsioError> read_request_header(TlsStream& stream, boost::beast::flat_buffer& buffer,
                                                       HttpRequestParser& parser);

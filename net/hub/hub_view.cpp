@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "net/base/unix_time.h"
+
 namespace atl {
 namespace {
 
@@ -15,9 +17,22 @@ const char* phase_name(RoundCoordinator::Phase phase) {
     case RoundCoordinator::Phase::kWaiting: return "waiting";
     case RoundCoordinator::Phase::kTraining: return "training";
     case RoundCoordinator::Phase::kSyncing: return "syncing";
+    case RoundCoordinator::Phase::kStandstill: return "standstill";
     case RoundCoordinator::Phase::kFinished: return "finished";
   }
   return "waiting";
+}
+
+const char* name_of(Standstill::Kind kind) {
+  switch (kind) {
+    case Standstill::Kind::kLost: return "lost";
+    case Standstill::Kind::kUndecided: return "undecided";
+    case Standstill::Kind::kSplitState: return "split_state";
+    case Standstill::Kind::kSplitAverage: return "split_average";
+    case Standstill::Kind::kSpoiled: return "spoiled";
+    case Standstill::Kind::kQuorum: return "quorum";
+  }
+  return "lost";
 }
 
 HubState::Island view_of(const MeshIsland& island, Clock::time_point now) {
@@ -86,6 +101,24 @@ NewsEvent event_of(const IslandValidated& news) {
           {{"island", news.island.value}, {"outer_step", news.outer_step.value}, {"loss_nats", news.loss_nats}}};
 }
 NewsEvent event_of(const RunFinished& news) { return {"run.finished", {{"outer_step", news.outer_step.value}}}; }
+NewsEvent event_of(const RolledBack& news) {
+  return {"run.rolled_back",
+          {{"from", news.from.value}, {"to", news.to.value}, {"reason", news.reason}, {"automatic", news.automatic}}};
+}
+NewsEvent event_of(const FastForwarded& news) {
+  return {"run.fast_forwarded", {{"from", news.from.value}, {"to", news.to.value}, {"island", news.shown_by.value}}};
+}
+NewsEvent event_of(const StandstillChanged& news) {
+  if (!news.standstill) return {"run.goes_on", json::object()};
+  return {"run.standstill", {{"kind", name_of(news.standstill->kind)}, {"text", news.standstill->text}}};
+}
+NewsEvent event_of(const WorkLeftOut& news) {
+  return {"island.left_out", {{"island", news.island.value}, {"round", news.round.value}, {"reason", news.reason}}};
+}
+NewsEvent event_of(const ValidationDoubted& news) {
+  return {"validation.doubted",
+          {{"island", news.island.value}, {"outer_step", news.outer_step.value}, {"loss_nats", news.loss_nats}}};
+}
 
 }  // namespace
 
@@ -110,6 +143,10 @@ void HubView::learn(const CoordinatorNews& news) {
   } else if (const auto* validated = std::get_if<IslandValidated>(&news)) {
     state_.last_validation = HubState::Validation{validated->outer_step.value, validated->loss_nats};
     if (!state_.first_validation) state_.first_validation = state_.last_validation;
+  } else if (const auto* back = std::get_if<RolledBack>(&news)) {
+    std::erase_if(state_.rounds, [&](const HubState::Round& round) { return round.round >= back->to.value; });
+    if (state_.last_validation && state_.last_validation->outer_step > back->to.value) state_.last_validation.reset();
+    if (!state_.last_validation) state_.last_validation = state_.first_validation;
   } else if (const auto* joined = std::get_if<IslandJoined>(&news)) {
     gone_.erase(joined->island);
   } else if (const auto* gone = std::get_if<IslandGone>(&news)) {
@@ -127,6 +164,11 @@ HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point n
   state.outer_step = coordinator.committed().value;
   state.round_open = coordinator.round_open();
   state.finished = coordinator.phase() == RoundCoordinator::Phase::kFinished;
+  if (const auto& stop = coordinator.standstill()) {
+    state.standstill = HubState::Standstill{name_of(stop->kind), stop->text, std::nullopt};
+    if (stop->back_to) state.standstill->back_to = stop->back_to->value;
+  }
+  if (const auto safe = coordinator.safe_step()) state.safe_outer_step = safe->value;
   for (const auto& [id, island] : coordinator.islands()) state.islands.push_back(view_of(island, now));
   for (const auto& [id, island] : gone_) {
     if (!coordinator.islands().contains(id) && state.islands.size() < HubState::kMaxIslands) {
@@ -134,6 +176,22 @@ HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point n
     }
   }
   return state;
+}
+
+CheckAbout check_about(const RunConfig& run, const RoundCoordinator& coordinator, const HubState& state) {
+  CheckAbout about{run, 0, 0, {}};
+  about.time = unix_time_now();
+  for (const auto& [id, island] : coordinator.islands()) {
+    if (about.islands.size() == kMaxCheckIslands) break;
+    about.islands.push_back({id, island.entry.display_name, island.entry.address, coordinator.dialable(id)});
+  }
+  double inner = 0, all = 0;
+  for (const HubState::Island& island : state.islands) {
+    inner += island.inner_seconds;
+    all += island.inner_seconds + island.sync_seconds;
+  }
+  if (!state.rounds.empty() && all > 0) about.inner_seconds = state.rounds.back().seconds * inner / all;
+  return about;
 }
 
 }  // namespace atl

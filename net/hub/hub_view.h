@@ -10,6 +10,7 @@
 
 #include "net/control/hub_state.h"
 #include "net/mesh/round_coordinator.h"
+#include "net/wire/check.h"
 
 namespace atl {
 
@@ -18,6 +19,9 @@ struct NewsEvent {
   nlohmann::json data;
 };
 NewsEvent to_event(const CoordinatorNews& news);
+
+// For members that check their nodes. `state` is the one of now.
+CheckAbout check_about(const RunConfig& run, const RoundCoordinator& coordinator, const HubState& state);
 
 class HubView {
  public:

@@ -2,10 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 
+#include "net/mesh/spawn.h"
 #include "net/mesh/web_socket.h"
 #include "net/wire/mesh.h"
 
@@ -50,11 +49,21 @@ void IslandLink::close_when_sent() {
   start_writing();
 }
 
+void IslandLink::dismiss(ErrorCode code, const std::string& why) {
+  send(encode(HubMessage(HubGoodbye{code, why, false})));
+  close_when_sent();
+}
+
 void IslandLink::start_writing() {
   if (writing_) return;
   writing_ = true;
-  asio::co_spawn(
-      socket_.get_executor(), [self = shared_from_this()] { return self->write_queue(); }, asio::detached);
+  const auto self = shared_from_this();
+  spawn(
+      socket_.get_executor(), [self] { return self->write_queue(); },
+      [self](const std::string& what) {
+        spdlog::error("mesh island={} failed=\"{}\"", self->island_.id.value, what);
+        self->cut();  // the reader reports it
+      });
 }
 
 void IslandLink::cut() {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "net/hub/hub_store.h"
+#include "net/enrol/enrolment_store.h"
 #include "net/mesh/asio_tls.h"
 
 namespace atl {
@@ -24,7 +24,8 @@ class IslandLink : public std::enable_shared_from_this<IslandLink> {
   boost::asio::awaitable<Result<std::string>> read();
   void send(std::string text);  // an island that does not read is cut off when its queue is full
   void close_when_sent();       // takes no more messages
-  void cut();                   // at once
+  void dismiss(ErrorCode code, const std::string& why);  // with a goodbye, for good
+  void cut();                                            // at once
 
  private:
   void start_writing();  // unless it is under way

@@ -31,12 +31,24 @@ OpenAttempt::Outcome OpenAttempt::outcome() const {
 
 std::string OpenAttempt::digest() const { return digests_.at(*live_.begin()); }
 
-std::vector<IslandId> OpenAttempt::minority() const {
+std::vector<IslandId> OpenAttempt::outvoted() const {
   std::map<std::string, std::size_t> votes;
-  for (const IslandId& island : live_) ++votes[digests_.at(island)];
+  std::size_t voters = 0;
+  const auto trained = [](const AttemptMember& member) { return member.tokens > 0; };
+  const auto lives = [this](const AttemptMember& member) { return live_.contains(member.id); };
+  const bool trainers_vote =
+      std::ranges::any_of(order_, [&](const AttemptMember& member) { return trained(member) && lives(member); });
+  for (const AttemptMember& member : order_) {
+    if (!lives(member) || (trainers_vote && !trained(member))) continue;
+    ++votes[digests_.at(member.id)];
+    ++voters;
+  }
+  const auto wins = [&](const auto& entry) { return entry.second * 2 > voters; };
+  const auto winner = std::ranges::find_if(votes, wins);
   std::vector<IslandId> islands;
+  if (winner == votes.end()) return islands;
   for (const IslandId& island : live_) {
-    if (votes[digests_.at(island)] * 2 <= live_.size()) islands.push_back(island);
+    if (digests_.at(island) != winner->first) islands.push_back(island);
   }
   return islands;
 }

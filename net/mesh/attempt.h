@@ -39,8 +39,9 @@ class OpenAttempt {
   Outcome outcome() const;
   // Of a live member; defined when the outcome is kAgreed.
   std::string digest() const;
-  // With kDiffer: those whose digest is not that of more than half; all of them when there is no such digest.
-  std::vector<IslandId> minority() const;
+  // With kDiffer: those whose digest is not the one that more than half of the live trainers hold (of receivers, where
+  // no trainer lives); nobody when no digest is held by so many: then counting decides nothing.
+  std::vector<IslandId> outvoted() const;
 
  private:
   Attempt number_;

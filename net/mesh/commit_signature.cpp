@@ -23,4 +23,13 @@ Status verify_commit(const Identity& self, const std::string& hub_certificate_pe
   return ok_status();
 }
 
+Status verify_epoch(const Identity& self, const SignedEpoch& epoch) {
+  const Result<Bytes> signature = base64url_decode(epoch.signature);
+  if (!signature.ok()) return signature.error().with_context("the hub's epoch");
+  const std::string record = epoch_record(self.run, epoch.epoch);
+  const Status verified = verify_hub_signature(self, epoch.hub_certificate, as_bytes(record), *signature);
+  if (!verified.ok()) return verified.error().with_context("the hub's epoch");
+  return ok_status();
+}
+
 }  // namespace atl

@@ -17,4 +17,7 @@ Result<std::string> sign_commit(const Identity& hub, const HubCommit& commit);
 // verify_hub_signature. kCorrupt or kCertificate, naming the round.
 Status verify_commit(const Identity& self, const std::string& hub_certificate_pem, const HubCommit& commit);
 
+// And its epoch, by the certificate in it.
+Status verify_epoch(const Identity& self, const SignedEpoch& epoch);
+
 }  // namespace atl

@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "net/base/id.h"
 #include "net/mesh/lease_book.h"
+#include "net/mesh/validation_watch.h"
 #include "net/wire/mesh.h"
 
 namespace atl {
@@ -20,6 +23,9 @@ struct IslandConnected {  // its certificate was checked and this is its first m
                           // first
   RosterEntry entry;
   IslandHello hello;
+  // What it showed with a good signature of this run's hub: a commit, and the highest epoch of all that it showed.
+  std::optional<HubCommit> proven_commit = {};
+  std::uint64_t proven_epoch = 0;
 };
 struct IslandSaid {
   IslandId island;
@@ -33,9 +39,22 @@ struct IslandDialled {  // the hub tried to dial the island's inbound port
   Address address;  // at which it was tried; one that it has left meanwhile says nothing
   bool answered = false;
 };
+struct IslandRemoved {  // by the run's operator: what it said no longer counts
+  IslandId island;
+  std::string reason;
+};
+struct RollBack {  // decided by the operator, or WantRollback answered
+  OuterStep to;
+  std::string state_hash;               // of that outer state
+  std::uint64_t epoch = 0;              // a new one, higher than all before
+  std::vector<LeaseRange> leases = {};  // of the rounds that are undone: to be trained again
+  std::string reason;
+  bool automatic = false;
+};
 struct Tick {};
 
-using CoordinatorEvent = std::variant<IslandConnected, IslandSaid, IslandDisconnected, IslandDialled, Tick>;
+using CoordinatorEvent =
+    std::variant<IslandConnected, IslandSaid, IslandDisconnected, IslandDialled, IslandRemoved, RollBack, Tick>;
 
 // ---- out: to be carried out in order
 
@@ -74,6 +93,40 @@ struct PersistStateHash {
   OuterStep outer_step;
   std::string state_hash;
   std::optional<bool> unanimous;  // empty until every live member has reported
+};
+
+struct PersistRollback {  // rounds from `to` on are undone; their records are kept aside
+  OuterStep to;
+  std::uint64_t epoch = 0;
+  std::string reason;
+  bool automatic = false;
+};
+struct PersistFastForward {  // a commit that an island showed, newer than what the disk knows
+  HubCommit commit;
+};
+struct WantRollback {  // then say RollBack, if that state's hash is known; by the run's policy
+  OuterStep to;
+  std::string reason;
+};
+// Another hub of this run serves, or served, in a later epoch: this one must say nothing any more.
+struct StepDown {
+  std::uint64_t epoch = 0;
+};
+
+// Why a run that has islands cannot go on by itself. What people are told, and what they can do, is in the text.
+struct Standstill {
+  enum class Kind {
+    kLost,          // nobody that is here holds the committed state
+    kUndecided,     // too few of those who computed it have said which state that is
+    kSplitState,    // they say different things, and none is said by more than half
+    kSplitAverage,  // attempts fail for a lie, and nobody can tell whose
+    kSpoiled,       // its validation loss is far above what it was
+    kQuorum,        // fewer islands train than RunConfig::quorum
+  };
+  Kind kind = Kind::kLost;
+  std::string text;
+  std::optional<OuterStep> back_to = {};  // the newest state to which the run can go back
+  bool operator==(const Standstill&) const = default;
 };
 
 // News for people: the status, the demo, the log.
@@ -117,14 +170,38 @@ struct IslandValidated {
 struct RunFinished {
   OuterStep outer_step;
 };
+struct RolledBack {
+  OuterStep from, to;
+  std::string reason;
+  bool automatic = false;
+};
+struct FastForwarded {
+  OuterStep from, to;
+  IslandId shown_by;
+};
+struct StandstillChanged {
+  std::optional<Standstill> standstill;  // empty: the run goes on
+};
+struct WorkLeftOut {  // of a round that the others average without it
+  IslandId island;
+  OuterStep round;
+  std::string reason;
+};
+struct ValidationDoubted {  // all islands are asked before it is believed
+  IslandId island;
+  OuterStep outer_step;
+  double loss_nats = 0;
+};
 using CoordinatorNews = std::variant<RoundBegan, RoundCommitted, StateHashesCompared, AttemptFailed, IslandJoined,
-                                     IslandGone, IslandPaused, IslandValidated, RunFinished>;
+                                     IslandGone, IslandPaused, IslandValidated, RunFinished, RolledBack, FastForwarded,
+                                     StandstillChanged, WorkLeftOut, ValidationDoubted>;
 struct Publish {
   CoordinatorNews news;
 };
 
-using CoordinatorAction = std::variant<SendTo, CloseConnection, DialIsland, PersistLeases, PersistAttempt,
-                                       PersistCommit, PersistStateHash, Publish>;
+using CoordinatorAction =
+    std::variant<SendTo, CloseConnection, DialIsland, PersistLeases, PersistAttempt, PersistCommit, PersistStateHash,
+                 PersistRollback, PersistFastForward, WantRollback, StepDown, Publish>;
 
 // ---- what a hub that restarts knows
 
@@ -136,6 +213,12 @@ struct CoordinatorMemory {
   Attempt last_attempt;                     // of round `committed`
   std::optional<HubCommit> last_commit;
   std::optional<std::string> agreed_hash;  // of outer step `committed`
+  std::uint64_t epoch = 0;                 // in which this hub serves
+  std::uint64_t record_epoch = 0;          // of its newest record, a commit or a rollback
+  bool restored = false;                   // from a backup, and no round was committed since: islands may know more
+  std::map<OuterStep, std::string> state_hashes = {};  // agreed ones of late, and that of step 0
+  std::vector<ValidatedState> validations = {};        // of late, oldest first
+  std::set<IslandId> removed = {};                     // by the operator: what they said counts no more
 };
 
 // Signs a commit record: base64url. Called once a commit.

@@ -4,11 +4,30 @@
 
 namespace atl {
 
-void HashAgreement::begin(std::set<IslandId> expected, std::optional<std::string> agreed) {
-  expected_ = std::move(expected);
+std::set<IslandId> holders_of(const HubCommit& commit) {
+  std::set<IslandId> holders(commit.holders.begin(), commit.holders.end());
+  // Records of before do not say.
+  if (holders.empty()) {
+    for (const AttemptMember& member : commit.members) holders.insert(member.id);
+  }
+  return holders;
+}
+
+std::set<IslandId> voters_of(const HubCommit& commit) {
+  const std::set<IslandId> holders = holders_of(commit);
+  std::set<IslandId> voters;
+  for (const AttemptMember& member : commit.members) {
+    if (member.tokens > 0 && holders.contains(member.id)) voters.insert(member.id);
+  }
+  return voters.empty() ? holders : voters;
+}
+
+void HashAgreement::begin(std::set<IslandId> voters, std::optional<std::string> agreed) {
+  expected_ = voters;
+  voters_ = std::move(voters);
+  votes_.clear();
   agreed_ = std::move(agreed);
   reports_.clear();
-  hashes_.clear();
   differed_ = false;
 }
 
@@ -17,22 +36,42 @@ void HashAgreement::expect(const IslandId& island) { expected_.insert(island); }
 void HashAgreement::report(const IslandId& island, const std::string& hash) {
   expected_.insert(island);
   reports_[island] = hash;
-  if (std::ranges::find(hashes_, hash) == hashes_.end()) hashes_.push_back(hash);
+  // Who fetched the state from others later has not computed it: only the first word is a vote.
+  if (voters_.contains(island)) votes_.emplace(island, hash);
   decide();
 }
 
 void HashAgreement::drop(const IslandId& island) {
   expected_.erase(island);
   reports_.erase(island);
+}
+
+void HashAgreement::unseat(const IslandId& island) {
+  drop(island);
+  voters_.erase(island);
+  votes_.erase(island);
   decide();
 }
 
 void HashAgreement::stop_waiting() {
   std::erase_if(expected_, [this](const IslandId& island) { return !reports_.contains(island); });
-  decide();
 }
 
-bool HashAgreement::complete() const { return !reports_.empty() && reports_.size() == expected_.size(); }
+std::map<std::string, std::size_t> HashAgreement::count() const {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [island, hash] : votes_) ++counts[hash];
+  return counts;
+}
+
+HashAgreement::Verdict HashAgreement::verdict() const {
+  if (agreed_) return Verdict::kAgreed;
+  std::size_t most = 0;
+  for (const auto& [hash, votes] : count()) most = std::max(most, votes);
+  const bool can_win = (most + missing().size()) * 2 > voters_.size();
+  return can_win ? Verdict::kOpen : Verdict::kSplit;
+}
+
+bool HashAgreement::complete() const { return agreed_ && !reports_.empty() && reports_.size() == expected_.size(); }
 
 bool HashAgreement::unanimous() const { return agreed_ && !differed_; }
 
@@ -58,14 +97,19 @@ std::vector<IslandId> HashAgreement::dissenters() const {
   return islands;
 }
 
+std::vector<IslandId> HashAgreement::missing() const {
+  std::vector<IslandId> islands;
+  for (const IslandId& island : voters_) {
+    if (!votes_.contains(island)) islands.push_back(island);
+  }
+  return islands;
+}
+
 void HashAgreement::decide() {
-  if (!agreed_ && !reports_.empty()) {
-    const auto votes = [this](const std::string& hash) {
-      return std::ranges::count_if(reports_, [&](const auto& entry) { return entry.second == hash; });
-    };
-    const auto top = std::ranges::max_element(hashes_, {}, votes);  // the first of equals
-    const bool majority = static_cast<std::size_t>(votes(*top)) * 2 > expected_.size();
-    if (majority || complete()) agreed_ = *top;
+  if (!agreed_) {
+    for (const auto& [hash, votes] : count()) {
+      if (votes * 2 > voters_.size()) agreed_ = hash;
+    }
   }
   if (!dissenters().empty()) differed_ = true;
 }

@@ -1,4 +1,9 @@
-// What the islands say of one outer state: the hash of the majority is the agreed one; who says another must recover.
+// What the islands say of one outer state. The state after a round is a function of the state before it and of the
+// committed average, so all honest islands compute the same one; the hub, which computes none, believes a hash when
+// more than half of its voters say it. Voters: the islands that trained in the round and held its average when it was
+// committed (of a round that none of its trainers outlived: the receivers that held it). One island, one vote; a vote
+// stays when its island goes, and an island that is away keeps its place among the voters, so that nobody can win by
+// being first or by being alone. Without such a majority nothing is agreed: the caller says so and waits.
 // Not thread-safe; owned by the RoundCoordinator.
 #pragma once
 
@@ -9,34 +14,50 @@
 #include <vector>
 
 #include "net/base/id.h"
+#include "net/wire/mesh.h"
 
 namespace atl {
 
+// Who votes on the state that this commit made.
+std::set<IslandId> voters_of(const HubCommit& commit);
+std::set<IslandId> holders_of(const HubCommit& commit);  // who may hold its average
+
 class HashAgreement {
  public:
-  // A new outer state, of which these islands will report. `agreed`: known from before (the hub restarted).
-  void begin(std::set<IslandId> expected, std::optional<std::string> agreed = std::nullopt);
-  void expect(const IslandId& island);
-  // The last report of an island counts. One that was not expected is from now on.
-  void report(const IslandId& island, const std::string& hash);
-  void drop(const IslandId& island);  // it is gone: neither waited for nor a source
-  void stop_waiting();                // for those that have not reported
+  enum class Verdict {
+    kAgreed,
+    kOpen,   // votes are missing that may decide
+    kSplit,  // whatever the missing votes say, no hash can get more than half
+  };
 
-  // Set by the first majority of those expected, or, all having reported without one, by the most frequent hash (the
-  // one reported first, of equals). Never changes until begin().
-  const std::optional<std::string>& agreed() const { return agreed_; }
-  bool complete() const;   // every expected island has reported
+  // A new outer state. `agreed`: known from before (the hub restarted), or because it can be computed (step 0).
+  void begin(std::set<IslandId> voters, std::optional<std::string> agreed = std::nullopt);
+  void expect(const IslandId& island);  // its report is waited for by complete(); no vote
+  // The last report of an island counts, its first one as a vote.
+  void report(const IslandId& island, const std::string& hash);
+  void drop(const IslandId& island);    // it is gone: neither waited for nor a source; its vote stays
+  void unseat(const IslandId& island);  // it was removed by the run's operator: it never had a vote
+  void stop_waiting();                  // for those that have not reported
+
+  const std::optional<std::string>& agreed() const { return agreed_; }  // once set, until begin()
+  Verdict verdict() const;
+  bool complete() const;   // agreed, and every expected island has reported
   bool unanimous() const;  // nobody ever reported another hash than the agreed one
   std::optional<std::string> reported(const IslandId& island) const;
   std::vector<IslandId> holders() const;     // reported the agreed hash
   std::vector<IslandId> dissenters() const;  // reported another
+  std::vector<IslandId> missing() const;     // voters that have not voted
+  const std::set<IslandId>& voters() const { return voters_; }
+  const std::map<IslandId, std::string>& votes() const { return votes_; }
 
  private:
+  std::map<std::string, std::size_t> count() const;
   void decide();
 
-  std::set<IslandId> expected_;  // reporters included
+  std::set<IslandId> voters_;
+  std::map<IslandId, std::string> votes_;
+  std::set<IslandId> expected_;  // voters and reporters that are there
   std::map<IslandId, std::string> reports_;
-  std::vector<std::string> hashes_;  // in the order in which they first came
   std::optional<std::string> agreed_;
   bool differed_ = false;
 };

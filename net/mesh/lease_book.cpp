@@ -21,4 +21,9 @@ void LeaseBook::give_back(LeaseRange range) {
   if (range.sequences > 0) returned_.insert(range);
 }
 
+void LeaseBook::forget_before(std::uint64_t position) {
+  cursor_ = std::max(cursor_, position);
+  std::erase_if(returned_, [position](const LeaseRange& range) { return range.first < position; });
+}
+
 }  // namespace atl

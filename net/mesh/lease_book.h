@@ -23,6 +23,9 @@ class LeaseBook {
 
   LeaseRange take(std::uint64_t sequences);
   void give_back(LeaseRange range);  // an empty one is nothing
+  std::uint64_t cursor() const { return cursor_; }
+  // What was leased before this position is not known to be free: only what lies behind it is handed out.
+  void forget_before(std::uint64_t position);
 
  private:
   std::uint64_t cursor_;

@@ -5,8 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -14,11 +12,12 @@
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <deque>
 #include <mutex>
-#include <random>
 #include <thread>
 
+#include "net/base/backoff.h"
 #include "net/base/mailbox.h"
 #include "net/mesh/commit_signature.h"
+#include "net/mesh/spawn.h"
 #include "net/mesh/web_socket.h"
 
 namespace atl {
@@ -31,11 +30,12 @@ using asio::ip::tcp;
 
 constexpr std::size_t kInboxMessages = 1024;
 constexpr std::size_t kOutboxMessages = 1024;
-constexpr std::chrono::milliseconds kFirstBackoff{100};
-constexpr std::chrono::milliseconds kLongestBackoff{2'000};
 constexpr std::chrono::milliseconds kCloseTimeout{1'000};
+// A connection that stood for so long has shown that the hub and the way to it are well.
+constexpr std::chrono::seconds kStood{10};
 
-// Ours or the hub's refusal of a certificate: nothing that another try would change.
+// Ours or, so it seems, the hub's refusal of a certificate. Nobody has vouched for it: anybody on the way may answer in
+// the hub's place, or send an alert. It is tried again like all else, and told to the owner, who may know better.
 bool is_certificate_refusal(const boost::system::error_code& error) {
   if (error.category() != asio::error::get_ssl_category()) return false;
   switch (ERR_GET_REASON(static_cast<unsigned long>(error.value()))) {
@@ -54,15 +54,17 @@ Error connection_error(const boost::system::error_code& error, const Address& hu
   if (is_certificate_refusal(error)) {
     return Error{
         ErrorCode::kCertificate,
-        fmt::format("the hub at {} and this island do not accept each other's certificates ({}): the run was made "
-                    "anew or this certificate has expired; join again with a new invite",
+        fmt::format("what answers at {} and this island do not accept each other's certificates ({}); if it lasts, the "
+                    "run was made anew, this certificate has expired or a clock is wrong: check the clock, or join "
+                    "again with a new invite",
                     to_string(hub), error.message())};
   }
   return Error{ErrorCode::kUnreachable, fmt::format("hub {}: {}", to_string(hub), error.message())};
 }
 
+// Codes of what only a hub whose certificate was verified can have said.
 bool is_final(const Error& error) {
-  return error.code == ErrorCode::kCertificate || error.code == ErrorCode::kVersionUnsupported;
+  return error.code == ErrorCode::kPermissionDenied || error.code == ErrorCode::kVersionUnsupported;
 }
 
 }  // namespace
@@ -80,7 +82,9 @@ class MeshClient::Impl {
         identity_(std::move(identity)),
         callbacks_(std::move(callbacks)),
         tls_(share_context(tls)),
+        pause_(options_.first_pause, options_.longest_pause),
         retry_timer_(io_),
+        welcome_timer_(io_),
         beat_timer_(io_),
         close_timer_(io_) {}
   ~Impl();
@@ -92,12 +96,16 @@ class MeshClient::Impl {
 
  private:
   asio::awaitable<void> run();
+  asio::awaitable<Error> visit(Address hub, bool& met);
   asio::awaitable<Status> connect(Address hub);
   asio::awaitable<Error> converse();
+  void cut_without_welcome();
+  void welcomed();
   asio::awaitable<void> beat();
   asio::awaitable<void> write_outbox(std::shared_ptr<Session> session);
   Status take(const std::string& text);
   void wake_writer();
+  auto when_it_throws(std::shared_ptr<Session> session);
   void begin_closing();
   void give_up(Error reason);
 
@@ -119,9 +127,11 @@ class MeshClient::Impl {
   std::string hub_certificate_pem_;  // of the connection's hub
   std::string heartbeat_;            // the next thing to write, if not empty; never queued
   bool closing_ = false;
-  std::chrono::milliseconds heartbeat_period_{0};  // 0 until the welcome
-  std::minstd_rand random_{std::random_device{}()};
+  std::chrono::milliseconds heartbeat_period_{0};  // 0 until the connection's welcome
+  bool ever_welcomed_ = false;
+  Backoff pause_;
   asio::steady_timer retry_timer_;
+  asio::steady_timer welcome_timer_;
   asio::steady_timer beat_timer_;
   asio::steady_timer close_timer_;
   std::jthread thread_;
@@ -130,7 +140,9 @@ class MeshClient::Impl {
 // ---- any thread
 
 void MeshClient::Impl::start() {
-  asio::co_spawn(io_, run(), asio::detached);
+  spawn(io_, run(), [this](const std::string& what) {
+    give_up(Error{ErrorCode::kInternal, fmt::format("the mesh client ended: {}", what)});
+  });
   thread_ = std::jthread([this] {
     try {
       io_.run();
@@ -177,37 +189,50 @@ void MeshClient::Impl::give_up(Error reason) {
 // ---- the client's thread
 
 asio::awaitable<void> MeshClient::Impl::run() {
-  auto lost_since = Clock::now();
-  auto backoff = kFirstBackoff;
+  const auto began = Clock::now();
   for (std::size_t turn = 0; !closing_; ++turn) {
     const Address hub = options_.hub_addresses[turn % options_.hub_addresses.size()];
-    const Status connected = co_await connect(hub);
-    std::optional<Error> failure;
-    if (connected.ok()) {
-      failure = co_await converse();
-      lost_since = Clock::now();
-      backoff = kFirstBackoff;
-    } else {
-      failure = connected.error();
-    }
+    const auto stands_since = Clock::now();
+    bool met = false;
+    const Error failure = co_await visit(hub, met);
+    const bool stood = met && failure.code != ErrorCode::kInternal && Clock::now() - stands_since >= kStood;
+    if (stood) pause_.reset();
     if (closing_) break;
-    const auto since = Clock::now() - lost_since;
-    if (is_final(*failure) || inbox_.closed()) co_return give_up(*failure);
-    if (since >= options_.reconnect_for) {
+    if (is_final(failure) || inbox_.closed()) co_return give_up(failure);
+    const auto since = Clock::now() - began;
+    if (!ever_welcomed_ && since >= options_.reconnect_for) {
       co_return give_up(
           Error{ErrorCode::kUnreachable,
                 fmt::format("the hub did not answer for {:.0f} s ({}): is it running, and does a firewall "
                             "let this machine reach it?",
-                            Seconds(since).count(), failure->message)});
+                            Seconds(since).count(), failure.message)});
     }
-    spdlog::info("mesh retry error=\"{}\"", failure->message);
-    if (callbacks_.lost) callbacks_.lost(failure->message, options_.reconnect_for - since);
-    // Jitter: the islands of a hub that restarts do not all come in the same moment.
-    retry_timer_.expires_after(backoff / 2 + backoff * static_cast<int>(random_() % 512) / 1024);
+    spdlog::info("mesh retry error=\"{}\"", failure.message);
+    const auto left = ever_welcomed_ ? std::nullopt : std::optional<Seconds>(options_.reconnect_for - since);
+    if (callbacks_.lost) callbacks_.lost(failure.message, left);
+    // The islands of a hub that restarts do not all come in the same moment.
+    retry_timer_.expires_after(pause_.next());
     co_await retry_timer_.async_wait(kAwait);
-    backoff = std::min(2 * backoff, kLongestBackoff);
   }
   io_.stop();
+}
+
+// One connection, from dialling to its end, and why it ended. What is thrown in it ends it alone.
+asio::awaitable<Error> MeshClient::Impl::visit(Address hub, bool& met) {
+  std::string thrown;
+  try {
+    const Status connected = co_await connect(std::move(hub));
+    if (!connected.ok()) co_return connected.error();
+    met = true;
+    const Error ended = co_await converse();
+    co_return ended;
+  } catch (...) {
+    thrown = what_of(std::current_exception());
+  }
+  connected_ = false;
+  beat_timer_.cancel();
+  if (session_) beast::get_lowest_layer(session_->socket).close();
+  co_return Error{ErrorCode::kInternal, fmt::format("the connection to the hub was given up: {}", thrown)};
 }
 
 // By value: coroutine arguments outlive the suspension.
@@ -243,8 +268,12 @@ asio::awaitable<Status> MeshClient::Impl::connect(Address hub) {
   beast::websocket::response_type response;
   const AsioError error = co_await handshake_web_socket(socket, response, to_string(hub), "/mesh");
   if (error == beast::websocket::error::upgrade_declined && response.result() == http::status::forbidden) {
-    co_return Error{ErrorCode::kCertificate,
+    co_return Error{ErrorCode::kPermissionDenied,
                     "the hub no longer has this island in its roster: it was removed; join again with a new invite"};
+  }
+  if (error == beast::websocket::error::upgrade_declined) {
+    co_return Error{ErrorCode::kUnreachable,
+                    fmt::format("hub {} takes no island now (HTTP status {})", to_string(hub), response.result_int())};
   }
   if (error) co_return connection_error(error, hub);
   co_return ok_status();
@@ -261,15 +290,20 @@ asio::awaitable<Error> MeshClient::Impl::converse() {
   Error ended{ErrorCode::kPeerLost, "the connection to the hub broke: " + hello_error.message()};
   if (hello_error) co_return ended;
   connected_ = true;
-  if (callbacks_.back) callbacks_.back();
   heartbeat_period_ = {};
+  welcome_timer_.expires_after(options_.welcome_timeout);
+  welcome_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled) cut_without_welcome();
+  });
   wake_writer();
   beast::flat_buffer buffer;
   for (;;) {
     buffer.clear();
     const AsioError error = co_await read_message(socket, buffer);
     if (error) {
-      ended.message = "the connection to the hub broke: " + error.message();
+      const bool unwelcome = heartbeat_period_.count() == 0 && welcome_timer_.expiry() <= Clock::now();
+      ended.message = unwelcome ? "the hub accepted the connection but sends no welcome"
+                                : "the connection to the hub broke: " + error.message();
       break;
     }
     const Status taken = take(beast::buffers_to_string(buffer.data()));
@@ -279,9 +313,23 @@ asio::awaitable<Error> MeshClient::Impl::converse() {
     }
   }
   connected_ = false;
+  welcome_timer_.cancel();
   beat_timer_.cancel();
   beast::get_lowest_layer(socket).close();
   co_return ended;
+}
+
+// Who reads the connection finds it closed, and connects anew.
+auto MeshClient::Impl::when_it_throws(std::shared_ptr<Session> session) {
+  return [session = std::move(session)](const std::string& what) {
+    spdlog::error("mesh failed=\"{}\"", what);
+    beast::get_lowest_layer(session->socket).close();
+  };
+}
+
+// The reader sees it and connects anew.
+void MeshClient::Impl::cut_without_welcome() {
+  if (connected_ && heartbeat_period_.count() == 0) beast::get_lowest_layer(session_->socket).close();
 }
 
 Status MeshClient::Impl::take(const std::string& text) {
@@ -292,12 +340,17 @@ Status MeshClient::Impl::take(const std::string& text) {
                    fmt::format("the hub speaks version {} of the mesh, this island version {}: update the older one",
                                welcome->version, kMeshVersion)};
     }
+    ATOLL_RETURN_IF_ERROR(verify_epoch(identity_, welcome->epoch));
+    if (callbacks_.meet) ATOLL_RETURN_IF_ERROR(callbacks_.meet(welcome->epoch));
     const bool first = heartbeat_period_.count() == 0;
     heartbeat_period_ = welcome->run.heartbeat;
-    if (first) asio::co_spawn(io_, beat(), asio::detached);
+    if (first) welcomed();
   }
   if (const auto* commit = std::get_if<HubCommit>(&message)) {
     ATOLL_RETURN_IF_ERROR(verify_commit(identity_, hub_certificate_pem_, *commit));
+    if (callbacks_.committed) {
+      callbacks_.committed(std::make_shared<const SignedCommit>(SignedCommit{*commit, hub_certificate_pem_}));
+    }
   }
   if (callbacks_.urgent) callbacks_.urgent(message);
   std::optional<Error> goodbye;
@@ -308,6 +361,13 @@ Status MeshClient::Impl::take(const std::string& text) {
   if (!goodbye) return ok_status();
   give_up(*goodbye);
   return *goodbye;
+}
+
+void MeshClient::Impl::welcomed() {
+  ever_welcomed_ = true;
+  welcome_timer_.cancel();
+  if (callbacks_.back) callbacks_.back();
+  spawn(io_, beat(), when_it_throws(session_));
 }
 
 asio::awaitable<void> MeshClient::Impl::beat() {
@@ -323,7 +383,7 @@ asio::awaitable<void> MeshClient::Impl::beat() {
 void MeshClient::Impl::wake_writer() {
   if (!connected_ || session_->writing) return;
   session_->writing = true;
-  asio::co_spawn(io_, write_outbox(session_), asio::detached);
+  spawn(io_, write_outbox(session_), when_it_throws(session_));
 }
 
 // What could not be written stays queued for the next connection, but for heartbeats.
@@ -351,6 +411,7 @@ asio::awaitable<void> MeshClient::Impl::write_outbox(std::shared_ptr<Session> se
 void MeshClient::Impl::begin_closing() {
   closing_ = true;
   retry_timer_.cancel();
+  welcome_timer_.cancel();
   beat_timer_.cancel();
   if (!connected_) return io_.stop();
   close_timer_.expires_after(kCloseTimeout);

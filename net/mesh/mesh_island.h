@@ -38,6 +38,11 @@ struct MeshIsland {
   bool sits_out = false;             // blamed for failed attempts: recovers after the commit
 
   int non_finite_rounds = 0;  // in a row
+  int strikes = 0;            // rounds in a row that left its work out, for what it gave or said
+  std::string left_out_for;   // why; empty: it takes part
+  std::string noticed;        // what it was told last (HubNotice)
+  std::vector<HeldState> durable;
+  std::optional<HeldState> claimed;  // the outer state that it last said to hold, whatever that is worth
   std::uint32_t rounds_accepted = 0;
   std::optional<IslandHeartbeat> heartbeat;
 

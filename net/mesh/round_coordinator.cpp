@@ -8,6 +8,12 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::hours kLongestPause{7 * 24};  // then its place is free
+// A hub that was restored waits so many times dead_after for islands that know more than its backup.
+constexpr int kRestoredPatience = 10;
+constexpr double kMostLoss = 1e6;  // nats a token; of a guess among all tokens it is the logarithm of their number
+
+// A mean loss over tokens, and not what would make of others' losses no mean.
+bool is_loss(double nats) { return std::isfinite(nats) && nats >= 0 && nats <= kMostLoss; }
 
 }  // namespace
 
@@ -16,22 +22,32 @@ RoundCoordinator::RoundCoordinator(RunConfig run, CoordinatorMemory memory, Comm
       sign_(std::move(sign)),
       committed_(memory.committed),
       last_commit_(std::move(memory.last_commit)),
+      epoch_(memory.epoch),
+      record_epoch_(memory.record_epoch),
+      restored_(memory.restored),
+      state_hashes_(std::move(memory.state_hashes)),
       leases_(memory.lease_cursor, memory.returned_leases),
       round_open_(!memory.open_leases.empty()),
-      last_attempt_(memory.last_attempt) {
-  agreement_.begin({}, std::move(memory.agreed_hash));
-  hash_persisted_ = agreement_.agreed().has_value();
+      last_attempt_(memory.last_attempt),
+      norms_(run_.norm_bound),
+      validation_(run_.validation_rise, memory.validations) {
   for (const IslandLease& lease : memory.open_leases) expected_back_[lease.island] = lease.range;
-  if (!last_commit_) return;
-  for (const AttemptMember& member : last_commit_->members) {
-    last_holders_.insert(member.id);
-    if (!round_open_) expected_back_[member.id] = {};
+  std::set<IslandId> voters;
+  if (last_commit_) {
+    last_holders_ = holders_of(*last_commit_);
+    voters = voters_of(*last_commit_);
+    for (const AttemptMember& member : last_commit_->members) {
+      if (!round_open_) expected_back_[member.id] = {};
+    }
   }
+  std::erase_if(voters, [&](const IslandId& id) { return memory.removed.contains(id); });
+  agreement_.begin(std::move(voters), std::move(memory.agreed_hash));
+  hash_persisted_ = agreement_.agreed().has_value();
 }
 
 RoundCoordinator::Actions RoundCoordinator::next(const CoordinatorEvent& event, Clock::time_point now) {
   now_ = now;
-  if (!expected_back_until_) expected_back_until_ = now + run_.dead_after;
+  if (!expected_back_until_) expected_back_until_ = now + run_.dead_after * (restored_ ? kRestoredPatience : 1);
   if (round_began_ == Clock::time_point{}) round_began_ = now;
   std::visit([this](const auto& e) { on(e); }, event);
   if (!finished_) {
@@ -43,6 +59,7 @@ RoundCoordinator::Actions RoundCoordinator::next(const CoordinatorEvent& event, 
 
 RoundCoordinator::Phase RoundCoordinator::phase() const {
   if (finished_) return Phase::kFinished;
+  if (standstill_) return Phase::kStandstill;
   if (attempt_ || kept_) return Phase::kSyncing;
   return round_open_ ? Phase::kTraining : Phase::kWaiting;
 }
@@ -66,12 +83,6 @@ Status RoundCoordinator::may_enter(const IslandConnected& event) const {
                  fmt::format("this island speaks version {} of the mesh ({}), the hub version {}: update the older one",
                              event.hello.version, event.hello.software, kMeshVersion)};
   }
-  if (event.hello.outer_step && *event.hello.outer_step > committed_) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("this island holds outer step {}, but the hub has committed only {}: the hub was restored "
-                             "from an old backup; restore a newer one",
-                             event.hello.outer_step->value, committed_.value)};
-  }
   if (!islands_.contains(event.entry.id) && islands_.size() >= run_.max_islands) {
     return Error{ErrorCode::kPermissionDenied,
                  fmt::format("the run is full: it takes {} islands; try again when one has left", run_.max_islands)};
@@ -88,7 +99,12 @@ void RoundCoordinator::on(const IslandConnected& event) {
     actions_.push_back(CloseConnection{id});
     return;
   }
-  send(id, HubWelcome{kMeshVersion, run_, committed_});
+  if (event.proven_epoch > epoch_) {
+    actions_.push_back(StepDown{event.proven_epoch});
+    return;
+  }
+  if (event.proven_commit) fast_forward(event);
+  send(id, HubWelcome{kMeshVersion, run_, committed_, {}});
   if (finished_) {
     if (last_commit_ && event.hello.outer_step == last_commit_->round && last_holders_.contains(id)) {
       send(id, *last_commit_);
@@ -105,6 +121,11 @@ void RoundCoordinator::on(const IslandConnected& event) {
   island.paused = false;
   island.last_heard = now_;
   island.ready.reset();
+  agreement_.drop(id);  // what it held before may be gone
+  island.durable = event.hello.durable;
+  island.claimed.reset();
+  if (event.hello.outer_step) island.claimed = HeldState{*event.hello.outer_step, event.hello.state_hash};
+  island.noticed.clear();
   send_roster();
   if (is_new || moved || !links_.dialable(id)) dial(island);
   if (is_new) publish(IslandJoined{id, event.entry.display_name});
@@ -114,25 +135,38 @@ void RoundCoordinator::on(const IslandConnected& event) {
 // An island that comes (back) is told again where its round stands: what was sent before may never have arrived.
 void RoundCoordinator::place_returning(MeshIsland& island, const IslandHello& hello) {
   const auto& agreed = agreement_.agreed();
-  const bool has_committed_step = hello.outer_step == committed_;
-  if (island.standing == MeshIsland::Standing::kTraining && has_committed_step &&
-      (!agreed || hello.state_hash == *agreed)) {
-    agreement_.report(island.id(), hello.state_hash);
-    if (island.part != MeshIsland::Part::kNone) send(island.id(), island.begun);
-    return;
-  }
+  if (hello.outer_step == committed_) return place_holder(island, hello.state_hash);
   if (last_commit_ && hello.outer_step == last_commit_->round && last_holders_.contains(island.id())) {
-    island.standing = MeshIsland::Standing::kTraining;
+    // Perhaps another process than the one that held the average: it keeps its place until it says.
+    island.standing = MeshIsland::Standing::kRecovering;
+    island.told_to_recover = committed_;
+    island.recovered_hash.clear();
     agreement_.expect(island.id());
-    send(island.id(), *last_commit_);
-    if (island.part != MeshIsland::Part::kNone) send(island.id(), island.begun);
-    return;
+    return send(island.id(), *last_commit_);
   }
   start_recovering(island);
-  if (has_committed_step) return said(island, IslandRecovered{committed_, hello.state_hash});
-  if (!last_commit_) {
-    send(island.id(), HubInitialise{});
-    island.told_to_recover = committed_;
+  if (committed_.value == 0 && agreed) send_recover(island);
+}
+
+// One that says that it holds the committed outer step. While nobody knows which state that is, its word is a vote if
+// it has one, and it keeps what place it has; it trains when the others' words bear it out.
+void RoundCoordinator::place_holder(MeshIsland& island, const std::string& hash) {
+  const auto& agreed = agreement_.agreed();
+  if (agreed && hash != *agreed) {
+    start_recovering(island);
+    return said(island, IslandRecovered{committed_, hash});
+  }
+  agreement_.report(island.id(), hash);
+  if (agreed) {
+    island.standing = MeshIsland::Standing::kTraining;
+    island.recovered_hash.clear();
+    island.wrong_recoveries = 0;
+  } else if (island.standing == MeshIsland::Standing::kRecovering) {
+    island.told_to_recover.reset();
+    island.recovered_hash = hash;
+  }
+  if (island.standing == MeshIsland::Standing::kTraining && island.part != MeshIsland::Part::kNone) {
+    send(island.id(), island.begun);
   }
 }
 
@@ -180,6 +214,7 @@ void RoundCoordinator::pause(MeshIsland& island) {
   island.paused = true;
   island.awaited_until = now_;
   if (!agreement_.reported(island.id())) agreement_.drop(island.id());  // nobody waits for its report
+  act_on_validation(island.id(), validation_.drop(island.id()));
   publish(IslandPaused{island.id(), island.entry.display_name});
   send_roster();
 }
@@ -189,13 +224,15 @@ void RoundCoordinator::remove(const IslandId& id, bool left, const std::string& 
   if (island == nullptr) return;
   disconnect(*island);
   drop_part(*island);
+  act_on_validation(id, validation_.drop(id));
   const bool was_source = agreement_.agreed() && agreement_.reported(id) == agreement_.agreed();
   agreement_.drop(id);
   links_.forget(id);
   publish(IslandGone{id, island->entry.display_name, left, reason});
   islands_.erase(id);
   send_roster();
-  if (!was_source || !last_commit_) return;
+  if (lies_.exhausted()) lies_.clear();  // others may agree without it
+  if (!was_source) return;
   for (auto& [other_id, other] : islands_) {  // whoever recovers from it needs other sources
     if (other.standing == MeshIsland::Standing::kRecovering) other.told_to_recover.reset();
   }
@@ -205,6 +242,19 @@ void RoundCoordinator::send_away(const IslandId& id, ErrorCode code, const std::
   send(id, HubGoodbye{code, message, false});
   actions_.push_back(CloseConnection{id});
   remove(id, false, message);
+}
+
+// What it said of the outer state is void, too: its operator's word decides what the islands' own could not. Whoever is
+// here is told, also of one that is away: it may still have connections to them.
+void RoundCoordinator::on(const IslandRemoved& event) {
+  const bool was_here = find(event.island) != nullptr;
+  was_here ? remove(event.island, true, event.reason) : send_roster();
+  agreement_.unseat(event.island);
+  last_holders_.erase(event.island);
+  forget_expected(event.island);
+  bad_edges_.forget(event.island);
+  norms_.forget(event.island);
+  if (was_here) actions_.push_back(CloseConnection{event.island});
 }
 
 void RoundCoordinator::bury_the_silent() {
@@ -248,6 +298,9 @@ void RoundCoordinator::said(MeshIsland& island, const IslandHeartbeat& message) 
 
 void RoundCoordinator::said(MeshIsland& island, const IslandReady& message) {
   if (last_validator_ == island.id() && message.round == committed_) return finish();  // has no validation split
+  if (island.part == MeshIsland::Part::kTrainer && message.round == committed_) {
+    act_on_validation(island.id(), validation_.drop(island.id()));  // it would have told by now
+  }
   if (!round_open_ || message.round != committed_) return;
   if (island.part == MeshIsland::Part::kReceiver && message.tokens == 0) island.ready = message;
   if (island.part != MeshIsland::Part::kTrainer) return;
@@ -256,8 +309,7 @@ void RoundCoordinator::said(MeshIsland& island, const IslandReady& message) {
                      fmt::format("it says that it trained {} tokens in round {}, more than were leased to it",
                                  message.tokens, message.round.value));
   }
-  if (!std::isfinite(message.norm_over_steps) || message.norm_over_steps < 0 ||
-      !std::isfinite(message.mean_loss_nats)) {
+  if (!std::isfinite(message.norm_over_steps) || message.norm_over_steps < 0 || !is_loss(message.mean_loss_nats)) {
     if (++island.non_finite_rounds < 3) return start_recovering(island);
     return send_away(island.id(), ErrorCode::kNonFinite,
                      "its pseudo-gradient was not finite three times in a row; check the machine's memory and GPUs");
@@ -286,17 +338,27 @@ void RoundCoordinator::said(MeshIsland& island, const IslandAttemptFailed& messa
   }
   if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(island.id())) return;
   ++reported_failures_;
+  if (message.too_large) {
+    const std::string reason =
+        fmt::format("{} holds an average that is larger than its parts can be", island.id().value);
+    fail_attempt(reason, retry_delay());
+    kept_.reset();
+    return search_for_liar({}, reason);
+  }
   fail_attempt(fmt::format("{}: {}", island.id().value, message.reason), retry_delay());
   kept_->report(island.id(), message.whole_buckets);
   failure_.emplace().add(island.id(), message);
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandApplied& message) {
-  if (message.outer_step != committed_ || !last_commit_) return;
-  if (island.standing == MeshIsland::Standing::kTraining) agreement_.report(island.id(), message.state_hash);
+  island.claimed = HeldState{message.outer_step, message.state_hash};
+  if (message.outer_step != committed_) return;
+  if (island.standing == MeshIsland::Standing::kRecovering) return place_holder(island, message.state_hash);
+  agreement_.report(island.id(), message.state_hash);
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandRecovered& message) {
+  island.claimed = HeldState{message.outer_step, message.state_hash};
   if (island.standing != MeshIsland::Standing::kRecovering || message.outer_step != committed_) return;
   island.recovered_hash = message.state_hash;
   // One that recovers may tell what nobody knows yet; it casts no doubt on what the others agreed on.
@@ -306,9 +368,16 @@ void RoundCoordinator::said(MeshIsland& island, const IslandRecovered& message) 
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandValidation& message) {
-  if (message.outer_step > committed_ || !std::isfinite(message.loss_nats)) return;
-  publish(IslandValidated{island.id(), message.outer_step, message.loss_nats});
-  if (last_validator_ == island.id() && message.outer_step == committed_) finish();
+  if (!is_loss(message.loss_nats)) return;
+  act_on_validation(island.id(), validation_.report(island.id(), message.outer_step, message.loss_nats));
+}
+
+void RoundCoordinator::said(MeshIsland& island, const IslandDurable& message) { island.durable = message.states; }
+
+void RoundCoordinator::said(MeshIsland& island, const IslandChunks& message) {
+  if (inquiry_ && message.round == committed_ && message.attempt == inquiry_->attempt()) {
+    inquiry_->answer(island.id(), message.digests);
+  }
 }
 
 // An island speaks of its own edges only, and only of those to islands that are there.

@@ -12,6 +12,8 @@ using nlohmann::json;
 constexpr std::size_t kMaxConfigBytes = 1 << 20;
 constexpr int kMaxConfigDepth = 8;
 constexpr std::int64_t kMaxSize = 1 << 20;
+constexpr std::int64_t kMaxLayers = 4096;  // a layout names each one's tensors
+constexpr double kMaxParameters = 1e13;    // their bytes can be counted in 64 bits, whatever is done with them
 
 Error bad_key(std::string_view key, std::string_view problem) {
   return Error{ErrorCode::kInvalidArgument, fmt::format("model configuration: {} {}", key, problem)};
@@ -24,14 +26,16 @@ class KeyReader {
 
   bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
   std::int64_t integer(const char* key) {
-    if (!has(key) || !object_.at(key).is_number_integer()) return fail(key, "must be an integer"), 0;
+    if (!has(key)) return fail(key, "is missing"), 0;
+    if (!object_.at(key).is_number_integer()) return fail(key, "must be an integer"), 0;
     const auto& value = object_.at(key);
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return fail(key, "is too large"), 0;
     return value.get<std::int64_t>();
   }
   std::int64_t integer_or(const char* key, std::int64_t fallback) { return has(key) ? integer(key) : fallback; }
   double number(const char* key) {
-    if (!has(key) || !object_.at(key).is_number()) return fail(key, "must be a number"), 0;
+    if (!has(key)) return fail(key, "is missing"), 0;
+    if (!object_.at(key).is_number()) return fail(key, "must be a number"), 0;
     return object_.at(key).get<double>();
   }
   double number_or(const char* key, double fallback) { return has(key) ? number(key) : fallback; }
@@ -158,6 +162,12 @@ Status ModelConfig::validate() const {
     if (value < 1 || value > kMaxSize)
       return bad_key(key, fmt::format("is {}; it must be from 1 to {}", value, kMaxSize));
   }
+  if (num_hidden_layers > kMaxLayers) {
+    return bad_key("num_hidden_layers", fmt::format("is {}; it must be from 1 to {}", num_hidden_layers, kMaxLayers));
+  }
+  if (num_attention_heads > kMaxSize / head_dim) {
+    return bad_key("num_attention_heads", fmt::format("times head_dim is over {}", kMaxSize));
+  }
   if (max_position_embeddings < 1 || max_position_embeddings > (std::int64_t{1} << 30)) {
     return bad_key("max_position_embeddings", "must be from 1 to 2^30");
   }
@@ -166,6 +176,12 @@ Status ModelConfig::validate() const {
                                                       num_key_value_heads, num_attention_heads));
   }
   if (head_dim % 2 != 0) return bad_key("head_dim", fmt::format("is {}; rotary embeddings need an even one", head_dim));
+  const auto real = [](std::int64_t size) { return static_cast<double>(size); };
+  const double block = real(hidden_size) *
+                       (2 * real((num_attention_heads + num_key_value_heads) * head_dim) + 3 * real(intermediate_size));
+  if (real(num_hidden_layers) * block + 2 * real(vocab_size) * real(hidden_size) > kMaxParameters) {
+    return bad_key("num_hidden_layers", "and the other sizes make a model of more than 10,000 billion parameters");
+  }
   if (!(rms_norm_eps > 0 && rms_norm_eps < 1)) return bad_key("rms_norm_eps", "must be between 0 and 1");
   if (!(rope_theta > 1 && rope_theta < 1e12)) return bad_key("rope_theta", "must be between 1 and 1e12");
   if (!(initializer_range >= 0 && initializer_range < 10)) return bad_key("initializer_range", "must be from 0 to 10");
@@ -180,6 +196,17 @@ Status ModelConfig::validate() const {
     }
   }
   return ok_status();
+}
+
+Status check_trainable(const ModelConfig& config, std::int64_t vocabulary, std::int64_t sequence_length) {
+  if (config.vocab_size < vocabulary) {
+    return bad_key("vocab_size", fmt::format("is {}, but the dataset's tokens need {}", config.vocab_size, vocabulary));
+  }
+  if (sequence_length <= config.max_position_embeddings) return ok_status();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("sequences of {} tokens are longer than the model's max_position_embeddings, {}; choose a "
+                           "shorter --sequence-length",
+                           sequence_length, config.max_position_embeddings)};
 }
 
 Result<ModelConfig> model_config_from_json(std::string_view text) {

@@ -46,6 +46,10 @@ struct ModelConfig {
 // (rope_parameters). What Atoll does not compute (biases, another activation, other scalings) is an error, not ignored.
 Result<ModelConfig> model_config_from_json(std::string_view text);
 
+// Whether it can learn from a dataset of so many kinds of token, in sequences of so many tokens: what no island of a
+// run could do.
+Status check_trainable(const ModelConfig& config, std::int64_t vocabulary, std::int64_t sequence_length);
+
 // A config.json that transformers 4 and 5 both open: rope in both spellings, dtype float32.
 std::string to_json(const ModelConfig& config);
 

@@ -9,7 +9,9 @@ namespace {
 // SplitMix64 (Steele, Lea, Flood 2014): a stream for each parameter, from the run's seed and the parameter's index.
 class RandomStream {
  public:
-  RandomStream(std::uint64_t seed, std::uint64_t index) : state_(mix(seed) ^ mix(~index)) {}
+  explicit RandomStream(std::uint64_t state) : state_(state) {}
+  static std::uint64_t first_state(std::uint64_t seed, std::uint64_t index) { return mix(seed) ^ mix(~index); }
+  std::uint64_t state() const { return state_; }
 
   double uniform() { return static_cast<double>((next() >> 11) + 1) * 0x1p-53; }  // (0, 1]
 
@@ -40,14 +42,24 @@ class RandomStream {
 
 }  // namespace
 
-void initialise_parameter(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,
-                          std::uint64_t seed, std::span<float> values) {
-  if (parameter.shape.size() == 1) {
+ParameterStream::ParameterStream(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,
+                                 std::uint64_t seed)
+    : state_(RandomStream::first_state(seed, index)),
+      deviation_(parameter.shape.size() == 1 ? 0 : config.initializer_range) {}
+
+void ParameterStream::next(std::span<float> values) {
+  if (deviation_ == 0) {
     std::fill(values.begin(), values.end(), 1.0f);
     return;
   }
-  RandomStream stream(seed, index);
-  for (float& value : values) value = static_cast<float>(config.initializer_range * stream.normal());
+  RandomStream stream(state_);
+  for (float& value : values) value = static_cast<float>(deviation_ * stream.normal());
+  state_ = stream.state();
+}
+
+void initialise_parameter(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,
+                          std::uint64_t seed, std::span<float> values) {
+  ParameterStream(config, parameter, index, seed).next(values);
 }
 
 }  // namespace atl

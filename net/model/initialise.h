@@ -9,6 +9,18 @@
 
 namespace atl {
 
+// The fresh values of parameter number `index` of a model, in pieces of any size: for who hashes what it has no room
+// for.
+class ParameterStream {
+ public:
+  ParameterStream(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index, std::uint64_t seed);
+  void next(std::span<float> values);  // the next values.size() of them
+
+ private:
+  std::uint64_t state_;  // of the random numbers
+  double deviation_;     // 0: all are 1
+};
+
 // Fills `values` (parameter.numel) with parameter number `index` of a model.
 void initialise_parameter(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,
                           std::uint64_t seed, std::span<float> values);

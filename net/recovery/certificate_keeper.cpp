@@ -3,12 +3,14 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 
+#include "net/base/backoff.h"
 #include "net/recovery/certificate_renewal.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kRequestTime{20};
+constexpr std::chrono::seconds kFirstRetry{30};
 
 }  // namespace
 
@@ -18,11 +20,14 @@ CertificateKeeper::CertificateKeeper(Identity identity, Options options)
 CertificateKeeper::~CertificateKeeper() { stop_.raise("the island ends"); }
 
 void CertificateKeeper::run() {
+  Backoff retry(kFirstRetry, options_.period);
   while (!stop_.raised()) {
     const Status status = renew_if_due();
     if (!status.ok() && !stop_.raised()) spdlog::warn("certificate error=\"{}\"", status.error().message);
+    if (status.ok()) retry.reset();
+    const auto pause = status.ok() ? options_.period : retry.next();
     pollfd wake{stop_.fd(), POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(options_.period.count()));
+    ::poll(&wake, 1, static_cast<int>(pause.count()));
   }
 }
 

@@ -19,7 +19,7 @@ class CertificateKeeper {
   struct Options {
     std::filesystem::path directory;  // of save_identity
     std::vector<Address> hub;
-    std::chrono::milliseconds period{std::chrono::hours(1)};  // of looking; a hub that does not answer is asked again
+    std::chrono::milliseconds period{std::chrono::hours(1)};  // of looking; a hub that does not answer is asked sooner
   };
 
   // Looks at once.

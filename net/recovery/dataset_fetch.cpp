@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <optional>
 
+#include "net/base/backoff.h"
 #include "net/base/file.h"
+#include "net/base/new_file.h"
 #include "net/base/unique_fd.h"
 #include "net/recovery/https_fetcher.h"
 #include "net/recovery/state_fetch.h"
@@ -22,12 +24,13 @@ constexpr std::chrono::milliseconds kTurn{200};
 constexpr std::size_t kMaxNameBytes = 128;
 constexpr long kStatusOk = 200;
 constexpr long kStatusPartialContent = 206;
+constexpr long kStatusForbidden = 403;
 
 // What has arrived so far, on disk.
 class PartialFile {
  public:
   static Result<PartialFile> open(const std::filesystem::path& path, std::uint64_t whole_bytes) {
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (!fd) return errno_error("create", path);
     struct stat info {};
     if (::fstat(fd.get(), &info) != 0) return errno_error("examine", path);
@@ -69,7 +72,7 @@ class PartialFile {
   Status become(const std::filesystem::path& destination) {
     if (::fsync(fd_.get()) != 0) return errno_error("flush", path_);
     if (::rename(path_.c_str(), destination.c_str()) != 0) return errno_error("replace", destination);
-    return ok_status();
+    return flush_directory(destination.parent_path());
   }
 
  private:
@@ -87,103 +90,152 @@ bool is_plain_file_name(const std::string& name) {
   });
 }
 
-// One request for what is missing, from one of the hub's addresses; appends what comes.
-Status fetch_rest(HttpsFetcher& fetcher, const Address& hub, const std::string& name, std::uint64_t whole_bytes,
-                  PartialFile& file, const AbortSignal& abort, const FetchProgress& progress) {
-  HttpsRequest request;
-  request.peer = IslandId{kHubName};
-  request.address = hub;
-  request.path = "/data/" + name;
-  request.max_bytes = whole_bytes;
-  if (file.size() > 0) request.resume_at = file.size();
-  bool first = true;
-  request.on_body = [&](ByteView bytes, bool partial) -> Status {
-    // A hub that does not resume sends all of it.
-    if (std::exchange(first, false) && !partial && file.size() > 0) ATOLL_RETURN_IF_ERROR(file.start_over());
-    if (file.size() + bytes.size() > whole_bytes) {
-      return Error{ErrorCode::kCorrupt, fmt::format("the hub's {} is larger than the dataset says", name)};
+// A full disk or the hub's refusal stays what it is. All else may be the network's, or mended by the hub's operator.
+bool is_worth_another_try(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kUnreachable:
+    case ErrorCode::kTimeout:
+    case ErrorCode::kPeerLost:
+    case ErrorCode::kProtocol:
+    case ErrorCode::kCertificate:
+    case ErrorCode::kNotFound:
+    case ErrorCode::kCorrupt: return true;
+    default: return false;
+  }
+}
+
+// One file on its way from the hub, through as many tries as it takes.
+class DatasetFetch {
+ public:
+  DatasetFetch(HttpsFetcher fetcher, const std::vector<Address>& hub, const std::string& name, PartialFile file,
+               std::uint64_t whole_bytes, const AbortSignal& abort, const FetchProgress& progress,
+               const FetchTrouble& trouble, const FetchOptions& options)
+      : fetcher_(std::move(fetcher)),
+        hub_(hub),
+        name_(name),
+        file_(std::move(file)),
+        whole_bytes_(whole_bytes),
+        abort_(abort),
+        progress_(progress),
+        trouble_(trouble),
+        pause_(options.retry_after, options.longest_retry),
+        pause_of_wrong_(options.retry_wrong_after, options.longest_retry_wrong) {}
+
+  // Until the file with this hash is at `destination`.
+  Status run(const std::string& sha256_hex, const std::filesystem::path& destination) {
+    for (;;) {
+      // What an earlier try left may be of another file: a wrong hash then means once more from the start, at once.
+      const bool resumed = file_.size() > 0;
+      ATOLL_RETURN_IF_ERROR(fill());
+      ATOLL_ASSIGN_OR_RETURN(const std::string hash, file_.hash());
+      if (hash == sha256_hex) return file_.become(destination);
+      ATOLL_RETURN_IF_ERROR(file_.start_over());
+      if (resumed) continue;
+      const Error wrong{ErrorCode::kCorrupt,
+                        "the hub's file is not the one that the run's dataset names (its SHA-256 differs); the run's "
+                        "operator has to restore it"};
+      ATOLL_RETURN_IF_ERROR(wait_after(wrong));
     }
-    return file.append(bytes);
-  };
-  const TransferId id = fetcher.start(std::move(request));
-  for (;;) {
-    const auto outcomes = fetcher.wait(Deadline::after(kTurn), abort);
-    if (progress) progress(file.size(), whole_bytes);
-    if (!outcomes.ok()) {
-      fetcher.cancel(id);
-      return outcomes.error();
+  }
+
+ private:
+  // Until all bytes are there, from whichever address answers.
+  Status fill() {
+    while (file_.size() < whole_bytes_) {
+      const std::uint64_t before = file_.size();
+      Status fetched = fetch_rest(hub_[turn_++ % hub_.size()]);
+      if (file_.size() == whole_bytes_) break;
+      if (fetched.ok()) fetched = Error{ErrorCode::kProtocol, "the hub's answer was shorter than the file"};
+      if (!is_worth_another_try(fetched.error().code)) return fetched;
+      if (file_.size() > before) pause_.reset();
+      ATOLL_RETURN_IF_ERROR(wait_after(fetched.error()));
     }
-    if (outcomes->empty()) continue;
-    const HttpsOutcome& outcome = outcomes->front();
+    return ok_status();
+  }
+
+  // One request for what is missing, from one of the hub's addresses; appends what comes.
+  Status fetch_rest(const Address& hub) {
+    HttpsRequest request;
+    request.peer = IslandId{kHubName};
+    request.address = hub;
+    request.path = "/data/" + name_;
+    request.max_bytes = whole_bytes_;
+    if (file_.size() > 0) request.resume_at = file_.size();
+    bool first = true;
+    request.on_body = [&](ByteView bytes, bool partial) -> Status {
+      // A hub that does not resume sends all of it.
+      if (std::exchange(first, false) && !partial && file_.size() > 0) ATOLL_RETURN_IF_ERROR(file_.start_over());
+      if (file_.size() + bytes.size() > whole_bytes_) {
+        return Error{ErrorCode::kCorrupt, "the hub's file is larger than the dataset says"};
+      }
+      if (std::exchange(troubled_, false) && trouble_) trouble_({});
+      return file_.append(bytes);
+    };
+    const TransferId id = fetcher_.start(std::move(request));
+    for (;;) {
+      const auto outcomes = fetcher_.wait(Deadline::after(kTurn), abort_);
+      if (progress_) progress_(file_.size(), whole_bytes_);
+      if (!outcomes.ok()) {
+        fetcher_.cancel(id);
+        return outcomes.error();
+      }
+      if (!outcomes->empty()) return judge(outcomes->front(), hub);
+    }
+  }
+
+  // Only an answer that came whole counts: until then nobody knows whose word it is.
+  Status judge(const HttpsOutcome& outcome, const Address& hub) const {
     if (outcome.error) return *outcome.error;
     if (outcome.http_status == kStatusOk || outcome.http_status == kStatusPartialContent) return ok_status();
+    if (outcome.http_status == kStatusForbidden) {
+      return Error{ErrorCode::kPermissionDenied,
+                   "it no longer has this island in its roster: it was removed; join again with a new invite"};
+    }
     const ErrorCode code = outcome.http_status == 404 ? ErrorCode::kNotFound : ErrorCode::kProtocol;
-    return Error{code, fmt::format("the hub at {} answers to GET /data/{} with HTTP status {}", to_string(hub), name,
+    return Error{code, fmt::format("the hub at {} answers to GET /data/{} with HTTP status {}", to_string(hub), name_,
                                    outcome.http_status)};
   }
-}
 
-bool is_worth_another_try(ErrorCode code) {
-  return code == ErrorCode::kUnreachable || code == ErrorCode::kTimeout || code == ErrorCode::kPeerLost ||
-         code == ErrorCode::kProtocol;
-}
-
-// Waits without the network; kAborted when stopped.
-Status pause(std::chrono::milliseconds duration, HttpsFetcher& fetcher, const AbortSignal& abort) {
-  const auto waited = fetcher.wait(Deadline::after(duration), abort);
-  return waited.ok() ? ok_status() : Status(waited.error());
-}
-
-// Until all bytes are there, from whichever address answers, giving up after max_failures tries that brought nothing.
-Status fill(PartialFile& file, const Identity& self, const std::vector<Address>& hub, const std::string& name,
-            std::uint64_t whole_bytes, const AbortSignal& abort, const FetchProgress& progress,
-            const FetchOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall));
-  int failures = 0;
-  for (std::size_t turn = 0; file.size() < whole_bytes; ++turn) {
-    const std::uint64_t before = file.size();
-    const Status fetched = fetch_rest(fetcher, hub[turn % hub.size()], name, whole_bytes, file, abort, progress);
-    if (!fetched.ok() && !is_worth_another_try(fetched.error().code)) return fetched;
-    failures = file.size() > before ? 0 : failures + 1;
-    if (file.size() == whole_bytes) break;
-    if (failures >= options.max_failures) {
-      return fetched.ok()
-                 ? Error{ErrorCode::kCorrupt, fmt::format("the hub's {} is smaller than the dataset says", name)}
-                 : fetched.error();
-    }
-    spdlog::warn("data file={} bytes={} of={} retry=1 message=\"{}\"", name, file.size(), whole_bytes,
-                 fetched.ok() ? "the hub's answer was short" : fetched.error().message);
-    ATOLL_RETURN_IF_ERROR(pause(options.retry_after, fetcher, abort));
+  // Without the network; kAborted when stopped.
+  Status wait_after(const Error& failure) {
+    Backoff& pause = failure.code == ErrorCode::kCorrupt ? pause_of_wrong_ : pause_;
+    spdlog::warn("data file={} bytes={} of={} retry=1 message=\"{}\"", name_, file_.size(), whole_bytes_,
+                 failure.message);
+    troubled_ = true;
+    if (trouble_) trouble_(fmt::format("cannot fetch {} from the hub: {}; trying again", name_, failure.message));
+    const auto waited = fetcher_.wait(Deadline::after(pause.next()), abort_);
+    return waited.ok() ? ok_status() : Status(waited.error());
   }
-  return ok_status();
-}
+
+  HttpsFetcher fetcher_;
+  const std::vector<Address>& hub_;
+  const std::string& name_;
+  PartialFile file_;
+  const std::uint64_t whole_bytes_;
+  const AbortSignal& abort_;
+  const FetchProgress& progress_;
+  const FetchTrouble& trouble_;
+  Backoff pause_, pause_of_wrong_;
+  std::size_t turn_ = 0;  // which address is next
+  bool troubled_ = false;
+};
 
 }  // namespace
 
 Status fetch_dataset_file(const Identity& self, const std::vector<Address>& hub, const std::string& name,
                           std::uint64_t size_bytes, const std::string& sha256_hex,
                           const std::filesystem::path& destination, const AbortSignal& abort,
-                          const FetchProgress& progress, const FetchOptions& options) {
+                          const FetchProgress& progress, const FetchTrouble& trouble, const FetchOptions& options) {
   if (!is_plain_file_name(name) || hub.empty()) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no file of a dataset on a known hub", name)};
   }
   std::filesystem::path partial = destination;
   partial += ".part";
   ATOLL_ASSIGN_OR_RETURN(PartialFile file, PartialFile::open(partial, size_bytes));
-  // What an earlier try left may be of another file: a wrong hash then means once more from the start.
-  for (const bool resumed : {file.size() > 0, false}) {
-    const Status filled = fill(file, self, hub, name, size_bytes, abort, progress, options);
-    if (!filled.ok()) return filled.error().with_context(fmt::format("cannot fetch {} from the hub", name));
-    ATOLL_ASSIGN_OR_RETURN(const std::string hash, file.hash());
-    if (hash == sha256_hex) return file.become(destination);
-    ATOLL_RETURN_IF_ERROR(file.start_over());
-    if (!resumed) break;
-  }
-  return Error{
-      ErrorCode::kCorrupt,
-      fmt::format("{} from the hub is not the file that the run's dataset names (its SHA-256 differs); the run's "
-                  "operator has to restore it",
-                  name)};
+  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall));
+  DatasetFetch fetch(std::move(fetcher), hub, name, std::move(file), size_bytes, abort, progress, trouble, options);
+  const Status fetched = fetch.run(sha256_hex, destination);
+  return fetched.ok() ? fetched : fetched.error().with_context(fmt::format("cannot fetch {} from the hub", name));
 }
 
 }  // namespace atl

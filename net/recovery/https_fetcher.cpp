@@ -114,12 +114,11 @@ ErrorCode code_of(CURLcode code, std::string_view message) {
     case CURLE_COULDNT_CONNECT: return ErrorCode::kUnreachable;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_INVALIDCERTSTATUS: return ErrorCode::kCertificate;
     case CURLE_OPERATION_TIMEDOUT: return ErrorCode::kTimeout;
-    case CURLE_RECV_ERROR:
+    case CURLE_SSL_CONNECT_ERROR:  // also: cut short or reset in the handshake
+    case CURLE_RECV_ERROR:         // in TLS 1.3 the server's verdict on our certificate comes after the handshake
     case CURLE_SEND_ERROR:
-      // In TLS 1.3 the server's verdict on our certificate comes after the handshake.
       return message.find("alert") != std::string_view::npos ? ErrorCode::kCertificate : ErrorCode::kPeerLost;
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE: return ErrorCode::kPeerLost;

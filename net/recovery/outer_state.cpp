@@ -90,4 +90,26 @@ StateManifest make_state_manifest(OuterStep version, std::span<const float> para
   return manifest;
 }
 
+StateManifestWriter::StateManifestWriter(OuterStep version, std::uint64_t numel)
+    : manifest_{version, 2 * sizeof(float) * numel, {}} {}
+
+void StateManifestWriter::add(std::span<const float> values) {
+  ByteView bytes = std::as_bytes(values);
+  while (!bytes.empty()) {
+    const auto count = std::min<std::uint64_t>(bytes.size(), kStateChunkBytes - in_chunk_);
+    chunk_->update(bytes.first(count));
+    bytes = bytes.subspan(count);
+    in_chunk_ += count;
+    if (in_chunk_ < kStateChunkBytes) continue;
+    manifest_.chunk_sha256.push_back(chunk_->finish());
+    chunk_ = std::make_unique<Sha256>();
+    in_chunk_ = 0;
+  }
+}
+
+StateManifest StateManifestWriter::finish() {
+  if (in_chunk_ > 0) manifest_.chunk_sha256.push_back(chunk_->finish());
+  return std::move(manifest_);
+}
+
 }  // namespace atl

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,19 @@ std::uint64_t max_manifest_bytes(std::uint64_t state_bytes);  // of its JSON
 
 StateManifest make_state_manifest(OuterStep version, std::span<const float> parameters,
                                   std::span<const float> momentum);
+
+// The same of a state that comes piece by piece: parameters, then momentum.
+class StateManifestWriter {
+ public:
+  StateManifestWriter(OuterStep version, std::uint64_t numel);
+  void add(std::span<const float> values);
+  StateManifest finish();  // once, after 2 * numel values
+
+ private:
+  StateManifest manifest_;
+  std::unique_ptr<Sha256> chunk_ = std::make_unique<Sha256>();
+  std::uint64_t in_chunk_ = 0;  // bytes
+};
 
 // What an island serves. Called on HTTPS threads, while training goes on.
 class OuterStateSource {

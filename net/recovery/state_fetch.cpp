@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "net/base/backoff.h"
 #include "net/recovery/https_fetcher.h"
 
 namespace atl {
@@ -24,7 +25,8 @@ struct Source {
   StateSourceAddress where;
   int running = 0;                 // transfers
   int failures = 0;                // in a row
-  Clock::time_point not_before{};  // after a failure
+  Backoff pause;                   // after each
+  Clock::time_point not_before{};  // until then
   std::optional<Error> dropped;    // why it is asked no more
 };
 
@@ -77,7 +79,10 @@ class StateFetch {
 StateFetch::StateFetch(HttpsFetcher fetcher, const std::vector<StateSourceAddress>& sources, OuterStep version,
                        std::string tree_hash_hex, std::uint64_t numel, const FetchOptions& options)
     : fetcher_(std::move(fetcher)), tree_hash_hex_(std::move(tree_hash_hex)), options_(options) {
-  for (const StateSourceAddress& where : sources) sources_.push_back({where, 0, 0, {}, std::nullopt});
+  const auto longest = options.max_failures * options.retry_after;
+  for (const StateSourceAddress& where : sources) {
+    sources_.push_back({where, 0, 0, {options.retry_after, longest}, {}, std::nullopt});
+  }
   state_.version = version;
   state_.parameters.resize(numel);
   state_.momentum.resize(numel);
@@ -172,6 +177,7 @@ void StateFetch::land(const HttpsOutcome& outcome) {
   }
   if (status.ok()) {
     source.failures = 0;
+    source.pause.reset();
     return;
   }
   if (flight.chunk && !is_verified(*flight.chunk) && !is_in_flight(*flight.chunk)) pending_.push_front(*flight.chunk);
@@ -231,11 +237,11 @@ void StateFetch::cancel_flights_of(std::optional<std::uint64_t> chunk) {
   });
 }
 
+// Only its own word ends a source at once. What happens to its connections anybody on the way may cause.
 void StateFetch::blame(Source& source, const Error& error) {
-  const bool is_final =
-      error.code == ErrorCode::kNotFound || error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kCertificate;
+  const bool is_final = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kCorrupt;
   ++source.failures;
-  source.not_before = Clock::now() + source.failures * options_.retry_after;
+  source.not_before = Clock::now() + source.pause.next();
   if (is_final || source.failures >= options_.max_failures) source.dropped = error;
   spdlog::warn("recovery source={} outer_step={} dropped={} reason={} message=\"{}\"", source.where.id.value,
                state_.version.value, source.dropped.has_value(), to_string(error.code), error.message);

@@ -11,6 +11,7 @@
 
 #include "net/base/byte_range.h"
 #include "net/recovery/link_probe.h"
+#include "net/transport/socket.h"
 
 namespace atl {
 namespace {
@@ -19,36 +20,50 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-constexpr std::chrono::seconds kSilence{30};
+constexpr std::chrono::milliseconds kLook{250};  // at the clock, while nothing moves
 constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
 constexpr int kProbesOfConnection = 8;
 constexpr std::string_view kManifestTarget = "/state/manifest";
 constexpr std::string_view kChunkPrefix = "/state/";
 
-// Beast's synchronous stream over a TlsConnection: every read and write has kSilence to move at least a byte. The
+// Beast's synchronous stream over a TlsConnection, at the peer's pace: whoever takes too long for a step is done. The
 // reason of a failure does not matter here: the connection ends.
 class BeastStream {
  public:
-  BeastStream(TlsConnection& connection, const AbortSignal& abort) : connection_(connection), abort_(abort) {}
+  BeastStream(TlsConnection& connection, HttpSession& session, const HttpsPaceLimits& pace)
+      : connection_(connection), session_(session), pace_(pace), look_(std::min(kLook, pace.window / 4)) {}
+
+  // Until the first bytes of a request are there. False when none comes.
+  bool await_request() {
+    pace_.wait_for_request(Clock::now(), tcp_progress(connection_.fd()).bytes_acknowledged);
+    const bool has_come = wait(connection_.poll_events_for_read());
+    session_.set_idle(false);
+    return has_come;
+  }
+  void begin_header() { pace_.begin_header(Clock::now()); }
+  void begin_answer() { pace_.begin_answer(Clock::now(), tcp_progress(connection_.fd()).bytes_acknowledged); }
 
   template <class Buffers>
   std::size_t read_some(const Buffers& buffers, error_code& error) {
     const asio::mutable_buffer buffer = first_of<asio::mutable_buffer>(buffers);
-    const auto count = connection_.read_some({static_cast<std::byte*>(buffer.data()), buffer.size()},
-                                             Deadline::after(kSilence), &abort_);
-    error = !count.ok()                        ? asio::error::make_error_code(asio::error::connection_aborted)
-            : *count == 0 && buffer.size() > 0 ? asio::error::make_error_code(asio::error::eof)
-                                               : error_code();
-    return count.ok() ? *count : 0;
+    error = {};
+    while (buffer.size() > 0) {
+      const auto count = connection_.try_read({static_cast<std::byte*>(buffer.data()), buffer.size()});
+      if (count.ok() && *count > 0) return *count;
+      if (!count.ok() || !wait(connection_.poll_events_for_read())) {
+        error = asio::error::make_error_code(asio::error::connection_aborted);
+        break;
+      }
+    }
+    return 0;
   }
   template <class Buffers>
   std::size_t write_some(const Buffers& buffers, error_code& error) {
     const asio::const_buffer buffer = first_of<asio::const_buffer>(buffers);
     const std::size_t count = std::min(buffer.size(), kMostAtOnce);
-    const Status written = connection_.write_all({static_cast<const std::byte*>(buffer.data()), count},
-                                                 Deadline::after(kSilence), &abort_);
-    error = written.ok() ? error_code() : asio::error::make_error_code(asio::error::connection_aborted);
-    return written.ok() ? count : 0;
+    const bool written = write_all({static_cast<const std::byte*>(buffer.data()), count});
+    error = written ? error_code() : asio::error::make_error_code(asio::error::connection_aborted);
+    return written ? count : 0;
   }
   // Beast wants these to exist; only the ones above are called.
   template <class Buffers>
@@ -67,8 +82,31 @@ class BeastStream {
   }
 
  private:
-  static constexpr std::size_t kMostAtOnce = 256 * 1024;  // so that a slow but living peer meets the deadline
+  static constexpr std::size_t kMostAtOnce = 256 * 1024;
 
+  bool write_all(ByteView bytes) {
+    while (!bytes.empty()) {
+      const auto count = connection_.try_write(bytes);
+      if (!count.ok()) return false;
+      bytes = bytes.subspan(*count);
+      if (*count == 0 && !wait(connection_.poll_events_for_write())) return false;
+    }
+    while (connection_.has_unsent()) {
+      if (!wait(connection_.poll_events_for_write()) || !connection_.try_flush().ok()) return false;
+    }
+    return true;
+  }
+  // For poll's events. False when this connection has had its time, or has to end.
+  bool wait(short events) {
+    for (;;) {
+      const TcpProgress progress = tcp_progress(connection_.fd());
+      if (pace_.is_over(Clock::now(), progress.bytes_acknowledged, progress.bytes_queued)) return false;
+      session_.set_idle(pace_.is_idle());
+      const Status ready =
+          wait_ready(connection_.fd(), events, Deadline::after(look_), &session_.abort(), "serving a member");
+      if (ready.ok() || ready.error().code != ErrorCode::kTimeout) return ready.ok();
+    }
+  }
   template <class Buffer, class Buffers>
   static Buffer first_of(const Buffers& buffers) {
     for (auto it = asio::buffer_sequence_begin(buffers); it != asio::buffer_sequence_end(buffers); ++it) {
@@ -78,7 +116,9 @@ class BeastStream {
   }
 
   TlsConnection& connection_;
-  const AbortSignal& abort_;
+  HttpSession& session_;
+  HttpsPace pace_;
+  const std::chrono::milliseconds look_;
 };
 
 // What a request gets. `content` is the whole representation; the request's range of it is sent.
@@ -194,6 +234,7 @@ bool send(BeastStream& stream, const http::request<http::empty_body>& request, A
   response.body() = {content + choice.range.first, static_cast<std::size_t>(choice.range.count)};
   response.keep_alive(request.keep_alive());
   response.prepare_payload();
+  stream.begin_answer();  // from here on it is the peer's pace: hashing a large state may have taken long
   error_code error;
   http::write(stream, response, error);
   return !error && request.keep_alive();
@@ -209,6 +250,8 @@ bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const Out
                int& probes_left) {
   http::request_parser<http::empty_body> parser;
   parser.header_limit(kMaxHeaderBytes);
+  if (buffer.size() == 0 && !stream.await_request()) return false;
+  stream.begin_header();
   error_code error;
   http::read_header(stream, buffer, parser, error);
   if (error == http::error::header_limit) {
@@ -232,12 +275,13 @@ bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const Out
 
 }  // namespace
 
-void serve_state(TlsConnection connection, const OuterStateSource& source, const AbortSignal& abort) {
-  BeastStream stream(connection, abort);
+void serve_state(TlsConnection connection, const OuterStateSource& source, HttpSession& session,
+                 const HttpsPaceLimits& pace) {
+  BeastStream stream(connection, session, pace);
   boost::beast::flat_buffer buffer(kMaxHeaderBytes + 1024);
   int probes_left = kProbesOfConnection;
   try {
-    while (!abort.raised() && serve_one(stream, buffer, source, probes_left)) {
+    while (!session.abort().raised() && serve_one(stream, buffer, source, probes_left)) {
     }
   } catch (const std::exception&) {
     // Out of memory for a chunk, at worst: this connection ends, the fetcher goes elsewhere.

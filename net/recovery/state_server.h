@@ -3,13 +3,16 @@
 // the PeerListener.
 #pragma once
 
-#include "net/base/abort_signal.h"
 #include "net/recovery/outer_state.h"
+#include "net/transport/http_session.h"
+#include "net/transport/https_pace.h"
 #include "net/transport/tls_connection.h"
 
 namespace atl {
 
-// Serves requests until the peer closes, is silent for 30 s, or `abort` is raised. `source` outlives the call.
-void serve_state(TlsConnection connection, const OuterStateSource& source, const AbortSignal& abort);
+// Serves requests until the peer closes, takes longer than `pace` allows, or the session's abort is raised. `source`
+// outlives the call.
+void serve_state(TlsConnection connection, const OuterStateSource& source, HttpSession& session,
+                 const HttpsPaceLimits& pace = {});
 
 }  // namespace atl

@@ -6,14 +6,29 @@
 
 namespace atl {
 
-KeyAndRequest make_signing_request() {
-  const UniqueKey key = generate_key();
+namespace {
+
+Result<KeyAndRequest> sign_request(EVP_PKEY* key) {
   const UniqueRequest request(X509_REQ_new());
   const bool made = request && X509_REQ_set_version(request.get(), X509_REQ_VERSION_1) == 1 &&
-                    X509_REQ_set_pubkey(request.get(), key.get()) == 1 &&
-                    X509_REQ_sign(request.get(), key.get(), EVP_sha256()) > 0;
-  if (!made) detail::die_on_wrong_access("a fresh key signs its request", openssl_error({}, "sign").message);
-  return {to_pem(key.get()), to_pem(request.get())};
+                    X509_REQ_set_pubkey(request.get(), key) == 1 && X509_REQ_sign(request.get(), key, EVP_sha256()) > 0;
+  if (!made) return openssl_error(ErrorCode::kCorrupt, "sign a request with this key");
+  return KeyAndRequest{to_pem(key), to_pem(request.get())};
+}
+
+}  // namespace
+
+KeyAndRequest make_signing_request() {
+  const UniqueKey key = generate_key();
+  Result<KeyAndRequest> made = sign_request(key.get());
+  if (!made.ok()) detail::die_on_wrong_access("a fresh key signs its request", made.error().message);
+  return std::move(*made);
+}
+
+Result<KeyAndRequest> signing_request_of(const std::string& key_pem) {
+  ATOLL_ASSIGN_OR_RETURN(const UniqueKey key, parse_key(key_pem));
+  if (!is_p256(key.get())) return Error{ErrorCode::kCorrupt, "this is not an EC P-256 key"};
+  return sign_request(key.get());
 }
 
 Result<Bytes> sign_message(const Identity& signer, ByteView message) {

@@ -15,6 +15,8 @@ struct KeyAndRequest {
   std::string request_pem;  // PKCS#10, proves possession of the key; names nobody: the hub decides the name
 };
 KeyAndRequest make_signing_request();
+// A request for a key that was made before. kCorrupt when it is no such key.
+Result<KeyAndRequest> signing_request_of(const std::string& key_pem);
 
 Result<Bytes> sign_message(const Identity& signer, ByteView message);
 

@@ -26,14 +26,21 @@ short events_wanted(int ssl_error) {
   return 0;
 }
 
+// The poll events to wait for before the next try; 0: the handshake is done.
+Result<short> try_handshake(SSL* ssl, std::string_view what) {
+  ERR_clear_error();
+  errno = 0;
+  const int result = SSL_do_handshake(ssl);
+  if (result == 1) return short{0};
+  const short events = events_wanted(SSL_get_error(ssl, result));
+  if (events == 0) return tls_error(ssl, result, what);
+  return events;
+}
+
 Status shake_hands(SSL* ssl, int fd, Deadline deadline, const AbortSignal* abort, std::string_view what) {
   for (;;) {
-    ERR_clear_error();
-    errno = 0;
-    const int result = SSL_do_handshake(ssl);
-    if (result == 1) return ok_status();
-    const short events = events_wanted(SSL_get_error(ssl, result));
-    if (events == 0) return tls_error(ssl, result, what);
+    ATOLL_ASSIGN_OR_RETURN(const short events, try_handshake(ssl, what));
+    if (events == 0) return ok_status();
     ATOLL_RETURN_IF_ERROR(wait_ready(fd, events, deadline, abort, what));
   }
 }
@@ -94,17 +101,32 @@ Result<TlsConnection> TlsConnection::connect(const Address& address, const TlsCo
 
 Result<TlsConnection> TlsConnection::accept(UniqueFd socket, const TlsContext& context, Deadline deadline,
                                             const AbortSignal* abort) {
-  const std::string from = to_string(remote_address(socket.get()));
-  const std::string what = fmt::format("connection from {}", from);
+  ATOLL_ASSIGN_OR_RETURN(TlsConnection connection, begin_accept(std::move(socket), context));
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool done, connection.try_accept());
+    if (done) return connection;
+    ATOLL_RETURN_IF_ERROR(wait_ready(connection.fd(), connection.wants_for_read_, deadline, abort,
+                                     fmt::format("connection from {}", connection.description_)));
+  }
+}
+
+Result<TlsConnection> TlsConnection::begin_accept(UniqueFd socket, const TlsContext& context) {
+  std::string from = to_string(remote_address(socket.get()));
   disable_nagle(socket.get());
-  ATOLL_ASSIGN_OR_RETURN(TlsConnection connection, over(std::move(socket), context, from));
+  ATOLL_ASSIGN_OR_RETURN(TlsConnection connection, over(std::move(socket), context, std::move(from)));
   SSL_set_accept_state(connection.ssl_.get());
-  ATOLL_RETURN_IF_ERROR(shake_hands(connection.ssl_.get(), connection.fd(), deadline, abort, what));
-  Result<PeerCertificate> peer = verified_peer(connection.ssl_.get());
-  if (!peer.ok()) return peer.error().with_context(what);
-  connection.peer_ = std::move(*peer);
-  connection.description_ = fmt::format("{} at {}", connection.peer_.name.value, from);
   return connection;
+}
+
+Result<bool> TlsConnection::try_accept() {
+  const std::string what = fmt::format("connection from {}", description_);
+  ATOLL_ASSIGN_OR_RETURN(wants_for_read_, try_handshake(ssl_.get(), what));
+  if (wants_for_read_ != 0) return false;
+  Result<PeerCertificate> peer = verified_peer(ssl_.get());
+  if (!peer.ok()) return peer.error().with_context(what);
+  peer_ = std::move(*peer);
+  description_ = fmt::format("{} at {}", peer_.name.value, description_);
+  return true;
 }
 
 Result<TlsConnection::Transfer> TlsConnection::finish(int result, short& wants) {

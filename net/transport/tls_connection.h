@@ -28,6 +28,9 @@ class TlsConnection {
   // Shakes hands as server on an accepted socket.
   static Result<TlsConnection> accept(UniqueFd socket, const TlsContext& context, Deadline deadline,
                                       const AbortSignal* abort = nullptr);
+  // The same without waiting: until try_accept() has returned true, only that and poll_events_for_read() are called.
+  static Result<TlsConnection> begin_accept(UniqueFd socket, const TlsContext& context);
+  Result<bool> try_accept();  // false: poll, then again
   TlsConnection(TlsConnection&&) noexcept = default;
   TlsConnection& operator=(TlsConnection&& other) noexcept;
 

@@ -48,7 +48,7 @@ Result<nlohmann::json> parse_body(ByteView body) {
 }
 
 nlohmann::json refusal_of(const Error& error) {
-  return {{"error", {{"code", to_string(error.code)}, {"message", cut_utf8(error.message, kMaxPersonText)}}}};
+  return {{"error", {{"code", to_string(error.code)}, {"message", printable(error.message, kMaxPersonText)}}}};
 }
 
 // The error that the hub answers with, if that is its answer.
@@ -76,7 +76,7 @@ Status check_version(JsonReader& reader, int& version) {
 
 template <class Archive>
 void fields(Archive& archive, RunAbout& run) {
-  archive.bounded("id", run.run_id, kMaxId);
+  archive.id("id", run.run_id);
   archive.text("name", run.name);
   archive.text_if_any("operator", run.operator_name);
   archive.text_if_any("model", run.model);
@@ -93,7 +93,7 @@ Bytes encode_frame(const EnrolRequest& request) {
                    {"invite", request.invite_id},
                    {"secret", base64url_encode(request.secret)},
                    {"request", request.request_pem},
-                   {"name", cut_utf8(request.display_name, kMaxDisplayName)}});
+                   {"name", printable(request.display_name, kMaxDisplayName)}});
 }
 
 Bytes encode_frame(const EnrolResponse& response) {
@@ -132,8 +132,8 @@ Result<EnrolRequest> decode_enrol_request(ByteView body) {
   EnrolRequest request;
   ATOLL_RETURN_IF_ERROR(check_version(reader, request.version));
   std::string secret;
-  reader.bounded("run", request.run_id, kMaxId);
-  reader.bounded("invite", request.invite_id, kMaxId);
+  reader.id("run", request.run_id);
+  reader.id("invite", request.invite_id);
   reader.bounded("secret", secret, kMaxSecretText);
   reader.bounded("request", request.request_pem, kMaxPem);
   reader.text("name", request.display_name, kMaxDisplayName);
@@ -153,7 +153,7 @@ Result<EnrolMessage> decode_enrol_message(ByteView body) {
   JsonReader reader(object);
   AboutRequest request;
   ATOLL_RETURN_IF_ERROR(check_version(reader, request.version));
-  reader.bounded("about", request.run_id, kMaxId);
+  reader.id("about", request.run_id);
   if (!reader.status().ok()) return unfit(reader);
   return EnrolMessage(std::move(request));
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "net/base/encoding.h"
+#include "net/base/printable.h"
 
 namespace atl {
 namespace {
@@ -27,11 +28,6 @@ Error malformed(std::string_view what) {
 bool is_plain(std::string_view text) {
   return !text.empty() &&
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-'; });
-}
-
-// Nothing that a terminal would act upon.
-bool is_printable(std::string_view text) {
-  return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 // The first rule that the invite breaks; empty when none.
@@ -147,6 +143,11 @@ Result<Invite> decode_invite(std::string_view raw, std::chrono::sys_seconds now)
                     utc(invite.expires))};
   }
   return invite;
+}
+
+bool may_be_invite(std::string_view argument) {
+  const std::string text = without_spaces(argument);
+  return text.starts_with("atoll1.") || text.starts_with("atoll:");
 }
 
 std::string describe(const Invite& invite) {

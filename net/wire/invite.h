@@ -43,6 +43,10 @@ std::string invite_link(std::string_view invite_text);
 // kVersionUnsupported, or, when it expired before `now`, kInviteExpired.
 Result<Invite> decode_invite(std::string_view text, std::chrono::sys_seconds now);
 
+// Whether a command line's argument is to be taken for an invite or a link with one, as decode_invite reads them: with
+// spaces anywhere. Anybody who may list this machine's processes can read it until it is overwritten.
+bool may_be_invite(std::string_view argument);
+
 // For logs: everything but the secret.
 std::string describe(const Invite& invite);
 

@@ -9,8 +9,6 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxHost = 255;
-
 bool deeper_than(std::string_view text, int max_depth) {
   int depth = 0;
   bool in_string = false;
@@ -48,24 +46,6 @@ Result<nlohmann::json> parse_bounded_json(std::string_view text, std::size_t max
 
 std::string dump_json(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string_view cut_utf8(std::string_view text, std::size_t max_bytes) {
-  if (text.size() <= max_bytes) return text;
-  std::size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
-  return text.substr(0, end);
-}
-
-std::string without_control_characters(std::string_view text) {
-  std::string clean;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    clean += byte < 0x20 || byte == 0x7F || c1 ? '?' : text[i];
-    if (c1) ++i;  // U+0080 to U+009F are two bytes in UTF-8
-  }
-  return clean;
 }
 
 bool is_sha256_hex(std::string_view text) { return text.size() == 64 && std::ranges::all_of(text, is_lower_hex); }
@@ -112,7 +92,7 @@ void JsonReader::field(const char* name, Address& address) {
   const nlohmann::json* found = find(name);
   if (found == nullptr) return;
   JsonReader inner(*found);
-  inner.bounded("host", address.host, kMaxHost);
+  inner.host("host", address.host);
   inner.field("port", address.port);
   if (!inner.status().ok()) fail_field(name, "is no address: " + inner.status().error().message);
 }
@@ -128,7 +108,25 @@ void JsonReader::bounded(const char* name, std::string& value, std::size_t max_b
 
 void JsonReader::text(const char* name, std::string& value, std::size_t max_bytes) {
   bounded(name, value, max_bytes);
-  value = without_control_characters(value);
+  value = printable(value);
+}
+
+void JsonReader::id(const char* name, std::string& value) {
+  const nlohmann::json* found = find(name);
+  if (found == nullptr) return;
+  if (!found->is_string() || !is_island_name(found->get_ref<const std::string&>())) {
+    return fail_field(name, "is no id: 1 to 64 of a-z, 0-9 and -");
+  }
+  value = found->get<std::string>();
+}
+
+void JsonReader::host(const char* name, std::string& value) {
+  const nlohmann::json* found = find(name);
+  if (found == nullptr) return;
+  const bool good = found->is_string() &&
+                    (found->get_ref<const std::string&>().empty() || is_host(found->get_ref<const std::string&>()));
+  if (!good) return fail_field(name, "is neither a host's name nor its address");
+  value = found->get<std::string>();
 }
 
 void JsonReader::hash(const char* name, std::string& value) {
@@ -138,6 +136,18 @@ void JsonReader::hash(const char* name, std::string& value) {
     return fail_field(name, "is no SHA-256 in lower-case hex");
   }
   value = found->get<std::string>();
+}
+
+void JsonReader::hashes(const char* name, std::vector<std::string>& values) {
+  const nlohmann::json* found = find(name);
+  if (found == nullptr) return;
+  if (!found->is_array() || found->size() > kMaxListed) return fail_field(name, "is no list of at most 4096 entries");
+  for (const nlohmann::json& entry : *found) {
+    if (!entry.is_string() || !is_sha256_hex(entry.get_ref<const std::string&>())) {
+      return fail_field(name, "holds what is no SHA-256 in lower-case hex");
+    }
+    values.push_back(entry.get<std::string>());
+  }
 }
 
 // {"count": 10, "bits": base64url}: flag i is bit i % 8 of byte i / 8, what is left of the last byte is zero.

@@ -15,11 +15,13 @@
 
 #include "net/base/address.h"
 #include "net/base/id.h"
+#include "net/base/printable.h"
 #include "net/base/result.h"
 
 namespace atl {
 
 inline constexpr std::size_t kMaxPersonText = 512;  // bytes of a text that only people read
+inline constexpr std::size_t kMaxPersonName = 64;   // of a name, a version, a place
 inline constexpr std::size_t kMaxListed = 4096;     // entries of a list
 inline constexpr std::size_t kMaxFlags = 1u << 16;  // bits of a set
 
@@ -27,10 +29,6 @@ inline constexpr std::size_t kMaxFlags = 1u << 16;  // bits of a set
 Result<nlohmann::json> parse_bounded_json(std::string_view text, std::size_t max_bytes, int max_depth);
 // Text for JSON: invalid UTF-8 is replaced, never an exception.
 std::string dump_json(const nlohmann::json& value);
-// Control characters (U+0000 to U+001F, U+007F to U+009F) replaced by '?': lines cannot be forged, escapes not sent.
-std::string without_control_characters(std::string_view text);
-// At most `max_bytes`, cut between characters.
-std::string_view cut_utf8(std::string_view text, std::size_t max_bytes);
 bool is_sha256_hex(std::string_view text);
 bool is_island_name(std::string_view text);  // 1 to 64 of a-z 0-9 -
 
@@ -59,12 +57,17 @@ class JsonWriter {
     for (const T& entry : list) array.push_back(element(entry));
     object[name] = std::move(array);
   }
-  void text(const char* name, const std::string& value) { object[name] = cut_utf8(value, kMaxPersonText); }
-  void text_if_any(const char* name, const std::string& value) {
-    if (!value.empty()) text(name, value);
+  void text(const char* name, const std::string& value, std::size_t max_bytes = kMaxPersonText) {
+    object[name] = printable(value, max_bytes);
   }
+  void text_if_any(const char* name, const std::string& value, std::size_t max_bytes = kMaxPersonText) {
+    if (!value.empty()) text(name, value, max_bytes);
+  }
+  void id(const char* name, const std::string& value) { object[name] = value; }
+  void host(const char* name, const std::string& value) { object[name] = value; }
   void bounded(const char* name, const std::string& value, std::size_t) { object[name] = value; }
   void hash(const char* name, const std::string& value) { object[name] = value; }
+  void hashes(const char* name, const std::vector<std::string>& values) { object[name] = values; }
   void flags(const char* name, const std::vector<bool>& flags);        // at most kMaxFlags; none: not written
   void figures(const char* name, const std::vector<double>& figures);  // at most kMaxListed; none: not written
   void fail(std::string) {}
@@ -121,16 +124,20 @@ class JsonReader {
     if (!found->is_array() || found->size() > kMaxListed) return fail_field(name, "is no list of at most 4096 entries");
     for (const nlohmann::json& entry : *found) read_element(name, entry, list.emplace_back());
   }
-  // For people: what a terminal or a log would act upon arrives as '?'.
+  // For people: printable (net/base/printable.h), whatever was sent.
   void text(const char* name, std::string& value, std::size_t max_bytes = kMaxPersonText);
-  void text_if_any(const char* name, std::string& value) {
-    if (object_.is_object() && object_.contains(name)) text(name, value);
+  void text_if_any(const char* name, std::string& value, std::size_t max_bytes = kMaxPersonText) {
+    if (object_.is_object() && object_.contains(name)) text(name, value, max_bytes);
   }
+  void id(const char* name, std::string& value);    // of a run, an invite, an island: is_island_name
+  void host(const char* name, std::string& value);  // is_host, or empty
   void bounded(const char* name, std::string& value, std::size_t max_bytes);
-  void hash(const char* name, std::string& value);  // SHA-256, lower-case hex
+  void hash(const char* name, std::string& value);                  // SHA-256, lower-case hex
+  void hashes(const char* name, std::vector<std::string>& values);  // at most kMaxListed of them
   void flags(const char* name, std::vector<bool>& flags);
   void figures(const char* name, std::vector<double>& figures);  // finite numbers of 0 or more
 
+  bool has(const char* name) const { return object_.is_object() && object_.contains(name); }
   const nlohmann::json* find(const char* name);  // nullptr, and an error, when it is not there
   void fail(std::string message) { fail(Error{ErrorCode::kProtocol, std::move(message)}); }
   void fail(Error error) {

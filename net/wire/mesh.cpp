@@ -11,6 +11,9 @@ namespace atl {
 
 namespace {
 
+constexpr std::size_t kMaxSignature = 256;
+constexpr std::size_t kMaxCertificate = 8u << 10;
+
 // Said only where it is so.
 template <class Archive>
 void if_so(Archive& archive, const char* name, bool& value) {
@@ -27,6 +30,7 @@ template <class Archive>
 void fields(Archive& archive, RosterEntry& m) {
   archive.field("id", m.id);
   archive.text("display_name", m.display_name);
+  if constexpr (Archive::kReads) m.display_name = printable(m.display_name, kMaxPersonName);
   archive.field("address", m.address);
   archive.hash("key_sha256", m.key_sha256);
   archive.text_if_any("software", m.software);
@@ -43,8 +47,8 @@ void fields(Archive& archive, AttemptMember& m) {
 
 template <class Archive>
 void fields(Archive& archive, CheckedRow& m) {
-  archive.bounded("row", m.row, 64);
-  archive.bounded("verdict", m.verdict, 64);
+  archive.text("row", m.row, kMaxPersonName);
+  archive.text("verdict", m.verdict, kMaxPersonName);
 }
 
 template <class Archive>
@@ -56,26 +60,95 @@ void fields(Archive& archive, LinkReportEntry& m) {
   archive.field("at_least", m.at_least);
 }
 
+template <class Archive>
+void fields(Archive& archive, HeldState& m) {
+  archive.field("outer_step", m.outer_step);
+  archive.hash("state_hash", m.state_hash);
+}
+
+template <class Archive>
+bool says(Archive& archive, const char* name) {
+  if constexpr (Archive::kReads) return archive.has(name);
+  return true;
+}
+
+template <class Archive>
+void fields(Archive& archive, SignedEpoch& m) {
+  archive.field("epoch", m.epoch);
+  archive.bounded("signature", m.signature, kMaxSignature);
+  archive.bounded("hub_certificate", m.hub_certificate, kMaxCertificate);
+}
+
+template <class Archive>
+void fields(Archive& archive, HubCommit& m) {
+  archive.field("round", m.round);
+  archive.field("attempt", m.attempt);
+  archive.hash("digest", m.digest);
+  archive.field("outer_learning_rate", m.outer_learning_rate);
+  archive.field("outer_momentum", m.outer_momentum);
+  archive.field("members", m.members);
+  archive.bounded("signature", m.signature, kMaxSignature);
+  if (!says(archive, "epoch")) return;  // a hub's own record of an older version
+  archive.field("epoch", m.epoch);
+  archive.field("holders", m.holders);
+  archive.field("lease_cursor", m.lease_cursor);
+}
+
+// An object within an object.
+template <class Archive, class T>
+void object(Archive& archive, const char* name, T& value) {
+  if constexpr (Archive::kReads) {
+    const nlohmann::json* found = archive.find(name);
+    if (found == nullptr) return;
+    JsonReader reader(*found);
+    fields(reader, value);
+    if (!reader.status().ok()) archive.fail(std::string(name) + ": " + reader.status().error().message);
+  } else {
+    JsonWriter writer;
+    fields(writer, value);
+    archive.object[name] = std::move(writer.object);
+  }
+}
+template <class Archive>
+void fields(Archive& archive, SignedCommit& m) {
+  object(archive, "commit", m.commit);
+  archive.bounded("hub_certificate", m.hub_certificate, kMaxCertificate);
+}
+
 namespace {
 
 constexpr int kMaxDepth = 8;  // the welcome's run is the deepest
-constexpr std::size_t kMaxSignature = 256;
-constexpr std::size_t kMaxHostText = 255;
 
 // ---- the fields of each message, once for both directions
 
 template <class Archive>
+void held_states(Archive& archive, const char* name, std::vector<HeldState>& states) {
+  archive.field(name, states);
+  if (states.size() > kMaxHeldStates) archive.fail("field '" + std::string(name) + "' holds more than 16 entries");
+}
+
+template <class Archive>
 void fields(Archive& archive, IslandHello& m) {
   archive.field("version", m.version);
-  archive.text("software", m.software);
-  archive.text("display_name", m.display_name);
+  archive.text("software", m.software, kMaxPersonName);
+  archive.text("display_name", m.display_name, kMaxPersonName);
   archive.field("listen_port", m.listen_port);
-  archive.bounded("advertised_host", m.advertised_host, kMaxHostText);
+  archive.host("advertised_host", m.advertised_host);
   archive.field("outer_step", m.outer_step);
   if (m.outer_step) archive.hash("state_hash", m.state_hash);
   archive.field("checked", m.checked);
-  archive.text_if_any("region", m.region);
+  archive.text_if_any("region", m.region, kMaxPersonName);
   if (m.checked && m.checked->size() > kMaxCheckedRows) archive.fail("field 'checked' holds more than 64 entries");
+  if (Archive::kReads ? says(archive, "durable") : !m.durable.empty()) held_states(archive, "durable", m.durable);
+  if (Archive::kReads ? says(archive, "last_commit") : m.last_commit != nullptr) {
+    SignedCommit commit = m.last_commit ? *m.last_commit : SignedCommit{};
+    object(archive, "last_commit", commit);
+    if constexpr (Archive::kReads) m.last_commit = std::make_shared<const SignedCommit>(std::move(commit));
+  }
+  if (Archive::kReads ? says(archive, "epoch") : m.epoch.has_value()) {
+    if (!m.epoch) m.epoch.emplace();
+    object(archive, "epoch", *m.epoch);
+  }
 }
 
 template <class Archive>
@@ -116,6 +189,19 @@ void fields(Archive& archive, IslandAttemptFailed& m) {
   archive.flags("whole_buckets", m.whole_buckets);
   if_so(archive, "silent", m.silent);
   archive.field("stalled_after", m.stalled_after);
+  if_so(archive, "too_large", m.too_large);
+}
+
+template <class Archive>
+void fields(Archive& archive, IslandChunks& m) {
+  archive.field("round", m.round);
+  archive.field("attempt", m.attempt);
+  archive.hashes("digests", m.digests);
+}
+
+template <class Archive>
+void fields(Archive& archive, IslandDurable& m) {
+  held_states(archive, "states", m.states);
 }
 
 template <class Archive>
@@ -167,6 +253,7 @@ void fields(Archive& archive, HubWelcome& m) {
   } else {
     archive.object["run"] = m.run.to_json();
   }
+  object(archive, "epoch", m.epoch);
 }
 
 template <class Archive>
@@ -208,6 +295,10 @@ void fields(Archive& archive, HubAttempt& m) {
   if (!m.edge_bytes_per_second.empty() && m.edge_bytes_per_second.size() != m.order.size()) {
     archive.fail("field 'edge_bytes_per_second' is not as long as the order");
   }
+  std::optional<double> norm_limit;
+  if (m.norm_limit > 0) norm_limit = m.norm_limit;
+  archive.field("norm_limit", norm_limit);
+  m.norm_limit = norm_limit.value_or(0);
 }
 
 template <class Archive>
@@ -215,17 +306,6 @@ void fields(Archive& archive, HubAbort& m) {
   archive.field("round", m.round);
   archive.field("attempt", m.attempt);
   archive.text("reason", m.reason);
-}
-
-template <class Archive>
-void fields(Archive& archive, HubCommit& m) {
-  archive.field("round", m.round);
-  archive.field("attempt", m.attempt);
-  archive.hash("digest", m.digest);
-  archive.field("outer_learning_rate", m.outer_learning_rate);
-  archive.field("outer_momentum", m.outer_momentum);
-  archive.field("members", m.members);
-  archive.bounded("signature", m.signature, kMaxSignature);
 }
 
 template <class Archive>
@@ -242,12 +322,25 @@ void fields(Archive& archive, HubGoodbye& m) {
   archive.field("finished", m.finished);
 }
 
+template <class Archive>
+void fields(Archive& archive, HubShowChunks& m) {
+  archive.field("round", m.round);
+  archive.field("attempt", m.attempt);
+}
+
+template <class Archive>
+void fields(Archive& archive, HubNotice& m) {
+  archive.text("text", m.text);
+}
+
 // ---- types by name, in the order of the variants
 
-constexpr std::array<const char*, 10> kIslandTypes = {"hello",   "heartbeat", "ready",      "have",    "attempt_failed",
-                                                      "applied", "recovered", "validation", "leaving", "link_report"};
-constexpr std::array<const char*, 10> kHubTypes = {"welcome", "roster", "recover", "initialise", "round_begin",
-                                                   "attempt", "abort",  "commit",  "goodbye",    "probe"};
+constexpr std::array<const char*, 12> kIslandTypes = {"hello",          "heartbeat",   "ready",     "have",
+                                                      "attempt_failed", "applied",     "recovered", "validation",
+                                                      "leaving",        "link_report", "chunks",    "durable"};
+constexpr std::array<const char*, 12> kHubTypes = {"welcome",     "roster",  "recover",     "initialise",
+                                                   "round_begin", "attempt", "abort",       "commit",
+                                                   "goodbye",     "probe",   "show_chunks", "notice"};
 static_assert(kIslandTypes.size() == std::variant_size_v<IslandMessage>);
 static_assert(kHubTypes.size() == std::variant_size_v<HubMessage>);
 
@@ -280,7 +373,7 @@ Result<Variant> decode_as(std::string_view text, const Names& names, std::string
   std::size_t index = 0;
   while (index < names.size() && type != names[index]) ++index;
   if (index == names.size()) {
-    return Error{ErrorCode::kProtocol, fmt::format("message of {}: unknown type '{}'", who, type)};
+    return Error{ErrorCode::kProtocol, fmt::format("message of {}: unknown type '{}'", who, printable(type))};
   }
   Variant message = make_alternative<Variant>(index);
   std::visit([&](auto& m) { fields(reader, m); }, message);
@@ -301,15 +394,54 @@ Result<HubMessage> decode_hub_message(std::string_view text) {
 }
 
 std::string commit_record(const HubCommit& commit) {
-  nlohmann::json members = nlohmann::json::array();
+  nlohmann::json members = nlohmann::json::array(), holders = nlohmann::json::array();
   for (const AttemptMember& member : commit.members)
     members.push_back({{"id", member.id.value}, {"tokens", member.tokens}});
+  for (const IslandId& holder : commit.holders) holders.push_back(holder.value);
   return dump_json({{"round", commit.round.value},
                     {"attempt", commit.attempt.value},
                     {"digest", commit.digest},
                     {"outer_learning_rate", commit.outer_learning_rate},
                     {"outer_momentum", commit.outer_momentum},
-                    {"members", std::move(members)}});
+                    {"members", std::move(members)},
+                    {"epoch", commit.epoch},
+                    {"holders", std::move(holders)},
+                    {"lease_cursor", commit.lease_cursor}});
+}
+
+std::string epoch_record(const std::string& run_id, std::uint64_t epoch) {
+  return dump_json({{"run_id", run_id}, {"epoch", epoch}});
+}
+
+namespace {
+
+template <class T>
+std::string encode_alone(const T& value) {
+  JsonWriter writer;
+  fields(writer, const_cast<T&>(value));
+  return dump_json(writer.object);
+}
+
+template <class T>
+Result<T> decode_alone(std::string_view text, std::string_view what) {
+  auto parsed = parse_bounded_json(text, kMaxMeshMessageBytes, kMaxDepth);
+  if (!parsed.ok()) return parsed.error().with_context(std::string(what));
+  JsonReader reader(*parsed);
+  T value;
+  fields(reader, value);
+  if (!reader.status().ok()) return reader.status().error().with_context(std::string(what));
+  return value;
+}
+
+}  // namespace
+
+std::string encode(const SignedCommit& commit) { return encode_alone(commit); }
+Result<SignedCommit> decode_signed_commit(std::string_view text) {
+  return decode_alone<SignedCommit>(text, "a kept commit");
+}
+std::string encode(const SignedEpoch& epoch) { return encode_alone(epoch); }
+Result<SignedEpoch> decode_signed_epoch(std::string_view text) {
+  return decode_alone<SignedEpoch>(text, "a hub's epoch");
 }
 
 }  // namespace atl

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@
 
 namespace atl {
 
-inline constexpr int kMeshVersion = 2;
+inline constexpr int kMeshVersion = 3;
 inline constexpr std::size_t kMaxMeshMessageBytes = 1u << 20;
 
 // ---- island -> hub
@@ -27,6 +28,24 @@ struct CheckedRow {     // of the island's own node check
   std::string verdict;  // "pass", "warn", "fail", "skip"
 };
 inline constexpr std::size_t kMaxCheckedRows = 64;
+
+// An outer state that an island keeps on its disk: it is there after a crash, too.
+struct HeldState {
+  OuterStep outer_step;
+  std::string state_hash;  // tree hash, hex
+  bool operator==(const HeldState&) const = default;
+};
+inline constexpr std::size_t kMaxHeldStates = 16;
+
+// That the run's hub serves in this epoch. A hub's epoch rises each time that one is started, from whatever copy of its
+// home: of two hubs of one run the older one stops as soon as an island shows it the newer one's.
+struct SignedEpoch {
+  std::uint64_t epoch = 0;
+  std::string signature;        // over epoch_record(run, epoch), base64url
+  std::string hub_certificate;  // PEM, of the key that signed
+};
+
+struct SignedCommit;
 
 struct IslandHello {  // first message after the WebSocket opens, also after a reconnect
   int version = kMeshVersion;
@@ -39,6 +58,11 @@ struct IslandHello {  // first message after the WebSocket opens, also after a r
   // Of its last check; at most kMaxCheckedRows. What an island says of itself keeps unfit machines out, not liars.
   std::optional<std::vector<CheckedRow>> checked = {};
   std::string region = {};  // where it stands, for people; may be empty
+  std::vector<HeldState> durable = {};
+  // The newest record and the newest epoch of the hub that it knows: a hub that was restored from an old backup learns
+  // from them.
+  std::shared_ptr<const SignedCommit> last_commit = {};
+  std::optional<SignedEpoch> epoch = {};
 };
 
 struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of an island
@@ -77,6 +101,20 @@ struct IslandAttemptFailed {  // the answer to an abort too, also of one that ho
   bool silent = false;
   // That peer went on saying that it lives and sent no data for long: how many bytes of data had come from it.
   std::optional<std::uint64_t> stalled_after = {};
+  // It holds the whole average, and that is larger than HubAttempt::norm_limit: somebody gave more than it said.
+  bool too_large = false;
+};
+
+// The answer to HubShowChunks: SHA-256, hex, of what it holds of each chunk of the ring, by number, over all buckets
+// that travelled in that attempt.
+struct IslandChunks {
+  OuterStep round;
+  Attempt attempt;
+  std::vector<std::string> digests;  // as many as the attempt has members; empty: it does not hold them (any more)
+};
+
+struct IslandDurable {  // whenever it changes: all that it keeps
+  std::vector<HeldState> states;
 };
 
 struct IslandApplied {  // took the outer step: holds outer state `outer_step`
@@ -113,8 +151,9 @@ struct IslandLinkReport {
 };
 inline constexpr std::size_t kMaxReportedLinks = 64;
 
-using IslandMessage = std::variant<IslandHello, IslandHeartbeat, IslandReady, IslandHave, IslandAttemptFailed,
-                                   IslandApplied, IslandRecovered, IslandValidation, IslandLeaving, IslandLinkReport>;
+using IslandMessage =
+    std::variant<IslandHello, IslandHeartbeat, IslandReady, IslandHave, IslandAttemptFailed, IslandApplied,
+                 IslandRecovered, IslandValidation, IslandLeaving, IslandLinkReport, IslandChunks, IslandDurable>;
 
 // ---- hub -> island
 
@@ -131,6 +170,7 @@ struct HubWelcome {
   int version = kMeshVersion;
   RunConfig run;
   OuterStep outer_step;  // committed so far
+  SignedEpoch epoch = {};
 };
 
 struct HubRoster {  // whenever it changes; live members only
@@ -174,6 +214,9 @@ struct HubAttempt {  // average now, in this order
   // For people, by rank: what the hub knows of the link from that member to the next, bytes/s; 0: nothing. Empty: of
   // none, or the hub is of an older version.
   std::vector<double> edge_bytes_per_second = {};
+  // The L2 norm that the average has at most, if each member gave what it said that it gives (the weighted mean of
+  // their norms); whoever holds a larger one refuses it. 0: not known.
+  double norm_limit = 0;
 };
 
 struct HubAbort {  // this attempt and all before it are over
@@ -190,6 +233,16 @@ struct HubCommit {  // the round is decided, on the hub's disk; the one that hol
   double outer_momentum = 0;
   std::vector<AttemptMember> members;
   std::string signature;  // over commit_record(*this), by the hub's key, base64url
+  std::uint64_t epoch = 0;
+  // Members that held the average when it was committed: the others were lost in the attempt, after giving their part.
+  std::vector<IslandId> holders = {};
+  std::uint64_t lease_cursor = 0;  // first position of the run's sequence order that was never leased, at that time
+};
+
+// A commit with what it takes to check its signature: what islands keep, and show to a hub that knows less.
+struct SignedCommit {
+  HubCommit commit;
+  std::string hub_certificate;  // PEM
 };
 
 struct HubGoodbye {  // the hub closes: refused, removed, finished
@@ -203,16 +256,32 @@ struct HubProbe {  // measure the link from this island to yourself now, then sa
   std::uint64_t bytes = 0;
 };
 
+struct HubShowChunks {  // members of this attempt hold different averages: say IslandChunks
+  OuterStep round;
+  Attempt attempt;
+};
+
+struct HubNotice {   // why the run stands still, or what was amiss with this island's work; empty: nothing (any more)
+  std::string text;  // for a person
+};
+
 using HubMessage = std::variant<HubWelcome, HubRoster, HubRecover, HubInitialise, HubRoundBegin, HubAttempt, HubAbort,
-                                HubCommit, HubGoodbye, HubProbe>;
+                                HubCommit, HubGoodbye, HubProbe, HubShowChunks, HubNotice>;
 
 std::string encode(const IslandMessage& message);
 std::string encode(const HubMessage& message);
 Result<IslandMessage> decode_island_message(std::string_view text);
 Result<HubMessage> decode_hub_message(std::string_view text);
 
-// The bytes that the hub signs for a commit: canonical JSON of round, attempt, digest, learning rate, momentum,
-// members.
+// The bytes that the hub signs for a commit: canonical JSON of all that it says but addresses.
 std::string commit_record(const HubCommit& commit);
+// And for its epoch.
+std::string epoch_record(const std::string& run_id, std::uint64_t epoch);
+
+// A kept commit as JSON text, and back: one line of an island's record of commits.
+std::string encode(const SignedCommit& commit);
+Result<SignedCommit> decode_signed_commit(std::string_view text);
+std::string encode(const SignedEpoch& epoch);
+Result<SignedEpoch> decode_signed_epoch(std::string_view text);
 
 }  // namespace atl

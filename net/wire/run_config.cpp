@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -41,6 +43,41 @@ void milliseconds(Archive& archive, const char* name, std::chrono::milliseconds&
   value = std::chrono::milliseconds(count);
 }
 
+constexpr std::array<const char*, 2> kWhenLostNames = {"ask", "rollback"};
+
+// What runs of before do not say: as it is by default.
+template <class Archive, class Read>
+void if_said(Archive& archive, const char* name, Read read) {
+  if constexpr (Archive::kReads) {
+    if (!archive.has(name)) return;
+  }
+  read();
+}
+
+template <class Archive>
+void when_lost(Archive& archive, const char* name, WhenLost& value) {
+  if constexpr (Archive::kReads) {
+    std::string word;
+    archive.bounded(name, word, 16);
+    const auto found = std::ranges::find(kWhenLostNames, word);
+    if (found == kWhenLostNames.end()) return archive.fail("field 'when_lost' is neither 'ask' nor 'rollback'");
+    value = static_cast<WhenLost>(found - kWhenLostNames.begin());
+  } else {
+    archive.object[name] = kWhenLostNames[static_cast<std::size_t>(value)];
+  }
+}
+
+// How the run meets loss and lies.
+template <class Archive>
+void safety_fields(Archive& archive, RunConfig& c) {
+  if_said(archive, "quorum", [&] { archive.field("quorum", c.quorum); });
+  if_said(archive, "norm_bound", [&] { archive.field("norm_bound", c.norm_bound); });
+  if_said(archive, "validation_rise", [&] { archive.field("validation_rise", c.validation_rise); });
+  if_said(archive, "keep_states", [&] { archive.field("keep_states", c.keep_states); });
+  if_said(archive, "when_lost", [&] { when_lost(archive, "when_lost", c.when_lost); });
+  if_said(archive, "lost_after_ms", [&] { milliseconds(archive, "lost_after_ms", c.lost_after); });
+}
+
 template <class Archive>
 void fields(Archive& archive, RunConfig& c) {
   archive.bounded("run_id", c.run_id, 16);
@@ -63,6 +100,7 @@ void fields(Archive& archive, RunConfig& c) {
   milliseconds(archive, "heartbeat_ms", c.heartbeat);
   milliseconds(archive, "dead_after_ms", c.dead_after);
   milliseconds(archive, "straggler_grace_ms", c.straggler_grace);
+  safety_fields(archive, c);
 }
 
 class Checks {
@@ -122,7 +160,13 @@ Status RunConfig::validate() const {
       .range("connections_per_edge", connections_per_edge, 0u, 16u)
       .range("max_islands", max_islands, 1u, 1024u)
       .range("min_islands", min_islands, 1u, max_islands)
-      .range("validation_sequences", validation_sequences, 1u, 1u << 20);
+      .range("validation_sequences", validation_sequences, 1u, 1u << 20)
+      .range("quorum", quorum, 1u, max_islands)
+      .range("validation_rise", validation_rise, 0.0, 1e6)
+      .range("keep_states", keep_states, 1u, 8u)
+      .range<long>("lost_after_ms", lost_after.count(), 10, kMaxMilliseconds)
+      .that(norm_bound == 0 || (norm_bound >= 1.5 && norm_bound <= 1e6),
+            "norm_bound is neither 0 (off) nor from 1.5 to 1000000");
   checks.that(sums_hop_by_hop(wire) || max_islands <= kMaxDirectIslands,
               fmt::format("wire {} is sent straight to each chunk's owner, for which max_islands is at most {}",
                           wire_format_name(wire), kMaxDirectIslands));
@@ -173,7 +217,7 @@ Result<RunConfig> RunConfig::from_json(std::string_view text) {
     if (known.contains(name) || name == "check") continue;
     return Error{
         ErrorCode::kVersionUnsupported,
-        fmt::format("run configuration: field '{}' is not known here; update atoll", std::string(cut_utf8(name, 64)))};
+        fmt::format("run configuration: field '{}' is not known here; update atoll", printable(name, kMaxPersonName))};
   }
   ATOLL_RETURN_IF_ERROR(config.validate());
   return config;

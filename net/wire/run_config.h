@@ -28,6 +28,11 @@ struct InnerOptimizerConfig {          // AdamW (arXiv:1711.05101) with warm-up 
   double max_z_loss = 0.0;      // coefficient; 0: off
 };
 
+// What becomes of a run when the committed outer state is lost or cannot be told: its operator decides (`atoll hub
+// rollback`), or it goes back by itself to the newest state that islands keep, at most kMostRoundsUndone rounds.
+enum class WhenLost { kAsk, kRollBack };
+inline constexpr std::uint32_t kMostRoundsUndone = 10;
+
 struct RunConfig {
   static constexpr int kVersion = 1;
 
@@ -50,12 +55,24 @@ struct RunConfig {
   std::uint32_t connections_per_edge = 0;  // of the ring; 0: each island finds the best number by its goodput
   std::uint32_t min_islands = 1;           // the first round begins when so many are there
   std::uint32_t max_islands = 128;
+  // A round is averaged over at least so many islands that trained. 1: whoever is left goes on alone, and nobody checks
+  // what it then says; 2 or more: no state is ever adopted that fewer than two islands computed.
+  std::uint32_t quorum = 1;
   std::uint32_t validate_every = 5;  // rounds; 0: never
   std::uint32_t validation_sequences = 32;
 
   std::chrono::milliseconds heartbeat{2'000};
   std::chrono::milliseconds dead_after{6'000};        // without a heartbeat
   std::chrono::milliseconds straggler_grace{60'000};  // after most are ready, before the round closes without the rest
+
+  // An island's norm over steps may be so many times the median of the others', and of its own past; beyond it, its
+  // work is left out of the round. 0: no bound.
+  double norm_bound = 8;
+  double validation_rise =
+      1.0;  // nats over the best of late that several islands must find to call a state spoiled; 0: off
+  std::uint32_t keep_states = 3;  // outer states that an island keeps on its disk, 8 bytes a parameter each
+  WhenLost when_lost = WhenLost::kAsk;
+  std::chrono::milliseconds lost_after{60'000};  // the committed state counts as lost when nobody holds it for so long
 
   Status validate() const;
   nlohmann::json to_json() const;

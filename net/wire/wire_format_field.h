@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/wire_format.h"
+#include "net/base/printable.h"
 
 namespace atl {
 
@@ -18,8 +19,8 @@ void wire_format(Archive& archive, WireFormat& wire) {
   if (const auto known = wire_format_named(name)) {
     wire = *known;
   } else {
-    archive.fail(
-        fmt::format("wire '{}' is not known here ({}); update atoll", name, fmt::join(kWireFormatNames, ", ")));
+    archive.fail(fmt::format("wire '{}' is not known here ({}); update atoll", printable(name),
+                             fmt::join(kWireFormatNames, ", ")));
   }
 }
 

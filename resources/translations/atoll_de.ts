@@ -989,6 +989,14 @@
         <translation>Auf diesem Rechner. 0: einer je GPU.</translation>
     </message>
     <message>
+        <source>Sequences at once</source>
+        <translation>Sequenzen auf einmal</translation>
+    </message>
+    <message>
+        <source>That each shard computes. 0: as many as the memory allows.</source>
+        <translation>Die jeder Teil rechnet. 0: so viele, wie in den Speicher passen.</translation>
+    </message>
+    <message>
         <source>GPUs</source>
         <translation>GPUs</translation>
     </message>
@@ -4163,6 +4171,10 @@
     <message>
         <source>the islands synchronise</source>
         <translation>die Inseln gleichen sich ab</translation>
+    </message>
+    <message>
+        <source>stands still</source>
+        <translation>steht still</translation>
     </message>
     <message>
         <source>Round</source>

@@ -249,6 +249,11 @@ void CliTest::hub_init_makes_a_run_of_the_preset_with_overrides() {
   QCOMPARE(run->wire, WireFormat::kFp32);
   QCOMPARE(run->inner.learning_rate, 0.0001);
   QVERIFY(contains(run->model_json, "\"vocab_size\": 257"));
+  QVERIFY2(contains(made.out, "each island wants 2") && !contains(made.out, "few machines"), made.out.c_str());
+  const CliOutcome large = atoll({"hub", "init", "--home", atoll.path("large").string(), "--data",
+                                  atoll.path("data").string(), "--name", "large", "--preset", "10b"});
+  QVERIFY2(contains(large.out, "each island wants 450 GB of memory") && contains(large.out, "few machines"),
+           (large.out + large.err).c_str());
 }
 
 void CliTest::hub_init_refuses_bad_configurations_data() {
@@ -269,6 +274,11 @@ void CliTest::hub_init_refuses_bad_configurations_data() {
                      "@{\"hidden_size\": 8, \"intermediate_size\": 8, \"num_hidden_layers\": 1, "
                      "\"num_attention_heads\": 2, \"vocab_size\": 100}"}
       << "vocab_size is 100";
+  QTest::newRow("biases, which no island computes")
+      << QStringList{"--model",
+                     "@{\"hidden_size\": 8, \"intermediate_size\": 8, \"num_hidden_layers\": 1, "
+                     "\"num_attention_heads\": 2, \"vocab_size\": 257, \"attention_bias\": true}"}
+      << "attention_bias";
 }
 
 void CliTest::hub_init_refuses_bad_configurations() {

@@ -42,6 +42,7 @@ class JoinCommandTest : public QObject {
   void ctrl_c_ends_the_wait_for_an_invite();
   void a_taken_port_does_not_change_what_was_joined();
   void join_enrols_trains_and_comes_back();
+  void the_configuration_chooses_the_micro_batch_and_gives_it_back();
   void what_the_trainer_said_last_is_the_error();
   void a_run_does_not_take_the_place_of_another();
   void a_trainer_that_fails_is_exit_code_13();
@@ -157,8 +158,9 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
   atoll.fake_trainer("exit 0");
   std::ofstream(atoll.path("invite.txt")) << atoll.invite;
 
-  const CliOutcome joined = atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name",
-                                   "under the desk", "--listen", "127.0.0.1:0", "--threads", "2", "--gpus", "1,0"});
+  const CliOutcome joined =
+      atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name", "under the desk", "--listen",
+             "127.0.0.1:0", "--threads", "2", "--gpus", "1,0", "--micro-batch", "3"});
   const CliOutcome back = atoll({"join"});
 
   QVERIFY2(joined.exit_code == 0, joined.err.c_str());
@@ -167,10 +169,28 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
   QVERIFY(contains(back.out, "back to run first"));
   const auto join = load_join_file(atoll.path("island") / "join.json");
   QCOMPARE(join->threads, 2);
+  QCOMPARE(join->micro_batch, 3);
   QCOMPARE(join->gpus, std::string("0-1"));
   QCOMPARE(join->bind.host, std::string("127.0.0.1"));
   const std::string call = "run --home " + atoll.path("island").string() + "\n";
   QCOMPARE(*read_file(atoll.path("calls")), call + call);
+}
+
+void JoinCommandTest::the_configuration_chooses_the_micro_batch_and_gives_it_back() {
+  CliRun atoll;
+  const auto hub = atoll.start_hub();
+  atoll.fake_trainer("exit 0");
+  const auto chosen = [&] { return load_join_file(atoll.path("island") / "join.json")->micro_batch; };
+  QCOMPARE(atoll({"config", "set", "island.micro_batch", "2"}).exit_code, 0);
+
+  QCOMPARE(atoll({"join", atoll.invite, "--listen", "127.0.0.1:0"}).exit_code, 0);
+  QCOMPARE(chosen(), 2);
+  QCOMPARE(atoll({"join", "--micro-batch", "5"}).exit_code, 0);  // the command line comes first
+  QCOMPARE(chosen(), 5);
+  QCOMPARE(atoll({"config", "set", "island.micro_batch", "0"}).exit_code, 0);
+  QCOMPARE(atoll({"join"}).exit_code, 0);
+
+  QCOMPARE(chosen(), 0);
 }
 
 void JoinCommandTest::what_the_trainer_said_last_is_the_error() {

@@ -65,7 +65,9 @@ void JoinProgressTest::a_hub_that_does_not_answer_is_said_once_and_so_is_its_ret
   screen.hear("hub.link", {{"up", true}});
   screen.hear("state.changed", state_with(""));
 
-  QCOMPARE(screen.lines().size(), 2);
+  screen.hear("hub.link", {{"up", false}, {"text", "127.0.0.1:1: refused"}});
+  QCOMPARE(screen.lines().size(), 3);
+  QCOMPARE(screen.lines()[2], QString("the hub does not answer (127.0.0.1:1: refused); trying again"));
   QVERIFY(screen.lines()[0].startsWith("the hub does not answer (127.0.0.1:1: refused); trying again until "));
   QCOMPARE(screen.lines()[1], QString("the hub answers again"));
 }

@@ -114,6 +114,8 @@ void TrainTest::what_cannot_be_trained_is_said_data() {
   QTest::addColumn<QByteArray>("says");
   QTest::newRow("no data") << QStringList{} << QByteArray("--data DIR");
   QTest::newRow("data that is none") << QStringList{"--data", "/nowhere"} << QByteArray("/nowhere");
+  QTest::newRow("more than any machine holds")
+      << QStringList{"--data", path("data"), "--preset", "10b", "--micro-batch", "128"} << QByteArray("--micro-batch");
 }
 
 void TrainTest::what_cannot_be_trained_is_said() {

@@ -1,9 +1,11 @@
 // Tokens a second of the inner step: a preset's model on random text, in this process. Verifies first (the loss of one
 // batch falls when it is trained on), then times. Tokens a CPU second are what a core gives when others use the machine
-// too.
+// too. And the most memory that it held, beside what net/model/memory_needs works out (a program of its own has no
+// outer state).
 //
-//   engine_bench [preset] [sequences] [length] [local ranks] [compute threads] [steps]
+//   engine_bench [preset] [sequences] [length] [local ranks] [compute threads] [steps] [micro-batch]
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "net/base/file.h"
+#include "net/model/memory_needs.h"
 #include "trainer/engine/engine.h"
 
 namespace {
@@ -26,6 +29,7 @@ struct Arguments {
   int local_ranks = 1;
   int compute_threads = 1;
   int steps = 30;
+  std::int64_t micro_batch = 0;  // 0: all of a rank's share
 };
 
 Arguments parse(int argc, char** argv) {
@@ -39,6 +43,7 @@ Arguments parse(int argc, char** argv) {
   number(4, arguments.local_ranks);
   number(5, arguments.compute_threads);
   number(6, arguments.steps);
+  number(7, arguments.micro_batch);
   return arguments;
 }
 
@@ -47,11 +52,31 @@ Result<ModelConfig> preset(const std::string& name) {
   return model_config_from_json(text);
 }
 
+// Bytes, of this process until now.
+double most_resident() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+void print_memory(const ModelConfig& config, const Arguments& arguments, double before) {
+  const MemoryNeeds needs =
+      memory_needs(config, {.sequences_per_step = arguments.sequences,
+                            .sequence_length = arguments.length,
+                            .island = {.local_ranks = arguments.local_ranks, .micro_batch = arguments.micro_batch}});
+  const double expected = static_cast<double>(needs.engine + needs.step + needs.heap);
+  const double held = most_resident() - before;
+  fmt::print("micro_batch={} engine_and_step_bytes={:.0f} worked_out={:.0f} ratio={:.3f} before_bytes={:.0f}\n",
+             arguments.micro_batch, held, expected, held / expected, before);
+}
+
 Status run(const Arguments& arguments) {
   ATOLL_ASSIGN_OR_RETURN(const ModelConfig config, preset(arguments.preset));
   EngineOptions options;
   options.local_ranks = arguments.local_ranks;
   options.compute_threads = arguments.compute_threads;
+  options.micro_batch_sequences = arguments.micro_batch;
+  const double bytes_before = most_resident();
   ATOLL_ASSIGN_OR_RETURN(const auto engine, Engine::create(config, options));
   std::mt19937 random(7);
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(arguments.sequences * (arguments.length + 1)));
@@ -76,6 +101,7 @@ Status run(const Arguments& arguments) {
       arguments.preset, engine->numel(), arguments.sequences, arguments.length, arguments.local_ranks,
       arguments.compute_threads, rate, rate * seconds / cpu_seconds,
       6e-9 * static_cast<double>(engine->numel()) * rate);
+  print_memory(config, arguments, bytes_before);
   return ok_status();
 }
 

@@ -29,7 +29,8 @@ class EnrolServer {
 
   Address address() const;
   int requests() const { return requests_; }
-  std::string last_body() const {  // of the last request, as it came
+  void lose_answers(int next) { to_lose_ = next; }  // of so many requests: handled, and the connection closed
+  std::string last_body() const {                   // of the last request, as it came
     std::lock_guard lock(mutex_);
     return last_body_;
   }
@@ -45,6 +46,7 @@ class EnrolServer {
   const UniqueFd listening_;
   AbortSignal stopped_;
   std::atomic<int> requests_{0};
+  std::atomic<int> to_lose_{0};
   mutable std::mutex mutex_;
   std::string last_body_;  // guarded by mutex_
   std::jthread thread_;

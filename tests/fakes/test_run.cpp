@@ -11,6 +11,12 @@ Validity now_valid() { return Validity::starting(std::chrono::system_clock::now(
 
 }  // namespace
 
+std::string tiny_model_json() {
+  return R"({"model_type": "llama", "vocab_size": 257, "hidden_size": 8, "intermediate_size": 8,
+             "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1,
+             "max_position_embeddings": 1024, "tie_word_embeddings": true})";
+}
+
 TestRun::TestRun(const std::string& run_id)
     : authority_(CertificateAuthority::create(run_id).value()),
       hub_(authority_.make_hub_identity(now_valid()).value()) {}

@@ -9,6 +9,9 @@
 
 namespace atl {
 
+// A config.json that islands compute, as small as can be, over bytes.
+std::string tiny_model_json();
+
 class TestRun {
  public:
   explicit TestRun(const std::string& run_id = "0123456789abcdef");

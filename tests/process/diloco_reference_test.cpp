@@ -2,6 +2,7 @@
 #include <QtTest/QTest>
 #include <thread>
 
+#include "net/recovery/outer_state.h"
 #include "tests/process/local_run.h"
 #include "tests/trainer/reference.h"
 #include "trainer/island/island.h"
@@ -62,9 +63,12 @@ RunConfig run_config(const Reference& reference, WireFormat wire) {
 }
 
 // The outer parameters of all islands after the run.
-std::vector<std::vector<float>> train(const Reference& reference, WireFormat wire, int local_ranks) {
+std::vector<std::vector<float>> train(const Reference& reference, WireFormat wire, int local_ranks,
+                                      int micro_batch = 0) {
   const RunConfig config = run_config(reference, wire);
-  const LocalRun run(config);
+  const std::vector<float> momentum(reference.model.parameters.size());
+  const StateManifest initial = make_state_manifest(OuterStep{0}, reference.model.parameters, momentum);
+  const LocalRun run(config, to_hex(initial.tree_hash()));
   std::vector<std::unique_ptr<Island>> islands;
   for (std::uint32_t worker = 0; worker < config.min_islands; ++worker) {
     IslandOptions options;
@@ -73,6 +77,7 @@ std::vector<std::vector<float>> train(const Reference& reference, WireFormat wir
     options.display_name = "worker " + std::to_string(worker);
     options.bind = {"127.0.0.1", 0};
     options.local_ranks = local_ranks;
+    options.micro_batch = micro_batch;
     options.make_batches = [&reference, worker, &config](const RunConfig&) -> Result<std::unique_ptr<BatchSource>> {
       return std::unique_ptr<BatchSource>(
           new ReferenceBatches(reference, static_cast<int>(worker), config.inner_steps));
@@ -91,6 +96,9 @@ std::vector<std::vector<float>> train(const Reference& reference, WireFormat wir
     auto [outer_step, values] = require(island->outer_parameters());
     if (outer_step.value != config.max_rounds) qFatal("an island ended at outer step %u", outer_step.value);
     parameters.push_back(std::move(values));
+    if (micro_batch > 0 && island->state().micro_batch != static_cast<std::uint32_t>(micro_batch)) {
+      qFatal("an island computed another number of sequences at once");
+    }
   }
   return parameters;
 }
@@ -103,13 +111,16 @@ class DilocoReferenceTest : public QObject {
  private Q_SLOTS:
   void the_outer_parameters_match_data() {
     QTest::addColumn<int>("local_ranks");
-    for (const int ranks : {1, 2, 4}) QTest::addRow("%d local ranks", ranks) << ranks;
+    QTest::addColumn<int>("micro_batch");  // 0: not chosen
+    for (const int ranks : {1, 2, 4}) QTest::addRow("%d local ranks", ranks) << ranks << 0;
+    QTest::addRow("a sequence at a time") << 1 << 1;
   }
   void the_outer_parameters_match() {
     QFETCH(int, local_ranks);
+    QFETCH(int, micro_batch);
     const Reference reference;
 
-    const auto parameters = train(reference, WireFormat::kFp32, local_ranks);
+    const auto parameters = train(reference, WireFormat::kFp32, local_ranks, micro_batch);
 
     for (const auto& of_island : parameters) QVERIFY(of_island == parameters.front());  // to the last bit
     const auto [difference, tensor] = reference.worst_tensor(parameters.front(), "diloco.");

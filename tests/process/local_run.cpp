@@ -4,6 +4,7 @@
 #include <QtCore/QThread>
 
 #include "net/enrol/client.h"
+#include "net/hub/hub_store.h"
 
 namespace atl::test {
 namespace {
@@ -14,11 +15,15 @@ std::chrono::sys_seconds now() {
 
 }  // namespace
 
-LocalRun::LocalRun(RunConfig run) {
+LocalRun::LocalRun(RunConfig run, const std::string& initial_hash) {
   make_dataset(directory() / "text.txt", dataset());
   run.name = "test run";
   config_ =
       require(hub_init({.directory = directory() / "hub", .dataset_directory = dataset(), .run = std::move(run)}));
+  if (!initial_hash.empty()) {
+    const auto store = require(HubStore::open(HubHome{directory() / "hub"}.database()));
+    require(store->save(PersistStateHash{OuterStep{0}, initial_hash, std::nullopt}));
+  }
   hub_ =
       require(HubServer::start({.directory = directory() / "hub", .listen = {"127.0.0.1", 0}, .advertised = {}}, {}));
 }

@@ -26,7 +26,8 @@ namespace atl::test {
 class LocalRun {
  public:
   // `run`: model_json and what the test cares for; the rest is filled in.
-  explicit LocalRun(RunConfig run);
+  // `initial_hash`: of outer step 0, for islands that do not begin with what the run's seed makes.
+  explicit LocalRun(RunConfig run, const std::string& initial_hash = {});
   ~LocalRun();
 
   const RunConfig& config() const { return config_; }

@@ -53,9 +53,13 @@ class EngineTest : public QObject {
  private Q_SLOTS:
   void initial_parameters_depend_on_the_seed_alone();
   void the_same_steps_give_the_same_bits();
+  void a_micro_batch_changes_no_result_beyond_rounding_data();
+  void a_micro_batch_changes_no_result_beyond_rounding();
   void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings_data();
   void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings();
   void a_step_that_is_not_finite_changes_nothing();
+  void a_step_that_is_given_up_changes_nothing_data();
+  void a_step_that_is_given_up_changes_nothing();
   void bad_batches_are_refused();
   void moments_move_to_another_engine();
 };
@@ -80,6 +84,50 @@ void EngineTest::the_same_steps_give_the_same_bits() {
     results.push_back(parameters_of(*engine));
   }
   QCOMPARE(results[0], results[1]);
+}
+
+void EngineTest::a_micro_batch_changes_no_result_beyond_rounding_data() {
+  QTest::addColumn<int>("local_ranks");
+  QTest::addColumn<int>("micro_batch");
+  for (const int local_ranks : {1, 3}) {
+    for (const int micro_batch : {1, 2, 3, 5, 100}) {
+      QTest::addRow("%d ranks, %d at once", local_ranks, micro_batch) << local_ranks << micro_batch;
+    }
+  }
+}
+
+// Gradients of parts are added up, each divided by the tokens of the whole batch: fp32 sums in another order, some 1e-6
+// of the largest value. AdamW divides by the root of tiny second moments, which enlarges that.
+void EngineTest::a_micro_batch_changes_no_result_beyond_rounding() {
+  QFETCH(const int, local_ranks);
+  QFETCH(const int, micro_batch);
+  const auto tokens = tokens_of(7, 16);
+  EngineOptions options{.local_ranks = local_ranks, .seed = 3, .max_z_loss = 1e-3};
+  const auto whole = Engine::create(small_model(true), options).value();
+  options.micro_batch_sequences = micro_batch;
+  const auto parts = Engine::create(small_model(true), options).value();
+  const auto largest_difference = [](const std::vector<float>& a, const std::vector<float>& b) {
+    float difference = 0, largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      difference = std::max(difference, std::abs(a[i] - b[i]));
+      largest = std::max(largest, std::abs(a[i]));
+    }
+    return static_cast<double>(difference / largest);
+  };
+
+  const GradientReport expected = whole->gradients({tokens, 7, 16}).value();
+  const GradientReport got = parts->gradients({tokens, 7, 16}).value();
+
+  QVERIFY(std::abs(got.loss_nats - expected.loss_nats) < 1e-6 * expected.loss_nats);
+  QVERIFY(std::abs(got.max_z_loss - expected.max_z_loss) < 1e-5 * expected.max_z_loss);
+  QVERIFY2(largest_difference(expected.gradients, got.gradients) < 1e-5, "gradients");
+  for (int step = 0; step < 3; ++step) {
+    QVERIFY(whole->train_step({tokens, 7, 16}, 1e-3f).ok());
+    QVERIFY(parts->train_step({tokens, 7, 16}, 1e-3f).ok());
+  }
+  QVERIFY2(largest_difference(parameters_of(*whole), parameters_of(*parts)) < 1e-4, "parameters after three steps");
+  const double loss = whole->evaluate({tokens, 7, 16}).value();
+  QVERIFY(std::abs(parts->evaluate({tokens, 7, 16}).value() - loss) < 1e-5 * loss);
 }
 
 void EngineTest::unsharded_bytes_are_at_most_two_blocks_and_the_embeddings_data() {
@@ -123,6 +171,37 @@ void EngineTest::a_step_that_is_not_finite_changes_nothing() {
   auto after = parameters_of(*engine);
   after.back() = poisoned.back() = 0;
   QCOMPARE(after, poisoned);
+}
+
+void EngineTest::a_step_that_is_given_up_changes_nothing_data() {
+  QTest::addColumn<int>("local_ranks");
+  QTest::newRow("one rank") << 1;
+  QTest::newRow("three ranks") << 3;
+}
+
+void EngineTest::a_step_that_is_given_up_changes_nothing() {
+  QFETCH(int, local_ranks);
+  const auto tokens = tokens_of(12, 16);
+  const TokenBatch batch{tokens, 12, 16};
+  EngineOptions options{.local_ranks = local_ranks, .seed = 3, .micro_batch_sequences = 1};
+  const auto never = Engine::create(small_model(true), options).value();
+  int passes = 0, most = 2;
+  options.on_pass = [&] { return ++passes < most; };
+  const auto given_up = Engine::create(small_model(true), options).value();
+  const auto before = parameters_of(*given_up);
+
+  const auto step = given_up->train_step(batch, 1e-2f);
+  const auto loss = given_up->evaluate(batch);
+
+  QCOMPARE(step.error().code, ErrorCode::kAborted);
+  QCOMPARE(loss.error().code, ErrorCode::kAborted);
+  QCOMPARE(passes, 3);  // two of the step, one of the evaluation
+  QVERIFY(parameters_of(*given_up) == before);
+  QCOMPARE(given_up->optimizer_steps(), std::int64_t{0});
+  most = 1000;
+  QVERIFY(given_up->train_step(batch, 1e-2f).ok());
+  QVERIFY(never->train_step(batch, 1e-2f).ok());
+  QVERIFY(parameters_of(*given_up) == parameters_of(*never));
 }
 
 void EngineTest::bad_batches_are_refused() {

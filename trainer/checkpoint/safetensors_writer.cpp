@@ -1,12 +1,6 @@
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "net/base/unique_fd.h"
+#include "net/base/new_file.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace atl {
@@ -26,40 +20,21 @@ std::string header_of(std::span<const SafetensorsEntry> entries) {
   return text;
 }
 
-Status write_all(int fd, ByteView bytes, const std::filesystem::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno_error("write", path);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return ok_status();
-}
-
-Status write_contents(int fd, std::span<const SafetensorsEntry> entries, const std::filesystem::path& path) {
+Status write_contents(NewFile& file, std::span<const SafetensorsEntry> entries) {
   const std::string header = header_of(entries);
   const std::uint64_t length = header.size();
-  ATOLL_RETURN_IF_ERROR(write_all(fd, std::as_bytes(std::span(&length, 1)), path));
-  ATOLL_RETURN_IF_ERROR(write_all(fd, as_bytes(header), path));
-  for (const SafetensorsEntry& entry : entries) {
-    ATOLL_RETURN_IF_ERROR(write_all(fd, std::as_bytes(entry.values), path));
-  }
-  if (::fsync(fd) != 0) return errno_error("flush", path);
+  ATOLL_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(&length, 1))));
+  ATOLL_RETURN_IF_ERROR(file.write(as_bytes(header)));
+  for (const SafetensorsEntry& entry : entries) ATOLL_RETURN_IF_ERROR(file.write(std::as_bytes(entry.values)));
   return ok_status();
 }
 
 }  // namespace
 
 Status write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsEntry> entries) {
-  std::filesystem::path temporary = path;
-  temporary += fmt::format(".new.{}", ::getpid());
-  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!fd) return errno_error("create", temporary);
-  Status status = write_contents(fd.get(), entries, temporary);
-  fd.reset();
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = errno_error("replace", path);
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return status;
+  ATOLL_ASSIGN_OR_RETURN(NewFile file, NewFile::create(path, FileMode::kPublic));
+  ATOLL_RETURN_IF_ERROR(write_contents(file, entries));
+  return file.take_place();
 }
 
 }  // namespace atl

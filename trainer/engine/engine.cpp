@@ -47,7 +47,7 @@ struct Engine::Impl {
   }
 
   Status check(const TokenBatch& batch) const;
-  RankBatch share(const TokenBatch& batch, LocalRank rank) const;
+  RankBatch share(const TokenBatch& batch, LocalRank rank);
   // Runs on every rank; after a failure nothing unsharded stays behind.
   Status run(const std::function<void(LocalRank, RankModel&, Communicator&)>& task);
   // Loss of the whole batch (sums over ranks divided by tokens), gradients left in the shards.
@@ -56,7 +56,7 @@ struct Engine::Impl {
     double max_z_loss = 0;
     double gradient_sum_of_squares = 0;
   };
-  Passed forward_backward(const TokenBatch& batch, LocalRank rank, RankModel& model, Communicator& communicator) const;
+  Passed forward_backward(const TokenBatch& batch, LocalRank rank, RankModel& model, Communicator& communicator);
   void read(ShardArray array, std::span<float> canonical) const;
   void write(ShardArray array, std::span<const float> canonical);
 
@@ -64,6 +64,7 @@ struct Engine::Impl {
   const EngineOptions options;
   const ParameterLayout layout;
   std::int64_t steps = 0;
+  bool given_up = false;  // by on_pass, in the call under way; rank 0's thread writes it, and is waited for
   SharedMemoryGroup group;
   std::vector<std::unique_ptr<Communicator>> communicators;
   std::vector<std::unique_ptr<RankModel>> models;
@@ -88,7 +89,7 @@ Status Engine::Impl::check(const TokenBatch& batch) const {
   return ok_status();
 }
 
-RankBatch Engine::Impl::share(const TokenBatch& batch, LocalRank rank) const {
+RankBatch Engine::Impl::share(const TokenBatch& batch, LocalRank rank) {
   const int world_size = options.local_ranks;
   const std::int64_t first = first_sequence(batch.sequences, rank.value, world_size);
   const std::int64_t count = first_sequence(batch.sequences, rank.value + 1, world_size) - first;
@@ -96,25 +97,34 @@ RankBatch Engine::Impl::share(const TokenBatch& batch, LocalRank rank) const {
   const std::int64_t micro =
       options.micro_batch_sequences == 0 ? largest_share : std::min(options.micro_batch_sequences, largest_share);
   const auto row = static_cast<std::size_t>(batch.length + 1);
+  std::function<void(std::int64_t)> after_pass;
+  if (rank.value == 0 && options.on_pass) {
+    after_pass = [this](std::int64_t left) {
+      if (options.on_pass() || left == 0) return;
+      given_up = true;
+      throw std::runtime_error("given up between two passes");
+    };
+  }
   return {batch.tokens.subspan(static_cast<std::size_t>(first) * row, static_cast<std::size_t>(count) * row),
           {count, batch.length},
           micro,
-          (largest_share + micro - 1) / micro};
+          (largest_share + micro - 1) / micro,
+          std::move(after_pass)};
 }
 
 Status Engine::Impl::run(const std::function<void(LocalRank, RankModel&, Communicator&)>& task) {
+  given_up = false;
   const Status status = threads.run([&](LocalRank rank) {
     const auto index = static_cast<std::size_t>(rank.value);
     task(rank, *models[index], *communicators[index]);
   });
-  if (!status.ok()) {
-    for (const auto& model : models) model->release_units();
-  }
-  return status;
+  if (status.ok()) return status;
+  for (const auto& model : models) model->release_units();
+  return given_up ? Status(Error{ErrorCode::kAborted, "given up between two passes"}) : status;
 }
 
 Engine::Impl::Passed Engine::Impl::forward_backward(const TokenBatch& batch, LocalRank rank, RankModel& model,
-                                                    Communicator& communicator) const {
+                                                    Communicator& communicator) {
   const auto tokens = static_cast<double>(batch.token_count());
   const LossScale scale{static_cast<float>(1.0 / tokens), static_cast<float>(options.max_z_loss)};
   model.zero_gradients();

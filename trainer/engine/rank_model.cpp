@@ -209,6 +209,7 @@ LossSums RankModel::forward_backward(const RankBatch& batch, LossScale scale) {
       dx = backward_block(block, std::move(activation), dx);
     }
     backward_embedding(pass, dx);
+    if (batch.after_pass) batch.after_pass(batch.passes - index - 1);
   }
   return sums;
 }
@@ -222,6 +223,7 @@ LossSums RankModel::loss(const RankBatch& batch) {
     gather_head();
     if (!pass.empty()) add(sums, head_.loss(x, pass.labels));
     release_head();
+    if (batch.after_pass) batch.after_pass(batch.passes - index - 1);
   }
   return sums;
 }

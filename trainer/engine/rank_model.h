@@ -3,16 +3,17 @@
 // its own sequences (perhaps none).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "net/model/layout.h"
 #include "trainer/engine/engine.h"
 #include "trainer/fsdp/flat_unit.h"
 #include "trainer/model/block.h"
 #include "trainer/model/head.h"
-#include "net/model/layout.h"
 
 namespace atl {
 
@@ -22,6 +23,8 @@ struct RankBatch {
   SequenceShape shape;
   std::int64_t micro_sequences = 1;
   std::int64_t passes = 0;  // the same on every rank
+  // After each pass, with how many are left. What it throws ends the call. May be empty.
+  std::function<void(std::int64_t left)> after_pass;
 };
 
 enum class ShardArray { kParameters, kGradients, kFirstMoment, kSecondMoment };

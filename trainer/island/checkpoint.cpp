@@ -9,7 +9,6 @@ namespace atl {
 namespace {
 
 constexpr const char* kConfigFile = "config.json";
-constexpr const char* kStateFile = "outer.state";
 
 }  // namespace
 

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "trainer/island/outer_state_store.h"
 #include "net/model/config.h"
+#include "trainer/island/outer_state_store.h"
 
 namespace atl {
+
+inline constexpr const char* kStateFile = "outer.state";  // older ones: kept_states.h
 
 struct IslandCheckpoint {
   ModelConfig model;

@@ -1,17 +1,12 @@
 #include "trainer/island/inner_state.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <bit>
-#include <cerrno>
 #include <cstring>
 
-#include "net/base/file.h"
+#include "net/base/new_file.h"
 #include "net/base/sha256.h"
-#include "net/base/unique_fd.h"
 
 namespace atl {
 namespace {
@@ -26,40 +21,21 @@ constexpr std::size_t kHashBytes = 64;
 // Writes and hashes, so that a large model is not copied once more for it.
 class HashedFile {
  public:
-  static Result<HashedFile> create(const std::filesystem::path& path) {
-    UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!fd) return errno_error("create", path);
-    return HashedFile(std::move(fd), path);
-  }
+  explicit HashedFile(NewFile file) : file_(std::move(file)) {}
 
   Status write(ByteView bytes) {
-    hash_->update(bytes);
-    return put(bytes);
+    hash_.update(bytes);
+    return file_.write(bytes);
   }
   Status finish() {
-    const Digest digest = hash_->finish();
-    ATOLL_RETURN_IF_ERROR(put(digest));
-    if (::fsync(fd_.get()) != 0) return errno_error("flush", path_);
-    return ok_status();
+    const Digest digest = hash_.finish();
+    ATOLL_RETURN_IF_ERROR(file_.write(digest));
+    return file_.take_place();
   }
 
  private:
-  HashedFile(UniqueFd fd, std::filesystem::path path)
-      : fd_(std::move(fd)), path_(std::move(path)), hash_(std::make_unique<Sha256>()) {}
-
-  Status put(ByteView bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(fd_.get(), bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return errno_error("write", path_);
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-    return ok_status();
-  }
-
-  UniqueFd fd_;
-  std::filesystem::path path_;
-  std::unique_ptr<Sha256> hash_;
+  NewFile file_;
+  Sha256 hash_;
 };
 
 Bytes encode_header(const InnerState& state) {
@@ -80,15 +56,6 @@ Bytes encode_header(const InnerState& state) {
   return writer.take();
 }
 
-Status write_all(const std::filesystem::path& path, const InnerState& state) {
-  ATOLL_ASSIGN_OR_RETURN(HashedFile file, HashedFile::create(path));
-  ATOLL_RETURN_IF_ERROR(file.write(encode_header(state)));
-  for (const auto* values : {&state.parameters, &state.first_moment, &state.second_moment, &state.residual}) {
-    ATOLL_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(*values))));
-  }
-  return file.finish();
-}
-
 }  // namespace
 
 bool InnerState::belongs_to(const HubRoundBegin& begun, const std::string& outer_hash_now) const {
@@ -97,12 +64,14 @@ bool InnerState::belongs_to(const HubRoundBegin& begun, const std::string& outer
          inner_step < begun.inner_steps && outer_hash == outer_hash_now;
 }
 
-Status save_inner_state(const std::filesystem::path& file, const InnerState& state) {
-  const std::filesystem::path temporary = file.string() + ".new";
-  Status written = write_all(temporary, state);
-  if (written.ok() && ::rename(temporary.c_str(), file.c_str()) != 0) written = errno_error("replace", file);
-  if (!written.ok()) ::unlink(temporary.c_str());
-  return written;
+Status save_inner_state(const std::filesystem::path& path, const InnerState& state) {
+  ATOLL_ASSIGN_OR_RETURN(NewFile created, NewFile::create(path, FileMode::kPrivate));
+  HashedFile file(std::move(created));
+  ATOLL_RETURN_IF_ERROR(file.write(encode_header(state)));
+  for (const auto* values : {&state.parameters, &state.first_moment, &state.second_moment, &state.residual}) {
+    ATOLL_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(*values))));
+  }
+  return file.finish();
 }
 
 Result<InnerState> load_inner_state(const std::filesystem::path& file, std::uint64_t numel) {

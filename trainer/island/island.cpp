@@ -18,20 +18,26 @@
 #include "trainer/island/inner_state.h"
 #include "trainer/island/island_news.h"
 #include "trainer/island/island_status.h"
+#include "trainer/island/kept_average.h"
+#include "trainer/island/kept_states.h"
+#include "trainer/island/memory_plan.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/island/roster.h"
 #include "trainer/island/round_loop.h"
 #include "trainer/island/run_data.h"
+#include "trainer/island/run_record.h"
 #include "trainer/island/transfer_news.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kMessageWait{100};  // how often a waiting island looks whether it should stop
-constexpr std::chrono::seconds kWelcomeTimeout{30};
-constexpr std::uint32_t kCheckpointEvery = 10;  // rounds
+// What takes no longer is written to the disk in every round; what does, so seldom that it takes a twentieth of the
+// time.
+constexpr std::chrono::seconds kQuickWrite{1};
+constexpr int kWriteShare = 20;
 
-EngineOptions engine_options(const RunConfig& run, const IslandOptions& options) {
+EngineOptions engine_options(const RunConfig& run, const IslandOptions& options, const MemoryPlan& memory) {
   EngineOptions engine;
   engine.local_ranks = options.local_ranks;
   engine.seed = run.seed;
@@ -42,8 +48,23 @@ EngineOptions engine_options(const RunConfig& run, const IslandOptions& options)
   engine.clip_norm = run.inner.clip_grad_norm;
   engine.max_z_loss = run.inner.max_z_loss;
   engine.compute_threads = options.threads;
+  engine.micro_batch_sequences = memory.micro_batch;
   return engine;
 }
+
+// Whether it is time to write something large again.
+class WritePace {
+ public:
+  bool may_write(Clock::time_point now) const { return took_ <= kQuickWrite || now - wrote_at_ >= kWriteShare * took_; }
+  void wrote(Clock::time_point began, Clock::time_point ended) {
+    took_ = ended - began;
+    wrote_at_ = ended;
+  }
+
+ private:
+  Clock::duration took_{};
+  Clock::time_point wrote_at_;
+};
 
 IslandState initial_state(const IslandOptions& options) {
   IslandState state;
@@ -89,6 +110,12 @@ class Island::Impl final : public RoundLoopNetwork {
   }
   Result<FetchedState> fetch(const HubRecover& recover) override;
   Result<std::vector<float>> initial_parameters() override;
+  void keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) override;
+  Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override {
+    return load_average(average_file(), round, digest);
+  }
+  Result<FetchedState> kept_state(const HeldState& wanted) override;
+  void keep_commit(const HubCommit& commit) override;
   void publish(const char* event) override;
 
   IslandState state() const { return status_.snapshot(); }
@@ -99,17 +126,22 @@ class Island::Impl final : public RoundLoopNetwork {
  private:
   IslandHello hello() const;
   void on_urgent(const HubMessage& message);
-  void on_hub_lost(const std::string& why, Seconds tries_for);
+  void on_hub_lost(const std::string& why, std::optional<Seconds> tries_for);
+  void on_trouble(Trouble of, const std::string& text);
   void on_hub_back();
   void look_for_checkpoint();
   Result<RunConfig> wait_for_welcome();
+  Status wait_for_goodbye();
   Status prepare(const RunConfig& run);
   Status loop();
   bool may_end(const RoundLoop& rounds);
   void keep_work(const RoundLoop& rounds) const;
   void take_up_work(RoundLoop& rounds) const;
   void save_checkpoint();
+  KeptStates kept_states() const;
+  bool checkpoint_is_of(const OuterStateStore& outer) const;
   std::filesystem::path inner_state_file() const { return options_.checkpoint_directory / "inner.state"; }
+  std::filesystem::path average_file() const { return options_.checkpoint_directory / "average.kept"; }
 
   const IslandOptions options_;
   IslandNews news_{options_.identity.name, options_.on_news};
@@ -117,13 +149,20 @@ class Island::Impl final : public RoundLoopNetwork {
   Roster roster_;
   AttemptGate gate_;
   AbortSignal stop_;
+  AbortSignal end_downloads_;  // on a stop or the hub's goodbye: else they try as long as it takes
   RingInbox inbox_;
   std::optional<TlsContext> ring_context_;
   std::unique_ptr<RingAllReduce> ring_;
+  mutable std::mutex durable_mutex_;
+  std::vector<HeldState> durable_;  // guarded by durable_mutex_; on the disk
   std::atomic<bool> run_finished_{false};
   std::atomic<bool> pause_asked_{false};
   std::atomic<bool> finish_asked_{false};
   std::atomic<bool> round_finished_{false};
+  RunRecord record_{options_.checkpoint_directory};
+  std::mutex commit_mutex_;
+  std::shared_ptr<const SignedCommit> told_commit_;  // guarded by commit_mutex_; the newest that the hub told
+  WritePace checkpoint_pace_, average_pace_;         // the loop's
   RunConfig run_;
   ModelConfig model_;
   std::optional<HubAttempt> attempt_;           // the newest; the loop's
@@ -159,10 +198,10 @@ Status Island::Impl::listen() {
   ATOLL_ASSIGN_OR_RETURN(listener_, PeerListener::start(
                                         listener, std::move(server),
                                         [this](const PeerCertificate& peer) { return roster_.admit(peer); }, inbox_,
-                                        [this](TlsConnection connection, const AbortSignal& abort) {
+                                        [this](TlsConnection connection, HttpSession& session) {
                                           // Without state yet there is nothing to serve; the peer asks another island.
                                           if (const auto state = outer())
-                                            serve_state(std::move(connection), *state, abort);
+                                            serve_state(std::move(connection), *state, session);
                                         }));
   return ok_status();
 }
@@ -180,6 +219,12 @@ IslandHello Island::Impl::hello() const {
     hello.outer_step = OuterStep{state.outer_step};
     hello.state_hash = state.state_hash;
   }
+  {
+    std::lock_guard lock(durable_mutex_);
+    hello.durable = durable_;
+  }
+  hello.last_commit = record_.newest_commit();
+  hello.epoch = record_.epoch();
   return hello;
 }
 
@@ -189,6 +234,9 @@ void Island::Impl::on_urgent(const HubMessage& message) {
     roster_.replace(*roster);
     news_.learn_roster(*roster);
     for (const IslandId& removed : roster->removed) listener_->cut(removed);
+    std::vector<std::string> hosts;
+    for (const RosterEntry& entry : roster->islands) hosts.push_back(entry.address.host);
+    listener_->expect(hosts);
   }
   if (const auto* abort = std::get_if<HubAbort>(&message))
     gate_.abort_through(abort->round, abort->attempt, abort->reason);
@@ -201,25 +249,33 @@ void Island::Impl::on_urgent(const HubMessage& message) {
       prober_.probe({entry.id, entry.address, std::min(probe->bytes, kMaxProbeBytes)});
     }
   }
-  if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) gate_.close(goodbye->message);
+  if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) {
+    gate_.close(goodbye->message);
+    end_downloads_.raise(goodbye->message);
+  }
 }
 
-// On the mesh thread too.
-void Island::Impl::on_hub_lost(const std::string& why, Seconds tries_for) {
-  if (!news_.hub_lost(why, tries_for)) return;
-  const auto until = std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::seconds>(tries_for);
-  const std::string text = fmt::format("the hub does not answer ({}); trying again until {:%H:%M}", why,
-                                       fmt::localtime(std::chrono::system_clock::to_time_t(until)));
-  if (status_.set_trouble(Trouble::kHub, text)) publish("state.changed");
+// On the mesh thread too. The newest cause stands in the status; the event is told once.
+void Island::Impl::on_hub_lost(const std::string& why, std::optional<Seconds> tries_for) {
+  const bool first = news_.hub_lost(why, tries_for);
+  std::string text = fmt::format("the hub does not answer ({}); trying again", why);
+  if (tries_for) {
+    const auto until = std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::seconds>(*tries_for);
+    text += fmt::format(" until {:%H:%M}", fmt::localtime(std::chrono::system_clock::to_time_t(until)));
+  }
+  if (status_.set_trouble(Trouble::kHub, text) && first) publish("state.changed");
 }
 
 void Island::Impl::on_hub_back() {
   news_.hub_back();
-  if (status_.set_trouble(Trouble::kHub, {})) publish("state.changed");
+  on_trouble(Trouble::kHub, {});
+}
+
+void Island::Impl::on_trouble(Trouble of, const std::string& text) {
+  if (status_.set_trouble(of, text)) publish("state.changed");
 }
 
 Result<RunConfig> Island::Impl::wait_for_welcome() {
-  const Deadline deadline = Deadline::after(kWelcomeTimeout);
   while (!stop_.raised()) {
     Result<HubMessage> message = mesh_->next(Deadline::after(kMessageWait));
     if (message.ok()) {
@@ -228,8 +284,19 @@ Result<RunConfig> Island::Impl::wait_for_welcome() {
       continue;  // the roster; acted on already
     }
     if (message.error().code != ErrorCode::kTimeout) return message.error();
-    if (deadline.expired() && mesh_->connected())
-      return Error{ErrorCode::kTimeout, "the hub accepted the connection but sends no welcome"};
+  }
+  return Error{ErrorCode::kAborted, stop_.reason()};
+}
+
+// It has been said; the queue is before it.
+Status Island::Impl::wait_for_goodbye() {
+  while (!stop_.raised()) {
+    const Result<HubMessage> message = mesh_->next(Deadline::after(kMessageWait));
+    if (!message.ok() && message.error().code != ErrorCode::kTimeout) return message.error();
+    const auto* goodbye = message.ok() ? std::get_if<HubGoodbye>(&*message) : nullptr;
+    if (goodbye == nullptr) continue;
+    run_finished_ = goodbye->finished;
+    return goodbye->finished ? ok_status() : Status(Error{goodbye->code, goodbye->message});
   }
   return Error{ErrorCode::kAborted, stop_.reason()};
 }
@@ -238,12 +305,22 @@ Result<RunConfig> Island::Impl::wait_for_welcome() {
 Status Island::Impl::prepare(const RunConfig& run) {
   run_ = run;
   ATOLL_ASSIGN_OR_RETURN(model_, model_config_from_json(run_.model_json));
-  ATOLL_ASSIGN_OR_RETURN(engine_, Engine::create(model_, engine_options(run_, options_)));
+  const MemoryPlan memory = plan_memory(model_, run_, {options_.local_ranks, options_.micro_batch}, memory_there_is());
+  spdlog::info("memory {}", memory.log_line());
+  if (!memory.trouble().empty()) spdlog::warn("memory trouble=\"{}\"", memory.trouble());
+  status_.set_trouble(Trouble::kMemory, memory.trouble());
+  EngineOptions engine = engine_options(run_, options_, memory);
+  engine.on_pass = [this] {
+    status_.update([](IslandState& s) { ++s.passes; });
+    return !stop_.raised() && !pause_asked_;
+  };
+  ATOLL_ASSIGN_OR_RETURN(engine_, Engine::create(model_, engine));
   if (options_.make_batches) {
     ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
   } else {
     TransferNews news("data", options_.on_news);
-    auto data = open_run_data(run_, options_.identity, options_.hub_addresses, options_.data_directory, stop_, news);
+    auto data = open_run_data(run_, options_.identity, options_.hub_addresses, options_.data_directory, end_downloads_,
+                              news, [this](const std::string& why) { on_trouble(Trouble::kData, why); });
     data.ok() ? news.done() : news.failed(data.error().message);
     ATOLL_ASSIGN_OR_RETURN(batches_, std::move(data));
   }
@@ -253,6 +330,8 @@ Status Island::Impl::prepare(const RunConfig& run) {
   status_.update([&](IslandState& s) {
     s.run_name = run_.name;
     s.parameters = static_cast<std::uint64_t>(engine_->numel());
+    s.micro_batch = memory.micro_batch;
+    s.memory_bytes = memory.needs.most();
     s.outer_step = outer->version().value;
     s.state_hash = outer->tree_hash();
   });
@@ -266,9 +345,12 @@ Result<FetchedState> Island::Impl::fetch(const HubRecover& recover) {
   for (const RosterEntry& entry : roster_.entries(recover.sources)) sources.push_back({entry.id, entry.address});
   TransferNews news("state", options_.on_news);
   auto state = fetch_state(options_.identity, sources, recover.outer_step, recover.state_hash,
-                           static_cast<std::uint64_t>(engine_->numel()), stop_,
+                           static_cast<std::uint64_t>(engine_->numel()), end_downloads_,
                            [&](std::uint64_t done, std::uint64_t total) { news.progress(done, total, Clock::now()); });
   state.ok() ? news.done() : news.failed(state.error().message);
+  // That the others have gone on to a newer one is no trouble: the hub names it next.
+  const bool fine = state.ok() || state.error().code == ErrorCode::kNotFound || end_downloads_.raised();
+  on_trouble(Trouble::kState, fine ? "" : state.error().message + "; trying again");
   return state;
 }
 
@@ -285,6 +367,11 @@ Result<std::vector<float>> Island::Impl::initial_parameters() {
 // Before the hub is met: the hello says which state this island holds, so that one that comes back keeps its place.
 void Island::Impl::look_for_checkpoint() {
   if (options_.checkpoint_directory.empty()) return;
+  record_.load();
+  {
+    std::lock_guard lock(durable_mutex_);
+    durable_ = kept_states().list();
+  }
   Result<IslandCheckpoint> loaded = load_checkpoint(options_.checkpoint_directory);
   if (loaded.ok()) {
     checkpoint_.emplace(std::move(*loaded));
@@ -303,7 +390,13 @@ Status Island::Impl::run() {
       .hello = [this] { return hello(); },
       .heartbeat = [this] { return status_.heartbeat(); },
       .urgent = [this](const HubMessage& message) { on_urgent(message); },
-      .lost = [this](const std::string& why, Seconds tries_for) { on_hub_lost(why, tries_for); },
+      .committed =
+          [this](std::shared_ptr<const SignedCommit> commit) {
+            std::lock_guard lock(commit_mutex_);
+            told_commit_ = std::move(commit);
+          },
+      .meet = [this](const SignedEpoch& epoch) { return record_.meet(epoch); },
+      .lost = [this](const std::string& why, std::optional<Seconds> tries_for) { on_hub_lost(why, tries_for); },
       .back = [this] { on_hub_back(); }};
   MeshClientOptions mesh;
   mesh.hub_addresses = options_.hub_addresses;
@@ -325,11 +418,14 @@ Status Island::Impl::run() {
 
 Status Island::Impl::loop() {
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, wait_for_welcome());
-  ATOLL_RETURN_IF_ERROR(prepare(run));
+  if (const Status prepared = prepare(run); !prepared.ok()) {
+    return prepared.error().code == ErrorCode::kAborted ? wait_for_goodbye() : prepared;
+  }
   RoundLoop rounds(run_, *engine_, *batches_, *outer_, gate_, status_, *this, stop_);
   take_up_work(rounds);
   rounds.begin();
-  std::uint32_t saved = outer_->version().value;
+  std::optional<HeldState> saved;
+  if (outer_->holds_state() && checkpoint_is_of(*outer_)) saved = HeldState{outer_->version(), outer_->tree_hash()};
   while (!stop_.raised() && !rounds.finished() && !may_end(rounds)) {
     // Between inner steps the mailbox is only looked into.
     Result<HubMessage> message =
@@ -347,9 +443,10 @@ Status Island::Impl::loop() {
       ATOLL_RETURN_IF_ERROR(rounds.has_work() ? rounds.work() : rounds.idle());
     }
     while (const auto report = link_reports_.try_pop()) (void)mesh_->send(*report);
-    if (outer_->version().value >= saved + kCheckpointEvery) {
+    const HeldState now{outer_->version(), outer_->tree_hash()};
+    if (outer_->holds_state() && now != saved && checkpoint_pace_.may_write(Clock::now())) {
       save_checkpoint();
-      saved = outer_->version().value;
+      saved = now;  // also when it failed: the next round tries again
     }
   }
   run_finished_ = rounds.finished();
@@ -388,11 +485,60 @@ void Island::Impl::take_up_work(RoundLoop& rounds) const {
   }
 }
 
+KeptStates Island::Impl::kept_states() const {
+  return KeptStates(options_.checkpoint_directory, run_.keep_states, run_.validate_every);
+}
+
+bool Island::Impl::checkpoint_is_of(const OuterStateStore& outer) const {
+  const std::vector<HeldState> kept = kept_states().list();
+  return !kept.empty() && kept.front() == HeldState{outer.version(), outer.tree_hash()};
+}
+
+Result<FetchedState> Island::Impl::kept_state(const HeldState& wanted) {
+  if (options_.checkpoint_directory.empty()) return Error{ErrorCode::kNotFound, "this island keeps no states"};
+  auto state = kept_states().load(wanted, engine_->numel());
+  if (state.ok()) spdlog::info("recovery round={} from=disk", wanted.outer_step.value);
+  return state;
+}
+
+// A disk that does not take it is told of with the checkpoint: training goes on, with less to come back to.
+void Island::Impl::keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) {
+  const auto began = Clock::now();
+  if (options_.checkpoint_directory.empty() || !average_pace_.may_write(began)) return;
+  Status kept = make_directories(options_.checkpoint_directory, FileMode::kPrivate);
+  if (kept.ok()) kept = save_average(average_file(), round, wire, digest, canonical);
+  average_pace_.wrote(began, Clock::now());
+  if (!kept.ok()) spdlog::warn("average round={} error=\"{}\"", round.value, kept.error().message);
+}
+
+void Island::Impl::keep_commit(const HubCommit& commit) {
+  std::shared_ptr<const SignedCommit> told;
+  {
+    std::lock_guard lock(commit_mutex_);
+    told = told_commit_;
+  }
+  if (!told || told->commit.signature != commit.signature) return;
+  const Status kept = record_.add(std::move(told));
+  if (!kept.ok()) spdlog::warn("commit round={} error=\"{}\"", commit.round.value, kept.error().message);
+}
+
 // Training goes on without it: the others hold the same state.
 void Island::Impl::save_checkpoint() {
   const auto outer = this->outer();
   if (options_.checkpoint_directory.empty() || !outer || !outer->holds_state()) return;
-  const Status saved = atl::save_checkpoint(options_.checkpoint_directory, model_, *outer);
+  const auto began = Clock::now();
+  KeptStates kept = kept_states();
+  Status saved = make_directories(options_.checkpoint_directory, FileMode::kPrivate);
+  if (saved.ok()) saved = kept.make_room(outer->version());
+  if (saved.ok()) saved = atl::save_checkpoint(options_.checkpoint_directory, model_, *outer);
+  kept.prune();
+  checkpoint_pace_.wrote(began, Clock::now());
+  std::vector<HeldState> durable = kept.list();
+  if (mesh_) (void)mesh_->send(IslandDurable{durable});
+  {
+    std::lock_guard lock(durable_mutex_);
+    durable_ = std::move(durable);
+  }
   if (!saved.ok()) spdlog::error("checkpoint error=\"{}\"", saved.error().message);
   const std::string trouble =
       saved.ok() ? "" : fmt::format("no checkpoint is written: {}. Training goes on", saved.error().message);
@@ -406,6 +552,7 @@ void Island::Impl::save_checkpoint() {
 
 void Island::Impl::request_stop(const std::string& reason) {
   stop_.raise(reason);
+  end_downloads_.raise(reason);
   gate_.close(reason);
 }
 

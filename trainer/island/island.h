@@ -17,10 +17,10 @@
 #include "net/base/address.h"
 #include "net/base/result.h"
 #include "net/control/island_state.h"
+#include "net/model/config.h"
 #include "net/tls/identity.h"
 #include "net/wire/mesh.h"
 #include "trainer/island/batch_source.h"
-#include "net/model/config.h"
 
 namespace atl {
 
@@ -33,6 +33,7 @@ struct IslandOptions {
   std::string advertised_host;  // empty: the host that the hub sees
   int local_ranks = 1;
   int threads = 1;                                // compute threads
+  int micro_batch = 0;                            // sequences that a rank computes at once; 0: by the memory there is
   std::optional<double> upload_bytes_per_second;  // that the all-reduce may send
   std::filesystem::path data_directory;
   std::filesystem::path checkpoint_directory;  // empty: nothing is kept across restarts
@@ -63,8 +64,9 @@ class Island {
 
   // Any thread: ends the inner phase or all-reduce under way, tells the hub, saves the outer state.
   void request_stop(const std::string& reason);
-  // Any thread: ends after the inner step under way (in an all-reduce: after its commit), keeps the work of the round
-  // on the disk, and has the hub keep its place. What recovers or waits has nothing to keep and ends at once.
+  // Any thread: gives up the inner step under way between two passes (in an all-reduce: ends after its commit), keeps
+  // the work of the round on the disk, and has the hub keep its place. What recovers or waits has nothing to keep and
+  // ends at once.
   void request_pause();
   // Any thread: completes the round with its all-reduce, then leaves the run.
   void request_finish();

@@ -32,10 +32,12 @@ void IslandNews::learn_roster(const HubRoster& roster) {
   peers_ = std::move(now);
 }
 
-bool IslandNews::hub_lost(const std::string& why, Seconds tries_for) {
+bool IslandNews::hub_lost(const std::string& why, std::optional<Seconds> tries_for) {
   if (std::exchange(hub_is_lost_, true)) return false;
-  const double seconds = std::max(0.0, tries_for.count());
-  if (publish_) publish_("hub.link", {{"up", false}, {"text", why}, {"tries_for_seconds", seconds}});
+  if (!publish_) return true;
+  nlohmann::json data = {{"up", false}, {"text", why}};
+  if (tries_for) data["tries_for_seconds"] = std::max(0.0, tries_for->count());
+  publish_("hub.link", data);
   return true;
 }
 

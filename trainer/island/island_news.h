@@ -26,8 +26,9 @@ class IslandNews {
   IslandNews(IslandId self, Publish publish) : self_(std::move(self)), publish_(std::move(publish)) {}
 
   void learn_roster(const HubRoster& roster);
-  // A try to reach the hub failed; it goes on for so long. Told once, until the hub is back; false: it was.
-  bool hub_lost(const std::string& why, Seconds tries_for);
+  // A try to reach the hub failed; it goes on for so long, or for ever. Told once, until the hub is back; false: it
+  // was.
+  bool hub_lost(const std::string& why, std::optional<Seconds> tries_for);
   void hub_back();
 
   void inner_phase_done(Clock::time_point now);  // from now on the island waits for the others

@@ -13,7 +13,7 @@
 namespace atl {
 
 // What may be amiss while the island goes on.
-enum class Trouble { kHub, kCheckpoint };
+enum class Trouble { kHub, kData, kState, kCheckpoint, kMemory, kRun };
 
 class IslandStatus {
  public:
@@ -57,7 +57,7 @@ class IslandStatus {
  private:
   mutable std::mutex mutex_;
   IslandState state_;                      // guarded by mutex_
-  std::array<std::string, 2> troubles_{};  // guarded by mutex_; by Trouble
+  std::array<std::string, 6> troubles_{};  // guarded by mutex_; by Trouble
 };
 
 }  // namespace atl

@@ -15,7 +15,7 @@ namespace {
 // momentum, tree hash.
 constexpr std::string_view kMagic = "ATLOUTER";
 constexpr std::uint32_t kFormatVersion = 1;
-constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8;
+constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8, kHashBytes = 64;
 
 Bytes encode_header(OuterStep version, std::int64_t numel) {
   ByteWriter writer;
@@ -71,10 +71,31 @@ Status OuterStateStore::save(const std::filesystem::path& file) const {
 }
 
 Status OuterStateStore::load(const std::filesystem::path& file) {
+  ATOLL_ASSIGN_OR_RETURN(FetchedState state, read(file, numel_));
+  replace(std::move(state));
+  return ok_status();
+}
+
+Result<HeldState> OuterStateStore::peek(const std::filesystem::path& file) {
+  ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::open(file));
+  ByteReader reader(mapped.bytes());
+  const bool magic_fits = to_string(reader.get_bytes(kMagic.size())) == kMagic;
+  const auto format = reader.get<std::uint32_t>();
+  HeldState held;
+  held.outer_step.value = reader.get<std::uint32_t>();
+  const auto numel = reader.get<std::uint64_t>();
+  const bool fits = reader.ok() && magic_fits && format == kFormatVersion && numel <= mapped.bytes().size() / 8 &&
+                    mapped.bytes().size() == kHeaderBytes + numel * 8 + kHashBytes;
+  if (!fits) return Error{ErrorCode::kCorrupt, fmt::format("{} is no whole checkpoint", file.string())};
+  held.state_hash = to_string(mapped.bytes().last(kHashBytes));
+  return held;
+}
+
+Result<FetchedState> OuterStateStore::read(const std::filesystem::path& file, std::int64_t model_numel) {
   ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::open(file));
   const Error corrupt{ErrorCode::kCorrupt,
                       fmt::format("{} is not a whole checkpoint of this model; it is left as it is", file.string())};
-  const auto count = static_cast<std::size_t>(numel_);
+  const auto count = static_cast<std::size_t>(model_numel);
   ByteReader reader(mapped.bytes());
   const bool magic_fits = to_string(reader.get_bytes(kMagic.size())) == kMagic;
   const auto format = reader.get<std::uint32_t>();
@@ -82,16 +103,15 @@ Status OuterStateStore::load(const std::filesystem::path& file) {
   state.version.value = reader.get<std::uint32_t>();
   const auto numel = reader.get<std::uint64_t>();
   if (!reader.ok() || !magic_fits || format != kFormatVersion || numel != count) return corrupt;
-  if (mapped.bytes().size() != kHeaderBytes + count * 8 + 64) return corrupt;
+  if (mapped.bytes().size() != kHeaderBytes + count * 8 + kHashBytes) return corrupt;
   for (std::vector<float>* part : {&state.parameters, &state.momentum}) {
     const ByteView raw = reader.get_bytes(count * 4);
     part->resize(count);
     std::memcpy(part->data(), raw.data(), raw.size());
   }
-  const std::string hash = to_string(reader.get_bytes(64));
+  const std::string hash = to_string(reader.get_bytes(kHashBytes));
   if (to_hex(make_state_manifest(state.version, state.parameters, state.momentum).tree_hash()) != hash) return corrupt;
-  replace(std::move(state));
-  return ok_status();
+  return state;
 }
 
 Result<StateManifest> OuterStateStore::manifest() const {

@@ -12,6 +12,7 @@
 #include "kernels/wire_format.h"
 #include "net/recovery/outer_state.h"
 #include "net/recovery/state_fetch.h"
+#include "net/wire/mesh.h"
 
 namespace atl {
 
@@ -36,6 +37,10 @@ class OuterStateStore final : public OuterStateSource {
   // One file: header, parameters, momentum, tree hash. Loading checks all of it; kNotFound when there is none.
   Status save(const std::filesystem::path& file) const;
   Status load(const std::filesystem::path& file);
+  // Such a file, without holding it; kCorrupt when it is not whole, or of a model of another size.
+  static Result<FetchedState> read(const std::filesystem::path& file, std::int64_t numel);
+  // What it says that it is; its bytes are not looked at.
+  static Result<HeldState> peek(const std::filesystem::path& file);
 
   // ---- any thread ----
   Result<StateManifest> manifest() const override;

@@ -8,12 +8,15 @@
 #include <limits>
 
 #include "kernels/reduce.h"
+#include "kernels/wire_codec.h"
 #include "net/base/encoding.h"
+#include "net/collective/canonical_digest.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kRecoverRetry{1};
+constexpr double kWorstLoss = 1e6;  // nats
 
 constexpr std::uint64_t kTellingBytes = 4u << 20;  // how fast fewer of them went tells of latency, not of the link
 
@@ -105,7 +108,8 @@ Status RoundLoop::recover() {
   set_phase(Phase::kWaiting, "recovering");
   network_.publish("state.changed");
   const auto began = Clock::now();
-  Result<FetchedState> fetched = network_.fetch(*recover_);
+  Result<FetchedState> fetched = network_.kept_state({recover_->outer_step, recover_->state_hash});
+  if (!fetched.ok()) fetched = network_.fetch(*recover_);
   if (!fetched.ok()) {
     // Its sources may have moved on or gone; the hub's next message brings newer ones.
     spdlog::warn("recovery round={} error=\"{}\"", recover_->outer_step.value, fetched.error().message);
@@ -214,12 +218,16 @@ Status RoundLoop::validate() {
   std::int64_t tokens = 0;
   for (std::uint32_t i = 0; i < batches_.validation_batches() && !stop_.raised(); ++i) {
     ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.validation_batch(i));
-    ATOLL_ASSIGN_OR_RETURN(const double loss, engine_.evaluate(batch));
+    const Result<double> evaluated = engine_.evaluate(batch);
+    if (!evaluated.ok() && evaluated.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
+    ATOLL_ASSIGN_OR_RETURN(const double loss, evaluated);
     loss_sum += loss * static_cast<double>(batch.token_count());
     tokens += batch.token_count();
   }
   if (tokens == 0 || stop_.raised()) return ok_status();
-  const double loss_nats = loss_sum / static_cast<double>(tokens);
+  // A state whose loss is no number is as bad as can be; the hub has to hear of it.
+  const double mean = loss_sum / static_cast<double>(tokens);
+  const double loss_nats = std::isfinite(mean) ? mean : kWorstLoss;
   status_.update([&](IslandState& s) { s.validation_loss_nats = loss_nats; });
   network_.send(IslandValidation{outer_.version(), loss_nats});
   return ok_status();
@@ -240,6 +248,7 @@ Status RoundLoop::work() {
   // A step that is not finite has changed nothing: the hub is told, refuses this round's work, and has the island
   // recover.
   if (!taken.ok() && taken.error().code == ErrorCode::kNonFinite) return report_not_finite(taken.error().message);
+  if (!taken.ok() && taken.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
   if (!taken.ok()) return taken.error();
   const StepReport& report = *taken;
   const double seconds = seconds_since(begin);
@@ -330,6 +339,8 @@ Result<RoundLoop::Average> RoundLoop::begin_average(const AllReduceSpec& spec) {
   average_.reset();
   average.attempt = spec.attempt;
   average.wire = spec.wire;
+  average.final_buckets = spec.final_buckets;
+  average.world_size = static_cast<int>(spec.order.size());
   average.canonical.resize(static_cast<std::size_t>(encoded_bytes(spec.wire, engine_.numel())));
   if (average.whole_buckets == stay) return average;
   return Error{ErrorCode::kProtocol, "the hub keeps buckets of an attempt of which this island does not hold them"};
@@ -367,6 +378,14 @@ Status RoundLoop::on(const HubAttempt& message) {
   const auto& report = std::get<AllReduceReport>(outcome);
   average.digest = to_hex(report.digest);
   average.whole_buckets.assign(bucket_count(engine_.numel(), spec.bucket_numel), true);
+  if (is_too_large(average, message.norm_limit)) {
+    IslandAttemptFailed refusal{message.round, message.attempt, std::nullopt,
+                                "the average is larger than its parts can be"};
+    refusal.too_large = true;
+    network_.send(refusal);
+    return ok_status();
+  }
+  network_.keep_average(message.round, average.wire, average.digest, average.canonical);
   status_.update([&](IslandState& s) {
     s.bytes_sent += report.bytes_sent;
     s.last_sync_seconds = report.duration.count();
@@ -377,6 +396,47 @@ Status RoundLoop::on(const HubAttempt& message) {
         {{report.next, /*outgoing=*/true, report.link_bytes_per_second, report.rtt_seconds, report.at_least}}});
   }
   average_ = std::move(average);
+  return ok_status();
+}
+
+// Somebody gave more than it said: the sum of others' work cannot be taken apart, but it cannot be longer than its
+// parts.
+bool RoundLoop::is_too_large(const Average& average, double norm_limit) const {
+  if (norm_limit <= 0) return false;
+  constexpr std::int64_t kPieceNumel = std::int64_t{1} << 16;  // whole blocks of every format
+  std::vector<float> piece(static_cast<std::size_t>(std::min(kPieceNumel, engine_.numel())));
+  double squared = 0;
+  for (std::int64_t begin = 0; begin < engine_.numel(); begin += kPieceNumel) {
+    const std::int64_t end = std::min(engine_.numel(), begin + kPieceNumel);
+    const auto first = static_cast<std::size_t>(encoded_bytes(average.wire, begin));
+    const auto bytes = static_cast<std::size_t>(encoded_bytes(average.wire, end)) - first;
+    const std::span<float> values(piece.data(), static_cast<std::size_t>(end - begin));
+    decode_values(average.wire, std::span(average.canonical).subspan(first, bytes), values);
+    const std::optional<double> sum = finite_squared_norm(values);
+    if (!sum) return true;
+    squared += *sum;
+  }
+  return std::sqrt(squared) > norm_limit;
+}
+
+// The hub found that members hold different averages.
+Status RoundLoop::on(const HubShowChunks& message) {
+  IslandChunks answer{message.round, message.attempt, {}};
+  if (has_round_ && message.round == round_.round && holds_average() && average_->attempt == message.attempt) {
+    const RingPayload payload{
+        .wire = average_->wire, .numel = engine_.numel(), .final_buckets = average_->final_buckets};
+    for (const Digest& digest : chunk_digests(payload, average_->world_size, average_->canonical)) {
+      answer.digests.push_back(to_hex(digest));
+    }
+  }
+  network_.send(answer);
+  return ok_status();
+}
+
+Status RoundLoop::on(const HubNotice& message) {
+  if (!status_.set_trouble(Trouble::kRun, message.text)) return ok_status();
+  if (!message.text.empty()) spdlog::warn("hub notice=\"{}\"", message.text);
+  network_.publish("state.changed");
   return ok_status();
 }
 
@@ -395,23 +455,39 @@ Status RoundLoop::on(const HubCommit& message) {
     network_.send(IslandApplied{outer_.version(), outer_.tree_hash()});
     return ok_status();
   }
-  if (!has_round_ || message.round != round_.round || !holds_average() || average_->digest != message.digest) {
-    // The hub answers with HubRecover: this island takes no outer step on anything but the committed average.
-    network_.send(IslandAttemptFailed{message.round, message.attempt, {}, "does not hold the committed average"});
-    return ok_status();
+  if (has_round_ && message.round == round_.round && holds_average() && average_->digest == message.digest) {
+    const Average average = std::move(*average_);
+    average_.reset();
+    std::swap(residual_, lost_);
+    return take_outer_step(message, average.wire, average.canonical);
   }
-  std::swap(residual_, lost_);
-  outer_.apply(average_->wire, average_->canonical, static_cast<float>(message.outer_learning_rate),
+  // Another process of this island may have held it.
+  if (outer_.holds_state() && outer_.version() == message.round) {
+    const Result<KeptAverage> kept = network_.kept_average(message.round, message.digest);
+    const auto bytes = static_cast<std::size_t>(kept.ok() ? encoded_bytes(kept->wire, engine_.numel()) : 0);
+    if (kept.ok() && kept->canonical.size() == bytes) {
+      spdlog::info("round={} average=kept", message.round.value);
+      return take_outer_step(message, kept->wire, kept->canonical);
+    }
+  }
+  // The hub answers with HubRecover: this island takes no outer step on anything but the committed average.
+  network_.send(IslandAttemptFailed{message.round, message.attempt, {}, "does not hold the committed average"});
+  return ok_status();
+}
+
+Status RoundLoop::take_outer_step(const HubCommit& message, WireFormat wire, ByteView canonical) {
+  network_.keep_commit(message);
+  outer_.apply(wire, canonical, static_cast<float>(message.outer_learning_rate),
                static_cast<float>(message.outer_momentum));
   engine_.write_parameters(outer_.parameters());
   average_.reset();
-  has_round_ = false;
+  const bool had_round = std::exchange(has_round_, false);
+  const bool contributed = had_round && ready_.tokens > 0;
   set_phase(Phase::kWaiting, "waiting");
-  const bool contributed = ready_.tokens > 0;
   status_.update([&](IslandState& s) {
     s.outer_step = outer_.version().value;
     s.state_hash = outer_.tree_hash();
-    s.sync_seconds += seconds_since(sync_began_);
+    if (had_round) s.sync_seconds += seconds_since(sync_began_);
     if (contributed) s.accepted_round = message.round.value;
   });
   network_.send(IslandApplied{outer_.version(), outer_.tree_hash()});

@@ -15,6 +15,7 @@
 #include "trainer/island/batch_source.h"
 #include "trainer/island/inner_state.h"
 #include "trainer/island/island_status.h"
+#include "trainer/island/kept_average.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/optim/schedule.h"
 
@@ -32,6 +33,16 @@ class RoundLoopNetwork {
   virtual Result<FetchedState> fetch(const HubRecover& recover) = 0;
   virtual Result<std::vector<float>> initial_parameters() = 0;
   virtual void publish(const char* event) = 0;  // the status has changed in a way that people watch
+
+  // The island's disk; by default there is none.
+  virtual void keep_average(OuterStep, WireFormat, const std::string&, ByteView) {}
+  virtual Result<KeptAverage> kept_average(OuterStep, const std::string&) { return nothing_kept(); }
+  virtual Result<FetchedState> kept_state(const HeldState&) { return nothing_kept(); }
+  // The hub's commit, before the outer step is taken on it.
+  virtual void keep_commit(const HubCommit&) {}
+
+ private:
+  static Error nothing_kept() { return Error{ErrorCode::kNotFound, "nothing is kept"}; }
 };
 
 class RoundLoop {
@@ -66,6 +77,8 @@ class RoundLoop {
     std::string digest;  // empty: it failed or was aborted; what is left are whole_buckets
     Bytes canonical;
     std::vector<bool> whole_buckets;
+    std::vector<bool> final_buckets;  // of them, those that did not travel in this attempt
+    int world_size = 0;
   };
 
   Status on(const HubWelcome& message);
@@ -78,12 +91,16 @@ class RoundLoop {
   Status on(const HubCommit& message);
   Status on(const HubGoodbye& message);
   Status on(const HubProbe&) { return ok_status(); }  // acted on when it came, beside the training
+  Status on(const HubShowChunks& message);
+  Status on(const HubNotice& message);
 
   Status recover();
   Status validate();
   AllReduceSpec spec_of(const HubAttempt& message);
   ErrorFeedback feedback();
   Result<Average> begin_average(const AllReduceSpec& spec);
+  bool is_too_large(const Average& average, double norm_limit) const;
+  Status take_outer_step(const HubCommit& message, WireFormat wire, ByteView canonical);
   void attempt_failed(Average average, const AllReduceFailure& failure);
   bool holds_average() const { return average_ && !average_->digest.empty(); }
   Status finish_inner_phase();

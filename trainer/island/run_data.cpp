@@ -5,7 +5,6 @@
 
 #include "net/base/file.h"
 #include "net/base/sha256.h"
-#include "net/recovery/state_fetch.h"
 
 namespace atl {
 namespace {
@@ -37,7 +36,7 @@ void remove_damaged(const std::filesystem::path& directory, const std::vector<Sh
 Result<std::unique_ptr<BatchSource>> open_run_data(const RunConfig& run, const Identity& identity,
                                                    const std::vector<Address>& hub,
                                                    const std::filesystem::path& directory, const AbortSignal& abort,
-                                                   TransferNews& news) {
+                                                   TransferNews& news, const FetchTrouble& trouble) {
   ATOLL_ASSIGN_OR_RETURN(const DatasetManifest manifest, DatasetManifest::from_json(run.dataset_json));
   ATOLL_RETURN_IF_ERROR(make_directories(directory));
   const std::vector<ShardEntry> shards = all_shards(manifest);
@@ -50,7 +49,7 @@ Result<std::unique_ptr<BatchSource>> open_run_data(const RunConfig& run, const I
       spdlog::info("data fetch={} bytes={}", shard.file, shard.bytes);
       ATOLL_RETURN_IF_ERROR(fetch_dataset_file(
           identity, hub, shard.file, shard.bytes, shard.sha256, directory / shard.file, abort,
-          [&](std::uint64_t done, std::uint64_t) { news.progress(before + done, total, Clock::now()); }));
+          [&](std::uint64_t done, std::uint64_t) { news.progress(before + done, total, Clock::now()); }, trouble));
       before += shard.bytes;
     }
     return ok_status();

@@ -7,6 +7,7 @@
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
+#include "net/recovery/state_fetch.h"
 #include "net/tls/identity.h"
 #include "net/wire/run_config.h"
 #include "trainer/island/batch_source.h"
@@ -14,11 +15,11 @@
 
 namespace atl {
 
-// Blocks while it downloads and hashes; `abort` ends it. How the download goes is told by `news`, also that there is
-// nothing to download; not how this ends.
+// Blocks while it downloads and hashes; `abort` ends it (kAborted). How the download goes is told by `news`, also that
+// there is nothing to download; not how this ends. `trouble`: see fetch_dataset_file.
 Result<std::unique_ptr<BatchSource>> open_run_data(const RunConfig& run, const Identity& identity,
                                                    const std::vector<Address>& hub,
                                                    const std::filesystem::path& directory, const AbortSignal& abort,
-                                                   TransferNews& news);
+                                                   TransferNews& news, const FetchTrouble& trouble);
 
 }  // namespace atl

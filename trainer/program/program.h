@@ -15,6 +15,7 @@ struct RunCommand {  // train as the island whose home this is
   std::filesystem::path home;
   std::optional<int> local_ranks;  // otherwise as join.json says
   std::optional<int> threads;
+  std::optional<int> micro_batch;
 };
 // The exit status: 0, or that of a pause or finish that was followed (net/control/trainer_exit.h).
 Result<int> run_island(const RunCommand& command);

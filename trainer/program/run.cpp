@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "net/base/exit_code.h"
+#include "net/base/own_output.h"
 #include "net/base/signal_watch.h"
 #include "net/check/admission.h"
 #include "net/check/report_file.h"
@@ -85,11 +86,18 @@ std::optional<double> upload_limit() {
   return limit > 0 ? std::optional(limit) : std::nullopt;
 }
 
+std::string environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string() : text;
+}
+
 }  // namespace
 
 Result<int> run_island(const RunCommand& command) {
   bound_what_heaps_keep();  // before there are threads
   SignalWatch::block_signals();
+  const OwnOutput output(environment(kLogFileVariable),
+                         std::strtoull(environment(kLogBytesVariable).c_str(), nullptr, 10));
   const IslandHome home{command.home};
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.join_file()));
   IslandOptions options;
@@ -102,6 +110,7 @@ Result<int> run_island(const RunCommand& command) {
   options.advertised_host = join.advertised_host;
   options.local_ranks = command.local_ranks.value_or(join.local_ranks);
   options.threads = command.threads.value_or(join.threads);
+  options.micro_batch = command.micro_batch.value_or(join.micro_batch);
   if (options.threads <= 0) options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.upload_bytes_per_second = upload_limit();
   options.data_directory = home.data();

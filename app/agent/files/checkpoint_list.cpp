@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
@@ -43,13 +44,21 @@ Result<CheckpointFacts> read_header(const std::filesystem::path& file, ByteView 
 
 Result<std::vector<CheckpointFacts>> list_checkpoints(const IslandHome& home) {
   std::vector<CheckpointFacts> found;
-  const auto file = home.checkpoint() / "outer.state";
-  const auto mapped = MappedFile::open(file);
-  if (!mapped.ok()) {
-    if (mapped.error().code == ErrorCode::kNotFound) return found;
-    return mapped.error();
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(home.checkpoint(), failed)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("outer.") || !name.ends_with("state")) continue;
+    const auto mapped = MappedFile::open(entry.path());
+    if (!mapped.ok()) {
+      if (mapped.error().code == ErrorCode::kNotFound) continue;
+      return mapped.error();
+    }
+    ATOLL_ASSIGN_OR_RETURN(found.emplace_back(), read_header(entry.path(), mapped->bytes()));
   }
-  ATOLL_ASSIGN_OR_RETURN(found.emplace_back(), read_header(file, mapped->bytes()));
+  // outer.state is the newest; the others have their outer step in their names.
+  std::ranges::sort(found, [](const CheckpointFacts& a, const CheckpointFacts& b) {
+    return a.outer_step != b.outer_step ? a.outer_step > b.outer_step : a.path < b.path;
+  });
   return found;
 }
 

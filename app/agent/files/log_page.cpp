@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "app/agent/files/redaction.h"
-#include "net/wire/json_archive.h"
+#include "net/base/printable.h"
 
 namespace atl {
 namespace {
@@ -60,7 +61,7 @@ LogPage::Line shown(const LogLine& line) {
       break;
     }
   }
-  shown.text = without_control_characters(redacted(text));
+  shown.text = printable(redacted(text));
   return shown;
 }
 

@@ -1,7 +1,7 @@
-// join {invite?, name?, listen?, advertise?, local_ranks?, threads?, gpus?}: answers {started: true} once the invite is
-// read offline; "join.progress" tells each stage, "join.done" {ok, text} or {ok: false, code, message} what came of the
-// enrolment. join.cancel {}: JoinTask::cancel. invite.look {invite}: InviteLook. An invite travels in the message
-// alone: never in argv, an event or a log.
+// join {invite?, name?, listen?, advertise?, local_ranks?, threads?, micro_batch?, gpus?}: answers {started: true} once
+// the invite is read offline; "join.progress" tells each stage, "join.done" {ok, text} or {ok: false, code, message}
+// what came of the enrolment. join.cancel {}: JoinTask::cancel. invite.look {invite}: InviteLook. An invite travels in
+// the message alone: never in argv, an event or a log.
 #include "app/agent/methods/methods.h"
 
 namespace atl {

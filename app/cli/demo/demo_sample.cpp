@@ -38,7 +38,7 @@ Result<std::string> sample_of(const std::filesystem::path& model, const AbortSig
     const auto code = process.wait(Deadline::after(kLook), &interrupt);
     ATOLL_ASSIGN_OR_RETURN(text, read_file(written));
     if (code.ok() && *code == 0) break;
-    if (code.ok()) return Error{ErrorCode::kTrainerFailed, printable(without_gaps(text))};
+    if (code.ok()) return Error{ErrorCode::kTrainerFailed, printable_lines(without_gaps(text))};
     if (code.error().code == ErrorCode::kAborted) return code.error();
     if (visible_characters(text) >= kVisibleCharacters) break;
     if (!deadline.expired()) continue;
@@ -46,7 +46,7 @@ Result<std::string> sample_of(const std::filesystem::path& model, const AbortSig
     if (visible_characters(text) > visible_characters(kPrompt)) break;
     return Error{ErrorCode::kTimeout, fmt::format("the model wrote nothing in {} s", kSampleTime.count())};
   }
-  return printable(text);
+  return printable_lines(text);
 }
 
 }  // namespace atl

@@ -9,6 +9,7 @@
 #include "app/agent/files/log_reader.h"
 #include "app/cli/hub_admin/hub_backup.h"
 #include "app/cli/text.h"
+#include "app/cli/validators.h"
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
@@ -58,8 +59,10 @@ Status islands(const HubAdmin& command, CommandContext& context) {
                               : found != states.end() ? found->second
                               : live                  ? "away"
                                                       : "unknown";
-    list.push_back(
-        {{"island", island.id}, {"name", island.name}, {"state", state}, {"enrolled_at", island.enrolled_at}});
+    list.push_back({{"island", island.id},
+                    {"name", printable(island.name)},
+                    {"state", state},
+                    {"enrolled_at", island.enrolled_at}});
     if (command.json) continue;
     console.out << fmt::format("{} {} {} {}\n", fit(island.id, 20), fit(printable(island.name), 20), fit(state, 12),
                                log_time(island.enrolled_at));
@@ -135,9 +138,56 @@ Status restore(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const HubBackupReport report, restore_hub(command.argument, directory));
   tell(report, directory, command.json, "restored", context);
-  context.console.err << "if the dataset is elsewhere now: atoll hub data DIR. The old hub must not serve again."
+  context.console.err << "if the dataset is elsewhere now: atoll hub data DIR. Islands tell it what it missed; of "
+                         "two hubs the one that was started last goes on, and the other one stops."
                       << std::endl;
   return ok_status();
+}
+
+struct Rollback {
+  std::string home, reason = "by its operator";
+  std::uint32_t to = 0;
+  bool json = false;
+};
+
+Status roll_back(const Rollback& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  ATOLL_RETURN_IF_ERROR(load_run(HubHome{directory}));
+  ATOLL_ASSIGN_OR_RETURN(const auto done,
+                         ask_hub(HubHome{directory}, "run.rollback", {{"to", command.to}, {"reason", command.reason}}));
+  if (!done) {
+    return Error{
+        ErrorCode::kNotRunning,
+        fmt::format("the hub in {} does not serve, and its islands are to hear of this; start it with: atoll hub "
+                    "serve",
+                    directory.string())};
+  }
+  if (command.json) {
+    context.console.out << dumped(*done) << std::endl;
+  } else {
+    context.console.out << fmt::format(
+                               "the run goes on from outer step {}; what was committed after it is kept aside, and "
+                               "its data is trained again",
+                               command.to)
+                        << std::endl;
+  }
+  return ok_status();
+}
+
+void add_rollback(CLI::App& hub, CommandContext& context) {
+  auto command = std::make_shared<Rollback>();
+  CLI::App* sub = hub.add_subcommand("rollback", "Go back to an earlier outer state of the run");
+  sub->footer(
+      "Example:\n  atoll hub rollback --to 46\n\n"
+      "For a run that stands still because nobody holds its newest state, or because that is spoiled; `atoll hub\n"
+      "status` says so, and names the state to go back to. It is recorded, with the reason, for good.");
+  sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
+  sub->add_option("--to", command->to, "Outer step: so many rounds stay committed")
+      ->required()
+      ->check(whole_number(0, UINT32_MAX));
+  sub->add_option("--reason", command->reason, "Kept in the hub's records")->type_name("TEXT");
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, &context] { context.finish(roll_back(*command, context)); });
 }
 
 using Action = Status (*)(const HubAdmin&, CommandContext&);
@@ -173,6 +223,7 @@ void add_hub_admin_commands(CLI::App& hub, CommandContext& context) {
              "FILE", backup, true);
   add_action(hub, context, "restore", "A hub made of a backup", "  atoll hub restore hub.tar --home DIR", "FILE",
              restore, true);
+  add_rollback(hub, context);
 }
 
 }  // namespace atl

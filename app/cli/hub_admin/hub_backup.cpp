@@ -1,7 +1,6 @@
 #include "app/cli/hub_admin/hub_backup.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include "app/agent/files/tar_archive.h"
 #include "app/agent/files/tar_reader.h"
 #include "net/base/file.h"
+#include "net/base/new_file.h"
 #include "net/base/sqlite.h"
 #include "net/base/unix_time.h"
 #include "net/control/home.h"
@@ -24,27 +24,6 @@ constexpr std::size_t kMaxFileBytes = 1u << 30;
 constexpr const char* kDatabase = "hub.sqlite";
 
 using Files = std::map<std::string, std::string>;  // by path in the hub's directory
-
-// A directory of its own for what is not yet whole; gone with its owner.
-class Workplace {
- public:
-  static Result<Workplace> make(const std::filesystem::path& beside) {
-    Workplace place(beside.string() + fmt::format(".new-{}", ::getpid()));
-    ATOLL_RETURN_IF_ERROR(make_directories(place.path_, FileMode::kPrivate));
-    return place;
-  }
-  Workplace(Workplace&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Workplace& operator=(Workplace&&) = delete;
-  ~Workplace() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  explicit Workplace(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
-};
 
 Status read_directory(const std::filesystem::path& directory, const std::string& prefix, Files& files) {
   std::error_code failed;
@@ -97,7 +76,7 @@ Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, 
   ATOLL_ASSIGN_OR_RETURN(files["hub.json"], read_file(home.hub_file(), 1u << 20));
   {
     // One moment of the database, while the hub goes on writing.
-    ATOLL_ASSIGN_OR_RETURN(const Workplace place, Workplace::make(file));
+    ATOLL_ASSIGN_OR_RETURN(const NewDirectory place, NewDirectory::create(file, FileMode::kPrivate));
     ATOLL_ASSIGN_OR_RETURN(Database database, Database::open(home.database()));
     ATOLL_ASSIGN_OR_RETURN(Statement copy, database.prepare("VACUUM INTO ?"));
     ATOLL_RETURN_IF_ERROR(copy.bind((place.path() / kDatabase).string()));
@@ -123,7 +102,7 @@ Result<HubBackupReport> restore_hub(const std::filesystem::path& file, const std
   ATOLL_ASSIGN_OR_RETURN(const std::string bytes, read_file(file, kMaxFileBytes));
   const auto files = read_tar(bytes);
   if (!files.ok()) return files.error().with_context(file.string());
-  ATOLL_ASSIGN_OR_RETURN(const Workplace place, Workplace::make(hub_directory));
+  ATOLL_ASSIGN_OR_RETURN(NewDirectory place, NewDirectory::create(hub_directory, FileMode::kPrivate));
   for (const auto& [name, content] : *files) {
     if (!is_known(name)) {
       return Error{ErrorCode::kCorrupt, fmt::format("{} is no backup of a hub: '{}' is in it", file.string(), name)};
@@ -133,10 +112,13 @@ Result<HubBackupReport> restore_hub(const std::filesystem::path& file, const std
   }
   auto report = examine(HubHome{place.path()});
   if (!report.ok()) return report.error().with_context(fmt::format("{} is no whole backup", file.string()));
-  ATOLL_RETURN_IF_ERROR(make_directories(hub_directory.parent_path()));
+  {
+    // A hub that serves it waits for islands that know more than the backup does.
+    ATOLL_ASSIGN_OR_RETURN(Database database, Database::open(HubHome{place.path()}.database()));
+    ATOLL_RETURN_IF_ERROR(database.exec("INSERT OR REPLACE INTO fact VALUES ('restored', '1')"));
+  }
   std::filesystem::remove(hub_directory, failed);  // empty, or not there
-  std::filesystem::rename(place.path(), hub_directory, failed);
-  if (failed) return Error{ErrorCode::kIo, fmt::format("cannot make {}: {}", hub_directory.string(), failed.message())};
+  ATOLL_RETURN_IF_ERROR(place.take_place());
   report->bytes = bytes.size();
   return report;
 }

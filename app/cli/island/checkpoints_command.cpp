@@ -26,8 +26,8 @@ void print(const std::vector<CheckpointFacts>& list, Console& console) {
                                              : console.styled("DAMAGED", Style::kBad);
     console.out << fmt::format("after round {}  {} parameters  {}  saved {}  {}\n  {}\n  sha256 {}\n", facts.outer_step,
                                format_count(facts.parameters), format_bytes(static_cast<double>(facts.bytes)),
-                               log_time(static_cast<std::int64_t>(facts.saved_at)), whole, facts.path.string(),
-                               printable(facts.state_hash));
+                               log_time(static_cast<std::int64_t>(facts.saved_at)), whole,
+                               printable(facts.path.string()), printable(facts.state_hash));
   }
   console.out << std::flush;
 }

@@ -10,6 +10,7 @@
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
+#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -26,7 +27,8 @@ struct LifeRequest {
 };
 
 void warn(const nlohmann::json& answer, CommandContext& context) {
-  if (answer.contains("warning")) context.console.err << "atoll: " << answer.value("warning", "") << std::endl;
+  const std::string text = printable(told::text(answer, "warning"));
+  if (!text.empty()) context.console.err << "atoll: " << text << std::endl;
 }
 
 // The agent's answer, printed as JSON if that was asked for.

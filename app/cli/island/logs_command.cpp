@@ -37,7 +37,7 @@ Result<std::string> since_time(const std::string& since) {
 
 // An invite that found its way into a log is not carried on to a screen or a pipe.
 void print(const LogLine& line, bool json, Console& console) {
-  const std::string text = redacted(line.text);
+  const std::string text = printable(redacted(line.text));
   if (json) {
     const nlohmann::json object = {{"source", line.source}, {"time", line.time}, {"text", text}};
     console.out << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
@@ -45,7 +45,7 @@ void print(const LogLine& line, bool json, Console& console) {
   }
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
   const Style style = has(" error ") ? Style::kBad : has(" warning ") ? Style::kWarning : Style::kPlain;
-  console.out << console.styled(fit(line.source, 8), Style::kDim) << console.styled(printable(text), style) << '\n';
+  console.out << console.styled(fit(line.source, 8), Style::kDim) << console.styled(text, style) << '\n';
 }
 
 Status run(const Logs& command, CommandContext& context) {

@@ -96,6 +96,10 @@ std::vector<std::string> machine_facts(const nlohmann::json& state) {
     facts.push_back(fmt::format("gpu {}x {}", gpus.size(), text(gpus[0], "name")));
     facts.push_back(fmt::format("{}  {:.0f} W  {:.0f} C", format_percent(load), watts, hottest));
   }
+  if (has_number(state, "memory_bytes") && has_number(state, "micro_batch")) {
+    facts.push_back(fmt::format("up to {} of memory, {} at once", format_bytes(number(state, "memory_bytes")),
+                                format_number_of(count(state, "micro_batch"), "sequence")));
+  }
   if (has_number(state, "disk_free_bytes"))
     facts.push_back("disk " + format_bytes(number(state, "disk_free_bytes")) + " free");
   return facts;

@@ -111,7 +111,7 @@ QVariant HubIslands::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole: return textOf(row, column);
     case Qt::AccessibleTextRole:
       return QString("%1: %2").arg(headerData(column, Qt::Horizontal, Qt::DisplayRole).toString(), textOf(row, column));
-    case Qt::ToolTipRole: return column == kName ? QString::fromStdString(row.enrolled.id) : QVariant();
+    case Qt::ToolTipRole: return column == kName ? text::tool_tip(QString::fromStdString(row.enrolled.id)) : QVariant();
     case Qt::DecorationRole:
       if (column != kState) return {};
       return icon_of_state(stateOf(row));

@@ -26,7 +26,7 @@ Result<PresetFacts> preset_facts(const std::string& name) {
   return PresetFacts{.name = name,
                      .parameters = needs.parameters,
                      .payload_bytes = needs.payload_bytes,
-                     .memory_bytes = host_state_bytes(needs),
+                     .memory_bytes = static_cast<double>(needs.micro_batches.front().bytes),
                      .inner_steps = run.inner_steps,
                      .tokens_per_step = std::uint64_t{run.sequences_per_step} * run.sequence_length,
                      .min_islands = run.min_islands};

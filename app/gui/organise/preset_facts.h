@@ -13,7 +13,7 @@ struct PresetFacts {
   std::string name;
   std::uint64_t parameters = 0;
   std::uint64_t payload_bytes = 0;  // that an island sends about twice in each synchronisation
-  double memory_bytes = 0;          // of an island: model, optimiser and outer state
+  double memory_bytes = 0;          // of an island that computes on its CPU, at least
   std::uint32_t inner_steps = 0;
   std::uint64_t tokens_per_step = 0;
   std::uint32_t min_islands = 1;

@@ -13,6 +13,7 @@ QString phase_word(const HubState& state) {
   if (state.phase == "waiting") return RunFigures::tr("waits for islands");
   if (state.phase == "training") return RunFigures::tr("the islands train");
   if (state.phase == "syncing") return RunFigures::tr("the islands synchronise");
+  if (state.phase == "standstill") return RunFigures::tr("stands still");
   return {};
 }
 

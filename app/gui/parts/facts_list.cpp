@@ -22,6 +22,7 @@ FactsList::FactsList(QWidget* parent) : QWidget(parent), beside_(new QHBoxLayout
 
 int FactsList::add(const char* name, const QString& caption) {
   auto* label = new QLabel(caption);
+  label->setTextFormat(Qt::PlainText);
   label->setForegroundRole(QPalette::PlaceholderText);
   label->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   QLabel* value = make_plain_label(name);

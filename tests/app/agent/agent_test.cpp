@@ -135,6 +135,8 @@ class AgentTest : public QObject {
   void a_pause_for_a_while_ends_by_itself();
   void a_trainer_that_is_killed_is_started_again();
   void a_refused_trainer_is_not_and_its_words_are_shown();
+  void a_trainer_is_told_how_long_its_log_may_grow();
+  void a_trainer_that_changed_its_log_is_judged_by_its_last_words();
   void a_living_trainer_is_taken_over();
   void a_second_agent_is_refused();
   void leaving_sets_the_membership_aside();
@@ -355,6 +357,30 @@ void AgentTest::a_refused_trainer_is_not_and_its_words_are_shown() {
   QCOMPARE(state["agent"]["last_exit"]["cause"].get<std::string>(), std::string("refused"));
 }
 
+void AgentTest::a_trainer_is_told_how_long_its_log_may_grow() {
+  Fixture f(true, "echo \"$ATOLL_TRAINER_LOG $ATOLL_TRAINER_LOG_BYTES\" > \"$(dirname $0)/log\"; exec sleep 600");
+
+  QVERIFY(f.start().ok());
+
+  const std::string told = f.home().trainer_log().string() + " " + std::to_string(32u << 20) + "\n";
+  QTRY_COMPARE_WITH_TIMEOUT(read_file(f.path("log")).ok() ? *read_file(f.path("log")) : "", told, 20'000);
+}
+
+// Its words are in a file that began after it did; what stood in the log before is another's.
+void AgentTest::a_trainer_that_changed_its_log_is_judged_by_its_last_words() {
+  Fixture f(true,
+            "mv \"$ATOLL_TRAINER_LOG\" \"$ATOLL_TRAINER_LOG.1\"; exec >> \"$ATOLL_TRAINER_LOG\" 2>&1\n"
+            "echo 'atoll-trainer: the hub does not know this island'; exit 5");
+  std::filesystem::create_directories(f.home().state);
+  std::ofstream(f.home().trainer_log()) << std::string(4000, '-') << "\natoll-trainer: of long ago\n";
+  QVERIFY(f.start().ok());
+
+  QVERIFY(f.wait_for("error"));
+
+  const nlohmann::json state = f.state();
+  QVERIFY(state["error"].get<std::string>().starts_with("the hub does not know this island"));
+}
+
 void AgentTest::a_living_trainer_is_taken_over() {
   Fixture f;
   QVERIFY(f.start().ok());
@@ -421,6 +447,8 @@ void AgentTest::wrong_calls_are_refused_data() {
   QTest::newRow("stop how") << QByteArray("stop") << QByteArray(R"({"now": 1})") << wrong;
   QTest::newRow("join with a number") << QByteArray("join") << QByteArray(R"({"invite": 7})") << wrong;
   QTest::newRow("join with too many threads") << QByteArray("join") << QByteArray(R"({"threads": 4096})") << wrong;
+  QTest::newRow("join with half a sequence at once")
+      << QByteArray("join") << QByteArray(R"({"micro_batch": 0.5})") << wrong;
   QTest::newRow("join with half a range of GPUs") << QByteArray("join") << QByteArray(R"({"gpus": "0-"})") << wrong;
   QTest::newRow("a look at a number") << QByteArray("invite.look") << QByteArray(R"({"invite": 7})") << wrong;
   QTest::newRow("a look at nothing") << QByteArray("invite.look") << QByteArray("{}")

@@ -70,6 +70,7 @@ class SupervisorTest : public QObject {
   void one_contribution_forgets_them_too();
   void too_many_failures_are_given_up_until_the_next_wish();
   void a_hub_that_cannot_be_reached_is_never_given_up();
+  void tries_to_reach_the_hub_count_against_nothing_else();
   void a_refusal_is_given_up_at_once();
   void a_silent_trainer_is_killed_and_replaced();
   void a_slow_start_is_no_hang();
@@ -186,6 +187,22 @@ void SupervisorTest::a_hub_that_cannot_be_reached_is_never_given_up() {
   }
 
   QCOMPARE(script.count<StartTrainer>(), 51);
+}
+
+void SupervisorTest::tries_to_reach_the_hub_count_against_nothing_else() {
+  Script script;
+  script.pass(1s);
+  for (int i = 0; i < 45; ++i) {  // nine of them of another cause
+    script.started();
+    script.say(TrainerEnded{exit_with(i % 5 == 4 ? ExitCause::kCrashed : ExitCause::kHubUnreachable)});
+    script.pass_until_start();
+  }
+  QCOMPARE(script.count<StartTrainer>(), 46);
+
+  script.started();
+  script.say(TrainerEnded{exit_with(ExitCause::kCrashed)});
+
+  QCOMPARE(script.supervisor.phase(), Supervisor::Phase::kFailed);
 }
 
 void SupervisorTest::a_refusal_is_given_up_at_once() {

@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <csignal>
 
+#include "net/base/exit_code.h"
 #include "net/control/trainer_exit.h"
 
 using namespace atl;
@@ -14,6 +15,7 @@ class TrainerExitTest : public QObject {
  private Q_SLOTS:
   void the_cause_is_told_from_status_and_last_words_data();
   void the_cause_is_told_from_status_and_last_words();
+  void only_what_a_verified_hub_said_is_a_refusal();
   void a_hang_is_told_in_the_agents_words();
   void a_kill_for_want_of_memory_is_told_from_any_other();
   void the_error_of_the_trainer_is_kept();
@@ -74,6 +76,16 @@ void TrainerExitTest::the_cause_is_told_from_status_and_last_words() {
   QCOMPARE(QString::fromStdString(std::string(to_string(exit.cause))), cause);
   QCOMPARE(exit.status, status);
   QCOMPARE(exit.text.empty(), is_success(exit.cause));
+}
+
+void TrainerExitTest::only_what_a_verified_hub_said_is_a_refusal() {
+  const auto cause = [](ErrorCode code) { return judge_exit({.status = exit_code_of(code)}, 1).cause; };
+
+  QCOMPARE(cause(ErrorCode::kPermissionDenied), ExitCause::kRefused);
+  for (const ErrorCode code : {ErrorCode::kUnreachable, ErrorCode::kTimeout, ErrorCode::kCertificate}) {
+    QCOMPARE(cause(code), ExitCause::kHubUnreachable);
+    QVERIFY(!is_final(cause(code)));
+  }
 }
 
 void TrainerExitTest::a_hang_is_told_in_the_agents_words() {

@@ -55,6 +55,17 @@ class TrainerLinkTest : public QObject {
     QCOMPARE(kept(), 5);
   }
 
+  // A step of a large model takes longer than a trainer may say nothing new.
+  void a_part_of_a_step_is_progress() {
+    const nlohmann::json before = {{"state", "training"}, {"round", 3}, {"inner_step", 7}, {"passes", 20}};
+    nlohmann::json after = before;
+    QCOMPARE(progress_of(after), progress_of(before));
+
+    after["passes"] = 21;
+
+    QVERIFY(progress_of(after) != progress_of(before));
+  }
+
   void a_line_that_was_lost_repeats_nothing() {
     auto trainer = std::make_unique<FakeTrainer>(socket(), 7);
     TrainerLink link(socket(), callbacks());

@@ -76,6 +76,7 @@ class AgentFilesTest : public QObject {
   void a_page_tells_level_and_text_apart_data();
   void a_page_tells_level_and_text_apart();
   void a_page_stays_within_its_bounds();
+  void a_page_shows_nothing_that_turns_the_direction_of_writing();
   void a_cursor_that_is_none_is_refused_data();
   void a_cursor_that_is_none_is_refused();
   void a_log_stays_within_its_size();
@@ -256,6 +257,16 @@ void AgentFilesTest::a_page_tells_level_and_text_apart() {
   QVERIFY(!contains(page->lines[0].text, "c2VjcmV0"));
 }
 
+void AgentFilesTest::a_page_shows_nothing_that_turns_the_direction_of_writing() {
+  const Home home;
+  std::ofstream(home.agent.agent_log()) << "2026-11-21T10:00:00.100 info name=\"a\u202Eb\u200B\xff\"\n";
+
+  const auto page = read_log_page({{"agent", home.agent.agent_log()}}, {});
+
+  QVERIFY(page.ok());
+  QCOMPARE(page->lines.at(0).text, std::string("name=\"a?b??\""));
+}
+
 void AgentFilesTest::a_page_stays_within_its_bounds() {
   const Home home;
   {
@@ -327,6 +338,30 @@ void AgentFilesTest::secrets_are_redacted_data() {
                               << "hf_abc";
   QTest::newRow("password") << "password: pw1"
                             << "pw1";
+  const auto row = [](const char* name, const char* text, const char* secret) {
+    QTest::newRow(name) << text << secret;
+  };
+  row("URL", "proxy https://me:hunter2@proxy.example.org:3128/x", "hunter2");
+  row("URL whose password ends an authority", "https://me:hunter2/x?@proxy.example.org", "hunter2");
+  row("URL of a token", "clone https://ghp_abc@git.example.org/a", "ghp_abc");
+  row("URL of a database", "postgres://me:pw1@db/x", "pw1");
+  row("bearer", "> Authorization: Bearer abc", "abc");
+  row("basic", "curl -H 'authorization: basic dTpw' https://hub", "dTpw");
+  row("bearer alone", "sent Bearer abc", "abc");
+  row("bearer in a sentence", "with bearer a1b2c3", "a1b2c3");
+  row("cookie", "Set-Cookie: id=abc; Path=/", "abc");
+  row("web token", "got eyJhbGciOiJub25lIn0.e30.x", "e30.x");
+  row("said", "the password is hunter2", "hunter2");
+  row("said before", "Password was hunter2", "hunter2");
+  row("spaces around", "token  =  hunter2", "hunter2");
+  row("colon", "secret: hunter2", "hunter2");
+  row("spaces within quotes", R"("secret" : "hunter2 and more", "x": 1)", "and more");
+  row("JSON in a text", R"({\"token\":\"hunter2\"})", "hunter2");
+  row("a comma in it", "password=hun,ter2", "ter2");
+  row("passphrase of words", "passphrase: correct horse battery", "battery");
+  row("longer name", "AWS_SECRET_ACCESS_KEY=abc", "abc");
+  row("option", "ran tool --hub-token hunter2 --fast", "hunter2");
+  row("bearer of a name", "token: Bearer hunter2", "hunter2");
   QTest::newRow("base64") << "got QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo0 there"
                           << "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo0";
 }
@@ -347,6 +382,11 @@ void AgentFilesTest::what_is_no_secret_stays_data() {
   QTest::newRow("state hash") << "hash " + QString(64, 'a');
   QTest::newRow("path") << "/usr/lib/x86/some-directory/with-quite-a-long/name-in-it/file";
   QTest::newRow("tokens per second") << R"("tokens_per_second": 31.5, "tokens": 5)";
+  QTest::newRow("said of secrets") << "the password is wrong; the token was not given, and no secret is missing";
+  QTest::newRow("sentence") << "the bearer of news has no token and no cookie";
+  QTest::newRow("tokens") << "tokens=257 token_bytes=2 tokenizer: bytes token budget";
+  QTest::newRow("URL") << "https://hub.example.org:47000/data/a@b?x=1#y http://[2001:db8::1]:80/ ssh://me@node";
+  QTest::newRow("commit") << "commit " + QString(40, 'b') + " digest=" + QString(64, '0');
   QTest::newRow("island") << "isl-0123456789abcdef at 203.0.113.7:47000";
 }
 

@@ -17,6 +17,7 @@ class SqliteTest : public QObject {
   void a_file_that_is_no_database_is_corrupt();
   void a_missing_file_is_not_made_for_a_reader();
   void a_writer_that_holds_the_file_too_long_is_a_timeout();
+  void what_a_constraint_forbids_is_a_conflict_and_no_failure_of_the_disk();
 
  private:
   std::filesystem::path path(const char* name) const {
@@ -53,6 +54,23 @@ void SqliteTest::values_of_every_type_come_back_as_they_were_bound() {
   QCOMPARE(select->blob(4), blob);
   QVERIFY(select->is_null(5));
   QVERIFY(!*select->step());
+}
+
+void SqliteTest::what_a_constraint_forbids_is_a_conflict_and_no_failure_of_the_disk() {
+  Database database = open("constraints");
+  QVERIFY(database.exec("CREATE TABLE t (a UNIQUE NOT NULL, b CHECK (b > 0))").ok());
+  QVERIFY(database.exec("INSERT INTO t VALUES (1, 1)").ok());
+
+  for (const char* row : {"(1, 1)", "(NULL, 1)", "(2, 0)"}) {
+    const Status inserted = database.exec(std::string("INSERT INTO t VALUES ") + row);
+    QCOMPARE(inserted.error().code, ErrorCode::kConflict);
+    QVERIFY(!is_disk_failure(inserted.error().code));
+  }
+
+  QVERIFY(!is_disk_failure(ErrorCode::kTimeout));  // another process in the way
+  QVERIFY(!is_disk_failure(database.exec("SELECT * FROM nowhere").error().code));
+  for (const ErrorCode code : {ErrorCode::kDiskFull, ErrorCode::kIo, ErrorCode::kCorrupt})
+    QVERIFY(is_disk_failure(code));
 }
 
 void SqliteTest::a_transaction_that_is_not_committed_leaves_nothing() {

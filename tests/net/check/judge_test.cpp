@@ -75,9 +75,9 @@ Change free_space(double bytes) {
 Change checkpoint_in(double seconds) {
   return [seconds](NodeFacts& f) { f.disk.write_bytes_per_second = checkpoint_bytes(*f.run) / seconds; };
 }
-Change memory(double states) {
-  return [states](NodeFacts& f) {
-    f.host.ram_bytes = static_cast<std::uint64_t>(std::llround(states * host_state_bytes(*f.run)));
+Change memory(double times) {
+  return [times](NodeFacts& f) {
+    f.host.ram_bytes = static_cast<std::uint64_t>(std::llround(times * static_cast<double>(f.run->bytes_beside_gpus)));
   };
 }
 Change cpu_for(double parameters) {
@@ -210,8 +210,8 @@ std::vector<Case> host_cases() {
       {"larger model", "cpu", kWarn, cpu_for(300e6 + 1)},
       {"3 billion", "cpu", kWarn, cpu_for(3e9)},
       {"too large", "cpu", kFail, cpu_for(3e9 + 1)},
-      {"twice", "ram", kPass, memory(2)},
-      {"less than twice", "ram", kWarn, memory(1.9999)},
+      {"a quarter more", "ram", kPass, memory(1.25)},
+      {"less than a quarter more", "ram", kWarn, memory(1.2499)},
       {"once", "ram", kWarn, memory(1)},
       {"less than once", "ram", kFail, memory(0.9999)},
       {"3 checkpoints", "disk.free", kPass, free_space(three + 1)},

@@ -70,6 +70,7 @@ class ControlSocketTest : public QObject {
 
   void a_call_returns_what_the_service_says();
   void an_error_keeps_its_code_and_message();
+  void what_is_answered_is_printable();
   void the_socket_is_private_and_vanishes_with_its_server();
   void a_path_longer_than_a_socket_address_works();
   void a_second_server_is_refused_while_the_first_lives();
@@ -119,6 +120,17 @@ void ControlSocketTest::an_error_keeps_its_code_and_message() {
   QCOMPARE(failed.error().code, ErrorCode::kDiskFull);
   QCOMPARE(failed.error().message, std::string("no space; free some"));
   QCOMPARE(unknown.error().code, ErrorCode::kNotFound);
+}
+
+void ControlSocketTest::what_is_answered_is_printable() {
+  const nlohmann::json said = {{"list", {{{"name", "a\u202Eb\x1b[2J"}}}}, {"text", "one\ntwo"}, {"count", 3}};
+
+  const auto reply = decode_reply(encode_response(1, said)).value();
+  const auto event = decode_reply(encode_event(said)).value();
+
+  const nlohmann::json shown = {{"list", {{{"name", "a?b?[2J"}}}}, {"text", "one\ntwo"}, {"count", 3}};
+  QCOMPARE(std::get<RpcResponse>(reply).result.value(), shown);
+  QCOMPARE(std::get<RpcEvent>(event).params, shown);
 }
 
 void ControlSocketTest::the_socket_is_private_and_vanishes_with_its_server() {

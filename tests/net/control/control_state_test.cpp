@@ -121,6 +121,7 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   join.display_name = "under the desk";
   join.bind = {"127.0.0.1", 0};
   join.local_ranks = 2;
+  join.micro_batch = 3;
   join.gpus = "0-3";
   join.region = "Oslo";
 
@@ -131,6 +132,7 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   QCOMPARE(read->to_json(), join.to_json());
   QCOMPARE(read->hub_addresses[1].host, std::string("2001:db8::1"));
   QCOMPARE(read->gpus, std::string("0-3"));
+  QCOMPARE(read->micro_batch, 3);
   QCOMPARE(read->region, std::string("Oslo"));
   QCOMPARE(std::filesystem::status(home.join_file()).permissions(),
            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
@@ -141,8 +143,10 @@ void ControlStateTest::a_join_file_that_names_no_gpus_means_all() {
   join.gpus = "none";
   auto json = nlohmann::json::parse(join.to_json());
   json.erase("gpus");
+  json.erase("micro_batch");
 
   QCOMPARE(JoinFile::from_json(json.dump())->gpus, std::string("all"));
+  QCOMPARE(JoinFile::from_json(json.dump())->micro_batch, 0);  // the trainer's choice
 }
 
 void ControlStateTest::a_home_without_a_join_file_has_not_joined() {

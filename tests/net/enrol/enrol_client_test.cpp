@@ -1,10 +1,15 @@
 #include "net/enrol/client.h"
 
+#include <sys/stat.h>
+
 #include <QTemporaryDir>
 #include <QtTest>
+#include <atomic>
 
+#include "net/base/file.h"
 #include "net/enrol/enroller.h"
-#include "net/enrol/sqlite_invite_store.h"
+#include "net/enrol/enrolment_store.h"
+#include "net/enrol/join_key.h"
 #include "net/transport/socket.h"
 #include "tests/fakes/enrol_server.h"
 #include "tests/fakes/test_run.h"
@@ -30,6 +35,9 @@ class EnrolClientTest : public QObject {
   void an_unreachable_hub_says_which_address_failed();
   void a_certificate_for_another_key_is_not_kept();
   void an_answer_to_a_request_that_was_sent_is_taken_although_the_join_was_given_up();
+  void an_answer_that_was_lost_is_asked_for_again_with_the_same_key();
+  void a_hub_that_cannot_look_now_is_asked_again();
+  void a_key_is_kept_for_its_invite_alone();
   void a_hub_describes_its_run_and_hears_no_secret();
   void a_hub_of_before_is_described_by_the_invite();
   void a_hub_that_is_not_the_invites_is_not_described_data();
@@ -49,15 +57,15 @@ class EnrolClientTest : public QObject {
   TestRun run_;
   std::unique_ptr<QTemporaryDir> directory_;
   std::unique_ptr<Database> database_;
-  std::unique_ptr<SqliteInviteStore> store_;
+  std::unique_ptr<EnrolmentStore> store_;
   std::unique_ptr<Enroller> enroller_;
-  EnrolServer::Handler handler_ = [this](const EnrolRequest& request) { return enroller_->handle(request); };
+  EnrolServer::Handler handler_ = [this](const EnrolRequest& request) { return enroller_->handle(request).value(); };
 };
 
 void EnrolClientTest::init() {
   directory_ = std::make_unique<QTemporaryDir>();
   database_ = std::make_unique<Database>(Database::open(directory_->filePath("hub.db").toStdString()).value());
-  store_ = std::make_unique<SqliteInviteStore>(SqliteInviteStore::open(*database_).value());
+  store_ = std::make_unique<EnrolmentStore>(EnrolmentStore::open(*database_).value());
   enroller_ = std::make_unique<Enroller>(run_.authority(), *store_, std::vector<Address>{},
                                          [] { return std::chrono::system_clock::now(); });
 }
@@ -110,7 +118,7 @@ void EnrolClientTest::an_unreachable_hub_says_which_address_failed() {
 
 void EnrolClientTest::a_certificate_for_another_key_is_not_kept() {
   const EnrolServer server(run_.hub(), [this](const EnrolRequest& request) -> EnrolResponse {
-    EnrolResponse response = enroller_->handle(request);
+    EnrolResponse response = enroller_->handle(request).value();
     auto& grant = std::get<EnrolGrant>(response);
     grant.island = TestRun::island_id(2);
     grant.certificate_pem = run_.island(2).certificate_pem;
@@ -127,7 +135,7 @@ void EnrolClientTest::an_answer_to_a_request_that_was_sent_is_taken_although_the
   AbortSignal abort;
   const EnrolServer server(run_.hub(), [&](const EnrolRequest& request) {
     abort.raise("cancelled");  // while the hub burns the invite
-    return enroller_->handle(request);
+    return enroller_->handle(request).value();
   });
   const Invite with = invite({server.address()});
 
@@ -137,6 +145,44 @@ void EnrolClientTest::an_answer_to_a_request_that_was_sent_is_taken_although_the
   QVERIFY2(enrolled.ok(), enrolled.ok() ? "" : enrolled.error().message.c_str());
   QCOMPARE(too_late.error().code, ErrorCode::kAborted);
   QCOMPARE(server.requests(), 1);
+}
+
+void EnrolClientTest::an_answer_that_was_lost_is_asked_for_again_with_the_same_key() {
+  EnrolServer server(run_.hub(), handler_);
+  server.lose_answers(2);
+
+  const auto enrolled = enrol_soon(invite({server.address()}));  // of one use
+
+  QVERIFY2(enrolled.ok(), enrolled.ok() ? "" : enrolled.error().message.c_str());
+  QCOMPARE(server.requests(), 3);
+  QCOMPARE(store_->islands()->size(), std::size_t{1});
+  QCOMPARE(store_->islands()->at(0).id, enrolled->identity.name);
+}
+
+void EnrolClientTest::a_hub_that_cannot_look_now_is_asked_again() {
+  std::atomic<int> asked{0};
+  const EnrolServer server(run_.hub(), [&](const EnrolRequest& request) -> EnrolResponse {
+    if (++asked == 1) return Error{ErrorCode::kTimeout, "try again later"};
+    return enroller_->handle(request).value();
+  });
+
+  QVERIFY(enrol_soon(invite({server.address()})).ok());
+}
+
+void EnrolClientTest::a_key_is_kept_for_its_invite_alone() {
+  const std::filesystem::path file = directory_->filePath("joining.json").toStdString();
+  const KeyAndRequest made = join_key(file, "a1b2").value();
+  struct stat info {};
+  QCOMPARE(::stat(file.c_str(), &info), 0);
+  QCOMPARE(info.st_mode & 0777, 0600u);
+
+  QCOMPARE(join_key(file, "a1b2")->key_pem, made.key_pem);
+  const std::string other = join_key(file, "c3d4")->key_pem;
+  QVERIFY(other != made.key_pem);
+  QVERIFY(write_file_atomically(file, "{\"version\":1,\"invite\":\"c3d4\",\"key\":\"none\"}", FileMode::kPrivate).ok());
+  QVERIFY(join_key(file, "c3d4")->key_pem != other);
+  forget_join_key(file);
+  QVERIFY(!std::filesystem::exists(file));
 }
 
 void EnrolClientTest::a_hub_describes_its_run_and_hears_no_secret() {

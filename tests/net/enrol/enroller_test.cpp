@@ -3,7 +3,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "net/enrol/sqlite_invite_store.h"
+#include "net/enrol/enrolment_store.h"
 #include "net/tls/signature.h"
 #include "tests/fakes/test_run.h"
 
@@ -23,6 +23,12 @@ class EnrollerTest : public QObject {
   void an_expired_invite_is_refused();
   void an_invite_of_another_run_is_refused();
   void a_bad_signing_request_takes_no_use();
+  void the_same_key_and_invite_are_answered_alike_and_take_one_use();
+  void a_key_that_comes_again_after_the_invites_end_is_refused();
+  void a_key_that_came_by_another_invite_is_refused();
+  void the_key_of_a_removed_island_is_refused();
+  void an_island_that_cannot_be_entered_takes_no_use();
+  void a_store_of_before_goes_on_with_its_islands();
   void the_store_keeps_no_secret();
   void messages_survive_the_wire();
   void a_malformed_message_is_refused();
@@ -31,24 +37,34 @@ class EnrollerTest : public QObject {
   void another_version_is_unsupported();
 
  private:
-  EnrolRequest request_for(const Invite& invite) const {
-    return {kEnrolVersion, invite.run_id, invite.id, invite.secret, make_signing_request().request_pem, "lagoon"};
+  static EnrolRequest request_for(const Invite& invite, const std::string& request_pem) {
+    return {kEnrolVersion, invite.run_id, invite.id, invite.secret, request_pem, "lagoon"};
+  }
+  static EnrolRequest request_for(const Invite& invite) {
+    return request_for(invite, make_signing_request().request_pem);
   }
   Invite invite(std::uint32_t uses) {
     const auto expires = std::chrono::floor<std::chrono::seconds>(now_) + 24h;
     return make_invite(run_.authority(), *store_, "test run", {{"127.0.0.1", 4711}}, uses, expires).value();
   }
-  ErrorCode refusal(const EnrolRequest& request) {
-    const EnrolResponse response = enroller_->handle(request);
+  std::optional<Error> refused(const EnrolRequest& request) {
+    const EnrolResponse response = enroller_->handle(request).value();
     const Error* error = std::get_if<Error>(&response);
-    return error != nullptr ? error->code : ErrorCode::kInternal;
+    return error != nullptr ? std::optional(*error) : std::nullopt;
+  }
+  ErrorCode refusal(const EnrolRequest& request) {
+    return refused(request).value_or(Error{ErrorCode::kInternal, ""}).code;
+  }
+  EnrolGrant granted(const EnrolRequest& request) {
+    const EnrolResponse response = enroller_->handle(request).value();
+    return std::get<EnrolGrant>(response);
   }
 
   TestRun run_;
   std::chrono::system_clock::time_point now_;
   std::unique_ptr<QTemporaryDir> directory_;
   std::unique_ptr<Database> database_;
-  std::unique_ptr<SqliteInviteStore> store_;
+  std::unique_ptr<EnrolmentStore> store_;
   std::unique_ptr<Enroller> enroller_;
 };
 
@@ -56,13 +72,13 @@ void EnrollerTest::init() {
   now_ = std::chrono::system_clock::now();
   directory_ = std::make_unique<QTemporaryDir>();
   database_ = std::make_unique<Database>(Database::open(directory_->filePath("hub.db").toStdString()).value());
-  store_ = std::make_unique<SqliteInviteStore>(SqliteInviteStore::open(*database_).value());
+  store_ = std::make_unique<EnrolmentStore>(EnrolmentStore::open(*database_).value());
   enroller_ = std::make_unique<Enroller>(run_.authority(), *store_, std::vector<Address>{{"127.0.0.1", 4711}},
                                          [this] { return now_; });
 }
 
 void EnrollerTest::a_good_invite_gives_a_certificate_of_the_run() {
-  const EnrolResponse response = enroller_->handle(request_for(invite(1)));
+  const EnrolResponse response = enroller_->handle(request_for(invite(1))).value();
 
   const auto& grant = std::get<EnrolGrant>(response);
   const auto certificate = parse_certificate(grant.certificate_pem).value();
@@ -75,8 +91,8 @@ void EnrollerTest::a_good_invite_gives_a_certificate_of_the_run() {
 void EnrollerTest::an_invite_is_good_for_its_uses_and_no_more() {
   const Invite two = invite(2);
 
-  const EnrolResponse first = enroller_->handle(request_for(two));
-  const EnrolResponse second = enroller_->handle(request_for(two));
+  const EnrolResponse first = enroller_->handle(request_for(two)).value();
+  const EnrolResponse second = enroller_->handle(request_for(two)).value();
 
   QVERIFY(std::get<EnrolGrant>(first).island != std::get<EnrolGrant>(second).island);
   QCOMPARE(refusal(request_for(two)), ErrorCode::kInviteUsed);
@@ -91,8 +107,8 @@ void EnrollerTest::a_wrong_secret_is_unknown_and_takes_no_use() {
 
   QCOMPARE(refusal(guess), ErrorCode::kInviteUnknown);
   QCOMPARE(refusal(shorter), ErrorCode::kInviteUnknown);
-  QCOMPARE(store_->list()->at(0).uses_left, 1u);
-  QVERIFY(std::holds_alternative<EnrolGrant>(enroller_->handle(request_for(one))));
+  QCOMPARE(store_->invites()->at(0).uses_left, 1u);
+  QVERIFY(std::holds_alternative<EnrolGrant>(enroller_->handle(request_for(one)).value()));
   QCOMPARE(refusal(guess), ErrorCode::kInviteUnknown);  // not "used": that is only for who knows the secret
 }
 
@@ -108,7 +124,7 @@ void EnrollerTest::an_expired_invite_is_refused() {
   now_ += 25h;
 
   QCOMPARE(refusal(request_for(one)), ErrorCode::kInviteExpired);
-  QCOMPARE(store_->list()->at(0).uses_left, 1u);
+  QCOMPARE(store_->invites()->at(0).uses_left, 1u);
 }
 
 void EnrollerTest::an_invite_of_another_run_is_refused() {
@@ -123,7 +139,103 @@ void EnrollerTest::a_bad_signing_request_takes_no_use() {
   request.request_pem = "nonsense";
 
   QCOMPARE(refusal(request), ErrorCode::kInvalidArgument);
-  QCOMPARE(store_->list()->at(0).uses_left, 1u);
+  QCOMPARE(store_->invites()->at(0).uses_left, 1u);
+}
+
+// The answer may have been lost, or an island may have gone down before it kept it.
+void EnrollerTest::the_same_key_and_invite_are_answered_alike_and_take_one_use() {
+  const Invite two = invite(2);
+  const std::string key = make_signing_request().request_pem;
+  const EnrolGrant first = granted(request_for(two, key));
+
+  now_ += 1h;
+  const EnrolGrant again = granted(request_for(two, key));
+
+  QCOMPARE(again.island, first.island);
+  QVERIFY(again.certificate_pem != first.certificate_pem);  // a fresh one
+  const auto certificate = parse_certificate(again.certificate_pem).value();
+  QCOMPARE(certified_name(certificate.get()).value(), first.island.value);
+  QCOMPARE(store_->invites()->at(0).uses_left, 1u);
+  QCOMPARE(store_->islands()->size(), std::size_t{1});
+  QVERIFY(granted(request_for(two)).island != first.island);
+  QCOMPARE(granted(request_for(two, key)).island, first.island);  // although no use is left
+  QCOMPARE(refusal(request_for(two)), ErrorCode::kInviteUsed);
+}
+
+void EnrollerTest::a_key_that_comes_again_after_the_invites_end_is_refused() {
+  const EnrolRequest request = request_for(invite(1));
+  granted(request);
+
+  now_ += 25h;
+
+  QCOMPARE(refusal(request), ErrorCode::kInviteExpired);
+}
+
+void EnrollerTest::a_key_that_came_by_another_invite_is_refused() {
+  const std::string key = make_signing_request().request_pem;
+  const EnrolGrant first = granted(request_for(invite(1), key));
+  const Invite other = invite(1);
+
+  const std::optional<Error> why = refused(request_for(other, key));
+
+  QVERIFY(why.has_value());
+  QCOMPARE(why->code, ErrorCode::kConflict);
+  QVERIFY2(why->message.find(first.island.value) != std::string::npos, why->message.c_str());
+  QCOMPARE(store_->invites()->at(0).uses_left, 1u);
+  EnrolRequest guess = request_for(other, key);
+  guess.secret.back() ^= std::byte{1};
+  QCOMPARE(refusal(guess), ErrorCode::kInviteUnknown);  // who has no invite learns nothing of keys
+}
+
+void EnrollerTest::the_key_of_a_removed_island_is_refused() {
+  const Invite two = invite(2);
+  const std::string key = make_signing_request().request_pem;
+  QVERIFY(store_->remove_island(granted(request_for(two, key)).island).ok());
+
+  for (const Invite& with : {two, invite(1)}) {
+    const std::optional<Error> why = refused(request_for(with, key));
+
+    QVERIFY(why.has_value());
+    QCOMPARE(why->code, ErrorCode::kConflict);
+    QVERIFY2(why->message.find("was removed by the run's operator") != std::string::npos, why->message.c_str());
+  }
+  const std::vector<InviteRecord> invites = store_->invites().value();
+  for (const InviteRecord& left : invites) QCOMPARE(left.uses_left, 1u);
+  QVERIFY(!refused(request_for(two)));  // with a new key
+}
+
+void EnrollerTest::an_island_that_cannot_be_entered_takes_no_use() {
+  const EnrolRequest request = request_for(invite(1));
+  QVERIFY(database_->exec("CREATE TRIGGER full BEFORE INSERT ON island BEGIN SELECT RAISE(ABORT, 'no'); END").ok());
+
+  const auto failed = enroller_->handle(request);
+
+  QVERIFY(!failed.ok());  // the store's failure, and not a verdict on the request
+  QCOMPARE(failed.error().code, ErrorCode::kConflict);
+  QCOMPARE(store_->invites()->at(0).uses_left, 1u);
+  QVERIFY(database_->exec("DROP TRIGGER full").ok());
+  QVERIFY(!refused(request));
+}
+
+void EnrollerTest::a_store_of_before_goes_on_with_its_islands() {
+  Database before = Database::open(directory_->filePath("before.db").toStdString()).value();
+  QVERIFY(before
+              .exec("CREATE TABLE island (id TEXT PRIMARY KEY, display_name TEXT NOT NULL, key_sha256 TEXT NOT NULL "
+                    "UNIQUE, enrolled_at INTEGER NOT NULL, removed INTEGER NOT NULL DEFAULT 0); "
+                    "INSERT INTO island VALUES ('isl-0123456789abcdef', 'reef', 'ab', 7, 0)")
+              .ok());
+
+  EnrolmentStore store = EnrolmentStore::open(before).value();
+
+  QCOMPARE(store.find_island("ab").value()->display_name, std::string("reef"));
+  const auto one = make_invite(run_.authority(), store, "run", {{"127.0.0.1", 1}}, 1,
+                               std::chrono::floor<std::chrono::seconds>(now_) + 24h);
+  const auto second = EnrolmentStore::open(before);  // as another process does
+  QVERIFY(second.ok());
+  const auto now = std::chrono::floor<std::chrono::seconds>(now_);
+  const EnrolOutcome outcome = store.enrol(one->id, one->secret, {IslandId{"isl-1"}, "lagoon", "ab", now}).value();
+  QCOMPARE(outcome.refusal->code, ErrorCode::kConflict);
+  QVERIFY(!store.enrol(one->id, one->secret, {IslandId{"isl-1"}, "lagoon", "cd", now})->refusal);
 }
 
 void EnrollerTest::the_store_keeps_no_secret() {
@@ -140,7 +252,7 @@ void EnrollerTest::the_store_keeps_no_secret() {
 
 void EnrollerTest::messages_survive_the_wire() {
   const EnrolRequest request = request_for(invite(1));
-  const EnrolResponse granted = enroller_->handle(request);
+  const EnrolResponse granted = enroller_->handle(request).value();
   const EnrolResponse refused = Error{ErrorCode::kInviteUsed, "used"};
 
   const auto body = [](const Bytes& frame) { return ByteView(frame).subspan(kEnrolHeaderBytes); };

@@ -1,5 +1,7 @@
 #include "net/wire/invite.h"
 
+#include <fmt/format.h>
+
 #include <QtTest>
 
 #include "net/base/encoding.h"
@@ -59,6 +61,7 @@ class InviteTest : public QObject {
   void an_expiry_in_the_far_future_is_told_right();
   void fields_out_of_bounds_are_not_encoded();
   void the_log_form_holds_no_secret();
+  void an_argument_that_decodes_is_known_as_an_invite();
 };
 
 void InviteTest::what_was_encoded_decodes() {
@@ -166,12 +169,26 @@ void InviteTest::fields_out_of_bounds_are_not_encoded() {
   short_secret.secret.resize(15);
   Invite escape_in_name = an_invite();
   escape_in_name.run_name = "\x1b[2J";
+  Invite override_in_name = an_invite();
+  override_in_name.run_name = "run\u202E";
   Invite no_port = an_invite();
   no_port.hub[0].port = 0;
 
-  for (const Invite& invite : {no_hub, short_secret, escape_in_name, no_port}) {
+  for (const Invite& invite : {no_hub, short_secret, escape_in_name, override_in_name, no_port}) {
     QCOMPARE(encode_invite(invite).error().code, ErrorCode::kInvalidArgument);
   }
+}
+
+// Else it would stay in the list of processes.
+void InviteTest::an_argument_that_decodes_is_known_as_an_invite() {
+  const std::string text = encode_invite(an_invite()).value();
+  const std::string wrapped = fmt::format("{}\r\n{}", text.substr(0, 3), text.substr(3));
+  for (const std::string& argument : {text, fmt::format("  {}", text), fmt::format("\n{}", text), invite_link(text),
+                                      fmt::format(" {}", invite_link(text)), wrapped}) {
+    QVERIFY(decode_invite(argument, kNow).ok());
+    QVERIFY(may_be_invite(argument));
+  }
+  QVERIFY(!may_be_invite("--home"));
 }
 
 void InviteTest::the_log_form_holds_no_secret() {

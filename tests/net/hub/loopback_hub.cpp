@@ -8,6 +8,8 @@
 #include "net/base/sha256.h"
 #include "net/data/prepare.h"
 #include "net/enrol/client.h"
+#include "net/hub/initial_state.h"
+#include "tests/fakes/test_run.h"
 
 namespace atl {
 namespace {
@@ -27,7 +29,7 @@ std::string hash_of(const std::string& text) { return sha256_hex(as_bytes(text))
 RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds) {
   RunConfig run;
   run.name = "loopback";
-  run.model_json = "{}";
+  run.model_json = tiny_model_json();
   run.min_islands = islands;
   run.max_rounds = max_rounds;
   run.inner_steps = 2;
@@ -110,7 +112,7 @@ PuppetIsland::PuppetIsland(Address hub, const Identity& identity, bool reachable
   callbacks.heartbeat = [this] {
     return IslandHeartbeat{OuterStep{outer_step_}, "training", 1, 2.0, 100.0, 1, 1, 1, 1};
   };
-  callbacks.lost = [this](const std::string&, Seconds) { ++times_lost_; };
+  callbacks.lost = [this](const std::string&, std::optional<Seconds>) { ++times_lost_; };
   callbacks.back = [this] { ++times_back_; };
   client_ = must(MeshClient::start(std::move(options), identity, std::move(callbacks)));
   thread_ = std::jthread([this] { run(); });
@@ -166,12 +168,14 @@ void PuppetIsland::run() {
 }
 
 void PuppetIsland::answer(const HubMessage& message) {
-  if (std::holds_alternative<HubInitialise>(message)) {
+  if (const auto* welcome = std::get_if<HubWelcome>(&message)) {
+    initial_hash_ = initial_state_hash(welcome->run).value();
+  } else if (std::holds_alternative<HubInitialise>(message)) {
     {
       std::lock_guard lock(mutex_);
-      state_hash_ = hash_of("initial");
+      state_hash_ = initial_hash_;
     }
-    client_->send(IslandRecovered{OuterStep{0}, hash_of("initial")});
+    client_->send(IslandRecovered{OuterStep{0}, initial_hash_});
   } else if (const auto* recover = std::get_if<HubRecover>(&message)) {
     {
       std::lock_guard lock(mutex_);

@@ -76,6 +76,7 @@ class PuppetIsland {
   std::atomic<std::uint32_t> outer_step_{0};
   std::atomic<int> times_lost_{0}, times_back_{0};
   mutable std::mutex mutex_;
+  std::string initial_hash_;               // its own thread's
   std::string state_hash_;                 // guarded by mutex_
   std::optional<Error> ended_;             // guarded by mutex_
   std::vector<AttemptMember> last_order_;  // guarded by mutex_

@@ -154,6 +154,7 @@ void CoordinatorBucketsTest::differing_averages_keep_nothing() {
 
   have(mesh, 1, 1);
   have(mesh, 2, 1, std::string(64, 'e'));
+  show_no_chunks(mesh, 2, 1);
 
   const auto attempts = attempts_of(mesh.island(1));
   QCOMPARE(attempts.size(), std::size_t{2});
@@ -183,6 +184,7 @@ void CoordinatorBucketsTest::who_only_says_that_it_holds_a_bucket_commits_nothin
   have(mesh, 1, 2);
   have(mesh, 2, 2);
   have(mesh, 3, 2, std::string(64, 'e'));  // so its bytes are others
+  show_no_chunks(mesh, 3, 2);
 
   QCOMPARE(mesh.hub().committed(), OuterStep{0});
   mesh.pass(500ms);

@@ -11,9 +11,9 @@ class CoordinatorJoiningTest : public QObject {
  private Q_SLOTS:
   void the_first_round_waits_for_the_islands_that_the_run_asks_for();
   void all_islands_of_a_round_get_leases_that_do_not_overlap();
-  void an_island_whose_initial_parameters_differ_is_refused();
+  void an_island_whose_initial_parameters_differ_fetches_them_and_is_refused_in_the_end();
   void an_island_of_another_version_is_refused();
-  void an_island_ahead_of_the_hub_is_refused();
+  void an_island_that_claims_a_later_state_without_proof_recovers();
   void one_island_too_many_is_refused();
   void a_joiner_recovers_receives_one_round_and_trains_the_next();
   void an_attempt_waits_a_moment_for_a_receiver();
@@ -49,16 +49,19 @@ void CoordinatorJoiningTest::all_islands_of_a_round_get_leases_that_do_not_overl
   QCOMPARE(firsts, (std::set<std::uint64_t>{0, 8, 16}));
 }
 
-void CoordinatorJoiningTest::an_island_whose_initial_parameters_differ_is_refused() {
-  SimulatedMesh mesh(run_for(3));
+void CoordinatorJoiningTest::an_island_whose_initial_parameters_differ_fetches_them_and_is_refused_in_the_end() {
+  SimulatedMesh mesh(run_for(2));
   begin_first_round(mesh, 1);
-  mesh.trains_by_itself = false;
+  mesh.island(2).lies.state_hash = true;
   mesh.start(2);
 
-  mesh.say(2, IslandRecovered{OuterStep{0}, fake_sha256("other initial parameters")});
+  mesh.settle();
 
+  QCOMPARE(received<HubInitialise>(mesh.island(2)).size(), std::size_t{1});
+  QCOMPARE(received<HubRecover>(mesh.island(2)).back().sources, (std::vector{IslandId{"isl-1"}}));
+  QVERIFY(!mesh.hub().round_open());
   QVERIFY(mesh.island(2).goodbye.has_value());
-  QVERIFY(mesh.island(2).goodbye->message.find("same version of atoll") != std::string::npos);
+  QVERIFY(mesh.island(2).goodbye->message.find("the hub's version of atoll") != std::string::npos);
   QCOMPARE(mesh.hub().islands().size(), std::size_t{1});
 }
 
@@ -76,16 +79,19 @@ void CoordinatorJoiningTest::an_island_of_another_version_is_refused() {
   QVERIFY(std::holds_alternative<CloseConnection>(actions[1]));
 }
 
-void CoordinatorJoiningTest::an_island_ahead_of_the_hub_is_refused() {
-  SimulatedMesh mesh(run_for(1));
+void CoordinatorJoiningTest::an_island_that_claims_a_later_state_without_proof_recovers() {
+  SimulatedMesh mesh(run_for(2));
+  mesh.start(2);
   mesh.island(1).running = true;
   mesh.island(1).outer_step = OuterStep{7};
   mesh.island(1).state_hash = fake_sha256("later");
 
   mesh.link(1);
+  deliver(mesh);
 
-  QVERIFY(mesh.island(1).goodbye.has_value());
-  QVERIFY(mesh.island(1).goodbye->message.find("backup") != std::string::npos);
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+  QCOMPARE(received<HubInitialise>(mesh.island(1)).size(), std::size_t{1});
+  QVERIFY(mesh.hub().round_open());
 }
 
 void CoordinatorJoiningTest::one_island_too_many_is_refused() {

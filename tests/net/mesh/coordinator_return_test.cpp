@@ -13,6 +13,8 @@ class CoordinatorReturnTest : public QObject {
   void an_island_that_missed_the_commit_gets_it_when_it_comes_back();
   void one_that_does_not_hold_the_committed_average_recovers();
   void a_wrong_state_hash_sends_its_island_to_recover();
+  void a_removed_island_is_forgotten_although_it_is_away_data();
+  void a_removed_island_is_forgotten_although_it_is_away();
   void a_hub_that_restarts_goes_on_with_the_open_round();
   void a_hub_that_restarts_after_the_commit_tells_it_again();
 };
@@ -57,11 +59,10 @@ void CoordinatorReturnTest::an_island_that_missed_the_commit_gets_it_when_it_com
 }
 
 void CoordinatorReturnTest::one_that_does_not_hold_the_committed_average_recovers() {
-  SimulatedMesh mesh(run_for(2));
-  begin_first_round(mesh, 2);
-  all_ready(mesh, 2);
-  have(mesh, 1, 1);
-  have(mesh, 2, 1);
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+  for (int i = 1; i <= 3; ++i) have(mesh, i, 1);
   mesh.cut(2);
   mesh.island(2).average.reset();  // its process died and started again from its checkpoint
   deliver(mesh);
@@ -90,6 +91,32 @@ void CoordinatorReturnTest::a_wrong_state_hash_sends_its_island_to_recover() {
   mesh.say(3, ready_for(1));
   deliver(mesh);
   QCOMPARE(received<HubAttempt>(mesh.island(1)).back().order.size(), std::size_t{2});
+}
+
+void CoordinatorReturnTest::a_removed_island_is_forgotten_although_it_is_away_data() {
+  QTest::addColumn<bool>("paused");
+  QTest::newRow("its connection broke") << false;
+  QTest::newRow("it pauses") << true;
+}
+
+void CoordinatorReturnTest::a_removed_island_is_forgotten_although_it_is_away() {
+  QFETCH(bool, paused);
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  if (paused) {
+    mesh.say(2, IslandLeaving{"paused", true});
+    deliver(mesh);
+  }
+  mesh.cut(2);
+  const std::size_t rosters = received<HubRoster>(mesh.island(1)).size();
+
+  mesh.hub_hears(IslandRemoved{mesh.island(2).id, "removed"});
+  deliver(mesh);
+
+  QVERIFY(!mesh.hub().islands().contains(mesh.island(2).id));
+  const auto heard = received<HubRoster>(mesh.island(1));
+  QVERIFY(heard.size() > rosters);  // who is here drops its connections to it
+  QCOMPARE(heard.back().islands.size(), std::size_t{1});
 }
 
 void CoordinatorReturnTest::a_hub_that_restarts_goes_on_with_the_open_round() {

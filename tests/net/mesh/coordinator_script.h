@@ -66,4 +66,9 @@ inline void have(SimulatedMesh& mesh, int island, std::uint32_t attempt, const s
   mesh.say(island, IslandHave{mesh.hub().committed(), Attempt{attempt}, digest, 0.1});
 }
 
+// The answers to HubShowChunks of islands that hold none (any more).
+inline void show_no_chunks(SimulatedMesh& mesh, int islands, std::uint32_t attempt) {
+  for (int i = 1; i <= islands; ++i) mesh.say(i, IslandChunks{mesh.hub().committed(), Attempt{attempt}, {}});
+}
+
 }  // namespace atl

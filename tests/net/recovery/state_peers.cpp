@@ -64,21 +64,23 @@ Result<Bytes> FakeState::copy_chunk(OuterStep version, std::uint64_t index) cons
   return all;
 }
 
-StatePeer::StatePeer(const Identity& identity, const FakeState& state, Behaviour behaviour)
-    : name_(identity.name), state_(state), behaviour_(behaviour) {
+StatePeer::StatePeer(const Identity& identity, const FakeState& state, Behaviour behaviour, const HttpsPaceLimits& pace)
+    : name_(identity.name), state_(state), behaviour_(behaviour), pace_(pace) {
   PeerListenerOptions options;
   options.bind = {"127.0.0.1", 0};
   const auto admit = [](const PeerCertificate&) { return ok_status(); };
-  const auto handler = [this](TlsConnection connection, const AbortSignal& abort) {
-    serve(std::move(connection), abort);
+  const auto handler = [this](TlsConnection connection, HttpSession& session) {
+    ++serving_;
+    serve(std::move(connection), session);
+    --serving_;
   };
   listener_ = PeerListener::start(options, TlsContext::island_server(identity).value(), admit, inbox_, handler).value();
 }
 
-void StatePeer::serve(TlsConnection connection, const AbortSignal& abort) {
-  if (behaviour_ == Behaviour::kDies || behaviour_ == Behaviour::kStalls) return serve_badly(connection, abort);
+void StatePeer::serve(TlsConnection connection, HttpSession& session) {
+  if (behaviour_ == Behaviour::kDies || behaviour_ == Behaviour::kStalls) return serve_badly(connection, session);
   const SpoiledState spoiled(state_, behaviour_, chunks_asked_);
-  serve_state(std::move(connection), spoiled, abort);
+  serve_state(std::move(connection), spoiled, session, pace_);
 }
 
 void StatePeer::serve_badly(TlsConnection& connection, const AbortSignal& abort) {

@@ -6,6 +6,7 @@
 
 #include "net/recovery/outer_state.h"
 #include "net/recovery/state_fetch.h"
+#include "net/transport/https_pace.h"
 #include "net/transport/peer_listener.h"
 #include "tests/fakes/test_run.h"
 
@@ -41,19 +42,22 @@ enum class Behaviour {
 class StatePeer {
  public:
   // `state` outlives it.
-  StatePeer(const Identity& identity, const FakeState& state, Behaviour behaviour = Behaviour::kGood);
+  StatePeer(const Identity& identity, const FakeState& state, Behaviour behaviour = Behaviour::kGood,
+            const HttpsPaceLimits& pace = {});
 
   StateSourceAddress address() const { return {name_, {"127.0.0.1", listener_->port()}}; }
   int chunks_asked() const { return chunks_asked_; }
+  int serving() const { return serving_; }  // connections
 
  private:
-  void serve(TlsConnection connection, const AbortSignal& abort);
+  void serve(TlsConnection connection, HttpSession& session);
   void serve_badly(TlsConnection& connection, const AbortSignal& abort);
 
   const IslandId name_;
   const FakeState& state_;
   const Behaviour behaviour_;
-  std::atomic<int> chunks_asked_{0};
+  const HttpsPaceLimits pace_;
+  std::atomic<int> chunks_asked_{0}, serving_{0};
   RingInbox inbox_;
   std::unique_ptr<PeerListener> listener_;  // last: its threads use those above
 };

@@ -1,11 +1,18 @@
 #include "net/recovery/state_server.h"
 
-#include <QtTest>
+#include <poll.h>
+#include <sys/socket.h>
 
+#include <QtTest>
+#include <thread>
+
+#include "net/transport/socket.h"
 #include "tests/net/recovery/state_peers.h"
 
 namespace atl {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::uint64_t kNumel = 1000;  // one chunk of 8000 bytes
 
@@ -21,15 +28,20 @@ class StateServerTest : public QObject {
   void a_range_of_a_chunk_is_that_part();
   void many_requests_share_a_connection();
   void an_endless_header_ends_the_connection();
+  void a_request_that_comes_a_byte_at_a_time_is_ended();
+  void a_connection_without_requests_is_ended();
+  void a_slow_but_living_fetch_is_not_cut();
+  void a_fetch_that_reads_nothing_more_is_ended();
 
  private:
   struct Reply {
     QString head;
     std::string body;
   };
-  TlsConnection connect() {
+  TlsConnection connect() { return connect(peer_); }
+  TlsConnection connect(const StatePeer& peer) {
     const auto context = TlsContext::client(run_.island(2), kAlpnHttp).value();
-    const auto where = peer_.address();
+    const auto where = peer.address();
     return TlsConnection::connect(where.address, context, where.id, Deadline::after(std::chrono::seconds(5))).value();
   }
   // Sends the lines as one request and reads the reply to its end.
@@ -136,6 +148,69 @@ void StateServerTest::an_endless_header_ends_the_connection() {
   // A reset by the end of the connection may overtake the answer, or cut it short.
   const std::string_view refusal = "HTTP/1.1 431 ";
   QVERIFY2(answer.substr(0, refusal.size()) == refusal.substr(0, answer.size()), answer.c_str());
+}
+
+void StateServerTest::a_request_that_comes_a_byte_at_a_time_is_ended() {
+  StatePeer hurried(run_.island(1), state_, Behaviour::kGood, {.header = 300ms});
+  TlsConnection connection = connect(hurried);
+  const Deadline deadline = Deadline::after(20s);
+
+  const std::string endless = "GET /state/manifest HTTP/1.1\r\nX: " + std::string(1000, 'x');
+  std::size_t said = 0;
+  while (said < endless.size() && connection.write_all(as_bytes(endless).subspan(said, 1), deadline).ok()) {
+    ++said;
+    std::this_thread::sleep_for(20ms);
+    if (wait_ready(connection.fd(), POLLIN, Deadline::after(0ms), nullptr, "look").ok()) break;
+  }
+
+  QVERIFY(said < endless.size());
+  QTRY_COMPARE(hurried.serving(), 0);
+}
+
+void StateServerTest::a_connection_without_requests_is_ended() {
+  StatePeer hurried(run_.island(1), state_, Behaviour::kGood, {.idle = 300ms});
+  TlsConnection connection = connect(hurried);
+  QVERIFY(ask(connection, "GET /state/7/0 HTTP/1.1").head.startsWith("HTTP/1.1 200 "));
+
+  std::byte next{};
+  const auto end = connection.read_some({&next, 1}, Deadline::after(20s));
+
+  QVERIFY(!end.ok() || *end == 0);
+  QVERIFY(end.ok() || end.error().code != ErrorCode::kTimeout);
+}
+
+// Reads at twice the least rate, for many windows and longer than a connection may be idle.
+void StateServerTest::a_slow_but_living_fetch_is_not_cut() {
+  const FakeState large(OuterStep{7}, 1'500'000, 1);
+  StatePeer hurried(run_.island(1), large, Behaviour::kGood,
+                    {.idle = 400ms, .header = 400ms, .window = 400ms, .least_bytes = 32 * 1024});
+  TlsConnection connection = connect(hurried);
+  const int buffer = 16 * 1024;
+  QCOMPARE(::setsockopt(connection.fd(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer), 0);
+  const Deadline deadline = Deadline::after(60s);
+  QVERIFY(connection.write_all(as_bytes("GET /state/7/0 HTTP/1.1\r\nHost: island\r\n\r\n"), deadline).ok());
+  QVERIFY(!read_request_head(connection, abort_).empty());
+
+  Bytes piece(16 * 1024);
+  for (int i = 0; i < 25; ++i) {
+    QVERIFY(connection.read_exact(piece, deadline).ok());
+    std::this_thread::sleep_for(100ms);
+  }
+
+  QCOMPARE(hurried.serving(), 1);
+}
+
+void StateServerTest::a_fetch_that_reads_nothing_more_is_ended() {
+  const FakeState large(OuterStep{7}, 1'500'000, 1);
+  StatePeer hurried(run_.island(1), large, Behaviour::kGood, {.window = 400ms, .least_bytes = 32 * 1024});
+  TlsConnection connection = connect(hurried);
+  const int buffer = 16 * 1024;
+  QCOMPARE(::setsockopt(connection.fd(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer), 0);
+
+  QVERIFY(connection.write_all(as_bytes("GET /state/7/0 HTTP/1.1\r\nHost: island\r\n\r\n"), Deadline::after(5s)).ok());
+
+  QTRY_COMPARE(hurried.serving(), 1);
+  QTRY_COMPARE_WITH_TIMEOUT(hurried.serving(), 0, 20'000);
 }
 
 }  // namespace atl

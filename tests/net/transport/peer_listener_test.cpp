@@ -4,6 +4,8 @@
 
 #include <QtTest>
 #include <atomic>
+#include <deque>
+#include <filesystem>
 #include <thread>
 
 #include "net/transport/socket.h"
@@ -27,6 +29,11 @@ RingHello hello_from(int number, int index = 0, int count = 1) {
                    .bucket_numel = 256};
 }
 
+std::ptrdiff_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
 }  // namespace
 
 class PeerListenerTest : public QObject {
@@ -47,11 +54,19 @@ class PeerListenerTest : public QObject {
   void connections_of_older_attempts_are_dropped();
   void a_peer_that_is_cut_loses_what_it_has_open();
   void stopping_ends_what_is_served();
+  void eighty_idle_strangers_do_not_keep_a_member_out();
+  void a_flood_that_never_ends_does_not_keep_a_member_out();
+  void silent_connections_cost_no_threads();
+  void one_member_cannot_hold_all_https_slots();
+  void a_member_that_says_no_hello_loses_its_own_connections();
+  void who_waits_for_a_place_gets_the_next();
+  void who_was_removed_while_it_waited_is_not_served();
 
  private:
   void start(PeerListenerOptions options = {});
   Result<TlsConnection> dial(int number, std::string_view alpn = kAlpnRing);
   Status say_hello(TlsConnection& connection, const RingHello& hello);
+  std::vector<UniqueFd> dial_in_silence(int count);
   bool closed_by_listener(TlsConnection& connection);
   Result<std::vector<TlsConnection>> take(const RingHello& expected, Deadline deadline);
 
@@ -60,13 +75,16 @@ class PeerListenerTest : public QObject {
   std::optional<RingInbox> inbox_;
   std::atomic<int> https_served_{0};
   std::atomic<int> https_ended_{0};
+  std::atomic<int> admissions_asked_{0};
+  std::atomic<int> removed_{9};  // island
   std::unique_ptr<PeerListener> listener_;
 };
 
 void PeerListenerTest::start(PeerListenerOptions options) {
   options.bind = {"127.0.0.1", 0};
-  const auto admit = [](const PeerCertificate& peer) {
-    if (peer.name != TestRun::island_id(9)) return ok_status();
+  const auto admit = [this](const PeerCertificate& peer) {
+    ++admissions_asked_;
+    if (peer.name != TestRun::island_id(removed_)) return ok_status();
     return Status(Error{ErrorCode::kCertificate, "not in the roster"});
   };
   const auto serve = [this](TlsConnection connection, const AbortSignal& abort) {
@@ -81,7 +99,8 @@ void PeerListenerTest::start(PeerListenerOptions options) {
 
 void PeerListenerTest::init() {
   inbox_.emplace();
-  https_served_ = https_ended_ = 0;
+  https_served_ = https_ended_ = admissions_asked_ = 0;
+  removed_ = 9;
   start();
 }
 
@@ -94,6 +113,14 @@ Result<TlsConnection> PeerListenerTest::dial(int number, std::string_view alpn) 
 
 Status PeerListenerTest::say_hello(TlsConnection& connection, const RingHello& hello) {
   return connection.write_all(encode(hello), Deadline::after(5s));
+}
+
+std::vector<UniqueFd> PeerListenerTest::dial_in_silence(int count) {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < count; ++i) {
+    silent.push_back(connect_tcp({"127.0.0.1", listener_->port()}, Deadline::after(5s), nullptr, "dial").value());
+  }
+  return silent;
 }
 
 bool PeerListenerTest::closed_by_listener(TlsConnection& connection) {
@@ -185,10 +212,7 @@ void PeerListenerTest::garbage_instead_of_a_hello_is_refused() {
 }
 
 void PeerListenerTest::slow_handshakes_do_not_hold_up_others() {
-  std::vector<UniqueFd> silent;
-  for (int i = 0; i < 20; ++i) {
-    silent.push_back(connect_tcp({"127.0.0.1", listener_->port()}, Deadline::after(5s), nullptr, "dial").value());
-  }
+  const auto silent = dial_in_silence(20);
   const auto begin = Clock::now();
 
   auto connection = dial(1);
@@ -249,6 +273,102 @@ void PeerListenerTest::stopping_ends_what_is_served() {
 
   QVERIFY(Clock::now() - begin < 1s);
   QCOMPARE(https_ended_.load(), 1);
+}
+
+void PeerListenerTest::eighty_idle_strangers_do_not_keep_a_member_out() {
+  const auto silent = dial_in_silence(80);
+
+  auto connection = dial(1);  // from the same address
+  QVERIFY(connection.ok());
+  QVERIFY(say_hello(*connection, hello_from(1)).ok());
+
+  QVERIFY(take(hello_from(1), Deadline::after(5s)).ok());
+}
+
+void PeerListenerTest::a_flood_that_never_ends_does_not_keep_a_member_out() {
+  const std::jthread flood([this](const std::stop_token& stop) {
+    std::deque<UniqueFd> open;
+    for (int i = 0; !stop.stop_requested(); ++i) {
+      auto socket = connect_tcp({"127.0.0.1", listener_->port()}, Deadline::after(5s), nullptr, "flood");
+      if (socket.ok() && i % 2 == 0) (void)::send(socket->get(), "\x16\x03\x01", 3, MSG_NOSIGNAL);
+      if (socket.ok()) open.push_back(std::move(*socket));
+      if (open.size() > 300) open.pop_front();
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  std::this_thread::sleep_for(300ms);
+
+  for (std::uint32_t attempt = 1; attempt <= 20; ++attempt) {
+    RingHello hello = hello_from(1);
+    hello.attempt = Attempt{attempt};
+    auto connection = dial(1);
+    QVERIFY2(connection.ok(), connection.ok() ? "" : connection.error().message.c_str());
+    QVERIFY(say_hello(*connection, hello).ok());
+    QVERIFY(take(hello, Deadline::after(5s)).ok());
+  }
+}
+
+void PeerListenerTest::silent_connections_cost_no_threads() {
+  const auto before = threads_of_this_process();
+
+  const auto silent = dial_in_silence(60);
+  auto connection = dial(1);  // accepted after all of them
+  QVERIFY(say_hello(*connection, hello_from(1)).ok());
+  QVERIFY(take(hello_from(1), Deadline::after(5s)).ok());
+
+  QCOMPARE(threads_of_this_process(), before);
+}
+
+void PeerListenerTest::one_member_cannot_hold_all_https_slots() {
+  std::vector<TlsConnection> greedy;
+  for (int i = 0; i < 20; ++i) greedy.push_back(dial(1, kAlpnHttp).value());
+  const int most = static_cast<int>(ServingSizes().places_of_member);
+  QTRY_COMPARE(https_served_.load(), most);
+
+  const auto other = dial(2, kAlpnHttp);
+
+  QTRY_COMPARE(https_served_.load(), most + 1);
+  QCOMPARE(https_ended_.load(), 0);
+}
+
+void PeerListenerTest::a_member_that_says_no_hello_loses_its_own_connections() {
+  std::vector<TlsConnection> greedy;
+  auto other = dial(2);
+  for (std::size_t i = 0; i <= PeerListenerOptions().connections.of_member; ++i) greedy.push_back(dial(1).value());
+
+  QVERIFY(closed_by_listener(greedy.front()));
+  QVERIFY(say_hello(greedy.back(), hello_from(1)).ok());
+  QVERIFY(take(hello_from(1), Deadline::after(5s)).ok());
+  QVERIFY(say_hello(*other, hello_from(2)).ok());
+  QVERIFY(take(hello_from(2), Deadline::after(5s)).ok());
+}
+
+void PeerListenerTest::who_waits_for_a_place_gets_the_next() {
+  listener_.reset();
+  start({.serving = {.places = 1}});
+  auto first = dial(1, kAlpnHttp);
+  QTRY_COMPARE(https_served_.load(), 1);
+  auto second = dial(2, kAlpnHttp);
+
+  QVERIFY(first->write_all(as_bytes("x"), Deadline::after(5s)).ok());
+
+  QTRY_COMPARE(https_served_.load(), 2);
+  QCOMPARE(https_ended_.load(), 1);
+}
+
+void PeerListenerTest::who_was_removed_while_it_waited_is_not_served() {
+  listener_.reset();
+  start({.serving = {.places = 1}});
+  auto first = dial(1, kAlpnHttp);
+  QTRY_COMPARE(https_served_.load(), 1);
+  auto second = dial(2, kAlpnHttp);
+  QTRY_VERIFY(admissions_asked_ >= 3);  // twice for the first: before and after its wait of no time
+
+  removed_ = 2;
+  QVERIFY(first->write_all(as_bytes("x"), Deadline::after(5s)).ok());
+
+  QVERIFY(closed_by_listener(*second));
+  QCOMPARE(https_served_.load(), 1);
 }
 
 QTEST_GUILESS_MAIN(PeerListenerTest)

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "net/base/printable.h"
+
 namespace atl {
 namespace {
 
@@ -25,11 +27,43 @@ std::vector<AttemptMember> sample_members() {
   return {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096}, {IslandId{"isl-2"}, Address{"::1", 47001}, 0}};
 }
 
+SignedEpoch sample_epoch() { return {1'700'000'000'000, "c2ln", "-----BEGIN CERTIFICATE-----\n"}; }
+
+HubCommit sample_commit() {
+  HubCommit commit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "c2ln"};
+  commit.epoch = 1'700'000'000'000;
+  commit.holders = {IslandId{"isl-1"}};
+  commit.lease_cursor = 1ull << 40;
+  return commit;
+}
+
+// One that has been a member for a while, and keeps what it knows.
+IslandHello sample_return() {
+  IslandHello hello{3, "atoll 0.1.0", "Reef", 47000, "", OuterStep{4}, kHash};
+  hello.durable = {{OuterStep{3}, kHash}, {OuterStep{4}, kHash}};
+  hello.last_commit =
+      std::make_shared<const SignedCommit>(SignedCommit{sample_commit(), "-----BEGIN CERTIFICATE-----\n"});
+  hello.epoch = sample_epoch();
+  return hello;
+}
+
+IslandAttemptFailed sample_refusal() {
+  IslandAttemptFailed refusal{OuterStep{2}, Attempt{1}, std::nullopt, "too large"};
+  refusal.too_large = true;
+  return refusal;
+}
+
+HubAttempt sample_limited_attempt() {
+  HubAttempt attempt{OuterStep{3}, Attempt{2}, sample_members()};
+  attempt.norm_limit = 12.5;
+  return attempt;
+}
+
 std::vector<bool> sample_buckets() { return {true, false, false, false, false, false, false, true, true, false}; }
 
 std::vector<IslandMessage> island_samples() {
-  return {IslandHello{2, "atoll 0.1.0", "Reef", 47000, "reef.example.org", OuterStep{3}, kHash},
-          IslandHello{2, "atoll 0.1.0", "", 47000, "", std::nullopt, ""},
+  return {IslandHello{3, "atoll 0.1.0", "Reef", 47000, "reef.example.org", OuterStep{3}, kHash},
+          IslandHello{3, "atoll 0.1.0", "", 47000, "", std::nullopt, ""},
           IslandHeartbeat{OuterStep{2}, "training", 7, 2.5, 18000.25, 1u << 20, 12345, 1.5, 0.25},
           IslandReady{OuterStep{2}, 40960, 0.125, 3.5},
           IslandHave{OuterStep{2}, Attempt{1}, kHash, 0.5},
@@ -44,30 +78,37 @@ std::vector<IslandMessage> island_samples() {
           IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "timeout", {}, true},
           IslandAttemptFailed{OuterStep{2}, Attempt{1}, IslandId{"isl-2"}, "no data", {}, false, 1ull << 40},
           IslandLeaving{"paused by its owner", true},
-          IslandHello{2, "atoll 0.1.0", "Reef", 47000, "", std::nullopt, "", std::nullopt, "Oslo"}};
+          IslandHello{3, "atoll 0.1.0", "Reef", 47000, "", std::nullopt, "", std::nullopt, "Oslo"},
+          sample_return(),
+          sample_refusal(),
+          IslandChunks{OuterStep{2}, Attempt{1}, {kHash, kHash}},
+          IslandDurable{{{OuterStep{3}, kHash}}}};
 }
 
 std::vector<HubMessage> hub_samples() {
-  return {HubWelcome{2, sample_run(), OuterStep{3}},
+  return {HubWelcome{3, sample_run(), OuterStep{3}, sample_epoch()},
           HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash}}},
           HubRecover{OuterStep{3}, kHash, {IslandId{"isl-1"}, IslandId{"isl-2"}}},
           HubInitialise{},
           HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, true},
           HubAttempt{OuterStep{3}, Attempt{2}, sample_members()},
           HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost"},
-          HubCommit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "c2ln"},
+          sample_commit(),
           HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
           HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
           HubProbe{IslandId{"isl-2"}, 8u << 20},
           HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0},
           HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash, "atoll 0.1.0", "Oslo"}}},
           HubRoster{{}, {IslandId{"isl-2"}, IslandId{"isl-3"}}},
-          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), {}, WireFormat::kInt8Block, {62.5e6, 0}}};
+          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), {}, WireFormat::kInt8Block, {62.5e6, 0}},
+          sample_limited_attempt(),
+          HubShowChunks{OuterStep{3}, Attempt{2}},
+          HubNotice{"the run stands still"}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
 std::vector<std::string> golden_lines() {
-  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v2.jsonl");
+  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v3.jsonl");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
@@ -85,6 +126,12 @@ class MeshTest : public QObject {
   void random_changes_of_good_messages_never_crash_the_decoder();
   void a_commit_record_says_who_contributed_how_much_and_nothing_of_where();
   void a_long_reason_is_cut_between_characters();
+  void a_host_that_is_no_host_is_refused_in_a_hello_data();
+  void a_host_that_is_no_host_is_refused_in_a_hello();
+  void names_of_a_hello_come_as_they_can_be_shown();
+  void a_name_that_is_too_long_is_refused_in_a_hello();
+  void a_roster_shows_nothing_that_moves_a_cursor();
+  void an_unknown_type_is_told_in_characters_that_can_be_shown();
   void a_run_configuration_survives_a_round_trip();
   void what_a_run_asks_of_machines_travels_only_where_it_is_said();
   void the_rows_of_a_check_travel_with_the_hello();
@@ -205,12 +252,15 @@ void MeshTest::random_changes_of_good_messages_never_crash_the_decoder() {
 }
 
 void MeshTest::a_commit_record_says_who_contributed_how_much_and_nothing_of_where() {
-  const HubCommit commit{OuterStep{3}, Attempt{2}, kHash, 0.7, 0.9, sample_members(), "ignored"};
+  HubCommit commit = sample_commit();
+  commit.signature = "ignored";
 
-  QCOMPARE(QString::fromStdString(commit_record(commit)),
-           QString(R"({"attempt":2,"digest":"%1","members":[{"id":"isl-1","tokens":4096},{"id":"isl-2","tokens":0}],)"
-                   R"("outer_learning_rate":0.7,"outer_momentum":0.9,"round":3})")
-               .arg(QString(64, 'a')));
+  QCOMPARE(
+      QString::fromStdString(commit_record(commit)),
+      QString(R"({"attempt":2,"digest":"%1","epoch":1700000000000,"holders":["isl-1"],"lease_cursor":1099511627776,)"
+              R"("members":[{"id":"isl-1","tokens":4096},{"id":"isl-2","tokens":0}],)"
+              R"("outer_learning_rate":0.7,"outer_momentum":0.9,"round":3})")
+          .arg(QString(64, 'a')));
 }
 
 void MeshTest::a_long_reason_is_cut_between_characters() {
@@ -280,6 +330,85 @@ void MeshTest::rates_of_edges_that_cannot_be_are_refused() {
 
   QVERIFY(!decoded.ok());
   QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
+}
+
+void MeshTest::a_host_that_is_no_host_is_refused_in_a_hello_data() {
+  QTest::addColumn<QByteArray>("host");
+  QTest::addColumn<bool>("good");
+  QTest::newRow("none") << QByteArray() << true;
+  QTest::newRow("name") << QByteArray("node-1.example.org") << true;
+  QTest::newRow("IPv4") << QByteArray("203.0.113.7") << true;
+  QTest::newRow("IPv6 with a zone") << QByteArray("fe80::1%eth0") << true;
+  QTest::newRow("escape sequence") << QByteArray("203.0.113.7\x1b[2J") << false;
+  QTest::newRow("two lines") << QByteArray("203.0.113.7\nhub event=run.finished") << false;
+  QTest::newRow("right to left") << QByteArray("203.0.113.7\u202E") << false;
+  QTest::newRow("a path") << QByteArray("203.0.113.7/x") << false;
+  QTest::newRow("spaces") << QByteArray("my host") << false;
+  QTest::newRow("too long") << QByteArray(254, 'a') << false;
+}
+
+void MeshTest::a_host_that_is_no_host_is_refused_in_a_hello() {
+  QFETCH(QByteArray, host);
+  QFETCH(bool, good);
+  auto hello = nlohmann::json::parse(encode(IslandMessage(IslandHello{})));
+  hello["advertised_host"] = host.toStdString();
+
+  const auto read = decode_island_message(hello.dump());
+
+  QCOMPARE(read.ok(), good);
+  if (good) return;
+  QCOMPARE(read.error().code, ErrorCode::kProtocol);
+  QVERIFY(read.error().message.find("advertised_host") != std::string::npos);
+  QVERIFY(is_printable(read.error().message));
+}
+
+void MeshTest::names_of_a_hello_come_as_they_can_be_shown() {
+  auto json = nlohmann::json::parse(encode(IslandMessage(IslandHello{})));
+  for (const char* field : {"display_name", "software", "region"}) json[field] = "a\u202Eb\x1b[2J\nc";
+  json["checked"] = nlohmann::json::array({{{"row", "gpu\x1b"}, {"verdict", "pass\u200B"}}});
+
+  const auto read = decode_island_message(json.dump());
+
+  QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
+  const auto& hello = std::get<IslandHello>(*read);
+  for (const std::string& text : {hello.display_name, hello.software, hello.region}) {
+    QCOMPARE(text, std::string("a?b?[2J?c"));
+  }
+  QCOMPARE(hello.checked->front().row, std::string("gpu?"));
+  QCOMPARE(hello.checked->front().verdict, std::string("pass?"));
+}
+
+void MeshTest::a_name_that_is_too_long_is_refused_in_a_hello() {
+  auto hello = nlohmann::json::parse(encode(IslandMessage(IslandHello{})));
+  hello["display_name"] = std::string(64, 'n');
+  QVERIFY(decode_island_message(hello.dump()).ok());
+
+  hello["display_name"] = std::string(512, 'n');
+
+  QCOMPARE(decode_island_message(hello.dump()).error().code, ErrorCode::kProtocol);
+}
+
+void MeshTest::a_roster_shows_nothing_that_moves_a_cursor() {
+  const RosterEntry entry{IslandId{"isl-1"}, "n", Address{"203.0.113.7", 1}, std::string(64, 'a'), "s", "r"};
+  auto roster = nlohmann::json::parse(encode(HubMessage(HubRoster{{entry}, {}})));
+  roster["islands"][0]["display_name"] = std::string(400, 'n') + "\u202E";
+  roster["islands"][0]["region"] = "\x1b]0;owned\x07";
+
+  const auto read = decode_hub_message(roster.dump());
+  roster["islands"][0]["address"]["host"] = "203.0.113.7\n";
+  const auto refused = decode_hub_message(roster.dump());
+
+  QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
+  QCOMPARE(std::get<HubRoster>(*read).islands[0].display_name, std::string(64, 'n'));
+  QCOMPARE(std::get<HubRoster>(*read).islands[0].region, std::string("?]0;owned?"));
+  QVERIFY(!refused.ok());
+}
+
+void MeshTest::an_unknown_type_is_told_in_characters_that_can_be_shown() {
+  const auto read = decode_island_message(nlohmann::json{{"type", "\x1b[2J\u202E"}}.dump());
+
+  QVERIFY(!read.ok());
+  QVERIFY2(is_printable(read.error().message), read.error().message.c_str());
 }
 
 void MeshTest::a_run_configuration_survives_a_round_trip() {

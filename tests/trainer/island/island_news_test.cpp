@@ -128,11 +128,12 @@ void IslandNewsTest::a_hub_that_is_lost_is_told_once_and_so_is_its_return() {
   QVERIFY(!news.hub_lost("timeout", 100s));
   news.hub_back();
   news.hub_back();
-  QVERIFY(news.hub_lost("refused", 120s));
+  QVERIFY(news.hub_lost("refused", std::nullopt));
 
   QCOMPARE(told.events, (std::vector<std::string>(3, "hub.link")));
   QCOMPARE(told.data[0].dump(), std::string(R"({"text":"refused","tries_for_seconds":120.0,"up":false})"));
   QCOMPARE(told.data[1].dump(), std::string(R"({"up":true})"));
+  QCOMPARE(told.data[2].dump(), std::string(R"({"text":"refused","up":false})"));  // for ever
 }
 
 void IslandNewsTest::nothing_is_told_to_nobody() {

@@ -95,8 +95,8 @@ class FakeNetwork final : public RoundLoopNetwork {
 };
 
 struct RoundLoopFixture {
-  explicit RoundLoopFixture(const RunConfig& run = run_config())
-      : engine(std::move(*Engine::create(tiny_model(), {}))),
+  explicit RoundLoopFixture(const RunConfig& run = run_config(), const EngineOptions& options = {})
+      : engine(std::move(*Engine::create(tiny_model(), options))),
         outer(engine->numel()),
         status(IslandState{}),
         loop(run, *engine, batches, outer, gate, status, network, stop) {

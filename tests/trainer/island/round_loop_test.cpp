@@ -9,6 +9,7 @@ class RoundLoopTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void a_step_that_is_given_up_costs_the_round_nothing();
   void a_step_that_is_not_finite_is_told_to_the_hub_and_the_island_recovers() {
     Fixture f;
     f.must(f.loop.handle(HubInitialise{}));
@@ -184,6 +185,28 @@ class RoundLoopTest : public QObject {
     QVERIFY(Fixture().loop.handle(HubGoodbye{ErrorCode::kAborted, "", true}).ok());
   }
 };
+
+void RoundLoopTest::a_step_that_is_given_up_costs_the_round_nothing() {
+  bool goes_on = false;
+  EngineOptions one_at_a_time;
+  one_at_a_time.micro_batch_sequences = 1;
+  EngineOptions may_be_given_up = one_at_a_time;
+  may_be_given_up.on_pass = [&goes_on] { return goes_on; };
+  RoundLoopFixture given_up(RoundLoopFixture::run_config(), may_be_given_up);
+  RoundLoopFixture never(RoundLoopFixture::run_config(), one_at_a_time);
+  given_up.must(given_up.loop.handle(HubInitialise{}));
+  given_up.begin_round(0, kInnerSteps, /*validate=*/true);
+  given_up.must(given_up.loop.work());
+  QVERIFY(!std::holds_alternative<IslandValidation>(given_up.network.sent.back()));
+  QCOMPARE(given_up.status.snapshot().inner_step, 0u);
+
+  goes_on = true;
+  given_up.train();
+  never.train_first_round();
+
+  QCOMPARE(given_up.network.last<IslandReady>().tokens, never.network.last<IslandReady>().tokens);
+  QCOMPARE(given_up.network.last<IslandReady>().mean_loss_nats, never.network.last<IslandReady>().mean_loss_nats);
+}
 
 QTEST_GUILESS_MAIN(RoundLoopTest)
 #include "round_loop_test.moc"

@@ -1,0 +1,36 @@
+// Where a connection comes from, as limits count it: a machine's address, and the network that one holder is likely to
+// have to himself.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace atl {
+
+// The leading bits of an address, in the form of IPv6; those of IPv4 stand behind ::ffff:0:0/96.
+struct NetworkPrefix {
+  std::array<std::uint8_t, 16> bytes{};
+  auto operator<=>(const NetworkPrefix&) const = default;
+};
+
+class NetworkAddress {
+ public:
+  // A literal address, with or without a zone ("fe80::1%eth0"); empty for a name.
+  static std::optional<NetworkAddress> parse(const std::string& host);
+
+  // What one machine has: the address of IPv4, the /64 of IPv6, in which a machine chooses its addresses itself.
+  NetworkPrefix machine() const { return prefix(is_v4() ? 128 : 64); }
+  // What is rented at once: the /24 of IPv4, the /48 of IPv6.
+  NetworkPrefix network() const { return prefix(is_v4() ? 120 : 48); }
+
+ private:
+  bool is_v4() const;
+  NetworkPrefix prefix(std::size_t bits) const;
+
+  std::array<std::uint8_t, 16> bytes_{};
+};
+
+}  // namespace atl

@@ -1,0 +1,19 @@
+// The outer state with which a run begins: its seed and its model determine it, so the hub can know its hash without
+// holding it, and needs nobody's word for it. Any thread; computes for some 15 s a billion parameters, in 16 MiB.
+#pragma once
+
+#include <string>
+
+#include "net/base/result.h"
+#include "net/hub/hub_store.h"
+#include "net/wire/run_config.h"
+
+namespace atl {
+
+// Tree hash (net/recovery/outer_state.h), hex, of outer step 0: fresh parameters (net/model/initialise.h), zero
+// momentum. kInvalidArgument for a model that Atoll does not compute.
+Result<std::string> initial_state_hash(const RunConfig& run);
+// The same, kept in the store.
+Result<std::string> save_initial_state_hash(const RunConfig& run, HubStore& store);
+
+}  // namespace atl

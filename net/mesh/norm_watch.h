@@ -1,0 +1,34 @@
+// Whether the norm that an island gives for its pseudo-gradient (over inner steps) is within bounds: at most `bound`
+// times the median of the others in its round. Where there are fewer than two others, the larger of the other's, its
+// own past's and the run's past counts, for one liar must not be able to make an honest island look large. Pure values;
+// not thread-safe; owned by the RoundCoordinator.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "net/base/id.h"
+
+namespace atl {
+
+class NormWatch {
+ public:
+  explicit NormWatch(double bound) : bound_(bound) {}  // 0: no bound
+
+  // The largest norm that may take part beside `others`; empty: nothing is known to compare with.
+  std::optional<double> limit(const IslandId& island, std::vector<double> others) const;
+  void accepted(const IslandId& island, double norm);  // in a committed round
+  void forget(const IslandId& island) { past_.erase(island); }
+
+ private:
+  static constexpr std::size_t kOwnPast = 8, kRunPast = 16;  // norms remembered
+  static constexpr std::size_t kLeastPast = 3;               // that say something
+
+  const double bound_;
+  std::map<IslandId, std::deque<double>> past_;
+  std::deque<double> run_past_;
+};
+
+}  // namespace atl

@@ -1,0 +1,62 @@
+// Which validation losses count, and when they say that the outer state is spoiled. Only an island that was asked is
+// heard, of the state that it was asked about, once. A loss far above the best of late is doubted before it is
+// believed: in the next round all that train are asked, and only when more than half of them find it so is the state
+// spoiled. Pure values; not thread-safe; owned by the RoundCoordinator.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "net/base/id.h"
+
+namespace atl {
+
+struct ValidatedState {
+  OuterStep outer_step;
+  double loss_nats = 0;
+};
+
+class ValidationWatch {
+ public:
+  enum class Outcome {
+    kIgnored,  // not asked, or told already
+    kWaits,    // others are asked too
+    kGood,     // result() is the state's loss
+    kDoubted,  // all are to be asked
+    kSpoiled,  // result() is the state's loss, and it is far above the best of late
+  };
+
+  // `rise`: nats above the best of late; 0: nothing is doubted. `past`: good ones, oldest first.
+  ValidationWatch(double rise, const std::vector<ValidatedState>& past);
+
+  void ask(OuterStep outer_step, std::set<IslandId> islands);  // whoever was asked before need not answer any more
+  Outcome report(const IslandId& island, OuterStep outer_step, double loss_nats);
+  Outcome drop(const IslandId& island);  // it will not answer any more
+  bool asked(const IslandId& island) const { return asked_.contains(island) && !losses_.contains(island); }
+
+  bool wants_all() const { return doubts_; }
+  ValidatedState result() const { return result_; }
+  // The newest state of whose loss nobody is in doubt.
+  std::optional<OuterStep> newest_good() const;
+  void go_back_to(OuterStep outer_step);  // what was found of later states is void, and so is every doubt
+
+ private:
+  static constexpr std::size_t kOfLate = 3;
+
+  Outcome settle();
+  bool is_high(double loss_nats) const;
+
+  const double rise_;
+  std::deque<ValidatedState> good_;  // of late
+  OuterStep of_;
+  std::set<IslandId> asked_;
+  std::map<IslandId, double> losses_;
+  bool doubts_ = false;
+  bool all_asked_ = false;
+  ValidatedState result_;
+};
+
+}  // namespace atl

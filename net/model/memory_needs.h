@@ -1,0 +1,73 @@
+// The main memory of an island that computes on its CPU: what the trainer holds, by the model and by how it is trained.
+// The one place where that is worked out: the trainer's choice of a micro-batch, the node check and `hub init` ask
+// here. Pure; any thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/wire_format.h"
+#include "net/model/config.h"
+
+namespace atl {
+
+// How an island computes, by its owner's choice.
+struct IslandShape {
+  std::int64_t local_ranks = 1;
+  std::int64_t micro_batch = 0;  // most sequences that a rank computes at once; 0: not chosen
+};
+
+struct TrainingShape {
+  std::int64_t sequences_per_step = 1;  // of the whole island
+  std::int64_t sequence_length = 1;     // tokens
+  WireFormat wire = WireFormat::kInt8Block;
+  IslandShape island = {};
+
+  // Sequences of the fullest rank.
+  std::int64_t share() const {
+    const std::int64_t ranks = std::max<std::int64_t>(1, island.local_ranks);
+    return (sequences_per_step + ranks - 1) / ranks;
+  }
+};
+
+// Bytes.
+struct MemoryNeeds {
+  std::uint64_t program = 0;  // code, libraries, stacks, connections
+  std::uint64_t engine = 0;   // parameters, gradients, Adam's two moments
+  std::uint64_t outer = 0;    // outer parameters, momentum, pseudo-gradient; what error feedback keeps
+  std::uint64_t step = 0;     // while a step is computed, all ranks: activations, logits, gathered parameters
+  std::uint64_t heap = 0;     // meanwhile: gaps between blocks, what the matrix library takes for itself
+  // Most of what is held in place of that: an average, a checkpoint, the work of a paused round.
+  std::uint64_t between_steps = 0;
+  std::uint64_t exported = 0;  // a copy of the parameters, while somebody exports the model; at any time
+
+  std::uint64_t while_training() const { return program + engine + outer + step + heap; }
+  // What there must be room for.
+  std::uint64_t most() const { return program + engine + outer + std::max(step + heap, between_steps) + exported; }
+  // Where GPUs compute: they hold what the engine and its steps need.
+  std::uint64_t most_beside_gpus() const { return program + outer + between_steps + exported; }
+};
+
+// Without a micro-batch: with all of a rank's share at once.
+MemoryNeeds memory_needs(const ModelConfig& config, const TrainingShape& shape);
+
+// What memory_needs() grows by with one more parameter, at least.
+inline constexpr std::uint64_t kBytesPerParameter = 44;
+
+// How many sequences a rank may compute at once, and what the island then holds.
+struct MicroBatch {
+  std::uint32_t sequences = 1;
+  std::uint64_t bytes = 0;  // MemoryNeeds::most()
+};
+
+// What there is to choose from, ascending, from 1: each is half of the next, none more than a rank's share, nor than
+// makes a step faster. Just one when the owner chose it.
+std::vector<MicroBatch> micro_batches(const ModelConfig& config, const TrainingShape& shape);
+
+// The largest that fits into so many bytes and leaves a tenth of them; the smallest where none does. `choices` is not
+// empty.
+MicroBatch choose_micro_batch(std::span<const MicroBatch> choices, std::uint64_t bytes);
+
+}  // namespace atl

@@ -1,0 +1,116 @@
+// From an invite to a home that belongs to a run, when the hub's answer does not arrive.
+#include "app/agent/join_run.h"
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "net/enrol/enroller.h"
+#include "net/tls/identity.h"
+#include "tests/fakes/enrol_server.h"
+#include "tests/fakes/test_run.h"
+#include "tests/net/hub/loopback_hub.h"
+
+using namespace std::chrono_literals;
+
+namespace atl {
+
+class JoinRunTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init();
+  void a_join_whose_answer_was_lost_comes_through_with_the_same_invite();
+  void a_key_that_the_hub_refuses_for_good_is_not_shown_again();
+  void who_was_removed_joins_again_with_a_new_invite();
+
+ private:
+  Invite invite(std::uint32_t uses, const Address& hub) {
+    const auto expires = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + 1h;
+    return make_invite(run_.authority(), *store_, "test run", {hub}, uses, expires).value();
+  }
+  Result<JoinOutcome> join(const Invite& with, const AbortSignal& interrupt) {
+    JoinRequest request;
+    request.invite = with;
+    return join_run(request, home_, &interrupt, [](const Invite&) { return ok_status(); });
+  }
+
+  TestRun run_;
+  std::unique_ptr<QTemporaryDir> directory_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<EnrolmentStore> store_;
+  std::unique_ptr<Enroller> enroller_;
+  IslandHome home_;
+};
+
+void JoinRunTest::init() {
+  directory_ = std::make_unique<QTemporaryDir>();
+  home_ = IslandHome{directory_->filePath("home").toStdString()};
+  database_ = std::make_unique<Database>(Database::open(directory_->filePath("hub.db").toStdString()).value());
+  store_ = std::make_unique<EnrolmentStore>(EnrolmentStore::open(*database_).value());
+  enroller_ = std::make_unique<Enroller>(run_.authority(), *store_, std::vector<Address>{},
+                                         [] { return std::chrono::system_clock::now(); });
+}
+
+void JoinRunTest::a_join_whose_answer_was_lost_comes_through_with_the_same_invite() {
+  AbortSignal interrupt, never;
+  EnrolServer server(run_.hub(), [&](const EnrolRequest& request) {
+    interrupt.raise("interrupted");  // so that it does not ask again by itself
+    return enroller_->handle(request).value();
+  });
+  const Invite once = invite(1, server.address());
+  server.lose_answers(1);
+  QVERIFY(!join(once, interrupt).ok());
+  QCOMPARE(store_->invites()->at(0).uses_left, 0u);
+  QVERIFY(std::filesystem::exists(home_.join_key_file()));
+
+  const auto joined = join(once, never);
+
+  QVERIFY2(joined.ok(), joined.ok() ? "" : joined.error().message.c_str());
+  QCOMPARE(store_->islands()->size(), std::size_t{1});
+  QCOMPARE(load_identity(home_.identity())->name, store_->islands()->at(0).id);
+  QVERIFY(!std::filesystem::exists(home_.join_key_file()));  // the identity has it
+}
+
+void JoinRunTest::a_key_that_the_hub_refuses_for_good_is_not_shown_again() {
+  AbortSignal interrupt, never;
+  EnrolServer server(run_.hub(), [&](const EnrolRequest& request) {
+    interrupt.raise("interrupted");
+    return enroller_->handle(request).value();
+  });
+  const Invite twice = invite(2, server.address());
+  server.lose_answers(1);
+  QVERIFY(!join(twice, interrupt).ok());
+  QVERIFY(store_->remove_island(store_->islands()->at(0).id).ok());  // its operator wondered who that is
+
+  const auto refused = join(twice, never);
+  const auto joined = join(twice, never);
+
+  QCOMPARE(refused.error().code, ErrorCode::kConflict);
+  QVERIFY2(joined.ok(), joined.ok() ? "" : joined.error().message.c_str());
+}
+
+void JoinRunTest::who_was_removed_joins_again_with_a_new_invite() {
+  const LoopbackHub hub(loopback_run(1, 0));
+  const AbortSignal never;
+  const auto invite_of_hub = [&] {
+    const InviteReport report = create_invite(hub.directory(), {.addresses = {hub.address()}}).value();
+    return decode_invite(report.text, std::chrono::sys_seconds{}).value();
+  };
+  QVERIFY(join(invite_of_hub(), never).ok());
+  const IslandId first = load_identity(home_.identity())->name;
+  QVERIFY(join(invite_of_hub(), never).ok());
+  QCOMPARE(load_identity(home_.identity())->name, first);  // a member needs no invite
+  QCOMPARE(enrolled_islands(hub.directory())->size(), std::size_t{1});
+
+  QVERIFY(remove_enrolled_island(hub.directory(), first.value).ok());
+  const auto joined = join(invite_of_hub(), never);
+
+  QVERIFY2(joined.ok(), joined.ok() ? "" : joined.error().message.c_str());
+  QVERIFY(load_identity(home_.identity())->name != first);
+  QCOMPARE(enrolled_islands(hub.directory())->size(), std::size_t{2});
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::JoinRunTest)
+#include "join_run_test.moc"

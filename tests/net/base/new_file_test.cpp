@@ -1,0 +1,154 @@
+#include "net/base/new_file.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <QTemporaryDir>
+#include <QtTest>
+#include <csignal>
+#include <fstream>
+#include <set>
+
+using namespace atl;
+
+namespace {
+
+class Place {
+ public:
+  std::filesystem::path operator/(const std::string& name) const {
+    return std::filesystem::path(directory_.path().toStdString()) / name;
+  }
+  std::set<std::string> names() const {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path().toStdString())) {
+      found.insert(entry.path().filename().string());
+    }
+    return found;
+  }
+
+ private:
+  QTemporaryDir directory_;
+};
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 ? info.st_mode & 07777u : 0;
+}
+
+}  // namespace
+
+class NewFileTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_file_is_written_whole();
+  void a_planted_link_is_not_followed();
+  void what_is_written_has_a_name_that_nobody_knows();
+  void a_write_that_fails_leaves_the_old_file_and_nothing_else();
+  void what_a_killed_writer_left_is_removed_and_what_is_being_written_is_not();
+  void a_directory_takes_its_place_whole();
+};
+
+void NewFileTest::a_file_is_written_whole() {
+  const Place place;
+  QVERIFY(write_file_atomically(place / "a", "old", FileMode::kPublic).ok());
+
+  QVERIFY(write_file_atomically(place / "a", "new", FileMode::kPrivate).ok());
+
+  QCOMPARE(read_file(place / "a").value(), std::string("new"));
+  QCOMPARE(mode_of(place / "a"), mode_t{0600});
+  QCOMPARE(place.names(), (std::set<std::string>{"a"}));
+}
+
+// In a directory that others may write to, every name that could be guessed is a link to a file of the victim's.
+void NewFileTest::a_planted_link_is_not_followed() {
+  const Place place;
+  std::ofstream(place / "victim") << "precious";
+  for (const std::string& guess : {"a.new." + std::to_string(::getpid()), std::string("a.new")}) {
+    std::filesystem::create_symlink(place / "victim", place / guess);
+  }
+
+  const Status written = write_file_atomically(place / "a", "content", FileMode::kPublic);
+
+  QVERIFY2(written.ok(), written.ok() ? "" : written.error().message.c_str());
+  QCOMPARE(read_file(place / "victim").value(), std::string("precious"));
+  QCOMPARE(read_file(place / "a").value(), std::string("content"));
+  QVERIFY(!std::filesystem::is_symlink(place / "a"));
+}
+
+void NewFileTest::what_is_written_has_a_name_that_nobody_knows() {
+  const Place place;
+  std::set<std::string> names;
+  for (int i = 0; i < 3; ++i) {
+    const auto file = NewFile::create(place / "a", FileMode::kPrivate);
+    QVERIFY(file.ok());
+    for (const std::string& name : place.names()) names.insert(name);
+  }
+
+  QCOMPARE(names.size(), std::size_t{3});
+  QVERIFY(std::ranges::all_of(names, [](const std::string& name) { return name.size() >= 6 + 24; }));
+  QVERIFY(place.names().empty());  // gone with their owners
+}
+
+void NewFileTest::a_write_that_fails_leaves_the_old_file_and_nothing_else() {
+  const Place place;
+  QVERIFY(write_file_atomically(place / "a", "old", FileMode::kPublic).ok());
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  QCOMPARE(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{16, before.rlim_max};
+  QCOMPARE(::setrlimit(RLIMIT_FSIZE, &small), 0);
+
+  const Status written = write_file_atomically(place / "a", std::string(1000, 'x'), FileMode::kPublic);
+
+  QCOMPARE(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  QVERIFY(!written.ok());
+  QCOMPARE(read_file(place / "a").value(), std::string("old"));
+  QCOMPARE(place.names(), (std::set<std::string>{"a"}));
+}
+
+void NewFileTest::what_a_killed_writer_left_is_removed_and_what_is_being_written_is_not() {
+  const Place place;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto file = NewFile::create(place / "a", FileMode::kPrivate);
+    ::_exit(file.ok() ? 0 : 1);  // as when killed: nobody cleans up
+  }
+  int status = 0;
+  QCOMPARE(::waitpid(child, &status, 0), child);
+  QCOMPARE(status, 0);
+  QCOMPARE(place.names().size(), std::size_t{1});
+  const std::string left = *place.names().begin();
+
+  auto first = NewFile::create(place / "a", FileMode::kPrivate);
+  auto second = NewFile::create(place / "a", FileMode::kPrivate);
+
+  QVERIFY(!place.names().contains(left));
+  QCOMPARE(place.names().size(), std::size_t{2});
+  QVERIFY(first.value().write(as_bytes("one")).ok());
+  QVERIFY(first.value().take_place().ok());
+  QCOMPARE(read_file(place / "a").value(), std::string("one"));
+  QVERIFY(second.value().take_place().ok());
+}
+
+void NewFileTest::a_directory_takes_its_place_whole() {
+  const Place place;
+  {
+    auto made = NewDirectory::create(place / "d", FileMode::kPrivate);
+    QVERIFY(made.ok());
+    QCOMPARE(mode_of(made->path()), mode_t{0700});
+    std::ofstream(made->path() / "inside") << "x";
+    QVERIFY(!std::filesystem::exists(place / "d"));
+    QVERIFY(made->take_place().ok());
+    const auto dropped = NewDirectory::create(place / "e", FileMode::kPublic);
+    QVERIFY(dropped.ok());
+  }
+
+  QCOMPARE(place.names(), (std::set<std::string>{"d"}));
+  QCOMPARE(read_file(place / "d" / "inside").value(), std::string("x"));
+}
+
+QTEST_GUILESS_MAIN(NewFileTest)
+#include "new_file_test.moc"

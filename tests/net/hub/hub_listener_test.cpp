@@ -1,0 +1,234 @@
+#include "net/hub/hub_listener.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <QTemporaryDir>
+#include <QtTest>
+#include <thread>
+
+#include "net/base/file.h"
+#include "net/base/open_files.h"
+#include "net/transport/socket.h"
+#include "net/transport/tls_connection.h"
+#include "tests/fakes/test_run.h"
+#include "tests/net/hub/loopback_hub.h"
+
+namespace atl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kShardBytes = 12'000'000;
+
+// Everybody of the run is a member; nobody enrols.
+class OpenGate final : public HubGate {
+ public:
+  Result<std::optional<EnrolledIsland>> admit(const PeerCertificate& certificate) override {
+    return std::optional(EnrolledIsland{certificate.name, "", to_hex(certificate.key_sha256), {}});
+  }
+  Result<std::string> renew(const EnrolledIsland&, const std::string&) override {
+    return Error{ErrorCode::kInternal, "not here"};
+  }
+  EnrolResponse enrol(const EnrolRequest&) override { return Error{ErrorCode::kInternal, "not here"}; }
+  AboutResponse about(const AboutRequest&) override { return Error{ErrorCode::kInternal, "not here"}; }
+  boost::asio::awaitable<void> serve_island(std::shared_ptr<IslandLink>) override { co_return; }
+  void stop_serving(const Error&) override {}
+};
+
+std::vector<UniqueFd> dial_in_silence(const Address& address, int count) {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < count; ++i) {
+    silent.push_back(connect_tcp(address, Deadline::after(5s), nullptr, "dial").value());
+  }
+  return silent;
+}
+
+bool has_something_to_read(const TlsConnection& connection) {
+  return wait_ready(connection.fd(), POLLIN, Deadline::after(0ms), nullptr, "look").ok();
+}
+
+bool closed_by_hub(TlsConnection& connection) {
+  std::byte byte{};
+  const auto read = connection.read_some({&byte, 1}, Deadline::after(20s));
+  return read.ok() ? *read == 0 : read.error().code != ErrorCode::kTimeout;
+}
+
+Status send(TlsConnection& connection, const std::string& text) {
+  return connection.write_all(as_bytes(text), Deadline::after(5s));
+}
+
+// The head of the answer; empty when there is none.
+std::string answer_to(TlsConnection& connection, const std::string& line) {
+  if (!send(connection, line + "\r\nHost: hub\r\n\r\n").ok()) return {};
+  std::string head;
+  std::byte next{};
+  while (!head.ends_with("\r\n\r\n") && connection.read_exact({&next, 1}, Deadline::after(5s)).ok()) {
+    head.push_back(static_cast<char>(next));
+  }
+  return head;
+}
+
+}  // namespace
+
+class HubListenerTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase();
+  void cleanup();
+  void eleven_hundred_idle_strangers_do_not_keep_a_joiner_out();
+  void one_member_does_not_hold_the_places_of_others();
+  void a_silent_stranger_is_sent_away_in_time();
+  void a_request_that_comes_a_byte_at_a_time_is_ended();
+  void a_connection_without_requests_is_ended();
+  void a_slow_but_living_fetch_is_not_cut();
+  void a_fetch_that_reads_nothing_more_is_ended();
+
+ private:
+  void start(const HubPortLimits& limits);
+  TlsConnection dial(int number);
+  TlsConnection dial_for_the_shard(int number);
+
+  QTemporaryDir directory_;
+  TestRun run_;
+  OpenGate gate_;
+  std::optional<boost::asio::io_context> io_;
+  std::optional<TlsContext> tls_;
+  std::optional<DataFiles> data_;
+  std::unique_ptr<CheckEndpoints> checks_;
+  std::unique_ptr<HubListener> listener_;
+  std::jthread thread_;
+};
+
+void HubListenerTest::initTestCase() {
+  raise_open_file_limit();
+  const std::filesystem::path file = std::filesystem::path(directory_.path().toStdString()) / "shard";
+  QVERIFY(write_file_atomically(file, std::string(kShardBytes, 's'), FileMode::kPublic).ok());
+}
+
+void HubListenerTest::start(const HubPortLimits& limits) {
+  DatasetManifest manifest;
+  manifest.train.push_back({"shard", 1, kShardBytes, ""});
+  io_.emplace(1);
+  tls_.emplace(TlsContext::hub_server(run_.hub()).value());
+  data_.emplace(directory_.path().toStdString(), manifest);
+  checks_ = CheckEndpoints::start(*io_, run_.hub(), [] { return CheckAbout{}; }).value();
+  listener_ = std::make_unique<HubListener>(*io_, *tls_, *data_, *checks_, gate_, limits);
+  QVERIFY(listener_->listen({"127.0.0.1", 0}).ok());
+  thread_ = std::jthread([this] { io_->run(); });
+}
+
+void HubListenerTest::cleanup() {
+  if (io_) io_->stop();
+  if (thread_.joinable()) thread_.join();
+  checks_.reset();
+  listener_.reset();
+  io_.reset();
+}
+
+TlsConnection HubListenerTest::dial(int number) {
+  const TlsContext context = TlsContext::client(run_.island(number), kAlpnHttp).value();
+  return TlsConnection::connect({"127.0.0.1", listener_->port()}, context, IslandId{kHubName}, Deadline::after(5s))
+      .value();
+}
+
+// With little room for what it has not read.
+TlsConnection HubListenerTest::dial_for_the_shard(int number) {
+  TlsConnection connection = dial(number);
+  const int buffer = 16 * 1024;
+  if (::setsockopt(connection.fd(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer) != 0) qFatal("no small buffer");
+  if (!answer_to(connection, "GET /data/shard HTTP/1.1").starts_with("HTTP/1.1 200 ")) qFatal("no shard");
+  return connection;
+}
+
+void HubListenerTest::eleven_hundred_idle_strangers_do_not_keep_a_joiner_out() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const auto silent = dial_in_silence(hub.address(), 1'100);
+
+  const Identity identity = hub.enrol("newcomer");  // from the same address
+  PuppetIsland island(hub.address(), identity);
+
+  QVERIFY(hub.wait([](const HubState& state) { return state.outer_step >= 1; }));
+}
+
+void HubListenerTest::one_member_does_not_hold_the_places_of_others() {
+  start({.connections = {.of_member = 4, .of_members = 8}});
+  std::vector<TlsConnection> greedy;
+  for (int i = 0; i < 40; ++i) {
+    greedy.push_back(dial(1));
+    (void)send(greedy.back(), "GET /check/ping HTTP/1.1\r\n");  // never ended: busy, unless it is refused
+  }
+
+  TlsConnection other = dial(2);
+  QVERIFY(answer_to(other, "GET /check/ping HTTP/1.1").starts_with("HTTP/1.1 200 "));
+
+  QTRY_COMPARE(std::ranges::count_if(greedy, [](const auto& c) { return !has_something_to_read(c); }), 4);
+}
+
+void HubListenerTest::a_silent_stranger_is_sent_away_in_time() {
+  start({.handshake = 300ms});
+
+  const auto silent = dial_in_silence({"127.0.0.1", listener_->port()}, 1);
+  TlsConnection member = dial(1);
+
+  QVERIFY(wait_ready(silent[0].get(), POLLIN, Deadline::after(20s), nullptr, "wait for the end").ok());
+  QVERIFY(answer_to(member, "GET /check/ping HTTP/1.1").starts_with("HTTP/1.1 200 "));
+}
+
+void HubListenerTest::a_request_that_comes_a_byte_at_a_time_is_ended() {
+  start({.pace = {.header = 300ms}});
+  TlsConnection connection = dial(1);
+
+  const std::string endless = "GET /check/ping HTTP/1.1\r\nX: " + std::string(1000, 'x');
+  std::size_t said = 0;
+  while (said < endless.size() && !has_something_to_read(connection) && send(connection, {endless[said]}).ok()) {
+    ++said;
+    std::this_thread::sleep_for(20ms);
+  }
+
+  QVERIFY(said < endless.size());
+  QVERIFY(closed_by_hub(connection));
+}
+
+void HubListenerTest::a_connection_without_requests_is_ended() {
+  start({.pace = {.idle = 300ms}});
+  TlsConnection connection = dial(1);
+  QVERIFY(answer_to(connection, "GET /nothing HTTP/1.1").starts_with("HTTP/1.1 404 "));
+  Bytes words(std::string_view("there is nothing here\n").size());
+  QVERIFY(connection.read_exact(words, Deadline::after(5s)).ok());
+
+  QVERIFY(closed_by_hub(connection));
+}
+
+// Reads at twice the least rate, for many windows and longer than a connection may be idle.
+void HubListenerTest::a_slow_but_living_fetch_is_not_cut() {
+  start({.connections = {.of_member = 1},
+         .pace = {.idle = 400ms, .header = 400ms, .window = 400ms, .least_bytes = 32 * 1024}});
+  TlsConnection connection = dial_for_the_shard(1);
+
+  Bytes piece(16 * 1024);
+  for (int i = 0; i < 25; ++i) {
+    QVERIFY(connection.read_exact(piece, Deadline::after(5s)).ok());
+    std::this_thread::sleep_for(100ms);
+  }
+
+  // It had its member's only place all the time.
+  TlsConnection another = dial(1);
+  QVERIFY(!answer_to(another, "GET /check/ping HTTP/1.1").starts_with("HTTP/1.1 200 "));
+}
+
+void HubListenerTest::a_fetch_that_reads_nothing_more_is_ended() {
+  start({.connections = {.of_member = 1}, .pace = {.window = 400ms, .least_bytes = 32 * 1024}});
+  TlsConnection connection = dial_for_the_shard(1);
+
+  // Its member's only place is free again.
+  QTRY_VERIFY_WITH_TIMEOUT(
+      answer_to(*std::make_unique<TlsConnection>(dial(1)), "GET /check/ping HTTP/1.1").starts_with("HTTP/1.1 200 "),
+      20'000);
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::HubListenerTest)
+#include "hub_listener_test.moc"

@@ -1,0 +1,246 @@
+// Total loss, old backups, and two hubs of one run.
+#include <QtTest>
+
+#include "tests/net/mesh/coordinator_script.h"
+
+namespace atl {
+namespace {
+
+// Islands 1..n have committed some rounds and keep them.
+void train_a_while(SimulatedMesh& mesh, int islands) {
+  mesh.keeps_states = true;
+  for (int i = 1; i <= islands; ++i) mesh.start(i);
+  for (int i = 0; i < 60; ++i) mesh.settle_once();
+  QVERIFY(mesh.commits().size() > 4);
+}
+
+void wait(SimulatedMesh& mesh, int seconds) {
+  for (int i = 0; i < seconds; ++i) {
+    mesh.pass(1s);
+    deliver(mesh);
+  }
+}
+
+}  // namespace
+
+class CoordinatorLossTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void when_everybody_dies_the_run_goes_on_from_the_last_committed_round();
+  void a_state_that_nobody_holds_is_a_named_standstill_that_its_operator_ends();
+  void by_policy_a_run_goes_back_by_itself();
+  void by_policy_a_run_never_goes_back_far();
+  void what_a_rollback_undid_is_trained_again();
+  void a_hub_from_an_old_backup_learns_what_it_missed();
+  void a_restored_hub_waits_for_those_who_may_know_more();
+  void a_commit_that_a_rollback_undid_does_not_come_back();
+  void the_older_of_two_hubs_steps_down();
+};
+
+void CoordinatorLossTest::when_everybody_dies_the_run_goes_on_from_the_last_committed_round() {
+  SimulatedMesh mesh(run_for(3));
+  mesh.keeps_states = true;
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+  mesh.trains_by_itself = true;
+  for (int i = 0; i < 40 && mesh.commits().size() < 3; ++i) mesh.settle_once();
+  const OuterStep committed = mesh.hub().committed();  // told to nobody yet, perhaps
+
+  for (int i = 1; i <= 3; ++i) mesh.kill(i);
+  mesh.restart_hub();
+  for (int i = 1; i <= 3; ++i) mesh.start(i);
+  for (int i = 0; i < 5; ++i) {
+    mesh.settle();
+    mesh.pass(1s);
+  }
+
+  QVERIFY(mesh.hub().committed() > committed);
+  QCOMPARE(mesh.count<RolledBack>(), 0);
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::a_state_that_nobody_holds_is_a_named_standstill_that_its_operator_ends() {
+  SimulatedMesh mesh(run_for(2));
+  train_a_while(mesh, 2);
+  const OuterStep committed = mesh.hub().committed();
+  for (int i = 1; i <= 2; ++i) {
+    mesh.kill(i);
+    SimulatedMesh::Island& island = mesh.island(i);
+    std::erase_if(island.durable, [&](const HeldState& held) { return held.outer_step >= committed; });
+    island.kept_average.reset();
+    QVERIFY(!island.durable.empty());
+  }
+  const OuterStep kept = mesh.island(1).durable.back().outer_step;
+  mesh.restart_hub();
+  mesh.trains_by_itself = false;
+  mesh.start(1);
+  mesh.start(2);
+
+  wait(mesh, 61);
+
+  QVERIFY(mesh.hub().standstill().has_value());
+  QCOMPARE(mesh.hub().phase(), RoundCoordinator::Phase::kStandstill);
+  const std::string command = "atoll hub rollback --to " + std::to_string(kept.value);
+  QVERIFY2(mesh.hub().standstill()->text.find(command) != std::string::npos, mesh.hub().standstill()->text.c_str());
+  QCOMPARE(received<HubNotice>(mesh.island(2)).back().text, mesh.hub().standstill()->text);
+  mesh.roll_back(kept);
+  mesh.trains_by_itself = true;
+  mesh.settle();
+  QVERIFY(!mesh.hub().standstill().has_value());
+  QVERIFY(mesh.hub().committed() > committed);
+  QCOMPARE(mesh.count<RolledBack>(), 1);
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::by_policy_a_run_goes_back_by_itself() {
+  RunConfig run = run_for(2);
+  run.when_lost = WhenLost::kRollBack;
+  run.lost_after = 3s;
+  SimulatedMesh mesh(run);
+  train_a_while(mesh, 2);
+  const OuterStep committed = mesh.hub().committed();
+  for (int i = 1; i <= 2; ++i) {
+    mesh.kill(i);
+    std::erase_if(mesh.island(i).durable, [&](const HeldState& held) { return held.outer_step >= committed; });
+    mesh.island(i).kept_average.reset();
+  }
+  mesh.start(1);
+  mesh.start(2);
+
+  for (int i = 0; i < 10; ++i) {
+    mesh.settle();
+    mesh.pass(1s);
+  }
+
+  QCOMPARE(mesh.count<RolledBack>(), 1);
+  QVERIFY(mesh.hub().committed() > committed);
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::by_policy_a_run_never_goes_back_far() {
+  RunConfig run = run_for(1);
+  run.when_lost = WhenLost::kRollBack;
+  run.lost_after = 3s;
+  SimulatedMesh mesh(run);
+  mesh.keeps_states = true;
+  mesh.start(1);
+  for (int i = 0; i < 200; ++i) mesh.settle_once();
+  QVERIFY(mesh.hub().committed().value > kMostRoundsUndone);
+  mesh.kill(1);
+  mesh.island(1).durable.clear();
+  mesh.island(1).kept_average.reset();
+  mesh.trains_by_itself = false;
+  mesh.start(1);
+
+  wait(mesh, 20);
+
+  QCOMPARE(mesh.count<RolledBack>(), 0);
+  QVERIFY(mesh.hub().standstill().has_value());
+  QCOMPARE(mesh.hub().standstill()->back_to, std::optional(OuterStep{0}));
+}
+
+void CoordinatorLossTest::what_a_rollback_undid_is_trained_again() {
+  SimulatedMesh mesh(run_for(2));
+  train_a_while(mesh, 2);
+  mesh.trains_by_itself = false;
+  const OuterStep to{mesh.hub().committed().value - 2};
+  const auto undone = mesh.committed_leases();
+
+  mesh.roll_back(to);
+  deliver(mesh);
+  mesh.trains_by_itself = true;
+  mesh.settle();
+
+  const auto leases = mesh.committed_leases();
+  for (const LeaseRange& lease : undone) QVERIFY(std::ranges::find(leases, lease) != leases.end());
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::a_hub_from_an_old_backup_learns_what_it_missed() {
+  SimulatedMesh mesh(run_for(2));
+  mesh.keeps_states = true;
+  mesh.start(1);
+  mesh.start(2);
+  for (int i = 0; i < 16; ++i) mesh.settle_once();
+  mesh.back_up();
+  const std::size_t backed_up = mesh.commits().size();
+  for (int i = 0; i < 30; ++i) mesh.settle_once();
+  const OuterStep committed = mesh.hub().committed();
+  QVERIFY(committed.value > backed_up + 2);
+
+  mesh.restore();
+  mesh.link(1);
+  mesh.link(2);
+  mesh.settle();
+
+  QCOMPARE(mesh.count<FastForwarded>(), 1);
+  QVERIFY(mesh.hub().committed() > committed);
+  for (int i = 1; i <= 2; ++i) QVERIFY(!mesh.island(i).goodbye.has_value());
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::a_restored_hub_waits_for_those_who_may_know_more() {
+  SimulatedMesh mesh(run_for(2));
+  mesh.keeps_states = true;
+  mesh.start(1);
+  mesh.start(2);
+  mesh.back_up();
+  for (int i = 0; i < 30; ++i) mesh.settle_once();
+  const OuterStep committed = mesh.hub().committed();
+  mesh.kill(1);
+  mesh.island(1).durable.clear();  // it knows nothing any more
+  mesh.island(1).newest_commit.reset();
+
+  mesh.restore();
+  mesh.start(1);
+  mesh.start(3);
+  mesh.settle();
+  mesh.pass(30s);
+  mesh.settle();
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+  mesh.link(2);
+  for (int i = 0; i < 70; ++i) {
+    mesh.settle();
+    mesh.pass(1s);
+  }
+
+  QVERIFY(mesh.hub().committed() >= committed);
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::a_commit_that_a_rollback_undid_does_not_come_back() {
+  SimulatedMesh mesh(run_for(2));
+  train_a_while(mesh, 3);
+  mesh.cut(3);
+  mesh.kill(3);  // with a record of what is undone now
+  const OuterStep before = mesh.hub().committed();
+  mesh.trains_by_itself = false;
+  mesh.roll_back(OuterStep{before.value - 2});
+  deliver(mesh);
+
+  mesh.start(3);
+  deliver(mesh);
+
+  QCOMPARE(mesh.hub().committed(), OuterStep{before.value - 2});
+  QCOMPARE(mesh.count<FastForwarded>(), 0);
+  QVERIFY(!mesh.island(3).goodbye.has_value());
+  QVERIFY(!mesh.stepped_down);
+}
+
+void CoordinatorLossTest::the_older_of_two_hubs_steps_down() {
+  SimulatedMesh mesh(run_for(1));
+  begin_first_round(mesh, 1);
+  IslandConnected event;
+  event.entry = RosterEntry{IslandId{"isl-2"}, "isl-2", Address{"10.0.0.2", 2}, fake_sha256("isl-2")};
+  event.proven_epoch = 1'000;
+
+  mesh.hub_hears(event);
+
+  QVERIFY(mesh.stepped_down);
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::CoordinatorLossTest)
+#include "coordinator_loss_test.moc"

@@ -1,0 +1,41 @@
+// The outer states on an island's disk: the newest (outer.state), the one before it, and older ones at rounds that were
+// validated, outer.STEP.state, as many in all as the run asks for. The island's loop thread alone.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "net/recovery/state_fetch.h"
+#include "net/wire/mesh.h"
+#include "trainer/island/outer_state_store.h"
+
+namespace atl {
+
+class KeptStates {
+ public:
+  // `keep`: states in all, at least 1. `anchor_every`: of the older ones, those whose outer step is a multiple of it
+  // stay longest; 0: none does.
+  KeptStates(std::filesystem::path directory, std::uint32_t keep, std::uint32_t anchor_every)
+      : directory_(std::move(directory)), keep_(keep), anchor_every_(anchor_every) {}
+
+  // To be called before outer.state is replaced by that of another step: what is there is kept under its own name.
+  Status make_room(OuterStep next);
+  // Newest first, by what the files say of themselves; read in full only when one is loaded.
+  std::vector<HeldState> list() const;
+  // kNotFound when it is not kept; kCorrupt when it is not whole any more.
+  Result<FetchedState> load(const HeldState& wanted, std::int64_t numel) const;
+  void prune();  // what is too many
+
+ private:
+  struct Entry {
+    HeldState state;
+    std::filesystem::path file;
+  };
+  std::vector<Entry> entries() const;  // newest first
+
+  const std::filesystem::path directory_;
+  const std::uint32_t keep_;
+  const std::uint32_t anchor_every_;
+};
+
+}  // namespace atl

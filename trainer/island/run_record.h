@@ -1,0 +1,41 @@
+// The hub's signed records that an island keeps: every commit that it took the outer step of (commits.log, a line of
+// JSON each), and the highest epoch in which it met the hub (epoch.json). A hub that was restored from an old backup
+// learns from them, and of two hubs of one run the older one. add() and newest_commit() on the loop's thread; the epoch
+// on the mesh's.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "net/base/result.h"
+#include "net/wire/mesh.h"
+
+namespace atl {
+
+class RunRecord {
+ public:
+  // `directory` may be empty: nothing is kept across restarts.
+  explicit RunRecord(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  void load();  // what is there; a damaged end of the log is left out
+
+  Status add(std::shared_ptr<const SignedCommit> commit);  // on the disk when it returns
+  // Thread-safe:
+  std::shared_ptr<const SignedCommit> newest_commit() const;
+  std::optional<SignedEpoch> epoch() const;
+  // kCertificate when a later one is known: that hub is the older one of two. Keeps it else.
+  Status meet(const SignedEpoch& epoch);
+
+ private:
+  std::filesystem::path commits_file() const { return directory_ / "commits.log"; }
+  std::filesystem::path epoch_file() const { return directory_ / "epoch.json"; }
+
+  const std::filesystem::path directory_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const SignedCommit> newest_;  // guarded by mutex_
+  std::optional<SignedEpoch> epoch_;            // guarded by mutex_
+};
+
+}  // namespace atl
