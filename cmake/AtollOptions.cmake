@@ -25,7 +25,7 @@ target_compile_definitions(atoll_flags INTERFACE ATOLL_VERSION="${PROJECT_VERSIO
 target_compile_options(atoll_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>")
 # GCC 12 reports false positives of this one through std::variant and std::optional.
-target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized;-Wno-restrict>")
+target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")
 if(ATOLL_WERROR)
   target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>")
 endif()

@@ -266,12 +266,16 @@ void HubModel::watchStart() {
   end(&problem);
 }
 
-void HubModel::stopServing() {
-  link_.call("stop", nlohmann::json::object(), this, [this](const auto& answer) {
+void HubModel::tell(const char* method, const nlohmann::json& parameters) {
+  link_.call(method, parameters, this, [this](const auto& answer) {
     problem_ = answer.ok() ? std::string() : answer.error().message;
     Q_EMIT changed();
   });
 }
+
+void HubModel::stopServing() { tell("stop", nlohmann::json::object()); }
+
+void HubModel::rollBack(std::uint32_t outer_step) { tell("run.rollback", {{"to", outer_step}}); }
 
 // ---- islands
 

@@ -60,6 +60,7 @@ class HubModel : public QObject {
   void create(const RunPlan& plan);  // data prepare, hub init, hub serve
   void serve();                      // a hub that outlives this program
   void stopServing();
+  void rollBack(std::uint32_t outer_step);  // of a hub that serves
   void invite(unsigned uses, const QString& expires, std::function<void(const Result<MadeInvite>&)> done);
   void removeIsland(const std::string& id);
 
@@ -76,6 +77,7 @@ class HubModel : public QObject {
   QString path(const char* suffix) const;
   void prepare();
   void init(const QString& data);
+  void tell(const char* method, const nlohmann::json& parameters);
   void begin(const QString& doing);
   void end(const Error* problem);
   Status keepServing(const Serving& serving) const;

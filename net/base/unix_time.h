@@ -16,4 +16,9 @@ inline std::int64_t unix_seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
+inline std::int64_t unix_milliseconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
 }  // namespace atl

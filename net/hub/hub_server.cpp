@@ -48,12 +48,6 @@ std::vector<Address> reachable_at(const HubServeOptions& options, std::uint16_t 
   return addresses;
 }
 
-std::uint64_t unix_milliseconds() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(since).count()));
-}
-
 }  // namespace
 
 class HubServer::Impl final : public HubGate {
@@ -191,7 +185,7 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
 }
 
 Status HubServer::Impl::make_coordinator() {
-  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t epoch, store_->begin_epoch(unix_milliseconds()));
+  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t epoch, store_->begin_epoch(unix_milliseconds_now()));
   ATOLL_ASSIGN_OR_RETURN(epoch_, sign_epoch(epoch));
   ATOLL_ASSIGN_OR_RETURN(CoordinatorMemory memory, store_->memory());
   if (memory.committed.value == 0 && !memory.agreed_hash) {
@@ -449,7 +443,7 @@ Status HubServer::Impl::roll_back_now(OuterStep to, const std::string& reason, b
   }
   RollBack event{to, {}, 0, {}, reason, automatic};
   ATOLL_ASSIGN_OR_RETURN(event.state_hash, store_->state_hash(to));
-  ATOLL_ASSIGN_OR_RETURN(event.epoch, store_->begin_epoch(unix_milliseconds()));
+  ATOLL_ASSIGN_OR_RETURN(event.epoch, store_->begin_epoch(unix_milliseconds_now()));
   ATOLL_ASSIGN_OR_RETURN(event.leases, store_->leases_since(to));
   ATOLL_ASSIGN_OR_RETURN(epoch_, sign_epoch(event.epoch));
   step(event);

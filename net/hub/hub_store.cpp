@@ -81,6 +81,13 @@ Result<std::optional<std::string>> HubStore::get(const std::string& key) {
   return std::optional(statement.text(0));
 }
 
+Result<std::uint64_t> HubStore::number(const std::string& key) {
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> text, get(key));
+  std::uint64_t value = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), value);
+  return value;
+}
+
 Status HubStore::save_addresses(const std::vector<Address>& addresses) {
   std::string lines;
   for (const Address& address : addresses) lines += to_string(address) + "\n";
@@ -185,11 +192,10 @@ Status HubStore::save(const PersistFastForward& forward) {
   return transaction.commit();
 }
 
-Result<std::uint64_t> HubStore::begin_epoch(std::uint64_t unix_milliseconds) {
-  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> before, get("epoch"));
-  std::uint64_t last = 0;
-  if (before) std::from_chars(before->data(), before->data() + before->size(), last);
-  const std::uint64_t epoch = std::max(last + 1, unix_milliseconds);
+Result<std::uint64_t> HubStore::begin_epoch(std::int64_t unix_milliseconds) {
+  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t last, number("epoch"));
+  const std::uint64_t epoch =
+      std::max(last + 1, static_cast<std::uint64_t>(std::max<std::int64_t>(0, unix_milliseconds)));
   ATOLL_RETURN_IF_ERROR(set("epoch", std::to_string(epoch)));
   return epoch;
 }
@@ -245,9 +251,7 @@ Status HubStore::read_leases(CoordinatorMemory& memory) {
   ATOLL_ASSIGN_OR_RETURN(Statement cursor, database_.prepare("SELECT max(first + sequences) FROM lease"));
   ATOLL_ASSIGN_OR_RETURN(bool row, cursor.step());
   if (row) memory.lease_cursor = static_cast<std::uint64_t>(cursor.integer(0));
-  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> floor, get("lease_floor"));
-  std::uint64_t least = 0;
-  if (floor) std::from_chars(floor->data(), floor->data() + floor->size(), least);
+  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t least, number("lease_floor"));
   memory.lease_cursor = std::max(memory.lease_cursor, least);
   ATOLL_ASSIGN_OR_RETURN(Statement leases, database_.prepare("SELECT first, sequences, island, round FROM lease "
                                                              "WHERE committed = 0 ORDER BY first"));
@@ -282,8 +286,7 @@ Result<CoordinatorMemory> HubStore::memory() {
 
 // Epochs, states and validations.
 Status HubStore::read_records(CoordinatorMemory& memory) {
-  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> epoch, get("epoch"));
-  if (epoch) std::from_chars(epoch->data(), epoch->data() + epoch->size(), memory.epoch);
+  ATOLL_ASSIGN_OR_RETURN(memory.epoch, number("epoch"));
   ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> restored, get("restored"));
   memory.restored = restored.has_value();
   if (memory.last_commit) memory.record_epoch = memory.last_commit->epoch;

@@ -42,7 +42,7 @@ class HubStore {
 
   // The epoch in which this hub serves from now on: higher than any before, and than any that another copy of this home
   // was served in before now, if the clocks are right.
-  Result<std::uint64_t> begin_epoch(std::uint64_t unix_milliseconds);
+  Result<std::uint64_t> begin_epoch(std::int64_t unix_milliseconds);
   // kNotFound when no hash of that outer state was agreed on.
   Result<std::string> state_hash(OuterStep outer_step);
   // Used up in rounds from this one on.
@@ -59,6 +59,7 @@ class HubStore {
   Status make_tables();
   Status set(const std::string& key, const std::string& value);
   Result<std::optional<std::string>> get(const std::string& key);
+  Result<std::uint64_t> number(const std::string& key);  // 0 when it is not there
   Result<std::optional<HubCommit>> last_commit();
   Status read_leases(CoordinatorMemory& memory);
   Status read_records(CoordinatorMemory& memory);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "net/mesh/ring_choice.h"
 #include "net/mesh/round_coordinator.h"
@@ -65,13 +64,14 @@ void RoundCoordinator::open_attempt() {
     for (const IslandId& id : ring.sits_out) find(id)->sits_out = true;
     return open_attempt();
   }
+  // As chosen, not as turned: the next choice compares with it.
+  last_order_.clear();
+  for (const AttemptMember& member : ring.order) last_order_.push_back(member.id);
   if (turned_) std::ranges::reverse(ring.order);
   begin_attempt(std::move(ring.order));
 }
 
 void RoundCoordinator::begin_attempt(std::vector<AttemptMember> order) {
-  last_order_.clear();
-  for (const AttemptMember& member : order) last_order_.push_back(member.id);
   last_attempt_ = Attempt{last_attempt_.value + 1};
   attempt_.emplace(last_attempt_, std::move(order));
   average_due_.reset();

@@ -22,33 +22,28 @@ std::string RoundCoordinator::names(const std::vector<IslandId>& islands) const 
   return text.empty() ? "nobody" : text;
 }
 
-std::optional<OuterStep> RoundCoordinator::newest_kept(OuterStep at_most) const {
+std::optional<OuterStep> RoundCoordinator::newest_of_disks(OuterStep at_most, bool connected_only) const {
   std::optional<OuterStep> newest;
   for (const auto& [id, island] : islands_) {
-    if (!island.connected) continue;
+    if (connected_only && !island.connected) continue;
     for (const HeldState& held : island.durable) {
       const auto known = state_hashes_.find(held.outer_step);
       const bool is_the_runs = known != state_hashes_.end() && known->second == held.state_hash;
       if (is_the_runs && held.outer_step <= at_most && (!newest || held.outer_step > *newest)) newest = held.outer_step;
     }
   }
+  return newest;
+}
+
+std::optional<OuterStep> RoundCoordinator::newest_kept(OuterStep at_most) const {
+  const std::optional<OuterStep> newest = newest_of_disks(at_most, /*connected_only=*/true);
   // What the run began with can be made again.
-  if (!newest && state_hashes_.contains(OuterStep{0})) newest = OuterStep{0};
+  if (!newest && state_hashes_.contains(OuterStep{0})) return OuterStep{0};
   return newest;
 }
 
 std::optional<OuterStep> RoundCoordinator::safe_step() const {
-  std::optional<OuterStep> newest;
-  for (const auto& [id, island] : islands_) {
-    for (const HeldState& held : island.durable) {
-      const auto known = state_hashes_.find(held.outer_step);
-      const bool is_the_runs = known != state_hashes_.end() && known->second == held.state_hash;
-      if (is_the_runs && held.outer_step <= committed_ && (!newest || held.outer_step > *newest)) {
-        newest = held.outer_step;
-      }
-    }
-  }
-  return newest;
+  return newest_of_disks(committed_, /*connected_only=*/false);
 }
 
 // ---- why it does not go on
@@ -58,8 +53,9 @@ std::optional<Standstill> RoundCoordinator::standstill_of_state() const {
   using Kind = Standstill::Kind;
   const HashAgreement::Verdict verdict = agreement_.verdict();
   const bool split = verdict == HashAgreement::Verdict::kSplit;
+  const bool nobody = verdict == HashAgreement::Verdict::kNobody;
   const bool waited = unsettled_since_ && now_ - *unsettled_since_ >= run_.lost_after;
-  if (!split && !waited) return std::nullopt;
+  if (!split && !nobody && !waited) return std::nullopt;
   Standstill stop;
   const std::uint32_t below = committed_.value > 0 ? committed_.value - 1 : 0;
   stop.back_to = newest_kept(OuterStep{below});
@@ -80,6 +76,11 @@ std::optional<Standstill> RoundCoordinator::standstill_of_state() const {
         "round {} is committed, and fewer than half of the islands that hold its average have said "
         "which outer state it makes; missing: {}. When they come back the run goes on",
         below, names(agreement_.missing()));
+  } else if (nobody) {
+    stop.kind = Kind::kLost;
+    stop.text = fmt::format(
+        "every island that held the average of round {} was removed from the run before another held outer step {}",
+        below, committed_.value);
   } else {
     stop.kind = Kind::kLost;
     stop.text = fmt::format(

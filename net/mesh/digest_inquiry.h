@@ -49,7 +49,6 @@ class BadEdges {
   void add(const std::set<IslandPair>& edges) { edges_.insert(edges.begin(), edges.end()); }
   void forget(const IslandId& island);
   void clear() { edges_.clear(); }
-  const std::set<IslandPair>& all() const { return edges_; }
   // The one island that is an end of every bad edge, when there are two or more.
   std::optional<IslandId> culprit() const;
 

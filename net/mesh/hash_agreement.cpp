@@ -1,6 +1,7 @@
 #include "net/mesh/hash_agreement.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atl {
 
@@ -13,22 +14,32 @@ std::set<IslandId> holders_of(const HubCommit& commit) {
   return holders;
 }
 
-std::set<IslandId> voters_of(const HubCommit& commit) {
-  const std::set<IslandId> holders = holders_of(commit);
-  std::set<IslandId> voters;
+Voters voters_of(const HubCommit& commit) {
+  Voters voters{{}, holders_of(commit)};
   for (const AttemptMember& member : commit.members) {
-    if (member.tokens > 0 && holders.contains(member.id)) voters.insert(member.id);
+    if (member.tokens > 0 && voters.receivers.erase(member.id) > 0) voters.trainers.insert(member.id);
   }
-  return voters.empty() ? holders : voters;
+  return voters;
 }
 
-void HashAgreement::begin(std::set<IslandId> voters, std::optional<std::string> agreed) {
-  expected_ = voters;
-  voters_ = std::move(voters);
+void HashAgreement::begin(Voters voters, std::optional<std::string> agreed) {
+  voters_ = std::move(voters.trainers);
+  receivers_ = std::move(voters.receivers);
+  expected_ = voters_;
   votes_.clear();
   agreed_ = std::move(agreed);
   reports_.clear();
   differed_ = false;
+  seat_receivers();
+}
+
+void HashAgreement::seat_receivers() {
+  if (!voters_.empty()) return;
+  voters_ = std::exchange(receivers_, {});
+  for (const IslandId& island : voters_) {
+    expected_.insert(island);
+    if (const auto said = reported(island)) votes_.emplace(island, *said);
+  }
 }
 
 void HashAgreement::expect(const IslandId& island) { expected_.insert(island); }
@@ -48,8 +59,9 @@ void HashAgreement::drop(const IslandId& island) {
 
 void HashAgreement::unseat(const IslandId& island) {
   drop(island);
-  voters_.erase(island);
+  receivers_.erase(island);
   votes_.erase(island);
+  if (voters_.erase(island) > 0) seat_receivers();
   decide();
 }
 
@@ -65,6 +77,7 @@ std::map<std::string, std::size_t> HashAgreement::count() const {
 
 HashAgreement::Verdict HashAgreement::verdict() const {
   if (agreed_) return Verdict::kAgreed;
+  if (voters_.empty()) return Verdict::kNobody;
   std::size_t most = 0;
   for (const auto& [hash, votes] : count()) most = std::max(most, votes);
   const bool can_win = (most + missing().size()) * 2 > voters_.size();

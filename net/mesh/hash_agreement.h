@@ -1,7 +1,7 @@
 // What the islands say of one outer state. The state after a round is a function of the state before it and of the
 // committed average, so all honest islands compute the same one; the hub, which computes none, believes a hash when
 // more than half of its voters say it. Voters: the islands that trained in the round and held its average when it was
-// committed (of a round that none of its trainers outlived: the receivers that held it). One island, one vote; a vote
+// committed (where none of these is left: the receivers that held it). One island, one vote; a vote
 // stays when its island goes, and an island that is away keeps its place among the voters, so that nobody can win by
 // being first or by being alone. Without such a majority nothing is agreed: the caller says so and waits.
 // Not thread-safe; owned by the RoundCoordinator.
@@ -18,20 +18,26 @@
 
 namespace atl {
 
-// Who votes on the state that this commit made.
-std::set<IslandId> voters_of(const HubCommit& commit);
 std::set<IslandId> holders_of(const HubCommit& commit);  // who may hold its average
+
+// On the state that a commit made.
+struct Voters {
+  std::set<IslandId> trainers;
+  std::set<IslandId> receivers;  // vote where no trainer is left
+};
+Voters voters_of(const HubCommit& commit);
 
 class HashAgreement {
  public:
   enum class Verdict {
     kAgreed,
-    kOpen,   // votes are missing that may decide
-    kSplit,  // whatever the missing votes say, no hash can get more than half
+    kOpen,    // votes are missing that may decide
+    kSplit,   // whatever the missing votes say, no hash can get more than half
+    kNobody,  // all who could vote were removed from the run
   };
 
   // A new outer state. `agreed`: known from before (the hub restarted), or because it can be computed (step 0).
-  void begin(std::set<IslandId> voters, std::optional<std::string> agreed = std::nullopt);
+  void begin(Voters voters, std::optional<std::string> agreed = std::nullopt);
   void expect(const IslandId& island);  // its report is waited for by complete(); no vote
   // The last report of an island counts, its first one as a vote.
   void report(const IslandId& island, const std::string& hash);
@@ -47,14 +53,15 @@ class HashAgreement {
   std::vector<IslandId> holders() const;     // reported the agreed hash
   std::vector<IslandId> dissenters() const;  // reported another
   std::vector<IslandId> missing() const;     // voters that have not voted
-  const std::set<IslandId>& voters() const { return voters_; }
   const std::map<IslandId, std::string>& votes() const { return votes_; }
 
  private:
+  void seat_receivers();
   std::map<std::string, std::size_t> count() const;
   void decide();
 
   std::set<IslandId> voters_;
+  std::set<IslandId> receivers_;  // not among the voters yet
   std::map<IslandId, std::string> votes_;
   std::set<IslandId> expected_;  // voters and reporters that are there
   std::map<IslandId, std::string> reports_;

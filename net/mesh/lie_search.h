@@ -33,7 +33,6 @@ class LieSearch {
   void spare() { left_out_.reset(); }  // it takes part after all
 
   const std::optional<IslandId>& left_out() const { return left_out_; }  // of the next attempt
-  int failures() const { return failures_; }
   // Nobody is left to leave out: nobody can tell who lies.
   bool exhausted() const { return exhausted_; }
 

@@ -32,7 +32,7 @@ RoundCoordinator::RoundCoordinator(RunConfig run, CoordinatorMemory memory, Comm
       norms_(run_.norm_bound),
       validation_(run_.validation_rise, memory.validations) {
   for (const IslandLease& lease : memory.open_leases) expected_back_[lease.island] = lease.range;
-  std::set<IslandId> voters;
+  Voters voters;
   if (last_commit_) {
     last_holders_ = holders_of(*last_commit_);
     voters = voters_of(*last_commit_);
@@ -40,8 +40,8 @@ RoundCoordinator::RoundCoordinator(RunConfig run, CoordinatorMemory memory, Comm
       if (!round_open_) expected_back_[member.id] = {};
     }
   }
-  std::erase_if(voters, [&](const IslandId& id) { return memory.removed.contains(id); });
   agreement_.begin(std::move(voters), std::move(memory.agreed_hash));
+  for (const IslandId& id : memory.removed) agreement_.unseat(id);
   hash_persisted_ = agreement_.agreed().has_value();
 }
 

@@ -98,6 +98,7 @@ class RoundCoordinator {
   void settle_standstill();
   std::optional<Standstill> find_standstill() const;
   std::optional<Standstill> standstill_of_state() const;
+  std::optional<OuterStep> newest_of_disks(OuterStep at_most, bool connected_only) const;
   std::optional<OuterStep> newest_kept(OuterStep at_most) const;
   std::string names(const std::vector<IslandId>& islands) const;
   void ask_for_rollback(const Standstill& standstill);

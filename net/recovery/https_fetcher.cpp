@@ -39,6 +39,7 @@ struct Transfer {
   Clock::time_point last_byte;
   std::uint64_t received = 0;
   std::uint64_t sent = 0;  // of the upload
+  bool head_complete = false;
   std::optional<Error> body_error;
 
   std::string description() const { return fmt::format("{} at {}", request.peer.value, to_string(request.address)); }
@@ -74,9 +75,11 @@ std::size_t on_write(char* data, std::size_t size, std::size_t count, void* cont
   return bytes == 0 ? 1 : 0;  // anything but `bytes` ends the transfer
 }
 
-// A header line also is a sign of life.
-std::size_t on_header(char*, std::size_t size, std::size_t count, void* context) {
-  static_cast<Transfer*>(context)->last_byte = Clock::now();
+// A header line also is a sign of life. The last one is empty; what follows on a "100 Continue" is another head.
+std::size_t on_header(char* data, std::size_t size, std::size_t count, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  transfer.last_byte = Clock::now();
+  transfer.head_complete = std::string_view(data, size * count) == "\r\n";
   return size * count;
 }
 
@@ -189,7 +192,13 @@ void set_request(Transfer& transfer, std::chrono::milliseconds stall) {
   if (request.resume_at) curl_easy_setopt(easy, CURLOPT_RANGE, fmt::format("{}-", *request.resume_at).c_str());
 }
 
-Error error_of(const Transfer& transfer, CURLcode code) {
+// How the connection served the transfer. libcurl takes a head that was cut off between two of its lines for a whole
+// one without a body.
+std::optional<Error> error_of(const Transfer& transfer, CURLcode code) {
+  if (code == CURLE_OK && transfer.head_complete) return std::nullopt;
+  if (code == CURLE_OK) {
+    return Error{ErrorCode::kPeerLost, fmt::format("{}: its answer was cut off", transfer.description())};
+  }
   const std::string_view detail = transfer.message[0] != '\0' ? transfer.message.data() : curl_easy_strerror(code);
   return Error{code_of(code, detail), fmt::format("{}: {}", transfer.description(), detail)};
 }
@@ -257,7 +266,7 @@ class HttpsFetcher::Impl {
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
       HttpsOutcome outcome{transfer->id, status_of(transfer->easy.get()), lost_part(transfer->easy.get()),
                            transfer->body_error};
-      if (code != CURLE_OK && !outcome.error) outcome.error = error_of(*transfer, code);
+      if (!outcome.error) outcome.error = error_of(*transfer, code);
       outcomes.push_back(std::move(outcome));
     }
     const auto now = Clock::now();

@@ -2660,6 +2660,30 @@
         <translation>Inseln warten und machen weiter, sobald er wieder läuft. Was gelernt wurde, bleibt.</translation>
     </message>
     <message>
+        <source>&amp;Go back…</source>
+        <translation>&amp;Zurückgehen…</translation>
+    </message>
+    <message>
+        <source>Go back to the newest state that islands keep</source>
+        <translation>Zum neuesten Zustand zurückgehen, den Inseln aufbewahren</translation>
+    </message>
+    <message>
+        <source>The run stands still.</source>
+        <translation>Der Lauf steht still.</translation>
+    </message>
+    <message>
+        <source>Go back to outer step %1?</source>
+        <translation>Zum äußeren Schritt %1 zurückgehen?</translation>
+    </message>
+    <message>
+        <source>The rounds that were committed after it are undone, and their data are trained on again. If an island that holds a newer state can come back, wait for it instead.</source>
+        <translation>Die Runden danach werden rückgängig gemacht, und auf ihren Daten wird noch einmal trainiert. Kann eine Insel wiederkommen, die einen neueren Zustand hat, warten Sie besser auf sie.</translation>
+    </message>
+    <message>
+        <source>&amp;Go back</source>
+        <translation>&amp;Zurückgehen</translation>
+    </message>
+    <message>
         <source>The run is finished.</source>
         <translation>Der Lauf ist beendet.</translation>
     </message>

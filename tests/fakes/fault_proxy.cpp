@@ -37,7 +37,12 @@ FaultProxy::~FaultProxy() {
 
 void FaultProxy::break_next(Fault fault) {
   std::lock_guard lock(mutex_);
-  next_ = fault;
+  next_.push_back(fault);
+}
+
+std::size_t FaultProxy::pending() const {
+  std::lock_guard lock(mutex_);
+  return next_.size();
 }
 
 void FaultProxy::break_beside_another(Fault fault, int times) {
@@ -53,7 +58,11 @@ FaultProxy::Passed FaultProxy::passed() const {
 
 std::optional<Fault> FaultProxy::fault_of_next() {
   std::lock_guard lock(mutex_);
-  if (next_) return std::exchange(next_, std::nullopt);
+  if (!next_.empty()) {
+    const Fault fault = next_.front();
+    next_.pop_front();
+    return fault;
+  }
   const bool another_stands = std::ranges::any_of(pairs_, [](const Pair& pair) { return !pair.to_listener.ended; });
   if (!another_stands || beside_times_ == 0) return std::nullopt;
   --beside_times_;

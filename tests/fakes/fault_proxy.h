@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -37,8 +38,9 @@ class FaultProxy {
   Address address() const { return address_; }
 
   // Any thread:
-  // For the next connection that is dialled, and that one alone.
+  // For the next connection that is dialled, and that one alone; called again: for the one after it.
   void break_next(Fault fault);
+  std::size_t pending() const;  // faults for connections that were not dialled yet
   // For the connections that are dialled while another stands, the first `times` of them.
   void break_beside_another(Fault fault, int times);
   int broken() const { return broken_; }  // connections, so far
@@ -75,7 +77,7 @@ class FaultProxy {
   const Address address_;
   std::atomic<int> broken_{0}, dialled_{0};
   mutable std::mutex mutex_;
-  std::optional<Fault> next_;    // guarded by mutex_
+  std::deque<Fault> next_;       // guarded by mutex_
   std::optional<Fault> beside_;  // guarded by mutex_
   int beside_times_ = 0;         // guarded by mutex_
   Passed passed_;                // guarded by mutex_

@@ -67,6 +67,12 @@ int Scene::end_hub() {
   return exit_code;
 }
 
+void Scene::kill_hub() {
+  hub_->kill();
+  hub_->waitForFinished();
+  hub_.reset();
+}
+
 std::string Scene::invite(const std::vector<std::string>& options, const std::string& home) const {
   std::vector<std::string> arguments{"hub", "invite", "--home", path(home).string()};
   arguments.insert(arguments.end(), options.begin(), options.end());

@@ -33,7 +33,8 @@ class Scene {
   void make_hub(const std::string& home = "hub", const std::vector<std::string>& options = {}) const;
   // Serves it at 127.0.0.1, at the port where it served before if it did.
   void serve_hub(const std::string& home = "hub");
-  int end_hub();  // by Ctrl-C; its exit code
+  int end_hub();    // by Ctrl-C; its exit code
+  void kill_hub();  // kill -9
   qint64 hub_pid() const { return hub_->processId(); }
   std::string invite(const std::vector<std::string>& options = {}, const std::string& home = "hub") const;
   // The home of an island that has joined the hub, by a trainer that ends at once.

@@ -26,6 +26,24 @@ Bytes encode_header(OuterStep version, std::int64_t numel) {
   return writer.take();
 }
 
+struct Header {
+  OuterStep version;
+  std::uint64_t numel = 0;
+};
+
+// Of a file that is as long as it says; else nothing.
+std::optional<Header> read_header(ByteView file) {
+  ByteReader reader(file);
+  const bool magic_fits = to_string(reader.get_bytes(kMagic.size())) == kMagic;
+  const auto format = reader.get<std::uint32_t>();
+  Header header;
+  header.version.value = reader.get<std::uint32_t>();
+  header.numel = reader.get<std::uint64_t>();
+  const bool fits = reader.ok() && magic_fits && format == kFormatVersion && header.numel <= file.size() / 8 &&
+                    file.size() == kHeaderBytes + header.numel * 8 + kHashBytes;
+  return fits ? std::optional(header) : std::nullopt;
+}
+
 std::string_view chars(std::span<const float> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
@@ -78,32 +96,21 @@ Status OuterStateStore::load(const std::filesystem::path& file) {
 
 Result<HeldState> OuterStateStore::peek(const std::filesystem::path& file) {
   ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::open(file));
-  ByteReader reader(mapped.bytes());
-  const bool magic_fits = to_string(reader.get_bytes(kMagic.size())) == kMagic;
-  const auto format = reader.get<std::uint32_t>();
-  HeldState held;
-  held.outer_step.value = reader.get<std::uint32_t>();
-  const auto numel = reader.get<std::uint64_t>();
-  const bool fits = reader.ok() && magic_fits && format == kFormatVersion && numel <= mapped.bytes().size() / 8 &&
-                    mapped.bytes().size() == kHeaderBytes + numel * 8 + kHashBytes;
-  if (!fits) return Error{ErrorCode::kCorrupt, fmt::format("{} is no whole checkpoint", file.string())};
-  held.state_hash = to_string(mapped.bytes().last(kHashBytes));
-  return held;
+  const auto header = read_header(mapped.bytes());
+  if (!header) return Error{ErrorCode::kCorrupt, fmt::format("{} is no whole checkpoint", file.string())};
+  return HeldState{header->version, to_string(mapped.bytes().last(kHashBytes))};
 }
 
 Result<FetchedState> OuterStateStore::read(const std::filesystem::path& file, std::int64_t model_numel) {
   ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::open(file));
   const Error corrupt{ErrorCode::kCorrupt,
                       fmt::format("{} is not a whole checkpoint of this model; it is left as it is", file.string())};
+  const auto header = read_header(mapped.bytes());
   const auto count = static_cast<std::size_t>(model_numel);
-  ByteReader reader(mapped.bytes());
-  const bool magic_fits = to_string(reader.get_bytes(kMagic.size())) == kMagic;
-  const auto format = reader.get<std::uint32_t>();
+  if (!header || header->numel != count) return corrupt;
+  ByteReader reader(mapped.bytes().subspan(kHeaderBytes));
   FetchedState state;
-  state.version.value = reader.get<std::uint32_t>();
-  const auto numel = reader.get<std::uint64_t>();
-  if (!reader.ok() || !magic_fits || format != kFormatVersion || numel != count) return corrupt;
-  if (mapped.bytes().size() != kHeaderBytes + count * 8 + kHashBytes) return corrupt;
+  state.version = header->version;
   for (std::vector<float>* part : {&state.parameters, &state.momentum}) {
     const ByteView raw = reader.get_bytes(count * 4);
     part->resize(count);

@@ -32,6 +32,10 @@ HubPage::HubPage(HubModel& hub, QWidget* parent) : QWidget(parent), hub_(hub), i
   column->setSpacing(12);
   column->addWidget(makeHeader());
   column->addWidget(notice_ = new Notice("hub_notice"));
+  go_back_ = new QPushButton(tr("&Go back\u2026"));
+  go_back_->setObjectName("go_back");
+  go_back_->setAccessibleName(tr("Go back to the newest state that islands keep"));
+  notice_->hold(go_back_);
   column->addWidget(figures_ = new RunFigures);
   column->addWidget(nobody_ = new EmptyState, 1);
   nobody_->say("islands", tr("Nobody takes part yet"),
@@ -41,6 +45,7 @@ HubPage::HubPage(HubModel& hub, QWidget* parent) : QWidget(parent), hub_(hub), i
   column->addWidget(somebody_ = makeIslands(), 1);
   connect(nobody_, &EmptyState::acted, this, &HubPage::invite);
   connect(remove_, &QPushButton::clicked, this, &HubPage::askToRemove);
+  connect(go_back_, &QPushButton::clicked, this, &HubPage::askToGoBack);
   connect(&hub_, &HubModel::changed, this, &HubPage::refresh);
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &HubPage::refresh);
   connect(islands_, &HubIslands::modelReset, this, &HubPage::refresh);
@@ -165,6 +170,9 @@ void HubPage::showState(const HubState& state) {
 void HubPage::showNotice() {
   const auto& state = hub_.state();
   using Kind = Notice::Kind;
+  const bool stands_still = hub_.serving() && state && state->standstill;
+  go_back_->setVisible(stands_still && state->standstill->back_to);
+  go_back_->setEnabled(!hub_.busy());
   if (hub_.busy()) {
     notice_->say(Kind::kBusy, hub_.doing());
   } else if (!hub_.problem().empty()) {
@@ -172,6 +180,8 @@ void HubPage::showNotice() {
   } else if (!hub_.serving()) {
     notice_->say(Kind::kWarning, tr("The hub does not serve: the run stands still."),
                  tr("Islands wait, and go on once it serves again. What was learned is kept."));
+  } else if (stands_still) {
+    notice_->say(Kind::kError, tr("The run stands still."), {}, QString::fromStdString(state->standstill->text));
   } else if (state && state->finished) {
     notice_->say(Kind::kGood, tr("The run is finished."));
   } else {
@@ -198,6 +208,16 @@ void HubPage::askToStop() {
   ask(tr("Stop serving the run?"),
       tr("The islands finish what they are doing, then wait until the hub serves again. Nothing is lost."),
       tr("&Stop serving"), [this] { hub_.stopServing(); });
+}
+
+void HubPage::askToGoBack() {
+  const auto& state = hub_.state();
+  if (!state || !state->standstill || !state->standstill->back_to) return;
+  const std::uint32_t to = *state->standstill->back_to;
+  ask(tr("Go back to outer step %1?").arg(to),
+      tr("The rounds that were committed after it are undone, and their data are trained on again. If an island that "
+         "holds a newer state can come back, wait for it instead."),
+      tr("&Go back"), [this, to] { hub_.rollBack(to); });
 }
 
 void HubPage::ask(const QString& question, const QString& more, const QString& yes, std::function<void()> go) {

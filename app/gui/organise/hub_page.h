@@ -38,12 +38,14 @@ class HubPage : public QWidget {
   void invite();
   void askToRemove();
   void askToStop();
+  void askToGoBack();
   void ask(const QString& question, const QString& more, const QString& yes, std::function<void()> go);
 
   HubModel& hub_;
   HubIslands* islands_;
   QLabel* title_;
   Notice* notice_;
+  QPushButton* go_back_;
   QWidget* reached_row_;
   QLabel* reached_;
   RunFigures* figures_;

@@ -74,6 +74,7 @@ class OrganiseTest : public QObject {
   void a_hub_that_serves_shows_who_takes_part();
   void a_run_without_islands_asks_for_an_invite();
   void a_hub_that_stands_still_is_said_so();
+  void a_run_that_cannot_go_on_says_what_is_missing_and_goes_back_when_asked();
   void an_island_is_removed_after_a_question();
   void serving_stops_after_a_question();
   void an_invite_is_hidden_until_it_is_shown();
@@ -227,6 +228,28 @@ void OrganiseTest::a_hub_that_stands_still_is_said_so() {
 
   QTRY_COMPARE(find<Notice>("hub_notice")->kind(), Notice::Kind::kWarning);
   QCOMPARE(find<QPushButton>("serve")->accessibleName(), QString("Start serving"));
+}
+
+void OrganiseTest::a_run_that_cannot_go_on_says_what_is_missing_and_goes_back_when_asked() {
+  HubState state = serving_state();
+  state.phase = "standstill";
+  state.standstill = HubState::Standstill{"lost", "no island holds outer step 12", 9};
+  hub_agent_->answer("state.get", state.to_json());
+  open(/*made=*/true);
+  auto* notice = find<Notice>("hub_notice");
+  QTRY_COMPARE(notice->details(), QString("no island holds outer step 12"));
+  QCOMPARE(notice->kind(), Notice::Kind::kError);
+  hub_agent_->answer("run.rollback", nlohmann::json{{"outer_step", 9}});
+
+  find<QPushButton>("go_back")->click();
+  QTRY_VERIFY(window_->findChild<QMessageBox*>("question"));
+  QCOMPARE(hub_agent_->count("run.rollback"), std::size_t{0});
+  find<QPushButton>("yes")->click();
+
+  QTRY_COMPARE(hub_agent_->count("run.rollback"), std::size_t{1});
+  QVERIFY(hub_agent_->last_params("run.rollback") == nlohmann::json({{"to", 9}}));
+  hub_agent_->answer("state.get", serving_state().to_json());
+  QTRY_VERIFY_WITH_TIMEOUT(!find<QPushButton>("go_back")->isVisible(), 8000);
 }
 
 void OrganiseTest::an_island_is_removed_after_a_question() {

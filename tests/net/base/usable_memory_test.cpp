@@ -49,7 +49,7 @@ void UsableMemoryTest::the_narrowest_bound_counts_data() {
       << quint64{4000} << quint64{3000};
   QTest::newRow("a group above it") << Files{{"proc/self/cgroup", "0::/user/a\n"},
                                              {"sys/fs/cgroup/user/memory.max", "2048000"},
-                                             {"sys/fs/cgroup/user/memory.current", "2047999"},
+                                             {"sys/fs/cgroup/user/memory.current", "2048000"},
                                              {"sys/fs/cgroup/user/a/memory.max", "4096000"}}
                                     << quint64{2000} << quint64{0};
   QTest::newRow("more in use than allowed") << Files{{"proc/self/cgroup", "0::/a"},

@@ -138,15 +138,15 @@ void HubServerTest::an_island_that_vanishes_does_not_stop_the_others() {
 }
 
 void HubServerTest::an_island_whose_connection_breaks_comes_back_and_trains_on() {
-  LoopbackHub hub(loopback_run(2, 0));
-  Islands islands = join(hub, 2);
+  LoopbackHub hub(loopback_run(3, 0));  // of two, one alone could not say which state a commit has made
+  Islands islands = join(hub, 3);
   QVERIFY(hub.wait(committed(1)));
   islands[0]->hold(true);  // in mid-round, for longer than the hub waits: it counts as a straggler
 
-  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 1; }));
+  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 2; }));
   islands[0]->hold(false);
 
-  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 2; }));
+  QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 3; }));
   QCOMPARE(hub.count("island.dead"), 0);
   QVERIFY(!islands[0]->ended());
 }

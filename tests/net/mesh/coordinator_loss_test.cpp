@@ -29,6 +29,8 @@ class CoordinatorLossTest : public QObject {
  private Q_SLOTS:
   void when_everybody_dies_the_run_goes_on_from_the_last_committed_round();
   void a_state_that_nobody_holds_is_a_named_standstill_that_its_operator_ends();
+  void who_alone_held_the_average_and_was_removed_took_it_along_data();
+  void who_alone_held_the_average_and_was_removed_took_it_along();
   void by_policy_a_run_goes_back_by_itself();
   void by_policy_a_run_never_goes_back_far();
   void what_a_rollback_undid_is_trained_again();
@@ -90,6 +92,39 @@ void CoordinatorLossTest::a_state_that_nobody_holds_is_a_named_standstill_that_i
   QVERIFY(!mesh.hub().standstill().has_value());
   QVERIFY(mesh.hub().committed() > committed);
   QCOMPARE(mesh.count<RolledBack>(), 1);
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::who_alone_held_the_average_and_was_removed_took_it_along_data() {
+  QTest::addColumn<bool>("hub_restarts");
+  QTest::newRow("at once") << false;
+  QTest::newRow("and then the hub restarts") << true;
+}
+
+void CoordinatorLossTest::who_alone_held_the_average_and_was_removed_took_it_along() {
+  QFETCH(const bool, hub_restarts);
+  SimulatedMesh mesh(run_for(1));
+  mesh.keeps_states = true;
+  begin_first_round(mesh, 1);
+  all_ready(mesh, 1);
+  have(mesh, 1, 1);
+  mesh.start(2);
+
+  mesh.remove(1);
+  if (hub_restarts) {
+    mesh.restart_hub();
+    mesh.link(2);
+  }
+  wait(mesh, 8);
+
+  QCOMPARE(mesh.hub().committed(), OuterStep{1});
+  QVERIFY(mesh.hub().standstill().has_value());
+  QCOMPARE(mesh.hub().standstill()->kind, Standstill::Kind::kLost);
+  QCOMPARE(mesh.hub().standstill()->back_to, std::optional(OuterStep{0}));
+  mesh.roll_back(OuterStep{0});
+  mesh.settle();
+  QVERIFY(mesh.commits().size() > 2);
+  QVERIFY(!mesh.hub().standstill().has_value());
   QCOMPARE(QString::fromStdString(mesh.violation()), QString());
 }
 

@@ -110,7 +110,7 @@ void CoordinatorReturnTest::a_removed_island_is_forgotten_although_it_is_away() 
   mesh.cut(2);
   const std::size_t rosters = received<HubRoster>(mesh.island(1)).size();
 
-  mesh.hub_hears(IslandRemoved{mesh.island(2).id, "removed"});
+  mesh.remove(2);
   deliver(mesh);
 
   QVERIFY(!mesh.hub().islands().contains(mesh.island(2).id));

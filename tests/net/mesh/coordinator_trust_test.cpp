@@ -31,6 +31,7 @@ class CoordinatorTrustTest : public QObject {
   void with_two_islands_a_false_state_is_a_named_standstill();
   void removing_one_of_two_that_disagree_lets_the_other_go_on();
   void receivers_have_no_vote_on_the_state();
+  void where_every_trainer_was_removed_the_receivers_decide();
   void a_dead_voter_cannot_be_outvoted_by_one_that_is_alone();
   void with_two_islands_a_false_digest_is_a_named_standstill_and_evicts_nobody();
   void a_third_island_settles_what_two_cannot();
@@ -112,7 +113,7 @@ void CoordinatorTrustTest::removing_one_of_two_that_disagree_lets_the_other_go_o
   deliver(mesh);
   QVERIFY(mesh.hub().standstill().has_value());
 
-  mesh.hub_hears(IslandRemoved{mesh.island(2).id, "removed"});
+  mesh.remove(2);
   mesh.tick();
 
   QVERIFY(!mesh.hub().standstill().has_value());
@@ -143,6 +144,23 @@ void CoordinatorTrustTest::receivers_have_no_vote_on_the_state() {
   QCOMPARE(QString::fromStdString(mesh.violation()), QString());
   QCOMPARE(received<HubRecover>(mesh.island(2)).back().state_hash, honest_hash());
   QVERIFY(received<HubRecover>(mesh.island(1)).empty());
+}
+
+void CoordinatorTrustTest::where_every_trainer_was_removed_the_receivers_decide() {
+  SimulatedMesh mesh(run_for(1));
+  begin_first_round(mesh, 1);
+  mesh.start(2);
+  deliver(mesh);
+  mesh.say(2, IslandReady{OuterStep{0}, 0, 0, 0});
+  all_ready(mesh, 1);
+  for (int i = 1; i <= 2; ++i) have(mesh, i, 1);
+
+  mesh.remove(1);
+  mesh.settle();
+
+  QVERIFY(!mesh.hub().standstill().has_value());
+  QVERIFY(mesh.commits().size() > 2);
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
 }
 
 void CoordinatorTrustTest::a_dead_voter_cannot_be_outvoted_by_one_that_is_alone() {

@@ -86,6 +86,11 @@ void SimulatedMesh::kill(int number) {
   island = std::move(dead);
 }
 
+void SimulatedMesh::remove(int number) {
+  disk_.removed.insert(island(number).id);
+  hub_hears(IslandRemoved{island(number).id, "removed"});
+}
+
 void SimulatedMesh::restart_hub() {
   disk_.open_leases.clear();
   disk_.returned_leases.clear();

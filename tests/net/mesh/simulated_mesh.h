@@ -75,6 +75,7 @@ class SimulatedMesh {
   void link(int number);                                 // (re)connects
   void cut(int number);                                  // the connection breaks; what was under way is lost
   void kill(int number);                                 // kill -9
+  void remove(int number);                               // by the run's operator
   void restart_hub();                                    // with what was persisted
   void roll_back(OuterStep to, bool automatic = false);  // its operator's decision
   void back_up();                                        // the hub's disk, as it is now

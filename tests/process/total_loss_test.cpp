@@ -1,0 +1,172 @@
+// `kill -9` of the hub and of every island at once, at random instants: the run goes on from what the hub said is safe,
+// or says what is missing and by which command that is settled.
+#include <QtCore/QProcess>
+#include <QtCore/QThread>
+#include <QtTest/QTest>
+#include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "net/base/deadline.h"
+#include "net/control/hub_state.h"
+#include "net/hub/hub.h"
+#include "tests/process/run_parts.h"
+#include "tests/process/scene.h"
+
+using namespace atl;
+using namespace atl::test;
+
+namespace {
+
+constexpr std::uint32_t kIslands = 3;
+constexpr std::chrono::seconds kLimit{120};    // for anything; a hang, not a slow machine
+constexpr std::chrono::seconds kLostAfter{5};  // then the hub says what is missing
+
+// Per kind of round; ATOLL_TOTAL_LOSSES asks for another number.
+int losses() {
+  const int asked = qEnvironmentVariableIntValue("ATOLL_TOTAL_LOSSES");
+  return asked > 0 ? asked : 4;
+}
+
+}  // namespace
+
+class TotalLossTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void the_run_goes_on_from_what_is_safe_or_says_what_is_missing_data();
+  void the_run_goes_on_from_what_is_safe_or_says_what_is_missing();
+
+ private:
+  void make_run(std::uint32_t inner_steps);
+  void start_all();
+  void kill_all();
+  HubState hub_state() const;
+  bool wait_for_step(std::uint32_t step, HubState& last);
+
+  std::unique_ptr<Scene> scene_;
+  std::vector<IslandHome> homes_;
+  std::vector<std::unique_ptr<QProcess>> islands_;
+};
+
+void TotalLossTest::make_run(std::uint32_t inner_steps) {
+  islands_.clear();
+  homes_.clear();
+  scene_ = std::make_unique<Scene>();
+  make_dataset(scene_->path("text.txt"), scene_->path("data"));
+  RunConfig run = small_run(kIslands);
+  run.name = "test run";
+  run.inner_steps = inner_steps;
+  run.lost_after = kLostAfter;
+  run = require(
+      hub_init({.directory = scene_->path("hub"), .dataset_directory = scene_->path("data"), .run = std::move(run)}));
+  scene_->serve_hub();  // for the invites
+  for (std::uint32_t i = 0; i < kIslands; ++i) {
+    const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+    homes_.push_back(make_island_home({.directory = scene_->path("islands"),
+                                       .dataset = scene_->path("data"),
+                                       .invite = require(decode_invite(scene_->invite(), now)),
+                                       .display_name = "island " + std::to_string(i),
+                                       .bind = {"127.0.0.1", 0}},
+                                      run));
+  }
+  scene_->kill_hub();
+}
+
+void TotalLossTest::start_all() {
+  scene_->serve_hub();
+  for (const IslandHome& home : homes_) {
+    auto process = std::make_unique<QProcess>();
+    process->setProcessChannelMode(QProcess::MergedChannels);
+    process->setStandardOutputFile(QString::fromStdString(home.trainer_log().string()), QIODevice::Append);
+    process->start(QString(ATOLL_BIN_DIR) + "/atoll-trainer",
+                   {"run", "--home", QString::fromStdString(home.directory.string())});
+    if (!process->waitForStarted()) qFatal("atoll-trainer did not start: %s", qPrintable(process->errorString()));
+    islands_.push_back(std::move(process));
+  }
+}
+
+void TotalLossTest::kill_all() {
+  ::kill(static_cast<pid_t>(scene_->hub_pid()), SIGKILL);
+  for (const auto& island : islands_) ::kill(static_cast<pid_t>(island->processId()), SIGKILL);
+  scene_->kill_hub();
+  for (const auto& island : islands_) island->waitForFinished();
+  islands_.clear();
+}
+
+HubState TotalLossTest::hub_state() const {
+  const ProgramOutcome outcome = scene_->run({"hub", "status", "--home", scene_->path("hub").string(), "--json"});
+  if (outcome.exit_code != 0) qFatal("hub status: %s", outcome.err.c_str());
+  return require(HubState::from_json(nlohmann::json::parse(outcome.out)));
+}
+
+// False when the run stands still, or when nothing happens for kLimit.
+bool TotalLossTest::wait_for_step(std::uint32_t step, HubState& last) {
+  const Deadline deadline = Deadline::after(kLimit);
+  for (;;) {
+    last = hub_state();
+    if (last.outer_step >= step) return true;
+    if (last.standstill || deadline.expired()) return false;
+    QThread::msleep(100);
+  }
+}
+
+void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing_data() {
+  QTest::addColumn<std::uint32_t>("inner_steps");
+  QTest::newRow("short rounds") << 6u;
+  QTest::newRow("long rounds") << 40u;
+}
+
+void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing() {
+  QFETCH(const std::uint32_t, inner_steps);
+  make_run(inner_steps);
+  std::mt19937 random(inner_steps);
+  const auto between = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+  int settled_by_command = 0;
+  double round_seconds = 1;
+  HubState state;
+  start_all();
+  QVERIFY(wait_for_step(1, state));
+  for (int loss = 0; loss < losses(); ++loss) {
+    // Given a run at a moment anywhere in a round, or while it still comes back from the last loss,
+    const bool again_at_once = between(0, 1) < 0.25;
+    state = hub_state();
+    if (!state.rounds.empty()) round_seconds = state.rounds.back().seconds;
+    QThread::usleep(static_cast<unsigned long>(between(0, 2 * round_seconds) * 1e6));
+    const HubState before = hub_state();
+
+    // when everybody dies and is started again,
+    kill_all();
+    start_all();
+    if (again_at_once) {
+      QThread::usleep(static_cast<unsigned long>(between(0, 3) * 1e6));
+      kill_all();
+      start_all();
+    }
+
+    // then nothing that was committed is forgotten, and the run goes on from there,
+    QVERIFY(hub_state().outer_step >= before.outer_step);
+    if (!wait_for_step(before.outer_step + 2, state)) {
+      // or says what is missing, and the command that it names settles that without undoing what was safe.
+      QVERIFY2(state.standstill, qPrintable(QString("silence at loss %1").arg(loss)));
+      const std::string text = state.standstill->text;
+      qInfo("loss %d: %s", loss, text.c_str());
+      QVERIFY2(state.standstill->back_to, text.c_str());
+      const std::uint32_t to = *state.standstill->back_to;
+      QVERIFY2(text.find("`atoll hub rollback --to " + std::to_string(to) + "`") != std::string::npos, text.c_str());
+      QVERIFY2(to >= before.safe_outer_step.value_or(0), text.c_str());
+      const ProgramOutcome back =
+          scene_->run({"hub", "rollback", "--home", scene_->path("hub").string(), "--to", std::to_string(to)});
+      QVERIFY2(back.exit_code == 0, back.err.c_str());
+      ++settled_by_command;
+      QVERIFY2(wait_for_step(to + 2, state), state.standstill ? state.standstill->text.c_str() : "silence");
+    }
+  }
+  qInfo("%d losses of everything, %d settled by a command; rounds of %.2f s, %u committed", losses(),
+        settled_by_command, round_seconds, state.outer_step);
+  kill_all();
+}
+
+QTEST_GUILESS_MAIN(TotalLossTest)
+#include "total_loss_test.moc"
