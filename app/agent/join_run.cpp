@@ -79,8 +79,26 @@ Status apply(const JoinRequest& request, JoinFile& join) {
   return Error{ErrorCode::kInvalidArgument, "--name is longer than 64 bytes"};
 }
 
+// What another run left here is of that run: it is kept under its name, and found there when this home joins it again.
+Status change_run(const IslandHome& home, const std::string& from, const std::string& to) {
+  const auto place_of = [&](const std::string& run) { return home.directory / ("checkpoint." + run); };
+  const auto move = [](const std::filesystem::path& old, const std::filesystem::path& now) -> Status {
+    std::error_code failed;
+    if (!std::filesystem::exists(old, failed)) return ok_status();
+    std::filesystem::remove_all(now, failed);
+    std::filesystem::rename(old, now, failed);
+    if (!failed) return ok_status();
+    return Error{ErrorCode::kIo, fmt::format("cannot move {} to {}: {}; move it by hand, then join again", old.string(),
+                                             now.string(), failed.message())};
+  };
+  if (from == to) return ok_status();
+  ATOLL_RETURN_IF_ERROR(move(home.checkpoint(), place_of(from)));
+  return move(place_of(to), home.checkpoint());
+}
+
 Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
-                               const std::function<Status(const Invite&)>& consent, const JoinObserver& observer) {
+                               const std::function<Status(const Invite&)>& consent, const JoinObserver& observer,
+                               const std::string& run_before) {
   const Invite& invite = *request.invite;
   JoinFile join;
   join.run_id = invite.run_id;
@@ -101,6 +119,7 @@ Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& hom
     return enrolment.error();
   }
   join.hub_addresses = enrolment->hub;
+  ATOLL_RETURN_IF_ERROR(change_run(home, run_before, invite.run_id));
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), enrolment->identity));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), join));
   forget_join_key(home.join_key_file());
@@ -142,7 +161,8 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
   std::error_code ignored;
   const bool left = !std::filesystem::exists(home.join_file(), ignored);
   const bool another = before.ok() && invite && invite->run_id != before->run_id;
-  if (!before.ok() || (another && left)) return enrol_with(request, home, interrupt, consent, tell);
+  if (!before.ok()) return enrol_with(request, home, interrupt, consent, tell, invite->run_id);
+  if (another && left) return enrol_with(request, home, interrupt, consent, tell, before->run_id);
   if (another) {
     return Error{
         ErrorCode::kInviteOtherRun,
@@ -151,7 +171,9 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
                     home.directory.string(), before->run_name, invite->run_name)};
   }
   ATOLL_RETURN_IF_ERROR(load_identity(home.identity()));
-  if (invite && was_removed(*before, home, interrupt)) return enrol_with(request, home, interrupt, consent, tell);
+  if (invite && was_removed(*before, home, interrupt)) {
+    return enrol_with(request, home, interrupt, consent, tell, before->run_id);
+  }
   ATOLL_RETURN_IF_ERROR(apply(request, *before));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), *before));
   for (const char* stage : {"key", "enrol"}) tell(stage, "done");

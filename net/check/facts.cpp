@@ -88,6 +88,7 @@ void fields(Archive& archive, DiskFacts& disk) {
   archive.text("path", disk.path);
   archive.text("problem", disk.problem);
   archive.field("free_bytes", disk.free_bytes);
+  archive.field("held_bytes", disk.held_bytes);
   archive.field("write_bytes_per_second", disk.write_bytes_per_second);
 }
 
@@ -120,6 +121,7 @@ void fields(Archive& archive, RunNeeds& run) {
   archive.field("micro_batch_is_chosen", run.micro_batch_is_chosen);
   archive.field("sequence_length", run.sequence_length);
   archive.field("data_bytes", run.data_bytes);
+  archive.field("keep_states", run.keep_states);
   archive.field("payload_bytes", run.payload_bytes);
   archive.field("min_islands", run.min_islands);
   archive.field("inner_seconds", run.inner_seconds);

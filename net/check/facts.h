@@ -71,6 +71,7 @@ struct DiskFacts {
   std::string path;
   std::string problem;  // why it could not be written
   std::uint64_t free_bytes = 0;
+  std::uint64_t held_bytes = 0;                  // of the run's data and states, on it already
   std::optional<double> write_bytes_per_second;  // with fsync
 };
 
@@ -108,6 +109,7 @@ struct RunNeeds {
   bool micro_batch_is_chosen = false;
   std::uint32_t sequence_length = 0;  // tokens
   std::uint64_t data_bytes = 0;
+  std::uint32_t keep_states = 1;    // outer states on its disk
   std::uint64_t payload_bytes = 0;  // of an all-reduce, on the wire
   std::uint32_t min_islands = 1;
   double inner_seconds = 0;  // of a round; 0: none was trained yet

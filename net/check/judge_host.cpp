@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "net/check/figures.h"
 #include "net/check/judge_rows.h"
@@ -122,8 +123,10 @@ CheckRow judge_disk_free(const NodeFacts& facts, const CheckPolicy& policy) {
   const auto free = static_cast<double>(disk.free_bytes);
   if (!facts.run) return skipped(fmt::format("{} free in {}; which run is it for?", figures::bytes(free), disk.path));
   const Limit limit = policy.thresholds.disk_free;
-  const double pass = disk_bytes(*facts.run, limit.pass);
-  const double warn = disk_bytes(*facts.run, limit.warn);
+  const auto lacking = [&](double checkpoints) {
+    return std::max(0.0, disk_bytes(*facts.run, checkpoints) - static_cast<double>(disk.held_bytes));
+  };
+  const double pass = lacking(limit.pass), warn = lacking(limit.warn);
   const Verdict verdict = at_least(free, {pass, warn});
   return judged(verdict, free, "B",
                 verdict == Verdict::kPass ? fmt::format("{} free", figures::bytes(free))

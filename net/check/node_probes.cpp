@@ -2,6 +2,7 @@
 
 #include "net/check/probe_disk.h"
 #include "net/check/probe_host.h"
+#include "net/control/home.h"
 
 namespace atl {
 namespace {
@@ -38,6 +39,8 @@ void NodeProbes::measure_disk(DiskFacts& disk) {
   DiskProbe probe;
   if (!options_.full) probe = {64u << 20, Deadline::after(std::chrono::seconds(5))};
   disk = probe_disk(options_.home, probe, abort_);
+  const IslandHome home{options_.home};
+  disk.held_bytes = bytes_in(home.data()) + bytes_in(home.checkpoint());
 }
 
 void NodeProbes::list_gpus(GpuFacts& gpu) {

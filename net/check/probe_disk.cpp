@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <vector>
@@ -68,6 +69,18 @@ Result<double> write_rate(int file, std::uint64_t bytes, const DiskProbe& probe,
 }
 
 }  // namespace
+
+std::uint64_t bytes_in(const std::filesystem::path& directory) {
+  std::uint64_t bytes = 0;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    std::error_code gone;
+    if (!entry.is_regular_file(gone)) continue;
+    const auto size = entry.file_size(gone);
+    if (!gone) bytes += size / std::max<std::uintmax_t>(1, entry.hard_link_count(gone));
+  }
+  return bytes;
+}
 
 DiskFacts probe_disk(const std::filesystem::path& directory, const DiskProbe& probe, const AbortSignal& abort) {
   DiskFacts disk;

@@ -19,4 +19,7 @@ struct DiskProbe {
 // `directory` need not exist: its nearest parent that does is looked at.
 DiskFacts probe_disk(const std::filesystem::path& directory, const DiskProbe& probe, const AbortSignal& abort);
 
+// Of the files in this directory; 0 where there is none. A file of several names counts once among them.
+std::uint64_t bytes_in(const std::filesystem::path& directory);
+
 }  // namespace atl

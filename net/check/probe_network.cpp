@@ -99,7 +99,7 @@ class HubLink {
     switch (status) {
       case 403: return {ErrorCode::kCertificate, "the hub does not know this island any more; ask the run's operator"};
       case 404: return {ErrorCode::kVersionUnsupported, "the hub is of a version that does not help to check nodes"};
-      case 503: return {ErrorCode::kUnreachable, "the hub measures others now; check again later"};
+      case 503: return {ErrorCode::kPeerLost, "the hub measures others now; check again later"};
       default: return {ErrorCode::kProtocol, fmt::format("the hub answers with status {}", status)};
     }
   }

@@ -49,6 +49,7 @@ Result<RunNeeds> needs_of(const RunConfig& run, const IslandShape& island) {
   for (const auto* split : {&data.train, &data.validation}) {
     for (const ShardEntry& shard : *split) needs.data_bytes += shard.bytes;
   }
+  needs.keep_states = run.keep_states;
   needs.payload_bytes = static_cast<std::uint64_t>(encoded_bytes(run.wire, layout.numel));
   needs.min_islands = run.min_islands;
   return needs;
@@ -64,7 +65,9 @@ std::string describe_model(const RunConfig& run) {
 double checkpoint_bytes(const RunNeeds& run) { return 8.0 * static_cast<double>(run.parameters); }
 
 double disk_bytes(const RunNeeds& run, double checkpoints) {
-  return kMargin * (checkpoints * checkpoint_bytes(run) + static_cast<double>(run.data_bytes));
+  const double older = std::max(1u, run.keep_states) - 1;
+  const double averages = 2 * static_cast<double>(run.payload_bytes);
+  return kMargin * ((checkpoints + older) * checkpoint_bytes(run) + averages + static_cast<double>(run.data_bytes));
 }
 
 double gpu_bytes(const RunNeeds& run, std::size_t gpus) {

@@ -41,7 +41,7 @@ struct CheckThresholds {
   Limit gpu_nvlink{340e9, 200e9};    // B/s on H100 SXM; other cards in proportion to their NVLink
   Limit gpu_thermal{83, 1000};       // C; a hot card warns and never fails
   Limit cpu_parameters{300e6, 3e9};  // of the model, on a machine without GPU
-  Limit disk_free{3, 2};             // checkpoints, beside the data and a fifth
+  Limit disk_free{3, 2};             // checkpoints, beside what else disk_bytes() counts
   Limit disk_write{60, 180};         // s for a checkpoint
   Limit ram{1.25, 1};                // x what the trainer holds in main memory at most
   Limit shm{1e9, 32e6};              // B, with several GPUs

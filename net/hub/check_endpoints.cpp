@@ -9,8 +9,6 @@
 #include <charconv>
 #include <optional>
 
-#include "net/hub/counted.h"
-
 namespace atl {
 namespace {
 
@@ -38,6 +36,25 @@ std::optional<std::uint64_t> number_in(std::string_view target, std::string_view
   if (error != std::errc() || at != text.data() + text.size()) return std::nullopt;
   return value;
 }
+
+// One transfer of a member; none that holds a place keeps others from theirs for long.
+class Measuring {
+ public:
+  static bool may(const std::set<IslandId>& others, const IslandId& island) {
+    return others.size() < CheckEndpoints::kTransfersAtOnce && !others.contains(island);
+  }
+  // Shared with their owner, which may be gone before the transfer.
+  Measuring(std::shared_ptr<std::set<IslandId>> all, const IslandId& island) : all_(std::move(all)), island_(island) {
+    all_->insert(island_);
+  }
+  ~Measuring() { all_->erase(island_); }
+  Measuring(const Measuring&) = delete;
+  Measuring& operator=(const Measuring&) = delete;
+
+ private:
+  const std::shared_ptr<std::set<IslandId>> all_;
+  const IslandId island_;
+};
 
 const std::array<char, kPieceBytes>& noise() {
   static const auto bytes = [] {
@@ -78,7 +95,7 @@ asio::awaitable<bool> CheckEndpoints::answer(TlsStream& stream, beast::flat_buff
   const std::string_view target = target_of(request);
   const bool get = request.method() == http::verb::get;
   if (target == "/check/up" && request.method() == http::verb::post) {
-    co_return co_await take_body(stream, buffer, request);
+    co_return co_await take_body(stream, buffer, request, island);
   }
   if (get && target == "/check/ping") co_return co_await answer_text(stream, request, http::status::ok, "ok\n");
   if (get && target == "/check/about") {
@@ -87,7 +104,7 @@ asio::awaitable<bool> CheckEndpoints::answer(TlsStream& stream, beast::flat_buff
   }
   if (get && target.starts_with("/check/down?")) {
     const auto bytes = number_in(target, "bytes=");
-    if (bytes && *bytes <= kMaxCheckBytes) co_return co_await send_noise(stream, request, *bytes);
+    if (bytes && *bytes <= kMaxCheckBytes) co_return co_await send_noise(stream, request, island, *bytes);
   }
   if (get && (target == "/check/dial" || target.starts_with("/check/dial?"))) {
     co_return co_await dial_back(stream, request, island, host);
@@ -95,11 +112,12 @@ asio::awaitable<bool> CheckEndpoints::answer(TlsStream& stream, beast::flat_buff
   co_return co_await answer_text(stream, request, http::status::not_found, "there is nothing here\n");
 }
 
-asio::awaitable<bool> CheckEndpoints::send_noise(TlsStream& stream, const HttpRequest& request, std::uint64_t bytes) {
-  if (*transfers_ >= kTransfersAtOnce) {
+asio::awaitable<bool> CheckEndpoints::send_noise(TlsStream& stream, const HttpRequest& request, const IslandId& island,
+                                                 std::uint64_t bytes) {
+  if (!Measuring::may(*measuring_, island)) {
     co_return co_await answer_text(stream, request, http::status::service_unavailable, "others measure now\n");
   }
-  const Counted counted(transfers_);
+  const Measuring measuring(measuring_, island);
   const std::string header =
       fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n", bytes);
   beast::get_lowest_layer(stream).expires_after(kStall);
@@ -117,7 +135,7 @@ asio::awaitable<bool> CheckEndpoints::send_noise(TlsStream& stream, const HttpRe
 }
 
 asio::awaitable<bool> CheckEndpoints::take_body(TlsStream& stream, beast::flat_buffer& buffer,
-                                                const HttpRequest& request) {
+                                                const HttpRequest& request, const IslandId& island) {
   const auto header = request[http::field::content_length];
   const std::string_view text(header.data(), header.size());
   std::uint64_t left = 0;
@@ -127,11 +145,11 @@ asio::awaitable<bool> CheckEndpoints::take_body(TlsStream& stream, beast::flat_b
     co_await answer_text(stream, request, http::status::bad_request, "say its length, at most 256 MiB\n");
     co_return false;
   }
-  if (*transfers_ >= kTransfersAtOnce) {
+  if (!Measuring::may(*measuring_, island)) {
     co_await answer_text(stream, request, http::status::service_unavailable, "others measure now\n");
     co_return false;
   }
-  const Counted counted(transfers_);
+  const Measuring measuring(measuring_, island);
   const std::uint64_t there = std::min<std::uint64_t>(left, buffer.size());
   buffer.consume(there);
   left -= there;

@@ -6,6 +6,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "net/hub/data_files.h"
 #include "net/hub/hub_store.h"
@@ -17,7 +18,7 @@ namespace atl {
 
 class CheckEndpoints {
  public:
-  static constexpr int kTransfersAtOnce = 2;
+  static constexpr std::size_t kTransfersAtOnce = 4;  // of different members
 
   // `about` is asked on the io_context's thread; what it uses outlives this, as `io` and `hub` do.
   static Result<std::unique_ptr<CheckEndpoints>> start(boost::asio::io_context& io, const Identity& hub,
@@ -37,15 +38,16 @@ class CheckEndpoints {
   };
   CheckEndpoints(boost::asio::io_context& io, std::function<CheckAbout()> about) : io_(io), about_(std::move(about)) {}
 
-  boost::asio::awaitable<bool> send_noise(TlsStream& stream, const HttpRequest& request, std::uint64_t bytes);
+  boost::asio::awaitable<bool> send_noise(TlsStream& stream, const HttpRequest& request, const IslandId& island,
+                                          std::uint64_t bytes);
   boost::asio::awaitable<bool> take_body(TlsStream& stream, boost::beast::flat_buffer& buffer,
-                                         const HttpRequest& request);
+                                         const HttpRequest& request, const IslandId& island);
   boost::asio::awaitable<bool> dial_back(TlsStream& stream, const HttpRequest& request, const IslandId& island,
                                          const std::string& host);
 
   boost::asio::io_context& io_;
   const std::function<CheckAbout()> about_;
-  const std::shared_ptr<int> transfers_ = std::make_shared<int>(0);
+  const std::shared_ptr<std::set<IslandId>> measuring_ = std::make_shared<std::set<IslandId>>();  // one transfer each
   std::map<IslandId, Dial> dials_;        // under way, one an island
   std::unique_ptr<IslandDialer> dialer_;  // last: its threads post to io_
 };

@@ -526,6 +526,7 @@ Status HubServer::Impl::carry_out(const CoordinatorAction& action) {
   if (const auto* hash = std::get_if<PersistStateHash>(&action)) return store_->save(*hash);
   if (const auto* back = std::get_if<PersistRollback>(&action)) return store_->save(*back, unix_seconds_now());
   if (const auto* forth = std::get_if<PersistFastForward>(&action)) return store_->save(*forth);
+  if (const auto* spoiled = std::get_if<PersistSpoiled>(&action)) return store_->save(*spoiled);
   if (const auto* want = std::get_if<WantRollback>(&action)) {
     asio::post(io_, [this, want = *want] {
       const Status done = roll_back_now(want.to, want.reason, /*automatic=*/true);

@@ -167,6 +167,12 @@ Status HubStore::save(const PersistRollback& rollback, std::int64_t unix_seconds
       record.bind(rollback.epoch, rollback.to.value, rollback.reason, rollback.automatic, unix_seconds));
   ATOLL_RETURN_IF_ERROR(record.run());
   ATOLL_RETURN_IF_ERROR(set("epoch", std::to_string(rollback.epoch)));
+  // Gone on with as it is: from then on its loss is the measure.
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<ValidatedState> spoiled, this->spoiled());
+  if (spoiled && spoiled->outer_step <= rollback.to) {
+    ATOLL_RETURN_IF_ERROR(set("measured_from", std::to_string(spoiled->outer_step.value)));
+  }
+  ATOLL_RETURN_IF_ERROR(database_.exec("DELETE FROM fact WHERE name IN ('spoiled', 'restored')"));
   ATOLL_RETURN_IF_ERROR(set("last_attempt", ""));
   return transaction.commit();
 }
@@ -188,7 +194,7 @@ Status HubStore::save(const PersistFastForward& forward) {
   ATOLL_RETURN_IF_ERROR(leases.run());
   ATOLL_RETURN_IF_ERROR(set("lease_floor", std::to_string(commit.lease_cursor)));
   ATOLL_RETURN_IF_ERROR(set("last_attempt", ""));
-  ATOLL_RETURN_IF_ERROR(database_.exec("DELETE FROM fact WHERE name = 'restored'"));
+  ATOLL_RETURN_IF_ERROR(database_.exec("DELETE FROM fact WHERE name = 'spoiled'"));
   return transaction.commit();
 }
 
@@ -232,6 +238,18 @@ Status HubStore::save(const IslandValidated& validation) {
   ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare("INSERT OR REPLACE INTO validation VALUES (?, ?, ?)"));
   ATOLL_RETURN_IF_ERROR(statement.bind(validation.outer_step.value, validation.island.value, validation.loss_nats));
   return statement.run();
+}
+
+Status HubStore::save(const PersistSpoiled& spoiled) {
+  return set("spoiled", fmt::format("{} {}", spoiled.state.outer_step.value, spoiled.state.loss_nats));
+}
+
+Result<std::optional<ValidatedState>> HubStore::spoiled() {
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> text, get("spoiled"));
+  std::istringstream words(text.value_or(""));
+  ValidatedState state;
+  if (words >> state.outer_step.value >> state.loss_nats) return std::optional(state);
+  return std::optional<ValidatedState>();
 }
 
 // ---- what a restarted hub reads
@@ -312,6 +330,11 @@ Status HubStore::read_records(CoordinatorMemory& memory) {
     if (!row) break;
     memory.validations.push_back({OuterStep{static_cast<std::uint32_t>(validations.integer(0))}, validations.real(1)});
   }
+  ATOLL_ASSIGN_OR_RETURN(memory.spoiled, spoiled());
+  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t first, number("measured_from"));
+  std::erase_if(memory.validations, [&](const ValidatedState& state) {
+    return state.outer_step.value < first || (memory.spoiled && state.outer_step >= memory.spoiled->outer_step);
+  });
   ATOLL_ASSIGN_OR_RETURN(Statement removed, database_.prepare("SELECT id FROM island WHERE removed = 1"));
   for (;;) {
     ATOLL_ASSIGN_OR_RETURN(row, removed.step());

@@ -39,6 +39,7 @@ class HubStore {
   Status save(const IslandValidated& validation);
   Status save(const PersistRollback& rollback, std::int64_t unix_seconds);
   Status save(const PersistFastForward& forward);
+  Status save(const PersistSpoiled& spoiled);
 
   // The epoch in which this hub serves from now on: higher than any before, and than any that another copy of this home
   // was served in before now, if the clocks are right.
@@ -59,6 +60,7 @@ class HubStore {
   Status make_tables();
   Status set(const std::string& key, const std::string& value);
   Result<std::optional<std::string>> get(const std::string& key);
+  Result<std::optional<ValidatedState>> spoiled();
   Result<std::uint64_t> number(const std::string& key);  // 0 when it is not there
   Result<std::optional<HubCommit>> last_commit();
   Status read_leases(CoordinatorMemory& memory);

@@ -2,7 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
+#include <utility>
 
 #include "net/mesh/spawn.h"
 #include "net/mesh/web_socket.h"
@@ -17,6 +19,7 @@ namespace beast = boost::beast;
 constexpr std::size_t kMaxQueuedMessages = 256;
 constexpr std::size_t kMaxQueuedBytes = 8 * kMaxMeshMessageBytes;
 constexpr std::chrono::seconds kCloseTimeout{1};
+constexpr std::chrono::seconds kDismissTimeout{5};  // for what is queued, and the close
 
 }  // namespace
 
@@ -45,7 +48,12 @@ void IslandLink::send(std::string text) {
 }
 
 void IslandLink::close_when_sent() {
-  closing_ = true;
+  if (!std::exchange(closing_, true)) {  // one that reads nothing is not waited for
+    auto timer = std::make_shared<asio::steady_timer>(socket_.get_executor(), kDismissTimeout);
+    timer->async_wait([self = shared_from_this(), timer](const boost::system::error_code& error) {
+      if (!error) self->cut();
+    });
+  }
   start_writing();
 }
 

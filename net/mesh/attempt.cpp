@@ -20,6 +20,25 @@ std::vector<IslandId> OpenAttempt::still_averaging() const {
   return islands;
 }
 
+template <class Holds>
+bool OpenAttempt::most_trainers(const Holds& holds) const {
+  std::ptrdiff_t all = 0, those = 0;
+  for (const AttemptMember& member : order_) {
+    if (member.tokens == 0) continue;
+    ++all;
+    if (live_.contains(member.id) && holds(member.id)) ++those;
+  }
+  return those * 2 > all;
+}
+
+bool OpenAttempt::most_trainers_live() const {
+  return most_trainers([](const IslandId&) { return true; });
+}
+
+bool OpenAttempt::most_trainers_have_it() const {
+  return most_trainers([this](const IslandId& island) { return digests_.contains(island); });
+}
+
 OpenAttempt::Outcome OpenAttempt::outcome() const {
   if (live_.empty()) return Outcome::kDeserted;
   const auto has_digest = [this](const IslandId& island) { return digests_.contains(island); };

@@ -36,6 +36,10 @@ class OpenAttempt {
   void lose(const IslandId& island) { live_.erase(island); }
   void have(const IslandId& island, const std::string& digest);
   std::vector<IslandId> still_averaging() const;
+  // More than half of the members that train, of those that were lost, too: what the others' loss or delay may not
+  // decide.
+  bool most_trainers_live() const;
+  bool most_trainers_have_it() const;
   Outcome outcome() const;
   // Of a live member; defined when the outcome is kAgreed.
   std::string digest() const;
@@ -44,6 +48,9 @@ class OpenAttempt {
   std::vector<IslandId> outvoted() const;
 
  private:
+  template <class Holds>
+  bool most_trainers(const Holds& holds) const;
+
   Attempt number_;
   std::vector<AttemptMember> order_;
   std::set<IslandId> live_;

@@ -47,6 +47,9 @@ bool RoundCoordinator::is_somebody_awaited() const {
 void RoundCoordinator::open_attempt() {
   if (attempt_ || now_ < retry_at_ || !agreement_.agreed() || spoiled_) return;
   if (kept_ && !kept_->complete() && now_ < kept_due_) return;
+  for (auto& [id, island] : islands_) {  // connected, and answers nothing
+    if (stalled_attempts_ > 0 && kept_ && kept_->awaits(id)) island.sits_out = true;
+  }
   const bool waits = is_somebody_awaited();
   if (waits && (!grace_ends_ || now_ < *grace_ends_)) return;
   leave_out_the_large();
@@ -75,6 +78,7 @@ void RoundCoordinator::begin_attempt(std::vector<AttemptMember> order) {
   last_attempt_ = Attempt{last_attempt_.value + 1};
   attempt_.emplace(last_attempt_, std::move(order));
   average_due_.reset();
+  stall_due_.reset();
   actions_.push_back(PersistAttempt{committed_, last_attempt_});
   HubAttempt message{committed_, last_attempt_, attempt_->order()};
   message.wire = wire_for(message.order);
@@ -83,6 +87,7 @@ void RoundCoordinator::begin_attempt(std::vector<AttemptMember> order) {
   const bool same_wire = message.wire == std::exchange(last_wire_, message.wire);
   if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
   kept_.reset();
+  if (roster_changed_) send_roster();  // where the members are
   for (const AttemptMember& member : attempt_->order()) send(member.id, message);
 }
 
@@ -118,6 +123,8 @@ void RoundCoordinator::leave_attempt(const IslandId& island) {
   if (kept_) kept_->lose(island);
   if (inquiry_) inquiry_->lose(island);
   if (!attempt_ || !attempt_->live().contains(island)) return;
+  // Who comes and goes all the time lets no attempt come to its end.
+  if (++lost_attempts_[island] >= kMostLostAttempts) find(island)->sits_out = true;
   attempt_->lose(island);
   settle_attempt();
 }
@@ -125,7 +132,9 @@ void RoundCoordinator::leave_attempt(const IslandId& island) {
 void RoundCoordinator::settle_attempt() {
   if (!attempt_ || inquiry_) return;
   const OpenAttempt::Outcome outcome = attempt_->outcome();
-  if (outcome == OpenAttempt::Outcome::kAgreed && (live_trainers() >= run_.quorum || run_.quorum == 1)) return commit();
+  // Those that are left commit nothing alone where most were lost: that may be a liar's doing. They average anew.
+  const bool enough = attempt_->most_trainers_live() && (live_trainers() >= run_.quorum || run_.quorum == 1);
+  if (outcome == OpenAttempt::Outcome::kAgreed && enough) return commit();
   if (attempt_->has_lost_a_member()) {
     std::string lost;
     for (const AttemptMember& member : attempt_->order()) {
@@ -137,11 +146,20 @@ void RoundCoordinator::settle_attempt() {
 }
 
 // A member that others have finished with, and that neither has the average nor says why, does not hold them up for
-// ever.
+// ever. Where those that have finished are not most, the attempt is given up, and whoever does not even answer that
+// sits out (open_attempt).
 void RoundCoordinator::leave_laggards_behind() {
-  if (!attempt_ || inquiry_ || !average_due_ || now_ < *average_due_) return;
+  if (!attempt_ || inquiry_) return;
+  if (!average_due_ && stall_due_ && now_ >= *stall_due_) {
+    ++stalled_attempts_;
+    return fail_attempt("most of its members do not come to its end", {});
+  }
+  if (!average_due_ || now_ < *average_due_) return;
   const std::vector<IslandId> laggards = attempt_->still_averaging();
-  for (const IslandId& id : laggards) attempt_->lose(id);
+  for (const IslandId& id : laggards) {
+    attempt_->lose(id);
+    send(id, HubAbort{committed_, attempt_->number(), "the others have finished long ago"});
+  }
   average_due_.reset();
   settle_attempt();
   for (const IslandId& id : laggards) start_recovering(*find(id));

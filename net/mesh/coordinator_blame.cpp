@@ -74,7 +74,6 @@ void RoundCoordinator::blame(MeshIsland& reporter, const std::optional<IslandId>
 
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.
 void RoundCoordinator::inquire() {
-  outvoted_ = attempt_->outvoted();
   inquiry_.emplace(attempt_->number(), attempt_->order(), attempt_->live());
   inquiry_due_ = now_ + run_.dead_after;
   for (const IslandId& id : attempt_->live()) send(id, HubShowChunks{committed_, attempt_->number()});
@@ -88,11 +87,14 @@ void RoundCoordinator::settle_inquiry() {
   bad_edges_.add(edges);
   std::vector<IslandId> likely;
   if (const auto culprit = bad_edges_.culprit()) likely.push_back(*culprit);
-  // Where bytes were altered on their way, whoever got them is outvoted and innocent.
-  if (!edges.empty()) outvoted_.clear();
-  for (const std::vector<IslandId>& more : {outvoted_, inquiry.silent()}) {
-    likely.insert(likely.end(), more.begin(), more.end());
-  }
+  // One that does not show its bytes where most do hides an edge. Where bytes were altered on their way, or may have
+  // been, whoever got them is outvoted and innocent.
+  const std::vector<IslandId> silent = inquiry.silent(), outvoted = attempt_->outvoted();
+  const bool most_answered = silent.size() * 2 < attempt_->live().size();
+  culpable_.clear();
+  if (most_answered) culpable_ = edges.empty() && silent.empty() ? outvoted : silent;
+  const std::vector<IslandId>& likelier = most_answered ? culpable_ : outvoted;
+  likely.insert(likely.end(), likelier.begin(), likelier.end());
   for (const auto& [a, b] : edges) likely.insert(likely.end(), {a, b});
   ++reported_failures_;
   fail_attempt("the members hold different averages", retry_delay());

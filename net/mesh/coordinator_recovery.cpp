@@ -67,7 +67,8 @@ void RoundCoordinator::send_recover(MeshIsland& island) {
   // Its own disk will do; or the only one left whose inner state went wrong still holds the outer state itself.
   const bool holds_it = agreement_.reported(island.id()) == agreement_.agreed();
   if ((sources.empty() && holds_it) || keeps(island, committed_, *agreement_.agreed())) sources.push_back(island.id());
-  if (sources.empty()) return;  // until one that holds it comes back
+  if (sources.empty()) return;                       // until one that holds it comes back
+  if (roster_changed_) send(island.id(), roster());  // where the sources are
   send(island.id(), HubRecover{committed_, *agreement_.agreed(), std::move(sources)});
   island.told_to_recover = committed_;
 }

@@ -17,6 +17,7 @@ constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and the
 
 // What the state of things now calls for, whatever event led there.
 void RoundCoordinator::settle() {
+  if (roster_changed_ && now_ - roster_sent_ >= kRosterPace) send_roster();
   compare_hashes();
   std::vector<IslandId> recovering;
   for (const auto& [id, island] : islands_) {
@@ -63,7 +64,8 @@ void RoundCoordinator::begin_round() {
     if (island.connected && island.standing == MeshIsland::Standing::kTraining) trainers.push_back(&island);
   }
   const std::set<IslandId> validators = choose_validators(trainers);
-  if (!validators.empty()) validation_.ask(committed_, validators);
+  const bool asks_all = validation_.wants_all() || validation_.knows_none();
+  if (!validators.empty()) validation_.ask(committed_, validators, asks_all);
   PersistLeases leases{committed_, {}};
   RoundBegan news{committed_, {}};
   for (MeshIsland* island : trainers) {
@@ -78,12 +80,13 @@ void RoundCoordinator::begin_round() {
   probe_links(trainers);
 }
 
-// One in turn, every so many rounds; all of them when what one found is in doubt.
+// One in turn, every so many rounds; all of them the first time, and when what one found is in doubt.
 std::set<IslandId> RoundCoordinator::choose_validators(const std::vector<MeshIsland*>& trainers) const {
   std::set<IslandId> validators;
-  if (validation_.wants_all()) {
+  const bool is_due = run_.validate_every > 0 && committed_.value % run_.validate_every == 0;
+  if (validation_.wants_all() || (is_due && validation_.knows_none())) {
     for (const MeshIsland* island : trainers) validators.insert(island->id());
-  } else if (run_.validate_every > 0 && committed_.value % run_.validate_every == 0) {
+  } else if (is_due) {
     validators.insert(trainers[committed_.value / run_.validate_every % trainers.size()]->id());
   }
   return validators;
@@ -93,9 +96,15 @@ void RoundCoordinator::act_on_validation(const IslandId& by, ValidationWatch::Ou
   using Outcome = ValidationWatch::Outcome;
   if (outcome == Outcome::kIgnored || outcome == Outcome::kWaits) return;
   const ValidatedState found = validation_.result();
-  if (outcome == Outcome::kDoubted) return publish(ValidationDoubted{by, found.outer_step, found.loss_nats});
-  publish(IslandValidated{by, found.outer_step, found.loss_nats});
-  if (outcome == Outcome::kSpoiled) spoiled_ = found;
+  if (outcome == Outcome::kDoubted) {
+    publish(ValidationDoubted{by, found.outer_step, found.loss_nats});
+  } else {
+    publish(IslandValidated{by, found.outer_step, found.loss_nats});
+  }
+  if (outcome == Outcome::kSpoiled) {
+    spoiled_ = found;
+    actions_.push_back(PersistSpoiled{found});
+  }
   if (last_validator_ == by && found.outer_step == committed_) finish();
 }
 
@@ -121,6 +130,11 @@ void RoundCoordinator::begin_training(MeshIsland& island, bool validate) {
   island.ready.reset();
 }
 
+bool RoundCoordinator::lost_too_often(const IslandId& island) const {
+  const auto found = lost_attempts_.find(island);
+  return found != lost_attempts_.end() && found->second >= kMostLostAttempts;
+}
+
 std::size_t RoundCoordinator::count_trainers() const {
   return static_cast<std::size_t>(std::ranges::count_if(islands_, [](const auto& entry) {
     return entry.second.part == MeshIsland::Part::kTrainer && !entry.second.sits_out && !entry.second.paused;
@@ -143,6 +157,7 @@ void RoundCoordinator::give_part(MeshIsland& island) {
     island.begun = HubRoundBegin{committed_, 0, 0, 0, false};
     island.awaited_until = now_ + run_.heartbeat;  // it has nothing to do first
   }
+  island.sits_out = lost_too_often(island.id());
   send(island.id(), island.begun);
 }
 
@@ -150,7 +165,14 @@ void RoundCoordinator::give_part(MeshIsland& island) {
 // cannot agree.
 void RoundCoordinator::promote_receivers() {
   if (attempt_ || !expected_back_.empty()) return;
-  const std::size_t trainers = count_trainers();
+  std::size_t trainers = count_trainers();
+  if (trainers < run_.quorum && !lost_attempts_.empty()) {  // they are needed, however often they are lost
+    for (auto& [id, island] : islands_) {
+      if (lost_too_often(id)) island.sits_out = false;
+    }
+    lost_attempts_.clear();
+    trainers = count_trainers();
+  }
   if (trainers >= run_.quorum && !lies_.exhausted()) return;
   PersistLeases leases{committed_, {}};
   for (auto& [id, island] : islands_) {
@@ -225,7 +247,7 @@ void RoundCoordinator::note_accepted(const OpenAttempt& done) {
   const std::string reason =
       fmt::format("{} in round {}, and without this island they did not", lie_, committed_.value);
   // That an attempt passed without it proves nothing: a liar can choose when to lie. What it says of its bytes does.
-  const bool is_proof = bad_edges_.culprit() == id || std::ranges::find(outvoted_, id) != outvoted_.end();
+  const bool is_proof = bad_edges_.culprit() == id || std::ranges::find(culpable_, id) != culpable_.end();
   if (is_proof) return leave_out(*island, reason);
   island->left_out_for = reason;
   publish(WorkLeftOut{id, committed_, reason});
@@ -270,7 +292,9 @@ void RoundCoordinator::reset_round() {
   reported_failures_ = 0;
   blame_.clear();
   lies_.clear();
-  outvoted_.clear();
+  culpable_.clear();
+  lost_attempts_.clear();
+  stalled_attempts_ = 0;
   turned_ = false;
 }
 
@@ -290,7 +314,7 @@ void RoundCoordinator::settle_end() {
     const MeshIsland* holder = find(id);
     if (run_.validate_every == 0 || late || holder == nullptr || !holder->connected) continue;
     last_validator_ = id;
-    validation_.ask(committed_, {id});
+    validation_.ask(committed_, {id}, /*all=*/false);
     send(id, HubRoundBegin{committed_, 0, 0, 0, true});  // evaluates the final parameters; trains nothing
     return;
   }

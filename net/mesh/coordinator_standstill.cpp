@@ -37,8 +37,9 @@ std::optional<OuterStep> RoundCoordinator::newest_of_disks(OuterStep at_most, bo
 
 std::optional<OuterStep> RoundCoordinator::newest_kept(OuterStep at_most) const {
   const std::optional<OuterStep> newest = newest_of_disks(at_most, /*connected_only=*/true);
-  // What the run began with can be made again.
-  if (!newest && state_hashes_.contains(OuterStep{0})) return OuterStep{0};
+  // What the run began with can be made again; but before anybody is here nobody knows what there is.
+  const bool anybody = std::ranges::any_of(islands_, [](const auto& entry) { return entry.second.connected; });
+  if (!newest && anybody && state_hashes_.contains(OuterStep{0})) return OuterStep{0};
   return newest;
 }
 
@@ -157,6 +158,7 @@ void RoundCoordinator::settle_standstill() {
 
 void RoundCoordinator::ask_for_rollback(const Standstill& standstill) {
   if (run_.when_lost != WhenLost::kRollBack || !standstill.back_to || wants_rollback_) return;
+  if (now_ < *expected_back_until_) return;  // who keeps a newer one may still come
   const OuterStep to = *standstill.back_to;
   if (committed_.value - to.value > kMostRoundsUndone || rollbacks_[to] >= kRollbacksByPolicy) return;
   ++rollbacks_[to];
@@ -202,6 +204,7 @@ void RoundCoordinator::on(const RollBack& event) {
   last_commit_.reset();
   last_holders_.clear();
   std::erase_if(state_hashes_, [&](const auto& entry) { return entry.first > event.to; });
+  const bool is_spoiled = spoiled_ && spoiled_->outer_step <= event.to;  // its operator finds it good enough
   agreement_.begin({}, event.state_hash);
   hash_persisted_ = true;  // it is how the owner knows it
   compared_ = true;
@@ -209,7 +212,7 @@ void RoundCoordinator::on(const RollBack& event) {
   unsettled_since_.reset();
   end_by_.reset();
   last_validator_.reset();
-  validation_.go_back_to(event.to);
+  validation_.go_back_to(event.to, /*as_it_is=*/is_spoiled);
   for (auto& [id, island] : islands_) {
     if (island.connected) send(id, HubWelcome{kMeshVersion, run_, committed_, {}});
   }
@@ -234,8 +237,7 @@ void RoundCoordinator::fast_forward(const IslandConnected& event) {
   if (!newer || commit.epoch >= epoch_) return;
   abandon_round();
   const OuterStep from = std::exchange(committed_, made);
-  record_epoch_ = commit.epoch;
-  restored_ = false;
+  record_epoch_ = commit.epoch;  // restored_ stays: another may know of a newer one
   actions_.push_back(PersistFastForward{commit});
   publish(FastForwarded{from, made, event.entry.id});
   leases_.forget_before(commit.lease_cursor);
@@ -244,9 +246,10 @@ void RoundCoordinator::fast_forward(const IslandConnected& event) {
   std::erase_if(state_hashes_, [&](const auto& entry) { return entry.first >= made; });
   agreement_.begin(voters_of(commit));
   hash_persisted_ = compared_ = false;
+  spoiled_.reset();
   unsettled_since_.reset();
   for (const IslandId& id : last_holders_) expected_back_[id] = {};
-  expected_back_until_ = now_ + run_.dead_after;
+  expected_back_until_ = std::max(*expected_back_until_, now_ + run_.dead_after);
   place_all();
 }
 

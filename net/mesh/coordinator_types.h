@@ -104,6 +104,9 @@ struct PersistRollback {  // rounds from `to` on are undone; their records are k
 struct PersistFastForward {  // a commit that an island showed, newer than what the disk knows
   HubCommit commit;
 };
+struct PersistSpoiled {  // until a rollback: the run does not go on upon it
+  ValidatedState state;
+};
 struct WantRollback {  // then say RollBack, if that state's hash is known; by the run's policy
   OuterStep to;
   std::string reason;
@@ -201,7 +204,7 @@ struct Publish {
 
 using CoordinatorAction =
     std::variant<SendTo, CloseConnection, DialIsland, PersistLeases, PersistAttempt, PersistCommit, PersistStateHash,
-                 PersistRollback, PersistFastForward, WantRollback, StepDown, Publish>;
+                 PersistRollback, PersistFastForward, PersistSpoiled, WantRollback, StepDown, Publish>;
 
 // ---- what a hub that restarts knows
 
@@ -217,8 +220,9 @@ struct CoordinatorMemory {
   std::uint64_t record_epoch = 0;          // of its newest record, a commit or a rollback
   bool restored = false;                   // from a backup, and no round was committed since: islands may know more
   std::map<OuterStep, std::string> state_hashes = {};  // agreed ones of late, and that of step 0
-  std::vector<ValidatedState> validations = {};        // of late, oldest first
-  std::set<IslandId> removed = {};                     // by the operator: what they said counts no more
+  std::vector<ValidatedState> validations = {};        // of late, oldest first; none of a spoiled state
+  std::optional<ValidatedState> spoiled = {};
+  std::set<IslandId> removed = {};  // by the operator: what they said counts no more
 };
 
 // Signs a commit record: base64url. Called once a commit.

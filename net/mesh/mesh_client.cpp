@@ -104,6 +104,7 @@ class MeshClient::Impl {
   asio::awaitable<void> beat();
   asio::awaitable<void> write_outbox(std::shared_ptr<Session> session);
   Status take(const std::string& text);
+  bool queue(const HubMessage& message);  // false: the inbox is full
   void wake_writer();
   auto when_it_throws(std::shared_ptr<Session> session);
   void begin_closing();
@@ -114,9 +115,10 @@ class MeshClient::Impl {
   const Callbacks callbacks_;
 
   std::mutex mutex_;
-  std::deque<std::string> outbox_;  // guarded by mutex_
-  std::optional<Error> given_up_;   // guarded by mutex_
-  bool closed_ = false;             // guarded by mutex_
+  std::deque<std::string> outbox_;   // guarded by mutex_
+  std::optional<Error> given_up_;    // guarded by mutex_
+  std::optional<HubRoster> roster_;  // guarded by mutex_: the one that waits in inbox_, where it stands empty
+  bool closed_ = false;              // guarded by mutex_
   std::atomic<bool> connected_{false};
   Mailbox<HubMessage> inbox_{kInboxMessages};
 
@@ -172,7 +174,11 @@ bool MeshClient::Impl::send(const IslandMessage& message) {
 }
 
 Result<HubMessage> MeshClient::Impl::next(Deadline deadline) {
-  if (auto message = inbox_.pop(deadline)) return std::move(*message);
+  if (auto message = inbox_.pop(deadline)) {
+    if (!std::holds_alternative<HubRoster>(*message)) return std::move(*message);
+    std::lock_guard lock(mutex_);
+    return HubMessage(*std::exchange(roster_, std::nullopt));
+  }
   std::lock_guard lock(mutex_);
   if (given_up_) return *given_up_;
   return Error{ErrorCode::kTimeout, "no message of the hub yet"};
@@ -352,15 +358,28 @@ Status MeshClient::Impl::take(const std::string& text) {
       callbacks_.committed(std::make_shared<const SignedCommit>(SignedCommit{*commit, hub_certificate_pem_}));
     }
   }
-  if (callbacks_.urgent) callbacks_.urgent(message);
-  std::optional<Error> goodbye;
-  if (const auto* last = std::get_if<HubGoodbye>(&message)) goodbye = Error{last->code, last->message};
-  if (!inbox_.push(std::move(message))) {
+  // Queued before it is told: what counts messages as they are told finds every one of them in the queue.
+  if (!queue(message)) {
     return Error{ErrorCode::kProtocol, "more messages of the hub than this island takes; connecting anew"};
   }
-  if (!goodbye) return ok_status();
-  give_up(*goodbye);
-  return *goodbye;
+  if (callbacks_.urgent) callbacks_.urgent(message);
+  const auto* last = std::get_if<HubGoodbye>(&message);
+  if (last == nullptr) return ok_status();
+  const Error goodbye{last->code, last->message};
+  give_up(goodbye);
+  return goodbye;
+}
+
+// One roster waits at most, the newest: others' coming and going fills no queue while the loop is busy.
+bool MeshClient::Impl::queue(const HubMessage& message) {
+  const auto* roster = std::get_if<HubRoster>(&message);
+  if (roster == nullptr) return inbox_.push(HubMessage(message));
+  std::lock_guard lock(mutex_);
+  const bool waits = roster_.has_value();
+  roster_ = *roster;
+  if (waits || inbox_.push(HubRoster{})) return true;
+  roster_.reset();
+  return false;
 }
 
 void MeshClient::Impl::welcomed() {

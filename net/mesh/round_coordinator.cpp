@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace atl {
@@ -30,7 +31,8 @@ RoundCoordinator::RoundCoordinator(RunConfig run, CoordinatorMemory memory, Comm
       round_open_(!memory.open_leases.empty()),
       last_attempt_(memory.last_attempt),
       norms_(run_.norm_bound),
-      validation_(run_.validation_rise, memory.validations) {
+      validation_(run_.validation_rise, memory.validations),
+      spoiled_(memory.spoiled) {
   for (const IslandLease& lease : memory.open_leases) expected_back_[lease.island] = lease.range;
   Voters voters;
   if (last_commit_) {
@@ -126,7 +128,9 @@ void RoundCoordinator::on(const IslandConnected& event) {
   island.claimed.reset();
   if (event.hello.outer_step) island.claimed = HeldState{*event.hello.outer_step, event.hello.state_hash};
   island.noticed.clear();
-  send_roster();
+  // The others hear of it at once or within a second: one that comes and goes all the time is not to keep them busy.
+  roster_changed_ = true;
+  if (now_ - roster_sent_ < kRosterPace) send(id, roster());
   if (is_new || moved || !links_.dialable(id)) dial(island);
   if (is_new) publish(IslandJoined{id, event.entry.display_name});
   place_returning(island, event.hello);
@@ -136,7 +140,9 @@ void RoundCoordinator::on(const IslandConnected& event) {
 void RoundCoordinator::place_returning(MeshIsland& island, const IslandHello& hello) {
   const auto& agreed = agreement_.agreed();
   if (hello.outer_step == committed_) return place_holder(island, hello.state_hash);
-  if (last_commit_ && hello.outer_step == last_commit_->round && last_holders_.contains(island.id())) {
+  const auto before = state_hashes_.find(hello.outer_step.value_or(committed_));
+  const bool is_the_runs = before == state_hashes_.end() || before->second == hello.state_hash;
+  if (last_commit_ && hello.outer_step == last_commit_->round && is_the_runs && last_holders_.contains(island.id())) {
     // Perhaps another process than the one that held the average: it keeps its place until it says.
     island.standing = MeshIsland::Standing::kRecovering;
     island.told_to_recover = committed_;
@@ -170,13 +176,20 @@ void RoundCoordinator::place_holder(MeshIsland& island, const std::string& hash)
   }
 }
 
-void RoundCoordinator::send_roster() {
+HubRoster RoundCoordinator::roster() const {
   HubRoster roster;
   for (const auto& [id, island] : islands_) {
     if (!island.paused) roster.islands.push_back(island.entry);
   }
+  return roster;
+}
+
+void RoundCoordinator::send_roster() {
+  roster_changed_ = false;
+  roster_sent_ = now_;
+  const HubRoster newest = roster();
   for (const auto& [id, island] : islands_) {
-    if (island.connected) send(id, roster);
+    if (island.connected) send(id, newest);
   }
 }
 
@@ -216,7 +229,7 @@ void RoundCoordinator::pause(MeshIsland& island) {
   if (!agreement_.reported(island.id())) agreement_.drop(island.id());  // nobody waits for its report
   act_on_validation(island.id(), validation_.drop(island.id()));
   publish(IslandPaused{island.id(), island.entry.display_name});
-  send_roster();
+  roster_changed_ = true;
 }
 
 void RoundCoordinator::remove(const IslandId& id, bool left, const std::string& reason) {
@@ -230,7 +243,7 @@ void RoundCoordinator::remove(const IslandId& id, bool left, const std::string& 
   links_.forget(id);
   publish(IslandGone{id, island->entry.display_name, left, reason});
   islands_.erase(id);
-  send_roster();
+  roster_changed_ = true;
   if (lies_.exhausted()) lies_.clear();  // others may agree without it
   if (!was_source) return;
   for (auto& [other_id, other] : islands_) {  // whoever recovers from it needs other sources
@@ -248,7 +261,8 @@ void RoundCoordinator::send_away(const IslandId& id, ErrorCode code, const std::
 // here is told, also of one that is away: it may still have connections to them.
 void RoundCoordinator::on(const IslandRemoved& event) {
   const bool was_here = find(event.island) != nullptr;
-  was_here ? remove(event.island, true, event.reason) : send_roster();
+  if (was_here) remove(event.island, true, event.reason);
+  send_roster();
   agreement_.unseat(event.island);
   last_holders_.erase(event.island);
   forget_expected(event.island);
@@ -323,7 +337,9 @@ void RoundCoordinator::said(MeshIsland& island, const IslandReady& message) {
 void RoundCoordinator::said(MeshIsland& island, const IslandHave& message) {
   if (!attempt_ || message.round != committed_ || message.attempt != attempt_->number()) return;
   attempt_->have(island.id(), message.digest);
-  if (!average_due_) average_due_ = now_ + run_.straggler_grace;
+  // The first one's word leaves nobody behind, for it may be lying; but it bounds how long the attempt may take.
+  if (!stall_due_) stall_due_ = now_ + run_.straggler_grace * (1 << std::min(stalled_attempts_, kMostStallDoublings));
+  if (!average_due_ && attempt_->most_trainers_have_it()) average_due_ = now_ + run_.straggler_grace;
   settle_attempt();
 }
 

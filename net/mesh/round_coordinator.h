@@ -54,6 +54,9 @@ class RoundCoordinator {
  private:
   using Islands = std::map<IslandId, MeshIsland>;
   static constexpr int kMostStrikes = 3;
+  static constexpr int kMostLostAttempts = 3;  // of one island in one round; then it sits it out
+  static constexpr std::chrono::seconds kRosterPace{1};
+  static constexpr int kMostStallDoublings = 6;
 
   // round_coordinator.cpp: who is here
   void on(const IslandConnected& event);
@@ -84,6 +87,7 @@ class RoundCoordinator {
   void send_away(const IslandId& id, ErrorCode code, const std::string& message);
   void bury_the_silent();
   void forget_expected(const IslandId& id);
+  HubRoster roster() const;
   void send_roster();
   void dial(MeshIsland& island);
 
@@ -114,6 +118,7 @@ class RoundCoordinator {
   void give_part(MeshIsland& island);
   void promote_receivers();
   std::size_t count_trainers() const;
+  bool lost_too_often(const IslandId& island) const;
   void begin_training(MeshIsland& island, bool validate);
   void drop_part(MeshIsland& island);
   void commit();
@@ -162,6 +167,8 @@ class RoundCoordinator {
   Actions actions_;
 
   Islands islands_;
+  bool roster_changed_ = false;  // since it was sent to all
+  Clock::time_point roster_sent_;
   OuterStep committed_;
   std::optional<HubCommit> last_commit_;
   std::set<IslandId> last_holders_;  // who may hold the average of last_commit_
@@ -187,11 +194,14 @@ class RoundCoordinator {
   Clock::time_point kept_due_;                    // the next attempt waits no longer for those that have not reported
   std::optional<FailureReports> failure_;         // of the same attempt, if a member's report ended it
   Clock::time_point retry_at_;
-  int reported_failures_ = 0;  // in the open round
+  int reported_failures_ = 0;                   // in the open round
+  std::map<IslandId, int> lost_attempts_;       // in the open round: it went while they ran
+  std::optional<Clock::time_point> stall_due_;  // of attempt_, since the first word that it is averaged
+  int stalled_attempts_ = 0;                    // in the open round
   EdgeBlame blame_;
   std::optional<DigestInquiry> inquiry_;  // into attempt_, which waits for it
   Clock::time_point inquiry_due_;
-  std::vector<IslandId> outvoted_;  // in the last inquiry
+  std::vector<IslandId> culpable_;  // by the last inquiry, if the next attempt passes without it
   bool turned_ = false;             // the next order is the chosen one backwards
   BadEdges bad_edges_;              // of all rounds since the hub started
   LieSearch lies_;                  // of the open round

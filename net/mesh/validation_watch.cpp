@@ -9,9 +9,9 @@ ValidationWatch::ValidationWatch(double rise, const std::vector<ValidatedState>&
   good_.assign(past.begin() + static_cast<std::ptrdiff_t>(skip), past.end());
 }
 
-void ValidationWatch::ask(OuterStep outer_step, std::set<IslandId> islands) {
+void ValidationWatch::ask(OuterStep outer_step, std::set<IslandId> islands, bool all) {
   of_ = outer_step;
-  all_asked_ = doubts_;
+  all_asked_ = all;
   asked_ = std::move(islands);
   losses_.clear();
 }
@@ -28,10 +28,11 @@ ValidationWatch::Outcome ValidationWatch::drop(const IslandId& island) {
   return asked_.empty() ? Outcome::kIgnored : settle();
 }
 
-bool ValidationWatch::is_high(double loss_nats) const {
-  if (rise_ == 0 || good_.empty()) return false;
-  const auto best = std::ranges::min_element(good_, {}, &ValidatedState::loss_nats);
-  return loss_nats > best->loss_nats + rise_;
+double ValidationWatch::usual(bool upper) const {
+  std::vector<double> losses;
+  for (const ValidatedState& state : good_) losses.push_back(state.loss_nats);
+  std::ranges::sort(losses);
+  return losses[(losses.size() - (upper ? 0 : 1)) / 2];
 }
 
 ValidationWatch::Outcome ValidationWatch::settle() {
@@ -41,15 +42,14 @@ ValidationWatch::Outcome ValidationWatch::settle() {
   // The lower one of two in the middle: high only where more than half find it so.
   std::ranges::sort(losses);
   result_ = {of_, losses[(losses.size() - 1) / 2]};
-  const bool high = is_high(result_.loss_nats);
+  const bool compared = rise_ > 0 && !good_.empty();
+  const bool high = compared && result_.loss_nats > usual(/*upper=*/true) + rise_;
+  const bool low = compared && result_.loss_nats < usual(/*upper=*/false) - rise_;
   asked_.clear();
   losses_.clear();
-  if (high && !all_asked_) {
-    doubts_ = true;
-    return Outcome::kDoubted;
-  }
-  doubts_ = false;
-  if (high) return Outcome::kSpoiled;
+  doubts_ = (high || low) && !all_asked_;
+  if (high) return doubts_ ? Outcome::kDoubted : Outcome::kSpoiled;
+  if (doubts_) return Outcome::kGood;  // told, but it is no measure for others yet
   good_.push_back(result_);
   if (good_.size() > kOfLate) good_.pop_front();
   return Outcome::kGood;
@@ -59,10 +59,9 @@ std::optional<OuterStep> ValidationWatch::newest_good() const {
   return good_.empty() ? std::nullopt : std::optional(good_.back().outer_step);
 }
 
-void ValidationWatch::go_back_to(OuterStep outer_step) {
-  // Of the state itself, too: going "back" to a spoiled state says that it is good enough.
+void ValidationWatch::go_back_to(OuterStep outer_step, bool as_it_is) {
   std::erase_if(good_, [&](const ValidatedState& state) { return state.outer_step > outer_step; });
-  if (result_.outer_step == outer_step) good_.clear();
+  if (as_it_is) good_.clear();
   asked_.clear();
   losses_.clear();
   doubts_ = false;

@@ -45,10 +45,11 @@ class RandomStream {
 ParameterStream::ParameterStream(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,
                                  std::uint64_t seed)
     : state_(RandomStream::first_state(seed, index)),
-      deviation_(parameter.shape.size() == 1 ? 0 : config.initializer_range) {}
+      is_norm_(parameter.shape.size() == 1),
+      deviation_(config.initializer_range) {}
 
 void ParameterStream::next(std::span<float> values) {
-  if (deviation_ == 0) {
+  if (is_norm_) {
     std::fill(values.begin(), values.end(), 1.0f);
     return;
   }

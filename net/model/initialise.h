@@ -18,7 +18,8 @@ class ParameterStream {
 
  private:
   std::uint64_t state_;  // of the random numbers
-  double deviation_;     // 0: all are 1
+  bool is_norm_;         // all are 1
+  double deviation_;
 };
 
 // Fills `values` (parameter.numel) with parameter number `index` of a model.

@@ -11,12 +11,14 @@
 #include <array>
 
 #include "net/tls/either_clock.h"
+#include "net/transport/https_pace.h"
 
 namespace atl {
 namespace {
 
 constexpr long kReceiveBufferBytes = 512 * 1024;
 constexpr std::size_t kMaxRefusalBytes = 64 * 1024;  // of the body of a status that is no success
+constexpr HttpsPaceLimits kPace;                     // of a server; it holds for what is asked of one, too
 constexpr long kOk = 200;
 constexpr long kPartialContent = 206;
 
@@ -37,11 +39,14 @@ struct Transfer {
   std::array<char, CURL_ERROR_SIZE> message{};
   std::unique_ptr<CURL, CurlDeleter> easy;  // uses those above
   Clock::time_point last_byte;
+  Clock::time_point window_began;
+  std::uint64_t at_window = 0;  // of what moved either way, when the window began
   std::uint64_t received = 0;
   std::uint64_t sent = 0;  // of the upload
   bool head_complete = false;
   std::optional<Error> body_error;
 
+  std::uint64_t moved() const { return received + sent; }
   std::string description() const { return fmt::format("{} at {}", request.peer.value, to_string(request.address)); }
 };
 
@@ -217,7 +222,7 @@ class HttpsFetcher::Impl {
     auto transfer = std::make_unique<Transfer>();
     transfer->id = ++last_id_;
     transfer->request = std::move(request);
-    transfer->last_byte = Clock::now();
+    transfer->last_byte = transfer->window_began = Clock::now();
     transfer->easy.reset(curl_easy_init());
     if (!transfer->easy) detail::die_on_wrong_access("there is memory for a transfer", "curl_easy_init failed");
     set_trust(transfer->easy.get(), self_);
@@ -272,10 +277,18 @@ class HttpsFetcher::Impl {
     const auto now = Clock::now();
     for (const auto& [id, transfer] : transfers_) {
       const bool ended = std::ranges::any_of(outcomes, [&](const HttpsOutcome& o) { return o.id == id; });
-      if (ended || now < transfer->last_byte + stall_) continue;
-      outcomes.push_back({id, 0, std::nullopt,
-                          Error{ErrorCode::kTimeout,
-                                fmt::format("{}: nothing came for {} ms", transfer->description(), stall_.count())}});
+      if (ended) continue;
+      const auto give_up = [&](std::string_view why) {
+        const Error error{ErrorCode::kTimeout, fmt::format("{}: {}", transfer->description(), why)};
+        outcomes.push_back({id, 0, std::nullopt, error});
+      };
+      if (now >= transfer->last_byte + stall_) {
+        give_up(fmt::format("nothing came for {} ms", stall_.count()));
+      } else if (now >= transfer->window_began + kPace.window) {
+        if (transfer->moved() - transfer->at_window < kPace.least_bytes) give_up("it comes byte by byte");
+        transfer->window_began = now;
+        transfer->at_window = transfer->moved();
+      }
     }
     for (const HttpsOutcome& outcome : outcomes) cancel(outcome.id);
     return outcomes;

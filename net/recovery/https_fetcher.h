@@ -43,7 +43,8 @@ struct HttpsOutcome {
 
 class HttpsFetcher {
  public:
-  // `self` outlives it. A transfer without a byte for `stall` ends with kTimeout.
+  // `self` outlives it. A transfer without a byte for `stall` ends with kTimeout, and one with fewer than
+  // HttpsPaceLimits asks of those who are served: nobody holds up a fetch by dripping.
   static Result<HttpsFetcher> create(const Identity& self, std::chrono::milliseconds stall);
   HttpsFetcher(HttpsFetcher&&) noexcept;
   HttpsFetcher& operator=(HttpsFetcher&&) noexcept;

@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kLostAfter{5};  // then the hub says what is miss
 // Per kind of round; ATOLL_TOTAL_LOSSES asks for another number.
 int losses() {
   const int asked = qEnvironmentVariableIntValue("ATOLL_TOTAL_LOSSES");
-  return asked > 0 ? asked : 4;
+  return asked > 0 ? asked : 3;
 }
 
 }  // namespace
@@ -37,6 +37,8 @@ class TotalLossTest : public QObject {
  private Q_SLOTS:
   void the_run_goes_on_from_what_is_safe_or_says_what_is_missing_data();
   void the_run_goes_on_from_what_is_safe_or_says_what_is_missing();
+  void a_run_that_lives_goes_back_and_on_data();
+  void a_run_that_lives_goes_back_and_on();
 
  private:
   void make_run(std::uint32_t inner_steps);
@@ -114,8 +116,8 @@ bool TotalLossTest::wait_for_step(std::uint32_t step, HubState& last) {
 
 void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing_data() {
   QTest::addColumn<std::uint32_t>("inner_steps");
-  QTest::newRow("short rounds") << 6u;
-  QTest::newRow("long rounds") << 40u;
+  QTest::newRow("short rounds") << 50u;
+  QTest::newRow("long rounds") << 200u;
 }
 
 void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing() {
@@ -165,6 +167,44 @@ void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing() 
   }
   qInfo("%d losses of everything, %d settled by a command; rounds of %.2f s, %u committed", losses(),
         settled_by_command, round_seconds, state.outer_step);
+  kill_all();
+}
+
+void TotalLossTest::a_run_that_lives_goes_back_and_on_data() {
+  QTest::addColumn<std::uint32_t>("steps");
+  QTest::newRow("by one") << 1u;
+  QTest::newRow("by two, then everybody dies") << 2u;
+  QTest::newRow("to its beginning") << 1000u;
+}
+
+void TotalLossTest::a_run_that_lives_goes_back_and_on() {
+  QFETCH(const std::uint32_t, steps);
+  make_run(/*inner_steps=*/20);
+  HubState state;
+  start_all();
+  QVERIFY(wait_for_step(6, state));
+  const std::uint32_t to = state.outer_step > steps ? state.outer_step - steps : 0;
+
+  const ProgramOutcome back =
+      scene_->run({"hub", "rollback", "--home", scene_->path("hub").string(), "--to", std::to_string(to)});
+
+  QVERIFY2(back.exit_code == 0, back.err.c_str());
+  QVERIFY2(wait_for_step(to + 3, state), state.standstill ? state.standstill->text.c_str() : "silence");
+  const auto all_train = [](const HubState& now) {
+    return now.rounds.back().members == kIslands && now.rounds.back().outer_hashes_equal == true;
+  };
+  for (int i = 0; i < 100 && !all_train(state); ++i) {
+    QThread::msleep(100);
+    state = hub_state();
+  }
+  QVERIFY(all_train(state));
+  if (steps == 2) {
+    const std::uint32_t before = hub_state().outer_step;
+    kill_all();
+    start_all();
+    QVERIFY2(wait_for_step(before + 2, state), state.standstill ? state.standstill->text.c_str() : "silence");
+  }
+  for (const auto& island : islands_) QCOMPARE(island->state(), QProcess::Running);
   kill_all();
 }
 

@@ -6,8 +6,22 @@ std::shared_ptr<AbortSignal> AttemptGate::begin(OuterStep round, Attempt attempt
   std::lock_guard lock(mutex_);
   current_ = {round, attempt};
   signal_ = std::make_shared<AbortSignal>();
-  if (closed_ || current_ <= aborted_) signal_->raise(abort_reason_);
+  if (closed_ || current_ <= aborted_ || passed_ < welcomes_) signal_->raise(abort_reason_);
   return signal_;
+}
+
+void AttemptGate::welcome() {
+  std::lock_guard lock(mutex_);
+  ++welcomes_;
+  if (closed_) return;
+  aborted_ = {};
+  abort_reason_ = "the hub was met again";
+  if (signal_) signal_->raise(abort_reason_);
+}
+
+void AttemptGate::pass_welcome() {
+  std::lock_guard lock(mutex_);
+  ++passed_;
 }
 
 void AttemptGate::abort_through(OuterStep round, Attempt attempt, const std::string& reason) {

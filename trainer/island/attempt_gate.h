@@ -1,7 +1,10 @@
 // Lets the mesh thread stop the all-reduce in which the loop thread is blocked: aborts and newer attempts act at once,
-// also when they overtake the start of the attempt that they end. Thread-safe.
+// also when they overtake the start of the attempt that they end. Rounds may be trained again after a rollback, and
+// their attempts count from 1 again: what was aborted, and what still waits in the loop's queue, is told apart by the
+// welcomes between. Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +19,10 @@ class AttemptGate {
  public:
   // Loop thread: the signal that ends this attempt; raised already when its abort came first.
   std::shared_ptr<AbortSignal> begin(OuterStep round, Attempt attempt);
+  // Mesh thread, at each welcome of the hub: all attempts of before it are over, and none of those after it.
+  void welcome();
+  // Loop thread: it has come to the next welcome in its queue.
+  void pass_welcome();
   // Mesh thread: this attempt and all before it are over.
   void abort_through(OuterStep round, Attempt attempt, const std::string& reason);
   // Any thread: this and every later attempt ends at once.
@@ -29,6 +36,7 @@ class AttemptGate {
   std::shared_ptr<AbortSignal> signal_;
   Position aborted_;  // through this one; attempts count from 1
   std::string abort_reason_;
+  std::uint64_t welcomes_ = 0, passed_ = 0;
   bool closed_ = false;
 };
 

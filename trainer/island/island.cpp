@@ -5,10 +5,13 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <thread>
 
 #include "net/base/file.h"
 #include "net/collective/all_reduce.h"
 #include "net/mesh/mesh_client.h"
+#include "net/model/initialise.h"
+#include "net/model/layout.h"
 #include "net/recovery/link_probe.h"
 #include "net/recovery/state_server.h"
 #include "net/transport/peer_listener.h"
@@ -230,6 +233,7 @@ IslandHello Island::Impl::hello() const {
 
 // On the mesh thread: what must not wait until the loop comes round.
 void Island::Impl::on_urgent(const HubMessage& message) {
+  if (std::holds_alternative<HubWelcome>(message)) gate_.welcome();
   if (const auto* roster = std::get_if<HubRoster>(&message)) {
     roster_.replace(*roster);
     news_.learn_roster(*roster);
@@ -279,7 +283,10 @@ Result<RunConfig> Island::Impl::wait_for_welcome() {
   while (!stop_.raised()) {
     Result<HubMessage> message = mesh_->next(Deadline::after(kMessageWait));
     if (message.ok()) {
-      if (const auto* welcome = std::get_if<HubWelcome>(&*message)) return welcome->run;
+      if (const auto* welcome = std::get_if<HubWelcome>(&*message)) {
+        gate_.pass_welcome();
+        return welcome->run;
+      }
       if (const auto* goodbye = std::get_if<HubGoodbye>(&*message)) return Error{goodbye->code, goodbye->message};
       continue;  // the roster; acted on already
     }
@@ -356,8 +363,24 @@ Result<FetchedState> Island::Impl::fetch(const HubRecover& recover) {
 
 Result<std::vector<float>> Island::Impl::initial_parameters() {
   if (options_.initial_parameters) return options_.initial_parameters(model_);
+  // Not what the engine began with: it may have been trained, or given another state, since.
   std::vector<float> parameters(static_cast<std::size_t>(engine_->numel()));
-  engine_->read_parameters(parameters);  // fresh from the seed: nothing was trained or written yet
+  const ParameterLayout layout = canonical_layout(model_);
+  std::atomic<std::size_t> next{0};
+  const auto fill = [&] {
+    for (std::size_t i; (i = next++) < layout.parameters.size();) {
+      const ParameterInfo& parameter = layout.parameters[i];
+      const auto place =
+          std::span(parameters)
+              .subspan(static_cast<std::size_t>(parameter.offset), static_cast<std::size_t>(parameter.numel));
+      initialise_parameter(model_, parameter, i, run_.seed, place);
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) helpers.emplace_back(fill);
+    fill();
+  }
   return parameters;
 }
 
@@ -529,7 +552,7 @@ void Island::Impl::save_checkpoint() {
   const auto began = Clock::now();
   KeptStates kept = kept_states();
   Status saved = make_directories(options_.checkpoint_directory, FileMode::kPrivate);
-  if (saved.ok()) saved = kept.make_room(outer->version());
+  if (saved.ok()) kept.make_room(outer->version());
   if (saved.ok()) saved = atl::save_checkpoint(options_.checkpoint_directory, model_, *outer);
   kept.prune();
   checkpoint_pace_.wrote(began, Clock::now());

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "trainer/island/checkpoint.h"
 
@@ -24,8 +25,13 @@ std::vector<KeptStates::Entry> KeptStates::entries() const {
   for (const auto& entry : std::filesystem::directory_iterator(directory_, failed)) {
     if (!entry.is_regular_file(failed) || !is_kept_name(entry.path().filename().string())) continue;
     Result<HeldState> state = OuterStateStore::peek(entry.path());
-    const auto same_step = [&](const Entry& known) { return known.state == *state; };
-    if (state.ok() && std::ranges::none_of(found, same_step)) found.push_back({std::move(*state), entry.path()});
+    if (!state.ok()) continue;
+    const auto same = std::ranges::find(found, *state, &Entry::state);  // under two names
+    if (same == found.end()) {
+      found.push_back({std::move(*state), entry.path()});
+    } else if (entry.path().filename() == kStateFile) {
+      same->file = entry.path();
+    }
   }
   std::ranges::sort(found, std::greater{}, [](const Entry& entry) { return entry.state.outer_step; });
   return found;
@@ -39,27 +45,42 @@ std::vector<HeldState> KeptStates::list() const {
   return states;
 }
 
-Status KeptStates::make_room(OuterStep next) {
+void KeptStates::make_room(OuterStep next) const {
   const auto file = directory_ / kStateFile;
   const Result<HeldState> now = OuterStateStore::peek(file);
-  if (!now.ok() || now->outer_step == next || keep_ < 2) return ok_status();
-  // A second name for the same file, so that at no moment there is none.
+  if (!now.ok() || now->outer_step == next || keep_ < 2) return;
+  // A second name for the same file, so that at no moment there is none; a copy where files have one name only.
   const auto aside = directory_ / fmt::format("outer.{}.state", now->outer_step.value);
   std::error_code failed;
   std::filesystem::remove(aside, failed);
   std::filesystem::create_hard_link(file, aside, failed);
-  if (failed) return Error{ErrorCode::kIo, fmt::format("cannot keep {}: {}", aside.string(), failed.message())};
-  return ok_status();
+  if (failed) std::filesystem::copy_file(file, aside, failed);
+  if (failed) spdlog::warn("kept_state file={} error=\"{}\"", aside.string(), failed.message());
 }
 
-// The newest two, then those at validated rounds, then the others.
-void KeptStates::prune() {
+// The newest, the one before it, then those at validated rounds, then the others.
+void KeptStates::prune() const {
   std::vector<Entry> all = entries();
-  const auto is_anchor = [this](const Entry& entry) {
-    return anchor_every_ > 0 && entry.state.outer_step.value % anchor_every_ == 0;
-  };
-  const auto older = all.begin() + std::min<std::ptrdiff_t>(2, std::ssize(all));
-  std::stable_partition(older, all.end(), is_anchor);
+  const auto newest = std::ranges::find(all, std::string(kStateFile),
+                                        [](const Entry& entry) { return entry.file.filename().string(); });
+  if (newest == all.end()) return;
+  const OuterStep now = newest->state.outer_step;
+  bool has_one_before = false;
+  std::vector<std::pair<int, Entry>> ranked;
+  for (const Entry& entry : all) {
+    const bool is_anchor = anchor_every_ > 0 && entry.state.outer_step.value % anchor_every_ == 0;
+    int rank = is_anchor ? 2 : 3;
+    if (entry.file == newest->file) {
+      rank = 0;
+    } else if (entry.state.outer_step >= now) {
+      rank = 4;
+    } else if (!std::exchange(has_one_before, true)) {
+      rank = 1;
+    }
+    ranked.emplace_back(rank, entry);
+  }
+  std::ranges::stable_sort(ranked, {}, &std::pair<int, Entry>::first);
+  for (std::size_t i = 0; i < ranked.size(); ++i) all[i] = std::move(ranked[i].second);
   for (std::size_t i = keep_; i < all.size(); ++i) {
     std::error_code failed;
     std::filesystem::remove(all[i].file, failed);

@@ -19,12 +19,14 @@ class KeptStates {
       : directory_(std::move(directory)), keep_(keep), anchor_every_(anchor_every) {}
 
   // To be called before outer.state is replaced by that of another step: what is there is kept under its own name.
-  Status make_room(OuterStep next);
+  // Where that cannot be, it is told in the log: the newest state is worth more than the one before it.
+  void make_room(OuterStep next) const;
   // Newest first, by what the files say of themselves; read in full only when one is loaded.
   std::vector<HeldState> list() const;
   // kNotFound when it is not kept; kCorrupt when it is not whole any more.
   Result<FetchedState> load(const HeldState& wanted, std::int64_t numel) const;
-  void prune();  // what is too many
+  // What is too many. Never outer.state; first what does not come before it: a rollback undid that.
+  void prune() const;
 
  private:
   struct Entry {

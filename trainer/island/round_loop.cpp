@@ -61,6 +61,7 @@ void RoundLoop::set_phase(Phase phase, const char* state_word) {
 
 // The hub's configuration was read before this loop existed; after a reconnection it comes again.
 Status RoundLoop::on(const HubWelcome& message) {
+  gate_.pass_welcome();
   if (message.run.run_id == run_.run_id) return ok_status();
   return Error{ErrorCode::kInviteOtherRun,
                "the hub at this address now serves another run; join it with an invite of its own"};
@@ -78,11 +79,11 @@ Status RoundLoop::on(const HubRoster& message) {
 // ------------------------------------------------------------------------------------------------------------
 
 Status RoundLoop::on(const HubInitialise&) {
-  if (!outer_.holds_state() || outer_.version() != OuterStep{0}) {
-    ATOLL_ASSIGN_OR_RETURN(std::vector<float> parameters, network_.initial_parameters());
-    outer_.initialise(std::move(parameters));
-    residual_.clear();
-  }
+  ATOLL_ASSIGN_OR_RETURN(std::vector<float> parameters, network_.initial_parameters());
+  outer_.initialise(std::move(parameters));
+  residual_.clear();
+  has_round_ = false;
+  average_.reset();
   recover_.reset();
   adopt_outer_state();
   return ok_status();
@@ -220,14 +221,15 @@ Status RoundLoop::validate() {
     ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.validation_batch(i));
     const Result<double> evaluated = engine_.evaluate(batch);
     if (!evaluated.ok() && evaluated.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
-    ATOLL_ASSIGN_OR_RETURN(const double loss, evaluated);
+    const bool is_no_number = !evaluated.ok() && evaluated.error().code == ErrorCode::kNonFinite;
+    ATOLL_ASSIGN_OR_RETURN(const double loss, is_no_number ? Result<double>(kWorstLoss) : evaluated);
     loss_sum += loss * static_cast<double>(batch.token_count());
     tokens += batch.token_count();
   }
   if (tokens == 0 || stop_.raised()) return ok_status();
   // A state whose loss is no number is as bad as can be; the hub has to hear of it.
   const double mean = loss_sum / static_cast<double>(tokens);
-  const double loss_nats = std::isfinite(mean) ? mean : kWorstLoss;
+  const double loss_nats = std::isfinite(mean) ? std::min(mean, kWorstLoss) : kWorstLoss;
   status_.update([&](IslandState& s) { s.validation_loss_nats = loss_nats; });
   network_.send(IslandValidation{outer_.version(), loss_nats});
   return ok_status();

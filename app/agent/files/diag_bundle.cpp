@@ -67,7 +67,10 @@ std::string log_text(const std::string& name, const std::filesystem::path& path)
   if (!lines.ok()) return lines.error().message + "\n";
   std::string text;
   for (const LogLine& line : *lines) text += line.text + "\n";
-  return text.size() <= kMaxLogBytes ? text : text.substr(text.size() - kMaxLogBytes);
+  if (text.size() <= kMaxLogBytes) return text;
+  // From the beginning of a line: what is left of one may begin behind the word that marks a secret.
+  const std::size_t end = text.find('\n', text.size() - kMaxLogBytes);
+  return end == std::string::npos ? std::string() : text.substr(end + 1);
 }
 
 }  // namespace

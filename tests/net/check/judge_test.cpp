@@ -216,6 +216,11 @@ std::vector<Case> host_cases() {
       {"less than once", "ram", kFail, memory(0.9999)},
       {"3 checkpoints", "disk.free", kPass, free_space(three + 1)},
       {"less than 3", "disk.free", kWarn, free_space(three - 2)},
+      {"3, and one more state to keep", "disk.free", kWarn,
+       [three](NodeFacts& f) {
+         f.disk.free_bytes = static_cast<std::uint64_t>(three + 1);
+         f.run->keep_states += 1;
+       }},
       {"2 checkpoints", "disk.free", kWarn, free_space(two + 1)},
       {"less than 2", "disk.free", kFail, free_space(two - 2)},
       {"cannot be written", "disk.free", kFail, [](NodeFacts& f) { f.disk.problem = "read-only"; }},

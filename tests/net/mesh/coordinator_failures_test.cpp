@@ -13,6 +13,11 @@ class CoordinatorFailuresTest : public QObject {
   void a_member_that_dies_while_training_does_not_stop_the_round();
   void a_member_that_dies_in_an_attempt_is_dropped_from_the_next_at_once();
   void when_all_that_remain_have_the_average_of_a_lost_member_it_is_committed();
+  void one_word_leaves_nobody_behind();
+  void who_is_left_of_many_commits_nothing_alone();
+  void who_comes_and_goes_all_the_time_sits_the_round_out();
+  void of_two_one_that_hangs_sits_the_round_out();
+  void a_quorum_takes_back_who_was_lost_too_often();
   void a_member_that_never_gets_its_average_is_left_behind();
   void the_lease_of_a_dead_island_is_given_out_again_first();
   void a_silent_island_is_dead();
@@ -89,11 +94,94 @@ void CoordinatorFailuresTest::when_all_that_remain_have_the_average_of_a_lost_me
   QCOMPARE(mesh.committed_leases().size(), std::size_t{3});
 }
 
-void CoordinatorFailuresTest::a_member_that_never_gets_its_average_is_left_behind() {
+// Else who says first that it has an average, of its own making, commits it alone.
+void CoordinatorFailuresTest::one_word_leaves_nobody_behind() {
+  SimulatedMesh mesh(run_for(4));
+  begin_first_round(mesh, 4);
+  all_ready(mesh, 4);
+  have(mesh, 4, 1, std::string(64, 'e'));
+
+  for (int i = 0; i < 90; ++i) mesh.pass(1s);
+  deliver(mesh);
+
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+  QVERIFY(received<HubRecover>(mesh.island(1)).empty());
+}
+
+void CoordinatorFailuresTest::who_is_left_of_many_commits_nothing_alone() {
+  SimulatedMesh mesh(run_for(4));
+  begin_first_round(mesh, 4);
+  all_ready(mesh, 4);
+  have(mesh, 4, 1, std::string(64, 'e'));
+
+  for (int i = 1; i <= 3; ++i) mesh.cut(i);  // for a moment, all at once
+
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+}
+
+void CoordinatorFailuresTest::who_comes_and_goes_all_the_time_sits_the_round_out() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+
+  for (int i = 0; i < 3; ++i) {
+    QCOMPARE(received<HubAttempt>(mesh.island(1)).back().order.size(), std::size_t{3});
+    mesh.cut(3);
+    mesh.link(3);
+    mesh.say(3, ready_for(0));
+    deliver(mesh);  // the others' answers to the abort
+    mesh.pass(1s);
+    deliver(mesh);
+  }
+
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().order.size(), std::size_t{2});
+}
+
+void CoordinatorFailuresTest::of_two_one_that_hangs_sits_the_round_out() {
   SimulatedMesh mesh(run_for(2));
   begin_first_round(mesh, 2);
   all_ready(mesh, 2);
+  mesh.trains_by_itself = false;
   have(mesh, 1, 1);
+  for (int i = 0; i < 59; ++i) mesh.pass(1s);
+  QCOMPARE(mesh.count<AttemptFailed>(), 0);
+
+  for (int i = 0; i < 10; ++i) {  // 2 says that it lives, and nothing else
+    mesh.pass(1s);
+    while (mesh.act(mesh.island(1))) continue;
+  }
+
+  const HubAttempt last = received<HubAttempt>(mesh.island(1)).back();
+  QCOMPARE(last.order.size(), std::size_t{1});
+  have(mesh, 1, last.attempt.value);
+  QCOMPARE(mesh.hub().committed(), OuterStep{1});
+}
+
+void CoordinatorFailuresTest::a_quorum_takes_back_who_was_lost_too_often() {
+  RunConfig run = run_for(2);
+  run.quorum = 2;
+  SimulatedMesh mesh(run);
+  begin_first_round(mesh, 2);
+  all_ready(mesh, 2);
+
+  for (int i = 0; i < 4; ++i) {
+    QCOMPARE(received<HubAttempt>(mesh.island(1)).back().order.size(), std::size_t{2});
+    QCOMPARE(received<HubAttempt>(mesh.island(1)).back().attempt.value, static_cast<std::uint32_t>(i + 1));
+    mesh.cut(2);
+    mesh.link(2);
+    mesh.say(2, ready_for(0));
+    deliver(mesh);
+    mesh.pass(1s);
+    deliver(mesh);
+  }
+}
+
+void CoordinatorFailuresTest::a_member_that_never_gets_its_average_is_left_behind() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+  have(mesh, 1, 1);
+  have(mesh, 3, 1);
   for (int i = 0; i < 59; ++i) mesh.pass(1s);
   QCOMPARE(mesh.hub().committed(), OuterStep{0});
 

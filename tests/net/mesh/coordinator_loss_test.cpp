@@ -36,6 +36,8 @@ class CoordinatorLossTest : public QObject {
   void what_a_rollback_undid_is_trained_again();
   void a_hub_from_an_old_backup_learns_what_it_missed();
   void a_restored_hub_waits_for_those_who_may_know_more();
+  void the_newest_of_several_records_counts_whoever_comes_first();
+  void a_spoiled_state_stays_spoiled_when_the_hub_restarts();
   void a_commit_that_a_rollback_undid_does_not_come_back();
   void the_older_of_two_hubs_steps_down();
 };
@@ -207,6 +209,7 @@ void CoordinatorLossTest::a_hub_from_an_old_backup_learns_what_it_missed() {
   mesh.restore();
   mesh.link(1);
   mesh.link(2);
+  wait(mesh, 61);
   mesh.settle();
 
   QCOMPARE(mesh.count<FastForwarded>(), 1);
@@ -216,10 +219,9 @@ void CoordinatorLossTest::a_hub_from_an_old_backup_learns_what_it_missed() {
 }
 
 void CoordinatorLossTest::a_restored_hub_waits_for_those_who_may_know_more() {
-  SimulatedMesh mesh(run_for(2));
+  SimulatedMesh mesh(run_for(3));
   mesh.keeps_states = true;
-  mesh.start(1);
-  mesh.start(2);
+  for (const int i : {1, 2, 4}) mesh.start(i);
   mesh.back_up();
   for (int i = 0; i < 30; ++i) mesh.settle_once();
   const OuterStep committed = mesh.hub().committed();
@@ -235,6 +237,7 @@ void CoordinatorLossTest::a_restored_hub_waits_for_those_who_may_know_more() {
   mesh.settle();
   QCOMPARE(mesh.hub().committed(), OuterStep{0});
   mesh.link(2);
+  mesh.link(4);
   for (int i = 0; i < 70; ++i) {
     mesh.settle();
     mesh.pass(1s);
@@ -242,6 +245,68 @@ void CoordinatorLossTest::a_restored_hub_waits_for_those_who_may_know_more() {
 
   QVERIFY(mesh.hub().committed() >= committed);
   QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+// One that left long ago shows an old record first: it does not begin a round of its own upon it.
+void CoordinatorLossTest::the_newest_of_several_records_counts_whoever_comes_first() {
+  SimulatedMesh mesh(run_for(3));
+  mesh.keeps_states = true;
+  for (int i = 1; i <= 3; ++i) mesh.start(i);
+  for (int i = 0; i < 20; ++i) mesh.settle_once();
+  mesh.back_up();
+  for (int i = 0; i < 20; ++i) mesh.settle_once();
+  mesh.cut(3);
+  QVERIFY(mesh.island(3).newest_commit.has_value());
+  for (int i = 0; i < 60; ++i) {
+    mesh.settle_once();
+    mesh.pass(1s);
+  }
+  const OuterStep committed = mesh.hub().committed();
+  QVERIFY(committed.value > mesh.island(3).newest_commit->round.value + 3);
+
+  mesh.restore();
+  mesh.link(3);
+  wait(mesh, 20);
+  mesh.link(1);
+  mesh.link(2);
+  wait(mesh, 61);
+  mesh.settle();
+
+  QVERIFY(mesh.count<FastForwarded>() >= 2);
+  QVERIFY(mesh.hub().committed() > committed);
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::a_spoiled_state_stays_spoiled_when_the_hub_restarts() {
+  RunConfig run = run_for(1);
+  run.validate_every = 1;
+  SimulatedMesh mesh(run);
+  mesh.keeps_states = true;
+  mesh.trains_by_itself = false;
+  mesh.start(1);
+  deliver(mesh);
+  const auto round_with_loss = [&](double loss) {
+    const OuterStep round = mesh.hub().committed();
+    mesh.say(1, IslandValidation{round, loss});
+    all_ready(mesh, 1);
+    have(mesh, 1, 1, fake_sha256(std::to_string(round.value)));
+    deliver(mesh);
+    mesh.pass(1s);
+    deliver(mesh);
+  };
+  round_with_loss(2.5);
+  round_with_loss(2.4);
+  round_with_loss(99);  // doubted
+  mesh.say(1, IslandValidation{mesh.hub().committed(), 99});
+  QVERIFY(mesh.hub().standstill().has_value());
+  QCOMPARE(mesh.hub().standstill()->kind, Standstill::Kind::kSpoiled);
+
+  mesh.restart_hub();
+  mesh.link(1);
+  wait(mesh, 8);
+
+  QVERIFY(mesh.hub().standstill().has_value());
+  QCOMPARE(mesh.hub().standstill()->kind, Standstill::Kind::kSpoiled);
 }
 
 void CoordinatorLossTest::a_commit_that_a_rollback_undid_does_not_come_back() {

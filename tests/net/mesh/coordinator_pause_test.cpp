@@ -121,9 +121,11 @@ void CoordinatorPauseTest::a_paused_island_is_not_in_the_roster() {
   begin_first_round(mesh, 2);
 
   pause(mesh, 2);
+  mesh.pass(1s);
   deliver(mesh);
   QCOMPARE(received<HubRoster>(mesh.island(1)).back().islands.size(), std::size_t{1});
   mesh.link(2);
+  mesh.pass(1s);
   deliver(mesh);
 
   QCOMPARE(received<HubRoster>(mesh.island(1)).back().islands.size(), std::size_t{2});

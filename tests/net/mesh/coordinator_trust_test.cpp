@@ -43,6 +43,8 @@ class CoordinatorTrustTest : public QObject {
   void an_average_larger_than_its_parts_is_averaged_without_one_until_it_fits();
   void only_the_validator_of_the_round_is_heard_once();
   void a_high_validation_loss_is_believed_when_more_than_half_find_it();
+  void a_loss_far_too_low_is_no_measure_for_others();
+  void who_hides_its_bytes_does_not_get_its_victim_sent_away();
   void fewer_trainers_than_the_quorum_commit_nothing();
 };
 
@@ -329,6 +331,7 @@ void CoordinatorTrustTest::an_average_larger_than_its_parts_is_averaged_without_
 void CoordinatorTrustTest::only_the_validator_of_the_round_is_heard_once() {
   RunConfig run = run_for(2);
   run.validate_every = 1;
+  run.validation_rise = 0;  // else all are asked for the first one
   SimulatedMesh mesh(run);
   begin_first_round(mesh, 2);
   QVERIFY(received<HubRoundBegin>(mesh.island(1)).at(0).validate);
@@ -349,25 +352,82 @@ void CoordinatorTrustTest::a_high_validation_loss_is_believed_when_more_than_hal
   using Outcome = ValidationWatch::Outcome;
   const IslandId a{"a"}, b{"b"}, c{"c"};
   ValidationWatch watch(1.0, {{OuterStep{0}, 5.0}, {OuterStep{5}, 3.5}});
-  watch.ask(OuterStep{10}, {a});
+  watch.ask(OuterStep{10}, {a}, false);
   QCOMPARE(watch.report(b, OuterStep{10}, 100), Outcome::kIgnored);
   QCOMPARE(watch.report(a, OuterStep{10}, 168), Outcome::kDoubted);
   QVERIFY(watch.wants_all());
 
-  watch.ask(OuterStep{11}, {a, b, c});
+  watch.ask(OuterStep{11}, {a, b, c}, true);
   QCOMPARE(watch.report(a, OuterStep{11}, 168), Outcome::kWaits);
   QCOMPARE(watch.report(b, OuterStep{11}, 3.4), Outcome::kWaits);
   QCOMPARE(watch.report(c, OuterStep{11}, 3.4), Outcome::kGood);  // a lied
   QCOMPARE(watch.result().loss_nats, 3.4);
   QVERIFY(!watch.wants_all());
 
-  watch.ask(OuterStep{15}, {b});
+  watch.ask(OuterStep{15}, {b}, false);
   QCOMPARE(watch.report(b, OuterStep{15}, 168), Outcome::kDoubted);
-  watch.ask(OuterStep{16}, {a, b, c});
+  watch.ask(OuterStep{16}, {a, b, c}, true);
   QCOMPARE(watch.report(a, OuterStep{16}, 3.0), Outcome::kWaits);
   QCOMPARE(watch.report(b, OuterStep{16}, 170), Outcome::kWaits);
   QCOMPARE(watch.report(c, OuterStep{16}, 171), Outcome::kSpoiled);
   QCOMPARE(watch.newest_good(), std::optional(OuterStep{11}));
+}
+
+void CoordinatorTrustTest::a_loss_far_too_low_is_no_measure_for_others() {
+  using Outcome = ValidationWatch::Outcome;
+  const IslandId a{"a"}, b{"b"}, c{"c"};
+  ValidationWatch watch(1.0, {});
+  QVERIFY(watch.knows_none());
+  watch.ask(OuterStep{0}, {a, b, c}, true);
+  for (const IslandId& island : {a, b}) QCOMPARE(watch.report(island, OuterStep{0}, 2.5), Outcome::kWaits);
+  QCOMPARE(watch.report(c, OuterStep{0}, 0), Outcome::kGood);
+  QCOMPARE(watch.result().loss_nats, 2.5);
+
+  for (std::uint32_t step = 1; step < 30; step += 2) {
+    watch.ask(OuterStep{step}, {c}, false);
+    QCOMPARE(watch.report(c, OuterStep{step}, step % 3 == 0 ? 0 : 1.6), Outcome::kGood);
+    const bool all = watch.wants_all();
+    watch.ask(OuterStep{step + 1}, all ? std::set<IslandId>{a, b, c} : std::set<IslandId>{a}, all);
+    if (all) QCOMPARE(watch.report(c, OuterStep{step + 1}, 0), Outcome::kWaits);
+    if (all) QCOMPARE(watch.report(b, OuterStep{step + 1}, 2.5), Outcome::kWaits);
+    QCOMPARE(watch.report(a, OuterStep{step + 1}, 2.5), Outcome::kGood);
+    watch.ask(OuterStep{step + 1}, {b}, false);
+    QCOMPARE(watch.report(b, OuterStep{step + 1}, 2.5), Outcome::kGood);
+  }
+}
+
+// 3 alters what it passes on to 1, says the right digest, and shows nothing when all are asked for their bytes.
+void CoordinatorTrustTest::who_hides_its_bytes_does_not_get_its_victim_sent_away() {
+  SimulatedMesh mesh(run_for(3));
+  mesh.trains_by_itself = false;
+  for (int i = 1; i <= 3; ++i) mesh.start(i);
+  deliver(mesh);
+  for (int round = 0; round < 4; ++round) {
+    const OuterStep before = mesh.hub().committed();
+    all_ready(mesh, 3);
+    for (int i = 0; i < 8 && mesh.hub().committed() == before; ++i) {
+      const HubAttempt attempt = received<HubAttempt>(mesh.island(2)).back();
+      const auto is_in = [&](int island) {
+        return std::ranges::any_of(attempt.order, [&](const auto& m) { return m.id == mesh.island(island).id; });
+      };
+      const std::string right = fake_sha256(std::to_string(before.value));
+      for (int island = 1; island <= 3; ++island) {
+        const bool is_victim = island == 1 && is_in(3);
+        if (is_in(island)) have(mesh, island, attempt.attempt.value, is_victim ? kLie : right);
+      }
+      for (int island = 1; island <= 2; ++island) {
+        mesh.say(island, IslandChunks{before, attempt.attempt, std::vector<std::string>(attempt.order.size(), right)});
+      }
+      for (int second = 0; second < 8; ++second) mesh.pass(1s);
+      deliver(mesh);
+    }
+    QVERIFY(mesh.hub().committed() > before);
+    mesh.pass(1s);
+    deliver(mesh);
+  }
+
+  QVERIFY(!mesh.island(1).goodbye.has_value());
+  QVERIFY(!mesh.island(2).goodbye.has_value());
 }
 
 void CoordinatorTrustTest::fewer_trainers_than_the_quorum_commit_nothing() {

@@ -132,6 +132,8 @@ void SimulatedMesh::note_rollback(const PersistRollback& back) {
   disk_.committed = back.to;
   disk_.record_epoch = disk_.epoch = back.epoch;
   disk_.last_commit.reset();
+  disk_.restored = false;
+  disk_.spoiled.reset();
   disk_.last_attempt = Attempt{0};
   disk_.agreed_hash = disk_.state_hashes.at(back.to);
   std::erase_if(state_hashes_, [&](const auto& entry) { return entry.first > back.to.value; });
@@ -208,11 +210,13 @@ void SimulatedMesh::carry_out(const RoundCoordinator::Actions& actions) {
       disk_.last_commit = forth->commit;
       disk_.record_epoch = forth->commit.epoch;
       disk_.agreed_hash.reset();
-      disk_.restored = false;
+      disk_.spoiled.reset();
       for (auto& [first, row] : lease_rows_) {
         if (first < forth->commit.lease_cursor) used_up_.insert(first);
       }
       lease_floor_ = forth->commit.lease_cursor;
+    } else if (const auto* spoiled = std::get_if<PersistSpoiled>(&action)) {
+      disk_.spoiled = spoiled->state;
     } else if (const auto* want = std::get_if<WantRollback>(&action)) {
       wants_back_ = want->to;
     } else if (std::get_if<StepDown>(&action) != nullptr) {

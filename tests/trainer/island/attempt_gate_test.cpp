@@ -37,6 +37,19 @@ class AttemptGateTest : public QObject {
     QVERIFY(!signal->raised());
   }
 
+  // As after a rollback: its attempts count from 1 again.
+  void what_follows_a_welcome_is_ended_by_no_abort_of_before() {
+    AttemptGate gate;
+    const auto signal = gate.begin(OuterStep{10}, Attempt{3});
+
+    gate.welcome();
+    QVERIFY(signal->raised());
+    QVERIFY(gate.begin(OuterStep{10}, Attempt{4})->raised());  // told before the welcome, taken from the queue now
+    gate.pass_welcome();
+
+    QVERIFY(!gate.begin(OuterStep{9}, Attempt{1})->raised());
+  }
+
   void a_closed_gate_ends_every_attempt() {
     AttemptGate gate;
     const auto signal = gate.begin(OuterStep{4}, Attempt{1});

