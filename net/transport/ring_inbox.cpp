@@ -158,7 +158,7 @@ bool RingInbox::is_cut(const RingHello& expected, bool parked_closed) {
 RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arrived) {
   std::vector<Waiting> dropped;
   std::lock_guard lock(mutex_);
-  newest_asked_ = std::max(newest_asked_, attempt_of(expected));
+  newest_asked_ = attempt_of(expected);  // the newest, for a rollback makes rounds count back
   drop_outdated(dropped);
   // The latest connection of each index; an earlier one is of a dialler that began again, as one of another count is.
   std::array<std::optional<std::size_t>, kMaxConnectionsPerEdge> position;
@@ -211,6 +211,13 @@ void RingInbox::keep_parked_of(const std::vector<IslandId>& peers) {
     dropped.push_back(std::move(*parked));
     parked = parked_.erase(parked);
   }
+}
+
+void RingInbox::forget_attempts() {
+  std::vector<Waiting> dropped;  // closed after the lock is released
+  std::lock_guard lock(mutex_);
+  newest_asked_ = {};
+  dropped.swap(waiting_);
 }
 
 void RingInbox::forget(const IslandId& peer) {

@@ -52,6 +52,9 @@ class RingInbox {
   void park(std::vector<Parked> connections);
   // Closes parked connections of everybody else.
   void keep_parked_of(const std::vector<IslandId>& peers);
+  // The hub began anew, and rounds and attempts may count back: what waits is of no attempt to come. Those that are
+  // parked stay.
+  void forget_attempts();
   // Closes all connections of a peer that is no longer a member.
   void forget(const IslandId& peer);
 

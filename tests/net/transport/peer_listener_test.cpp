@@ -52,6 +52,7 @@ class PeerListenerTest : public QObject {
   void slow_handshakes_do_not_hold_up_others();
   void a_slow_handshake_ends_at_its_deadline();
   void connections_of_older_attempts_are_dropped();
+  void rounds_that_count_back_are_served_again();
   void a_peer_that_is_cut_loses_what_it_has_open();
   void stopping_ends_what_is_served();
   void eighty_idle_strangers_do_not_keep_a_member_out();
@@ -242,6 +243,22 @@ void PeerListenerTest::connections_of_older_attempts_are_dropped() {
   QCOMPARE(take(newer, Deadline::after(50ms)).error().code, ErrorCode::kTimeout);
 
   QVERIFY(closed_by_listener(*late));
+}
+
+// After a rollback.
+void PeerListenerTest::rounds_that_count_back_are_served_again() {
+  RingHello later = hello_from(1);
+  later.attempt = Attempt{7};
+  auto left_over = dial(1);
+  QVERIFY(say_hello(*left_over, later).ok());
+  QVERIFY(take(later, Deadline::after(20s)).ok());
+
+  inbox_->forget_attempts();
+  auto again = dial(1);
+  QVERIFY(say_hello(*again, hello_from(1)).ok());
+  std::this_thread::sleep_for(50ms);  // until it has arrived, and waits
+
+  QVERIFY(take(hello_from(1), Deadline::after(20s)).ok());
 }
 
 void PeerListenerTest::a_peer_that_is_cut_loses_what_it_has_open() {
