@@ -36,7 +36,6 @@ struct MeshIsland {
   HubRoundBegin begun;               // as it was told
   std::optional<IslandReady> ready;  // since its last (re)connection
   bool sits_out = false;             // blamed for failed attempts: recovers after the commit
-  int lost_attempts = 0;             // of the open round: it went while they ran
 
   int non_finite_rounds = 0;  // in a row
   int strikes = 0;            // rounds in a row that left its work out, for what it gave or said
