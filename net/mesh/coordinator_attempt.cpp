@@ -133,7 +133,7 @@ void RoundCoordinator::settle_attempt() {
   if (!attempt_ || inquiry_) return;
   const OpenAttempt::Outcome outcome = attempt_->outcome();
   // Those that are left commit nothing alone where most were lost: that may be a liar's doing. They average anew.
-  const bool enough = attempt_->most_trainers_live() && (live_trainers() >= run_.quorum || run_.quorum == 1);
+  const bool enough = attempt_->most_trainers_live() && live_trainers() >= run_.quorum;
   if (outcome == OpenAttempt::Outcome::kAgreed && enough) return commit();
   if (attempt_->has_lost_a_member()) {
     std::string lost;

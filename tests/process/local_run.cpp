@@ -66,14 +66,7 @@ IslandHome LocalRun::make_home(const std::string& name, std::uint16_t port) cons
 }
 
 std::unique_ptr<QProcess> LocalRun::start_island(const std::string& name, std::uint16_t port) const {
-  const IslandHome home = make_home(name, port);
-  auto process = std::make_unique<QProcess>();
-  process->setProcessChannelMode(QProcess::MergedChannels);
-  process->setStandardOutputFile(QString::fromStdString(home.trainer_log().string()));
-  process->start(QString(ATOLL_BIN_DIR) + "/atoll-trainer",
-                 {"run", "--home", QString::fromStdString(home.directory.string())});
-  if (!process->waitForStarted()) qFatal("atoll-trainer did not start: %s", qPrintable(process->errorString()));
-  return process;
+  return start_trainer(make_home(name, port));
 }
 
 }  // namespace atl::test

@@ -1,5 +1,6 @@
 #include "tests/process/run_parts.h"
 
+#include <QtCore/QProcess>
 #include <fstream>
 #include <random>
 
@@ -41,6 +42,16 @@ IslandHome make_island_home(const IslandHomeOptions& options, const RunConfig& r
   require(save_join_file(home.join_file(), join));
   std::filesystem::create_directory_symlink(options.dataset, home.data());
   return home;
+}
+
+std::unique_ptr<QProcess> start_trainer(const IslandHome& home) {
+  auto process = std::make_unique<QProcess>();
+  process->setProcessChannelMode(QProcess::MergedChannels);
+  process->setStandardOutputFile(QString::fromStdString(home.trainer_log().string()), QIODevice::Append);
+  process->start(QString(ATOLL_BIN_DIR) + "/atoll-trainer",
+                 {"run", "--home", QString::fromStdString(home.directory.string())});
+  if (!process->waitForStarted()) qFatal("atoll-trainer did not start: %s", qPrintable(process->errorString()));
+  return process;
 }
 
 std::string small_model_json() {

@@ -4,11 +4,14 @@
 
 #include <QtCore/QtGlobal>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "net/control/home.h"
 #include "net/wire/invite.h"
 #include "net/wire/run_config.h"
+
+class QProcess;
 
 namespace atl::test {
 
@@ -35,6 +38,8 @@ struct IslandHomeOptions {
   Address bind;
 };
 IslandHome make_island_home(const IslandHomeOptions& options, const RunConfig& run);
+// `atoll-trainer run` of this build on that home, its words at the end of the home's log; ends with its owner.
+std::unique_ptr<QProcess> start_trainer(const IslandHome& home);
 
 // A Llama small enough that a round of it takes a fraction of a second.
 std::string small_model_json();

@@ -78,15 +78,7 @@ void TotalLossTest::make_run(std::uint32_t inner_steps) {
 
 void TotalLossTest::start_all() {
   scene_->serve_hub();
-  for (const IslandHome& home : homes_) {
-    auto process = std::make_unique<QProcess>();
-    process->setProcessChannelMode(QProcess::MergedChannels);
-    process->setStandardOutputFile(QString::fromStdString(home.trainer_log().string()), QIODevice::Append);
-    process->start(QString(ATOLL_BIN_DIR) + "/atoll-trainer",
-                   {"run", "--home", QString::fromStdString(home.directory.string())});
-    if (!process->waitForStarted()) qFatal("atoll-trainer did not start: %s", qPrintable(process->errorString()));
-    islands_.push_back(std::move(process));
-  }
+  for (const IslandHome& home : homes_) islands_.push_back(start_trainer(home));
 }
 
 void TotalLossTest::kill_all() {

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "trainer/island/checkpoint.h"
 
@@ -64,23 +63,17 @@ void KeptStates::prune() const {
   const auto newest = std::ranges::find(all, std::string(kStateFile),
                                         [](const Entry& entry) { return entry.file.filename().string(); });
   if (newest == all.end()) return;
-  const OuterStep now = newest->state.outer_step;
-  bool has_one_before = false;
-  std::vector<std::pair<int, Entry>> ranked;
-  for (const Entry& entry : all) {
-    const bool is_anchor = anchor_every_ > 0 && entry.state.outer_step.value % anchor_every_ == 0;
-    int rank = is_anchor ? 2 : 3;
-    if (entry.file == newest->file) {
-      rank = 0;
-    } else if (entry.state.outer_step >= now) {
-      rank = 4;
-    } else if (!std::exchange(has_one_before, true)) {
-      rank = 1;
-    }
-    ranked.emplace_back(rank, entry);
-  }
-  std::ranges::stable_sort(ranked, {}, &std::pair<int, Entry>::first);
-  for (std::size_t i = 0; i < ranked.size(); ++i) all[i] = std::move(ranked[i].second);
+  const HeldState now = newest->state;
+  const auto comes_before = [&](const Entry& entry) { return entry.state.outer_step < now.outer_step; };
+  const auto one_before = std::ranges::find_if(all, comes_before);
+  const auto last = one_before == all.end() ? now : one_before->state;
+  const auto rank = [&](const Entry& entry) {
+    if (entry.state == now) return 0;
+    if (!comes_before(entry)) return 4;
+    if (entry.state == last) return 1;
+    return anchor_every_ > 0 && entry.state.outer_step.value % anchor_every_ == 0 ? 2 : 3;
+  };
+  std::ranges::stable_sort(all, {}, rank);
   for (std::size_t i = keep_; i < all.size(); ++i) {
     std::error_code failed;
     std::filesystem::remove(all[i].file, failed);

@@ -47,10 +47,10 @@ class GuiScene {
     const auto* label = find<QLabel>(name);
     return label != nullptr ? label->text() : QString("no label %1").arg(name);
   }
+  // Waits until it can be clicked, as users do: pages follow their models a moment later.
   void click(const char* name) {
-    auto* button = find<QAbstractButton>(name);
-    QVERIFY2(button != nullptr && button->isEnabled() && button->isVisible(), name);
-    QTest::mouseClick(button, Qt::LeftButton);
+    QTRY_VERIFY2(can_be_clicked(find<QAbstractButton>(name)), name);
+    QTest::mouseClick(find<QAbstractButton>(name), Qt::LeftButton);
   }
   template <class T>
   T* dialog() {
@@ -58,6 +58,10 @@ class GuiScene {
       if (auto* found = qobject_cast<T*>(widget); found != nullptr && found->isVisible()) return found;
     }
     return nullptr;
+  }
+
+  static bool can_be_clicked(const QAbstractButton* button) {
+    return button != nullptr && button->isEnabled() && button->isVisible();
   }
 
   static constexpr LinkTiming kQuick{.first_retry = std::chrono::milliseconds(20),

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <QtTest>
+
 namespace atl {
 namespace {
 
@@ -17,6 +19,18 @@ FaultKind kind_at(const Breaking& breaking, std::uint64_t at) {
 const char* name_of(FaultWay way) { return way == FaultWay::kToListener ? "to the listener" : "to the dialler"; }
 
 }  // namespace
+
+void add_kinds_of_faults() {
+  QTest::addColumn<bool>("stalls");
+  QTest::newRow("cut or reset") << false;
+  QTest::newRow("silent") << true;
+}
+
+std::chrono::milliseconds silence_until(bool stalls) {
+  return stalls ? kSilence : std::chrono::milliseconds(kPatience);
+}
+
+std::string words(const Error& error) { return std::string(to_string(error.code)) + ": " + error.message; }
 
 std::optional<std::string> break_everywhere(FaultProxy& proxy, const Breaking& breaking,
                                             const std::function<std::optional<std::string>()>& exchange) {

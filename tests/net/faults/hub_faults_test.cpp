@@ -25,11 +25,6 @@ using namespace std::chrono_literals;
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kPatience{30};
-// Silence is found out by time alone: shorter here than any in production, and long for loopback.
-constexpr std::chrono::milliseconds kSilence{150};
-constexpr std::uint64_t kStallStride = 199;  // fewer: each costs kSilence
-
 const EnrolPatience kEnrol{
     .tries = kEnoughTries, .first_pause = 1ms, .longest_pause = 1ms, .most_per_address = kPatience};
 
@@ -62,8 +57,6 @@ class GrantingHub {
   const EnrolServer server_{run_.hub(), [this](const EnrolRequest& request) { return grant(request); }};
 };
 
-std::string words(const Error& error) { return std::string(to_string(error.code)) + ": " + error.message; }
-
 IslandHello hello() {
   IslandHello hello;
   hello.listen_port = 1;
@@ -83,33 +76,24 @@ class HubFaultsTest : public QObject {
 
  private Q_SLOTS:
   void initTestCase();
-  void a_broken_look_at_an_invite_is_tried_again_data() { kinds(); }
+  void a_broken_look_at_an_invite_is_tried_again_data() { add_kinds_of_faults(); }
   void a_broken_look_at_an_invite_is_tried_again();
-  void a_broken_enrolment_is_tried_again_data() { kinds(); }
+  void a_broken_enrolment_is_tried_again_data() { add_kinds_of_faults(); }
   void a_broken_enrolment_is_tried_again();
   void an_address_where_another_authority_answers_is_asked_once_and_others_go_on();
-  void a_broken_download_of_data_is_tried_again_data() { kinds(); }
+  void a_broken_download_of_data_is_tried_again_data() { add_kinds_of_faults(); }
   void a_broken_download_of_data_is_tried_again();
-  void a_broken_renewal_of_the_certificate_is_no_refusal_data() { kinds(); }
+  void a_broken_renewal_of_the_certificate_is_no_refusal_data() { add_kinds_of_faults(); }
   void a_broken_renewal_of_the_certificate_is_no_refusal();
-  void a_broken_connection_to_the_mesh_is_tried_again_data() { kinds(); }
+  void a_broken_connection_to_the_mesh_is_tried_again_data() { add_kinds_of_faults(); }
   void a_broken_connection_to_the_mesh_is_tried_again();
   void a_forged_alert_to_the_mesh_is_no_refusal_and_told();
   void an_island_that_was_welcomed_waits_for_its_hub_for_ever();
 
  private:
-  static void kinds() {
-    QTest::addColumn<bool>("stalls");
-    QTest::newRow("cut or reset") << false;
-    QTest::newRow("silent") << true;
-  }
-  // Of a connection that may be silent; else what a slow machine needs.
-  static std::chrono::milliseconds silence(bool stalls) {
-    return stalls ? kSilence : std::chrono::milliseconds(kPatience);
-  }
   static EnrolPatience patience(bool stalls) {
     EnrolPatience patience = kEnrol;
-    patience.most_per_address = silence(stalls);
+    patience.most_per_address = silence_until(stalls);
     return patience;
   }
 
@@ -175,7 +159,7 @@ void HubFaultsTest::a_broken_download_of_data_is_tried_again() {
   const auto shard = nlohmann::json::parse(hub_.run().dataset_json)["train"][0];
   const std::string sha256 = shard["sha256"];
   FetchOptions options;
-  options.stall = silence(stalls);
+  options.stall = silence_until(stalls);
   options.retry_after = 0ms;
 
   const auto wrong = break_everywhere(proxy_, breaking_of(stalls), [&]() -> std::optional<std::string> {
@@ -197,7 +181,8 @@ void HubFaultsTest::a_broken_renewal_of_the_certificate_is_no_refusal() {
   const auto wrong = break_everywhere(proxy_, breaking_of(stalls), [&]() -> std::optional<std::string> {
     Error last;
     for (int i = 0; i < kEnoughTries; ++i) {
-      const auto renewed = renew_certificate(island_, {proxy_.address()}, Deadline::after(silence(stalls)), never_);
+      const auto renewed =
+          renew_certificate(island_, {proxy_.address()}, Deadline::after(silence_until(stalls)), never_);
       if (renewed.ok()) return renewed->key_pem == island_.key_pem ? std::nullopt : std::optional<std::string>("key");
       last = renewed.error();
       if (exit_code_of(last.code) == kExitDenied) return words(last);
@@ -212,7 +197,7 @@ void HubFaultsTest::a_broken_connection_to_the_mesh_is_tried_again() {
   QFETCH(const bool, stalls);
   MeshClientOptions options;
   options.hub_addresses = {proxy_.address()};
-  options.connect_timeout = options.welcome_timeout = silence(stalls);
+  options.connect_timeout = options.welcome_timeout = silence_until(stalls);
   options.first_pause = options.longest_pause = 1ms;
 
   const auto wrong = break_everywhere(proxy_, breaking_of(stalls), [&]() -> std::optional<std::string> {

@@ -18,12 +18,6 @@ namespace {
 constexpr OuterStep kVersion{7};
 constexpr std::uint64_t kStateNumel = 3'000;
 constexpr std::int64_t kRingNumel = 64;
-constexpr std::chrono::milliseconds kSilence{150};
-constexpr std::chrono::seconds kPatience{30};
-constexpr std::uint64_t kStallStride = 199;
-
-std::string words(const Error& error) { return std::string(to_string(error.code)) + ": " + error.message; }
-
 }  // namespace
 
 class PeerFaultsTest : public QObject {
@@ -31,20 +25,12 @@ class PeerFaultsTest : public QObject {
 
  private Q_SLOTS:
   void initTestCase() { spdlog::set_level(spdlog::level::err); }
-  void a_broken_fetch_of_the_state_is_tried_again_data() { kinds(); }
+  void a_broken_fetch_of_the_state_is_tried_again_data() { add_kinds_of_faults(); }
   void a_broken_fetch_of_the_state_is_tried_again();
-  void a_broken_edge_of_the_ring_ends_its_attempt_and_no_more_data() { kinds(); }
+  void a_broken_edge_of_the_ring_ends_its_attempt_and_no_more_data() { add_kinds_of_faults(); }
   void a_broken_edge_of_the_ring_ends_its_attempt_and_no_more();
 
  private:
-  static void kinds() {
-    QTest::addColumn<bool>("stalls");
-    QTest::newRow("cut or reset") << false;
-    QTest::newRow("silent") << true;
-  }
-  static std::chrono::milliseconds silence(bool stalls) {
-    return stalls ? kSilence : std::chrono::milliseconds(kPatience);
-  }
   static Breaking breaking_of(bool stalls) {
     Breaking breaking;
     breaking.stalls = stalls;
@@ -62,7 +48,7 @@ void PeerFaultsTest::a_broken_fetch_of_the_state_is_tried_again() {
   FaultProxy proxy(peer.address().address);
   const AbortSignal never;
   FetchOptions options;
-  options.stall = silence(stalls);
+  options.stall = silence_until(stalls);
   options.retry_after = 0ms;
   options.max_failures = kEnoughTries;
 
@@ -84,7 +70,7 @@ void PeerFaultsTest::a_broken_edge_of_the_ring_ends_its_attempt_and_no_more() {
   FaultProxy proxy(spec.order[1].address);
   spec.order[1].address = proxy.address();
   spec.connections_per_edge = 1;
-  spec.silence_timeout = silence(stalls);
+  spec.silence_timeout = silence_until(stalls);
   const std::vector<std::vector<float>> inputs = {std::vector<float>(kRingNumel, 1.0f),
                                                   std::vector<float>(kRingNumel, 3.0f)};
   // As the hub does: who fails ends the attempt for all.
