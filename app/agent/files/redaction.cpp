@@ -137,7 +137,17 @@ std::size_t bare_value_length(std::string_view text) {
   return length;
 }
 
-// "password: x", "token = x", "\"secret\": \"x y\"", "the password is x", "--token x".
+// "hunter2", and no word or number of a sentence.
+bool looks_made_up(std::string_view text) {
+  constexpr std::size_t kShort = 6;
+  const std::string_view word = text.substr(0, bare_value_length(text));
+  const auto has = [&](int (*is)(int)) {
+    return std::any_of(word.begin(), word.end(), [&](char c) { return is(static_cast<unsigned char>(c)) != 0; });
+  };
+  return word.size() >= kShort && has(std::isdigit) && has(std::isalpha);
+}
+
+// "password: x", "token = x", "\"secret\": \"x y\"", "the password is x", "--token x", "password hunter2".
 Secret named_in(std::string_view text, bool of_option) {
   std::size_t at = 0;
   if (!begins_with_any(text,
@@ -160,7 +170,7 @@ Secret named_in(std::string_view text, bool of_option) {
     skip([](char c) { return c == ':' || c == '=' || c == '>'; });
   } else if (spaced && begins_with_any(text.substr(at), {"is ", "was "}, verb)) {
     at += verb;
-  } else if (!spaced || !of_option || (at < text.size() && text[at] == '-')) {
+  } else if (!spaced || !(of_option || looks_made_up(text.substr(at))) || (at < text.size() && text[at] == '-')) {
     return {};
   }
   skip(is_space);
