@@ -78,9 +78,10 @@ Result<NewFile> NewFile::create(const std::filesystem::path& path, FileMode mode
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, static_cast<mode_t>(mode)));
     if (!fd && (errno != EEXIST || tries == kTries)) return errno_error("create", temporary);
     if (!fd) continue;
-    // Somebody may have found it before it was locked, and taken it for a forgotten one.
-    (void)::flock(fd.get(), LOCK_EX | LOCK_NB);  // not known to every file system
-    if (is_there_still(fd.get(), temporary)) return NewFile(path, std::move(temporary), std::move(fd));
+    // Somebody may have found it before it was locked, and taken it for a forgotten one. (Not every file system knows
+    // locks.)
+    const bool taken = ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!taken && is_there_still(fd.get(), temporary)) return NewFile(path, std::move(temporary), std::move(fd));
     if (tries == kTries) return errno_error("create", temporary);
   }
 }

@@ -47,7 +47,7 @@ struct HubState {
   };
 
   struct Standstill {                      // the run has islands and cannot go on by itself
-    std::string kind;                      // "lost", "undecided", "split_state", "split_average", "spoiled", "quorum"
+    std::string kind;                      // "lost", "undecided", "split_state", "split_average", "spoiled", "quorum", "stragglers"
     std::string text;                      // for a person: why, and which command settles it
     std::optional<std::uint32_t> back_to;  // the newest outer state to which it can go back
   };

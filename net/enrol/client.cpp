@@ -118,7 +118,7 @@ Result<HubDescription> describe_at(const Address& address, const Invite& invite,
                fmt::format("the hub speaks of run {}, which its authority does not lead", described.run.run_id)};
 }
 
-// Somebody does answer there, and will again.
+// Perhaps the hub's address is another's by now; perhaps somebody on the way answered once in its place.
 bool is_another_authority(ErrorCode code) {
   return code == ErrorCode::kPinMismatch || code == ErrorCode::kInviteOtherRun;
 }
@@ -179,12 +179,12 @@ Result<T> try_addresses(const Invite& invite, Deadline deadline, const AbortSign
   for (int round = 0; round < patience.tries; ++round) {
     if (round > 0) ATOLL_RETURN_IF_ERROR(pause(pauses.next(), deadline, abort));
     for (Tried& one : all) {
-      if (one.is_another() || (one.failed && deadline.expired())) continue;
+      if (one.failed && deadline.expired()) continue;
       Result<T> outcome = at(one.address, at_most(patience.most_per_address, deadline));
       if (outcome.ok() || !is_about_this_address(outcome.error().code)) return outcome;
       one.failed = outcome.error();
     }
-    if (deadline.expired() || std::ranges::all_of(all, &Tried::is_another)) break;
+    if (deadline.expired()) break;
   }
   return gave_up(invite, all);
 }

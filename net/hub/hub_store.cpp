@@ -198,6 +198,11 @@ Status HubStore::save(const PersistFastForward& forward) {
   return transaction.commit();
 }
 
+Status HubStore::know_epoch(std::uint64_t epoch) {
+  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t last, number("epoch"));
+  return epoch > last ? set("epoch", std::to_string(epoch)) : ok_status();
+}
+
 Result<std::uint64_t> HubStore::begin_epoch(std::int64_t unix_milliseconds) {
   ATOLL_ASSIGN_OR_RETURN(const std::uint64_t last, number("epoch"));
   const std::uint64_t epoch =

@@ -44,6 +44,8 @@ class HubStore {
   // The epoch in which this hub serves from now on: higher than any before, and than any that another copy of this home
   // was served in before now, if the clocks are right.
   Result<std::uint64_t> begin_epoch(std::int64_t unix_milliseconds);
+  // Another hub of this run serves in that one: the next that begins here is higher.
+  Status know_epoch(std::uint64_t epoch);
   // kNotFound when no hash of that outer state was agreed on.
   Result<std::string> state_hash(OuterStep outer_step);
   // Used up in rounds from this one on.

@@ -31,6 +31,7 @@ const char* name_of(Standstill::Kind kind) {
     case Standstill::Kind::kSplitAverage: return "split_average";
     case Standstill::Kind::kSpoiled: return "spoiled";
     case Standstill::Kind::kQuorum: return "quorum";
+    case Standstill::Kind::kStragglers: return "stragglers";
   }
   return "lost";
 }

@@ -56,8 +56,11 @@ EnrolResponse MemberRoll::enrol(Enroller& enroller, const EnrolRequest& request)
     const std::string why = fmt::format("invite={} refused={}", invite, to_string(refused->code));
     if (const auto held_back = lines_->pass(why)) spdlog::info("enrol {} held_back={}", why, *held_back);
   } else {
-    spdlog::info("enrol invite={} island={} name=\"{}\"", request.invite_id,
-                 std::get<EnrolGrant>(*response).island.value, request.display_name);
+    const std::string& island = std::get<EnrolGrant>(*response).island.value;
+    if (const auto held_back = lines_->pass(island)) {
+      spdlog::info("enrol invite={} island={} name=\"{}\" held_back={}", request.invite_id, island,
+                   request.display_name, *held_back);
+    }
   }
   return *response;
 }

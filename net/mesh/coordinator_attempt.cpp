@@ -46,6 +46,7 @@ bool RoundCoordinator::is_somebody_awaited() const {
 
 void RoundCoordinator::open_attempt() {
   if (attempt_ || now_ < retry_at_ || !agreement_.agreed() || spoiled_) return;
+  if (restored_ && now_ < *expected_back_until_) return;  // somebody may know more than its backup
   if (kept_ && !kept_->complete() && now_ < kept_due_) return;
   for (auto& [id, island] : islands_) {  // connected, and answers nothing
     if (stalled_attempts_ > 0 && kept_ && kept_->awaits(id)) island.sits_out = true;
@@ -86,6 +87,7 @@ void RoundCoordinator::begin_attempt(std::vector<AttemptMember> order) {
   message.norm_limit = norm_limit(message.order);
   const bool same_wire = message.wire == std::exchange(last_wire_, message.wire);
   if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
+  attempt_keeps_buckets_ = std::ranges::find(message.final_buckets, true) != message.final_buckets.end();
   kept_.reset();
   if (roster_changed_) send_roster();  // where the members are
   for (const AttemptMember& member : attempt_->order()) send(member.id, message);

@@ -55,7 +55,9 @@ void RoundCoordinator::blame(MeshIsland& reporter, const std::optional<IslandId>
   const auto tokens = [](const MeshIsland& island) { return island.ready ? island.ready->tokens : 0; };
   MeshIsland* loser = &reporter;
   MeshIsland* other = peer ? find(*peer) : nullptr;
-  if (other != nullptr && other->part != MeshIsland::Part::kNone) {
+  if (MeshIsland* common = peer ? common_end(reporter.id(), *peer) : nullptr; common != nullptr) {
+    loser = common;
+  } else if (other != nullptr && other->part != MeshIsland::Part::kNone) {
     const bool other_has_less = tokens(*other) < tokens(reporter);
     const bool equal_and_later = tokens(*other) == tokens(reporter) && other->id() > reporter.id();
     if (other_has_less || equal_and_later) loser = other;
@@ -68,6 +70,25 @@ void RoundCoordinator::blame(MeshIsland& reporter, const std::optional<IslandId>
   send_away(loser->id(), ErrorCode::kInternal,
             fmt::format("its average failed {} times and no other island can take the round over: {}",
                         EdgeBlame::kTolerated, reason));
+}
+
+// Whoever is an end of this edge and of one to another island that failed before in this round: that explains both, and
+// the other end of the first sat out for nothing. Two that accuse each other are one word against another; one that all
+// accuse, or that accuses all, is not.
+MeshIsland* RoundCoordinator::common_end(const IslandId& a, const IslandId& b) {
+  failed_edges_.insert(std::minmax(a, b));
+  for (const IslandId& end : {a, b}) {
+    const auto at_it = [&](const IslandPair& edge) { return edge.first == end || edge.second == end; };
+    if (std::ranges::count_if(failed_edges_, at_it) < 2 || find(end) == nullptr) continue;
+    for (const IslandPair& edge : failed_edges_) {
+      if (!at_it(edge)) continue;
+      const IslandId& peer = edge.first == end ? edge.second : edge.first;
+      MeshIsland* island = find(peer);
+      if (island != nullptr && !left_out_.contains(peer)) island->sits_out = lost_too_often(peer);
+    }
+    return find(end);
+  }
+  return nullptr;
 }
 
 // ---- lies
@@ -83,6 +104,13 @@ void RoundCoordinator::settle_inquiry() {
   if (!inquiry_ || (!inquiry_->complete() && now_ < inquiry_due_)) return;
   const DigestInquiry inquiry = *std::exchange(inquiry_, std::nullopt);
   if (!attempt_ || attempt_->number() != inquiry.attempt()) return;
+  if (attempt_keeps_buckets_) {
+    // What an earlier attempt made was not shown, and may have been altered in it: the next one makes all anew.
+    ++reported_failures_;
+    fail_attempt("the members hold different averages, parts of which are of an attempt before", retry_delay());
+    kept_.reset();
+    return;
+  }
   const std::set<IslandPair> edges = inquiry.bad_edges();
   bad_edges_.add(edges);
   std::vector<IslandId> likely;
@@ -140,6 +168,7 @@ void RoundCoordinator::search_for_liar(const std::vector<IslandId>& likely, cons
 void RoundCoordinator::leave_out(MeshIsland& island, const std::string& reason) {
   const IslandId id = island.id();
   island.sits_out = true;
+  left_out_.insert(id);
   island.left_out_for = reason;
   publish(WorkLeftOut{id, committed_, reason});
   if (++island.strikes >= kMostStrikes) {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kProbeBytes = 8u << 20;  // past slow start of most links, half a second at 150 Mbit/s
 constexpr std::chrono::minutes kDialAgainAfter{10};
+constexpr std::chrono::seconds kTakeBackPace{30};
+constexpr int kLongWaits = 10;
 constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and the last validation
 
 }  // namespace
@@ -33,6 +35,7 @@ void RoundCoordinator::settle() {
   if (round_open_) {
     for (auto& [id, island] : islands_) give_part(island);
     promote_receivers();
+    start_grace();
     open_attempt();
   }
   settle_end();
@@ -46,6 +49,11 @@ bool RoundCoordinator::is_last_round_done() const { return run_.max_rounds > 0 &
 bool RoundCoordinator::may_begin_round() const {
   if (round_open_ || is_last_round_done() || spoiled_) return false;
   if (restored_ && now_ < *expected_back_until_) return false;  // somebody may know more than its backup
+  if (now_ < all_back_until_ && std::ranges::any_of(islands_, [](const auto& entry) {
+        return entry.second.connected && entry.second.standing == MeshIsland::Standing::kRecovering;
+      })) {
+    return false;  // whoever is first after a way back is not to train it alone
+  }
   const auto waiting_for = [this](const auto& entry) { return !islands_.contains(entry.first); };
   if (std::ranges::any_of(expected_back_, waiting_for)) return false;
   const auto trains = [](const auto& entry) {
@@ -141,6 +149,15 @@ std::size_t RoundCoordinator::count_trainers() const {
   }));
 }
 
+// Whoever comes within the grace that stragglers have trains in the round, where its trainers are fewer than half of
+// those that are here: they are not to decide it alone because they were first.
+bool RoundCoordinator::may_still_train() const {
+  const auto is_here = [](const auto& entry) { return entry.second.connected; };
+  const auto here = static_cast<std::size_t>(std::ranges::count_if(islands_, is_here));
+  const bool is_young = now_ - round_began_ < run_.straggler_grace;
+  return is_young && !attempt_ && !kept_ && expected_back_.empty() && 2 * count_trainers() < here;
+}
+
 // For one that came to train while the round is open.
 void RoundCoordinator::give_part(MeshIsland& island) {
   if (!island.connected || island.standing != MeshIsland::Standing::kTraining) return;
@@ -152,6 +169,9 @@ void RoundCoordinator::give_part(MeshIsland& island) {
     expected_back_.erase(back);
     // An attempt of before the restart may still run.
     if (last_attempt_.value > 0) send(island.id(), HubAbort{committed_, last_attempt_, "the hub restarted"});
+  } else if (may_still_train()) {
+    begin_training(island, false);
+    actions_.push_back(PersistLeases{committed_, {{island.id(), island.lease()}}});
   } else {
     island.part = MeshIsland::Part::kReceiver;
     island.begun = HubRoundBegin{committed_, 0, 0, 0, false};
@@ -161,19 +181,48 @@ void RoundCoordinator::give_part(MeshIsland& island) {
   send(island.id(), island.begun);
 }
 
+// Those who sit out are needed, whatever failed with them; but for whose work cannot be averaged. Not all the time, so
+// that what keeps failing fails slowly.
+void RoundCoordinator::take_back() {
+  const auto sits_out = [this](const auto& entry) { return entry.second.sits_out && !left_out_.contains(entry.first); };
+  if (now_ < take_back_at_ || std::ranges::none_of(islands_, sits_out)) return;
+  take_back_at_ = now_ + kTakeBackPace;
+  for (auto& [id, island] : islands_) {
+    if (!island.sits_out || left_out_.contains(id)) continue;
+    island.sits_out = false;
+    if (!links_.dialable(id)) dial(island);
+  }
+  lost_attempts_.clear();
+  stalled_attempts_ = 0;
+  blame_.clear();
+  failed_edges_.clear();
+  links_.revive();
+}
+
+// From when most trainers are ready on, the rest has the stragglers' grace. The first one's word closes nothing: it may
+// be lying.
+void RoundCoordinator::start_grace() {
+  std::size_t trainers = 0, ready = 0;
+  for (const auto& [id, island] : islands_) {
+    if (island.part != MeshIsland::Part::kTrainer || island.sits_out || island.paused) continue;
+    ++trainers;
+    if (island.ready) ++ready;
+  }
+  trainers += expected_back_.size();
+  if (ready > 0 && !first_ready_) first_ready_ = now_;
+  if (!grace_ends_ && 2 * ready > trainers) grace_ends_ = now_ + run_.straggler_grace;
+}
+
 // A round whose trainers are all gone, or too few, is trained by those who came meanwhile; so is one whose trainers
 // cannot agree.
 void RoundCoordinator::promote_receivers() {
   if (attempt_ || !expected_back_.empty()) return;
-  std::size_t trainers = count_trainers();
-  if (trainers < run_.quorum && !lost_attempts_.empty()) {  // they are needed, however often they are lost
-    for (auto& [id, island] : islands_) {
-      if (lost_too_often(id)) island.sits_out = false;
-    }
-    lost_attempts_.clear();
-    trainers = count_trainers();
-  }
-  if (trainers >= run_.quorum && !lies_.exhausted()) return;
+  if (count_trainers() < run_.quorum) take_back();
+  const std::size_t trainers = count_trainers();
+  // A trainer that is there, and never ready, does not keep those who wait for ever.
+  const bool too_long =
+      !grace_ends_ && now_ - round_began_ > kLongWaits * std::max(run_.straggler_grace, run_.lost_after);
+  if (trainers >= run_.quorum && !lies_.exhausted() && !too_long) return;
   PersistLeases leases{committed_, {}};
   for (auto& [id, island] : islands_) {
     if (trainers == 0) island.sits_out = false;  // nobody is left for whom to sit out
@@ -185,6 +234,7 @@ void RoundCoordinator::promote_receivers() {
     kept_.reset();
     failure_.reset();
     blame_.clear();
+    failed_edges_.clear();
   }
   if (leases.leases.empty()) return;
   lies_.clear();
@@ -224,7 +274,10 @@ void RoundCoordinator::commit() {
   if (tokens > 0) persist.mean_loss_nats = loss_sum / tokens;
   const RoundCommitted news{commit, persist.seconds, persist.mean_loss_nats};
   actions_.push_back(std::move(persist));
-  for (const IslandId& id : done.live()) send(id, commit);
+  for (const IslandId& id : done.live()) {
+    send(id, commit);
+    if (MeshIsland* island = find(id)) island->claimed.reset();  // of the state before: it is about to leave it
+  }
   publish(news);
   note_accepted(done);
   last_commit_ = std::move(commit);
@@ -291,11 +344,15 @@ void RoundCoordinator::reset_round() {
   retry_at_ = {};
   reported_failures_ = 0;
   blame_.clear();
+  failed_edges_.clear();
+  left_out_.clear();
   lies_.clear();
   culpable_.clear();
   lost_attempts_.clear();
   stalled_attempts_ = 0;
   turned_ = false;
+  take_back_at_ = {};
+  first_ready_.reset();
 }
 
 // ---- the end of the run

@@ -9,6 +9,8 @@ namespace atl {
 namespace {
 
 constexpr int kRollbacksByPolicy = 2;  // to the same state; then its operator has to look
+constexpr std::chrono::seconds kRollbackPause{30};
+constexpr int kLongTimes = 8;  // as the first trainer took, that the others may take before it is said
 
 }  // namespace
 
@@ -92,6 +94,30 @@ std::optional<Standstill> RoundCoordinator::standstill_of_state() const {
   return stop;
 }
 
+std::string RoundCoordinator::sitting_out() const {
+  std::vector<IslandId> islands;
+  for (const auto& [id, island] : islands_) {
+    if (island.sits_out) islands.push_back(id);
+  }
+  return islands.empty() ? "" : fmt::format(" (here, but left out of this round: {})", names(islands));
+}
+
+// Half of the trainers or fewer are ready, and have waited for the others so many times as long as it took them.
+std::optional<Standstill> RoundCoordinator::standstill_of_stragglers() const {
+  if (!round_open_ || !first_ready_ || grace_ends_ || attempt_) return std::nullopt;
+  const auto usual = std::max<Clock::duration>(*first_ready_ - round_began_, run_.straggler_grace);
+  if (now_ - *first_ready_ < std::max<Clock::duration>(kLongTimes * usual, run_.lost_after)) return std::nullopt;
+  std::vector<IslandId> late;
+  for (const auto& [id, island] : islands_) {
+    if (island.part == MeshIsland::Part::kTrainer && !island.sits_out && !island.ready) late.push_back(id);
+  }
+  return Standstill{
+      Standstill::Kind::kStragglers,
+      fmt::format("the trainers of round {} that are ready are not most of them, and the others take "
+                  "far longer: {}. It goes on when they are ready; if they hang: `atoll hub remove ISLAND`",
+                  committed_.value, names(late))};
+}
+
 std::optional<Standstill> RoundCoordinator::find_standstill() const {
   using Kind = Standstill::Kind;
   if (spoiled_) {
@@ -113,11 +139,12 @@ std::optional<Standstill> RoundCoordinator::find_standstill() const {
                     "remove ISLAND`), or let another island join",
                     committed_.value, lie_, names(last_order_))};
   }
+  if (auto stop = standstill_of_stragglers()) return stop;
   if (no_quorum_since_ && now_ - *no_quorum_since_ >= run_.lost_after) {
     return Standstill{Kind::kQuorum,
                       fmt::format("fewer than {} islands train, which is this run's quorum; it goes on when "
-                                  "more are there",
-                                  run_.quorum)};
+                                  "more are there{}",
+                                  run_.quorum, sitting_out())};
   }
   return std::nullopt;
 }
@@ -158,6 +185,7 @@ void RoundCoordinator::settle_standstill() {
 
 void RoundCoordinator::ask_for_rollback(const Standstill& standstill) {
   if (run_.when_lost != WhenLost::kRollBack || !standstill.back_to || wants_rollback_) return;
+  if (now_ < rollback_again_) return;
   if (now_ < *expected_back_until_) return;  // who keeps a newer one may still come
   const OuterStep to = *standstill.back_to;
   if (committed_.value - to.value > kMostRoundsUndone || rollbacks_[to] >= kRollbacksByPolicy) return;
@@ -219,7 +247,14 @@ void RoundCoordinator::on(const RollBack& event) {
   place_all();
 }
 
+void RoundCoordinator::on(const RollBackFailed& event) {
+  wants_rollback_ = false;
+  --rollbacks_[event.to];
+  rollback_again_ = now_ + kRollbackPause;
+}
+
 void RoundCoordinator::place_all() {
+  all_back_until_ = now_ + run_.lost_after;
   for (auto& [id, island] : islands_) {
     start_recovering(island);
     if (island.connected && island.claimed && island.claimed->outer_step == committed_) {

@@ -51,10 +51,13 @@ struct RollBack {  // decided by the operator, or WantRollback answered
   std::string reason;
   bool automatic = false;
 };
+struct RollBackFailed {  // WantRollback could not be answered now
+  OuterStep to;
+};
 struct Tick {};
 
-using CoordinatorEvent =
-    std::variant<IslandConnected, IslandSaid, IslandDisconnected, IslandDialled, IslandRemoved, RollBack, Tick>;
+using CoordinatorEvent = std::variant<IslandConnected, IslandSaid, IslandDisconnected, IslandDialled, IslandRemoved,
+                                      RollBack, RollBackFailed, Tick>;
 
 // ---- out: to be carried out in order
 
@@ -125,6 +128,7 @@ struct Standstill {
     kSplitAverage,  // attempts fail for a lie, and nobody can tell whose
     kSpoiled,       // its validation loss is far above what it was
     kQuorum,        // fewer islands train than RunConfig::quorum
+    kStragglers,    // half of the trainers or fewer are ready, and the others take far longer
   };
   Kind kind = Kind::kLost;
   std::string text;

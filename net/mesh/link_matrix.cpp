@@ -41,6 +41,10 @@ void LinkMatrix::declare_dead(const IslandId& a, const IslandId& b, Clock::time_
   known->second = {now, false, again};
 }
 
+void LinkMatrix::revive() {
+  for (auto& [edge, death] : deaths_) death.over = true;
+}
+
 void LinkMatrix::set_dialable(const IslandId& island, bool dialable) {
   if (dialable) {
     undialable_.erase(island);

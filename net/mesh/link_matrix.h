@@ -40,6 +40,7 @@ class LinkMatrix {
   // Ignores what is not finite, not positive, or says nothing.
   void report(const LinkMeasurement& measurement, Clock::time_point now);
   void declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now);  // until kDeadFor or a measurement
+  void revive();                                                                   // what is dead may be tried again
   void set_dialable(const IslandId& island, bool dialable);  // taken to be until it is said not to be
   bool dialable(const IslandId& island) const { return !undialable_.contains(island); }
   void forget(const IslandId& island);

@@ -331,7 +331,6 @@ void RoundCoordinator::said(MeshIsland& island, const IslandReady& message) {
   if (message.tokens == 0) return;
   island.non_finite_rounds = 0;
   island.ready = message;
-  if (!grace_ends_) grace_ends_ = now_ + run_.straggler_grace;
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandHave& message) {

@@ -65,6 +65,7 @@ class RoundCoordinator {
   void on(const IslandDialled& event);
   void on(const IslandRemoved& event);
   void on(const RollBack& event);
+  void on(const RollBackFailed& event);
   void on(const Tick&) {}
   Status may_enter(const IslandConnected& event) const;
   void place_returning(MeshIsland& island, const IslandHello& hello);
@@ -102,6 +103,8 @@ class RoundCoordinator {
   void settle_standstill();
   std::optional<Standstill> find_standstill() const;
   std::optional<Standstill> standstill_of_state() const;
+  std::optional<Standstill> standstill_of_stragglers() const;
+  std::string sitting_out() const;
   std::optional<OuterStep> newest_of_disks(OuterStep at_most, bool connected_only) const;
   std::optional<OuterStep> newest_kept(OuterStep at_most) const;
   std::string names(const std::vector<IslandId>& islands) const;
@@ -117,6 +120,9 @@ class RoundCoordinator {
   bool may_begin_round() const;
   void give_part(MeshIsland& island);
   void promote_receivers();
+  void take_back();
+  bool may_still_train() const;
+  void start_grace();
   std::size_t count_trainers() const;
   bool lost_too_often(const IslandId& island) const;
   void begin_training(MeshIsland& island, bool validate);
@@ -155,6 +161,7 @@ class RoundCoordinator {
   void settle_inquiry();
   void search_for_liar(const std::vector<IslandId>& likely, const std::string& reason);
   bool had_edge_with(const IslandId& a, const IslandId& b) const;
+  MeshIsland* common_end(const IslandId& a, const IslandId& b);
   bool avoid_edge(const IslandId& a, const IslandId& b);
   void blame(MeshIsland& reporter, const std::optional<IslandId>& peer, const std::string& reason);
   void send(const IslandId& island, HubMessage message);
@@ -186,7 +193,9 @@ class RoundCoordinator {
   // After a restart of the hub: who worked on the open round, with its lease (empty: the round was about to begin).
   std::map<IslandId, LeaseRange> expected_back_;
   std::optional<Clock::time_point> expected_back_until_;
-  std::optional<Clock::time_point> grace_ends_;  // since the first trainer was ready
+  Clock::time_point all_back_until_{};            // after a way back: till then the round waits for all that are here
+  std::optional<Clock::time_point> first_ready_;  // of the open round's trainers
+  std::optional<Clock::time_point> grace_ends_;   // since most trainers were ready
   std::optional<OpenAttempt> attempt_;
   std::optional<Clock::time_point> average_due_;  // of attempt_, since its first member held the average
   Attempt last_attempt_;                          // of the open round
@@ -199,6 +208,10 @@ class RoundCoordinator {
   std::optional<Clock::time_point> stall_due_;  // of attempt_, since the first word that it is averaged
   int stalled_attempts_ = 0;                    // in the open round
   EdgeBlame blame_;
+  std::set<IslandPair> failed_edges_;     // in the open round, too often to be avoided
+  std::set<IslandId> left_out_;           // of the open round, for their work itself
+  Clock::time_point take_back_at_{};      // who sits out comes back no earlier
+  bool attempt_keeps_buckets_ = false;    // attempt_ goes on from one that failed
   std::optional<DigestInquiry> inquiry_;  // into attempt_, which waits for it
   Clock::time_point inquiry_due_;
   std::vector<IslandId> culpable_;  // by the last inquiry, if the next attempt passes without it
@@ -215,6 +228,7 @@ class RoundCoordinator {
   std::optional<Clock::time_point> no_quorum_since_;
   std::map<OuterStep, int> rollbacks_;  // that were asked for by the run's policy
   bool wants_rollback_ = false;         // asked for, not answered yet
+  Clock::time_point rollback_again_{};  // it failed: asked for again no earlier
   LinkMatrix links_;
   std::vector<IslandId> last_order_;         // of the last attempt
   WireFormat last_wire_ = run_.wire;         // of the last attempt

@@ -139,10 +139,10 @@ void PeerListener::Impl::begin(ConnectionId id) {
   auto waiting = waiting_.extract(id);
   if (waiting.empty()) return;
   TlsConnection connection = std::move(waiting.mapped());
-  const bool is_member = admit_(connection.peer_certificate()).ok();  // still, after its wait
   std::lock_guard lock(mutex_);
   Session& session = sessions_.emplace_back(id, connection.peer(), [this, id](bool idle) { set_idle(id, idle); });
-  session.ended = !is_member;
+  // Still, after its wait; asked now that cut() finds the session.
+  session.ended = !admit_(connection.peer_certificate()).ok();
   if (session.ended) return door_->wake();
   try {
     session.thread =

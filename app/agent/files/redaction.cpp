@@ -10,6 +10,7 @@ namespace {
 constexpr std::string_view kGone = "[redacted]";
 constexpr std::size_t kLongestPlainRun = 31;
 constexpr std::size_t kLongestAuthority = 512;
+constexpr int kWordsBefore = 4;  // "the password is not set to ..."
 
 bool is_run(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '+' || c == '=' || c == '/';
@@ -65,9 +66,12 @@ Secret url_credentials_in(std::string_view text, bool of_web) {
   constexpr std::string_view kMark = "://";
   if (!text.starts_with(kMark)) return {};
   const std::string_view rest = text.substr(kMark.size(), kLongestAuthority);
-  const std::string_view run = rest.substr(
-      0,
-      count_while(rest, [](char c) { return !is_space(c) && !ends_line(c) && !is_quote(c) && c != '<' && c != '>'; }));
+  const std::string_view whole =
+      rest.substr(0, count_while(rest, [](char c) { return !is_space(c) && !ends_line(c) && c != '"'; }));
+  // What stands around a URL ends it; but these may also be a part of its password.
+  const std::string_view bare =
+      whole.substr(0, count_while(whole, [](char c) { return c != '\'' && c != '<' && c != '>'; }));
+  const std::string_view run = bare.find('@') == std::string_view::npos ? whole : bare;
   std::string_view authority = run.substr(0, run.find_first_of("/?#"));
   const auto colon = authority.find(':');
   const bool port =
@@ -80,7 +84,7 @@ Secret url_credentials_in(std::string_view text, bool of_web) {
   return has_password || of_web ? Secret{kMark.size(), at} : Secret{};
 }
 
-// "Authorization: Bearer abc", "Cookie: a=b": up to the end of the line, or of what it is quoted in.
+// "Authorization: Bearer abc", "Cookie: a=b": up to the end of the line, for values have quotes in them.
 Secret header_in(std::string_view text) {
   std::size_t name = 0;
   if (!begins_with_any(text, {"authorization", "set-cookie", "cookie"}, name)) return {};
@@ -92,18 +96,22 @@ Secret header_in(std::string_view text) {
   skip([](char c) { return is_quote(c) || c == '\\' || is_space(c); });
   std::size_t scheme = 0;
   if (begins_with_any(text.substr(at), {"bearer ", "basic ", "digest ", "token ", "negotiate "}, scheme)) at += scheme;
-  const std::size_t gone = count_while(text.substr(at), [](char c) { return !ends_line(c) && !is_quote(c); });
-  return {at, gone};
+  return {at, count_while(text.substr(at), [](char c) { return !ends_line(c); })};
 }
 
 // "Bearer abc": as in a header always, else what looks like no word of a sentence.
 Secret bearer_in(std::string_view text) {
-  constexpr std::string_view kWord = "bearer ";
+  constexpr std::string_view kWord = "bearer";
   if (!begins_with_case(text, kWord)) return {};
-  const std::string_view run = text.substr(
-      kWord.size(), count_while(text.substr(kWord.size()), [](char c) { return is_run(c) || c == '.' || c == '~'; }));
+  const std::size_t between = count_while(text.substr(kWord.size()), [](char c) {
+    return is_space(c) || is_quote(c) || c == '\\' || c == ':' || c == '=';
+  });
+  if (between == 0) return {};
+  const std::size_t at = kWord.size() + between;
+  const std::string_view run =
+      text.substr(at, count_while(text.substr(at), [](char c) { return is_run(c) || c == '.' || c == '~'; }));
   const bool word = std::all_of(run.begin(), run.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
-  return word && text[0] == 'b' ? Secret{} : Secret{kWord.size(), run.size()};
+  return word && text[0] == 'b' ? Secret{} : Secret{at, run.size()};
 }
 
 Secret web_token_in(std::string_view text) {
@@ -114,10 +122,10 @@ Secret web_token_in(std::string_view text) {
 
 // What is said of a secret rather than one: "the password is wrong".
 bool is_said_of_secrets(std::string_view word) {
-  static constexpr std::array<std::string_view, 24> kWords = {
-      "a",         "an",      "the", "not",   "no",    "wrong",   "missing", "invalid",
-      "incorrect", "empty",   "set", "unset", "known", "unknown", "given",   "needed",
-      "required",  "expired", "too", "never", "only",  "refused", "in",      "used"};
+  static constexpr std::array<std::string_view, 26> kWords = {
+      "a",     "an",    "the",   "not",     "no",      "wrong", "missing", "invalid",  "incorrect",
+      "empty", "set",   "unset", "known",   "unknown", "given", "needed",  "required", "expired",
+      "too",   "never", "only",  "refused", "in",      "used",  "now",     "to"};
   while (!word.empty() && (word.back() == '.' || word.back() == ',' || word.back() == ';' || word.back() == ':')) {
     word.remove_suffix(1);
   }
@@ -168,8 +176,9 @@ Secret named_in(std::string_view text, bool of_option) {
   std::size_t verb = 0;
   if (at < text.size() && (text[at] == ':' || text[at] == '=')) {
     skip([](char c) { return c == ':' || c == '=' || c == '>'; });
-  } else if (spaced && begins_with_any(text.substr(at), {"is ", "was "}, verb)) {
+  } else if (spaced && begins_with_any(text.substr(at), {"is ", "was ", "is:", "was:", "is=", "was="}, verb)) {
     at += verb;
+    skip([](char c) { return c == ':' || c == '='; });
   } else if (!spaced || !(of_option || looks_made_up(text.substr(at))) || (at < text.size() && text[at] == '-')) {
     return {};
   }
@@ -184,9 +193,13 @@ Secret named_in(std::string_view text, bool of_option) {
   std::size_t scheme = 0;
   if (begins_with_any(rest, {"bearer ", "basic "}, scheme))
     return {at, scheme + bare_value_length(rest.substr(scheme))};
-  const std::size_t value = bare_value_length(rest);
-  if (verb > 0 && is_said_of_secrets(rest.substr(0, value))) return {};
-  return {at, value};
+  std::size_t begin = 0, value = bare_value_length(rest);
+  if (verb == 0 || !is_said_of_secrets(rest.substr(0, value))) return {at, value};
+  for (int words = 0; words < kWordsBefore && is_said_of_secrets(rest.substr(begin, value)); ++words) {
+    begin += value + count_while(rest.substr(begin + value), is_space);
+    value = bare_value_length(rest.substr(begin));
+  }
+  return looks_made_up(rest.substr(begin)) ? Secret{at + begin, value} : Secret{};  // "the password was set to hunter2"
 }
 
 // Of "digest=0123" the name, after which the value is another: at the end an equals sign is base64's.

@@ -17,7 +17,7 @@ Result<RotatingLog> RotatingLog::open(std::filesystem::path path, std::uint64_t 
 }
 
 Status RotatingLog::open_file() {
-  file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
   struct stat info {};
   if (!file_ || ::fstat(file_.get(), &info) != 0) return errno_error("open", path_);
   bytes_ = static_cast<std::uint64_t>(info.st_size);
@@ -29,8 +29,9 @@ Status RotatingLog::write(std::string_view text) {
   if (bytes_ > 0 && bytes_ + text.size() > max_bytes_ / 2) {
     std::filesystem::path before = path_;
     before += ".1";
-    if (::rename(path_.c_str(), before.c_str()) != 0) return errno_error("rename", path_);
-    ATOLL_RETURN_IF_ERROR(open_file());
+    // What somebody else moved away is begun anew; what cannot be renamed goes on growing rather than be silent.
+    const bool renamed = ::rename(path_.c_str(), before.c_str()) == 0 || errno == ENOENT;
+    if (renamed) ATOLL_RETURN_IF_ERROR(open_file());
   }
   while (!text.empty()) {
     const ssize_t count = ::write(file_.get(), text.data(), text.size());

@@ -360,6 +360,13 @@ void AgentFilesTest::secrets_are_redacted_data() {
   row("a comma in it", "password=hun,ter2", "ter2");
   row("passphrase of words", "passphrase: correct horse battery", "battery");
   row("no more than a space", "with passphrase deadBEEF12, then", "deadBEEF12");
+  row("a quote in a password", "https://me:o'neil9@host/x", "neil9");
+  row("bearer in quotes", "Authorization: Bearer \"abc123\"", "abc123");
+  row("bearer after two spaces", "got Bearer  abc123 there", "abc123");
+  row("is, and a colon", "password is: hunter2", "hunter2");
+  row("set to", "the password was set to hunter2", "hunter2");
+  row("is now", "password is now hunter2", "hunter2");
+  row("a cookie with quotes", "Cookie: a=\"x y\"; sid=\"abc\"", "abc");
   row("longer name", "AWS_SECRET_ACCESS_KEY=abc", "abc");
   row("option", "ran tool --hub-token hunter2 --fast", "hunter2");
   row("bearer of a name", "token: Bearer hunter2", "hunter2");
@@ -385,6 +392,7 @@ void AgentFilesTest::what_is_no_secret_stays_data() {
   QTest::newRow("tokens per second") << R"("tokens_per_second": 31.5, "tokens": 5)";
   QTest::newRow("said of secrets") << "the password is wrong; the token was not given, and no secret is missing";
   QTest::newRow("sentence") << "the bearer of news has no token and no cookie";
+  QTest::newRow("quoted URL") << "see 'https://hub.example.org/x' and <https://a.example.org> or me@example.org";
   QTest::newRow("figures") << "token 100000 of 200000, secret no. 2 of round3";
   QTest::newRow("tokens") << "tokens=257 token_bytes=2 tokenizer: bytes token budget";
   QTest::newRow("URL") << "https://hub.example.org:47000/data/a@b?x=1#y http://[2001:db8::1]:80/ ssh://me@node";

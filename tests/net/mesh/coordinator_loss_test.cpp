@@ -32,6 +32,7 @@ class CoordinatorLossTest : public QObject {
   void who_alone_held_the_average_and_was_removed_took_it_along_data();
   void who_alone_held_the_average_and_was_removed_took_it_along();
   void by_policy_a_run_goes_back_by_itself();
+  void a_rollback_by_policy_that_fails_is_tried_again();
   void by_policy_a_run_never_goes_back_far();
   void what_a_rollback_undid_is_trained_again();
   void a_hub_from_an_old_backup_learns_what_it_missed();
@@ -130,11 +131,15 @@ void CoordinatorLossTest::who_alone_held_the_average_and_was_removed_took_it_alo
   QCOMPARE(QString::fromStdString(mesh.violation()), QString());
 }
 
-void CoordinatorLossTest::by_policy_a_run_goes_back_by_itself() {
+RunConfig going_back_by_itself() {
   RunConfig run = run_for(2);
   run.when_lost = WhenLost::kRollBack;
   run.lost_after = 3s;
-  SimulatedMesh mesh(run);
+  return run;
+}
+
+// Nobody holds what was committed last; what it was.
+OuterStep lose_the_newest(SimulatedMesh& mesh) {
   train_a_while(mesh, 2);
   const OuterStep committed = mesh.hub().committed();
   for (int i = 1; i <= 2; ++i) {
@@ -144,6 +149,27 @@ void CoordinatorLossTest::by_policy_a_run_goes_back_by_itself() {
   }
   mesh.start(1);
   mesh.start(2);
+  return committed;
+}
+
+void CoordinatorLossTest::a_rollback_by_policy_that_fails_is_tried_again() {
+  SimulatedMesh mesh(going_back_by_itself());
+  const OuterStep committed = lose_the_newest(mesh);
+  mesh.rollbacks_that_fail = 3;
+
+  for (int i = 0; i < 110; ++i) {
+    mesh.settle();
+    mesh.pass(1s);
+  }
+
+  QCOMPARE(mesh.rollbacks_that_fail, -1);
+  QCOMPARE(mesh.count<RolledBack>(), 1);
+  QVERIFY(mesh.hub().committed() > committed);
+}
+
+void CoordinatorLossTest::by_policy_a_run_goes_back_by_itself() {
+  SimulatedMesh mesh(going_back_by_itself());
+  const OuterStep committed = lose_the_newest(mesh);
 
   for (int i = 0; i < 10; ++i) {
     mesh.settle();

@@ -128,6 +128,7 @@ void CoordinatorTrustTest::removing_one_of_two_that_disagree_lets_the_other_go_o
 void CoordinatorTrustTest::receivers_have_no_vote_on_the_state() {
   SimulatedMesh mesh(run_for(1));
   begin_first_round(mesh, 1);
+  mesh.pass(61s);
   for (int i = 2; i <= 4; ++i) {
     mesh.island(i).lies.state_hash = true;  // so many of them that they would win
     mesh.island(i).lies.step = false;

@@ -161,7 +161,9 @@ void SimulatedMesh::pass(Clock::duration time) {
     if (island.linked) carry_out(hub_->next(IslandSaid{island.id, IslandHeartbeat{}}, now_));
   }
   carry_out(hub_->next(Tick{}, now_));
-  if (wants_back_) roll_back(*std::exchange(wants_back_, std::nullopt), true);
+  if (!wants_back_) return;
+  const OuterStep to = *std::exchange(wants_back_, std::nullopt);
+  rollbacks_that_fail-- > 0 ? hub_hears(RollBackFailed{to}) : roll_back(to, true);
 }
 
 // ---- the hub's actions, and what must hold

@@ -106,6 +106,7 @@ class SimulatedMesh {
   }
 
   bool stepped_down = false;                     // the hub saw that another one serves
+  int rollbacks_that_fail = 0;                   // of those that the hub asks for: its disk is busy
   bool keeps_states = false;                     // islands have disks
   bool trains_by_itself = true;                  // islands finish inner phases and averages when they act
   std::map<IslandId, std::string> wrong_digest;  // islands whose averages differ
