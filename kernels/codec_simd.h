@@ -21,8 +21,9 @@ namespace {
 constexpr std::size_t kStreamedBytes = std::size_t{16} << 20;
 
 // How far ahead of the block at hand floats are asked for, into the second-level cache. The processor's own prefetching
-// ends at each page: without this, encoding 256 MiB took a third longer on Intel's Sapphire Rapids. Into the first level
-// it waits for that one's few line buffers: on AMD's Zen 4 a quarter slower than this at the best distance (2 KiB).
+// ends at each page: without this, encoding 256 MiB took a third longer on Intel's Sapphire Rapids. Into the first
+// level it waits for that one's few line buffers: on AMD's Zen 4 a quarter slower than this at the best distance (2
+// KiB).
 constexpr std::size_t kPrefetchBytes = 8192;
 // Sums are written back where they were read: nearer, and into all caches, was 8 % faster than the above.
 constexpr std::size_t kPrefetchSumBytes = 2048;

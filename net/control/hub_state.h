@@ -46,9 +46,9 @@ struct HubState {
     double loss_nats = 0;
   };
 
-  struct Standstill {                      // the run has islands and cannot go on by itself
-    std::string kind;                      // "lost", "undecided", "split_state", "split_average", "spoiled", "quorum", "stragglers"
-    std::string text;                      // for a person: why, and which command settles it
+  struct Standstill {  // the run has islands and cannot go on by itself
+    std::string kind;  // "lost", "undecided", "split_state", "split_average", "spoiled", "quorum", "stragglers"
+    std::string text;  // for a person: why, and which command settles it
     std::optional<std::uint32_t> back_to;  // the newest outer state to which it can go back
   };
 

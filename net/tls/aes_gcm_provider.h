@@ -1,6 +1,6 @@
-// AES-128-GCM at the speed of VAES: an OpenSSL provider over libipsec-mb, for processors with AVX-512 and VAES, on which
-// OpenSSL before 3.1 encrypts at a third of what they can do. The ring encrypts each byte that it sends, so that on fast
-// links this is what an all-reduce costs. OpenSSL's own cipher serves everywhere else, and all other ciphers.
+// AES-128-GCM at the speed of VAES: an OpenSSL provider over libipsec-mb, for processors with AVX-512 and VAES, on
+// which OpenSSL before 3.1 encrypts at a third of what they can do. The ring encrypts each byte that it sends, so that
+// on fast links this is what an all-reduce costs. OpenSSL's own cipher serves everywhere else, and all other ciphers.
 #pragma once
 
 #include <string>

@@ -37,8 +37,9 @@ class InstallTest : public QObject {
   void a_desktop_finds_the_app_and_opens_links_with_it() {
     if (!QFile::exists(ATOLL_BIN_DIR "/atoll-gui")) QSKIP("atoll-gui is not built (no Qt Widgets)");
     QVERIFY(QFile::exists(program("atoll-gui")));
-    for (const char* file : {"share/applications/org.atoll.Atoll.desktop", "share/metainfo/org.atoll.Atoll.metainfo.xml",
-                             "share/icons/hicolor/scalable/apps/org.atoll.Atoll.svg"}) {
+    for (const char* file :
+         {"share/applications/org.atoll.Atoll.desktop", "share/metainfo/org.atoll.Atoll.metainfo.xml",
+          "share/icons/hicolor/scalable/apps/org.atoll.Atoll.svg"}) {
       QVERIFY2(QFile::exists(prefix_.filePath(file)), file);
     }
     QFile entry(prefix_.filePath("share/applications/org.atoll.Atoll.desktop"));

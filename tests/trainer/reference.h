@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "net/base/file.h"
+#include "net/model/layout.h"
 #include "trainer/checkpoint/huggingface.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/engine/engine.h"
-#include "net/model/layout.h"
 
 namespace atl::test {
 

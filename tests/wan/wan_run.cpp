@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "net/hub/hub.h"
+#include "net/model/layout.h"
 #include "net/transport/socket.h"
 #include "tests/process/run_parts.h"
-#include "net/model/layout.h"
 
 namespace atl::wan {
 namespace {

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "net/base/file.h"
-#include "trainer/checkpoint/safetensors.h"
 #include "net/model/layout.h"
+#include "trainer/checkpoint/safetensors.h"
 
 namespace atl {
 

@@ -418,13 +418,12 @@ Status Island::Impl::run() {
             std::lock_guard lock(commit_mutex_);
             told_commit_ = std::move(commit);
           },
-      .meet =
-          [this](const SignedEpoch& epoch) -> Status {
-            const auto known = record_.epoch();
-            ATOLL_RETURN_IF_ERROR(record_.meet(epoch));
-            if (!known || known->epoch < epoch.epoch) inbox_.forget_attempts();
-            return ok_status();
-          },
+      .meet = [this](const SignedEpoch& epoch) -> Status {
+        const auto known = record_.epoch();
+        ATOLL_RETURN_IF_ERROR(record_.meet(epoch));
+        if (!known || known->epoch < epoch.epoch) inbox_.forget_attempts();
+        return ok_status();
+      },
       .lost = [this](const std::string& why, std::optional<Seconds> tries_for) { on_hub_lost(why, tries_for); },
       .back = [this] { on_hub_back(); }};
   MeshClientOptions mesh;

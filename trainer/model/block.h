@@ -6,8 +6,8 @@
 
 #include <span>
 
-#include "trainer/fsdp/flat_unit.h"
 #include "net/model/layout.h"
+#include "trainer/fsdp/flat_unit.h"
 #include "trainer/model/rope.h"
 
 namespace atl {

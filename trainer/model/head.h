@@ -6,8 +6,8 @@
 
 #include <span>
 
-#include "trainer/fsdp/flat_unit.h"
 #include "net/model/config.h"
+#include "trainer/fsdp/flat_unit.h"
 #include "trainer/model/cpu_kernels.h"
 
 namespace atl {

@@ -1,7 +1,7 @@
-#include <QTemporaryDir>
-#include <QtTest>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <QTemporaryDir>
+#include <QtTest>
 #include <filesystem>
 #include <mutex>
 
