@@ -43,6 +43,7 @@ class HubListener {
   Status listen(
       const Address& address);  // kPermissionDenied when the port is taken, kInvalidArgument for a wrong address
   std::uint16_t port() const { return port_; }
+  void expect(const std::vector<std::string>& hosts) { connections_->expect(hosts); }
   void close();                                             // no new connections
   void cut(const IslandId& island) { open_->cut(island); }  // its requests, also those that are being answered
 

@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <future>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -38,6 +39,7 @@ constexpr std::chrono::milliseconds kLongestTick{250};
 constexpr std::chrono::milliseconds kShortestTick{20};
 constexpr std::chrono::seconds kHelloTimeout{10};
 constexpr std::chrono::seconds kRollbackTimeout{10};
+constexpr std::chrono::seconds kHostsPace{60};
 constexpr const char* kRemoved = "removed from the run by its operator";
 
 std::vector<Address> reachable_at(const HubServeOptions& options, std::uint16_t port) {
@@ -94,6 +96,8 @@ class HubServer::Impl final : public HubGate {
   asio::awaitable<void> hear(std::shared_ptr<IslandLink> link);
   void forget(const std::shared_ptr<IslandLink>& link);
   bool is_still_member(IslandLink& link);
+  void remember_host(const IslandId& island, const std::string& host);
+  void save_hosts();
   void step(const CoordinatorEvent& event);
   void take(const CoordinatorEvent& event);
   Clock::time_point round_time();
@@ -119,6 +123,9 @@ class HubServer::Impl final : public HubGate {
   std::optional<RoundCoordinator> coordinator_;
   SignedEpoch epoch_;  // in which it serves
 
+  std::map<IslandId, std::string> hosts_;  // from which islands came last: after a restart places are kept for them
+  bool hosts_changed_ = false;             // since they were saved
+  Clock::time_point hosts_saved_;
   LogLimit renewals_;  // a line an island now and then, however often it asks
   mutable std::mutex mutex_;
   HubState state_;  // guarded by mutex_
@@ -165,6 +172,10 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(
       checks_, CheckEndpoints::start(io_, identity_, [this] { return check_about(run_, *coordinator_, state()); }));
   listener_ = std::make_unique<HubListener>(io_, *tls_, *data_, *checks_, *this);
+  ATOLL_ASSIGN_OR_RETURN(hosts_, store_->hosts());
+  std::vector<std::string> hosts;
+  for (const auto& [island, host] : hosts_) hosts.push_back(host);
+  listener_->expect(hosts);
   ATOLL_RETURN_IF_ERROR(listener_->listen(options.listen));
   const std::vector<Address> addresses = reachable_at(options, listener_->port());
   ATOLL_RETURN_IF_ERROR(store_->save_addresses(addresses));
@@ -257,6 +268,7 @@ void HubServer::Impl::send_away_now(const IslandId& id) {
     link->second->dismiss(ErrorCode::kPermissionDenied, kRemoved);
     links_.erase(link);
   }
+  hosts_changed_ = hosts_.erase(id) > 0 || hosts_changed_;
   step(IslandRemoved{id, kRemoved});
 }
 
@@ -377,8 +389,25 @@ asio::awaitable<bool> HubServer::Impl::greet(std::shared_ptr<IslandLink> link) {
   }
   if (const auto old = links_.find(id); old != links_.end()) old->second->cut();
   links_[id] = link;
+  remember_host(id, link->host());
   step(*connected);
   co_return true;
+}
+
+void HubServer::Impl::remember_host(const IslandId& island, const std::string& host) {
+  std::string& known = hosts_[island];
+  hosts_changed_ = hosts_changed_ || known != host;
+  known = host;
+}
+
+// Not with each connection, for members may come and go as fast as they like. What cannot be saved now is worth no
+// stop.
+void HubServer::Impl::save_hosts() {
+  if (!hosts_changed_ || (hosts_saved_ != Clock::time_point{} && Clock::now() - hosts_saved_ < kHostsPace)) return;
+  hosts_saved_ = Clock::now();
+  const Status saved = store_->save_hosts(hosts_);
+  hosts_changed_ = !saved.ok();
+  if (!saved.ok()) spdlog::warn("hub hosts error=\"{}\"", saved.error().message);
 }
 
 asio::awaitable<void> HubServer::Impl::hear(std::shared_ptr<IslandLink> link) {
@@ -416,6 +445,7 @@ asio::awaitable<void> HubServer::Impl::tick() {
     co_await timer.async_wait(kAwait);
     // Who removes an island says so (send_away), but may have ended before it did.
     for (const IslandId& id : members_->newly_removed()) send_away_now(id);
+    save_hosts();
     step(Tick{});
   }
 }

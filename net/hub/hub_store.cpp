@@ -198,6 +198,20 @@ Status HubStore::save(const PersistFastForward& forward) {
   return transaction.commit();
 }
 
+Status HubStore::save_hosts(const std::map<IslandId, std::string>& hosts) {
+  std::string lines;
+  for (const auto& [island, host] : hosts) lines += island.value + " " + host + "\n";
+  return set("hosts", lines);
+}
+
+Result<std::map<IslandId, std::string>> HubStore::hosts() {
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> lines, get("hosts"));
+  std::map<IslandId, std::string> hosts;
+  std::istringstream stream(lines.value_or(""));
+  for (std::string island, host; stream >> island >> host;) hosts[IslandId{island}] = host;
+  return hosts;
+}
+
 Status HubStore::know_epoch(std::uint64_t epoch) {
   ATOLL_ASSIGN_OR_RETURN(const std::uint64_t last, number("epoch"));
   return epoch > last ? set("epoch", std::to_string(epoch)) : ok_status();

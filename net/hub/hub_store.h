@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,10 @@ class HubStore {
 
   Status save_addresses(const std::vector<Address>& addresses);  // where it last served
   Result<std::vector<Address>> addresses();
+
+  // From which host each island came last.
+  Status save_hosts(const std::map<IslandId, std::string>& hosts);
+  Result<std::map<IslandId, std::string>> hosts();
 
   Status save(const PersistLeases& leases);
   Status save(const PersistAttempt& attempt);

@@ -21,6 +21,14 @@ TcpProgress progress_of(boost::beast::tcp_stream* stream) {
 OpenConnections::OpenConnections(const HubPortLimits& limits)
     : limits_(limits), counts_(limits.connections.within(open_file_limit())) {}
 
+void OpenConnections::expect(const std::vector<std::string>& hosts) {
+  std::vector<NetworkAddress> addresses;
+  for (const std::string& host : hosts) {
+    if (const auto address = NetworkAddress::parse(host)) addresses.push_back(*address);
+  }
+  counts_.expect(addresses);
+}
+
 std::chrono::milliseconds OpenConnections::look_period() const {
   return std::min({kLook, limits_.handshake / 4, limits_.pace.header / 4, limits_.pace.window / 4});
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <boost/beast/core/tcp_stream.hpp>
 
@@ -51,6 +52,8 @@ class OpenConnections {
     ConnectionId id_ = 0;
   };
 
+  // Where members came from before this hub started: places are kept for them.
+  void expect(const std::vector<std::string>& hosts);
   void look();  // now and then: ends those that have had their time
   std::chrono::milliseconds look_period() const;
   std::size_t size() const { return open_.size(); }

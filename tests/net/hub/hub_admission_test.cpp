@@ -7,6 +7,7 @@
 #include "net/base/sqlite.h"
 #include "net/control/home.h"
 #include "net/enrol/client.h"
+#include "net/hub/hub_store.h"
 #include "net/tls/context.h"
 #include "net/transport/tls_connection.h"
 #include "tests/net/hub/loopback_hub.h"
@@ -93,6 +94,7 @@ class HubAdmissionTest : public QObject {
   void a_roster_that_cannot_be_written_ends_no_hub();
   void a_roster_that_cannot_be_read_is_no_removal();
   void a_database_that_is_busy_ends_no_hub_and_buries_nobody();
+  void where_islands_came_from_is_known_after_a_restart();
   void who_was_removed_before_its_hello_is_sent_away();
   void a_hello_after_the_removal_is_not_let_in();
   void a_removal_by_another_process_is_noticed();
@@ -165,6 +167,21 @@ void HubAdmissionTest::a_roster_that_cannot_be_read_is_no_removal() {
   QVERIFY(!island.ended());
   QVERIFY(database.exec("ALTER TABLE elsewhere RENAME TO island").ok());
   QVERIFY(hub.wait(committed(1)));
+}
+
+void HubAdmissionTest::where_islands_came_from_is_known_after_a_restart() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const Identity identity = hub.enrol("one");
+  {
+    PuppetIsland island(hub.address(), identity);
+    QVERIFY(hub.wait([](const HubState& state) { return state.outer_step >= 1; }));
+  }
+  hub.stop();
+
+  const auto store = HubStore::open(HubHome{hub.directory()}.database());
+
+  QVERIFY(store.ok());
+  QCOMPARE(*(*store)->hosts(), (std::map<IslandId, std::string>{{identity.name, "127.0.0.1"}}));
 }
 
 void HubAdmissionTest::a_database_that_is_busy_ends_no_hub_and_buries_nobody() {

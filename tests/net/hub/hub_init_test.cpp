@@ -7,6 +7,7 @@
 #include "net/base/file.h"
 #include "net/data/prepare.h"
 #include "net/hub/hub.h"
+#include "net/hub/hub_store.h"
 #include "tests/fakes/test_run.h"
 
 using namespace atl;
@@ -19,6 +20,7 @@ class HubInitTest : public QObject {
   void hub_init_refuses_what_every_island_refuses_data();
   void hub_init_refuses_what_every_island_refuses();
   void a_run_that_islands_can_train_is_made();
+  void a_hub_that_stepped_down_is_the_newest_when_it_is_started_again();
 
  private:
   std::filesystem::path path(const char* name) const {
@@ -92,6 +94,18 @@ void HubInitTest::a_run_that_islands_can_train_is_made() {
 
   QVERIFY2(made.ok(), made.ok() ? "" : made.error().message.c_str());
   QVERIFY(std::filesystem::exists(path("made") / "run.json"));
+}
+
+// Its machine's clock is behind that of the hub whose backup it serves.
+void HubInitTest::a_hub_that_stepped_down_is_the_newest_when_it_is_started_again() {
+  const auto store = HubStore::open(path("hub.sqlite"));
+  QVERIFY(store.ok());
+  QCOMPARE(*(*store)->begin_epoch(1'000), std::uint64_t{1'000});
+
+  QVERIFY((*store)->know_epoch(900).ok());
+  QVERIFY((*store)->know_epoch(50'000).ok());
+
+  QCOMPARE(*(*store)->begin_epoch(2'000), std::uint64_t{50'001});
 }
 
 QTEST_GUILESS_MAIN(HubInitTest)
