@@ -29,9 +29,10 @@ struct EnrolPatience {
 };
 
 // Tries the invite's addresses in turn, and again where the network failed; the secret goes only to a hub whose
-// authority fits the pin. What that hub answers is final: kInviteUsed, kInviteUnknown, kInviteExpired, kInviteOtherRun,
-// kVersionUnsupported. An address where another authority answers is asked no more; kPinMismatch when no other did
-// better. kUnreachable says for each address whether its name, its port or TLS failed. Stores nothing: see
+// authority fits the pin. What that hub answers is final: kInviteUsed, kInviteUnknown, kInviteExpired,
+// kVersionUnsupported. An address where another authority answers, or the hub of another run, is asked again like any
+// other, for somebody on the way may have answered once; kPinMismatch, kInviteOtherRun when no other did better.
+// kUnreachable says for each address whether its name, its port or TLS failed. Stores nothing: see
 // save_identity. An answer may have been lost after the hub had granted it: what asks again shows the same key.
 //
 // The request is sent again, until `deadline`, when it is not known what became of it: it has the same key, which costs

@@ -80,7 +80,7 @@ class HubFaultsTest : public QObject {
   void a_broken_look_at_an_invite_is_tried_again();
   void a_broken_enrolment_is_tried_again_data() { add_kinds_of_faults(); }
   void a_broken_enrolment_is_tried_again();
-  void an_address_where_another_authority_answers_is_asked_once_and_others_go_on();
+  void an_answer_of_another_authority_is_no_refusal_and_others_go_on();
   void a_broken_download_of_data_is_tried_again_data() { add_kinds_of_faults(); }
   void a_broken_download_of_data_is_tried_again();
   void a_broken_renewal_of_the_certificate_is_no_refusal_data() { add_kinds_of_faults(); }
@@ -139,7 +139,7 @@ void HubFaultsTest::a_broken_enrolment_is_tried_again() {
   QVERIFY2(!wrong, wrong ? wrong->c_str() : "");
 }
 
-void HubFaultsTest::an_address_where_another_authority_answers_is_asked_once_and_others_go_on() {
+void HubFaultsTest::an_answer_of_another_authority_is_no_refusal_and_others_go_on() {
   const GrantingHub hub, impostor;
   FaultProxy way_to_impostor(impostor.address()), way(hub.address());
   way.break_next({.kind = FaultKind::kReset, .after_bytes = 100});
@@ -148,7 +148,7 @@ void HubFaultsTest::an_address_where_another_authority_answers_is_asked_once_and
   const auto enrolled = enrol(invite, "lagoon", Deadline::after(kPatience), nullptr, kEnrol);
 
   QVERIFY2(enrolled.ok(), enrolled.ok() ? "" : enrolled.error().message.c_str());
-  QCOMPARE(way_to_impostor.dialled(), 1);
+  QCOMPARE(way_to_impostor.dialled(), 2);  // it may have been somebody on the way
   QCOMPARE(way.dialled(), 2);
 }
 
