@@ -177,7 +177,7 @@ void CommandsTest::a_command_is_interrupted_with_its_asker() {
 
   QTRY_VERIFY_WITH_TIMEOUT(std::filesystem::exists(path("end")), kLimitMs);
   QVERIFY(!answered);
-  QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString::number(watch.longest_ms())));
+  QVERIFY2(watch.never_held_up(), qPrintable(QString::number(watch.longest_ms())));
 }
 
 void CommandsTest::a_command_runs_on_another_machine() {

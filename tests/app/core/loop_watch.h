@@ -10,7 +10,12 @@
 #include <string>
 #include <utility>
 
+#include "tests/timing.h"
+
 namespace atl::test {
+
+// Milliseconds for which nobody feels it.
+inline constexpr qint64 kLongestHoldUp = 50;
 
 class LoopWatch {
  public:
@@ -24,6 +29,7 @@ class LoopWatch {
     look();
     return longest_ / 1'000'000;
   }
+  bool never_held_up() { return longest_ms() <= kLongestHoldUp * timing_slack(); }
   // The longest until now; from here on it counts anew.
   qint64 restart() {
     look();

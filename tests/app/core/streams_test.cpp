@@ -237,7 +237,7 @@ void StreamsTest::a_server_that_never_answers_is_lost() {
   QTRY_COMPARE(link.state(), LinkState::kLost);
   QVERIFY2(link.problem().find("hello") != std::string::npos || link.problem().find("answer") != std::string::npos,
            link.problem().c_str());
-  QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString::number(watch.longest_ms())));
+  QVERIFY2(watch.never_held_up(), qPrintable(QString::number(watch.longest_ms())));
 }
 
 void StreamsTest::a_server_that_never_reads_holds_nothing_up() {
@@ -261,7 +261,7 @@ void StreamsTest::a_server_that_never_reads_holds_nothing_up() {
   over = true;
   QTRY_VERIFY(end);
   QCOMPARE(end->code, ErrorCode::kTimeout);
-  QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString::number(watch.longest_ms())));
+  QVERIFY2(watch.never_held_up(), qPrintable(QString::number(watch.longest_ms())));
 }
 
 void StreamsTest::a_line_beyond_the_limit_is_refused() {
@@ -295,7 +295,7 @@ void StreamsTest::a_flood_of_lines_never_blocks_the_event_loop() {
 
   QTRY_VERIFY_WITH_TIMEOUT(end, 60'000);
   QCOMPARE(bytes, static_cast<std::int64_t>(words.size()));
-  QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString::number(watch.longest_ms())));
+  QVERIFY2(watch.never_held_up(), qPrintable(QString::number(watch.longest_ms())));
 }
 
 // ---- ssh
@@ -379,7 +379,7 @@ void StreamsTest::an_ssh_that_hangs_is_ended_without_waiting() {
   link.reset();
 
   QTRY_VERIFY(::kill(pid, 0) != 0);
-  QVERIFY2(watch.longest_ms() <= 50, qPrintable(QString::number(watch.longest_ms())));
+  QVERIFY2(watch.never_held_up(), qPrintable(QString::number(watch.longest_ms())));
 }
 
 QTEST_GUILESS_MAIN(StreamsTest)

@@ -258,9 +258,9 @@ class MainWindowTest : public QObject {
   }
 
   // What the window does holds the loop up each time; a busy machine now and then.
-  void the_event_loop_is_never_held_up_for_50_ms() {
+  void the_event_loop_is_never_held_up() {
     HoldUps longest;
-    const auto is_long = [](const auto& place) { return place.second > 50; };
+    const auto is_long = [](const auto& place) { return place.second > kLongestHoldUp * timing_slack(); };
     for (int attempt = 0; attempt < 3 && (attempt == 0 || std::ranges::any_of(longest, is_long)); ++attempt) {
       for (const auto& [place, ms] : hold_ups()) {
         longest[place] = attempt == 0 ? ms : std::min(longest[place], ms);
@@ -269,8 +269,8 @@ class MainWindowTest : public QObject {
     QVERIFY(!longest.empty());
     for (const auto& [place, ms] : longest) {
       const QString figure = QString("%1: %2 ms").arg(place).arg(ms);
-      qInfo("%s (%.2f of 50 ms)", qPrintable(figure), static_cast<double>(ms) / 50);
-      QVERIFY2(ms <= 50, qPrintable(figure));
+      qInfo("%s (%.2f of the goal)", qPrintable(figure), static_cast<double>(ms) / kLongestHoldUp);
+      QVERIFY2(ms <= kLongestHoldUp * timing_slack(), qPrintable(figure));
     }
   }
 

@@ -125,7 +125,7 @@ class Replay {
            QString("in round %1").arg(text::count(state["accepted_round"].get<unsigned>())));
     expect("state", label("state"), "Recording ended");
     // As it was when the recording ended, and what has passed since.
-    const double most = kSilence + static_cast<double>(since_the_end_.elapsed()) / 1e3 + 0.1;
+    const double most = kSilence + static_cast<double>(since_the_end_.elapsed()) / 1e3 + 30;
     expect("the age", node_.age()->count() >= kSilence && node_.age()->count() <= most);
     // It is said anew each second.
     const QString before = text::age(node_);

@@ -25,6 +25,7 @@ AllReduceSpec LoopbackRing::spec(WireFormat wire) const {
   spec.round = OuterStep{3};
   spec.attempt = Attempt{1};
   spec.wire = wire;
+  spec.silence_timeout = test::kForEver;
   for (const auto& island : islands_) {
     spec.order.push_back({island->identity.name, {"127.0.0.1", island->listener->port()}, 1.0});
   }

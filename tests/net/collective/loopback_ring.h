@@ -11,6 +11,7 @@
 #include "net/collective/ring_edges.h"
 #include "net/transport/peer_listener.h"
 #include "tests/fakes/test_run.h"
+#include "tests/timing.h"
 
 namespace atl {
 
@@ -40,7 +41,7 @@ class LoopbackRing {
   int world_size() const { return static_cast<int>(islands_.size()); }
   TestRun& test_run() { return run_; }
 
-  // All islands in order, each of weight 1.
+  // All islands in order, each of weight 1; silence is waited for for ever.
   AllReduceSpec spec(WireFormat wire) const;
 
   // One member's part, on the calling thread.
