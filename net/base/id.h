@@ -19,7 +19,11 @@ using LocalRank = Id<struct LocalRankTag, std::int32_t>;  // a thread (later: a 
 using OuterStep =
     Id<struct OuterStepTag, std::uint32_t>;  // outer steps applied so far; round k makes outer step k + 1 of k
 using Attempt = Id<struct AttemptTag, std::uint32_t>;  // tries to average one round, from 1
-using IslandId = Id<struct IslandTag, std::string>;    // the name in the island's certificate: "isl-" + 16 hex digits
+// A part of the model that is averaged on its own (net/model/fragments.h): round k averages fragment k mod
+// RunConfig::fragments.
+using FragmentId = Id<struct FragmentTag, std::uint32_t>;
+inline constexpr std::uint32_t kMaxFragments = 4;
+using IslandId = Id<struct IslandTag, std::string>;  // the name in the island's certificate: "isl-" + 16 hex digits
 
 }  // namespace atl
 

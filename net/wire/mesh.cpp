@@ -88,6 +88,7 @@ void fields(Archive& archive, HubCommit& m) {
   archive.field("outer_momentum", m.outer_momentum);
   archive.field("members", m.members);
   archive.bounded("signature", m.signature, kMaxSignature);
+  if (!Archive::kReads || says(archive, "fragment")) archive.field("fragment", m.fragment);  // not in older records
   if (!says(archive, "epoch")) return;  // a hub's own record of an older version
   archive.field("epoch", m.epoch);
   archive.field("holders", m.holders);
@@ -167,6 +168,7 @@ void fields(Archive& archive, IslandHeartbeat& m) {
 template <class Archive>
 void fields(Archive& archive, IslandReady& m) {
   archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
   archive.field("tokens", m.tokens);
   archive.field("norm_over_steps", m.norm_over_steps);
   archive.field("mean_loss_nats", m.mean_loss_nats);
@@ -175,6 +177,7 @@ void fields(Archive& archive, IslandReady& m) {
 template <class Archive>
 void fields(Archive& archive, IslandHave& m) {
   archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
   archive.field("attempt", m.attempt);
   archive.hash("digest", m.digest);
   archive.field("seconds", m.seconds);
@@ -183,6 +186,7 @@ void fields(Archive& archive, IslandHave& m) {
 template <class Archive>
 void fields(Archive& archive, IslandAttemptFailed& m) {
   archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
   archive.field("attempt", m.attempt);
   archive.field("peer", m.peer);
   archive.text("reason", m.reason);
@@ -195,6 +199,7 @@ void fields(Archive& archive, IslandAttemptFailed& m) {
 template <class Archive>
 void fields(Archive& archive, IslandChunks& m) {
   archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
   archive.field("attempt", m.attempt);
   archive.hashes("digests", m.digests);
 }
@@ -278,6 +283,7 @@ void fields(Archive&, HubInitialise&) {}
 template <class Archive>
 void fields(Archive& archive, HubRoundBegin& m) {
   archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
   archive.field("inner_steps", m.inner_steps);
   archive.field("lease_first_sequence", m.lease_first_sequence);
   archive.field("lease_sequences", m.lease_sequences);
@@ -287,6 +293,7 @@ void fields(Archive& archive, HubRoundBegin& m) {
 template <class Archive>
 void fields(Archive& archive, HubAttempt& m) {
   archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
   archive.field("attempt", m.attempt);
   archive.field("order", m.order);
   archive.flags("final_buckets", m.final_buckets);
@@ -304,6 +311,7 @@ void fields(Archive& archive, HubAttempt& m) {
 template <class Archive>
 void fields(Archive& archive, HubAbort& m) {
   archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
   archive.field("attempt", m.attempt);
   archive.text("reason", m.reason);
 }
@@ -325,6 +333,7 @@ void fields(Archive& archive, HubGoodbye& m) {
 template <class Archive>
 void fields(Archive& archive, HubShowChunks& m) {
   archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
   archive.field("attempt", m.attempt);
 }
 
@@ -398,15 +407,18 @@ std::string commit_record(const HubCommit& commit) {
   for (const AttemptMember& member : commit.members)
     members.push_back({{"id", member.id.value}, {"tokens", member.tokens}});
   for (const IslandId& holder : commit.holders) holders.push_back(holder.value);
-  return dump_json({{"round", commit.round.value},
-                    {"attempt", commit.attempt.value},
-                    {"digest", commit.digest},
-                    {"outer_learning_rate", commit.outer_learning_rate},
-                    {"outer_momentum", commit.outer_momentum},
-                    {"members", std::move(members)},
-                    {"epoch", commit.epoch},
-                    {"holders", std::move(holders)},
-                    {"lease_cursor", commit.lease_cursor}});
+  nlohmann::json record = {{"round", commit.round.value},
+                           {"attempt", commit.attempt.value},
+                           {"digest", commit.digest},
+                           {"outer_learning_rate", commit.outer_learning_rate},
+                           {"outer_momentum", commit.outer_momentum},
+                           {"members", std::move(members)},
+                           {"epoch", commit.epoch},
+                           {"holders", std::move(holders)},
+                           {"lease_cursor", commit.lease_cursor}};
+  // Records of before, which islands keep, do not name it.
+  if (commit.fragment != FragmentId{}) record["fragment"] = commit.fragment.value;
+  return dump_json(record);
 }
 
 std::string epoch_record(const std::string& run_id, std::uint64_t epoch) {

@@ -1,6 +1,10 @@
 // Messages between island and hub: JSON text over one WebSocket (TLS, kAlpnHttp, path /mesh). All of them are here,
 // with their direction in the name; {"type": "...", ...}, at most kMaxMeshMessageBytes. An unknown type or version is
 // refused.
+//
+// A round is of one fragment, RunConfig::fragment_of(round), which what is said of a round names, too. With F fragments
+// rounds from the committed one to F - 1 later may be open at once: the next is trained while the one before is
+// averaged, each with attempts of its own, and they are committed in their order.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +22,7 @@
 
 namespace atl {
 
-inline constexpr int kMeshVersion = 3;
+inline constexpr int kMeshVersion = 4;
 inline constexpr std::size_t kMaxMeshMessageBytes = 1u << 20;
 
 // ---- island -> hub
@@ -82,6 +86,7 @@ struct IslandReady {  // finished the inner phase (or, weight 0, holds the round
   std::uint64_t tokens = 0;    // its weight
   double norm_over_steps = 0;  // L2 norm of the pseudo-gradient / inner steps
   double mean_loss_nats = 0;
+  FragmentId fragment = {};  // of the round
 };
 
 struct IslandHave {  // holds the whole average of this attempt
@@ -89,6 +94,7 @@ struct IslandHave {  // holds the whole average of this attempt
   Attempt attempt;
   std::string digest;  // SHA-256 of the canonical bytes, hex
   double seconds = 0;
+  FragmentId fragment = {};  // of the round
 };
 
 struct IslandAttemptFailed {  // the answer to an abort too, also of one that holds the whole average
@@ -103,6 +109,7 @@ struct IslandAttemptFailed {  // the answer to an abort too, also of one that ho
   std::optional<std::uint64_t> stalled_after = {};
   // It holds the whole average, and that is larger than HubAttempt::norm_limit: somebody gave more than it said.
   bool too_large = false;
+  FragmentId fragment = {};  // of the round
 };
 
 // The answer to HubShowChunks: SHA-256, hex, of what it holds of each chunk of the ring, by number, over all buckets
@@ -111,6 +118,7 @@ struct IslandChunks {
   OuterStep round;
   Attempt attempt;
   std::vector<std::string> digests;  // as many as the attempt has members; empty: it does not hold them (any more)
+  FragmentId fragment = {};          // of the round
 };
 
 struct IslandDurable {  // whenever it changes: all that it keeps
@@ -192,7 +200,8 @@ struct HubRoundBegin {
   std::uint32_t inner_steps = 0;
   std::uint64_t lease_first_sequence = 0;  // positions in the run's sequence order (net/data/sequence_order.h)
   std::uint64_t lease_sequences = 0;
-  bool validate = false;  // this island evaluates the outer parameters of this round first
+  bool validate = false;     // this island evaluates the outer parameters of this round first
+  FragmentId fragment = {};  // of the round
 };
 
 struct AttemptMember {
@@ -217,12 +226,14 @@ struct HubAttempt {  // average now, in this order
   // The L2 norm that the average has at most, if each member gave what it said that it gives (the weighted mean of
   // their norms); whoever holds a larger one refuses it. 0: not known.
   double norm_limit = 0;
+  FragmentId fragment = {};  // of the round
 };
 
 struct HubAbort {  // this attempt and all before it are over
   OuterStep round;
   Attempt attempt;
   std::string reason;
+  FragmentId fragment = {};  // of the round
 };
 
 struct HubCommit {  // the round is decided, on the hub's disk; the one that holds `digest` takes the outer step
@@ -237,6 +248,7 @@ struct HubCommit {  // the round is decided, on the hub's disk; the one that hol
   // Members that held the average when it was committed: the others were lost in the attempt, after giving their part.
   std::vector<IslandId> holders = {};
   std::uint64_t lease_cursor = 0;  // first position of the run's sequence order that was never leased, at that time
+  FragmentId fragment = {};        // of the round
 };
 
 // A commit with what it takes to check its signature: what islands keep, and show to a hub that knows less.
@@ -259,6 +271,7 @@ struct HubProbe {  // measure the link from this island to yourself now, then sa
 struct HubShowChunks {  // members of this attempt hold different averages: say IslandChunks
   OuterStep round;
   Attempt attempt;
+  FragmentId fragment = {};  // of the round
 };
 
 struct HubNotice {   // why the run stands still, or what was amiss with this island's work; empty: nothing (any more)

@@ -89,6 +89,7 @@ void fields(Archive& archive, RunConfig& c) {
   archive.field("sequences_per_step", c.sequences_per_step);
   archive.field("sequence_length", c.sequence_length);
   archive.field("max_rounds", c.max_rounds);
+  if_said(archive, "fragments", [&] { archive.field("fragments", c.fragments); });
   archive.field("outer_learning_rate", c.outer_learning_rate);
   archive.field("outer_momentum", c.outer_momentum);
   wire_format(archive, c.wire);
@@ -155,6 +156,7 @@ Status RunConfig::validate() const {
   checks.range("inner_steps", inner_steps, 1u, 1'000'000u)
       .range("sequences_per_step", sequences_per_step, 1u, 1u << 20)
       .range("sequence_length", sequence_length, 1u, 1u << 20)
+      .range("fragments", fragments, 1u, kMaxFragments)
       .range("outer_learning_rate", outer_learning_rate, 0.0, 10.0)
       .range("outer_momentum", outer_momentum, 0.0, 0.999999)
       .range("connections_per_edge", connections_per_edge, 0u, 16u)

@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "kernels/wire_format.h"
+#include "net/base/id.h"
 #include "net/base/result.h"
 
 namespace atl {
@@ -43,11 +44,14 @@ struct RunConfig {
   std::string check_json;    // what it asks of machines (net/check/thresholds.h); empty: the defaults
   std::uint64_t seed = 1;    // initial parameters, order of sequences
 
-  std::uint32_t inner_steps = 20;        // H
+  std::uint32_t inner_steps = 20;        // H, of a round
   std::uint32_t sequences_per_step = 8;  // the inner batch of every island
   std::uint32_t sequence_length = 256;   // tokens
   std::uint32_t max_rounds = 0;          // 0: until stopped
   InnerOptimizerConfig inner;
+  // F: parts of the model that are averaged in turn (Streaming DiLoCo, arXiv:2501.18512), each every F rounds, while
+  // the next is trained; 1 to kMaxFragments. 1: the whole model, and training waits for the average (DiLoCo).
+  std::uint32_t fragments = 1;
   double outer_learning_rate = 0.7;  // Nesterov SGD (DiLoCo, arXiv:2311.08105)
   double outer_momentum = 0.9;
 
@@ -73,6 +77,8 @@ struct RunConfig {
   std::uint32_t keep_states = 3;  // outer states that an island keeps on its disk, 8 bytes a parameter each
   WhenLost when_lost = WhenLost::kAsk;
   std::chrono::milliseconds lost_after{60'000};  // the committed state counts as lost when nobody holds it for so long
+
+  FragmentId fragment_of(OuterStep round) const { return FragmentId{round.value % fragments}; }
 
   Status validate() const;
   nlohmann::json to_json() const;
