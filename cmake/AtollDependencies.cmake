@@ -84,6 +84,16 @@ else()
   atoll_leave_out("tests" "Qt 6 Test not found (Debian: apt-get install qt6-base-dev)")
 endif()
 
+# What every source that sees Qt is compiled with. Qt6::Test would also say in which directory a target is built, which differs
+# from one precompiled header's users to the next, and which only QFINDTESTDATA reads.
+add_library(atoll_qt_words INTERFACE)
+target_compile_definitions(atoll_qt_words INTERFACE QT_NO_KEYWORDS)
+if(TARGET Qt6::Test)
+  get_target_property(definitions Qt6::Test INTERFACE_COMPILE_DEFINITIONS)
+  list(FILTER definitions EXCLUDE REGEX "QT_TESTCASE_")
+  set_target_properties(Qt6::Test PROPERTIES INTERFACE_COMPILE_DEFINITIONS "${definitions}")
+endif()
+
 function(atoll_print_summary)
   message(STATUS "")
   message(STATUS "Atoll ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")

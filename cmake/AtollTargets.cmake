@@ -7,32 +7,48 @@ function(atoll_install_program name)
   install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endfunction()
 
-# atoll_add_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...]): a room or a part of one, as a static library.
+# atoll_add_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [HEADERS name]): a room or a part of one, as a static
+# library; with precompiled headers (AtollHeaders.cmake), those of ATOLL_HEADERS if it names none. Those that are not
+# atoll_headers_plain or _qt are for code that computes little: it is optimised less and compiles in a fraction of the time.
 function(atoll_add_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE atoll_flags ${ARG_PRIVATE_DEPENDS})
+  if(NOT ARG_HEADERS)
+    set(ARG_HEADERS ${ATOLL_HEADERS})
+  endif()
+  if(ARG_HEADERS AND NOT ARG_HEADERS STREQUAL NONE)
+    if(NOT ARG_HEADERS MATCHES "_(plain|qt)$")
+      atoll_compile_lightly(${name})
+    endif()
+    atoll_use_headers(${name} ${ARG_HEADERS})
+  endif()
 endfunction()
 
-# atoll_compile_lightly(NAME): for event loops made of templates (Asio, Beast), which wait for the network and compute nothing:
+# atoll_compile_lightly(NAME): for views, tests, commands, and event loops made of templates (Asio, Beast), which compute little:
 # less optimisation makes them compile in a fraction of the time.
 function(atoll_compile_lightly name)
   target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
 endfunction()
 
-# atoll_add_test(NAME LABEL unit|loopback|process|gpu SOURCES ... [DEPENDS ...] [TIMEOUT seconds] [LAUNCHER command...]):
-# one Qt Test class. The source includes its own "NAME.moc".
+# atoll_add_test(NAME LABEL unit|loopback|process|gpu SOURCES ... [DEPENDS ...] [TIMEOUT seconds] [LAUNCHER command...]
+# [HEADERS name|NONE]): one Qt Test class. The source includes its own "NAME.moc".
 function(atoll_add_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPENDS;LAUNCHER" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;HEADERS" "SOURCES;DEPENDS;LAUNCHER" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_compile_definitions(${name} PRIVATE
-    QT_NO_KEYWORDS ATOLL_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/golden" ATOLL_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} atoll_flags Qt6::Test)
+    ATOLL_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/golden" ATOLL_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} atoll_flags atoll_qt_words Qt6::Test)
+  atoll_compile_lightly(${name})
+  if(NOT ARG_HEADERS)
+    set(ARG_HEADERS ${ATOLL_TEST_HEADERS})
+  endif()
+  atoll_use_headers(${name} ${ARG_HEADERS})
   add_test(NAME ${name} COMMAND ${ARG_LAUNCHER} $<TARGET_FILE:${name}>)
   math(EXPR milliseconds "${ARG_TIMEOUT} * 1000")  # Qt's own limit is five minutes
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}

@@ -208,7 +208,7 @@ void MeshTest::garbage_is_refused_and_never_believed_data() {
   QTest::newRow("too many links") << R"({"type":"link_report","links":[)" + links + "]}"
                                   << "more than 64";
   const auto failed_with = [](const char* buckets) {
-    return QString(R"({"type":"attempt_failed","round":1,"attempt":1,"reason":"","whole_buckets":%1})").arg(buckets);
+    return QString(R"({"type":"attempt_failed","round":1,"fragment":0,"attempt":1,"reason":"","whole_buckets":%1})").arg(buckets);
   };
   QTest::newRow("buckets as a list") << failed_with("[true]") << "no JSON object";
   QTest::newRow("fewer bits than buckets") << failed_with(R"({"count":9,"bits":"AQ"})") << "no set of 1 to 65536";
@@ -219,7 +219,7 @@ void MeshTest::garbage_is_refused_and_never_believed_data() {
   QTest::newRow("more bits than a message may hold")
       << failed_with(qPrintable(R"({"count":80000,"bits":")" + QString(13336, 'A') + "\"}")) << "at most";
   QTest::newRow("a peer that is no id")
-      << R"({"type":"attempt_failed","round":1,"attempt":1,"peer":"../x","reason":""})"
+      << R"({"type":"attempt_failed","round":1,"fragment":0,"attempt":1,"peer":"../x","reason":""})"
       << "no island's id";
 }
 
