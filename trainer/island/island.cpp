@@ -9,10 +9,10 @@
 
 #include "net/base/file.h"
 #include "net/collective/all_reduce.h"
+#include "net/mesh/link_probe.h"
 #include "net/mesh/mesh_client.h"
 #include "net/model/initialise.h"
 #include "net/model/layout.h"
-#include "net/recovery/link_probe.h"
 #include "net/recovery/state_server.h"
 #include "net/transport/peer_listener.h"
 #include "trainer/checkpoint/huggingface.h"

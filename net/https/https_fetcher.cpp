@@ -1,4 +1,4 @@
-#include "net/recovery/https_fetcher.h"
+#include "net/https/https_fetcher.h"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
