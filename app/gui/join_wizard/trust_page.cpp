@@ -161,7 +161,7 @@ void TrustPage::refresh() {
 }
 
 void TrustPage::showHub() {
-  const HubView& hub = *node_.join().hub();
+  const InvitingHub& hub = *node_.join().hub();
   notice_->say(Notice::Kind::kGood, tr("The hub is the one in the invite: its key was verified."));
   set_fact(run_, QString("%1 (%2)").arg(or_not_said(hub.run_name), QString::fromStdString(hub.run_id)));
   set_fact(operator_, or_not_said(hub.operator_name));
