@@ -317,7 +317,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
   if (!memory.trouble().empty()) spdlog::warn("memory trouble=\"{}\"", memory.trouble());
   status_.set_trouble(Trouble::kMemory, memory.trouble());
   EngineOptions engine = engine_options(run_, options_, memory);
-  engine.on_pass = [this] {
+  engine.on_micro_batch = [this] {
     status_.update([](IslandState& s) { ++s.passes; });
     return !stop_.raised() && !pause_asked_;
   };
