@@ -1,6 +1,6 @@
-// One local rank's share of the model: a shard of every unit's parameters, gradients and AdamW moments, and the forward and backward passes
-// over its sequences. Every public function that says "collective" is called by all ranks' threads at once, each with
-// its own sequences (perhaps none).
+// One local rank's share of the model: a shard of every unit's parameters, gradients and AdamW moments, and the forward
+// and backward passes over its sequences. Every public function that says "collective" is called by all ranks' threads
+// at once, each with its own sequences (perhaps none).
 #pragma once
 
 #include <functional>
