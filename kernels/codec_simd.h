@@ -85,7 +85,7 @@ std::uint32_t combine(const EncodeJob& job, std::size_t first, const std::byte* 
 
 // residual <- (v - decode(encoded)) / own_share
 template <class L, class Format>
-void lose(const float* v, const std::byte* encoded, float own_share, float* residual) {
+void keep_residual(const float* v, const std::byte* encoded, float own_share, float* residual) {
   const auto share = L::all(own_share);
   Format::read(encoded, [=](auto at) {
     for (std::size_t i = 0; i < Format::kBlock; i += L::kCount) {
@@ -130,7 +130,7 @@ void encode_blocks(const EncodeJob& job, std::size_t blocks) {
     const std::size_t in_group = block % kGroup;
     std::byte* const out = streamed ? staged + in_group * Format::kBytes : encoded;
     Format::encode(v, largest, out);
-    if (job.residual_out != nullptr) lose<L, Format>(v, out, job.own_share, job.residual_out + block * kBlock);
+    if (job.residual_out != nullptr) keep_residual<L, Format>(v, out, job.own_share, job.residual_out + block * kBlock);
     if (streamed && (in_group == kGroup - 1 || block == blocks - 1)) {
       stream_copy<L>(encoded - in_group * Format::kBytes, staged, (in_group + 1) * Format::kBytes);
     }

@@ -7,7 +7,7 @@
 #include "net/base/log.h"
 #include "net/base/open_files.h"
 #include "net/base/printable.h"
-#include "net/control/trainer_exit.h"
+#include "net/control/trainer_contract.h"
 #include "trainer/program/program.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <csignal>
 
 #include "net/base/exit_code.h"
-#include "net/control/trainer_exit.h"
+#include "net/control/trainer_contract.h"
 
 namespace atl {
 namespace {

@@ -19,7 +19,7 @@
 #include "net/base/unique_fd.h"
 #include "net/control/control_client.h"
 #include "net/control/json_fields.h"
-#include "net/control/trainer_exit.h"
+#include "net/control/trainer_contract.h"
 
 namespace atl {
 namespace {

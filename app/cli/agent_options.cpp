@@ -1,7 +1,7 @@
 #include "app/cli/agent_options.h"
 
 #include "app/agent/agent_config.h"
-#include "app/cli/check_run.h"
+#include "app/cli/check_this_node.h"
 #include "app/cli/child_process.h"
 
 namespace atl {

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/check_run.h"
+#include "app/cli/check_this_node.h"
 #include "app/cli/command.h"
 #include "net/base/file.h"
 #include "net/control/home.h"

@@ -13,7 +13,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console_input.h"
 #include "app/cli/foreground_agent.h"
-#include "app/cli/join_check.h"
+#include "app/cli/join_preflight.h"
 #include "app/cli/join_progress.h"
 #include "app/cli/service/service_command.h"
 #include "app/cli/validators.h"
@@ -177,7 +177,7 @@ Status join_through(ControlClient& agent, const Join& command, const std::string
 // ---- in the foreground
 
 // The node is checked before the invite is used, and again for what its run asks.
-Status join_here(const Join& command, std::optional<Invite> invite, const AgentHome& home, JoinCheck& check,
+Status join_here(const Join& command, std::optional<Invite> invite, const AgentHome& home, JoinPreflight& check,
                  CommandContext& context) {
   const auto consent = [&](const Invite& asked) -> Status {
     ATOLL_RETURN_IF_ERROR(ask_consent(command, asked, context));
@@ -222,7 +222,7 @@ Status run(const Join& command, CommandContext& context) {
                  "no agent is running, and one is needed that trains on afterwards; start it with 'atoll agent' or "
                  "'atoll service install', and see 'atoll service status'"};
   }
-  JoinCheck check(home.island, may_ask(command, context), context);
+  JoinPreflight check(home.island, may_ask(command, context), context);
   const Status joined = join_here(command, std::move(invite), home, check, context);
   if (joined.ok()) return train_in_foreground(home, context);
   if (!check.failed()) return joined;

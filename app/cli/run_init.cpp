@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/cli/run_check.h"
+#include "app/cli/validate_run.h"
 #include "app/cli/validators.h"
 #include "net/data/dataset.h"
 #include "net/hub/hub.h"
@@ -54,7 +54,7 @@ void add_run_options(CLI::App& sub, NewRun& run) {
 }
 
 Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_directory) {
-  ATOLL_RETURN_IF_ERROR(check_run_name(run.name));
+  ATOLL_RETURN_IF_ERROR(validate_run_name(run.name));
   // Before anything is made: is there a dataset that this run can use?
   ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(run.data));
   HubInitOptions options;
@@ -62,7 +62,7 @@ Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_d
   options.dataset_directory = std::filesystem::absolute(run.data);
   options.operator_name = run.operator_name;
   ATOLL_ASSIGN_OR_RETURN(options.run, make_run(run.preset, run.name, run.overrides));
-  ATOLL_RETURN_IF_ERROR(check_run(options.run, dataset.manifest().vocab_size));
+  ATOLL_RETURN_IF_ERROR(validate_run(options.run, dataset.manifest().vocab_size));
   if (dataset.sequences(Split::kTrain, options.run.sequence_length) == 0) {
     return Error{
         ErrorCode::kInvalidArgument,

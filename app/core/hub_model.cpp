@@ -21,13 +21,13 @@ constexpr std::size_t kMaxIslands = 100'000;
 
 QString flag(const char* name, const QString& value) { return QString("--%1=%2").arg(name, value); }
 
-Result<std::vector<EnrolledIsland>> islands_from_json(const nlohmann::json& json) {
+Result<std::vector<ListedIsland>> islands_from_json(const nlohmann::json& json) {
   JsonFields fields(json, "the list of islands");
   const nlohmann::json* list = fields.array("islands", kMaxIslands);
   ATOLL_RETURN_IF_ERROR(fields.status());
-  std::vector<EnrolledIsland> islands;
+  std::vector<ListedIsland> islands;
   for (const nlohmann::json& one : *list) {
-    EnrolledIsland& island = islands.emplace_back();
+    ListedIsland& island = islands.emplace_back();
     JsonFields read(one, "an island");
     read.read("island", island.id).read("name", island.name).read("state", island.state);
     ATOLL_RETURN_IF_ERROR(read.read("enrolled_at", island.enrolled_at).status());
@@ -126,7 +126,7 @@ void HubModel::askIslands() {
   if (!exists()) return;
   const QString home = QString::fromStdString(home_.directory.string());
   run_json(run_, {.arguments = {"hub", "islands", flag("home", home), "--json"}}, this, [this](const auto& answer) {
-    auto islands = answer.ok() ? islands_from_json(*answer) : Result<std::vector<EnrolledIsland>>(answer.error());
+    auto islands = answer.ok() ? islands_from_json(*answer) : Result<std::vector<ListedIsland>>(answer.error());
     if (!islands.ok()) return;
     islands_ = std::move(*islands);
     Q_EMIT changed();

@@ -36,7 +36,7 @@ struct MadeInvite {
   unsigned uses = 0;
 };
 
-struct EnrolledIsland {
+struct ListedIsland {
   std::string id, name, state;
   double enrolled_at = 0;
 };
@@ -52,7 +52,7 @@ class HubModel : public QObject {
   void start();         // looks for a hub that serves
   bool serving() const;
   const std::optional<HubState>& state() const { return state_; }  // the last that it said
-  const std::vector<EnrolledIsland>& islands() const { return islands_; }
+  const std::vector<ListedIsland>& islands() const { return islands_; }
   bool busy() const { return busy_; }
   const QString& doing() const { return doing_; }          // "Preparing text ...", for a person
   const std::string& problem() const { return problem_; }  // of the last command; empty when it went well
@@ -92,7 +92,7 @@ class HubModel : public QObject {
   const RunCommand run_;
   AgentLink link_;
   std::optional<HubState> state_;
-  std::vector<EnrolledIsland> islands_;
+  std::vector<ListedIsland> islands_;
   RunPlan plan_;
   bool busy_ = false, starting_ = false, asking_ = false;
   QString doing_;

@@ -89,13 +89,13 @@ void JoinModel::takeLook(const nlohmann::json& data) {
         Error{parse_error_code(told::text(data, "code")).value_or(ErrorCode::kInternal),
               why.empty() ? tr("The agent could not ask the hub, and does not say why.").toStdString() : why});
   }
-  hub_ = HubView{.address = told::text(data, "address"),
-                 .run_name = told::text(data, "run_name"),
-                 .run_id = told::text(data, "run_id"),
-                 .operator_name = told::text(data, "operator"),
-                 .model = told::text(data, "model"),
-                 .parameters = bytes(data, "parameters"),
-                 .pin = told::text(data, "pin")};
+  hub_ = InvitingHub{.address = told::text(data, "address"),
+                     .run_name = told::text(data, "run_name"),
+                     .run_id = told::text(data, "run_id"),
+                     .operator_name = told::text(data, "operator"),
+                     .model = told::text(data, "model"),
+                     .parameters = bytes(data, "parameters"),
+                     .pin = told::text(data, "pin")};
   // The agent has compared both before it answered: this is to say it, not to find it out.
   if (hub_->pin != to_hex(invite_->authority_pin)) {
     return endLook(

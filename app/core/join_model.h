@@ -17,7 +17,7 @@
 namespace atl {
 
 // What the hub of an invite says of itself before the secret is sent (`invite.look`).
-struct HubView {
+struct InvitingHub {
   std::string address;                                 // that answered
   std::string run_name, run_id, operator_name, model;  // empty: it does not say
   std::uint64_t parameters = 0;
@@ -57,7 +57,7 @@ class JoinModel : public QObject {
   // Asks the hub who it is; `lookChanged` when it answered. A pin that does not fit has no way around.
   void look();
   bool looking() const { return looking_; }
-  const std::optional<HubView>& hub() const { return hub_; }
+  const std::optional<InvitingHub>& hub() const { return hub_; }
   const std::optional<Error>& lookProblem() const { return look_problem_; }
 
   // Hands the invite to the agent, once the person agreed. Stages follow.
@@ -98,7 +98,7 @@ class JoinModel : public QObject {
   AgentLink& link_;
   std::string text_;
   std::optional<Invite> invite_;
-  std::optional<HubView> hub_;
+  std::optional<InvitingHub> hub_;
   std::optional<Error> look_problem_, problem_;
   bool looking_ = false, joining_ = false, joined_ = false;
   bool enrolled_ = false;  // the invite is used: from here on the agent comes back without it

@@ -7,8 +7,8 @@
 #include <QVBoxLayout>
 
 #include "app/core/streams.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

@@ -7,13 +7,13 @@
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
-#include "app/gui/check_table.h"
 #include "app/gui/check_topics.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/check_table.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 

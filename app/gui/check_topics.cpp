@@ -5,10 +5,10 @@
 #include <QLabel>
 #include <QVBoxLayout>
 
-#include "app/gui/check_titles.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/parts/card.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/check_titles.h"
+#include "app/gui/parts/plain_label.h"
 #include "net/check/judge.h"
 
 namespace atl {

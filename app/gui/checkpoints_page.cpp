@@ -18,10 +18,10 @@
 #include "app/gui/checkpoint_trouble.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/notice.h"
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/facts_list.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/parts/table.h"
 
 namespace atl {

@@ -20,8 +20,8 @@
 #include "app/core/command_run.h"
 #include "app/core/node.h"
 #include "app/gui/look/format.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "app/core/node.h"
 #include "app/gui/app_icon.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 #include "app/gui/way_button.h"
 
 namespace atl {

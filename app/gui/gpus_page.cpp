@@ -12,7 +12,7 @@
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/gpu_panel.h"
 #include "app/gui/parts/gpu_plot.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

@@ -21,8 +21,8 @@
 #include "app/gui/diagnostics_dialog.h"
 #include "app/gui/log_filter.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 

@@ -22,7 +22,7 @@
 #include "app/gui/node_header.h"
 #include "app/gui/node_view.h"
 #include "app/gui/organise/organise_window.h"
-#include "app/gui/question.h"
+#include "app/gui/parts/question.h"
 #include "app/gui/side_bar.h"
 #include "net/control/home.h"
 

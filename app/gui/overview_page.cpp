@@ -20,9 +20,9 @@
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/facts_list.h"
 #include "app/gui/parts/legend.h"
+#include "app/gui/parts/plain_label.h"
 #include "app/gui/parts/stat_tile.h"
 #include "app/gui/parts/table.h"
-#include "app/gui/plain_label.h"
 #include "app/gui/plot/history_plot.h"
 
 namespace atl {

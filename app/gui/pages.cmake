@@ -1,11 +1,12 @@
 # First start, demo, pages Check, Logs and Settings, dialogs, tray and links; beneath join_wizard and organise.
 atoll_add_library(atoll_app_gui_pages
-  SOURCES add_node_dialog.cpp app_icon.cpp bundle_reader.cpp check_page.cpp check_table.cpp check_titles.cpp check_topics.cpp
-          demo_page.cpp diagnostics_dialog.cpp first_start.cpp link_inbox.cpp log_filter.cpp logs_page.cpp notice.cpp
-          plain_label.cpp question.cpp setting_editor.cpp setting_field.cpp setting_text.cpp settings_page.cpp
+  SOURCES add_node_dialog.cpp app_icon.cpp bundle_reader.cpp check_page.cpp check_topics.cpp
+          demo_page.cpp diagnostics_dialog.cpp first_start.cpp link_inbox.cpp log_filter.cpp logs_page.cpp
+          setting_editor.cpp setting_field.cpp setting_text.cpp settings_page.cpp
           translation.cpp tray.cpp way_button.cpp
           demo/demo_choice.cpp demo/demo_progress.cpp demo/demo_runner.cpp demo/demo_summary_view.cpp demo/loss_sketch.cpp
-          parts/card.cpp parts/elided_label.cpp parts/empty_state.cpp parts/stat_tile.cpp
+          parts/card.cpp parts/check_table.cpp parts/check_titles.cpp parts/elided_label.cpp parts/empty_state.cpp parts/notice.cpp
+          parts/plain_label.cpp parts/question.cpp parts/stat_tile.cpp
           "${PROJECT_SOURCE_DIR}/resources/desktop.qrc"
   DEPENDS atoll_app_core atoll_gui_look Qt6::Widgets
   PRIVATE_DEPENDS atoll_agent_files atoll_config Qt6::Network Qt6::Svg)

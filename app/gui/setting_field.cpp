@@ -7,7 +7,7 @@
 
 #include "app/gui/look/colours.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 #include "app/gui/setting_editor.h"
 #include "app/gui/setting_text.h"
 

@@ -9,8 +9,8 @@
 
 #include "app/core/node.h"
 #include "app/gui/look/style.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 #include "app/gui/setting_field.h"
 #include "app/gui/setting_text.h"
 

@@ -12,14 +12,14 @@
 #include "app/core/node.h"
 #include "app/gui/island_text.h"
 #include "app/gui/look/format.h"
-#include "app/gui/notice.h"
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/facts_list.h"
 #include "app/gui/parts/legend.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/parts/phase_bar.h"
+#include "app/gui/parts/plain_label.h"
 #include "app/gui/parts/ring_view.h"
 #include "app/gui/parts/table.h"
-#include "app/gui/plain_label.h"
 #include "app/gui/plot/bar_plot.h"
 
 namespace atl {

@@ -15,10 +15,10 @@
 #include "app/core/node.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/notice.h"
 #include "app/gui/parts/card.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 #include "app/gui/parts/swatch.h"
-#include "app/gui/plain_label.h"
 #include "app/gui/plot/csv_export.h"
 #include "app/gui/plot/history_plot.h"
 

@@ -10,7 +10,7 @@
 #include "app/gui/look/icons.h"
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/copy_line.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 #include "app/gui/way_button.h"
 
 namespace atl {

@@ -13,8 +13,8 @@
 #include "app/core/node.h"
 #include "app/gui/island_text.h"
 #include "app/gui/look/style.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

@@ -1,5 +1,5 @@
 // The node check: asks probes for facts, group by group, and tells each row as soon as its facts are there. What
-// measures is behind an interface, so that tests bring recorded facts. Blocks; one thread.
+// measures is behind an interface, so that tests bring facts of their own. Blocks; one thread.
 #pragma once
 
 #include <functional>

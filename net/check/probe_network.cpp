@@ -7,8 +7,8 @@
 
 #include "net/base/backoff.h"
 #include "net/base/unix_time.h"
-#include "net/recovery/https_fetcher.h"
-#include "net/recovery/link_probe.h"
+#include "net/https/https_fetcher.h"
+#include "net/mesh/link_probe.h"
 #include "net/transport/peer_listener.h"
 #include "net/transport/socket.h"
 

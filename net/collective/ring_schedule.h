@@ -24,14 +24,13 @@ namespace atl {
 inline constexpr std::int64_t kSubChunkBytes = 128 << 10;
 inline constexpr std::int64_t kLeastSubChunkBytes = 8 << 10;
 inline constexpr std::int64_t kSubChunks = 32;  // that a chunk is cut into at least, where they are not the least
-inline constexpr std::int64_t kBucketNumel = std::int64_t{16} << 20;  // 64 MiB of fp32
 
 // What one attempt averages, as all its members understand it.
 struct RingPayload {
   WireFormat wire = WireFormat::kInt8Block;
   std::int64_t numel = 0;
-  std::int64_t bucket_numel = kBucketNumel;  // a multiple of every format's block
-  std::vector<bool> final_buckets;           // by bucket: these are averaged already and do not travel; empty: none
+  std::int64_t bucket_numel = 0;    // positive; a multiple of every format's block
+  std::vector<bool> final_buckets;  // by bucket: these are averaged already and do not travel; empty: none
 
   std::int64_t buckets() const { return (numel + bucket_numel - 1) / bucket_numel; }
   std::int64_t bucket_begin(std::int64_t bucket) const { return std::min(numel, bucket * bucket_numel); }

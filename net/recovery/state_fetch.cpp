@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "net/base/backoff.h"
-#include "net/recovery/https_fetcher.h"
+#include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {
@@ -43,7 +43,7 @@ struct Flight {
 class StateFetch {
  public:
   StateFetch(HttpsFetcher fetcher, const std::vector<StateSourceAddress>& sources, OuterStep version,
-             std::string tree_hash_hex, std::uint64_t numel, const FetchOptions& options);
+             std::string tree_hash_hex, std::uint64_t numel, const StateFetchOptions& options);
   Result<FetchedState> run(const AbortSignal& abort, const FetchProgress& progress);
 
  private:
@@ -65,7 +65,7 @@ class StateFetch {
 
   HttpsFetcher fetcher_;
   const std::string tree_hash_hex_;
-  const FetchOptions options_;
+  const StateFetchOptions options_;
   std::vector<Source> sources_;
   std::map<TransferId, Flight> flights_;
   std::optional<StateManifest> manifest_;
@@ -77,7 +77,7 @@ class StateFetch {
 };
 
 StateFetch::StateFetch(HttpsFetcher fetcher, const std::vector<StateSourceAddress>& sources, OuterStep version,
-                       std::string tree_hash_hex, std::uint64_t numel, const FetchOptions& options)
+                       std::string tree_hash_hex, std::uint64_t numel, const StateFetchOptions& options)
     : fetcher_(std::move(fetcher)), tree_hash_hex_(std::move(tree_hash_hex)), options_(options) {
   const auto longest = options.max_failures * options.retry_after;
   for (const StateSourceAddress& where : sources) {
@@ -267,7 +267,8 @@ Error StateFetch::gave_up() const {
 
 Result<FetchedState> fetch_state(const Identity& self, const std::vector<StateSourceAddress>& sources,
                                  OuterStep version, const std::string& tree_hash_hex, std::uint64_t numel,
-                                 const AbortSignal& abort, const FetchProgress& progress, const FetchOptions& options) {
+                                 const AbortSignal& abort, const FetchProgress& progress,
+                                 const StateFetchOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall));
   StateFetch fetch(std::move(fetcher), sources, version, tree_hash_hex, numel, options);
   return fetch.run(abort, progress);

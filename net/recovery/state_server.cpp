@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "net/base/byte_range.h"
-#include "net/recovery/link_probe.h"
+#include "net/mesh/link_probe.h"
 #include "net/transport/socket.h"
 
 namespace atl {

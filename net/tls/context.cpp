@@ -106,21 +106,26 @@ Status offer_protocol(SSL_CTX* context, std::string_view alpn) {
 // ---- what every context has in common
 // -------------------------------------------------------------------------------------
 
-Result<UniqueSslContext> make_context(const SSL_METHOD* method) {
-  UniqueSslContext context(SSL_CTX_new_ex(nullptr, fast_cipher_query().c_str(), method));
-  if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
-      SSL_CTX_set_max_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
-      SSL_CTX_set_num_tickets(context.get(), 0) != 1 || SSL_CTX_set_max_early_data(context.get(), 0) != 1 ||
-      SSL_CTX_set_recv_max_early_data(context.get(), 0) != 1 ||
-      SSL_CTX_set_ciphersuites(context.get(), kCipherSuites) != 1) {
+Status set_up(SSL_CTX* context) {
+  if (SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
+      SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) != 1 || SSL_CTX_set_num_tickets(context, 0) != 1 ||
+      SSL_CTX_set_max_early_data(context, 0) != 1 || SSL_CTX_set_recv_max_early_data(context, 0) != 1 ||
+      SSL_CTX_set_ciphersuites(context, kCipherSuites) != 1) {
     return openssl_error(ErrorCode::kInternal, "set TLS up");
   }
-  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_verify_depth(context, kVerifyDepth);
+  SSL_CTX_set_verify(context, kMutual, in_time_by_either_clock);
+  return ok_status();
+}
+
+Result<UniqueSslContext> make_context(const SSL_METHOD* method) {
+  UniqueSslContext context(SSL_CTX_new_ex(nullptr, fast_cipher_query().c_str(), method));
+  if (!context) return openssl_error(ErrorCode::kInternal, "set TLS up");
+  ATOLL_RETURN_IF_ERROR(set_up(context.get()));
   // A write that could not finish may be repeated from another buffer with the same bytes.
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_verify_depth(context.get(), kVerifyDepth);
-  SSL_CTX_set_verify(context.get(), kMutual, in_time_by_either_clock);
   return context;
 }
 
@@ -153,6 +158,11 @@ Status follow_renewals(SSL_CTX* context, const Identity& identity) {
   return ok_status();
 }
 
+struct StoreDeleter {
+  void operator()(X509_STORE* store) const noexcept { X509_STORE_free(store); }
+};
+using UniqueStore = std::unique_ptr<X509_STORE, StoreDeleter>;
+
 // Shows the identity's certificate (and the authority's after it, by which an enrolling island checks its pin), and
 // trusts its authority alone.
 Status use_identity(SSL_CTX* context, const Identity& identity) {
@@ -163,10 +173,12 @@ Status use_identity(SSL_CTX* context, const Identity& identity) {
       SSL_CTX_check_private_key(context) != 1) {
     return openssl_error(ErrorCode::kCorrupt, "use this identity's key with its certificate");
   }
-  if (SSL_CTX_add1_chain_cert(context, authority.get()) != 1 ||
-      X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get()) != 1) {
+  UniqueStore store(X509_STORE_new());
+  if (!store || X509_STORE_add_cert(store.get(), authority.get()) != 1 ||
+      SSL_CTX_add1_chain_cert(context, authority.get()) != 1) {
     return openssl_error(ErrorCode::kInternal, "trust the run's authority");
   }
+  SSL_CTX_set_cert_store(context, store.release());  // in place of whatever it trusted before
   return follow_renewals(context, identity);
 }
 
@@ -245,6 +257,12 @@ Result<TlsContext> TlsContext::client(const Identity& identity, std::string_view
   ATOLL_RETURN_IF_ERROR(use_identity(context.get(), identity));
   ATOLL_RETURN_IF_ERROR(offer_protocol(context.get(), alpn));
   return TlsContext(std::move(context));
+}
+
+Status set_up_client(SSL_CTX* context, const Identity& identity, std::string_view alpn) {
+  ATOLL_RETURN_IF_ERROR(set_up(context));
+  ATOLL_RETURN_IF_ERROR(use_identity(context, identity));
+  return offer_protocol(context, alpn);
 }
 
 Result<TlsContext> TlsContext::enrol_client(const Digest& authority_pin, const std::string& run_id) {

@@ -46,6 +46,10 @@ class TlsContext {
   UniqueSslContext context_;
 };
 
+// The same as TlsContext::client, of a context that another library made (libcurl), before its first connection: what
+// was set before, and whom it trusted, no longer counts. The peer's name is that library's to check.
+Status set_up_client(SSL_CTX* context, const Identity& identity, std::string_view alpn);
+
 struct PeerCertificate {
   IslandId name;
   Digest key_sha256;  // of its public key (SubjectPublicKeyInfo), which stays when the certificate is renewed

@@ -7,7 +7,7 @@
 #include <QListWidget>
 
 #include "app/gui/command_line.h"
-#include "app/gui/notice.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/plot/plot.h"
 #include "tests/fakes/processes.h"
 #include "tests/process/agent_service.h"

@@ -186,7 +186,7 @@ void EngineTest::a_step_that_is_given_up_changes_nothing() {
   EngineOptions options{.local_ranks = local_ranks, .seed = 3, .micro_batch_sequences = 1};
   const auto never = Engine::create(small_model(true), options).value();
   int passes = 0, most = 2;
-  options.on_pass = [&] { return ++passes < most; };
+  options.on_micro_batch = [&] { return ++passes < most; };
   const auto given_up = Engine::create(small_model(true), options).value();
   const auto before = parameters_of(*given_up);
 

@@ -64,7 +64,7 @@ struct Engine::Impl {
   const EngineOptions options;
   const ParameterLayout layout;
   std::int64_t steps = 0;
-  bool given_up = false;  // by on_pass, in the call under way; rank 0's thread writes it, and is waited for
+  bool given_up = false;  // by on_micro_batch, in the call under way; rank 0's thread writes it, and is waited for
   SharedMemoryGroup group;
   std::vector<std::unique_ptr<Communicator>> communicators;
   std::vector<std::unique_ptr<RankModel>> models;
@@ -97,19 +97,19 @@ RankBatch Engine::Impl::share(const TokenBatch& batch, LocalRank rank) {
   const std::int64_t micro =
       options.micro_batch_sequences == 0 ? largest_share : std::min(options.micro_batch_sequences, largest_share);
   const auto row = static_cast<std::size_t>(batch.length + 1);
-  std::function<void(std::int64_t)> after_pass;
-  if (rank.value == 0 && options.on_pass) {
-    after_pass = [this](std::int64_t left) {
-      if (options.on_pass() || left == 0) return;
+  std::function<void(std::int64_t)> after_micro_batch;
+  if (rank.value == 0 && options.on_micro_batch) {
+    after_micro_batch = [this](std::int64_t left) {
+      if (options.on_micro_batch() || left == 0) return;
       given_up = true;
-      throw std::runtime_error("given up between two passes");
+      throw std::runtime_error("given up between two micro-batches");
     };
   }
   return {batch.tokens.subspan(static_cast<std::size_t>(first) * row, static_cast<std::size_t>(count) * row),
           {count, batch.length},
           micro,
           (largest_share + micro - 1) / micro,
-          std::move(after_pass)};
+          std::move(after_micro_batch)};
 }
 
 Status Engine::Impl::run(const std::function<void(LocalRank, RankModel&, Communicator&)>& task) {
@@ -120,7 +120,7 @@ Status Engine::Impl::run(const std::function<void(LocalRank, RankModel&, Communi
   });
   if (status.ok()) return status;
   for (const auto& model : models) model->release_units();
-  return given_up ? Status(Error{ErrorCode::kAborted, "given up between two passes"}) : status;
+  return given_up ? Status(Error{ErrorCode::kAborted, "given up between two micro-batches"}) : status;
 }
 
 Engine::Impl::Passed Engine::Impl::forward_backward(const TokenBatch& batch, LocalRank rank, RankModel& model,

@@ -26,9 +26,9 @@ struct EngineOptions {
   double max_z_loss = 0.0;                 // coefficient of mean over tokens of (largest logit)^2
   std::int64_t micro_batch_sequences = 0;  // most sequences a rank computes at once; 0: all of its share
   int compute_threads = 1;                 // shared evenly by the local ranks, at least one each
-  // After each pass (a micro-batch, also of an evaluation), on a thread of the engine's. False: the call is given up,
-  // if passes are left of it: kAborted, and nothing has changed. May be empty; must not block.
-  std::function<bool()> on_pass = {};
+  // After each micro-batch, also of an evaluation, on a thread of the engine's. False: the call is given up,
+  // if micro-batches are left of it: kAborted, and nothing has changed. May be empty; must not block.
+  std::function<bool()> on_micro_batch = {};
   // A rank that waits longer for the others gives up the call.
   std::chrono::seconds collective_timeout{600};
 
@@ -81,7 +81,7 @@ class Engine {
   void write_parameters(std::span<const float> canonical);
 
   // Forward, backward, clip, AdamW. A loss or gradient that is not finite is kNonFinite, and changes nothing. kAborted,
-  // as from evaluate() and gradients(): on_pass said so.
+  // as from evaluate() and gradients(): on_micro_batch said so.
   Result<StepReport> train_step(const TokenBatch& batch, float learning_rate);
 
   // Mean cross-entropy in nats a token.

@@ -22,7 +22,7 @@ void add(LossSums& sums, const LossSums& more) {
 }  // namespace
 
 // Some sequences of a rank's batch; empty on a rank that has fewer than others.
-struct RankModel::Pass {
+struct RankModel::MicroBatch {
   SequenceShape shape;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> labels;
@@ -107,37 +107,37 @@ void RankModel::write_shard(ShardArray array, std::span<const float> canonical) 
 
 void RankModel::zero_gradients() { std::fill(gradients_.begin(), gradients_.end(), 0.0f); }
 
-RankModel::Pass RankModel::pass_of(const RankBatch& batch, std::int64_t index) {
+RankModel::MicroBatch RankModel::micro_batch_of(const RankBatch& batch, std::int64_t index) {
   const std::int64_t first = std::min(index * batch.micro_sequences, batch.shape.sequences);
   const std::int64_t count = std::min(batch.micro_sequences, batch.shape.sequences - first);
-  Pass pass{{count, batch.shape.length}, {}, {}};
+  MicroBatch micro_batch{{count, batch.shape.length}, {}, {}};
   const std::int32_t* row = batch.tokens.data() + first * (batch.shape.length + 1);
   for (std::int64_t i = 0; i < count; ++i, row += batch.shape.length + 1) {
-    pass.inputs.insert(pass.inputs.end(), row, row + batch.shape.length);
-    pass.labels.insert(pass.labels.end(), row + 1, row + batch.shape.length + 1);
+    micro_batch.inputs.insert(micro_batch.inputs.end(), row, row + batch.shape.length);
+    micro_batch.labels.insert(micro_batch.labels.end(), row + 1, row + batch.shape.length + 1);
   }
   if (rope_.length < batch.shape.length) rope_ = rope_table(config_, batch.shape.length);
-  return pass;
+  return micro_batch;
 }
 
-at::Tensor RankModel::forward_embedding(const Pass& pass) {
+at::Tensor RankModel::forward_embedding(const MicroBatch& micro_batch) {
   FlatUnit& unit = *units_.front();
   unit.gather();
   at::Tensor x;
-  if (!pass.empty()) x = embed(embedding_.value, pass.inputs);
+  if (!micro_batch.empty()) x = embed(embedding_.value, micro_batch.inputs);
   unit.release_parameters();
   return x;
 }
 
-at::Tensor RankModel::forward_blocks(const Pass& pass, at::Tensor x, std::vector<Activation>* kept) {
+at::Tensor RankModel::forward_blocks(const MicroBatch& micro_batch, at::Tensor x, std::vector<Activation>* kept) {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     FlatUnit& unit = *units_[i + 1];
     unit.gather();
-    if (!pass.empty()) {
+    if (!micro_batch.empty()) {
       // Each block is a graph of its own: its input is a leaf.
       at::Tensor input = x.detach();
       input.set_requires_grad(kept != nullptr);
-      x = blocks_[i].forward(input, pass.shape, rope_);
+      x = blocks_[i].forward(input, micro_batch.shape, rope_);
       if (kept != nullptr) kept->push_back({input, x});
     }
     unit.release_parameters();
@@ -155,13 +155,14 @@ void RankModel::release_head() {
   if (config_.tie_word_embeddings) units_.front()->release_parameters();
 }
 
-at::Tensor RankModel::backward_head(const Pass& pass, const at::Tensor& x, LossScale scale, LossSums& sums) {
+at::Tensor RankModel::backward_head(const MicroBatch& micro_batch, const at::Tensor& x, LossScale scale,
+                                    LossSums& sums) {
   const at::NoGradGuard no_grad;
   gather_head();
   if (config_.tie_word_embeddings) units_.front()->open_gradients();
   units_.back()->open_gradients();
   at::Tensor dx;
-  if (!pass.empty()) dx = head_.backward(x, pass.labels, scale, sums);
+  if (!micro_batch.empty()) dx = head_.backward(x, micro_batch.labels, scale, sums);
   release_head();
   units_.back()->reduce_gradients();
   // A tied table gets its gradient in two parts, this one and the embedding's: kept until then, it would be alive
@@ -184,21 +185,21 @@ at::Tensor RankModel::backward_block(std::size_t block, Activation activation, c
   return dx;
 }
 
-void RankModel::backward_embedding(const Pass& pass, const at::Tensor& dx) {
+void RankModel::backward_embedding(const MicroBatch& micro_batch, const at::Tensor& dx) {
   FlatUnit& unit = *units_.front();
   unit.open_gradients();
-  if (!pass.empty()) embed_backward(dx.contiguous(), pass.inputs, embedding_.gradient);
+  if (!micro_batch.empty()) embed_backward(dx.contiguous(), micro_batch.inputs, embedding_.gradient);
   unit.reduce_gradients();
 }
 
 LossSums RankModel::forward_backward(const RankBatch& batch, LossScale scale) {
   LossSums sums;
-  for (std::int64_t index = 0; index < batch.passes; ++index) {
-    const Pass pass = pass_of(batch, index);
+  for (std::int64_t index = 0; index < batch.micro_batches; ++index) {
+    const MicroBatch micro_batch = micro_batch_of(batch, index);
     std::vector<Activation> kept;
-    at::Tensor x = forward_embedding(pass);
-    x = forward_blocks(pass, x, &kept);
-    at::Tensor dx = backward_head(pass, x, scale, sums);
+    at::Tensor x = forward_embedding(micro_batch);
+    x = forward_blocks(micro_batch, x, &kept);
+    at::Tensor dx = backward_head(micro_batch, x, scale, sums);
     x.reset();
     for (std::size_t block = blocks_.size(); block-- > 0;) {
       Activation activation;
@@ -208,8 +209,8 @@ LossSums RankModel::forward_backward(const RankBatch& batch, LossScale scale) {
       }
       dx = backward_block(block, std::move(activation), dx);
     }
-    backward_embedding(pass, dx);
-    if (batch.after_pass) batch.after_pass(batch.passes - index - 1);
+    backward_embedding(micro_batch, dx);
+    if (batch.after_micro_batch) batch.after_micro_batch(batch.micro_batches - index - 1);
   }
   return sums;
 }
@@ -217,24 +218,24 @@ LossSums RankModel::forward_backward(const RankBatch& batch, LossScale scale) {
 LossSums RankModel::loss(const RankBatch& batch) {
   const at::NoGradGuard no_grad;
   LossSums sums;
-  for (std::int64_t index = 0; index < batch.passes; ++index) {
-    const Pass pass = pass_of(batch, index);
-    const at::Tensor x = forward_blocks(pass, forward_embedding(pass), nullptr);
+  for (std::int64_t index = 0; index < batch.micro_batches; ++index) {
+    const MicroBatch micro_batch = micro_batch_of(batch, index);
+    const at::Tensor x = forward_blocks(micro_batch, forward_embedding(micro_batch), nullptr);
     gather_head();
-    if (!pass.empty()) add(sums, head_.loss(x, pass.labels));
+    if (!micro_batch.empty()) add(sums, head_.loss(x, micro_batch.labels));
     release_head();
-    if (batch.after_pass) batch.after_pass(batch.passes - index - 1);
+    if (batch.after_micro_batch) batch.after_micro_batch(batch.micro_batches - index - 1);
   }
   return sums;
 }
 
 at::Tensor RankModel::logits(const RankBatch& batch, bool last_only) {
   const at::NoGradGuard no_grad;
-  const Pass pass = pass_of(batch, 0);
-  const at::Tensor x = forward_blocks(pass, forward_embedding(pass), nullptr);
+  const MicroBatch micro_batch = micro_batch_of(batch, 0);
+  const at::Tensor x = forward_blocks(micro_batch, forward_embedding(micro_batch), nullptr);
   gather_head();
   at::Tensor result;
-  if (!pass.empty()) result = head_.logits(last_only ? x.narrow(0, x.size(0) - 1, 1) : x);
+  if (!micro_batch.empty()) result = head_.logits(last_only ? x.narrow(0, x.size(0) - 1, 1) : x);
   release_head();
   return result;
 }

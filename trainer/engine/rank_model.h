@@ -1,6 +1,6 @@
-// One local rank's share of the model: a shard of every unit's parameters, gradients and AdamW moments, and the passes
-// over its sequences. Every public function that says "collective" is called by all ranks' threads at once, each with
-// its own sequences (perhaps none).
+// One local rank's share of the model: a shard of every unit's parameters, gradients and AdamW moments, and the forward
+// and backward passes over its sequences. Every public function that says "collective" is called by all ranks' threads
+// at once, each with its own sequences (perhaps none).
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@
 
 namespace atl {
 
-// The sequences of one rank, rows of length + 1 tokens, and in how many passes all ranks go through theirs.
+// The sequences of one rank, rows of length + 1 tokens, and in how many micro-batches all ranks go through theirs.
 struct RankBatch {
   std::span<const std::int32_t> tokens;
   SequenceShape shape;
   std::int64_t micro_sequences = 1;
-  std::int64_t passes = 0;  // the same on every rank
-  // After each pass, with how many are left. What it throws ends the call. May be empty.
-  std::function<void(std::int64_t left)> after_pass;
+  std::int64_t micro_batches = 0;  // the same on every rank
+  // After each micro-batch, with how many are left. What it throws ends the call. May be empty.
+  std::function<void(std::int64_t left)> after_micro_batch;
 };
 
 enum class ShardArray { kParameters, kGradients, kFirstMoment, kSecondMoment };
@@ -45,7 +45,7 @@ class RankModel {
   LossSums forward_backward(const RankBatch& batch, LossScale scale);
   // Collective.
   LossSums loss(const RankBatch& batch);
-  // Collective; [rows, vocab] of the first pass, or of its last row; an undefined tensor without sequences.
+  // Collective; [rows, vocab] of the first micro-batch, or of its last row; an undefined tensor without sequences.
   at::Tensor logits(const RankBatch& batch, bool last_only = false);
 
   double gradient_sum_of_squares() const { return sum_of_squares(gradients_); }
@@ -60,14 +60,14 @@ class RankModel {
     at::Tensor input;   // a leaf of its own, cut from the block before
     at::Tensor output;  // what autograd starts from
   };
-  struct Pass;
+  struct MicroBatch;
 
-  Pass pass_of(const RankBatch& batch, std::int64_t index);
-  at::Tensor forward_embedding(const Pass& pass);
-  at::Tensor forward_blocks(const Pass& pass, at::Tensor x, std::vector<Activation>* kept);
-  at::Tensor backward_head(const Pass& pass, const at::Tensor& x, LossScale scale, LossSums& sums);
+  MicroBatch micro_batch_of(const RankBatch& batch, std::int64_t index);
+  at::Tensor forward_embedding(const MicroBatch& micro_batch);
+  at::Tensor forward_blocks(const MicroBatch& micro_batch, at::Tensor x, std::vector<Activation>* kept);
+  at::Tensor backward_head(const MicroBatch& micro_batch, const at::Tensor& x, LossScale scale, LossSums& sums);
   at::Tensor backward_block(std::size_t block, Activation activation, const at::Tensor& dy);
-  void backward_embedding(const Pass& pass, const at::Tensor& dx);
+  void backward_embedding(const MicroBatch& micro_batch, const at::Tensor& dx);
   void gather_head();
   void release_head();
   std::vector<float>& array_of(ShardArray array);

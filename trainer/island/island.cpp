@@ -9,10 +9,10 @@
 
 #include "net/base/file.h"
 #include "net/collective/all_reduce.h"
+#include "net/mesh/link_probe.h"
 #include "net/mesh/mesh_client.h"
 #include "net/model/initialise.h"
 #include "net/model/layout.h"
-#include "net/recovery/link_probe.h"
 #include "net/recovery/state_server.h"
 #include "net/transport/peer_listener.h"
 #include "trainer/checkpoint/huggingface.h"
@@ -317,7 +317,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
   if (!memory.trouble().empty()) spdlog::warn("memory trouble=\"{}\"", memory.trouble());
   status_.set_trouble(Trouble::kMemory, memory.trouble());
   EngineOptions engine = engine_options(run_, options_, memory);
-  engine.on_pass = [this] {
+  engine.on_micro_batch = [this] {
     status_.update([](IslandState& s) { ++s.passes; });
     return !stop_.raised() && !pause_asked_;
   };

@@ -7,7 +7,7 @@
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
-#include "net/recovery/state_fetch.h"
+#include "net/data/dataset_fetch.h"
 #include "net/tls/identity.h"
 #include "net/wire/run_config.h"
 #include "trainer/island/batch_source.h"

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "net/control/trainer_exit.h"
+#include "net/control/trainer_contract.h"
 
 namespace atl {
 

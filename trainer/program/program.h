@@ -17,7 +17,7 @@ struct RunCommand {  // train as the island whose home this is
   std::optional<int> threads;
   std::optional<int> micro_batch;
 };
-// The exit status: 0, or that of a pause or finish that was followed (net/control/trainer_exit.h).
+// The exit status: 0, or that of a pause or finish that was followed (net/control/trainer_contract.h).
 Result<int> run_island(const RunCommand& command);
 
 struct ExportCommand {  // a HuggingFace directory of the island's outer parameters

@@ -11,8 +11,8 @@
 #include "app/cli/demo/demo_directory.h"
 #include "app/cli/demo/demo_sample.h"
 #include "app/cli/demo/demo_view.h"
-#include "app/cli/run_check.h"
 #include "app/cli/text.h"
+#include "app/cli/validate_run.h"
 #include "net/base/file.h"
 #include "net/data/dataset.h"
 #include "net/hub/hub.h"
@@ -112,7 +112,7 @@ Status DemoRun::make_hub() {
   HubInitOptions hub;
   ATOLL_ASSIGN_OR_RETURN(hub.run, make_run("demo", "demo", options_.run));
   ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(data.directory));
-  ATOLL_RETURN_IF_ERROR(check_run(hub.run, dataset.manifest().vocab_size));
+  ATOLL_RETURN_IF_ERROR(validate_run(hub.run, dataset.manifest().vocab_size));
   ATOLL_ASSIGN_OR_RETURN(directory_, make_demo_directory(options_.directory));
   hub.directory = directory_ / "hub";
   hub.dataset_directory = data.directory;

@@ -15,8 +15,8 @@
 #include "app/gui/look/colours.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

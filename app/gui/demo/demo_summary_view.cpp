@@ -15,7 +15,7 @@
 #include "app/gui/demo/loss_sketch.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 

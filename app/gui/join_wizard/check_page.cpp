@@ -9,11 +9,11 @@
 #include <QVBoxLayout>
 
 #include "app/core/check_model.h"
-#include "app/gui/check_table.h"
 #include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/check_table.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 

@@ -7,7 +7,7 @@
 
 #include "app/core/node.h"
 #include "app/gui/join_wizard/page_layout.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

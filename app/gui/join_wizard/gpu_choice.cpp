@@ -7,7 +7,7 @@
 
 #include "app/config/gpu_list.h"
 #include "app/gui/look/format.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

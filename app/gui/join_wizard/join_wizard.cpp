@@ -13,7 +13,7 @@
 #include "app/gui/join_wizard/resources_page.h"
 #include "app/gui/join_wizard/trust_page.h"
 #include "app/gui/join_wizard/wizard_steps.h"
-#include "app/gui/question.h"
+#include "app/gui/parts/question.h"
 
 namespace atl {
 

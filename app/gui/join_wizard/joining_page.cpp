@@ -19,8 +19,8 @@
 #include "app/gui/join_wizard/resources_page.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 #include "net/base/exit_code.h"
 
 namespace atl {

@@ -15,8 +15,8 @@
 #include "app/gui/join_wizard/gpu_choice.h"
 #include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/look/format.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 #include "app/gui/setting_field.h"
 
 namespace atl {

@@ -14,8 +14,8 @@
 #include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/notice.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {
@@ -161,7 +161,7 @@ void TrustPage::refresh() {
 }
 
 void TrustPage::showHub() {
-  const HubView& hub = *node_.join().hub();
+  const InvitingHub& hub = *node_.join().hub();
   notice_->say(Notice::Kind::kGood, tr("The hub is the one in the invite: its key was verified."));
   set_fact(run_, QString("%1 (%2)").arg(or_not_said(hub.run_name), QString::fromStdString(hub.run_id)));
   set_fact(operator_, or_not_said(hub.operator_name));

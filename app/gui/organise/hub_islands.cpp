@@ -36,13 +36,13 @@ HubIslands::HubIslands(HubModel& hub, QObject* parent) : QAbstractTableModel(par
 
 void HubIslands::reload() {
   std::vector<Row> rows;
-  for (const EnrolledIsland& island : hub_.islands()) rows.push_back({island, std::nullopt});
+  for (const ListedIsland& island : hub_.islands()) rows.push_back({island, std::nullopt});
   if (hub_.state()) {
     for (const HubState::Island& live : hub_.state()->islands) {
       auto found = std::ranges::find_if(rows, [&](const Row& row) { return row.enrolled.id == live.id; });
       // One that has just come: the list of those who enrolled is read less often.
       if (found == rows.end()) {
-        rows.push_back({EnrolledIsland{.id = live.id, .name = live.name, .state = live.state}, std::nullopt});
+        rows.push_back({ListedIsland{.id = live.id, .name = live.name, .state = live.state}, std::nullopt});
         found = rows.end() - 1;
       }
       found->live = live;
@@ -70,7 +70,7 @@ std::string HubIslands::idAt(int row) const {
 
 QString HubIslands::nameAt(int row) const {
   if (row < 0 || row >= rowCount()) return {};
-  const EnrolledIsland& island = rows_[static_cast<std::size_t>(row)].enrolled;
+  const ListedIsland& island = rows_[static_cast<std::size_t>(row)].enrolled;
   return QString::fromStdString(island.name.empty() ? island.id : island.name);
 }
 

@@ -29,7 +29,7 @@ class HubIslands : public QAbstractTableModel {
 
  private:
   struct Row {
-    EnrolledIsland enrolled;
+    ListedIsland enrolled;
     std::optional<HubState::Island> live;
   };
   void reload();

@@ -11,13 +11,13 @@
 #include "app/gui/demo/loss_sketch.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
-#include "app/gui/notice.h"
 #include "app/gui/organise/hub_islands.h"
 #include "app/gui/organise/invite_dialog.h"
 #include "app/gui/organise/run_figures.h"
 #include "app/gui/parts/empty_state.h"
-#include "app/gui/plain_label.h"
-#include "app/gui/question.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/question.h"
 
 namespace atl {
 namespace {

@@ -15,9 +15,9 @@
 
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/notice.h"
 #include "app/gui/organise/qr_code.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/notice.h"
+#include "app/gui/parts/plain_label.h"
 #include "net/base/file.h"
 
 namespace atl {

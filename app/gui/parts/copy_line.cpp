@@ -11,7 +11,7 @@
 
 #include "app/gui/look/colours.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 

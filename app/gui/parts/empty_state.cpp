@@ -9,7 +9,7 @@
 
 #include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

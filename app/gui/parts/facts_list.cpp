@@ -5,7 +5,7 @@
 #include <QLabel>
 
 #include "app/gui/look/colours.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

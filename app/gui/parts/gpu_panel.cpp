@@ -18,7 +18,7 @@
 #include "app/gui/parts/facts_list.h"
 #include "app/gui/parts/gpu_plot.h"
 #include "app/gui/parts/meter.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

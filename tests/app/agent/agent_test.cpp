@@ -1,117 +1,19 @@
-// An agent in this process, whose trainer is a script, or a script beside a control socket that the test serves.
+// An agent, from its first trainer to its end: who is started, told, taken over; what it answers, what it keeps.
 #include "app/agent/agent.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 
-#include <QTemporaryDir>
 #include <QtTest>
-#include <atomic>
 #include <csignal>
-#include <fstream>
 #include <thread>
 
 #include "net/base/file.h"
-#include "net/control/control_client.h"
-#include "net/control/control_server.h"
-#include "net/control/island_state.h"
 #include "net/control/unix_socket.h"
+#include "tests/app/agent/agent_fixture.h"
 
 using namespace atl;
 
 namespace {
-
-constexpr std::chrono::seconds kLimit{20};  // for anything; a hang, not a slow machine
-
-// What a trainer serves; its process is a script's.
-class FakeTrainer final : public ControlService {
- public:
-  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
-    if (method == "agent.alive") {
-      IslandState state;
-      state.state = "training";
-      state.round = 42;
-      state.inner_step = ++steps;
-      return state.to_json();
-    }
-    if (method == "pause") asked_to_pause = true;
-    return nlohmann::json::object();
-  }
-  std::atomic<std::uint32_t> steps{0};
-  std::atomic<bool> asked_to_pause{false};
-};
-
-class Fixture {
- public:
-  explicit Fixture(bool joined = true, const std::string& script = "exec sleep 600") {
-    std::ofstream(path("trainer.sh")) << "#!/bin/sh\necho started >> '" << path("starts").string() << "'\n"
-                                      << script << "\n";
-    ::chmod(path("trainer.sh").c_str(), 0755);
-    JoinFile join;
-    join.run_name = "gcide";
-    if (joined && !save_join_file(home().island.join_file(), join).ok()) qFatal("no join file");
-  }
-  ~Fixture() { end(); }
-
-  std::filesystem::path path(const std::string& name) const {
-    return std::filesystem::path(directory_.path().toStdString()) / name;
-  }
-  AgentHome home() const { return agent_home_in(path("")); }
-
-  Status start() {
-    AgentOptions options;
-    options.home = home();
-    options.trainer = path("trainer.sh");
-    options.supervisor.first_backoff = std::chrono::milliseconds(100);
-    options.supervisor.end_within = std::chrono::seconds(10);
-    ATOLL_ASSIGN_OR_RETURN(agent_, Agent::start(std::move(options)));
-    ending_.emplace();
-    thread_ = std::thread([this] { ended_ = agent_->run(*ending_); });
-    return ok_status();
-  }
-  void end() {
-    if (!thread_.joinable()) return;
-    ending_->raise("the test is over");
-    thread_.join();
-    agent_.reset();
-  }
-
-  Result<nlohmann::json> call(const char* method, const nlohmann::json& params = nlohmann::json::object()) const {
-    const Deadline deadline = Deadline::after(std::chrono::seconds(5));
-    ATOLL_ASSIGN_OR_RETURN(const auto client, ControlClient::connect(home().socket, deadline));
-    return client->call(method, params, deadline);
-  }
-  nlohmann::json state() const {
-    const auto state = call("state.get");
-    return state.ok() ? *state : nlohmann::json{{"state", state.error().message}};
-  }
-  bool wait_until(const std::function<bool(const nlohmann::json&)>& condition) const {
-    const Deadline deadline = Deadline::after(kLimit);
-    while (!condition(state())) {
-      if (deadline.expired()) {
-        qWarning("state: %s", state().dump().c_str());
-        return false;
-      }
-      QThread::msleep(20);
-    }
-    return true;
-  }
-  bool wait_for(const std::string& word) const {
-    return wait_until([&](const nlohmann::json& now) { return now["state"] == word; });
-  }
-  pid_t trainer() const { return state().value("agent", nlohmann::json::object()).value("trainer_pid", 0); }
-  std::ptrdiff_t starts() const {
-    const auto text = read_file(path("starts"));
-    return text.ok() ? std::count(text->begin(), text->end(), '\n') : 0;
-  }
-
- private:
-  QTemporaryDir directory_;
-  std::unique_ptr<Agent> agent_;
-  std::optional<AbortSignal> ending_;
-  Status ended_;
-  std::thread thread_;
-};
 
 bool has_trainer(const nlohmann::json& state) { return state["agent"]["trainer_pid"] > 0; }
 
@@ -148,7 +50,7 @@ class AgentTest : public QObject {
 };
 
 void AgentTest::an_agent_that_has_joined_nothing_says_so_and_starts_nothing() {
-  Fixture f(/*joined=*/false);
+  AgentFixture f(/*joined=*/false);
   QVERIFY(f.start().ok());
 
   QVERIFY(f.wait_for("unjoined"));
@@ -159,7 +61,7 @@ void AgentTest::an_agent_that_has_joined_nothing_says_so_and_starts_nothing() {
 }
 
 void AgentTest::a_joined_run_is_trained() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
 
   QVERIFY(f.wait_until(has_trainer));
@@ -169,8 +71,8 @@ void AgentTest::a_joined_run_is_trained() {
 }
 
 void AgentTest::a_trainer_sees_the_gpus_that_it_may_use() {
-  Fixture f(/*joined=*/false,
-            "echo \"$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER\" > \"$(dirname $0)/gpus\"; exec sleep 600");
+  AgentFixture f(/*joined=*/false,
+                 "echo \"$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER\" > \"$(dirname $0)/gpus\"; exec sleep 600");
   JoinFile join;
   join.gpus = "0-1,5";
   QVERIFY(save_join_file(f.home().island.join_file(), join).ok());
@@ -182,7 +84,7 @@ void AgentTest::a_trainer_sees_the_gpus_that_it_may_use() {
 }
 
 void AgentTest::the_state_is_the_trainers_and_more() {
-  Fixture f;
+  AgentFixture f;
   FakeTrainer service;
   const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
   QVERIFY(trainer.ok());
@@ -197,7 +99,7 @@ void AgentTest::the_state_is_the_trainers_and_more() {
 }
 
 void AgentTest::events_of_the_trainer_are_passed_on() {
-  Fixture f;
+  AgentFixture f;
   FakeTrainer service;
   const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
   QVERIFY(f.start().ok());
@@ -217,7 +119,7 @@ void AgentTest::events_of_the_trainer_are_passed_on() {
 }
 
 void AgentTest::the_free_disk_is_part_of_the_state() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
 
   QVERIFY(f.wait_until([](const nlohmann::json& now) { return now.contains("disk_free_bytes"); }));
@@ -229,7 +131,7 @@ void AgentTest::the_free_disk_is_part_of_the_state() {
 }
 
 void AgentTest::the_logs_are_read_page_by_page() {
-  Fixture f(true, "echo '2026-11-21T21:36:32.125 warning it is hot'; exec sleep 600");
+  AgentFixture f(true, "echo '2026-11-21T21:36:32.125 warning it is hot'; exec sleep 600");
   QVERIFY(f.start().ok());
   nlohmann::json page;
   const auto has_line = [&] {
@@ -253,7 +155,7 @@ void AgentTest::the_logs_are_read_page_by_page() {
 }
 
 void AgentTest::a_wish_is_kept_and_followed_by_the_next_agent() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
 
@@ -275,7 +177,7 @@ void AgentTest::a_wish_is_kept_and_followed_by_the_next_agent() {
 }
 
 void AgentTest::a_wish_that_cannot_be_kept_is_followed_and_said() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
   std::filesystem::create_directories(f.home().wish_file());  // where the file should be
@@ -289,7 +191,7 @@ void AgentTest::a_wish_that_cannot_be_kept_is_followed_and_said() {
 }
 
 void AgentTest::a_corrupt_wish_waits_for_a_word() {
-  Fixture f;
+  AgentFixture f;
   std::filesystem::create_directories(f.home().state);
   std::ofstream(f.home().wish_file()) << "no wish at all";
   QVERIFY(f.start().ok());
@@ -300,7 +202,7 @@ void AgentTest::a_corrupt_wish_waits_for_a_word() {
 }
 
 void AgentTest::a_pause_asks_the_trainer() {
-  Fixture f;
+  AgentFixture f;
   FakeTrainer service;
   const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
   QVERIFY(f.start().ok());
@@ -318,7 +220,7 @@ void AgentTest::a_pause_asks_the_trainer() {
 }
 
 void AgentTest::a_pause_for_a_while_ends_by_itself() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
 
@@ -331,7 +233,7 @@ void AgentTest::a_pause_for_a_while_ends_by_itself() {
 }
 
 void AgentTest::a_trainer_that_is_killed_is_started_again() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
   const pid_t first = f.trainer();
@@ -345,7 +247,7 @@ void AgentTest::a_trainer_that_is_killed_is_started_again() {
 }
 
 void AgentTest::a_refused_trainer_is_not_and_its_words_are_shown() {
-  Fixture f(true, "echo 'atoll-trainer: the hub does not know this island'; exit 5");
+  AgentFixture f(true, "echo 'atoll-trainer: the hub does not know this island'; exit 5");
   QVERIFY(f.start().ok());
 
   QVERIFY(f.wait_for("error"));
@@ -358,7 +260,7 @@ void AgentTest::a_refused_trainer_is_not_and_its_words_are_shown() {
 }
 
 void AgentTest::a_trainer_is_told_how_long_its_log_may_grow() {
-  Fixture f(true, "echo \"$ATOLL_TRAINER_LOG $ATOLL_TRAINER_LOG_BYTES\" > \"$(dirname $0)/log\"; exec sleep 600");
+  AgentFixture f(true, "echo \"$ATOLL_TRAINER_LOG $ATOLL_TRAINER_LOG_BYTES\" > \"$(dirname $0)/log\"; exec sleep 600");
 
   QVERIFY(f.start().ok());
 
@@ -368,9 +270,9 @@ void AgentTest::a_trainer_is_told_how_long_its_log_may_grow() {
 
 // Its words are in a file that began after it did; what stood in the log before is another's.
 void AgentTest::a_trainer_that_changed_its_log_is_judged_by_its_last_words() {
-  Fixture f(true,
-            "mv \"$ATOLL_TRAINER_LOG\" \"$ATOLL_TRAINER_LOG.1\"; exec >> \"$ATOLL_TRAINER_LOG\" 2>&1\n"
-            "echo 'atoll-trainer: the hub does not know this island'; exit 5");
+  AgentFixture f(true,
+                 "mv \"$ATOLL_TRAINER_LOG\" \"$ATOLL_TRAINER_LOG.1\"; exec >> \"$ATOLL_TRAINER_LOG\" 2>&1\n"
+                 "echo 'atoll-trainer: the hub does not know this island'; exit 5");
   std::filesystem::create_directories(f.home().state);
   std::ofstream(f.home().trainer_log()) << std::string(4000, '-') << "\natoll-trainer: of long ago\n";
   QVERIFY(f.start().ok());
@@ -382,13 +284,13 @@ void AgentTest::a_trainer_that_changed_its_log_is_judged_by_its_last_words() {
 }
 
 void AgentTest::a_living_trainer_is_taken_over() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
   // As it is after `kill -9` of an agent: its record is there, and a process that is not the next agent's child.
   const auto record = *read_file(f.home().trainer_file());
   const pid_t first = f.trainer();
-  Fixture next;
+  AgentFixture next;
   std::filesystem::create_directories(next.home().state);
   std::ofstream(next.home().trainer_file()) << record;
 
@@ -400,7 +302,7 @@ void AgentTest::a_living_trainer_is_taken_over() {
 }
 
 void AgentTest::a_second_agent_is_refused() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
 
   AgentOptions options;
@@ -412,7 +314,7 @@ void AgentTest::a_second_agent_is_refused() {
 }
 
 void AgentTest::leaving_sets_the_membership_aside() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
 
@@ -424,7 +326,7 @@ void AgentTest::leaving_sets_the_membership_aside() {
 }
 
 void AgentTest::stop_now_does_not_wait_for_the_trainer() {
-  Fixture f(true, "trap '' TERM; while :; do sleep 1; done");
+  AgentFixture f(true, "trap '' TERM; while :; do sleep 1; done");
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
   QVERIFY(f.wait_until([&](const nlohmann::json&) { return f.starts() == 1; }));
@@ -464,7 +366,7 @@ void AgentTest::wrong_calls_are_refused() {
   QFETCH(const QByteArray, method);
   QFETCH(const QByteArray, params);
   QFETCH(const int, code);
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
 
   const auto answer = f.call(method.constData(), nlohmann::json::parse(params.toStdString()));
@@ -475,7 +377,7 @@ void AgentTest::wrong_calls_are_refused() {
 }
 
 void AgentTest::clients_that_flood_do_not_stop_it() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
   const std::string garbage(100'000, '\x7b');
@@ -495,7 +397,7 @@ void AgentTest::clients_that_flood_do_not_stop_it() {
 }
 
 void AgentTest::the_end_of_the_agent_is_the_trainers() {
-  Fixture f;
+  AgentFixture f;
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
   const pid_t trainer = f.trainer();

@@ -15,7 +15,7 @@
 #include "app/gui/add_node_dialog.h"
 #include "app/gui/diagnostics_dialog.h"
 #include "app/gui/link_inbox.h"
-#include "app/gui/notice.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/tray.h"
 #include "tests/app/gui/gui_node.h"
 #include "tests/app/gui/reach.h"

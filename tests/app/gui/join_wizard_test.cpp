@@ -10,7 +10,7 @@
 #include <QPushButton>
 #include <QtTest>
 
-#include "app/gui/notice.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/setting_field.h"
 #include "tests/app/gui/reach.h"
 #include "tests/app/gui/wizard_fixture.h"

@@ -13,12 +13,12 @@
 #include <QtTest>
 
 #include "app/core/hub_model.h"
-#include "app/gui/notice.h"
 #include "app/gui/organise/create_run_page.h"
 #include "app/gui/organise/hub_page.h"
 #include "app/gui/organise/invite_dialog.h"
 #include "app/gui/organise/preset_facts.h"
 #include "app/gui/organise/qr_code.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/parts/stat_tile.h"
 #include "tests/app/core/fake_agent.h"
 #include "tests/app/gui/reach.h"

@@ -1,4 +1,4 @@
-// First start, the pages Check, Logs and Settings, and the demo, over an agent in memory.
+// First start, the pages Check and Logs, and the demo, over an agent in memory.
 #include <QAbstractButton>
 #include <QCheckBox>
 #include <QClipboard>
@@ -18,19 +18,17 @@
 
 #include "app/core/check_model.h"
 #include "app/gui/check_page.h"
-#include "app/gui/check_table.h"
-#include "app/gui/check_titles.h"
 #include "app/gui/check_topics.h"
 #include "app/gui/demo/demo_runner.h"
 #include "app/gui/demo_page.h"
 #include "app/gui/first_start.h"
 #include "app/gui/logs_page.h"
-#include "app/gui/notice.h"
-#include "app/gui/setting_editor.h"
-#include "app/gui/setting_field.h"
+#include "app/gui/parts/check_table.h"
+#include "app/gui/parts/check_titles.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/settings_page.h"
 #include "net/check/judge_rows.h"
-#include "tests/app/gui/gui_node.h"
+#include "tests/app/gui/page_fixture.h"
 #include "tests/app/gui/reach.h"
 
 using namespace atl;
@@ -43,29 +41,19 @@ constexpr const char* kSummary = R"({"rounds":40,"training_seconds":290.5,"first
   "bytes_data_parallel_fp32":2000000000,"compute_utilisation":0.91,"outer_hashes_equal":true,
   "export_dir":"/tmp/model","sample":"An atoll is <b>a ring</b>"})";
 
-nlohmann::json setting(const char* key, const char* value, const char* otherwise, const char* origin = "default") {
-  return {{"key", key}, {"value", value}, {"default", otherwise}, {"origin", origin}, {"meaning", "as the agent says"}};
-}
-
 nlohmann::json log_line(const char* source, const char* level, const std::string& text) {
   return {{"source", source}, {"time", "2026-11-21T21:36:32.125"}, {"level", level}, {"text", text}};
 }
 
 }  // namespace
 
-class PagesTest : public QObject {
+class PagesTest : public QObject, private PageFixture {
   Q_OBJECT
 
  private Q_SLOTS:
-  void initTestCase() {
-    QLocale::setDefault(QLocale::c());
-    qputenv("XDG_STATE_HOME", QFile::encodeName(state_.path()));
-  }
-  void init() { world_ = std::make_unique<GuiNode>(); }
-  void cleanup() {
-    page_.reset();
-    world_.reset();
-  }
+  void initTestCase() { begin(); }
+  void init() { renew(); }
+  void cleanup() { end(); }
 
   void the_first_start_offers_three_ways();
 
@@ -81,14 +69,6 @@ class PagesTest : public QObject {
   void log_lines_are_read_only_while_somebody_looks();
   void chosen_log_lines_are_copied();
 
-  void a_value_is_edited_after_its_kind_data();
-  void a_value_is_edited_after_its_kind();
-  void changes_are_applied_together();
-  void a_wrong_value_is_told_beside_its_field();
-  void a_setting_can_be_taken_back();
-  void an_overruled_setting_is_said_so();
-  void what_is_edited_survives_news();
-
   void the_demo_says_what_is_missing();
   void the_demo_runs_and_shows_what_it_came_to();
   void a_demo_that_failed_says_why();
@@ -96,41 +76,6 @@ class PagesTest : public QObject {
 
   void every_page_can_be_used_by_everybody_data();
   void every_page_can_be_used_by_everybody();
-
- private:
-  // Shortcuts work in the active window alone.
-  void focus(QWidget* widget) {
-    page_->activateWindow();
-    QVERIFY(QTest::qWaitForWindowActive(page_.get()));
-    widget->setFocus();
-  }
-  template <class T>
-  void show() {
-    page_ = std::make_unique<T>(world_->node);
-    page_->resize(900, 650);
-    page_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
-  }
-  template <class T>
-  T* find(const char* name) {
-    return page_->findChild<T*>(name);
-  }
-  void hang_up() {
-    world_->agent.refuse({ErrorCode::kNotRunning, "no agent runs here"});
-    world_->agent.hang_up();
-    QTRY_VERIFY(world_->node.link().state() != LinkState::kConnected);
-  }
-  void configure(const std::vector<nlohmann::json>& values) {
-    world_->agent.answer(
-        "config.get", nlohmann::json{{"values", values}, {"file", "/c/config.toml"}, {"settings", "/s/settings.json"}});
-    world_->node.settings().reload();
-    QTRY_COMPARE(world_->node.settings().rows().size(), values.size());
-  }
-  FakeAgent& agent() { return world_->agent; }
-
-  QTemporaryDir state_;
-  std::unique_ptr<GuiNode> world_;
-  std::unique_ptr<QWidget> page_;
 };
 
 // ---- first start
@@ -315,121 +260,6 @@ void PagesTest::chosen_log_lines_are_copied() {
 
   QVERIFY(QGuiApplication::clipboard()->text().contains("edge slow"));
   QCOMPARE(QGuiApplication::clipboard()->text().count('\n'), 1);
-}
-
-// ---- settings
-
-void PagesTest::a_value_is_edited_after_its_kind_data() {
-  QTest::addColumn<QString>("key");
-  QTest::addColumn<QString>("value");
-  QTest::newRow("text") << "island.name"
-                        << "under the desk";
-  QTest::newRow("number") << "limits.gpu_power"
-                          << "350";
-  QTest::newRow("no rate") << "limits.upload"
-                           << "none";
-  QTest::newRow("rate") << "limits.upload"
-                        << "2.5 MB/s";
-  QTest::newRow("rate in bits") << "limits.upload"
-                                << "20 Mbit/s";
-  QTest::newRow("size") << "history.max_size"
-                        << "256 MB";
-  QTest::newRow("time") << "agent.stop_within"
-                        << "90s";
-  QTest::newRow("always") << "schedule.hours"
-                          << "";
-  QTest::newRow("daily") << "schedule.hours"
-                         << "22:00-06:00";
-  QTest::newRow("several times") << "schedule.hours"
-                                 << "22:00-06:00, 12:00-13:00";
-  QTest::newRow("word") << "log.level"
-                        << "debug";
-  QTest::newRow("unknown word") << "log.level"
-                                << "trace";
-  QTest::newRow("address") << "island.listen"
-                           << "0.0.0.0:47001";
-  QTest::newRow("of a newer agent") << "future.key"
-                                    << "anything";
-}
-
-void PagesTest::a_value_is_edited_after_its_kind() {
-  QFETCH(QString, key);
-  QFETCH(QString, value);
-  const auto known =
-      std::ranges::find(config_keys(), key.toStdString(), [](const ConfigKey& k) { return std::string(k.name); });
-  const std::unique_ptr<SettingEditor> editor(make_setting_editor(known == config_keys().end() ? nullptr : &*known));
-  QSignalSpy edited(editor.get(), &SettingEditor::edited);
-
-  editor->setValue(value);
-
-  QCOMPARE(editor->value(), value);
-  QCOMPARE(edited.size(), 0);
-}
-
-void PagesTest::changes_are_applied_together() {
-  configure({setting("limits.gpu_power", "0", "0"), setting("log.level", "info", "info")});
-  show<SettingsPage>();
-  QVERIFY(!find<QPushButton>("apply")->isEnabled());
-  QTest::keyClicks(find<SettingField>("limits.gpu_power")->control(), "3");
-  auto* level = qobject_cast<QComboBox*>(find<SettingField>("log.level")->control());
-  level->setFocus();
-  QTest::keyClick(level, Qt::Key_End);
-
-  find<QPushButton>("apply")->click();
-
-  QTRY_COMPARE(agent().count("config.set"), std::size_t{2});
-  QTRY_VERIFY(!find<SettingField>("limits.gpu_power")->isChanged());
-  QVERIFY(!find<QPushButton>("apply")->isEnabled());
-  QCOMPARE(find<SettingField>("log.level")->value(), QString("debug"));
-}
-
-void PagesTest::a_wrong_value_is_told_beside_its_field() {
-  configure({setting("island.listen", "0.0.0.0:0", "0.0.0.0:0")});
-  agent().fail("config.set", ErrorCode::kInvalidArgument, "island.listen = 'x': must be HOST:PORT");
-  show<SettingsPage>();
-  auto* field = find<SettingField>("island.listen");
-  QTest::keyClicks(field->control(), "x");
-
-  find<QPushButton>("apply")->click();
-
-  QTRY_COMPARE(field->problem(), QString("island.listen = 'x': must be HOST:PORT"));
-  QVERIFY(field->isChanged());
-  QCOMPARE(find<Notice>("settings_notice")->kind(), Notice::Kind::kError);
-  find<QPushButton>("discard")->click();
-  QCOMPARE(field->value(), QString("0.0.0.0:0"));
-  QCOMPARE(field->problem(), QString());
-}
-
-void PagesTest::a_setting_can_be_taken_back() {
-  configure({setting("log.level", "debug", "info", "settings")});
-  show<SettingsPage>();
-
-  find<SettingField>("log.level")->findChild<QToolButton*>()->click();
-
-  QTRY_COMPARE(agent().count("config.set"), std::size_t{1});
-  QVERIFY(agent().last_params("config.set")["value"].is_null());
-}
-
-void PagesTest::an_overruled_setting_is_said_so() {
-  configure({setting("limits.upload", "20 Mbit/s", "none", "ATOLL_LIMITS_UPLOAD")});
-
-  show<SettingsPage>();
-
-  const auto texts = find<SettingField>("limits.upload")->findChildren<QLabel*>();
-  QVERIFY(std::ranges::any_of(texts, [](const QLabel* l) { return l->text().contains("ATOLL_LIMITS_UPLOAD"); }));
-  QVERIFY(!find<SettingField>("limits.upload")->control()->isEnabled());
-}
-
-void PagesTest::what_is_edited_survives_news() {
-  configure({setting("island.name", "a", "")});
-  show<SettingsPage>();
-  auto* field = find<SettingField>("island.name");
-  QTest::keyClicks(field->control(), "bc");
-
-  configure({setting("island.name", "other", "")});
-
-  QTRY_COMPARE(world_->node.settings().find("island.name")->value, std::string("other"));
-  QCOMPARE(field->value(), QString("abc"));
 }
 
 // ---- demo

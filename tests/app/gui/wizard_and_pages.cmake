@@ -3,7 +3,7 @@ atoll_add_library(atoll_gui_reach SOURCES reach.cpp DEPENDS Qt6::Widgets Qt6::Te
 target_compile_definitions(atoll_gui_reach PUBLIC QT_NO_KEYWORDS)
 atoll_add_library(atoll_wizard_fixture SOURCES wizard_fixture.cpp DEPENDS atoll_fake_agent atoll_join_wizard Qt6::Test)
 target_compile_definitions(atoll_wizard_fixture PUBLIC QT_NO_KEYWORDS)
-foreach(name wizard_invite_test join_wizard_test organise_test pages_test dialogs_test translation_test)
+foreach(name wizard_invite_test join_wizard_test organise_test pages_test settings_page_test dialogs_test translation_test)
   atoll_add_test(${name} LABEL unit SOURCES ${name}.cpp
     DEPENDS atoll_fake_agent atoll_gui_reach atoll_hub_states atoll_wizard_fixture atoll_app_gui_pages atoll_join_wizard atoll_organise atoll_agent_files Qt6::Network)
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QT_QPA_PLATFORM=offscreen")

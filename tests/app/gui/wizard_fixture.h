@@ -8,7 +8,7 @@
 #include <QPlainTextEdit>
 
 #include "app/gui/join_wizard/join_wizard.h"
-#include "app/gui/notice.h"
+#include "app/gui/parts/notice.h"
 #include "net/wire/invite.h"
 #include "tests/app/gui/gui_node.h"
 

@@ -6,7 +6,7 @@
 #include <QtTest>
 
 #include "app/gui/join_wizard/join_wizard.h"
-#include "app/gui/notice.h"
+#include "app/gui/parts/notice.h"
 #include "net/base/encoding.h"
 #include "tests/app/gui/wizard_fixture.h"
 

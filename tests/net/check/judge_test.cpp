@@ -1,4 +1,5 @@
-// Every row of the node check, on recorded facts with one figure changed: each threshold from both sides.
+// Every row of the node check, on facts of a machine (tests/golden/check) with one figure changed: each threshold from
+// both sides.
 #include "net/check/judge.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@ using namespace atl;
 
 namespace {
 
-NodeFacts recorded(const std::string& name) {
+NodeFacts machine(const std::string& name) {
   const auto text = read_file(std::filesystem::path(ATOLL_TEST_DATA_DIR) / "check" / (name + ".json"));
   if (!text.ok()) qFatal("%s", text.error().message.c_str());
   auto facts = NodeFacts::from_json(*text);
@@ -202,7 +203,7 @@ std::vector<Case> measured_cases() {
 }
 
 std::vector<Case> host_cases() {
-  const NodeFacts node = recorded("h100x8");
+  const NodeFacts node = machine("h100x8");
   const double three = disk_bytes(*node.run, 3), two = disk_bytes(*node.run, 2);
   return {
       {"GPUs compute", "cpu", kSkip, [](NodeFacts&) {}},
@@ -327,7 +328,7 @@ void JudgeTest::each_threshold_from_both_sides() {
   QFETCH(const QString, row);
   QFETCH(const int, verdict);
   QFETCH(const Change, change);
-  NodeFacts facts = recorded("h100x8");
+  NodeFacts facts = machine("h100x8");
   change(facts);
 
   const CheckRow judged = judge(row.toStdString(), facts);
@@ -348,7 +349,7 @@ void JudgeTest::every_row_and_every_threshold_is_tested() {
 }
 
 void JudgeTest::a_good_node_passes_every_row() {
-  const NodeFacts facts = recorded("h100x8");
+  const NodeFacts facts = machine("h100x8");
   for (const RowRule& rule : check_rules()) {
     const CheckRow row = judge_row(rule, facts, {});
     if (rule.id == "cpu") continue;
@@ -357,7 +358,7 @@ void JudgeTest::a_good_node_passes_every_row() {
 }
 
 void JudgeTest::a_machine_without_gpu_is_told_what_it_can_do() {
-  const NodeFacts facts = recorded("desk");
+  const NodeFacts facts = machine("desk");
 
   QVERIFY(judge("cpu", facts).text.find("no GPU: can train models of up to 300 million parameters") !=
           std::string::npos);
@@ -371,7 +372,7 @@ void JudgeTest::a_machine_without_gpu_is_told_what_it_can_do() {
 
 void JudgeTest::every_warning_and_failure_has_a_fix() {
   for (const Case& c : all_cases()) {
-    NodeFacts facts = recorded("h100x8");
+    NodeFacts facts = machine("h100x8");
     c.change(facts);
     const CheckRow row = judge(c.row, facts);
     if (row.verdict == kWarn || row.verdict == kFail) QVERIFY2(!row.fix.empty(), c.row);
@@ -381,7 +382,7 @@ void JudgeTest::every_warning_and_failure_has_a_fix() {
 
 void JudgeTest::a_run_may_move_every_threshold() {
   // Each row, on facts that pass: with limits beyond them it fails.
-  NodeFacts facts = recorded("h100x8");
+  NodeFacts facts = machine("h100x8");
   facts.net.clock_offset_seconds = 1;
   for (const std::string_view name : threshold_names()) {
     NodeFacts own = facts;
@@ -424,19 +425,19 @@ void JudgeTest::a_wrong_policy_is_refused() {
 
 void JudgeTest::a_required_row_that_was_skipped_fails() {
   const auto policy = parse_check_policy(R"({"require": ["gpu.bf16", "ram"]})");
-  const NodeFacts facts = recorded("desk");
+  const NodeFacts facts = machine("desk");
 
   const CheckRow row = judge("gpu.bf16", facts, *policy);
 
   QCOMPARE(row.verdict, kFail);
   QVERIFY2(row.text.find("no NVIDIA driver") != std::string::npos, row.text.c_str());
   QCOMPARE(judge("gpu.hbm", facts, *policy).verdict, kSkip);
-  QCOMPARE(judge("ram", recorded("h100x8"), *policy).verdict, kPass);
+  QCOMPARE(judge("ram", machine("h100x8"), *policy).verdict, kPass);
 }
 
 void JudgeTest::facts_survive_json() {
   for (const char* name : {"h100x8", "desk"}) {
-    const NodeFacts facts = recorded(name);
+    const NodeFacts facts = machine(name);
     const auto again = NodeFacts::from_json(facts.to_json().dump());
     QVERIFY(again.ok());
     QCOMPARE(again->to_json().dump(), facts.to_json().dump());
@@ -444,7 +445,7 @@ void JudgeTest::facts_survive_json() {
 }
 
 void JudgeTest::wrong_facts_are_refused() {
-  const std::string good = to_json(recorded("h100x8").gpu).dump();
+  const std::string good = to_json(machine("h100x8").gpu).dump();
   QVERIFY(gpu_facts_from_json(good).ok());
   for (const char* wrong :
        {R"({"bf16_flops":null})", R"({"bf16_flops":-1})", R"({"celsius":"hot"})", R"({"nvlinks":-3})"}) {
@@ -464,7 +465,7 @@ void JudgeTest::wrong_facts_are_refused() {
 
 void JudgeTest::a_report_survives_json() {
   CheckReport report{.software = "atoll 0.1.0", .run_id = "0123456789abcdef", .time = 1763725000.25, .full = true};
-  for (const RowRule& rule : check_rules()) report.rows.push_back(judge_row(rule, recorded("desk"), {}));
+  for (const RowRule& rule : check_rules()) report.rows.push_back(judge_row(rule, machine("desk"), {}));
 
   const auto again = CheckReport::from_json(report.to_json().dump());
 

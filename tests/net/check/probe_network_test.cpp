@@ -4,7 +4,7 @@
 #include <QtTest>
 
 #include "net/check/judge.h"
-#include "net/recovery/https_fetcher.h"
+#include "net/https/https_fetcher.h"
 #include "net/transport/socket.h"
 #include "tests/net/hub/loopback_hub.h"
 

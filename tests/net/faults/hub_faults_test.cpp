@@ -11,9 +11,9 @@
 
 #include "net/base/exit_code.h"
 #include "net/base/file.h"
+#include "net/data/dataset_fetch.h"
+#include "net/enrol/certificate_renewal.h"
 #include "net/enrol/client.h"
-#include "net/recovery/certificate_renewal.h"
-#include "net/recovery/state_fetch.h"
 #include "tests/fakes/enrol_server.h"
 #include "tests/fakes/forged_alert.h"
 #include "tests/fakes/test_run.h"
@@ -158,7 +158,7 @@ void HubFaultsTest::a_broken_download_of_data_is_tried_again() {
   const std::filesystem::path destination = std::filesystem::path(directory.path().toStdString()) / "shard";
   const auto shard = nlohmann::json::parse(hub_.run().dataset_json)["train"][0];
   const std::string sha256 = shard["sha256"];
-  FetchOptions options;
+  DatasetFetchOptions options;
   options.stall = silence_until(stalls);
   options.retry_after = 0ms;
 

@@ -47,7 +47,7 @@ void PeerFaultsTest::a_broken_fetch_of_the_state_is_tried_again() {
   const StatePeer peer(run.island(1), state);
   FaultProxy proxy(peer.address().address);
   const AbortSignal never;
-  FetchOptions options;
+  StateFetchOptions options;
   options.stall = silence_until(stalls);
   options.retry_after = 0ms;
   options.max_failures = kEnoughTries;

@@ -8,9 +8,9 @@
 
 #include "net/base/printable.h"
 #include "net/base/sha256.h"
+#include "net/enrol/certificate_keeper.h"
+#include "net/enrol/certificate_renewal.h"
 #include "net/enrol/client.h"
-#include "net/recovery/certificate_keeper.h"
-#include "net/recovery/certificate_renewal.h"
 #include "net/tls/authority.h"
 #include "net/tls/context.h"
 #include "net/tls/signature.h"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr OuterStep kVersion{7};
 constexpr std::uint64_t kNumel = (5 * kStateChunkBytes / 4 + 4096) / sizeof(float);  // 3 chunks; the second spans both
-constexpr FetchOptions kFast{.stall = 1s, .retry_after = 20ms, .hedge_after = 200ms, .max_failures = 4};
+constexpr StateFetchOptions kFast{.stall = 1s, .retry_after = 20ms, .hedge_after = 200ms, .max_failures = 4};
 
 }  // namespace
 
@@ -147,7 +147,7 @@ void StateFetchTest::a_peer_with_another_name_gives_nothing() {
 
 void StateFetchTest::an_abort_ends_it_at_once() {
   StatePeer stalls(run_.island(1), state_, Behaviour::kStalls);
-  FetchOptions patient = kFast;
+  StateFetchOptions patient = kFast;
   patient.stall = 60s;
   std::jthread aborter([&] {
     while (stalls.chunks_asked() == 0) std::this_thread::sleep_for(1ms);
@@ -163,7 +163,7 @@ void StateFetchTest::an_abort_ends_it_at_once() {
 void StateFetchTest::a_single_source_that_stalls_times_out() {
   AbortSignal never;
   StatePeer stalls(run_.island(1), state_, Behaviour::kStalls);
-  FetchOptions options = kFast;
+  StateFetchOptions options = kFast;
   options.stall = 100ms;
 
   const auto fetched =

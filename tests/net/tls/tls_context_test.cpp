@@ -45,6 +45,7 @@ class TlsContextTest : public QObject {
  private Q_SLOTS:
   void members_of_one_run_meet_and_learn_each_others_names();
   void hub_and_island_meet_over_http();
+  void another_librarys_context_is_set_up_like_our_own();
   void no_connection_without_a_certificate_gets_further();
   void no_connection_without_a_certificate_gets_further_data();
   void a_certificate_of_another_run_gets_no_further();
@@ -91,6 +92,31 @@ void TlsContextTest::hub_and_island_meet_over_http() {
   const auto shown = peer_certificate_pem(shaken.client.ssl.get()).value();
   const auto signature = sign_message(run_.hub(), as_bytes("record")).value();
   QVERIFY(verify_hub_signature(run_.island(1), shown, as_bytes("record"), signature).ok());
+}
+
+// As libcurl may hand it over: open to old versions, resuming sessions, trusting somebody else.
+void TlsContextTest::another_librarys_context_is_set_up_like_our_own() {
+  UniqueSslContext foreign = careless_client(protocols({"h2"}));
+  const UniqueCertificate trusted = parse_certificate(other_run_.island(1).authority_pem).value();
+  QCOMPARE(X509_STORE_add_cert(SSL_CTX_get_cert_store(foreign.get()), trusted.get()), 1);
+  SSL_CTX_set_session_cache_mode(foreign.get(), SSL_SESS_CACHE_CLIENT);
+  const auto own = TlsContext::client(run_.island(2), kAlpnHttp).value();
+
+  QVERIFY(set_up_client(foreign.get(), run_.island(2), kAlpnHttp).ok());
+
+  QCOMPARE(SSL_CTX_get_min_proto_version(foreign.get()), SSL_CTX_get_min_proto_version(own.native()));
+  QCOMPARE(SSL_CTX_get_max_proto_version(foreign.get()), SSL_CTX_get_max_proto_version(own.native()));
+  QCOMPARE(SSL_CTX_get_options(foreign.get()), SSL_CTX_get_options(own.native()));
+  QCOMPARE(SSL_CTX_get_verify_mode(foreign.get()), SSL_CTX_get_verify_mode(own.native()));
+  QVERIFY(SSL_CTX_get_verify_callback(foreign.get()) == SSL_CTX_get_verify_callback(own.native()));
+  QCOMPARE(SSL_CTX_get_session_cache_mode(foreign.get()), SSL_CTX_get_session_cache_mode(own.native()));
+  const auto server = TlsContext::island_server(run_.island(1)).value();
+  const Handshake met = shake_hands(foreign.get(), server.native());
+  QVERIFY(met.client.read_a_byte && met.server.read_a_byte);
+  QCOMPARE(verified_peer(met.server.ssl.get())->name, TestRun::island_id(2));
+  QCOMPARE(negotiated_alpn(met.client.ssl.get()), kAlpnHttp);
+  const auto stranger = TlsContext::island_server(other_run_.island(1)).value();
+  QVERIFY(!shake_hands(foreign.get(), stranger.native()).got_further());
 }
 
 void TlsContextTest::no_connection_without_a_certificate_gets_further_data() {

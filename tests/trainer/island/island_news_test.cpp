@@ -35,7 +35,7 @@ class IslandNewsTest : public QObject {
   void each_part_of_a_round_is_timed();
   void an_attempt_begins_with_its_ring_and_says_how_far_it_is();
   void a_hub_that_is_lost_is_told_once_and_so_is_its_return();
-  void nothing_is_told_to_nobody();
+  void without_a_listener_the_rest_goes_on();
 };
 
 void IslandNewsTest::who_comes_and_goes_is_told_once() {
@@ -136,7 +136,7 @@ void IslandNewsTest::a_hub_that_is_lost_is_told_once_and_so_is_its_return() {
   QCOMPARE(told.data[2].dump(), std::string(R"({"text":"refused","up":false})"));  // for ever
 }
 
-void IslandNewsTest::nothing_is_told_to_nobody() {
+void IslandNewsTest::without_a_listener_the_rest_goes_on() {
   IslandNews news(IslandId{"isl-self"}, {});
 
   news.learn_roster({{entry("isl-a")}});
@@ -144,6 +144,12 @@ void IslandNewsTest::nothing_is_told_to_nobody() {
   news.progress({}, {});
   news.attempt_done({}, AllReduceFailure{}, Clock::now(), Clock::now());
   news.round_done(Clock::now());
+
+  // What callers go by does not depend on who listens.
+  QVERIFY(news.hub_lost("no way there", {}));
+  QVERIFY(!news.hub_lost("no way there", {}));
+  news.hub_back();
+  QVERIFY(news.hub_lost("no way there", {}));
 }
 
 QTEST_GUILESS_MAIN(IslandNewsTest)

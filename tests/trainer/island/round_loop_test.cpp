@@ -191,7 +191,7 @@ void RoundLoopTest::a_step_that_is_given_up_costs_the_round_nothing() {
   EngineOptions one_at_a_time;
   one_at_a_time.micro_batch_sequences = 1;
   EngineOptions may_be_given_up = one_at_a_time;
-  may_be_given_up.on_pass = [&goes_on] { return goes_on; };
+  may_be_given_up.on_micro_batch = [&goes_on] { return goes_on; };
   RoundLoopFixture given_up(RoundLoopFixture::run_config(), may_be_given_up);
   RoundLoopFixture never(RoundLoopFixture::run_config(), one_at_a_time);
   given_up.must(given_up.loop.handle(HubInitialise{}));

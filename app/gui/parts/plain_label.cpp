@@ -1,4 +1,4 @@
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 #include <algorithm>
 #include <vector>

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "net/base/file.h"
-#include "net/recovery/state_fetch.h"
+#include "net/data/dataset_fetch.h"
 #include "net/transport/peer_listener.h"
 #include "tests/fakes/forged_alert.h"
 #include "tests/fakes/test_run.h"
@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 namespace atl {
 namespace {
 
-constexpr FetchOptions kFast{.stall = 500ms, .retry_after = 5ms, .longest_retry = 20ms, .retry_wrong_after = 5ms};
+constexpr DatasetFetchOptions kFast{
+    .stall = 500ms, .retry_after = 5ms, .longest_retry = 20ms, .retry_wrong_after = 5ms};
 constexpr std::chrono::seconds kPatience{10};
 
 // The hub's GET /data/<name> for one file, with faults.

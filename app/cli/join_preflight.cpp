@@ -1,16 +1,16 @@
-#include "app/cli/join_check.h"
+#include "app/cli/join_preflight.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "app/cli/check_run.h"
+#include "app/cli/check_this_node.h"
 #include "app/cli/console_input.h"
 #include "app/cli/text.h"
 
 namespace atl {
 
-Status JoinCheck::run() {
+Status JoinPreflight::run() {
   const CheckRequest request{home_};
   const bool again = began_;
   began_ = true;

@@ -1,10 +1,10 @@
-#include "net/recovery/certificate_keeper.h"
+#include "net/enrol/certificate_keeper.h"
 
 #include <poll.h>
 #include <spdlog/spdlog.h>
 
 #include "net/base/backoff.h"
-#include "net/recovery/certificate_renewal.h"
+#include "net/enrol/certificate_renewal.h"
 
 namespace atl {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/cli/check_run.h"
+#include "app/cli/check_this_node.h"
 
 #include <fmt/format.h>
 

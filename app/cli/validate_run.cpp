@@ -1,4 +1,4 @@
-#include "app/cli/run_check.h"
+#include "app/cli/validate_run.h"
 
 #include <fmt/format.h>
 
@@ -15,13 +15,13 @@ constexpr std::size_t kLongestName = 64;  // what an invite carries
 
 }  // namespace
 
-Status check_run_name(const std::string& name) {
+Status validate_run_name(const std::string& name) {
   if (!name.empty() && name.size() <= kLongestName && is_printable(name)) return ok_status();
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("--name must be from 1 to {} bytes of text in one line", kLongestName)};
 }
 
-Status check_run(const RunConfig& run, std::uint32_t vocab_size) {
+Status validate_run(const RunConfig& run, std::uint32_t vocab_size) {
   ATOLL_RETURN_IF_ERROR(parse_check_policy(run.check_json));
   ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
   ATOLL_RETURN_IF_ERROR(check_trainable(model, vocab_size, run.sequence_length));

@@ -1,4 +1,4 @@
-#include "net/recovery/link_probe.h"
+#include "net/mesh/link_probe.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "net/recovery/https_fetcher.h"
+#include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {

@@ -1,16 +1,15 @@
-#include "net/recovery/https_fetcher.h"
+#include "net/https/https_fetcher.h"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 
-#include "net/tls/either_clock.h"
+#include "net/tls/context.h"
 #include "net/transport/https_pace.h"
 
 namespace atl {
@@ -44,7 +43,8 @@ struct Transfer {
   std::uint64_t received = 0;
   std::uint64_t sent = 0;  // of the upload
   bool head_complete = false;
-  std::optional<Error> body_error;
+  const Identity* self = nullptr;
+  std::optional<Error> own_error;  // of this end: why it ended the transfer
 
   std::uint64_t moved() const { return received + sent; }
   std::string description() const { return fmt::format("{} at {}", request.peer.value, to_string(request.address)); }
@@ -73,9 +73,9 @@ std::size_t on_write(char* data, std::size_t size, std::size_t count, void* cont
   try {
     const Status taken = take_body(transfer, {reinterpret_cast<const std::byte*>(data), bytes});
     if (taken.ok()) return bytes;
-    transfer.body_error = taken.error();
+    transfer.own_error = taken.error();
   } catch (const std::exception& failure) {
-    transfer.body_error = Error{ErrorCode::kInternal, failure.what()};
+    transfer.own_error = Error{ErrorCode::kInternal, failure.what()};
   }
   return bytes == 0 ? 1 : 0;  // anything but `bytes` ends the transfer
 }
@@ -135,31 +135,26 @@ ErrorCode code_of(CURLcode code, std::string_view message) {
   }
 }
 
-curl_blob blob_of(const std::string& pem) { return {const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_NOCOPY}; }
-
-CURLcode follow_either_clock(CURL*, void* context, void*) {
-  SSL_CTX_set_verify(static_cast<SSL_CTX*>(context), SSL_VERIFY_PEER, in_time_by_either_clock);
-  return CURLE_OK;
+CURLcode set_tls_up(CURL*, void* context, void* user) {
+  auto& transfer = *static_cast<Transfer*>(user);
+  const Status done = set_up_client(static_cast<SSL_CTX*>(context), *transfer.self, kAlpnHttp);
+  if (done.ok()) return CURLE_OK;
+  transfer.own_error = done.error();
+  return CURLE_SSL_CERTPROBLEM;
 }
 
-// Everything about trust: our certificate, the run's authority and nothing else, TLS 1.3, no proxy, no redirects.
-void set_trust(CURL* easy, const Identity& self) {
-  std::string newest = self.newest_certificate_pem();
-  const curl_blob certificate{newest.data(), newest.size(), CURL_BLOB_COPY};
-  const curl_blob key = blob_of(self.key_pem);
-  const curl_blob authority = blob_of(self.authority_pem);
-  curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &certificate);
-  curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
-  // libcurl adds the system's authorities to the blob unless told not to.
+// TLS is net/tls's, but for the peer's name, which libcurl takes from the URL; no proxy, no redirects.
+void set_trust(Transfer& transfer) {
+  CURL* easy = transfer.easy.get();
+  curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, set_tls_up);
+  curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, &transfer);
+  // It need not read the system's authorities for a context that trusts none of them in the end.
   curl_easy_setopt(easy, CURLOPT_CAINFO, nullptr);
   curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
-  curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &authority);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-  curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, follow_either_clock);
-  curl_easy_setopt(easy, CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_3} | long{CURL_SSLVERSION_MAX_TLSv1_3});
   curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // ALPN http/1.1
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
   curl_easy_setopt(easy, CURLOPT_PROXY, "");
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -225,7 +220,8 @@ class HttpsFetcher::Impl {
     transfer->last_byte = transfer->window_began = Clock::now();
     transfer->easy.reset(curl_easy_init());
     if (!transfer->easy) detail::die_on_wrong_access("there is memory for a transfer", "curl_easy_init failed");
-    set_trust(transfer->easy.get(), self_);
+    transfer->self = &self_;
+    set_trust(*transfer);
     set_request(*transfer, stall_);
     curl_multi_add_handle(multi_.get(), transfer->easy.get());
     transfers_.emplace(last_id_, std::move(transfer));
@@ -270,7 +266,7 @@ class HttpsFetcher::Impl {
       Transfer* transfer = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
       HttpsOutcome outcome{transfer->id, status_of(transfer->easy.get()), lost_part(transfer->easy.get()),
-                           transfer->body_error};
+                           transfer->own_error};
       if (!outcome.error) outcome.error = error_of(*transfer, code);
       outcomes.push_back(std::move(outcome));
     }

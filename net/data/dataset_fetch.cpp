@@ -1,4 +1,5 @@
-// fetch_dataset_file: one file from the hub, resumed where it broke off.
+#include "net/data/dataset_fetch.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -13,9 +14,9 @@
 #include "net/base/backoff.h"
 #include "net/base/file.h"
 #include "net/base/new_file.h"
+#include "net/base/sha256.h"
 #include "net/base/unique_fd.h"
-#include "net/recovery/https_fetcher.h"
-#include "net/recovery/state_fetch.h"
+#include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {
@@ -109,7 +110,7 @@ class DatasetFetch {
  public:
   DatasetFetch(HttpsFetcher fetcher, const std::vector<Address>& hub, const std::string& name, PartialFile file,
                std::uint64_t whole_bytes, const AbortSignal& abort, const FetchProgress& progress,
-               const FetchTrouble& trouble, const FetchOptions& options)
+               const FetchTrouble& trouble, const DatasetFetchOptions& options)
       : fetcher_(std::move(fetcher)),
         hub_(hub),
         name_(name),
@@ -225,7 +226,8 @@ class DatasetFetch {
 Status fetch_dataset_file(const Identity& self, const std::vector<Address>& hub, const std::string& name,
                           std::uint64_t size_bytes, const std::string& sha256_hex,
                           const std::filesystem::path& destination, const AbortSignal& abort,
-                          const FetchProgress& progress, const FetchTrouble& trouble, const FetchOptions& options) {
+                          const FetchProgress& progress, const FetchTrouble& trouble,
+                          const DatasetFetchOptions& options) {
   if (!is_plain_file_name(name) || hub.empty()) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no file of a dataset on a known hub", name)};
   }

@@ -1,8 +1,8 @@
-#include "net/recovery/certificate_renewal.h"
+#include "net/enrol/certificate_renewal.h"
 
 #include <fmt/format.h>
 
-#include "net/recovery/https_fetcher.h"
+#include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {

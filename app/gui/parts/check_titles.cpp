@@ -1,4 +1,4 @@
-#include "app/gui/check_titles.h"
+#include "app/gui/parts/check_titles.h"
 
 #include <array>
 

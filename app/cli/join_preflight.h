@@ -10,10 +10,10 @@
 
 namespace atl {
 
-class JoinCheck {
+class JoinPreflight {
  public:
   // `ask`: warnings ask before going on.
-  JoinCheck(IslandHome home, bool ask, CommandContext& context)
+  JoinPreflight(IslandHome home, bool ask, CommandContext& context)
       : home_(std::move(home)), ask_(ask), context_(context) {}
 
   // A hub that does not answer is left to what follows, which says whether name, port or TLS is to blame.

@@ -1,4 +1,4 @@
-#include "net/recovery/link_probe.h"
+#include "net/mesh/link_probe.h"
 
 #include <QtTest>
 #include <future>

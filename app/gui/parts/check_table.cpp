@@ -1,4 +1,4 @@
-#include "app/gui/check_table.h"
+#include "app/gui/parts/check_table.h"
 
 #include <map>
 #include <tuple>
@@ -15,9 +15,9 @@
 #include <QVBoxLayout>
 
 #include "app/core/check_model.h"
-#include "app/gui/check_titles.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
+#include "app/gui/parts/check_titles.h"
 
 namespace atl {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/gui/notice.h"
+#include "app/gui/parts/notice.h"
 
 #include <QEvent>
 #include <QGridLayout>
@@ -8,7 +8,7 @@
 
 #include "app/gui/look/colours.h"
 #include "app/gui/look/icons.h"
-#include "app/gui/plain_label.h"
+#include "app/gui/parts/plain_label.h"
 
 namespace atl {
 namespace {

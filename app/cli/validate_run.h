@@ -10,8 +10,8 @@
 namespace atl {
 
 // What an invite can carry: printable, 1 to 64 bytes.
-Status check_run_name(const std::string& name);
+Status validate_run_name(const std::string& name);
 // The model, as islands read it; the learning rates. `vocab_size`: of the dataset. kInvalidArgument says which.
-Status check_run(const RunConfig& run, std::uint32_t vocab_size);
+Status validate_run(const RunConfig& run, std::uint32_t vocab_size);
 
 }  // namespace atl

@@ -1,4 +1,4 @@
-#include "app/gui/question.h"
+#include "app/gui/parts/question.h"
 
 #include <QGridLayout>
 #include <QSpacerItem>

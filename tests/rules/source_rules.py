@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Rules on the sources that no compiler checks. Usage: source_rules.py ROOT; exit status 1 when one is broken.
+
+One type a name. Two types of one namespace with the same name in one program are undefined behaviour that neither
+compiler nor linker sees. So names are unique over all programs, tests included: what is linked together changes.
+
+A test can fail. `|| true`, a value compared with itself, a test function without any check: they pass whatever happens.
+
+TLS is set up in net/tls. Elsewhere nobody makes or changes an SSL context, nor tells libcurl what to trust.
+"""
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from cpp_scopes import definitions, plain_code
+
+_ROOMS = ("kernels", "net", "trainer", "app", "tests")
+_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
+
+
+def sources(root):
+    """Of all rooms, as {path relative to root: text}: what git tracks, or where git does not know, all there is."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "-z", "--", *_ROOMS],
+                            capture_output=True, text=True)
+    if listed.returncode == 0:
+        names = [name for name in listed.stdout.split("\0") if name]
+    else:
+        names = [str(path.relative_to(root)) for room in _ROOMS for path in Path(root, room).rglob("*")]
+    paths = [name for name in sorted(set(names)) if name.endswith(_SUFFIXES) and Path(root, name).is_file()]
+    return {name: Path(root, name).read_text(encoding="utf-8") for name in paths}
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+def one_type_a_name(files):
+    places = defaultdict(list)
+    for path, text in files.items():
+        try:
+            for found in definitions(text):
+                places[found.name].append(f"{path}:{found.line}")
+        except ValueError as failure:
+            yield f"{path}: cannot be read: {failure}"
+    for name, where in sorted(places.items()):
+        if len(where) > 1:
+            yield f"{where[0]}: {name} is defined again at {', '.join(where[1:])}"
+
+
+def arguments(code, opening):
+    """Of the call whose parenthesis opens at `opening`: the texts between its commas, and where it ends."""
+    depth, begin, found = 0, opening + 1, []
+    for at in range(opening, len(code)):
+        letter = code[at]
+        if letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+            if depth == 0:
+                return [*found, code[begin:at].strip()], at
+        elif letter == "," and depth == 1:
+            found.append(code[begin:at].strip())
+            begin = at + 1
+    return found, len(code)
+
+
+_CHECK = re.compile(r"\bQ(?:TRY_)?(?:VERIFY2?|COMPARE)\w*\s*(?=\()")
+_ALWAYS = re.compile(r"^!?\(?(?:true|false|[0-9]+)\)?$|\|\|\s*true\b|\btrue\s*\|\||&&\s*false\b|\bfalse\s*&&")
+_ANY_CHECK = re.compile(r"\b(?:QVERIFY|QCOMPARE|QTRY_|QFAIL|QTEST_|QSKIP|QBENCHMARK|AWAIT|qFatal)\w*|\b\w*(?:verify|expect|check|require)\w*\s*[(<]",
+                        re.IGNORECASE)
+
+
+def _compared_with_itself(condition):
+    sides = re.split(r"(?<![<>=!])(?:==|<=|>=)(?!=)", condition)
+    return len(sides) == 2 and sides[0].strip() == sides[1].strip() and "(" not in sides[0]
+
+
+def _test_functions(code):
+    """(name, offset, body) of what Qt Test would run."""
+    names = set()
+    for section in re.finditer(r"Q_SLOTS\s*:(.*?)(?=\bprivate\s*:|\bpublic\s*:|\bprotected\s*:|^\};)", code,
+                               re.DOTALL | re.MULTILINE):
+        names.update(re.findall(r"\bvoid\s+(\w+)\s*\(\s*\)", section.group(1)))
+    names -= {"init", "cleanup", "initTestCase", "cleanupTestCase"}
+    for found in re.finditer(r"\bvoid\s+(?:\w+::)*(\w+)\s*\(\s*\)\s*(?:override\s*)?\{", code):
+        if found.group(1) in names and not found.group(1).endswith("_data"):
+            depth = 0
+            for at in range(found.end() - 1, len(code)):
+                depth += (code[at] == "{") - (code[at] == "}")
+                if depth == 0:
+                    yield found.group(1), found.start(), code[found.end() : at]
+                    break
+
+
+def a_test_can_fail(files):
+    for path, text in files.items():
+        if not path.startswith("tests/"):
+            continue
+        code = plain_code(text, keep_literals=True)
+        for check in _CHECK.finditer(code):
+            given, _ = arguments(code, check.end())
+            where = f"{path}:{line_of(code, check.start())}"
+            condition = " ".join(given[0].split()) if given else ""
+            if _ALWAYS.search(condition) and "QCOMPARE" not in check.group() and "TRY_COMPARE" not in check.group():
+                yield f"{where}: '{condition}' says nothing"
+            elif "COMPARE" in check.group() and len(given) > 1 and given[0] == given[1] and "(" not in given[0]:
+                yield f"{where}: '{given[0]}' is compared with itself"
+            elif "VERIFY" in check.group() and _compared_with_itself(condition):
+                yield f"{where}: '{condition}' compares a value with itself"
+        for name, offset, body in _test_functions(plain_code(text)):
+            if not _ANY_CHECK.search(body):
+                yield f"{path}:{line_of(code, offset)}: {name} checks nothing"
+
+
+_TLS = re.compile(r"\bSSL_CTX_(?:new|set|use|add|load|clear|ctrl)\w*|\bSSL_set_verify\b"
+                  r"|\bCURLOPT_(?:SSLCERT|SSLKEY|SSLVERSION|SSL_CIPHER_LIST|TLS13_CIPHERS|CAINFO_BLOB|PINNEDPUBLICKEY)\w*"
+                  r"|\bssl::context::(?:tls|sslv)\w*")
+
+
+def tls_is_set_up_in_one_place(files):
+    for path, text in files.items():
+        if path.startswith(("net/tls/", "tests/")):
+            continue
+        code = plain_code(text)
+        for found in _TLS.finditer(code):
+            yield f"{path}:{line_of(code, found.start())}: {found.group()} belongs into net/tls"
+
+
+RULES = (one_type_a_name, a_test_can_fail, tls_is_set_up_in_one_place)
+
+
+def main(root):
+    files = sources(root)
+    if len(files) < 100:
+        sys.exit(f"only {len(files)} sources under {root}: is that the root of the project?")
+    broken = [f"{complaint} ({rule.__name__})" for rule in RULES for complaint in rule(files)]
+    print("\n".join(broken) if broken else f"{len(files)} sources follow {len(RULES)} rules")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Each rule finds what breaks it, and nothing in what does not."""
+import unittest
+
+from cpp_scopes import definitions
+from source_rules import a_test_can_fail, one_type_a_name, tls_is_set_up_in_one_place
+
+
+def names(text):
+    return [found.name for found in definitions(text)]
+
+
+class Definitions(unittest.TestCase):
+    def test_types_of_a_named_namespace_are_found_with_their_namespace_and_line(self):
+        text = """namespace atl {
+struct A { int x; };
+class B final : public Base<int> {};
+enum class C : std::uint8_t { kOne };
+namespace wire { union D { int i; }; }
+}
+namespace atl::test { struct E {}; }
+"""
+        self.assertEqual(names(text), ["atl::A", "atl::B", "atl::C", "atl::wire::D", "atl::test::E"])
+        self.assertEqual([found.line for found in definitions(text)], [2, 3, 4, 5, 7])
+
+    def test_what_no_other_file_can_see_is_not_counted(self):
+        self.assertEqual(names("""namespace atl {
+namespace { struct Hidden {}; }
+class Outer { struct Inner {}; enum { kA }; };
+void f() { struct Local {}; }
+auto g = [](int a) { struct InLambda {}; return a; };
+struct { int x; } nameless;
+}"""), ["atl::Outer"])
+
+    def test_a_declaration_is_no_definition(self):
+        self.assertEqual(names("""namespace atl {
+struct Declared;
+enum class Opaque : int;
+struct Declared make(struct Other* other) { return {}; }
+struct Declared value = {1, 2};
+template <class T, struct Tag> void f(T) {}
+friend class X;
+}"""), [])
+
+    def test_templates_specialisations_and_types_defined_outside_their_class(self):
+        self.assertEqual(names("""namespace atl {
+template <class T> struct Box { T t; };
+template <> struct Box<int> {};
+template <class A, class B> requires Fits<A> class Pair {};
+class Outer::Impl : public Base {};
+struct [[nodiscard]] Kept {};
+}"""), ["atl::Box", "atl::Box<int>", "atl::Outer::Impl", "atl::Kept"])
+
+    def test_text_and_comments_hide_nothing_and_add_nothing(self):
+        self.assertEqual(names("""namespace atl {
+// struct InComment {
+/* struct InOther { */
+#define BRACE {
+const char* text = "struct InText {";
+const char* raw = R"(struct InRaw { ")";
+const char brace = '{', quote = '\\'', number = 1'000'000;
+struct After {};
+}"""), ["atl::After"])
+
+    def test_braces_that_do_not_match_are_an_error(self):
+        for text in ("namespace atl { struct A {};", "namespace atl {} }"):
+            self.assertRaises(ValueError, definitions, text)
+
+
+class Rules(unittest.TestCase):
+    def broken(self, rule, **files):
+        return list(rule({path.replace("__", "/") + ".cpp": text for path, text in files.items()}))
+
+    def test_one_type_a_name(self):
+        view = "namespace atl { struct HubView { int x; }; }"
+        found = self.broken(one_type_a_name, net__hub__view=view, app__core__model="\n" + view)
+        self.assertEqual(len(found), 1)
+        self.assertIn("atl::HubView", found[0])
+        self.assertIn("net/hub/view.cpp:1", found[0])
+        self.assertIn("app/core/model.cpp:2", found[0])
+
+    def test_names_of_other_namespaces_do_not_clash(self):
+        self.assertEqual(self.broken(one_type_a_name, a="namespace atl { struct V {}; }",
+                                     b="namespace atl::test { struct V {}; }",
+                                     c="namespace atl { namespace { struct V {}; } }"), [])
+
+    def test_a_source_that_cannot_be_read_is_told(self):
+        self.assertEqual(len(self.broken(one_type_a_name, a="namespace atl {")), 1)
+
+    def test_checks_that_cannot_fail_are_found(self):
+        for check in ("QVERIFY(true);", "QVERIFY(x.ok() || true);", "QVERIFY(true || x);", "QVERIFY2(1, \"why\");",
+                      "QCOMPARE(a[0], a[0]);", "QVERIFY(a.b == a.b);", "QTRY_VERIFY(true);"):
+            self.assertEqual(len(self.broken(a_test_can_fail, tests__a=check)), 1, check)
+
+    def test_checks_that_can_fail_are_left_alone(self):
+        for check in ("QVERIFY(a[0] == a[1]);", "QCOMPARE(a.live, true);", "QCOMPARE(next(), next());",
+                      "QVERIFY(x || y);", "QCOMPARE(a, \"a, a\");", "QVERIFY(rank == 1 || rank == 2);"):
+            self.assertEqual(self.broken(a_test_can_fail, tests__a=check), [], check)
+
+    def test_a_test_function_without_a_check_is_found(self):
+        of = """class T : public QObject { Q_OBJECT
+ private Q_SLOTS:
+  void init() {}
+  void rows_data() { QTest::addColumn<int>("x"); }
+  void %s();
+ private:
+  void helper() {}
+};
+void T::%s() { %s }"""
+        self.assertEqual(len(self.broken(a_test_can_fail, tests__a=of % ("calls", "calls", "news.tell();"))), 1)
+        self.assertEqual(self.broken(a_test_can_fail, tests__a=of % ("calls", "calls", "QVERIFY(news.tell());")), [])
+        self.assertEqual(self.broken(a_test_can_fail, tests__a=of % ("calls", "calls", "verify_all(news);")), [])
+
+    def test_tls_set_up_outside_its_room_is_found(self):
+        for line in ("SSL_CTX_set_verify(c, 1, nullptr);", "curl_easy_setopt(e, CURLOPT_SSLCERT_BLOB, &b);",
+                     "asio::ssl::context tls(asio::ssl::context::tls_client);"):
+            self.assertEqual(len(self.broken(tls_is_set_up_in_one_place, net__https__x=line)), 1, line)
+            self.assertEqual(self.broken(tls_is_set_up_in_one_place, net__tls__context=line), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
