@@ -48,6 +48,13 @@ class StateManifestWriter {
   std::uint64_t in_chunk_ = 0;  // bytes
 };
 
+// A whole state that came from another island, or from this one's disk; [numel] each.
+struct FetchedState {
+  OuterStep version;
+  std::vector<float> parameters;
+  std::vector<float> momentum;
+};
+
 // What an island serves. Called on HTTPS threads, while training goes on.
 class OuterStateSource {
  public:

@@ -20,12 +20,6 @@ struct StateSourceAddress {
   Address address;
 };
 
-struct FetchedState {
-  OuterStep version;
-  std::vector<float> parameters;
-  std::vector<float> momentum;
-};
-
 struct StateFetchOptions {
   std::chrono::milliseconds stall{10'000};  // without a byte for so long, a transfer is given up
   std::chrono::milliseconds retry_after{

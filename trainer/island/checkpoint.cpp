@@ -3,23 +3,19 @@
 #include <fmt/format.h>
 
 #include "net/base/file.h"
+#include "net/disk/checkpoint_directory.h"
 #include "net/model/layout.h"
 
 namespace atl {
-namespace {
-
-constexpr const char* kConfigFile = "config.json";
-
-}  // namespace
 
 Status save_checkpoint(const std::filesystem::path& directory, const ModelConfig& model, const OuterStateStore& outer) {
   ATOLL_RETURN_IF_ERROR(make_directories(directory, FileMode::kPrivate));
-  ATOLL_RETURN_IF_ERROR(write_file_atomically(directory / kConfigFile, to_json(model), FileMode::kPrivate));
-  return outer.save(directory / kStateFile);
+  ATOLL_RETURN_IF_ERROR(write_file_atomically(directory / kModelConfigFile, to_json(model), FileMode::kPrivate));
+  return outer.save(directory / kOuterStateFile);
 }
 
 Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory) {
-  const Result<std::string> config = read_file(directory / kConfigFile, 1u << 20);
+  const Result<std::string> config = read_file(directory / kModelConfigFile, 1u << 20);
   if (!config.ok()) {
     if (config.error().code != ErrorCode::kNotFound) return config.error();
     return Error{ErrorCode::kNotFound,
@@ -30,7 +26,7 @@ Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory)
   IslandCheckpoint checkpoint;
   ATOLL_ASSIGN_OR_RETURN(checkpoint.model, model_config_from_json(*config));
   checkpoint.outer = std::make_unique<OuterStateStore>(canonical_layout(checkpoint.model).numel);
-  ATOLL_RETURN_IF_ERROR(checkpoint.outer->load(directory / kStateFile));
+  ATOLL_RETURN_IF_ERROR(checkpoint.outer->load(directory / kOuterStateFile));
   return checkpoint;
 }
 

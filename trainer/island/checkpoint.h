@@ -1,5 +1,5 @@
-// The island's checkpoint directory: outer.state and the model's config.json. Written by the island, read by it when it
-// starts again and by `atoll export` when no trainer runs.
+// Model and newest outer state in the island's checkpoint directory (net/disk/checkpoint_directory.h). Written by the
+// island, read by it when it starts again and by `atoll export` when no trainer runs.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,6 @@
 #include "trainer/island/outer_state_store.h"
 
 namespace atl {
-
-inline constexpr const char* kStateFile = "outer.state";  // older ones: kept_states.h
 
 struct IslandCheckpoint {
   ModelConfig model;

@@ -9,6 +9,9 @@
 
 #include "net/base/file.h"
 #include "net/collective/all_reduce.h"
+#include "net/disk/checkpoint_directory.h"
+#include "net/disk/inner_state_file.h"
+#include "net/disk/kept_average_file.h"
 #include "net/mesh/link_probe.h"
 #include "net/mesh/mesh_client.h"
 #include "net/model/initialise.h"
@@ -18,10 +21,8 @@
 #include "trainer/checkpoint/huggingface.h"
 #include "trainer/island/attempt_gate.h"
 #include "trainer/island/checkpoint.h"
-#include "trainer/island/inner_state.h"
 #include "trainer/island/island_news.h"
 #include "trainer/island/island_status.h"
-#include "trainer/island/kept_average.h"
 #include "trainer/island/kept_states.h"
 #include "trainer/island/memory_plan.h"
 #include "trainer/island/outer_state_store.h"
@@ -143,8 +144,8 @@ class Island::Impl final : public RoundLoopNetwork {
   void save_checkpoint();
   KeptStates kept_states() const;
   bool checkpoint_is_of(const OuterStateStore& outer) const;
-  std::filesystem::path inner_state_file() const { return options_.checkpoint_directory / "inner.state"; }
-  std::filesystem::path average_file() const { return options_.checkpoint_directory / "average.kept"; }
+  std::filesystem::path inner_state_file() const { return options_.checkpoint_directory / kInnerStateFile; }
+  std::filesystem::path average_file() const { return options_.checkpoint_directory / kKeptAverageFile; }
 
   const IslandOptions options_;
   IslandNews news_{options_.identity.name, options_.on_news};

@@ -5,31 +5,23 @@
 
 #include <algorithm>
 
-#include "trainer/island/checkpoint.h"
+#include "net/disk/checkpoint_directory.h"
+#include "net/disk/outer_state_file.h"
 
 namespace atl {
-namespace {
-
-constexpr std::string_view kPrefix = "outer.", kSuffix = ".state";
-
-bool is_kept_name(const std::string& name) {
-  return name == kStateFile || (name.starts_with(kPrefix) && name.ends_with(kSuffix));
-}
-
-}  // namespace
-
 std::vector<KeptStates::Entry> KeptStates::entries() const {
   std::vector<Entry> found;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_, failed)) {
-    if (!entry.is_regular_file(failed) || !is_kept_name(entry.path().filename().string())) continue;
-    Result<HeldState> state = OuterStateStore::peek(entry.path());
-    if (!state.ok()) continue;
-    const auto same = std::ranges::find(found, *state, &Entry::state);  // under two names
+  const auto files = outer_state_files(directory_);
+  if (!files.ok()) return found;
+  for (const std::filesystem::path& file : *files) {
+    Result<OuterStateInfo> info = peek_outer_state(file);
+    if (!info.ok()) continue;
+    HeldState state{info->outer_step, std::move(info->tree_hash)};
+    const auto same = std::ranges::find(found, state, &Entry::state);  // under two names
     if (same == found.end()) {
-      found.push_back({std::move(*state), entry.path()});
-    } else if (entry.path().filename() == kStateFile) {
-      same->file = entry.path();
+      found.push_back({std::move(state), file});
+    } else if (file.filename() == kOuterStateFile) {
+      same->file = file;
     }
   }
   std::ranges::sort(found, std::greater{}, [](const Entry& entry) { return entry.state.outer_step; });
@@ -45,11 +37,11 @@ std::vector<HeldState> KeptStates::list() const {
 }
 
 void KeptStates::make_room(OuterStep next) const {
-  const auto file = directory_ / kStateFile;
-  const Result<HeldState> now = OuterStateStore::peek(file);
+  const auto file = directory_ / kOuterStateFile;
+  const Result<OuterStateInfo> now = peek_outer_state(file);
   if (!now.ok() || now->outer_step == next || keep_ < 2) return;
   // A second name for the same file, so that at no moment there is none; a copy where files have one name only.
-  const auto aside = directory_ / fmt::format("outer.{}.state", now->outer_step.value);
+  const auto aside = directory_ / kept_state_name(now->outer_step);
   std::error_code failed;
   std::filesystem::remove(aside, failed);
   std::filesystem::create_hard_link(file, aside, failed);
@@ -60,7 +52,7 @@ void KeptStates::make_room(OuterStep next) const {
 // The newest, the one before it, then those at validated rounds, then the others.
 void KeptStates::prune() const {
   std::vector<Entry> all = entries();
-  const auto newest = std::ranges::find(all, std::string(kStateFile),
+  const auto newest = std::ranges::find(all, std::string(kOuterStateFile),
                                         [](const Entry& entry) { return entry.file.filename().string(); });
   if (newest == all.end()) return;
   const HeldState now = newest->state;
@@ -83,7 +75,7 @@ void KeptStates::prune() const {
 
 Result<FetchedState> KeptStates::load(const HeldState& wanted, std::int64_t numel) const {
   for (const Entry& entry : entries()) {
-    if (entry.state == wanted) return OuterStateStore::read(entry.file, numel);
+    if (entry.state == wanted) return read_outer_state(entry.file, static_cast<std::uint64_t>(numel));
   }
   return Error{ErrorCode::kNotFound, fmt::format("outer step {} is not on this disk", wanted.outer_step.value)};
 }

@@ -5,9 +5,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "net/recovery/state_fetch.h"
+#include "net/recovery/outer_state.h"
 #include "net/wire/mesh.h"
-#include "trainer/island/outer_state_store.h"
 
 namespace atl {
 

@@ -3,53 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <fstream>
 
 #include "kernels/outer_nesterov.h"
-#include "net/base/file.h"
+#include "net/disk/outer_state_file.h"
 
 namespace atl {
-namespace {
-
-// The checkpoint file of the outer state: magic, format version, outer step, numel (all little-endian), parameters,
-// momentum, tree hash.
-constexpr std::string_view kMagic = "ATLOUTER";
-constexpr std::uint32_t kFormatVersion = 1;
-constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8, kHashBytes = 64;
-
-Bytes encode_header(OuterStep version, std::int64_t numel) {
-  ByteWriter writer;
-  writer.put_bytes(as_bytes(kMagic));
-  writer.put(kFormatVersion);
-  writer.put(version.value);
-  writer.put(static_cast<std::uint64_t>(numel));
-  return writer.take();
-}
-
-struct Header {
-  OuterStep version;
-  std::uint64_t numel = 0;
-};
-
-// Of a file that is as long as it says; else nothing.
-std::optional<Header> read_header(ByteView file) {
-  ByteReader reader(file);
-  const bool magic_fits = to_string(reader.get_bytes(kMagic.size())) == kMagic;
-  const auto format = reader.get<std::uint32_t>();
-  Header header;
-  header.version.value = reader.get<std::uint32_t>();
-  header.numel = reader.get<std::uint64_t>();
-  const bool fits = reader.ok() && magic_fits && format == kFormatVersion && header.numel <= file.size() / 8 &&
-                    file.size() == kHeaderBytes + header.numel * 8 + kHashBytes;
-  return fits ? std::optional(header) : std::nullopt;
-}
-
-std::string_view chars(std::span<const float> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
-}
-
-}  // namespace
-
 void OuterStateStore::hold(std::unique_lock<std::mutex>&) {
   manifest_ = make_state_manifest(version_, parameters_, momentum_);
   tree_hash_ = to_hex(manifest_.tree_hash());
@@ -80,45 +38,13 @@ void OuterStateStore::apply(WireFormat wire, ByteView canonical, float learning_
 
 Status OuterStateStore::save(const std::filesystem::path& file) const {
   if (!holds_state()) return ok_status();
-  std::string content = to_string(encode_header(version_, numel_));
-  content.reserve(content.size() + parameters_.size() * 8 + tree_hash_.size());
-  content += chars(parameters_);
-  content += chars(momentum_);
-  content += tree_hash_;
-  return write_file_atomically(file, content, FileMode::kPrivate);
+  return write_outer_state(file, version_, parameters_, momentum_, tree_hash_);
 }
 
 Status OuterStateStore::load(const std::filesystem::path& file) {
-  ATOLL_ASSIGN_OR_RETURN(FetchedState state, read(file, numel_));
+  ATOLL_ASSIGN_OR_RETURN(FetchedState state, read_outer_state(file, static_cast<std::uint64_t>(numel_)));
   replace(std::move(state));
   return ok_status();
-}
-
-Result<HeldState> OuterStateStore::peek(const std::filesystem::path& file) {
-  ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::open(file));
-  const auto header = read_header(mapped.bytes());
-  if (!header) return Error{ErrorCode::kCorrupt, fmt::format("{} is no whole checkpoint", file.string())};
-  return HeldState{header->version, to_string(mapped.bytes().last(kHashBytes))};
-}
-
-Result<FetchedState> OuterStateStore::read(const std::filesystem::path& file, std::int64_t model_numel) {
-  ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::open(file));
-  const Error corrupt{ErrorCode::kCorrupt,
-                      fmt::format("{} is not a whole checkpoint of this model; it is left as it is", file.string())};
-  const auto header = read_header(mapped.bytes());
-  const auto count = static_cast<std::size_t>(model_numel);
-  if (!header || header->numel != count) return corrupt;
-  ByteReader reader(mapped.bytes().subspan(kHeaderBytes));
-  FetchedState state;
-  state.version = header->version;
-  for (std::vector<float>* part : {&state.parameters, &state.momentum}) {
-    const ByteView raw = reader.get_bytes(count * 4);
-    part->resize(count);
-    std::memcpy(part->data(), raw.data(), raw.size());
-  }
-  const std::string hash = to_string(reader.get_bytes(kHashBytes));
-  if (to_hex(make_state_manifest(state.version, state.parameters, state.momentum).tree_hash()) != hash) return corrupt;
-  return state;
 }
 
 Result<StateManifest> OuterStateStore::manifest() const {

@@ -11,7 +11,6 @@
 
 #include "kernels/wire_format.h"
 #include "net/recovery/outer_state.h"
-#include "net/recovery/state_fetch.h"
 #include "net/wire/mesh.h"
 
 namespace atl {
@@ -34,13 +33,10 @@ class OuterStateStore final : public OuterStateSource {
   // The outer step on the canonical average: version + 1. `canonical`: encoded_bytes(wire, numel) bytes.
   void apply(WireFormat wire, ByteView canonical, float learning_rate, float momentum);
 
-  // One file: header, parameters, momentum, tree hash. Loading checks all of it; kNotFound when there is none.
+  // As a file (net/disk/outer_state_file.h), which is written from this memory. Loading checks all of it; kNotFound
+  // when there is none.
   Status save(const std::filesystem::path& file) const;
   Status load(const std::filesystem::path& file);
-  // Such a file, without holding it; kCorrupt when it is not whole, or of a model of another size.
-  static Result<FetchedState> read(const std::filesystem::path& file, std::int64_t numel);
-  // What it says that it is; its bytes are not looked at.
-  static Result<HeldState> peek(const std::filesystem::path& file);
 
   // ---- any thread ----
   Result<StateManifest> manifest() const override;

@@ -8,14 +8,14 @@
 
 #include "net/base/abort_signal.h"
 #include "net/collective/all_reduce.h"
+#include "net/disk/inner_state_file.h"
+#include "net/disk/kept_average_file.h"
 #include "net/recovery/state_fetch.h"
 #include "net/wire/mesh.h"
 #include "trainer/engine/engine.h"
 #include "trainer/island/attempt_gate.h"
 #include "trainer/island/batch_source.h"
-#include "trainer/island/inner_state.h"
 #include "trainer/island/island_status.h"
-#include "trainer/island/kept_average.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/optim/schedule.h"
 

@@ -1,7 +1,6 @@
-// The hub's signed records that an island keeps: every commit that it took the outer step of (commits.log, a line of
-// JSON each), and the highest epoch in which it met the hub (epoch.json). A hub that was restored from an old backup
-// learns from them, and of two hubs of one run the older one. add() and newest_commit() on the loop's thread; the epoch
-// on the mesh's.
+// The hub's signed records that an island keeps (net/disk/commit_log): every commit that it took the outer step of, and
+// the highest epoch in which it met the hub. A hub that was restored from an old backup learns from them, and of two
+// hubs of one run the older one. add() and newest_commit() on the loop's thread; the epoch on the mesh's.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +28,6 @@ class RunRecord {
   Status meet(const SignedEpoch& epoch);
 
  private:
-  std::filesystem::path commits_file() const { return directory_ / "commits.log"; }
-  std::filesystem::path epoch_file() const { return directory_ / "epoch.json"; }
-
   const std::filesystem::path directory_;
   mutable std::mutex mutex_;
   std::shared_ptr<const SignedCommit> newest_;  // guarded by mutex_

@@ -1,59 +1,51 @@
 #include "app/agent/files/checkpoint_list.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
-#include "net/recovery/outer_state.h"
+#include "net/disk/checkpoint_directory.h"
+#include "net/disk/outer_state_file.h"
 
 namespace atl {
 namespace {
 
-// As trainer/island/outer_state_store.cpp writes it: magic, format version, outer step, numel, parameters, momentum,
-// tree hash in hex.
-constexpr std::string_view kMagic = "ATLOUTER";
-constexpr std::uint32_t kFormatVersion = 1;
-constexpr std::size_t kHeaderBytes = 24, kHashBytes = 64;
-
-Result<CheckpointFacts> read_header(const std::filesystem::path& file, ByteView bytes) {
-  CheckpointFacts facts{.path = file, .bytes = bytes.size(), .state_hash = {}, .whole = {}};
+// Of the file itself, before it was read.
+Result<CheckpointFacts> facts_of(const std::filesystem::path& file) {
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return errno_error("examine", file);
+  CheckpointFacts facts{.path = file, .state_hash = {}, .whole = {}};
+  facts.bytes = static_cast<std::uint64_t>(info.st_size);
   facts.saved_at = static_cast<double>(info.st_mtime);
-  ByteReader reader(bytes);
-  const bool magic = to_string(reader.get_bytes(kMagic.size())) == kMagic;
-  const auto format = reader.get<std::uint32_t>();
-  facts.outer_step = reader.get<std::uint32_t>();
-  facts.parameters = reader.get<std::uint64_t>();
-  const bool fits = magic && reader.ok() && format == kFormatVersion && facts.parameters <= bytes.size() / 8 &&
-                    bytes.size() == kHeaderBytes + facts.parameters * 8 + kHashBytes;
-  if (!fits) {
-    facts.outer_step = 0;
-    facts.parameters = 0;
-    facts.whole = false;
-    return facts;
-  }
-  facts.state_hash = to_string(bytes.last(kHashBytes));
   return facts;
+}
+
+// What it says of itself, where it can be believed to be one; whole = false where not.
+Status take_info(const Result<OuterStateInfo>& info, CheckpointFacts& facts) {
+  if (!info.ok() && info.error().code != ErrorCode::kCorrupt) return info.error();
+  if (!info.ok()) {
+    facts.whole = false;
+    return ok_status();
+  }
+  facts.outer_step = info->outer_step.value;
+  facts.parameters = info->numel;
+  facts.state_hash = info->tree_hash;
+  return ok_status();
 }
 
 }  // namespace
 
 Result<std::vector<CheckpointFacts>> list_checkpoints(const IslandHome& home) {
   std::vector<CheckpointFacts> found;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(home.checkpoint(), failed)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with("outer.") || !name.ends_with("state")) continue;
-    const auto mapped = MappedFile::open(entry.path());
-    if (!mapped.ok()) {
-      if (mapped.error().code == ErrorCode::kNotFound) continue;
-      return mapped.error();
-    }
-    ATOLL_ASSIGN_OR_RETURN(found.emplace_back(), read_header(entry.path(), mapped->bytes()));
+  ATOLL_ASSIGN_OR_RETURN(const auto files, outer_state_files(home.checkpoint()));
+  for (const std::filesystem::path& file : files) {
+    Result<CheckpointFacts> facts = facts_of(file);
+    const Status read = facts.ok() ? take_info(peek_outer_state(file), *facts) : Status(facts.error());
+    if (!read.ok() && read.error().code == ErrorCode::kNotFound) continue;  // replaced or removed meanwhile
+    ATOLL_RETURN_IF_ERROR(read);
+    found.push_back(std::move(*facts));
   }
   // outer.state is the newest; the others have their outer step in their names.
   std::ranges::sort(found, [](const CheckpointFacts& a, const CheckpointFacts& b) {
@@ -63,14 +55,12 @@ Result<std::vector<CheckpointFacts>> list_checkpoints(const IslandHome& home) {
 }
 
 Result<CheckpointFacts> verify_checkpoint(const std::filesystem::path& file) {
-  ATOLL_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::open(file));
-  ATOLL_ASSIGN_OR_RETURN(CheckpointFacts facts, read_header(file, mapped.bytes()));
+  ATOLL_ASSIGN_OR_RETURN(CheckpointFacts facts, facts_of(file));
+  ATOLL_RETURN_IF_ERROR(take_info(peek_outer_state(file), facts));
   if (facts.whole) return facts;
-  const auto* values = reinterpret_cast<const float*>(mapped.bytes().data() + kHeaderBytes);
-  const std::span<const float> parameters(values, facts.parameters),
-      momentum(values + facts.parameters, facts.parameters);
-  const StateManifest manifest = make_state_manifest(OuterStep{facts.outer_step}, parameters, momentum);
-  facts.whole = to_hex(manifest.tree_hash()) == facts.state_hash;
+  const auto verified = verify_outer_state(file);
+  if (!verified.ok() && verified.error().code != ErrorCode::kCorrupt) return verified.error();
+  facts.whole = verified.ok();
   return facts;
 }
 

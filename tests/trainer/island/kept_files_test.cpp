@@ -5,9 +5,11 @@
 
 #include "net/base/encoding.h"
 #include "net/collective/canonical_digest.h"
-#include "trainer/island/checkpoint.h"
-#include "trainer/island/kept_average.h"
+#include "net/disk/checkpoint_directory.h"
+#include "net/disk/kept_average_file.h"
+#include "net/disk/outer_state_file.h"
 #include "trainer/island/kept_states.h"
+#include "trainer/island/outer_state_store.h"
 #include "trainer/island/run_record.h"
 
 namespace atl {
@@ -52,7 +54,7 @@ class KeptFilesTest : public QObject {
   void save(KeptStates& kept, std::uint32_t step) const {
     const auto store = at_step(step);
     kept.make_room(OuterStep{step});
-    QVERIFY(store->save(directory() / kStateFile).ok());
+    QVERIFY(store->save(directory() / kOuterStateFile).ok());
     kept.prune();
   }
 
@@ -75,11 +77,11 @@ class KeptFilesTest : public QObject {
 
     save(kept, 7);
     QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{9, 7, 6}));
-    QCOMPARE(OuterStateStore::peek(directory() / kStateFile)->outer_step, OuterStep{7});
+    QCOMPARE(peek_outer_state(directory() / kOuterStateFile)->outer_step, OuterStep{7});
     save(kept, 8);
 
     QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{8, 7, 6}));
-    QCOMPARE(OuterStateStore::peek(directory() / kStateFile)->outer_step, OuterStep{8});
+    QCOMPARE(peek_outer_state(directory() / kOuterStateFile)->outer_step, OuterStep{8});
   }
 
   void what_is_kept_is_read_back_to_the_last_bit() {

@@ -1,5 +1,5 @@
 // The work of an interrupted round on the disk.
-#include "trainer/island/inner_state.h"
+#include "net/disk/inner_state_file.h"
 
 #include <QTemporaryDir>
 #include <QtTest>

@@ -1,0 +1,30 @@
+// An island's checkpoint directory: what its files are called, and which outer states are in it. Who writes what: the
+// trainer all of it (trainer/island); the agent and `atoll checkpoints` list and verify. Pure but for the listing; any
+// thread.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/base/id.h"
+#include "net/base/result.h"
+
+namespace atl {
+
+inline constexpr const char* kOuterStateFile = "outer.state";    // the newest; outer_state_file.h
+inline constexpr const char* kInnerStateFile = "inner.state";    // of a paused round; inner_state_file.h
+inline constexpr const char* kKeptAverageFile = "average.kept";  // of the open round; kept_average_file.h
+inline constexpr const char* kModelConfigFile = "config.json";   // of the model; net/model/config.h
+inline constexpr const char* kCommitLogFile = "commits.log";     // the hub's signed commits; commit_log.h
+inline constexpr const char* kEpochFile = "epoch.json";          // the highest epoch of the hub's; commit_log.h
+
+// outer.STEP.state: a state that is kept beside the newest.
+std::string kept_state_name(OuterStep step);
+// kOuterStateFile, or that of a kept one.
+bool is_outer_state_name(std::string_view name);
+// All that are called so, in no order; a directory that is not there holds none.
+Result<std::vector<std::filesystem::path>> outer_state_files(const std::filesystem::path& directory);
+
+}  // namespace atl

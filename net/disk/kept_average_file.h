@@ -1,0 +1,53 @@
+// average.kept: the average of the open round, written before the island says that it holds it: with the outer state
+// before it, it makes the state after it, also on an island whose process died before the commit came. Private to the
+// owner. One file, replaced each round; the one definition of its bytes:
+//
+//   offset  bytes  what
+//        0      8  "ATLAVERG"
+//        8      4  u32, version of this layout: 1
+//       12      4  u32, round
+//       16      4  u32, wire format (kernels/wire_format.h)
+//       20      8  u64, bytes of the average
+//       28     64  its digest (net/collective/canonical_digest.h), lower-case hex
+//       92         the canonical bytes: encoded_bytes(wire, numel)
+//
+// The island's loop thread; blocks on the disk.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "kernels/wire_format.h"
+#include "net/base/bytes.h"
+#include "net/base/id.h"
+#include "net/base/result.h"
+
+namespace atl {
+
+// What such a file says of itself.
+struct KeptAverageInfo {
+  OuterStep round;
+  WireFormat wire = WireFormat::kFp32;
+  std::string digest;       // canonical_digest, hex
+  std::uint64_t bytes = 0;  // of the average
+};
+
+struct KeptAverage {
+  OuterStep round;
+  WireFormat wire = WireFormat::kFp32;
+  std::string digest;  // canonical_digest, hex
+  Bytes canonical;
+};
+
+// Replaced atomically, from the caller's memory. `digest` is that of `canonical`, as the caller knows it already.
+Status save_average(const std::filesystem::path& file, OuterStep round, WireFormat wire, const std::string& digest,
+                    ByteView canonical);
+// Its header alone. kNotFound when there is none, kCorrupt when it is not as long as it says.
+Result<KeptAverageInfo> peek_average(const std::filesystem::path& file);
+// Reads all of it, in constant memory. kCorrupt when the bytes are not those of its digest.
+Result<KeptAverageInfo> verify_average(const std::filesystem::path& file);
+// All of it, verified. kNotFound when there is none, or one of another round or digest; kCorrupt when it is not whole.
+Result<KeptAverage> load_average(const std::filesystem::path& file, OuterStep round, const std::string& digest);
+
+}  // namespace atl

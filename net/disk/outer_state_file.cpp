@@ -1,0 +1,149 @@
+#include "net/disk/outer_state_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "net/base/encoding.h"
+#include "net/wire/json_archive.h"
+
+namespace atl {
+namespace {
+
+constexpr std::string_view kMagic = "ATLOUTER";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kHeaderBytes = 24, kHashBytes = 64;
+constexpr std::uint64_t kValueBytes = 2 * sizeof(float);  // of one parameter
+
+Error not_whole(const StoredFile& file) {
+  return Error{ErrorCode::kCorrupt, fmt::format("{} is no whole checkpoint", file.path().string())};
+}
+
+Error not_of_this_model(const std::filesystem::path& path) {
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} is not a whole checkpoint of this model; it is left as it is", path.string())};
+}
+
+Result<OuterStateInfo> read_info(const StoredFile& file) {
+  ATOLL_ASSIGN_OR_RETURN(const Bytes head, file.head(kHeaderBytes));
+  ByteReader header(head);
+  const bool known = is_stored(header, kMagic, kVersion);
+  OuterStateInfo info;
+  info.outer_step.value = header.get<std::uint32_t>();
+  info.numel = header.get<std::uint64_t>();
+  const bool fits = known && header.ok() && info.numel <= file.size() / kValueBytes &&
+                    file.size() == kHeaderBytes + info.numel * kValueBytes + kHashBytes;
+  if (!fits) return not_whole(file);
+  info.tree_hash.resize(kHashBytes);
+  ATOLL_RETURN_IF_ERROR(
+      file.read_at(file.size() - kHashBytes, std::as_writable_bytes(std::span(info.tree_hash.data(), kHashBytes))));
+  if (!is_sha256_hex(info.tree_hash)) return not_whole(file);
+  return info;
+}
+
+// Reads the values one after the other, and tells in the end whether they are those of the file's tree hash.
+class ValueReader {
+ public:
+  ValueReader(const StoredFile& file, const OuterStateInfo& info)
+      : file_(file), info_(info), manifest_(info.outer_step, info.numel) {}
+
+  Status read(std::span<float> values) {
+    while (!values.empty()) {
+      const auto piece = values.first(std::min(values.size(), kStoredPieceBytes / sizeof(float)));
+      ATOLL_RETURN_IF_ERROR(file_.read_at(offset_, std::as_writable_bytes(piece)));
+      manifest_.add(piece);
+      offset_ += piece.size_bytes();
+      values = values.subspan(piece.size());
+    }
+    return ok_status();
+  }
+  bool finish() { return to_hex(manifest_.finish().tree_hash()) == info_.tree_hash; }
+
+ private:
+  const StoredFile& file_;
+  const OuterStateInfo& info_;
+  StateManifestWriter manifest_;
+  std::uint64_t offset_ = kHeaderBytes;
+};
+
+Status read_values(const StoredFile& file, const OuterStateInfo& info, std::span<float> parameters,
+                   std::span<float> momentum) {
+  ValueReader reader(file, info);
+  ATOLL_RETURN_IF_ERROR(reader.read(parameters));
+  ATOLL_RETURN_IF_ERROR(reader.read(momentum));
+  return reader.finish() ? ok_status() : Status(not_of_this_model(file.path()));
+}
+
+// The file and what it says of itself, where it is of a model of so many parameters.
+struct Opened {
+  StoredFile file;
+  OuterStateInfo info;
+};
+
+Result<Opened> open_for_model(const std::filesystem::path& path, std::uint64_t numel) {
+  ATOLL_ASSIGN_OR_RETURN(StoredFile file, StoredFile::open(path));
+  Result<OuterStateInfo> info = read_info(file);
+  if (!info.ok()) return info.error().code == ErrorCode::kCorrupt ? not_of_this_model(path) : info.error();
+  if (info->numel != numel) return not_of_this_model(path);
+  return Opened{std::move(file), std::move(*info)};
+}
+
+}  // namespace
+
+Status write_outer_state(const std::filesystem::path& path, OuterStep step, std::span<const float> parameters,
+                         std::span<const float> momentum, const std::string& tree_hash) {
+  if (momentum.size() != parameters.size() || !is_sha256_hex(tree_hash)) {
+    return Error{ErrorCode::kInternal, fmt::format("an outer state of unequal halves or without its hash is not "
+                                                   "written to {}",
+                                                   path.string())};
+  }
+  ATOLL_ASSIGN_OR_RETURN(NewFile file, NewFile::create(path, FileMode::kPrivate));
+  ByteWriter header;
+  begin_stored(header, kMagic, kVersion);
+  header.put(step.value);
+  header.put(static_cast<std::uint64_t>(parameters.size()));
+  ATOLL_RETURN_IF_ERROR(file.write(header.bytes()));
+  ATOLL_RETURN_IF_ERROR(file.write(std::as_bytes(parameters)));
+  ATOLL_RETURN_IF_ERROR(file.write(std::as_bytes(momentum)));
+  ATOLL_RETURN_IF_ERROR(file.write(as_bytes(tree_hash)));
+  return file.take_place();
+}
+
+Result<OuterStateInfo> peek_outer_state(const std::filesystem::path& path) {
+  ATOLL_ASSIGN_OR_RETURN(const StoredFile file, StoredFile::open(path));
+  return read_info(file);
+}
+
+Result<OuterStateInfo> verify_outer_state(const std::filesystem::path& path) {
+  ATOLL_ASSIGN_OR_RETURN(const StoredFile file, StoredFile::open(path));
+  ATOLL_ASSIGN_OR_RETURN(OuterStateInfo info, read_info(file));
+  ValueReader reader(file, info);
+  std::vector<float> piece;
+  for (std::uint64_t left = 2 * info.numel; left > 0; left -= piece.size()) {
+    piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kStoredPieceBytes / sizeof(float))));
+    ATOLL_RETURN_IF_ERROR(reader.read(piece));
+  }
+  if (!reader.finish()) return not_whole(file);
+  return info;
+}
+
+Result<FetchedState> read_outer_state(const std::filesystem::path& path, std::uint64_t numel) {
+  ATOLL_ASSIGN_OR_RETURN(const Opened opened, open_for_model(path, numel));
+  FetchedState state;
+  state.version = opened.info.outer_step;
+  state.parameters.resize(static_cast<std::size_t>(numel));
+  state.momentum.resize(static_cast<std::size_t>(numel));
+  ATOLL_RETURN_IF_ERROR(read_values(opened.file, opened.info, state.parameters, state.momentum));
+  return state;
+}
+
+Result<OuterStateInfo> read_outer_state(const std::filesystem::path& path, std::span<float> parameters,
+                                        std::span<float> momentum) {
+  ATOLL_ASSIGN_OR_RETURN(Opened opened, open_for_model(path, parameters.size()));
+  if (momentum.size() != parameters.size()) return not_of_this_model(path);
+  ATOLL_RETURN_IF_ERROR(read_values(opened.file, opened.info, parameters, momentum));
+  return std::move(opened.info);
+}
+
+}  // namespace atl
