@@ -43,7 +43,11 @@ class Agent::Impl final : public AgentControl {
     add_log_methods(methods_, *this);
     add_join_methods(methods_, join_task_, look_);
     if (!options_.check_node) return;
-    check_.emplace(options_.check_node, publisher());
+    check_.emplace(
+        options_.check_node, [this](const CheckRow& row) { publish(event::CheckRowDone{row}); },
+        [this](const Result<CheckReport>& report) {
+          publish(report.ok() ? event::CheckDone{.report = *report} : event::CheckDone{.error = report.error().message});
+        });
     add_check_method(methods_, *check_);
   }
   ~Impl() override {
@@ -59,7 +63,7 @@ class Agent::Impl final : public AgentControl {
   AgentBoard& board() override { return board_; }
   Status wish(const WishFile& wish, bool at_once) override;
   void look_at_home() override { (void)commands_.push(LookAtHome{}); }  // a full mailbox: looked at soon anyway
-  void publish(std::string_view event, const nlohmann::json& data) override;
+  void publish(const ControlEvent& event) override;
   Status start_job(std::string what, Job job) override { return job_.start(what, std::move(job)); }
   void stop_job(const std::string& why) override { job_.stop(why); }
   void tell_join(JoinNews news) override;
@@ -70,23 +74,23 @@ class Agent::Impl final : public AgentControl {
     WishFile wish;
     bool at_once = false;
   };
-  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent, JoinNews, TrainerNews::Said>;
+  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent, JoinNews, ControlEvent>;
 
   // A foreground command says in its own words what a log would.
   spdlog::level::level_enum news_level() const {
     return options_.foreground ? spdlog::level::debug : spdlog::level::info;
   }
-  std::function<void(std::string_view event, const nlohmann::json& data)> publisher() {
-    return [this](std::string_view event, const nlohmann::json& data) { publish(event, data); };
+  std::function<void(const ControlEvent& event)> publisher() {
+    return [this](const ControlEvent& event) { publish(event); };
   }
   bool is_joined() const {
     std::error_code ignored;
     return std::filesystem::exists(options_.home.island.join_file(), ignored);
   }
   Wish followed_wish() const;
-  void on_gpus(const nlohmann::json& gpus);
+  void on_gpus(const std::vector<GpuSample>& gpus);
   void take(const Command& command);
-  void take_trainer_news(const TrainerNews::Said& said);
+  void take_trainer_news(const ControlEvent& said);
   void take_join_news(const JoinNews& news);
   void turn();
   void look_at_disk();
@@ -117,13 +121,14 @@ class Agent::Impl final : public AgentControl {
                           .log_bytes = options_.trainer_log_bytes},
                          news_level()};
   Foreground foreground_;
-  std::string shown_;
+  std::pair<IslandPhase, Wish> shown_{IslandPhase::kUnknown, Wish::kUnknown};
   Watchdog watchdog_;
   std::optional<double> disk_free_bytes_;
   Clock::time_point look_at_disk_at_{};
-  JoinStages join_stages_{[this](const nlohmann::json& progress) {
-    if (progress["stage"] == "first_step" && progress["status"] == "done") join_task_.first_step_taken();
-    publish("join.progress", progress);
+  JoinStages join_stages_{[this](const event::JoinProgress& progress) {
+    const bool trains = progress.stage == JoinStage::kFirstStep && progress.status == StageStatus::kDone;
+    if (trains) join_task_.first_step_taken();
+    publish(progress);
   }};
 
   JoinTask join_task_{*this, options_.check_node};
@@ -133,7 +138,7 @@ class Agent::Impl final : public AgentControl {
       board_,
       history_,
       {.answered = [this](const TrainerAnswered& answer) { (void)commands_.push(SupervisorEvent(answer)); },
-       .said = [this](TrainerNews::Said said) { (void)commands_.push(std::move(said)); },
+       .said = [this](ControlEvent said) { (void)commands_.push(std::move(said)); },
        .publish = publisher(),
        .on_event = options_.on_event}};
   AgentJob job_;
@@ -154,14 +159,14 @@ Status Agent::Impl::wish(const WishFile& wish, bool at_once) {
   return kept;
 }
 
-void Agent::Impl::publish(std::string_view event, const nlohmann::json& data) {
-  if (server_) server_->publish(event, data);
+void Agent::Impl::publish(const ControlEvent& event) {
+  if (server_) server_->publish(name_of(event), data_of(event));
 }
 
 void Agent::Impl::tell_join(JoinNews news) {
-  const nlohmann::json done = news.done;
+  const std::optional<event::JoinDone> done = news.done;
   // While the loop is busy who waits for the end is not kept waiting.
-  if (!commands_.push(std::move(news)) && !done.is_null()) publish("join.done", done);
+  if (!commands_.push(std::move(news)) && done) publish(*done);
 }
 
 // ---- the loop
@@ -169,7 +174,7 @@ void Agent::Impl::tell_join(JoinNews news) {
 Status Agent::Impl::serve() {
   ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
   gpus_.emplace(options_.home, options_.gpu_limits, options_.gpu_sample_period, publisher(),
-                [this](const nlohmann::json& gpus) { on_gpus(gpus); });
+                [this](const std::vector<GpuSample>& gpus) { on_gpus(gpus); });
   (void)take_over();
   news_.listen(options_.home.island.control_socket());
   show();
@@ -178,11 +183,11 @@ Status Agent::Impl::serve() {
 
 // ---- on the sampler's thread
 
-void Agent::Impl::on_gpus(const nlohmann::json& gpus) {
+void Agent::Impl::on_gpus(const std::vector<GpuSample>& gpus) {
   board_.set_gpus(gpus);
-  const nlohmann::json data = {{"gpus", gpus}};
-  publish("gpu.sample", data);
-  history_.push({{"event", "gpu.sample"}, {"time", unix_time_now()}, {"data", data}});
+  const ControlEvent sampled = event::GpuSampled{gpus};
+  publish(sampled);
+  history_.push({.what = sampled, .time = unix_time_now()});
 }
 
 // ---- the loop
@@ -227,7 +232,7 @@ void Agent::Impl::take(const Command& command) {
     tell(Joined{is_joined()});
   } else if (const auto* join = std::get_if<JoinNews>(&command)) {
     take_join_news(*join);
-  } else if (const auto* said = std::get_if<TrainerNews::Said>(&command)) {
+  } else if (const auto* said = std::get_if<ControlEvent>(&command)) {
     take_trainer_news(*said);
   } else {
     tell(std::get<SupervisorEvent>(command));
@@ -237,12 +242,13 @@ void Agent::Impl::take(const Command& command) {
 void Agent::Impl::take_join_news(const JoinNews& news) {
   join_stages_.take(news);
   news_.follow_joining(join_stages_.follows());
-  if (!news.done.is_null()) publish("join.done", news.done);
+  if (news.done) publish(*news.done);
 }
 
-void Agent::Impl::take_trainer_news(const TrainerNews::Said& said) {
+void Agent::Impl::take_trainer_news(const ControlEvent& said) {
   if (trainer_.pid() == 0 || !join_stages_.follows()) return;
-  said.event == "transfer" ? join_stages_.transfer(said.data) : join_stages_.trainer_says(said.data);
+  if (const auto* transfer = std::get_if<event::Transfer>(&said)) join_stages_.transfer(*transfer);
+  if (const NodeState* state = state_in(said)) join_stages_.trainer_says(state->island);
   news_.follow_joining(join_stages_.follows());
 }
 
@@ -341,12 +347,13 @@ void Agent::Impl::show() {
                     .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
                     .warning = warning(),
                     .disk_free_bytes = disk_free_bytes_});
-  const nlohmann::json state = board_.state();
-  const std::string word = state.value("state", "") + state["agent"].value("wish", "");
-  if (word == shown_) return;
-  shown_ = word;
-  publish("state.changed", state);
-  if (options_.on_event) options_.on_event({{"event", "state.changed"}, {"data", state}});
+  NodeState state = board_.state();
+  const std::pair now(state.island.state, state.agent.wish);
+  if (now == std::exchange(shown_, now)) return;
+  state.gpus.clear();  // they have an event of their own
+  const ControlEvent changed = event::StateChanged{std::move(state)};
+  publish(changed);
+  if (options_.on_event) options_.on_event(changed);
 }
 
 // ---- the public face

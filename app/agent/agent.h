@@ -16,6 +16,7 @@
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
 #include "net/check/check_task.h"
+#include "net/control/events.h"
 #include "net/control/unix_socket.h"
 
 namespace atl {
@@ -39,7 +40,7 @@ struct AgentOptions {
   // or ended as asked), instead of waiting for the next wish.
   bool foreground = false;
   // Of the trainer's and the agent's events, as they are published; on any thread, must not block. May be empty.
-  std::function<void(const nlohmann::json& event)> on_event;
+  std::function<void(const ControlEvent& event)> on_event;
   // Called by the loop, some times a second. May be empty.
   std::function<void()> on_turn;
 };

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "net/control/island_state.h"
+#include <utility>
 
 namespace atl {
 namespace {
@@ -12,29 +12,22 @@ using Phase = Supervisor::Phase;
 
 constexpr std::chrono::seconds kGpusAreNews{30};
 
-nlohmann::json exit_json(const std::optional<TrainerExit>& exit) {
-  if (!exit) return nullptr;
-  return {{"cause", to_string(exit->cause)},
-          {"text", exit->text},
-          {"status", exit->status},
-          {"unix_seconds", exit->unix_seconds}};
-}
-
 double seconds_until(Clock::time_point when) { return std::max(0.0, Seconds(when - Clock::now()).count()); }
 
-// The state's word while no trainer answers.
-std::string word_without_trainer(const AgentFacts& facts) {
-  if (!facts.joined) return "unjoined";
+// What the island does while no trainer answers.
+IslandPhase phase_without_trainer(const AgentFacts& facts) {
+  if (!facts.joined) return IslandPhase::kUnjoined;
   switch (facts.phase) {
     case Phase::kRunning:
-    case Phase::kEnding: return "joining";
+    case Phase::kEnding: return IslandPhase::kJoining;
     case Phase::kBackoff:
-      return facts.last_exit && facts.last_exit->cause == ExitCause::kHubUnreachable ? "reconnecting" : "error";
-    case Phase::kFailed: return "error";
+      return facts.last_exit && facts.last_exit->cause == ExitCause::kHubUnreachable ? IslandPhase::kReconnecting
+                                                                                     : IslandPhase::kError;
+    case Phase::kFailed: return IslandPhase::kError;
     case Phase::kIdle:
     case Phase::kOver: break;
   }
-  return facts.followed == Wish::kPause ? "paused" : "stopped";
+  return facts.followed == Wish::kPause ? IslandPhase::kPaused : IslandPhase::kStopped;
 }
 
 std::string error_without_trainer(const AgentFacts& facts) {
@@ -62,7 +55,7 @@ void AgentBoard::update(const std::function<void(AgentFacts&)>& change) {
   change(facts_);
 }
 
-void AgentBoard::set_trainer_state(const nlohmann::json& state) {
+void AgentBoard::set_trainer_state(const IslandState& state) {
   std::lock_guard lock(mutex_);
   if (facts_.trainer_pid == 0) return;  // its last words, after its end
   trainer_ = state;
@@ -71,11 +64,11 @@ void AgentBoard::set_trainer_state(const nlohmann::json& state) {
 
 void AgentBoard::forget_trainer() {
   std::lock_guard lock(mutex_);
-  if (!trainer_.is_null()) last_ = std::exchange(trainer_, nullptr);
-  gpus_ = nullptr;
+  if (trainer_) last_ = std::exchange(trainer_, std::nullopt);
+  gpus_.clear();
 }
 
-void AgentBoard::set_gpus(nlohmann::json gpus) {
+void AgentBoard::set_gpus(std::vector<GpuSample> gpus) {
   std::lock_guard lock(mutex_);
   if (facts_.trainer_pid == 0) return;
   gpus_ = std::move(gpus);
@@ -88,10 +81,10 @@ AgentFacts AgentBoard::facts() const {
 }
 
 // What is known of the island while no trainer says it.
-nlohmann::json AgentBoard::base() const {
+IslandState AgentBoard::base() const {
   IslandState state;
-  if (last_.is_object()) {
-    if (auto before = IslandState::from_json(last_); before.ok()) state = *before;
+  if (last_) {
+    state = *last_;
   } else if (const auto join = load_join_file(home_.join_file()); join.ok()) {
     state.run_id = join->run_id;
     state.run_name = join->run_name;
@@ -103,35 +96,46 @@ nlohmann::json AgentBoard::base() const {
   state.next_sync_seconds.reset();
   state.micro_batch.reset();
   state.memory_bytes.reset();
-  state.state = word_without_trainer(facts_);
+  state.state = phase_without_trainer(facts_);
   state.error = error_without_trainer(facts_);
-  return state.to_json();
+  return state;
 }
 
-nlohmann::json AgentBoard::state() const {
+NodeState AgentBoard::state() const {
   std::lock_guard lock(mutex_);
-  nlohmann::json state = trainer_.is_object() ? trainer_ : base();
-  if (trainer_.is_object() && facts_.followed == Wish::kFinish) state["state"] = "finishing";
-  if (facts_.disk_free_bytes) state["disk_free_bytes"] = *facts_.disk_free_bytes;
-  if (!gpus_.is_null() && Clock::now() - gpus_at_ < kGpusAreNews) state["gpus"] = gpus_;
+  NodeState state = put_together(trainer_ ? *trainer_ : base(), trainer_.has_value());
+  if (Clock::now() - gpus_at_ < kGpusAreNews) state.gpus = gpus_;
+  return state;
+}
+
+NodeState AgentBoard::with_agent(const IslandState& trainer) const {
+  std::lock_guard lock(mutex_);
+  return put_together(trainer, /*trainer_answers=*/true);
+}
+
+NodeState AgentBoard::put_together(const IslandState& island, bool trainer_answers) const {
+  NodeState state{.island = island, .has_agent = true};
+  // The trainer does not know that it is to end.
+  if (trainer_answers && facts_.followed == Wish::kFinish) state.island.state = IslandPhase::kFinishing;
+  state.disk_free_bytes = facts_.disk_free_bytes;
   const WishFile& wish = facts_.wish;
-  state["agent"] = {
-      {"pid", ::getpid()},
-      {"version", ATOLL_VERSION},
-      {"wish", to_string(wish.wish)},
-      {"followed", to_string(facts_.followed)},
-      {"since_unix_seconds", wish.since_unix_seconds},
-      {"paused_until_unix_seconds",
-       wish.paused_until_unix_seconds ? nlohmann::json(*wish.paused_until_unix_seconds) : nlohmann::json()},
-      {"seconds", Seconds(Clock::now() - began_).count()},
-      {"trainer_pid", facts_.trainer_pid},
-      {"taken_over", facts_.taken_over},
-      {"heard_seconds_ago",
-       trainer_.is_object() ? nlohmann::json(Seconds(Clock::now() - heard_at_).count()) : nlohmann::json()},
-      {"restarts", facts_.restarts},
-      {"restart_in_seconds", facts_.retry_at ? nlohmann::json(seconds_until(*facts_.retry_at)) : nlohmann::json()},
-      {"last_exit", exit_json(facts_.last_exit)},
-      {"warning", facts_.warning}};
+  AgentView& agent = state.agent;
+  agent.pid = ::getpid();
+  agent.version = ATOLL_VERSION;
+  agent.wish = wish.wish;
+  agent.followed = facts_.followed;
+  agent.since = wish.since_unix_seconds;
+  agent.paused_until = wish.paused_until_unix_seconds;
+  agent.seconds = Seconds(Clock::now() - began_).count();
+  agent.trainer_pid = facts_.trainer_pid;
+  agent.taken_over = facts_.taken_over;
+  if (trainer_answers) agent.heard_seconds_ago = trainer_ ? Seconds(Clock::now() - heard_at_).count() : 0.0;
+  agent.restarts = facts_.restarts;
+  if (facts_.retry_at) agent.restart_in_seconds = seconds_until(*facts_.retry_at);
+  if (const auto& exit = facts_.last_exit) {
+    agent.last_exit = TrainerExitView{exit->cause, exit->text, exit->unix_seconds, exit->status};
+  }
+  agent.warning = facts_.warning;
   return state;
 }
 

@@ -7,11 +7,10 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "app/agent/supervisor.h"
 #include "net/base/deadline.h"
 #include "net/control/home.h"
+#include "net/control/node_state.h"
 
 namespace atl {
 
@@ -36,26 +35,29 @@ class AgentBoard {
   // But for the wish, which may be newer here than in the loop.
   void set_facts(AgentFacts facts);
   void set_wish(const WishFile& wish);
-  void set_trainer_state(const nlohmann::json& state);  // of the one that runs
-  void forget_trainer();                                // another one was started
-  void set_gpus(nlohmann::json gpus);                   // of the trainer that runs, as gpu.sample has them
+  void set_trainer_state(const IslandState& state);  // of the one that runs
+  void forget_trainer();                             // another one was started
+  void set_gpus(std::vector<GpuSample> gpus);        // of the trainer that runs
   void update(const std::function<void(AgentFacts&)>& change);
 
   AgentFacts facts() const;
-  // IslandState's fields, with "agent" beside them.
-  nlohmann::json state() const;
+  // What the trainer said last, or what is known while none answers, and the agent's part: the one place where a
+  // NodeState is put together. state() has the newest samples of the GPUs, too.
+  NodeState state() const;
+  NodeState with_agent(const IslandState& trainer) const;
 
  private:
-  nlohmann::json base() const;
+  IslandState base() const;
+  NodeState put_together(const IslandState& island, bool trainer_answers) const;
 
   const IslandHome home_;
   const Clock::time_point began_ = Clock::now();
   mutable std::mutex mutex_;
   AgentFacts facts_;            // guarded by mutex_
-  nlohmann::json trainer_;      // guarded by mutex_; null until it answered
-  nlohmann::json last_;         // guarded by mutex_; what the trainer before it said last
+  std::optional<IslandState> trainer_;  // guarded by mutex_; empty until it answered
+  std::optional<IslandState> last_;     // guarded by mutex_; what the trainer before it said last
   Clock::time_point heard_at_;  // guarded by mutex_
-  nlohmann::json gpus_;         // guarded by mutex_; null: nothing is known
+  std::vector<GpuSample> gpus_;  // guarded by mutex_; none: nothing is known
   Clock::time_point gpus_at_;   // guarded by mutex_
 };
 

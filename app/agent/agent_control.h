@@ -3,15 +3,13 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
-
-#include <nlohmann/json.hpp>
 
 #include "app/agent/agent_board.h"
 #include "app/agent/join_stages.h"
 #include "app/agent/wish.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
+#include "net/control/events.h"
 #include "net/control/home.h"
 
 namespace atl {
@@ -27,7 +25,7 @@ class AgentControl {
   // After the home's join file came or went.
   virtual void look_at_home() = 0;
   // To whoever subscribed to events.
-  virtual void publish(std::string_view event, const nlohmann::json& data) = 0;
+  virtual void publish(const ControlEvent& event) = 0;
   // Work that takes long, one at a time, on a thread of its own; ends when `stop` is raised. kPermissionDenied while
   // another one runs.
   using Job = std::function<void(const AbortSignal& stop)>;

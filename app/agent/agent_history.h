@@ -7,8 +7,6 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "app/agent/history/history_feed.h"
 #include "net/base/mailbox.h"
 
@@ -18,7 +16,7 @@ class AgentHistory {
  public:
   AgentHistory(std::filesystem::path file, HistoryLimits limits) : file_(std::move(file)), limits_(limits) {}
 
-  void push(const nlohmann::json& event) { (void)events_.push(event); }  // any thread; of too many the last are lost
+  void push(HeardEvent event) { (void)events_.push(std::move(event)); }  // any thread; of too many the last are lost
 
   // ---- the agent's loop
   void turn(Clock::time_point now);
@@ -30,7 +28,7 @@ class AgentHistory {
 
   const std::filesystem::path file_;
   const HistoryLimits limits_;
-  Mailbox<nlohmann::json> events_{kMaxEvents};
+  Mailbox<HeardEvent> events_{kMaxEvents};
   std::unique_ptr<HistoryStore> store_;
   std::optional<HistoryFeed> feed_;
   Clock::time_point open_again_{};

@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "net/base/file.h"
@@ -114,7 +113,7 @@ void GpuGuard::limit_power(const GpuList& gpus) {
   if (stop_.raised() || problems.empty()) return warn(power_warning_, {});
   std::string text = fmt::format("limits.gpu_power is not in force (to set it needs root): {}. Training goes on",
                                  fmt::join(problems, ", "));
-  publish_("gpu.alert", {{"kind", "power"}, {"cap_watts", *limits_.power_watts}, {"text", text}});
+  publish_({.kind = GpuAlertKind::kPower, .cap_watts = limits_.power_watts, .text = text});
   warn(power_warning_, std::move(text));
 }
 
@@ -171,11 +170,11 @@ void GpuGuard::tell_heat(unsigned gpu, double celsius) {
     too_hot_ = heat_->too_hot();
   }
   spdlog::warn("gpu={} celsius={} cap_celsius={} pauses={}", gpu, celsius, heat_->cap_celsius(), heat_->too_hot());
-  publish_("gpu.alert", {{"kind", "temperature"},
-                         {"gpu", gpu},
-                         {"celsius", celsius},
-                         {"cap_celsius", heat_->cap_celsius()},
-                         {"pauses", heat_->too_hot()}});
+  publish_({.kind = GpuAlertKind::kTemperature,
+            .gpu = gpu,
+            .celsius = celsius,
+            .cap_celsius = heat_->cap_celsius(),
+            .pauses = heat_->too_hot()});
 }
 
 }  // namespace atl

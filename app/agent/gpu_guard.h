@@ -11,16 +11,14 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "app/agent/heat_watch.h"
 #include "app/config/gpu_list.h"
 #include "net/base/abort_signal.h"
 #include "net/check/gpu_power.h"
+#include "net/control/events.h"
 
 namespace atl {
 
@@ -35,10 +33,10 @@ struct GpuLimits {
 
 class GpuGuard {
  public:
-  using Publish = std::function<void(std::string_view event, const nlohmann::json& data)>;
+  using Publish = std::function<void(const event::GpuAlert& alert)>;
 
   // `power_file`: where the power limits of before are written down while there are others, for the next agent should
-  // this one be killed. `publish` is called on the guard's thread ("gpu.alert", docs/control.md) and outlives it.
+  // this one be killed. `publish` is called on the guard's thread and outlives it.
   GpuGuard(GpuLimits limits, std::filesystem::path power_file, Publish publish);
   ~GpuGuard();  // restores the power limits, for which the probe has GpuProbe::list_time
 

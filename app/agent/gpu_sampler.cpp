@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <nlohmann/json.hpp>
-
 #include "net/check/gpu_reading.h"
 
 namespace atl {
@@ -13,6 +11,21 @@ namespace {
 constexpr int kReadings = 120;  // of one child: what it holds of the driver is let go now and then
 constexpr std::size_t kMaxBytes = 16u << 20;
 constexpr std::chrono::seconds kRetry{60};  // after a child that failed
+
+GpuSample sample_of(unsigned index, const GpuReading& gpu) {
+  return {.index = index,
+          .name = gpu.name,
+          .utilisation = gpu.utilisation,
+          .memory_bytes = gpu.memory_bytes,
+          .memory_total_bytes = gpu.memory_total_bytes,
+          .power_watts = gpu.power_watts,
+          .power_limit_watts = gpu.power_limit_watts,
+          .temperature_celsius = gpu.temperature_celsius,
+          .sm_clock_hertz = gpu.sm_clock_hertz,
+          .throttling = gpu.throttling,
+          .ecc_errors = gpu.ecc_errors,
+          .nvlink_bytes_per_second = gpu.nvlink_bytes_per_second};
+}
 
 }  // namespace
 
@@ -72,13 +85,11 @@ GpuSampler::Next GpuSampler::sample(const GpuList& gpus, const AbortSignal& abor
       return;
     }
     any = true;
-    nlohmann::json list = nlohmann::json::array();
+    std::vector<GpuSample> samples;
     for (unsigned index = 0; index < read->size(); ++index) {
-      if (!gpus.contains(index)) continue;
-      list.push_back((*read)[index]);
-      list.back()["index"] = index;
+      if (gpus.contains(index)) samples.push_back(sample_of(index, (*read)[index]));
     }
-    if (!list.empty()) tell_(list);
+    if (!samples.empty()) tell_(samples);
   });
   if (!ended.ok() && ended.error().code != ErrorCode::kAborted) problem = ended.error().message;
   if (!problem.empty()) spdlog::debug("gpu samples end reason=\"{}\"", problem);

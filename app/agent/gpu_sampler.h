@@ -13,18 +13,17 @@
 #include <optional>
 #include <thread>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "app/config/gpu_list.h"
 #include "net/base/abort_signal.h"
 #include "net/check/gpu_probe.h"
+#include "net/control/node_state.h"
 
 namespace atl {
 
 class GpuSampler {
  public:
-  // A list as gpu.sample has it (docs/control.md), each with its "index"; on the sampler's thread.
-  using Tell = std::function<void(const nlohmann::json& gpus)>;
+  // On the sampler's thread.
+  using Tell = std::function<void(const std::vector<GpuSample>& gpus)>;
 
   GpuSampler(GpuProbe probe, std::chrono::milliseconds period, Tell tell);
   ~GpuSampler();

@@ -39,31 +39,33 @@ void InviteLook::run(const std::stop_token& stop) {
     asking_ = std::make_shared<AbortSignal>();
     const auto asking = asking_;
     lock.unlock();
-    const nlohmann::json looked = ask(invite, *asking);
+    const event::InviteLooked looked = ask(invite, *asking);
     lock.lock();
     asking_.reset();
     if (next_ || stop.stop_requested()) continue;  // nobody waits for this one any more
     lock.unlock();
-    publish_("invite.looked", looked);
+    publish_(looked);
     lock.lock();
   }
 }
 
-nlohmann::json InviteLook::ask(const Invite& invite, const AbortSignal& abort) {
+event::InviteLooked InviteLook::ask(const Invite& invite, const AbortSignal& abort) {
   const auto hub = describe_hub(invite, Deadline::after(kLookTime), &abort);
   if (!hub.ok()) {
-    return {
-        {"ok", false}, {"invite", invite.id}, {"code", to_string(hub.error().code)}, {"message", hub.error().message}};
+    return {.ok = false,
+            .invite = invite.id,
+            .code = std::string(to_string(hub.error().code)),
+            .message = hub.error().message};
   }
-  return {{"ok", true},
-          {"invite", invite.id},
-          {"address", to_string(hub->address)},
-          {"run_id", hub->run.run_id},
-          {"run_name", hub->run.name},
-          {"operator", hub->run.operator_name},
-          {"model", hub->run.model},
-          {"parameters", hub->run.parameters},
-          {"pin", to_hex(invite.authority_pin)}};
+  return {.ok = true,
+          .invite = invite.id,
+          .address = to_string(hub->address),
+          .run_id = hub->run.run_id,
+          .run_name = hub->run.name,
+          .operator_name = hub->run.operator_name,
+          .model = hub->run.model,
+          .parameters = hub->run.parameters,
+          .pin = to_hex(invite.authority_pin)};
 }
 
 }  // namespace atl

@@ -8,22 +8,22 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <thread>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
+#include "net/control/events.h"
 #include "net/wire/invite.h"
 
 namespace atl {
 
 class InviteLook {
  public:
-  using Publish = std::function<void(std::string_view event, const nlohmann::json& data)>;
+  using Publish = std::function<void(const event::InviteLooked& looked)>;
 
-  // `publish` is called on the look's thread: "invite.looked" (docs/control.md).
+  // `publish` is called on the look's thread.
   explicit InviteLook(Publish publish) : publish_(std::move(publish)) {}
   ~InviteLook();
 
@@ -33,7 +33,7 @@ class InviteLook {
 
  private:
   void run(const std::stop_token& stop);
-  static nlohmann::json ask(const Invite& invite, const AbortSignal& abort);
+  static event::InviteLooked ask(const Invite& invite, const AbortSignal& abort);
 
   const Publish publish_;
   std::mutex mutex_;

@@ -64,7 +64,7 @@ std::optional<SupervisorEvent> IslandTrainer::look() {
   if (state == TrainerProcess::State::kStopped) return TrainerStopped{};
   if (state != TrainerProcess::State::kEnded) return std::nullopt;
   const TrainerExit why = exit();
-  spdlog::log(news_level_, "trainer ended pid={} cause={} status={} text=\"{}\"", pid(), to_string(why.cause),
+  spdlog::log(news_level_, "trainer ended pid={} cause={} status={} text=\"{}\"", pid(), word_of(why.cause),
               why.status, why.text);
   process_.reset();
   std::error_code ignored;
@@ -75,8 +75,8 @@ std::optional<SupervisorEvent> IslandTrainer::look() {
 void IslandTrainer::ask_to(Wish wish) {
   if (!process_) return;
   told_to_end_ = true;
-  const Status asked = ask_trainer(home_.island.control_socket(), to_string(wish), Deadline::after(kAskTime));
-  spdlog::log(news_level_, "trainer asked_to={} answered={}", to_string(wish), asked.ok());
+  const Status asked = ask_trainer(home_.island.control_socket(), word_of(wish), Deadline::after(kAskTime));
+  spdlog::log(news_level_, "trainer asked_to={} answered={}", word_of(wish), asked.ok());
   if (!asked.ok()) process_->signal(SIGTERM);
 }
 

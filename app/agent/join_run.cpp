@@ -108,11 +108,11 @@ Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& hom
   ATOLL_RETURN_IF_ERROR(consent(invite));
   // The disk first: a use of the invite is not to be lost because a directory cannot be made.
   ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
-  observer("key", "running");
+  observer(JoinStage::kKey, StageStatus::kRunning);
   // Kept until the membership is: asked again after an answer that was lost, the hub knows this island by its key.
   ATOLL_ASSIGN_OR_RETURN(const KeyAndRequest key, join_key(home.join_key_file(), invite.id));
-  observer("key", "done");
-  observer("enrol", "running");
+  observer(JoinStage::kKey, StageStatus::kDone);
+  observer(JoinStage::kEnrol, StageStatus::kRunning);
   const Result<Enrolment> enrolment = enrol(invite, key, join.display_name, Deadline::after(kEnrolTime), interrupt);
   if (!enrolment.ok()) {
     if (enrolment.error().code == ErrorCode::kConflict) forget_join_key(home.join_key_file());  // the hub said so
@@ -123,7 +123,7 @@ Result<JoinOutcome> enrol_with(const JoinRequest& request, const IslandHome& hom
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), enrolment->identity));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), join));
   forget_join_key(home.join_key_file());
-  observer("enrol", "done");
+  observer(JoinStage::kEnrol, StageStatus::kDone);
   return JoinOutcome{
       join, fmt::format("joined run {} as {} ({})", join.run_name, join.display_name, enrolment->identity.name.value)};
 }
@@ -148,7 +148,7 @@ bool was_removed(const JoinFile& join, const IslandHome& home, const AbortSignal
 
 Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
                              const std::function<Status(const Invite&)>& consent, const JoinObserver& observer) {
-  const JoinObserver tell = observer ? observer : JoinObserver([](std::string_view, std::string_view) {});
+  const JoinObserver tell = observer ? observer : JoinObserver([](JoinStage, StageStatus) {});
   auto before = membership_of(home);
   if (!before.ok() && before.error().code != ErrorCode::kNotJoined) return before.error();
   const std::optional<Invite>& invite = request.invite;
@@ -176,7 +176,7 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
   }
   ATOLL_RETURN_IF_ERROR(apply(request, *before));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), *before));
-  for (const char* stage : {"key", "enrol"}) tell(stage, "done");
+  for (const JoinStage stage : {JoinStage::kKey, JoinStage::kEnrol}) tell(stage, StageStatus::kDone);
   return JoinOutcome{*before, fmt::format("back to run {} as {}{}", before->run_name, before->display_name,
                                           invite ? " (joined before; the invite was not used)" : "")};
 }

@@ -5,11 +5,11 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
 #include "net/control/home.h"
+#include "net/control/words.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -28,8 +28,8 @@ struct JoinOutcome {
   std::string text;  // for a person: what happened
 };
 
-// Stages "key" and "enrol" are "running", then "done", unless the joining ends in one.
-using JoinObserver = std::function<void(std::string_view stage, std::string_view status)>;
+// The stages kKey and kEnrol are running, then done, unless the joining ends in one.
+using JoinObserver = std::function<void(JoinStage stage, StageStatus status)>;
 
 // `consent` is asked before the invite is used; its error ends the joining. The run that was left with `atoll leave`
 // counts as joined before; one whose hub says that it has removed this island is joined anew, with a new key.

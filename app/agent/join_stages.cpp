@@ -1,47 +1,32 @@
 #include "app/agent/join_stages.h"
 
-#include "net/control/told.h"
-
 namespace atl {
-namespace {
 
-constexpr std::array<const char*, 7> kNames = {"key", "enrol", "check", "trainer", "data", "state", "first_step"};
-constexpr std::array<const char*, 4> kStatusNames = {"waiting", "running", "done", "failed"};
-constexpr std::size_t kMaxText = 512;
-
-}  // namespace
-
-std::optional<JoinStages::Stage> JoinStages::stage_named(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (name == kNames[i]) return static_cast<Stage>(i);
-  }
-  return std::nullopt;
-}
-
-void JoinStages::set(Stage stage, Status status, nlohmann::json more) {
-  const bool known = status_[stage] == status;
-  if (known && more.empty()) return;
-  status_[stage] = status;
-  more["stage"] = kNames[stage];
-  more["status"] = kStatusNames[static_cast<std::size_t>(status)];
+void JoinStages::set(JoinStage stage, Status now, event::JoinProgress more) {
+  const bool has_figures = more.done_bytes || more.total_bytes || more.bytes_per_second || more.seconds_left;
+  const bool known = status(stage) == now;
+  if (known && !has_figures && more.text.empty()) return;
+  status(stage) = now;
+  more.stage = stage;
+  more.status = now;
   tell_(more);
 }
 
-void JoinStages::finish(Stage stage) {
-  if (status_[stage] != Status::kDone) set(stage, Status::kDone);
+void JoinStages::finish(JoinStage stage) {
+  if (status(stage) != Status::kDone) set(stage, Status::kDone);
 }
 
 // The last stage that runs, else the first that is not done.
 void JoinStages::fail(const std::string& why) {
-  std::optional<Stage> failed;
-  for (int i = kKey; i < kStages; ++i) {
-    const auto stage = static_cast<Stage>(i);
-    if (status_[stage] == Status::kRunning) failed = stage;
+  std::optional<JoinStage> failed;
+  for (int i = 0; i < kJoinStages; ++i) {
+    const auto stage = static_cast<JoinStage>(i);
+    if (status(stage) == Status::kRunning) failed = stage;
   }
-  for (int i = kKey; i < kStages && !failed; ++i) {
-    if (status_[static_cast<std::size_t>(i)] != Status::kDone) failed = static_cast<Stage>(i);
+  for (int i = 0; i < kJoinStages && !failed; ++i) {
+    if (status(static_cast<JoinStage>(i)) != Status::kDone) failed = static_cast<JoinStage>(i);
   }
-  if (failed) set(*failed, Status::kFailed, {{"text", why}});
+  if (failed) set(*failed, Status::kFailed, {.text = why});
 }
 
 void JoinStages::take(const JoinNews& news) {
@@ -51,52 +36,51 @@ void JoinStages::take(const JoinNews& news) {
       run_.clear();
       return;
     case JoinNews::Kind::kStage:
-      if (const auto stage = stage_named(news.stage))
-        set(*stage, news.status == "done" ? Status::kDone : Status::kRunning);
+      if (news.stage != JoinStage::kUnknown) set(news.stage, news.status);
       return;
     case JoinNews::Kind::kEnrolled:
-      for (const Stage stage : {kKey, kEnrol, kCheck}) finish(stage);
+      for (const JoinStage stage : {JoinStage::kKey, JoinStage::kEnrol, JoinStage::kCheck}) finish(stage);
       run_ = news.text;
-      set(kTrainer, Status::kRunning);
+      set(JoinStage::kTrainer, Status::kRunning);
       return;
     case JoinNews::Kind::kFailed: run_.clear(); return fail(news.text);
   }
 }
 
 void JoinStages::trainer_started() {
-  if (follows()) set(kTrainer, Status::kRunning);
+  if (follows()) set(JoinStage::kTrainer, Status::kRunning);
 }
 
-void JoinStages::trainer_says(const nlohmann::json& state) {
+void JoinStages::trainer_says(const IslandState& state) {
   // The last words of a trainer of another run are not this one's first.
-  if (!follows() || told::text(state, "run_id") != run_) return;
-  const std::string word = told::text(state, "state");
-  if (word == "error" || word == "stopped") return;  // it ends; why is told by its end
-  finish(kTrainer);
-  if (word == "joining") {
-    if (status_[kData] != Status::kDone) set(kData, Status::kRunning);
+  if (!follows() || state.run_id != run_) return;
+  const IslandPhase phase = state.state;
+  if (phase == IslandPhase::kError || phase == IslandPhase::kStopped) return;  // it ends; why is told by its end
+  finish(JoinStage::kTrainer);
+  if (phase == IslandPhase::kJoining) {
+    if (status(JoinStage::kData) != Status::kDone) set(JoinStage::kData, Status::kRunning);
     return;
   }
-  finish(kData);
-  if (word == "recovering") return set(kState, Status::kRunning);
-  finish(kState);
-  if (told::number(state, "tokens").value_or(0) <= 0) return set(kFirstStep, Status::kRunning);
-  finish(kFirstStep);
+  finish(JoinStage::kData);
+  if (phase == IslandPhase::kRecovering) return set(JoinStage::kState, Status::kRunning);
+  finish(JoinStage::kState);
+  if (state.tokens == 0) return set(JoinStage::kFirstStep, Status::kRunning);
+  finish(JoinStage::kFirstStep);
   run_.clear();
 }
 
-void JoinStages::transfer(const nlohmann::json& data) {
-  const auto stage = stage_named(told::text(data, "what"));
-  if (!follows() || (stage != kData && stage != kState)) return;
-  finish(kTrainer);
-  if (stage == kState) finish(kData);
-  nlohmann::json figures = nlohmann::json::object();
-  for (const char* key : {"done_bytes", "total_bytes", "bytes_per_second", "seconds_left"}) {
-    if (data.contains(key) && data[key].is_number()) figures[key] = data[key];
-  }
-  if (const std::string text = told::text(data, "text", kMaxText); !text.empty()) figures["text"] = text;
+void JoinStages::transfer(const event::Transfer& told) {
+  if (!follows() || told.what == Download::kUnknown) return;
+  const JoinStage stage = told.what == Download::kData ? JoinStage::kData : JoinStage::kState;
+  finish(JoinStage::kTrainer);
+  if (stage == JoinStage::kState) finish(JoinStage::kData);
+  event::JoinProgress figures{.done_bytes = told.done_bytes,
+                              .total_bytes = told.total_bytes,
+                              .bytes_per_second = told.bytes_per_second,
+                              .seconds_left = told.seconds_left,
+                              .text = told.text};
   // What failed is tried again, or ends the trainer, which tells of itself.
-  set(*stage, told::text(data, "status") == "done" ? Status::kDone : Status::kRunning, std::move(figures));
+  set(stage, told.status == DownloadStatus::kDone ? Status::kDone : Status::kRunning, std::move(figures));
 }
 
 void JoinStages::trainer_ended(const std::string& why) {

@@ -1,4 +1,4 @@
-// How far a joining is, from a key to the first inner step, told stage by stage ("join.progress", docs/control.md). A
+// How far a joining is, from a key to the first inner step, told stage by stage (event::JoinProgress). A
 // pure state machine: what happens goes in, what is to be told comes out. Owned and used by the agent's loop.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
+#include "net/control/events.h"
 
 namespace atl {
 
@@ -22,13 +22,15 @@ struct JoinNews {
     kFailed,    // for the reason `text`
   };
   Kind kind = Kind::kBegan;
-  std::string stage = {}, status = {}, text = {};
-  nlohmann::json done = {};  // "join.done", to be published after the progress; null: nothing
+  JoinStage stage = JoinStage::kUnknown;
+  StageStatus status = StageStatus::kUnknown;
+  std::string text = {};
+  std::optional<event::JoinDone> done = {};  // to be published after the progress
 };
 
 class JoinStages {
  public:
-  using Tell = std::function<void(const nlohmann::json& progress)>;
+  using Tell = std::function<void(const event::JoinProgress& progress)>;
 
   explicit JoinStages(Tell tell) : tell_(std::move(tell)) {}
 
@@ -36,23 +38,22 @@ class JoinStages {
 
   // The trainer's part, in the order of its events. Ignored unless follows().
   void trainer_started();
-  void trainer_says(const nlohmann::json& state);  // as its events tell it
-  void transfer(const nlohmann::json& data);       // its event of that name
-  void trainer_ended(const std::string& why);      // or did not start; another may come
+  void trainer_says(const IslandState& state);  // as its events tell it
+  void transfer(const event::Transfer& told);
+  void trainer_ended(const std::string& why);  // or did not start; another may come
   // A trainer is on its way to its first step.
   bool follows() const { return !run_.empty(); }
 
  private:
-  enum Stage { kKey, kEnrol, kCheck, kTrainer, kData, kState, kFirstStep, kStages };
-  enum class Status { kWaiting, kRunning, kDone, kFailed };
+  using Status = StageStatus;
 
-  static std::optional<Stage> stage_named(std::string_view name);
-  void set(Stage stage, Status status, nlohmann::json more = nlohmann::json::object());
-  void finish(Stage stage);  // once
+  Status& status(JoinStage stage) { return status_[static_cast<std::size_t>(stage)]; }
+  void set(JoinStage stage, Status status, event::JoinProgress more = {});
+  void finish(JoinStage stage);  // once
   void fail(const std::string& why);
 
   const Tell tell_;
-  std::array<Status, kStages> status_{};
+  std::array<Status, kJoinStages> status_{};
   std::string run_;  // whose trainer is awaited
 };
 

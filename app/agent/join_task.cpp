@@ -51,7 +51,7 @@ Result<nlohmann::json> JoinTask::join(const nlohmann::json& params) {
 
 // A machine that fails is not to train; why, for the person who joins.
 Status JoinTask::checked(const AbortSignal& stop) {
-  stage("check", "running");
+  stage(JoinStage::kCheck, StageStatus::kRunning);
   if (check_) {
     ATOLL_ASSIGN_OR_RETURN(const CheckReport report, check_(/*full=*/false, stop, [](const CheckRow&) {}));
     for (const CheckRow& row : report.rows) {
@@ -61,7 +61,7 @@ Status JoinTask::checked(const AbortSignal& stop) {
                                row.fix)};
     }
   }
-  stage("check", "done");
+  stage(JoinStage::kCheck, StageStatus::kDone);
   return ok_status();
 }
 
@@ -70,7 +70,7 @@ Result<JoinOutcome> JoinTask::join_checked(const JoinRequest& request, const Abo
   ATOLL_ASSIGN_OR_RETURN(JoinOutcome joined,
                          join_run(
                              request, home, &stop, [&](const Invite&) { return checked(stop); },
-                             [this](std::string_view name, std::string_view status) { stage(name, status); }));
+                             [this](JoinStage of, StageStatus status) { stage(of, status); }));
   const Status fit = checked(stop);  // for what the run asks
   if (fit.ok() && !stop.raised()) return joined;
   set_membership_aside();
@@ -101,16 +101,17 @@ void JoinTask::set_membership_aside() {
 
 void JoinTask::told(const Result<JoinOutcome>& joined, const Status& kept) {
   JoinNews news;
-  news.done = {{"ok", joined.ok()}};
+  event::JoinDone& done = news.done.emplace();
+  done.ok = joined.ok();
   if (joined.ok()) {
-    if (!kept.ok()) news.done["warning"] = kept.error().message;
-    news.done["text"] = joined->text;
+    if (!kept.ok()) done.warning = kept.error().message;
+    done.text = joined->text;
     news.kind = JoinNews::Kind::kEnrolled;
     news.text = joined->join.run_id;
     spdlog::info("join ok=true run={}", joined->join.run_id);
   } else {
-    news.done["code"] = to_string(joined.error().code);
-    news.done["message"] = joined.error().message;
+    done.code = to_string(joined.error().code);
+    done.message = joined.error().message;
     news.kind = JoinNews::Kind::kFailed;
     news.text = joined.error().message;
     spdlog::warn("join ok=false code={}", to_string(joined.error().code));
@@ -119,11 +120,8 @@ void JoinTask::told(const Result<JoinOutcome>& joined, const Status& kept) {
   control_.look_at_home();
 }
 
-void JoinTask::stage(std::string_view name, std::string_view status) {
-  JoinNews news{.kind = JoinNews::Kind::kStage};
-  news.stage = name;
-  news.status = status;
-  control_.tell_join(std::move(news));
+void JoinTask::stage(JoinStage stage, StageStatus status) {
+  control_.tell_join({.kind = JoinNews::Kind::kStage, .stage = stage, .status = status});
 }
 
 Result<nlohmann::json> JoinTask::cancel() {

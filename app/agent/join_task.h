@@ -33,7 +33,7 @@ class JoinTask {
   Result<JoinOutcome> join_checked(const JoinRequest& request, const AbortSignal& stop);
   Status checked(const AbortSignal& stop);
   void told(const Result<JoinOutcome>& joined, const Status& kept);
-  void stage(std::string_view stage, std::string_view status);
+  void stage(JoinStage stage, StageStatus status);
   void set_membership_aside();
 
   AgentControl& control_;

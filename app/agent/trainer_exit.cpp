@@ -102,13 +102,6 @@ std::string_view advice(ExitCause cause) {
 
 }  // namespace
 
-std::string_view to_string(ExitCause cause) {
-  constexpr std::array<std::string_view, 16> kNames{
-      "run_finished", "paused",   "finished", "stopped",    "killed",          "out_of_memory", "crashed",  "hung",
-      "gpu_memory",   "gpu_lost", "driver",   "not_finite", "hub_unreachable", "refused",       "unusable", "other"};
-  return kNames.at(static_cast<std::size_t>(cause));
-}
-
 TrainerExit judge_exit(const ExitFacts& facts, double unix_seconds) {
   TrainerExit exit;
   exit.unix_seconds = unix_seconds;

@@ -6,30 +6,9 @@
 #include <string_view>
 
 #include "net/base/result.h"
+#include "net/control/words.h"
 
 namespace atl {
-
-// The words in to_string are frozen: they travel in JSON.
-enum class ExitCause {
-  kRunFinished,  // the run reached its last round
-  kPaused,       // as asked, its work kept
-  kFinished,     // as asked, after the round's commit
-  kStopped,      // as asked
-  kKilled,       // SIGKILL of somebody else
-  kOutOfMemory,  // the kernel killed something for want of memory at that time
-  kCrashed,      // a signal of its own making
-  kHung,         // killed by the agent, for it did nothing
-  kGpuMemory,
-  kGpuLost,
-  kDriver,
-  kNotFinite,
-  kHubUnreachable,
-  kRefused,   // by the hub, whose certificate was verified
-  kUnusable,  // another version, a home that is not whole: the next start would end the same
-  kOther,
-};
-
-std::string_view to_string(ExitCause cause);
 
 struct TrainerExit {
   ExitCause cause = ExitCause::kOther;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
 
 #include "net/control/control_client.h"
 
@@ -28,7 +31,10 @@ Result<std::unique_ptr<ControlClient>> TrainerLink::connect() {
   ATOLL_ASSIGN_OR_RETURN(const auto state, client->call("state.get", nlohmann::json::object(), deadline));
   const std::int64_t pid = state.is_object() ? state.value("pid", std::int64_t{0}) : 0;
   const bool is_new = std::exchange(pid_, pid) != pid;
-  if (is_new) heard_seq_ = 0;
+  if (is_new) {
+    heard_seq_ = 0;
+    reader_.forget();
+  }
   ATOLL_ASSIGN_OR_RETURN(const auto kept, client->call("events.subscribe", {{"since", heard_seq_}}, deadline));
   const auto last = kept.value("last", std::uint64_t{0});
   if (is_new) kept_seq_ = last;
@@ -41,7 +47,27 @@ Result<std::unique_ptr<ControlClient>> TrainerLink::connect() {
 
 void TrainerLink::hear(const nlohmann::json& event) {
   heard_seq_ = event.value("seq", heard_seq_);
-  callbacks_.event(event, heard_seq_ <= kept_seq_);
+  const auto name = event.find("event"), data = event.find("data"), time = event.find("time");
+  if (name == event.end() || !name->is_string() || data == event.end()) return;
+  const double when = time != event.end() && time->is_number() ? time->get<double>() : 0;
+  auto heard = reader_.read(name->get_ref<const std::string&>(), *data, when, heard_seq_, heard_seq_ <= kept_seq_);
+  if (!heard.ok()) return tell_unread(heard.error());
+  for (HeardEvent& one : *heard) callbacks_.event(std::move(one));
+}
+
+// One whose state cannot be read lives all the same, which is all that is known of it.
+void TrainerLink::answer(const nlohmann::json& json) {
+  const auto state = IslandState::from_json(json);
+  if (state.ok()) return callbacks_.answered(*state);
+  tell_unread(state.error());
+  IslandState lives;
+  lives.pid = pid_;
+  callbacks_.answered(lives);
+}
+
+void TrainerLink::tell_unread(const Error& why) {
+  if (std::exchange(unread_told_, true)) return;
+  spdlog::warn("trainer unread=\"{}\" (is it of another version?)", why.message);
 }
 
 void TrainerLink::serve(const std::stop_token& stop) {
@@ -61,7 +87,7 @@ void TrainerLink::serve(const std::stop_token& stop) {
       client.reset();
       continue;
     }
-    callbacks_.answered(*state);
+    answer(*state);
     const auto next = Deadline::after(kEvery);
     while (!stop.stop_requested()) {
       const auto event = client->next_event(next);
@@ -77,11 +103,10 @@ void TrainerLink::serve(const std::stop_token& stop) {
   }
 }
 
-std::uint64_t progress_of(const nlohmann::json& state) {
+std::uint64_t progress_of(const IslandState& state) {
   // FNV-1a over what moves while a trainer works.
-  const std::string text = fmt::format(
-      "{} {} {} {} {} {}", state.value("state", ""), state.value("round", 0u), state.value("inner_step", 0u),
-      state.value("outer_step", 0u), state.value("tokens", std::uint64_t{0}), state.value("passes", std::uint64_t{0}));
+  const std::string text = fmt::format("{} {} {} {} {} {}", word_of(state.state), state.round, state.inner_step,
+                                       state.outer_step, state.tokens, state.passes);
   std::uint64_t hash = 14695981039346656037u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return hash;

@@ -8,10 +8,11 @@
 #include <functional>
 #include <thread>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "net/base/deadline.h"
 #include "net/base/result.h"
+#include "net/control/event_reader.h"
 
 namespace atl {
 
@@ -20,9 +21,9 @@ class ControlClient;
 class TrainerLink {
  public:
   struct Callbacks {
-    std::function<void(const nlohmann::json& state)> answered;
-    // {"event", "seq", "time", "data"}. `kept`: it happened before there was a line to this trainer.
-    std::function<void(const nlohmann::json& event, bool kept)> event;
+    std::function<void(const IslandState& state)> answered;
+    // Kept: it happened before there was a line to this trainer.
+    std::function<void(HeardEvent event)> event;
   };
 
   TrainerLink(std::filesystem::path socket, Callbacks callbacks);
@@ -32,6 +33,8 @@ class TrainerLink {
   void serve(const std::stop_token& stop);
   Result<std::unique_ptr<ControlClient>> connect();
   void hear(const nlohmann::json& event);
+  void answer(const nlohmann::json& state);
+  void tell_unread(const Error& why);
 
   const std::filesystem::path socket_;
   const Callbacks callbacks_;
@@ -39,11 +42,13 @@ class TrainerLink {
   std::int64_t pid_ = 0;         // of the trainer whose events were heard
   std::uint64_t heard_seq_ = 0;  // the last of them
   std::uint64_t kept_seq_ = 0;   // the last that it had kept when it was first met
+  EventReader reader_;
+  bool unread_told_ = false;  // that it cannot be understood
   std::jthread thread_;
 };
 
 // Of a trainer's state: changes with every part of a step, round and state.
-std::uint64_t progress_of(const nlohmann::json& state);
+std::uint64_t progress_of(const IslandState& state);
 // One call on a connection of its own: "pause", "stop", ...
 Status ask_trainer(const std::filesystem::path& socket, std::string_view method, Deadline deadline);
 

@@ -1,26 +1,16 @@
 #include "app/agent/trainer_news.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "app/agent/agent_board.h"
 #include "app/agent/agent_history.h"
 #include "net/base/unix_time.h"
 
 namespace atl {
-namespace {
-
-// Events of a trainer whose data is its state (docs/control.md).
-constexpr std::string_view kTellTheState[] = {"state.changed", "round.begin",      "step",
-                                              "sync.done",     "checkpoint.saved", "error"};
-
-}  // namespace
 
 void TrainerNews::listen(std::filesystem::path socket) {
   link_.emplace(
       std::move(socket),
-      TrainerLink::Callbacks{.answered = [this](const nlohmann::json& state) { hear_state(state); },
-                             .event = [this](const nlohmann::json& event, bool kept) { hear_event(event, kept); }});
+      TrainerLink::Callbacks{.answered = [this](const IslandState& state) { hear_state(state); },
+                             .event = [this](HeardEvent event) { hear_event(std::move(event)); }});
 }
 
 void TrainerNews::expect_another() {
@@ -28,35 +18,28 @@ void TrainerNews::expect_another() {
   taken_over_ = false;
 }
 
-void TrainerNews::hear_state(const nlohmann::json& state) {
-  if (!state.is_object()) return;
+void TrainerNews::hear_state(const IslandState& state) {
   board_.set_trainer_state(state);
-  if (is_new_.exchange(false)) {
-    history_.push({{"event", "state.changed"}, {"time", unix_time_now()}, {"data", state}});
-  }
-  const std::string word = state.value("state", "");
-  hearers_.answered(
-      {word == "training", progress_of(state), state.value("accepted_round", nlohmann::json()).is_number()});
+  const ControlEvent told = event::StateChanged{board_.with_agent(state)};
+  if (is_new_.exchange(false)) history_.push({.what = told, .time = unix_time_now()});
+  hearers_.answered({state.state == IslandPhase::kTraining, progress_of(state), state.accepted_round.has_value()});
   // That it is there it says only when asked; from then on its events tell, which a state may run ahead of.
-  if (joining_ && word == "joining") hearers_.said({"state.changed", state});
+  if (joining_ && state.state == IslandPhase::kJoining) hearers_.said(told);
 }
 
-void TrainerNews::hear_event(const nlohmann::json& event, bool kept) {
-  if (!event.contains("event") || !event["event"].is_string() || !event.contains("data") || !event["data"].is_object())
-    return;
+void TrainerNews::hear_event(HeardEvent event) {
   // What a trainer that was taken over did under another agent is history, and may be written there already.
-  if (kept && taken_over_) {
-    nlohmann::json told_before = event;
-    told_before["kept"] = true;
-    return history_.push(told_before);
+  event.kept = event.kept && taken_over_;
+  if (event.kept) return history_.push(std::move(event));
+  if (NodeState* state = state_in(event.what)) {
+    // Who hears of a step and asks for the state then finds it there.
+    board_.set_trainer_state(state->island);
+    *state = board_.with_agent(state->island);
   }
-  const std::string name = event["event"].get<std::string>();
-  // Who hears of a step and asks for the state then finds it there.
-  if (std::ranges::find(kTellTheState, name) != std::end(kTellTheState)) board_.set_trainer_state(event["data"]);
-  hearers_.publish(name, event["data"]);
-  history_.push(event);
-  if (hearers_.on_event) hearers_.on_event(event);
-  if (joining_) hearers_.said({name, event["data"]});
+  hearers_.publish(event.what);
+  if (hearers_.on_event) hearers_.on_event(event.what);
+  if (joining_) hearers_.said(event.what);
+  history_.push(std::move(event));
 }
 
 }  // namespace atl

@@ -1,5 +1,5 @@
 // What the trainer's line (trainer_link.h) brings, passed on to whom it concerns: its state to the board and to the
-// loop, its events to the board, to whoever subscribed, to the history and, while a joining is followed, to the loop.
+// loop, its events, with the agent's part beside each state, to the board, to whoever subscribed, to the history and, while a joining is followed, to the loop.
 // Owned by the agent, whose loop calls it. What the line brings comes on the line's thread, and so do the calls of
 // Hearers.
 #pragma once
@@ -9,9 +9,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
-
-#include <nlohmann/json.hpp>
 
 #include "app/agent/supervisor.h"
 #include "app/agent/trainer_link.h"
@@ -23,15 +20,11 @@ class AgentHistory;
 
 class TrainerNews {
  public:
-  struct Said {
-    std::string event;
-    nlohmann::json data;
-  };
   struct Hearers {
     std::function<void(const TrainerAnswered& answer)> answered;
-    std::function<void(Said said)> said;  // of a trainer on its way to its first step
-    std::function<void(std::string_view event, const nlohmann::json& data)> publish;
-    std::function<void(const nlohmann::json& event)> on_event;  // as it came; may be empty
+    std::function<void(ControlEvent event)> said;  // by a trainer on its way to its first step
+    std::function<void(const ControlEvent& event)> publish;
+    std::function<void(const ControlEvent& event)> on_event;  // may be empty
   };
 
   // `board` and `history` outlive it.
@@ -46,8 +39,8 @@ class TrainerNews {
   void follow_joining(bool follow) { joining_ = follow; }
 
  private:
-  void hear_state(const nlohmann::json& state);
-  void hear_event(const nlohmann::json& event, bool kept);
+  void hear_state(const IslandState& state);
+  void hear_event(HeardEvent event);
 
   AgentBoard& board_;
   AgentHistory& history_;

@@ -12,20 +12,11 @@ namespace atl {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 4096;
-constexpr std::array<std::string_view, 4> kWishes{"run", "pause", "finish", "stop"};
 
 }  // namespace
 
-std::string_view to_string(Wish wish) { return kWishes.at(static_cast<std::size_t>(wish)); }
-
-std::optional<Wish> parse_wish(std::string_view word) {
-  const auto found = std::ranges::find(kWishes, word);
-  if (found == kWishes.end()) return std::nullopt;
-  return static_cast<Wish>(found - kWishes.begin());
-}
-
 std::string WishFile::to_json() const {
-  nlohmann::json json = {{"version", kVersion}, {"wish", to_string(wish)}, {"since_unix_seconds", since_unix_seconds}};
+  nlohmann::json json = {{"version", kVersion}, {"wish", word_of(wish)}, {"since_unix_seconds", since_unix_seconds}};
   if (paused_until_unix_seconds) json["paused_until_unix_seconds"] = *paused_until_unix_seconds;
   return json.dump(2) + "\n";
 }
@@ -39,11 +30,11 @@ Result<WishFile> WishFile::from_json(std::string_view text) {
   fields.read("version", version).read("wish", word).read("since_unix_seconds", file.since_unix_seconds);
   fields.read("paused_until_unix_seconds", file.paused_until_unix_seconds);
   ATOLL_RETURN_IF_ERROR(fields.status());
-  const auto wish = parse_wish(word);
+  const Wish wish = parse_word<Wish>(word);
   if (version != kVersion || !wish) {
     return Error{ErrorCode::kVersionUnsupported, "wish.json was written by another version of Atoll"};
   }
-  file.wish = *wish;
+  file.wish = wish;
   return file;
 }
 

@@ -11,13 +11,9 @@
 
 #include "app/config/training_hours.h"
 #include "net/base/result.h"
+#include "net/control/words.h"
 
 namespace atl {
-
-enum class Wish { kRun, kPause, kFinish, kStop };
-
-std::string_view to_string(Wish wish);
-std::optional<Wish> parse_wish(std::string_view word);
 
 struct WishFile {
   static constexpr int kVersion = 1;

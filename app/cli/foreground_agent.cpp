@@ -20,7 +20,7 @@ Status train_in_foreground(const AgentHome& home, CommandContext& context) {
   options.supervisor.agent_ends = Wish::kStop;  // Ctrl-C is a goodbye
   JoinProgress progress(context.console);
   bool said = false;
-  options.on_event = [&](const nlohmann::json& event) { progress.take(event); };
+  options.on_event = [&](const ControlEvent& event) { progress.take(event); };
   options.on_turn = [&] {
     progress.show();
     if (context.interrupt.raised() && !std::exchange(said, true)) context.console.out << "stopping ..." << std::endl;

@@ -20,6 +20,7 @@
 #include "app/config/gpu_list.h"
 #include "net/base/file.h"
 #include "net/base/printable.h"
+#include "net/control/events.h"
 #include "net/control/home.h"
 #include "net/wire/invite.h"
 
@@ -119,6 +120,14 @@ nlohmann::json params_of(const Join& command, const std::string& invite) {
 
 // ---- through the agent that runs
 
+// As ControlClient::next_event has it; empty: it cannot be read.
+std::optional<ControlEvent> decode(const nlohmann::json& event) {
+  const auto name = event.find("event"), data = event.find("data");
+  if (name == event.end() || !name->is_string() || data == event.end()) return std::nullopt;
+  auto told = decode_event(name->get_ref<const std::string&>(), *data);
+  return told.ok() ? std::optional(std::move(*told)) : std::nullopt;
+}
+
 // Until the agent says what came of it, after the event `last`: what earlier joins came to is kept, too.
 Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progress, CommandContext& context) {
   const Deadline deadline = Deadline::after(kJoinTime);
@@ -128,17 +137,19 @@ Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progre
     if (!event.ok() && deadline.expired())
       return Error{ErrorCode::kTimeout, "the agent does not say that it has joined"};
     if (!event.ok() || event->value("seq", std::uint64_t{0}) <= last) continue;
-    if (event->value("event", "") == "join.progress") {
-      progress.take(*event);
+    const auto told = decode(*event);
+    if (!told) continue;
+    if (std::holds_alternative<event::JoinProgress>(*told)) {
+      progress.take(*told);
       progress.show();
     }
-    if (event->value("event", "") != "join.done") continue;
-    const nlohmann::json& done = (*event)["data"];
-    if (!done.value("ok", false)) {
-      return Error{parse_error_code(done.value("code", "")).value_or(ErrorCode::kInternal),
-                   done.value("message", "the agent could not join, and does not say why")};
+    const auto* done = std::get_if<event::JoinDone>(&*told);
+    if (done == nullptr) continue;
+    if (!done->ok) {
+      return Error{parse_error_code(done->code).value_or(ErrorCode::kInternal),
+                   done->message.empty() ? "the agent could not join, and does not say why" : done->message};
     }
-    context.console.out << done.value("text", "joined") << std::endl;
+    context.console.out << (done->text.empty() ? "joined" : done->text) << std::endl;
     return ok_status();
   }
   return Error{ErrorCode::kAborted, "interrupted; the agent goes on with it: atoll status"};
@@ -147,15 +158,17 @@ Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progre
 // Shows each stage on the way, until the first inner step.
 Status await_first_step(ControlClient& agent, JoinProgress& progress, CommandContext& context) {
   while (!context.interrupt.raised()) {
-    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json state, ask_agent(agent, "state.get", nlohmann::json::object()));
-    const bool lives = state.value("pid", 0) > 0;  // else these are the last words of the trainer before
-    if (lives && state.value("tokens", std::uint64_t{0}) > 0) return ok_status();
-    if (state.value("state", "") == "error") return Error{ErrorCode::kTrainerFailed, state.value("error", "")};
+    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, ask_agent(agent, "state.get", nlohmann::json::object()));
+    ATOLL_ASSIGN_OR_RETURN(const IslandState state, IslandState::from_json(json));
+    // Without a process these are the last words of the trainer before.
+    if (state.pid > 0 && state.tokens > 0) return ok_status();
+    if (state.state == IslandPhase::kError) return Error{ErrorCode::kTrainerFailed, state.error};
     const Deadline next_look = Deadline::after(kLook);
     while (!next_look.expired() && !context.interrupt.raised()) {
       const auto event = agent.next_event(next_look);
       if (!event.ok() && event.error().code != ErrorCode::kTimeout) return event.error();
-      if (event.ok() && event->value("event", "") == "join.progress") progress.take(*event);
+      const auto told = event.ok() ? decode(*event) : std::nullopt;
+      if (told && std::holds_alternative<event::JoinProgress>(*told)) progress.take(*told);
     }
     progress.show();
   }

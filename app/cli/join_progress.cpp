@@ -7,65 +7,71 @@
 #include <utility>
 
 #include "app/cli/text.h"
-#include "net/control/island_state.h"
-#include "net/control/told.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kTransferEvery{5};
 
-std::string text_of(const nlohmann::json& data, const char* key) { return printable(told::text(data, key)); }
-
-double number_of(const nlohmann::json& data, const char* key) { return told::number(data, key).value_or(0); }
-
-std::string name_of(const std::string& what) { return what == "state" ? "the model's state" : "the run's data"; }
+std::string name_of(Download what) { return what == Download::kState ? "the model's state" : "the run's data"; }
 
 // What a stage of a joining is called while it runs; empty: it is shown in another way.
-std::string words_of(const std::string& stage) {
-  if (stage == "key") return "making a key";
-  if (stage == "enrol") return "enrolling";
-  if (stage == "check") return "checking this machine";
-  if (stage == "trainer") return "starting the trainer";
-  return stage == "first_step" ? "waiting for the first step" : "";
+std::string words_of(JoinStage stage) {
+  switch (stage) {
+    case JoinStage::kKey: return "making a key";
+    case JoinStage::kEnrol: return "enrolling";
+    case JoinStage::kCheck: return "checking this machine";
+    case JoinStage::kTrainer: return "starting the trainer";
+    case JoinStage::kFirstStep: return "waiting for the first step";
+    default: return "";
+  }
+}
+
+// A stage that fetches something is shown as what is fetched.
+std::optional<event::Transfer> transfer_of(const event::JoinProgress& progress) {
+  event::Transfer transfer{.done_bytes = progress.done_bytes.value_or(0),
+                           .total_bytes = progress.total_bytes.value_or(0),
+                           .bytes_per_second = progress.bytes_per_second,
+                           .seconds_left = progress.seconds_left,
+                           .text = progress.text};
+  if (progress.stage == JoinStage::kData) transfer.what = Download::kData;
+  if (progress.stage == JoinStage::kState) transfer.what = Download::kState;
+  if (progress.status == StageStatus::kRunning) transfer.status = DownloadStatus::kRunning;
+  if (progress.status == StageStatus::kDone) transfer.status = DownloadStatus::kDone;
+  if (progress.status == StageStatus::kFailed) transfer.status = DownloadStatus::kFailed;
+  return transfer.what == Download::kUnknown ? std::nullopt : std::optional(transfer);
 }
 
 }  // namespace
 
 void JoinProgress::show() {
-  while (const auto event = events_.try_pop()) {
-    const auto name = event->is_object() ? event->find("event") : event->end();
-    if (!event->is_object() || name == event->end() || !name->is_string() || !event->contains("data")) continue;
-    if ((*event)["data"].is_object()) show(name->get<std::string>(), (*event)["data"]);
-  }
+  while (const auto event = events_.try_pop()) show(*event);
 }
 
-void JoinProgress::show(const std::string& name, const nlohmann::json& data) {
-  if (name == "transfer") return show_transfer(text_of(data, "what"), data);
-  if (name == "join.progress") return show_stage(data);
-  if (name == "hub.link") return show_hub(data);
-  if (name == "sync.done") show_round(data);
-  // What the agent says of a trainer that ended is this command's own error.
-  if (data.contains("state") && !data.contains("agent") && text_of(data, "state") != "error") show_trouble(data);
+void JoinProgress::show(const ControlEvent& event) {
+  std::visit(Overloaded{[&](const event::Transfer& e) { show_transfer(e); },
+                        [&](const event::JoinProgress& e) { show_stage(e); },
+                        [&](const event::HubLink& e) { show_hub(e); },
+                        [&](const event::SyncDone& e) { show_round(e.state.island); }, [](const auto&) {}},
+             event);
+  if (const NodeState* state = state_in(event)) show_trouble(state->island);
 }
 
 void JoinProgress::print(const std::string& line) { console_.out << line << std::endl; }
 
-void JoinProgress::show_round(const nlohmann::json& data) {
-  const auto state = IslandState::from_json(data);
-  if (!state.ok()) return;
-  print(fmt::format("round {}  loss {}  {}  {}", state->round, format_loss(state->loss_nats),
-                    format_rate(state->tokens_per_second), format_number_of(state->islands_live, "island")));
+void JoinProgress::show_round(const IslandState& state) {
+  print(fmt::format("round {}  loss {}  {}  {}", state.round, format_loss(state.loss_nats),
+                    format_rate(state.tokens_per_second), format_number_of(state.islands_live, "island")));
 }
 
-void JoinProgress::show_hub(const nlohmann::json& data) {
-  if (data.value("up", nlohmann::json()) == true) {
+void JoinProgress::show_hub(const event::HubLink& link) {
+  if (link.up) {
     hub_text_.clear();
     return print("the hub answers again");
   }
-  hub_text_ = text_of(data, "text");
+  hub_text_ = printable(link.text);
   std::string line = fmt::format("the hub does not answer ({}); trying again", hub_text_);
-  if (const auto tries_for = told::number(data, "tries_for_seconds")) {
+  if (const auto tries_for = link.tries_for_seconds) {
     const auto seconds = std::chrono::seconds(static_cast<long>(*tries_for));
     const auto until = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + seconds);
     line += fmt::format(" until {:%H:%M}", fmt::localtime(until));
@@ -73,33 +79,36 @@ void JoinProgress::show_hub(const nlohmann::json& data) {
   print(line);
 }
 
-void JoinProgress::show_trouble(const nlohmann::json& data) {
-  std::string trouble = text_of(data, "error");
+void JoinProgress::show_trouble(const IslandState& state) {
+  // What the agent says of a trainer that ended is this command's own error.
+  if (state.pid == 0 || state.state == IslandPhase::kError) return;
+  std::string trouble = printable(state.error);
   if (!hub_text_.empty() && trouble.find(hub_text_) != std::string::npos) trouble.clear();  // said by hub.link
   if (trouble == std::exchange(trouble_, trouble) || trouble.empty()) return;
   print(console_.styled(trouble, Style::kWarning));
 }
 
-void JoinProgress::show_stage(const nlohmann::json& data) {
-  const std::string stage = text_of(data, "stage"), status = text_of(data, "status");
-  if (stage == "data" || stage == "state") return show_transfer(stage, data);
-  const std::string words = words_of(stage);
-  if (status != "running" || words.empty() || stage == std::exchange(stage_, stage)) return;
+void JoinProgress::show_stage(const event::JoinProgress& progress) {
+  if (const auto transfer = transfer_of(progress)) return show_transfer(*transfer);
+  const std::string words = words_of(progress.stage);
+  const bool runs = progress.status == StageStatus::kRunning;
+  if (!runs || words.empty() || progress.stage == std::exchange(stage_, progress.stage)) return;
   print(words);
 }
 
-void JoinProgress::show_transfer(const std::string& what, const nlohmann::json& data) {
-  const std::string status = text_of(data, "status"), why = text_of(data, "text");
-  const double done = number_of(data, "done_bytes"), total = number_of(data, "total_bytes");
+void JoinProgress::show_transfer(const event::Transfer& transfer) {
+  const Download what = transfer.what;
   const auto found = transfers_.find(what);
-  if (status != "running") {
+  if (transfer.status != DownloadStatus::kRunning) {
     if (found == transfers_.end()) return;  // there was nothing to fetch
-    print(status == "done" ? fmt::format("{} is here", name_of(what))
-                           : fmt::format("{} could not be fetched: {}", name_of(what), why));
+    print(transfer.status == DownloadStatus::kDone
+              ? fmt::format("{} is here", name_of(what))
+              : fmt::format("{} could not be fetched: {}", name_of(what), printable(transfer.text)));
     transfers_.erase(found);
     return;
   }
-  if (total <= 0) return;
+  if (transfer.total_bytes == 0) return;
+  const auto total = static_cast<double>(transfer.total_bytes);
   const auto now = Clock::now();
   if (found == transfers_.end()) {
     transfers_[what] = now;
@@ -107,10 +116,11 @@ void JoinProgress::show_transfer(const std::string& what, const nlohmann::json& 
   }
   if (now - found->second < kTransferEvery) return;
   found->second = now;
-  std::string line = fmt::format("  {} of {}", format_bytes(done), format_bytes(total));
-  if (const double rate = number_of(data, "bytes_per_second"); rate > 0)
+  std::string line =
+      fmt::format("  {} of {}", format_bytes(static_cast<double>(transfer.done_bytes)), format_bytes(total));
+  if (const double rate = transfer.bytes_per_second.value_or(0); rate > 0)
     line += fmt::format(", {}/s", format_bytes(rate));
-  if (const double left = number_of(data, "seconds_left"); left > 0)
+  if (const double left = transfer.seconds_left.value_or(0); left > 0)
     line += fmt::format(", {} left", format_duration(left));
   print(line);
 }

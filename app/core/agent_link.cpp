@@ -237,8 +237,8 @@ void AgentLink::takeEvent(RpcEvent received) {
   const auto name = params.find("event");
   if (name == params.end() || !name->is_string()) return;
   if (*name == kAgentGone) return agentGone();
-  ControlEvent event{.name = name->get<std::string>(),
-                     .seq = is_count(params, "seq") ? params["seq"].get<std::uint64_t>() : 0,
+  LinkEvent event{.name = name->get<std::string>(),
+                  .seq = is_count(params, "seq") ? params["seq"].get<std::uint64_t>() : 0,
                      .time = number_or(params, "time", 0),
                      .data = params.contains("data") ? std::move(params["data"]) : nlohmann::json()};
   bool reload = false;

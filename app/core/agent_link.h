@@ -33,8 +33,8 @@ enum class LinkState {
   kEnded,       // a recording is over
 };
 
-// As docs/control.md describes it.
-struct ControlEvent {
+// An event as it came, of an agent or of a hub; net/control reads it.
+struct LinkEvent {
   std::string name;
   std::uint64_t seq = 0;
   double time = 0;  // seconds since 1970
@@ -78,7 +78,7 @@ class AgentLink : public QObject {
 
  Q_SIGNALS:
   void stateChanged();
-  void event(const atl::ControlEvent& event);
+  void event(const atl::LinkEvent& event);
   // Events were missed, or the agent is another one: what was under way may have ended unheard. Before mustReload.
   void eventsLost();
   // It cannot be written any longer (a full disk): what happened. It is let go.

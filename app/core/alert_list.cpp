@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "app/core/exit_words.h"
-#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -32,9 +31,9 @@ void AlertList::take(const std::optional<NodeState>& before, const NodeState& no
   const AgentView none{}, &then = before ? before->agent : none;
   const auto& exit = now.agent.last_exit;
   const bool new_exit = exit && (!then.last_exit || exit->time > then.last_exit->time);
-  if (new_exit && exit->cause == "run_finished") {
+  if (new_exit && exit->cause == ExitCause::kRunFinished) {
     add(Level::kInfo, tr("The run has finished."), exit->time, news);
-  } else if (new_exit && exit->cause == "finished") {
+  } else if (new_exit && exit->cause == ExitCause::kFinished) {
     add(Level::kInfo, tr("Finished: the round is completed, and this machine trains no more."), exit->time, news);
   } else if (new_exit && !exit_was_meant(exit->cause)) {
     QString text = exit_words(exit->cause).sentence;
@@ -45,70 +44,60 @@ void AlertList::take(const std::optional<NodeState>& before, const NodeState& no
   const bool new_error = !error.empty() && (!before || before->island.error != error);
   // While it waits to start again, the error counts seconds: the exit has been told.
   if (new_error && !new_exit && !now.agent.restart_in_seconds) {
-    add(now.island.state == "error" ? Level::kError : Level::kWarning, shown(error), time, news);
+    add(now.island.state == IslandPhase::kError ? Level::kError : Level::kWarning, shown(error), time, news);
   }
   if (!now.agent.warning.empty() && now.agent.warning != then.warning) {
     add(Level::kWarning, shown(now.agent.warning), time, news);
   }
 }
 
-void AlertList::take(const ControlEvent& event, const NodeState* state) {
-  if (!event.data.is_object()) return;
+void AlertList::take(const HeardEvent& event) {
   const bool news = !event.kept;
-  if (event.name == "gpu.alert") return takeGpuAlert(event);
-  if (event.name == "join.done") return takeJoin(event);
-  if (event.name == "sync.phase" && told::text(event.data, "phase") == "failed") {
-    const auto round = told::number(event.data, "round");
-    add(Level::kWarning,
-        tr("An attempt at averaging round %1 failed; it is tried again.")
-            .arg(static_cast<qulonglong>(std::max(0.0, round.value_or(0)))),
-        event.time, news);
-  }
-  if (event.name == "sync.done" && state != nullptr && state->island.outer_step > 0) {
-    const std::uint32_t round = state->island.outer_step - 1;
-    // An island that came in the middle of it has no part in it.
-    const bool worked = state->island.accepted_round.has_value();
-    if (worked && *state->island.accepted_round < round) {
-      add(Level::kWarning, tr("Round %1 was averaged without this machine's contribution.").arg(round), event.time,
-          news);
-    }
-  }
+  std::visit(Overloaded{[&](const event::GpuAlert& e) { takeGpuAlert(e, event.time, news); },
+                        [&](const event::JoinDone& e) { takeJoin(e, event.time, news); },
+                        [&](const event::SyncPhase& e) {
+                          if (e.part != SyncPart::kFailed) return;
+                          add(Level::kWarning,
+                              tr("An attempt at averaging round %1 failed; it is tried again.").arg(e.round), event.time,
+                              news);
+                        },
+                        [&](const event::SyncDone& e) { takeRoundEnd(e.state.island, event.time, news); },
+                        [](const auto&) {}},
+             event.what);
 }
 
-void AlertList::takeGpuAlert(const ControlEvent& event) {
-  const bool news = !event.kept;
-  if (told::text(event.data, "kind") == "power") {
-    return add(Level::kWarning,
-               tr("The GPUs' power limit is not in force: %1").arg(shown(told::text(event.data, "text"))), event.time,
-               news);
+void AlertList::takeRoundEnd(const IslandState& island, double time, bool news) {
+  // An island that came in the middle of it has no part in it.
+  if (island.outer_step == 0 || !island.accepted_round || *island.accepted_round >= island.outer_step - 1) return;
+  add(Level::kWarning, tr("Round %1 was averaged without this machine's contribution.").arg(island.outer_step - 1), time,
+      news);
+}
+
+void AlertList::takeGpuAlert(const event::GpuAlert& alert, double time, bool news) {
+  if (alert.kind == GpuAlertKind::kPower) {
+    return add(Level::kWarning, tr("The GPUs' power limit is not in force: %1").arg(shown(alert.text)), time, news);
   }
-  const auto gpu = told::number(event.data, "gpu"), celsius = told::number(event.data, "celsius"),
-             cap = told::number(event.data, "cap_celsius");
-  if (!gpu || !celsius || !cap) return;
-  const bool pauses = told::yes(event.data, "pauses");
+  if (!alert.gpu || !alert.celsius || !alert.cap_celsius) return;
   add(Level::kWarning,
-      pauses ? tr("GPU %1 is at %2 \u00B0"
-                  "C, above its limit of %3 \u00B0"
-                  "C: training pauses until it is cooler.")
-                   .arg(*gpu)
-                   .arg(std::round(*celsius))
-                   .arg(*cap)
-             : tr("GPU %1 is at %2 \u00B0"
-                  "C again, its limit is %3 \u00B0"
-                  "C: training goes on.")
-                   .arg(*gpu)
-                   .arg(std::round(*celsius))
-                   .arg(*cap),
-      event.time, news);
+      alert.pauses.value_or(false) ? tr("GPU %1 is at %2 \u00B0"
+                                        "C, above its limit of %3 \u00B0"
+                                        "C: training pauses until it is cooler.")
+                                         .arg(*alert.gpu)
+                                         .arg(std::round(*alert.celsius))
+                                         .arg(*alert.cap_celsius)
+                                   : tr("GPU %1 is at %2 \u00B0"
+                                        "C again, its limit is %3 \u00B0"
+                                        "C: training goes on.")
+                                         .arg(*alert.gpu)
+                                         .arg(std::round(*alert.celsius))
+                                         .arg(*alert.cap_celsius),
+      time, news);
 }
 
-void AlertList::takeJoin(const ControlEvent& event) {
-  if (told::yes(event.data, "ok")) {
-    const std::string text = told::text(event.data, "text");
-    return add(Level::kInfo, text.empty() ? tr("Joined.") : shown(text), event.time, !event.kept);
-  }
-  if (told::text(event.data, "code") == to_string(ErrorCode::kAborted)) return;  // cancelled
-  add(Level::kError, tr("Joining failed: %1").arg(shown(told::text(event.data, "message"))), event.time, !event.kept);
+void AlertList::takeJoin(const event::JoinDone& done, double time, bool news) {
+  if (done.ok) return add(Level::kInfo, done.text.empty() ? tr("Joined.") : shown(done.text), time, news);
+  if (done.code == to_string(ErrorCode::kAborted)) return;  // cancelled
+  add(Level::kError, tr("Joining failed: %1").arg(shown(done.message)), time, news);
 }
 
 }  // namespace atl

@@ -9,8 +9,7 @@
 
 #include <QCoreApplication>
 
-#include "app/core/agent_link.h"
-#include "app/core/node_state.h"
+#include "net/control/events.h"
 
 namespace atl {
 
@@ -36,12 +35,13 @@ class AlertList {
 
   // `before`: empty for the first state, of which nothing is news.
   void take(const std::optional<NodeState>& before, const NodeState& now, double time);
-  void take(const ControlEvent& event, const NodeState* state);
+  void take(const HeardEvent& event);
   void add(Alert::Level level, const QString& text, double time, bool news);
 
  private:
-  void takeGpuAlert(const ControlEvent& event);
-  void takeJoin(const ControlEvent& event);
+  void takeGpuAlert(const event::GpuAlert& alert, double time, bool news);
+  void takeJoin(const event::JoinDone& done, double time, bool news);
+  void takeRoundEnd(const IslandState& island, double time, bool news);
 
   const std::function<void(const Alert&)> on_news_;
   std::vector<Alert> alerts_;

@@ -55,24 +55,18 @@ void CheckModel::lost() {
   end(tr("The connection to the agent was lost meanwhile. Check again.").toStdString(), 0);
 }
 
-void CheckModel::take(const ControlEvent& event) {
-  if (event.name != "check.result" || !event.data.is_object()) return;
-  const nlohmann::json& data = event.data;
-  if (data.contains("row")) {
-    auto row = check_row_from_json(data["row"]);
-    if (!row.ok()) return;
+void CheckModel::take(const HeardEvent& event) {
+  if (const auto* done = std::get_if<event::CheckRowDone>(&event.what)) {
     if (!running_) begin();
-    add(std::move(*row));
-    return;
+    add(done->row);
+  } else if (const auto* all = std::get_if<event::CheckDone>(&event.what)) {
+    if (!running_) begin();
+    // The report is whole, whatever was missed of its rows.
+    if (all->report) {
+      for (const CheckRow& row : all->report->rows) add(row);
+    }
+    end(all->error, event.time);
   }
-  if (data.value("done", nlohmann::json()) != true) return;
-  if (!running_) begin();
-  const nlohmann::json error = data.value("error", nlohmann::json());
-  if (error.is_string()) return end(error.get<std::string>(), event.time);
-  // The report is whole, whatever was missed of its rows.
-  const nlohmann::json report = data.value("report", nlohmann::json());
-  if (report.is_object() && report.contains("rows") && report["rows"].is_array()) takeReport(report["rows"]);
-  end({}, event.time);
 }
 
 void CheckModel::add(CheckRow row) {
@@ -88,12 +82,6 @@ void CheckModel::add(CheckRow row) {
     endInsertRows();
   }
   Q_EMIT changed();
-}
-
-void CheckModel::takeReport(const nlohmann::json& rows) {
-  for (const nlohmann::json& json : rows) {
-    if (auto row = check_row_from_json(json); row.ok()) add(std::move(*row));
-  }
 }
 
 // ---- as a table

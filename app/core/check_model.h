@@ -7,7 +7,7 @@
 #include <QAbstractTableModel>
 
 #include "app/core/agent_link.h"
-#include "net/check/check_row.h"
+#include "net/control/events.h"
 
 namespace atl {
 
@@ -33,7 +33,7 @@ class CheckModel : public QAbstractTableModel {
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-  void take(const ControlEvent& event);
+  void take(const HeardEvent& event);
   void lost();  // the connection is: the check's end will not be heard
 
  Q_SIGNALS:
@@ -44,7 +44,6 @@ class CheckModel : public QAbstractTableModel {
   void begin();
   void end(const std::string& problem, double time);
   void add(CheckRow row);
-  void takeReport(const nlohmann::json& rows);
 
   AgentLink& link_;
   std::vector<CheckRow> rows_;

@@ -41,8 +41,8 @@ void CheckpointsModel::reload() {
   });
 }
 
-void CheckpointsModel::take(const ControlEvent& event) {
-  if (event.name == "checkpoint.saved") look_.request();
+void CheckpointsModel::take(const HeardEvent& event) {
+  if (std::holds_alternative<event::CheckpointSaved>(event.what)) look_.request();
 }
 
 void CheckpointsModel::show(std::vector<CheckpointRow> rows) {

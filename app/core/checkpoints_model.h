@@ -10,6 +10,7 @@
 #include "app/core/agent_link.h"
 #include "app/core/command_run.h"
 #include "app/core/paced.h"
+#include "net/control/events.h"
 
 namespace atl {
 
@@ -45,7 +46,7 @@ class CheckpointsModel : public QAbstractTableModel {
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-  void take(const ControlEvent& event);
+  void take(const HeardEvent& event);
   void reload();
 
  Q_SIGNALS:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include <QCoreApplication>
 
@@ -10,29 +9,29 @@ namespace atl {
 namespace {
 
 struct Words {
-  std::string_view cause;
+  ExitCause cause;
   const char* sentence;
   const char* advice;
 };
 constexpr std::array kWords{
-    Words{"killed", QT_TRANSLATE_NOOP("ExitWords", "Something killed the trainer."), ""},
-    Words{"out_of_memory", QT_TRANSLATE_NOOP("ExitWords", "The machine ran out of memory."),
+    Words{ExitCause::kKilled, QT_TRANSLATE_NOOP("ExitWords", "Something killed the trainer."), ""},
+    Words{ExitCause::kOutOfMemory, QT_TRANSLATE_NOOP("ExitWords", "The machine ran out of memory."),
           QT_TRANSLATE_NOOP("ExitWords", "Close other programs, or add memory or swap.")},
-    Words{"crashed", QT_TRANSLATE_NOOP("ExitWords", "The trainer crashed."), ""},
-    Words{"hung", QT_TRANSLATE_NOOP("ExitWords", "The trainer did nothing any more and was ended."), ""},
-    Words{"gpu_memory", QT_TRANSLATE_NOOP("ExitWords", "A GPU ran out of memory."),
+    Words{ExitCause::kCrashed, QT_TRANSLATE_NOOP("ExitWords", "The trainer crashed."), ""},
+    Words{ExitCause::kHung, QT_TRANSLATE_NOOP("ExitWords", "The trainer did nothing any more and was ended."), ""},
+    Words{ExitCause::kGpuMemory, QT_TRANSLATE_NOOP("ExitWords", "A GPU ran out of memory."),
           QT_TRANSLATE_NOOP("ExitWords", "End other programs that use it; nvidia-smi lists them.")},
-    Words{"gpu_lost", QT_TRANSLATE_NOOP("ExitWords", "A GPU is lost."),
+    Words{ExitCause::kGpuLost, QT_TRANSLATE_NOOP("ExitWords", "A GPU is lost."),
           QT_TRANSLATE_NOOP("ExitWords", "Restart the machine; the kernel's log says more (dmesg | grep -i xid).")},
-    Words{"driver", QT_TRANSLATE_NOOP("ExitWords", "The GPU driver does not work."),
+    Words{ExitCause::kDriver, QT_TRANSLATE_NOOP("ExitWords", "The GPU driver does not work."),
           QT_TRANSLATE_NOOP("ExitWords", "Does nvidia-smi? If not, reinstall the driver or restart the machine.")},
-    Words{"not_finite", QT_TRANSLATE_NOOP("ExitWords", "The trainer's numbers were not finite."),
+    Words{ExitCause::kNotFinite, QT_TRANSLATE_NOOP("ExitWords", "The trainer's numbers were not finite."),
           QT_TRANSLATE_NOOP("ExitWords", "If it happens again, check the machine's memory and GPUs.")},
-    Words{"hub_unreachable", QT_TRANSLATE_NOOP("ExitWords", "The hub does not answer."),
+    Words{ExitCause::kHubUnreachable, QT_TRANSLATE_NOOP("ExitWords", "The hub does not answer."),
           QT_TRANSLATE_NOOP("ExitWords", "If this lasts, look after the network, or ask the operator.")},
-    Words{"refused", QT_TRANSLATE_NOOP("ExitWords", "The hub refused this machine."),
+    Words{ExitCause::kRefused, QT_TRANSLATE_NOOP("ExitWords", "The hub refused this machine."),
           QT_TRANSLATE_NOOP("ExitWords", "Ask the operator why; a new invite may be needed.")},
-    Words{"unusable", QT_TRANSLATE_NOOP("ExitWords", "The trainer cannot run with what it finds on this machine."),
+    Words{ExitCause::kUnusable, QT_TRANSLATE_NOOP("ExitWords", "The trainer cannot run with what it finds on this machine."),
           QT_TRANSLATE_NOOP("ExitWords", "Put right what is named below, then resume.")},
 };
 
@@ -42,13 +41,13 @@ struct Text {
 
 }  // namespace
 
-bool exit_was_meant(const std::string& cause) {
-  constexpr std::array<std::string_view, 4> kMeant = {"run_finished", "paused", "finished", "stopped"};
-  return std::ranges::find(kMeant, cause) != kMeant.end();
+bool exit_was_meant(ExitCause cause) {
+  return cause == ExitCause::kRunFinished || cause == ExitCause::kPaused || cause == ExitCause::kFinished ||
+         cause == ExitCause::kStopped;
 }
 
-ExitWords exit_words(const std::string& cause) {
-  const auto found = std::ranges::find(kWords, std::string_view(cause), &Words::cause);
+ExitWords exit_words(ExitCause cause) {
+  const auto found = std::ranges::find(kWords, cause, &Words::cause);
   if (found == kWords.end()) return {QCoreApplication::translate("ExitWords", "The trainer ended."), {}};
   return {Text::tr(found->sentence), *found->advice == 0 ? QString() : Text::tr(found->advice)};
 }

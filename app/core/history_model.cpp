@@ -18,7 +18,7 @@ constexpr double kEverything = std::numeric_limits<double>::infinity();
 constexpr std::chrono::milliseconds kGather{80};
 // The history writes every few seconds.
 constexpr std::chrono::milliseconds kWritten{7000};
-constexpr std::size_t kMaxNames = 512, kMaxGpus = 64;
+constexpr std::size_t kMaxNames = 512;
 constexpr std::size_t kMinShare = 8192;  // points
 
 const char* word(SeriesAxis axis) {
@@ -239,48 +239,44 @@ void HistoryModel::enterRun(const std::string& run) {
   learn_tokens_.start(0);
 }
 
-void HistoryModel::take(const ControlEvent& event, const NodeState* state) {
-  if (event.name == "gpu.sample") return takeGpus(event);
-  if (state == nullptr) return;
-  const IslandState& island = state->island;
+void HistoryModel::take(const HeardEvent& event) {
+  if (const NodeState* state = state_in(event.what)) return takeState(event, state->island);
+  if (run_.empty()) return;
+  if (const auto* sampled = std::get_if<event::GpuSampled>(&event.what)) {
+    if (!event.kept) takeGpus(*sampled, event.time);
+  } else if (const auto* round = std::get_if<event::RoundDone>(&event.what)) {
+    if (round->sync_seconds) append("sync_seconds", event.time, *round->sync_seconds, event.kept);
+  }
+}
+
+void HistoryModel::takeState(const HeardEvent& event, const IslandState& island) {
   enterRun(island.run_id);
   if (island.run_id.empty()) return;
   step_ = static_cast<double>(island.round) * island.inner_steps + island.inner_step;
   tokens_.take(island.pid, step_, island.tokens);
   // What was told before we looked is in what is fetched, but for the last seconds, which are not written yet.
   const auto add = [&](const std::string& name, double value) { append(name, event.time, value, event.kept); };
-  if (event.name == "step") {
+  if (std::holds_alternative<event::Step>(event.what)) {
     if (is_positive(island.loss_nats)) add("loss_nats", island.loss_nats);
     if (is_positive(island.tokens_per_second)) add("tokens_per_second", island.tokens_per_second);
-    for (const auto& [name, value] : {std::pair("mfu", state->mfu), std::pair("learning_rate", state->learning_rate),
-                                      std::pair("gradient_norm", state->gradient_norm)}) {
+    for (const auto& [name, value] : {std::pair("mfu", island.mfu), std::pair("learning_rate", island.learning_rate),
+                                      std::pair("gradient_norm", island.gradient_norm)}) {
       if (value) add(name, *value);
     }
-  } else if (event.name == "sync.done" && island.last_sync_seconds) {
-    add("sync_seconds", *island.last_sync_seconds);
   }
   const double validation = island.validation_loss_nats.value_or(0);
   if (is_positive(validation) && validation != validation_loss_) {
     const bool known = validation_loss_ != 0;  // the first one seen may be old
     validation_loss_ = validation;
-    if (known || event.name == "sync.done") add("validation_loss_nats", validation);
+    if (known || std::holds_alternative<event::SyncDone>(event.what)) add("validation_loss_nats", validation);
   }
 }
 
-void HistoryModel::takeGpus(const ControlEvent& event) {
-  const auto gpus = event.data.is_object() ? event.data.find("gpus") : event.data.end();
-  if (event.kept || run_.empty() || gpus == event.data.end() || !gpus->is_array() || gpus->size() > kMaxGpus) return;
-  std::size_t place = 0;
-  for (const nlohmann::json& gpu : *gpus) {
-    if (gpu.is_object()) {
-      const nlohmann::json told = gpu.value("index", nlohmann::json());
-      const std::size_t index = told.is_number_unsigned() ? told.get<std::size_t>() : place;
-      for (const auto& [key, value] : gpu.items()) {
-        if (key != "index" && value.is_number())
-          append(fmt::format("gpu.{}.{}", index, key), event.time, value.get<double>(), false);
-      }
+void HistoryModel::takeGpus(const event::GpuSampled& sampled, double time) {
+  for (const GpuSample& gpu : sampled.gpus) {
+    for (const auto& [figure, value] : changing_figures(gpu)) {
+      append(fmt::format("gpu.{}.{}", gpu.index, figure), time, value, false);
     }
-    ++place;
   }
 }
 

@@ -14,7 +14,7 @@
 
 #include "app/core/agent_link.h"
 #include "app/core/fetched_ranges.h"
-#include "app/core/node_state.h"
+#include "net/control/events.h"
 #include "app/core/paced.h"
 #include "app/core/series.h"
 #include "app/core/token_count.h"
@@ -42,8 +42,8 @@ class HistoryModel : public QObject {
   bool loading(const std::string& name, SeriesAxis axis) const;
   const std::string& problem() const { return problem_; }  // the last query's; empty when it went well
 
-  // From the node: live points and a change of run. `state`: what the event says, where it says one.
-  void take(const ControlEvent& event, const NodeState* state);
+  // From the node: live points and a change of run.
+  void take(const HeardEvent& event);
   void reload();
 
  Q_SIGNALS:
@@ -68,7 +68,8 @@ class HistoryModel : public QObject {
   void takeColumns(const Key& key, const Query& query, const nlohmann::json& answer);
   void learnTokens();
   void append(const std::string& name, double time, double value, bool kept);  // kept: unless it is there already
-  void takeGpus(const ControlEvent& event);
+  void takeGpus(const event::GpuSampled& sampled, double time);
+  void takeState(const HeardEvent& event, const IslandState& island);
   std::size_t share() const;
   void touch(const std::string& name);
 

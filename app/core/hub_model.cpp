@@ -68,7 +68,7 @@ HubModel::HubModel(HubHome home, OpenStream open, RunCommand run, QObject* paren
     look_state_.request();
     look_islands_.request();
   });
-  connect(&link_, &AgentLink::event, this, [this](const ControlEvent& event) {
+  connect(&link_, &AgentLink::event, this, [this](const LinkEvent& event) {
     if (event.kept) return;
     look_state_.request();
     if (event.name.starts_with("island.")) look_islands_.request();

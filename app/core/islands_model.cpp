@@ -146,25 +146,40 @@ void IslandsModel::takeList(const nlohmann::json& answer, std::vector<std::strin
   markSlowest();
 }
 
-void IslandsModel::take(const ControlEvent& event) {
-  if (!event.name.starts_with("peer.") || !event.data.is_object()) return;
-  const std::string id = text_or(event.data, "island");
+void IslandsModel::take(const HeardEvent& event) {
+  std::visit(Overloaded{[&](const event::PeerUp& e) { takePeer(e, /*up=*/true, event.time); },
+                        [&](const event::PeerDown& e) { takePeer(e, /*up=*/false, event.time); },
+                        [&](const event::PeerLink& e) { takeLink(e); }, [](const auto&) {}},
+             event.what);
+}
+
+template <class Peer>
+void IslandsModel::takePeer(const Peer& peer, bool up, double time) {
+  const std::string id = peer.island.substr(0, kMaxTextBytes);
   if (id.empty()) return;
   const std::size_t at = rowOf(id);
   IslandRow& row = rows_[at];
-  if (event.name == "peer.link") {
-    if (const auto rtt = told::number(event.data, "rtt_seconds")) row.rtt_seconds = rtt;
-    if (const auto up = told::number(event.data, "bytes_per_second")) row.up_bytes_per_second = up;
-    if (const auto down = told::number(event.data, "down_bytes_per_second")) row.down_bytes_per_second = down;
-    if (told::yes(event.data, "failed")) ++row.retries;
-  } else {
-    row.up = event.name == "peer.up";
-    row.last_change = event.time;
-    row.name = text_or(event.data, "name", row.name);
-    row.address = text_or(event.data, "address", row.address);
-    row.region = text_or(event.data, "region", row.region);
-    row.version = text_or(event.data, "version", row.version);
-  }
+  const auto known = [](std::string& value, const std::string& told) {
+    if (!told.empty()) value = told.substr(0, kMaxTextBytes);
+  };
+  row.up = up;
+  row.last_change = time;
+  known(row.name, peer.name);
+  known(row.address, peer.address);
+  known(row.region, peer.region);
+  known(row.version, peer.version);
+  updated(at);
+  markSlowest();
+}
+
+void IslandsModel::takeLink(const event::PeerLink& link) {
+  if (link.island.empty()) return;
+  const std::size_t at = rowOf(link.island.substr(0, kMaxTextBytes));
+  IslandRow& row = rows_[at];
+  if (link.rtt_seconds) row.rtt_seconds = link.rtt_seconds;
+  if (link.bytes_per_second) row.up_bytes_per_second = link.bytes_per_second;
+  if (link.down_bytes_per_second) row.down_bytes_per_second = link.down_bytes_per_second;
+  if (link.failed) ++row.retries;
   updated(at);
   markSlowest();
 }

@@ -8,6 +8,7 @@
 #include <QAbstractTableModel>
 
 #include "app/core/agent_link.h"
+#include "net/control/events.h"
 
 namespace atl {
 
@@ -39,12 +40,15 @@ class IslandsModel : public QAbstractTableModel {
   QVariant data(const QModelIndex& index, int role) const override;  // display text, sort value, accessible text
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-  void take(const ControlEvent& event);
+  void take(const HeardEvent& event);
   void reload();
   void clear();  // another run
 
  private:
   void takeList(const nlohmann::json& answer, std::vector<std::string> before);
+  template <class Peer>
+  void takePeer(const Peer& peer, bool up, double time);
+  void takeLink(const event::PeerLink& link);
   std::size_t rowOf(const std::string& id);  // made where there is none
   void remove(std::size_t row);
   void updated(std::size_t row);

@@ -1,24 +1,15 @@
 #include "app/core/join_model.h"
 
 #include <algorithm>
-#include <array>
 
 #include "net/base/sha256.h"
-#include "net/control/told.h"
 
 namespace atl {
 namespace {
 
-using StageStatus = StageView::Status;
+using ViewStatus = StageView::Status;
 
 constexpr std::chrono::seconds kLookTime{60};  // of all the hub's addresses
-constexpr std::array<std::string_view, kJoinStages> kStageNames = {"key",  "enrol", "check",     "trainer",
-                                                                   "data", "state", "first_step"};
-
-std::uint64_t bytes(const nlohmann::json& data, const char* key) {
-  const double value = told::number(data, key).value_or(0);
-  return value > 0 && value < 9e18 ? static_cast<std::uint64_t>(value) : 0;
-}
 
 void wipe(std::string& secret) {
   std::ranges::fill(secret, '\0');
@@ -80,22 +71,21 @@ void JoinModel::endLook(std::optional<Error> problem) {
   Q_EMIT lookChanged();
 }
 
-void JoinModel::takeLook(const nlohmann::json& data) {
-  const std::string id = told::text(data, "invite");
-  if (!looking_ || !invite_ || (!id.empty() && id != invite_->id)) return;  // of a look before this one
-  if (!told::yes(data, "ok")) {
-    const std::string why = told::text(data, "message");
-    return endLook(
-        Error{parse_error_code(told::text(data, "code")).value_or(ErrorCode::kInternal),
-              why.empty() ? tr("The agent could not ask the hub, and does not say why.").toStdString() : why});
+void JoinModel::takeLook(const event::InviteLooked& looked) {
+  if (!looking_ || !invite_ || (!looked.invite.empty() && looked.invite != invite_->id)) return;  // of one before
+  if (!looked.ok) {
+    return endLook(Error{parse_error_code(looked.code).value_or(ErrorCode::kInternal),
+                         looked.message.empty()
+                             ? tr("The agent could not ask the hub, and does not say why.").toStdString()
+                             : looked.message});
   }
-  hub_ = InvitingHub{.address = told::text(data, "address"),
-                     .run_name = told::text(data, "run_name"),
-                     .run_id = told::text(data, "run_id"),
-                     .operator_name = told::text(data, "operator"),
-                     .model = told::text(data, "model"),
-                     .parameters = bytes(data, "parameters"),
-                     .pin = told::text(data, "pin")};
+  hub_ = InvitingHub{.address = looked.address,
+                     .run_name = looked.run_name,
+                     .run_id = looked.run_id,
+                     .operator_name = looked.operator_name,
+                     .model = looked.model,
+                     .parameters = looked.parameters,
+                     .pin = looked.pin};
   // The agent has compared both before it answered: this is to say it, not to find it out.
   if (hub_->pin != to_hex(invite_->authority_pin)) {
     return endLook(
@@ -125,7 +115,7 @@ void JoinModel::join(const JoinResources& resources) {
 
 void JoinModel::retry() {
   if (joining_ || joined_ || !problem_) return;
-  const auto failed = std::ranges::find(stages_, StageStatus::kFailed, &StageView::status);
+  const auto failed = std::ranges::find(stages_, ViewStatus::kFailed, &StageView::status);
   std::fill(failed, stages_.end(), StageView{});
   ask();
 }
@@ -141,8 +131,8 @@ void JoinModel::ask() {
         std::pair("advertise", resources_.advertise)}) {
     if (!value.empty()) params[key] = value;
   }
-  const auto waiting = std::ranges::find(stages_, StageStatus::kWaiting, &StageView::status);
-  if (waiting != stages_.end()) waiting->status = StageStatus::kRunning;
+  const auto waiting = std::ranges::find(stages_, ViewStatus::kWaiting, &StageView::status);
+  if (waiting != stages_.end()) waiting->status = ViewStatus::kRunning;
   Q_EMIT changed();
   link_.call("join", params, this, [this](const auto& answer) {
     if (!answer.ok() && joining_) fail(answer.error());
@@ -159,49 +149,59 @@ void JoinModel::cancel() {
   Q_EMIT changed();
 }
 
-void JoinModel::take(const ControlEvent& event, const NodeState* state) {
-  if (event.kept || !event.data.is_object()) return;
-  if (event.name == "invite.looked") return takeLook(event.data);
-  if (event.name == "join.progress" && told::text(event.data, "stage") == "trainer") startAgain(event.data);
-  if (!joining_) return;
-  if (event.name == "join.progress") return takeProgress(event.data);
-  if (event.name == "join.done") return takeDone(event.data);
-  if (state == nullptr || !done_) return;
-  state->island.pid == 0 ? takeAgent(*state) : takeState(*state);
+void JoinModel::take(const HeardEvent& event) {
+  if (event.kept) return;
+  if (const NodeState* state = state_in(event.what)) {
+    if (!joining_ || !done_) return;
+    return state->island.pid == 0 ? takeAgent(*state) : takeState(*state);
+  }
+  std::visit(Overloaded{[&](const event::InviteLooked& e) { takeLook(e); },
+                        [&](const event::JoinProgress& e) {
+                          if (e.stage == JoinStage::kTrainer && e.status == StageStatus::kRunning) startAgain();
+                          if (joining_ && e.stage != JoinStage::kUnknown) takeProgress(e);
+                        },
+                        [&](const event::JoinDone& e) {
+                          if (joining_) takeDone(e);
+                        },
+                        [](const auto&) {}},
+             event.what);
 }
 
-void JoinModel::takeProgress(const nlohmann::json& data) {
-  const auto name = std::ranges::find(kStageNames, told::text(data, "stage"));
-  if (name == kStageNames.end()) return;
-  const auto stage = static_cast<JoinStage>(name - kStageNames.begin());
-  const std::string status = told::text(data, "status");
+void JoinModel::takeProgress(const event::JoinProgress& told) {
+  const JoinStage stage = told.stage;
   if (stage >= JoinStage::kTrainer) reach(stage);
   StageView& view = at(stage);
-  view.done_bytes = bytes(data, "done_bytes");
-  view.total_bytes = bytes(data, "total_bytes");
-  view.bytes_per_second = told::number(data, "bytes_per_second");
-  view.seconds_left = told::number(data, "seconds_left");
-  view.text = told::text(data, "text");
-  if (status == "done") {
-    view.status = StageStatus::kDone;
-    if (stage == JoinStage::kEnrol) enrolled_ = true;
-    if (stage == JoinStage::kFirstStep) return succeed();
-  } else if (status == "failed") {
-    view.status = StageStatus::kFailed;
-    // Of the agent's own stages join.done tells the code.
-    if (stage >= JoinStage::kTrainer) awaitRetry(stage, std::string(view.text));
-  } else if (status == "running") {
-    // One at a time: what the agent does first is its own choice.
-    for (StageView& other : stages_) {
-      if (other.status == StageStatus::kRunning) other.status = StageStatus::kWaiting;
-    }
-    view.status = StageStatus::kRunning;
+  view.done_bytes = told.done_bytes.value_or(0);
+  view.total_bytes = told.total_bytes.value_or(0);
+  view.bytes_per_second = told.bytes_per_second;
+  view.seconds_left = told.seconds_left;
+  view.text = told.text;
+  switch (told.status) {
+    case StageStatus::kDone:
+      view.status = ViewStatus::kDone;
+      if (stage == JoinStage::kEnrol) enrolled_ = true;
+      if (stage == JoinStage::kFirstStep) return succeed();
+      break;
+    case StageStatus::kFailed:
+      view.status = ViewStatus::kFailed;
+      // Of the agent's own stages join.done tells the code.
+      if (stage >= JoinStage::kTrainer) awaitRetry(stage, std::string(view.text));
+      break;
+    case StageStatus::kRunning:
+      // One at a time: what the agent does first is its own choice.
+      for (StageView& other : stages_) {
+        if (other.status == ViewStatus::kRunning) other.status = ViewStatus::kWaiting;
+      }
+      view.status = ViewStatus::kRunning;
+      break;
+    case StageStatus::kWaiting:
+    case StageStatus::kUnknown: break;
   }
   Q_EMIT changed();
 }
 
 const StageView* JoinModel::retrying() const {
-  const auto found = std::ranges::find(stages_, StageStatus::kRetrying, &StageView::status);
+  const auto found = std::ranges::find(stages_, ViewStatus::kRetrying, &StageView::status);
   return found != stages_.end() ? &*found : nullptr;
 }
 
@@ -209,16 +209,16 @@ const StageView* JoinModel::retrying() const {
 void JoinModel::awaitRetry(JoinStage stage, const std::string& cause) {
   done_ = true;
   for (StageView& other : stages_) {
-    if (other.status == StageStatus::kRunning || other.status == StageStatus::kRetrying) other = {};
+    if (other.status == ViewStatus::kRunning || other.status == ViewStatus::kRetrying) other = {};
   }
   StageView& failed = at(stage) = {};
-  failed.status = StageStatus::kRetrying;
+  failed.status = ViewStatus::kRetrying;
   failed.text = cause;
 }
 
-void JoinModel::startAgain(const nlohmann::json& data) {
+void JoinModel::startAgain() {
   const bool failed = problem_ || retrying() != nullptr;
-  if (joined_ || !done_ || !failed || told::text(data, "status") != "running") return;
+  if (joined_ || !done_ || !failed) return;
   joining_ = true;
   problem_.reset();
   clearTrainerStages();
@@ -228,24 +228,23 @@ void JoinModel::clearTrainerStages() {
   for (auto i = static_cast<std::size_t>(JoinStage::kTrainer); i < stages_.size(); ++i) stages_[i] = {};
 }
 
-void JoinModel::takeDone(const nlohmann::json& data) {
-  if (told::yes(data, "ok")) {
+void JoinModel::takeDone(const event::JoinDone& done) {
+  if (done.ok) {
     enrolled_ = done_ = true;
     reach(JoinStage::kTrainer);
-    if (at(JoinStage::kTrainer).status == StageStatus::kWaiting) at(JoinStage::kTrainer).status = StageStatus::kRunning;
+    if (at(JoinStage::kTrainer).status == ViewStatus::kWaiting) at(JoinStage::kTrainer).status = ViewStatus::kRunning;
     Q_EMIT changed();
     return;
   }
-  const std::string why = told::text(data, "message");
-  fail({parse_error_code(told::text(data, "code")).value_or(ErrorCode::kInternal),
-        why.empty() ? tr("The agent could not join, and does not say why.").toStdString() : why});
+  fail({parse_error_code(done.code).value_or(ErrorCode::kInternal),
+        done.message.empty() ? tr("The agent could not join, and does not say why.").toStdString() : done.message});
 }
 
 // The stage of the trainer that runs, or that failed.
 JoinStage JoinModel::underWay() const {
   for (int i = kJoinStages - 1; i > static_cast<int>(JoinStage::kTrainer); --i) {
-    const StageStatus status = stages_[static_cast<std::size_t>(i)].status;
-    if (status == StageStatus::kRunning || status == StageStatus::kRetrying) return static_cast<JoinStage>(i);
+    const ViewStatus status = stages_[static_cast<std::size_t>(i)].status;
+    if (status == ViewStatus::kRunning || status == ViewStatus::kRetrying) return static_cast<JoinStage>(i);
   }
   return JoinStage::kTrainer;
 }
@@ -260,10 +259,10 @@ void JoinModel::takeAgent(const NodeState& state) {
     awaitRetry(stage, at(stage).text.empty() ? cause : std::string(at(stage).text));
     at(stage).retry_in_seconds = agent.restart_in_seconds;
     Q_EMIT changed();
-  } else if (state.island.state == "error") {
+  } else if (state.island.state == IslandPhase::kError) {
     fail(
         {ErrorCode::kTrainerFailed, error.empty() ? tr("The trainer failed; its log says why.").toStdString() : error});
-  } else if (!agent.wish.empty() && agent.wish != "run") {
+  } else if (agent.wish != Wish::kUnknown && agent.wish != Wish::kRun) {
     fail({ErrorCode::kAborted, tr("Meanwhile this machine was told to stop training, or to pause.").toStdString()});
   } else if (!state.joined() && retrying() != nullptr) {
     fail({ErrorCode::kAborted, tr("Meanwhile this machine was told to leave the run.").toStdString()});
@@ -273,33 +272,35 @@ void JoinModel::takeAgent(const NodeState& state) {
 // What a trainer's state tells, should the agent not tell of stages.
 void JoinModel::takeState(const NodeState& state) {
   const IslandState& island = state.island;
-  if (island.tokens > 0 && (island.state == "training" || island.state == "syncing")) return succeed();
-  const bool recovers = island.state == "recovering";
-  if (!recovers && island.state != "waiting" && island.state != "training") return;
+  const IslandPhase phase = island.state;
+  const bool trains = phase == IslandPhase::kTraining;
+  if (island.tokens > 0 && (trains || phase == IslandPhase::kSyncing)) return succeed();
+  const bool recovers = phase == IslandPhase::kRecovering;
+  if (!recovers && !trains && phase != IslandPhase::kWaiting) return;
   const JoinStage stage = recovers ? JoinStage::kState : JoinStage::kFirstStep;
   if (retrying() != nullptr) clearTrainerStages();  // another one, whose start was not told
-  if (at(stage).status != StageStatus::kWaiting) return;
+  if (at(stage).status != ViewStatus::kWaiting) return;
   reach(stage);
-  at(stage).status = StageStatus::kRunning;
+  at(stage).status = ViewStatus::kRunning;
   Q_EMIT changed();
 }
 
 void JoinModel::reach(JoinStage stage) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(stage); ++i) stages_[i].status = StageStatus::kDone;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(stage); ++i) stages_[i].status = ViewStatus::kDone;
 }
 
 void JoinModel::fail(const Error& problem) {
   joining_ = false;
   problem_ = problem;
-  auto failed = std::ranges::find(stages_, StageStatus::kFailed, &StageView::status);
-  if (failed == stages_.end()) failed = std::ranges::find(stages_, StageStatus::kRetrying, &StageView::status);
-  if (failed == stages_.end()) failed = std::ranges::find(stages_, StageStatus::kRunning, &StageView::status);
-  if (failed == stages_.end()) failed = std::ranges::find(stages_, StageStatus::kWaiting, &StageView::status);
+  auto failed = std::ranges::find(stages_, ViewStatus::kFailed, &StageView::status);
+  if (failed == stages_.end()) failed = std::ranges::find(stages_, ViewStatus::kRetrying, &StageView::status);
+  if (failed == stages_.end()) failed = std::ranges::find(stages_, ViewStatus::kRunning, &StageView::status);
+  if (failed == stages_.end()) failed = std::ranges::find(stages_, ViewStatus::kWaiting, &StageView::status);
   for (StageView& stage : stages_) {
-    if (stage.status == StageStatus::kRunning) stage.status = StageStatus::kWaiting;
+    if (stage.status == ViewStatus::kRunning) stage.status = ViewStatus::kWaiting;
   }
   if (failed != stages_.end()) {
-    failed->status = StageStatus::kFailed;
+    failed->status = ViewStatus::kFailed;
     failed->text = problem.message;
   }
   Q_EMIT changed();
@@ -307,7 +308,7 @@ void JoinModel::fail(const Error& problem) {
 
 void JoinModel::succeed() {
   stages_.assign(kJoinStages, {});
-  for (StageView& stage : stages_) stage.status = StageStatus::kDone;
+  for (StageView& stage : stages_) stage.status = ViewStatus::kDone;
   joining_ = false;
   joined_ = true;
   forgetInvite();

@@ -11,7 +11,7 @@
 #include <QTimer>
 
 #include "app/core/agent_link.h"
-#include "app/core/node_state.h"
+#include "net/control/events.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -29,9 +29,6 @@ struct JoinResources {
   std::string gpus = "all";
   std::string listen, advertise;  // HOST:PORT; empty: the default
 };
-
-enum class JoinStage { kKey, kEnrol, kCheck, kTrainer, kData, kState, kFirstStep };
-inline constexpr int kJoinStages = 7;
 
 struct StageView {
   // kRetrying: it failed, and the agent begins again by itself, with another trainer.
@@ -70,8 +67,7 @@ class JoinModel : public QObject {
   const StageView* retrying() const;  // the stage that the agent begins again, if it is so; joining() then
   const std::optional<Error>& problem() const { return problem_; }
 
-  // `state`: what the event says, where it says one.
-  void take(const ControlEvent& event, const NodeState* state);
+  void take(const HeardEvent& event);
   void interrupted();  // what came of it will not be heard: events were missed, or the agent is another one
 
  Q_SIGNALS:
@@ -81,11 +77,11 @@ class JoinModel : public QObject {
  private:
   StageView& at(JoinStage stage) { return stages_[static_cast<std::size_t>(stage)]; }
   void endLook(std::optional<Error> problem);
-  void takeLook(const nlohmann::json& data);
+  void takeLook(const event::InviteLooked& looked);
   void ask();
-  void takeProgress(const nlohmann::json& data);
-  void startAgain(const nlohmann::json& data);
-  void takeDone(const nlohmann::json& data);
+  void takeProgress(const event::JoinProgress& told);
+  void startAgain();
+  void takeDone(const event::JoinDone& done);
   void takeState(const NodeState& state);
   void takeAgent(const NodeState& state);
   void awaitRetry(JoinStage stage, const std::string& cause);

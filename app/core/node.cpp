@@ -9,18 +9,13 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{1000};
-// Steps bring the trainer's state, but not the agent's part of it.
-constexpr std::chrono::milliseconds kFresh{900}, kAskAnyway{3000};
+constexpr std::chrono::milliseconds kFresh{900};
 constexpr std::chrono::seconds kGpusStale{30};
 
 LinkTiming timing_for(const NodeAddress& address, LinkTiming timing) {
   // ssh has to look a name up, to connect (15 s at most) and to log in.
   if (std::holds_alternative<SshNode>(address)) timing.hello_time = std::max(timing.hello_time, 3 * timing.answer_time);
   return timing;
-}
-
-bool is_state(const nlohmann::json& data) {
-  return data.is_object() && data.contains("state") && data.contains("run_id") && data.contains("inner_step");
 }
 
 }  // namespace
@@ -39,9 +34,10 @@ Node::Node(NodeAddress address, OpenStream open, RunCommand run, LinkTiming timi
       settings_(link_),
       join_(link_),
       tell_([this] { Q_EMIT changed(); }) {
-  connect(&link_, &AgentLink::event, this, &Node::take);
+  connect(&link_, &AgentLink::event, this, &Node::read);
   connect(&link_, &AgentLink::mustReload, this, &Node::reload);
   connect(&link_, &AgentLink::eventsLost, this, [this] {
+    reader_.forget();
     sync_.reset();
     uplink_.reset();
     join_.interrupted();
@@ -75,48 +71,43 @@ bool Node::live() const {
 
 // ---- what the agent says
 
-void Node::take(const ControlEvent& event) {
+void Node::read(const LinkEvent& event) {
   told_at_ = event.time;
-  if (is_state(event.data)) return takeState(event);
-  if (event.name == "gpu.sample" && !event.kept) takeGpus(event);
-  const std::string own = state_ ? state_->island.island : std::string();
-  sync_.take(event, own);
-  uplink_.take(event, nullptr);
+  const auto heard = reader_.read(event.name, event.data, event.time, event.seq, event.kept);
+  if (!heard.ok()) return askState();  // should states be what cannot be read, the answer says so
+  for (const HeardEvent& one : *heard) take(one);
+}
+
+void Node::take(const HeardEvent& event) {
+  if (const NodeState* state = state_in(event.what)) return takeState(event, *state);
+  const auto* sampled = std::get_if<event::GpuSampled>(&event.what);
+  if (sampled != nullptr && !event.kept) takeGpus(sampled->gpus);
+  sync_.take(event, state_ ? state_->island.island : std::string());
+  uplink_.take(event);
   check_.take(event);
-  join_.take(event, nullptr);
-  alerts_.take(event, nullptr);
-  history_.take(event, nullptr);
+  join_.take(event);
+  alerts_.take(event);
+  history_.take(event);
   if (!event.kept) {
     islands_.take(event);
-    rounds_.take(event, nullptr);
+    rounds_.take(event);
   }
   tell_.request();
 }
 
-// Of an event, or of state.get, whose name is then that.
-void Node::takeState(const ControlEvent& event) {
-  auto read = node_state_from_json(event.data);
-  if (!read.ok()) {
-    alerts_.add(Alert::Level::kWarning,
-                tr("What the agent says of its state cannot be read (%1). Is it of another version of Atoll?")
-                    .arg(QString::fromStdString(read.error().message)),
-                event.time, /*news=*/false);
-    return tell_.request();
-  }
-  NodeState state = std::move(*read);
+void Node::takeState(const HeardEvent& event, const NodeState& state) {
   sync_.take(event, state.island.island);
-  uplink_.take(event, &state);
-  history_.take(event, &state);
-  alerts_.take(event, &state);
+  uplink_.take(event);
+  history_.take(event);
+  alerts_.take(event);
   if (event.kept) return tell_.request();
   const bool other_run = state_ && !state_->island.run_id.empty() && !state.island.run_id.empty() &&
                          state_->island.run_id != state.island.run_id;
   const bool other_agent = state_ && state.agent.pid && state_->agent.pid && *state.agent.pid != *state_->agent.pid;
-  complete(state, event.data);
   alerts_.take(state_, state, event.time);
-  state_ = std::move(state);
+  state_ = state;
   heard_ = link_.now();
-  state_at_ = Clock::now();
+  if (Clock::now() - gpus_at_ >= kGpusStale) gpus_.clear();
   if (other_run) {
     sync_.reset();
     islands_.clear();
@@ -124,35 +115,33 @@ void Node::takeState(const ControlEvent& event) {
     islands_.reload();
     rounds_.reload();
   }
-  rounds_.take(event, &state_->island);
+  if (state.has_agent) state_at_ = Clock::now();
+  rounds_.take(event);
   checkpoints_.take(event);
-  join_.take(event, &*state_);
+  join_.take(event);
   tell_.request();
   if (other_agent) link_.resubscribe();
 }
 
-// What an event does not say is as it was.
-void Node::complete(NodeState& state, const nlohmann::json& json) const {
-  const bool whole = json.contains("agent");
-  const bool samples = json.contains("gpus");
-  if (!samples && state_ && Clock::now() - gpus_at_ < kGpusStale) state.gpus = state_->gpus;
-  if (whole || !state_) return;
-  state.agent = state_->agent;
-  if (!state.mfu) state.mfu = state_->mfu;
-  if (!state.disk_free_bytes) state.disk_free_bytes = state_->disk_free_bytes;
-  if (!state.learning_rate) state.learning_rate = state_->learning_rate;
-  if (!state.gradient_norm) state.gradient_norm = state_->gradient_norm;
-  // As the agent words it: the trainer does not know that it is to end.
-  if (state.agent.followed == "finish" && state.island.pid > 0) state.island.state = "finishing";
+void Node::takeGpus(const std::vector<GpuSample>& gpus) {
+  gpus_ = gpus;
+  gpus_at_ = Clock::now();
 }
 
-void Node::takeGpus(const ControlEvent& event) {
-  const auto gpus = event.data.is_object() ? event.data.find("gpus") : event.data.end();
-  if (!state_ || gpus == event.data.end()) return;
-  if (auto samples = gpu_samples_from_json(*gpus); samples.ok()) {
-    state_->gpus = std::move(*samples);
-    gpus_at_ = Clock::now();
+void Node::takeAnswer(const nlohmann::json& answer) {
+  const bool recorded = std::holds_alternative<RecordedNode>(address_) && told_at_ > 0;
+  const double time = recorded ? told_at_ : unix_time_now();
+  const auto state = node_state_from_json(answer);
+  if (!state.ok()) {
+    alerts_.add(Alert::Level::kWarning,
+                tr("What the agent says of its state cannot be read (%1). Is it of another version of Atoll?")
+                    .arg(QString::fromStdString(state.error().message)),
+                time, /*news=*/false);
+    return tell_.request();
   }
+  reader_.learn(*state);
+  if (!state->gpus.empty()) takeGpus(state->gpus);
+  take({.what = event::StateChanged{*state}, .time = time});
 }
 
 // ---- asking
@@ -173,17 +162,13 @@ void Node::askState() {
   asking_ = true;
   link_.call("state.get", nlohmann::json::object(), this, [this](const auto& answer) {
     asking_ = false;
-    if (!answer.ok() || !answer->is_object()) return;  // the age tells; the link tries again
-    asked_ = Clock::now();
-    if (answer->contains("gpus")) gpus_at_ = asked_;
-    const bool recorded = std::holds_alternative<RecordedNode>(address_) && told_at_ > 0;
-    takeState({.name = "state.get", .seq = 0, .time = recorded ? told_at_ : unix_time_now(), .data = *answer});
+    if (answer.ok() && answer->is_object()) takeAnswer(*answer);  // else the age tells; the link tries again
   });
 }
 
 void Node::poll() {
   const auto now = Clock::now();
-  const bool fresh = now - state_at_ < kFresh && now - asked_ < kAskAnyway;
+  const bool fresh = now - state_at_ < kFresh;
   // A recording tells by itself what was answered.
   const bool asks = link_.state() == LinkState::kConnected && !std::holds_alternative<RecordedNode>(address_);
   if (asks && !fresh) askState();

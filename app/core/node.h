@@ -17,12 +17,12 @@
 #include "app/core/join_model.h"
 #include "app/core/log_model.h"
 #include "app/core/node_address.h"
-#include "app/core/node_state.h"
 #include "app/core/paced.h"
 #include "app/core/rounds_model.h"
 #include "app/core/settings_model.h"
 #include "app/core/sync_model.h"
 #include "app/core/uplink.h"
+#include "net/control/event_reader.h"
 
 namespace atl {
 
@@ -42,6 +42,8 @@ class Node : public QObject {
 
   // The last that the agent said, however old; empty before the first.
   const std::optional<NodeState>& state() const { return state_; }
+  // The last samples; empty where there are none of lately.
+  const std::vector<GpuSample>& gpus() const { return gpus_; }
   // Since it was heard; empty before the first. A recording's time runs by the recording.
   std::optional<Seconds> age() const;
   // What the state says is true now: connected, and heard less than kStaleAfter ago.
@@ -75,11 +77,12 @@ class Node : public QObject {
   void alerted(const atl::Alert& alert);  // of news, not of what was there when the app was started
 
  private:
-  void take(const ControlEvent& event);
-  void takeState(const ControlEvent& event);
-  void takeGpus(const ControlEvent& event);
+  void read(const LinkEvent& event);
+  void take(const HeardEvent& event);
+  void takeState(const HeardEvent& event, const NodeState& state);
+  void takeGpus(const std::vector<GpuSample>& gpus);
+  void takeAnswer(const nlohmann::json& answer);
   void askState();
-  void complete(NodeState& state, const nlohmann::json& json) const;
   void reload();
   void linkChanged();
   void poll();
@@ -88,9 +91,11 @@ class Node : public QObject {
   const NodeAddress address_;
   const RunCommand run_;
   AgentLink link_;
+  EventReader reader_;
   std::optional<NodeState> state_;
+  std::vector<GpuSample> gpus_;
   Seconds heard_{0};                        // by the link's clock
-  Clock::time_point state_at_{}, asked_{};  // any state came; state.get was answered
+  Clock::time_point state_at_{};  // the agent itself told a state
   Clock::time_point gpus_at_{};
   double told_at_ = 0;  // the last event's time, which is a recording's wall clock
   bool asking_ = false, was_live_ = false;

@@ -14,6 +14,17 @@ constexpr unsigned kFirstRounds = 200, kMoreRounds = 500, kLatestRounds = 3;
 constexpr std::size_t kMaxPhases = 256;
 constexpr std::chrono::milliseconds kWritten{6000};  // the history writes every few seconds
 
+// Of rounds.list; empty where it is none.
+std::optional<PhaseTime> phase_from_json(const nlohmann::json& data) {
+  PhaseTime phase;
+  std::string name;
+  JsonFields fields(data, "a phase");
+  fields.read("name", name).read("attempt", phase.attempt).read("seconds", phase.seconds).read("bytes", phase.bytes);
+  phase.part = parse_word<SyncPart>(name);
+  const bool good = fields.status().ok() && phase.seconds >= 0 && std::isfinite(phase.seconds);
+  return good ? std::optional(phase) : std::nullopt;
+}
+
 std::optional<RoundRow> row_from_json(const nlohmann::json& json) {
   RoundRow row;
   JsonFields fields(json, "a round");
@@ -25,7 +36,7 @@ std::optional<RoundRow> row_from_json(const nlohmann::json& json) {
   const auto phases = json.find("phases");
   if (phases == json.end() || !phases->is_array()) return row;
   for (const nlohmann::json& phase : *phases) {
-    auto read = phase_from_json(phase, "name");
+    auto read = phase_from_json(phase);
     if (read && row.phases.size() < kMaxPhases) row.phases.push_back(std::move(*read));
   }
   return row;
@@ -36,20 +47,10 @@ void take_known(std::optional<T>& value, const std::optional<T>& told) {
   if (told) value = told;
 }
 
-std::optional<double> positive(double value) {
-  return std::isfinite(value) && value > 0 ? std::optional(value) : std::nullopt;
-}
-
 }  // namespace
 
-std::optional<PhaseTime> phase_from_json(const nlohmann::json& data, const char* name_key) {
-  if (!data.is_object() || !data.contains("seconds")) return std::nullopt;
-  PhaseTime phase;
-  JsonFields fields(data, "a phase");
-  fields.read(name_key, phase.name).read("attempt", phase.attempt).read("seconds", phase.seconds);
-  fields.read("bytes", phase.bytes);
-  const bool good = fields.status().ok() && phase.seconds >= 0 && std::isfinite(phase.seconds);
-  return good ? std::optional(std::move(phase)) : std::nullopt;
+PhaseTime phase_time(const event::SyncPhase& phase) {
+  return {.attempt = phase.attempt, .part = phase.part, .seconds = phase.seconds, .bytes = phase.bytes};
 }
 
 RoundsModel::RoundsModel(AgentLink& link, QObject* parent)
@@ -160,7 +161,6 @@ void RoundsModel::clear() {
   beginResetModel();
   rows_.clear();
   more_ = fetching_ = false;
-  beginning_.reset();
   endResetModel();
   tell_.request();
 }
@@ -229,50 +229,41 @@ void RoundsModel::updated(std::size_t row) {
 
 // ---- live
 
-void RoundsModel::take(const ControlEvent& event, const IslandState* state) {
-  if (event.name == "sync.phase" && event.data.is_object()) {
-    auto phase = phase_from_json(event.data, "phase");
-    const nlohmann::json round = event.data.value("round", nlohmann::json());
-    if (!phase || !round.is_number_unsigned() || round > UINT32_MAX) return;
-    const std::size_t at = rowOf(round.get<std::uint32_t>());
-    if (rows_[at].phases.size() < kMaxPhases) rows_[at].phases.push_back(std::move(*phase));
-    updated(at);
-  } else if (state != nullptr && event.name == "round.begin") {
-    begin(event, *state);
-  } else if (state != nullptr && event.name == "sync.done") {
-    end(event, *state);
-  } else {
-    return;
-  }
+void RoundsModel::take(const HeardEvent& event) {
+  bool news = true;
+  std::visit(Overloaded{[&](const event::SyncPhase& e) { add(e); },
+                        [&](const event::RoundBegin& e) { begin(event.time, e.state.island); },
+                        [&](const event::RoundDone& e) { end(event.time, e); }, [&](const auto&) { news = false; }},
+             event.what);
+  if (!news) return;
   bound();
   tell_.request();
 }
 
-void RoundsModel::begin(const ControlEvent& event, const IslandState& state) {
-  beginning_ = {state.round, state.pid, state.tokens, state.bytes_sent, state.inner_seconds};
+void RoundsModel::add(const event::SyncPhase& phase) {
+  const std::size_t at = rowOf(phase.round);
+  if (rows_[at].phases.size() < kMaxPhases) rows_[at].phases.push_back(phase_time(phase));
+  updated(at);
+}
+
+void RoundsModel::begin(double time, const IslandState& state) {
   const std::size_t at = rowOf(state.round);
-  rows_[at].began = event.time;
+  rows_[at].began = time;
   rows_[at].islands = state.islands_live;
   updated(at);
 }
 
-// The state is already that after the round's outer step.
-void RoundsModel::end(const ControlEvent& event, const IslandState& state) {
-  if (state.outer_step == 0) return;
-  const std::uint32_t round = state.outer_step - 1;
-  const std::size_t at = rowOf(round);
+void RoundsModel::end(double time, const event::RoundDone& done) {
+  const std::size_t at = rowOf(done.round);
   RoundRow& row = rows_[at];
-  row.ended = event.time;
-  row.islands = state.islands_live;
-  take_known(row.loss_nats, positive(state.loss_nats));
-  take_known(row.sync_seconds, state.last_sync_seconds);
-  row.accepted = state.accepted_round == round;
-  const bool whole = beginning_ && beginning_->round == round && beginning_->trainer == state.pid;
-  if (whole && state.tokens >= beginning_->tokens && state.bytes_sent >= beginning_->bytes_sent) {
-    row.tokens = state.tokens - beginning_->tokens;
-    row.bytes_sent = state.bytes_sent - beginning_->bytes_sent;
-    row.inner_seconds = std::max(0.0, state.inner_seconds - beginning_->inner_seconds);
-  }
+  row.ended = time;
+  row.islands = done.islands;
+  row.accepted = done.accepted;
+  take_known(row.loss_nats, done.loss_nats);
+  take_known(row.tokens, done.tokens);
+  take_known(row.bytes_sent, done.bytes_sent);
+  take_known(row.inner_seconds, done.inner_seconds);
+  take_known(row.sync_seconds, done.sync_seconds);
   updated(at);
   if (!written_.isActive()) written_.start();
 }

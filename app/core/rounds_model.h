@@ -11,18 +11,17 @@
 
 #include "app/core/agent_link.h"
 #include "app/core/paced.h"
-#include "net/control/island_state.h"
+#include "net/control/events.h"
 
 namespace atl {
 
 struct PhaseTime {
   std::uint32_t attempt = 1;
-  std::string name;  // "wait", "connect", "quantise", "reduce_scatter", "all_gather", "failed", "commit", "apply"
+  SyncPart part = SyncPart::kUnknown;
   double seconds = 0;
   std::uint64_t bytes = 0;
 };
-// Of a sync.phase event of a part that is over, or of rounds.list; empty where it is none.
-std::optional<PhaseTime> phase_from_json(const nlohmann::json& data, const char* name_key);
+PhaseTime phase_time(const event::SyncPhase& phase);
 
 struct RoundRow {
   std::uint32_t round = 0;
@@ -56,8 +55,7 @@ class RoundsModel : public QAbstractTableModel {
   bool canFetchMore(const QModelIndex& parent) const override;
   void fetchMore(const QModelIndex& parent) override;
 
-  // `state`: what the event says, where it says one.
-  void take(const ControlEvent& event, const IslandState* state);
+  void take(const HeardEvent& event);
   void reload();
   void clear();  // another run
 
@@ -65,26 +63,19 @@ class RoundsModel : public QAbstractTableModel {
   void changed();  // at most thirty times a second
 
  private:
-  struct Beginning {  // of the round under way, of the same trainer
-    std::uint32_t round = 0;
-    std::int64_t trainer = 0;
-    std::uint64_t tokens = 0, bytes_sent = 0;
-    double inner_seconds = 0;
-  };
-
   void fetch(std::optional<std::uint32_t> before, unsigned limit);
   void takeList(const nlohmann::json& answer, bool oldest);
   void merge(RoundRow row);
   std::size_t rowOf(std::uint32_t round);  // made where there is none
   void bound();
-  void begin(const ControlEvent& event, const IslandState& state);
-  void end(const ControlEvent& event, const IslandState& state);
+  void begin(double time, const IslandState& state);
+  void end(double time, const event::RoundDone& done);
+  void add(const event::SyncPhase& phase);
   void updated(std::size_t row);
   QString text(const RoundRow& row, int column) const;
 
   AgentLink& link_;
   std::vector<RoundRow> rows_;  // by round, newest first
-  std::optional<Beginning> beginning_;
   bool more_ = false, fetching_ = false;
   QTimer written_;  // the history has caught up with what was heard
   Paced tell_;

@@ -1,5 +1,5 @@
-// The all-reduce that is under way, or was last: the ring, its edges' rates, how far it is. Fed by sync.phase,
-// sync.progress, sync.done and peer.link events. Owned by a Node; GUI thread.
+// The all-reduce that is under way, or was last: the ring, its edges' rates, how far it is. Fed by the trainer's
+// events. Owned by a Node; GUI thread.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct RingIsland {
 
 struct SyncProgress {
   std::uint32_t round = 0, attempt = 0;
-  std::string phase;                              // "reduce_scatter", "all_gather"
+  SyncPart part = SyncPart::kReduceScatter;       // or kAllGather
   std::uint64_t bytes_done = 0, bytes_total = 0;  // received by this island
   double sent_bytes_per_second = 0, received_bytes_per_second = 0;
   std::uint32_t step = 0, steps = 0;  // ring steps: which chunk travels
@@ -50,17 +50,19 @@ class SyncModel : public QObject {
   // Index into ring(): the edge with the least rate, where it is at most half the next slowest's.
   std::optional<std::size_t> slowest_edge() const;
 
-  void take(const ControlEvent& event, const std::string& own_island);
+  void take(const HeardEvent& event, const std::string& own_island);
   void reset();
 
  Q_SIGNALS:
   void changed();  // at most thirty times a second
 
  private:
-  bool begin(const nlohmann::json& data, const std::string& own_island);
-  bool takePhase(const nlohmann::json& data);
-  bool takeProgress(const nlohmann::json& data);
-  bool takeLink(const nlohmann::json& data, const std::string& own_island);
+  // Whether it is news.
+  bool begin(const event::AttemptBegin& attempt, const std::string& own_island);
+  bool takePhase(const event::SyncPhase& phase);
+  bool takeProgress(const event::SyncProgress& told);
+  bool takeLink(const event::PeerLink& link, const std::string& own_island);
+  bool end();
   void enterRound(std::uint32_t round);
 
   bool active_ = false;

@@ -7,45 +7,36 @@
 #include <string>
 #include <vector>
 
-#include "app/core/agent_link.h"
-#include "app/core/node_state.h"
+#include "net/control/events.h"
 
 namespace atl {
 
-struct HubLink {
+struct HubReach {
   bool up = false;
   std::optional<double> since;             // seconds since 1970; empty: from before somebody looked
   std::string cause = {};                  // while it does not answer
   std::optional<double> tries_until = {};  // seconds since 1970, while it does not answer
 };
 
-struct Transfer {
-  std::string what;  // "data", "state"
-  bool failed = false;
-  std::uint64_t done_bytes = 0, total_bytes = 0;
-  std::optional<double> bytes_per_second, seconds_left;
-  std::string text;  // why it failed
-};
-
 class Uplink {
  public:
   // Empty: not known, as while no trainer runs.
-  const std::optional<HubLink>& hub() const { return hub_; }
+  const std::optional<HubReach>& hub() const { return hub_; }
   // Under way, or failed and not begun again; of each kind one at most.
-  const std::vector<Transfer>& transfers() const { return transfers_; }
+  const std::vector<event::Transfer>& transfers() const { return transfers_; }
 
-  // Kept events, too: the last one of them is how it is. `state`: what the event says, where it says one.
-  void take(const ControlEvent& event, const NodeState* state);
+  // Kept events, too: the last one of them is how it is.
+  void take(const HeardEvent& event);
   void reset();  // events were missed
 
  private:
-  void takeHub(const ControlEvent& event);
-  void takeTransfer(const nlohmann::json& data);
+  void takeHub(const event::HubLink& told, double time);
+  void takeTransfer(const event::Transfer& told);
   void takeState(const NodeState& state, double time);
 
   std::optional<std::int64_t> trainer_;  // its process
-  std::optional<HubLink> hub_;
-  std::vector<Transfer> transfers_;
+  std::optional<HubReach> hub_;
+  std::vector<event::Transfer> transfers_;
 };
 
 }  // namespace atl

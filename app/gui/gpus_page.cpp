@@ -156,7 +156,7 @@ void GpusPage::arrange() {
   for (GpuPanel* panel : panels_) panels_grid_->removeWidget(panel);
   for (int i = 0; i < count; ++i) {
     panels_grid_->addWidget(panels_[static_cast<std::size_t>(i)], i / columns, i % columns);
-    const bool little = panels_.size() > kMany && have_one_name(node().state()->gpus);
+    const bool little = panels_.size() > kMany && have_one_name(node().gpus());
     panels_[static_cast<std::size_t>(i)]->setRoom(count == 1 ? GpuPanel::Room::kWide
                                                   : little   ? GpuPanel::Room::kLittle
                                                              : GpuPanel::Room::kUsual);
@@ -200,7 +200,7 @@ void GpusPage::showSummary(const std::vector<GpuSample>& gpus) {
 
 void GpusPage::refresh() {
   if (!node().state()) return;
-  const auto& gpus = node().state()->gpus;
+  const auto& gpus = node().gpus();
   none_->setVisible(gpus.empty());
   some_->setVisible(!gpus.empty());
   build(gpus);

@@ -20,24 +20,23 @@ QString plain(const std::string& text) { return QString::fromStdString(text); }
 
 // The states of `state.get`.
 struct Word {
-  const char* state;
+  IslandPhase phase;
   const char* icon;
   Tone tone;
   const char* word;
 };
 constexpr std::array kWords{
-    Word{"unjoined", "waiting", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Not joined")},
-    Word{"checking", "check", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Checking")},
-    Word{"joining", "joining", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Joining")},
-    Word{"recovering", "recovering", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Recovering")},
-    Word{"waiting", "waiting", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Waiting")},
-    Word{"training", "play", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Training")},
-    Word{"syncing", "sync", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Synchronising")},
-    Word{"finishing", "finish", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Finishing")},
-    Word{"paused", "pause", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Paused")},
-    Word{"reconnecting", "warning", Tone::kWarning, QT_TRANSLATE_NOOP("IslandText", "Reconnecting")},
-    Word{"error", "error", Tone::kBad, QT_TRANSLATE_NOOP("IslandText", "Error")},
-    Word{"stopped", "stop", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Stopped")},
+    Word{IslandPhase::kUnjoined, "waiting", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Not joined")},
+    Word{IslandPhase::kJoining, "joining", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Joining")},
+    Word{IslandPhase::kRecovering, "recovering", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Recovering")},
+    Word{IslandPhase::kWaiting, "waiting", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Waiting")},
+    Word{IslandPhase::kTraining, "play", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Training")},
+    Word{IslandPhase::kSyncing, "sync", Tone::kGood, QT_TRANSLATE_NOOP("IslandText", "Synchronising")},
+    Word{IslandPhase::kFinishing, "finish", Tone::kAccent, QT_TRANSLATE_NOOP("IslandText", "Finishing")},
+    Word{IslandPhase::kPaused, "pause", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Paused")},
+    Word{IslandPhase::kReconnecting, "warning", Tone::kWarning, QT_TRANSLATE_NOOP("IslandText", "Reconnecting")},
+    Word{IslandPhase::kError, "error", Tone::kBad, QT_TRANSLATE_NOOP("IslandText", "Error")},
+    Word{IslandPhase::kStopped, "stop", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Stopped")},
 };
 
 // Of a connection that does not stand; empty: it does.
@@ -106,12 +105,12 @@ Advice ended_advice(const NodeState& state, Tone tone) {
 }
 
 std::optional<Advice> state_advice(const NodeState& state) {
-  const std::string& word = state.island.state;
-  if (word == "error" || (word == "reconnecting" && exit_behind(state) != nullptr)) {
-    return ended_advice(state, word == "error" ? Tone::kBad : Tone::kWarning);
+  const IslandPhase phase = state.island.state;
+  if (phase == IslandPhase::kError || (phase == IslandPhase::kReconnecting && exit_behind(state) != nullptr)) {
+    return ended_advice(state, phase == IslandPhase::kError ? Tone::kBad : Tone::kWarning);
   }
   const QString error = plain(state.island.error);
-  if (word == "reconnecting") {
+  if (phase == IslandPhase::kReconnecting) {
     return Advice{Tone::kWarning, error.isEmpty() ? IslandText::tr("The hub does not answer.") : error,
                   IslandText::tr("It is tried again by itself."), Advice::Action::kShowLogs};
   }
@@ -119,27 +118,27 @@ std::optional<Advice> state_advice(const NodeState& state) {
   if (!state.agent.warning.empty()) {
     return Advice{Tone::kWarning, plain(state.agent.warning), {}, Advice::Action::kShowLogs};
   }
-  if (word == "paused") {
+  if (phase == IslandPhase::kPaused) {
     const auto& until = state.agent.paused_until;
     return Advice{
         Tone::kNeutral,
-        until ? IslandText::tr("Paused until %1.").arg(date_time(*until)) : IslandText::tr("Paused until you resume."),
+        until ? IslandText::tr("Paused until %1.").arg(date_time(static_cast<double>(*until))) : IslandText::tr("Paused until you resume."),
         IslandText::tr("The GPUs are free meanwhile.")};
   }
-  if (word == "waiting" && state.island.islands_total > 0) {
+  if (phase == IslandPhase::kWaiting && state.island.islands_total > 0) {
     return Advice{Tone::kNeutral, IslandText::tr("Waiting for the next round to begin."),
                   IslandText::tr("%1 of %2 islands are here.")
                       .arg(count(state.island.islands_live), count(state.island.islands_total))};
   }
-  if (word == "finishing" || state.agent.followed == "finish") {
+  if (phase == IslandPhase::kFinishing || state.agent.followed == Wish::kFinish) {
     return Advice{Tone::kNeutral, IslandText::tr("This island completes the round with the others, then it leaves."),
                   IslandText::tr("Resume takes that back.")};
   }
-  if (word == "stopped") return Advice{Tone::kNeutral, IslandText::tr("Nothing trains here until you resume."), {}};
+  if (phase == IslandPhase::kStopped) return Advice{Tone::kNeutral, IslandText::tr("Nothing trains here until you resume."), {}};
   return std::nullopt;
 }
 
-QString hub_line(const std::optional<HubLink>& hub) {
+QString hub_line(const std::optional<HubReach>& hub) {
   if (!hub) return QString("\u2013");
   if (hub->up) {
     return hub->since ? IslandText::tr("hub reachable since %1").arg(date_time(*hub->since))
@@ -150,9 +149,9 @@ QString hub_line(const std::optional<HubLink>& hub) {
   return hub->cause.empty() ? lost : QString("%1: %2").arg(lost, plain(hub->cause));
 }
 
-QString transfer_line(const Transfer& transfer) {
-  const QString what = transfer.what == "data" ? IslandText::tr("the data") : IslandText::tr("the model's state");
-  if (transfer.failed) return IslandText::tr("fetching %1 failed: %2").arg(what, plain(transfer.text));
+QString transfer_line(const event::Transfer& transfer) {
+  const QString what = transfer.what == Download::kData ? IslandText::tr("the data") : IslandText::tr("the model's state");
+  if (transfer.status == DownloadStatus::kFailed) return IslandText::tr("fetching %1 failed: %2").arg(what, plain(transfer.text));
   QString line =
       IslandText::tr("fetching %1: %2 of %3")
           .arg(what, bytes(static_cast<double>(transfer.done_bytes)), bytes(static_cast<double>(transfer.total_bytes)));
@@ -176,9 +175,9 @@ StateWord state_word(Node& node) {
   if (!node.state()) return {"connecting", Tone::kNeutral, IslandText::tr("Loading")};
   if (!node.live()) return {"warning", Tone::kWarning, IslandText::tr("Not answering")};
   for (const Word& word : kWords) {
-    if (node.state()->island.state == word.state) return {word.icon, word.tone, IslandText::tr(word.word)};
+    if (node.state()->island.state == word.phase) return {word.icon, word.tone, IslandText::tr(word.word)};
   }
-  return {"info", Tone::kNeutral, plain(node.state()->island.state)};  // of a newer agent
+  return {"info", Tone::kNeutral, IslandText::tr("Unknown")};  // of a newer agent
 }
 
 QString age(Node& node) {
@@ -244,7 +243,7 @@ QString accepted(const NodeState& state) {
 
 QString network(Node& node) {
   QStringList lines{hub_line(node.uplink().hub())};
-  for (const Transfer& transfer : node.uplink().transfers()) lines << transfer_line(transfer);
+  for (const event::Transfer& transfer : node.uplink().transfers()) lines << transfer_line(transfer);
   const auto& ring = node.sync().progress();
   if (node.sync().active() && ring) {
     lines << IslandText::tr("sends %1/s, receives %2/s")

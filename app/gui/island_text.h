@@ -6,7 +6,7 @@
 
 #include <QString>
 
-#include "app/core/node_state.h"
+#include "net/control/node_state.h"
 #include "app/gui/look/colours.h"
 
 namespace atl {

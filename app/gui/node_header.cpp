@@ -169,15 +169,15 @@ void NodeHeader::setPageShowsAdvice(bool shows) {
 void NodeHeader::refreshButtons() {
   const auto& state = node_.state();
   const bool reachable = node_.link().state() == LinkState::kConnected && state && state->joined();
-  const bool runs = reachable && state->agent.wish == "run";
-  const bool failed = reachable && state->island.state == "error" && !state->agent.restart_in_seconds;
+  const bool runs = reachable && state->agent.wish == Wish::kRun;
+  const bool failed = reachable && state->island.state == IslandPhase::kError && !state->agent.restart_in_seconds;
   const bool unjoined = state && !state->joined();
   pause_->setVisible(state && !unjoined && (!reachable || runs));
   pause_->setEnabled(runs);
   finish_->setVisible(state && !unjoined && (!reachable || runs));
   finish_->setEnabled(runs);
   resume_->setVisible(reachable && (!runs || failed));
-  stop_->setEnabled(reachable && state->agent.wish != "stop");
+  stop_->setEnabled(reachable && state->agent.wish != Wish::kStop);
   leave_->setEnabled(reachable);
 }
 

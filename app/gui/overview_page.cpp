@@ -199,7 +199,7 @@ void OverviewPage::refresh() {
   refreshRound(state);
   refreshFacts(state);
   refreshTrends();
-  alerts_->showAlerts(node().alerts(), !grey && state.island.state != "error");
+  alerts_->showAlerts(node().alerts(), !grey && state.island.state != IslandPhase::kError);
 }
 
 void OverviewPage::refreshTiles(const NodeState& state) {
@@ -215,8 +215,8 @@ void OverviewPage::refreshTiles(const NodeState& state) {
                     tr("%1 in this run").arg(tr("%1 tokens").arg(text::compact(static_cast<double>(island.tokens)))));
   const auto computing = text::computing_share(state);
   const QString share = computing ? tr("computing %1 of the time").arg(text::percent(*computing)) : QString();
-  if (state.mfu) {
-    use_->setFigure(text::percent(*state.mfu), tr("MFU"), share);
+  if (island.mfu) {
+    use_->setFigure(text::percent(*island.mfu), tr("MFU"), share);
   } else {
     use_->setFigure(text::or_dash(computing, text::percent), computing ? tr("computing") : QString(),
                     computing ? tr("the rest is synchronisation") : tr("known after a round"));
@@ -251,7 +251,7 @@ void OverviewPage::refreshFacts(const NodeState& state) {
   contribution_->set(kAccepted, accepted);
   contribution_->set(kSent, text::bytes(static_cast<double>(island.bytes_sent)));
   contribution_->set(kOuterStep, tr("%1 applied").arg(text::count(island.outer_step)));
-  machine_->set(kGpus, gpus_text(state.gpus));
+  machine_->set(kGpus, gpus_text(node().gpus()));
   machine_->set(kDisk, text::or_dash(state.disk_free_bytes, text::bytes));
   machine_->set(kModel, tr("%1 parameters").arg(text::compact(static_cast<double>(island.parameters))));
   machine_->set(kTrainer, trainer_text(state));
@@ -265,7 +265,7 @@ void OverviewPage::refreshTrends() {
   if (!node().history().series("loss_nats", SeriesAxis::kTime).empty()) trends_due_ = now + kTrendsEvery;
   loss_->setTrend(trend_of(node().history().series("loss_nats", SeriesAxis::kTime)));
   speed_->setTrend(trend_of(node().history().series("tokens_per_second", SeriesAxis::kTime)));
-  if (node().state()->mfu) use_->setTrend(trend_of(node().history().series("mfu", SeriesAxis::kTime)));
+  if (node().state()->island.mfu) use_->setTrend(trend_of(node().history().series("mfu", SeriesAxis::kTime)));
 }
 
 }  // namespace atl

@@ -3,12 +3,6 @@
 #include <nlohmann/json.hpp>
 
 namespace atl {
-namespace {
-
-constexpr std::string_view kEvent = "check.result";
-
-}  // namespace
-
 CheckTask::~CheckTask() {
   stop_.raise("the program ends");
   if (thread_.joinable()) thread_.join();  // without the lock, which it takes at its end
@@ -28,18 +22,12 @@ Result<nlohmann::json> CheckTask::run(const nlohmann::json& params) {
 }
 
 void CheckTask::work(bool full) {
-  const auto report = check_(full, stop_, [this](const CheckRow& row) { publish_(kEvent, {{"row", row.to_json()}}); });
-  nlohmann::json end = {{"done", true}};
-  if (report.ok()) {
-    end["report"] = report->to_json();
-  } else {
-    end["error"] = report.error().message;
-  }
+  const Result<CheckReport> report = check_(full, stop_, on_row_);
   {
     const std::lock_guard lock(mutex_);
     running_ = false;
   }
-  publish_(kEvent, end);
+  on_end_(report);
 }
 
 }  // namespace atl

@@ -1,10 +1,9 @@
 // A node check that runs beside a control server (`check.run`): one at a time, on a thread of its own, its rows told as
-// events. Owned by who owns the server; any thread may call.
+// they come. Owned by who owns the server; any thread may call.
 #pragma once
 
 #include <functional>
 #include <mutex>
-#include <string_view>
 #include <thread>
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,11 +17,11 @@ class CheckTask {
  public:
   using OnRow = std::function<void(const CheckRow&)>;
   using Check = std::function<Result<CheckReport>(bool full, const AbortSignal& abort, const OnRow& on_row)>;
-  using Publish = std::function<void(std::string_view event, const nlohmann::json& data)>;
+  using OnEnd = std::function<void(const Result<CheckReport>&)>;
 
-  // `publish` is called on the task's thread: "check.result" {"row": {...}}, at the end {"done": true} with "report" or
-  // "error". What both use outlives this.
-  CheckTask(Check check, Publish publish) : check_(std::move(check)), publish_(std::move(publish)) {}
+  // `on_row` and `on_end` are called on the task's thread. What all use outlives this.
+  CheckTask(Check check, OnRow on_row, OnEnd on_end)
+      : check_(std::move(check)), on_row_(std::move(on_row)), on_end_(std::move(on_end)) {}
   ~CheckTask();  // cuts a check under way short
 
   // Params: {"full": true or false}, false by default. {"started": true}; kPermissionDenied while a check runs.
@@ -32,7 +31,8 @@ class CheckTask {
   void work(bool full);
 
   const Check check_;
-  const Publish publish_;
+  const OnRow on_row_;
+  const OnEnd on_end_;
   AbortSignal stop_;
   std::mutex mutex_;
   bool running_ = false;  // guarded by mutex_

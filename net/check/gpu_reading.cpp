@@ -41,7 +41,7 @@ nlohmann::json to_json(const std::vector<GpuReading>& gpus) {
   return list;
 }
 
-Result<nlohmann::json> parse_gpu_readings(std::string_view line) {
+Result<std::vector<GpuReading>> parse_gpu_readings(std::string_view line) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json parsed, parse_bounded_json(line, kMaxLine, 4));
   JsonReader all(parsed);
   if (parsed.is_object() && parsed.contains("problem")) {
@@ -63,7 +63,7 @@ Result<nlohmann::json> parse_gpu_readings(std::string_view line) {
       if (!is_figure(figure)) return wrong("a figure is no finite number of 0 or more");
     }
   }
-  return to_json(gpus);
+  return gpus;
 }
 
 }  // namespace atl

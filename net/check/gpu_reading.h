@@ -28,6 +28,6 @@ struct GpuReading {  // what the card or its driver does not say is empty
 
 nlohmann::json to_json(const std::vector<GpuReading>& gpus);
 // The list of a line that came from a child process: bounded, and checked. kNotFound with the problem that it tells.
-Result<nlohmann::json> parse_gpu_readings(std::string_view line);
+Result<std::vector<GpuReading>> parse_gpu_readings(std::string_view line);
 
 }  // namespace atl

@@ -9,12 +9,12 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
+#include "net/control/words.h"
 
 namespace atl {
 
 struct IslandState {
-  std::string state;   // "joining", "recovering", "waiting", "training", "syncing", "finishing", "reconnecting",
-                       // "error", "stopped"
+  IslandPhase state = IslandPhase::kUnknown;
   std::string island;  // "isl-..."
   std::string name;    // for people
   std::string run_id;
@@ -48,7 +48,7 @@ struct IslandState {
 
   std::uint32_t outer_step = 0;  // outer steps applied
   std::string state_hash;        // tree hash of parameters and momentum, hex
-  std::string error;             // in state "error" and "reconnecting": why; else what is amiss while it goes on
+  std::string error;             // in kError and kReconnecting: why; else what is amiss while it goes on
 
   nlohmann::json to_json() const;
   static Result<IslandState> from_json(const nlohmann::json& json);

@@ -611,8 +611,8 @@
         <translation>Nicht beigetreten</translation>
     </message>
     <message>
-        <source>Checking</source>
-        <translation>Wird geprüft</translation>
+        <source>Unknown</source>
+        <translation>Unbekannt</translation>
     </message>
     <message>
         <source>Joining</source>
@@ -3952,6 +3952,10 @@
     <message>
         <source>Failed attempts</source>
         <translation>Gescheiterte Versuche</translation>
+    </message>
+    <message>
+        <source>Other</source>
+        <translation>Anderes</translation>
     </message>
     <message>
         <source>Wait for the commit</source>

@@ -34,7 +34,7 @@ class FakeTrainerControl : public ControlService {
     if (method == "leave") left = true;
     if (method == "leave") return nlohmann::json::object();
     IslandState state;
-    state.state = "training";
+    state.state = IslandPhase::kTraining;
     state.run_name = "gcide";
     state.round = 42;
     state.inner_step = 371;

@@ -12,6 +12,7 @@
 #include "net/control/home.h"
 #include "net/control/island_state.h"
 #include "tests/app/cli_run.h"
+#include "tests/fakes/told_events.h"
 
 using namespace atl;
 using atl::test::CliOutcome;
@@ -22,7 +23,7 @@ namespace {
 
 IslandState training_state() {
   IslandState state;
-  state.state = "training";
+  state.state = IslandPhase::kTraining;
   state.run_id = "0123456789abcdef";
   state.run_name = "gcide";
   state.round = 42;
@@ -63,11 +64,16 @@ void write_history(const CliRun& atoll) {
   auto store = HistoryStore::open(atoll.path("island") / "state" / "history.sqlite");
   HistoryFeed feed(**store);
   IslandState state = training_state();
-  feed.take({{"event", "round.begin"}, {"time", 1.7e9}, {"data", state.to_json()}}, Clock::now());
+  test::ToldEvents told;
+  const auto tell = [&](const char* name, double time, const nlohmann::json& data) {
+    told.tell({{"event", name}, {"time", time}, {"data", data}},
+              [&](const HeardEvent& heard) { feed.take(heard, Clock::now()); });
+  };
+  tell("round.begin", 1.7e9, state.to_json());
   state.outer_step = 43;
   state.accepted_round = 42;
-  feed.take({{"event", "sync.done"}, {"time", 1.7e9 + 60}, {"data", state.to_json()}}, Clock::now());
-  feed.take({{"event", "peer.up"}, {"time", 1.7e9}, {"data", {{"island", "isl-7"}, {"name", "attic"}}}}, Clock::now());
+  tell("sync.done", 1.7e9 + 60, state.to_json());
+  tell("peer.up", 1.7e9, {{"island", "isl-7"}, {"name", "attic"}});
   feed.flush();
 }
 

@@ -16,6 +16,7 @@
 #include "net/control/island_state.h"
 #include "tests/app/cli_run.h"
 #include "tests/app/schema_defects.h"
+#include "tests/fakes/told_events.h"
 
 using namespace atl;
 using atl::test::CliOutcome;
@@ -26,7 +27,7 @@ namespace {
 
 IslandState training_state() {
   IslandState state;
-  state.state = "training";
+  state.state = IslandPhase::kTraining;
   state.run_id = "0123456789abcdef";
   state.run_name = "gcide";
   state.inner_steps = 500;
@@ -66,8 +67,10 @@ void fill_home(const CliRun& atoll) {
   auto store = HistoryStore::open(home / "state" / "history.sqlite");
   HistoryFeed feed(**store);
   IslandState state = training_state();
+  test::ToldEvents told;
   const auto event = [&](const char* name, const nlohmann::json& data) {
-    feed.take({{"event", name}, {"time", 1.7e9}, {"data", data}}, Clock::now());
+    told.tell({{"event", name}, {"time", 1.7e9}, {"data", data}},
+              [&](const HeardEvent& heard) { feed.take(heard, Clock::now()); });
   };
   event("round.begin", state.to_json());
   event("step", state.to_json());

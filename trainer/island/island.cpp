@@ -72,7 +72,7 @@ class WritePace {
 
 IslandState initial_state(const IslandOptions& options) {
   IslandState state;
-  state.state = "joining";
+  state.state = IslandPhase::kJoining;
   state.island = options.identity.name.value;
   state.name = options.display_name;
   state.run_id = options.identity.run;
@@ -120,7 +120,7 @@ class Island::Impl final : public RoundLoopNetwork {
   }
   Result<FetchedState> kept_state(const HeldState& wanted) override;
   void keep_commit(const HubCommit& commit) override;
-  void publish(const char* event) override;
+  void publish(StateNews news) override;
 
   IslandState state() const { return status_.snapshot(); }
   bool run_finished() const { return run_finished_; }
@@ -148,7 +148,7 @@ class Island::Impl final : public RoundLoopNetwork {
   std::filesystem::path average_file() const { return options_.checkpoint_directory / kKeptAverageFile; }
 
   const IslandOptions options_;
-  IslandNews news_{options_.identity.name, options_.on_news};
+  IslandNews news_{options_.identity.name, options_.on_event};
   IslandStatus status_;
   Roster roster_;
   AttemptGate gate_;
@@ -268,7 +268,7 @@ void Island::Impl::on_hub_lost(const std::string& why, std::optional<Seconds> tr
     const auto until = std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::seconds>(*tries_for);
     text += fmt::format(" until {:%H:%M}", fmt::localtime(std::chrono::system_clock::to_time_t(until)));
   }
-  if (status_.set_trouble(Trouble::kHub, text) && first) publish("state.changed");
+  if (status_.set_trouble(Trouble::kHub, text) && first) publish(StateNews::kChanged);
 }
 
 void Island::Impl::on_hub_back() {
@@ -277,7 +277,7 @@ void Island::Impl::on_hub_back() {
 }
 
 void Island::Impl::on_trouble(Trouble of, const std::string& text) {
-  if (status_.set_trouble(of, text)) publish("state.changed");
+  if (status_.set_trouble(of, text)) publish(StateNews::kChanged);
 }
 
 Result<RunConfig> Island::Impl::wait_for_welcome() {
@@ -326,7 +326,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
   if (options_.make_batches) {
     ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
   } else {
-    TransferNews news("data", options_.on_news);
+    TransferNews news(Download::kData, options_.on_event);
     auto data = open_run_data(run_, options_.identity, options_.hub_addresses, options_.data_directory, end_downloads_,
                               news, [this](const std::string& why) { on_trouble(Trouble::kData, why); });
     data.ok() ? news.done() : news.failed(data.error().message);
@@ -351,7 +351,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
 Result<FetchedState> Island::Impl::fetch(const HubRecover& recover) {
   std::vector<StateSourceAddress> sources;
   for (const RosterEntry& entry : roster_.entries(recover.sources)) sources.push_back({entry.id, entry.address});
-  TransferNews news("state", options_.on_news);
+  TransferNews news(Download::kState, options_.on_event);
   auto state = fetch_state(options_.identity, sources, recover.outer_step, recover.state_hash,
                            static_cast<std::uint64_t>(engine_->numel()), end_downloads_,
                            [&](std::uint64_t done, std::uint64_t total) { news.progress(done, total, Clock::now()); });
@@ -433,13 +433,13 @@ Status Island::Impl::run() {
   Status status = loop();
   if (!status.ok() && stop_.raised() && status.error().code == ErrorCode::kAborted) status = ok_status();
   status_.update([&](IslandState& s) {
-    s.state = status.ok() ? "stopped" : "error";
+    s.state = status.ok() ? IslandPhase::kStopped : IslandPhase::kError;
     if (!status.ok()) s.error = status.error().message;
   });
   // The death rattle: the others need not wait for a timeout to know.
   const std::string reason = paused() ? "paused by its owner" : "stopped by its owner";
   (void)mesh_->send(IslandLeaving{status.ok() ? reason : status.error().message, status.ok() && paused()});
-  publish(status.ok() ? "state.changed" : "error");
+  publish(status.ok() ? StateNews::kChanged : StateNews::kError);
   mesh_.reset();
   save_checkpoint();
   return status;
@@ -573,9 +573,9 @@ void Island::Impl::save_checkpoint() {
       saved.ok() ? "" : fmt::format("no checkpoint is written: {}. Training goes on", saved.error().message);
   const bool news = status_.set_trouble(Trouble::kCheckpoint, trouble);
   if (saved.ok()) {
-    publish("checkpoint.saved");
+    publish(StateNews::kCheckpointSaved);
   } else if (news) {
-    publish("state.changed");
+    publish(StateNews::kChanged);
   }
 }
 
@@ -587,14 +587,16 @@ void Island::Impl::request_stop(const std::string& reason) {
 
 void Island::Impl::request_pause() {
   pause_asked_ = true;
-  const std::string now = status_.snapshot().state;
+  const IslandPhase now = status_.snapshot().state;
   // What recovers, waits or has not joined yet loses nothing, and may be blocked in a transfer.
-  if (now != "training" && now != "syncing") request_stop("paused by its owner");
+  if (now != IslandPhase::kTraining && now != IslandPhase::kSyncing) request_stop("paused by its owner");
 }
 
-void Island::Impl::publish(const char* event) {
-  if (std::string_view(event) == "sync.done") news_.round_done(Clock::now());
-  if (options_.on_event) options_.on_event(event, status_.snapshot());
+void Island::Impl::publish(StateNews news) {
+  const IslandState state = status_.snapshot();
+  if (news == StateNews::kRoundBegin) news_.round_begins(state);
+  if (news == StateNews::kSyncDone) news_.round_done(Clock::now(), state);
+  if (options_.on_event) options_.on_event(event_of(news, state));
 }
 
 Result<std::pair<OuterStep, std::vector<float>>> Island::Impl::outer_parameters() const {

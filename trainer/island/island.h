@@ -12,11 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "net/base/address.h"
 #include "net/base/result.h"
-#include "net/control/island_state.h"
+#include "net/control/events.h"
 #include "net/model/config.h"
 #include "net/tls/identity.h"
 #include "net/wire/mesh.h"
@@ -46,11 +44,9 @@ struct IslandOptions {
   std::function<Result<std::unique_ptr<BatchSource>>(const RunConfig&)> make_batches;
   // Parameters of outer step 0, canonical order; by default drawn from the run's seed.
   std::function<Result<std::vector<float>>(const ModelConfig&)> initial_parameters;
-  // "round.begin", "step", "sync.done", "checkpoint.saved", "error": for the control socket. May be empty; must not
-  // block.
-  std::function<void(const char* event, const IslandState&)> on_event;
-  // What is told beside the state (island_news.h). May be empty; must not block; on the loop's or the mesh's thread.
-  std::function<void(const char* event, const nlohmann::json& data)> on_news;
+  // What it tells (net/control/events.h), for the control socket. May be empty; must not block; on the loop's or the
+  // mesh's thread.
+  std::function<void(const ControlEvent& event)> on_event;
 };
 
 class Island {

@@ -1,6 +1,5 @@
 // What an island tells beside its state, for the history and for who watches: which islands come and go, whether the
-// hub answers, and how each round's synchronisation goes, part by part. Publishes "peer.up", "peer.down", "peer.link",
-// "hub.link", "sync.phase" and "sync.progress" (docs/control.md).
+// hub answers, how each round's synchronisation goes, part by part, and what came of the round (net/control/events.h).
 //
 // learn_roster() and the hub_... on the mesh thread, the others on the loop's; `publish` may be called from both.
 #pragma once
@@ -9,18 +8,18 @@
 #include <map>
 #include <optional>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "net/base/deadline.h"
 #include "net/collective/all_reduce.h"
+#include "net/control/events.h"
 #include "net/wire/mesh.h"
+#include "trainer/island/island_status.h"
 #include "trainer/island/roster.h"
 
 namespace atl {
 
 class IslandNews {
  public:
-  using Publish = std::function<void(const char* event, const nlohmann::json& data)>;
+  using Publish = std::function<void(const ControlEvent& event)>;
 
   // `publish` may be empty: nothing is told.
   IslandNews(IslandId self, Publish publish) : self_(std::move(self)), publish_(std::move(publish)) {}
@@ -39,12 +38,13 @@ class IslandNews {
   void attempt_done(const AllReduceSpec& spec, const std::variant<AllReduceReport, AllReduceFailure>& outcome,
                     Clock::time_point begin, Clock::time_point end);
   void committed(OuterStep round, Clock::time_point now);  // the hub's commit came
-  void round_done(Clock::time_point now);                  // the outer step is taken
+  void round_begins(const IslandState& state);
+  void round_done(Clock::time_point now, const IslandState& state);  // the outer step is taken; `state` is that after it
 
  private:
   void tell_parts(const AllReduceReport& report);
   void tell_links(const AllReduceReport& report);
-  void tell_phase(const char* phase, Seconds duration, std::uint64_t bytes);
+  void tell_part(SyncPart part, Seconds duration, std::uint64_t bytes);
 
   const IslandId self_;
   const Publish publish_;
@@ -56,6 +56,12 @@ class IslandNews {
   std::optional<Clock::time_point> applies_since_;  // the outer step
   OuterStep round_;
   Attempt attempt_;
+  FragmentId fragment_;
+  IslandState at_begin_;  // when the open round began; its counters go on from there
+  bool round_is_open_ = false;
 };
+
+// The event that tells it with the state.
+ControlEvent event_of(StateNews news, const IslandState& state);
 
 }  // namespace atl

@@ -12,6 +12,9 @@
 
 namespace atl {
 
+// Why the state is told: each is an event that carries it (net/control/events.h).
+enum class StateNews { kChanged, kRoundBegin, kStep, kSyncing, kSyncDone, kCheckpointSaved, kError };
+
 // What may be amiss while the island goes on.
 enum class Trouble { kHub, kData, kState, kCheckpoint, kMemory, kRun };
 
@@ -44,7 +47,7 @@ class IslandStatus {
   IslandHeartbeat heartbeat() const {
     std::lock_guard lock(mutex_);
     return IslandHeartbeat{.round = OuterStep{state_.round},
-                           .phase = state_.state,
+                           .phase = std::string(word_of(state_.state)),
                            .inner_step = state_.inner_step,
                            .loss_nats = state_.loss_nats,
                            .tokens_per_second = state_.tokens_per_second,

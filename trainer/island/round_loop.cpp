@@ -54,9 +54,9 @@ Status RoundLoop::handle(const HubMessage& message) {
   return std::visit([this](const auto& m) { return on(m); }, message);
 }
 
-void RoundLoop::set_phase(Phase phase, const char* state_word) {
+void RoundLoop::set_phase(Phase phase, IslandPhase shown) {
   phase_ = phase;
-  status_.update([&](IslandState& s) { s.state = state_word; });
+  status_.update([&](IslandState& s) { s.state = shown; });
 }
 
 // The hub's configuration was read before this loop existed; after a reconnection it comes again.
@@ -106,8 +106,8 @@ Status RoundLoop::recover() {
     adopt_outer_state();
     return ok_status();
   }
-  set_phase(Phase::kWaiting, "recovering");
-  network_.publish("state.changed");
+  set_phase(Phase::kWaiting, IslandPhase::kRecovering);
+  network_.publish(StateNews::kChanged);
   const auto began = Clock::now();
   Result<FetchedState> fetched = network_.kept_state({recover_->outer_step, recover_->state_hash});
   if (!fetched.ok()) fetched = network_.fetch(*recover_);
@@ -132,13 +132,13 @@ Status RoundLoop::idle() {
 
 void RoundLoop::adopt_outer_state() {
   engine_.write_parameters(outer_.parameters());
-  set_phase(Phase::kWaiting, "waiting");
+  set_phase(Phase::kWaiting, IslandPhase::kWaiting);
   status_.update([&](IslandState& s) {
     s.outer_step = outer_.version().value;
     s.state_hash = outer_.tree_hash();
   });
   network_.send(IslandRecovered{outer_.version(), outer_.tree_hash()});
-  network_.publish("state.changed");
+  network_.publish(StateNews::kChanged);
 }
 
 // ---- the inner phase
@@ -170,9 +170,9 @@ Status RoundLoop::on(const HubRoundBegin& message) {
     s.inner_step = 0;
     s.inner_steps = message.inner_steps;
   });
-  set_phase(Phase::kTraining, "training");
+  set_phase(Phase::kTraining, IslandPhase::kTraining);
   const bool goes_on = take_up_interrupted_work(message);
-  network_.publish("round.begin");
+  network_.publish(StateNews::kRoundBegin);
   if (goes_on) return ok_status();
   if (message.validate) ATOLL_RETURN_IF_ERROR(validate());
   return message.inner_steps == 0 ? finish_inner_phase() : ok_status();
@@ -267,13 +267,13 @@ Status RoundLoop::work() {
     s.inner_seconds += seconds;
     s.next_sync_seconds = inner_seconds_ / inner_step_ * (round_.inner_steps - inner_step_);
   });
-  network_.publish("step");
+  network_.publish(StateNews::kStep);
   return inner_step_ == round_.inner_steps ? finish_inner_phase() : ok_status();
 }
 
 Status RoundLoop::finish_inner_phase() {
   sync_began_ = Clock::now();
-  set_phase(Phase::kSyncing, "syncing");
+  set_phase(Phase::kSyncing, IslandPhase::kSyncing);
   const std::span<const float> outer = outer_.parameters();
   pseudo_gradient_.resize(outer.size());
   engine_.read_parameters(pseudo_gradient_);
@@ -287,13 +287,13 @@ Status RoundLoop::finish_inner_phase() {
                        .norm_over_steps = std::sqrt(*squared) / steps,
                        .mean_loss_nats = loss_sum_ / steps};
   network_.send(ready_);
-  network_.publish("sync.phase");
+  network_.publish(StateNews::kSyncing);
   return ok_status();
 }
 
 Status RoundLoop::report_not_finite(const std::string& what) {
   spdlog::error("round={} inner_step={} not_finite=\"{}\"", round_.round.value, inner_step_, what);
-  set_phase(Phase::kSyncing, "syncing");
+  set_phase(Phase::kSyncing, IslandPhase::kSyncing);
   ready_ = IslandReady{.round = round_.round,
                        .tokens = 0,
                        .norm_over_steps = std::numeric_limits<double>::quiet_NaN(),
@@ -438,7 +438,7 @@ Status RoundLoop::on(const HubShowChunks& message) {
 Status RoundLoop::on(const HubNotice& message) {
   if (!status_.set_trouble(Trouble::kRun, message.text)) return ok_status();
   if (!message.text.empty()) spdlog::warn("hub notice=\"{}\"", message.text);
-  network_.publish("state.changed");
+  network_.publish(StateNews::kChanged);
   return ok_status();
 }
 
@@ -485,7 +485,7 @@ Status RoundLoop::take_outer_step(const HubCommit& message, WireFormat wire, Byt
   average_.reset();
   const bool had_round = std::exchange(has_round_, false);
   const bool contributed = had_round && ready_.tokens > 0;
-  set_phase(Phase::kWaiting, "waiting");
+  set_phase(Phase::kWaiting, IslandPhase::kWaiting);
   status_.update([&](IslandState& s) {
     s.outer_step = outer_.version().value;
     s.state_hash = outer_.tree_hash();
@@ -493,7 +493,7 @@ Status RoundLoop::take_outer_step(const HubCommit& message, WireFormat wire, Byt
     if (contributed) s.accepted_round = message.round.value;
   });
   network_.send(IslandApplied{outer_.version(), outer_.tree_hash()});
-  network_.publish("sync.done");
+  network_.publish(StateNews::kSyncDone);
   return ok_status();
 }
 

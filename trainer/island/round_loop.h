@@ -32,7 +32,7 @@ class RoundLoopNetwork {
                                                                      const AbortSignal& abort) = 0;
   virtual Result<FetchedState> fetch(const HubRecover& recover) = 0;
   virtual Result<std::vector<float>> initial_parameters() = 0;
-  virtual void publish(const char* event) = 0;  // the status has changed in a way that people watch
+  virtual void publish(StateNews news) = 0;  // the status has changed in a way that people watch
 
   // The island's disk; by default there is none.
   virtual void keep_average(OuterStep, WireFormat, const std::string&, ByteView) {}
@@ -107,7 +107,7 @@ class RoundLoop {
   Status report_not_finite(const std::string& what);
   bool take_up_interrupted_work(const HubRoundBegin& message);
   void adopt_outer_state();  // inner parameters become the outer ones; says IslandRecovered
-  void set_phase(Phase phase, const char* state_word);
+  void set_phase(Phase phase, IslandPhase shown);
   float learning_rate() const;
 
   const RunConfig& run_;

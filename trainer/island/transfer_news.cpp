@@ -1,7 +1,5 @@
 #include "trainer/island/transfer_news.h"
 
-#include <nlohmann/json.hpp>
-
 namespace atl {
 namespace {
 
@@ -19,31 +17,30 @@ void TransferNews::progress(std::uint64_t done_bytes, std::uint64_t total_bytes,
   while (readings_.size() > 1 && now - readings_[1].when >= kWindow) readings_.pop_front();
   readings_.push_back({now, done_bytes});
   told_at_ = now;
-  tell("running", {});
+  tell(DownloadStatus::kRunning, {});
 }
 
 void TransferNews::done() {
   done_ = total_;
   readings_.clear();
-  tell("done", {});
+  tell(DownloadStatus::kDone, {});
 }
 
 void TransferNews::failed(const std::string& why) {
   readings_.clear();
-  tell("failed", why);
+  tell(DownloadStatus::kFailed, why);
 }
 
-void TransferNews::tell(const char* status, const std::string& text) {
+void TransferNews::tell(DownloadStatus status, const std::string& text) {
   if (!publish_) return;
-  nlohmann::json data = {{"what", what_}, {"status", status}, {"done_bytes", done_}, {"total_bytes", total_}};
-  if (!text.empty()) data["text"] = text;
+  event::Transfer told{.what = what_, .status = status, .done_bytes = done_, .total_bytes = total_, .text = text};
   if (readings_.size() > 1 && readings_.back().when - readings_.front().when >= kShortest) {
     const double seconds = Seconds(readings_.back().when - readings_.front().when).count();
     const double rate = static_cast<double>(readings_.back().bytes - readings_.front().bytes) / seconds;
-    data["bytes_per_second"] = rate;
-    if (rate > 0) data["seconds_left"] = static_cast<double>(total_ - done_) / rate;
+    told.bytes_per_second = rate;
+    if (rate > 0) told.seconds_left = static_cast<double>(total_ - done_) / rate;
   }
-  publish_("transfer", data);
+  publish_(told);
 }
 
 }  // namespace atl

@@ -1,4 +1,4 @@
-// A download of the island's, told as it goes: "transfer" events (docs/control.md) with bytes, rate and time left, a
+// A download of the island's, told as it goes: event::Transfer with bytes, rate and time left, a
 // few a second at most. Times are passed in. Owned by who downloads; one thread.
 #pragma once
 
@@ -6,19 +6,18 @@
 #include <functional>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "net/base/deadline.h"
+#include "net/control/events.h"
 
 namespace atl {
 
 class TransferNews {
  public:
-  using Publish = std::function<void(const char* event, const nlohmann::json& data)>;
+  using Publish = std::function<void(const ControlEvent& event)>;
   static constexpr std::chrono::milliseconds kEvery{250};
 
-  // `what`: "data" or "state". `publish` may be empty: nothing is told.
-  TransferNews(std::string what, Publish publish) : what_(std::move(what)), publish_(std::move(publish)) {}
+  // `publish` may be empty: nothing is told.
+  TransferNews(Download what, Publish publish) : what_(what), publish_(std::move(publish)) {}
 
   // As often as one likes; `done` may begin above 0, by what an earlier try left.
   void progress(std::uint64_t done_bytes, std::uint64_t total_bytes, Clock::time_point now);
@@ -30,9 +29,9 @@ class TransferNews {
     Clock::time_point when;
     std::uint64_t bytes = 0;
   };
-  void tell(const char* status, const std::string& text);
+  void tell(DownloadStatus status, const std::string& text);
 
-  const std::string what_;
+  const Download what_;
   const Publish publish_;
   std::uint64_t done_ = 0, total_ = 0;
   Clock::time_point told_at_{};

@@ -122,11 +122,8 @@ Result<int> run_island(const RunCommand& command) {
 
   // The server is there before the island that publishes to it, and outlives it.
   std::unique_ptr<ControlServer> control;
-  options.on_event = [&control](const char* event, const IslandState& state) {
-    if (control) control->publish(event, state.to_json());
-  };
-  options.on_news = [&control](const char* event, const nlohmann::json& data) {
-    if (control) control->publish(event, data);
+  options.on_event = [&control](const ControlEvent& event) {
+    if (control) control->publish(name_of(event), data_of(event));
   };
   ATOLL_ASSIGN_OR_RETURN(const auto island, Island::create(std::move(options)));
   AgentWatch agent(agent_patience(), [&island] { island->request_stop("its agent is gone"); });

@@ -2,47 +2,71 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-
-#include "net/control/island_state.h"
-#include "net/control/json_fields.h"
-#include "net/control/told.h"
+#include <utility>
 
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxRunBytes = 64, kMaxGpus = 64, kMaxGpuFields = 24, kMaxTextBytes = 128;
+constexpr std::size_t kMaxRunBytes = 64, kMaxTextBytes = 128;
+constexpr std::uint32_t kMaxAttempt = 1'000'000;
 
-// What a trainer may say of a step beside its state.
-constexpr const char* kStepMetrics[] = {"mfu", "learning_rate", "gradient_norm"};
-
-// A count that came from outside as any number.
-std::uint64_t count_of(const nlohmann::json& data, const char* key) {
-  const double value = told::number(data, key).value_or(0);
-  return value > 0 && value < 9e15 ? static_cast<std::uint64_t>(value) : 0;
+std::optional<double> positive(std::optional<double> value) {
+  return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
 }
 
-std::optional<double> positive(double value) {
-  return std::isfinite(value) && value > 0 ? std::optional(value) : std::nullopt;
+std::string bounded(const std::string& text) { return text.substr(0, kMaxTextBytes); }
+
+template <class Peer>
+HistoryPeer peer_of(const Peer& peer, const char* state, double time) {
+  return {.island = bounded(peer.island),
+          .name = bounded(peer.name),
+          .address = bounded(peer.address),
+          .state = state,
+          .last_change = time,
+          .version = bounded(peer.version),
+          .region = bounded(peer.region)};
+}
+
+HistoryPeer link_of(const event::PeerLink& link, double time) {
+  return {.island = bounded(link.island),
+          .last_change = time,
+          .rtt_seconds = positive(link.rtt_seconds),
+          .bytes_per_second = positive(link.bytes_per_second),
+          .down_bytes_per_second = positive(link.down_bytes_per_second),
+          .retries = link.failed ? 1u : 0u};
 }
 
 }  // namespace
 
-void HistoryFeed::take(const nlohmann::json& event, Clock::time_point now) {
-  if (!event.is_object()) return;
-  const auto data = event.find("data");
-  const std::string name = told::text(event, "event", kMaxTextBytes);
-  const double time = told::number(event, "time").value_or(-1);
-  if (data == event.end() || !data->is_object() || !(time > 0 && time < 1e12)) return;
-  if (name == "gpu.sample") {
-    take_gpus(time, *data);
-  } else if (name.starts_with("peer.")) {
-    take_peer(time, name.substr(5), *data);
-  } else if (name == "sync.phase" && data->contains("phase")) {
-    take_phase(*data);
-  } else if (const auto state = IslandState::from_json(*data); state.ok()) {
-    take_state(name, time, *state, *data, event.contains("kept"));
+void HistoryFeed::take(const HeardEvent& event, Clock::time_point now) {
+  const double time = event.time;
+  if (!(time > 0 && time < 1e12)) return;
+  const bool is_step = std::holds_alternative<event::Step>(event.what);
+  const NodeState* state = state_in(event.what);
+  if (state != nullptr && !take_state(state->island, is_step, time, event.kept)) {
+    if (std::holds_alternative<event::SyncDone>(event.what)) kept_round_.reset();
+    return tick(now);
   }
+  std::visit(Overloaded{[&](const event::Step& e) { add_step(time, e.state.island); },
+                        [&](const event::RoundBegin& e) {
+                          const IslandState& island = e.state.island;
+                          batch_.rounds.push_back({.round = island.round, .began = time, .islands = island.islands_live});
+                        },
+                        [&](const event::RoundDone& e) {
+                          // Whether one that is kept is written already its SyncDone tells.
+                          event.kept ? static_cast<void>(kept_round_ = e) : take_round(time, e);
+                        },
+                        [&](const event::SyncDone&) {
+                          if (const auto done = std::exchange(kept_round_, std::nullopt)) take_round(time, *done);
+                        },
+                        [&](const event::SyncPhase& e) { take_phase(e); },
+                        [&](const event::GpuSampled& e) { take_gpus(time, e); },
+                        [&](const event::PeerUp& e) { take_peer(peer_of(e, "up", time)); },
+                        [&](const event::PeerDown& e) { take_peer(peer_of(e, "down", time)); },
+                        [&](const event::PeerLink& e) { take_peer(link_of(e, time)); }, [](const auto&) {}},
+             event.what);
   tick(now);
 }
 
@@ -51,7 +75,6 @@ void HistoryFeed::enter_run(const std::string& run) {
   flush();
   if (!batch_.run.empty()) batch_ = {};
   batch_.run = run;
-  round_ = {};
   totals_ = {};
   validation_loss_ = 0;
   step_ = tokens_ = 0;
@@ -59,16 +82,15 @@ void HistoryFeed::enter_run(const std::string& run) {
 }
 
 // Within one trainer's life tokens only grow, and each step brings some.
-bool HistoryFeed::is_written(const std::string& name, const IslandState& state) const {
+bool HistoryFeed::is_written(const IslandState& state, bool is_step) const {
   if (state.pid != totals_.pid) return false;
-  return state.tokens < totals_.tokens || (name == "step" && state.tokens == totals_.tokens);
+  return state.tokens < totals_.tokens || (is_step && state.tokens == totals_.tokens);
 }
 
 // Each trainer counts from zero; the island's own count goes on.
 std::uint64_t HistoryFeed::total_tokens(const IslandState& state) {
   if (state.pid != totals_.pid || state.tokens < totals_.tokens) {
     totals_.earlier_tokens += totals_.tokens;
-    round_ = {};
   }
   totals_.pid = state.pid;
   totals_.tokens = state.tokens;
@@ -76,98 +98,66 @@ std::uint64_t HistoryFeed::total_tokens(const IslandState& state) {
   return totals_.earlier_tokens + totals_.tokens;
 }
 
-void HistoryFeed::take_state(const std::string& name, double time, const IslandState& state, const nlohmann::json& data,
-                             bool kept) {
-  if (state.run_id.empty() || state.run_id.size() > kMaxRunBytes) return;
+bool HistoryFeed::take_state(const IslandState& state, bool is_step, double time, bool kept) {
+  if (state.run_id.empty() || state.run_id.size() > kMaxRunBytes) return false;
   enter_run(state.run_id);
-  if (kept && is_written(name, state)) return;
+  if (kept && is_written(state, is_step)) return false;
   tokens_ = total_tokens(state);
   step_ = std::uint64_t{state.round} * state.inner_steps + state.inner_step;
   row_waits_ = true;
-  if (name == "step") {
-    if (positive(state.loss_nats)) add_point("loss_nats", time, state.loss_nats);
-    if (positive(state.tokens_per_second)) add_point("tokens_per_second", time, state.tokens_per_second);
-    for (const char* metric : kStepMetrics) {
-      const double value = told::number(data, metric).value_or(NAN);
-      if (std::isfinite(value)) add_point(metric, time, value);
-    }
-  } else if (name == "round.begin") {
-    round_ = {state.round, state.tokens, state.bytes_sent, state.inner_seconds};
-    batch_.rounds.push_back({.round = state.round, .began = time, .islands = state.islands_live});
-  } else if (name == "sync.done") {
-    take_round_end(time, state);
+  const auto validation = positive(state.validation_loss_nats);
+  if (validation && *validation != validation_loss_) {
+    validation_loss_ = *validation;
+    add_point("validation_loss_nats", time, *validation);
   }
-  const double validation = state.validation_loss_nats.value_or(0);
-  if (positive(validation) && validation != validation_loss_) {
-    validation_loss_ = validation;
-    add_point("validation_loss_nats", time, validation);
-  }
+  return true;
 }
 
-void HistoryFeed::take_round_end(double time, const IslandState& state) {
-  // The state is already that after the round's outer step.
-  const std::uint32_t round = state.outer_step > 0 ? state.outer_step - 1 : 0;
-  HistoryRound row{.round = round, .ended = time, .islands = state.islands_live};
-  row.loss_nats = positive(state.loss_nats);
-  row.sync_seconds = state.last_sync_seconds;
-  row.accepted = state.accepted_round == round;
-  if (!state.state_hash.empty() && state.state_hash.size() <= kMaxTextBytes) row.state_hash = state.state_hash;
-  if (round_.round == round && state.tokens >= round_.tokens && state.bytes_sent >= round_.bytes_sent) {
-    row.tokens = state.tokens - round_.tokens;
-    row.bytes_sent = state.bytes_sent - round_.bytes_sent;
-    row.inner_seconds = state.inner_seconds - round_.inner_seconds;
-  }
-  if (state.last_sync_seconds) add_point("sync_seconds", time, *state.last_sync_seconds);
-  batch_.rounds.push_back(std::move(row));
+void HistoryFeed::add_step(double time, const IslandState& state) {
+  if (positive(state.loss_nats)) add_point("loss_nats", time, state.loss_nats);
+  if (positive(state.tokens_per_second)) add_point("tokens_per_second", time, state.tokens_per_second);
+  if (state.mfu) add_point("mfu", time, *state.mfu);
+  if (state.learning_rate) add_point("learning_rate", time, *state.learning_rate);
+  if (state.gradient_norm) add_point("gradient_norm", time, *state.gradient_norm);
 }
 
-void HistoryFeed::take_phase(const nlohmann::json& data) {
-  HistoryPhase phase;
-  phase.name = told::text(data, "phase", kMaxTextBytes);
-  phase.seconds = told::number(data, "seconds").value_or(-1);
-  phase.attempt = static_cast<std::uint32_t>(std::min<std::uint64_t>(count_of(data, "attempt"), 1'000'000));
-  phase.bytes = count_of(data, "bytes");
-  const auto round = data.find("round");
-  const bool known = round != data.end() && round->is_number_integer() && *round >= 0 && *round <= UINT32_MAX;
-  if (batch_.run.empty() || phase.name.empty() || !(phase.seconds >= 0) || !known) return;
-  HistoryRound row{.round = round->get<std::uint32_t>()};
-  row.phases.push_back(std::move(phase));
+void HistoryFeed::take_round(double time, const event::RoundDone& done) {
+  if (batch_.run.empty()) return;
+  HistoryRound row{.round = done.round, .ended = time, .islands = done.islands};
+  row.loss_nats = positive(done.loss_nats);
+  row.tokens = done.tokens;
+  row.bytes_sent = done.bytes_sent;
+  row.inner_seconds = done.inner_seconds;
+  row.sync_seconds = done.sync_seconds;
+  row.accepted = done.accepted;
+  if (!done.state_hash.empty() && done.state_hash.size() <= kMaxTextBytes) row.state_hash = done.state_hash;
+  if (done.sync_seconds) add_point("sync_seconds", time, *done.sync_seconds);
   batch_.rounds.push_back(std::move(row));
   row_waits_ = true;
 }
 
-void HistoryFeed::take_gpus(double time, const nlohmann::json& data) {
-  const auto gpus = data.find("gpus");
-  if (batch_.run.empty() || gpus == data.end() || !gpus->is_array() || gpus->size() > kMaxGpus) return;
-  std::size_t position = 0;
-  for (const nlohmann::json& gpu : *gpus) {
-    if (gpu.is_object() && gpu.size() <= kMaxGpuFields) {
-      // By its own number, where it says it: an island may use some of the machine's.
-      const double number = told::number(gpu, "index").value_or(static_cast<double>(position));
-      const auto index = number >= 0 && number < kMaxGpus ? static_cast<std::size_t>(number) : position;
-      for (const auto& [key, value] : gpu.items()) {
-        const bool never_changes = key == "index" || key == "memory_total_bytes";
-        if (never_changes || !value.is_number() || !std::isfinite(value.get<double>())) continue;
-        add_point(fmt::format("gpu.{}.{}", index, key), time, value.get<double>());
-      }
+void HistoryFeed::take_phase(const event::SyncPhase& phase) {
+  if (batch_.run.empty() || phase.part == SyncPart::kUnknown) return;
+  HistoryRound row{.round = phase.round};
+  row.phases.push_back({.attempt = std::min(phase.attempt, kMaxAttempt),
+                        .name = std::string(word_of(phase.part)),
+                        .seconds = phase.seconds,
+                        .bytes = phase.bytes});
+  batch_.rounds.push_back(std::move(row));
+  row_waits_ = true;
+}
+
+void HistoryFeed::take_gpus(double time, const event::GpuSampled& sampled) {
+  if (batch_.run.empty()) return;
+  for (const GpuSample& gpu : sampled.gpus) {
+    if (gpu.index >= kMaxSampledGpus) continue;
+    for (const auto& [figure, value] : changing_figures(gpu)) {
+      add_point(fmt::format("gpu.{}.{}", gpu.index, figure), time, value);
     }
-    ++position;
   }
 }
 
-void HistoryFeed::take_peer(double time, const std::string& change, const nlohmann::json& data) {
-  if (change != "up" && change != "down" && change != "link") return;
-  HistoryPeer peer{.island = told::text(data, "island", kMaxTextBytes),
-                   .name = told::text(data, "name", kMaxTextBytes),
-                   .address = told::text(data, "address", kMaxTextBytes),
-                   .state = change == "link" ? "" : change,
-                   .last_change = time,
-                   .rtt_seconds = positive(told::number(data, "rtt_seconds").value_or(0)),
-                   .bytes_per_second = positive(told::number(data, "bytes_per_second").value_or(0)),
-                   .down_bytes_per_second = positive(told::number(data, "down_bytes_per_second").value_or(0)),
-                   .version = told::text(data, "version", kMaxTextBytes),
-                   .region = told::text(data, "region", kMaxTextBytes),
-                   .retries = change == "link" && data.value("failed", nlohmann::json()) == true ? 1u : 0u};
+void HistoryFeed::take_peer(HistoryPeer peer) {
   // The roster may come before the island has said which run it is in.
   if (peer.island.empty() || (batch_.run.empty() && batch_.peers.size() >= kMaxKeptRows)) return;
   batch_.peers.push_back(std::move(peer));

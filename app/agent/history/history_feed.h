@@ -4,17 +4,14 @@
 // One thread. Never fails: what cannot be written is kept for a while, then dropped, and trouble() says so.
 #pragma once
 
-#include <map>
+#include <optional>
 #include <string>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "app/agent/history/history_store.h"
 #include "net/base/deadline.h"
+#include "net/control/events.h"
 
 namespace atl {
-
-struct IslandState;
 
 class HistoryFeed {
  public:
@@ -24,10 +21,9 @@ class HistoryFeed {
 
   explicit HistoryFeed(HistoryStore& store) : store_(store) {}  // outlives this
 
-  // `event`: {"event", "seq", "time", "data"}, as ControlClient::next_event returns it; with "kept" as well it may
-  // have been taken before, by an agent that ended. Events that the history knows nothing of, or that are not well
-  // formed, change nothing.
-  void take(const nlohmann::json& event, Clock::time_point now);
+  // What is kept may have been taken before, by an agent that ended. Events that the history knows nothing of change
+  // nothing.
+  void take(const HeardEvent& event, Clock::time_point now);
   // Writes what is due; call now and then, also without events.
   void tick(Clock::time_point now);
   void flush();  // at the end
@@ -36,19 +32,14 @@ class HistoryFeed {
   const std::string& trouble() const { return trouble_; }
 
  private:
-  struct RoundStart {  // the trainer's counters when the round began
-    std::uint32_t round = 0;
-    std::uint64_t tokens = 0, bytes_sent = 0;
-    double inner_seconds = 0;
-  };
-
-  void take_state(const std::string& name, double time, const IslandState& state, const nlohmann::json& data,
-                  bool kept);
-  bool is_written(const std::string& name, const IslandState& state) const;
-  void take_round_end(double time, const IslandState& state);
-  void take_phase(const nlohmann::json& data);
-  void take_gpus(double time, const nlohmann::json& data);
-  void take_peer(double time, const std::string& change, const nlohmann::json& data);
+  // The island's state, as an event tells it; false: it is of no run, or written already.
+  bool take_state(const IslandState& state, bool is_step, double time, bool kept);
+  bool is_written(const IslandState& state, bool is_step) const;
+  void add_step(double time, const IslandState& state);
+  void take_round(double time, const event::RoundDone& done);
+  void take_phase(const event::SyncPhase& phase);
+  void take_gpus(double time, const event::GpuSampled& sampled);
+  void take_peer(HistoryPeer peer);
   void enter_run(const std::string& run);
   std::uint64_t total_tokens(const IslandState& state);
   void add_point(std::string series, double time, double value);
@@ -57,11 +48,11 @@ class HistoryFeed {
   HistoryStore& store_;
   HistoryBatch batch_;
   HistoryTotals totals_;
-  RoundStart round_;
   std::uint64_t step_ = 0, tokens_ = 0;  // of the last event, for points that come without
   double validation_loss_ = 0;
   Clock::time_point write_at_{};
   bool row_waits_ = false;
+  std::optional<event::RoundDone> kept_round_;  // until its SyncDone
   std::string trouble_;
 };
 

@@ -16,7 +16,7 @@ void add_file_methods(MethodTable& table, AgentControl& control) {
   table.add("config.get", [config](const nlohmann::json& params) { return get_config(config, params); });
   table.add("config.set", [config](const nlohmann::json& params) { return set_config(config, params); });
   table.add("diag.create", [&control, config](const nlohmann::json& params) {
-    return create_diagnostics(control.home(), config, control.board().state(), params);
+    return create_diagnostics(control.home(), config, to_json(control.board().state()), params);
   });
 }
 

@@ -22,7 +22,7 @@ Status require_joined(AgentControl& control) {
 Result<nlohmann::json> follow(AgentControl& control, WishFile wish, bool at_once = false) {
   wish.since_unix_seconds = unix_seconds_now();
   const Status kept = control.wish(wish, at_once);
-  nlohmann::json answer = {{"wish", to_string(wish.wish)}, {"kept", kept.ok()}};
+  nlohmann::json answer = {{"wish", word_of(wish.wish)}, {"kept", kept.ok()}};
   if (wish.paused_until_unix_seconds) answer["paused_until_unix_seconds"] = *wish.paused_until_unix_seconds;
   if (!kept.ok()) {
     answer["warning"] = fmt::format("a restart of this machine forgets it: {}", kept.error().message);
@@ -31,12 +31,11 @@ Result<nlohmann::json> follow(AgentControl& control, WishFile wish, bool at_once
 }
 
 // What a pause that outlives the open round loses.
-nlohmann::json at_stake(const nlohmann::json& state) {
-  if (state.value("inner_step", 0u) == 0 || state.value("pid", 0) == 0) return nullptr;
-  return {{"round", state["round"]},
-          {"inner_steps", state["inner_step"]},
-          {"of", state["inner_steps"]},
-          {"round_ends_in_seconds", state["next_sync_seconds"]}};
+nlohmann::json at_stake(const IslandState& state) {
+  if (state.inner_step == 0 || state.pid == 0) return nullptr;
+  nlohmann::json stake = {{"round", state.round}, {"inner_steps", state.inner_step}, {"of", state.inner_steps}};
+  stake["round_ends_in_seconds"] = state.next_sync_seconds ? nlohmann::json(*state.next_sync_seconds) : nlohmann::json();
+  return stake;
 }
 
 Result<nlohmann::json> pause(AgentControl& control, const nlohmann::json& params) {
@@ -48,7 +47,7 @@ Result<nlohmann::json> pause(AgentControl& control, const nlohmann::json& params
     }
     wish.paused_until_unix_seconds = unix_seconds_now() + static_cast<std::int64_t>(span->get<double>());
   }
-  const nlohmann::json stake = at_stake(control.board().state());
+  const nlohmann::json stake = at_stake(control.board().state().island);
   ATOLL_ASSIGN_OR_RETURN(nlohmann::json answer, follow(control, wish));
   answer["at_stake"] = stake;
   return answer;

@@ -4,7 +4,7 @@ namespace atl {
 
 void add_state_methods(MethodTable& table, AgentControl& control) {
   table.add("state.get",
-            [&control](const nlohmann::json&) -> Result<nlohmann::json> { return control.board().state(); });
+            [&control](const nlohmann::json&) -> Result<nlohmann::json> { return to_json(control.board().state()); });
 }
 
 }  // namespace atl

@@ -10,6 +10,7 @@
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
+#include "net/control/node_state.h"
 #include "net/control/told.h"
 
 namespace atl {
@@ -81,10 +82,10 @@ Status resume(const LifeRequest& command, CommandContext& context) {
 // Until the trainer is gone.
 Status await_end(ControlClient& agent, CommandContext& context) {
   while (!context.interrupt.raised()) {
-    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json state, ask_agent(agent, "state.get", nlohmann::json::object()));
-    const nlohmann::json& own = state.value("agent", nlohmann::json::object());
-    if (own.value("trainer_pid", 0) == 0 && own.value("wish", "") == "stop") return ok_status();
-    if (own.value("wish", "") == "run") return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};
+    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, ask_agent(agent, "state.get", nlohmann::json::object()));
+    ATOLL_ASSIGN_OR_RETURN(const NodeState state, node_state_from_json(json));
+    if (state.agent.trainer_pid == 0 && state.agent.wish == Wish::kStop) return ok_status();
+    if (state.agent.wish == Wish::kRun) return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};
     pollfd wake{context.interrupt.fd(), POLLIN, 0};
     ::poll(&wake, 1, static_cast<int>(kLook.count()));
   }

@@ -43,13 +43,13 @@ Status show(const StatusRequest& command, const AgentHome& home, CommandContext&
   if (state.ok()) {
     print(*state, command.json, context.console);
     // An agent that answers for a home without a run says so; a script wants the exit code as well.
-    if (state->value("state", "") != "unjoined") return ok_status();
+    if (state->value("state", "") != word_of(IslandPhase::kUnjoined)) return ok_status();
     return load_join_file(home.island.join_file()).ok() ? ok_status()
                                                         : Status(load_join_file(home.island.join_file()).error());
   }
   if (command.json) {
     const bool joined = state.error().code == ErrorCode::kNotRunning;
-    context.console.out << nlohmann::json{{"state", joined ? "stopped" : "unjoined"}}.dump() << std::endl;
+    context.console.out << nlohmann::json{{"state", word_of(joined ? IslandPhase::kStopped : IslandPhase::kUnjoined)}}.dump() << std::endl;
   }
   return state.error();
 }

@@ -8,6 +8,7 @@
 
 #include "app/cli/text.h"
 #include "net/control/told.h"
+#include "net/control/words.h"
 
 namespace atl {
 namespace {
@@ -29,8 +30,9 @@ nlohmann::json part(const nlohmann::json& object, const char* key) {
 }
 
 Style style_of(const std::string& state) {
-  if (state == "training" || state == "syncing") return Style::kGood;
-  return state == "error" || state == "stopped" ? Style::kBad : Style::kWarning;
+  const IslandPhase phase = parse_word<IslandPhase>(state);
+  if (phase == IslandPhase::kTraining || phase == IslandPhase::kSyncing) return Style::kGood;
+  return phase == IslandPhase::kError || phase == IslandPhase::kStopped ? Style::kBad : Style::kWarning;
 }
 
 // Facts beside each other, and on the next line when the terminal is too narrow.
@@ -111,7 +113,7 @@ std::vector<std::string> agent_facts(const nlohmann::json& state, const Console&
   if (!agent.is_object()) return {};
   std::vector<std::string> facts;
   const std::string wish = text(agent, "wish");
-  if (!wish.empty() && wish != "run") facts.push_back("wish " + wish);
+  if (!wish.empty() && parse_word<Wish>(wish) != Wish::kRun) facts.push_back("wish " + wish);
   if (count(agent, "restarts") > 0) facts.push_back(format_number_of(count(agent, "restarts"), "restart"));
   const std::string exit = text(part(agent, "last_exit"), "text");
   if (!exit.empty() && count(agent, "restarts") > 0) facts.push_back(console.styled("last: " + exit, Style::kWarning));

@@ -6,7 +6,7 @@
 #include <QString>
 #include <QWidget>
 
-#include "app/core/node_state.h"
+#include "net/control/node_state.h"
 
 class QCheckBox;
 class QGridLayout;

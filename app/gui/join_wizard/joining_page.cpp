@@ -37,19 +37,20 @@ QString stage_name(JoinStage stage) {
     case JoinStage::kData: return JoiningPage::tr("Fetch the data");
     case JoinStage::kState: return JoiningPage::tr("Fetch the model's state");
     case JoinStage::kFirstStep: return JoiningPage::tr("First step");
+    case JoinStage::kUnknown: break;
   }
   return {};
 }
 
-using StageStatus = StageView::Status;
+using ViewStatus = StageView::Status;
 
 QString status_word(StageView::Status status) {
   switch (status) {
-    case StageStatus::kWaiting: return JoiningPage::tr("to do");
-    case StageStatus::kRunning: return JoiningPage::tr("under way");
-    case StageStatus::kRetrying: return JoiningPage::tr("is tried again");
-    case StageStatus::kDone: return JoiningPage::tr("done");
-    case StageStatus::kFailed: return JoiningPage::tr("failed");
+    case ViewStatus::kWaiting: return JoiningPage::tr("to do");
+    case ViewStatus::kRunning: return JoiningPage::tr("under way");
+    case ViewStatus::kRetrying: return JoiningPage::tr("is tried again");
+    case ViewStatus::kDone: return JoiningPage::tr("done");
+    case ViewStatus::kFailed: return JoiningPage::tr("failed");
   }
   return {};
 }
@@ -63,12 +64,12 @@ QString retry_text(const StageView& stage) {
 
 // "1.2 GB of 3.4 GB, 20 MB/s, 1 min 50 s left"
 QString progress_text(const StageView& stage) {
-  if (stage.status == StageStatus::kRetrying) return retry_text(stage);
-  if (stage.status == StageStatus::kFailed) return QString::fromStdString(stage.text);
+  if (stage.status == ViewStatus::kRetrying) return retry_text(stage);
+  if (stage.status == ViewStatus::kFailed) return QString::fromStdString(stage.text);
   if (stage.total_bytes == 0) return status_word(stage.status);
   QString progress =
       JoiningPage::tr("%1 of %2").arg(text::bytes(double(stage.done_bytes)), text::bytes(double(stage.total_bytes)));
-  if (stage.status != StageStatus::kRunning) return progress;
+  if (stage.status != ViewStatus::kRunning) return progress;
   if (stage.bytes_per_second)
     progress = JoiningPage::tr("%1, %2/s").arg(progress, text::bytes(*stage.bytes_per_second));
   if (stage.seconds_left) progress = JoiningPage::tr("%1, %2 left").arg(progress, text::duration(*stage.seconds_left));
@@ -148,19 +149,19 @@ void JoiningPage::refresh() {
   retry_->setVisible(!join.joining() && !join.joined());
   another_->setVisible(!join.joining() && join.problem() && wants_another_invite(join.problem()->code));
   // Once this machine is a member: an agent at boot without a run would be for nothing.
-  if (join.stage(JoinStage::kEnrol).status == StageStatus::kDone) installService();
+  if (join.stage(JoinStage::kEnrol).status == ViewStatus::kDone) installService();
   Q_EMIT completeChanged();
 }
 
 void JoiningPage::showStage(JoinStage at) {
   const StageView& stage = node_.join().stage(at);
   Row& row = rows_[static_cast<std::size_t>(at)];
-  const bool running = stage.status == StageStatus::kRunning;
-  const bool failed = stage.status == StageStatus::kFailed, retrying = stage.status == StageStatus::kRetrying;
+  const bool running = stage.status == ViewStatus::kRunning;
+  const bool failed = stage.status == ViewStatus::kFailed, retrying = stage.status == ViewStatus::kRetrying;
   const Tone tone = failed ? Tone::kBad : retrying ? Tone::kWarning : running ? Tone::kAccent : Tone::kGood;
   const char* name = failed ? "error" : retrying ? "warning" : running ? "connecting" : "ok";
   const int size = 18;
-  if (stage.status == StageStatus::kWaiting) {
+  if (stage.status == ViewStatus::kWaiting) {
     row.symbol->setPixmap(icon_pixmap("waiting", colours_of(palette()).faint, size, devicePixelRatioF()));
   } else {
     row.symbol->setPixmap(icon_pixmap(name, colours_of(palette()).of(tone), size, devicePixelRatioF()));
@@ -174,7 +175,7 @@ void JoiningPage::showStage(JoinStage at) {
   }
   const QString text = progress_text(stage);
   set_plain_text(row.text, text);
-  row.text->setForegroundRole(stage.status == StageStatus::kWaiting ? QPalette::PlaceholderText : QPalette::WindowText);
+  row.text->setForegroundRole(stage.status == ViewStatus::kWaiting ? QPalette::PlaceholderText : QPalette::WindowText);
   const QString said = tr("%1: %2").arg(stage_name(at), stage.total_bytes > 0 || failed || retrying
                                                             ? QString("%1, %2").arg(status_word(stage.status), text)
                                                             : status_word(stage.status));

@@ -114,7 +114,7 @@ void ResourcesPage::takeSettings() {
 
 void ResourcesPage::takeState() {
   const bool no_gpu = found_no_gpu(node_.check());
-  gpus_->setGpus(node_.state() ? node_.state()->gpus : std::vector<GpuSample>(), no_gpu);
+  gpus_->setGpus(node_.gpus(), no_gpu);
   for (SettingField* field : fields_) {
     if (field->key() == "limits.gpu_power") field->setVisible(!no_gpu);
   }

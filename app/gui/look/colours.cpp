@@ -121,15 +121,18 @@ QPalette palette_of(const Colours& c) {
   return p;
 }
 
-QColor phase_colour(const Colours& colours, std::string_view phase) {
-  if (phase == "wait") return colours.series[7];
-  if (phase == "connect") return colours.series[6];
-  if (phase == "quantise") return colours.series[2];
-  if (phase == "reduce_scatter") return colours.series[5];
-  if (phase == "all_gather") return colours.series[0];
-  if (phase == "commit") return colours.series[1];
-  if (phase == "apply") return colours.series[3];
-  if (phase == "failed") return colours.bad;
+QColor phase_colour(const Colours& colours, SyncPart part) {
+  switch (part) {
+    case SyncPart::kWait: return colours.series[7];
+    case SyncPart::kConnect: return colours.series[6];
+    case SyncPart::kQuantise: return colours.series[2];
+    case SyncPart::kReduceScatter: return colours.series[5];
+    case SyncPart::kAllGather: return colours.series[0];
+    case SyncPart::kCommit: return colours.series[1];
+    case SyncPart::kApply: return colours.series[3];
+    case SyncPart::kFailed: return colours.bad;
+    case SyncPart::kUnknown: break;
+  }
   return colours.muted;
 }
 

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <array>
-#include <string_view>
 
 #include <QColor>
 #include <QPalette>
+
+#include "net/control/words.h"
 
 namespace atl {
 
@@ -38,8 +39,8 @@ const Colours& dark_colours();
 const Colours& colours_of(const QPalette& palette);
 QPalette palette_of(const Colours& colours);
 
-// Of a phase of a round (PhaseTime::name); phases of one round can be told apart.
-QColor phase_colour(const Colours& colours, std::string_view phase);
+// Of a part of a synchronisation; parts of one round can be told apart.
+QColor phase_colour(const Colours& colours, SyncPart part);
 
 // WCAG 2.1: 1 (none) to 21 (black on white).
 double contrast(const QColor& a, const QColor& b);

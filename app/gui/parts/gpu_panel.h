@@ -2,7 +2,7 @@
 // is its description. Of many, one can be chosen. Owned by the page GPUs; GUI thread.
 #pragma once
 
-#include "app/core/node_state.h"
+#include "net/control/node_state.h"
 #include "app/gui/look/colours.h"
 #include "app/gui/parts/card.h"
 

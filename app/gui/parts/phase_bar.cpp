@@ -16,18 +16,18 @@ constexpr int kBarHeight = 22;
 constexpr int kLegendRows = 6;  // room for the phases of a round that went well
 
 struct PhaseWord {
-  const char* phase;
+  SyncPart part;
   const char* word;
 };
 constexpr std::array kWords{
-    PhaseWord{"wait", QT_TRANSLATE_NOOP("atl::PhaseBar", "Wait for the others")},
-    PhaseWord{"connect", QT_TRANSLATE_NOOP("atl::PhaseBar", "Connect")},
-    PhaseWord{"quantise", QT_TRANSLATE_NOOP("atl::PhaseBar", "Quantise")},
-    PhaseWord{"reduce_scatter", QT_TRANSLATE_NOOP("atl::PhaseBar", "Reduce-scatter")},
-    PhaseWord{"all_gather", QT_TRANSLATE_NOOP("atl::PhaseBar", "All-gather")},
-    PhaseWord{"failed", QT_TRANSLATE_NOOP("atl::PhaseBar", "Failed attempts")},
-    PhaseWord{"commit", QT_TRANSLATE_NOOP("atl::PhaseBar", "Wait for the commit")},
-    PhaseWord{"apply", QT_TRANSLATE_NOOP("atl::PhaseBar", "Apply")},
+    PhaseWord{SyncPart::kWait, QT_TRANSLATE_NOOP("atl::PhaseBar", "Wait for the others")},
+    PhaseWord{SyncPart::kConnect, QT_TRANSLATE_NOOP("atl::PhaseBar", "Connect")},
+    PhaseWord{SyncPart::kQuantise, QT_TRANSLATE_NOOP("atl::PhaseBar", "Quantise")},
+    PhaseWord{SyncPart::kReduceScatter, QT_TRANSLATE_NOOP("atl::PhaseBar", "Reduce-scatter")},
+    PhaseWord{SyncPart::kAllGather, QT_TRANSLATE_NOOP("atl::PhaseBar", "All-gather")},
+    PhaseWord{SyncPart::kFailed, QT_TRANSLATE_NOOP("atl::PhaseBar", "Failed attempts")},
+    PhaseWord{SyncPart::kCommit, QT_TRANSLATE_NOOP("atl::PhaseBar", "Wait for the commit")},
+    PhaseWord{SyncPart::kApply, QT_TRANSLATE_NOOP("atl::PhaseBar", "Apply")},
 };
 
 // One of each name, in the order in which they first came: a round may take several attempts.
@@ -35,7 +35,7 @@ std::vector<PhaseTime> merged(const std::vector<PhaseTime>& phases) {
   std::vector<PhaseTime> result;
   for (const PhaseTime& phase : phases) {
     const auto same = std::find_if(result.begin(), result.end(),
-                                   [&phase](const PhaseTime& other) { return other.name == phase.name; });
+                                   [&phase](const PhaseTime& other) { return other.part == phase.part; });
     if (same == result.end()) {
       result.push_back(phase);
     } else {
@@ -54,11 +54,11 @@ double total_of(const std::vector<PhaseTime>& phases) {
 
 }  // namespace
 
-QString phase_word(std::string_view phase) {
+QString phase_word(SyncPart part) {
   for (const PhaseWord& word : kWords) {
-    if (phase == word.phase) return PhaseBar::tr(word.word);
+    if (part == word.part) return PhaseBar::tr(word.word);
   }
-  return QString::fromUtf8(phase.data(), static_cast<qsizetype>(phase.size()));
+  return PhaseBar::tr("Other");  // of a newer agent
 }
 
 PhaseBar::PhaseBar(QWidget* parent) : QWidget(parent) {
@@ -70,7 +70,7 @@ PhaseBar::PhaseBar(QWidget* parent) : QWidget(parent) {
 void PhaseBar::showPhases(const std::vector<PhaseTime>& phases) {
   phases_ = merged(phases);
   QStringList parts;
-  for (const PhaseTime& phase : phases_) parts << phase_word(phase.name) + " " + text::duration(phase.seconds);
+  for (const PhaseTime& phase : phases_) parts << phase_word(phase.part) + " " + text::duration(phase.seconds);
   setAccessibleName(tr("Phases of the synchronisation"));
   setAccessibleDescription(parts.isEmpty() ? tr("none yet") : parts.join(", "));
   updateGeometry();
@@ -117,7 +117,7 @@ void PhaseBar::paintBar(QPainter& painter, double total) const {
   double x = 0;
   for (const PhaseTime& phase : phases_) {
     const double width = bar.width() * std::max(0.0, phase.seconds) / total;
-    const QColor colour = greyed_ ? colours.outline : phase_colour(colours, phase.name);
+    const QColor colour = greyed_ ? colours.outline : phase_colour(colours, phase.part);
     painter.fillRect(QRectF(x, 0, width, kBarHeight), colour);
     if (x > 0) painter.fillRect(QRectF(x - 0.5, 0, 1, kBarHeight), colours.surface);
     x += width;
@@ -134,10 +134,10 @@ void PhaseBar::paintLegend(QPainter& painter, double total) const {
   for (const PhaseTime& phase : phases_) {
     const QRect row(0, y, width(), rowHeight());
     painter.setPen(Qt::NoPen);
-    painter.setBrush(greyed_ ? colours.outline : phase_colour(colours, phase.name));
+    painter.setBrush(greyed_ ? colours.outline : phase_colour(colours, phase.part));
     painter.drawRoundedRect(QRectF(1, row.center().y() - 4, 9, 9), 2, 2);
     painter.setPen(greyed_ ? colours.faint : colours.text);
-    painter.drawText(row.adjusted(18, 0, 0, 0), Qt::AlignVCenter, phase_word(phase.name));
+    painter.drawText(row.adjusted(18, 0, 0, 0), Qt::AlignVCenter, phase_word(phase.part));
     painter.drawText(QRect(0, y, seconds_right, row.height()), Qt::AlignVCenter | Qt::AlignRight,
                      text::duration(phase.seconds));
     painter.setPen(colours.muted);

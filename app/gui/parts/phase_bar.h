@@ -2,7 +2,6 @@
 // Owned by its page; GUI thread.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include <QWidget>
@@ -12,7 +11,7 @@
 namespace atl {
 
 // In words, translated: "Reduce-scatter".
-QString phase_word(std::string_view phase);
+QString phase_word(SyncPart part);
 
 class PhaseBar : public QWidget {
   Q_OBJECT

@@ -97,7 +97,7 @@ QString RingView::spoken() const {
   }
   QString text = edges.join("; ");
   if (picture_.active && picture_.progress) {
-    text += ". " + phase_word(picture_.progress->phase) + ", " + text::percent(picture_.progress->fraction());
+    text += ". " + phase_word(picture_.progress->part) + ", " + text::percent(picture_.progress->fraction());
   }
   return text;
 }
@@ -269,7 +269,7 @@ void RingView::paintMiddle(QPainter& painter, const QRectF& area) const {
   box.moveCenter(area.center());
   const bool runs = picture_.active && picture_.progress;
   const QString figure = runs ? text::percent(fraction()) : text::count(picture_.ring.size());
-  const QString beneath = runs ? phase_word(picture_.progress->phase)
+  const QString beneath = runs ? phase_word(picture_.progress->part)
                                : tr("island(s) in the last ring", nullptr, static_cast<int>(picture_.ring.size()));
   QFont large = font();
   large.setPointSizeF(large.pointSizeF() * 1.9);

@@ -107,13 +107,20 @@ void AgentTest::events_of_the_trainer_are_passed_on() {
   const auto client = ControlClient::connect(f.home().socket, Deadline::after(kLimit));
   QVERIFY((*client)->call("events.subscribe", nlohmann::json::object(), Deadline::after(kLimit)).ok());
 
-  (*trainer)->publish("sync.done", {{"round", 7}});
+  IslandState state;
+  state.round = 7;
+  state.outer_step = 8;
+  (*trainer)->publish("sync.done", state.to_json());
+  bool round_told = false;  // of a trainer that does not tell it
 
   for (;;) {
     const auto event = (*client)->next_event(Deadline::after(kLimit));
     QVERIFY(event.ok());
+    round_told = round_told || (*event)["event"] == "round.done";
     if ((*event)["event"] != "sync.done") continue;
     QCOMPARE((*event)["data"]["round"].get<int>(), 7);
+    QCOMPARE((*event)["data"]["agent"]["wish"].get<std::string>(), std::string("run"));  // put together by the agent
+    QVERIFY(round_told);
     break;
   }
 }

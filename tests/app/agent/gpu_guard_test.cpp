@@ -40,9 +40,9 @@ class Cards {
     return {{.program = ATOLL_BIN_DIR "/atoll-gpu-probe", .nvml = FAKE_NVML_LIBRARY}, watts, celsius, 20ms};
   }
   GpuGuard guard(const GpuLimits& limits) {
-    return GpuGuard(limits, path("power"), [this](std::string_view event, const nlohmann::json& data) {
+    return GpuGuard(limits, path("power"), [this](const event::GpuAlert& alert) {
       const std::lock_guard lock(mutex_);
-      if (event == "gpu.alert") alerts_.push_back(data);
+      alerts_.push_back(data_of(alert));
     });
   }
   std::vector<nlohmann::json> alerts() {

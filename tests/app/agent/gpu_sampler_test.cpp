@@ -2,7 +2,6 @@
 #include "app/agent/gpu_sampler.h"
 
 #include <QtTest>
-#include <nlohmann/json.hpp>
 
 using namespace atl;
 using namespace std::chrono_literals;
@@ -15,7 +14,7 @@ class Samples {
  public:
   GpuSampler sampler(const std::string& nvml = FAKE_NVML_LIBRARY) {
     return GpuSampler({.program = ATOLL_BIN_DIR "/atoll-gpu-probe", .nvml = nvml}, 20ms,
-                      [this](const nlohmann::json& gpus) {
+                      [this](const std::vector<GpuSample>& gpus) {
                         const std::lock_guard lock(mutex_);
                         all_.push_back(gpus);
                       });
@@ -24,14 +23,14 @@ class Samples {
     const std::lock_guard lock(mutex_);
     return all_.size();
   }
-  nlohmann::json last() const {
+  std::vector<GpuSample> last() const {
     const std::lock_guard lock(mutex_);
     return all_.back();
   }
 
  private:
   mutable std::mutex mutex_;
-  std::vector<nlohmann::json> all_;  // guarded by mutex_
+  std::vector<std::vector<GpuSample>> all_;  // guarded by mutex_
 };
 
 }  // namespace
@@ -56,12 +55,12 @@ void GpuSamplerTest::cards_are_asked_while_a_trainer_runs_on_them() {
   QTRY_VERIFY_WITH_TIMEOUT(samples.count() >= 3, kLimitMilliseconds);
   sampler.set_training(std::nullopt);
 
-  const nlohmann::json gpus = samples.last();
+  const std::vector<GpuSample> gpus = samples.last();
   QCOMPARE(gpus.size(), std::size_t{2});
-  QCOMPARE(gpus[0]["utilisation"].get<double>(), 0.07);
-  QCOMPARE(gpus[0]["name"].get<std::string>(), std::string("NVIDIA H100 80GB HBM3"));
-  QCOMPARE(gpus[1]["index"].get<int>(), 1);
-  QCOMPARE(gpus[1]["throttling"].get<std::string>(), std::string("heat"));
+  QCOMPARE(*gpus[0].utilisation, 0.07);
+  QCOMPARE(gpus[0].name, std::string("NVIDIA H100 80GB HBM3"));
+  QCOMPARE(gpus[1].index, 1u);
+  QCOMPARE(gpus[1].throttling, std::string("heat"));
   QTest::qWait(500);  // until the child is gone
   const std::size_t then = samples.count();
   QTest::qWait(300);
@@ -76,7 +75,7 @@ void GpuSamplerTest::only_the_trainers_cards_are_told() {
 
   QTRY_VERIFY_WITH_TIMEOUT(samples.count() >= 1, kLimitMilliseconds);
   QCOMPARE(samples.last().size(), std::size_t{1});
-  QCOMPARE(samples.last()[0]["index"].get<int>(), 1);
+  QCOMPARE(samples.last()[0].index, 1u);
 }
 
 void GpuSamplerTest::a_machine_without_gpus_is_not_asked_again_and_again() {

@@ -11,13 +11,12 @@ const std::string kRun = "0123456789abcdef";
 
 struct Told {
   std::vector<nlohmann::json> all;
-  JoinStages stages{[this](const nlohmann::json& progress) { all.push_back(progress); }};
+  JoinStages stages{[this](const event::JoinProgress& progress) { all.push_back(data_of(progress)); }};
 
   void stage(const std::string& name, const std::string& status) {
-    JoinNews news{.kind = JoinNews::Kind::kStage};
-    news.stage = name;
-    news.status = status;
-    stages.take(news);
+    stages.take({.kind = JoinNews::Kind::kStage,
+                 .stage = parse_word<JoinStage>(name),
+                 .status = parse_word<StageStatus>(status)});
   }
   void enrol() {
     stages.take({.kind = JoinNews::Kind::kBegan});
@@ -32,7 +31,11 @@ struct Told {
     stages.take(news);
   }
   void says(const std::string& word, std::uint64_t tokens = 0, const std::string& run = kRun) {
-    stages.trainer_says({{"state", word}, {"tokens", tokens}, {"run_id", run}});
+    IslandState state;
+    state.state = parse_word<IslandPhase>(word);
+    state.tokens = tokens;
+    state.run_id = run;
+    stages.trainer_says(state);
   }
   std::string text() {
     std::string text;
@@ -86,22 +89,24 @@ void JoinStagesTest::a_download_is_told_with_its_figures() {
   told.says("joining");
   told.all.clear();
 
-  told.stages.transfer({{"what", "data"},
-                        {"status", "running"},
-                        {"done_bytes", 5},
-                        {"total_bytes", 10},
-                        {"bytes_per_second", 2.5},
-                        {"seconds_left", 2.0}});
-  told.stages.transfer({{"what", "data"}, {"status", "done"}, {"done_bytes", 10}, {"total_bytes", 10}});
-  told.stages.transfer({{"what", "state"}, {"status", "failed"}, {"text", "its sources moved on"}});
-  told.stages.transfer({{"what", "the moon"}, {"status", "running"}});
+  told.stages.transfer({.what = Download::kData,
+                        .status = DownloadStatus::kRunning,
+                        .done_bytes = 5,
+                        .total_bytes = 10,
+                        .bytes_per_second = 2.5,
+                        .seconds_left = 2.0});
+  told.stages.transfer(
+      {.what = Download::kData, .status = DownloadStatus::kDone, .done_bytes = 10, .total_bytes = 10});
+  told.stages.transfer(
+      {.what = Download::kState, .status = DownloadStatus::kFailed, .text = "its sources moved on"});
+  told.stages.transfer({.what = Download::kUnknown, .status = DownloadStatus::kRunning});
 
   QCOMPARE(told.all.size(), std::size_t{3});
   QCOMPARE(told.all[0].dump(), std::string(R"({"bytes_per_second":2.5,"done_bytes":5,"seconds_left":2.0,)"
                                            R"("stage":"data","status":"running","total_bytes":10})"));
   QCOMPARE(told.all[1]["status"].get<std::string>(), std::string("done"));
   // It is tried again.
-  QCOMPARE(told.all[2].dump(), std::string(R"({"stage":"state","status":"running","text":"its sources moved on"})"));
+  QCOMPARE(told.all[2].dump(), std::string(R"({"done_bytes":0,"stage":"state","status":"running","text":"its sources moved on","total_bytes":0})"));
 }
 
 void JoinStagesTest::a_trainer_that_trains_already_is_done_at_once() {
@@ -162,7 +167,7 @@ void JoinStagesTest::without_a_joining_nothing_is_told() {
 
   told.stages.trainer_started();
   told.says("joining", 0, "");
-  told.stages.transfer({{"what", "state"}, {"status", "running"}});
+  told.stages.transfer({.what = Download::kState, .status = DownloadStatus::kRunning});
   told.stages.trainer_ended("killed");
 
   QVERIFY(told.all.empty());

@@ -45,7 +45,7 @@ class FakeTrainer final : public ControlService {
   }
   nlohmann::json state(const char* word, std::uint64_t tokens) const {
     IslandState state;
-    state.state = word;
+    state.state = parse_word<IslandPhase>(word);
     state.run_id = run_;
     state.tokens = tokens;
     return state.to_json();

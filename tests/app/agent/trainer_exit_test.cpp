@@ -73,7 +73,7 @@ void TrainerExitTest::the_cause_is_told_from_status_and_last_words() {
 
   const TrainerExit exit = judge_exit({.status = status, .last_words = words.toStdString()}, 1);
 
-  QCOMPARE(QString::fromStdString(std::string(to_string(exit.cause))), cause);
+  QCOMPARE(QString::fromStdString(std::string(word_of(exit.cause))), cause);
   QCOMPARE(exit.status, status);
   QCOMPARE(exit.text.empty(), is_success(exit.cause));
 }

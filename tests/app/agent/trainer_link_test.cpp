@@ -21,13 +21,23 @@ class FakeTrainer final : public ControlService {
   }
   bool is_slow(std::string_view) const override { return false; }
   Result<nlohmann::json> call(std::string_view, const nlohmann::json&) override {
-    return nlohmann::json{{"pid", pid_}};
+    return state().to_json();
   }
-  void step() { server_->publish("step", {{"pid", pid_}, {"steps", ++steps_}}); }
+  void step() {
+    ++steps_;
+    server_->publish("step", state().to_json());
+  }
 
  private:
+  IslandState state() const {
+    IslandState state;
+    state.pid = pid_;
+    state.inner_step = steps_;
+    return state;
+  }
+
   const int pid_;
-  int steps_ = 0;
+  std::uint32_t steps_ = 0;
   std::unique_ptr<ControlServer> server_;
 };
 
@@ -57,11 +67,13 @@ class TrainerLinkTest : public QObject {
 
   // A step of a large model takes longer than a trainer may say nothing new.
   void a_part_of_a_step_is_progress() {
-    const nlohmann::json before = {{"state", "training"}, {"round", 3}, {"inner_step", 7}, {"passes", 20}};
-    nlohmann::json after = before;
+    IslandState before;
+    before.state = IslandPhase::kTraining;
+    before.passes = 20;
+    IslandState after = before;
     QCOMPARE(progress_of(after), progress_of(before));
 
-    after["passes"] = 21;
+    after.passes = 21;
 
     QVERIFY(progress_of(after) != progress_of(before));
   }
@@ -100,15 +112,15 @@ class TrainerLinkTest : public QObject {
   std::filesystem::path socket() const { return directory_->path().toStdString() + "/control.sock"; }
   TrainerLink::Callbacks callbacks() {
     return {.answered =
-                [this](const nlohmann::json&) {
+                [this](const IslandState&) {
                   std::lock_guard lock(mutex_);
                   if (answers_++ == 0) before_answer_ = static_cast<int>(heard_.size());
                 },
             .event =
-                [this](const nlohmann::json& event, bool kept) {
+                [this](const HeardEvent& event) {
                   std::lock_guard lock(mutex_);
-                  heard_.push_back(event["data"]["steps"].get<int>());
-                  kept_ += kept ? 1 : 0;
+                  heard_.push_back(static_cast<int>(state_in(event.what)->island.inner_step));
+                  kept_ += event.kept ? 1 : 0;
                 }};
   }
   std::vector<int> heard() {

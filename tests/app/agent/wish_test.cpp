@@ -27,7 +27,7 @@ class WishTest : public QObject {
 void WishTest::a_wish_is_kept_data() {
   QTest::addColumn<int>("wish");
   for (const Wish wish : {Wish::kRun, Wish::kPause, Wish::kFinish, Wish::kStop}) {
-    QTest::newRow(std::string(to_string(wish)).c_str()) << static_cast<int>(wish);
+    QTest::newRow(std::string(word_of(wish)).c_str()) << static_cast<int>(wish);
   }
 }
 

@@ -17,7 +17,7 @@ constexpr LinkTiming kFast{.first_retry = 10ms, .longest_retry = 80ms, .answer_t
 class Fixture {
  public:
   explicit Fixture(LinkTiming timing = kFast) : link(agent.open(), timing) {
-    QObject::connect(&link, &AgentLink::event, &link, [this](const ControlEvent& event) { events.push_back(event); });
+    QObject::connect(&link, &AgentLink::event, &link, [this](const LinkEvent& event) { events.push_back(event); });
     QObject::connect(&link, &AgentLink::mustReload, &link, [this] { ++reloads; });
     QObject::connect(&link, &AgentLink::eventsLost, &link, [this] { ++losses; });
   }
@@ -27,13 +27,13 @@ class Fixture {
   }
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const ControlEvent& event : events) names.push_back(event.name);
+    for (const LinkEvent& event : events) names.push_back(event.name);
     return names;
   }
 
   FakeAgent agent;
   AgentLink link;
-  std::vector<ControlEvent> events;
+  std::vector<LinkEvent> events;
   int reloads = 0, losses = 0;
 };
 
@@ -385,7 +385,7 @@ void AgentLinkTest::to_reconnect_is_at_once() {
 void AgentLinkTest::it_may_go_in_the_middle_of_a_signal() {
   FakeAgent agent;
   auto link = std::make_unique<AgentLink>(agent.open(), kFast);
-  connect(link.get(), &AgentLink::event, this, [&](const ControlEvent&) { link.reset(); });
+  connect(link.get(), &AgentLink::event, this, [&](const LinkEvent&) { link.reset(); });
   link->start();
   QTRY_COMPARE(link->state(), LinkState::kConnected);
 

@@ -50,7 +50,7 @@ void DiskModelsTest::a_check_streams_its_rows() {
   ModelFixture f;
   CheckModel check(f.link);
   const QAbstractItemModelTester tester(&check);
-  QVERIFY(f.connect([&](const ControlEvent& event) { check.take(event); }));
+  QVERIFY(f.connect([&](const HeardEvent& event) { check.take(event); }));
 
   check.run(/*full=*/true);
   QVERIFY(check.running() && !check.finished());
@@ -63,7 +63,12 @@ void DiskModelsTest::a_check_streams_its_rows() {
       "check.result",
       {{"done", true},
        {"report",
-        {{"rows", {check_row("disk.free", "fail"), check_row("net.rtt", "warn"), check_row("clock", "pass")}}}}});
+        {{"version", CheckReport::kVersion},
+         {"software", "atoll 0.1.0"},
+         {"run_id", ""},
+         {"time", 1.7e9},
+         {"full", false},
+         {"rows", {check_row("disk.free", "fail"), check_row("net.rtt", "warn"), check_row("clock", "pass")}}}}});
 
   QTRY_VERIFY(check.finished() && !check.running());
   QCOMPARE(check.rowCount(), 3);  // whole, whatever was missed
@@ -77,7 +82,7 @@ void DiskModelsTest::a_check_streams_its_rows() {
 void DiskModelsTest::a_check_that_somebody_else_began_is_shown() {
   ModelFixture f;
   CheckModel check(f.link);
-  QVERIFY(f.connect([&](const ControlEvent& event) { check.take(event); }));
+  QVERIFY(f.connect([&](const HeardEvent& event) { check.take(event); }));
   f.agent.fail("check.run", ErrorCode::kPermissionDenied, "a check is under way; wait for its last event");
 
   check.run(false);
@@ -94,7 +99,7 @@ void DiskModelsTest::a_check_that_somebody_else_began_is_shown() {
 void DiskModelsTest::a_check_that_cannot_be_run_says_why() {
   ModelFixture f;
   CheckModel check(f.link);
-  QVERIFY(f.connect([&](const ControlEvent& event) { check.take(event); }));
+  QVERIFY(f.connect([&](const HeardEvent& event) { check.take(event); }));
   f.agent.fail("check.run", ErrorCode::kNotFound, "no check here");
   check.run(false);
   QTRY_VERIFY(!check.running());
@@ -127,7 +132,7 @@ void DiskModelsTest::checkpoints_are_listed_and_again_when_one_is_saved() {
   FakeCommands commands;
   CheckpointsModel checkpoints(f.link, commands.run());
   const QAbstractItemModelTester tester(&checkpoints);
-  QVERIFY(f.connect([&](const ControlEvent& event) { checkpoints.take(event); }));
+  QVERIFY(f.connect([&](const HeardEvent& event) { checkpoints.take(event); }));
   checkpoints.reload();
   QTRY_COMPARE(checkpoints.rowCount(), 1);
   QCOMPARE(shown(checkpoints, 0, CheckpointsModel::kSize), QString("9.9 MB"));

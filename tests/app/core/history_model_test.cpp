@@ -7,6 +7,7 @@
 
 #include "app/core/fetched_ranges.h"
 #include "app/core/token_count.h"
+#include "net/control/event_reader.h"
 #include "tests/app/core/fake_agent.h"
 
 using namespace atl;
@@ -24,16 +25,15 @@ class Fixture {
     agent.set_history(points);
     // The last step of the history is the island's.
     agent.say({{"round", 0u}, {"inner_steps", 1'000'000u}, {"inner_step", points - 1}, {"tokens", 5000u}});
-    QObject::connect(&link, &AgentLink::event, &link, [this](const ControlEvent& event) {
-      const auto state = node_state_from_json(event.data);
-      history.take(event, state.ok() ? &*state : nullptr);
+    QObject::connect(&link, &AgentLink::event, &link, [this](const LinkEvent& event) {
+      const auto heard = reader.read(event.name, event.data, event.time, event.seq, event.kept);
+      if (!heard.ok()) return;
+      for (const HeardEvent& one : *heard) history.take(one);
     });
     QObject::connect(&link, &AgentLink::mustReload, &link, [this] {
       link.call("state.get", nlohmann::json::object(), &link, [this](const auto& answer) {
         const auto state = answer.ok() ? node_state_from_json(*answer) : Result<NodeState>(answer.error());
-        ControlEvent event;
-        event.name = "state.get";
-        if (state.ok()) history.take(event, &*state);
+        if (state.ok()) history.take({.what = event::StateChanged{*state}});
       });
       history.reload();
     });
@@ -50,6 +50,7 @@ class Fixture {
 
   FakeAgent agent;
   AgentLink link;
+  EventReader reader;
   HistoryModel history;
 };
 
@@ -173,13 +174,11 @@ void HistoryModelTest::what_was_told_but_not_written_yet_is_there_once() {
   const std::size_t written = f.loss().size();
   const double last = f.loss().last();
   const NodeState state = *node_state_from_json(f.agent.state());
-  ControlEvent event;
-  event.name = "step";
-  event.kept = true;
+  HeardEvent event{.what = event::Step{state}, .kept = true};
 
   for (const double after : {-5.0, 0.0, 1.0, 2.0, 2.0}) {
     event.time = last + after;
-    f.history.take(event, &state);
+    f.history.take(event);
   }
 
   QCOMPARE(f.loss().size(), written + 2);
@@ -276,15 +275,12 @@ void HistoryModelTest::live_points_without_end_stay_within_bounds() {
   Fixture f(10);
   QVERIFY(f.connect());
   QVERIFY(f.load("loss_nats", SeriesAxis::kTime));
-  NodeState state = *node_state_from_json(f.agent.state());
-  ControlEvent event;
-  event.name = "step";
-  event.time = f.agent.time();
+  HeardEvent event{.what = event::Step{*node_state_from_json(f.agent.state())}, .time = f.agent.time()};
 
   for (int i = 0; i < 600'000; ++i) {
     event.time += 1;
-    state.island.inner_step += 1;
-    f.history.take(event, &state);
+    state_in(event.what)->island.inner_step += 1;
+    f.history.take(event);
   }
 
   QVERIFY(f.loss().size() <= HistoryModel::kMaxPoints);

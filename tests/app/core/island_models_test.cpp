@@ -6,7 +6,6 @@
 #include <QtTest>
 
 #include "app/core/islands_model.h"
-#include "app/core/node_state.h"
 #include "app/core/rounds_model.h"
 #include "app/core/sync_model.h"
 #include "tests/app/core/model_fixture.h"
@@ -86,7 +85,7 @@ void IslandModelsTest::islands_come_go_and_are_measured() {
   ModelFixture f;
   IslandsModel islands(f.link);
   const QAbstractItemModelTester tester(&islands);
-  QVERIFY(f.connect([&](const ControlEvent& event) { islands.take(event); }));
+  QVERIFY(f.connect([&](const HeardEvent& event) { islands.take(event); }));
 
   f.agent.tell(
       "peer.up",
@@ -110,7 +109,7 @@ void IslandModelsTest::islands_come_go_and_are_measured() {
 void IslandModelsTest::what_an_event_told_is_newer_than_the_list() {
   ModelFixture f;
   IslandsModel islands(f.link);
-  QVERIFY(f.connect([&](const ControlEvent& event) { islands.take(event); }));
+  QVERIFY(f.connect([&](const HeardEvent& event) { islands.take(event); }));
   islands.reload();
   QTRY_COMPARE(islands.rowCount(), 3);
   f.agent.tell("peer.down", {{"island", "isl-aaaa"}});
@@ -145,7 +144,7 @@ void IslandModelsTest::islands_stay_within_bounds() {
   IslandsModel islands(f.link);
 
   for (int i = 0; i < 1500; ++i) {
-    ControlEvent event = event_of(i < 1000 ? "peer.down" : "peer.up", {{"island", fmt::format("isl-{}", i)}});
+    HeardEvent event = event_of(i < 1000 ? "peer.down" : "peer.up", {{"island", fmt::format("isl-{}", i)}});
     event.time = i;
     islands.take(event);
   }
@@ -190,10 +189,7 @@ void IslandModelsTest::a_round_is_followed_from_its_beginning_to_its_end() {
   RoundsModel rounds(f.link);
   const QAbstractItemModelTester tester(&rounds);
   QSignalSpy changed(&rounds, &RoundsModel::changed);
-  QVERIFY(f.connect([&](const ControlEvent& event) {
-    const auto state = node_state_from_json(event.data);
-    rounds.take(event, state.ok() ? &state->island : nullptr);
-  }));
+  QVERIFY(f.connect([&](const HeardEvent& event) { rounds.take(event); }));
 
   f.agent.tell_state("round.begin", {{"round", 43u}, {"tokens", 1000u}, {"bytes_sent", 10u}, {"inner_seconds", 100.0}});
   f.agent.tell("sync.phase", phase(43, "wait", 2.5));
@@ -215,18 +211,15 @@ void IslandModelsTest::a_round_is_followed_from_its_beginning_to_its_end() {
   QCOMPARE(*row.sync_seconds, 38.0);
   QVERIFY(*row.accepted);
   QCOMPARE(row.phases.size(), 2u);
-  QCOMPARE(row.phases[1].name, std::string("reduce_scatter"));
+  QCOMPARE(row.phases[1].part, SyncPart::kReduceScatter);
   QTRY_VERIFY(changed.size() >= 1);
 }
 
 void IslandModelsTest::a_round_that_was_averaged_without_us_says_so() {
   ModelFixture f;
   RoundsModel rounds(f.link);
-  NodeState state = *node_state_from_json(test::training_state());
-  state.island.outer_step = 43;
-  state.island.accepted_round = 40;
 
-  rounds.take(event_of("sync.done", test::training_state()), &state.island);
+  rounds.take({.what = event::RoundDone{.round = 42, .accepted = false}, .time = 1000});
 
   QCOMPARE(rounds.rowCount(), 1);
   QVERIFY(!*rounds.rows()[0].accepted);
@@ -265,10 +258,10 @@ void IslandModelsTest::rounds_stay_within_bounds() {
 
   for (std::uint32_t i = 30'000; i < 30'200; ++i) {
     state.island.round = i;
-    rounds.take(event_of("round.begin", nullptr), &state.island);
-    for (int j = 0; j < 2; ++j) rounds.take(event_of("sync.phase", phase(i, "wait", 1)), nullptr);
+    rounds.take({.what = event::RoundBegin{state}, .time = 1000});
+    for (int j = 0; j < 2; ++j) rounds.take(event_of("sync.phase", phase(i, "wait", 1)));
   }
-  for (int j = 0; j < 5000; ++j) rounds.take(event_of("sync.phase", phase(30'100, "failed", 1)), nullptr);
+  for (int j = 0; j < 5000; ++j) rounds.take(event_of("sync.phase", phase(30'100, "failed", 1)));
 
   QCOMPARE(rounds.rows().size(), RoundsModel::kMaxRows);
   QCOMPARE(rounds.rows().front().round, 30'199u);

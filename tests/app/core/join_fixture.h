@@ -6,6 +6,7 @@
 
 #include "app/core/join_model.h"
 #include "net/base/sha256.h"
+#include "net/control/event_reader.h"
 #include "tests/app/core/fake_agent.h"
 
 namespace atl::test {
@@ -44,9 +45,10 @@ class JoinFixture {
  public:
   JoinFixture() : link(agent.open(), kFast), join(link) {
     agent.become(unjoined_state());
-    QObject::connect(&link, &AgentLink::event, &link, [this](const ControlEvent& event) {
-      const auto state = node_state_from_json(event.data);
-      join.take(event, state.ok() ? &*state : nullptr);
+    QObject::connect(&link, &AgentLink::event, &link, [this](const LinkEvent& event) {
+      const auto heard = reader.read(event.name, event.data, event.time, event.seq, event.kept);
+      if (!heard.ok()) return;
+      for (const HeardEvent& one : *heard) join.take(one);
     });
     QObject::connect(&link, &AgentLink::eventsLost, &link, [this] { join.interrupted(); });
   }
@@ -80,6 +82,7 @@ class JoinFixture {
 
   FakeAgent agent;
   AgentLink link;
+  EventReader reader;
   JoinModel join;
 };
 

@@ -5,6 +5,7 @@
 #include <QtTest>
 
 #include "app/core/agent_link.h"
+#include "net/control/event_reader.h"
 #include "tests/app/core/fake_agent.h"
 
 namespace atl::test {
@@ -16,30 +17,33 @@ constexpr LinkTiming kFastLink{.first_retry = std::chrono::milliseconds(10),
 
 struct ModelFixture {
   ModelFixture() : link(agent.open(), kFastLink) {}
-  // Events go where `take` says.
+  // Events go where `take` says, read as a node reads them.
   template <class Take>
   bool connect(Take take) {
-    QObject::connect(&link, &AgentLink::event, &link, take);
+    QObject::connect(&link, &AgentLink::event, &link, [this, take](const LinkEvent& event) {
+      const auto heard = reader.read(event.name, event.data, event.time, event.seq, event.kept);
+      if (!heard.ok()) return;
+      for (const HeardEvent& one : *heard) take(one);
+    });
     link.start();
     return QTest::qWaitFor([this] { return link.state() == LinkState::kConnected; });
   }
   bool connect() {
-    return connect([](const ControlEvent&) {});
+    return connect([](const HeardEvent&) {});
   }
   FakeAgent agent;
   AgentLink link;
+  EventReader reader;
 };
 
 inline QString shown(const QAbstractItemModel& model, int row, int column) {
   return model.data(model.index(row, column), Qt::DisplayRole).toString();
 }
 
-inline ControlEvent event_of(const char* name, nlohmann::json data) {
-  ControlEvent event;
-  event.name = name;
-  event.time = 1000;
-  event.data = std::move(data);
-  return event;
+// As it is heard; what cannot be read is not: then it is event::Unknown.
+inline HeardEvent event_of(const char* name, const nlohmann::json& data) {
+  auto event = decode_event(name, data);
+  return {.what = event.ok() ? std::move(*event) : ControlEvent(event::Unknown{}), .time = 1000};
 }
 
 }  // namespace atl::test

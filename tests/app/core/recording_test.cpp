@@ -261,7 +261,7 @@ void RecordingTest::events_come_at_their_time_and_faster() {
   const auto node = node_of(path(), 20);
   int ticks = 0;
   connect(&node->link(), &AgentLink::event, this,
-          [&](const ControlEvent& event) { ticks += event.name == "tick" ? 1 : 0; });
+          [&](const LinkEvent& event) { ticks += event.name == "tick" ? 1 : 0; });
   QElapsedTimer timer;
   timer.start();
 
@@ -280,7 +280,7 @@ void RecordingTest::a_recorded_silence_looks_old() {
   script.close();
   const auto node = node_of(path(), 1000);
   std::vector<bool> lives;
-  connect(&node->link(), &AgentLink::event, this, [&](const ControlEvent& event) {
+  connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
     if (event.name == "step") lives.push_back(node->live());
   });
 
@@ -323,7 +323,7 @@ void RecordingTest::a_connection_that_ended_ends_and_goes_on() {
   script.close();
   const auto node = node_of(path(), 50);
   QStringList seen;
-  connect(&node->link(), &AgentLink::event, this, [&](const ControlEvent& event) {
+  connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
     if (event.seq > 0) seen << QString::fromStdString(event.name);
   });
   connect(&node->link(), &AgentLink::stateChanged, this, [&] {
@@ -356,7 +356,7 @@ void RecordingTest::a_recording_that_ends_within_a_line_is_played_to_there() {
   std::ofstream(path().toStdString(), std::ios::app) << R"({"t":0.2,"in":"{\"jsonrpc\":\"2.0\",\"met)";
   const auto node = node_of(path(), 1);
   std::vector<std::string> events;
-  connect(&node->link(), &AgentLink::event, this, [&](const ControlEvent& event) {
+  connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
     if (event.seq > 0) events.push_back(event.name);
   });
 
@@ -411,7 +411,7 @@ void RecordingTest::a_week_in_seconds_grows_nothing_and_never_looks_old() {
   std::uint64_t events = 0;
   int old = 0;
   std::size_t early = 0;
-  connect(&node->link(), &AgentLink::event, this, [&](const ControlEvent& event) {
+  connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
     if (event.seq > 0 && ++events == end.events / 8) early = test::resident_bytes();
   });
   connect(node.get(), &Node::changed, this, [&] {
@@ -433,7 +433,7 @@ void RecordingTest::a_week_in_seconds_grows_nothing_and_never_looks_old() {
   QVERIFY(late < early + (24u << 20));
   QVERIFY2(watch.never_held_up(), qPrintable(QString::number(watch.longest_ms())));
   QCOMPARE(node->state()->island.loss_nats, end.state["loss_nats"].get<double>());
-  QCOMPARE(node->state()->gpus.size(), 2u);
+  QCOMPARE(node->gpus().size(), 2u);
   QCOMPARE(node->history().series("loss_nats", SeriesAxis::kTime).last(), end.stepped);
 }
 

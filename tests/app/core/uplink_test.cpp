@@ -10,25 +10,25 @@ using atl::test::event_of;
 
 namespace {
 
-ControlEvent lost(double time, const char* why = "no route") {
-  ControlEvent event = event_of("hub.link", {{"up", false}, {"text", why}, {"tries_for_seconds", 600.0}});
+HeardEvent lost(double time, const char* why = "no route") {
+  HeardEvent event = event_of("hub.link", {{"up", false}, {"text", why}, {"tries_for_seconds", 600.0}});
   event.time = time;
   return event;
 }
 
-ControlEvent back(double time) {
-  ControlEvent event = event_of("hub.link", {{"up", true}});
+HeardEvent back(double time) {
+  HeardEvent event = event_of("hub.link", {{"up", true}});
   event.time = time;
   return event;
 }
 
-ControlEvent transfer(const char* what, const char* status, unsigned done = 250) {
+HeardEvent transfer(const char* what, const char* status, unsigned done = 250) {
   return event_of("transfer", {{"what", what}, {"status", status}, {"done_bytes", done}, {"total_bytes", 1000u}});
 }
 
 NodeState state_of(const char* word, std::int64_t pid, const char* error = "") {
   NodeState state = *node_state_from_json(test::training_state());
-  state.island.state = word;
+  state.island.state = parse_word<IslandPhase>(word);
   state.island.pid = pid;
   state.island.error = error;
   return state;
@@ -36,11 +36,9 @@ NodeState state_of(const char* word, std::int64_t pid, const char* error = "") {
 
 class Fixture {
  public:
-  void says(const ControlEvent& event) { uplink.take(event, nullptr); }
+  void says(const HeardEvent& event) { uplink.take(event); }
   void is(const NodeState& state, double time = 2000) {
-    ControlEvent event = event_of("state.changed", {});
-    event.time = time;
-    uplink.take(event, &state);
+    uplink.take({.what = event::StateChanged{state}, .time = time});
   }
   Uplink uplink;
 };
@@ -104,7 +102,7 @@ void UplinkTest::it_is_lost_until_it_is_back() {
 
 void UplinkTest::what_was_told_before_somebody_looked_counts() {
   Fixture f;
-  ControlEvent kept = lost(900);
+  HeardEvent kept = lost(900);
   kept.kept = true;
 
   f.says(kept);
@@ -130,7 +128,7 @@ void UplinkTest::while_no_trainer_reaches_it_it_stays_lost_since_then() {
   f.is(state_of("training", 4711));
   f.says(lost(1500));
   NodeState waits = state_of("reconnecting", 0, "the hub did not answer for 600 s");
-  waits.agent.last_exit = TrainerExitView{"hub_unreachable", "the hub did not answer for 600 s", 2100};
+  waits.agent.last_exit = TrainerExitView{ExitCause::kHubUnreachable, "the hub did not answer for 600 s", 2100};
   waits.agent.restart_in_seconds = 8;
 
   f.is(waits, 2101);
@@ -162,17 +160,17 @@ void UplinkTest::after_lost_events_nothing_is_made_up() {
 
 void UplinkTest::a_transfer_is_followed_to_its_end() {
   Fixture f;
-  ControlEvent running = transfer("state", "running");
-  running.data["bytes_per_second"] = 50.0;
-  running.data["seconds_left"] = 15.0;
+  HeardEvent running = transfer("state", "running");
+  std::get<event::Transfer>(running.what).bytes_per_second = 50.0;
+  std::get<event::Transfer>(running.what).seconds_left = 15.0;
 
   f.says(transfer("data", "running"));
   f.says(running);
   f.says(transfer("data", "done"));
 
   QCOMPARE(f.uplink.transfers().size(), 1u);
-  const Transfer& state = f.uplink.transfers().front();
-  QCOMPARE(state.what, std::string("state"));
+  const event::Transfer& state = f.uplink.transfers().front();
+  QCOMPARE(state.what, Download::kState);
   QCOMPARE(state.done_bytes, 250u);
   QCOMPARE(state.total_bytes, 1000u);
   QCOMPARE(*state.bytes_per_second, 50.0);
@@ -183,16 +181,16 @@ void UplinkTest::a_transfer_is_followed_to_its_end() {
 
 void UplinkTest::a_transfer_that_failed_says_why_until_it_begins_again() {
   Fixture f;
-  ControlEvent failed = transfer("state", "failed");
-  failed.data["text"] = "nobody has it";
+  HeardEvent failed = transfer("state", "failed");
+  std::get<event::Transfer>(failed.what).text = "nobody has it";
 
   f.says(failed);
-  QVERIFY(f.uplink.transfers().front().failed);
+  QCOMPARE(f.uplink.transfers().front().status, DownloadStatus::kFailed);
   QCOMPARE(f.uplink.transfers().front().text, std::string("nobody has it"));
   f.says(transfer("state", "running", 300));
 
   QCOMPARE(f.uplink.transfers().size(), 1u);
-  QVERIFY(!f.uplink.transfers().front().failed && f.uplink.transfers().front().text.empty());
+  QVERIFY(f.uplink.transfers().front().status == DownloadStatus::kRunning && f.uplink.transfers().front().text.empty());
 }
 
 void UplinkTest::nonsense_is_skipped() {

@@ -53,7 +53,7 @@ class Replay {
  public:
   Replay(const QString& recording, const WeekEnd& end, double speed)
       : end_(end), theme_(*qApp), nodes_(QString()), node_(nodes_.add(RecordedNode{recording, speed})) {
-    QObject::connect(&node_.link(), &AgentLink::event, &node_.link(), [this](const ControlEvent& event) {
+    QObject::connect(&node_.link(), &AgentLink::event, &node_.link(), [this](const LinkEvent& event) {
       if (event.seq > 0 && ++told_.events == end_.events / 8) told_.early_bytes = resident_bytes();
     });
     QObject::connect(&node_, &Node::changed, &node_, [this] {
@@ -149,8 +149,8 @@ class Replay {
     open(PageId::kGpus);
     const auto panels = window_->view()->pageWidget()->findChildren<GpuPanel*>();
     expect("panels of GPUs", panels.size() == static_cast<qsizetype>(end_.gpus.size()));
-    for (std::size_t i = 0; i < end_.gpus.size() && i < node_.state()->gpus.size(); ++i) {
-      expect("a GPU's power", node_.state()->gpus[i].power_watts == end_.gpus[i]["power_watts"].get<double>());
+    for (std::size_t i = 0; i < end_.gpus.size() && i < node_.gpus().size(); ++i) {
+      expect("a GPU's power", node_.gpus()[i].power_watts == end_.gpus[i]["power_watts"].get<double>());
     }
   }
 

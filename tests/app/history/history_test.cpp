@@ -11,6 +11,7 @@
 #include "app/agent/history/history_feed.h"
 #include "app/agent/history/history_queries.h"
 #include "net/control/island_state.h"
+#include "tests/fakes/told_events.h"
 
 using namespace atl;
 
@@ -20,7 +21,7 @@ constexpr double kTime = 1'763'725'000;
 
 IslandState training(std::uint32_t round, std::uint32_t step, double loss) {
   IslandState state;
-  state.state = "training";
+  state.state = IslandPhase::kTraining;
   state.run_id = "0123456789abcdef";
   state.run_name = "first";
   state.pid = 41;
@@ -53,9 +54,12 @@ class Fixture {
   std::filesystem::path path() const {
     return std::filesystem::path(directory_.path().toStdString()) / "history.sqlite";
   }
+  void tell(const nlohmann::json& event) {
+    told_.tell(event, [this](const HeardEvent& heard) { feed->take(heard, Clock::now()); });
+  }
   void steps(int count, double begin = kTime) {
     for (int i = 0; i < count; ++i) {
-      feed->take(event_of("step", begin + i, training(0, static_cast<std::uint32_t>(i), 5 - i * 1e-3).to_json()), now_);
+      tell(event_of("step", begin + i, training(0, static_cast<std::uint32_t>(i), 5 - i * 1e-3).to_json()));
     }
     feed->flush();
   }
@@ -71,7 +75,7 @@ class Fixture {
  private:
   QTemporaryDir directory_;
   const HistoryLimits limits_;
-  const Clock::time_point now_ = Clock::now();
+  test::ToldEvents told_;
 };
 
 std::uint64_t sum(const nlohmann::json& counts) {
@@ -125,19 +129,19 @@ void HistoryTest::steps_become_series() {
 void HistoryTest::a_round_is_told_with_its_phases() {
   Fixture history;
   IslandState state = training(7, 0, 3);
-  history.feed->take(event_of("round.begin", kTime, state.to_json()), Clock::now());
+  history.tell(event_of("round.begin", kTime, state.to_json()));
   state.tokens += 50'000;
   state.bytes_sent = 9'000'000;
   state.inner_seconds = 40;
   for (const char* phase : {"quantise", "reduce_scatter"}) {
     const nlohmann::json data = {{"round", 7}, {"attempt", 2}, {"phase", phase}, {"seconds", 1.5}, {"bytes", 77}};
-    history.feed->take(event_of("sync.phase", kTime + 41, data), Clock::now());
+    history.tell(event_of("sync.phase", kTime + 41, data));
   }
   state.round = state.outer_step = 8;
   state.accepted_round = 7;
   state.last_sync_seconds = 3;
   state.state_hash = "ab12";
-  history.feed->take(event_of("sync.done", kTime + 44, state.to_json()), Clock::now());
+  history.tell(event_of("sync.done", kTime + 44, state.to_json()));
   history.feed->flush();
 
   const auto answer = list_rounds(*history.store, nlohmann::json::object());
@@ -204,7 +208,7 @@ void HistoryTest::tokens_of_trainers_that_ended_still_count() {
   restarted.tokens = 500;
 
   history.open();  // the agent starts again as well
-  history.feed->take(event_of("step", kTime + 60, restarted.to_json()), Clock::now());
+  history.tell(event_of("step", kTime + 60, restarted.to_json()));
   history.feed->flush();
 
   QCOMPARE(history.metric({{"name", "loss_nats"}})["tokens"].back().get<int>(), 10 * 2048 + 500);
@@ -218,7 +222,7 @@ void HistoryTest::what_a_living_trainer_tells_again_counts_once() {
   for (std::uint32_t i = 5; i < 14; ++i) {
     nlohmann::json event = event_of("step", kTime + i, training(0, i, 5 - i * 1e-3).to_json());
     event["kept"] = true;
-    history.feed->take(event, Clock::now());
+    history.tell(event);
   }
   history.feed->flush();
 
@@ -246,9 +250,9 @@ void HistoryTest::islands_come_and_go() {
   for (const char* name : {"isl-a", "isl-b"}) {
     const nlohmann::json data = {{"island", name},      {"name", "n"},      {"address", "203.0.113.7:47000"},
                                  {"rtt_seconds", 0.04}, {"region", "Oslo"}, {"version", "atoll 0.1.0"}};
-    history.feed->take(event_of("peer.up", kTime, data), Clock::now());
+    history.tell(event_of("peer.up", kTime, data));
   }
-  history.feed->take(event_of("peer.down", kTime + 9, {{"island", "isl-a"}, {"name", "n"}}), Clock::now());
+  history.tell(event_of("peer.down", kTime + 9, {{"island", "isl-a"}, {"name", "n"}}));
   history.feed->flush();
 
   const auto answer = list_peers(*history.store, nlohmann::json::object());
@@ -264,7 +268,7 @@ void HistoryTest::islands_come_and_go() {
 
 void HistoryTest::islands_that_came_before_the_run_was_known_are_kept() {
   Fixture history;
-  history.feed->take(event_of("peer.up", kTime, {{"island", "isl-a"}, {"name", "attic"}}), Clock::now());
+  history.tell(event_of("peer.up", kTime, {{"island", "isl-a"}, {"name", "attic"}}));
 
   history.steps(1);
   for (const nlohmann::json& link :
@@ -272,7 +276,7 @@ void HistoryTest::islands_that_came_before_the_run_was_known_are_kept() {
         nlohmann::json{{"failed", true}}, nlohmann::json{{"failed", true}}}) {
     nlohmann::json data = link;
     data["island"] = "isl-a";
-    history.feed->take(event_of("peer.link", kTime + 5, data), Clock::now());
+    history.tell(event_of("peer.link", kTime + 5, data));
   }
   history.feed->flush();
 
@@ -290,7 +294,7 @@ void HistoryTest::each_gpu_has_its_series() {
   const nlohmann::json data = {
       {"gpus", {{{"index", 3}, {"power_watts", 640}, {"memory_total_bytes", 85e9}}, {{"power_watts", 612}}}}};
 
-  history.feed->take(event_of("gpu.sample", kTime + 1, data), Clock::now());
+  history.tell(event_of("gpu.sample", kTime + 1, data));
   history.feed->flush();
 
   QCOMPARE(history.metric({{"name", "gpu.3.power_watts"}})["mean"].dump(), std::string("[640.0]"));
@@ -305,7 +309,7 @@ void HistoryTest::what_a_step_says_beside_its_loss_has_its_series() {
   state.learning_rate = 0.0625;
   state.gradient_norm = 0.25;
 
-  history.feed->take(event_of("step", kTime, state.to_json()), Clock::now());
+  history.tell(event_of("step", kTime, state.to_json()));
   history.feed->flush();
 
   QCOMPARE(history.metric({{"name", "learning_rate"}})["mean"].dump(), std::string("[0.0625]"));
@@ -411,7 +415,7 @@ void HistoryTest::garbage_events_change_nothing() {
         R"({"event":"sync.progress","time":5,"data":{"phase":"all_gather","round":1,"attempt":1,"bytes_done":5}})",
         R"({"event":"transfer","time":5,"data":{"what":"state","done_bytes":5}})",
         R"({"event":"gpu.sample","time":5,"data":{"gpus":{"0":1}}})", R"({"event":"peer.up","time":5,"data":{}})"}) {
-    history.feed->take(nlohmann::json::parse(text), Clock::now());
+    history.tell(nlohmann::json::parse(text));
   }
   history.feed->flush();
 

@@ -57,16 +57,20 @@ class CheckTaskTest : public QObject {
       return report;
     };
   }
-  CheckTask::Publish into(Gate& gate) {
-    return [&gate](std::string_view event, const nlohmann::json& data) {
-      if (event == "check.result") gate.take(data);
+  static CheckTask::OnRow rows_into(Gate& gate) {
+    return [&gate](const CheckRow& row) { gate.take({{"row", row.to_json()}}); };
+  }
+  static CheckTask::OnEnd end_into(Gate& gate) {
+    return [&gate](const Result<CheckReport>& report) {
+      gate.take(report.ok() ? nlohmann::json{{"report", report->to_json()}}
+                            : nlohmann::json{{"error", report.error().message}});
     };
   }
 };
 
 void CheckTaskTest::rows_come_as_events_and_the_report_at_the_end() {
   Gate gate;
-  CheckTask task(held_by(gate), into(gate));
+  CheckTask task(held_by(gate), rows_into(gate), end_into(gate));
 
   QVERIFY(task.run({{"full", true}}).ok());
   QTRY_COMPARE(gate.count(), std::size_t{1});  // before the end
@@ -74,13 +78,12 @@ void CheckTaskTest::rows_come_as_events_and_the_report_at_the_end() {
   QTRY_COMPARE(gate.count(), std::size_t{2});
 
   QCOMPARE(gate.events[0]["row"]["id"].get<std::string>(), std::string("ram"));
-  QVERIFY(gate.events[1]["done"].get<bool>());
   QVERIFY(gate.events[1]["report"]["full"].get<bool>());
 }
 
 void CheckTaskTest::a_second_check_is_refused_while_one_runs() {
   Gate gate;
-  CheckTask task(held_by(gate), into(gate));
+  CheckTask task(held_by(gate), rows_into(gate), end_into(gate));
   QVERIFY(task.run(nlohmann::json::object()).ok());
 
   QCOMPARE(task.run(nlohmann::json::object()).error().code, ErrorCode::kPermissionDenied);
@@ -93,7 +96,7 @@ void CheckTaskTest::a_second_check_is_refused_while_one_runs() {
 
 void CheckTaskTest::wrong_parameters_are_refused() {
   Gate gate;
-  CheckTask task(held_by(gate), into(gate));
+  CheckTask task(held_by(gate), rows_into(gate), end_into(gate));
 
   QCOMPARE(task.run({{"full", "yes"}}).error().code, ErrorCode::kInvalidArgument);
   QCOMPARE(task.run(nlohmann::json::array()).error().code, ErrorCode::kInvalidArgument);
@@ -102,7 +105,7 @@ void CheckTaskTest::wrong_parameters_are_refused() {
 void CheckTaskTest::the_end_of_the_program_cuts_a_check_short() {
   Gate gate;
   {
-    CheckTask task(held_by(gate), into(gate));
+    CheckTask task(held_by(gate), rows_into(gate), end_into(gate));
     QVERIFY(task.run(nlohmann::json::object()).ok());
   }
 

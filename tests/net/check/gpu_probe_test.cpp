@@ -147,7 +147,7 @@ void GpuProbeTest::what_cards_do_is_read_over_time() {
   QVERIFY(*second.nvlink_bytes_per_second <= 4.0 * (1 << 20) / 0.02);
   const auto read = parse_gpu_readings(nlohmann::json({{"gpus", to_json(told[1])}}).dump());
   QVERIFY(read.ok());
-  QCOMPARE(read->dump(), to_json(told[1]).dump());
+  QCOMPARE(to_json(*read).dump(), to_json(told[1]).dump());
   QVERIFY(contains(watch_gpus(
                        20ms, [](const auto&) { return false; }, "/nowhere/libnvidia-ml.so.1"),
                    "/nowhere"));

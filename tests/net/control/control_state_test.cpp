@@ -55,7 +55,7 @@ void ControlStateTest::a_hub_state_survives_the_round_trip() {
 
 void ControlStateTest::an_island_state_survives_the_round_trip() {
   IslandState state;
-  state.state = "training";
+  state.state = IslandPhase::kTraining;
   state.island = "isl-0";
   state.pid = 42;
   state.parameters = 800'000;

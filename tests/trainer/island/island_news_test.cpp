@@ -14,9 +14,9 @@ struct Told {
   std::vector<nlohmann::json> data;
 
   IslandNews::Publish publish() {
-    return [this](const char* event, const nlohmann::json& of) {
-      events.emplace_back(event);
-      data.push_back(of);
+    return [this](const ControlEvent& event) {
+      events.emplace_back(name_of(event));
+      data.push_back(data_of(event));
     };
   }
 };
@@ -36,6 +36,8 @@ class IslandNewsTest : public QObject {
   void an_attempt_begins_with_its_ring_and_says_how_far_it_is();
   void a_hub_that_is_lost_is_told_once_and_so_is_its_return();
   void without_a_listener_the_rest_goes_on();
+  void a_round_that_began_elsewhere_has_no_figures_of_this_island();
+  void each_reason_to_tell_the_state_is_its_event();
 };
 
 void IslandNewsTest::who_comes_and_goes_is_told_once() {
@@ -76,10 +78,20 @@ void IslandNewsTest::each_part_of_a_round_is_timed() {
   spec.attempt = Attempt{2};
   news.attempt_done(spec, report, begin + 6s, begin + 10s);
   news.committed(OuterStep{7}, begin + 11s);
-  news.round_done(begin + 14s);
+  IslandState state;
+  state.round = 7;
+  news.round_begins(state);
+  state.outer_step = 8;
+  state.tokens = 4096;
+  state.bytes_sent = 100;
+  state.inner_seconds = 2;
+  state.accepted_round = 7;
+  news.round_done(begin + 14s, state);
 
   std::string phases, links;
+  nlohmann::json round;
   for (std::size_t i = 0; i < told.events.size(); ++i) {
+    if (told.events[i] == "round.done") round = told.data[i];
     if (told.events[i] == "peer.link") links += told.data[i].dump();
     if (told.events[i] != "sync.phase") continue;
     phases += told.data[i]["attempt"].dump() + told.data[i]["phase"].get<std::string>() +
@@ -90,6 +102,12 @@ void IslandNewsTest::each_part_of_a_round_is_timed() {
   QCOMPARE(links, std::string(R"({"failed":true,"island":"isl-b"})"
                               R"({"bytes_per_second":5000000.0,"island":"isl-a","rtt_seconds":0.5})"
                               R"({"down_bytes_per_second":4000000.0,"island":"isl-b"})"));
+  QCOMPARE(round["round"].get<int>(), 7);
+  QCOMPARE(round["tokens"].get<int>(), 4096);
+  QCOMPARE(round["bytes_sent"].get<int>(), 100);
+  QCOMPARE(round["inner_seconds"].get<double>(), 2.0);
+  QCOMPARE(round["accepted"].get<bool>(), true);
+  QCOMPARE(told.events.back(), std::string("round.done"));  // after its last part
 }
 
 void IslandNewsTest::an_attempt_begins_with_its_ring_and_says_how_far_it_is() {
@@ -110,11 +128,11 @@ void IslandNewsTest::an_attempt_begins_with_its_ring_and_says_how_far_it_is() {
 
   QCOMPARE(told.events, (std::vector<std::string>{"sync.phase", "sync.progress", "sync.phase"}));
   QCOMPARE(QString::fromStdString(told.data[0].dump()),
-           QString(R"({"attempt":2,"phase":"begin","ring":[)"
+           QString(R"({"attempt":2,"fragment":0,"phase":"begin","ring":[)"
                    R"({"edge_bytes_per_second":5000000.0,"island":"isl-a","name":"name of isl-a","tokens":4096},)"
                    R"({"edge_bytes_per_second":null,"island":"isl-gone","name":"","tokens":0}],"round":7})"));
   QCOMPARE(QString::fromStdString(told.data[1].dump()),
-           QString(R"({"attempt":2,"bytes_done":10,"bytes_total":40,"phase":"all_gather",)"
+           QString(R"({"attempt":2,"bytes_done":10,"bytes_total":40,"fragment":0,"phase":"all_gather",)"
                    R"("received_bytes_per_second":1.5,"round":7,"sent_bytes_per_second":2.5,"step":3,"steps":4})"));
   QVERIFY(told.data[2]["ring"][0]["edge_bytes_per_second"].is_null());
 }
@@ -143,13 +161,45 @@ void IslandNewsTest::without_a_listener_the_rest_goes_on() {
   news.attempt_begins({}, {});
   news.progress({}, {});
   news.attempt_done({}, AllReduceFailure{}, Clock::now(), Clock::now());
-  news.round_done(Clock::now());
+  news.round_done(Clock::now(), IslandState{});
 
   // What callers go by does not depend on who listens.
   QVERIFY(news.hub_lost("no way there", {}));
   QVERIFY(!news.hub_lost("no way there", {}));
   news.hub_back();
   QVERIFY(news.hub_lost("no way there", {}));
+}
+
+// A round that began before this trainer came has no figures of its own; one that it did is told with them.
+void IslandNewsTest::a_round_that_began_elsewhere_has_no_figures_of_this_island() {
+  Told told;
+  IslandNews news(IslandId{"isl-self"}, told.publish());
+  IslandState state;
+  state.outer_step = 9;
+  state.tokens = 4096;
+
+  news.round_done(Clock::now(), state);
+
+  QCOMPARE(told.events, std::vector<std::string>{"round.done"});
+  QCOMPARE(told.data[0]["round"].get<int>(), 8);
+  QVERIFY(!told.data[0].contains("tokens") && !told.data[0].contains("bytes_sent"));
+}
+
+void IslandNewsTest::each_reason_to_tell_the_state_is_its_event() {
+  IslandState state;
+  state.round = 3;
+  const auto named = [&](StateNews news) { return std::string(name_of(event_of(news, state))); };
+
+  QCOMPARE(named(StateNews::kChanged), std::string("state.changed"));
+  QCOMPARE(named(StateNews::kRoundBegin), std::string("round.begin"));
+  QCOMPARE(named(StateNews::kStep), std::string("step"));
+  QCOMPARE(named(StateNews::kSyncing), std::string("sync.phase"));
+  QCOMPARE(named(StateNews::kSyncDone), std::string("sync.done"));
+  QCOMPARE(named(StateNews::kCheckpointSaved), std::string("checkpoint.saved"));
+  QCOMPARE(named(StateNews::kError), std::string("error"));
+  const ControlEvent step = event_of(StateNews::kStep, state);
+  QCOMPARE(state_in(step)->island.round, 3u);
+  QVERIFY(!data_of(step).contains("agent"));  // which is its agent's to tell
 }
 
 QTEST_GUILESS_MAIN(IslandNewsTest)

@@ -70,7 +70,7 @@ class FakeNetwork final : public RoundLoopNetwork {
     return *fetched;
   }
   Result<std::vector<float>> initial_parameters() override { return initial; }
-  void publish(const char*) override {}
+  void publish(StateNews) override {}
 
   template <class Message>
   const Message& last() const {

@@ -14,9 +14,9 @@ const Clock::time_point kStart = Clock::time_point(std::chrono::hours(100));
 struct Told {
   std::vector<nlohmann::json> all;
   TransferNews::Publish publish() {
-    return [this](const char* event, const nlohmann::json& data) {
-      QCOMPARE(std::string(event), std::string("transfer"));
-      all.push_back(data);
+    return [this](const ControlEvent& event) {
+      QCOMPARE(std::string(name_of(event)), std::string("transfer"));
+      all.push_back(data_of(event));
     };
   }
 };
@@ -37,7 +37,7 @@ class TransferNewsTest : public QObject {
 
 void TransferNewsTest::bytes_rate_and_time_left_are_told_and_the_end() {
   Told told;
-  TransferNews news("state", told.publish());
+  TransferNews news(Download::kState, told.publish());
 
   for (std::uint64_t second = 0; second <= 10; ++second) {
     news.progress(second * 1000, 20'000, kStart + std::chrono::seconds(second));
@@ -58,7 +58,7 @@ void TransferNewsTest::bytes_rate_and_time_left_are_told_and_the_end() {
 
 void TransferNewsTest::it_is_told_at_most_four_times_a_second() {
   Told told;
-  TransferNews news("data", told.publish());
+  TransferNews news(Download::kData, told.publish());
 
   for (int i = 0; i <= 1000; ++i) news.progress(static_cast<std::uint64_t>(i), 1000, kStart + i * 10ms);
 
@@ -68,7 +68,7 @@ void TransferNewsTest::it_is_told_at_most_four_times_a_second() {
 
 void TransferNewsTest::what_an_earlier_try_left_does_not_count_as_speed() {
   Told told;
-  TransferNews news("data", told.publish());
+  TransferNews news(Download::kData, told.publish());
 
   news.progress(1'000'000, 2'000'000, kStart);
   news.progress(1'001'000, 2'000'000, kStart + 1s);
@@ -78,7 +78,7 @@ void TransferNewsTest::what_an_earlier_try_left_does_not_count_as_speed() {
 
 void TransferNewsTest::a_transfer_that_begins_anew_has_no_negative_rate() {
   Told told;
-  TransferNews news("data", told.publish());
+  TransferNews news(Download::kData, told.publish());
 
   news.progress(5000, 10'000, kStart);
   news.progress(6000, 10'000, kStart + 1s);
@@ -92,7 +92,7 @@ void TransferNewsTest::a_transfer_that_begins_anew_has_no_negative_rate() {
 
 void TransferNewsTest::nothing_to_transfer_is_done_at_once() {
   Told told;
-  TransferNews news("data", told.publish());
+  TransferNews news(Download::kData, told.publish());
 
   news.done();
 
@@ -102,7 +102,7 @@ void TransferNewsTest::nothing_to_transfer_is_done_at_once() {
 
 void TransferNewsTest::a_failure_says_why() {
   Told told;
-  TransferNews news("state", told.publish());
+  TransferNews news(Download::kState, told.publish());
 
   news.progress(1, 2, kStart);
   news.failed("the sources moved on");

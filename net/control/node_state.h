@@ -1,0 +1,80 @@
+// What a machine says of its island at one moment (`state.get`, and the events that carry the state; schema status): what
+// its trainer says, and the agent's part. The agent puts them together, once; a view shows it as it is. Plain values;
+// any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "net/base/result.h"
+#include "net/control/island_state.h"
+#include "net/control/words.h"
+
+namespace atl {
+
+inline constexpr std::size_t kMaxSampledGpus = 64;
+
+struct GpuSample {          // what NVML did not say is empty
+  std::uint32_t index = 0;  // as nvidia-smi counts; of an agent that does not say it, its place in the list
+  std::string name = {};
+  std::optional<double> utilisation = {};  // 0 to 1
+  std::optional<double> memory_bytes = {}, memory_total_bytes = {};
+  std::optional<double> power_watts = {}, power_limit_watts = {};
+  std::optional<double> temperature_celsius = {};
+  std::optional<double> sm_clock_hertz = {};
+  std::string throttling = {};  // why; empty: not
+  std::optional<std::uint64_t> ecc_errors = {};
+  std::optional<double> nvlink_bytes_per_second = {};
+
+  static constexpr std::uint32_t kNotSaid = UINT32_MAX;
+};
+
+struct TrainerExitView {
+  ExitCause cause = ExitCause::kUnknown;
+  std::string text = {};  // what happened, for a person
+  double time = 0;        // seconds since 1970
+  int status = -1;        // 128 + signal for a signal; -1: unknown
+};
+
+struct AgentView {
+  std::optional<std::int64_t> pid = {};
+  std::string version = {};
+  Wish wish = Wish::kUnknown, followed = Wish::kUnknown;  // as the owner said; as it is followed at this hour
+  std::int64_t since = 0;                                 // the wish: seconds since 1970
+  std::optional<std::int64_t> paused_until = {};          // seconds since 1970
+  double seconds = 0;                                     // that the agent runs
+  std::int64_t trainer_pid = 0;                           // 0: none runs
+  bool taken_over = false;                                // the trainer, from an agent before
+  std::optional<double> heard_seconds_ago = {};           // of the trainer
+  std::uint64_t restarts = 0;
+  std::optional<double> restart_in_seconds = {};
+  std::optional<TrainerExitView> last_exit = {};
+  std::string warning = {};
+};
+
+struct NodeState {
+  IslandState island = {};
+  bool has_agent = false;  // the agent's part is there; on a trainer's own socket it is not
+  AgentView agent = {};
+  std::vector<GpuSample> gpus = {};  // of state.get alone; events have them in gpu.sample
+  std::optional<double> disk_free_bytes = {};
+
+  bool joined() const { return island.state != IslandPhase::kUnjoined; }
+};
+
+nlohmann::json to_json(const NodeState& state);
+// kProtocol names the field. Fields that this version does not know are skipped.
+Result<NodeState> node_state_from_json(const nlohmann::json& json);
+
+// The figures of a sample that change, by their names in JSON.
+std::vector<std::pair<const char*, double>> changing_figures(const GpuSample& gpu);
+
+// From this age on, what is shown must not look live.
+inline constexpr std::chrono::seconds kStaleAfter{5};
+
+}  // namespace atl
