@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clang-format (dry run) and clang-tidy over the tracked sources. Arguments: source directory, build directory.
+# Rules on the source text, clang-format (dry run) and clang-tidy over the tracked sources. Arguments: source directory, build directory.
 set -euo pipefail
 source_dir=$1
 build_dir=$2
@@ -9,6 +9,9 @@ if [[ ! -x ${CLANG_FORMAT:-} || ! -x ${CLANG_TIDY:-} ]]; then
   echo "check: clang-format and clang-tidy are needed (Debian: apt-get install clang-format clang-tidy)" >&2
   exit 1
 fi
+
+python3 tests/rules/unused_fields.py --self-test
+python3 tests/rules/unused_fields.py
 
 mapfile -d '' -t sources < <(git ls-files -z '*.cpp' '*.h' '*.cu' '*.cuh')
 "$CLANG_FORMAT" --dry-run -Werror "${sources[@]}"

@@ -15,11 +15,6 @@ __device__ std::uint32_t upper_half(float x) {
   return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
 }
 
-__device__ float value_of(std::uint32_t upper) {
-  const float x = __uint_as_float(upper << 16);
-  return x == x ? x : quiet_nan_on_device();
-}
-
 __global__ void encode_kernel(const float* __restrict__ x, std::int64_t numel, std::uint16_t* __restrict__ encoded) {
   const WarpBlock block = block_of_warp(numel);
   if (block.count == 0) return;
@@ -64,7 +59,7 @@ __global__ void decode_kernel(const std::uint16_t* __restrict__ encoded, std::in
   }
 #pragma unroll
   for (int k = 0; k < kPerLane; ++k) {
-    const float decoded = value_of(pair[k / 2] >> (k % 2 * 16) & 0xffffu);
+    const float decoded = DeviceDecode<WireFormat::kBf16>::value(pair[k / 2] >> (k % 2 * 16) & 0xffffu);
     value[k] = kAdd ? added(value[k], decoded) : decoded;
   }
   store_lane(values, block.count, first, value);

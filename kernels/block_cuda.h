@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/decode_cuda.h"
 #include "kernels/float_bits.h"
 #include "kernels/int4_e3m0.h"
 #include "kernels/int8_block.h"
@@ -81,19 +82,7 @@ __device__ inline std::uint32_t largest_in_warp(const float (&value)[kPerLane]) 
   return __reduce_max_sync(0xffffffffu, largest);
 }
 
-__device__ inline float quiet_nan_on_device() { return __uint_as_float(kQuietNaNBits); }
-__device__ inline bool finite_on_device(float x) { return (__float_as_uint(x) & kMagnitudeMask) < kInfinityBits; }
 // x + y, each NaN the same one.
-__device__ inline float added(float x, float y) {
-  const float sum = __fadd_rn(x, y);
-  return sum == sum ? sum : quiet_nan_on_device();
-}
-
-// scale * level of a code of int4-e3m0; levels are powers of two: their exponent is m - 7, and 127 its bias.
-__device__ inline float e3m0_value(float scale, std::uint32_t code) {
-  const std::uint32_t m = code & 7u;
-  const float level = __uint_as_float((m == 0 ? 0u : (m + 120u) << 23) | (code & 8u) << 28);
-  return __fmul_rn(scale, level);
-}
+__device__ inline float added(float x, float y) { return without_payload_on_device(__fadd_rn(x, y)); }
 
 }  // namespace atl::cuda

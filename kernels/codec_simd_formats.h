@@ -35,7 +35,7 @@ template <class L>
 struct Fp32 {
   static constexpr bool kScaled = false;
   static constexpr std::size_t kBlock = kBlockNumel;
-  static constexpr std::size_t kBytes = 4 * kBlock;
+  static constexpr std::size_t kBytes = block_bytes(WireFormat::kFp32);
   static void encode(const float* v, std::uint32_t, std::byte* encoded) {
     auto* const out = reinterpret_cast<float*>(encoded);  // loads and stores ask for no alignment
     for (std::size_t i = 0; i < kBlock; i += L::kCount) L::store(out + i, L::without_payload(L::load(v + i)));
@@ -50,7 +50,7 @@ template <class L>
 struct Bf16 {
   static constexpr bool kScaled = false;
   static constexpr std::size_t kBlock = kBlockNumel;
-  static constexpr std::size_t kBytes = 2 * kBlock;
+  static constexpr std::size_t kBytes = block_bytes(WireFormat::kBf16);
   static void encode(const float* v, std::uint32_t, std::byte* encoded) {
     for (std::size_t i = 0; i < kBlock; i += L::kCount) {
       L::store_bf16(encoded + 2 * i, L::without_payload(L::load(v + i)));
@@ -66,7 +66,7 @@ template <class L>
 struct Int8Block {
   static constexpr bool kScaled = true;
   static constexpr std::size_t kBlock = kInt8BlockNumel;
-  static constexpr std::size_t kBytes = 2 + kBlock;
+  static constexpr std::size_t kBytes = block_bytes(WireFormat::kInt8Block);
   static void encode(const float* v, std::uint32_t largest, std::byte* encoded) {
     const float quotient = __builtin_bit_cast(float, largest) / kInt8Steps;
     const std::uint32_t rounded_up = (__builtin_bit_cast(std::uint32_t, quotient) + 0xffffu) & 0xffff0000u;
@@ -101,7 +101,7 @@ template <class L>
 struct Int4E3m0 {
   static constexpr bool kScaled = true;
   static constexpr std::size_t kBlock = kBlockNumel;
-  static constexpr std::size_t kBytes = 4 + kBlock / 2;
+  static constexpr std::size_t kBytes = block_bytes(WireFormat::kInt4E3m0);
   static void encode(const float* v, std::uint32_t largest, std::byte* encoded) {
     const bool poisoned = largest >= kInfinity;
     float scale = __builtin_bit_cast(float, poisoned ? kNaN : largest);

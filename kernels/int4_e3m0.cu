@@ -4,7 +4,8 @@
 namespace atl::cuda {
 namespace {
 
-constexpr std::int64_t kBytes = 4 + kBlockNumel / 2;
+using Decode = DeviceDecode<WireFormat::kInt4E3m0>;
+constexpr std::int64_t kBytes = Decode::kBytes;
 
 // Eight values in a row, which make four bytes.
 struct FirstOfRun {
@@ -39,7 +40,7 @@ __global__ void encode_kernel(const float* __restrict__ x, std::int64_t numel, s
   for (int k = 0; k < kPerLane; ++k) {
     if (!zero) packed |= code_of(__fmul_rn(value[k], inverse)) << (4 * k);
   }
-  std::byte* const pairs = bytes + 4 + first(0) / 2;
+  std::byte* const pairs = bytes + Decode::kHeadBytes + first(0) / 2;
   if (block.count == kBlockNumel) {
     *reinterpret_cast<std::uint32_t*>(pairs) = packed;
   } else {
@@ -56,11 +57,10 @@ __global__ void decode_kernel(const std::byte* __restrict__ encoded, std::int64_
   const FirstOfRun first{block.lane};
   const std::byte* const bytes = encoded + block.index * kBytes;
   float* const values = x + block.index * kBlockNumel;
-  const float scale = *reinterpret_cast<const float*>(bytes);
-  const bool finite = finite_on_device(scale);
+  const float scale = Decode::scale(bytes);
   float value[kPerLane];
   if constexpr (kAdd) load_lane(values, block.count, first, value);
-  const std::byte* const pairs = bytes + 4 + first(0) / 2;
+  const std::byte* const pairs = bytes + Decode::kHeadBytes + first(0) / 2;
   std::uint32_t packed = 0;
   if (block.count == kBlockNumel) {
     packed = *reinterpret_cast<const std::uint32_t*>(pairs);
@@ -71,7 +71,7 @@ __global__ void decode_kernel(const std::byte* __restrict__ encoded, std::int64_
   }
 #pragma unroll
   for (int k = 0; k < kPerLane; ++k) {
-    const float decoded = finite ? e3m0_value(scale, packed >> (4 * k) & 15u) : quiet_nan_on_device();
+    const float decoded = Decode::value(scale, packed >> (4 * k) & 15u);
     value[k] = kAdd ? added(value[k], decoded) : decoded;
   }
   store_lane(values, block.count, first, value);

@@ -9,7 +9,8 @@ namespace {
 //
 //   word 0: scale, q 0 1 | words 1 .. 31: q 2 .. 125 | word 32: q 126 127, second scale | words 33 .. 64: its q
 static_assert(2 * kInt8BlockNumel == kBlockNumel && kInt8BlockNumel == 4 * kWarp);
-constexpr std::int64_t kBytes = 2 + kInt8BlockNumel;
+using Decode = DeviceDecode<WireFormat::kInt8Block>;
+constexpr std::int64_t kBytes = Decode::kBytes;
 constexpr std::int64_t kPairBytes = 2 * kBytes;
 
 struct FirstOfRun {
@@ -45,15 +46,15 @@ __device__ void store_short_run(const EncodedRun& run, int lane, int count, std:
   if (count <= 0) return;
   if (lane == 0) *reinterpret_cast<std::uint16_t*>(block) = static_cast<std::uint16_t>(run.scale);
   for (int k = 0; k < 4; ++k) {
-    if (4 * lane + k < count) block[2 + 4 * lane + k] = static_cast<std::byte>(run.q >> (8 * k));
+    if (4 * lane + k < count) block[Decode::kHeadBytes + 4 * lane + k] = static_cast<std::byte>(run.q >> (8 * k));
   }
 }
 
 __device__ EncodedRun load_short_run(int lane, int count, const std::byte* block) {
   if (count <= 0) return {0, 0};
-  EncodedRun run{*reinterpret_cast<const std::uint16_t*>(block), 0};
+  EncodedRun run{Decode::scale_bits(block), 0};
   for (int k = 0; k < 4; ++k) {
-    if (4 * lane + k < count) run.q |= static_cast<std::uint32_t>(block[2 + 4 * lane + k]) << (8 * k);
+    if (4 * lane + k < count) run.q |= static_cast<std::uint32_t>(block[Decode::kHeadBytes + 4 * lane + k]) << (8 * k);
   }
   return run;
 }
@@ -81,12 +82,9 @@ __global__ void encode_kernel(const float* __restrict__ x, std::int64_t numel, s
 
 template <bool kAdd>
 __device__ void decode_run(const EncodedRun& run, float* value) {
-  const float scale = __uint_as_float(run.scale << 16);
-  const bool finite = finite_on_device(scale);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const auto q = static_cast<std::int8_t>(run.q >> (8 * k));
-    const float decoded = finite ? __fmul_rn(scale, static_cast<float>(q)) : quiet_nan_on_device();
+    const float decoded = Decode::value(run.scale, static_cast<std::int8_t>(run.q >> (8 * k)));
     value[k] = kAdd ? added(value[k], decoded) : decoded;
   }
 }

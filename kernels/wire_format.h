@@ -16,83 +16,113 @@ enum class WireFormat : std::uint8_t {
   kInt8Block = 1,     // 128 values: bf16 scale, then 128 int8; value = scale * q, q in [-127, 127]
   kBf16 = 2,          // the upper half of an fp32, rounded to nearest even
   kInt4E3m0 = 3,      // 256 values: fp32 scale, then 256 nibbles of sign and 3-bit exponent
-  kInt8Codebook = 4,  // 65,536 values: 256 fp32 means, then a byte each; for comparison, plain C++ only
+  kInt8Codebook = 4,  // 65,536 values: 256 fp32 means, then a byte each; for benchmarks, plain C++ only
 };
 
-inline constexpr std::array kWireFormats{WireFormat::kFp32, WireFormat::kInt8Block, WireFormat::kBf16,
-                                         WireFormat::kInt4E3m0, WireFormat::kInt8Codebook};
+// All that is known of a format beside what its codec does (kernels/int8_block.h and its siblings): one row each, by
+// the enum's numbers. What follows from a row is said by the functions below; nobody else decides by a format's name.
+struct WireFormatTraits {
+  WireFormat format;
+  std::string_view name;          // in a run's configuration, on command lines
+  int bits_per_value;             // scales and codebooks not counted
+  std::int64_t block_numel;       // the unit that is encoded on its own: see block_numel()
+  std::int64_t block_head_bytes;  // scale or codebook, before the block's values
+  bool sums_hop_by_hop;           // see sums_hop_by_hop()
+  bool feeds_errors_back;         // see feeds_errors_back()
+  bool for_runs;                  // a run may use it; else it is there for benchmarks, to be compared with
+  double error;      // relative, root mean square, of one encoding of normal values: what no mistake exceeds
+  bool error_grows;  // with the number of islands, since each hop of a sum adds its own
+};
+
+// Not a std::array: files with processor-specific instructions call none of its functions (kernels/codec_simd.h).
+inline constexpr WireFormatTraits kWireFormatTraits[] = {
+    {WireFormat::kFp32, "fp32", 32, 256, 0, true, false, true, 1e-5, false},
+    {WireFormat::kInt8Block, "int8-block", 8, 128, 2, true, false, true, 0.011, true},
+    {WireFormat::kBf16, "bf16", 16, 256, 0, true, false, true, 0.004, true},
+    // Below 8 bits partial sums must not travel encoded.
+    {WireFormat::kInt4E3m0, "int4-e3m0", 4, 256, 4, false, true, true, 0.3, false},
+    {WireFormat::kInt8Codebook, "int8-codebook", 8, 65'536, 1024, true, false, false, 0.03, true},
+};
+inline constexpr std::size_t kWireFormatCount = sizeof kWireFormatTraits / sizeof kWireFormatTraits[0];
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < kWireFormatCount; ++i) {
+        if (static_cast<std::size_t>(kWireFormatTraits[i].format) != i) return false;
+      }
+      return true;
+    }(),
+    "the table is in the order of the enum's numbers");
+
+constexpr const WireFormatTraits& traits_of(WireFormat format) {
+  return kWireFormatTraits[static_cast<std::size_t>(format)];
+}
+
+// Whether a byte from outside is one of the enum's values.
+constexpr bool is_wire_format(std::uint8_t value) { return value < kWireFormatCount; }
 
 constexpr std::string_view wire_format_name(WireFormat format) {
-  switch (format) {
-    case WireFormat::kFp32: return "fp32";
-    case WireFormat::kInt8Block: return "int8-block";
-    case WireFormat::kBf16: return "bf16";
-    case WireFormat::kInt4E3m0: return "int4-e3m0";
-    case WireFormat::kInt8Codebook: return "int8-codebook";
-  }
-  return "unknown";
+  return is_wire_format(static_cast<std::uint8_t>(format)) ? traits_of(format).name : "unknown";
 }
 
 constexpr std::optional<WireFormat> wire_format_named(std::string_view name) {
-  for (const WireFormat format : kWireFormats) {
-    if (wire_format_name(format) == name) return format;
+  for (const WireFormatTraits& traits : kWireFormatTraits) {
+    if (traits.name == name) return traits.format;
   }
   return std::nullopt;
 }
 
-// For messages and help.
-inline constexpr auto kWireFormatNames = [] {
-  std::array<std::string_view, kWireFormats.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = wire_format_name(kWireFormats[i]);
-  return names;
-}();
+namespace wire_format_lists {
+template <bool kAll>
+constexpr std::size_t count() {
+  std::size_t found = 0;
+  for (const WireFormatTraits& traits : kWireFormatTraits) found += kAll || traits.for_runs ? 1 : 0;
+  return found;
+}
+template <bool kAll, class T, T WireFormatTraits::*kField>
+constexpr auto column() {
+  std::array<T, count<kAll>()> values{};
+  std::size_t filled = 0;
+  for (const WireFormatTraits& traits : kWireFormatTraits) {
+    if (kAll || traits.for_runs) values[filled++] = traits.*kField;
+  }
+  return values;
+}
+}  // namespace wire_format_lists
 
-// Whether a byte from outside is one of the enum's values.
-constexpr bool is_wire_format(std::uint8_t value) { return value < kWireFormats.size(); }
+inline constexpr auto kWireFormats = wire_format_lists::column<true, WireFormat, &WireFormatTraits::format>();
+// For messages and help: of all, and of those that a run may use.
+inline constexpr auto kWireFormatNames = wire_format_lists::column<true, std::string_view, &WireFormatTraits::name>();
+inline constexpr auto kRunWireFormatNames =
+    wire_format_lists::column<false, std::string_view, &WireFormatTraits::name>();
 
 // Of one value, scales and codebooks not counted.
-constexpr int bits_per_value(WireFormat format) {
-  switch (format) {
-    case WireFormat::kFp32: return 32;
-    case WireFormat::kBf16: return 16;
-    case WireFormat::kInt4E3m0: return 4;
-    default: return 8;
-  }
-}
+constexpr int bits_per_value(WireFormat format) { return traits_of(format).bits_per_value; }
 
 // Whether partial sums may travel encoded from hop to hop. Below 8 bits that ruins them: each contribution goes
 // straight to its chunk's owner instead.
-constexpr bool sums_hop_by_hop(WireFormat format) { return bits_per_value(format) >= 8; }
+constexpr bool sums_hop_by_hop(WireFormat format) { return traits_of(format).sums_hop_by_hop; }
 
 // Whether what encoding loses is sent with the next round by default (kernels/wire_codec.h, ErrorFeedback).
-constexpr bool feeds_errors_back(WireFormat format) { return bits_per_value(format) < 8; }
-
-inline constexpr std::int64_t kBlockNumel = 256;  // of every format that has no other
-inline constexpr std::int64_t kInt8BlockNumel = 128;
-inline constexpr std::int64_t kCodebookBlockNumel = 65'536;
+constexpr bool feeds_errors_back(WireFormat format) { return traits_of(format).feeds_errors_back; }
 
 // Values in one block: the unit that is encoded on its own, and in which chunks and sub-chunks are cut, so that a
 // block's bytes do not depend on the number of islands.
-constexpr std::int64_t block_numel(WireFormat format) {
-  switch (format) {
-    case WireFormat::kInt8Block: return kInt8BlockNumel;
-    case WireFormat::kInt8Codebook: return kCodebookBlockNumel;
-    default: return kBlockNumel;
-  }
-}
+constexpr std::int64_t block_numel(WireFormat format) { return traits_of(format).block_numel; }
+
+// What codecs and kernels are compiled for. Plain numbers, so that device code may use them.
+inline constexpr std::int64_t kBlockNumel = block_numel(WireFormat::kFp32);  // of bf16 and int4-e3m0, too
+inline constexpr std::int64_t kInt8BlockNumel = block_numel(WireFormat::kInt8Block);
+inline constexpr std::int64_t kCodebookBlockNumel = block_numel(WireFormat::kInt8Codebook);
+static_assert(kBlockNumel == block_numel(WireFormat::kBf16) && kBlockNumel == block_numel(WireFormat::kInt4E3m0));
 
 // Bytes of `numel` values that begin at a block. A last short block is encoded short.
 constexpr std::int64_t encoded_bytes(WireFormat format, std::int64_t numel) {
-  const std::int64_t blocks = (numel + block_numel(format) - 1) / block_numel(format);
-  switch (format) {
-    case WireFormat::kFp32: return numel * 4;
-    case WireFormat::kBf16: return numel * 2;
-    case WireFormat::kInt4E3m0: return blocks * 4 + (numel + 1) / 2;
-    case WireFormat::kInt8Codebook: return blocks * 1024 + numel;
-    case WireFormat::kInt8Block: return blocks * 2 + numel;
-  }
-  return 0;
+  const WireFormatTraits& traits = traits_of(format);
+  const std::int64_t blocks = (numel + traits.block_numel - 1) / traits.block_numel;
+  return blocks * traits.block_head_bytes + (numel * traits.bits_per_value + 7) / 8;
 }
+// Of one whole block.
+constexpr std::int64_t block_bytes(WireFormat format) { return encoded_bytes(format, block_numel(format)); }
 
 // First value of part `index` of `parts` nearly equal parts of `numel` values, cut at blocks; index == parts: the end.
 // What several threads encode or decode of one span, with the same bytes as one thread.

@@ -118,6 +118,7 @@ class Agent::Impl final : public AgentControl {
                          {.program = options_.trainer,
                           .patience = options_.trainer_patience,
                           .upload_bytes_per_second = options_.upload_bytes_per_second,
+                          .log_level = options_.trainer_log_level,
                           .log_bytes = options_.trainer_log_bytes},
                          news_level()};
   Foreground foreground_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/agent/agent_control.h"
@@ -27,6 +28,7 @@ struct AgentOptions {
   std::filesystem::path trainer;               // the program
   std::chrono::seconds trainer_patience{30};   // how long it goes on without an agent
   std::uint64_t trainer_log_bytes = 32u << 20;
+  std::string trainer_log_level = "info";     // as log.level has it
   std::vector<TrainingHours> training_hours;  // none: always
   SupervisorOptions supervisor;
   std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most

@@ -21,6 +21,7 @@ Status apply_config(const Config& config, AgentOptions& options) {
   limit("limits.gpu_temperature", options.gpu_limits.celsius);
   options.supervisor.end_within = std::chrono::seconds(config_seconds(config.text("agent.stop_within")));
   options.trainer_log_bytes = config_bytes(config.text("log.max_size")) / 2;  // the agent's own takes the other half
+  options.trainer_log_level = config.text("log.level");
   options.history.max_bytes = config_bytes(config.text("history.max_size"));
   return ok_status();
 }
@@ -29,8 +30,8 @@ void apply_config(const Config& config, JoinRequest& request) {
   const auto text = [&](const char* key, std::string& value) {
     if (value.empty() && is_set(config, key)) value = config.text(key);
   };
-  const auto whole = [&](const char* key, int& value) {
-    if (value == 0 && is_set(config, key)) value = static_cast<int>(config.whole(key));
+  const auto whole = [&](const char* key, std::optional<int>& value) {
+    if (!value && is_set(config, key)) value = static_cast<int>(config.whole(key));
   };
   text("island.name", request.name);
   text("island.listen", request.listen);
@@ -39,9 +40,7 @@ void apply_config(const Config& config, JoinRequest& request) {
   text("island.region", request.region);
   whole("island.local_ranks", request.local_ranks);
   whole("island.threads", request.threads);
-  if (!request.micro_batch && is_set(config, "island.micro_batch")) {
-    request.micro_batch = static_cast<int>(config.whole("island.micro_batch"));
-  }
+  whole("island.micro_batch", request.micro_batch);
 }
 
 }  // namespace atl

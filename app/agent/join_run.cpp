@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -67,8 +68,8 @@ Status apply(const JoinRequest& request, JoinFile& join) {
     }
     join.advertised_host = request.advertise;
   }
-  if (request.local_ranks > 0) join.local_ranks = request.local_ranks;
-  if (request.threads > 0) join.threads = request.threads;
+  if (request.local_ranks) join.local_ranks = std::max(1, *request.local_ranks);
+  if (request.threads) join.threads = *request.threads;
   if (request.micro_batch) join.micro_batch = *request.micro_batch;
   if (!request.region.empty()) join.region = request.region;
   if (!request.gpus.empty()) {

@@ -17,7 +17,8 @@ namespace atl {
 struct JoinRequest {
   std::optional<Invite> invite;         // none: the run joined before
   std::string name, listen, advertise;  // empty: as before, or the default
-  int local_ranks = 0, threads = 0;     // 0: the same
+  // 0: one shard, all cores; empty: the same.
+  std::optional<int> local_ranks = {}, threads = {};
   std::string gpus = {};                // parse_gpu_list; empty: the same
   std::string region = {};              // empty: the same
   std::optional<int> micro_batch = {};  // 0: as many sequences at once as the memory allows; empty: the same

@@ -27,11 +27,14 @@ Result<JoinRequest> JoinTask::request_of(const nlohmann::json& params) const {
   ATOLL_ASSIGN_OR_RETURN(request.name, text_param(params, "name"));
   ATOLL_ASSIGN_OR_RETURN(request.listen, text_param(params, "listen"));
   ATOLL_ASSIGN_OR_RETURN(request.advertise, text_param(params, "advertise"));
-  ATOLL_ASSIGN_OR_RETURN(request.local_ranks, number_param(params, "local_ranks", 64));
-  ATOLL_ASSIGN_OR_RETURN(request.threads, number_param(params, "threads", 1024));
-  if (params.contains("micro_batch")) {
-    ATOLL_ASSIGN_OR_RETURN(request.micro_batch, number_param(params, "micro_batch", 1 << 20));
-  }
+  const auto number = [&](const char* name, int most, std::optional<int>& value) -> Status {
+    if (!params.contains(name)) return ok_status();
+    ATOLL_ASSIGN_OR_RETURN(value, number_param(params, name, most));
+    return ok_status();
+  };
+  ATOLL_RETURN_IF_ERROR(number("local_ranks", 64, request.local_ranks));
+  ATOLL_RETURN_IF_ERROR(number("threads", 1024, request.threads));
+  ATOLL_RETURN_IF_ERROR(number("micro_batch", 1 << 20, request.micro_batch));
   ATOLL_ASSIGN_OR_RETURN(request.gpus, text_param(params, "gpus"));
   if (!request.gpus.empty()) ATOLL_RETURN_IF_ERROR(parse_gpu_list(request.gpus));
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(control_.home())));

@@ -87,6 +87,7 @@ std::vector<std::string> environment_of(const TrainerStart& start, const std::fi
   std::map<std::string_view, std::string> said{{kAgentPatienceVariable, std::to_string(start.patience.count())},
                                                {kUploadLimitVariable, {}},
                                                {kLogFileVariable, log.string()},
+                                               {kLogLevelVariable, start.log_level},
                                                {kLogBytesVariable, std::to_string(start.log_bytes)}};
   if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
   if (start.visible_gpus) {

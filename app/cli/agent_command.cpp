@@ -38,7 +38,7 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
 };
 
 Status set_up_log(const AgentHome& home, const Config& config) {
-  spdlog::set_level(spdlog::level::from_str(config.text("log.level")));
+  set_log_level(config.text("log.level"));
   ATOLL_RETURN_IF_ERROR(make_directories(home.state, FileMode::kPrivate));
   ATOLL_ASSIGN_OR_RETURN(RotatingLog log,
                          RotatingLog::open(home.agent_log(), config_bytes(config.text("log.max_size")) / 2));

@@ -31,11 +31,13 @@ Status run(const HubInit& command, CommandContext& context) {
       << fmt::format(
              "run {} ({}) made in {}\n"
              "{} inner steps a round, {} tokens a step and island, {} training tokens\n"
+             "{}\n"
              "each island wants {} of memory, if its CPU computes; 'atoll check' says what a machine has{}\n"
              "next: atoll hub serve{}    then: atoll hub invite{}\n",
              run.name, run.run_id, directory.string(), run.inner_steps,
              format_count(std::uint64_t{run.sequences_per_step} * run.sequence_length),
-             format_count(data.tokens(Split::kTrain)), format_bytes(static_cast<double>(least.bytes)),
+             format_count(data.tokens(Split::kTrain)), describe_learning_rate(run.inner),
+             format_bytes(static_cast<double>(least.bytes)),
              least.bytes > kMostMachinesHave ? "\nfew machines have that: a smaller --model asks for less" : "",
              home_flag, home_flag)
       << std::flush;

@@ -36,8 +36,7 @@ struct Join {
   bool invite_stdin = false;
   bool yes = false, wait = false;
   std::string home, name, listen, advertise, gpus, service;
-  int local_ranks = 0, threads = 0;
-  std::optional<int> micro_batch;
+  std::optional<int> local_ranks, threads, micro_batch;
 };
 
 std::chrono::sys_seconds now() {
@@ -100,20 +99,25 @@ Status ask_consent(const Join& command, const Invite& invite, CommandContext& co
 }
 
 JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
-  JoinRequest request{std::move(invite),   command.name,    command.listen, command.advertise,
-                      command.local_ranks, command.threads, command.gpus};
-  request.micro_batch = command.micro_batch;
-  return request;
+  return {.invite = std::move(invite),
+          .name = command.name,
+          .listen = command.listen,
+          .advertise = command.advertise,
+          .local_ranks = command.local_ranks,
+          .threads = command.threads,
+          .gpus = command.gpus,
+          .micro_batch = command.micro_batch};
 }
 
 nlohmann::json params_of(const Join& command, const std::string& invite) {
-  nlohmann::json params = {{"name", command.name},
-                           {"listen", command.listen},
-                           {"advertise", command.advertise},
-                           {"local_ranks", static_cast<unsigned>(command.local_ranks)},
-                           {"threads", static_cast<unsigned>(command.threads)},
-                           {"gpus", command.gpus}};
-  if (command.micro_batch) params["micro_batch"] = static_cast<unsigned>(*command.micro_batch);
+  nlohmann::json params = {
+      {"name", command.name}, {"listen", command.listen}, {"advertise", command.advertise}, {"gpus", command.gpus}};
+  const auto number = [&](const char* name, const std::optional<int>& value) {
+    if (value) params[name] = static_cast<unsigned>(*value);
+  };
+  number("local_ranks", command.local_ranks);
+  number("threads", command.threads);
+  number("micro_batch", command.micro_batch);
   if (!invite.empty()) params["invite"] = invite;
   return params;
 }

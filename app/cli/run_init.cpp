@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/cli/text.h"
 #include "app/cli/validate_run.h"
 #include "app/cli/validators.h"
 #include "net/data/dataset.h"
@@ -19,7 +20,7 @@ void add_run_options(CLI::App& sub, NewRun& run) {
   sub.add_option("--rounds", overrides.max_rounds, "The run ends after so many; 0: when stopped")
       ->check(whole_number(0, UINT32_MAX));
   sub.add_option("--wire", overrides.wire, "How gradients travel")
-      ->check(CLI::IsMember(std::vector<std::string>(kWireFormatNames.begin(), kWireFormatNames.end())));
+      ->check(CLI::IsMember(std::vector<std::string>(kRunWireFormatNames.begin(), kRunWireFormatNames.end())));
   sub.add_option("--batch", overrides.sequences_per_step, "Sequences an inner step and island")
       ->check(whole_number(1, 1 << 20));
   sub.add_option("--sequence-length", overrides.sequence_length, "Tokens a sequence")->check(whole_number(1, 1 << 20));
@@ -27,6 +28,14 @@ void add_run_options(CLI::App& sub, NewRun& run) {
       ->check(positive_number());
   sub.add_option("--warmup-steps", overrides.warmup_steps, "Inner steps until the peak")
       ->check(whole_number(0, UINT32_MAX));
+  sub.add_option("--decay-steps", overrides.decay_steps,
+                 "Inner steps in which the learning rate falls to --final-lr; 0: it stays at its peak")
+      ->check(whole_number(0, UINT32_MAX));
+  sub.add_option("--decay-start", overrides.decay_start_step,
+                 "Inner step of the run at which it begins to fall (default: so that it ends with --rounds)")
+      ->check(whole_number(0, UINT32_MAX));
+  sub.add_option("--final-lr", overrides.final_learning_rate, "Learning rate at the end of the decay, and after it")
+      ->check(number_between(0, 10));
   sub.add_option("--outer-lr", overrides.outer_learning_rate, "Learning rate of the outer optimiser")
       ->check(positive_number());
   sub.add_option("--outer-momentum", overrides.outer_momentum, "Momentum of the outer optimiser")
@@ -51,6 +60,15 @@ void add_run_options(CLI::App& sub, NewRun& run) {
       ->check(number_between(0, 1e6));
   sub.add_option("--seed", overrides.seed, "Of the initial parameters and the order of the data")
       ->check(whole_number(0, UINT64_MAX));
+}
+
+std::string describe_learning_rate(const InnerOptimizerConfig& inner) {
+  const std::string warmup =
+      inner.warmup_steps == 0 ? "" : fmt::format(" after {} of warm-up", format_number_of(inner.warmup_steps, "step"));
+  if (inner.decay_steps == 0) return fmt::format("learning rate {}{}, no decay", inner.learning_rate, warmup);
+  return fmt::format("learning rate {}{}, falls to {} from step {} to step {}", inner.learning_rate, warmup,
+                     inner.final_learning_rate, format_count(inner.decay_start_step),
+                     format_count(inner.decay_start_step + inner.decay_steps));
 }
 
 Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_directory) {

@@ -19,6 +19,8 @@ struct NewRun {
 
 // The options that set `run` but for data, name and number of islands; `run` outlives the parsing.
 void add_run_options(CLI::App& sub, NewRun& run);
+// The learning rate over the run, a line for a person.
+std::string describe_learning_rate(const InnerOptimizerConfig& inner);
 // Makes a hub's home of it, after all that can be known beforehand was checked. The run as it was made.
 Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_directory);
 

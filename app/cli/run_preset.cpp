@@ -52,13 +52,48 @@ void apply(const RunOverrides& overrides, nlohmann::json& run) {
   set(run, "validation_rise", overrides.validation_rise);
   set(run["inner"], "warmup_steps", overrides.warmup_steps);
   set(run["inner"], "learning_rate", overrides.learning_rate);
+  set(run["inner"], "decay_steps", overrides.decay_steps);
+  set(run["inner"], "decay_start_step", overrides.decay_start_step);
+  set(run["inner"], "final_learning_rate", overrides.final_learning_rate);
   set(run, "outer_learning_rate", overrides.outer_learning_rate);
   set(run, "outer_momentum", overrides.outer_momentum);
   // A peak below the preset's end would make the rate rise when it should fall.
   auto& inner = run["inner"];
-  if (overrides.learning_rate && inner["final_learning_rate"] > inner["learning_rate"]) {
+  if (overrides.learning_rate && !overrides.final_learning_rate &&
+      inner["final_learning_rate"] > inner["learning_rate"]) {
     inner["final_learning_rate"] = inner["learning_rate"];
   }
+}
+
+std::uint64_t whole(const nlohmann::json& value) {
+  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;  // what is none is refused with the run
+}
+
+// Where the decay begins when only its length was said, and whether what was said of it does anything.
+Status settle_decay(const RunOverrides& overrides, nlohmann::json& run) {
+  const auto wrong = [](std::string why) { return Error{ErrorCode::kInvalidArgument, std::move(why)}; };
+  nlohmann::json& inner = run["inner"];
+  const std::uint64_t decay_steps = whole(inner["decay_steps"]);
+  if (overrides.final_learning_rate && decay_steps == 0) {
+    return wrong(
+        "--final-lr is where a decay ends, and this run has none; say how many steps it takes: --decay-steps N");
+  }
+  if (!overrides.decay_steps || overrides.decay_start_step) return ok_status();
+  inner["decay_start_step"] = 0;  // the preset's fitted its own length
+  if (decay_steps == 0) return ok_status();
+  const std::uint64_t rounds = whole(run["max_rounds"]), steps = rounds * whole(run["inner_steps"]);
+  if (rounds == 0) {
+    return wrong(
+        "when does the learning rate begin to fall? Say at which step, --decay-start N, or how many rounds the run "
+        "has, --rounds N, with which the decay then ends");
+  }
+  if (decay_steps > steps) {
+    return wrong(
+        fmt::format("--decay-steps {} is more than the run has, {} in {} rounds; choose fewer, or more --rounds",
+                    decay_steps, steps, rounds));
+  }
+  inner["decay_start_step"] = steps - decay_steps;
+  return ok_status();
 }
 
 }  // namespace
@@ -88,6 +123,7 @@ Result<RunConfig> make_run(const std::string& preset, const std::string& run_nam
   run["model_json"] = model;
   run["run_id"] = "0000000000000000";
   run["dataset_json"] = "{}";
+  ATOLL_RETURN_IF_ERROR(settle_decay(overrides, run));
   auto config = RunConfig::from_json(run.dump());
   if (!config.ok()) return Error{ErrorCode::kInvalidArgument, config.error().message};
   config->run_id.clear();

@@ -17,11 +17,14 @@ std::vector<std::string_view> preset_names();
 // Values that `atoll hub init` and `atoll demo` set over a preset's.
 struct RunOverrides {
   std::optional<std::string> model;  // a model preset's name or the path of a config.json
-  std::optional<std::string> wire;   // "fp32", "int8-block"
+  std::optional<std::string> wire;   // one of kRunWireFormatNames
   std::optional<std::uint64_t> seed;
   std::optional<std::uint32_t> inner_steps, min_islands, max_rounds, sequences_per_step, sequence_length,
       validate_every, warmup_steps, quorum, keep_states;
-  std::optional<double> learning_rate, outer_learning_rate, outer_momentum, norm_bound, validation_rise;
+  // Without a start the decay ends with the last round.
+  std::optional<std::uint64_t> decay_start_step, decay_steps;
+  std::optional<double> learning_rate, final_learning_rate, outer_learning_rate, outer_momentum, norm_bound,
+      validation_rise;
   std::optional<std::string> when_lost;  // "ask", "rollback"
 };
 

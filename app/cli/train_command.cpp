@@ -22,7 +22,7 @@ namespace {
 
 struct Train {
   std::string directory;
-  int threads = 0;
+  std::optional<int> threads;
   std::optional<int> micro_batch;
   NewRun run;
   bool describes_run = false;  // something of `run` was given

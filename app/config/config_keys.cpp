@@ -129,7 +129,7 @@ const std::vector<ConfigKey>& config_keys() {
       {"island.advertise", kText, "", "Host that the other islands dial; empty: the one that the hub sees"},
       {"island.region", kText, "", "Where it stands, for the others to see: a town or country; empty: not said"},
       {"island.threads", kWhole, "0", "Compute threads; 0: all cores", 0, 1024},
-      {"island.local_ranks", kWhole, "0", "Shards of the model on this machine; 0: one a GPU", 0, 64},
+      {"island.local_ranks", kWhole, "0", "Shards of the model on this machine; 0: one", 0, 64},
       {"island.micro_batch", kWhole, "0",
        "Sequences that a shard computes at once; 0: as many as the memory allows, and no more than make it faster", 0,
        1 << 20},
@@ -141,7 +141,8 @@ const std::vector<ConfigKey>& config_keys() {
       {"schedule.hours", kDayHours, "", "Hours of the day in which to train, local time; empty: always"},
       {"agent.stop_within", kDuration, "90s", "How long a trainer that is ended may take"},
       {"history.max_size", kBytes, "256 MB", "What the history of this island may take on the disk"},
-      {"log.level", kOneOf, "info", "What is logged", 0, 0, "error warning info debug"},
+      {"log.level", kOneOf, "info", "What agent and trainer log, from when they start next", 0, 0,
+       "error warning info debug"},
       {"log.max_size", kBytes, "50 MB", "What logs may take on the disk"},
   };
   return keys;

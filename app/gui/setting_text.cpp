@@ -28,7 +28,7 @@ constexpr std::array kWords{
     Words{"island.threads", QT_TRANSLATE_NOOP("SettingText", "Compute threads"),
           QT_TRANSLATE_NOOP("SettingText", "0: all cores.")},
     Words{"island.local_ranks", QT_TRANSLATE_NOOP("SettingText", "Shards of the model"),
-          QT_TRANSLATE_NOOP("SettingText", "On this machine. 0: one a GPU.")},
+          QT_TRANSLATE_NOOP("SettingText", "On this machine. 0: one.")},
     Words{"island.micro_batch", QT_TRANSLATE_NOOP("SettingText", "Sequences at once"),
           QT_TRANSLATE_NOOP("SettingText", "That each shard computes. 0: as many as the memory allows.")},
     Words{"island.gpus", QT_TRANSLATE_NOOP("SettingText", "GPUs"),

@@ -30,4 +30,17 @@ std::unique_ptr<spdlog::formatter> log_formatter() { return std::make_unique<Pri
 
 void set_up_log() { spdlog::set_formatter(log_formatter()); }
 
+void set_log_level(std::string_view name) {
+  for (const auto level : {spdlog::level::err, spdlog::level::warn, spdlog::level::info, spdlog::level::debug}) {
+    const spdlog::string_view_t known = spdlog::level::to_string_view(level);
+    if (name == std::string_view(known.data(), known.size())) spdlog::set_level(level);
+  }
+}
+
+void log_at_any_level(std::string_view message) {
+  const spdlog::details::log_msg line(spdlog::source_loc{}, "", spdlog::level::info,
+                                      spdlog::string_view_t(message.data(), message.size()));
+  for (const spdlog::sink_ptr& sink : spdlog::default_logger()->sinks()) sink->log(line);
+}
+
 }  // namespace atl

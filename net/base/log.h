@@ -4,6 +4,7 @@
 #include <spdlog/formatter.h>
 
 #include <memory>
+#include <string_view>
 
 namespace atl {
 
@@ -12,5 +13,10 @@ namespace atl {
 std::unique_ptr<spdlog::formatter> log_formatter();
 // For all loggers of this process: in main, before other threads start.
 void set_up_log();
+// The least level that is logged from now on: "error", "warning", "info" or "debug"; what is none of these, or empty,
+// changes nothing.
+void set_log_level(std::string_view name);
+// As at level info, whatever is the least: what another program waits for in this one's log.
+void log_at_any_level(std::string_view message);
 
 }  // namespace atl

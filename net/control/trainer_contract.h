@@ -16,6 +16,9 @@ inline constexpr const char* kUploadLimitVariable = "ATOLL_UPLOAD_BYTES_PER_SECO
 inline constexpr const char* kLogFileVariable = "ATOLL_TRAINER_LOG";
 inline constexpr const char* kLogBytesVariable = "ATOLL_TRAINER_LOG_BYTES";
 
+// Likewise: the least level of what it logs, a name of the configuration's log.level. Not set: "info".
+inline constexpr const char* kLogLevelVariable = "ATOLL_TRAINER_LOG_LEVEL";
+
 // The trainer's exit status after `pause`: its inner state is on the disk. Beyond those of net/base/exit_code.h, which
 // `atoll` has too.
 inline constexpr int kTrainerPausedExit = 20;
@@ -23,7 +26,7 @@ inline constexpr int kTrainerPausedExit = 20;
 inline constexpr int kTrainerFinishedExit = 21;
 
 // The last line of a trainer's log names its exit status, for an agent that is not its parent; and one before it says
-// whether the run has ended or only its own part in it.
+// whether the run has ended or only its own part in it. Both are there at every log level.
 inline constexpr const char* kRunGoesOnWords = "run_finished=false";
 inline constexpr const char* kTrainerExitWords = "trainer exit_status=";
 

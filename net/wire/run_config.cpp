@@ -19,6 +19,7 @@ constexpr std::size_t kMaxRunBytes = 900u << 10;  // leaves the welcome room wit
 constexpr std::size_t kMaxModelJson = 64u << 10;
 constexpr std::size_t kMaxDatasetJson = 512u << 10;
 constexpr std::size_t kMaxCheckJson = 16u << 10;
+constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 53;  // of a run: whole numbers that JSON's readers agree on
 constexpr std::uint32_t kMaxMilliseconds = 24 * 60 * 60 * 1000;
 
 template <class Archive>
@@ -127,12 +128,30 @@ class Checks {
 void check_inner(Checks& checks, const InnerOptimizerConfig& inner) {
   checks.range("inner.learning_rate", inner.learning_rate, 0.0, 10.0)
       .range("inner.final_learning_rate", inner.final_learning_rate, 0.0, 10.0)
+      .range<std::uint64_t>("inner.warmup_steps", inner.warmup_steps, 0, kMaxSteps)
+      .range<std::uint64_t>("inner.decay_start_step", inner.decay_start_step, 0, kMaxSteps)
+      .range<std::uint64_t>("inner.decay_steps", inner.decay_steps, 0, kMaxSteps)
       .range("inner.beta1", inner.beta1, 0.0, 0.999999)
       .range("inner.beta2", inner.beta2, 0.0, 0.999999)
       .range("inner.epsilon", inner.epsilon, 1e-20, 1.0)
       .range("inner.weight_decay", inner.weight_decay, 0.0, 10.0)
       .range("inner.clip_grad_norm", inner.clip_grad_norm, 0.0, 1e6)
       .range("inner.max_z_loss", inner.max_z_loss, 0.0, 1.0);
+  checks.that(inner.decay_steps > 0 || inner.decay_start_step == 0,
+              fmt::format("the learning rate's decay has a first step ({}) and no length; say how many steps it takes "
+                          "(inner.decay_steps; --decay-steps)",
+                          inner.decay_start_step));
+  if (inner.decay_steps == 0) return;
+  checks.that(
+      inner.warmup_steps <= inner.decay_start_step,
+      fmt::format("the learning rate's decay begins at step {}, within the {} steps of the warm-up; let it begin "
+                  "later (inner.decay_start_step; --decay-start), or warm up for fewer steps (--warmup-steps)",
+                  inner.decay_start_step, inner.warmup_steps));
+  checks.that(
+      inner.final_learning_rate <= inner.learning_rate,
+      fmt::format("the learning rate would decay from {} up to {}; choose a final rate (inner.final_learning_rate; "
+                  "--final-lr) that is no more than the peak (--lr)",
+                  inner.learning_rate, inner.final_learning_rate));
 }
 
 bool is_json_object(const std::string& text) {
@@ -169,6 +188,7 @@ Status RunConfig::validate() const {
       .range<long>("lost_after_ms", lost_after.count(), 10, kMaxMilliseconds)
       .that(norm_bound == 0 || (norm_bound >= 1.5 && norm_bound <= 1e6),
             "norm_bound is neither 0 (off) nor from 1.5 to 1000000");
+  checks.that(traits_of(wire).for_runs, not_for_runs(wire));
   checks.that(sums_hop_by_hop(wire) || max_islands <= kMaxDirectIslands,
               fmt::format("wire {} is sent straight to each chunk's owner, for which max_islands is at most {}",
                           wire_format_name(wire), kMaxDirectIslands));

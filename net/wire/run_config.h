@@ -17,10 +17,10 @@ namespace atl {
 
 struct InnerOptimizerConfig {          // AdamW (arXiv:1711.05101) with warm-up / stable / decay
   double learning_rate = 3e-3;         // peak
-  double final_learning_rate = 3e-4;   // at the end of the decay
+  double final_learning_rate = 3e-4;   // at the end of the decay and after it
   std::uint64_t warmup_steps = 40;     // of the run: round * inner_steps + step
-  std::uint64_t decay_start_step = 0;  // 0: no decay
-  std::uint64_t decay_steps = 0;
+  std::uint64_t decay_start_step = 0;  // likewise; the warm-up is over then
+  std::uint64_t decay_steps = 0;       // 0: no decay
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;

@@ -985,8 +985,8 @@
         <translation>Teile des Modells</translation>
     </message>
     <message>
-        <source>On this machine. 0: one a GPU.</source>
-        <translation>Auf diesem Rechner. 0: einer je GPU.</translation>
+        <source>On this machine. 0: one.</source>
+        <translation>Auf diesem Rechner. 0: einer.</translation>
     </message>
     <message>
         <source>Sequences at once</source>

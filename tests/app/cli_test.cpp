@@ -71,6 +71,8 @@ class CliTest : public QObject {
   void every_help_has_an_example();
   void data_prepare_makes_a_dataset_and_says_what_is_wrong();
   void hub_init_makes_a_run_of_the_preset_with_overrides();
+  void hub_init_makes_the_learning_rate_decay_data();
+  void hub_init_makes_the_learning_rate_decay();
   void hub_init_refuses_bad_configurations_data();
   void hub_init_refuses_bad_configurations();
   void hub_invite_prints_the_invite_alone();
@@ -114,6 +116,11 @@ void CliTest::wrong_numbers_are_named_in_words_data() {
   QTest::newRow("negative tokens") << QStringList{"sample", "--tokens", "-3"} << "must be a whole number from 1";
   QTest::newRow("no rate") << QStringList{"hub", "init", "--data", "d", "--name", "n", "--lr", "0"}
                            << "--lr: must be a positive number";
+  QTest::newRow("negative decay") << QStringList{"hub", "init", "--data", "d", "--name", "n", "--decay-steps", "-1"}
+                                  << "--decay-steps: must be a whole number from 0";
+  QTest::newRow("half a step") << QStringList{"train", "--dir", "d", "--decay-start", "0.5"}
+                               << "--decay-start: must be a whole number from 0";
+  QTest::newRow("rate of a word") << QStringList{"train", "--dir", "d", "--final-lr", "low"} << "--final-lr: must be";
 }
 
 void CliTest::wrong_numbers_are_named_in_words() {
@@ -256,6 +263,44 @@ void CliTest::hub_init_makes_a_run_of_the_preset_with_overrides() {
            (large.out + large.err).c_str());
 }
 
+void CliTest::hub_init_makes_the_learning_rate_decay_data() {
+  QTest::addColumn<QStringList>("flags");
+  QTest::addColumn<int>("start");
+  QTest::addColumn<int>("steps");
+  QTest::addColumn<double>("final_rate");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("none") << QStringList{} << 0 << 0 << 0.0004
+                        << "learning rate 0.004 after 40 steps of warm-up, no decay";
+  QTest::newRow("with the last round") << QStringList{"--rounds", "100", "--inner-steps", "20", "--decay-steps", "500"}
+                                       << 1500 << 500 << 0.0004 << "falls to 0.0004 from step 1,500 to step 2,000";
+  QTest::newRow("at a step") << QStringList{"--decay-start", "900",  "--decay-steps", "100",    "--warmup-steps", "0",
+                                            "--lr",          "0.01", "--final-lr",    "0.00001"}
+                             << 900 << 100 << 0.00001
+                             << "learning rate 0.01, falls to 1e-05 from step 900 to step 1,000";
+}
+
+void CliTest::hub_init_makes_the_learning_rate_decay() {
+  QFETCH(const QStringList, flags);
+  QFETCH(const int, start);
+  QFETCH(const int, steps);
+  QFETCH(const double, final_rate);
+  QFETCH(const QString, says);
+  CliRun atoll;
+  atoll({"data", "prepare", atoll.write_text().string(), "--output", atoll.path("data").string()});
+  std::vector<std::string> arguments{"hub", "init", "--data", atoll.path("data").string(), "--name", "first"};
+  for (const QString& flag : flags) arguments.push_back(flag.toStdString());
+
+  const CliOutcome made = atoll(arguments);
+
+  QVERIFY2(made.exit_code == 0, made.err.c_str());
+  const auto run = RunConfig::from_json(*read_file(atoll.path("hub") / "run.json"));
+  QVERIFY2(run.ok(), run.ok() ? "" : run.error().message.c_str());
+  QCOMPARE(run->inner.decay_start_step, static_cast<std::uint64_t>(start));
+  QCOMPARE(run->inner.decay_steps, static_cast<std::uint64_t>(steps));
+  QCOMPARE(run->inner.final_learning_rate, final_rate);
+  QVERIFY2(contains(made.out, says.toStdString()), made.out.c_str());
+}
+
 void CliTest::hub_init_refuses_bad_configurations_data() {
   QTest::addColumn<QStringList>("flags");
   QTest::addColumn<QString>("says");
@@ -263,6 +308,17 @@ void CliTest::hub_init_refuses_bad_configurations_data() {
   QTest::newRow("no preset") << QStringList{"--preset", "huge"} << "one of demo, 150m, 1b, 10b";
   QTest::newRow("no model") << QStringList{"--model", "gpt"} << "no model 'gpt'";
   QTest::newRow("out of range") << QStringList{"--inner-steps", "0"} << "--inner-steps";
+  QTest::newRow("wire of benchmarks") << QStringList{"--wire", "int8-codebook"} << "--wire";
+  QTest::newRow("decay of a run without an end") << QStringList{"--decay-steps", "10"} << "--decay-start N";
+  QTest::newRow("decay longer than the run")
+      << QStringList{"--decay-steps", "41", "--rounds", "2", "--inner-steps", "20"} << "choose fewer, or more --rounds";
+  QTest::newRow("decay within the warm-up")
+      << QStringList{"--decay-steps", "10", "--decay-start", "30", "--warmup-steps", "31"} << "--warmup-steps";
+  QTest::newRow("start of no decay") << QStringList{"--decay-start", "30"} << "--decay-steps";
+  QTest::newRow("end of no decay") << QStringList{"--final-lr", "0.001"} << "--decay-steps N";
+  QTest::newRow("decay that rises") << QStringList{"--decay-steps", "9",     "--decay-start", "50",
+                                                   "--lr",          "0.001", "--final-lr",    "0.01"}
+                                    << "--final-lr";
   QTest::newRow("name of two lines") << QStringList{"--name", "two\nlines"} << "--name";
   QTest::newRow("name too long") << QStringList{"--name", QString(65, 'x')} << "64 bytes";
   QTest::newRow("longer than the model's positions")

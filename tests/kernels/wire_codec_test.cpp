@@ -32,6 +32,7 @@ class WireCodecTest : public QObject {
 
  private Q_SLOTS:
   void names_and_numbers_of_formats_are_frozen();
+  void traits_of_formats_are_frozen();
   void sizes_are_those_of_whole_and_short_blocks();
   void parts_cover_the_values_and_begin_at_blocks();
   void only_formats_of_8_bits_and_more_sum_hop_by_hop();
@@ -75,6 +76,33 @@ void WireCodecTest::names_and_numbers_of_formats_are_frozen() {
   }
   QVERIFY(!is_wire_format(5));
   QCOMPARE(wire_format_named("int8"), std::nullopt);
+}
+
+// Bytes, schedules and memory follow from them: a change is one of the protocol.
+void WireCodecTest::traits_of_formats_are_frozen() {
+  struct Row {
+    WireFormat format;
+    int bits;
+    std::int64_t numel, bytes;
+    bool hop_by_hop, feedback, runs;
+  };
+  const std::vector<Row> frozen{{WireFormat::kFp32, 32, 256, 1024, true, false, true},
+                                {WireFormat::kInt8Block, 8, 128, 130, true, false, true},
+                                {WireFormat::kBf16, 16, 256, 512, true, false, true},
+                                {WireFormat::kInt4E3m0, 4, 256, 132, false, true, true},
+                                {WireFormat::kInt8Codebook, 8, 65'536, 66'560, true, false, false}};
+  QCOMPARE(kWireFormats.size(), frozen.size());
+  std::vector<std::string_view> of_runs;
+  for (const Row& row : frozen) {
+    QCOMPARE(bits_per_value(row.format), row.bits);
+    QCOMPARE(block_numel(row.format), row.numel);
+    QCOMPARE(block_bytes(row.format), row.bytes);
+    QCOMPARE(sums_hop_by_hop(row.format), row.hop_by_hop);
+    QCOMPARE(feeds_errors_back(row.format), row.feedback);
+    QCOMPARE(traits_of(row.format).for_runs, row.runs);
+    if (row.runs) of_runs.push_back(wire_format_name(row.format));
+  }
+  QCOMPARE(std::vector(kRunWireFormatNames.begin(), kRunWireFormatNames.end()), of_runs);
 }
 
 void WireCodecTest::sizes_are_those_of_whole_and_short_blocks() {

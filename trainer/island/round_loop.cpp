@@ -20,16 +20,6 @@ constexpr double kWorstLoss = 1e6;  // nats
 
 constexpr std::uint64_t kTellingBytes = 4u << 20;  // how fast fewer of them went tells of latency, not of the link
 
-WarmupStableDecay schedule_of(const InnerOptimizerConfig& inner) {
-  WarmupStableDecay schedule;
-  schedule.peak = inner.learning_rate;
-  schedule.final_ratio = inner.final_learning_rate / inner.learning_rate;
-  schedule.warmup = static_cast<std::int64_t>(inner.warmup_steps);
-  schedule.decay = static_cast<std::int64_t>(inner.decay_steps);
-  schedule.total = static_cast<std::int64_t>(inner.decay_steps == 0 ? 0 : inner.decay_start_step + inner.decay_steps);
-  return schedule;
-}
-
 std::size_t bucket_count(std::int64_t numel, std::int64_t bucket_numel) {
   return static_cast<std::size_t>((numel + bucket_numel - 1) / bucket_numel);
 }

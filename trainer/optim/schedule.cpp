@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/wire/run_config.h"
+
 namespace atl {
 
 Status WarmupStableDecay::validate() const {
@@ -15,6 +17,16 @@ Status WarmupStableDecay::validate() const {
   if (decay > 0 && total == 0) return bad("a decay needs the run's total");
   if (total > 0 && (warmup > total || decay > total - warmup)) return bad("warmup and decay together exceed total");
   return ok_status();
+}
+
+WarmupStableDecay schedule_of(const InnerOptimizerConfig& inner) {
+  WarmupStableDecay schedule;
+  schedule.peak = inner.learning_rate;
+  schedule.final_ratio = inner.final_learning_rate / inner.learning_rate;
+  schedule.warmup = static_cast<std::int64_t>(inner.warmup_steps);
+  schedule.decay = static_cast<std::int64_t>(inner.decay_steps);
+  schedule.total = static_cast<std::int64_t>(inner.decay_steps == 0 ? 0 : inner.decay_start_step + inner.decay_steps);
+  return schedule;
 }
 
 double learning_rate_at(const WarmupStableDecay& schedule, std::int64_t progress, std::int64_t step) {

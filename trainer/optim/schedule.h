@@ -7,6 +7,8 @@
 
 namespace atl {
 
+struct InnerOptimizerConfig;  // net/wire/run_config.h
+
 // Progress is counted in the run's unit, the same on every island: tokens, or inner steps of the whole run.
 struct WarmupStableDecay {
   double peak = 3e-4;        // learning rate between warm-up and decay
@@ -17,6 +19,9 @@ struct WarmupStableDecay {
 
   Status validate() const;
 };
+
+// What a run's configuration says, which RunConfig::validate() has checked; in inner steps of the run.
+WarmupStableDecay schedule_of(const InnerOptimizerConfig& inner);
 
 // The rate of the step that begins at `progress`; `step` is how much progress it makes, so that the first step of the
 // warm-up has a rate above 0.

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "net/base/exit_code.h"
+#include "net/base/log.h"
 #include "net/base/own_output.h"
 #include "net/base/signal_watch.h"
 #include "net/check/admission.h"
@@ -98,6 +99,7 @@ Result<int> run_island(const RunCommand& command) {
   SignalWatch::block_signals();
   const OwnOutput output(environment(kLogFileVariable),
                          std::strtoull(environment(kLogBytesVariable).c_str(), nullptr, 10));
+  set_log_level(environment(kLogLevelVariable));
   const IslandHome home{command.home};
   ATOLL_ASSIGN_OR_RETURN(const JoinFile join, load_join_file(home.join_file()));
   IslandOptions options;
@@ -132,8 +134,8 @@ Result<int> run_island(const RunCommand& command) {
   const SignalWatch signals([&island](int signal) { island->request_stop(fmt::format("signal {}", signal)); });
   spdlog::info("trainer started island={} run={}", island->state().island, join.run_id);
   Status status = island->run();
-  spdlog::info("trainer ended outer_step={} {}", island->state().outer_step,
-               island->run_finished() ? "run_finished=true" : kRunGoesOnWords);
+  log_at_any_level(fmt::format("trainer ended outer_step={} {}", island->state().outer_step,
+                               island->run_finished() ? "run_finished=true" : kRunGoesOnWords));
   if (!status.ok()) return status.error();
   if (island->paused()) return kTrainerPausedExit;
   return island->round_finished() ? kTrainerFinishedExit : int{kExitOk};

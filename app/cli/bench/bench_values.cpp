@@ -65,15 +65,8 @@ double sampled_error(WireFormat wire, std::span<const std::byte> canonical, std:
 }
 
 double tolerated_error(WireFormat wire, int islands) {
-  const double growth = std::sqrt((islands + 1) / 2.0);  // each hop adds about as much as the first
-  switch (wire) {
-    case WireFormat::kFp32: return 1e-5;
-    case WireFormat::kBf16: return 0.004 * growth;
-    case WireFormat::kInt8Block: return 0.011 * growth;
-    case WireFormat::kInt8Codebook: return 0.03 * growth;
-    case WireFormat::kInt4E3m0: return 0.3;  // summed by the owner, so that it does not grow
-  }
-  return 0;
+  const WireFormatTraits& traits = traits_of(wire);
+  return traits.error * (traits.error_grows ? std::sqrt((islands + 1) / 2.0) : 1.0);
 }
 
 Result<WireFormat> parse_wire_format(std::string_view name) {

@@ -44,7 +44,7 @@ void add_demo_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--outer-lr", options->run.outer_learning_rate, "Learning rate of the outer optimiser")
       ->check(positive_number());
   sub->add_option("--wire", options->run.wire, "How gradients travel")
-      ->check(CLI::IsMember(std::vector<std::string>(kWireFormatNames.begin(), kWireFormatNames.end())));
+      ->check(CLI::IsMember(std::vector<std::string>(kRunWireFormatNames.begin(), kRunWireFormatNames.end())));
   sub->add_option("--model", options->run.model, "Model: a preset's name, or a HuggingFace config.json");
   sub->add_option("--seed", options->run.seed, "Of the initial parameters and the order of the data")
       ->check(whole_number(0, UINT64_MAX));

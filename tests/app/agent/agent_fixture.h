@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "app/agent/agent.h"
+#include "app/agent/agent_config.h"
 #include "net/base/file.h"
 #include "net/control/control_client.h"
 #include "net/control/control_server.h"
@@ -60,6 +61,8 @@ class AgentFixture {
 
   Status start() {
     AgentOptions options;
+    ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home())));
+    ATOLL_RETURN_IF_ERROR(apply_config(config, options));
     options.home = home();
     options.trainer = path("trainer.sh");
     options.supervisor.first_backoff = std::chrono::milliseconds(100);

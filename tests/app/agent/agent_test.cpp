@@ -38,6 +38,7 @@ class AgentTest : public QObject {
   void a_trainer_that_is_killed_is_started_again();
   void a_refused_trainer_is_not_and_its_words_are_shown();
   void a_trainer_is_told_how_long_its_log_may_grow();
+  void the_owners_log_level_reaches_the_trainer();
   void a_trainer_that_changed_its_log_is_judged_by_its_last_words();
   void a_living_trainer_is_taken_over();
   void a_second_agent_is_refused();
@@ -271,8 +272,18 @@ void AgentTest::a_trainer_is_told_how_long_its_log_may_grow() {
 
   QVERIFY(f.start().ok());
 
-  const std::string told = f.home().trainer_log().string() + " " + std::to_string(32u << 20) + "\n";
+  const std::string told = f.home().trainer_log().string() + " " + std::to_string(25'000'000) + "\n";
   QTRY_COMPARE_WITH_TIMEOUT(read_file(f.path("log")).ok() ? *read_file(f.path("log")) : "", told, 20'000);
+}
+
+void AgentTest::the_owners_log_level_reaches_the_trainer() {
+  AgentFixture f(true, "echo \"$ATOLL_TRAINER_LOG_LEVEL\" > \"$(dirname $0)/level\"; exec sleep 600");
+  QVERIFY(make_directories(f.home().settings_file().parent_path(), FileMode::kPrivate).ok());
+  QVERIFY(write_setting(f.home().settings_file(), "log.level", "debug").ok());
+
+  QVERIFY(f.start().ok());
+
+  QTRY_COMPARE_WITH_TIMEOUT(read_file(f.path("level")).ok() ? *read_file(f.path("level")) : "", "debug\n", 20'000);
 }
 
 // Its words are in a file that began after it did; what stood in the log before is another's.

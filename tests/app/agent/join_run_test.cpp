@@ -4,6 +4,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "app/agent/agent_config.h"
 #include "net/enrol/enroller.h"
 #include "net/tls/identity.h"
 #include "tests/fakes/enrol_server.h"
@@ -22,6 +23,7 @@ class JoinRunTest : public QObject {
   void a_join_whose_answer_was_lost_comes_through_with_the_same_invite();
   void a_key_that_the_hub_refuses_for_good_is_not_shown_again();
   void who_was_removed_joins_again_with_a_new_invite();
+  void nought_takes_back_shards_and_threads_of_before();
 
  private:
   Invite invite(std::uint32_t uses, const Address& hub) {
@@ -49,6 +51,31 @@ void JoinRunTest::init() {
   store_ = std::make_unique<EnrolmentStore>(EnrolmentStore::open(*database_).value());
   enroller_ = std::make_unique<Enroller>(run_.authority(), *store_, std::vector<Address>{},
                                          [] { return std::chrono::system_clock::now(); });
+}
+
+// Of a request, and of a configuration whose owner wrote it down: 0 is what its help says, not "as before".
+void JoinRunTest::nought_takes_back_shards_and_threads_of_before() {
+  EnrolServer server(run_.hub(), [&](const EnrolRequest& request) { return enroller_->handle(request).value(); });
+  AbortSignal never;
+  const auto consent = [](const Invite&) { return ok_status(); };
+  JoinRequest several{.invite = invite(1, server.address()), .local_ranks = 3, .threads = 5};
+  QVERIFY(join_run(several, home_, &never, consent).ok());
+
+  const auto as_before = join_run({}, home_, &never, consent);
+  QCOMPARE(as_before->join.local_ranks, 3);
+  QCOMPARE(as_before->join.threads, 5);
+  Config config = Config::defaults();
+  JoinRequest by_default, by_owner;
+  apply_config(config, by_default);
+  for (const char* key : {"island.local_ranks", "island.threads"}) {
+    config.set(*find_config_key(key).value(), {"0", "settings"});
+  }
+  apply_config(config, by_owner);
+  QVERIFY(!by_default.local_ranks && !by_default.threads);
+  const auto taken_back = join_run(by_owner, home_, &never, consent);
+
+  QCOMPARE(taken_back->join.local_ranks, 1);
+  QCOMPARE(taken_back->join.threads, 0);
 }
 
 void JoinRunTest::a_join_whose_answer_was_lost_comes_through_with_the_same_invite() {

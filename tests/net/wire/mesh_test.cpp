@@ -451,6 +451,21 @@ void MeshTest::a_wrong_run_configuration_names_its_field_data() {
   QTest::newRow("wire") << R"("wire":"int8-block")"
                         << R"("wire":"int3")"
                         << "wire 'int3'";
+  QTest::newRow("wire of benchmarks") << R"("wire":"int8-block")"
+                                      << R"("wire":"int8-codebook")"
+                                      << "a run takes one of fp32, int8-block, bf16, int4-e3m0";
+  QTest::newRow("decay without a length") << R"("decay_start_step":0)"
+                                          << R"("decay_start_step":900)"
+                                          << "say how many steps it takes";
+  QTest::newRow("decay within the warm-up") << R"("decay_start_step":0,"decay_steps":0)"
+                                            << R"("decay_start_step":39,"decay_steps":10)"
+                                            << "begins at step 39, within the 40 steps of the warm-up";
+  QTest::newRow("decay that rises") << R"("decay_steps":0,"epsilon":1e-08,"final_learning_rate":0.0003,)"
+                                    << R"("decay_steps":9,"epsilon":1e-08,"final_learning_rate":0.5,"warmup_steps":0,)"
+                                    << "would decay from 0.003 up to 0.5";
+  QTest::newRow("steps beyond all bounds") << R"("decay_steps":0)"
+                                           << R"("decay_steps":9007199254740993)"
+                                           << "inner.decay_steps = 9007199254740993 is not";
   QTest::newRow("islands") << R"("min_islands":1)"
                            << R"("min_islands":999)"
                            << "min_islands = 999";
