@@ -1,6 +1,7 @@
 #include "net/base/log.h"
 
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
 
 #include "net/base/printable.h"
