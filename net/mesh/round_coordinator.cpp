@@ -303,6 +303,13 @@ void RoundCoordinator::on(const IslandSaid& event) {
   MeshIsland* island = find(event.island);
   if (island == nullptr || !island->connected || finished_) return;
   island->last_heard = now_;
+  const bool of_its_round = std::visit(
+      [&](const auto& message) {
+        if constexpr (requires { message.fragment; }) return message.fragment == run_.fragment_of(message.round);
+        return true;
+      },
+      event.message);
+  if (!of_its_round) return send_away(island->id(), ErrorCode::kProtocol, "it takes a round for one of another fragment");
   std::visit([&](const auto& message) { said(*island, message); }, event.message);
 }
 
