@@ -4,18 +4,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <sstream>
-#include <vector>
 
 #include "net/base/file.h"
-#include "net/base/signal_watch.h"
 #include "net/base/unique_fd.h"
 #include "net/control/control_client.h"
 #include "net/control/json_fields.h"
@@ -24,39 +19,14 @@
 namespace atl {
 namespace {
 
-constexpr int kExecFailed = 127;
 constexpr std::size_t kMaxFileBytes = 4096;
 constexpr std::size_t kLastWordsBytes = 8192;
 constexpr std::chrono::seconds kAnswerTime{2};
 
-struct ProcessFacts {
-  char state = 'Z';
-  std::uint64_t start_time = 0;
-};
-
-// /proc/PID/stat: the name, which may hold anything, is in parentheses; the state is the first field after it, the
-// start time the 20th.
-std::optional<ProcessFacts> facts_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  const auto end_of_name = text.rfind(')');
-  if (end_of_name == std::string::npos) return std::nullopt;
-  std::istringstream fields(text.substr(end_of_name + 1));
-  ProcessFacts facts;
-  fields >> facts.state;
-  std::string skipped;
-  for (int i = 0; i < 18; ++i) fields >> skipped;
-  fields >> facts.start_time;
-  if (!fields) return std::nullopt;
-  return facts;
-}
-
-bool lives(const std::optional<ProcessFacts>& facts) { return facts && facts->state != 'Z' && facts->state != 'X'; }
-
-Status record(const std::filesystem::path& file, pid_t pid, std::uint64_t start_time, const LogPlace& log_from) {
+Status record(const std::filesystem::path& file, const ChildProcess& process, const LogPlace& log_from) {
   const nlohmann::json json = {{"version", 1},
-                               {"pid", pid},
-                               {"start_time", start_time},
+                               {"pid", process.pid()},
+                               {"start_time", process.start_time()},
                                {"log_inode", log_from.inode},
                                {"log_from", log_from.offset}};
   return write_file_atomically(file, json.dump() + "\n", FileMode::kPrivate);
@@ -67,47 +37,19 @@ void note(const Status& recorded) {
   if (!recorded.ok()) spdlog::warn("trainer record=none error=\"{}\"", recorded.error().message);
 }
 
-// Between fork and exec: only what is safe there.
-[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment, int input, int output,
-                         int go) {
-  ::setsid();  // neither the terminal's Ctrl-C nor the end of the agent's session is for it
-  SignalWatch::unblock_in_child();
-  ::signal(SIGPIPE, SIG_DFL);
-  ::dup2(input, STDIN_FILENO);
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
-  char byte = 0;
-  if (::read(go, &byte, 1) != 1) ::_exit(kExecFailed);  // the agent died before it had written down who we are
-  ::execve(program, arguments, environment);
-  ::_exit(kExecFailed);
-}
-
-// Ours, but for what only the agent says.
-std::vector<std::string> environment_of(const TrainerStart& start, const std::filesystem::path& log) {
-  std::map<std::string_view, std::string> said{{kAgentPatienceVariable, std::to_string(start.patience.count())},
-                                               {kUploadLimitVariable, {}},
-                                               {kLogFileVariable, log.string()},
-                                               {kLogLevelVariable, start.log_level},
-                                               {kLogBytesVariable, std::to_string(start.log_bytes)}};
+// What only the agent says.
+std::map<std::string, std::string> environment_of(const TrainerStart& start, const std::filesystem::path& log) {
+  std::map<std::string, std::string> said{{kAgentPatienceVariable, std::to_string(start.patience.count())},
+                                          {kUploadLimitVariable, {}},
+                                          {kLogFileVariable, log.string()},
+                                          {kLogLevelVariable, start.log_level},
+                                          {kLogBytesVariable, std::to_string(start.log_bytes)}};
   if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
   if (start.visible_gpus) {
     said["CUDA_VISIBLE_DEVICES"] = *start.visible_gpus;
     said["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";  // as nvidia-smi and NVML count; CUDA's own is by speed
   }
-  std::vector<std::string> environment;
-  for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (!said.contains(text.substr(0, text.find('=')))) environment.emplace_back(text);
-  }
-  for (const auto& [name, value] : said) environment.push_back(fmt::format("{}={}", name, value));
-  return environment;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (std::string& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
+  return said;
 }
 
 std::filesystem::path before(const std::filesystem::path& log) {
@@ -149,35 +91,29 @@ Result<UniqueFd> open_log(const std::filesystem::path& log, std::uint64_t max_by
 }  // namespace
 
 Result<TrainerProcess> TrainerProcess::start(const AgentHome& home, const TrainerStart& start) {
-  if (::access(start.program.c_str(), X_OK) != 0) return errno_error("run", start.program);
-  const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (::access(start.program.c_str(), X_OK) != 0) return errno_error("run", start.program);  // before the log moves
   ATOLL_ASSIGN_OR_RETURN(const UniqueFd output, open_log(home.trainer_log(), start.log_bytes));
   const LogPlace log_from = end_of(home.trainer_log());
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("make a pipe for", start.program);
-  UniqueFd waiting(ends[0]), go(ends[1]);
-  std::vector<std::string> arguments{start.program.string(), "run", "--home", home.island.directory.string()};
-  std::vector<std::string> environment = environment_of(start, home.trainer_log());
-  const auto argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
-  const pid_t pid = ::fork();
-  if (pid < 0) return errno_error("start", start.program);
-  if (pid == 0) {
-    ::close(go.get());  // else it would wait for itself
-    become(start.program.c_str(), argument_pointers.data(), environment_pointers.data(), input.get(), output.get(),
-           waiting.get());
-  }
-  const auto facts = facts_of(pid);
-  TrainerProcess process(pid, facts ? facts->start_time : 0, /*is_child=*/true);
-  process.log_from_ = log_from;
-  note(record(home.trainer_file(), pid, process.start_time_, process.log_from_));
-  if (::write(go.get(), "g", 1) != 1) return errno_error("start", start.program);
-  return process;
+  ATOLL_ASSIGN_OR_RETURN(ChildProcess process,
+                         ChildProcess::spawn({.program = start.program,
+                                              .arguments = {"run", "--home", home.island.directory.string()},
+                                              .environment = environment_of(start, home.trainer_log()),
+                                              .output = output.get(),
+                                              .errors = output.get(),
+                                              .group = ChildGroup::kSession,
+                                              .end = ChildEnd::kItsOwn,
+                                              .before_program = [&](const ChildProcess& waiting) {
+                                                note(record(home.trainer_file(), waiting, log_from));
+                                              }}));
+  TrainerProcess trainer(std::move(process));
+  trainer.log_from_ = log_from;
+  return trainer;
 }
 
 std::optional<TrainerProcess> TrainerProcess::of_pid(pid_t pid) {
-  const auto facts = facts_of(pid);
-  if (pid <= 1 || !lives(facts)) return std::nullopt;
-  return TrainerProcess(pid, facts->start_time, /*is_child=*/false);
+  auto process = ChildProcess::take_over(pid);
+  if (!process) return std::nullopt;
+  return TrainerProcess(std::move(*process));
 }
 
 std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
@@ -195,7 +131,7 @@ std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
       log_from.inode = log_inode.value_or(0);
       auto found = fields.status().ok() ? of_pid(pid) : std::nullopt;
       if (found) found->log_from_ = log_from;
-      if (found && found->start_time_ == start_time) return found;
+      if (found && found->process_.start_time() == start_time) return found;
     }
   }
   const auto deadline = Deadline::after(kAnswerTime);
@@ -206,35 +142,17 @@ std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
   const nlohmann::json pid = state->value("pid", nlohmann::json());
   if (!pid.is_number_integer()) return std::nullopt;
   auto found = of_pid(pid.get<pid_t>());
-  if (found && found->pid_ != ::getpid()) {
+  if (found && found->pid() != ::getpid()) {
     found->log_from_ = end_of(home.trainer_log());  // what stands there may be another's
-    note(record(home.trainer_file(), found->pid_, found->start_time_, found->log_from_));
+    note(record(home.trainer_file(), found->process_, found->log_from_));
     return found;
   }
   return std::nullopt;
 }
 
 TrainerProcess::State TrainerProcess::look() {
-  if (ended_) return State::kEnded;
-  if (is_child_) {
-    int status = 0;
-    const pid_t waited = ::waitpid(pid_, &status, WNOHANG);
-    if (waited == pid_) exit_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    ended_ = waited == pid_ || (waited < 0 && errno == ECHILD);
-    if (ended_) return State::kEnded;
-  }
-  const auto facts = facts_of(pid_);
-  if (!is_child_ && (!lives(facts) || facts->start_time != start_time_)) {
-    ended_ = true;
-    return State::kEnded;
-  }
-  return facts && facts->state == 'T' ? State::kStopped : State::kRunning;
-}
-
-void TrainerProcess::signal(int number) const {
-  if (ended_) return;
-  const auto facts = is_child_ ? std::nullopt : facts_of(pid_);
-  if (is_child_ || (facts && facts->start_time == start_time_)) ::kill(pid_, number);
+  if (process_.ended()) return State::kEnded;
+  return process_.stopped() ? State::kStopped : State::kRunning;
 }
 
 std::string last_words(const std::filesystem::path& log, const LogPlace& from) {

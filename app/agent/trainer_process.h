@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "net/base/child_process.h"
 #include "net/base/result.h"
 #include "net/control/home.h"
 
@@ -41,27 +43,21 @@ class TrainerProcess {
   // By its number; empty when there is none, or it is another program's.
   static std::optional<TrainerProcess> of_pid(pid_t pid);
 
-  pid_t pid() const { return pid_; }
-  bool is_child() const { return is_child_; }
+  pid_t pid() const { return process_.pid(); }
   // Where in home.trainer_log() its own words begin.
   const LogPlace& log_from() const { return log_from_; }
 
   enum class State { kRunning, kStopped, kEnded };
   State look();  // reaps it, if it is our child
   // After kEnded: 128 + signal when one ended it; empty when it was not our child.
-  std::optional<int> exit_status() const { return exit_status_; }
-  void signal(int number) const;  // nothing once it has ended
+  std::optional<int> exit_status() const { return process_.exit_status(); }
+  void signal(int number) { process_.send_signal(number); }  // nothing once it has ended
 
  private:
-  TrainerProcess(pid_t pid, std::uint64_t start_time, bool is_child)
-      : pid_(pid), start_time_(start_time), is_child_(is_child) {}
+  explicit TrainerProcess(ChildProcess process) : process_(std::move(process)) {}
 
-  pid_t pid_;
-  std::uint64_t start_time_;  // in ticks since boot: tells a process from a later one of the same number
-  bool is_child_;
+  ChildProcess process_;
   LogPlace log_from_;
-  bool ended_ = false;
-  std::optional<int> exit_status_;
 };
 
 // The end of a log, and of LOG.1 where it became that since, at most 8 KiB, but nothing before `from`; empty when there

@@ -2,7 +2,7 @@
 
 #include "app/agent/agent_config.h"
 #include "app/cli/check_this_node.h"
-#include "app/cli/child_process.h"
+#include "app/cli/own_programs.h"
 
 namespace atl {
 

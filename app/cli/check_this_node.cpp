@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/child_process.h"
+#include "app/cli/own_programs.h"
 #include "app/cli/text.h"
 #include "net/check/node_probes.h"
 #include "net/check/report_file.h"

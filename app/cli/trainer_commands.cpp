@@ -4,9 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
-#include "app/cli/child_process.h"
 #include "app/cli/command.h"
+#include "app/cli/own_programs.h"
 #include "app/cli/validators.h"
+#include "net/base/child_process.h"
 #include "net/control/home.h"
 
 namespace atl {
@@ -36,8 +37,7 @@ void run_trainer(const TrainerArguments& arguments, CommandContext& context) {
   const auto run = [&]() -> Result<int> {
     ATOLL_ASSIGN_OR_RETURN(const auto trainer, locate_trainer());
     context.console.out.flush();
-    ATOLL_ASSIGN_OR_RETURN(ChildProcess child,
-                           ChildProcess::spawn({.program = trainer, .arguments = arguments.get(), .log = {}}));
+    ATOLL_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::spawn({.program = trainer, .arguments = arguments.get()}));
     auto code = child.wait(Deadline::after(std::chrono::hours(24)), &context.interrupt);
     if (code.ok() || code.error().code != ErrorCode::kAborted) return code;
     child.terminate(Deadline::after(std::chrono::seconds(5)));

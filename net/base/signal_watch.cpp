@@ -48,9 +48,4 @@ SignalWatch::SignalWatch(std::function<void(int)> on_signal) {
 
 SignalWatch::~SignalWatch() { stop_.raise("done"); }
 
-void SignalWatch::unblock_in_child() {
-  const sigset_t signals = watched_signals();
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-}
-
 }  // namespace atl

@@ -19,9 +19,6 @@ class SignalWatch {
   explicit SignalWatch(std::function<void(int signal)> on_signal);
   ~SignalWatch();  // joins; the signals stay blocked
 
-  // For a child between fork and exec: gets its signals again.
-  static void unblock_in_child();
-
  private:
   AbortSignal stop_;
   std::jthread thread_;  // last: it uses stop_

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "app/cli/child_process.h"
 #include "app/cli/demo/demo_data.h"
 #include "app/cli/demo/demo_directory.h"
 #include "app/cli/own_address.h"

@@ -6,7 +6,6 @@
 #include <QtTest>
 #include <thread>
 
-#include "app/cli/child_process.h"
 #include "net/base/file.h"
 #include "net/control/home.h"
 #include "tests/app/cli_run.h"

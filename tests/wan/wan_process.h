@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/base/child_process.h"
 #include "net/base/deadline.h"
 #include "net/base/result.h"
 #include "net/base/unique_fd.h"
@@ -19,24 +20,20 @@ class WanProcess {
  public:
   // arguments[0]: the program, looked up in PATH. stderr is ours.
   static Result<WanProcess> start(const HostNetwork& host, const std::vector<std::string>& arguments);
-  WanProcess(WanProcess&& other) noexcept;
-  WanProcess& operator=(WanProcess&&) = delete;
-  ~WanProcess();
 
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return process_.pid(); }
   Status write_line(const std::string& line);
   // Without its end. kPeerLost when the program has closed its output.
   Result<std::string> read_line(Deadline deadline);
-  void send_signal(int signal);
+  void send_signal(int signal) { process_.send_signal(signal); }
   // The exit status, 128 + signal when one ended it.
-  Result<int> wait(Deadline deadline);
+  Result<int> wait(Deadline deadline) { return process_.wait(deadline); }
 
  private:
-  WanProcess(pid_t pid, UniqueFd input, UniqueFd output)
-      : pid_(pid), input_(std::move(input)), output_(std::move(output)) {}
+  WanProcess(ChildProcess process, UniqueFd input, UniqueFd output)
+      : process_(std::move(process)), input_(std::move(input)), output_(std::move(output)) {}
 
-  pid_t pid_ = -1;
-  int exit_ = -1;
+  ChildProcess process_;
   UniqueFd input_;
   UniqueFd output_;
   std::string buffered_;

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/own_programs.h"
 #include "net/base/file.h"
 #include "net/control/control_client.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "app/cli/child_process.h"
+#include "net/base/child_process.h"
 #include "net/control/home.h"
 #include "net/control/island_state.h"
 

@@ -11,6 +11,7 @@
 #include "app/cli/demo/demo_directory.h"
 #include "app/cli/demo/demo_sample.h"
 #include "app/cli/demo/demo_view.h"
+#include "app/cli/own_programs.h"
 #include "app/cli/text.h"
 #include "app/cli/validate_run.h"
 #include "net/base/file.h"

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
-#include "app/cli/child_process.h"
+#include "app/cli/own_programs.h"
 #include "app/cli/text.h"
+#include "net/base/child_process.h"
 #include "net/base/file.h"
 
 namespace atl {

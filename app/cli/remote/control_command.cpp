@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/agent_client.h"
-#include "app/cli/child_process.h"
+#include "app/cli/own_programs.h"
 #include "app/cli/remote/remote_command.h"
 #include "app/cli/remote/stdio_bridge.h"
 #include "net/control/home.h"

@@ -2,11 +2,13 @@
 // any command. Killed with its owner. One thread.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "app/cli/unique_child.h"
+#include "net/base/child_process.h"
 #include "net/base/deadline.h"
 #include "net/base/result.h"
 #include "net/base/unique_fd.h"
@@ -16,9 +18,9 @@ namespace atl {
 struct PipedOptions {
   std::string program;
   std::vector<std::string> arguments;
-  std::vector<std::string> environment;  // added to ours, "NAME=value"
-  bool own_errors = false;               // a pipe for standard error as well; else ours
-  bool own_group = false;                // Ctrl-C in our terminal does not reach it
+  std::map<std::string, std::string> environment;  // instead of our values, or beside them
+  bool own_errors = false;                         // a pipe for standard error as well; else ours
+  bool own_group = false;                          // Ctrl-C in our terminal does not reach it
 };
 
 class PipedProcess {
@@ -31,13 +33,12 @@ class PipedProcess {
   UniqueFd output;  // its standard output
   UniqueFd errors;  // with own_errors
 
-  std::optional<int> poll() { return child_.poll(); }  // the exit status, 128 + signal
-  std::optional<int> wait(Deadline deadline);
+  std::optional<int> wait(Deadline deadline);  // the exit status, 128 + signal; empty at the deadline
   void send_signal(int signal) { child_.send_signal(signal); }
 
  private:
-  explicit PipedProcess(pid_t pid) : child_(pid) {}
-  UniqueChild child_;  // last: killed before its pipes close
+  explicit PipedProcess(ChildProcess child) : child_(std::move(child)) {}
+  ChildProcess child_;  // last: killed before its pipes close
 };
 
 }  // namespace atl

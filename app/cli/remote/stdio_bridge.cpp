@@ -41,12 +41,11 @@ Result<std::vector<std::string>> read_arguments(const nlohmann::json& params) {
 }
 
 // How the person's terminal is, for a command that has none.
-std::string terminal_variable(const nlohmann::json& params) {
+std::string terminal_of(const nlohmann::json& params) {
   const auto flag = [&](const char* key) { return params.value(key, nlohmann::json()) == true ? 1 : 0; };
   const nlohmann::json columns = params.value("columns", nlohmann::json());
   const int width = columns.is_number_unsigned() ? std::min<int>(columns.get<std::uint16_t>(), 1000) : 80;
-  return fmt::format("ATOLL_TERMINAL={}:{}:{}:{}", flag("terminal"), std::max(width, 20), flag("color"),
-                     flag("unicode"));
+  return fmt::format("{}:{}:{}:{}", flag("terminal"), std::max(width, 20), flag("color"), flag("unicode"));
 }
 
 class Bridge {
@@ -132,7 +131,7 @@ class Bridge {
     ATOLL_ASSIGN_OR_RETURN(PipedProcess process,
                            PipedProcess::spawn({.program = options_.program.string(),
                                                 .arguments = std::move(arguments),
-                                                .environment = {terminal_variable(request.params)},
+                                                .environment = {{"ATOLL_TERMINAL", terminal_of(request.params)}},
                                                 .own_errors = true,
                                                 .own_group = true}));
     // A pipe holds kMaxArgumentBytes.

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/child_process.h"
 #include "app/cli/console_input.h"
+#include "app/cli/own_programs.h"
 #include "app/cli/service/service_install.h"
 
 namespace atl {

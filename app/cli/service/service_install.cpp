@@ -102,7 +102,7 @@ Status undo(ServiceScope scope, const std::filesystem::path& path, const std::fi
 Result<ProgramOutcome> run_system_program(const std::vector<std::string>& command) {
   PipedOptions options{.program = command.front(),
                        .arguments = {command.begin() + 1, command.end()},
-                       .environment = {"LC_ALL=C"},
+                       .environment = {{"LC_ALL", "C"}},
                        .own_errors = true};
   ATOLL_ASSIGN_OR_RETURN(PipedProcess process, PipedProcess::spawn(options));
   process.input.reset();
