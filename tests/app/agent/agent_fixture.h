@@ -31,7 +31,7 @@ class FakeTrainer final : public ControlService {
   Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
     if (method == "agent.alive") {
       IslandState state;
-      state.state = "training";
+      state.state = IslandPhase::kTraining;
       state.round = 42;
       state.inner_step = ++steps;
       return state.to_json();
