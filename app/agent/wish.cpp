@@ -31,7 +31,7 @@ Result<WishFile> WishFile::from_json(std::string_view text) {
   fields.read("paused_until_unix_seconds", file.paused_until_unix_seconds);
   ATOLL_RETURN_IF_ERROR(fields.status());
   const Wish wish = parse_word<Wish>(word);
-  if (version != kVersion || !wish) {
+  if (version != kVersion || wish == Wish::kUnknown) {
     return Error{ErrorCode::kVersionUnsupported, "wish.json was written by another version of Atoll"};
   }
   file.wish = wish;
