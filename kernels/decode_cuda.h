@@ -42,7 +42,7 @@ template <>
 struct DeviceDecode<WireFormat::kInt8Block> {
   static constexpr std::int64_t kBytes = block_bytes(WireFormat::kInt8Block);
   static constexpr std::int64_t kHeadBytes = kBytes - kInt8BlockNumel;
-  __device__ static std::uint32_t scale_bits(const std::byte* block) {
+  __device__ static std::uint32_t scale_bits_of(const std::byte* block) {
     return *reinterpret_cast<const std::uint16_t*>(block);
   }
   __device__ static float value(std::uint32_t scale_bits, std::int8_t q) {
@@ -51,7 +51,7 @@ struct DeviceDecode<WireFormat::kInt8Block> {
   }
   __device__ static float at(const std::byte* bytes, std::int64_t i) {
     const std::byte* const block = bytes + i / kInt8BlockNumel * kBytes;
-    return value(scale_bits(block), static_cast<std::int8_t>(block[kHeadBytes + i % kInt8BlockNumel]));
+    return value(scale_bits_of(block), static_cast<std::int8_t>(block[kHeadBytes + i % kInt8BlockNumel]));
   }
 };
 
@@ -59,7 +59,7 @@ template <>
 struct DeviceDecode<WireFormat::kInt4E3m0> {
   static constexpr std::int64_t kBytes = block_bytes(WireFormat::kInt4E3m0);
   static constexpr std::int64_t kHeadBytes = kBytes - kBlockNumel / 2;
-  __device__ static float scale(const std::byte* block) { return *reinterpret_cast<const float*>(block); }
+  __device__ static float scale_of(const std::byte* block) { return *reinterpret_cast<const float*>(block); }
   // Levels are powers of two: their exponent is m - 7, and 127 its bias.
   __device__ static float value(float scale, std::uint32_t code) {
     const std::uint32_t m = code & 7u;
@@ -69,7 +69,7 @@ struct DeviceDecode<WireFormat::kInt4E3m0> {
   __device__ static float at(const std::byte* bytes, std::int64_t i) {
     const std::byte* const block = bytes + i / kBlockNumel * kBytes;
     const auto pair = static_cast<std::uint32_t>(block[kHeadBytes + i % kBlockNumel / 2]);
-    return value(scale(block), pair >> (i % 2 * 4) & 15u);
+    return value(scale_of(block), pair >> (i % 2 * 4) & 15u);
   }
 };
 

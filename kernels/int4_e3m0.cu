@@ -57,7 +57,7 @@ __global__ void decode_kernel(const std::byte* __restrict__ encoded, std::int64_
   const FirstOfRun first{block.lane};
   const std::byte* const bytes = encoded + block.index * kBytes;
   float* const values = x + block.index * kBlockNumel;
-  const float scale = Decode::scale(bytes);
+  const float scale = Decode::scale_of(bytes);
   float value[kPerLane];
   if constexpr (kAdd) load_lane(values, block.count, first, value);
   const std::byte* const pairs = bytes + Decode::kHeadBytes + first(0) / 2;

@@ -52,7 +52,7 @@ __device__ void store_short_run(const EncodedRun& run, int lane, int count, std:
 
 __device__ EncodedRun load_short_run(int lane, int count, const std::byte* block) {
   if (count <= 0) return {0, 0};
-  EncodedRun run{Decode::scale_bits(block), 0};
+  EncodedRun run{Decode::scale_bits_of(block), 0};
   for (int k = 0; k < 4; ++k) {
     if (4 * lane + k < count) run.q |= static_cast<std::uint32_t>(block[Decode::kHeadBytes + 4 * lane + k]) << (8 * k);
   }

@@ -58,7 +58,10 @@ void JoinRunTest::nought_takes_back_shards_and_threads_of_before() {
   EnrolServer server(run_.hub(), [&](const EnrolRequest& request) { return enroller_->handle(request).value(); });
   AbortSignal never;
   const auto consent = [](const Invite&) { return ok_status(); };
-  JoinRequest several{.invite = invite(1, server.address()), .local_ranks = 3, .threads = 5};
+  JoinRequest several;
+  several.invite = invite(1, server.address());
+  several.local_ranks = 3;
+  several.threads = 5;
   QVERIFY(join_run(several, home_, &never, consent).ok());
 
   const auto as_before = join_run({}, home_, &never, consent);

@@ -460,9 +460,10 @@ void MeshTest::a_wrong_run_configuration_names_its_field_data() {
   QTest::newRow("decay within the warm-up") << R"("decay_start_step":0,"decay_steps":0)"
                                             << R"("decay_start_step":39,"decay_steps":10)"
                                             << "begins at step 39, within the 40 steps of the warm-up";
-  QTest::newRow("decay that rises") << R"("decay_steps":0,"epsilon":1e-08,"final_learning_rate":0.0003,)"
-                                    << R"("decay_steps":9,"epsilon":1e-08,"final_learning_rate":0.5,"warmup_steps":0,)"
-                                    << "would decay from 0.003 up to 0.5";
+  QTest::newRow("decay that rises")
+      << R"("decay_start_step":0,"decay_steps":0,"epsilon":1e-08,"final_learning_rate":0.0003)"
+      << R"("decay_start_step":40,"decay_steps":9,"epsilon":1e-08,"final_learning_rate":0.5)"
+      << "would decay from 0.003 up to 0.5";
   QTest::newRow("steps beyond all bounds") << R"("decay_steps":0)"
                                            << R"("decay_steps":9007199254740993)"
                                            << "inner.decay_steps = 9007199254740993 is not";
