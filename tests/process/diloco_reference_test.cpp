@@ -14,6 +14,9 @@ namespace {
 
 // Inner steps and sums in other orders than torch's, over 12 steps and 3 outer ones.
 constexpr double kTolerance = 5e-4;
+// int8-block alters an average by about 1 % of its length (ARCHITECTURE.md), and this run takes three, none longer than
+// the parameters that it changes: of llama-a 0.7 % are left in the worst tensor.
+constexpr double kInt8Tolerance = 2e-2;
 
 // Worker w's batch of inner step i of outer step o, as expected.json says: batch.{1000 + 100 w + o H + i}.
 class ReferenceBatches final : public BatchSource {
@@ -128,7 +131,7 @@ class DilocoReferenceTest : public QObject {
     QVERIFY(difference <= kTolerance);
   }
 
-  // Quantisation changes the numbers, by how much is printed; it must not change that all islands agree.
+  // Quantisation changes the numbers a little, and nothing of it that all islands agree.
   void int8_block_stays_near_and_islands_agree_to_the_last_bit() {
     const Reference reference;
 
@@ -136,8 +139,8 @@ class DilocoReferenceTest : public QObject {
 
     for (const auto& of_island : parameters) QVERIFY(of_island == parameters.front());
     const auto [difference, tensor] = reference.worst_tensor(parameters.front(), "diloco.");
-    qInfo("int8-block: %.2e in %s", difference, tensor.c_str());
-    QVERIFY(std::isfinite(difference));
+    qInfo("int8-block: %.2e in %s (at most %.0e)", difference, tensor.c_str(), kInt8Tolerance);
+    QVERIFY(difference <= kInt8Tolerance);
   }
 };
 
