@@ -200,15 +200,15 @@ void GpuGuardTest::an_agent_pauses_its_trainer_while_it_is_hot() {
   const std::jthread loop([&] { (void)(*agent)->run(end); });
   const auto over = qScopeGuard([&] { end.raise("the test is over"); });
   const auto state = [&] { return (*agent)->control().board().state(); };
-  const auto trains = [&] { return state()["agent"]["trainer_pid"] > 0; };
+  const auto trains = [&] { return state().agent.trainer_pid > 0; };
   QTRY_VERIFY_WITH_TIMEOUT(trains(), kLimitMilliseconds);
   QTRY_COMPARE_WITH_TIMEOUT(cards.watts(1), std::string("300"), kLimitMilliseconds);
 
   cards.set_celsius(81);
 
-  QTRY_VERIFY_WITH_TIMEOUT(!trains() && state()["state"] == "paused", kLimitMilliseconds);
-  QCOMPARE(state()["agent"]["wish"].get<std::string>(), std::string("run"));
-  QVERIFY(contains(state()["agent"]["warning"].get<std::string>(), "too hot"));
+  QTRY_VERIFY_WITH_TIMEOUT(!trains() && state().island.state == IslandPhase::kPaused, kLimitMilliseconds);
+  QCOMPARE(state().agent.wish, Wish::kRun);
+  QVERIFY(contains(state().agent.warning, "too hot"));
   QTRY_COMPARE_WITH_TIMEOUT(cards.watts(1), std::string("700"), kLimitMilliseconds);
   cards.set_celsius(60);
   QTRY_VERIFY_WITH_TIMEOUT(trains(), kLimitMilliseconds);
