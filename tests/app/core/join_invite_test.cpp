@@ -6,7 +6,7 @@
 
 using namespace atl;
 using namespace atl::test;
-using StageStatus = StageView::Status;
+using ViewStatus = StageView::Status;
 
 class JoinInviteTest : public QObject {
   Q_OBJECT
@@ -158,10 +158,10 @@ void JoinInviteTest::a_refused_invite_fails_with_its_code() {
 
   f.agent.tell("join.done", {{"ok", false}, {"code", to_string(static_cast<ErrorCode>(code))}, {"message", "why"}});
 
-  QVERIFY(f.reaches(JoinStage::kEnrol, StageStatus::kFailed));
+  QVERIFY(f.reaches(JoinStage::kEnrol, ViewStatus::kFailed));
   QCOMPARE(static_cast<int>(f.join.problem()->code), code);
   QCOMPARE(f.join.stage(JoinStage::kEnrol).text, std::string("why"));
-  QCOMPARE(f.join.stage(JoinStage::kKey).status, StageStatus::kDone);
+  QCOMPARE(f.join.stage(JoinStage::kKey).status, ViewStatus::kDone);
   QVERIFY(!f.join.joining() && !f.join.joined());
 }
 

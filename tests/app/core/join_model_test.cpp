@@ -24,7 +24,7 @@ nlohmann::json waiting_for_restart(double seconds) {
   return state;
 }
 
-using StageStatus = StageView::Status;
+using ViewStatus = StageView::Status;
 
 }  // namespace
 
@@ -66,14 +66,14 @@ void JoinModelTest::stages_are_followed_to_the_first_step() {
   f.progress("enrol", "running");
   f.progress("enrol", "done");
   f.progress("check", "done");
-  QVERIFY(f.reaches(JoinStage::kCheck, StageStatus::kDone));
-  QCOMPARE(f.join.stage(JoinStage::kTrainer).status, StageStatus::kWaiting);
+  QVERIFY(f.reaches(JoinStage::kCheck, ViewStatus::kDone));
+  QCOMPARE(f.join.stage(JoinStage::kTrainer).status, ViewStatus::kWaiting);
   f.agent.tell("join.done", {{"ok", true}, {"text", "joined gcide-demo"}});
   f.progress("trainer", "done");
   f.progress("state", "running",
              {{"done_bytes", 250u}, {"total_bytes", 1000u}, {"bytes_per_second", 50.0}, {"seconds_left", 15.0}});
-  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRunning));
-  QCOMPARE(f.join.stage(JoinStage::kData).status, StageStatus::kDone);
+  QVERIFY(f.reaches(JoinStage::kState, ViewStatus::kRunning));
+  QCOMPARE(f.join.stage(JoinStage::kData).status, ViewStatus::kDone);
   QCOMPARE(f.join.stage(JoinStage::kState).done_bytes, 250u);
   QCOMPARE(*f.join.stage(JoinStage::kState).seconds_left, 15.0);
   QVERIFY(!f.join.joined());
@@ -81,19 +81,19 @@ void JoinModelTest::stages_are_followed_to_the_first_step() {
 
   QVERIFY(QTest::qWaitFor([&] { return f.join.joined(); }));
   QVERIFY(!f.join.joining() && !f.join.problem());
-  for (int i = 0; i < kJoinStages; ++i) QCOMPARE(f.join.stage(static_cast<JoinStage>(i)).status, StageStatus::kDone);
+  for (int i = 0; i < kJoinStages; ++i) QCOMPARE(f.join.stage(static_cast<JoinStage>(i)).status, ViewStatus::kDone);
 }
 
 void JoinModelTest::without_word_of_stages_the_state_tells() {
   JoinFixture f;
   QVERIFY(f.begin());
   f.agent.tell("join.done", {{"ok", true}, {"text", "joined"}});
-  QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRunning));
+  QVERIFY(f.reaches(JoinStage::kTrainer, ViewStatus::kRunning));
   f.agent.become(test::training_state());
   f.agent.tell_state("state.changed", {{"state", "recovering"}, {"tokens", 0u}, {"inner_step", 0u}});
-  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRunning));
+  QVERIFY(f.reaches(JoinStage::kState, ViewStatus::kRunning));
   f.agent.tell_state("state.changed", {{"state", "waiting"}});
-  QVERIFY(f.reaches(JoinStage::kFirstStep, StageStatus::kRunning));
+  QVERIFY(f.reaches(JoinStage::kFirstStep, ViewStatus::kRunning));
   QVERIFY(!f.join.joined());
 
   f.agent.tell_state("step", {{"state", "training"}, {"tokens", 4096u}, {"inner_step", 1u}});
@@ -113,7 +113,7 @@ void JoinModelTest::before_the_enrolment_a_retry_uses_the_invite_again() {
   QVERIFY(f.join.joining() && !f.join.problem());
   QTRY_COMPARE(f.agent.count("join"), 2u);
   QCOMPARE(f.agent.last_params("join")["invite"], text_of(good_invite()));
-  QCOMPARE(f.join.stage(JoinStage::kKey).status, StageStatus::kDone);
+  QCOMPARE(f.join.stage(JoinStage::kKey).status, ViewStatus::kDone);
 }
 
 void JoinModelTest::after_the_enrolment_a_retry_comes_back_without_the_invite() {
@@ -124,7 +124,7 @@ void JoinModelTest::after_the_enrolment_a_retry_comes_back_without_the_invite() 
   f.agent.tell("join.done",
                {{"ok", false}, {"code", "permission_denied"}, {"message", "this machine fails the node check"}});
   QVERIFY(QTest::qWaitFor([&] { return f.join.problem().has_value(); }));
-  QCOMPARE(f.join.stage(JoinStage::kCheck).status, StageStatus::kFailed);
+  QCOMPARE(f.join.stage(JoinStage::kCheck).status, ViewStatus::kFailed);
 
   f.join.retry();
 
@@ -137,12 +137,12 @@ void JoinModelTest::a_trainer_that_fails_on_the_way_fails_its_stage() {
   JoinFixture f;
   QVERIFY(f.begin());
   f.agent.tell("join.done", {{"ok", true}, {"text", "joined"}});
-  QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRunning));
+  QVERIFY(f.reaches(JoinStage::kTrainer, ViewStatus::kRunning));
 
   f.agent.tell_state("state.changed",
                      {{"state", "error"}, {"run_id", "run-1"}, {"error", "out of GPU memory; lower the batch"}});
 
-  QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kFailed));
+  QVERIFY(f.reaches(JoinStage::kTrainer, ViewStatus::kFailed));
   QCOMPARE(f.join.problem()->code, ErrorCode::kTrainerFailed);
   QCOMPARE(f.join.problem()->message, std::string("out of GPU memory; lower the batch"));
 }
@@ -151,14 +151,14 @@ void JoinModelTest::a_trainer_that_is_started_again_is_followed() {
   JoinFixture f;
   QVERIFY(f.begin_training());
   f.progress("state", "failed", {{"text", "nobody has the state"}});
-  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRetrying));
+  QVERIFY(f.reaches(JoinStage::kState, ViewStatus::kRetrying));
   QVERIFY(f.join.joining() && !f.join.problem());
 
   f.progress("trainer", "running");
 
-  QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRunning));
+  QVERIFY(f.reaches(JoinStage::kTrainer, ViewStatus::kRunning));
   QVERIFY(f.join.joining() && !f.join.problem() && f.join.retrying() == nullptr);
-  QCOMPARE(f.join.stage(JoinStage::kState).status, StageStatus::kWaiting);
+  QCOMPARE(f.join.stage(JoinStage::kState).status, ViewStatus::kWaiting);
   f.progress("first_step", "done");
   QVERIFY(QTest::qWaitFor([&] { return f.join.joined(); }));
 }
@@ -167,7 +167,7 @@ void JoinModelTest::until_then_its_stage_says_why_and_when() {
   JoinFixture f;
   QVERIFY(f.begin_training());
   f.progress("data", "failed", {{"text", "the disk is full"}});
-  QVERIFY(f.reaches(JoinStage::kData, StageStatus::kRetrying));
+  QVERIFY(f.reaches(JoinStage::kData, ViewStatus::kRetrying));
   QCOMPARE(f.join.retrying(), &f.join.stage(JoinStage::kData));
   QCOMPARE(f.join.retrying()->text, std::string("the disk is full"));
   QVERIFY(!f.join.retrying()->retry_in_seconds);
@@ -178,7 +178,7 @@ void JoinModelTest::until_then_its_stage_says_why_and_when() {
 
   QVERIFY(QTest::qWaitFor([&] { return f.join.retrying()->retry_in_seconds == 7; }));
   QCOMPARE(f.join.retrying()->text, std::string("the disk is full"));
-  QCOMPARE(f.join.stage(JoinStage::kTrainer).status, StageStatus::kDone);
+  QCOMPARE(f.join.stage(JoinStage::kTrainer).status, ViewStatus::kDone);
   QVERIFY(f.join.joining() && !f.join.problem());
 }
 
@@ -188,10 +188,10 @@ void JoinModelTest::without_word_of_stages_a_restart_is_told_by_the_agents_state
 
   f.agent_says(waiting_for_restart(4));
 
-  QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRetrying));
+  QVERIFY(f.reaches(JoinStage::kTrainer, ViewStatus::kRetrying));
   QCOMPARE(f.join.retrying()->text, std::string("it was killed"));
   f.agent.tell_state("state.changed", {{"state", "recovering"}, {"pid", 4712}, {"tokens", 0u}});
-  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRunning));
+  QVERIFY(f.reaches(JoinStage::kState, ViewStatus::kRunning));
   QVERIFY(f.join.retrying() == nullptr && f.join.joining());
 }
 
@@ -204,12 +204,12 @@ void JoinModelTest::it_is_final_once_the_agent_gives_up() {
 
   f.agent_says(without_trainer("error", "run", "nobody has the state; when put right: resume"));
 
-  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kFailed));
+  QVERIFY(f.reaches(JoinStage::kState, ViewStatus::kFailed));
   QCOMPARE(f.join.problem()->code, ErrorCode::kTrainerFailed);
   QCOMPARE(f.join.problem()->message, std::string("nobody has the state; when put right: resume"));
   QVERIFY(!f.join.joining() && !f.join.joined() && f.join.retrying() == nullptr);
   f.progress("trainer", "running");  // somebody put it right
-  QVERIFY(f.reaches(JoinStage::kTrainer, StageStatus::kRunning));
+  QVERIFY(f.reaches(JoinStage::kTrainer, ViewStatus::kRunning));
   QVERIFY(f.join.joining());
 }
 
@@ -230,11 +230,11 @@ void JoinModelTest::it_is_final_once_the_wish_is_gone() {
   JoinFixture f;
   QVERIFY(f.begin_training());
   f.progress("first_step", "failed", {{"text", "it was asked to end"}});
-  QVERIFY(f.reaches(JoinStage::kFirstStep, StageStatus::kRetrying));
+  QVERIFY(f.reaches(JoinStage::kFirstStep, ViewStatus::kRetrying));
 
   f.agent_says(without_trainer(state.toUtf8(), wish.toUtf8()));
 
-  QVERIFY(f.reaches(JoinStage::kFirstStep, StageStatus::kFailed));
+  QVERIFY(f.reaches(JoinStage::kFirstStep, ViewStatus::kFailed));
   QCOMPARE(f.join.problem()->code, ErrorCode::kAborted);
   QVERIFY(!f.join.joining() && !f.join.joined());
 }
@@ -247,7 +247,7 @@ void JoinModelTest::the_last_words_of_a_trainer_are_not_the_end() {
   f.agent.tell_state("state.changed", {{"state", "error"}, {"pid", 4711}, {"error", "the loss is not finite"}});
   f.progress("state", "failed", {{"text", "the loss is not finite"}});
 
-  QVERIFY(f.reaches(JoinStage::kState, StageStatus::kRetrying));
+  QVERIFY(f.reaches(JoinStage::kState, ViewStatus::kRetrying));
   QVERIFY(f.join.joining() && !f.join.problem());
 }
 
@@ -255,16 +255,16 @@ void JoinModelTest::a_machine_that_is_not_fit_fails_the_check_and_nothing_else()
   JoinFixture f;
   QVERIFY(f.begin());
   f.progress("check", "running");  // before the invite is used
-  QVERIFY(f.reaches(JoinStage::kCheck, StageStatus::kRunning));
-  QCOMPARE(f.join.stage(JoinStage::kKey).status, StageStatus::kWaiting);
+  QVERIFY(f.reaches(JoinStage::kCheck, ViewStatus::kRunning));
+  QCOMPARE(f.join.stage(JoinStage::kKey).status, ViewStatus::kWaiting);
   f.progress("check", "failed", {{"text", "disk.free 1 GB"}});
   f.agent.tell("join.done", {{"ok", false}, {"code", "permission_denied"}, {"message", "it fails the node check"}});
 
   QVERIFY(QTest::qWaitFor([&] { return f.join.problem().has_value(); }));
 
-  QCOMPARE(f.join.stage(JoinStage::kCheck).status, StageStatus::kFailed);
+  QCOMPARE(f.join.stage(JoinStage::kCheck).status, ViewStatus::kFailed);
   QCOMPARE(f.join.stage(JoinStage::kCheck).text, std::string("it fails the node check"));
-  QCOMPARE(f.join.stage(JoinStage::kKey).status, StageStatus::kWaiting);
+  QCOMPARE(f.join.stage(JoinStage::kKey).status, ViewStatus::kWaiting);
   f.join.retry();
   QTRY_COMPARE(f.agent.count("join"), 2u);
   QVERIFY(f.agent.last_params("join").contains("invite"));
@@ -302,14 +302,14 @@ void JoinModelTest::an_agent_that_is_busy_says_so() {
 
   QVERIFY(QTest::qWaitFor([&] { return f.join.problem().has_value(); }));
   QCOMPARE(f.join.problem()->message, std::string("this agent is at such work already"));
-  QCOMPARE(f.join.stage(JoinStage::kKey).status, StageStatus::kFailed);
+  QCOMPARE(f.join.stage(JoinStage::kKey).status, ViewStatus::kFailed);
 }
 
 void JoinModelTest::an_agent_that_is_restarted_meanwhile_ends_it() {
   JoinFixture f;
   QVERIFY(f.begin());
   f.progress("key", "done");
-  QVERIFY(f.reaches(JoinStage::kKey, StageStatus::kDone));
+  QVERIFY(f.reaches(JoinStage::kKey, ViewStatus::kDone));
 
   f.agent.restart();
 

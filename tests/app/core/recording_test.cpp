@@ -179,7 +179,7 @@ void RecordingTest::what_was_recorded_is_shown_again() {
   QTRY_VERIFY(node->state() && node->state()->island.inner_step == 376);
   QTRY_VERIFY(node->islands().find("isl-aaaa") != nullptr && !node->islands().find("isl-aaaa")->up);
   QCOMPARE(node->state()->island.loss_nats, 2.4);
-  QCOMPARE(node->state()->agent.wish, std::string("run"));
+  QCOMPARE(node->state()->agent.wish, Wish::kRun);
   QVERIFY(node->rounds().rowCount() > 0);
   QTRY_COMPARE(node->link().state(), LinkState::kEnded);
 }

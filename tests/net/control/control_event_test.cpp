@@ -89,7 +89,8 @@ std::map<std::string, std::set<std::string>> documented() {
 
 std::set<std::string> schema_names(const nlohmann::json& schema, const std::string& before = "") {
   std::set<std::string> names;
-  for (const auto& [name, property] : schema.value("properties", nlohmann::json::object()).items()) {
+  const nlohmann::json properties = schema.value("properties", nlohmann::json::object());
+  for (const auto& [name, property] : properties.items()) {
     names.insert(before + name);
     const nlohmann::json inner = property.contains("items") ? property["items"] : property;
     for (const std::string& deeper : schema_names(inner, before + name + ".")) names.insert(deeper);
