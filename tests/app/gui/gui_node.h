@@ -36,7 +36,10 @@ inline nlohmann::json check_row(const char* id, const char* verdict, const char*
 // The agent tells the rows of a check and its end.
 inline void tell_check(FakeAgent& agent, const std::vector<nlohmann::json>& rows) {
   for (const nlohmann::json& row : rows) agent.tell("check.result", {{"row", row}});
-  agent.tell("check.result", {{"done", true}, {"report", {{"rows", rows}}}});
+  agent.tell("check.result",
+             {{"done", true},
+              {"report",
+               {{"version", 1}, {"software", "atoll"}, {"run_id", ""}, {"time", 0}, {"full", false}, {"rows", rows}}}});
 }
 
 }  // namespace atl::test

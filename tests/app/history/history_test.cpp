@@ -248,9 +248,13 @@ void HistoryTest::islands_come_and_go() {
   Fixture history;
   history.steps(1);
   for (const char* name : {"isl-a", "isl-b"}) {
-    const nlohmann::json data = {{"island", name},      {"name", "n"},      {"address", "203.0.113.7:47000"},
-                                 {"rtt_seconds", 0.04}, {"region", "Oslo"}, {"version", "atoll 0.1.0"}};
+    const nlohmann::json data = {{"island", name},
+                                 {"name", "n"},
+                                 {"address", "203.0.113.7:47000"},
+                                 {"region", "Oslo"},
+                                 {"version", "atoll 0.1.0"}};
     history.tell(event_of("peer.up", kTime, data));
+    history.tell(event_of("peer.link", kTime, {{"island", name}, {"rtt_seconds", 0.04}}));
   }
   history.tell(event_of("peer.down", kTime + 9, {{"island", "isl-a"}, {"name", "n"}}));
   history.feed->flush();
