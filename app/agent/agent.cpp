@@ -46,7 +46,8 @@ class Agent::Impl final : public AgentControl {
     check_.emplace(
         options_.check_node, [this](const CheckRow& row) { publish(event::CheckRowDone{row}); },
         [this](const Result<CheckReport>& report) {
-          publish(report.ok() ? event::CheckDone{.report = *report} : event::CheckDone{.error = report.error().message});
+          publish(report.ok() ? event::CheckDone{.report = *report}
+                              : event::CheckDone{.error = report.error().message});
         });
     add_check_method(methods_, *check_);
   }

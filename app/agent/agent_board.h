@@ -53,12 +53,12 @@ class AgentBoard {
   const IslandHome home_;
   const Clock::time_point began_ = Clock::now();
   mutable std::mutex mutex_;
-  AgentFacts facts_;            // guarded by mutex_
+  AgentFacts facts_;                    // guarded by mutex_
   std::optional<IslandState> trainer_;  // guarded by mutex_; empty until it answered
   std::optional<IslandState> last_;     // guarded by mutex_; what the trainer before it said last
-  Clock::time_point heard_at_;  // guarded by mutex_
-  std::vector<GpuSample> gpus_;  // guarded by mutex_; none: nothing is known
-  Clock::time_point gpus_at_;   // guarded by mutex_
+  Clock::time_point heard_at_;          // guarded by mutex_
+  std::vector<GpuSample> gpus_;         // guarded by mutex_; none: nothing is known
+  Clock::time_point gpus_at_;           // guarded by mutex_
 };
 
 }  // namespace atl

@@ -64,8 +64,8 @@ std::optional<SupervisorEvent> IslandTrainer::look() {
   if (state == TrainerProcess::State::kStopped) return TrainerStopped{};
   if (state != TrainerProcess::State::kEnded) return std::nullopt;
   const TrainerExit why = exit();
-  spdlog::log(news_level_, "trainer ended pid={} cause={} status={} text=\"{}\"", pid(), word_of(why.cause),
-              why.status, why.text);
+  spdlog::log(news_level_, "trainer ended pid={} cause={} status={} text=\"{}\"", pid(), word_of(why.cause), why.status,
+              why.text);
   process_.reset();
   std::error_code ignored;
   std::filesystem::remove(home_.trainer_file(), ignored);

@@ -7,10 +7,9 @@
 namespace atl {
 
 void TrainerNews::listen(std::filesystem::path socket) {
-  link_.emplace(
-      std::move(socket),
-      TrainerLink::Callbacks{.answered = [this](const IslandState& state) { hear_state(state); },
-                             .event = [this](HeardEvent event) { hear_event(std::move(event)); }});
+  link_.emplace(std::move(socket),
+                TrainerLink::Callbacks{.answered = [this](const IslandState& state) { hear_state(state); },
+                                       .event = [this](HeardEvent event) { hear_event(std::move(event)); }});
 }
 
 void TrainerNews::expect_another() {

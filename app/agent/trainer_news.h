@@ -1,7 +1,7 @@
 // What the trainer's line (trainer_link.h) brings, passed on to whom it concerns: its state to the board and to the
-// loop, its events, with the agent's part beside each state, to the board, to whoever subscribed, to the history and, while a joining is followed, to the loop.
-// Owned by the agent, whose loop calls it. What the line brings comes on the line's thread, and so do the calls of
-// Hearers.
+// loop, its events, with the agent's part beside each state, to the board, to whoever subscribed, to the history and,
+// while a joining is followed, to the loop. Owned by the agent, whose loop calls it. What the line brings comes on the
+// line's thread, and so do the calls of Hearers.
 #pragma once
 
 #include <atomic>

@@ -49,11 +49,11 @@ void JoinProgress::show() {
 }
 
 void JoinProgress::show(const ControlEvent& event) {
-  std::visit(Overloaded{[&](const event::Transfer& e) { show_transfer(e); },
-                        [&](const event::JoinProgress& e) { show_stage(e); },
-                        [&](const event::HubLink& e) { show_hub(e); },
-                        [&](const event::SyncDone& e) { show_round(e.state.island); }, [](const auto&) {}},
-             event);
+  std::visit(
+      Overloaded{[&](const event::Transfer& e) { show_transfer(e); },
+                 [&](const event::JoinProgress& e) { show_stage(e); }, [&](const event::HubLink& e) { show_hub(e); },
+                 [&](const event::SyncDone& e) { show_round(e.state.island); }, [](const auto&) {}},
+      event);
   if (const NodeState* state = state_in(event)) show_trouble(state->island);
 }
 

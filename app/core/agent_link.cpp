@@ -239,8 +239,8 @@ void AgentLink::takeEvent(RpcEvent received) {
   if (*name == kAgentGone) return agentGone();
   LinkEvent event{.name = name->get<std::string>(),
                   .seq = is_count(params, "seq") ? params["seq"].get<std::uint64_t>() : 0,
-                     .time = number_or(params, "time", 0),
-                     .data = params.contains("data") ? std::move(params["data"]) : nlohmann::json()};
+                  .time = number_or(params, "time", 0),
+                  .data = params.contains("data") ? std::move(params["data"]) : nlohmann::json()};
   bool reload = false;
   if (event.seq > 0) {
     if (std::exchange(verify_next_, false)) {

@@ -53,24 +53,23 @@ void AlertList::take(const std::optional<NodeState>& before, const NodeState& no
 
 void AlertList::take(const HeardEvent& event) {
   const bool news = !event.kept;
-  std::visit(Overloaded{[&](const event::GpuAlert& e) { takeGpuAlert(e, event.time, news); },
-                        [&](const event::JoinDone& e) { takeJoin(e, event.time, news); },
-                        [&](const event::SyncPhase& e) {
-                          if (e.part != SyncPart::kFailed) return;
-                          add(Level::kWarning,
-                              tr("An attempt at averaging round %1 failed; it is tried again.").arg(e.round), event.time,
-                              news);
-                        },
-                        [&](const event::SyncDone& e) { takeRoundEnd(e.state.island, event.time, news); },
-                        [](const auto&) {}},
-             event.what);
+  std::visit(
+      Overloaded{[&](const event::GpuAlert& e) { takeGpuAlert(e, event.time, news); },
+                 [&](const event::JoinDone& e) { takeJoin(e, event.time, news); },
+                 [&](const event::SyncPhase& e) {
+                   if (e.part != SyncPart::kFailed) return;
+                   add(Level::kWarning, tr("An attempt at averaging round %1 failed; it is tried again.").arg(e.round),
+                       event.time, news);
+                 },
+                 [&](const event::SyncDone& e) { takeRoundEnd(e.state.island, event.time, news); }, [](const auto&) {}},
+      event.what);
 }
 
 void AlertList::takeRoundEnd(const IslandState& island, double time, bool news) {
   // An island that came in the middle of it has no part in it.
   if (island.outer_step == 0 || !island.accepted_round || *island.accepted_round >= island.outer_step - 1) return;
-  add(Level::kWarning, tr("Round %1 was averaged without this machine's contribution.").arg(island.outer_step - 1), time,
-      news);
+  add(Level::kWarning, tr("Round %1 was averaged without this machine's contribution.").arg(island.outer_step - 1),
+      time, news);
 }
 
 void AlertList::takeGpuAlert(const event::GpuAlert& alert, double time, bool news) {

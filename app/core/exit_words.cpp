@@ -31,7 +31,8 @@ constexpr std::array kWords{
           QT_TRANSLATE_NOOP("ExitWords", "If this lasts, look after the network, or ask the operator.")},
     Words{ExitCause::kRefused, QT_TRANSLATE_NOOP("ExitWords", "The hub refused this machine."),
           QT_TRANSLATE_NOOP("ExitWords", "Ask the operator why; a new invite may be needed.")},
-    Words{ExitCause::kUnusable, QT_TRANSLATE_NOOP("ExitWords", "The trainer cannot run with what it finds on this machine."),
+    Words{ExitCause::kUnusable,
+          QT_TRANSLATE_NOOP("ExitWords", "The trainer cannot run with what it finds on this machine."),
           QT_TRANSLATE_NOOP("ExitWords", "Put right what is named below, then resume.")},
 };
 

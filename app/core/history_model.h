@@ -14,10 +14,10 @@
 
 #include "app/core/agent_link.h"
 #include "app/core/fetched_ranges.h"
-#include "net/control/events.h"
 #include "app/core/paced.h"
 #include "app/core/series.h"
 #include "app/core/token_count.h"
+#include "net/control/events.h"
 
 namespace atl {
 

@@ -14,14 +14,14 @@ SyncModel::SyncModel(QObject* parent) : QObject(parent), tell_([this] { Q_EMIT c
 
 void SyncModel::take(const HeardEvent& event, const std::string& own_island) {
   // A step tells that it is over, where its end was not heard.
-  const bool news = std::visit(
-      Overloaded{[&](const event::AttemptBegin& e) { return begin(e, own_island); },
-                 [&](const event::SyncPhase& e) { return takePhase(e); },
-                 [&](const event::SyncProgress& e) { return takeProgress(e); },
-                 [&](const event::PeerLink& e) { return takeLink(e, own_island); },
-                 [&](const event::SyncDone&) { return end(); }, [&](const event::Step&) { return end(); },
-                 [&](const event::RoundBegin&) { return end(); }, [](const auto&) { return false; }},
-      event.what);
+  const bool news =
+      std::visit(Overloaded{[&](const event::AttemptBegin& e) { return begin(e, own_island); },
+                            [&](const event::SyncPhase& e) { return takePhase(e); },
+                            [&](const event::SyncProgress& e) { return takeProgress(e); },
+                            [&](const event::PeerLink& e) { return takeLink(e, own_island); },
+                            [&](const event::SyncDone&) { return end(); }, [&](const event::Step&) { return end(); },
+                            [&](const event::RoundBegin&) { return end(); }, [](const auto&) { return false; }},
+                 event.what);
   if (news) tell_.request();
 }
 

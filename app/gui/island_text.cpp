@@ -120,10 +120,10 @@ std::optional<Advice> state_advice(const NodeState& state) {
   }
   if (phase == IslandPhase::kPaused) {
     const auto& until = state.agent.paused_until;
-    return Advice{
-        Tone::kNeutral,
-        until ? IslandText::tr("Paused until %1.").arg(date_time(static_cast<double>(*until))) : IslandText::tr("Paused until you resume."),
-        IslandText::tr("The GPUs are free meanwhile.")};
+    return Advice{Tone::kNeutral,
+                  until ? IslandText::tr("Paused until %1.").arg(date_time(static_cast<double>(*until)))
+                        : IslandText::tr("Paused until you resume."),
+                  IslandText::tr("The GPUs are free meanwhile.")};
   }
   if (phase == IslandPhase::kWaiting && state.island.islands_total > 0) {
     return Advice{Tone::kNeutral, IslandText::tr("Waiting for the next round to begin."),
@@ -134,7 +134,8 @@ std::optional<Advice> state_advice(const NodeState& state) {
     return Advice{Tone::kNeutral, IslandText::tr("This island completes the round with the others, then it leaves."),
                   IslandText::tr("Resume takes that back.")};
   }
-  if (phase == IslandPhase::kStopped) return Advice{Tone::kNeutral, IslandText::tr("Nothing trains here until you resume."), {}};
+  if (phase == IslandPhase::kStopped)
+    return Advice{Tone::kNeutral, IslandText::tr("Nothing trains here until you resume."), {}};
   return std::nullopt;
 }
 
@@ -150,8 +151,10 @@ QString hub_line(const std::optional<HubReach>& hub) {
 }
 
 QString transfer_line(const event::Transfer& transfer) {
-  const QString what = transfer.what == Download::kData ? IslandText::tr("the data") : IslandText::tr("the model's state");
-  if (transfer.status == DownloadStatus::kFailed) return IslandText::tr("fetching %1 failed: %2").arg(what, plain(transfer.text));
+  const QString what =
+      transfer.what == Download::kData ? IslandText::tr("the data") : IslandText::tr("the model's state");
+  if (transfer.status == DownloadStatus::kFailed)
+    return IslandText::tr("fetching %1 failed: %2").arg(what, plain(transfer.text));
   QString line =
       IslandText::tr("fetching %1: %2 of %3")
           .arg(what, bytes(static_cast<double>(transfer.done_bytes)), bytes(static_cast<double>(transfer.total_bytes)));

@@ -6,8 +6,8 @@
 
 #include <QString>
 
-#include "net/control/node_state.h"
 #include "app/gui/look/colours.h"
+#include "net/control/node_state.h"
 
 namespace atl {
 

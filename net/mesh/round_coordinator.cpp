@@ -309,7 +309,8 @@ void RoundCoordinator::on(const IslandSaid& event) {
         return true;
       },
       event.message);
-  if (!of_its_round) return send_away(island->id(), ErrorCode::kProtocol, "it takes a round for one of another fragment");
+  if (!of_its_round)
+    return send_away(island->id(), ErrorCode::kProtocol, "it takes a round for one of another fragment");
   std::visit([&](const auto& message) { said(*island, message); }, event.message);
 }
 

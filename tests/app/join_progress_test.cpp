@@ -89,7 +89,8 @@ void JoinProgressTest::what_is_amiss_is_said_when_it_is_new() {
 void JoinProgressTest::a_download_is_told_with_its_size_and_its_end() {
   Screen screen;
   const auto transfer = [&](const char* what, const char* status, std::uint64_t done) {
-    screen.hear("transfer", {{"what", what}, {"status", status}, {"done_bytes", done}, {"total_bytes", 1'900'000'000u}});
+    screen.hear("transfer",
+                {{"what", what}, {"status", status}, {"done_bytes", done}, {"total_bytes", 1'900'000'000u}});
   };
 
   transfer("data", "running", 0);

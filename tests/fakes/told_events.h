@@ -1,4 +1,5 @@
-// Events as they come over a line, {"event", "time", "data"}, read as a program reads them: for tests of who hears them.
+// Events as they come over a line, {"event", "time", "data"}, read as a program reads them: for tests of who hears
+// them.
 #pragma once
 
 #include <nlohmann/json.hpp>

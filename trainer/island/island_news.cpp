@@ -95,13 +95,12 @@ void IslandNews::attempt_done(const AllReduceSpec& spec, const std::variant<AllR
 
 void IslandNews::tell_links(const AllReduceReport& report) {
   if (!report.next.value.empty() && report.bytes_per_second > 0) {
-    publish_(event::PeerLink{.island = report.next.value,
-                             .rtt_seconds = report.rtt_seconds,
-                             .bytes_per_second = report.bytes_per_second});
+    publish_(event::PeerLink{
+        .island = report.next.value, .rtt_seconds = report.rtt_seconds, .bytes_per_second = report.bytes_per_second});
   }
   if (!report.previous.value.empty() && report.bytes_per_second_received > 0) {
-    publish_(event::PeerLink{.island = report.previous.value,
-                             .down_bytes_per_second = report.bytes_per_second_received});
+    publish_(
+        event::PeerLink{.island = report.previous.value, .down_bytes_per_second = report.bytes_per_second_received});
   }
 }
 

@@ -39,7 +39,8 @@ class IslandNews {
                     Clock::time_point begin, Clock::time_point end);
   void committed(OuterStep round, Clock::time_point now);  // the hub's commit came
   void round_begins(const IslandState& state);
-  void round_done(Clock::time_point now, const IslandState& state);  // the outer step is taken; `state` is that after it
+  void round_done(Clock::time_point now,
+                  const IslandState& state);  // the outer step is taken; `state` is that after it
 
  private:
   void tell_parts(const AllReduceReport& report);

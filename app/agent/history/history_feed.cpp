@@ -49,24 +49,25 @@ void HistoryFeed::take(const HeardEvent& event, Clock::time_point now) {
     if (std::holds_alternative<event::SyncDone>(event.what)) kept_round_.reset();
     return tick(now);
   }
-  std::visit(Overloaded{[&](const event::Step& e) { add_step(time, e.state.island); },
-                        [&](const event::RoundBegin& e) {
-                          const IslandState& island = e.state.island;
-                          batch_.rounds.push_back({.round = island.round, .began = time, .islands = island.islands_live});
-                        },
-                        [&](const event::RoundDone& e) {
-                          // Whether one that is kept is written already its SyncDone tells.
-                          event.kept ? static_cast<void>(kept_round_ = e) : take_round(time, e);
-                        },
-                        [&](const event::SyncDone&) {
-                          if (const auto done = std::exchange(kept_round_, std::nullopt)) take_round(time, *done);
-                        },
-                        [&](const event::SyncPhase& e) { take_phase(e); },
-                        [&](const event::GpuSampled& e) { take_gpus(time, e); },
-                        [&](const event::PeerUp& e) { take_peer(peer_of(e, "up", time)); },
-                        [&](const event::PeerDown& e) { take_peer(peer_of(e, "down", time)); },
-                        [&](const event::PeerLink& e) { take_peer(link_of(e, time)); }, [](const auto&) {}},
-             event.what);
+  std::visit(
+      Overloaded{[&](const event::Step& e) { add_step(time, e.state.island); },
+                 [&](const event::RoundBegin& e) {
+                   const IslandState& island = e.state.island;
+                   batch_.rounds.push_back({.round = island.round, .began = time, .islands = island.islands_live});
+                 },
+                 [&](const event::RoundDone& e) {
+                   // Whether one that is kept is written already its SyncDone tells.
+                   event.kept ? static_cast<void>(kept_round_ = e) : take_round(time, e);
+                 },
+                 [&](const event::SyncDone&) {
+                   if (const auto done = std::exchange(kept_round_, std::nullopt)) take_round(time, *done);
+                 },
+                 [&](const event::SyncPhase& e) { take_phase(e); },
+                 [&](const event::GpuSampled& e) { take_gpus(time, e); },
+                 [&](const event::PeerUp& e) { take_peer(peer_of(e, "up", time)); },
+                 [&](const event::PeerDown& e) { take_peer(peer_of(e, "down", time)); },
+                 [&](const event::PeerLink& e) { take_peer(link_of(e, time)); }, [](const auto&) {}},
+      event.what);
   tick(now);
 }
 

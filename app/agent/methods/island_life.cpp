@@ -34,7 +34,8 @@ Result<nlohmann::json> follow(AgentControl& control, WishFile wish, bool at_once
 nlohmann::json at_stake(const IslandState& state) {
   if (state.inner_step == 0 || state.pid == 0) return nullptr;
   nlohmann::json stake = {{"round", state.round}, {"inner_steps", state.inner_step}, {"of", state.inner_steps}};
-  stake["round_ends_in_seconds"] = state.next_sync_seconds ? nlohmann::json(*state.next_sync_seconds) : nlohmann::json();
+  stake["round_ends_in_seconds"] =
+      state.next_sync_seconds ? nlohmann::json(*state.next_sync_seconds) : nlohmann::json();
   return stake;
 }
 

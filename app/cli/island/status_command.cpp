@@ -49,7 +49,9 @@ Status show(const StatusRequest& command, const AgentHome& home, CommandContext&
   }
   if (command.json) {
     const bool joined = state.error().code == ErrorCode::kNotRunning;
-    context.console.out << nlohmann::json{{"state", word_of(joined ? IslandPhase::kStopped : IslandPhase::kUnjoined)}}.dump() << std::endl;
+    context.console.out
+        << nlohmann::json{{"state", word_of(joined ? IslandPhase::kStopped : IslandPhase::kUnjoined)}}.dump()
+        << std::endl;
   }
   return state.error();
 }

@@ -2,9 +2,9 @@
 // is its description. Of many, one can be chosen. Owned by the page GPUs; GUI thread.
 #pragma once
 
-#include "net/control/node_state.h"
 #include "app/gui/look/colours.h"
 #include "app/gui/parts/card.h"
+#include "net/control/node_state.h"
 
 class QGridLayout;
 class QLabel;

@@ -95,10 +95,8 @@ void JoinStagesTest::a_download_is_told_with_its_figures() {
                         .total_bytes = 10,
                         .bytes_per_second = 2.5,
                         .seconds_left = 2.0});
-  told.stages.transfer(
-      {.what = Download::kData, .status = DownloadStatus::kDone, .done_bytes = 10, .total_bytes = 10});
-  told.stages.transfer(
-      {.what = Download::kState, .status = DownloadStatus::kFailed, .text = "its sources moved on"});
+  told.stages.transfer({.what = Download::kData, .status = DownloadStatus::kDone, .done_bytes = 10, .total_bytes = 10});
+  told.stages.transfer({.what = Download::kState, .status = DownloadStatus::kFailed, .text = "its sources moved on"});
   told.stages.transfer({.what = Download::kUnknown, .status = DownloadStatus::kRunning});
 
   QCOMPARE(told.all.size(), std::size_t{3});
@@ -106,7 +104,9 @@ void JoinStagesTest::a_download_is_told_with_its_figures() {
                                            R"("stage":"data","status":"running","total_bytes":10})"));
   QCOMPARE(told.all[1]["status"].get<std::string>(), std::string("done"));
   // It is tried again.
-  QCOMPARE(told.all[2].dump(), std::string(R"({"done_bytes":0,"stage":"state","status":"running","text":"its sources moved on","total_bytes":0})"));
+  QCOMPARE(told.all[2].dump(),
+           std::string(
+               R"({"done_bytes":0,"stage":"state","status":"running","text":"its sources moved on","total_bytes":0})"));
 }
 
 void JoinStagesTest::a_trainer_that_trains_already_is_done_at_once() {

@@ -20,9 +20,7 @@ class FakeTrainer final : public ControlService {
     server_ = std::move(*server);
   }
   bool is_slow(std::string_view) const override { return false; }
-  Result<nlohmann::json> call(std::string_view, const nlohmann::json&) override {
-    return state().to_json();
-  }
+  Result<nlohmann::json> call(std::string_view, const nlohmann::json&) override { return state().to_json(); }
   void step() {
     ++steps_;
     server_->publish("step", state().to_json());

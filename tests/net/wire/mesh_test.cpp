@@ -208,7 +208,8 @@ void MeshTest::garbage_is_refused_and_never_believed_data() {
   QTest::newRow("too many links") << R"({"type":"link_report","links":[)" + links + "]}"
                                   << "more than 64";
   const auto failed_with = [](const char* buckets) {
-    return QString(R"({"type":"attempt_failed","round":1,"fragment":0,"attempt":1,"reason":"","whole_buckets":%1})").arg(buckets);
+    return QString(R"({"type":"attempt_failed","round":1,"fragment":0,"attempt":1,"reason":"","whole_buckets":%1})")
+        .arg(buckets);
   };
   QTest::newRow("buckets as a list") << failed_with("[true]") << "no JSON object";
   QTest::newRow("fewer bits than buckets") << failed_with(R"({"count":9,"bits":"AQ"})") << "no set of 1 to 65536";
