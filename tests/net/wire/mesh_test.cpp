@@ -208,7 +208,8 @@ void MeshTest::garbage_is_refused_and_never_believed_data() {
   QTest::newRow("too many links") << R"({"type":"link_report","links":[)" + links + "]}"
                                   << "more than 64";
   const auto failed_with = [](const char* buckets) {
-    return QString(R"({"type":"attempt_failed","round":1,"fragment":0,"attempt":1,"reason":"","whole_buckets":%1})").arg(buckets);
+    return QString(R"({"type":"attempt_failed","round":1,"fragment":0,"attempt":1,"reason":"","whole_buckets":%1})")
+        .arg(buckets);
   };
   QTest::newRow("buckets as a list") << failed_with("[true]") << "no JSON object";
   QTest::newRow("fewer bits than buckets") << failed_with(R"({"count":9,"bits":"AQ"})") << "no set of 1 to 65536";
@@ -442,6 +443,13 @@ void MeshTest::a_wrong_run_configuration_names_its_field_data() {
   QTest::newRow("not a number") << R"("outer_momentum":0.9)"
                                 << R"("outer_momentum":null)"
                                 << "outer_momentum = nan";
+  QTest::newRow("fragments") << R"("fragments":1)"
+                             << R"("fragments":5)"
+                             << "fragments = 5 is not between 1 and 4";
+  QTest::newRow("more connections than a fragment's part")  // of two equal keys the last counts
+      << R"("fragments":1)"
+      << R"("fragments":4,"connections_per_edge":5)"
+      << "connections_per_edge = 5 is not between 0 and 4";
   QTest::newRow("beta2") << R"("beta2":0.95)"
                          << R"("beta2":2.0)"
                          << "inner.beta2";
