@@ -305,7 +305,12 @@ ErrorFeedback RoundLoop::feedback() {
 }
 
 AllReduceSpec RoundLoop::spec_of(const HubAttempt& message) {
-  AllReduceSpec spec{.round = message.round, .attempt = message.attempt, .order = {}, .wire = message.wire};
+  AllReduceSpec spec{.round = message.round,
+                     .attempt = message.attempt,
+                     .fragment = message.fragment,
+                     .fragments = static_cast<int>(run_.fragments),
+                     .order = {},
+                     .wire = message.wire};
   spec.feedback = feedback();
   spec.final_buckets = message.final_buckets;
   spec.connections_per_edge = static_cast<int>(run_.connections_per_edge);
