@@ -50,6 +50,7 @@ struct RingMember {
 struct AllReduceSpec {
   OuterStep round;
   Attempt attempt;
+  FragmentId fragment = {};       // of the round: two attempts of different fragments may be under way at once
   std::vector<RingMember> order;  // rank by position; the sum of weights is positive
   WireFormat wire = WireFormat::kInt8Block;
   std::int64_t bucket_numel = std::int64_t{64} << 20;  // 256 MiB of fp32; a multiple of every format's block
