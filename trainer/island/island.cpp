@@ -102,6 +102,7 @@ class Island::Impl final : public InnerLoopOwner {
   AbortSignal end_downloads_;  // on a stop or the hub's goodbye: else they try as long as it takes
   RingInbox inbox_;
   std::optional<TlsContext> ring_context_;
+  std::optional<RingAllReduce> ring_;  // the lanes'
   IslandDisk disk_{options_.checkpoint_directory};
   std::atomic<bool> run_finished_{false};
   std::atomic<bool> pause_asked_{false};
@@ -136,9 +137,9 @@ Status Island::Impl::listen() {
   ATOLL_ASSIGN_OR_RETURN(TlsContext server, TlsContext::island_server(options_.identity));
   ATOLL_ASSIGN_OR_RETURN(TlsContext client, TlsContext::client(options_.identity, kAlpnRing));
   ring_context_.emplace(std::move(client));
+  ring_.emplace(options_.identity.name, inbox_, *ring_context_);
   lanes_ = std::make_unique<SyncLanes>(LaneSurroundings{.self = options_.identity.name,
-                                                        .inbox = inbox_,
-                                                        .dial_context = *ring_context_,
+                                                        .ring = *ring_,
                                                         .roster = roster_,
                                                         .disk = disk_,
                                                         .upload_bytes_per_second = options_.upload_bytes_per_second,

@@ -15,7 +15,7 @@ std::variant<AllReduceReport, AllReduceFailure> LaneLink::all_reduce(const AllRe
   AllReduceSpec limited = spec;
   limited.most_bytes_per_second = around_.upload_bytes_per_second;
   limited.on_progress = [&](const AllReduceProgress& progress) { news_.progress(spec, progress); };
-  auto result = ring_.run(limited, input, canonical, abort);
+  auto result = around_.ring.run(limited, input, canonical, abort);
   news_.attempt_done(spec, result, began, Clock::now());
   if (const auto* report = std::get_if<AllReduceReport>(&result)) bytes_sent_ += report->bytes_sent;
   return result;

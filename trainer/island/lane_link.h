@@ -1,6 +1,6 @@
-// What a sync lane of a real island stands on: the mesh, a ring of its own, the disk, and the news of how its rounds
-// go. Calls on the lane's thread, but for what says another; what it refers to outlives it and may be called from
-// there.
+// What a sync lane of a real island stands on: the mesh, the ring that lanes share, the disk, and the news of how its
+// rounds go. Calls on the lane's thread, but for what says another; what it refers to outlives it and may be called
+// from there.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,10 @@ namespace atl {
 
 struct LaneSurroundings {
   IslandId self;
-  RingInbox& inbox;
-  const TlsContext& dial_context;
+  RingAllReduce& ring;  // of all lanes, each with its fragment
   const Roster& roster;
   IslandDisk& disk;
-  std::optional<double> upload_bytes_per_second;  // that this lane may send
+  std::optional<double> upload_bytes_per_second;  // that all lanes together may send
   std::function<void(const IslandMessage&)> send;
   std::function<void(StateNews)> publish;
   IslandNews::Publish on_event;  // may be empty
@@ -29,10 +28,7 @@ struct LaneSurroundings {
 class LaneLink final : public LaneNetwork {
  public:
   LaneLink(FragmentId fragment, LaneSurroundings around)
-      : fragment_(fragment),
-        around_(std::move(around)),
-        ring_(around_.self, around_.inbox, around_.dial_context),
-        news_(around_.self, around_.on_event, fragment) {}
+      : fragment_(fragment), around_(std::move(around)), news_(around_.self, around_.on_event, fragment) {}
 
   void send(const IslandMessage& message) override;
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
@@ -41,7 +37,7 @@ class LaneLink final : public LaneNetwork {
   void publish(StateNews news) override { around_.publish(news); }
   void attempt_begins(const HubAttempt& attempt) override { news_.attempt_begins(attempt, around_.roster); }
   void committed(OuterStep round) override { news_.committed(round, Clock::now()); }
-  void forget(const IslandId& peer) override { ring_.forget(peer); }
+  void forget(const IslandId& peer) override { around_.ring.forget(peer); }
   void keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) override {
     around_.disk.keep_average(fragment_, round, wire, digest, canonical);
   }
@@ -58,7 +54,6 @@ class LaneLink final : public LaneNetwork {
  private:
   const FragmentId fragment_;
   const LaneSurroundings around_;
-  RingAllReduce ring_;
   IslandNews news_;
   std::uint64_t bytes_sent_ = 0;  // by this lane: others send at the same time
   // When the inner phase ended: the next one goes on from there.

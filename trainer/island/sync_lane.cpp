@@ -106,6 +106,7 @@ ErrorFeedback SyncLane::feedback() {
 AllReduceSpec SyncLane::spec_of(const HubAttempt& message) {
   AllReduceSpec spec{.round = message.round, .attempt = message.attempt, .order = {}, .wire = message.wire};
   spec.fragment = fragment_;
+  spec.fragments = static_cast<int>(run_.fragments);
   spec.feedback = feedback();
   spec.final_buckets = message.final_buckets;
   spec.connections_per_edge = static_cast<int>(run_.connections_per_edge);

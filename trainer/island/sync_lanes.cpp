@@ -12,8 +12,6 @@ void SyncLanes::with_lanes(Act&& act) {
 
 void SyncLanes::start(const RunConfig& run, const std::vector<Fragment>& fragments, OuterStateStore& outer,
                       IslandStatus& status) {
-  // All of them may send at once.
-  if (around_.upload_bytes_per_second) *around_.upload_bytes_per_second /= run.fragments;
   std::vector<std::unique_ptr<LaneThread>> lanes;
   for (std::uint32_t i = 0; i < run.fragments; ++i) {
     links_.push_back(std::make_unique<LaneLink>(FragmentId{i}, around_));
