@@ -30,11 +30,12 @@ Status run(const HubInit& command, CommandContext& context) {
   context.console.out
       << fmt::format(
              "run {} ({}) made in {}\n"
-             "{} inner steps a round, {} tokens a step and island, {} training tokens\n"
+             "{} inner steps a round{}, {} tokens a step and island, {} training tokens\n"
              "{}\n"
              "each island wants {} of memory, if its CPU computes; 'atoll check' says what a machine has{}\n"
              "next: atoll hub serve{}    then: atoll hub invite{}\n",
              run.name, run.run_id, directory.string(), run.inner_steps,
+             run.fragments > 1 ? fmt::format(", each averages one of {} fragments", run.fragments) : "",
              format_count(std::uint64_t{run.sequences_per_step} * run.sequence_length),
              format_count(data.tokens(Split::kTrain)), describe_learning_rate(run.inner),
              format_bytes(static_cast<double>(least.bytes)),

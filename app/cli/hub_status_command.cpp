@@ -27,6 +27,7 @@ void print_hub(const HubState& state, Console& console) {
   console.out << fmt::format("run {} ({})  {} rounds committed  {}\n",
                              console.styled(printable(state.name), Style::kBold), printable(state.run_id),
                              state.outer_step, round);
+  if (state.fragments > 1) console.out << fmt::format("each round averages one of {} fragments\n", state.fragments);
   if (state.standstill) {
     console.out << console.styled("the run stands still: ", Style::kBold) << printable(state.standstill->text) << "\n";
   }

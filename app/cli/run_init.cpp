@@ -17,6 +17,9 @@ void add_run_options(CLI::App& sub, NewRun& run) {
       ->capture_default_str();
   sub.add_option("--model", overrides.model, "Model: a preset's name, or a HuggingFace config.json");
   sub.add_option("--inner-steps", overrides.inner_steps, "Inner steps a round (H)")->check(whole_number(1, 1'000'000));
+  sub.add_option("--fragments", overrides.fragments,
+                 "Parts of the model that are averaged in turn, one a round; with 2 or more islands train on meanwhile")
+      ->check(whole_number(1, kMaxFragments));
   sub.add_option("--rounds", overrides.max_rounds, "The run ends after so many; 0: when stopped")
       ->check(whole_number(0, UINT32_MAX));
   sub.add_option("--wire", overrides.wire, "How gradients travel")

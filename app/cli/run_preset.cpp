@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/resources.h"
 #include "net/base/file.h"
+#include "net/wire/ring_frame.h"
 
 namespace atl {
 namespace {
@@ -48,6 +50,7 @@ void apply(const RunOverrides& overrides, nlohmann::json& run) {
   set(run, "quorum", overrides.quorum);
   set(run, "when_lost", overrides.when_lost);
   set(run, "keep_states", overrides.keep_states);
+  set(run, "fragments", overrides.fragments);
   set(run, "norm_bound", overrides.norm_bound);
   set(run, "validation_rise", overrides.validation_rise);
   set(run["inner"], "warmup_steps", overrides.warmup_steps);
@@ -57,6 +60,11 @@ void apply(const RunOverrides& overrides, nlohmann::json& run) {
   set(run["inner"], "final_learning_rate", overrides.final_learning_rate);
   set(run, "outer_learning_rate", overrides.outer_learning_rate);
   set(run, "outer_momentum", overrides.outer_momentum);
+  // The preset's connections are for an edge; fragments share them.
+  if (overrides.fragments && *overrides.fragments > 0 && run["connections_per_edge"].is_number_unsigned()) {
+    const auto most = static_cast<std::uint32_t>(most_connections_per_edge(static_cast<int>(*overrides.fragments)));
+    run["connections_per_edge"] = std::min(run["connections_per_edge"].get<std::uint32_t>(), most);
+  }
   // A peak below the preset's end would make the rate rise when it should fall.
   auto& inner = run["inner"];
   if (overrides.learning_rate && !overrides.final_learning_rate &&

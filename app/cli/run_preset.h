@@ -20,7 +20,7 @@ struct RunOverrides {
   std::optional<std::string> wire;   // one of kRunWireFormatNames
   std::optional<std::uint64_t> seed;
   std::optional<std::uint32_t> inner_steps, min_islands, max_rounds, sequences_per_step, sequence_length,
-      validate_every, warmup_steps, quorum, keep_states;
+      validate_every, warmup_steps, quorum, keep_states, fragments;
   // Without a start the decay ends with the last round.
   std::optional<std::uint64_t> decay_start_step, decay_steps;
   std::optional<double> learning_rate, final_learning_rate, outer_learning_rate, outer_momentum, norm_bound,

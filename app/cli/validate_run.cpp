@@ -7,6 +7,8 @@
 #include "net/base/printable.h"
 #include "net/check/thresholds.h"
 #include "net/model/config.h"
+#include "net/model/fragments.h"
+#include "net/model/layout.h"
 
 namespace atl {
 namespace {
@@ -25,6 +27,9 @@ Status validate_run(const RunConfig& run, std::uint32_t vocab_size) {
   ATOLL_RETURN_IF_ERROR(parse_check_policy(run.check_json));
   ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
   ATOLL_RETURN_IF_ERROR(check_trainable(model, vocab_size, run.sequence_length));
+  if (const auto fragments = fragments_of(canonical_layout(model), run.fragments); !fragments.ok()) {
+    return Error{ErrorCode::kInvalidArgument, fragments.error().message + "; choose fewer --fragments"};
+  }
   if (!(run.inner.learning_rate > 0)) {
     return Error{ErrorCode::kInvalidArgument, "the learning rate must be positive (--lr)"};
   }

@@ -27,10 +27,11 @@ class Mailbox {
     return true;
   }
 
-  // Empty when the deadline passes, or the mailbox is closed and drained.
+  // Empty when the deadline passes, the mailbox is closed and drained, or wake() was called.
   std::optional<T> pop(Deadline deadline) {
     std::unique_lock lock(mutex_);
-    ready_.wait_until(lock, deadline.when(), [&] { return closed_ || !queue_.empty(); });
+    ready_.wait_until(lock, deadline.when(), [&] { return closed_ || woken_ || !queue_.empty(); });
+    woken_ = false;
     return take_front();
   }
 
@@ -38,6 +39,15 @@ class Mailbox {
   std::optional<T> try_pop() {
     std::lock_guard lock(mutex_);
     return take_front();
+  }
+
+  // Whoever waits, or waits next, comes back at once: there is something to do that is not in here.
+  void wake() {
+    {
+      std::lock_guard lock(mutex_);
+      woken_ = true;
+    }
+    ready_.notify_all();
   }
 
   void close() {
@@ -65,6 +75,7 @@ class Mailbox {
   const std::size_t capacity_;
   std::deque<T> queue_;  // guarded by mutex_
   bool closed_ = false;  // guarded by mutex_
+  bool woken_ = false;   // guarded by mutex_
 };
 
 }  // namespace atl

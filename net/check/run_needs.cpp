@@ -41,6 +41,7 @@ Result<RunNeeds> needs_of(const RunConfig& run, const IslandShape& island) {
   const TrainingShape shape{.sequences_per_step = run.sequences_per_step,
                             .sequence_length = run.sequence_length,
                             .wire = run.wire,
+                            .fragments = run.fragments,
                             .island = island};
   needs.micro_batches = micro_batches(model, shape);
   needs.micro_batch_is_chosen = island.micro_batch > 0;

@@ -1,4 +1,4 @@
-// The ring all-reduce of one round's pseudo-gradient: what DiLoCo asks of the network.
+// The ring all-reduce of one round's pseudo-gradient, or of one fragment of it: what DiLoCo asks of the network.
 //
 // Reduce-scatter, then all-gather (Patarasu & Yuan 2009): 2 (N-1)/N of the payload sent per island. On the wire values
 // are quantised (WireFormat); sums are accumulated in fp32. The result is the canonical quantised bytes of the weighted
@@ -9,11 +9,14 @@
 // canonical bytes, so there is no staging; a connection holds some 130 KiB of TLS records to send, or 128 KiB that came
 // (2 x 16 connections: 5 MiB), a thread 16 KiB of values; frames and hashes cost some 250 bytes for each 256 KiB of
 // canonical bytes (1 GiB: 1 MiB). Contributions sent straight to an owner: 24 MiB that wait to be summed, and 128 KiB
-// and two connections for each other member. The kernel's socket buffers come on top, within net.ipv4.tcp_mem.
+// and two connections for each other member. The kernel's socket buffers come on top, within net.ipv4.tcp_mem. Attempts
+// of several fragments at once share the edges' connections, so that those cost no more; the rest is of each.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,8 +32,9 @@
 #include "net/base/sha256.h"
 #include "net/collective/connection_pool.h"
 #include "net/collective/connection_tuner.h"
-#include "net/collective/edge_pacer.h"
+#include "net/collective/edge_pacing.h"
 #include "net/collective/progress_meter.h"
+#include "net/collective/upload_share.h"
 #include "net/tls/context.h"
 #include "net/transport/ring_inbox.h"
 
@@ -50,6 +54,10 @@ struct RingMember {
 struct AllReduceSpec {
   OuterStep round;
   Attempt attempt;
+  // The part of the model that it averages (net/model/fragments.h), of so many in the run: attempts of different
+  // fragments may be under way at once, and share an edge's kMaxConnectionsPerEdge.
+  FragmentId fragment = {};
+  int fragments = 1;
   std::vector<RingMember> order;  // rank by position; the sum of weights is positive
   WireFormat wire = WireFormat::kInt8Block;
   std::int64_t bucket_numel = std::int64_t{64} << 20;  // 256 MiB of fp32; a multiple of every format's block
@@ -60,12 +68,13 @@ struct AllReduceSpec {
   // final buckets nothing is touched: keep residual_out from one attempt of a round to the next, and take it for the
   // next round's residual_in only when the round is committed.
   ErrorFeedback feedback = {};
-  int connections_per_edge =
-      2;            // to the next rank; the previous one chooses its own. 0: by goodput (connection_tuner.h)
-  int threads = 0;  // that encode, encrypt and move bytes; 0: as many as processors, at most 4
+  int connections_per_edge = 2;  // to the next rank; the previous one chooses its own. 0: by goodput
+                                 // (connection_tuner.h); at most most_connections_per_edge(fragments)
+  int threads = 0;               // that encode, encrypt and move bytes; 0: as many as processors, at most 4
   // Of the connections to the next rank, where the kernel has it and lets us; else they have the system's own.
   std::string congestion_control = "bbr";
-  std::optional<double> most_bytes_per_second = {};  // that its owner lets it send; empty: as the link can
+  // That its owner lets it send, with all other attempts that move bytes meanwhile; empty: as the link can.
+  std::optional<double> most_bytes_per_second = {};
   std::chrono::milliseconds silence_timeout{
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
   // How far it is, while the ring runs: at most four times a second, on the thread that calls run(). May be empty; must
@@ -114,34 +123,50 @@ struct AllReduceFailure {
   std::optional<std::uint64_t> stalled_after = {};
 };
 
+// Attempts of different fragments may run at the same time, a thread each. Nothing of one is seen by another: its
+// connections, before, while and after it has them, are of its fragment alone. They share what is there once: the link
+// to a peer (edge_pacing.h) and the owner's limit (upload_share.h).
 class RingAllReduce {
  public:
   // `inbox` and `dial_context` outlive this.
   RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context);
 
   // input: fp32 [numel], untouched. canonical: encoded_bytes(spec.wire, numel) bytes; final buckets are read, the
-  // others written; defined on success, and for whole buckets after a failure. One call at a time. On success
-  // connections stay open for the next attempt with the same neighbours; on failure all of them are closed, which tells
-  // the neighbours. Blocks the calling thread; ends soon after `abort` is raised (kAborted). No deadline on the whole:
-  // silence is what ends it.
+  // others written; defined on success, and for whole buckets after a failure. One call at a time for each fragment. On
+  // success connections stay open for the fragment's next attempt with the same neighbours; on failure all of the
+  // fragment's are closed, which tells the neighbours. Blocks the calling thread; ends soon after `abort` is raised
+  // (kAborted). No deadline on the whole: silence is what ends it.
   std::variant<AllReduceReport, AllReduceFailure> run(const AllReduceSpec& spec, std::span<const float> input,
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
-  // On the thread that calls run(): closes the connections that are kept open with one that is no longer a member.
+  // Any thread: closes the connections that are kept open with one that is no longer a member, of all fragments. Those
+  // of an attempt under way are closed when the next one of its fragment begins without it.
   void forget(const IslandId& peer);
 
  private:
+  // What attempts of one fragment leave to the next one.
+  struct OfFragment {
+    explicit OfFragment(const TlsContext& dial_context) : pool(dial_context) {}
+    std::mutex running;  // held by the attempt under way
+    ConnectionPool pool;
+    std::map<EdgeEnd, ConnectionTuner> tuners = {};  // of edges that this island dials; of the attempt under way
+  };
+
   std::variant<AllReduceReport, AllReduceFailure> run_with_peers(const AllReduceSpec& spec, Rank self,
                                                                  const RingPayload& payload, const PartialSums& sums,
                                                                  std::span<std::byte> canonical,
                                                                  const AbortSignal& abort);
+  ConnectionTuner& tuner_of(const AllReduceSpec& spec, const EdgeEnd& end);
   int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
+  OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }
+  LinkPacing& link_to(const IslandId& next);
 
   IslandId self_;
   RingInbox& inbox_;
-  ConnectionPool pool_;
   const TlsContext& dial_context_;
-  std::map<EdgeEnd, ConnectionTuner> tuners_;  // of edges that this island dials
-  std::map<IslandId, EdgePacer> pacers_;       // by the next rank
+  std::deque<OfFragment> fragments_;  // kMaxFragments, which stay where they are
+  AttemptsUnderWay under_way_;
+  std::mutex links_mutex_;
+  std::map<IslandId, LinkPacing> links_;  // the map guarded by links_mutex_; by the next rank
 };
 
 }  // namespace atl

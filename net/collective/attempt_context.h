@@ -14,6 +14,7 @@ inline constexpr int kStallTimeouts = 3;
 struct AttemptContext {
   const OuterStep round;
   const Attempt attempt;
+  const FragmentId fragment;
   const IslandId& next;
   const IslandId& previous;
   const EdgeSchedule& outbound;

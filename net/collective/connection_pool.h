@@ -1,9 +1,10 @@
 // The connections that this island dialled for the ring, kept open between attempts: their congestion windows are warm
 // and nobody shakes hands. One that broke or went stale meanwhile is replaced by a new dial, and nobody hears of it.
-// Owned and used by the thread that runs the all-reduce.
+// Of one fragment, whose attempts alone they serve. Used by the thread that runs its all-reduce; forget() by any.
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include "net/base/abort_signal.h"
@@ -40,7 +41,7 @@ class ConnectionPool {
   void give_back(const EdgeEnd& end, const Address& address, std::vector<TlsConnection> connections);
   // Closes those of other edges.
   void keep_only(const std::vector<EdgeEnd>& ends);
-  void forget(const IslandId& peer);  // closes those to it
+  void forget(const IslandId& peer);  // any thread: closes those to it
 
  private:
   struct Kept {
@@ -50,7 +51,8 @@ class ConnectionPool {
   void drop_dead(std::vector<TlsConnection>& connections, const AbortSignal& abort);
 
   const TlsContext& context_;
-  std::map<EdgeEnd, Kept> kept_;
+  std::mutex mutex_;
+  std::map<EdgeEnd, Kept> kept_;  // guarded by mutex_
 };
 
 }  // namespace atl

@@ -4,7 +4,7 @@ namespace atl {
 
 bool ConnectionTuner::may_probe() const {
   const int step = best_ + direction_;
-  return step >= 0 && step < static_cast<int>(kSteps.size());
+  return step >= 0 && step < static_cast<int>(kSteps.size()) && kSteps[static_cast<std::size_t>(step)] <= most_;
 }
 
 void ConnectionTuner::look_around() {

@@ -29,13 +29,14 @@ std::vector<std::pair<std::uint32_t, RingSubChunk>> chunks_owned_by(std::size_t 
 }  // namespace
 
 DirectReduce::DirectReduce(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
-                           RingInbox& inbox, const TlsContext& dial_context)
+                           RingInbox& inbox, const TlsContext& dial_context, const UploadShare& upload)
     : spec_(spec),
       self_(static_cast<std::size_t>(self.value)),
       payload_(payload),
       sums_(sums),
       inbox_(inbox),
       dial_context_(dial_context),
+      upload_(upload),
       owned_(chunks_owned_by(self_, payload, spec.order.size())) {}
 
 RingHello DirectReduce::hello_from(std::size_t rank) const {
@@ -84,6 +85,11 @@ void DirectReduce::stop() {
 // ---- to the owners
 // ----------------------------------------------------------------------------------------------------
 
+std::optional<double> DirectReduce::limit_of_a_connection() const {
+  const std::optional<double> most = upload_.most_bytes_per_second();
+  return most ? std::optional(*most / static_cast<double>(spec_.order.size() - 1)) : std::nullopt;
+}
+
 void DirectReduce::send_to(std::size_t owner) {
   if (Status status = send_all(owner); !status.ok()) fail(status.error(), owner);
 }
@@ -96,17 +102,17 @@ Status DirectReduce::send_all(std::size_t owner) {
   ATOLL_ASSIGN_OR_RETURN(TlsConnection connection,
                          TlsConnection::connect(to.address, dial_context_, to.id, deadline, &stopped_));
   tune_for_bulk(connection.fd(), spec_.congestion_control);
-  if (spec_.most_bytes_per_second) {
-    limit_pacing(connection.fd(), *spec_.most_bytes_per_second / static_cast<double>(spec_.order.size() - 1));
-  }
+  std::optional<double> limit;
   ATOLL_RETURN_IF_ERROR(connection.write_all(encode(hello_from(self_)), deadline, &stopped_));
   Bytes frame;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
     const RingSubChunk& sub_chunk = chunks[i].second;
+    if (const auto now = limit_of_a_connection(); now != limit) limit_pacing(connection.fd(), limit = now);
     frame.resize(kRingFrameHeaderBytes + sub_chunk.bytes);
     encode({.phase = RingPhase::kReduceScatter,
             .round = spec_.round,
             .attempt = spec_.attempt,
+            .fragment = spec_.fragment,
             .sequence = i,
             .length = sub_chunk.bytes,
             .offset = sub_chunk.first_byte},
@@ -236,15 +242,18 @@ Status DirectReduce::check_header(const Contributor& from) const {
   const RingFrameHeader expected{.phase = RingPhase::kReduceScatter,
                                  .round = spec_.round,
                                  .attempt = spec_.attempt,
+                                 .fragment = spec_.fragment,
                                  .sequence = static_cast<std::uint32_t>(from.frames),
                                  .length = sub_chunk.bytes,
                                  .offset = sub_chunk.first_byte};
   if (*decoded == expected) return ok_status();
   return Error{
       ErrorCode::kProtocol,
-      fmt::format("{}: frame {} of round {} attempt {} with {} bytes at {} instead of frame {} with {} at {}",
-                  from.connection.description(), decoded->sequence, decoded->round.value, decoded->attempt.value,
-                  decoded->length, decoded->offset, expected.sequence, expected.length, expected.offset)};
+      fmt::format(
+          "{}: frame {} of round {} attempt {}, fragment {}, with {} bytes at {} instead of frame {} with {} at {}",
+          from.connection.description(), decoded->sequence, decoded->round.value, decoded->attempt.value,
+          decoded->fragment.value, decoded->length, decoded->offset, expected.sequence, expected.length,
+          expected.offset)};
 }
 
 }  // namespace atl

@@ -22,6 +22,7 @@
 #include "net/collective/frame_board.h"
 #include "net/collective/partial_sums.h"
 #include "net/collective/ring_schedule.h"
+#include "net/collective/upload_share.h"
 #include "net/tls/context.h"
 #include "net/transport/ring_inbox.h"
 
@@ -34,7 +35,7 @@ class DirectReduce {
 
   // References outlive this.
   DirectReduce(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
-               RingInbox& inbox, const TlsContext& dial_context);
+               RingInbox& inbox, const TlsContext& dial_context, const UploadShare& upload);
   ~DirectReduce() { stop(); }
   DirectReduce(const DirectReduce&) = delete;
   DirectReduce& operator=(const DirectReduce&) = delete;
@@ -67,6 +68,7 @@ class DirectReduce {
   RingHello hello_from(std::size_t rank) const;
   void fail(Error error, std::size_t peer);
 
+  std::optional<double> limit_of_a_connection() const;
   void send_to(std::size_t owner);
   Status send_all(std::size_t owner);
 
@@ -85,6 +87,7 @@ class DirectReduce {
   const PartialSums& sums_;
   RingInbox& inbox_;
   const TlsContext& dial_context_;
+  const UploadShare& upload_;
   const std::vector<std::pair<std::uint32_t, RingSubChunk>> owned_;  // own frames of the ring's edge, in order
   FrameBoard* board_ = nullptr;                                      // from start() on
   AbortSignal stopped_;

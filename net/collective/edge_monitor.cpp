@@ -33,13 +33,13 @@ std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_t
 }
 
 EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-                         std::chrono::milliseconds silence_timeout, EdgePacing pacing, ProgressMeter* meter)
+                         std::chrono::milliseconds silence_timeout, EdgePacing& pacing, ProgressMeter* meter)
     : attempt_(attempt),
       outbound_(std::move(outbound)),
       inbound_(std::move(inbound)),
       silence_timeout_(silence_timeout),
       keepalive_interval_(keepalive_interval(silence_timeout)),
-      pacing_(std::move(pacing)),
+      pacing_(pacing),
       meter_(meter) {}
 
 ProgressMeter::Counts EdgeMonitor::counts() const {

@@ -27,9 +27,9 @@ namespace atl {
 class EdgeMonitor {
  public:
   // Sockets of both edges, which stay open while this lives. References and `meter` (null: nobody wants to know how far
-  // it is) outlive this.
+  // it is) outlive this; `pacing` is used by run() alone.
   EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-              std::chrono::milliseconds silence_timeout, EdgePacing pacing, ProgressMeter* meter = nullptr);
+              std::chrono::milliseconds silence_timeout, EdgePacing& pacing, ProgressMeter* meter = nullptr);
 
   // Until the board says that the attempt has ended, for which `abort` and silence are reasons.
   void run(const AbortSignal& abort);
@@ -47,7 +47,7 @@ class EdgeMonitor {
   const std::vector<int> inbound_;
   const std::chrono::milliseconds silence_timeout_;
   const std::chrono::milliseconds keepalive_interval_;
-  EdgePacing pacing_;
+  EdgePacing& pacing_;
   ProgressMeter* const meter_;
   Clock::time_point last_received_ = Clock::now();
   Clock::time_point last_taken_ = last_received_;  // or when the next rank last had all that was written

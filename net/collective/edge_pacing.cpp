@@ -10,28 +10,35 @@ constexpr std::chrono::milliseconds kStagger{200};
 
 }  // namespace
 
-EdgePacing::EdgePacing(EdgePacer& pacer, std::vector<int> sockets, std::optional<double> most)
-    : pacer_(pacer),
-      sockets_(std::move(sockets)),
-      most_(most),
-      paces_(!sockets_.empty() && (most_ || !leads_to_this_machine(sockets_.front()))),
-      since_(Clock::now()) {
-  if (!paces_) return;
-  // Of different ages, so that they do not all begin anew at once.
-  for (std::size_t i = 0; i < sockets_.size(); ++i) {
-    restarted_.push_back(since_ - kBbrProbesAfter + kStagger * static_cast<int>(i));
-  }
-  pacer_.resume();
-  apply();
-  before_ = read();
+std::optional<double> LinkPacing::link_rate() const {
+  std::lock_guard lock(mutex_);
+  return pacer_.link_rate();
 }
 
-// Saturated: at most connections of the edge the kernel has more to send. A few may be between two frames.
-EdgePacing::Reading EdgePacing::read() const {
+void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
+  std::lock_guard lock(mutex_);
+  if (sockets_.empty()) pacer_.resume();
+  // Of different ages, so that they do not all begin anew at once.
+  for (const int fd : sockets) {
+    sockets_.push_back({fd, now - kBbrProbesAfter + kStagger * static_cast<int>(sockets_.size())});
+  }
+  begin_interval(now, read());
+  saturated_throughout_ = under_way_throughout_ = stalled_meanwhile_ = false;
+}
+
+// What the others carried meanwhile is part of no interval: the sums are of other sockets now.
+void LinkPacing::leave(const std::vector<int>& sockets, Clock::time_point now) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(sockets_, [&](const Socket& socket) { return std::ranges::find(sockets, socket.fd) != sockets.end(); });
+  if (!sockets_.empty()) begin_interval(now, read());
+}
+
+// Saturated: at most connections of the link the kernel has more to send. A few may be between two frames.
+LinkPacing::Reading LinkPacing::read() const {
   Reading reading;
   std::size_t with_more = 0;
-  for (const int socket : sockets_) {
-    const TcpProgress progress = tcp_progress(socket);
+  for (const Socket& socket : sockets_) {
+    const TcpProgress progress = tcp_progress(socket.fd);
     reading.bytes_delivered += progress.bytes_delivered;
     reading.rtt_seconds += Seconds(progress.smoothed_rtt).count() / static_cast<double>(sockets_.size());
     with_more += progress.bytes_unsent > 0 ? 1 : 0;
@@ -42,28 +49,34 @@ EdgePacing::Reading EdgePacing::read() const {
   return reading;
 }
 
-void EdgePacing::apply() const {
-  std::optional<double> limit = pacer_.limit();
-  if (most_) limit = std::min(*most_, limit.value_or(*most_));
-  for (const int socket : sockets_) {
-    limit_pacing(socket, limit ? std::optional(*limit / static_cast<double>(sockets_.size())) : std::nullopt);
-  }
+void LinkPacing::begin_interval(Clock::time_point now, const Reading& reading) {
+  since_ = now;
+  before_ = reading;
+  saturated_throughout_ = reading.saturated;
+  under_way_throughout_ = reading.under_way;
+  stalled_meanwhile_ = reading.stalled;
+}
+
+std::optional<double> LinkPacing::limit_of_a_socket() const {
+  std::lock_guard lock(mutex_);
+  const std::optional<double> limit = pacer_.limit();
+  return limit ? std::optional(*limit / static_cast<double>(sockets_.size())) : std::nullopt;
 }
 
 // Every 10 s BBR empties a connection for 200 ms to see the least round trip again, and as the connections of a ring
 // are of one age, all its edges stand still at once: 5 % of the time. The pacer keeps the queues short, so that the
 // kernel's own record of the least round trip is good; begun anew before the 10 s are over, BBR takes it from there.
-void EdgePacing::spare_bbr_its_probes(Clock::time_point now) {
+void LinkPacing::spare_bbr_its_probes(Clock::time_point now) {
   if (!pacer_.limit()) return;
-  for (std::size_t i = 0; i < sockets_.size(); ++i) {
-    if (now - restarted_[i] < kBbrProbesAfter || congestion_control(sockets_[i]) != "bbr") continue;
-    restart_congestion_control(sockets_[i]);
-    restarted_[i] = now;
+  for (Socket& socket : sockets_) {
+    if (now - socket.restarted < kBbrProbesAfter || congestion_control(socket.fd) != "bbr") continue;
+    restart_congestion_control(socket.fd);
+    socket.restarted = now;
   }
 }
 
-void EdgePacing::look(Clock::time_point now) {
-  if (!paces_) return;
+void LinkPacing::look(Clock::time_point now) {
+  std::lock_guard lock(mutex_);
   spare_bbr_its_probes(now);
   const Reading reading = read();
   saturated_throughout_ = saturated_throughout_ && reading.saturated;
@@ -76,13 +89,40 @@ void EdgePacing::look(Clock::time_point now) {
     const auto delivered = static_cast<double>(reading.bytes_delivered - before_.bytes_delivered);
     pacer_.observe(
         {seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_, stalled_meanwhile_});
-    apply();
   }
-  since_ = now;
-  before_ = reading;
-  saturated_throughout_ = reading.saturated;
-  under_way_throughout_ = reading.under_way;
-  stalled_meanwhile_ = reading.stalled;
+  begin_interval(now, reading);
+}
+
+EdgePacing::EdgePacing(LinkPacing& link, std::vector<int> sockets, const UploadShare& upload)
+    : link_(link),
+      sockets_(std::move(sockets)),
+      upload_(upload),
+      paces_(!sockets_.empty() && (upload_.limited() || !leads_to_this_machine(sockets_.front()))) {
+  if (!paces_) return;
+  link_.join(sockets_, Clock::now());
+  applied_ = limit_of_a_socket();
+  for (const int socket : sockets_) limit_pacing(socket, applied_);
+}
+
+EdgePacing::~EdgePacing() {
+  if (paces_) link_.leave(sockets_, Clock::now());
+}
+
+std::optional<double> EdgePacing::limit_of_a_socket() const {
+  const std::optional<double> of_link = link_.limit_of_a_socket();
+  const std::optional<double> allowed = upload_.most_bytes_per_second();
+  if (!allowed) return of_link;
+  const double of_upload = *allowed / static_cast<double>(sockets_.size());
+  return std::min(of_upload, of_link.value_or(of_upload));
+}
+
+void EdgePacing::look(Clock::time_point now) {
+  if (!paces_) return;
+  link_.look(now);
+  const std::optional<double> limit = limit_of_a_socket();
+  if (limit == applied_) return;
+  applied_ = limit;
+  for (const int socket : sockets_) limit_pacing(socket, limit);
 }
 
 }  // namespace atl

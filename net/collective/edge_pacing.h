@@ -1,26 +1,31 @@
-// Holds the sockets of an outbound edge to what its EdgePacer finds. Owned and used by one thread, for one attempt.
+// Holds the sockets of outbound edges to what an EdgePacer finds of the link to their peer. Attempts of different
+// fragments may have edges to one peer at the same time: they share the link, so that what it carries is what all their
+// sockets carry together, and each socket has an equal part of its rate.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "net/base/deadline.h"
 #include "net/collective/edge_pacer.h"
+#include "net/collective/upload_share.h"
 #include "net/transport/socket.h"
 
 namespace atl {
 
-class EdgePacing {
+// What is known of the link to one peer, kept from attempt to attempt, and the sockets of those under way. Thread-safe.
+class LinkPacing {
  public:
-  // `pacer` outlives this; the sockets stay open. Never faster than `most`, bytes/s; without it a peer on this machine
-  // is left alone.
-  EdgePacing(EdgePacer& pacer, std::vector<int> sockets, std::optional<double> most = {});
-
-  // Call it about every kLookEvery.
-  void look(Clock::time_point now);
-  static constexpr std::chrono::milliseconds kLookEvery{50};
+  // As EdgePacer::link_rate().
+  std::optional<double> link_rate() const;
 
  private:
+  friend class EdgePacing;
+  struct Socket {
+    int fd;
+    Clock::time_point restarted;  // its congestion control
+  };
   struct Reading {
     std::uint64_t bytes_delivered = 0;
     bool saturated = false;
@@ -28,20 +33,50 @@ class EdgePacing {
     bool stalled = false;
     double rtt_seconds = 0;
   };
+  // The sockets stay open until they leave.
+  void join(const std::vector<int>& sockets, Clock::time_point now);
+  void leave(const std::vector<int>& sockets, Clock::time_point now);
+  void look(Clock::time_point now);
+  std::optional<double> limit_of_a_socket() const;  // bytes/s
+
+  // With mutex_ held:
   Reading read() const;
-  void apply() const;
+  void begin_interval(Clock::time_point now, const Reading& reading);
   void spare_bbr_its_probes(Clock::time_point now);
 
-  EdgePacer& pacer_;
-  const std::vector<int> sockets_;
-  const std::optional<double> most_;
-  const bool paces_;
-  std::vector<Clock::time_point> restarted_;  // by socket
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  EdgePacer pacer_;
+  std::vector<Socket> sockets_;
   Clock::time_point since_;
   Reading before_;
   bool saturated_throughout_ = false;
   bool under_way_throughout_ = false;
   bool stalled_meanwhile_ = false;
+};
+
+// One attempt's sockets. Owned and used by one thread.
+class EdgePacing {
+ public:
+  // References outlive this; the sockets stay open. Never faster than `upload`; where that has no limit a peer on this
+  // machine is left alone.
+  EdgePacing(LinkPacing& link, std::vector<int> sockets, const UploadShare& upload);
+  ~EdgePacing();
+  EdgePacing(const EdgePacing&) = delete;
+  EdgePacing& operator=(const EdgePacing&) = delete;
+
+  // Call it about every kLookEvery.
+  void look(Clock::time_point now);
+  static constexpr std::chrono::milliseconds kLookEvery{50};
+
+ private:
+  std::optional<double> limit_of_a_socket() const;
+
+  LinkPacing& link_;
+  const std::vector<int> sockets_;
+  const UploadShare& upload_;
+  const bool paces_;
+  std::optional<double> applied_;
 };
 
 }  // namespace atl

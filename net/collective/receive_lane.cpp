@@ -26,8 +26,9 @@ Status ReceiveLane::check_header() {
   Result<RingFrameHeader> decoded = decode_ring_frame_header(header_bytes_);
   if (!decoded.ok()) return decoded.error().with_context(connection_.description());
   const RingFrameHeader& header = *decoded;
-  if (header.round != attempt_.round || header.attempt != attempt_.attempt) {
-    return wrong(fmt::format("a frame of round {} attempt {}", header.round.value, header.attempt.value));
+  if (header.round != attempt_.round || header.attempt != attempt_.attempt || header.fragment != attempt_.fragment) {
+    return wrong(fmt::format("a frame of round {} attempt {}, fragment {}", header.round.value, header.attempt.value,
+                             header.fragment.value));
   }
   if (header.type == RingFrameType::kKeepalive) {
     // What it promises is believed no longer than this island would wait by itself (early_allowed_: the silence

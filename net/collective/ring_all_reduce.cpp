@@ -39,9 +39,14 @@ Status check(const AllReduceSpec& spec, std::size_t numel, std::size_t canonical
   if (spec.order.size() > kMaxRingIslands) {
     return invalid(fmt::format("a ring of {} islands; at most {}", spec.order.size(), kMaxRingIslands));
   }
-  if (spec.connections_per_edge < 0 || spec.connections_per_edge > kMaxConnectionsPerEdge) {
-    return invalid(fmt::format("{} connections an edge; 1 to {}, or 0 to have them chosen", spec.connections_per_edge,
-                               kMaxConnectionsPerEdge));
+  if (spec.fragments < 1 || spec.fragments > static_cast<int>(kMaxFragments) ||
+      spec.fragment.value >= static_cast<std::uint32_t>(spec.fragments)) {
+    return invalid(fmt::format("fragment {} of {}; of at most {}", spec.fragment.value, spec.fragments, kMaxFragments));
+  }
+  const int most = most_connections_per_edge(spec.fragments);
+  if (spec.connections_per_edge < 0 || spec.connections_per_edge > most) {
+    return invalid(
+        fmt::format("{} connections an edge; 1 to {}, or 0 to have them chosen", spec.connections_per_edge, most));
   }
   const std::int64_t block = block_numel(spec.wire);
   if (spec.bucket_numel <= 0 || spec.bucket_numel % block != 0) {
@@ -90,13 +95,14 @@ Digest encode_alone(const RingPayload& payload, const PartialSums& sums, ByteVie
 }
 
 // Of the connections that have just carried an attempt to the next rank.
-void measure_link(const std::vector<TlsConnection>& connections, const EdgePacer& pacer, AllReduceReport& report) {
+void measure_link(const std::vector<TlsConnection>& connections, const LinkPacing& link, AllReduceReport& report) {
   for (const TlsConnection& connection : connections) {
     const double rtt = least_rtt(connection.fd()).count();
     if (rtt > 0 && (report.rtt_seconds == 0 || rtt < report.rtt_seconds)) report.rtt_seconds = rtt;
   }
-  report.at_least = !pacer.link_rate();
-  report.link_bytes_per_second = pacer.link_rate().value_or(report.bytes_per_second);
+  const std::optional<double> rate = link.link_rate();
+  report.at_least = !rate;
+  report.link_bytes_per_second = rate.value_or(report.bytes_per_second);
 }
 
 AllReducePhases phases_of(const PartialSums& sums, Seconds connect, Clock::time_point moving_since,
@@ -126,7 +132,9 @@ std::vector<TlsConnection> between_messages(std::vector<RingInbox::Parked> parke
 }  // namespace
 
 RingAllReduce::RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context)
-    : self_(std::move(self)), inbox_(inbox), pool_(dial_context), dial_context_(dial_context) {}
+    : self_(std::move(self)), inbox_(inbox), dial_context_(dial_context) {
+  for (std::uint32_t i = 0; i < kMaxFragments; ++i) fragments_.emplace_back(dial_context);
+}
 
 std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllReduceSpec& spec,
                                                                    std::span<const float> input,
@@ -145,6 +153,11 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   if (Status status = check(spec, input.size(), canonical.size()); !status.ok()) {
     return failed({status.error(), std::nullopt, {}}, rank_text);
   }
+  const std::unique_lock running(of(spec.fragment).running, std::try_to_lock);
+  if (!running) {
+    const Error busy = invalid(fmt::format("fragment {} is being averaged already", spec.fragment.value));
+    return failed({busy, std::nullopt, {}}, rank_text);
+  }
 
   const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(input.size()));
   const PartialSums sums(spec.wire, input, share_of(*self, spec.order), spec.feedback, canonical);
@@ -162,12 +175,21 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
 }
 
 void RingAllReduce::forget(const IslandId& peer) {
-  pool_.forget(peer);
+  for (OfFragment& fragment : fragments_) fragment.pool.forget(peer);
   inbox_.forget(peer);
 }
 
+ConnectionTuner& RingAllReduce::tuner_of(const AllReduceSpec& spec, const EdgeEnd& end) {
+  return of(spec.fragment).tuners.try_emplace(end, most_connections_per_edge(spec.fragments)).first->second;
+}
+
 int RingAllReduce::connections_of(const AllReduceSpec& spec, const EdgeEnd& end) {
-  return spec.connections_per_edge > 0 ? spec.connections_per_edge : tuners_[end].connections();
+  return spec.connections_per_edge > 0 ? spec.connections_per_edge : tuner_of(spec, end).connections();
+}
+
+LinkPacing& RingAllReduce::link_to(const IslandId& next) {
+  std::lock_guard lock(links_mutex_);
+  return links_[next];
 }
 
 std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(const AllReduceSpec& spec, Rank self,
@@ -183,8 +205,9 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   AllReduceSpec chosen = spec;
   if (dials_next) chosen.connections_per_edge = connections_of(spec, out);
   const int inbound = dials_previous ? connections_of(spec, in) : 0;
+  ConnectionPool& pool = of(spec.fragment).pool;
   const auto connecting_since = Clock::now();
-  auto edges = connect_edges(chosen, self, payload, pool_, inbox_, abort, inbound);
+  auto edges = connect_edges(chosen, self, payload, pool, inbox_, abort, inbound);
   if (auto* failure = std::get_if<AllReduceFailure>(&edges)) return std::move(*failure);
   auto& connected = std::get<RingEdges>(edges);
   AllReduceReport report;
@@ -192,12 +215,13 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.previous = previous.id;
   report.connections = static_cast<int>(connected.to_next.size());
   report.connections_reused = connected.reused;
-  EdgePacer& pacer = pacers_[next.id];
+  LinkPacing& link = link_to(next.id);
+  const UploadShare upload(under_way_, spec.most_bytes_per_second);
   const auto moving_since = Clock::now();
   std::optional<DirectReduce> direct;
-  if (!sums_hop_by_hop(spec.wire)) direct.emplace(spec, self, payload, sums, inbox_, dial_context_);
-  auto outcome =
-      exchange(spec, self, std::move(connected), sums, payload, canonical, pacer, direct ? &*direct : nullptr, abort);
+  if (!sums_hop_by_hop(spec.wire)) direct.emplace(spec, self, payload, sums, inbox_, dial_context_, upload);
+  auto outcome = exchange(spec, self, std::move(connected), sums, payload, canonical, link, upload,
+                          direct ? &*direct : nullptr, abort);
   if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return std::move(*failure);
   auto& done = std::get<ExchangeOutcome>(outcome);
   report.digest = done.digest;
@@ -208,18 +232,19 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.bytes_per_second = static_cast<double>(done.bytes_to_next) / seconds;
   report.bytes_per_second_received = static_cast<double>(done.bytes_from_previous) / seconds;
   if (!done.to_next.empty()) report.congestion_control = congestion_control(done.to_next.front().fd());
-  measure_link(done.to_next, pacer, report);
+  measure_link(done.to_next, link, report);
+  const bool tells = upload.alone_so_far();  // else it tells of the others, and not of the number of connections
   if (dials_next) {
-    tuners_[out].measured(report.connections, report.bytes_per_second);
-    pool_.give_back(out, next.address, std::move(done.to_next));
+    if (tells) tuner_of(spec, out).measured(report.connections, report.bytes_per_second);
+    pool.give_back(out, next.address, std::move(done.to_next));
   } else {
-    inbox_.park(without_surplus(std::move(done.to_next)));
+    inbox_.park(spec.fragment, without_surplus(std::move(done.to_next)));
   }
   if (dials_previous) {
-    tuners_[in].measured(inbound, report.bytes_per_second_received);
-    pool_.give_back(in, previous.address, between_messages(std::move(done.from_previous)));
+    if (tells) tuner_of(spec, in).measured(inbound, report.bytes_per_second_received);
+    pool.give_back(in, previous.address, between_messages(std::move(done.from_previous)));
   } else {
-    inbox_.park(std::move(done.from_previous));
+    inbox_.park(spec.fragment, std::move(done.from_previous));
   }
   return report;
 }

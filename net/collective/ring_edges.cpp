@@ -1,5 +1,7 @@
 #include "net/collective/ring_edges.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -37,7 +39,8 @@ class EdgeKeeper {
  public:
   EdgeKeeper(TlsConnection& connection, const AllReduceSpec& spec)
       : connection_(connection), interval_(keepalive_interval(spec.silence_timeout)) {
-    encode({.type = RingFrameType::kKeepalive, .round = spec.round, .attempt = spec.attempt}, keepalive_);
+    encode({.type = RingFrameType::kKeepalive, .round = spec.round, .attempt = spec.attempt, .fragment = spec.fragment},
+           keepalive_);
   }
   void tick() {
     if (Clock::now() - last_ < interval_) return;
@@ -87,7 +90,7 @@ class EdgeConnector {
       waited_for.push_back(previous());
     }
     pool_.keep_only(dialled);
-    inbox_.keep_parked_of(waited_for);
+    inbox_.keep_parked_of(spec_.fragment, waited_for);
   }
 
   Result<ConnectionPool::Edge> dial_next() { return dial(next_, RingRole::kSends, spec_.connections_per_edge); }
@@ -97,7 +100,7 @@ class EdgeConnector {
     ATOLL_ASSIGN_OR_RETURN(ConnectionPool::Edge edge, dial(previous_, RingRole::kReceives, count));
     std::vector<RingInbox::Parked> parked;
     for (TlsConnection& connection : edge.connections) parked.push_back({std::move(connection), {}});
-    inbox_.park(std::move(parked));
+    inbox_.park(spec_.fragment, std::move(parked));
     return ok_status();
   }
 
@@ -106,14 +109,18 @@ class EdgeConnector {
     const Deadline deadline = Deadline::after(2 * spec_.silence_timeout);
     ATOLL_ASSIGN_OR_RETURN(RingInbox::Edge edge,
                            inbox_.take(hello_of(spec_, next_, RingRole::kReceives, payload_), deadline, abort_));
+    ATOLL_RETURN_IF_ERROR(check_count(edge, next()));
     ATOLL_RETURN_IF_ERROR(
         say_hello(edge.connections, hello_of(spec_, self_, RingRole::kSends, payload_), deadline, abort_));
     return ConnectionPool::Edge{std::move(edge.connections), edge.reused};
   }
 
   Result<RingInbox::Edge> wait_for_previous(EdgeKeeper& keeper) {
-    return inbox_.take(hello_of(spec_, previous_, RingRole::kSends, payload_), Deadline::after(spec_.silence_timeout),
-                       abort_, [&] { keeper.tick(); });
+    ATOLL_ASSIGN_OR_RETURN(RingInbox::Edge edge,
+                           inbox_.take(hello_of(spec_, previous_, RingRole::kSends, payload_),
+                                       Deadline::after(spec_.silence_timeout), abort_, [&] { keeper.tick(); }));
+    ATOLL_RETURN_IF_ERROR(check_count(edge, previous()));
+    return edge;
   }
 
  private:
@@ -124,6 +131,15 @@ class EdgeConnector {
                            pool_.take({peer.id, role}, peer.address, count, deadline, abort_));
     ATOLL_RETURN_IF_ERROR(say_hello(edge.connections, hello_of(spec_, self_, role, payload_), deadline, abort_));
     return edge;
+  }
+
+  Status check_count(const RingInbox::Edge& edge, const IslandId& peer) const {
+    const int most = most_connections_per_edge(spec_.fragments);
+    if (std::ssize(edge.connections) <= most) return ok_status();
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("{} began the edge with {} connections; in a run of {} fragments each "
+                             "has {} at most",
+                             peer.value, edge.connections.size(), spec_.fragments, most)};
   }
 
   const AllReduceSpec& spec_;
@@ -141,6 +157,7 @@ RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, RingRole role, c
                    .role = role,
                    .round = spec.round,
                    .attempt = spec.attempt,
+                   .fragment = spec.fragment,
                    .from_rank = Rank{static_cast<std::int32_t>(rank)},
                    .world_size = static_cast<int>(spec.order.size()),
                    .connection_index = 0,
@@ -162,7 +179,7 @@ std::variant<RingEdges, AllReduceFailure> connect_edges(const AllReduceSpec& spe
   EdgeConnector connector(spec, self, payload, pool, inbox, abort);
   auto step_began = Clock::now();
   const auto failed = [&](const Error& error, const IslandId& peer) {
-    inbox.keep_parked_of({});  // closed, which tells the neighbours
+    inbox.keep_parked_of(spec.fragment, {});  // closed, which tells the neighbours
     const bool long_aborted = error.code == ErrorCode::kAborted && Clock::now() - step_began > spec.silence_timeout / 2;
     return AllReduceFailure{error, peer, {}, error.code == ErrorCode::kTimeout || long_aborted};
   };

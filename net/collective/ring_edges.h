@@ -22,9 +22,9 @@ RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel);
 // How `rank` speaks first on an edge of one connection.
 RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, RingRole role, const RingPayload& payload);
 
-// Blocks until both edges stand, each step of it within spec.silence_timeout; meanwhile the one to the next rank is
-// kept alive. World size at least 2. `connections_from_previous`: where this island dials the previous rank; 0: as many
-// as to the next one.
+// `pool`: of spec.fragment. Blocks until both edges stand, each step of it within spec.silence_timeout; meanwhile the
+// one to the next rank is kept alive. World size at least 2. `connections_from_previous`: where this island dials the
+// previous rank; 0: as many as to the next one.
 std::variant<RingEdges, AllReduceFailure> connect_edges(const AllReduceSpec& spec, Rank self,
                                                         const RingPayload& payload, ConnectionPool& pool,
                                                         RingInbox& inbox, const AbortSignal& abort,

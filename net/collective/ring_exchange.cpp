@@ -43,8 +43,9 @@ void run_workers(std::deque<RingWorker>& workers, EdgeMonitor& monitor, FrameBoa
 
 std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, RingEdges edges,
                                                          const PartialSums& sums, const RingPayload& payload,
-                                                         std::span<std::byte> canonical, EdgePacer& pacer,
-                                                         DirectReduce* direct, const AbortSignal& abort) {
+                                                         std::span<std::byte> canonical, LinkPacing& link,
+                                                         const UploadShare& upload, DirectReduce* direct,
+                                                         const AbortSignal& abort) {
   const auto world_size = static_cast<int>(spec.order.size());
   const Rank previous{(self.value + world_size - 1) % world_size};
   const auto id_of = [&](int rank) -> const IslandId& {
@@ -55,8 +56,8 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   const std::size_t count = worker_count(spec.threads, edges);
   FrameBoard board(payload, outbound, inbound, {edges.to_next.size(), edges.from_previous.size()}, count);
   const AttemptContext attempt{
-      spec.round, spec.attempt, id_of(self.value + 1), id_of(previous.value), outbound, inbound, canonical,
-      sums,       board};
+      spec.round, spec.attempt, spec.fragment, id_of(self.value + 1), id_of(previous.value), outbound, inbound,
+      canonical,  sums,         board};
   std::deque<SendLane> senders;
   std::deque<ReceiveLane> receivers;
   std::deque<RingWorker> workers;
@@ -69,8 +70,8 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   }
   for (const TlsConnection& connection : edges.to_next) tune_for_bulk(connection.fd(), spec.congestion_control);
   ProgressMeter meter(inbound, direct != nullptr ? direct->bytes_expected() : 0, spec.on_progress);
-  EdgeMonitor monitor(attempt, sockets_of(edges.to_next), sockets_of(edges.from_previous), spec.silence_timeout,
-                      EdgePacing(pacer, sockets_of(edges.to_next), spec.most_bytes_per_second),
+  EdgePacing pacing(link, sockets_of(edges.to_next), upload);
+  EdgeMonitor monitor(attempt, sockets_of(edges.to_next), sockets_of(edges.from_previous), spec.silence_timeout, pacing,
                       spec.on_progress ? &meter : nullptr);
   run_workers(workers, monitor, board, direct, abort);
 

@@ -5,7 +5,7 @@
 
 #include "net/collective/all_reduce.h"
 #include "net/collective/direct_reduce.h"
-#include "net/collective/edge_pacer.h"
+#include "net/collective/edge_pacing.h"
 #include "net/collective/partial_sums.h"
 #include "net/collective/ring_edges.h"
 
@@ -24,14 +24,15 @@ struct ExchangeOutcome {
 };
 
 // Blocks until every frame is sent and received; then `canonical` is whole. `direct`: what makes the own frames of
-// formats that are not summed hop by hop; null for the others.
+// formats that are not summed hop by hop; null for the others. `link`: to the next rank. All references outlive it.
 //
 // Inbound bytes are always read, into a place that is theirs alone, so that no member ever waits for another to read
 // and the ring cannot lock up however small the sockets' buffers are. A member that has nothing to send says so with
 // keepalives: a stalled ring is blamed on the edge that is silent, not on those that wait behind it.
 std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, RingEdges edges,
                                                          const PartialSums& sums, const RingPayload& payload,
-                                                         std::span<std::byte> canonical, EdgePacer& pacer,
-                                                         DirectReduce* direct, const AbortSignal& abort);
+                                                         std::span<std::byte> canonical, LinkPacing& link,
+                                                         const UploadShare& upload, DirectReduce* direct,
+                                                         const AbortSignal& abort);
 
 }  // namespace atl

@@ -19,6 +19,7 @@ bool SendLane::begin_next() {
     begin({.type = RingFrameType::kKeepalive,
            .round = attempt_.round,
            .attempt = attempt_.attempt,
+           .fragment = attempt_.fragment,
            .offset = static_cast<std::uint64_t>(patience->count())},
           {});
     return true;
@@ -33,6 +34,7 @@ bool SendLane::begin_next() {
   const RingFrameHeader header{.phase = sub_chunk.phase,
                                .round = attempt_.round,
                                .attempt = attempt_.attempt,
+                               .fragment = attempt_.fragment,
                                .sequence = *sequence,
                                .length = sub_chunk.bytes,
                                .offset = sub_chunk.first_byte};

@@ -92,6 +92,7 @@ nlohmann::json HubState::to_json() const {
                          {"outer_step", outer_step},
                          {"round_open", round_open},
                          {"inner_steps", inner_steps},
+                         {"fragments", fragments},
                          {"max_rounds", max_rounds},
                          {"min_islands", min_islands},
                          {"finished", finished},
@@ -126,6 +127,7 @@ Result<HubState> HubState::from_json(const nlohmann::json& json) {
   if (json.contains("safe_outer_step")) {  // a hub of before does not say
     ATOLL_RETURN_IF_ERROR(fields.read("safe_outer_step", state.safe_outer_step).status());
   }
+  if (json.contains("fragments")) ATOLL_RETURN_IF_ERROR(fields.read("fragments", state.fragments).status());
   ATOLL_RETURN_IF_ERROR(read_validation(json, "first_validation", state.first_validation));
   ATOLL_RETURN_IF_ERROR(read_validation(json, "last_validation", state.last_validation));
   return state;

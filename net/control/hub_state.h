@@ -59,6 +59,7 @@ struct HubState {
   std::uint32_t outer_step = 0;        // committed so far
   bool round_open = false;             // round `outer_step` is under way
   std::uint32_t inner_steps = 0;       // H
+  std::uint32_t fragments = 1;         // F: each round averages one of them
   std::uint32_t max_rounds = 0;        // 0: until stopped
   std::uint32_t min_islands = 1;
   bool finished = false;

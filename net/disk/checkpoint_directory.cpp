@@ -11,6 +11,10 @@ constexpr std::string_view kPrefix = "outer.", kSuffix = ".state";
 
 std::string kept_state_name(OuterStep step) { return fmt::format("{}{}{}", kPrefix, step.value, kSuffix); }
 
+std::string kept_average_name(FragmentId fragment) {
+  return fragment.value == 0 ? kKeptAverageFile : fmt::format("average.{}.kept", fragment.value);
+}
+
 bool is_outer_state_name(std::string_view name) { return name.starts_with(kPrefix) && name.ends_with(kSuffix); }
 
 Result<std::vector<std::filesystem::path>> outer_state_files(const std::filesystem::path& directory) {

@@ -15,13 +15,15 @@ namespace atl {
 
 inline constexpr const char* kOuterStateFile = "outer.state";    // the newest; outer_state_file.h
 inline constexpr const char* kInnerStateFile = "inner.state";    // of a paused round; inner_state_file.h
-inline constexpr const char* kKeptAverageFile = "average.kept";  // of the open round; kept_average_file.h
+inline constexpr const char* kKeptAverageFile = "average.kept";  // of the open round of fragment 0; see below
 inline constexpr const char* kModelConfigFile = "config.json";   // of the model; net/model/config.h
 inline constexpr const char* kCommitLogFile = "commits.log";     // the hub's signed commits; commit_log.h
 inline constexpr const char* kEpochFile = "epoch.json";          // the highest epoch of the hub's; commit_log.h
 
 // outer.STEP.state: a state that is kept beside the newest.
 std::string kept_state_name(OuterStep step);
+// kKeptAverageFile for fragment 0; average.FRAGMENT.kept for those after it.
+std::string kept_average_name(FragmentId fragment);
 // kOuterStateFile, or that of a kept one.
 bool is_outer_state_name(std::string_view name);
 // All that are called so, in no order; a directory that is not there holds none.

@@ -19,7 +19,7 @@
 //      144      4  fp32 each, in canonical order: numel parameters, numel first moments, numel second moments, residual
 //      end     32  SHA-256 of all before it
 //
-// The island's loop thread; blocks on the disk.
+// The island's thread; blocks on the disk.
 #pragma once
 
 #include <cstdint>

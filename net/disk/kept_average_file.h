@@ -1,6 +1,7 @@
 // average.kept: the average of the open round, written before the island says that it holds it: with the outer state
 // before it, it makes the state after it, also on an island whose process died before the commit came. Private to the
-// owner. One file, replaced each round; the one definition of its bytes:
+// owner. One file a fragment (average.FRAGMENT.kept after the first), replaced each round; the one definition of its
+// bytes:
 //
 //   offset  bytes  what
 //        0      8  "ATLAVERG"
@@ -11,7 +12,7 @@
 //       28     64  its digest (net/collective/canonical_digest.h), lower-case hex
 //       92         the canonical bytes: encoded_bytes(wire, numel)
 //
-// The island's loop thread; blocks on the disk.
+// The fragment's sync lane; blocks on the disk.
 #pragma once
 
 #include <cstdint>

@@ -211,6 +211,7 @@ Status HubServer::Impl::make_coordinator() {
   state_.phase = "waiting";
   state_.outer_step = memory.committed.value;
   state_.inner_steps = run_.inner_steps;
+  state_.fragments = run_.fragments;
   state_.max_rounds = run_.max_rounds;
   state_.min_islands = run_.min_islands;
   ATOLL_ASSIGN_OR_RETURN(state_.rounds, store_->rounds(HubState::kMaxRounds));

@@ -92,6 +92,7 @@ class MeshClient::Impl {
   void start();
   bool send(const IslandMessage& message);
   Result<HubMessage> next(Deadline deadline);
+  void wake() { inbox_.wake(); }
   bool connected() const { return connected_; }
 
  private:
@@ -457,6 +458,7 @@ MeshClient::MeshClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 MeshClient::~MeshClient() = default;
 bool MeshClient::send(const IslandMessage& message) { return impl_->send(message); }
 Result<HubMessage> MeshClient::next(Deadline deadline) { return impl_->next(deadline); }
+void MeshClient::wake() { impl_->wake(); }
 bool MeshClient::connected() const { return impl_->connected(); }
 
 }  // namespace atl

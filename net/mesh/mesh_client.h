@@ -50,6 +50,8 @@ class MeshClient {
   // The next message of the hub, in order. kTimeout at the deadline. Once the client has given up, the reason in words:
   // the verified hub's own (its goodbye, kPermissionDenied, kVersionUnsupported), or kUnreachable.
   Result<HubMessage> next(Deadline deadline);
+  // Any thread: a next() under way, or the one after this, ends at once (kTimeout, if there is no message).
+  void wake();
   bool connected() const;
 
  private:

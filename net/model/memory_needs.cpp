@@ -78,6 +78,8 @@ MemoryNeeds memory_needs(const ModelConfig& config, const TrainingShape& shape) 
   needs.program = kProgram;
   needs.engine = 4 * whole;
   needs.outer = 3 * whole + 2 * feedback;
+  // Each fragment's attempt holds the pseudo-gradient and what is lost of its part alone; together they are the whole.
+  if (shape.fragments > 1) needs.averages = static_cast<std::uint64_t>(encoded_bytes(shape.wire, layout.numel));
   needs.step = whole_bytes(kFloat * static_cast<double>(shape.island.local_ranks) * step_values(config, layout, shape));
   needs.heap = needs.step / kHeapPart;
   // A pause copies parameters, moments and residual; a checkpoint parameters and momentum; an average is encoded.

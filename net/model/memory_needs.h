@@ -23,6 +23,7 @@ struct TrainingShape {
   std::int64_t sequences_per_step = 1;  // of the whole island
   std::int64_t sequence_length = 1;     // tokens
   WireFormat wire = WireFormat::kInt8Block;
+  std::int64_t fragments = 1;  // that are averaged in turn, while the model is trained on where there are several
   IslandShape island = {};
 
   // Sequences of the fullest rank.
@@ -34,20 +35,23 @@ struct TrainingShape {
 
 // Bytes.
 struct MemoryNeeds {
-  std::uint64_t program = 0;  // code, libraries, stacks, connections
-  std::uint64_t engine = 0;   // parameters, gradients, Adam's two moments
-  std::uint64_t outer = 0;    // outer parameters, momentum, pseudo-gradient; what error feedback keeps
-  std::uint64_t step = 0;     // while a step is computed, all ranks: activations, logits, gathered parameters
-  std::uint64_t heap = 0;     // meanwhile: gaps between blocks, what the matrix library takes for itself
-  // Most of what is held in place of that: an average, a checkpoint, the work of a paused round.
+  std::uint64_t program = 0;   // code, libraries, stacks, connections
+  std::uint64_t engine = 0;    // parameters, gradients, Adam's two moments
+  std::uint64_t outer = 0;     // outer parameters, momentum, pseudo-gradient; what error feedback keeps
+  std::uint64_t step = 0;      // while a step is computed, all ranks: activations, logits, gathered parameters
+  std::uint64_t heap = 0;      // meanwhile: gaps between blocks, what the matrix library takes for itself
+  std::uint64_t averages = 0;  // of fragments, encoded, that are made while a step is computed; of one: between steps
+  // Most of what is held in place of a step: an average, a checkpoint, the work of a paused round.
   std::uint64_t between_steps = 0;
   std::uint64_t exported = 0;  // a copy of the parameters, while somebody exports the model; at any time
 
-  std::uint64_t while_training() const { return program + engine + outer + step + heap; }
+  std::uint64_t while_training() const { return program + engine + outer + averages + step + heap; }
   // What there must be room for.
-  std::uint64_t most() const { return program + engine + outer + std::max(step + heap, between_steps) + exported; }
+  std::uint64_t most() const {
+    return program + engine + outer + averages + std::max(step + heap, between_steps) + exported;
+  }
   // Where GPUs compute: they hold what the engine and its steps need.
-  std::uint64_t most_beside_gpus() const { return program + outer + between_steps + exported; }
+  std::uint64_t most_beside_gpus() const { return program + outer + averages + between_steps + exported; }
 };
 
 // Without a micro-batch: with all of a rank's share at once.

@@ -15,13 +15,16 @@ namespace {
 std::pair<OuterStep, Attempt> attempt_of(const RingHello& hello) { return {hello.round, hello.attempt}; }
 
 bool same_edge(const RingHello& a, const RingHello& b) {
-  return a.from == b.from && a.role == b.role && attempt_of(a) == attempt_of(b);
+  return a.from == b.from && a.role == b.role && attempt_of(a) == attempt_of(b) && a.fragment == b.fragment;
 }
 
 // A peer that is before this rank alone says its role wrongly when it says another: that is to be told. Two islands
-// share two edges, and contributions come beside either.
+// share two edges, and contributions come beside either. An attempt is of one fragment: whoever names another is wrong.
 bool may_be_meant(const RingHello& hello, const RingHello& expected) {
   if (same_edge(hello, expected)) return true;
+  if (hello.fragment != expected.fragment) {
+    return hello.from == expected.from && attempt_of(hello) == attempt_of(expected);
+  }
   const auto contributes = [](const RingHello& h) { return h.role == RingRole::kContributions; };
   return hello.from == expected.from && attempt_of(hello) == attempt_of(expected) && expected.world_size != 2 &&
          !contributes(hello) && !contributes(expected);
@@ -29,6 +32,9 @@ bool may_be_meant(const RingHello& hello, const RingHello& expected) {
 
 // Which field differs, for the message; empty when the hello is the expected one.
 std::string difference(const RingHello& hello, const RingHello& expected) {
+  if (hello.fragment != expected.fragment) {
+    return fmt::format("fragment {} instead of {}", hello.fragment.value, expected.fragment.value);
+  }
   if (hello.wire != expected.wire) return "another wire format";
   if (hello.payload_numel != expected.payload_numel) {
     return fmt::format("a payload of {} values instead of {}", hello.payload_numel, expected.payload_numel);
@@ -91,54 +97,75 @@ Result<std::optional<RingHello>> next_hello(RingInbox::Parked& parked) {
   return std::optional<RingHello>(std::move(hello));
 }
 
-}  // namespace
-
-RingInbox::RingInbox() : arrival_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!arrival_) {
+UniqueFd make_arrival() {
+  UniqueFd arrival(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!arrival) {
     std::perror("atoll: eventfd");
     std::abort();
   }
+  return arrival;
+}
+
+void wake(const UniqueFd& arrival) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(arrival.get(), &one, sizeof one);
+}
+
+// The oldest of those that `counts`, of the fragment of which there are most; none when there is none.
+template <class Held, class FragmentOf, class Counts>
+auto oldest_of_most(std::vector<Held>& held, FragmentOf fragment_of, Counts counts) {
+  std::array<std::size_t, kMaxFragments> count{};
+  for (const Held& one : held) count[fragment_of(one).value] += counts(one) ? 1 : 0;
+  const FragmentId most{static_cast<std::uint32_t>(std::ranges::max_element(count) - count.begin())};
+  return std::ranges::find_if(held, [&](const Held& one) { return counts(one) && fragment_of(one) == most; });
+}
+
+}  // namespace
+
+RingInbox::RingInbox() {
+  for (OfFragment& fragment : fragments_) fragment.arrival = make_arrival();
 }
 
 void RingInbox::deliver(RingHello hello, TlsConnection connection) {
+  const FragmentId fragment = hello.fragment;
   std::vector<Waiting> dropped;  // closed after the lock is released
   {
     std::lock_guard lock(mutex_);
     waiting_.push_back({std::move(hello), std::move(connection), false});
     drop_outdated(dropped);
   }
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(arrival_.get(), &one, sizeof one);
+  wake(of(fragment).arrival);
 }
 
 void RingInbox::refuse(const IslandId& peer, Error reason) {
-  {
-    std::lock_guard lock(mutex_);
-    const auto now = Clock::now();
-    std::erase_if(refusals_, [now](const auto& refusal) { return now - refusal.second.when > kRefusalCountsFor; });
-    if (refusals_.size() < kMaxWaiting) refusals_.insert_or_assign(peer, Refusal{std::move(reason), now});
+  for (OfFragment& fragment : fragments_) {
+    {
+      std::lock_guard lock(mutex_);
+      const auto now = Clock::now();
+      auto& refusals = fragment.refusals;
+      std::erase_if(refusals, [now](const auto& refusal) { return now - refusal.second.when > kRefusalCountsFor; });
+      if (refusals.size() < kMaxWaiting) refusals.insert_or_assign(peer, Refusal{reason, now});
+    }
+    wake(fragment.arrival);
   }
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(arrival_.get(), &one, sizeof one);
 }
 
 void RingInbox::drop_outdated(std::vector<Waiting>& dropped) {
-  const auto drop_first = [&](auto matches) {
-    const auto found = std::ranges::find_if(waiting_, matches);
-    if (found == waiting_.end()) return false;
-    dropped.push_back(std::move(*found));
-    waiting_.erase(found);
-    return true;
+  const auto drop = [&](std::vector<Waiting>::iterator one) {
+    dropped.push_back(std::move(*one));
+    return waiting_.erase(one);
   };
-  while (drop_first([&](const Waiting& w) { return attempt_of(w.hello) < newest_asked_; })) {
+  for (auto one = waiting_.begin(); one != waiting_.end();) {
+    one = attempt_of(one->hello) < of(one->hello.fragment).newest_asked ? drop(one) : one + 1;
   }
   if (waiting_.empty()) return;
   const IslandId latest = waiting_.back().hello.from;
   const auto from_latest = [&](const Waiting& w) { return w.hello.from == latest; };
+  const auto fragment_of = [](const Waiting& w) { return w.hello.fragment; };
   while (static_cast<std::size_t>(std::ranges::count_if(waiting_, from_latest)) > kMaxWaitingOfPeer) {
-    drop_first(from_latest);
+    drop(oldest_of_most(waiting_, fragment_of, from_latest));
   }
-  while (waiting_.size() > kMaxWaiting) drop_first([](const Waiting&) { return true; });
+  while (waiting_.size() > kMaxWaiting) drop(waiting_.begin());
 }
 
 // Some connections of the edge have come, and one of its peer's was closed since: the rest will not come. (Before the
@@ -158,7 +185,7 @@ bool RingInbox::is_cut(const RingHello& expected, bool parked_closed) {
 RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arrived) {
   std::vector<Waiting> dropped;
   std::lock_guard lock(mutex_);
-  newest_asked_ = attempt_of(expected);  // the newest, for a rollback makes rounds count back
+  of(expected.fragment).newest_asked = attempt_of(expected);  // the newest, for a rollback makes rounds count back
   drop_outdated(dropped);
   // The latest connection of each index; an earlier one is of a dialler that began again, as one of another count is.
   std::array<std::optional<std::size_t>, kMaxConnectionsPerEdge> position;
@@ -175,7 +202,7 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
     position[static_cast<std::size_t>(hello.connection_index)] = i;
   }
   arrived = static_cast<int>(std::ranges::count_if(position, [](const auto& p) { return p.has_value(); }));
-  const auto refusal = refusals_.extract(expected.from);
+  const auto refusal = of(expected.fragment).refusals.extract(expected.from);
   if (count == 0 && refusal && Clock::now() - refusal.mapped().when <= kRefusalCountsFor) {
     return Result<Edge>(refusal.mapped().reason.with_context(expected.from.value));
   }
@@ -190,85 +217,89 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   return Result<Edge>(std::move(edge));
 }
 
-void RingInbox::park(std::vector<Parked> connections) {
-  std::vector<Parked> dropped;  // closed after the lock is released
+void RingInbox::park(FragmentId fragment, std::vector<Parked> connections) {
+  std::vector<ParkedOf> dropped;  // closed after the lock is released
   std::lock_guard lock(mutex_);
-  for (Parked& parked : connections) parked_.push_back(std::move(parked));
+  for (Parked& parked : connections) parked_.push_back({fragment, std::move(parked)});
   while (parked_.size() > kMaxWaitingOfPeer) {
-    dropped.push_back(std::move(parked_.front()));
-    parked_.erase(parked_.begin());
+    const auto first = oldest_of_most(
+        parked_, [](const ParkedOf& one) { return one.fragment; }, [](const ParkedOf&) { return true; });
+    dropped.push_back(std::move(*first));
+    parked_.erase(first);
   }
 }
 
-void RingInbox::keep_parked_of(const std::vector<IslandId>& peers) {
-  std::vector<Parked> dropped;
+void RingInbox::keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers) {
+  std::vector<ParkedOf> dropped;
   std::lock_guard lock(mutex_);
-  for (auto parked = parked_.begin(); parked != parked_.end();) {
-    if (std::ranges::find(peers, parked->connection.peer()) != peers.end()) {
-      ++parked;
+  for (auto one = parked_.begin(); one != parked_.end();) {
+    if (one->fragment != fragment || std::ranges::find(peers, one->parked.connection.peer()) != peers.end()) {
+      ++one;
       continue;
     }
-    dropped.push_back(std::move(*parked));
-    parked = parked_.erase(parked);
+    dropped.push_back(std::move(*one));
+    one = parked_.erase(one);
   }
 }
 
 void RingInbox::forget_attempts() {
   std::vector<Waiting> dropped;  // closed after the lock is released
   std::lock_guard lock(mutex_);
-  newest_asked_ = {};
+  for (OfFragment& fragment : fragments_) fragment.newest_asked = {};
   dropped.swap(waiting_);
 }
 
 void RingInbox::forget(const IslandId& peer) {
   std::lock_guard lock(mutex_);
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.connection.peer() == peer; });
-  std::erase_if(parked_, [&](const Parked& parked) { return parked.connection.peer() == peer; });
+  std::erase_if(parked_, [&](const ParkedOf& one) { return one.parked.connection.peer() == peer; });
 }
 
-// Hellos that came on parked connections: those join the ones that wait. Connections that ended, or say anything but a
-// hello, are dropped: true when there was one.
-bool RingInbox::listen_to_parked(const IslandId& peer) {
-  std::vector<Parked> dropped;
+// Hellos that came on the fragment's parked connections: those join the ones that wait. Connections that ended, or say
+// anything but a hello of their fragment, are dropped: true when there was one.
+bool RingInbox::listen_to_parked(FragmentId fragment, const IslandId& peer) {
+  std::vector<ParkedOf> dropped;
   std::lock_guard lock(mutex_);
-  for (auto parked = parked_.begin(); parked != parked_.end();) {
-    if (parked->connection.peer() != peer) {
-      ++parked;
+  for (auto one = parked_.begin(); one != parked_.end();) {
+    Parked& parked = one->parked;
+    if (one->fragment != fragment || parked.connection.peer() != peer) {
+      ++one;
       continue;
     }
-    Result<std::optional<RingHello>> hello = next_hello(*parked);
+    Result<std::optional<RingHello>> hello = next_hello(parked);
     if (hello.ok() && !hello->has_value()) {
-      ++parked;
+      ++one;
       continue;
     }
-    if (hello.ok() && (*hello)->from == peer) {
-      waiting_.push_back({std::move(**hello), std::move(parked->connection), true});
+    if (hello.ok() && (*hello)->from == peer && (*hello)->fragment == fragment) {
+      waiting_.push_back({std::move(**hello), std::move(parked.connection), true});
     } else {
-      dropped.push_back(std::move(*parked));
+      dropped.push_back(std::move(*one));
     }
-    parked = parked_.erase(parked);
+    one = parked_.erase(one);
   }
   return !dropped.empty();
 }
 
-void RingInbox::append_polls(const IslandId& peer, std::vector<pollfd>& polls) {
+void RingInbox::append_polls(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls) {
   std::lock_guard lock(mutex_);
-  for (const Parked& parked : parked_) {
-    if (parked.connection.peer() != peer) continue;
+  for (const auto& [of_fragment, parked] : parked_) {
+    if (of_fragment != fragment || parked.connection.peer() != peer) continue;
     polls.push_back({parked.connection.fd(), parked.connection.poll_events_for_read(), 0});
   }
 }
 
 Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
                                         const std::function<void()>& on_tick) {
+  const int arrival = of(expected.fragment).arrival.get();
   const std::string what = fmt::format("waiting for {} to begin its edge", expected.from.value);
   std::vector<pollfd> watched;
   for (;;) {
     // Drained before looking, so that a delivery after the look wakes the poll.
     std::uint64_t deliveries = 0;
-    [[maybe_unused]] const auto drained = ::read(arrival_.get(), &deliveries, sizeof deliveries);
+    [[maybe_unused]] const auto drained = ::read(arrival, &deliveries, sizeof deliveries);
     if (abort.raised()) return Error{ErrorCode::kAborted, fmt::format("{}: {}", what, abort.reason())};
-    const bool parked_closed = listen_to_parked(expected.from);
+    const bool parked_closed = listen_to_parked(expected.fragment, expected.from);
     int arrived = 0;
     if (Arrived edge = take_arrived(expected, arrived)) return std::move(*edge);
     if (is_cut(expected, parked_closed)) {
@@ -278,8 +309,8 @@ Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline dead
       return Error{ErrorCode::kTimeout, fmt::format("{}: {} connections came within the time allowed", what, arrived)};
     }
     if (on_tick) on_tick();
-    watched.assign({pollfd{arrival_.get(), POLLIN, 0}, pollfd{abort.fd(), POLLIN, 0}});
-    append_polls(expected.from, watched);
+    watched.assign({pollfd{arrival, POLLIN, 0}, pollfd{abort.fd(), POLLIN, 0}});
+    append_polls(expected.fragment, expected.from, watched);
     (void)::poll(watched.data(), watched.size(), deadline.poll_milliseconds(kTickMilliseconds));
   }
 }

@@ -1,9 +1,12 @@
 // Where inbound ring connections wait for the all-reduce attempt that they belong to: new ones after their hello, and
-// those of an attempt gone by until the next hello comes on them. Thread-safe; one thread at a time takes.
+// those of an attempt gone by until the next hello comes on them. Attempts of different fragments run at once: a
+// connection is of one fragment, from its first hello on, and no attempt of another one takes it or closes it.
+// Thread-safe; of each fragment one thread at a time takes.
 #pragma once
 
 #include <poll.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -21,39 +24,45 @@ namespace atl {
 
 class RingInbox {
  public:
+  // Of one peer, whatever fragments it names: two islands alone share two edges, of kMaxConnectionsPerEdge with all
+  // fragments. As many are parked at most.
   static constexpr std::size_t kMaxWaitingOfPeer = 2 * kMaxConnectionsPerEdge;
-  static constexpr std::size_t kMaxWaiting = 256;
+  // kMaxDirectIslands for each fragment beyond the first: everybody's contributions to each may come at once.
+  static constexpr std::size_t kMaxWaiting = 256 + (kMaxFragments - 1) * kMaxDirectIslands;
 
   RingInbox();
 
-  // Keeps the connection until its attempt asks for it. Dropped: connections of attempts older than the newest one
-  // asked for, and, when more than the bounds wait, those that came first.
+  // Keeps the connection until its attempt asks for it. Dropped: connections of attempts older than the newest one of
+  // their fragment that was asked for, and, when more than the bounds wait, those that came first; of one peer those of
+  // the fragment of which it has most, so that one fragment's do not push out another's.
   void deliver(RingHello hello, TlsConnection connection);
 
-  // A certified peer began a connection with something else than a hello of this version: take() for it ends with that.
+  // A certified peer began a connection with something else than a hello of this version: take() for it ends with that,
+  // of each fragment.
   void refuse(const IslandId& peer, Error reason);
 
   struct Edge {
     std::vector<TlsConnection> connections;  // in the order of their index
     int reused = 0;                          // of those: parked before
   };
-  // All connections of the edge to expected.from, as many as its hellos say. Every other field of the hellos must be as
-  // expected: kProtocol, naming the peer, when one differs. (Two islands alone share two edges, which their roles tell
-  // apart.) kTimeout, kAborted; kPeerLost when a connection is closed after the first one's hello came. `on_tick` is
-  // called several times a second meanwhile.
+  // All connections of the edge to expected.from and of expected.fragment, as many as its hellos say. Every other field
+  // of the hellos must be as expected: kProtocol, naming the peer, when one differs. (Two islands alone share two
+  // edges, which their roles tell apart.) kTimeout, kAborted; kPeerLost when a connection is closed after the first
+  // one's hello came. `on_tick` is called several times a second meanwhile.
   Result<Edge> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
                     const std::function<void()>& on_tick = {});
 
-  // Keeps connections open on which the next hello is awaited. `surplus` was read beyond the attempt that they ended.
+  // Keeps connections open on which the fragment's next hello is awaited. `surplus` was read beyond the attempt that
+  // they ended.
   struct Parked {
     TlsConnection connection;
     Bytes surplus;
   };
-  void park(std::vector<Parked> connections);
-  // Closes parked connections of everybody else.
-  void keep_parked_of(const std::vector<IslandId>& peers);
-  // The hub began anew, and rounds and attempts may count back: what waits is of no attempt to come. Those that are
-  // parked stay.
+  void park(FragmentId fragment, std::vector<Parked> connections);
+  // Closes the fragment's parked connections of everybody else.
+  void keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers);
+  // The hub began anew, and rounds and attempts of all fragments may count back: what waits is of no attempt to come.
+  // Those that are parked stay.
   void forget_attempts();
   // Closes all connections of a peer that is no longer a member.
   void forget(const IslandId& peer);
@@ -64,24 +73,33 @@ class RingInbox {
     TlsConnection connection;
     bool was_parked = false;
   };
+  struct ParkedOf {
+    FragmentId fragment;
+    Parked parked;
+  };
+  struct Refusal {
+    Error reason;
+    Clock::time_point when;
+  };
+  struct OfFragment {
+    UniqueFd arrival;  // eventfd: a delivery wakes the taker, which also watches its abort signal
+    // Guarded by mutex_:
+    std::map<IslandId, Refusal> refusals = {};  // of the last seconds
+    std::pair<OuterStep, Attempt> newest_asked = {};
+  };
   using Arrived = std::optional<Result<Edge>>;
   // What take returns, when it need not wait longer. `arrived` counts connections for the message of a timeout.
   Arrived take_arrived(const RingHello& expected, int& arrived);
   bool is_cut(const RingHello& expected, bool parked_closed);
   void drop_outdated(std::vector<Waiting>& dropped);
-  bool listen_to_parked(const IslandId& peer);
-  void append_polls(const IslandId& peer, std::vector<pollfd>& polls);
+  bool listen_to_parked(FragmentId fragment, const IslandId& peer);
+  void append_polls(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls);
+  OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }  // less than kMaxFragments
 
-  UniqueFd arrival_;  // eventfd: a delivery wakes the taker, which also watches its abort signal
+  std::array<OfFragment, kMaxFragments> fragments_;
   std::mutex mutex_;
   std::vector<Waiting> waiting_;  // guarded by mutex_, oldest first
-  std::vector<Parked> parked_;    // guarded by mutex_, oldest first
-  struct Refusal {
-    Error reason;
-    Clock::time_point when;
-  };
-  std::map<IslandId, Refusal> refusals_;        // guarded by mutex_; of the last seconds
-  std::pair<OuterStep, Attempt> newest_asked_;  // guarded by mutex_
+  std::vector<ParkedOf> parked_;  // guarded by mutex_, oldest first
 };
 
 }  // namespace atl

@@ -22,6 +22,9 @@ Status check(const RingHello& hello) {
     return protocol_error(fmt::format("ring hello: buckets of {} values", hello.bucket_numel));
   }
   if (hello.from.value.empty()) return protocol_error("ring hello: no island id");
+  if (hello.fragment.value >= kMaxFragments) {
+    return protocol_error(fmt::format("ring hello: unknown fragment {}", hello.fragment.value));
+  }
   return ok_status();
 }
 
@@ -41,6 +44,7 @@ Bytes encode(const RingHello& hello) {
   body.put(hello.bucket_numel);
   body.put(hello.final_buckets);
   body.put_string(hello.from.value);
+  body.put(static_cast<std::uint8_t>(hello.fragment.value));
   ByteWriter whole;
   whole.put(kRingHelloMagic);
   whole.put(kRingVersion);
@@ -82,6 +86,7 @@ Result<RingHello> decode_ring_hello_body(ByteView body) {
   hello.bucket_numel = reader.get<std::uint64_t>();
   hello.final_buckets = reader.get<std::uint64_t>();
   hello.from = IslandId{reader.get_string(kMaxIslandIdBytes)};
+  hello.fragment = FragmentId{reader.get<std::uint8_t>()};
   if (!reader.ok() || !reader.at_end()) return protocol_error("ring hello: its length does not fit");
   if (!is_wire_format(wire)) return protocol_error(fmt::format("ring hello: unknown wire format {}", wire));
   hello.wire = static_cast<WireFormat>(wire);
@@ -104,13 +109,14 @@ void encode(const RingFrameHeader& header, std::span<std::byte, kRingFrameHeader
   writer.put(kRingFrameMagic);
   writer.put(static_cast<std::uint8_t>(header.type));
   writer.put(static_cast<std::uint8_t>(header.phase));
-  writer.put(std::uint16_t{0});
+  writer.put(static_cast<std::uint8_t>(header.fragment.value));
+  writer.put(std::uint8_t{0});
   writer.put(header.round.value);
   writer.put(header.attempt.value);
   writer.put(header.sequence);
   writer.put(header.length);
   writer.put(header.offset);
-  static_assert(kRingFrameHeaderBytes == 4 + 1 + 1 + 2 + 4 + 4 + 4 + 4 + 8);
+  static_assert(kRingFrameHeaderBytes == 4 + 1 + 1 + 1 + 1 + 4 + 4 + 4 + 4 + 8);
   std::memcpy(out.data(), writer.bytes().data(), kRingFrameHeaderBytes);
 }
 
@@ -119,8 +125,9 @@ Result<RingFrameHeader> decode_ring_frame_header(std::span<const std::byte, kRin
   const auto magic = reader.get<std::uint32_t>();
   const auto type = reader.get<std::uint8_t>();
   const auto phase = reader.get<std::uint8_t>();
-  const auto zero = reader.get<std::uint16_t>();
   RingFrameHeader header;
+  header.fragment = FragmentId{reader.get<std::uint8_t>()};
+  const auto zero = reader.get<std::uint8_t>();
   header.round = OuterStep{reader.get<std::uint32_t>()};
   header.attempt = Attempt{reader.get<std::uint32_t>()};
   header.sequence = reader.get<std::uint32_t>();
@@ -133,6 +140,9 @@ Result<RingFrameHeader> decode_ring_frame_header(std::span<const std::byte, kRin
   }
   if (phase > static_cast<std::uint8_t>(RingPhase::kAllGather)) {
     return protocol_error(fmt::format("ring frame: unknown phase {}", phase));
+  }
+  if (header.fragment.value >= kMaxFragments) {
+    return protocol_error(fmt::format("ring frame: unknown fragment {}", header.fragment.value));
   }
   if (header.length > kMaxRingFrameBytes)
     return protocol_error(fmt::format("ring frame: {} bytes long", header.length));

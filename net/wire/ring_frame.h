@@ -11,15 +11,16 @@
 //   hello      := magic u32, version u16, body length u16, body
 //   body       := wire u8, role u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
 //                 round u32, attempt u32, payload numel u64, bucket numel u64, final buckets u64,
-//                 from (u16 length, bytes)
-//   frame      := magic u32, type u8, phase u8, zero u16, round u32, attempt u32, sequence u32, length u32, offset u64,
-//                 then `length` bytes of encoded values
+//                 from (u16 length, bytes), fragment u8
+//   frame      := magic u32, type u8, phase u8, fragment u8, zero u8, round u32, attempt u32, sequence u32, length u32,
+//                 offset u64, then `length` bytes of encoded values
 //
-// A frame's `sequence` counts the data frames of the whole edge; each travels once, on any connection of the edge, in
-// any order. `offset` is its first byte within the canonical bytes.
-// The edge of role kContributions goes from a member straight to the owner of a chunk, in formats that are not summed
-// hop by hop: one connection, one attempt, frames in the order of the owner's chunks. A keepalive has no payload,
-// zeros in phase, sequence and length, and in offset for how many milliseconds its sender itself still waits for data.
+// A connection serves the attempts of one fragment, whose hellos and data frames name it. A frame's `sequence` counts
+// the data frames of the whole edge; each travels once, on any connection of the edge, in any order. `offset` is its
+// first byte within the canonical bytes. The edge of role kContributions goes from a member straight to the owner of a
+// chunk, in formats that are not summed hop by hop: one connection, one attempt, frames in the order of the owner's
+// chunks. A keepalive has no payload, zeros in phase, sequence and length, and in offset for how many milliseconds its
+// sender itself still waits for data.
 #pragma once
 
 #include <cstddef>
@@ -34,12 +35,15 @@ namespace atl {
 
 inline constexpr std::uint32_t kRingHelloMagic = 0x48525441;  // "ATRH"
 inline constexpr std::uint32_t kRingFrameMagic = 0x46525441;  // "ATRF"
-inline constexpr std::uint16_t kRingVersion = 3;
+inline constexpr std::uint16_t kRingVersion = 4;
 
 inline constexpr std::size_t kRingHelloPrefixBytes = 8;
 inline constexpr std::size_t kMaxRingHelloBodyBytes = 256;
 inline constexpr std::size_t kMaxIslandIdBytes = 64;
-inline constexpr int kMaxConnectionsPerEdge = 16;
+inline constexpr int kMaxConnectionsPerEdge = 16;  // of all fragments together
+// Attempts of so many fragments may be under way at once: what each may have of that. Two islands have between them no
+// more connections, and hold no more memory for each other, however many fragments their run has.
+constexpr int most_connections_per_edge(int fragments) { return kMaxConnectionsPerEdge / fragments; }
 inline constexpr int kMaxRingIslands = 1024;
 inline constexpr int kMaxDirectIslands = 128;  // where everybody dials everybody: !sums_hop_by_hop
 inline constexpr std::uint64_t kMaxPayloadNumel = std::uint64_t{1} << 40;
@@ -53,6 +57,7 @@ struct RingHello {
   RingRole role = RingRole::kSends;
   OuterStep round;
   Attempt attempt;
+  FragmentId fragment = {};  // less than kMaxFragments
   Rank from_rank;
   int world_size = 0;
   int connection_index = 0;
@@ -84,6 +89,7 @@ struct RingFrameHeader {
   RingPhase phase = RingPhase::kReduceScatter;
   OuterStep round;
   Attempt attempt;
+  FragmentId fragment = {};  // less than kMaxFragments
   std::uint32_t sequence = 0;
   std::uint32_t length = 0;
   std::uint64_t offset = 0;

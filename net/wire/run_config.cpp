@@ -172,6 +172,8 @@ Status RunConfig::validate() const {
               "dataset_json is no JSON object of at most 512 KiB");
   checks.that(check_json.empty() || (check_json.size() <= kMaxCheckJson && is_json_object(check_json)),
               "check is no JSON object of at most 16 KiB");
+  const auto most_connections =
+      static_cast<std::uint32_t>(most_connections_per_edge(static_cast<int>(std::clamp(fragments, 1u, kMaxFragments))));
   checks.range("inner_steps", inner_steps, 1u, 1'000'000u)
       .range("sequences_per_step", sequences_per_step, 1u, 1u << 20)
       .range("sequence_length", sequence_length, 1u, 1u << 20)
@@ -179,7 +181,7 @@ Status RunConfig::validate() const {
             fmt::format("fragments = {}: this version averages the model as a whole (fragments = 1)", fragments))
       .range("outer_learning_rate", outer_learning_rate, 0.0, 10.0)
       .range("outer_momentum", outer_momentum, 0.0, 0.999999)
-      .range("connections_per_edge", connections_per_edge, 0u, 16u)
+      .range("connections_per_edge", connections_per_edge, 0u, most_connections)
       .range("max_islands", max_islands, 1u, 1024u)
       .range("min_islands", min_islands, 1u, max_islands)
       .range("validation_sequences", validation_sequences, 1u, 1u << 20)

@@ -56,8 +56,9 @@ struct RunConfig {
   double outer_momentum = 0.9;
 
   WireFormat wire = WireFormat::kInt8Block;
-  std::uint32_t connections_per_edge = 0;  // of the ring; 0: each island finds the best number by its goodput
-  std::uint32_t min_islands = 1;           // the first round begins when so many are there
+  // Of the ring; 0: each island finds the best number by its goodput. At most 16 / F, for F attempts may run at once.
+  std::uint32_t connections_per_edge = 0;
+  std::uint32_t min_islands = 1;  // the first round begins when so many are there
   std::uint32_t max_islands = 128;
   // A round is averaged over at least so many islands that trained. 1: whoever is left goes on alone, and nobody checks
   // what it then says; 2 or more: no state is ever adopted that fewer than two islands computed.

@@ -76,6 +76,7 @@ class CliTest : public QObject {
   void hub_init_refuses_bad_configurations();
   void hub_invite_prints_the_invite_alone();
   void hub_serves_until_it_is_interrupted();
+  void hub_status_tells_how_many_fragments_there_are();
   void a_hub_on_all_addresses_invites_to_one_that_can_be_dialled();
   void a_home_that_never_joined_has_no_model();
   void status_tells_unjoined_from_not_running();
@@ -251,6 +252,7 @@ void CliTest::hub_init_makes_a_run_of_the_preset_with_overrides() {
   QVERIFY2(run.ok(), run.ok() ? "" : run.error().message.c_str());
   QCOMPARE(run->name, std::string("first"));
   QCOMPARE(run->inner_steps, 7u);
+  QCOMPARE(run->fragments, 1u);
   QCOMPARE(run->min_islands, 2u);
   QCOMPARE(run->wire, WireFormat::kFp32);
   QCOMPARE(run->inner.learning_rate, 0.0001);
@@ -258,6 +260,14 @@ void CliTest::hub_init_makes_a_run_of_the_preset_with_overrides() {
   QVERIFY2(contains(made.out, "each island wants 2") && !contains(made.out, "few machines"), made.out.c_str());
   const CliOutcome large = atoll({"hub", "init", "--home", atoll.path("large").string(), "--data",
                                   atoll.path("data").string(), "--name", "large", "--preset", "10b"});
+  const CliOutcome parts =
+      atoll({"hub", "init", "--home", atoll.path("parts").string(), "--data", atoll.path("data").string(), "--name",
+             "parts", "--preset", "1b", "--fragments", "4"});
+  QVERIFY2(contains(parts.out, "500 inner steps a round, each averages one of 4 fragments, "),
+           (parts.out + parts.err).c_str());
+  const auto in_parts = RunConfig::from_json(*read_file(atoll.path("parts") / "run.json"));
+  QCOMPARE(in_parts->fragments, 4u);
+  QCOMPARE(in_parts->connections_per_edge, 4u);  // the preset has 8, for an edge
   QVERIFY2(contains(large.out, "each island wants 450 GB of memory") && contains(large.out, "few machines"),
            (large.out + large.err).c_str());
 }
@@ -323,6 +333,12 @@ void CliTest::hub_init_refuses_bad_configurations_data() {
   QTest::newRow("longer than the model's positions")
       << QStringList{"--sequence-length", "2048"} << "max_position_embeddings";
   QTest::newRow("longer than the text") << QStringList{"--sequence-length", "1000000"} << "--sequence-length";
+  QTest::newRow("more fragments than there can be") << QStringList{"--fragments", "5"} << "--fragments";
+  QTest::newRow("more fragments than the model has parts")
+      << QStringList{"--fragments", "4", "--model",
+                     "@{\"hidden_size\": 8, \"intermediate_size\": 8, \"num_hidden_layers\": 1, "
+                     "\"num_attention_heads\": 2, \"vocab_size\": 257}"}
+      << "it has 3 parts that stay whole (the embedding, 1 block, the head); choose fewer --fragments";
   QTest::newRow("model of no size") << QStringList{"--model", "@{\"hidden_size\": 8}"} << "is missing";
   QTest::newRow("vocabulary too small")
       << QStringList{"--model",
@@ -395,6 +411,23 @@ void CliTest::hub_serves_until_it_is_interrupted() {
   QCOMPARE(served.exit_code, 0);
   QVERIFY(contains(served.out, "hub stopped"));
   QCOMPARE(after.exit_code, static_cast<int>(kExitNotRunning));
+}
+
+void CliTest::hub_status_tells_how_many_fragments_there_are() {
+  CliRun atoll;
+  atoll({"data", "prepare", atoll.write_text().string(), "--output", atoll.path("data").string()});
+  atoll({"hub", "init", "--data", atoll.path("data").string(), "--name", "parts", "--fragments", "2"});
+  CliOutcome served;
+  std::thread serving([&] { served = atoll({"hub", "serve", "--listen", "127.0.0.1:0"}); });
+  CliOutcome status;
+  QTRY_VERIFY((status = atoll({"hub", "status", "--json"})).exit_code == 0);
+
+  const CliOutcome for_people = atoll({"hub", "status"});
+  atoll.interrupt.raise("interrupted");
+  serving.join();
+
+  QCOMPARE(nlohmann::json::parse(status.out)["fragments"].get<int>(), 2);
+  QVERIFY2(contains(for_people.out, "each round averages one of 2 fragments\n"), for_people.out.c_str());
 }
 
 void CliTest::a_hub_on_all_addresses_invites_to_one_that_can_be_dialled() {

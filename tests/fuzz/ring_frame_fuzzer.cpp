@@ -32,6 +32,7 @@ void check_hello(ByteView bytes) {
   ATOLL_FUZZ_CHECK(hello->connection_index >= 0 && hello->connection_index < hello->connection_count);
   ATOLL_FUZZ_CHECK(hello->payload_numel <= kMaxPayloadNumel);
   ATOLL_FUZZ_CHECK(hello->bucket_numel >= 1 && hello->bucket_numel <= kMaxPayloadNumel);
+  ATOLL_FUZZ_CHECK(hello->fragment.value < kMaxFragments);
   ATOLL_FUZZ_CHECK(!hello->from.value.empty() && hello->from.value.size() <= kMaxIslandIdBytes);
   const Bytes again = encode(*hello);
   ATOLL_FUZZ_CHECK(again.size() == kRingHelloPrefixBytes + *length);
@@ -45,6 +46,7 @@ std::optional<RingFrameHeader> check_header(ByteView bytes) {
     return std::nullopt;
   }
   ATOLL_FUZZ_CHECK(header->length <= kMaxRingFrameBytes);
+  ATOLL_FUZZ_CHECK(header->fragment.value < kMaxFragments);
   std::array<std::byte, kRingFrameHeaderBytes> again;
   encode(*header, again);
   ATOLL_FUZZ_CHECK(std::equal(again.begin(), again.end(), bytes.begin()));

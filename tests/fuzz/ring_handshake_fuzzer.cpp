@@ -43,7 +43,9 @@ Expected expected_of(ByteView said, const IslandId& peer, bool between_attempts)
   if (said.size() < kRingHelloPrefixBytes + *length) return {};
   const auto hello = decode_ring_hello_body(said.subspan(kRingHelloPrefixBytes, *length));
   if (!hello.ok()) return {Verdict::kRefused, hello.error().code, {}};
-  return {hello->from == peer ? Verdict::kHello : Verdict::kImpostor, {}, *hello};
+  // The connection that is kept is of fragment 0.
+  const bool may_speak = hello->from == peer && (!between_attempts || hello->fragment == FragmentId{});
+  return {may_speak ? Verdict::kHello : Verdict::kImpostor, {}, *hello};
 }
 
 struct Run {
@@ -145,7 +147,7 @@ void speak_between_attempts(Listening& listening, std::size_t surplus, ByteView 
   const ByteView read_before = said.first(std::min({surplus, said.size(), kRingFrameHeaderBytes - 1}));
   const ByteView rest = said.subspan(read_before.size());
   parked.push_back({std::move(edge->connections.front()), Bytes(read_before.begin(), read_before.end())});
-  listening.inbox.park(std::move(parked));
+  listening.inbox.park(valid_hello().fragment, std::move(parked));
   ATOLL_FUZZ_CHECK(rest.empty() || connection.write_all(rest, Deadline::after(kLimit)).ok());
 
   const Expected expected = expected_of(said, the_run().dialling.name, true);

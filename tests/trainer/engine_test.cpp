@@ -58,6 +58,8 @@ class EngineTest : public QObject {
   void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings_data();
   void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings();
   void a_step_that_is_not_finite_changes_nothing();
+  void some_parameters_are_read_and_written_alone_data();
+  void some_parameters_are_read_and_written_alone();
   void a_step_that_is_given_up_changes_nothing_data();
   void a_step_that_is_given_up_changes_nothing();
   void bad_batches_are_refused();
@@ -154,6 +156,34 @@ void EngineTest::unsharded_bytes_are_at_most_two_blocks_and_the_embeddings() {
   QVERIFY(memory.peak_bytes > 0);
   QVERIFY2(memory.peak_bytes <= limit, qPrintable(QString("%1 of %2").arg(memory.peak_bytes).arg(limit)));
   QVERIFY(memory.peak_bytes < 4 * layout.numel / 2);
+}
+
+void EngineTest::some_parameters_are_read_and_written_alone_data() {
+  QTest::addColumn<int>("local_ranks");
+  for (const int ranks : {1, 3}) QTest::addRow("%d ranks", ranks) << ranks;
+}
+
+void EngineTest::some_parameters_are_read_and_written_alone() {
+  QFETCH(const int, local_ranks);
+  const auto engine = engine_of(small_model(false), local_ranks);
+  const std::vector<float> before = parameters_of(*engine);
+  // Beginnings and ends inside units, over several of them, and of the model.
+  const std::vector<ParameterRange> ranges{{0, 1}, {1000, 20'000}, {30'001, 7}, {engine->numel() - 3, 3}};
+  std::vector<float> expected, read(20'011);
+  std::vector<float> other(before.size()), after = before;
+  for (std::size_t i = 0; i < other.size(); ++i) other[i] = static_cast<float>(i);
+  for (const ParameterRange& range : ranges) {
+    for (std::int64_t i = range.offset; i < range.offset + range.numel; ++i) {
+      expected.push_back(before[static_cast<std::size_t>(i)]);
+      after[static_cast<std::size_t>(i)] = other[static_cast<std::size_t>(i)];
+    }
+  }
+
+  engine->read_parameters(ranges, read);
+  QVERIFY(read == expected);
+  engine->write_parameters(ranges, other);
+
+  QVERIFY(parameters_of(*engine) == after);
 }
 
 void EngineTest::a_step_that_is_not_finite_changes_nothing() {

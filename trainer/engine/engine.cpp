@@ -57,8 +57,11 @@ struct Engine::Impl {
     double gradient_sum_of_squares = 0;
   };
   Passed forward_backward(const TokenBatch& batch, LocalRank rank, RankModel& model, Communicator& communicator);
-  void read(ShardArray array, std::span<float> canonical) const;
-  void write(ShardArray array, std::span<const float> canonical);
+  std::vector<ParameterRange> whole() const { return {{0, layout.numel}}; }
+  void read(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) const;
+  void read(ShardArray array, std::span<float> canonical) const { read(array, whole(), canonical); }
+  void write(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> canonical);
+  void write(ShardArray array, std::span<const float> canonical) { write(array, whole(), canonical); }
 
   const ModelConfig config;
   const EngineOptions options;
@@ -134,12 +137,12 @@ Engine::Impl::Passed Engine::Impl::forward_backward(const TokenBatch& batch, Loc
   return {totals[0] / tokens, options.max_z_loss * totals[1] / tokens, totals[2]};
 }
 
-void Engine::Impl::read(ShardArray array, std::span<float> canonical) const {
-  for (const auto& model : models) model->read_shard(array, canonical);
+void Engine::Impl::read(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) const {
+  for (const auto& model : models) model->read_shard(array, ranges, values);
 }
 
-void Engine::Impl::write(ShardArray array, std::span<const float> canonical) {
-  for (const auto& model : models) model->write_shard(array, canonical);
+void Engine::Impl::write(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> canonical) {
+  for (const auto& model : models) model->write_shard(array, ranges, canonical);
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -163,6 +166,12 @@ std::int64_t Engine::numel() const { return impl_->layout.numel; }
 
 void Engine::read_parameters(std::span<float> canonical) const { impl_->read(ShardArray::kParameters, canonical); }
 void Engine::write_parameters(std::span<const float> canonical) { impl_->write(ShardArray::kParameters, canonical); }
+void Engine::read_parameters(std::span<const ParameterRange> ranges, std::span<float> values) const {
+  impl_->read(ShardArray::kParameters, ranges, values);
+}
+void Engine::write_parameters(std::span<const ParameterRange> ranges, std::span<const float> canonical) {
+  impl_->write(ShardArray::kParameters, ranges, canonical);
+}
 
 Result<StepReport> Engine::train_step(const TokenBatch& batch, float learning_rate) {
   ATOLL_RETURN_IF_ERROR(impl_->check(batch));

@@ -14,6 +14,7 @@
 
 #include "net/base/result.h"
 #include "net/model/config.h"
+#include "net/model/fragments.h"
 #include "trainer/optim/adamw.h"
 
 namespace atl {
@@ -79,6 +80,10 @@ class Engine {
   // Spans of numel() elements.
   void read_parameters(std::span<float> canonical) const;
   void write_parameters(std::span<const float> canonical);
+  // Some of them. Read: the values of the ranges, end to end. Written: from a span of numel() elements, of which those
+  // of the ranges alone are looked at.
+  void read_parameters(std::span<const ParameterRange> ranges, std::span<float> values) const;
+  void write_parameters(std::span<const ParameterRange> ranges, std::span<const float> canonical);
 
   // Forward, backward, clip, AdamW. A loss or gradient that is not finite is kNonFinite, and changes nothing. kAborted,
   // as from evaluate() and gradients(): on_micro_batch said so.

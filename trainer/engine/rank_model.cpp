@@ -83,26 +83,35 @@ std::vector<float>& RankModel::array_of(ShardArray array) {
   return parameters_;
 }
 
-void RankModel::read_shard(ShardArray array, std::span<float> canonical) const {
-  const std::vector<float>& values = const_cast<RankModel*>(this)->array_of(array);
-  for (std::size_t u = 0; u < layout_.units.size(); ++u) {
-    const std::int64_t shard = shard_offsets_[u + 1] - shard_offsets_[u];
-    const std::int64_t first = shard * communicator_.rank().value;
-    const std::int64_t count = std::min(shard, layout_.units[u].numel - first);
-    if (count > 0)
-      std::copy_n(values.begin() + shard_offsets_[u], count, canonical.begin() + layout_.units[u].offset + first);
+template <class Copy>
+void RankModel::for_each_piece(std::span<const ParameterRange> ranges, Copy&& copy) const {
+  std::int64_t before = 0;  // values of the ranges before this one
+  for (const ParameterRange& range : ranges) {
+    for (std::size_t u = 0; u < layout_.units.size(); ++u) {
+      const ParameterUnit& unit = layout_.units[u];
+      const std::int64_t shard = shard_offsets_[u + 1] - shard_offsets_[u];
+      const std::int64_t first = unit.offset + shard * communicator_.rank().value;  // canonical, of this rank's part
+      const std::int64_t begin = std::max(range.offset, first);
+      const std::int64_t end = std::min({range.offset + range.numel, first + shard, unit.offset + unit.numel});
+      if (begin < end) copy(shard_offsets_[u] + begin - first, before + begin - range.offset, begin, end - begin);
+    }
+    before += range.numel;
   }
 }
 
-void RankModel::write_shard(ShardArray array, std::span<const float> canonical) {
-  std::vector<float>& values = array_of(array);
-  for (std::size_t u = 0; u < layout_.units.size(); ++u) {
-    const std::int64_t shard = shard_offsets_[u + 1] - shard_offsets_[u];
-    const std::int64_t first = shard * communicator_.rank().value;
-    const std::int64_t count = std::min(shard, layout_.units[u].numel - first);
-    if (count > 0)
-      std::copy_n(canonical.begin() + layout_.units[u].offset + first, count, values.begin() + shard_offsets_[u]);
-  }
+void RankModel::read_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) const {
+  const std::vector<float>& own = const_cast<RankModel*>(this)->array_of(array);
+  for_each_piece(ranges, [&](std::int64_t mine, std::int64_t place, std::int64_t, std::int64_t count) {
+    std::copy_n(own.begin() + mine, count, values.begin() + place);
+  });
+}
+
+void RankModel::write_shard(ShardArray array, std::span<const ParameterRange> ranges,
+                            std::span<const float> canonical) {
+  std::vector<float>& own = array_of(array);
+  for_each_piece(ranges, [&](std::int64_t mine, std::int64_t, std::int64_t begin, std::int64_t count) {
+    std::copy_n(canonical.begin() + begin, count, own.begin() + mine);
+  });
 }
 
 void RankModel::zero_gradients() { std::fill(gradients_.begin(), gradients_.end(), 0.0f); }

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "net/model/fragments.h"
 #include "net/model/layout.h"
 #include "trainer/engine/engine.h"
 #include "trainer/fsdp/flat_unit.h"
@@ -36,9 +37,9 @@ class RankModel {
 
   void initialise(std::uint64_t seed);
 
-  // Copies between this rank's shard and its elements of a canonical vector.
-  void read_shard(ShardArray array, std::span<float> canonical) const;
-  void write_shard(ShardArray array, std::span<const float> canonical);
+  // Copies this rank's part of the ranges: to their values, end to end, and from a canonical vector of the whole model.
+  void read_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) const;
+  void write_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> canonical);
 
   void zero_gradients();
   // Collective. Gradients are added to the shard; returns this rank's sums.
@@ -71,6 +72,10 @@ class RankModel {
   void gather_head();
   void release_head();
   std::vector<float>& array_of(ShardArray array);
+  // What this rank has of the ranges, piece by piece: copy(place in its arrays, place in the ranges' values, first
+  // value in the canonical order, count).
+  template <class Copy>
+  void for_each_piece(std::span<const ParameterRange> ranges, Copy&& copy) const;
 
   const ModelConfig& config_;
   const ParameterLayout& layout_;

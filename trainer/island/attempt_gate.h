@@ -1,6 +1,6 @@
-// Lets the mesh thread stop the all-reduce in which the loop thread is blocked: aborts and newer attempts act at once,
+// Lets the mesh thread stop the all-reduce in which a sync lane is blocked: aborts and newer attempts act at once,
 // also when they overtake the start of the attempt that they end. Rounds may be trained again after a rollback, and
-// their attempts count from 1 again: what was aborted, and what still waits in the loop's queue, is told apart by the
+// their attempts count from 1 again: what was aborted, and what still waits in the lane's queue, is told apart by the
 // welcomes between. Thread-safe.
 #pragma once
 
@@ -17,11 +17,11 @@ namespace atl {
 
 class AttemptGate {
  public:
-  // Loop thread: the signal that ends this attempt; raised already when its abort came first.
+  // Lane's thread: the signal that ends this attempt; raised already when its abort came first.
   std::shared_ptr<AbortSignal> begin(OuterStep round, Attempt attempt);
   // Mesh thread, at each welcome of the hub: all attempts of before it are over, and none of those after it.
   void welcome();
-  // Loop thread: it has come to the next welcome in its queue.
+  // Lane's thread: it has come to the next welcome in its queue.
   void pass_welcome();
   // Mesh thread: this attempt and all before it are over.
   void abort_through(OuterStep round, Attempt attempt, const std::string& reason);

@@ -17,7 +17,7 @@ struct Lease {  // positions in the run's sequence order
   std::uint64_t sequences = 0;
 };
 
-// Called by the island's loop thread.
+// Called by the island's thread.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;

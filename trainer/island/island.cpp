@@ -6,69 +6,35 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
-#include "net/base/file.h"
-#include "net/collective/all_reduce.h"
-#include "net/disk/checkpoint_directory.h"
-#include "net/disk/inner_state_file.h"
-#include "net/disk/kept_average_file.h"
+#include "net/base/mailbox.h"
 #include "net/mesh/link_probe.h"
 #include "net/mesh/mesh_client.h"
-#include "net/model/initialise.h"
+#include "net/model/fragments.h"
 #include "net/model/layout.h"
+#include "net/recovery/state_fetch.h"
 #include "net/recovery/state_server.h"
 #include "net/transport/peer_listener.h"
 #include "trainer/checkpoint/huggingface.h"
-#include "trainer/island/attempt_gate.h"
 #include "trainer/island/checkpoint.h"
+#include "trainer/island/engine_options.h"
+#include "trainer/island/fresh_parameters.h"
+#include "trainer/island/inner_loop.h"
+#include "trainer/island/island_disk.h"
 #include "trainer/island/island_news.h"
 #include "trainer/island/island_status.h"
-#include "trainer/island/kept_states.h"
 #include "trainer/island/memory_plan.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/island/roster.h"
-#include "trainer/island/round_loop.h"
 #include "trainer/island/run_data.h"
-#include "trainer/island/run_record.h"
+#include "trainer/island/sync_lanes.h"
 #include "trainer/island/transfer_news.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kMessageWait{100};  // how often a waiting island looks whether it should stop
-// What takes no longer is written to the disk in every round; what does, so seldom that it takes a twentieth of the
-// time.
-constexpr std::chrono::seconds kQuickWrite{1};
-constexpr int kWriteShare = 20;
-
-EngineOptions engine_options(const RunConfig& run, const IslandOptions& options, const MemoryPlan& memory) {
-  EngineOptions engine;
-  engine.local_ranks = options.local_ranks;
-  engine.seed = run.seed;
-  engine.adamw = {.beta1 = static_cast<float>(run.inner.beta1),
-                  .beta2 = static_cast<float>(run.inner.beta2),
-                  .epsilon = static_cast<float>(run.inner.epsilon),
-                  .weight_decay = static_cast<float>(run.inner.weight_decay)};
-  engine.clip_norm = run.inner.clip_grad_norm;
-  engine.max_z_loss = run.inner.max_z_loss;
-  engine.compute_threads = options.threads;
-  engine.micro_batch_sequences = memory.micro_batch;
-  return engine;
-}
-
-// Whether it is time to write something large again.
-class WritePace {
- public:
-  bool may_write(Clock::time_point now) const { return took_ <= kQuickWrite || now - wrote_at_ >= kWriteShare * took_; }
-  void wrote(Clock::time_point began, Clock::time_point ended) {
-    took_ = ended - began;
-    wrote_at_ = ended;
-  }
-
- private:
-  Clock::duration took_{};
-  Clock::time_point wrote_at_;
-};
 
 IslandState initial_state(const IslandOptions& options) {
   IslandState state;
@@ -82,7 +48,7 @@ IslandState initial_state(const IslandOptions& options) {
 
 }  // namespace
 
-class Island::Impl final : public RoundLoopNetwork {
+class Island::Impl final : public InnerLoopOwner {
  public:
   explicit Impl(IslandOptions options) : options_(std::move(options)), status_(initial_state(options_)) {}
 
@@ -94,32 +60,17 @@ class Island::Impl final : public RoundLoopNetwork {
   bool paused() const { return pause_asked_ && !run_finished_; }
   bool round_finished() const { return round_finished_; }
 
-  void send(const IslandMessage& message) override {
-    if (std::holds_alternative<IslandReady>(message)) news_.inner_phase_done(Clock::now());
-    (void)mesh_->send(message);  // once it gave up, next() says why
-  }
-  std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
-                                                             std::span<std::byte> canonical,
-                                                             const AbortSignal& abort) override {
-    const auto began = Clock::now();
-    if (attempt_ && attempt_->round == spec.round && attempt_->attempt == spec.attempt) {
-      news_.attempt_begins(*attempt_, roster_);
-    }
-    AllReduceSpec limited = spec;
-    limited.most_bytes_per_second = options_.upload_bytes_per_second;
-    limited.on_progress = [&](const AllReduceProgress& progress) { news_.progress(spec, progress); };
-    auto result = ring_->run(limited, input, canonical, abort);
-    news_.attempt_done(spec, result, began, Clock::now());
-    return result;
+  // Once the mesh gave up, its next() says why.
+  void send(const IslandMessage& message) override { (void)mesh_->send(message); }
+  void post(FragmentId lane, LaneCommand command) override {
+    if (std::holds_alternative<LaneBegin>(command)) lanes_->inner_phase_ends(lane, status_.snapshot());
+    lanes_->post(lane, std::move(command));
   }
   Result<FetchedState> fetch(const HubRecover& recover) override;
   Result<std::vector<float>> initial_parameters() override;
-  void keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) override;
-  Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override {
-    return load_average(average_file(), round, digest);
+  Result<FetchedState> kept_state(const HeldState& wanted) override {
+    return disk_.kept_state(wanted, engine_->numel());
   }
-  Result<FetchedState> kept_state(const HeldState& wanted) override;
-  void keep_commit(const HubCommit& commit) override;
   void publish(StateNews news) override;
 
   IslandState state() const { return status_.snapshot(); }
@@ -138,43 +89,33 @@ class Island::Impl final : public RoundLoopNetwork {
   Status wait_for_goodbye();
   Status prepare(const RunConfig& run);
   Status loop();
-  bool may_end(const RoundLoop& rounds);
-  void keep_work(const RoundLoop& rounds) const;
-  void take_up_work(RoundLoop& rounds) const;
+  Status train(InnerLoop& inner);
+  bool may_end(InnerLoop& inner);
+  Status take_lane_news(InnerLoop& inner, Deadline deadline);
   void save_checkpoint();
-  KeptStates kept_states() const;
-  bool checkpoint_is_of(const OuterStateStore& outer) const;
-  std::filesystem::path inner_state_file() const { return options_.checkpoint_directory / kInnerStateFile; }
-  std::filesystem::path average_file() const { return options_.checkpoint_directory / kKeptAverageFile; }
 
   const IslandOptions options_;
   IslandNews news_{options_.identity.name, options_.on_event};
   IslandStatus status_;
   Roster roster_;
-  AttemptGate gate_;
   AbortSignal stop_;
   AbortSignal end_downloads_;  // on a stop or the hub's goodbye: else they try as long as it takes
   RingInbox inbox_;
   std::optional<TlsContext> ring_context_;
-  std::unique_ptr<RingAllReduce> ring_;
-  mutable std::mutex durable_mutex_;
-  std::vector<HeldState> durable_;  // guarded by durable_mutex_; on the disk
+  std::optional<RingAllReduce> ring_;  // the lanes'
+  IslandDisk disk_{options_.checkpoint_directory};
   std::atomic<bool> run_finished_{false};
   std::atomic<bool> pause_asked_{false};
   std::atomic<bool> finish_asked_{false};
   std::atomic<bool> round_finished_{false};
-  RunRecord record_{options_.checkpoint_directory};
-  std::mutex commit_mutex_;
-  std::shared_ptr<const SignedCommit> told_commit_;  // guarded by commit_mutex_; the newest that the hub told
-  WritePace checkpoint_pace_, average_pace_;         // the loop's
   RunConfig run_;
   ModelConfig model_;
-  std::optional<HubAttempt> attempt_;           // the newest; the loop's
   std::optional<IslandCheckpoint> checkpoint_;  // from the start until the run's model is known
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<BatchSource> batches_;
   mutable std::mutex outer_mutex_;  // guards the pointer alone: listener and control threads come before it is set
   std::shared_ptr<OuterStateStore> outer_;  // shared with the HTTPS request that reads it
+  std::unique_ptr<SyncLanes> lanes_;        // from before there is another thread
   // Last, so that their threads end before what they use.
   std::unique_ptr<PeerListener> listener_;
   Mailbox<IslandLinkReport> link_reports_{8};  // from the prober to the loop, which tells the hub
@@ -196,7 +137,16 @@ Status Island::Impl::listen() {
   ATOLL_ASSIGN_OR_RETURN(TlsContext server, TlsContext::island_server(options_.identity));
   ATOLL_ASSIGN_OR_RETURN(TlsContext client, TlsContext::client(options_.identity, kAlpnRing));
   ring_context_.emplace(std::move(client));
-  ring_ = std::make_unique<RingAllReduce>(options_.identity.name, inbox_, *ring_context_);
+  ring_.emplace(options_.identity.name, inbox_, *ring_context_);
+  lanes_ = std::make_unique<SyncLanes>(LaneSurroundings{.self = options_.identity.name,
+                                                        .ring = *ring_,
+                                                        .roster = roster_,
+                                                        .disk = disk_,
+                                                        .upload_bytes_per_second = options_.upload_bytes_per_second,
+                                                        .send = [this](const IslandMessage& message) { send(message); },
+                                                        .publish = [this](StateNews news) { publish(news); },
+                                                        .on_event = options_.on_event},
+                                       [this] { mesh_->wake(); });
   PeerListenerOptions listener;
   listener.bind = options_.bind;
   ATOLL_ASSIGN_OR_RETURN(listener_, PeerListener::start(
@@ -223,18 +173,15 @@ IslandHello Island::Impl::hello() const {
     hello.outer_step = OuterStep{state.outer_step};
     hello.state_hash = state.state_hash;
   }
-  {
-    std::lock_guard lock(durable_mutex_);
-    hello.durable = durable_;
-  }
-  hello.last_commit = record_.newest_commit();
-  hello.epoch = record_.epoch();
+  hello.durable = disk_.durable();
+  hello.last_commit = disk_.record().newest_commit();
+  hello.epoch = disk_.record().epoch();
   return hello;
 }
 
-// On the mesh thread: what must not wait until the loop comes round.
+// On the mesh thread: what must not wait until the inner loop comes round. Of attempts the lanes hear here alone.
 void Island::Impl::on_urgent(const HubMessage& message) {
-  if (std::holds_alternative<HubWelcome>(message)) gate_.welcome();
+  lanes_->take(message);
   if (const auto* roster = std::get_if<HubRoster>(&message)) {
     roster_.replace(*roster);
     news_.learn_roster(*roster);
@@ -243,21 +190,14 @@ void Island::Impl::on_urgent(const HubMessage& message) {
     for (const RosterEntry& entry : roster->islands) hosts.push_back(entry.address.host);
     listener_->expect(hosts);
   }
-  if (const auto* abort = std::get_if<HubAbort>(&message))
-    gate_.abort_through(abort->round, abort->attempt, abort->reason);
-  if (const auto* next = std::get_if<HubAttempt>(&message)) {
-    prober_.stop_probing();  // the ring has the links to itself; all members hear of it at once
-    gate_.abort_through(next->round, Attempt{next->attempt.value - 1}, "a newer attempt began");
-  }
+  // The ring has the links to itself; all members hear of it at once.
+  if (std::holds_alternative<HubAttempt>(message)) prober_.stop_probing();
   if (const auto* probe = std::get_if<HubProbe>(&message)) {
     for (const RosterEntry& entry : roster_.entries({probe->from})) {
       prober_.probe({entry.id, entry.address, std::min(probe->bytes, kMaxProbeBytes)});
     }
   }
-  if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) {
-    gate_.close(goodbye->message);
-    end_downloads_.raise(goodbye->message);
-  }
+  if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) end_downloads_.raise(goodbye->message);
 }
 
 // On the mesh thread too. The newest cause stands in the status; the event is told once.
@@ -285,7 +225,6 @@ Result<RunConfig> Island::Impl::wait_for_welcome() {
     Result<HubMessage> message = mesh_->next(Deadline::after(kMessageWait));
     if (message.ok()) {
       if (const auto* welcome = std::get_if<HubWelcome>(&*message)) {
-        gate_.pass_welcome();
         return welcome->run;
       }
       if (const auto* goodbye = std::get_if<HubGoodbye>(&*message)) return Error{goodbye->code, goodbye->message};
@@ -317,7 +256,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
   spdlog::info("memory {}", memory.log_line());
   if (!memory.trouble().empty()) spdlog::warn("memory trouble=\"{}\"", memory.trouble());
   status_.set_trouble(Trouble::kMemory, memory.trouble());
-  EngineOptions engine = engine_options(run_, options_, memory);
+  EngineOptions engine = engine_options(run_, options_.local_ranks, options_.threads, memory.micro_batch);
   engine.on_micro_batch = [this] {
     status_.update([](IslandState& s) { ++s.passes; });
     return !stop_.raised() && !pause_asked_;
@@ -345,6 +284,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
   });
   std::lock_guard lock(outer_mutex_);
   outer_ = std::move(outer);
+  disk_.keep_states(run_.keep_states, run_.validate_every);
   return ok_status();
 }
 
@@ -362,27 +302,9 @@ Result<FetchedState> Island::Impl::fetch(const HubRecover& recover) {
   return state;
 }
 
+// Not what the engine began with: it may have been trained, or given another state, since.
 Result<std::vector<float>> Island::Impl::initial_parameters() {
-  if (options_.initial_parameters) return options_.initial_parameters(model_);
-  // Not what the engine began with: it may have been trained, or given another state, since.
-  std::vector<float> parameters(static_cast<std::size_t>(engine_->numel()));
-  const ParameterLayout layout = canonical_layout(model_);
-  std::atomic<std::size_t> next{0};
-  const auto fill = [&] {
-    for (std::size_t i; (i = next++) < layout.parameters.size();) {
-      const ParameterInfo& parameter = layout.parameters[i];
-      const auto place =
-          std::span(parameters)
-              .subspan(static_cast<std::size_t>(parameter.offset), static_cast<std::size_t>(parameter.numel));
-      initialise_parameter(model_, parameter, i, run_.seed, place);
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) helpers.emplace_back(fill);
-    fill();
-  }
-  return parameters;
+  return options_.initial_parameters ? options_.initial_parameters(model_) : fresh_parameters(model_, run_.seed);
 }
 
 // ---- the loop
@@ -390,13 +312,7 @@ Result<std::vector<float>> Island::Impl::initial_parameters() {
 
 // Before the hub is met: the hello says which state this island holds, so that one that comes back keeps its place.
 void Island::Impl::look_for_checkpoint() {
-  if (options_.checkpoint_directory.empty()) return;
-  record_.load();
-  {
-    std::lock_guard lock(durable_mutex_);
-    durable_ = kept_states().list();
-  }
-  Result<IslandCheckpoint> loaded = load_checkpoint(options_.checkpoint_directory);
+  Result<IslandCheckpoint> loaded = disk_.load();
   if (loaded.ok()) {
     checkpoint_.emplace(std::move(*loaded));
     status_.update([&](IslandState& s) {
@@ -414,14 +330,10 @@ Status Island::Impl::run() {
       .hello = [this] { return hello(); },
       .heartbeat = [this] { return status_.heartbeat(); },
       .urgent = [this](const HubMessage& message) { on_urgent(message); },
-      .committed =
-          [this](std::shared_ptr<const SignedCommit> commit) {
-            std::lock_guard lock(commit_mutex_);
-            told_commit_ = std::move(commit);
-          },
+      .committed = [this](std::shared_ptr<const SignedCommit> commit) { disk_.told(std::move(commit)); },
       .meet = [this](const SignedEpoch& epoch) -> Status {
-        const auto known = record_.epoch();
-        ATOLL_RETURN_IF_ERROR(record_.meet(epoch));
+        const auto known = disk_.record().epoch();
+        ATOLL_RETURN_IF_ERROR(disk_.record().meet(epoch));
         if (!known || known->epoch < epoch.epoch) inbox_.forget_attempts();
         return ok_status();
       },
@@ -450,124 +362,74 @@ Status Island::Impl::loop() {
   if (const Status prepared = prepare(run); !prepared.ok()) {
     return prepared.error().code == ErrorCode::kAborted ? wait_for_goodbye() : prepared;
   }
-  RoundLoop rounds(run_, *engine_, *batches_, *outer_, gate_, status_, *this, stop_);
-  take_up_work(rounds);
-  rounds.begin();
-  std::optional<HeldState> saved;
-  if (outer_->holds_state() && checkpoint_is_of(*outer_)) saved = HeldState{outer_->version(), outer_->tree_hash()};
-  while (!stop_.raised() && !rounds.finished() && !may_end(rounds)) {
-    // Between inner steps the mailbox is only looked into.
-    Result<HubMessage> message =
-        mesh_->next(rounds.has_work() ? Deadline::at(Clock::now()) : Deadline::after(kMessageWait));
-    if (message.ok()) {
-      if (const auto* attempt = std::get_if<HubAttempt>(&*message)) attempt_ = *attempt;
-      if (const auto* commit = std::get_if<HubCommit>(&*message)) news_.committed(commit->round, Clock::now());
-      if (const auto* roster = std::get_if<HubRoster>(&*message)) {
-        for (const IslandId& removed : roster->removed) ring_->forget(removed);
-      }
-      ATOLL_RETURN_IF_ERROR(rounds.handle(*message));
-    } else if (message.error().code != ErrorCode::kTimeout) {
-      return message.error();
-    } else {
-      ATOLL_RETURN_IF_ERROR(rounds.has_work() ? rounds.work() : rounds.idle());
-    }
-    while (const auto report = link_reports_.try_pop()) (void)mesh_->send(*report);
-    const HeldState now{outer_->version(), outer_->tree_hash()};
-    if (outer_->holds_state() && now != saved && checkpoint_pace_.may_write(Clock::now())) {
-      save_checkpoint();
-      saved = now;  // also when it failed: the next round tries again
-    }
-  }
-  run_finished_ = rounds.finished();
-  if (paused()) keep_work(rounds);
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<Fragment> fragments, fragments_of(canonical_layout(model_), run_.fragments));
+  lanes_->start(run_, fragments, *outer_, status_);
+  InnerLoop inner(run_, fragments, *engine_, *batches_, *outer_, status_, *this, stop_);
+  if (auto work = disk_.take_work(static_cast<std::uint64_t>(engine_->numel()))) inner.resume_from(std::move(*work));
+  inner.begin();
+  const Status trained = train(inner);
+  // What lanes say until they end is said before the island's goodbye.
+  const std::vector<std::vector<float>> owed = lanes_->end();
+  ATOLL_RETURN_IF_ERROR(trained);
+  run_finished_ = inner.finished();
+  if (!paused()) return ok_status();
+  if (const auto work = inner.interrupted_work(owed)) disk_.keep_work(*work);
   return ok_status();
 }
 
-// Whether a pause or a finish that was asked for may be followed now. In an all-reduce the others count on this island.
-bool Island::Impl::may_end(const RoundLoop& rounds) {
-  if (pause_asked_ && (rounds.has_work() || rounds.between_rounds())) return true;
-  if (!finish_asked_ || !rounds.between_rounds()) return false;
+Status Island::Impl::train(InnerLoop& inner) {
+  std::optional<HeldState> saved;
+  if (inner.outer_state() && disk_.newest_is(*inner.outer_state())) saved = inner.outer_state();
+  while (!stop_.raised() && !inner.finished() && !may_end(inner)) {
+    if (inner.takes_last_commits()) {  // the mesh may have ended with the goodbye
+      ATOLL_RETURN_IF_ERROR(take_lane_news(inner, Deadline::after(kMessageWait)));
+      continue;
+    }
+    // Between inner steps the mailbox is only looked into.
+    const bool trains = inner.has_work() && !pause_asked_;
+    const Result<HubMessage> message = mesh_->next(trains ? Deadline::at(Clock::now()) : Deadline::after(kMessageWait));
+    // Lanes tell before the hub hears of it: what it answers comes after.
+    ATOLL_RETURN_IF_ERROR(take_lane_news(inner, Deadline::at(Clock::now())));
+    if (message.ok()) {
+      ATOLL_RETURN_IF_ERROR(inner.handle(*message));
+    } else if (message.error().code != ErrorCode::kTimeout) {
+      return message.error();
+    } else if (!inner.has_work()) {
+      ATOLL_RETURN_IF_ERROR(inner.idle());
+    } else if (!pause_asked_) {
+      ATOLL_RETURN_IF_ERROR(inner.work());
+    }
+    while (const auto report = link_reports_.try_pop()) send(*report);
+    if (inner.outer_state() && inner.outer_state() != saved && disk_.may_save(Clock::now())) {
+      save_checkpoint();
+      saved = inner.outer_state();  // also when it failed: the next round tries again
+    }
+  }
+  return ok_status();
+}
+
+Status Island::Impl::take_lane_news(InnerLoop& inner, Deadline deadline) {
+  while (auto news = lanes_->next_news(deadline)) ATOLL_RETURN_IF_ERROR(inner.handle(std::move(*news)));
+  return ok_status();
+}
+
+// Whether a pause or a finish that was asked for may be followed now. While a lane averages the others count on this
+// island.
+bool Island::Impl::may_end(InnerLoop& inner) {
+  if (pause_asked_ && !inner.averages()) return true;
+  if (!finish_asked_) return false;
+  inner.begin_no_more();
+  if (!inner.between_rounds()) return false;
   round_finished_ = true;
   return true;
-}
-
-// A disk that does not take it costs this round's steps, no more.
-void Island::Impl::keep_work(const RoundLoop& rounds) const {
-  if (options_.checkpoint_directory.empty()) return;
-  const auto work = rounds.interrupted_work();
-  if (!work) return;
-  Status kept = make_directories(options_.checkpoint_directory, FileMode::kPrivate);
-  if (kept.ok()) kept = save_inner_state(inner_state_file(), *work);
-  if (!kept.ok()) spdlog::error("interrupted_work=lost error=\"{}\"", kept.error().message);
-}
-
-void Island::Impl::take_up_work(RoundLoop& rounds) const {
-  if (options_.checkpoint_directory.empty()) return;
-  auto work = load_inner_state(inner_state_file(), static_cast<std::uint64_t>(engine_->numel()));
-  // Good for one return: whatever becomes of it, the next pause writes a new one.
-  std::error_code ignored;
-  std::filesystem::remove(inner_state_file(), ignored);
-  if (work.ok()) {
-    rounds.resume_from(std::move(*work));
-  } else if (work.error().code != ErrorCode::kNotFound) {
-    spdlog::warn("interrupted_work=unreadable error=\"{}\"", work.error().message);
-  }
-}
-
-KeptStates Island::Impl::kept_states() const {
-  return KeptStates(options_.checkpoint_directory, run_.keep_states, run_.validate_every);
-}
-
-bool Island::Impl::checkpoint_is_of(const OuterStateStore& outer) const {
-  const std::vector<HeldState> kept = kept_states().list();
-  return !kept.empty() && kept.front() == HeldState{outer.version(), outer.tree_hash()};
-}
-
-Result<FetchedState> Island::Impl::kept_state(const HeldState& wanted) {
-  if (options_.checkpoint_directory.empty()) return Error{ErrorCode::kNotFound, "this island keeps no states"};
-  auto state = kept_states().load(wanted, engine_->numel());
-  if (state.ok()) spdlog::info("recovery round={} from=disk", wanted.outer_step.value);
-  return state;
-}
-
-// A disk that does not take it is told of with the checkpoint: training goes on, with less to come back to.
-void Island::Impl::keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) {
-  const auto began = Clock::now();
-  if (options_.checkpoint_directory.empty() || !average_pace_.may_write(began)) return;
-  Status kept = make_directories(options_.checkpoint_directory, FileMode::kPrivate);
-  if (kept.ok()) kept = save_average(average_file(), round, wire, digest, canonical);
-  average_pace_.wrote(began, Clock::now());
-  if (!kept.ok()) spdlog::warn("average round={} error=\"{}\"", round.value, kept.error().message);
-}
-
-void Island::Impl::keep_commit(const HubCommit& commit) {
-  std::shared_ptr<const SignedCommit> told;
-  {
-    std::lock_guard lock(commit_mutex_);
-    told = told_commit_;
-  }
-  if (!told || told->commit.signature != commit.signature) return;
-  const Status kept = record_.add(std::move(told));
-  if (!kept.ok()) spdlog::warn("commit round={} error=\"{}\"", commit.round.value, kept.error().message);
 }
 
 // Training goes on without it: the others hold the same state.
 void Island::Impl::save_checkpoint() {
   const auto outer = this->outer();
-  if (options_.checkpoint_directory.empty() || !outer || !outer->holds_state()) return;
-  const auto began = Clock::now();
-  KeptStates kept = kept_states();
-  Status saved = make_directories(options_.checkpoint_directory, FileMode::kPrivate);
-  if (saved.ok()) kept.make_room(outer->version());
-  if (saved.ok()) saved = atl::save_checkpoint(options_.checkpoint_directory, model_, *outer);
-  kept.prune();
-  checkpoint_pace_.wrote(began, Clock::now());
-  std::vector<HeldState> durable = kept.list();
-  if (mesh_) (void)mesh_->send(IslandDurable{durable});
-  {
-    std::lock_guard lock(durable_mutex_);
-    durable_ = std::move(durable);
-  }
+  if (!disk_.keeps() || !outer || !outer->holds_state()) return;
+  const Status saved = disk_.save(model_, *outer);
+  if (mesh_) send(IslandDurable{disk_.durable()});
   if (!saved.ok()) spdlog::error("checkpoint error=\"{}\"", saved.error().message);
   const std::string trouble =
       saved.ok() ? "" : fmt::format("no checkpoint is written: {}. Training goes on", saved.error().message);
@@ -582,7 +444,7 @@ void Island::Impl::save_checkpoint() {
 void Island::Impl::request_stop(const std::string& reason) {
   stop_.raise(reason);
   end_downloads_.raise(reason);
-  gate_.close(reason);
+  lanes_->end_attempts(reason);
 }
 
 void Island::Impl::request_pause() {
@@ -592,10 +454,11 @@ void Island::Impl::request_pause() {
   if (now != IslandPhase::kTraining && now != IslandPhase::kSyncing) request_stop("paused by its owner");
 }
 
+// Of rounds the inner loop alone tells, while their lane rests.
 void Island::Impl::publish(StateNews news) {
   const IslandState state = status_.snapshot();
-  if (news == StateNews::kRoundBegin) news_.round_begins(state);
-  if (news == StateNews::kSyncDone) news_.round_done(Clock::now(), state);
+  if (news == StateNews::kRoundBegin) lanes_->round_begins(state);
+  if (news == StateNews::kSyncDone) lanes_->round_done(state);
   if (options_.on_event) options_.on_event(event_of(news, state));
 }
 

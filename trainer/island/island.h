@@ -1,5 +1,6 @@
-// One island of a run: the DiLoCo round loop (arXiv:2311.08105, algorithm 1). Inner steps on its leased tokens, the
-// all-reduce of its pseudo-gradient when the hub says so, the outer step once the hub has committed the round.
+// One island of a run: DiLoCo (arXiv:2311.08105, algorithm 1), with several fragments Streaming DiLoCo
+// (arXiv:2501.18512). Inner steps on its leased tokens (inner_loop.h), the all-reduce of its pseudo-gradient when the
+// hub says so, the outer step once the hub has committed the round (sync_lane.h).
 //
 // One thread calls run(); request_stop() and the accessors may be called from any. Owns the inbound port and the mesh
 // client.
@@ -44,8 +45,8 @@ struct IslandOptions {
   std::function<Result<std::unique_ptr<BatchSource>>(const RunConfig&)> make_batches;
   // Parameters of outer step 0, canonical order; by default drawn from the run's seed.
   std::function<Result<std::vector<float>>(const ModelConfig&)> initial_parameters;
-  // What it tells (net/control/events.h), for the control socket. May be empty; must not block; on the loop's or the
-  // mesh's thread.
+  // What it tells (net/control/events.h), for the control socket. May be empty; must not block; on the island's, a
+  // lane's or the mesh's thread.
   std::function<void(const ControlEvent& event)> on_event;
 };
 

@@ -1,7 +1,8 @@
 // What an island tells beside its state, for the history and for who watches: which islands come and go, whether the
 // hub answers, how each round's synchronisation goes, part by part, and what came of the round (net/control/events.h).
 //
-// learn_roster() and the hub_... on the mesh thread, the others on the loop's; `publish` may be called from both.
+// One tells of roster and hub, on the mesh's thread; one for each sync lane tells the rest, on the lane's and, while it
+// has no round, the island's (lane_link.h). `publish` may be called from all.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,9 @@ class IslandNews {
   using Publish = std::function<void(const ControlEvent& event)>;
 
   // `publish` may be empty: nothing is told.
-  IslandNews(IslandId self, Publish publish) : self_(std::move(self)), publish_(std::move(publish)) {}
+  // A lane's tells of its fragment.
+  IslandNews(IslandId self, Publish publish, FragmentId fragment = {})
+      : self_(std::move(self)), publish_(std::move(publish)), fragment_(fragment) {}
 
   void learn_roster(const HubRoster& roster);
   // A try to reach the hub failed; it goes on for so long, or for ever. Told once, until the hub is back; false: it
@@ -52,7 +55,7 @@ class IslandNews {
   // The mesh thread's:
   std::map<IslandId, RosterEntry> peers_;
   bool hub_is_lost_ = false;
-  // The loop's:
+  // Of a lane:
   std::optional<Clock::time_point> waits_since_;    // for the others, or for the hub's commit
   std::optional<Clock::time_point> applies_since_;  // the outer step
   OuterStep round_;

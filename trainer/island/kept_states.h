@@ -1,5 +1,5 @@
 // The outer states on an island's disk: the newest (outer.state), the one before it, and older ones at rounds that were
-// validated, outer.STEP.state, as many in all as the run asks for. The island's loop thread alone.
+// validated, outer.STEP.state, as many in all as the run asks for. The island's thread alone.
 #pragma once
 
 #include <filesystem>

@@ -35,6 +35,7 @@ MemoryPlan plan_memory(const ModelConfig& model, const RunConfig& run, IslandSha
   TrainingShape shape{.sequences_per_step = run.sequences_per_step,
                       .sequence_length = run.sequence_length,
                       .wire = run.wire,
+                      .fragments = run.fragments,
                       .island = island};
   const MicroBatch chosen = choose_micro_batch(micro_batches(model, shape), available);
   shape.island.micro_batch = chosen.sequences;

@@ -2,12 +2,87 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "kernels/outer_nesterov.h"
 #include "net/disk/outer_state_file.h"
 
 namespace atl {
+namespace {
+
+// The values of ranges, end to end, as places in the canonical order.
+class RangeCursor {
+ public:
+  explicit RangeCursor(std::span<const ParameterRange> ranges) : ranges_(ranges) {}
+  std::size_t place() const { return static_cast<std::size_t>(ranges_.front().offset + done_); }
+  std::int64_t left_in_range() const { return ranges_.front().numel - done_; }
+  bool in_last_range() const { return ranges_.size() == 1; }
+  bool at_end() const { return ranges_.empty(); }
+  void advance(std::int64_t count) {
+    done_ += count;
+    if (done_ < ranges_.front().numel) return;
+    ranges_ = ranges_.subspan(1);
+    done_ = 0;
+  }
+
+ private:
+  std::span<const ParameterRange> ranges_;
+  std::int64_t done_ = 0;  // values of the first
+};
+
+// The outer step on the ranges' values where they lie. A block of the average that goes over a range's end is stepped
+// beside them: bit for bit the same, for values are stepped one by one.
+void step_ranges(std::span<float> theta, std::span<float> velocity, std::span<const ParameterRange> ranges,
+                 WireFormat wire, ByteView canonical, OuterSgd hyper) {
+  const std::int64_t block = block_numel(wire);
+  std::int64_t total = 0;
+  for (const ParameterRange& range : ranges) total += range.numel;
+  const auto bytes_of = [&](std::int64_t begin, std::int64_t count) {
+    return canonical.subspan(static_cast<std::size_t>(encoded_bytes(wire, begin)),
+                             static_cast<std::size_t>(encoded_bytes(wire, count)));
+  };
+  std::vector<float> theta_block(static_cast<std::size_t>(block)), velocity_block(theta_block.size());
+  RangeCursor cursor(ranges);
+  for (std::int64_t at = 0; at < total;) {  // a multiple of `block`
+    const std::int64_t here = cursor.left_in_range();
+    const std::int64_t in_place = cursor.in_last_range() ? here : here / block * block;
+    if (in_place > 0) {
+      const auto count = static_cast<std::size_t>(in_place);
+      outer_nesterov(theta.subspan(cursor.place(), count), velocity.subspan(cursor.place(), count), wire,
+                     bytes_of(at, in_place), hyper);
+      cursor.advance(in_place);
+      at += in_place;
+      continue;
+    }
+    const std::int64_t count = std::min(block, total - at);
+    const RangeCursor begin = cursor;
+    const auto for_each_part = [&](auto&& part) {
+      cursor = begin;
+      for (std::int64_t done = 0; done < count;) {
+        const std::int64_t size = std::min(count - done, cursor.left_in_range());
+        part(cursor.place(), static_cast<std::size_t>(done), static_cast<std::size_t>(size));
+        cursor.advance(size);
+        done += size;
+      }
+    };
+    for_each_part([&](std::size_t place, std::size_t in_block, std::size_t size) {
+      std::copy_n(theta.data() + place, size, theta_block.data() + in_block);
+      std::copy_n(velocity.data() + place, size, velocity_block.data() + in_block);
+    });
+    outer_nesterov(std::span(theta_block).first(static_cast<std::size_t>(count)),
+                   std::span(velocity_block).first(static_cast<std::size_t>(count)), wire, bytes_of(at, count), hyper);
+    for_each_part([&](std::size_t place, std::size_t in_block, std::size_t size) {
+      std::copy_n(theta_block.data() + in_block, size, theta.data() + place);
+      std::copy_n(velocity_block.data() + in_block, size, velocity.data() + place);
+    });
+    at += count;
+  }
+}
+
+}  // namespace
+
 void OuterStateStore::hold(std::unique_lock<std::mutex>&) {
   manifest_ = make_state_manifest(version_, parameters_, momentum_);
   tree_hash_ = to_hex(manifest_.tree_hash());
@@ -29,11 +104,45 @@ void OuterStateStore::replace(FetchedState state) {
   hold(lock);
 }
 
-void OuterStateStore::apply(WireFormat wire, ByteView canonical, float learning_rate, float momentum) {
+HeldState OuterStateStore::apply(std::span<const ParameterRange> ranges, WireFormat wire, ByteView canonical,
+                                 float learning_rate, float momentum) {
   std::unique_lock lock(mutex_);
-  outer_nesterov(parameters_, momentum_, wire, canonical, OuterSgd{learning_rate, momentum});
+  step_ranges(parameters_, momentum_, ranges, wire, canonical, OuterSgd{learning_rate, momentum});
   ++version_.value;
-  hold(lock);
+  manifest_.version = version_;
+  hash_again(ranges);
+  tree_hash_ = to_hex(manifest_.tree_hash());
+  return {version_, tree_hash_};
+}
+
+void OuterStateStore::hash_again(std::span<const ParameterRange> ranges) {
+  std::set<std::uint64_t> touched;
+  const std::uint64_t half = parameters_.size() * sizeof(float);
+  for (const ParameterRange& range : ranges) {
+    for (const std::uint64_t part : {std::uint64_t{0}, half}) {
+      const std::uint64_t begin = part + static_cast<std::uint64_t>(range.offset) * sizeof(float);
+      const std::uint64_t end = begin + static_cast<std::uint64_t>(range.numel) * sizeof(float);
+      for (std::uint64_t chunk = begin / kStateChunkBytes; chunk * kStateChunkBytes < end; ++chunk) {
+        touched.insert(chunk);
+      }
+    }
+  }
+  for (const std::uint64_t chunk : touched) manifest_.chunk_sha256[chunk] = chunk_digest(chunk);
+}
+
+Digest OuterStateStore::chunk_digest(std::uint64_t index) const {
+  const std::uint64_t begin = index * kStateChunkBytes;
+  const std::uint64_t end = begin + manifest_.chunk_bytes(index);
+  const std::uint64_t half = parameters_.size() * sizeof(float);
+  Sha256 hash;
+  const auto add = [&](const std::vector<float>& part, std::uint64_t part_begin) {
+    const std::uint64_t from = std::max(begin, part_begin);
+    const std::uint64_t to = std::min(end, part_begin + half);
+    if (from < to) hash.update(std::as_bytes(std::span(part)).subspan(from - part_begin, to - from));
+  };
+  add(parameters_, 0);
+  add(momentum_, half);
+  return hash.finish();
 }
 
 Status OuterStateStore::save(const std::filesystem::path& file) const {

@@ -1,5 +1,9 @@
 // The island's outer state: parameters and Nesterov momentum, fp32, canonical order, with its version and tree hash.
-// Changed by the island's loop thread alone; served to joiners by HTTPS threads meanwhile.
+// Served to joiners by HTTPS threads while it changes.
+//
+// The inner loop replaces it whole, while no sync lane has a round. A lane takes the outer step of its fragment, one
+// lane at a time; until the inner loop has heard of it, the fragment's values are that lane's, then the inner loop's
+// until it gives the lane the next round of the fragment.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +14,7 @@
 #include <vector>
 
 #include "kernels/wire_format.h"
+#include "net/model/fragments.h"
 #include "net/recovery/outer_state.h"
 #include "net/wire/mesh.h"
 
@@ -19,7 +24,7 @@ class OuterStateStore final : public OuterStateSource {
  public:
   explicit OuterStateStore(std::int64_t numel) : numel_(numel) {}
 
-  // ---- loop thread ----
+  // ---- whoever may change it now, or holds it still ----
   bool holds_state() const { return !parameters_.empty(); }
   OuterStep version() const { return version_; }
   const std::string& tree_hash() const { return tree_hash_; }  // hex; empty while it holds no state
@@ -30,8 +35,10 @@ class OuterStateStore final : public OuterStateSource {
   void initialise(std::vector<float> parameters);
   // What was fetched from another island, or loaded from disk. The manifest was verified against it by the caller.
   void replace(FetchedState state);
-  // The outer step on the canonical average: version + 1. `canonical`: encoded_bytes(wire, numel) bytes.
-  void apply(WireFormat wire, ByteView canonical, float learning_rate, float momentum);
+  // The outer step of one fragment on its canonical average, encoded by `wire`, the values of its ranges end to end:
+  // version + 1; the others stay. Hashes again what it touched. Returns what is held now.
+  HeldState apply(std::span<const ParameterRange> ranges, WireFormat wire, ByteView canonical, float learning_rate,
+                  float momentum);
 
   // As a file (net/disk/outer_state_file.h), which is written from this memory. Loading checks all of it; kNotFound
   // when there is none.
@@ -39,6 +46,8 @@ class OuterStateStore final : public OuterStateSource {
   Status load(const std::filesystem::path& file);
 
   // ---- any thread ----
+  // Nobody changes it as long as this lives; a lane's outer step waits.
+  [[nodiscard]] std::unique_lock<std::mutex> hold_still() const { return std::unique_lock(mutex_); }
   Result<StateManifest> manifest() const override;
   Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const override;
   // A copy of the parameters and their version, for exports. kNotFound while it holds no state.
@@ -46,9 +55,11 @@ class OuterStateStore final : public OuterStateSource {
 
  private:
   void hold(std::unique_lock<std::mutex>& lock);  // new manifest after a change
+  void hash_again(std::span<const ParameterRange> ranges);
+  Digest chunk_digest(std::uint64_t index) const;
 
   const std::int64_t numel_;
-  // Written by the loop thread under the mutex; read by it without, by others with it.
+  // Written under the mutex; read without it by those who may change it, by others with it.
   mutable std::mutex mutex_;
   OuterStep version_;
   std::vector<float> parameters_;

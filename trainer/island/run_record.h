@@ -1,6 +1,7 @@
 // The hub's signed records that an island keeps (net/disk/commit_log): every commit that it took the outer step of, and
 // the highest epoch in which it met the hub. A hub that was restored from an old backup learns from them, and of two
-// hubs of one run the older one. add() and newest_commit() on the loop's thread; the epoch on the mesh's.
+// hubs of one run the older one. add() on the thread of the
+// lane that takes the outer step, one at a time; the epoch on the mesh's.
 #pragma once
 
 #include <cstdint>

@@ -30,6 +30,8 @@ class ConnectionTunerTest : public QObject {
   void it_finds_the_top_of_the_hill_data();
   void it_finds_the_top_of_the_hill();
   void it_never_leaves_its_bounds();
+  void fragments_share_the_connections_of_an_edge_data();
+  void fragments_share_the_connections_of_an_edge();
   void noise_below_the_gain_that_counts_moves_nothing();
   void it_follows_a_link_that_changes();
   void attempts_with_another_number_tell_nothing();
@@ -59,6 +61,27 @@ void ConnectionTunerTest::it_never_leaves_its_bounds() {
       tuner.measured(connections, std::pow(connections, sign));
     }
   }
+}
+
+void ConnectionTunerTest::fragments_share_the_connections_of_an_edge_data() {
+  QTest::addColumn<int>("fragments");
+  QTest::addColumn<int>("most");
+  QTest::newRow("1") << 1 << 16;
+  QTest::newRow("2") << 2 << 8;
+  QTest::newRow("3") << 3 << 4;  // 5 is none of its steps
+  QTest::newRow("4") << 4 << 4;
+}
+
+void ConnectionTunerTest::fragments_share_the_connections_of_an_edge() {
+  QFETCH(const int, fragments);
+  QFETCH(const int, most);
+  ConnectionTuner tuner(most_connections_per_edge(fragments));
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    QVERIFY(tuner.connections() * fragments <= kMaxConnectionsPerEdge);
+    tuner.measured(tuner.connections(), 1e8 * tuner.connections());
+  }
+
+  QCOMPARE(settles_at(tuner, [](int k) { return 1e8 * k; }), most);
 }
 
 void ConnectionTunerTest::noise_below_the_gain_that_counts_moves_nothing() {

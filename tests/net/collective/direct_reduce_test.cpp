@@ -342,6 +342,7 @@ void DirectReduceTest::contributions_that_break_the_protocol_are_refused_data() 
   QTest::newRow("another length") << 3;
   QTest::newRow("another phase") << 4;
   QTest::newRow("another idea of the payload") << 5;
+  QTest::newRow("another fragment") << 6;
 }
 
 void DirectReduceTest::contributions_that_break_the_protocol_are_refused() {
@@ -362,6 +363,7 @@ void DirectReduceTest::contributions_that_break_the_protocol_are_refused() {
     if (lie == 2) header.offset += 132;
     if (lie == 3) header.length -= 1;
     if (lie == 4) header.phase = RingPhase::kAllGather;
+    if (lie == 6) header.fragment = FragmentId{1};
     write_header(contributions, header);
     member.keep_alive(edges, end);
   });

@@ -48,6 +48,7 @@ inline RingFrameHeader frame_header(const AllReduceSpec& spec, const EdgeSchedul
   return {.phase = sub_chunk.phase,
           .round = spec.round,
           .attempt = spec.attempt,
+          .fragment = spec.fragment,
           .sequence = sequence,
           .length = sub_chunk.bytes,
           .offset = sub_chunk.first_byte};

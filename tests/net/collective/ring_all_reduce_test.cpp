@@ -462,6 +462,10 @@ void RingAllReduceTest::orders_that_make_no_sense_are_refused_data() {
   QTest::newRow("no weight at all") << 2;
   QTest::newRow("a negative weight") << 3;
   QTest::newRow("fewer connections than none") << 4;
+  QTest::newRow("more connections than a fragment's part") << 5;
+  QTest::newRow("a fragment beyond the last") << 6;
+  QTest::newRow("no fragments") << 7;
+  QTest::newRow("more fragments than there can be") << 8;
 }
 
 void RingAllReduceTest::orders_that_make_no_sense_are_refused() {
@@ -473,6 +477,10 @@ void RingAllReduceTest::orders_that_make_no_sense_are_refused() {
   if (fault == 2) spec.order[0].weight = spec.order[1].weight = 0;
   if (fault == 3) spec.order[1].weight = -1;
   if (fault == 4) spec.connections_per_edge = -1;
+  if (fault == 5) spec.fragments = 2, spec.connections_per_edge = 9;
+  if (fault == 6) spec.fragments = 2, spec.fragment = FragmentId{2};
+  if (fault == 7) spec.fragments = 0;
+  if (fault == 8) spec.fragments = static_cast<int>(kMaxFragments) + 1;
 
   const auto result = ring.run_member(0, spec, std::vector<float>(10), ring.abort);
 

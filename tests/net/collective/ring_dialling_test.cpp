@@ -112,7 +112,7 @@ void RingDiallingTest::connections_that_broke_meanwhile_are_replaced_by_who_dial
   verify_all_succeeded(ring.run(spec, inputs));
   if (QTest::currentTestFailed()) return;
 
-  ring.island(0).inbox.keep_parked_of({ring.id(2)});  // closes those that rank 1 dialled
+  ring.island(0).inbox.keep_parked_of(spec.fragment, {ring.id(2)});  // closes those that rank 1 dialled
   spec.attempt = Attempt{2};
   const auto results = ring.run(spec, inputs);
 

@@ -90,7 +90,7 @@ void RingFaultsTest::connections_that_broke_meanwhile_are_replaced() {
   verify_all_succeeded(ring.run(spec, inputs));
   if (QTest::currentTestFailed()) return;
 
-  ring.island(1).inbox.keep_parked_of({});  // all of them are closed: those that rank 0 keeps are broken
+  ring.island(1).inbox.keep_parked_of(spec.fragment, {});  // all of them are closed: those that rank 0 keeps are broken
   spec.attempt = Attempt{2};
   const auto results = ring.run(spec, inputs);
 

@@ -63,6 +63,21 @@ const Case kCases[] = {
        liar.say_header(header);
      },
      ErrorCode::kProtocol, "a frame of round 2"},
+    {"a frame of another fragment",
+     [](const Liar& liar) {
+       RingFrameHeader header = liar.header(0);
+       header.fragment.value += 1;
+       liar.say_header(header);
+     },
+     ErrorCode::kProtocol, "a frame of round 3 attempt 1, fragment 1"},
+    {"a keepalive of another fragment",
+     [](const Liar& liar) {
+       liar.say_header({.type = RingFrameType::kKeepalive,
+                        .round = liar.spec.round,
+                        .attempt = liar.spec.attempt,
+                        .fragment = FragmentId{1}});
+     },
+     ErrorCode::kProtocol, "a frame of round 3 attempt 1, fragment 1"},
     {"a frame replayed",
      [](const Liar& liar) {
        for (int i = 0; i < 2; ++i) {
@@ -393,7 +408,7 @@ void RingLiarsTest::keepalives_without_end_are_not_listened_to_for_ever() {
   RingInbox& inbox = ring.island(0).inbox;
   std::vector<RingInbox::Parked> parked;
   parked.push_back({std::move(flooded->from_previous[0]), {}});
-  inbox.park(std::move(parked));
+  inbox.park(FragmentId{}, std::move(parked));
 
   AbortSignal end;
   std::jthread flood([&] {

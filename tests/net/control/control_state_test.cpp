@@ -34,6 +34,7 @@ namespace {
 HubState example() {
   HubState state = test::training_run(/*islands=*/2, /*rounds=*/2);
   state.max_rounds = 30;
+  state.fragments = 2;
   state.rounds[1].outer_hashes_equal.reset();
   state.first_validation = {0, 5.5};
   return state;
@@ -51,6 +52,10 @@ void ControlStateTest::a_hub_state_survives_the_round_trip() {
   QVERIFY(read->rounds[0].outer_hashes_equal.has_value());
   QVERIFY(!read->rounds[1].outer_hashes_equal.has_value());
   QVERIFY(!read->last_validation.has_value());
+  QCOMPARE(read->fragments, 2u);
+  nlohmann::json of_before = state.to_json();
+  of_before.erase("fragments");
+  QCOMPARE(HubState::from_json(of_before)->fragments, 1u);
 }
 
 void ControlStateTest::an_island_state_survives_the_round_trip() {
@@ -90,6 +95,8 @@ void ControlStateTest::a_state_with_a_wrong_field_names_it_data() {
                              << "4294967296";
   QTest::newRow("text") << "max_rounds"
                         << "\"many\"";
+  QTest::newRow("text for fragments") << "fragments"
+                                      << "\"two\"";
   QTest::newRow("islands no list") << "islands"
                                    << "{}";
   QTest::newRow("rounds of numbers") << "rounds"

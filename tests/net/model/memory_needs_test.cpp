@@ -42,6 +42,7 @@ class MemoryNeedsTest : public QObject {
   void a_choice_of_the_owner_is_the_only_one();
   void a_whole_inner_batch_is_more_than_machines_have();
   void each_parameter_asks_for_its_copies();
+  void several_fragments_are_averaged_while_a_step_is_computed();
   void a_size_beyond_all_bounds_is_no_small_number();
 };
 
@@ -112,6 +113,21 @@ void MemoryNeedsTest::each_parameter_asks_for_its_copies() {
     shape.wire = WireFormat::kInt4E3m0;  // keeps what it lost, twice, and once more in a pause
     QCOMPARE(memory_needs(preset(name), shape).most() - needs.program, (kBytesPerParameter + 12) * parameters);
   }
+}
+
+void MemoryNeedsTest::several_fragments_are_averaged_while_a_step_is_computed() {
+  const ModelConfig config = preset("150m");
+  TrainingShape shape = shape_of("150m");
+  const MemoryNeeds whole = memory_needs(config, shape);
+  shape.fragments = 4;
+
+  const MemoryNeeds parts = memory_needs(config, shape);
+
+  const auto encoded = static_cast<std::uint64_t>(encoded_bytes(shape.wire, canonical_layout(config).numel));
+  QCOMPARE(whole.averages, 0u);
+  QCOMPARE(parts.while_training() - whole.while_training(), encoded);
+  QCOMPARE(parts.most() - whole.most(), encoded);
+  QCOMPARE(parts.most_beside_gpus() - whole.most_beside_gpus(), encoded);
 }
 
 // What a hub says of its run is bounded key by key: no product of bounds comes out as a little.

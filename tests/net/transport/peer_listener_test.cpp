@@ -275,7 +275,7 @@ void PeerListenerTest::a_peer_that_is_cut_loses_what_it_has_open() {
   QVERIFY(parked.ok());
   std::vector<RingInbox::Parked> parking;
   parking.push_back({std::move(parked->front()), {}});
-  inbox_->park(std::move(parking));
+  inbox_->park(FragmentId{}, std::move(parking));
 
   listener_->cut(TestRun::island_id(1));
   inbox_->forget(TestRun::island_id(1));

@@ -443,6 +443,13 @@ void MeshTest::a_wrong_run_configuration_names_its_field_data() {
   QTest::newRow("not a number") << R"("outer_momentum":0.9)"
                                 << R"("outer_momentum":null)"
                                 << "outer_momentum = nan";
+  QTest::newRow("fragments") << R"("fragments":1)"
+                             << R"("fragments":5)"
+                             << "fragments = 5 is not between 1 and 4";
+  QTest::newRow("more connections than a fragment's part")  // of two equal keys the last counts
+      << R"("fragments":1)"
+      << R"("fragments":4,"connections_per_edge":5)"
+      << "connections_per_edge = 5 is not between 0 and 4";
   QTest::newRow("beta2") << R"("beta2":0.95)"
                          << R"("beta2":2.0)"
                          << "inner.beta2";

@@ -14,6 +14,7 @@ RingHello some_hello() {
                    .role = RingRole::kReceives,
                    .round = OuterStep{3},
                    .attempt = Attempt{2},
+                   .fragment = FragmentId{3},
                    .from_rank = Rank{1},
                    .world_size = 4,
                    .connection_index = 1,
@@ -29,6 +30,7 @@ RingFrameHeader some_header() {
                          .phase = RingPhase::kAllGather,
                          .round = OuterStep{3},
                          .attempt = Attempt{2},
+                         .fragment = FragmentId{2},
                          .sequence = 17,
                          .length = 262'080,
                          .offset = 0x0102030405};
@@ -82,19 +84,22 @@ void RingFrameTest::hello_comes_back_as_it_went() {
 
 void RingFrameTest::hello_bytes_are_frozen() {
   QCOMPARE(hex_encode(encode(some_hello())),
-           std::string("4154524803004000"                              // magic, version 3, 64 bytes
+           std::string("4154524804004100"                              // magic, version 4, 65 bytes
                        "0101040001000100020003000000020000004042"      // wire, role ... payload numel
                        "0f0000000000"                                  // (its upper bytes)
                        "00000001000000008877665544332211"              // bucket numel, final buckets
                        "140069736c2d30303030303030303030303030303031"  // "isl-0000000000000001"
+                       "03"                                            // fragment
                        ));
 }
 
 void RingFrameTest::another_version_of_the_protocol_is_told_apart() {
   Bytes bytes = encode(some_hello());
-  bytes[4] = std::byte{1};
+  for (const int version : {1, 3, 5}) {
+    bytes[4] = static_cast<std::byte>(version);
 
-  QCOMPARE(decode_hello(bytes).error().code, ErrorCode::kVersionUnsupported);
+    QCOMPARE(decode_hello(bytes).error().code, ErrorCode::kVersionUnsupported);
+  }
 }
 
 void RingFrameTest::truncated_hello_is_refused_at_every_length() {
@@ -121,6 +126,7 @@ void RingFrameTest::implausible_hello_is_refused_data() {
   QTest::newRow("a long id") << 9;
   QTest::newRow("empty buckets") << 10;
   QTest::newRow("an unknown role") << 11;
+  QTest::newRow("an unknown fragment") << 12;
 }
 
 void RingFrameTest::implausible_hello_is_refused() {
@@ -137,6 +143,7 @@ void RingFrameTest::implausible_hello_is_refused() {
   if (fault == 8) hello.from.value.clear();
   if (fault == 10) hello.bucket_numel = 0;
   if (fault == 11) hello.role = static_cast<RingRole>(3);
+  if (fault == 12) hello.fragment = FragmentId{kMaxFragments};
   if (fault == 9) hello.from.value.assign(kMaxIslandIdBytes + 1, 'x');
 
   QCOMPARE(decode_hello(encode(hello)).error().code, ErrorCode::kProtocol);
@@ -150,7 +157,7 @@ void RingFrameTest::frame_header_comes_back_as_it_went() {
 }
 
 void RingFrameTest::frame_header_bytes_are_frozen() {
-  QCOMPARE(hex_encode(encoded(some_header())), std::string("415452460101000003000000020000001100000"
+  QCOMPARE(hex_encode(encoded(some_header())), std::string("415452460101020003000000020000001100000"
                                                            "0c0ff03000504030201000000"));
 }
 
@@ -161,7 +168,8 @@ void RingFrameTest::implausible_frame_header_is_refused_data() {
   QTest::newRow("type 0") << 4 << 0;
   QTest::newRow("type 3") << 4 << 3;
   QTest::newRow("phase") << 5 << 2;
-  QTest::newRow("reserved") << 6 << 1;
+  QTest::newRow("fragment") << 6 << 4;
+  QTest::newRow("reserved") << 7 << 1;
   QTest::newRow("length") << 23 << 0x7f;
 }
 

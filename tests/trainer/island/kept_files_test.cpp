@@ -23,7 +23,8 @@ std::unique_ptr<OuterStateStore> at_step(std::uint32_t steps) {
   store->initialise(std::vector<float>(kNumel, 1.0f));
   const std::vector<float> average(kNumel, 0.5f);
   for (std::uint32_t i = 0; i < steps; ++i) {
-    store->apply(WireFormat::kFp32, std::as_bytes(std::span(average)), 0.7f, 0.9f);
+    store->apply(std::vector<ParameterRange>{{0, kNumel}}, WireFormat::kFp32, std::as_bytes(std::span(average)), 0.7f,
+                 0.9f);
   }
   return store;
 }

@@ -2,10 +2,12 @@
 
 #include <QtCore/QTemporaryDir>
 #include <QtTest/QTest>
+#include <algorithm>
 #include <fstream>
 #include <random>
 
-#include "kernels/wire_format.h"
+#include "kernels/wire_codec.h"
+#include "net/base/encoding.h"
 #include "net/base/file.h"
 
 using namespace atl;
@@ -26,6 +28,7 @@ Bytes raw_bytes(const std::vector<float>& values) {
 }
 
 constexpr std::int64_t kNumel = 3000;
+const std::vector<ParameterRange> kWhole{{0, kNumel}};
 
 }  // namespace
 
@@ -40,7 +43,7 @@ class OuterStateStoreTest : public QObject {
     outer.initialise(theta);
     const std::string before = outer.tree_hash();
 
-    outer.apply(WireFormat::kFp32, raw_bytes(d), 0.7f, 0.9f);
+    outer.apply(kWhole, WireFormat::kFp32, raw_bytes(d), 0.7f, 0.9f);
 
     QCOMPARE(outer.version().value, 1u);
     QVERIFY(outer.tree_hash() != before);
@@ -61,9 +64,71 @@ class OuterStateStoreTest : public QObject {
     QVERIFY(chunk.ok());
     QCOMPARE(chunk->size(), std::size_t{kNumel} * 8);
     QVERIFY(sha256(*chunk) == manifest->chunk_sha256[0]);
-    outer.apply(WireFormat::kFp32, raw_bytes(normal_values(kNumel, 2)), 0.7f, 0.9f);
+    outer.apply(kWhole, WireFormat::kFp32, raw_bytes(normal_values(kNumel, 2)), 0.7f, 0.9f);
     QCOMPARE(outer.copy_chunk(OuterStep{0}, 0).error().code, ErrorCode::kNotFound);
     QCOMPARE(outer.copy_chunk(OuterStep{1}, 1).error().code, ErrorCode::kInvalidArgument);
+  }
+
+  void fragments_make_the_step_of_the_whole_whatever_a_block_goes_over_data() {
+    QTest::addColumn<WireFormat>("wire");
+    for (const WireFormat wire :
+         {WireFormat::kFp32, WireFormat::kBf16, WireFormat::kInt8Block, WireFormat::kInt4E3m0}) {
+      QTest::newRow(std::string(wire_format_name(wire)).c_str()) << wire;
+    }
+  }
+  // Each value is stepped with what the average of its fragment decodes to, wherever it lies.
+  void fragments_make_the_step_of_the_whole_whatever_a_block_goes_over() {
+    QFETCH(const WireFormat, wire);
+    const std::vector<std::vector<ParameterRange>> parts = {{{0, 7}, {500, 1}, {501 + 128, 900}, {2999, 1}},
+                                                            {{7, 493}, {501, 128}, {501 + 1028, 1470}}};
+    OuterStateStore outer(kNumel);
+    std::vector<float> theta = normal_values(kNumel, 1), velocity(kNumel);
+    outer.initialise(theta);
+    std::uint32_t step = 0;
+    for (const auto& ranges : {parts[0], parts[1], parts[0]}) {
+      std::size_t numel = 0;
+      for (const ParameterRange& range : ranges) numel += static_cast<std::size_t>(range.numel);
+      Bytes canonical(static_cast<std::size_t>(encoded_bytes(wire, static_cast<std::int64_t>(numel))));
+      encode_values(wire, normal_values(numel, 10 + step), canonical);
+      std::vector<float> decoded(numel);
+      decode_values(wire, canonical, decoded);
+      std::size_t at = 0;
+      for (const ParameterRange& range : ranges) {
+        for (auto i = static_cast<std::size_t>(range.offset); i < static_cast<std::size_t>(range.offset + range.numel);
+             ++i, ++at) {
+          velocity[i] = 0.9f * velocity[i] + decoded[at];
+          theta[i] = theta[i] - 0.7f * (decoded[at] + 0.9f * velocity[i]);
+        }
+      }
+
+      const HeldState now = outer.apply(ranges, wire, canonical, 0.7f, 0.9f);
+
+      QCOMPARE(now.outer_step.value, ++step);
+      QVERIFY(std::ranges::equal(outer.parameters(), theta));
+      // Hashed again in part, it is the hash of all of it.
+      QCOMPARE(now.state_hash, to_hex(make_state_manifest(OuterStep{step}, theta, velocity).tree_hash()));
+      QCOMPARE(now.state_hash, outer.tree_hash());
+      QCOMPARE(to_hex(outer.manifest()->tree_hash()), now.state_hash);
+    }
+  }
+
+  // A state of several chunks, of which a fragment touches some.
+  void what_a_fragment_does_not_touch_is_not_hashed_again_and_counts_all_the_same() {
+    constexpr std::int64_t kLarge = 3 * static_cast<std::int64_t>(kStateChunkBytes) / 4 + 5;  // 6 chunks and a bit
+    OuterStateStore outer(kLarge);
+    outer.initialise(std::vector<float>(static_cast<std::size_t>(kLarge), 1.0f));
+    const StateManifest before = *outer.manifest();
+    const std::vector<ParameterRange> ranges{{kLarge - 10, 10}};
+
+    outer.apply(ranges, WireFormat::kFp32, raw_bytes(std::vector<float>(10, 0.5f)), 1.0f, 0.5f);
+
+    std::vector<float> theta(static_cast<std::size_t>(kLarge), 1.0f), velocity(theta.size());
+    std::fill_n(theta.end() - 10, 10, 0.25f);
+    std::fill_n(velocity.end() - 10, 10, 0.5f);
+    QCOMPARE(outer.tree_hash(), to_hex(make_state_manifest(OuterStep{1}, theta, velocity).tree_hash()));
+    const StateManifest after = *outer.manifest();
+    QVERIFY(after.chunk_sha256[0] == before.chunk_sha256[0]);
+    QVERIFY(after.chunk_sha256.back() != before.chunk_sha256.back());
   }
 
   void a_saved_state_loads_bit_for_bit() {
@@ -71,7 +136,7 @@ class OuterStateStoreTest : public QObject {
     const std::filesystem::path file = directory.filePath("outer.state").toStdString();
     OuterStateStore saved(kNumel);
     saved.initialise(normal_values(kNumel, 1));
-    saved.apply(WireFormat::kFp32, raw_bytes(normal_values(kNumel, 2)), 0.7f, 0.9f);
+    saved.apply(kWhole, WireFormat::kFp32, raw_bytes(normal_values(kNumel, 2)), 0.7f, 0.9f);
     QVERIFY(saved.save(file).ok());
 
     OuterStateStore loaded(kNumel);

@@ -1,11 +1,15 @@
-// A round loop whose engine is real and tiny, and whose network and data a test makes up. One thread, the test's.
+// An island's inner loop with its sync lanes, whose engine is real and tiny, and whose network and data a test makes
+// up. One thread, the test's: a lane does at once what it is told, unless the test holds it.
 #pragma once
 
 #include <QtTest/QTest>
 #include <deque>
+#include <map>
 
+#include "net/model/layout.h"
 #include "trainer/checkpoint/huggingface.h"
-#include "trainer/island/round_loop.h"
+#include "trainer/island/inner_loop.h"
+#include "trainer/island/sync_lane.h"
 
 namespace atl::test {
 
@@ -39,12 +43,14 @@ class FixedBatches final : public BatchSource {
 };
 
 // Records what is sent; its all-reduce is that of an island alone (fp32), or fails when told to.
-class FakeNetwork final : public RoundLoopNetwork {
+class FakeNetwork final : public LaneNetwork {
  public:
   void send(const IslandMessage& message) override { sent.push_back(message); }
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
                                                              std::span<std::byte> canonical,
                                                              const AbortSignal& abort) override {
+    specs.push_back(spec);
+    inputs.emplace_back(input.begin(), input.end());
     final_buckets = spec.final_buckets;
     residual.assign(spec.feedback.residual_in.begin(), spec.feedback.residual_in.end());
     found_lost.assign(spec.feedback.residual_out.begin(), spec.feedback.residual_out.end());
@@ -65,12 +71,17 @@ class FakeNetwork final : public RoundLoopNetwork {
     report.at_least = false;
     return report;
   }
-  Result<FetchedState> fetch(const HubRecover&) override {
-    if (!fetched) return Error{ErrorCode::kNotFound, "no source"};
-    return *fetched;
-  }
-  Result<std::vector<float>> initial_parameters() override { return initial; }
   void publish(StateNews) override {}
+  void keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) override {
+    kept[round] = {round, wire, digest, Bytes(canonical.begin(), canonical.end())};
+  }
+  Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override {
+    const auto found_one = kept.find(round);
+    if (!keeps || found_one == kept.end() || found_one->second.digest != digest) {
+      return Error{ErrorCode::kNotFound, "not kept"};
+    }
+    return found_one->second;
+  }
 
   template <class Message>
   const Message& last() const {
@@ -78,6 +89,10 @@ class FakeNetwork final : public RoundLoopNetwork {
   }
 
   std::deque<IslandMessage> sent;
+  std::deque<AllReduceSpec> specs;        // of all all-reduces
+  std::deque<std::vector<float>> inputs;  // of them
+  std::map<OuterStep, KeptAverage> kept;  // what was to be kept
+  bool keeps = false;                     // and whether it was
   std::vector<float> initial;
   std::optional<FetchedState> fetched;
   std::uint64_t bytes_sent = 7;
@@ -94,14 +109,110 @@ class FakeNetwork final : public RoundLoopNetwork {
   static constexpr std::byte kOfFailedAttempt{0xaa};
 };
 
+// The inner loop and its lanes as an island puts them together, without threads.
+class DirectLoop final : public InnerLoopOwner {
+ public:
+  DirectLoop(const RunConfig& run, Engine& engine, BatchSource& batches, OuterStateStore& outer, IslandStatus& status,
+             FakeNetwork& network, const AbortSignal& stop)
+      : network_(network),
+        fragments_(*fragments_of(canonical_layout(engine.config()), run.fragments)),
+        inner_(run, fragments_, engine, batches, outer, status, *this, stop) {
+    for (std::uint32_t i = 0; i < run.fragments; ++i) {
+      gates.push_back(std::make_unique<AttemptGate>());
+      lanes_.push_back(std::make_unique<SyncLane>(FragmentId{i}, fragments_[i], run, outer, *gates[i], status, network,
+                                                  [this](LaneNews news) { news_.push_back(std::move(news)); }));
+    }
+    held_.resize(lanes_.size());
+  }
+  void send(const IslandMessage& message) override { network_.send(message); }
+  void post(FragmentId lane, LaneCommand command) override {
+    if (holds) return held_[lane.value].push_back(std::move(command));
+    lanes_[lane.value]->handle(std::move(command));
+  }
+  Result<FetchedState> fetch(const HubRecover&) override {
+    if (!network_.fetched) return Error{ErrorCode::kNotFound, "no source"};
+    return *network_.fetched;
+  }
+  Result<std::vector<float>> initial_parameters() override { return network_.initial; }
+  void publish(StateNews news) override { told.push_back(news); }
+
+  void begin() { inner_.begin(); }
+  // What concerns attempts goes to the lane of the round, all else to the inner loop.
+  Status handle(const HubMessage& message) {
+    ATOLL_RETURN_IF_ERROR(take_news());
+    std::visit(
+        [this](const auto& m) {
+          using M = std::decay_t<decltype(m)>;
+          if constexpr (std::is_same_v<M, HubAttempt> || std::is_same_v<M, HubAbort> ||
+                        std::is_same_v<M, HubShowChunks>) {
+            post(FragmentId{m.round.value % static_cast<std::uint32_t>(lanes_.size())}, m);
+          } else if constexpr (std::is_same_v<M, HubWelcome>) {
+            for (std::uint32_t i = 0; i < lanes_.size(); ++i) post(FragmentId{i}, LanePassWelcome{});
+          }
+        },
+        message);
+    ATOLL_RETURN_IF_ERROR(inner_.handle(message));
+    return take_news();
+  }
+  Status work() {
+    ATOLL_RETURN_IF_ERROR(inner_.work());
+    return take_news();
+  }
+  Status idle() { return inner_.idle(); }
+  bool has_work() const { return inner_.has_work(); }
+  bool finished() const { return inner_.finished(); }
+  std::optional<InnerState> interrupted_work() const {
+    std::vector<std::vector<float>> residuals;
+    for (const auto& lane : lanes_) residuals.push_back(lane->residual());
+    return inner_.interrupted_work(residuals);
+  }
+  void resume_from(InnerState work) { inner_.resume_from(std::move(work)); }
+  InnerLoop& inner() { return inner_; }
+  const std::vector<ParameterRange>& ranges(std::uint32_t fragment) const { return fragments_[fragment].ranges; }
+
+  // A lane does what it was told while lanes were held; the inner loop hears of it with take_news(), the next message
+  // or the next step.
+  void release(std::uint32_t lane) {
+    for (auto& command : std::exchange(held_[lane], {})) lanes_[lane]->handle(std::move(command));
+  }
+  Status take_news() {
+    while (!news_.empty()) {
+      LaneNews news = std::move(news_.front());
+      news_.pop_front();
+      ATOLL_RETURN_IF_ERROR(inner_.handle(std::move(news)));
+    }
+    return ok_status();
+  }
+
+  bool holds = false;  // lanes do nothing until released
+  std::vector<StateNews> told;
+  std::vector<std::unique_ptr<AttemptGate>> gates;
+
+ private:
+  FakeNetwork& network_;
+  const std::vector<Fragment> fragments_;
+  std::vector<std::unique_ptr<SyncLane>> lanes_;
+  std::vector<std::deque<LaneCommand>> held_;
+  std::deque<LaneNews> news_;
+  InnerLoop inner_;
+};
+
 struct RoundLoopFixture {
   explicit RoundLoopFixture(const RunConfig& run = run_config(), const EngineOptions& options = {})
-      : engine(std::move(*Engine::create(tiny_model(), options))),
+      : fragments(run.fragments),
+        engine(std::move(*Engine::create(tiny_model(), options))),
         outer(engine->numel()),
         status(IslandState{}),
-        loop(run, *engine, batches, outer, gate, status, network, stop) {
+        loop(run, *engine, batches, outer, status, network, stop) {
     network.initial.resize(static_cast<std::size_t>(engine->numel()));
     engine->read_parameters(network.initial);
+  }
+  // A run of so many fragments; outlives the fixture.
+  static const RunConfig& run_of(std::uint32_t fragments) {
+    static std::map<std::uint32_t, RunConfig> runs;
+    const auto [run, is_new] = runs.try_emplace(fragments, run_config());
+    run->second.fragments = fragments;
+    return run->second;
   }
   static const RunConfig& int4_run() {
     static const RunConfig run = [] {
@@ -133,7 +244,7 @@ struct RoundLoopFixture {
     QVERIFY2(status_of_call.ok(), status_of_call.ok() ? "" : status_of_call.error().message.c_str());
   }
   void begin_round(std::uint32_t round, std::uint32_t inner_steps = kInnerSteps, bool validate = false) {
-    must(loop.handle(HubRoundBegin{OuterStep{round}, inner_steps, round * 4, 4, validate}));
+    must(loop.handle(HubRoundBegin{OuterStep{round}, inner_steps, round * 4, 4, validate, fragment_of(round)}));
   }
   void train() {
     while (loop.has_work()) must(loop.work());
@@ -143,8 +254,24 @@ struct RoundLoopFixture {
     begin_round(0);
     train();
   }
+  FragmentId fragment_of(std::uint32_t round) const { return FragmentId{round % fragments}; }
+  std::vector<float> inner() const {
+    std::vector<float> values(static_cast<std::size_t>(engine->numel()));
+    engine->read_parameters(values);
+    return values;
+  }
+  std::vector<float> theta() const { return {outer.parameters().begin(), outer.parameters().end()}; }
+  // What it said last of a kind; fails the test when it said nothing of it.
+  template <class Message>
+  Message said() const {
+    for (auto message = network.sent.rbegin(); message != network.sent.rend(); ++message) {
+      if (const auto* found = std::get_if<Message>(&*message)) return *found;
+    }
+    qFatal("nothing of the kind was said");
+  }
   HubAttempt attempt(std::uint32_t round, std::uint32_t number) const {
     HubAttempt message{OuterStep{round}, Attempt{number}, {{IslandId{"isl-0000000000000000"}, {"127.0.0.1", 1}, 32}}};
+    message.fragment = fragment_of(round);
     message.wire = WireFormat::kFp32;  // what the fake averages in, whatever the run's format
     return message;
   }
@@ -155,17 +282,18 @@ struct RoundLoopFixture {
     message.digest = digest;
     message.outer_learning_rate = 0.7;
     message.outer_momentum = 0.9;
+    message.fragment = fragment_of(round);
     return message;
   }
 
+  const std::uint32_t fragments;
   std::unique_ptr<Engine> engine;
   FixedBatches batches;
   OuterStateStore outer;
-  AttemptGate gate;
   IslandStatus status;
   FakeNetwork network;
   AbortSignal stop;
-  RoundLoop loop;
+  DirectLoop loop;
 };
 
 }  // namespace atl::test

@@ -1,0 +1,160 @@
+// What attempts that move bytes at the same time share: the owner's limit on all of them, and the link to a peer.
+#include "net/collective/edge_pacing.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <QtTest>
+#include <cmath>
+
+#include "tests/timing.h"
+
+using namespace atl;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A TCP connection of this machine.
+class Connection {
+ public:
+  Connection() {
+    const UniqueFd listener = listen_tcp({"127.0.0.1", 0}).value();
+    near_ = connect_tcp({"127.0.0.1", local_port(listener.get())}, Deadline::after(test::kForEver), nullptr, "test")
+                .value();
+    pollfd wait{listener.get(), POLLIN, 0};
+    (void)::poll(&wait, 1, -1);
+    far_ = UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  }
+
+  int fd() const { return near_.get(); }
+  // Bytes/s; none when nothing holds it.
+  std::optional<double> paced_to() const {
+    std::uint64_t rate = 0;
+    socklen_t size = sizeof rate;
+    if (::getsockopt(fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &rate, &size) != 0) qFatal("no pacing rate");
+    return rate == ~std::uint64_t{0} ? std::nullopt : std::optional(static_cast<double>(rate));
+  }
+  // The peer takes so many bytes, and the sender's queue is full again.
+  void carry(std::size_t bytes) {
+    fill();
+    std::vector<char> buffer(std::size_t{64} << 10);
+    while (bytes > 0) {
+      const auto read = ::recv(far_.get(), buffer.data(), std::min(bytes, buffer.size()), 0);
+      if (read > 0) {
+        bytes -= static_cast<std::size_t>(read);
+        continue;
+      }
+      fill();
+      pollfd wait{far_.get(), POLLIN, 0};
+      (void)::poll(&wait, 1, 1);
+    }
+    fill();
+  }
+
+ private:
+  void fill() {
+    const std::vector<char> buffer(std::size_t{64} << 10);
+    while (::send(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+    }
+  }
+
+  UniqueFd near_, far_;
+};
+
+}  // namespace
+
+class EdgePacingTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void attempts_at_once_share_the_owners_limit();
+  void an_attempt_knows_whether_it_was_alone();
+  void a_peer_on_this_machine_is_left_alone_without_a_limit();
+  void attempts_to_one_peer_share_what_its_link_carries();
+};
+
+void EdgePacingTest::attempts_at_once_share_the_owners_limit() {
+  AttemptsUnderWay attempts;
+  LinkPacing link, other_link;
+  Connection first, second, other;
+  const auto now = Clock::now();
+  const UploadShare upload(attempts, 1e6);
+  EdgePacing pacing(link, {first.fd(), second.fd()}, upload);
+  QCOMPARE(first.paced_to(), std::optional(5e5));  // of each connection
+  {
+    const UploadShare other_upload(attempts, 1e6);
+    EdgePacing other_pacing(other_link, {other.fd()}, other_upload);
+
+    pacing.look(now);
+
+    QCOMPARE(other.paced_to(), std::optional(5e5));
+    QCOMPARE(first.paced_to(), std::optional(2.5e5));
+    QCOMPARE(second.paced_to(), std::optional(2.5e5));
+  }
+
+  pacing.look(now);
+
+  QCOMPARE(first.paced_to(), std::optional(5e5));
+}
+
+void EdgePacingTest::an_attempt_knows_whether_it_was_alone() {
+  AttemptsUnderWay attempts;
+  const UploadShare first(attempts, {});
+  QVERIFY(first.alone_so_far());
+  {
+    const UploadShare second(attempts, {});
+    QVERIFY(!second.alone_so_far());
+  }
+
+  QVERIFY(!first.alone_so_far());  // it was not
+  QVERIFY(!first.most_bytes_per_second());
+}
+
+void EdgePacingTest::a_peer_on_this_machine_is_left_alone_without_a_limit() {
+  AttemptsUnderWay attempts;
+  LinkPacing link;
+  const Connection connection;
+  const UploadShare upload(attempts, {});
+
+  EdgePacing pacing(link, {connection.fd()}, upload);
+  pacing.look(Clock::now());
+
+  QVERIFY(!connection.paced_to());
+}
+
+// The link's rate is what both carry together; each has its part of it, and all of it once the other has ended.
+void EdgePacingTest::attempts_to_one_peer_share_what_its_link_carries() {
+  AttemptsUnderWay attempts;
+  LinkPacing link;
+  Connection first, second;
+  const UploadShare upload(attempts, 1e12);  // so that a peer on this machine is paced, but by the link
+  auto now = Clock::now();
+  EdgePacing pacing(link, {first.fd()}, upload);
+  constexpr std::size_t kBytes = 1'000'000;
+  constexpr auto kInterval = 1s;
+  {
+    const UploadShare other_upload(attempts, 1e12);
+    EdgePacing other(link, {second.fd()}, other_upload);
+    for (int i = 0; i < 20; ++i) {
+      first.carry(kBytes);
+      second.carry(kBytes);
+      now += kInterval;
+      pacing.look(now);
+      other.look(now);
+    }
+
+    const double rate = link.link_rate().value_or(0);
+    // A frame or two of what was acknowledged may be counted in the next interval.
+    QVERIFY2(std::abs(rate / (2.0 * kBytes) - 1) < 0.2, qPrintable(QString::number(rate)));
+    QCOMPARE(first.paced_to(), second.paced_to());
+    QVERIFY(std::abs(2 * *first.paced_to() / rate - 1) < 0.1);
+  }
+  const double of_two = *first.paced_to();
+
+  pacing.look(now);
+
+  QVERIFY(std::abs(*first.paced_to() / of_two - 2) < 1e-3);
+}
+
+QTEST_APPLESS_MAIN(EdgePacingTest)
+#include "edge_pacing_test.moc"

@@ -1,0 +1,242 @@
+// What waits for an attempt, and who may take it: connections of different fragments lie beside each other.
+#include "net/transport/ring_inbox.h"
+
+#include <QtTest>
+#include <algorithm>
+#include <thread>
+
+#include "net/transport/peer_listener.h"
+#include "tests/fakes/test_run.h"
+#include "tests/timing.h"
+
+using namespace atl;
+using namespace std::chrono_literals;
+
+namespace {
+
+RingHello hello_of(FragmentId fragment, std::uint32_t round, int index = 0, int count = 1) {
+  return RingHello{.from = TestRun::island_id(1),
+                   .round = OuterStep{round},
+                   .attempt = Attempt{1},
+                   .fragment = fragment,
+                   .from_rank = Rank{1},
+                   .world_size = 3,
+                   .connection_index = index,
+                   .connection_count = count,
+                   .payload_numel = 10,
+                   .bucket_numel = 256};
+}
+
+constexpr FragmentId kFirst{0}, kSecond{1};
+
+// Both ends of a connection that island 1 dialled.
+struct Connection {
+  TlsConnection far, near;
+};
+
+bool is_closed(TlsConnection& connection) {
+  std::byte byte{};
+  const auto read = connection.try_read({&byte, 1});
+  return !read.ok();
+}
+
+bool closes(TlsConnection& connection) {
+  std::byte byte{};
+  const auto read = connection.read_some({&byte, 1}, Deadline::after(test::kForEver));
+  return read.ok() ? *read == 0 : read.error().code != ErrorCode::kTimeout;
+}
+
+}  // namespace
+
+class RingInboxTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() { inbox_.emplace(); }
+
+  void a_connection_is_taken_by_an_attempt_of_its_fragment_alone();
+  void a_newer_attempt_of_a_fragment_drops_nothing_of_another();
+  void attempts_of_two_fragments_wait_at_the_same_time();
+  void a_peer_that_names_another_fragment_for_an_attempt_is_told();
+  void what_a_fragment_has_parked_stays_when_another_closes_its_own();
+  void a_parked_connection_serves_no_other_fragment();
+  void a_peer_has_no_more_places_by_naming_more_fragments();
+  void as_many_are_parked_whatever_their_fragments();
+  void a_refusal_is_told_to_attempts_of_every_fragment();
+  void a_hub_that_begins_anew_begins_anew_for_every_fragment();
+
+ private:
+  // Not in the inbox yet.
+  Connection connect() {
+    RingHello hello;
+    hello.from = TestRun::island_id(1);
+    hello.world_size = 2;
+    hello.connection_count = 1;
+    hello.bucket_numel = 1;
+    auto far = TlsConnection::connect({"127.0.0.1", listener_->port()}, dial_context_, TestRun::island_id(0),
+                                      Deadline::after(test::kForEver));
+    if (!far.ok() || !far->write_all(encode(hello), Deadline::after(test::kForEver)).ok()) qFatal("cannot dial");
+    auto edge = door_.take(hello, Deadline::after(test::kForEver), abort_);
+    if (!edge.ok()) qFatal("%s", edge.error().message.c_str());
+    return {std::move(*far), std::move(edge->connections.front())};
+  }
+  TlsConnection deliver(const RingHello& hello) {
+    Connection connection = connect();
+    inbox_->deliver(hello, std::move(connection.near));
+    return std::move(connection.far);
+  }
+  TlsConnection park(FragmentId fragment) {
+    Connection connection = connect();
+    std::vector<RingInbox::Parked> parked;
+    parked.push_back({std::move(connection.near), {}});
+    inbox_->park(fragment, std::move(parked));
+    return std::move(connection.far);
+  }
+  auto take(const RingHello& expected, Deadline deadline = Deadline::after(0ms)) {
+    return inbox_->take(expected, deadline, abort_);
+  }
+
+  TestRun run_;
+  AbortSignal abort_;
+  RingInbox door_;
+  TlsContext dial_context_ = TlsContext::client(run_.island(1), kAlpnRing).value();
+  std::unique_ptr<PeerListener> listener_ =
+      PeerListener::start(
+          {.bind = {"127.0.0.1", 0}}, TlsContext::island_server(run_.island(0)).value(),
+          [](const PeerCertificate&) { return ok_status(); }, door_, [](TlsConnection, const AbortSignal&) {})
+          .value();
+  std::optional<RingInbox> inbox_;
+};
+
+void RingInboxTest::a_connection_is_taken_by_an_attempt_of_its_fragment_alone() {
+  const TlsConnection far = deliver(hello_of(kFirst, 2));
+
+  QCOMPARE(take(hello_of(kSecond, 3)).error().code, ErrorCode::kTimeout);
+
+  QVERIFY(take(hello_of(kFirst, 2)).ok());
+}
+
+void RingInboxTest::a_newer_attempt_of_a_fragment_drops_nothing_of_another() {
+  TlsConnection older = deliver(hello_of(kFirst, 2)), old = deliver(hello_of(kSecond, 1));
+
+  QVERIFY(!take(hello_of(kSecond, 7)).ok());
+
+  QVERIFY(closes(old));
+  QVERIFY(!is_closed(older));
+  QVERIFY(take(hello_of(kFirst, 2)).ok());
+}
+
+void RingInboxTest::attempts_of_two_fragments_wait_at_the_same_time() {
+  std::vector<Result<RingInbox::Edge>> taken;
+  for (int i = 0; i < 2; ++i) taken.emplace_back(Error{});
+  std::vector<TlsConnection> far;
+  {
+    std::vector<std::jthread> threads;
+    for (const FragmentId fragment : {kFirst, kSecond}) {
+      threads.emplace_back([&, fragment] {
+        taken[fragment.value] = take(hello_of(fragment, fragment.value, 0, 2), Deadline::after(test::kForEver));
+      });
+    }
+    for (const int index : {0, 1}) {
+      for (const FragmentId fragment : {kSecond, kFirst}) {
+        far.push_back(deliver(hello_of(fragment, fragment.value, index, 2)));
+        const std::byte mark{static_cast<unsigned char>(10 * fragment.value + static_cast<unsigned>(index))};
+        QVERIFY(far.back().write_all({&mark, 1}, Deadline::after(test::kForEver)).ok());
+      }
+    }
+  }
+
+  for (const FragmentId fragment : {kFirst, kSecond}) {
+    QVERIFY(taken[fragment.value].ok());
+    auto& connections = taken[fragment.value]->connections;
+    QCOMPARE(connections.size(), std::size_t{2});
+    for (unsigned index : {0u, 1u}) {
+      std::byte mark{};
+      QVERIFY(connections[index].read_exact({&mark, 1}, Deadline::after(test::kForEver)).ok());
+      QCOMPARE(static_cast<unsigned>(mark), 10 * fragment.value + index);
+    }
+  }
+}
+
+void RingInboxTest::a_peer_that_names_another_fragment_for_an_attempt_is_told() {
+  const TlsConnection far = deliver(hello_of(kSecond, 2));
+
+  const auto taken = take(hello_of(kFirst, 2));
+
+  QCOMPARE(taken.error().code, ErrorCode::kProtocol);
+  QVERIFY2(taken.error().message.find("fragment 1 instead of 0") != std::string::npos, taken.error().message.c_str());
+}
+
+void RingInboxTest::what_a_fragment_has_parked_stays_when_another_closes_its_own() {
+  TlsConnection stays = park(kFirst), goes = park(kSecond);
+
+  inbox_->keep_parked_of(kSecond, {});
+
+  QVERIFY(closes(goes));
+  QVERIFY(stays.write_all(encode(hello_of(kFirst, 2)), Deadline::after(test::kForEver)).ok());
+  const auto taken = take(hello_of(kFirst, 2), Deadline::after(test::kForEver));
+  QVERIFY(taken.ok());
+  QCOMPARE(taken->reused, 1);
+}
+
+void RingInboxTest::a_parked_connection_serves_no_other_fragment() {
+  TlsConnection far = park(kFirst);
+  QVERIFY(far.write_all(encode(hello_of(kSecond, 3)), Deadline::after(test::kForEver)).ok());
+
+  QCOMPARE(take(hello_of(kSecond, 3), Deadline::after(200ms)).error().code, ErrorCode::kTimeout);
+  QVERIFY(!is_closed(far));  // nobody has listened to it yet
+  while (!is_closed(far)) QCOMPARE(take(hello_of(kFirst, 2), Deadline::after(10ms)).error().code, ErrorCode::kTimeout);
+
+  QCOMPARE(take(hello_of(kSecond, 3)).error().code, ErrorCode::kTimeout);
+}
+
+void RingInboxTest::a_peer_has_no_more_places_by_naming_more_fragments() {
+  TlsConnection other = deliver(hello_of(kSecond, 1));  // came first of all
+  std::vector<TlsConnection> flood;
+  for (std::uint32_t round = 0; round < 2 * RingInbox::kMaxWaitingOfPeer; round += 2) {
+    flood.push_back(deliver(hello_of(kFirst, round)));
+  }
+
+  QVERIFY(closes(flood.front()));  // the flood pushes out its own
+  QVERIFY(!is_closed(flood[1]));
+  QVERIFY(!is_closed(other));
+  for (std::uint32_t round = 3; round < 2 * RingInbox::kMaxWaitingOfPeer; round += 2) {
+    flood.push_back(deliver(hello_of(kSecond, round)));
+  }
+  flood.push_back(std::move(other));
+  const auto open = [&] { return std::ranges::count_if(flood, [](TlsConnection& far) { return !is_closed(far); }); };
+  QTRY_COMPARE(static_cast<std::size_t>(open()), RingInbox::kMaxWaitingOfPeer);
+}
+
+void RingInboxTest::as_many_are_parked_whatever_their_fragments() {
+  TlsConnection other = park(kSecond);
+  std::vector<TlsConnection> many;
+  for (std::size_t i = 0; i < RingInbox::kMaxWaitingOfPeer; ++i) many.push_back(park(kFirst));
+
+  QVERIFY(closes(many.front()));
+  QVERIFY(!is_closed(many[1]));
+  QVERIFY(!is_closed(other));
+}
+
+void RingInboxTest::a_refusal_is_told_to_attempts_of_every_fragment() {
+  inbox_->refuse(TestRun::island_id(1), Error{ErrorCode::kVersionUnsupported, "another version"});
+
+  QCOMPARE(take(hello_of(kFirst, 2)).error().code, ErrorCode::kVersionUnsupported);
+  QCOMPARE(take(hello_of(kSecond, 3)).error().code, ErrorCode::kVersionUnsupported);
+}
+
+void RingInboxTest::a_hub_that_begins_anew_begins_anew_for_every_fragment() {
+  for (const FragmentId fragment : {kFirst, kSecond}) QVERIFY(!take(hello_of(fragment, 8 + fragment.value)).ok());
+  TlsConnection waits = deliver(hello_of(kFirst, 10));
+
+  inbox_->forget_attempts();
+
+  QVERIFY(closes(waits));
+  for (const FragmentId fragment : {kFirst, kSecond}) {
+    const TlsConnection far = deliver(hello_of(fragment, fragment.value));
+    QVERIFY(take(hello_of(fragment, fragment.value)).ok());
+  }
+}
+
+QTEST_GUILESS_MAIN(RingInboxTest)
+#include "ring_inbox_test.moc"

@@ -1,0 +1,20 @@
+#include "trainer/island/engine_options.h"
+
+namespace atl {
+
+EngineOptions engine_options(const RunConfig& run, int local_ranks, int threads, std::uint32_t micro_batch) {
+  EngineOptions engine;
+  engine.local_ranks = local_ranks;
+  engine.seed = run.seed;
+  engine.adamw = {.beta1 = static_cast<float>(run.inner.beta1),
+                  .beta2 = static_cast<float>(run.inner.beta2),
+                  .epsilon = static_cast<float>(run.inner.epsilon),
+                  .weight_decay = static_cast<float>(run.inner.weight_decay)};
+  engine.clip_norm = run.inner.clip_grad_norm;
+  engine.max_z_loss = run.inner.max_z_loss;
+  engine.compute_threads = threads;
+  engine.micro_batch_sequences = micro_batch;
+  return engine;
+}
+
+}  // namespace atl

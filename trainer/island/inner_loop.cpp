@@ -1,0 +1,476 @@
+#include "trainer/island/inner_loop.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kRecoverRetry{1};
+constexpr double kWorstLoss = 1e6;  // nats
+
+double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
+
+bool same(const HubRoundBegin& a, const HubRoundBegin& b) {
+  return a.round == b.round && a.inner_steps == b.inner_steps && a.lease_first_sequence == b.lease_first_sequence;
+}
+
+}  // namespace
+
+InnerLoop::InnerLoop(const RunConfig& run, std::vector<Fragment> fragments, Engine& engine, BatchSource& batches,
+                     OuterStateStore& outer, IslandStatus& status, InnerLoopOwner& owner, const AbortSignal& stop)
+    : run_(run),
+      fragments_(std::move(fragments)),
+      engine_(engine),
+      batches_(batches),
+      outer_(outer),
+      status_(status),
+      owner_(owner),
+      stop_(stop),
+      schedule_(schedule_of(run.inner)),
+      buffers_(fragments_.size()) {}
+
+Status InnerLoop::handle(const HubMessage& message) {
+  return std::visit([this](const auto& m) { return on(m); }, message);
+}
+
+Status InnerLoop::handle(LaneNews news) {
+  return std::visit([this](auto& n) { return on(std::move(n)); }, news);
+}
+
+void InnerLoop::show(IslandPhase phase) {
+  status_.update([&](IslandState& s) { s.state = phase; });
+}
+
+// The hub's configuration was read before this loop existed; after a reconnection it comes again.
+Status InnerLoop::on(const HubWelcome& message) {
+  if (message.run.run_id == run_.run_id) return ok_status();
+  return Error{ErrorCode::kInviteOtherRun,
+               "the hub at this address now serves another run; join it with an invite of its own"};
+}
+
+Status InnerLoop::on(const HubRoster& message) {
+  status_.update([&](IslandState& s) {
+    s.islands_live = static_cast<std::uint32_t>(message.islands.size());
+    s.islands_total = std::max(s.islands_total, s.islands_live);
+  });
+  return ok_status();
+}
+
+Status InnerLoop::on(const HubNotice& message) {
+  if (!status_.set_trouble(Trouble::kRun, message.text)) return ok_status();
+  if (!message.text.empty()) spdlog::warn("hub notice=\"{}\"", message.text);
+  owner_.publish(StateNews::kChanged);
+  return ok_status();
+}
+
+Status InnerLoop::on(const HubGoodbye& message) {
+  goodbye_ = true;
+  if (message.finished) return ok_status();
+  return Error{message.code, message.message};
+}
+
+// ---- recovery
+// ------------------------------------------------------------------------------------------------------------
+
+Status InnerLoop::on(const HubInitialise&) {
+  initialises_ = true;
+  recover_.reset();
+  drop_rounds();
+  return ok_status();
+}
+
+Status InnerLoop::on(const HubRecover& message) {
+  initialises_ = false;
+  recover_ = message;
+  drop_rounds();
+  return ok_status();
+}
+
+// The outer state may be replaced once no lane works on it: attempts under way end first, as they would without this.
+void InnerLoop::drop_rounds() {
+  training_ = false;
+  starts_anew_ = false;
+  open_.clear();
+  commits_.clear();
+  begin_later_.reset();
+  waits_since_.reset();
+  std::vector<FragmentId> all;
+  for (std::uint32_t lane = 0; lane < fragments_.size(); ++lane) all.push_back(FragmentId{lane});
+  drop(all);
+}
+
+// What waits for it goes on when all of them have said that they did.
+void InnerLoop::drop(const std::vector<FragmentId>& lanes) {
+  ++generation_;
+  lanes_to_drop_ = lanes.size();
+  for (const FragmentId lane : lanes) owner_.post(lane, LaneDrop{generation_});
+}
+
+Status InnerLoop::on(const LaneDropped& news) {
+  if (news.generation != generation_ || lanes_to_drop_ == 0 || --lanes_to_drop_ > 0) return ok_status();
+  if (initialises_) ATOLL_RETURN_IF_ERROR(initialise());
+  if (recover_) ATOLL_RETURN_IF_ERROR(recover());
+  return begin_what_waits();
+}
+
+Status InnerLoop::initialise() {
+  initialises_ = false;
+  ATOLL_ASSIGN_OR_RETURN(std::vector<float> parameters, owner_.initial_parameters());
+  outer_.initialise(std::move(parameters));
+  for (std::uint32_t lane = 0; lane < fragments_.size(); ++lane) owner_.post(FragmentId{lane}, LaneOwes{});
+  adopt_outer_state();
+  return ok_status();
+}
+
+void InnerLoop::begin() {
+  if (outer_.holds_state()) adopt_outer_state();
+}
+
+Status InnerLoop::recover() {
+  if (outer_.version() == recover_->outer_step && outer_.tree_hash() == recover_->state_hash) {
+    recover_.reset();
+    adopt_outer_state();
+    return ok_status();
+  }
+  show(IslandPhase::kRecovering);
+  owner_.publish(StateNews::kChanged);
+  const auto began = Clock::now();
+  Result<FetchedState> fetched = owner_.kept_state({recover_->outer_step, recover_->state_hash});
+  if (!fetched.ok()) fetched = owner_.fetch(*recover_);
+  if (!fetched.ok()) {
+    // Its sources may have moved on or gone; the hub's next message brings newer ones.
+    spdlog::warn("recovery round={} error=\"{}\"", recover_->outer_step.value, fetched.error().message);
+    recover_again_ = Clock::now() + kRecoverRetry;
+    return ok_status();
+  }
+  outer_.replace(std::move(fetched).value());
+  spdlog::info("recovery round={} seconds={:.1f}", outer_.version().value, seconds_since(began));
+  // What they owe belongs to rounds that others went on from.
+  for (std::uint32_t lane = 0; lane < fragments_.size(); ++lane) owner_.post(FragmentId{lane}, LaneOwes{});
+  recover_.reset();
+  adopt_outer_state();
+  return ok_status();
+}
+
+Status InnerLoop::idle() {
+  const bool again = recover_ && !waits_for_lanes() && Clock::now() >= recover_again_ && !stop_.raised();
+  return again ? recover() : ok_status();
+}
+
+void InnerLoop::adopt_outer_state() {
+  state_ = HeldState{outer_.version(), outer_.tree_hash()};
+  engine_.write_parameters(outer_.parameters());
+  show(IslandPhase::kWaiting);
+  status_.update([&](IslandState& s) {
+    s.outer_step = state_->outer_step.value;
+    s.state_hash = state_->state_hash;
+  });
+  owner_.send(IslandRecovered{state_->outer_step, state_->state_hash});
+  owner_.publish(StateNews::kChanged);
+}
+
+// ---- the inner phase
+// -----------------------------------------------------------------------------------------------------
+
+Status InnerLoop::on(const HubRoundBegin& message) {
+  const auto held = std::ranges::find(open_, message.round, &HubRoundBegin::round);
+  if (held != open_.end() && same(*held, message)) {  // after a reconnection
+    owner_.post(message.fragment, LaneSayReady{message.round});
+    return ok_status();
+  }
+  if (training_ && same(round_, message)) return ok_status();
+  if (waits_for_lanes()) {
+    begin_later_ = message;
+    return ok_status();
+  }
+  const auto fragments = static_cast<std::uint32_t>(fragments_.size());
+  // Commits that came and are not taken yet count: the hub is there already.
+  const std::uint32_t committed = state_ ? state_->outer_step.value + static_cast<std::uint32_t>(commits_.size()) : 0;
+  if (!state_ || message.round < state_->outer_step || message.round.value >= committed + fragments) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("the hub began round {}, but this island holds outer step {}; start it again, "
+                             "and it will recover",
+                             message.round.value, state_ ? state_->outer_step.value : 0)};
+  }
+  if (message.fragment != run_.fragment_of(message.round)) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("the hub began round {} of fragment {}, which is of fragment {}", message.round.value,
+                             message.fragment.value, run_.fragment_of(message.round).value)};
+  }
+  if (!begins_) return ok_status();
+  if (message.round.value >= state_->outer_step.value + fragments) {
+    begin_later_ = message;
+    return ok_status();
+  }
+  // Begun anew with another lease: what was trained for it, or after it, is given up.
+  if (!open_.empty() && open_.back().round >= message.round) {
+    std::vector<FragmentId> lanes;
+    for (; !open_.empty() && open_.back().round >= message.round; open_.pop_back()) {
+      lanes.push_back(run_.fragment_of(open_.back().round));
+    }
+    training_ = false;
+    starts_anew_ = true;
+    begin_later_ = message;
+    drop(lanes);
+    return ok_status();
+  }
+  if (std::exchange(starts_anew_, false) || (training_ && message.round == round_.round)) {
+    const auto still = outer_.hold_still();  // a lane may be at a round before this one
+    engine_.write_parameters(outer_.parameters());
+  }
+  return start(message);
+}
+
+Status InnerLoop::start(const HubRoundBegin& message) {
+  end_waiting();
+  round_ = message;
+  training_ = true;
+  recover_.reset();
+  inner_step_ = 0;
+  loss_sum_ = 0;
+  inner_seconds_ = 0;
+  status_.update([&](IslandState& s) {
+    s.round = message.round.value;
+    s.inner_step = 0;
+    s.inner_steps = message.inner_steps;
+  });
+  show(IslandPhase::kTraining);
+  const bool goes_on = take_up_interrupted_work(message);
+  owner_.publish(StateNews::kRoundBegin);
+  if (goes_on) return ok_status();
+  if (message.validate) ATOLL_RETURN_IF_ERROR(validate());
+  return message.inner_steps == 0 ? end_inner_phase(true) : ok_status();
+}
+
+Status InnerLoop::begin_what_waits() {
+  if (!begin_later_) return ok_status();
+  return on(*std::exchange(begin_later_, std::nullopt));
+}
+
+// With several fragments the parameters are no outer state's, also before the first step of a round.
+std::optional<InnerState> InnerLoop::interrupted_work(const std::vector<std::vector<float>>& residuals) const {
+  if (!training_ || averages() || (inner_step_ == 0 && fragments_.size() == 1)) return std::nullopt;
+  InnerState work;
+  work.round = round_;
+  work.outer_hash = state_->state_hash;
+  work.inner_step = inner_step_;
+  work.loss_sum = loss_sum_;
+  work.inner_seconds = inner_seconds_;
+  work.optimizer_steps = engine_.optimizer_steps();
+  const auto numel = static_cast<std::size_t>(engine_.numel());
+  for (auto* values : {&work.parameters, &work.first_moment, &work.second_moment}) values->resize(numel);
+  engine_.read_parameters(work.parameters);
+  engine_.read_moments(work.first_moment, work.second_moment);
+  for (std::size_t lane = 0; lane < residuals.size(); ++lane) {
+    if (residuals[lane].empty()) continue;
+    work.residual.resize(numel);  // zeros, for lanes that lost nothing yet
+    auto from = residuals[lane].begin();
+    for (const ParameterRange& range : fragments_[lane].ranges) {
+      std::copy_n(from, range.numel, work.residual.begin() + range.offset);
+      from += range.numel;
+    }
+  }
+  return work;
+}
+
+bool InnerLoop::take_up_interrupted_work(const HubRoundBegin& message) {
+  const std::optional<InnerState> work = std::exchange(interrupted_, std::nullopt);
+  if (!work) return false;
+  if (!work->belongs_to(message, state_->state_hash)) {
+    spdlog::info("round={} interrupted_work=dropped of_round={} inner_steps={}", message.round.value,
+                 work->round.round.value, work->inner_step);
+    return false;
+  }
+  engine_.write_parameters(work->parameters);
+  engine_.write_moments(work->first_moment, work->second_moment, work->optimizer_steps);
+  for (std::uint32_t lane = 0; lane < fragments_.size() && !work->residual.empty(); ++lane) {
+    LaneOwes owes;
+    for (const ParameterRange& range : fragments_[lane].ranges) {
+      const auto from = work->residual.begin() + range.offset;
+      owes.residual.insert(owes.residual.end(), from, from + range.numel);
+    }
+    owner_.post(FragmentId{lane}, std::move(owes));
+  }
+  inner_step_ = work->inner_step;
+  loss_sum_ = work->loss_sum;
+  inner_seconds_ = work->inner_seconds;
+  status_.update([&](IslandState& s) { s.inner_step = inner_step_; });
+  spdlog::info("round={} interrupted_work=resumed inner_step={}", message.round.value, inner_step_);
+  return true;
+}
+
+// Of the outer parameters. With several fragments what was trained of the others is put aside meanwhile: the one copy
+// of the whole model that this loop makes, in rounds that are validated.
+Status InnerLoop::validate() {
+  OuterStep of = state_->outer_step;
+  std::vector<float> local;
+  if (fragments_.size() > 1) {
+    local.resize(static_cast<std::size_t>(engine_.numel()));
+    engine_.read_parameters(local);
+    const auto still = outer_.hold_still();
+    of = outer_.version();
+    engine_.write_parameters(outer_.parameters());
+  }
+  const Result<std::optional<double>> loss = validation_loss();
+  if (!local.empty()) engine_.write_parameters(local);
+  if (!loss.ok()) return loss.error();
+  if (!*loss) return ok_status();
+  status_.update([&](IslandState& s) { s.validation_loss_nats = **loss; });
+  owner_.send(IslandValidation{of, **loss});
+  return ok_status();
+}
+
+// Nothing: it was given up.
+Result<std::optional<double>> InnerLoop::validation_loss() {
+  const std::optional<double> given_up;
+  double loss_sum = 0;
+  std::int64_t tokens = 0;
+  for (std::uint32_t i = 0; i < batches_.validation_batches() && !stop_.raised(); ++i) {
+    ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.validation_batch(i));
+    const Result<double> evaluated = engine_.evaluate(batch);
+    if (!evaluated.ok() && evaluated.error().code == ErrorCode::kAborted) return given_up;  // its owner ends it
+    const bool is_no_number = !evaluated.ok() && evaluated.error().code == ErrorCode::kNonFinite;
+    ATOLL_ASSIGN_OR_RETURN(const double loss, is_no_number ? Result<double>(kWorstLoss) : evaluated);
+    loss_sum += loss * static_cast<double>(batch.token_count());
+    tokens += batch.token_count();
+  }
+  if (tokens == 0 || stop_.raised()) return given_up;
+  // A state whose loss is no number is as bad as can be; the hub has to hear of it.
+  const double mean = loss_sum / static_cast<double>(tokens);
+  return std::optional<double>(std::isfinite(mean) ? std::min(mean, kWorstLoss) : kWorstLoss);
+}
+
+// Depends on the run's progress alone, so that an island that joins late trains at everybody's rate.
+float InnerLoop::learning_rate() const {
+  const std::int64_t step = std::int64_t{round_.round.value} * run_.inner_steps + inner_step_;
+  return static_cast<float>(learning_rate_at(schedule_, step, 1));
+}
+
+Status InnerLoop::work() {
+  const auto begin = Clock::now();
+  const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
+  ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, inner_step_, lease));
+  const float rate = learning_rate();
+  const Result<StepReport> taken = engine_.train_step(batch, rate);
+  // A step that is not finite has changed nothing: the hub is told, refuses this round's work, and has the island
+  // recover.
+  if (!taken.ok() && taken.error().code == ErrorCode::kNonFinite) {
+    spdlog::error("round={} inner_step={} not_finite=\"{}\"", round_.round.value, inner_step_, taken.error().message);
+    return end_inner_phase(false);
+  }
+  if (!taken.ok() && taken.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
+  if (!taken.ok()) return taken.error();
+  const StepReport& report = *taken;
+  const double seconds = seconds_since(begin);
+  ++inner_step_;
+  loss_sum_ += report.loss_nats;
+  inner_seconds_ += seconds;
+  status_.update([&](IslandState& s) {
+    s.inner_step = inner_step_;
+    s.loss_nats = report.loss_nats;
+    s.learning_rate = static_cast<double>(rate);
+    s.gradient_norm = report.gradient_norm;
+    s.tokens += static_cast<std::uint64_t>(report.tokens);
+    s.tokens_per_second = static_cast<double>(report.tokens) * inner_step_ / inner_seconds_;
+    s.inner_seconds += seconds;
+    s.next_sync_seconds = inner_seconds_ / inner_step_ * (round_.inner_steps - inner_step_);
+  });
+  owner_.publish(StateNews::kStep);
+  return inner_step_ == round_.inner_steps ? end_inner_phase(true) : ok_status();
+}
+
+// The lane makes the pseudo-gradient of the parameters as they are now, and says that the island is ready.
+Status InnerLoop::end_inner_phase(bool finite) {
+  waits_since_ = Clock::now();
+  show(IslandPhase::kSyncing);
+  LaneBegin begin;
+  begin.finite = finite;
+  begin.inner_steps = inner_step_;
+  begin.ready = IslandReady{.round = round_.round,
+                            .tokens = std::uint64_t{inner_step_} * run_.sequences_per_step * run_.sequence_length,
+                            .norm_over_steps = 0,
+                            .mean_loss_nats = loss_sum_ / std::max<std::uint32_t>(1, inner_step_)};
+  const FragmentId fragment = run_.fragment_of(round_.round);
+  if (finite) {
+    begin.local = std::exchange(buffers_[fragment.value], {});
+    begin.local.resize(static_cast<std::size_t>(part(fragment).numel));
+    engine_.read_parameters(part(fragment).ranges, begin.local);
+  }
+  training_ = false;
+  open_.push_back(round_);
+  owner_.post(fragment, std::move(begin));
+  return ok_status();
+}
+
+void InnerLoop::end_waiting() {
+  const auto since = std::exchange(waits_since_, std::nullopt);
+  if (since) status_.update([&](IslandState& s) { s.sync_seconds += seconds_since(*since); });
+}
+
+// ---- what lanes made of it
+// -------------------------------------------------------------------------------------------
+
+void InnerLoop::refuse(const HubCommit& message, const char* why) {
+  IslandAttemptFailed refusal{message.round, message.attempt, {}, why};
+  refusal.fragment = run_.fragment_of(message.round);
+  owner_.send(refusal);
+}
+
+// One lane takes its outer step at a time, in the order of rounds.
+Status InnerLoop::on(const HubCommit& message) {
+  constexpr const char* kNotHeld = "does not hold the committed average";
+  if (state_ && message.round.value + 1 == state_->outer_step.value) {  // taken already; after a reconnection
+    owner_.send(IslandApplied{state_->outer_step, state_->state_hash});
+    return ok_status();
+  }
+  if (std::ranges::find(commits_, message.round, &HubCommit::round) != commits_.end()) return ok_status();
+  const std::uint32_t next = state_ ? state_->outer_step.value + static_cast<std::uint32_t>(commits_.size()) : 0;
+  // The hub answers with HubRecover: this island takes no outer step on anything but the committed average.
+  if (!state_ || message.round.value != next || replaces_state() || commits_.size() >= fragments_.size()) {
+    refuse(message, kNotHeld);
+    return ok_status();
+  }
+  if (message.fragment != run_.fragment_of(message.round)) {
+    refuse(message, "the commit names another fragment than its round's");
+    return ok_status();
+  }
+  commits_.push_back(message);
+  if (commits_.size() == 1) owner_.post(message.fragment, message);
+  return ok_status();
+}
+
+Status InnerLoop::on(const LaneRefused& news) {
+  if (commits_.empty() || commits_.front().round != news.round) return ok_status();
+  commits_.pop_front();
+  for (const HubCommit& after : std::exchange(commits_, {})) refuse(after, "does not hold the outer state before it");
+  return ok_status();
+}
+
+Status InnerLoop::on(LaneApplied news) {
+  state_ = news.state;
+  buffers_[news.fragment.value] = std::move(news.buffer);
+  if (replaces_state()) return ok_status();  // the whole of it is written to the engine then
+  commits_.pop_front();
+  bool had_round = training_ && round_.round == news.round;
+  if (had_round) training_ = false;
+  if (!open_.empty() && open_.front().round == news.round) {
+    open_.pop_front();
+    had_round = true;
+  }
+  engine_.write_parameters(part(news.fragment).ranges, outer_.parameters());
+  if (!training_) {
+    show(open_.empty() ? IslandPhase::kWaiting : IslandPhase::kSyncing);
+    if (had_round && open_.empty()) end_waiting();
+  }
+  if (news.contributed) status_.update([&](IslandState& s) { s.accepted_round = news.round.value; });
+  owner_.publish(StateNews::kSyncDone);
+  if (!commits_.empty()) owner_.post(commits_.front().fragment, commits_.front());
+  return begin_what_waits();
+}
+
+}  // namespace atl
