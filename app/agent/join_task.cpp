@@ -71,10 +71,9 @@ Status JoinTask::checked(const AbortSignal& stop) {
 
 Result<JoinOutcome> JoinTask::join_checked(const JoinRequest& request, const AbortSignal& stop) {
   const IslandHome& home = control_.home().island;
-  ATOLL_ASSIGN_OR_RETURN(JoinOutcome joined,
-                         join_run(
-                             request, home, &stop, [&](const Invite&) { return checked(stop); },
-                             [this](JoinStage of, StageStatus status) { stage(of, status); }));
+  ATOLL_ASSIGN_OR_RETURN(JoinOutcome joined, join_run(
+                                                 request, home, &stop, [&](const Invite&) { return checked(stop); },
+                                                 [this](JoinStage of, StageStatus status) { stage(of, status); }));
   const Status fit = checked(stop);  // for what the run asks
   if (fit.ok() && !stop.raised()) return joined;
   set_membership_aside();
@@ -140,7 +139,8 @@ Result<nlohmann::json> JoinTask::cancel() {
   set_membership_aside();
   control_.tell_join({.kind = JoinNews::Kind::kFailed, .text = cancelled().message});
   control_.look_at_home();
-  return encode_message(method::Cancelled{.cancelled = true, .warning = kept.ok() ? std::string() : kept.error().message});
+  return encode_message(
+      method::Cancelled{.cancelled = true, .warning = kept.ok() ? std::string() : kept.error().message});
 }
 
 void JoinTask::first_step_taken() {

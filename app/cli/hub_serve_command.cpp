@@ -11,8 +11,8 @@
 #include "net/base/printable.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
-#include "net/control/methods.h"
 #include "net/control/hub_state.h"
+#include "net/control/methods.h"
 #include "net/hub/hub.h"
 
 namespace atl {

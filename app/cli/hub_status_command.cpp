@@ -43,8 +43,8 @@ void print_hub(const HubState& state, Console& console) {
   for (const HubState::Island& island : state.islands) {
     console.out << fmt::format(
         "{} {} {} {} {} {} {} rounds{}\n", fit(printable(island.id), 20), fit(printable(island.name), 14),
-        fit(island.word(), 11),
-        fit_right(std::to_string(island.inner_step), 6), fit_right(format_loss(island.loss_nats), 7),
+        fit(island.word(), 11), fit_right(std::to_string(island.inner_step), 6),
+        fit_right(format_loss(island.loss_nats), 7),
         fit_right(format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10), island.rounds_accepted,
         island.last_seen_seconds > 5 ? ", last seen " + format_duration(island.last_seen_seconds) + " ago" : "");
   }

@@ -164,7 +164,8 @@ Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progre
 // Shows each stage on the way, until the first inner step.
 Status await_first_step(ControlClient& agent, JoinProgress& progress, CommandContext& context) {
   while (!context.interrupt.raised()) {
-    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
+    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                           ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
     ATOLL_ASSIGN_OR_RETURN(const IslandState state, IslandState::from_json(json));
     // Without a process these are the last words of the trainer before.
     if (state.pid > 0 && state.tokens > 0) return ok_status();

@@ -279,7 +279,9 @@ void HubModel::tell(std::string_view method, const nlohmann::json& parameters) {
 
 void HubModel::stopServing() { tell(method::Stop::kName, nlohmann::json::object()); }
 
-void HubModel::rollBack(std::uint32_t outer_step) { tell(method::RunRollback::kName, encode_message(method::RunRollback{outer_step})); }
+void HubModel::rollBack(std::uint32_t outer_step) {
+  tell(method::RunRollback::kName, encode_message(method::RunRollback{outer_step}));
+}
 
 // ---- islands
 

@@ -95,7 +95,7 @@ class Node : public QObject {
   EventReader reader_;
   std::optional<NodeState> state_;
   std::vector<GpuSample> gpus_;
-  Seconds heard_{0};                        // by the link's clock
+  Seconds heard_{0};              // by the link's clock
   Clock::time_point state_at_{};  // the agent itself told a state
   Clock::time_point gpus_at_{};
   double told_at_ = 0;  // the last event's time, which is a recording's wall clock

@@ -103,7 +103,8 @@ class ControlReader : public JsonReader {
       value = found->get<bool>();
     } else {
       constexpr auto kLimit = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
-      const bool negative = found->is_number_integer() && !found->is_number_unsigned() && found->get<std::int64_t>() < 0;
+      const bool negative =
+          found->is_number_integer() && !found->is_number_unsigned() && found->get<std::int64_t>() < 0;
       if (!found->is_number_integer() || negative || found->get<std::uint64_t>() > kLimit) {
         return fail_of(name, "is no whole number from 0 to " + std::to_string(kLimit));
       }

@@ -144,7 +144,7 @@ struct InviteLooked {
   // The hub that answers. What it does not say is empty or 0.
   std::string address = {}, run_id = {}, run_name = {}, operator_name = {}, model = {};
   std::uint64_t parameters = 0;
-  std::string pin = {};            // SHA-256 of the authority's key, hex
+  std::string pin = {};                 // SHA-256 of the authority's key, hex
   std::string code = {}, message = {};  // unless ok
 };
 struct JoinProgress {

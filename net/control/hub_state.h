@@ -28,8 +28,8 @@ struct HubState {
   };
 
   struct Island {
-    std::string id;     // "isl-..."
-    std::string name;   // for people
+    std::string id;    // "isl-..."
+    std::string name;  // for people
     HubIslandState state = HubIslandState::kUnknown;
     std::optional<IslandPhase> phase;  // of its last heartbeat
     // What it does, in one word: as the hub has it, and while that is training, as it says itself.
@@ -62,10 +62,10 @@ struct HubState {
   std::string name;
   std::vector<std::string> addresses;  // that invites carry, HOST:PORT
   HubPhase phase = HubPhase::kUnknown;
-  std::uint32_t outer_step = 0;        // committed so far
-  bool round_open = false;             // round `outer_step` is under way
-  std::uint32_t inner_steps = 0;       // H
-  std::uint32_t max_rounds = 0;        // 0: until stopped
+  std::uint32_t outer_step = 0;   // committed so far
+  bool round_open = false;        // round `outer_step` is under way
+  std::uint32_t inner_steps = 0;  // H
+  std::uint32_t max_rounds = 0;   // 0: until stopped
   std::uint32_t min_islands = 1;
   bool finished = false;
   std::optional<Standstill> standstill;

@@ -1,5 +1,5 @@
-// The fields of methods' parameters and answers, for both directions (control_archive.h). For .cpp files of net/control,
-// and their tests.
+// The fields of methods' parameters and answers, for both directions (control_archive.h). For .cpp files of
+// net/control, and their tests.
 #pragma once
 
 #include "net/control/control_archive.h"

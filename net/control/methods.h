@@ -46,9 +46,9 @@ struct Stake {  // what a pause loses that outlives the open round
 };
 struct WishTaken {
   Wish wish = Wish::kUnknown;
-  bool kept = false;                                        // on the disk
+  bool kept = false;  // on the disk
   std::optional<std::int64_t> paused_until_unix_seconds = {};
-  std::string warning = {};                                 // a restart of the machine forgets it
+  std::string warning = {};  // a restart of the machine forgets it
   std::optional<Stake> at_stake = {};
 };
 struct Stopping {};

@@ -35,7 +35,8 @@ Result<NodeState> node_state_from_json(const nlohmann::json& json) { return read
 std::vector<std::pair<const char*, double>> changing_figures(const GpuSample& gpu) {
   FigureList list;
   fields(list, const_cast<GpuSample&>(gpu));
-  std::erase_if(list.figures, [](const auto& figure) { return std::string_view(figure.first) == "memory_total_bytes"; });
+  std::erase_if(list.figures,
+                [](const auto& figure) { return std::string_view(figure.first) == "memory_total_bytes"; });
   return list.figures;
 }
 

@@ -1,6 +1,6 @@
-// What a machine says of its island at one moment (`state.get`, and the events that carry the state; schema status): what
-// its trainer says, and the agent's part. The agent puts them together, once; a view shows it as it is. Plain values;
-// any thread.
+// What a machine says of its island at one moment (`state.get`, and the events that carry the state; schema status):
+// what its trainer says, and the agent's part. The agent puts them together, once; a view shows it as it is. Plain
+// values; any thread.
 #pragma once
 
 #include <chrono>

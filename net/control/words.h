@@ -79,9 +79,9 @@ struct WordTable;
 
 template <>
 struct WordTable<IslandPhase> {
-  static constexpr std::array<std::string_view, 12> kWords{
-      "unjoined",  "joining", "recovering",   "waiting", "training", "syncing",
-      "finishing", "paused",  "reconnecting", "error",   "stopped",  "unknown"};
+  static constexpr std::array<std::string_view, 12> kWords{"unjoined",     "joining", "recovering", "waiting",
+                                                           "training",     "syncing", "finishing",  "paused",
+                                                           "reconnecting", "error",   "stopped",    "unknown"};
 };
 template <>
 struct WordTable<Wish> {
@@ -90,9 +90,9 @@ struct WordTable<Wish> {
 template <>
 struct WordTable<ExitCause> {
   static constexpr std::array<std::string_view, 17> kWords{
-      "run_finished", "paused",   "finished", "stopped",    "killed",          "out_of_memory", "crashed",  "hung",
-      "gpu_memory",   "gpu_lost", "driver",   "not_finite", "hub_unreachable", "refused",       "unusable", "other",
-      "unknown"};
+      "run_finished",    "paused",  "finished",   "stopped",  "killed", "out_of_memory",
+      "crashed",         "hung",    "gpu_memory", "gpu_lost", "driver", "not_finite",
+      "hub_unreachable", "refused", "unusable",   "other",    "unknown"};
 };
 template <>
 struct WordTable<JoinStage> {
@@ -113,8 +113,8 @@ struct WordTable<DownloadStatus> {
 };
 template <>
 struct WordTable<SyncPart> {
-  static constexpr std::array<std::string_view, 9> kWords{"wait",   "connect", "quantise", "reduce_scatter", "all_gather",
-                                                          "failed", "commit",  "apply",    "unknown"};
+  static constexpr std::array<std::string_view, 9> kWords{
+      "wait", "connect", "quantise", "reduce_scatter", "all_gather", "failed", "commit", "apply", "unknown"};
 };
 template <>
 struct WordTable<GpuAlertKind> {
@@ -122,7 +122,9 @@ struct WordTable<GpuAlertKind> {
 };
 
 template <class Word>
-concept ControlWord = requires { WordTable<Word>::kWords; };
+concept ControlWord = requires {
+  WordTable<Word>::kWords;
+};
 
 template <ControlWord Word>
 constexpr std::string_view word_of(Word word) {

@@ -41,9 +41,10 @@ Result<IslandState> DemoIsland::state() const {
 Result<std::uint32_t> DemoIsland::export_model(const std::filesystem::path& directory) const {
   ATOLL_ASSIGN_OR_RETURN(const auto client,
                          ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json reply, client->call(method::ModelExport::kName,
-                                                                  encode_message(method::ModelExport{directory.string()}),
-                                                                  Deadline::after(kExportTime)));
+  ATOLL_ASSIGN_OR_RETURN(
+      const nlohmann::json reply,
+      client->call(method::ModelExport::kName, encode_message(method::ModelExport{directory.string()}),
+                   Deadline::after(kExportTime)));
   return reply.value("outer_step", 0u);
 }
 

@@ -322,7 +322,8 @@ bool DemoRun::take_model() {
 void DemoRun::take_last_figures() {
   for (const DemoIsland& island : islands_) {
     const auto state = island.state();
-    if (state.ok() && state->outer_step == *model_step_ && state->state != IslandPhase::kSyncing) history_.correct(*state);
+    if (state.ok() && state->outer_step == *model_step_ && state->state != IslandPhase::kSyncing)
+      history_.correct(*state);
   }
 }
 

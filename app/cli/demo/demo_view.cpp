@@ -37,7 +37,8 @@ std::string limits(const DemoRunFacts& facts, double seconds) {
 
 Style style_of(const HubState::Island& island) {
   if (island.state == HubIslandState::kGone || island.phase == IslandPhase::kError) return Style::kBad;
-  const bool trains = island.state == HubIslandState::kTraining && island.phase.value_or(IslandPhase::kTraining) == IslandPhase::kTraining;
+  const bool trains = island.state == HubIslandState::kTraining &&
+                      island.phase.value_or(IslandPhase::kTraining) == IslandPhase::kTraining;
   return trains ? Style::kGood : Style::kWarning;
 }
 

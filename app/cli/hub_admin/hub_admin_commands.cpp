@@ -30,7 +30,8 @@ std::string dumped(const nlohmann::json& json, int indent = -1) {
 }
 
 // Asked of the hub when it serves; empty when it does not.
-Result<std::optional<nlohmann::json>> ask_hub(const HubHome& home, std::string_view method, const nlohmann::json& params) {
+Result<std::optional<nlohmann::json>> ask_hub(const HubHome& home, std::string_view method,
+                                              const nlohmann::json& params) {
   const auto client = ControlClient::connect(home.control_socket(), answer_deadline());
   if (!client.ok()) {
     if (client.error().code == ErrorCode::kNotRunning) return std::optional<nlohmann::json>();
@@ -76,9 +77,8 @@ Status islands(const HubAdmin& command, CommandContext& context) {
 Status remove(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_RETURN_IF_ERROR(remove_enrolled_island(directory, command.argument));
-  ATOLL_ASSIGN_OR_RETURN(const auto told,
-                         ask_hub(HubHome{directory}, method::IslandSendAway::kName,
-                                 encode_message(method::IslandSendAway{command.argument})));
+  ATOLL_ASSIGN_OR_RETURN(const auto told, ask_hub(HubHome{directory}, method::IslandSendAway::kName,
+                                                  encode_message(method::IslandSendAway{command.argument})));
   context.console.out << fmt::format("island {} is no member any more{}; its certificate is refused from now on",
                                      command.argument, told ? ", its connections are closed" : "")
                       << std::endl;
@@ -155,9 +155,8 @@ struct Rollback {
 Status roll_back(const Rollback& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_RETURN_IF_ERROR(load_run(HubHome{directory}));
-  ATOLL_ASSIGN_OR_RETURN(const auto done,
-                         ask_hub(HubHome{directory}, method::RunRollback::kName,
-                                 encode_message(method::RunRollback{command.to, command.reason})));
+  ATOLL_ASSIGN_OR_RETURN(const auto done, ask_hub(HubHome{directory}, method::RunRollback::kName,
+                                                  encode_message(method::RunRollback{command.to, command.reason})));
   if (!done) {
     return Error{
         ErrorCode::kNotRunning,

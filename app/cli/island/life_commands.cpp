@@ -63,7 +63,7 @@ Status pause(const LifeRequest& command, CommandContext& context) {
   if (command.json) return ok_status();
   const auto until = taken.paused_until_unix_seconds;
   const std::string when = until ? fmt::format("until {:%F %H:%M}", fmt::localtime(static_cast<std::time_t>(*until)))
-                               : "until 'atoll resume', also after a restart of the machine";
+                                 : "until 'atoll resume', also after a restart of the machine";
   context.console.out << fmt::format("paused after the current step {}: the GPUs are free then; {}\n", when,
                                      stake_text(taken.at_stake))
                       << std::flush;
@@ -80,7 +80,8 @@ Status resume(const LifeRequest& command, CommandContext& context) {
 // Until the trainer is gone.
 Status await_end(ControlClient& agent, CommandContext& context) {
   while (!context.interrupt.raised()) {
-    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
+    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                           ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
     ATOLL_ASSIGN_OR_RETURN(const NodeState state, node_state_from_json(json));
     if (state.agent.trainer_pid == 0 && state.agent.wish == Wish::kStop) return ok_status();
     if (state.agent.wish == Wish::kRun) return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};

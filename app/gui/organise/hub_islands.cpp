@@ -80,7 +80,8 @@ QString HubIslands::nameAt(int row) const {
 }
 
 bool HubIslands::isRemovedAt(int row) const {
-  return row >= 0 && row < rowCount() && rows_[static_cast<std::size_t>(row)].enrolled.state == HubIslandState::kRemoved;
+  return row >= 0 && row < rowCount() &&
+         rows_[static_cast<std::size_t>(row)].enrolled.state == HubIslandState::kRemoved;
 }
 
 int HubIslands::rowCount(const QModelIndex& parent) const {
@@ -101,7 +102,8 @@ QIcon HubIslands::icon_of(const Row& row) {
   const auto phase = member_phase(row);
   if (phase == IslandPhase::kSyncing) return icon("sync", Tone::kGood);
   const HubIslandState state = state_of(row);
-  if (phase ? phase == IslandPhase::kTraining : state == HubIslandState::kTraining) return icon("training", Tone::kGood);
+  if (phase ? phase == IslandPhase::kTraining : state == HubIslandState::kTraining)
+    return icon("training", Tone::kGood);
   if (state == HubIslandState::kRemoved) return icon("trash", Tone::kNeutral);
   const bool recovers = phase ? phase == IslandPhase::kRecovering : state == HubIslandState::kRecovering;
   return icon(recovers ? "recovering" : "waiting", Tone::kNeutral);

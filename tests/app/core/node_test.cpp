@@ -103,7 +103,7 @@ void NodeTest::steps_change_the_state_and_keep_what_they_do_not_say() {
   QVERIFY(f.start());
 
   nlohmann::json state = f.agent.state();
-  for (const char* key : {"agent", "mfu", "disk_free_bytes", "learning_rate"}) state.erase(key);
+  for (const char* key : {"agent", "disk_free_bytes"}) state.erase(key);
   state["inner_step"] = 372u;
   f.agent.tell("step", state);
 

@@ -183,8 +183,8 @@ void ControlEventTest::what_a_newer_program_says_is_passed_on() {
 }
 
 void ControlEventTest::what_is_left_out_is_as_it_was() {
-  const auto phase = decode_line(
-      R"({"event":"sync.phase","data":{"round":7,"attempt":1,"phase":"wait","seconds":1.5,"bytes":0}})");
+  const auto phase =
+      decode_line(R"({"event":"sync.phase","data":{"round":7,"attempt":1,"phase":"wait","seconds":1.5,"bytes":0}})");
   const auto peer = decode_line(R"({"event":"peer.up","data":{"island":"isl-1"}})");
 
   QVERIFY(phase.ok() && peer.ok());

@@ -68,7 +68,8 @@ void ControlMethodTest::what_is_asked_and_answered_survives_the_round_trip() {
   QVERIFY(comes_back(method::Pause{7200.0}));
   QVERIFY(comes_back(method::Stop{true}));
   QVERIFY(comes_back(method::Leave{true}));
-  QVERIFY(comes_back(method::WishTaken{Wish::kPause, true, 1'763'725'000, "forgotten", method::Stake{42, 371, 500, 250.0}}));
+  QVERIFY(comes_back(
+      method::WishTaken{Wish::kPause, true, 1'763'725'000, "forgotten", method::Stake{42, 371, 500, 250.0}}));
   QVERIFY(comes_back(method::WishTaken{Wish::kRun, true}));
   QVERIFY(comes_back(method::Join{"atoll1.x", "laptop", "0.0.0.0:1", "example.org:1", "0-3", 2, 8, 4}));
   QVERIFY(comes_back(method::InviteLook{"atoll1.x"}));
@@ -122,10 +123,9 @@ void ControlMethodTest::a_path_and_a_secret_come_as_they_are() {
 }
 
 void ControlMethodTest::the_document_names_the_parameters() {
-  const auto methods =
-      archived<method::StateGet, method::Pause, method::Resume, method::Finish, method::Stop, method::Leave, method::Join,
-               method::JoinCancel, method::InviteLook, method::CheckRun, method::AgentAlive, method::ModelExport,
-               method::IslandSendAway, method::RunRollback>();
+  const auto methods = archived<method::StateGet, method::Pause, method::Resume, method::Finish, method::Stop,
+                                method::Leave, method::Join, method::JoinCancel, method::InviteLook, method::CheckRun,
+                                method::AgentAlive, method::ModelExport, method::IslandSendAway, method::RunRollback>();
   const auto document = documented();
 
   for (const auto& [name, params] : methods) {

@@ -176,11 +176,8 @@ inline std::vector<ControlEvent> event_samples() {
                                                  .rows = {sample_row()}}},
           event::CheckDone{.error = "the disk is full"},
           event::GpuSampled{{sample_gpu()}},
-          event::GpuAlert{.kind = GpuAlertKind::kTemperature,
-                          .gpu = 3,
-                          .celsius = 91.5,
-                          .cap_celsius = 85.0,
-                          .pauses = true},
+          event::GpuAlert{
+              .kind = GpuAlertKind::kTemperature, .gpu = 3, .celsius = 91.5, .cap_celsius = 85.0, .pauses = true},
           event::GpuAlert{.kind = GpuAlertKind::kPower, .cap_watts = 400.0, .text = "needs root"},
           event::Unknown{"tomorrow", R"({"mood":"good"})"}};
 }
