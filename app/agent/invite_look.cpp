@@ -3,7 +3,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "app/agent/methods/params.h"
+#include "net/control/methods.h"
 #include "net/enrol/client.h"
 
 namespace atl {
@@ -19,17 +19,17 @@ InviteLook::~InviteLook() {
   if (asking_) asking_->raise("the agent ends");
 }
 
-Result<nlohmann::json> InviteLook::look(const nlohmann::json& params) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string text, text_param(params, "invite", kMaxInviteText));
+Result<nlohmann::json> InviteLook::look(const nlohmann::json& json) {
+  ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::InviteLook>(json));
   const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  ATOLL_ASSIGN_OR_RETURN(Invite invite, decode_invite(text, now));
+  ATOLL_ASSIGN_OR_RETURN(Invite invite, decode_invite(params.invite, now));
   invite.secret.clear();  // not needed here, and so not kept
   const std::lock_guard lock(mutex_);
   next_ = std::move(invite);
   if (asking_) asking_->raise("another invite is looked at");
   changed_.notify_all();
   if (!thread_.joinable()) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  return nlohmann::json{{"started", true}};
+  return encode_message(method::Started{});
 }
 
 void InviteLook::run(const std::stop_token& stop) {

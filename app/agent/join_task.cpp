@@ -6,36 +6,37 @@
 #include <chrono>
 
 #include "app/agent/agent_config.h"
-#include "app/agent/methods/params.h"
 #include "app/config/gpu_list.h"
 #include "net/base/unix_time.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
+
+Result<std::optional<int>> at_most(std::uint32_t most, const char* name, const std::optional<std::uint32_t>& value) {
+  if (!value) return std::optional<int>();
+  if (*value <= most) return std::optional(static_cast<int>(*value));
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{} must be a number from 0 to {}", name, most)};
+}
 
 Error cancelled() { return {ErrorCode::kAborted, "the joining was cancelled"}; }
 
 }  // namespace
 
-Result<JoinRequest> JoinTask::request_of(const nlohmann::json& params) const {
+Result<JoinRequest> JoinTask::request_of(const nlohmann::json& json) const {
+  ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::Join>(json));
   JoinRequest request;
-  ATOLL_ASSIGN_OR_RETURN(const std::string invite, text_param(params, "invite", kMaxInviteText));
-  if (!invite.empty()) {
+  if (!params.invite.empty()) {
     const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-    ATOLL_ASSIGN_OR_RETURN(request.invite, decode_invite(invite, now));
+    ATOLL_ASSIGN_OR_RETURN(request.invite, decode_invite(params.invite, now));
   }
-  ATOLL_ASSIGN_OR_RETURN(request.name, text_param(params, "name"));
-  ATOLL_ASSIGN_OR_RETURN(request.listen, text_param(params, "listen"));
-  ATOLL_ASSIGN_OR_RETURN(request.advertise, text_param(params, "advertise"));
-  const auto number = [&](const char* name, int most, std::optional<int>& value) -> Status {
-    if (!params.contains(name)) return ok_status();
-    ATOLL_ASSIGN_OR_RETURN(value, number_param(params, name, most));
-    return ok_status();
-  };
-  ATOLL_RETURN_IF_ERROR(number("local_ranks", 64, request.local_ranks));
-  ATOLL_RETURN_IF_ERROR(number("threads", 1024, request.threads));
-  ATOLL_RETURN_IF_ERROR(number("micro_batch", 1 << 20, request.micro_batch));
-  ATOLL_ASSIGN_OR_RETURN(request.gpus, text_param(params, "gpus"));
+  request.name = params.name;
+  request.listen = params.listen;
+  request.advertise = params.advertise;
+  ATOLL_ASSIGN_OR_RETURN(request.local_ranks, at_most(64, "local_ranks", params.local_ranks));
+  ATOLL_ASSIGN_OR_RETURN(request.threads, at_most(1024, "threads", params.threads));
+  ATOLL_ASSIGN_OR_RETURN(request.micro_batch, at_most(1 << 20, "micro_batch", params.micro_batch));
+  request.gpus = params.gpus;
   if (!request.gpus.empty()) ATOLL_RETURN_IF_ERROR(parse_gpu_list(request.gpus));
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(control_.home())));
   apply_config(config, request);
@@ -47,7 +48,7 @@ Result<nlohmann::json> JoinTask::join(const nlohmann::json& params) {
   const Phase before = phase_.exchange(Phase::kEnrolling);
   const Status started = control_.start_job(
       "join", [this, request = std::move(request)](const AbortSignal& stop) { work(request, stop); });
-  if (started.ok()) return nlohmann::json{{"started", true}};
+  if (started.ok()) return encode_message(method::Started{});
   if (before != Phase::kEnrolling) phase_ = before;
   return started.error();
 }
@@ -130,17 +131,16 @@ Result<nlohmann::json> JoinTask::cancel() {
   Phase phase = Phase::kEnrolling;
   if (phase_.compare_exchange_strong(phase, Phase::kCancelled)) {
     control_.stop_job("the joining was cancelled");
-    return nlohmann::json{{"cancelled", true}};
+    return encode_message(method::Cancelled{.cancelled = true});
   }
   phase = Phase::kFollowing;
-  if (!phase_.compare_exchange_strong(phase, Phase::kNone)) return nlohmann::json{{"cancelled", false}};
+  if (!phase_.compare_exchange_strong(phase, Phase::kNone)) return encode_message(method::Cancelled{});
   const Status kept = control_.wish({.wish = Wish::kStop, .since_unix_seconds = unix_seconds_now()}, false);
   set_membership_aside();
   control_.tell_join({.kind = JoinNews::Kind::kFailed, .text = cancelled().message});
   control_.look_at_home();
-  nlohmann::json answer = {{"cancelled", true}};
-  if (!kept.ok()) answer["warning"] = kept.error().message;
-  return answer;
+  return encode_message(
+      method::Cancelled{.cancelled = true, .warning = kept.ok() ? std::string() : kept.error().message});
 }
 
 void JoinTask::first_step_taken() {

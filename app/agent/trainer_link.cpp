@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/control/control_client.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -28,7 +29,7 @@ TrainerLink::~TrainerLink() = default;
 Result<std::unique_ptr<ControlClient>> TrainerLink::connect() {
   const auto deadline = Deadline::after(kAnswerTime);
   ATOLL_ASSIGN_OR_RETURN(auto client, ControlClient::connect(socket_, deadline));
-  ATOLL_ASSIGN_OR_RETURN(const auto state, client->call("state.get", nlohmann::json::object(), deadline));
+  ATOLL_ASSIGN_OR_RETURN(const auto state, client->call(method::StateGet::kName, nlohmann::json::object(), deadline));
   const std::int64_t pid = state.is_object() ? state.value("pid", std::int64_t{0}) : 0;
   const bool is_new = std::exchange(pid_, pid) != pid;
   if (is_new) {
@@ -82,7 +83,7 @@ void TrainerLink::serve(const std::stop_token& stop) {
         continue;
       }
     }
-    const auto state = client->call("agent.alive", nlohmann::json::object(), Deadline::after(kAnswerTime));
+    const auto state = client->call(method::AgentAlive::kName, nlohmann::json::object(), Deadline::after(kAnswerTime));
     if (!state.ok()) {
       client.reset();
       continue;

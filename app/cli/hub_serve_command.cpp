@@ -12,6 +12,7 @@
 #include "net/control/control_server.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
+#include "net/control/methods.h"
 #include "net/hub/hub.h"
 
 namespace atl {
@@ -32,28 +33,24 @@ class HubControl final : public ControlService {
  public:
   HubControl(HubServer& server, AbortSignal& stop) : server_(server), stop_(stop) {}
 
-  Result<nlohmann::json> call(std::string_view method, const nlohmann::json& params) override {
-    if (method == "state.get") return server_.state().to_json();
-    if (method == "stop") {
+  Result<nlohmann::json> call(std::string_view name, const nlohmann::json& json) override {
+    if (name == method::StateGet::kName) return server_.state().to_json();
+    if (name == method::Stop::kName) {
       stop_.raise("asked to stop");
-      return nlohmann::json{{"stopping", true}};
+      return encode_message(method::Stopping{});
     }
-    if (method == "island.send_away") {
-      const nlohmann::json island = params.value("island", nlohmann::json());
-      if (!island.is_string()) return Error{ErrorCode::kInvalidArgument, "island.send_away needs {\"island\": ID}"};
-      server_.send_away(island.get<std::string>());
+    if (name == method::IslandSendAway::kName) {
+      ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::IslandSendAway>(json));
+      server_.send_away(params.island);
       return nlohmann::json::object();
     }
-    if (method == "run.rollback") {
-      const nlohmann::json to = params.value("to", nlohmann::json());
-      if (!to.is_number_unsigned() || to.get<std::uint64_t>() > UINT32_MAX) {
-        return Error{ErrorCode::kInvalidArgument, "run.rollback needs {\"to\": OUTER_STEP}"};
-      }
-      const OuterStep step{to.get<std::uint32_t>()};
-      ATOLL_RETURN_IF_ERROR(server_.roll_back(step, params.value("reason", std::string("by its operator"))));
-      return nlohmann::json{{"outer_step", step.value}};
+    if (name == method::RunRollback::kName) {
+      ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::RunRollback>(json));
+      const std::string reason = params.reason.empty() ? "by its operator" : params.reason;
+      ATOLL_RETURN_IF_ERROR(server_.roll_back(OuterStep{params.to}, reason));
+      return encode_message(method::RolledBackTo{params.to});
     }
-    return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", method)};
+    return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", name)};
   }
 
  private:

@@ -22,7 +22,7 @@ struct StatusRequest {
 void print_hub(const HubState& state, Console& console) {
   const std::string round = state.finished     ? "finished"
                             : state.standstill ? "stands still"
-                            : state.round_open ? fmt::format("round {} {}", state.outer_step, printable(state.phase))
+                            : state.round_open ? fmt::format("round {} {}", state.outer_step, word_of(state.phase))
                                                : fmt::format("waiting for {} islands", state.min_islands);
   console.out << fmt::format("run {} ({})  {} rounds committed  {}\n",
                              console.styled(printable(state.name), Style::kBold), printable(state.run_id),
@@ -44,8 +44,8 @@ void print_hub(const HubState& state, Console& console) {
   for (const HubState::Island& island : state.islands) {
     console.out << fmt::format(
         "{} {} {} {} {} {} {} rounds{}\n", fit(printable(island.id), 20), fit(printable(island.name), 14),
-        fit(printable(island.state == "training" ? island.phase : island.state), 11),
-        fit_right(std::to_string(island.inner_step), 6), fit_right(format_loss(island.loss_nats), 7),
+        fit(island.word(), 11), fit_right(std::to_string(island.inner_step), 6),
+        fit_right(format_loss(island.loss_nats), 7),
         fit_right(format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10), island.rounds_accepted,
         island.last_seen_seconds > 5 ? ", last seen " + format_duration(island.last_seen_seconds) + " ago" : "");
   }

@@ -22,6 +22,7 @@
 #include "net/base/printable.h"
 #include "net/control/events.h"
 #include "net/control/home.h"
+#include "net/control/methods.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -109,17 +110,18 @@ JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
           .micro_batch = command.micro_batch};
 }
 
-nlohmann::json params_of(const Join& command, const std::string& invite) {
-  nlohmann::json params = {
-      {"name", command.name}, {"listen", command.listen}, {"advertise", command.advertise}, {"gpus", command.gpus}};
-  const auto number = [&](const char* name, const std::optional<int>& value) {
-    if (value) params[name] = static_cast<unsigned>(*value);
+method::Join params_of(const Join& command, const std::string& invite) {
+  const auto number = [](const std::optional<int>& value) {
+    return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
   };
-  number("local_ranks", command.local_ranks);
-  number("threads", command.threads);
-  number("micro_batch", command.micro_batch);
-  if (!invite.empty()) params["invite"] = invite;
-  return params;
+  return {.invite = invite,
+          .name = command.name,
+          .listen = command.listen,
+          .advertise = command.advertise,
+          .gpus = command.gpus,
+          .local_ranks = number(command.local_ranks),
+          .threads = number(command.threads),
+          .micro_batch = number(command.micro_batch)};
 }
 
 // ---- through the agent that runs
@@ -162,7 +164,8 @@ Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progre
 // Shows each stage on the way, until the first inner step.
 Status await_first_step(ControlClient& agent, JoinProgress& progress, CommandContext& context) {
   while (!context.interrupt.raised()) {
-    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, ask_agent(agent, "state.get", nlohmann::json::object()));
+    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                           ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
     ATOLL_ASSIGN_OR_RETURN(const IslandState state, IslandState::from_json(json));
     // Without a process these are the last words of the trainer before.
     if (state.pid > 0 && state.tokens > 0) return ok_status();
@@ -183,7 +186,7 @@ Status join_through(ControlClient& agent, const Join& command, const std::string
                     const std::optional<Invite>& invite, CommandContext& context) {
   if (invite) ATOLL_RETURN_IF_ERROR(ask_consent(command, *invite, context));
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json events, ask_agent(agent, "events.subscribe", nlohmann::json::object()));
-  ATOLL_RETURN_IF_ERROR(ask_agent(agent, "join", params_of(command, text)));
+  ATOLL_RETURN_IF_ERROR(ask_agent(agent, method::Join::kName, encode_message(params_of(command, text))));
   JoinProgress progress(context.console);
   ATOLL_RETURN_IF_ERROR(await_join(agent, events.value("last", std::uint64_t{0}), progress, context));
   if (command.wait) return await_first_step(agent, progress, context);

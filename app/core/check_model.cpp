@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net/control/methods.h"
+
 namespace atl {
 namespace {
 
@@ -26,7 +28,7 @@ std::size_t CheckModel::count(Verdict verdict) const {
 void CheckModel::run(bool full) {
   if (running_) return;
   begin();
-  link_.call("check.run", {{"full", full}}, this, [this](const auto& answer) {
+  link_.call(method::CheckRun::kName, encode_message(method::CheckRun{full}), this, [this](const auto& answer) {
     // Somebody else's check is as good: its rows come here too.
     if (answer.ok() || answer.error().code == ErrorCode::kPermissionDenied) return;
     end(answer.error().message, 0);

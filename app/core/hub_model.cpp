@@ -8,7 +8,9 @@
 #include <cerrno>
 
 #include "app/core/child_leash.h"
+#include "net/control/hub_words.h"
 #include "net/control/json_fields.h"
+#include "net/control/methods.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -29,7 +31,9 @@ Result<std::vector<ListedIsland>> islands_from_json(const nlohmann::json& json) 
   for (const nlohmann::json& one : *list) {
     ListedIsland& island = islands.emplace_back();
     JsonFields read(one, "an island");
-    read.read("island", island.id).read("name", island.name).read("state", island.state);
+    std::string state;
+    read.read("island", island.id).read("name", island.name).read("state", state);
+    island.state = parse_word<HubIslandState>(state);
     ATOLL_RETURN_IF_ERROR(read.read("enrolled_at", island.enrolled_at).status());
   }
   return islands;
@@ -71,7 +75,7 @@ HubModel::HubModel(HubHome home, OpenStream open, RunCommand run, QObject* paren
   connect(&link_, &AgentLink::event, this, [this](const LinkEvent& event) {
     if (event.kept) return;
     look_state_.request();
-    if (event.name.starts_with("island.")) look_islands_.request();
+    if (is_about_islands(event.name)) look_islands_.request();
   });
   poll_.setInterval(kPoll);
   connect(&poll_, &QTimer::timeout, this, [this] {
@@ -112,7 +116,7 @@ void HubModel::linkChanged() {
 void HubModel::askState() {
   if (asking_ || !serving()) return;
   asking_ = true;
-  link_.call("state.get", nlohmann::json::object(), this, [this](const auto& answer) {
+  link_.call(method::StateGet::kName, nlohmann::json::object(), this, [this](const auto& answer) {
     asking_ = false;
     if (!answer.ok()) return;
     auto state = HubState::from_json(*answer);
@@ -266,16 +270,18 @@ void HubModel::watchStart() {
   end(&problem);
 }
 
-void HubModel::tell(const char* method, const nlohmann::json& parameters) {
+void HubModel::tell(std::string_view method, const nlohmann::json& parameters) {
   link_.call(method, parameters, this, [this](const auto& answer) {
     problem_ = answer.ok() ? std::string() : answer.error().message;
     Q_EMIT changed();
   });
 }
 
-void HubModel::stopServing() { tell("stop", nlohmann::json::object()); }
+void HubModel::stopServing() { tell(method::Stop::kName, nlohmann::json::object()); }
 
-void HubModel::rollBack(std::uint32_t outer_step) { tell("run.rollback", {{"to", outer_step}}); }
+void HubModel::rollBack(std::uint32_t outer_step) {
+  tell(method::RunRollback::kName, encode_message(method::RunRollback{outer_step}));
+}
 
 // ---- islands
 

@@ -37,7 +37,8 @@ struct MadeInvite {
 };
 
 struct ListedIsland {
-  std::string id, name, state;
+  std::string id, name;
+  HubIslandState state = HubIslandState::kUnknown;
   double enrolled_at = 0;
 };
 
@@ -77,7 +78,7 @@ class HubModel : public QObject {
   QString path(const char* suffix) const;
   void prepare();
   void init(const QString& data);
-  void tell(const char* method, const nlohmann::json& parameters);
+  void tell(std::string_view method, const nlohmann::json& parameters);
   void begin(const QString& doing);
   void end(const Error* problem);
   Status keepServing(const Serving& serving) const;

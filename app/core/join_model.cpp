@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/base/sha256.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -58,7 +59,7 @@ void JoinModel::look() {
   look_problem_.reset();
   look_time_.start(kLookTime);
   Q_EMIT lookChanged();
-  link_.call("invite.look", {{"invite", text_}}, this, [this](const auto& answer) {
+  link_.call(method::InviteLook::kName, encode_message(method::InviteLook{text_}), this, [this](const auto& answer) {
     if (!answer.ok() && looking_) endLook(answer.error());
   });
 }
@@ -124,17 +125,13 @@ void JoinModel::ask() {
   joining_ = true;
   joined_ = done_ = false;
   problem_.reset();
-  nlohmann::json params = nlohmann::json::object();
-  if (!enrolled_ && !text_.empty()) params["invite"] = text_;
-  for (const auto& [key, value] :
-       {std::pair("name", resources_.name), std::pair("gpus", resources_.gpus), std::pair("listen", resources_.listen),
-        std::pair("advertise", resources_.advertise)}) {
-    if (!value.empty()) params[key] = value;
-  }
+  method::Join params{
+      .name = resources_.name, .listen = resources_.listen, .advertise = resources_.advertise, .gpus = resources_.gpus};
+  if (!enrolled_) params.invite = text_;
   const auto waiting = std::ranges::find(stages_, ViewStatus::kWaiting, &StageView::status);
   if (waiting != stages_.end()) waiting->status = ViewStatus::kRunning;
   Q_EMIT changed();
-  link_.call("join", params, this, [this](const auto& answer) {
+  link_.call(method::Join::kName, encode_message(params), this, [this](const auto& answer) {
     if (!answer.ok() && joining_) fail(answer.error());
   });
 }
@@ -145,7 +142,7 @@ void JoinModel::cancel() {
   joining_ = false;
   stages_.assign(kJoinStages, {});
   // An agent that knows no such method has nothing that could be cancelled.
-  link_.call("join.cancel", nlohmann::json::object(), this, [](const auto&) {});
+  link_.call(method::JoinCancel::kName, nlohmann::json::object(), this, [](const auto&) {});
   Q_EMIT changed();
 }
 

@@ -4,6 +4,7 @@
 
 #include "app/core/child_leash.h"
 #include "net/base/unix_time.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -160,7 +161,7 @@ void Node::reload() {
 void Node::askState() {
   if (asking_) return;
   asking_ = true;
-  link_.call("state.get", nlohmann::json::object(), this, [this](const auto& answer) {
+  link_.call(method::StateGet::kName, nlohmann::json::object(), this, [this](const auto& answer) {
     asking_ = false;
     if (answer.ok() && answer->is_object()) takeAnswer(*answer);  // else the age tells; the link tries again
   });
@@ -189,23 +190,22 @@ void Node::linkChanged() {
 
 // ---- what the owner wishes
 
-void Node::wish(std::string_view method, const nlohmann::json& params, AgentLink::Answer answer) {
-  link_.call(method, params, this, [this, answer = std::move(answer)](const auto& result) {
+template <class Method>
+void Node::wish(const Method& method, AgentLink::Answer answer) {
+  link_.call(Method::kName, encode_message(method), this, [this, answer = std::move(answer)](const auto& result) {
     askState();
     if (answer) answer(result);
   });
 }
 
 void Node::pause(std::optional<Seconds> span, AgentLink::Answer answer) {
-  nlohmann::json params = nlohmann::json::object();
-  if (span) params["for_seconds"] = span->count();
-  wish("pause", params, std::move(answer));
+  wish(method::Pause{span ? std::optional(span->count()) : std::nullopt}, std::move(answer));
 }
 
-void Node::resume(AgentLink::Answer answer) { wish("resume", nlohmann::json::object(), std::move(answer)); }
-void Node::finish(AgentLink::Answer answer) { wish("finish", nlohmann::json::object(), std::move(answer)); }
-void Node::stop(AgentLink::Answer answer) { wish("stop", nlohmann::json::object(), std::move(answer)); }
-void Node::leave(AgentLink::Answer answer) { wish("leave", nlohmann::json::object(), std::move(answer)); }
+void Node::resume(AgentLink::Answer answer) { wish(method::Resume{}, std::move(answer)); }
+void Node::finish(AgentLink::Answer answer) { wish(method::Finish{}, std::move(answer)); }
+void Node::stop(AgentLink::Answer answer) { wish(method::Stop{}, std::move(answer)); }
+void Node::leave(AgentLink::Answer answer) { wish(method::Leave{}, std::move(answer)); }
 
 Status Node::startAgent() {
   const auto* local = std::get_if<LocalNode>(&address_);

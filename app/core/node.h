@@ -86,7 +86,8 @@ class Node : public QObject {
   void reload();
   void linkChanged();
   void poll();
-  void wish(std::string_view method, const nlohmann::json& params, AgentLink::Answer answer);
+  template <class Method>
+  void wish(const Method& method, AgentLink::Answer answer);
 
   const NodeAddress address_;
   const RunCommand run_;

@@ -6,8 +6,6 @@
 #include <mutex>
 #include <thread>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "net/base/abort_signal.h"
 #include "net/check/check_row.h"
 
@@ -24,8 +22,8 @@ class CheckTask {
       : check_(std::move(check)), on_row_(std::move(on_row)), on_end_(std::move(on_end)) {}
   ~CheckTask();  // cuts a check under way short
 
-  // Params: {"full": true or false}, false by default. {"started": true}; kPermissionDenied while a check runs.
-  Result<nlohmann::json> run(const nlohmann::json& params);
+  // Returns at once; kPermissionDenied while a check runs.
+  Status run(bool full);
 
  private:
   void work(bool full);

@@ -69,6 +69,10 @@ class ControlWriter : public JsonWriter {
   void moment(const char* name, const std::optional<std::int64_t>& value) { or_null(name, value); }
 
   void fixed(const char* name, const char* word) { object[name] = word; }
+  // As it is to the byte, not fit to be shown: a path, a secret.
+  void raw_if_any(const char* name, const std::string& value, std::size_t) {
+    if (!value.empty()) object[name] = value;
+  }
   void always(const char* name) { object[name] = true; }
   void require(bool, const char*) {}
   void check_row(const char* name, const CheckRow& row) { object[name] = row.to_json(); }
@@ -187,6 +191,9 @@ class ControlReader : public JsonReader {
     if (read && std::abs(*read) < kLatest) value = static_cast<std::int64_t>(*read);
   }
 
+  void raw_if_any(const char* name, std::string& value, std::size_t max_bytes) {
+    if (is_told(name)) bounded(name, value, max_bytes);
+  }
   void fixed(const char* name, const char* word) {
     const nlohmann::json* found = find(name);
     if (found != nullptr && *found != word) fail_of(name, "is not " + std::string(word));

@@ -23,8 +23,8 @@ nlohmann::json to_json(const HubState::Round& round) {
 nlohmann::json to_json(const HubState::Island& island) {
   return {{"id", island.id},
           {"name", island.name},
-          {"state", island.state},
-          {"phase", island.phase},
+          {"state", word_of(island.state)},
+          {"phase", island.phase ? word_of(*island.phase) : std::string_view()},
           {"inner_step", island.inner_step},
           {"loss_nats", island.loss_nats},
           {"tokens_per_second", island.tokens_per_second},
@@ -65,7 +65,10 @@ Status read(const nlohmann::json& json, HubState::Round& round) {
 
 Status read(const nlohmann::json& json, HubState::Island& island) {
   JsonFields fields(json, "island");
-  fields.read("id", island.id).read("name", island.name).read("state", island.state).read("phase", island.phase);
+  std::string state, phase;
+  fields.read("id", island.id).read("name", island.name).read("state", state).read("phase", phase);
+  island.state = parse_word<HubIslandState>(state);
+  if (!phase.empty()) island.phase = parse_word<IslandPhase>(phase);
   fields.read("inner_step", island.inner_step).read("loss_nats", island.loss_nats);
   fields.read("tokens_per_second", island.tokens_per_second).read("tokens", island.tokens);
   fields.read("bytes_sent", island.bytes_sent).read("inner_seconds", island.inner_seconds);
@@ -88,7 +91,7 @@ nlohmann::json HubState::to_json() const {
   nlohmann::json json = {{"run_id", run_id},
                          {"name", name},
                          {"addresses", addresses},
-                         {"phase", phase},
+                         {"phase", word_of(phase)},
                          {"outer_step", outer_step},
                          {"round_open", round_open},
                          {"inner_steps", inner_steps},
@@ -110,7 +113,9 @@ nlohmann::json HubState::to_json() const {
 Result<HubState> HubState::from_json(const nlohmann::json& json) {
   HubState state;
   JsonFields fields(json, "the hub's state");
-  fields.read("run_id", state.run_id).read("name", state.name).read("phase", state.phase);
+  std::string phase;
+  fields.read("run_id", state.run_id).read("name", state.name).read("phase", phase);
+  state.phase = parse_word<HubPhase>(phase);
   fields.read("outer_step", state.outer_step).read("round_open", state.round_open);
   fields.read("inner_steps", state.inner_steps).read("max_rounds", state.max_rounds);
   fields.read("min_islands", state.min_islands).read("finished", state.finished);

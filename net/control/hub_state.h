@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
+#include "net/control/hub_words.h"
 
 namespace atl {
 
@@ -26,10 +28,14 @@ struct HubState {
   };
 
   struct Island {
-    std::string id;     // "isl-..."
-    std::string name;   // for people
-    std::string state;  // "enrolling", "recovering", "training", "leaving", "gone"
-    std::string phase;  // of its last heartbeat: "recovering", "waiting", "training", "syncing"
+    std::string id;    // "isl-..."
+    std::string name;  // for people
+    HubIslandState state = HubIslandState::kUnknown;
+    std::optional<IslandPhase> phase;  // of its last heartbeat
+    // What it does, in one word: as the hub has it, and while that is training, as it says itself.
+    std::string_view word() const {
+      return state == HubIslandState::kTraining && phase ? word_of(*phase) : word_of(state);
+    }
     std::uint32_t inner_step = 0;
     double loss_nats = 0;  // 0 before its first inner step
     double tokens_per_second = 0;
@@ -55,12 +61,12 @@ struct HubState {
   std::string run_id;
   std::string name;
   std::vector<std::string> addresses;  // that invites carry, HOST:PORT
-  std::string phase;                   // "waiting" (for islands), "training", "syncing", "standstill", "finished"
-  std::uint32_t outer_step = 0;        // committed so far
-  bool round_open = false;             // round `outer_step` is under way
-  std::uint32_t inner_steps = 0;       // H
-  std::uint32_t fragments = 1;         // F: each round averages one of them
-  std::uint32_t max_rounds = 0;        // 0: until stopped
+  HubPhase phase = HubPhase::kUnknown;
+  std::uint32_t outer_step = 0;   // committed so far
+  bool round_open = false;        // round `outer_step` is under way
+  std::uint32_t inner_steps = 0;  // H
+  std::uint32_t fragments = 1;    // F: each round averages one of them
+  std::uint32_t max_rounds = 0;   // 0: until stopped
   std::uint32_t min_islands = 1;
   bool finished = false;
   std::optional<Standstill> standstill;

@@ -208,7 +208,7 @@ Status HubServer::Impl::make_coordinator() {
   }
   state_.run_id = run_.run_id;
   state_.name = run_.name;
-  state_.phase = "waiting";
+  state_.phase = HubPhase::kWaiting;
   state_.outer_step = memory.committed.value;
   state_.inner_steps = run_.inner_steps;
   state_.fragments = run_.fragments;

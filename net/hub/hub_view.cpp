@@ -12,15 +12,15 @@ using nlohmann::json;
 
 double finite(double value) { return std::isfinite(value) ? value : 0; }
 
-const char* phase_name(RoundCoordinator::Phase phase) {
+HubPhase phase_of(RoundCoordinator::Phase phase) {
   switch (phase) {
-    case RoundCoordinator::Phase::kWaiting: return "waiting";
-    case RoundCoordinator::Phase::kTraining: return "training";
-    case RoundCoordinator::Phase::kSyncing: return "syncing";
-    case RoundCoordinator::Phase::kStandstill: return "standstill";
-    case RoundCoordinator::Phase::kFinished: return "finished";
+    case RoundCoordinator::Phase::kWaiting: break;
+    case RoundCoordinator::Phase::kTraining: return HubPhase::kTraining;
+    case RoundCoordinator::Phase::kSyncing: return HubPhase::kSyncing;
+    case RoundCoordinator::Phase::kStandstill: return HubPhase::kStandstill;
+    case RoundCoordinator::Phase::kFinished: return HubPhase::kFinished;
   }
-  return "waiting";
+  return HubPhase::kWaiting;
 }
 
 const char* name_of(Standstill::Kind kind) {
@@ -40,12 +40,13 @@ HubState::Island view_of(const MeshIsland& island, Clock::time_point now) {
   HubState::Island view;
   view.id = island.id().value;
   view.name = island.entry.display_name;
-  view.state = island.standing == MeshIsland::Standing::kTraining ? "training" : "recovering";
-  if (island.paused) view.state = "paused";
+  view.state =
+      island.standing == MeshIsland::Standing::kTraining ? HubIslandState::kTraining : HubIslandState::kRecovering;
+  if (island.paused) view.state = HubIslandState::kPaused;
   view.last_seen_seconds = Seconds(now - island.last_heard).count();
   view.rounds_accepted = island.rounds_accepted;
   if (!island.heartbeat) return view;
-  view.phase = island.heartbeat->phase;
+  view.phase = parse_word<IslandPhase>(island.heartbeat->phase);
   view.inner_step = island.heartbeat->inner_step;
   view.loss_nats = finite(island.heartbeat->loss_nats);
   view.tokens_per_second = finite(island.heartbeat->tokens_per_second);
@@ -155,13 +156,13 @@ void HubView::learn(const CoordinatorNews& news) {
     HubState::Island& island = gone_[gone->island];
     island.id = gone->island.value;
     island.name = gone->display_name;
-    island.state = "gone";
+    island.state = HubIslandState::kGone;
   }
 }
 
 HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point now) const {
   HubState state = state_;
-  state.phase = phase_name(coordinator.phase());
+  state.phase = phase_of(coordinator.phase());
   state.outer_step = coordinator.committed().value;
   state.round_open = coordinator.round_open();
   state.finished = coordinator.phase() == RoundCoordinator::Phase::kFinished;

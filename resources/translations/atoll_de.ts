@@ -1942,14 +1942,6 @@
         <translation>Wartet</translation>
     </message>
     <message>
-        <source>Enrolling</source>
-        <translation>Meldet sich an</translation>
-    </message>
-    <message>
-        <source>Leaving</source>
-        <translation>Verlässt den Lauf</translation>
-    </message>
-    <message>
         <source>Gone</source>
         <translation>Fort</translation>
     </message>
@@ -2534,12 +2526,8 @@
         <translation>Wartet</translation>
     </message>
     <message>
-        <source>Enrolling</source>
-        <translation>Meldet sich an</translation>
-    </message>
-    <message>
-        <source>Leaving</source>
-        <translation>Verlässt den Lauf</translation>
+        <source>Paused</source>
+        <translation>Pausiert</translation>
     </message>
     <message>
         <source>Away</source>

@@ -25,13 +25,14 @@ HubState state_after(std::uint32_t rounds) {
   HubState state;
   state.outer_step = rounds;
   state.round_open = true;
-  state.phase = "training";
+  state.phase = HubPhase::kTraining;
   for (std::uint32_t r = 0; r < rounds; ++r) state.rounds.push_back({r, 1, 3, 3 * 20 * 2048, 7, 2.5, true});
   for (const char* name : {"aitutaki", "bikini", "clipperton"}) {
     HubState::Island island;
     island.id = std::string("isl-") + name;
     island.name = name;
-    island.state = island.phase = "training";
+    island.state = HubIslandState::kTraining;
+    island.phase = IslandPhase::kTraining;
     island.inner_step = 14;
     island.loss_nats = 1.892;
     island.tokens_per_second = 5712;
@@ -132,10 +133,10 @@ void DemoViewTest::an_island_that_is_gone_stays_with_what_it_did() {
   HubState later = state_after(5);
   later.islands[2] = {};  // what a hub says of the gone
   later.islands[2].id = "isl-clipperton";
-  later.islands[2].state = "gone";
+  later.islands[2].state = HubIslandState::kGone;
   history.observe(later, 2);
 
-  QCOMPARE(history.islands()[2].state, std::string("gone"));
+  QCOMPARE(history.islands()[2].state, HubIslandState::kGone);
   QCOMPARE(history.islands()[2].name, std::string("clipperton"));
   QCOMPARE(history.bytes_sent(), 14'000'000u);
 }

@@ -142,7 +142,8 @@ class Scenario {
     return run;
   }
   static std::ptrdiff_t training(const HubState& state) {
-    return std::ranges::count_if(state.islands, [](const auto& island) { return island.state == "training"; });
+    return std::ranges::count_if(state.islands,
+                                 [](const auto& island) { return island.state == HubIslandState::kTraining; });
   }
   static void learn(Phase& phase, const HubState& state, std::uint32_t first) {
     for (const HubState::Round& round : state.rounds) {

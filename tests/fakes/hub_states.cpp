@@ -13,8 +13,8 @@ HubState::Island island_of(unsigned number) {
   HubState::Island island;
   island.id = "isl-" + std::to_string(number);
   island.name = number < kNames.size() ? kNames[number] : "island" + std::to_string(number);
-  island.state = "training";
-  island.phase = number == 1 ? "syncing" : "training";
+  island.state = HubIslandState::kTraining;
+  island.phase = number == 1 ? IslandPhase::kSyncing : IslandPhase::kTraining;
   island.inner_step = 371 - 20 * (number % 10);
   island.loss_nats = 2.2 + 0.01 * number;
   island.tokens_per_second = 31'815 - 200.0 * number;
@@ -44,7 +44,7 @@ HubState young_run() {
   state.run_id = "f3a9c2d871b04e65";
   state.name = "gcide-demo";
   state.addresses = {"hub.example.org:47000"};
-  state.phase = "waiting";
+  state.phase = HubPhase::kWaiting;
   state.inner_steps = 500;
   state.min_islands = 2;
   return state;
@@ -52,7 +52,7 @@ HubState young_run() {
 
 HubState training_run(unsigned islands, unsigned rounds) {
   HubState state = young_run();
-  state.phase = "training";
+  state.phase = HubPhase::kTraining;
   state.round_open = true;
   state.outer_step = rounds;
   const unsigned kept = std::min<unsigned>(rounds, HubState::kMaxRounds);

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kReplaceLimit{30};  // a trainer that is stopped:
 std::string hub_word(const LocalRun& run, const IslandHome& home) {
   const HubState state = run.state();
   for (const HubState::Island& island : state.islands) {
-    if (island.id == home.directory.filename().string()) return island.state;
+    if (island.id == home.directory.filename().string()) return std::string(word_of(island.state));
   }
   return "";
 }

@@ -25,8 +25,9 @@ RunConfig run_config() {
 }
 
 std::size_t training(const HubState& state) {
-  return static_cast<std::size_t>(std::count_if(state.islands.begin(), state.islands.end(),
-                                                [](const HubState::Island& i) { return i.state == "training"; }));
+  return static_cast<std::size_t>(
+      std::count_if(state.islands.begin(), state.islands.end(),
+                    [](const HubState::Island& i) { return i.state == HubIslandState::kTraining; }));
 }
 
 const HubState::Round* find_round(const HubState& state, std::uint32_t round) {

@@ -7,6 +7,9 @@ compiler nor linker sees. So names are unique over all programs, tests included:
 A test can fail. `|| true`, a value compared with itself, a test function without any check: they pass whatever happens.
 
 TLS is set up in net/tls. Elsewhere nobody makes or changes an SSL context, nor tells libcurl what to trust.
+
+The words of the control protocol stand in net/control. Elsewhere nobody compares with one, and nobody names an event:
+words.h and events.h have enums and structs.
 """
 import re
 import subprocess
@@ -128,7 +131,40 @@ def tls_is_set_up_in_one_place(files):
             yield f"{path}:{line_of(code, found.start())}: {found.group()} belongs into net/tls"
 
 
-RULES = (one_type_a_name, a_test_can_fail, tls_is_set_up_in_one_place)
+_WORD_TABLE = re.compile(r"kWords\{([^}]*)\}")
+_EVENT_NAME = re.compile(r'kName = "([^"]+)"')
+_COMPARED = re.compile(r'[=!]=\s*"([^"\\]*)"|"([^"\\]*)"\s*[=!]=')
+_LITERAL = re.compile(r'"([^"\\]*)"')
+# The hub tells its own events; a test is somebody who listens to the wire.
+_SPEAK_THE_WORDS = ("net/control/", "net/hub/", "tests/")
+# An axis of a plot, a level of a log, a key of the run's configuration.
+_MEANS_SOMETHING_ELSE = {("app/agent/history/history_queries.cpp", "step"), ("app/gui/log_filter.cpp", "error"),
+                         ("net/wire/run_config.cpp", "check")}
+
+
+def words_of_the_control_protocol_stand_in_one_place(files):
+    """Words of two letters and more that mean something else elsewhere, too, are found where they are compared."""
+    words, names = set(), set()
+    for path, text in files.items():
+        if path.startswith("net/control/") and path.endswith("words.h"):
+            for table in _WORD_TABLE.findall(text):
+                words.update(_LITERAL.findall(table))
+        if path == "net/control/events.h":
+            names.update(_EVENT_NAME.findall(text))
+    for path, text in files.items():
+        if path.startswith(_SPEAK_THE_WORDS):
+            continue
+        code = plain_code(text, keep_literals=True)
+        for found in _COMPARED.finditer(code):
+            word = found.group(1) if found.group(1) is not None else found.group(2)
+            if (word in words or word in names) and (path, word) not in _MEANS_SOMETHING_ELSE:
+                yield f'{path}:{line_of(code, found.start())}: "{word}" is compared with: there is an enum or a struct'
+        for found in _LITERAL.finditer(code):
+            if "." in found.group(1) and found.group(1) in names:
+                yield f"{path}:{line_of(code, found.start())}: {found.group()} is an event of net/control/events.h"
+
+
+RULES = (one_type_a_name, a_test_can_fail, tls_is_set_up_in_one_place, words_of_the_control_protocol_stand_in_one_place)
 
 
 def main(root):

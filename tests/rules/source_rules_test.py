@@ -3,7 +3,8 @@
 import unittest
 
 from cpp_scopes import definitions
-from source_rules import a_test_can_fail, one_type_a_name, tls_is_set_up_in_one_place
+from source_rules import (a_test_can_fail, one_type_a_name, tls_is_set_up_in_one_place,
+                          words_of_the_control_protocol_stand_in_one_place)
 
 
 def names(text):
@@ -116,6 +117,20 @@ void T::%s() { %s }"""
                      "asio::ssl::context tls(asio::ssl::context::tls_client);"):
             self.assertEqual(len(self.broken(tls_is_set_up_in_one_place, net__https__x=line)), 1, line)
             self.assertEqual(self.broken(tls_is_set_up_in_one_place, net__tls__context=line), [])
+
+    def test_words_of_the_control_protocol_elsewhere_are_found(self):
+        protocol = {
+            "net/control/words.h": 'static constexpr std::array<std::string_view, 2> kWords{"training", "unknown"};',
+            "net/control/events.h": 'kName = "sync.done"; kName = "step";',
+        }
+        for line in ('if (state == "training") return;', 'if ("training" != word) return;', 'if (name == "step") return;',
+                     'publish("sync.done", data);'):
+            found = list(words_of_the_control_protocol_stand_in_one_place({**protocol, "app/x.cpp": line}))
+            self.assertEqual(len(found), 1, line)
+            self.assertIn("app/x.cpp:1", found[0])
+        for path, line in (("net/control/y.cpp", 'if (state == "training") return;'), ("app/x.cpp", 'icon("training");'),
+                           ("app/x.cpp", 'if (step == "other") return;'), ("tests/x.cpp", 'tell("sync.done");')):
+            self.assertEqual(list(words_of_the_control_protocol_stand_in_one_place({**protocol, path: line})), [], line)
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ std::optional<std::uint32_t> WanRun::wait_for_ring(std::chrono::milliseconds lim
   std::uint32_t round = 0;
   const auto turns = [&](const HubState& state) {
     round = state.outer_step;
-    return round >= next && state.round_open && state.phase == "syncing";
+    return round >= next && state.round_open && state.phase == HubPhase::kSyncing;
   };
   if (!wait_until(turns, limit)) return std::nullopt;
   return round;

@@ -9,6 +9,7 @@
 #include "net/base/file.h"
 #include "net/control/control_client.h"
 #include "net/control/home.h"
+#include "net/control/methods.h"
 #include "trainer/checkpoint/huggingface.h"
 #include "trainer/island/checkpoint.h"
 
@@ -51,9 +52,9 @@ Result<OuterStep> export_from_home(const std::filesystem::path& directory, const
     if (client.error().code != ErrorCode::kNotRunning) return client.error();
     return export_from_checkpoint(home, output);
   }
-  const nlohmann::json params{{"directory", std::filesystem::absolute(output).string()}};
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json reply,
-                         (*client)->call("model.export", params, Deadline::after(std::chrono::minutes(30))));
+  const nlohmann::json params = encode_message(method::ModelExport{std::filesystem::absolute(output).string()});
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json reply, (*client)->call(method::ModelExport::kName, params,
+                                                                     Deadline::after(std::chrono::minutes(30))));
   return OuterStep{reply.value("outer_step", 0u)};
 }
 

@@ -14,6 +14,7 @@
 #include "net/check/report_file.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
+#include "net/control/methods.h"
 #include "net/control/trainer_contract.h"
 #include "net/enrol/certificate_keeper.h"
 #include "trainer/island/island.h"
@@ -29,37 +30,34 @@ class TrainerControl final : public ControlService {
   // Both outlive it.
   TrainerControl(Island& island, AgentWatch& agent) : island_(island), agent_(agent) {}
 
-  bool is_slow(std::string_view method) const override { return method == "model.export"; }
+  bool is_slow(std::string_view name) const override { return name == method::ModelExport::kName; }
 
-  Result<nlohmann::json> call(std::string_view method, const nlohmann::json& params) override {
-    if (method == "state.get") return island_.state().to_json();
-    if (method == "agent.alive") {
+  Result<nlohmann::json> call(std::string_view name, const nlohmann::json& params) override {
+    if (name == method::StateGet::kName) return island_.state().to_json();
+    if (name == method::AgentAlive::kName) {
       agent_.heard();
       return island_.state().to_json();
     }
-    if (method == "stop" || method == "leave") {
-      island_.request_stop(method == "stop" ? "asked to stop" : "asked to leave the run");
-      return nlohmann::json{{"stopping", true}};
+    if (name == method::Stop::kName || name == method::Leave::kName) {
+      island_.request_stop(name == method::Stop::kName ? "asked to stop" : "asked to leave the run");
+      return encode_message(method::Stopping{});
     }
-    if (method == "pause" || method == "finish") {
-      method == "pause" ? island_.request_pause() : island_.request_finish();
+    if (name == method::Pause::kName || name == method::Finish::kName) {
+      name == method::Pause::kName ? island_.request_pause() : island_.request_finish();
       return nlohmann::json{{"ending", true}};
     }
-    if (method == "model.export") return export_to(params);
-    return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", method)};
+    if (name == method::ModelExport::kName) return export_to(params);
+    return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", name)};
   }
 
  private:
-  Result<nlohmann::json> export_to(const nlohmann::json& params) const {
-    const auto directory = params.is_object() ? params.find("directory") : params.end();
-    if (directory == params.end() || !directory->is_string()) {
-      return Error{ErrorCode::kInvalidArgument, "model.export needs {\"directory\": \"/absolute/path\"}"};
-    }
-    const std::filesystem::path path = directory->get<std::string>();
+  Result<nlohmann::json> export_to(const nlohmann::json& json) const {
+    ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::ModelExport>(json));
+    const std::filesystem::path path = params.directory;
     if (!path.is_absolute())
       return Error{ErrorCode::kInvalidArgument, "model.export: the directory must be an absolute path"};
     ATOLL_ASSIGN_OR_RETURN(const OuterStep outer_step, island_.export_model(path));
-    return nlohmann::json{{"directory", path.string()}, {"outer_step", outer_step.value}};
+    return encode_message(method::ModelExported{path.string(), outer_step.value});
   }
 
   Island& island_;

@@ -6,7 +6,7 @@
 
 #include "app/agent/methods/methods.h"
 #include "net/base/unix_time.h"
-#include "net/control/json_fields.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -19,53 +19,42 @@ Status require_joined(AgentControl& control) {
                                                   control.home().island.directory.string())};
 }
 
-Result<nlohmann::json> follow(AgentControl& control, WishFile wish, bool at_once = false) {
+method::WishTaken follow(AgentControl& control, WishFile wish, bool at_once = false) {
   wish.since_unix_seconds = unix_seconds_now();
   const Status kept = control.wish(wish, at_once);
-  nlohmann::json answer = {{"wish", word_of(wish.wish)}, {"kept", kept.ok()}};
-  if (wish.paused_until_unix_seconds) answer["paused_until_unix_seconds"] = *wish.paused_until_unix_seconds;
-  if (!kept.ok()) {
-    answer["warning"] = fmt::format("a restart of this machine forgets it: {}", kept.error().message);
-  }
-  return answer;
+  method::WishTaken taken{.wish = wish.wish, .kept = kept.ok()};
+  taken.paused_until_unix_seconds = wish.paused_until_unix_seconds;
+  if (!kept.ok()) taken.warning = fmt::format("a restart of this machine forgets it: {}", kept.error().message);
+  return taken;
 }
 
 // What a pause that outlives the open round loses.
-nlohmann::json at_stake(const IslandState& state) {
-  if (state.inner_step == 0 || state.pid == 0) return nullptr;
-  nlohmann::json stake = {{"round", state.round}, {"inner_steps", state.inner_step}, {"of", state.inner_steps}};
-  stake["round_ends_in_seconds"] =
-      state.next_sync_seconds ? nlohmann::json(*state.next_sync_seconds) : nlohmann::json();
-  return stake;
+std::optional<method::Stake> at_stake(const IslandState& state) {
+  if (state.inner_step == 0 || state.pid == 0) return std::nullopt;
+  return method::Stake{state.round, state.inner_step, state.inner_steps, state.next_sync_seconds};
 }
 
-Result<nlohmann::json> pause(AgentControl& control, const nlohmann::json& params) {
+Result<nlohmann::json> pause(AgentControl& control, const nlohmann::json& json) {
   ATOLL_RETURN_IF_ERROR(require_joined(control));
+  ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::Pause>(json));
   WishFile wish{.wish = Wish::kPause};
-  if (const auto span = params.find("for_seconds"); span != params.end()) {
-    if (!span->is_number() || !(span->get<double>() > 0) || span->get<double>() > kLongestPauseSeconds) {
+  if (const auto& span = params.for_seconds) {
+    if (!(*span > 0) || *span > kLongestPauseSeconds) {
       return Error{ErrorCode::kInvalidArgument, "for_seconds must be more than 0 and at most a year"};
     }
-    wish.paused_until_unix_seconds = unix_seconds_now() + static_cast<std::int64_t>(span->get<double>());
+    wish.paused_until_unix_seconds = unix_seconds_now() + static_cast<std::int64_t>(*span);
   }
-  const nlohmann::json stake = at_stake(control.board().state().island);
-  ATOLL_ASSIGN_OR_RETURN(nlohmann::json answer, follow(control, wish));
-  answer["at_stake"] = stake;
-  return answer;
-}
-
-Result<bool> flag(const nlohmann::json& params, const char* name) {
-  const auto found = params.find(name);
-  if (found == params.end()) return false;
-  if (found->is_boolean()) return found->get<bool>();
-  return Error{ErrorCode::kInvalidArgument, fmt::format("{} must be true or false", name)};
+  const auto stake = at_stake(control.board().state().island);
+  method::WishTaken taken = follow(control, wish);
+  taken.at_stake = stake;
+  return encode_message(taken);
 }
 
 // The membership is set aside: `atoll join` comes back to the run, nothing else does.
-Result<nlohmann::json> leave(AgentControl& control, const nlohmann::json& params) {
-  ATOLL_ASSIGN_OR_RETURN(const bool force, flag(params, "force"));
+Result<nlohmann::json> leave(AgentControl& control, const nlohmann::json& json) {
+  ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::Leave>(json));
   ATOLL_RETURN_IF_ERROR(require_joined(control));
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, follow(control, {.wish = Wish::kStop}, force));
+  const method::WishTaken taken = follow(control, {.wish = Wish::kStop}, params.force);
   std::error_code error;
   const IslandHome& home = control.home().island;
   std::filesystem::rename(home.join_file(), home.left_file(), error);
@@ -75,26 +64,27 @@ Result<nlohmann::json> leave(AgentControl& control, const nlohmann::json& params
                                              home.join_file().string(), error.message())};
   }
   control.look_at_home();
-  return answer;
+  return encode_message(taken);
 }
 
 }  // namespace
 
 void add_life_methods(MethodTable& table, AgentControl& control) {
-  table.add("pause", [&control](const nlohmann::json& params) { return pause(control, params); });
-  table.add("resume", [&control](const nlohmann::json&) -> Result<nlohmann::json> {
+  const auto add = [&](std::string_view name, AgentMethod method) { table.add(std::string(name), std::move(method)); };
+  add(method::Pause::kName, [&control](const nlohmann::json& params) { return pause(control, params); });
+  add(method::Resume::kName, [&control](const nlohmann::json&) -> Result<nlohmann::json> {
     ATOLL_RETURN_IF_ERROR(require_joined(control));
-    return follow(control, {.wish = Wish::kRun});
+    return encode_message(follow(control, {.wish = Wish::kRun}));
   });
-  table.add("finish", [&control](const nlohmann::json&) -> Result<nlohmann::json> {
+  add(method::Finish::kName, [&control](const nlohmann::json&) -> Result<nlohmann::json> {
     ATOLL_RETURN_IF_ERROR(require_joined(control));
-    return follow(control, {.wish = Wish::kFinish});
+    return encode_message(follow(control, {.wish = Wish::kFinish}));
   });
-  table.add("stop", [&control](const nlohmann::json& params) -> Result<nlohmann::json> {
-    ATOLL_ASSIGN_OR_RETURN(const bool now, flag(params, "now"));
-    return follow(control, {.wish = Wish::kStop}, now);
+  add(method::Stop::kName, [&control](const nlohmann::json& json) -> Result<nlohmann::json> {
+    ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::Stop>(json));
+    return encode_message(follow(control, {.wish = Wish::kStop}, params.now));
   });
-  table.add("leave", [&control](const nlohmann::json& params) { return leave(control, params); });
+  add(method::Leave::kName, [&control](const nlohmann::json& params) { return leave(control, params); });
 }
 
 }  // namespace atl

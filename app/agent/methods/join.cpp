@@ -3,13 +3,15 @@
 // what came of the enrolment. join.cancel {}: JoinTask::cancel. invite.look {invite}: InviteLook. An invite travels in
 // the message alone: never in argv, an event or a log.
 #include "app/agent/methods/methods.h"
+#include "net/control/methods.h"
 
 namespace atl {
 
 void add_join_methods(MethodTable& table, JoinTask& join, InviteLook& look) {
-  table.add("join", [&join](const nlohmann::json& params) { return join.join(params); });
-  table.add("join.cancel", [&join](const nlohmann::json&) { return join.cancel(); });
-  table.add("invite.look", [&look](const nlohmann::json& params) { return look.look(params); });
+  table.add(std::string(method::Join::kName), [&join](const nlohmann::json& params) { return join.join(params); });
+  table.add(std::string(method::JoinCancel::kName), [&join](const nlohmann::json&) { return join.cancel(); });
+  table.add(std::string(method::InviteLook::kName),
+            [&look](const nlohmann::json& params) { return look.look(params); });
 }
 
 }  // namespace atl

@@ -34,7 +34,7 @@ void DemoHistory::observe(const HubState& state, double now_seconds) {
     if (state.finished) break;  // they went because all is done
     const bool listed = std::any_of(state.islands.begin(), state.islands.end(),
                                     [&](const HubState::Island& island) { return island.id == known.id; });
-    if (!listed) known.state = "gone";
+    if (!listed) known.state = HubIslandState::kGone;
   }
   for (const auto& validation : {state.first_validation, state.last_validation}) {
     if (!validation || (end_ && validation->outer_step > *end_)) continue;
@@ -46,7 +46,7 @@ void DemoHistory::observe(const HubState& state, double now_seconds) {
 
 // The bytes of a round are sent while it is syncing: until then an island's figures are still those of the last one.
 bool DemoHistory::figures_count(const HubState& state) const {
-  return !end_ || state.outer_step < *end_ || (state.outer_step == *end_ && state.phase != "syncing");
+  return !end_ || state.outer_step < *end_ || (state.outer_step == *end_ && state.phase != HubPhase::kSyncing);
 }
 
 void DemoHistory::remember_island(const HubState::Island& island) {
@@ -56,7 +56,7 @@ void DemoHistory::remember_island(const HubState::Island& island) {
     const auto place = std::find_if(islands_.begin(), islands_.end(),
                                     [&](const HubState::Island& other) { return other.name > island.name; });
     islands_.insert(place, island);
-  } else if (island.state == "gone") {
+  } else if (island.state == HubIslandState::kGone) {
     known->state = island.state;  // the hub forgets the figures of the gone; their work was done all the same
   } else {
     const HubState::Island before = std::exchange(*known, island);

@@ -6,6 +6,7 @@
 #include "app/cli/own_programs.h"
 #include "net/base/file.h"
 #include "net/control/control_client.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -33,15 +34,17 @@ Result<IslandState> DemoIsland::state() const {
   ATOLL_ASSIGN_OR_RETURN(const auto client,
                          ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         client->call("state.get", nlohmann::json::object(), Deadline::after(kAnswerTime)));
+                         client->call(method::StateGet::kName, nlohmann::json::object(), Deadline::after(kAnswerTime)));
   return IslandState::from_json(json);
 }
 
 Result<std::uint32_t> DemoIsland::export_model(const std::filesystem::path& directory) const {
   ATOLL_ASSIGN_OR_RETURN(const auto client,
                          ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json reply, client->call("model.export", {{"directory", directory.string()}},
-                                                                  Deadline::after(kExportTime)));
+  ATOLL_ASSIGN_OR_RETURN(
+      const nlohmann::json reply,
+      client->call(method::ModelExport::kName, encode_message(method::ModelExport{directory.string()}),
+                   Deadline::after(kExportTime)));
   return reply.value("outer_step", 0u);
 }
 

@@ -249,12 +249,12 @@ double DemoRun::fraction_done() const {
 Status DemoRun::act_out_kill() {
   const HubState& state = history_.state();
   if (!killed_in_round_) {
-    if (fraction_done() < 1.0 / 3 || islands_.size() < 2 || state.phase != "training") return ok_status();
+    if (fraction_done() < 1.0 / 3 || islands_.size() < 2 || state.phase != HubPhase::kTraining) return ok_status();
     const std::string victim = islands_.back().name();
     for (const HubState::Island& island : state.islands) {
       const bool mid_round =
           island.inner_step * 3 >= facts_.inner_steps && island.inner_step * 3 <= 2 * facts_.inner_steps;
-      if (island.name != victim || island.phase != "training" || !mid_round) continue;
+      if (island.name != victim || island.phase != IslandPhase::kTraining || !mid_round) continue;
       if (!islands_.back().kill().ok()) return ok_status();  // it did not say which process it is; the next tick
       islands_.back().remove_data();
       islands_.pop_back();

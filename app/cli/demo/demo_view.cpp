@@ -35,14 +35,11 @@ std::string limits(const DemoRunFacts& facts, double seconds) {
   return text;
 }
 
-std::string shown_state(const HubState::Island& island) {
-  if (island.state == "gone") return "gone";
-  return island.state == "training" && !island.phase.empty() ? island.phase : island.state;
-}
-
-Style style_of(const std::string& state) {
-  if (state == "training") return Style::kGood;
-  return state == "gone" || state == "error" ? Style::kBad : Style::kWarning;
+Style style_of(const HubState::Island& island) {
+  if (island.state == HubIslandState::kGone || island.phase == IslandPhase::kError) return Style::kBad;
+  const bool trains = island.state == HubIslandState::kTraining &&
+                      island.phase.value_or(IslandPhase::kTraining) == IslandPhase::kTraining;
+  return trains ? Style::kGood : Style::kWarning;
 }
 
 constexpr std::size_t kNameColumns = 13, kStateColumns = 11;
@@ -66,11 +63,10 @@ class Row {
 };
 
 std::string island_row(const HubState::Island& island, const DemoRunFacts& facts, const Console& console) {
-  const std::string state = shown_state(island);
-  const bool gone = state == "gone";
+  const bool gone = island.state == HubIslandState::kGone;
   const double seconds = island.inner_seconds + island.sync_seconds;
   Row row(static_cast<std::size_t>(console.columns), " " + island.name);
-  row.add(state, kStateColumns, true, style_of(state), &console);
+  row.add(std::string(island.word()), kStateColumns, true, style_of(island), &console);
   row.add(gone ? "" : fmt::format("{}/{}", island.inner_step, facts.inner_steps), 8);
   row.add(format_loss(island.loss_nats), 9);
   row.add(gone ? "" : format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10);
@@ -92,7 +88,7 @@ std::string island_header(const Console& console) {
 std::string summary_line(const DemoHistory& history) {
   double inner = 0, sync = 0, rate = 0;
   for (const HubState::Island& island : history.islands()) {
-    if (island.state != "gone") rate += island.tokens_per_second;
+    if (island.state != HubIslandState::kGone) rate += island.tokens_per_second;
     inner += island.inner_seconds;
     sync += island.sync_seconds;
   }
@@ -150,7 +146,7 @@ std::vector<std::string> demo_screen(const DemoHistory& history, const DemoRunFa
           columns),
       Style::kBold));
   const int bar_columns = std::clamp(console.columns - 50, 0, 30);
-  lines.push_back(fit(fmt::format(" round {}  {}  {}  {}", state.outer_step, fit(state.phase, 8),
+  lines.push_back(fit(fmt::format(" round {}  {}  {}  {}", state.outer_step, fit(word_of(state.phase), 8),
                                   progress_bar(fraction_done(history, facts, seconds), bar_columns, console.unicode),
                                   limits(facts, seconds)),
                       columns));

@@ -13,6 +13,7 @@
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
+#include "net/control/methods.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"
 
@@ -29,7 +30,8 @@ std::string dumped(const nlohmann::json& json, int indent = -1) {
 }
 
 // Asked of the hub when it serves; empty when it does not.
-Result<std::optional<nlohmann::json>> ask_hub(const HubHome& home, const char* method, const nlohmann::json& params) {
+Result<std::optional<nlohmann::json>> ask_hub(const HubHome& home, std::string_view method,
+                                              const nlohmann::json& params) {
   const auto client = ControlClient::connect(home.control_socket(), answer_deadline());
   if (!client.ok()) {
     if (client.error().code == ErrorCode::kNotRunning) return std::optional<nlohmann::json>();
@@ -43,7 +45,7 @@ Status islands(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const auto enrolled, enrolled_islands(directory));
   ATOLL_ASSIGN_OR_RETURN(const auto live, ask_hub(HubHome{directory}, "state.get", nlohmann::json::object()));
-  std::map<std::string, std::string> states;
+  std::map<std::string, HubIslandState> states;
   if (live) {
     ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(*live));
     for (const HubState::Island& island : state.islands) states[island.id] = island.state;
@@ -55,10 +57,10 @@ Status islands(const HubAdmin& command, CommandContext& context) {
   }
   for (const EnrolledIslandReport& island : enrolled) {
     const auto found = states.find(island.id);
-    const std::string state = island.removed          ? "removed"
-                              : found != states.end() ? found->second
-                              : live                  ? "away"
-                                                      : "unknown";
+    const std::string_view state = word_of(island.removed          ? HubIslandState::kRemoved
+                                           : found != states.end() ? found->second
+                                           : live                  ? HubIslandState::kAway
+                                                                   : HubIslandState::kUnknown);
     list.push_back({{"island", island.id},
                     {"name", printable(island.name)},
                     {"state", state},
@@ -75,8 +77,8 @@ Status islands(const HubAdmin& command, CommandContext& context) {
 Status remove(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_RETURN_IF_ERROR(remove_enrolled_island(directory, command.argument));
-  ATOLL_ASSIGN_OR_RETURN(const auto told,
-                         ask_hub(HubHome{directory}, "island.send_away", {{"island", command.argument}}));
+  ATOLL_ASSIGN_OR_RETURN(const auto told, ask_hub(HubHome{directory}, method::IslandSendAway::kName,
+                                                  encode_message(method::IslandSendAway{command.argument})));
   context.console.out << fmt::format("island {} is no member any more{}; its certificate is refused from now on",
                                      command.argument, told ? ", its connections are closed" : "")
                       << std::endl;
@@ -153,8 +155,8 @@ struct Rollback {
 Status roll_back(const Rollback& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_RETURN_IF_ERROR(load_run(HubHome{directory}));
-  ATOLL_ASSIGN_OR_RETURN(const auto done,
-                         ask_hub(HubHome{directory}, "run.rollback", {{"to", command.to}, {"reason", command.reason}}));
+  ATOLL_ASSIGN_OR_RETURN(const auto done, ask_hub(HubHome{directory}, method::RunRollback::kName,
+                                                  encode_message(method::RunRollback{command.to, command.reason})));
   if (!done) {
     return Error{
         ErrorCode::kNotRunning,

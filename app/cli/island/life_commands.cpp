@@ -10,8 +10,8 @@
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
+#include "net/control/methods.h"
 #include "net/control/node_state.h"
-#include "net/control/told.h"
 
 namespace atl {
 namespace {
@@ -27,54 +27,52 @@ struct LifeRequest {
   bool json = false;
 };
 
-void warn(const nlohmann::json& answer, CommandContext& context) {
-  const std::string text = printable(told::text(answer, "warning"));
-  if (!text.empty()) context.console.err << "atoll: " << text << std::endl;
-}
-
 // The agent's answer, printed as JSON if that was asked for.
-Result<nlohmann::json> tell(ControlClient& agent, const LifeRequest& command, const char* method,
-                            const nlohmann::json& params, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask_agent(agent, method, params));
+template <class Method>
+Result<method::WishTaken> tell(ControlClient& agent, const LifeRequest& command, const Method& method,
+                               CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask_agent(agent, Method::kName, encode_message(method)));
+  ATOLL_ASSIGN_OR_RETURN(method::WishTaken taken, decode_message<method::WishTaken>(answer));
   if (command.json) context.console.out << answer.dump() << std::endl;
-  if (!command.json) warn(answer, context);
-  return answer;
+  if (!command.json && !taken.warning.empty()) {
+    context.console.err << "atoll: " << printable(taken.warning) << std::endl;
+  }
+  return taken;
 }
 
 // What is lost if the pause outlives the round.
-std::string stake_text(const nlohmann::json& stake) {
-  if (!stake.is_object()) return "nothing is lost by it";
-  const nlohmann::json left = stake.value("round_ends_in_seconds", nlohmann::json());
-  const std::string about = left.is_number() ? "about " + format_duration(left.get<double>()) : "this round";
+std::string stake_text(const std::optional<method::Stake>& stake) {
+  if (!stake) return "nothing is lost by it";
+  const auto left = stake->round_ends_in_seconds;
+  const std::string about = left ? "about " + format_duration(*left) : "this round";
   return fmt::format("resumed within the round ({}) nothing is lost; later its {} steps in round {} are lost", about,
-                     stake.value("inner_steps", 0u), stake.value("round", 0u));
+                     stake->inner_steps, stake->round);
 }
 
 Status pause(const LifeRequest& command, CommandContext& context) {
-  nlohmann::json params = nlohmann::json::object();
+  method::Pause params;
   if (!command.pause_for.empty()) {
     const std::uint64_t seconds = parse_duration_seconds(command.pause_for);
     if (seconds == 0) {
       return Error{ErrorCode::kInvalidArgument, fmt::format("--for {}: write it as 30m, 2h or 1d", command.pause_for)};
     }
-    params["for_seconds"] = seconds;
+    params.for_seconds = static_cast<double>(seconds);
   }
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, tell(*agent, command, "pause", params, context));
+  ATOLL_ASSIGN_OR_RETURN(const method::WishTaken taken, tell(*agent, command, params, context));
   if (command.json) return ok_status();
-  const nlohmann::json until = answer.value("paused_until_unix_seconds", nlohmann::json());
-  const std::string when = until.is_number()
-                               ? fmt::format("until {:%F %H:%M}", fmt::localtime(until.get<std::time_t>()))
-                               : "until 'atoll resume', also after a restart of the machine";
+  const auto until = taken.paused_until_unix_seconds;
+  const std::string when = until ? fmt::format("until {:%F %H:%M}", fmt::localtime(static_cast<std::time_t>(*until)))
+                                 : "until 'atoll resume', also after a restart of the machine";
   context.console.out << fmt::format("paused after the current step {}: the GPUs are free then; {}\n", when,
-                                     stake_text(answer.value("at_stake", nlohmann::json())))
+                                     stake_text(taken.at_stake))
                       << std::flush;
   return ok_status();
 }
 
 Status resume(const LifeRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
-  ATOLL_RETURN_IF_ERROR(tell(*agent, command, "resume", nlohmann::json::object(), context));
+  ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Resume{}, context));
   if (!command.json) context.console.out << "training goes on" << std::endl;
   return ok_status();
 }
@@ -82,7 +80,8 @@ Status resume(const LifeRequest& command, CommandContext& context) {
 // Until the trainer is gone.
 Status await_end(ControlClient& agent, CommandContext& context) {
   while (!context.interrupt.raised()) {
-    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, ask_agent(agent, "state.get", nlohmann::json::object()));
+    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                           ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
     ATOLL_ASSIGN_OR_RETURN(const NodeState state, node_state_from_json(json));
     if (state.agent.trainer_pid == 0 && state.agent.wish == Wish::kStop) return ok_status();
     if (state.agent.wish == Wish::kRun) return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};
@@ -94,7 +93,7 @@ Status await_end(ControlClient& agent, CommandContext& context) {
 
 Status finish(const LifeRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
-  ATOLL_RETURN_IF_ERROR(tell(*agent, command, "finish", nlohmann::json::object(), context));
+  ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Finish{}, context));
   if (!command.json) {
     context.console.out << "the round is completed with the others, then this island leaves; 'atoll resume' takes that "
                            "back"
@@ -108,7 +107,7 @@ Status finish(const LifeRequest& command, CommandContext& context) {
 
 Status stop(const LifeRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
-  ATOLL_RETURN_IF_ERROR(tell(*agent, command, "stop", {{"now", command.now}}, context));
+  ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Stop{command.now}, context));
   if (!command.json) {
     context.console.out << "stopped, also after a restart of the machine, until 'atoll resume'" << std::endl;
   }
@@ -121,7 +120,7 @@ Status leave_alone(const LifeRequest& command, const Error& no_agent, CommandCon
   ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
   const auto trainer = ControlClient::connect(home.island.control_socket(), answer_deadline());
   if (trainer.ok()) {
-    ATOLL_RETURN_IF_ERROR((*trainer)->call("leave", nlohmann::json::object(), answer_deadline()));
+    ATOLL_RETURN_IF_ERROR((*trainer)->call(method::Leave::kName, nlohmann::json::object(), answer_deadline()));
   } else if (!command.force) {
     return Error{no_agent.code, no_agent.message + "; 'atoll leave --force' sets the membership aside all the same"};
   }
@@ -140,7 +139,7 @@ Status leave(const LifeRequest& command, CommandContext& context) {
     return leave_alone(command, agent.error(), context);
   }
   if (!agent.ok()) return agent.error();
-  ATOLL_RETURN_IF_ERROR(tell(**agent, command, "leave", {{"force", command.force}}, context));
+  ATOLL_RETURN_IF_ERROR(tell(**agent, command, method::Leave{command.force}, context));
   if (!command.json) {
     context.console.out << "this island leaves the run; what it contributed so far stays. 'atoll join' comes back"
                         << std::endl;

@@ -24,21 +24,25 @@ namespace {
 enum Column { kName, kState, kStep, kLoss, kSpeed, kSent, kColumns };
 
 QString shown_state(const HubState::Island& island) {
-  const std::string& state = island.state == "training" && !island.phase.empty() ? island.phase : island.state;
-  if (state == "training") return DemoProgress::tr("Training");
-  if (state == "syncing") return DemoProgress::tr("Synchronising");
-  if (state == "recovering") return DemoProgress::tr("Recovering");
-  if (state == "waiting") return DemoProgress::tr("Waiting");
-  if (state == "enrolling") return DemoProgress::tr("Enrolling");
-  if (state == "leaving") return DemoProgress::tr("Leaving");
-  if (state == "gone") return DemoProgress::tr("Gone");
-  return QString::fromStdString(state);
+  if (island.state == HubIslandState::kTraining) {
+    switch (island.phase.value_or(IslandPhase::kTraining)) {
+      case IslandPhase::kTraining: return DemoProgress::tr("Training");
+      case IslandPhase::kSyncing: return DemoProgress::tr("Synchronising");
+      case IslandPhase::kRecovering: return DemoProgress::tr("Recovering");
+      case IslandPhase::kWaiting: return DemoProgress::tr("Waiting");
+      default: break;
+    }
+  }
+  if (island.state == HubIslandState::kRecovering) return DemoProgress::tr("Recovering");
+  if (island.state == HubIslandState::kGone) return DemoProgress::tr("Gone");
+  const std::string_view word = island.word();
+  return QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size()));
 }
 
 const char* icon_of_state(const HubState::Island& island) {
-  if (island.state == "gone" || island.state == "leaving") return "leave";
-  if (island.phase == "syncing") return "sync";
-  return island.phase == "training" ? "training" : "waiting";
+  if (island.state == HubIslandState::kGone) return "leave";
+  if (island.phase == IslandPhase::kSyncing) return "sync";
+  return island.phase == IslandPhase::kTraining ? "training" : "waiting";
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ const HubState* DemoRunner::state() const { return hub_ && hub_->state() ? &*hub
 
 void DemoRunner::lookAtHub() {
   if (const HubState* now = state()) {
-    if (!training_.isValid() && now->round_open && now->phase != "waiting") training_.start();
+    if (!training_.isValid() && now->round_open && now->phase != HubPhase::kWaiting) training_.start();
     for (const HubState::Round& round : now->rounds) losses_[round.round] = round.mean_loss_nats;
     for (const auto& validation : {now->first_validation, now->last_validation}) {
       if (validation) validations_[validation->outer_step] = validation->loss_nats;

@@ -8,23 +8,28 @@
 namespace atl {
 namespace {
 
-QString state_word(const std::string& state) {
-  if (state == "training") return HubIslands::tr("Training");
-  if (state == "syncing") return HubIslands::tr("Synchronising");
-  if (state == "recovering") return HubIslands::tr("Recovering");
-  if (state == "waiting") return HubIslands::tr("Waiting");
-  if (state == "enrolling") return HubIslands::tr("Enrolling");
-  if (state == "leaving") return HubIslands::tr("Leaving");
-  if (state == "gone" || state == "away") return HubIslands::tr("Away");
-  if (state == "removed") return HubIslands::tr("Removed");
-  if (state == "unknown" || state.empty()) return HubIslands::tr("Not known");
-  return QString::fromStdString(state);
+QString state_word(HubIslandState state) {
+  switch (state) {
+    case HubIslandState::kTraining: return HubIslands::tr("Training");
+    case HubIslandState::kRecovering: return HubIslands::tr("Recovering");
+    case HubIslandState::kPaused: return HubIslands::tr("Paused");
+    case HubIslandState::kGone:
+    case HubIslandState::kAway: return HubIslands::tr("Away");
+    case HubIslandState::kRemoved: return HubIslands::tr("Removed");
+    case HubIslandState::kUnknown: break;
+  }
+  return HubIslands::tr("Not known");
 }
 
-QIcon icon_of_state(const std::string& state) {
-  if (state == "training" || state == "syncing") return icon(state == "syncing" ? "sync" : "training", Tone::kGood);
-  if (state == "removed") return icon("trash", Tone::kNeutral);
-  return icon(state == "recovering" || state == "enrolling" ? "recovering" : "waiting", Tone::kNeutral);
+// Of a member of rounds.
+QString phase_word(IslandPhase phase) {
+  switch (phase) {
+    case IslandPhase::kSyncing: return HubIslands::tr("Synchronising");
+    case IslandPhase::kRecovering: return HubIslands::tr("Recovering");
+    case IslandPhase::kWaiting: return HubIslands::tr("Waiting");
+    case IslandPhase::kTraining: return HubIslands::tr("Training");
+    default: return HubIslands::tr("Not known");
+  }
 }
 
 }  // namespace
@@ -75,7 +80,8 @@ QString HubIslands::nameAt(int row) const {
 }
 
 bool HubIslands::isRemovedAt(int row) const {
-  return row >= 0 && row < rowCount() && rows_[static_cast<std::size_t>(row)].enrolled.state == "removed";
+  return row >= 0 && row < rowCount() &&
+         rows_[static_cast<std::size_t>(row)].enrolled.state == HubIslandState::kRemoved;
 }
 
 int HubIslands::rowCount(const QModelIndex& parent) const {
@@ -84,16 +90,30 @@ int HubIslands::rowCount(const QModelIndex& parent) const {
 
 int HubIslands::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
 
-std::string HubIslands::stateOf(const Row& row) {
-  if (row.enrolled.state == "removed" || !row.live) return row.enrolled.state;
-  return row.live->state == "training" && !row.live->phase.empty() ? row.live->phase : row.live->state;
+HubIslandState HubIslands::state_of(const Row& row) {
+  return row.enrolled.state == HubIslandState::kRemoved || !row.live ? row.enrolled.state : row.live->state;
+}
+
+std::optional<IslandPhase> HubIslands::member_phase(const Row& row) {
+  return state_of(row) == HubIslandState::kTraining && row.live ? row.live->phase : std::nullopt;
+}
+
+QIcon HubIslands::icon_of(const Row& row) {
+  const auto phase = member_phase(row);
+  if (phase == IslandPhase::kSyncing) return icon("sync", Tone::kGood);
+  const HubIslandState state = state_of(row);
+  if (phase ? phase == IslandPhase::kTraining : state == HubIslandState::kTraining)
+    return icon("training", Tone::kGood);
+  if (state == HubIslandState::kRemoved) return icon("trash", Tone::kNeutral);
+  const bool recovers = phase ? phase == IslandPhase::kRecovering : state == HubIslandState::kRecovering;
+  return icon(recovers ? "recovering" : "waiting", Tone::kNeutral);
 }
 
 QString HubIslands::textOf(const Row& row, int column) const {
   const std::optional<HubState::Island>& live = row.live;
   switch (column) {
     case kName: return QString::fromStdString(row.enrolled.name.empty() ? row.enrolled.id : row.enrolled.name);
-    case kState: return state_word(stateOf(row));
+    case kState: return member_phase(row) ? phase_word(*member_phase(row)) : state_word(state_of(row));
     case kStep:
       return live && hub_.state() ? QString("%1/%2").arg(live->inner_step).arg(hub_.state()->inner_steps) : "";
     case kSpeed: return live ? text::speed(live->tokens_per_second) : QString();
@@ -114,7 +134,7 @@ QVariant HubIslands::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole: return column == kName ? text::tool_tip(QString::fromStdString(row.enrolled.id)) : QVariant();
     case Qt::DecorationRole:
       if (column != kState) return {};
-      return icon_of_state(stateOf(row));
+      return icon_of(row);
     case Qt::TextAlignmentRole: return int((column < kStep ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     default: return {};
   }

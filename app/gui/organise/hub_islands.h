@@ -33,7 +33,9 @@ class HubIslands : public QAbstractTableModel {
     std::optional<HubState::Island> live;
   };
   void reload();
-  static std::string stateOf(const Row& row);  // what it does, of those that take part
+  static HubIslandState state_of(const Row& row);
+  static std::optional<IslandPhase> member_phase(const Row& row);  // what it does, of those that take part
+  static QIcon icon_of(const Row& row);
   QString textOf(const Row& row, int column) const;
 
   HubModel& hub_;

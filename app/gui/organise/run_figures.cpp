@@ -9,11 +9,15 @@ namespace atl {
 namespace {
 
 QString phase_word(const HubState& state) {
-  if (state.finished || state.phase == "finished") return RunFigures::tr("the run is finished");
-  if (state.phase == "waiting") return RunFigures::tr("waits for islands");
-  if (state.phase == "training") return RunFigures::tr("the islands train");
-  if (state.phase == "syncing") return RunFigures::tr("the islands synchronise");
-  if (state.phase == "standstill") return RunFigures::tr("stands still");
+  if (state.finished) return RunFigures::tr("the run is finished");
+  switch (state.phase) {
+    case HubPhase::kFinished: return RunFigures::tr("the run is finished");
+    case HubPhase::kWaiting: return RunFigures::tr("waits for islands");
+    case HubPhase::kTraining: return RunFigures::tr("the islands train");
+    case HubPhase::kSyncing: return RunFigures::tr("the islands synchronise");
+    case HubPhase::kStandstill: return RunFigures::tr("stands still");
+    case HubPhase::kUnknown: break;
+  }
   return {};
 }
 
@@ -46,7 +50,7 @@ void RunFigures::show(const HubState& state, bool now) {
   std::size_t here = 0;
   double speed = 0;
   for (const HubState::Island& island : state.islands) {
-    if (island.state == "gone") continue;
+    if (island.state == HubIslandState::kGone) continue;
     ++here;
     speed += island.tokens_per_second;
   }

@@ -33,7 +33,7 @@ HubState serving_state() {
   HubState state = training_run(/*islands=*/1, /*rounds=*/12);
   state.rounds.back().mean_loss_nats = 2.914;
   state.islands.front().id = "isl-aaaa";
-  state.islands.front().phase = "syncing";
+  state.islands.front().phase = IslandPhase::kSyncing;
   return state;
 }
 
@@ -232,7 +232,7 @@ void OrganiseTest::a_hub_that_stands_still_is_said_so() {
 
 void OrganiseTest::a_run_that_cannot_go_on_says_what_is_missing_and_goes_back_when_asked() {
   HubState state = serving_state();
-  state.phase = "standstill";
+  state.phase = HubPhase::kStandstill;
   state.standstill = HubState::Standstill{"lost", "no island holds outer step 12", 9};
   hub_agent_->answer("state.get", state.to_json());
   open(/*made=*/true);

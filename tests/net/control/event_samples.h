@@ -213,6 +213,8 @@ class FieldNames {
   void told_if(const char* name, bool) { names.insert(name); }
   void exit_status(const char* name, int) { names.insert(name); }
   void fixed(const char* name, const char*) { names.insert(name); }
+  void raw_if_any(const char* name, const std::string&, std::size_t) { names.insert(name); }
+  void bounded(const char* name, const std::string&, std::size_t) { names.insert(name); }
   void always(const char* name) { names.insert(name); }
   void check_row(const char* name, const CheckRow&) { names.insert(name); }
   void check_report(const char* name, const std::optional<CheckReport>&) { names.insert(name); }

@@ -132,7 +132,7 @@ void HubServerTest::an_island_that_vanishes_does_not_stop_the_others() {
   QVERIFY(hub.wait(committed(then + 3)));
   QVERIFY(hub.wait([](const HubState& state) { return state.rounds.back().members == 2; }));
   QVERIFY(hub.wait([](const HubState& state) {
-    return std::ranges::any_of(state.islands, [](const auto& island) { return island.state == "gone"; });
+    return std::ranges::any_of(state.islands, [](const auto& island) { return island.state == HubIslandState::kGone; });
   }));
   QCOMPARE(hub.count("island.dead"), 1);
 }

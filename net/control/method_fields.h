@@ -1,0 +1,108 @@
+// The fields of methods' parameters and answers, for both directions (control_archive.h). For .cpp files of
+// net/control, and their tests.
+#pragma once
+
+#include "net/control/control_archive.h"
+#include "net/control/methods.h"
+#include "net/wire/invite.h"
+
+namespace atl {
+
+inline constexpr std::size_t kMaxParamText = 512;  // bytes
+
+template <class Archive>
+void fields(Archive&, method::StateGet&) {}
+template <class Archive>
+void fields(Archive& archive, method::Pause& m) {
+  archive.known("for_seconds", m.for_seconds);
+}
+template <class Archive>
+void fields(Archive&, method::Resume&) {}
+template <class Archive>
+void fields(Archive&, method::Finish&) {}
+template <class Archive>
+void fields(Archive& archive, method::Stop& m) {
+  archive.told("now", m.now);
+}
+template <class Archive>
+void fields(Archive& archive, method::Leave& m) {
+  archive.told("force", m.force);
+}
+template <class Archive>
+void fields(Archive& archive, method::Stake& m) {
+  archive.field("round", m.round);
+  archive.field("inner_steps", m.inner_steps);
+  archive.field("of", m.of);
+  archive.or_null("round_ends_in_seconds", m.round_ends_in_seconds);
+}
+template <class Archive>
+void fields(Archive& archive, method::WishTaken& m) {
+  archive.field("wish", m.wish);
+  archive.field("kept", m.kept);
+  archive.known("paused_until_unix_seconds", m.paused_until_unix_seconds);
+  archive.told_if_any("warning", m.warning);
+  archive.part_or_null("at_stake", m.at_stake);
+}
+template <class Archive>
+void fields(Archive& archive, method::Stopping&) {
+  archive.always("stopping");
+}
+
+template <class Archive>
+void fields(Archive& archive, method::Join& m) {
+  archive.raw_if_any("invite", m.invite, kMaxInviteText);
+  archive.raw_if_any("name", m.name, kMaxParamText);
+  archive.raw_if_any("listen", m.listen, kMaxParamText);
+  archive.raw_if_any("advertise", m.advertise, kMaxParamText);
+  archive.raw_if_any("gpus", m.gpus, kMaxParamText);
+  archive.known("local_ranks", m.local_ranks);
+  archive.known("threads", m.threads);
+  archive.known("micro_batch", m.micro_batch);
+}
+template <class Archive>
+void fields(Archive&, method::JoinCancel&) {}
+template <class Archive>
+void fields(Archive& archive, method::InviteLook& m) {
+  archive.bounded("invite", m.invite, kMaxInviteText);
+}
+template <class Archive>
+void fields(Archive& archive, method::CheckRun& m) {
+  archive.told("full", m.full);
+}
+template <class Archive>
+void fields(Archive& archive, method::Started&) {
+  archive.always("started");
+}
+template <class Archive>
+void fields(Archive& archive, method::Cancelled& m) {
+  archive.field("cancelled", m.cancelled);
+  archive.told_if_any("warning", m.warning);
+}
+
+template <class Archive>
+void fields(Archive&, method::AgentAlive&) {}
+template <class Archive>
+void fields(Archive& archive, method::ModelExport& m) {
+  archive.bounded("directory", m.directory, kMaxControlText);
+}
+template <class Archive>
+void fields(Archive& archive, method::ModelExported& m) {
+  archive.bounded("directory", m.directory, kMaxControlText);
+  archive.field("outer_step", m.outer_step);
+}
+
+template <class Archive>
+void fields(Archive& archive, method::IslandSendAway& m) {
+  archive.bounded("island", m.island, kMaxParamText);
+}
+template <class Archive>
+void fields(Archive& archive, method::RunRollback& m) {
+  archive.field("to", m.to);
+  archive.told_if_any("reason", m.reason);
+}
+template <class Archive>
+void fields(Archive& archive, method::RolledBackTo& m) {
+  archive.field("outer_step", m.outer_step);
+}
+
+}  // namespace atl

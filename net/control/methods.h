@@ -1,0 +1,119 @@
+// The methods of the control protocol that do something (docs/control.md, "Methods"): one struct of parameters each,
+// named by kName, and what they answer. Made by who calls, read by who serves. Plain values; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "net/base/result.h"
+#include "net/control/words.h"
+
+namespace atl {
+namespace method {
+
+struct StateGet {  // of all: the answer is the server's state
+  static constexpr std::string_view kName = "state.get";
+};
+
+// ---- what the owner of a machine wants, of its agent: answered with a WishTaken
+
+struct Pause {
+  static constexpr std::string_view kName = "pause";
+  std::optional<double> for_seconds = {};  // empty: until it is resumed
+};
+struct Resume {
+  static constexpr std::string_view kName = "resume";
+};
+struct Finish {
+  static constexpr std::string_view kName = "finish";
+};
+struct Stop {  // of a trainer and a hub, too: there it is answered with a Stopping
+  static constexpr std::string_view kName = "stop";
+  bool now = false;  // without a goodbye
+};
+struct Leave {
+  static constexpr std::string_view kName = "leave";
+  bool force = false;
+};
+
+struct Stake {  // what a pause loses that outlives the open round
+  std::uint32_t round = 0, inner_steps = 0, of = 0;
+  std::optional<double> round_ends_in_seconds = {};
+};
+struct WishTaken {
+  Wish wish = Wish::kUnknown;
+  bool kept = false;  // on the disk
+  std::optional<std::int64_t> paused_until_unix_seconds = {};
+  std::string warning = {};  // a restart of the machine forgets it
+  std::optional<Stake> at_stake = {};
+};
+struct Stopping {};
+
+// ---- joining and checks, of an agent: answered with a Started; then events tell
+
+struct Join {
+  static constexpr std::string_view kName = "join";
+  std::string invite = {};  // secret; empty: back to the run joined before
+  std::string name = {}, listen = {}, advertise = {}, gpus = {};
+  std::optional<std::uint32_t> local_ranks = {}, threads = {}, micro_batch = {};
+};
+struct JoinCancel {  // answered with a Cancelled
+  static constexpr std::string_view kName = "join.cancel";
+};
+struct InviteLook {
+  static constexpr std::string_view kName = "invite.look";
+  std::string invite = {};
+};
+struct CheckRun {
+  static constexpr std::string_view kName = "check.run";
+  bool full = false;
+};
+struct Started {};
+struct Cancelled {
+  bool cancelled = false;
+  std::string warning = {};
+};
+
+// ---- of a trainer
+
+struct AgentAlive {  // its agent lives; answered with the state
+  static constexpr std::string_view kName = "agent.alive";
+};
+struct ModelExport {
+  static constexpr std::string_view kName = "model.export";
+  std::string directory = {};  // absolute
+};
+struct ModelExported {
+  std::string directory = {};
+  std::uint32_t outer_step = 0;
+};
+
+// ---- of a hub
+
+struct IslandSendAway {
+  static constexpr std::string_view kName = "island.send_away";
+  std::string island = {};
+};
+struct RunRollback {
+  static constexpr std::string_view kName = "run.rollback";
+  std::uint32_t to = 0;
+  std::string reason = {};  // empty: by its operator
+};
+struct RolledBackTo {
+  std::uint32_t outer_step = 0;
+};
+
+}  // namespace method
+
+// For the types above.
+template <class Message>
+nlohmann::json encode_message(const Message& message);
+// kInvalidArgument names the field.
+template <class Message>
+Result<Message> decode_message(const nlohmann::json& json);
+
+}  // namespace atl
