@@ -3,7 +3,7 @@
 import unittest
 
 from cpp_scopes import definitions
-from source_rules import a_test_can_fail, one_type_a_name, tls_is_set_up_in_one_place
+from source_rules import a_test_can_fail, json_is_parsed_in_one_place, one_type_a_name, tls_is_set_up_in_one_place
 
 
 def names(text):
@@ -116,6 +116,17 @@ void T::%s() { %s }"""
                      "asio::ssl::context tls(asio::ssl::context::tls_client);"):
             self.assertEqual(len(self.broken(tls_is_set_up_in_one_place, net__https__x=line)), 1, line)
             self.assertEqual(self.broken(tls_is_set_up_in_one_place, net__tls__context=line), [])
+
+    def test_json_is_parsed_in_one_place(self):
+        for text in ("auto j = nlohmann::json::parse(text);", "if (json ::\n accept(text)) f();", "json::sax_parse(a, b, &c);",
+                     "auto j = ordered_json::parse(text);", "auto j = json::from_cbor(bytes);", "auto j = \"{}\"_json;",
+                     "stream >> json;"):
+            self.assertEqual(len(self.broken(json_is_parsed_in_one_place, app__core__model=text)), 1, text)
+            self.assertEqual(self.broken(json_is_parsed_in_one_place, tests__app__model_test=text), [])
+            self.assertEqual(self.broken(json_is_parsed_in_one_place, net__base__json_text=text), [])
+        innocent = "// json::parse(text)\nauto j = parse_bounded_json(text, 1, 1); listener.accept();"
+        self.assertEqual(self.broken(json_is_parsed_in_one_place, app__core__model=innocent), [])
+        self.assertEqual(len(self.broken(json_is_parsed_in_one_place, net__base__json_text=innocent)), 1)
 
 
 if __name__ == "__main__":
