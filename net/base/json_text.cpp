@@ -129,6 +129,11 @@ Result<json> parse_bounded_json(std::string_view text, std::size_t max_bytes, in
   if (text.size() > max_bytes) {
     return no_json(fmt::format("{} bytes are more than the {} allowed", text.size(), max_bytes));
   }
+  // The library takes one for the end of the text, and whatever follows for nothing.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    const auto [line, column] = place_of(text, zero);
+    return no_json(fmt::format("this is no JSON: there is a zero byte in line {}, column {}", line, column));
+  }
   Builder builder(text, max_depth, repeated);
   if (json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.value());
   return no_json(builder.problem());

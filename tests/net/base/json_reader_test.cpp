@@ -81,7 +81,7 @@ class JsonReaderTest : public QObject {
     QTest::newRow("a comma too many") << QByteArray("[1,]") << QByteArray("no JSON");
     QTest::newRow("a comment") << QByteArray("[1] // one") << QByteArray("no JSON");
     QTest::newRow("NaN") << QByteArray("[NaN]") << QByteArray("no JSON");
-    QTest::newRow("a zero byte") << QByteArray("[1]\0", 4) << QByteArray("no JSON");
+    QTest::newRow("a zero byte") << QByteArray("[1]\n\0 hidden", 12) << QByteArray("zero byte in line 2, column 1");
     QTest::newRow("no UTF-8") << QByteArray("\"\xff\"") << QByteArray("no JSON");
     QTest::newRow("half a surrogate") << QByteArray("\"\\ud800\"") << QByteArray("no JSON");
     QTest::newRow("a control character") << QByteArray("\"\x01\"") << QByteArray("no JSON");
