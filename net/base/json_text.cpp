@@ -52,11 +52,11 @@ class Builder {
   bool key(json::string_t& name) {
     Level& level = levels_.back();
     level.key = std::move(name);
-    const bool there = level.value->contains(level.key);
-    if (there && repeated_ == RepeatedKeys::kRefused) {
+    const auto [member, added] = level.value->emplace(level.key, nullptr);
+    if (!added && repeated_ == RepeatedKeys::kRefused) {
       return fail(fmt::format("the key '{}' stands twice; say it once", path()));
     }
-    level.member = &(*level.value)[level.key];
+    level.member = &*member;
     return true;
   }
 
