@@ -9,11 +9,13 @@
 #include "app/cli/resources.h"
 #include "net/base/file.h"
 #include "net/wire/ring_frame.h"
+#include "net/base/json_reader.h"
 
 namespace atl {
 namespace {
 
 constexpr std::size_t kMaxPresetBytes = 64 * 1024;
+constexpr int kMaxPresetDepth = 8;
 
 std::optional<std::string_view> find(const std::vector<Resource>& resources, std::string_view name) {
   for (const Resource& resource : resources) {
@@ -114,18 +116,23 @@ std::vector<std::string_view> preset_names() {
 
 Result<RunConfig> make_run(const std::string& preset, const std::string& run_name, const RunOverrides& overrides) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, named_or_file(run_presets(), preset, "run preset"));
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const bool formed = json.is_object() && json.contains("model") && json["model"].is_string() && json.contains("run") &&
-                      json["run"].is_object();
-  if (!formed) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("preset '{}' is not a JSON object {{\"model\": NAME, \"run\": {{...}}}}", preset)};
-  }
-  ATOLL_ASSIGN_OR_RETURN(
-      const std::string model,
-      named_or_file(model_presets(), overrides.model.value_or(json["model"].get<std::string>()), "model"));
+  const auto unformed = [&](const Error& why) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("preset '{}' is not a JSON object {{\"model\": NAME, \"run\": {{...}}}}: {}", preset, why.message)};
+  };
+  const auto parsed = parse_bounded_json(text, kMaxPresetBytes, kMaxPresetDepth);
+  if (!parsed.ok()) return unformed(parsed.error());
+  JsonReader reader(*parsed);
+  std::string model_name;
+  reader.bounded("model", model_name, kMaxPresetBytes);
+  const nlohmann::json* overridden = reader.find("run");
+  if (overridden != nullptr && !overridden->is_object()) reader.fail_field("run", "is no JSON object");
+  if (!reader.status().ok()) return unformed(reader.status().error());
+  ATOLL_ASSIGN_OR_RETURN(const std::string model,
+                         named_or_file(model_presets(), overrides.model.value_or(model_name), "model"));
   nlohmann::json run = RunConfig{}.to_json();
-  run.merge_patch(json["run"]);
+  run.merge_patch(*overridden);
   apply(overrides, run);
   run["name"] = run_name;
   run["model_json"] = model;

@@ -67,11 +67,9 @@ void CheckpointsModel::verify() {
   begin(Task::kVerify);
   run_to_end(run_, {.arguments = {"checkpoints", "verify", "--json"}}, this, [this](const auto& outcome) {
     if (!outcome.ok()) return fail(outcome.error());
-    const char* out = outcome->output.constData();
-    nlohmann::json json = nlohmann::json::parse(out, out + outcome->output.size(), nullptr, /*allow_exceptions=*/false);
-    make_printable(json);
     // A damaged one is both: a list, and an error that says what to do.
-    auto rows = rows_from_json(json);
+    const auto json = printed_json(*outcome);
+    auto rows = json.ok() ? rows_from_json(*json) : json.error();
     if (rows.ok()) show(std::move(*rows));
     const bool damaged = std::ranges::any_of(rows_, [](const CheckpointRow& row) { return row.whole == false; });
     if (outcome->exit_code != kExitOk) {

@@ -4,13 +4,14 @@
 #include <algorithm>
 
 #include "net/base/exit_code.h"
+#include "net/base/json_text.h"
 #include "net/base/printable.h"
-#include "net/control/json_fields.h"
 
 namespace atl {
 namespace {
 
 constexpr qsizetype kMaxErrorBytes = 64 * 1024;
+constexpr int kMaxOutputDepth = 32;
 
 struct CommandText {
   Q_DECLARE_TR_FUNCTIONS(CommandText)
@@ -112,6 +113,18 @@ Error error_of(const CommandOutcome& outcome) {
       CommandText::tr("The command ended with status %1 and did not say why.").arg(outcome.exit_code).toStdString()};
 }
 
+Result<nlohmann::json> printed_json(const CommandOutcome& outcome) {
+  const std::string_view text(outcome.output.constData(), static_cast<std::size_t>(outcome.output.size()));
+  auto json = parse_bounded_json(text, CommandOutcome::kMaxOutputBytes, kMaxOutputDepth);
+  if (!json.ok()) {
+    return Error{
+        ErrorCode::kProtocol,
+        CommandText::tr("What the command printed cannot be read; it is of another version of Atoll.").toStdString()};
+  }
+  make_printable(*json);  // it may be another machine's
+  return json;
+}
+
 void run_to_end(const RunCommand& run, const CommandRequest& request, QObject* context,
                 std::function<void(const Result<CommandOutcome>&)> done,
                 std::function<void(const QString& line)> progress) {
@@ -125,14 +138,7 @@ void run_json(const RunCommand& run, const CommandRequest& request, QObject* con
   run_to_end(run, request, context, [done = std::move(done)](const Result<CommandOutcome>& outcome) {
     if (!outcome.ok()) return done(outcome.error());
     if (outcome->exit_code != kExitOk) return done(error_of(*outcome));
-    const char* begin = outcome->output.constData();
-    nlohmann::json json =
-        nlohmann::json::parse(begin, begin + outcome->output.size(), nullptr, /*allow_exceptions=*/false);
-    make_printable(json);  // it may be another machine's
-    if (!json.is_discarded()) return done(std::move(json));
-    done(Error{
-        ErrorCode::kProtocol,
-        CommandText::tr("What the command printed cannot be read; it is of another version of Atoll.").toStdString()});
+    done(printed_json(*outcome));
   });
 }
 

@@ -50,6 +50,9 @@ struct CommandOutcome {
 // The error of an outcome whose exit code is not 0, with the code that the exit stands for.
 Error error_of(const CommandOutcome& outcome);
 
+// What it printed, as JSON within bounds, its texts made printable.
+Result<nlohmann::json> printed_json(const CommandOutcome& outcome);
+
 // Runs to the end, then calls `done` once, unless `context` (not null) is gone by then: the command is interrupted with
 // it. `progress`: each line of its errors, as it comes; may be empty.
 void run_to_end(const RunCommand& run, const CommandRequest& request, QObject* context,

@@ -11,6 +11,7 @@
 #include "net/control/hub_words.h"
 #include "net/control/json_fields.h"
 #include "net/control/methods.h"
+#include "net/control/told.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -219,11 +220,9 @@ Status HubModel::keepServing(const Serving& serving) const {
 HubModel::Serving HubModel::readServing() const {
   QFile file(path("app-serve.json"));
   if (!file.open(QIODevice::ReadOnly)) return {};
-  const nlohmann::json json =
-      nlohmann::json::parse(file.read(kLogTailBytes).toStdString(), nullptr, /*allow_exceptions=*/false);
+  const auto json = parse_control_json(file.read(kLogTailBytes).toStdString());
   const auto text = [&](const char* key) {
-    const bool there = json.is_object() && json.contains(key) && json[key].is_string();
-    return there ? QString::fromStdString(json[key].get<std::string>()) : QString();
+    return json.ok() ? QString::fromStdString(told::text(*json, key)) : QString();
   };
   Serving serving;
   if (!text("listen").isEmpty()) serving.listen = text("listen");

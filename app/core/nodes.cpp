@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "app/core/streams.h"
+#include "net/base/json_reader.h"
 
 namespace atl {
 namespace {
 
 constexpr qint64 kMaxFileBytes = 1 << 20;
 constexpr std::size_t kMaxNodes = 256;
+constexpr int kMaxDepth = 4;
 
 }  // namespace
 
@@ -19,9 +21,11 @@ void Nodes::load() {
   if (file_.isEmpty()) return;
   QFile in(file_);
   if (!in.open(QIODevice::ReadOnly) || in.size() > kMaxFileBytes) return;
-  const nlohmann::json json = nlohmann::json::parse(in.readAll().toStdString(), nullptr, /*allow_exceptions=*/false);
-  const auto list = json.is_object() ? json.find("nodes") : json.end();
-  if (list == json.end() || !list->is_array()) return;
+  const auto json = parse_bounded_json(in.readAll().toStdString(), kMaxFileBytes, kMaxDepth);
+  if (!json.ok()) return;
+  JsonReader reader(*json);
+  const nlohmann::json* list = reader.entries("nodes", kMaxListed);
+  if (list == nullptr) return;
   loading_ = true;
   for (const nlohmann::json& url : *list) {
     if (!url.is_string() || nodes_.size() >= kMaxNodes) continue;

@@ -1,16 +1,21 @@
 #include "app/core/recorded_line.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "net/base/json_reader.h"
+
 namespace atl {
 namespace {
 
+constexpr int kMaxDepth = 4;
+
 struct Key {
-  std::string_view name;
+  const char* name;
   RecordedLine::Kind kind;
 };
 constexpr std::array kKeys = {Key{"in", RecordedLine::Kind::kReceived}, Key{"out", RecordedLine::Kind::kSent},
@@ -61,9 +66,10 @@ std::optional<RecordedLine> read_plain_line(std::string_view line) {
   if (error != std::errc() || rest != number.data() + number.size() || !std::isfinite(read.t)) return std::nullopt;
   line = line.substr(0, time);
   for (const auto& [name, kind] : kKeys) {
-    if (!line.starts_with(name) || !line.substr(name.size()).starts_with("\":\"")) continue;
+    const std::size_t size = std::string_view(name).size();
+    if (!line.starts_with(name) || !line.substr(size).starts_with("\":\"")) continue;
     read.kind = kind;
-    if (!read_plain_text(line.substr(name.size() + 3), read.text)) return std::nullopt;
+    if (!read_plain_text(line.substr(size + 3), read.text)) return std::nullopt;
     return read;
   }
   return std::nullopt;
@@ -80,18 +86,20 @@ QByteArray RecordingLines::next(QFile& file) {
 Result<RecordedLine> parse_recorded_line(const QByteArray& line) {
   const std::string_view text(line.data(), static_cast<std::size_t>(line.size()));
   if (auto plain = read_plain_line(text)) return *std::move(plain);
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const Error wrong{ErrorCode::kCorrupt, "a line of a recording that cannot be read"};
-  if (!json.is_object() || !json.contains("t") || !json["t"].is_number()) return wrong;
-  RecordedLine read{.t = json["t"].get<double>(), .text = {}};
-  for (const auto& [name, kind] : kKeys) {
-    const auto found = json.find(name);
-    if (found == json.end() || !found->is_string()) continue;
-    read.kind = kind;
-    read.text = found->get<std::string>();
-    return read;
-  }
-  return wrong;
+  const auto wrong = [](const std::string& why) {
+    return Error{ErrorCode::kCorrupt, "a line of a recording that cannot be read: " + why};
+  };
+  const auto json = parse_bounded_json(text, kMaxRecordedLineBytes, kMaxDepth);
+  if (!json.ok()) return wrong(json.error().message);
+  JsonReader reader(*json);
+  RecordedLine read{.text = {}};
+  reader.number("t", read.t);
+  const auto said = std::ranges::find_if(kKeys, [&](const Key& key) { return reader.has_value(key.name); });
+  if (said == kKeys.end()) return wrong("it holds nothing that was said");
+  read.kind = said->kind;
+  reader.bounded(said->name, read.text, kMaxRecordedLineBytes);
+  if (!reader.status().ok()) return wrong(reader.status().error().message);
+  return read;
 }
 
 bool is_recorded_event(const QByteArray& line) { return line.contains("\\\"method\\\":\\\"event\\\""); }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/base/unix_time.h"
+#include "net/control/json_fields.h"
 #include "net/control/json_rpc.h"
 
 namespace atl {
@@ -78,8 +79,10 @@ bool may_name_a_secret(const QByteArray& line) {
 QByteArray without_secrets(const QByteArray& line) {
   const std::string text = cut_invites({line.data(), static_cast<std::size_t>(line.size())});
   if (!may_name_a_secret(line)) return QByteArray::fromStdString(text);
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return QByteArray(kGone.data(), kGone.size());  // what cannot be read cannot be judged
+  auto parsed = parse_control_json(text);
+  // What cannot be read cannot be judged.
+  if (!parsed.ok() || !parsed->is_object()) return QByteArray(kGone.data(), kGone.size());
+  nlohmann::json& json = *parsed;
   for (const char* part : {"params", "result"}) {
     if (!json.contains(part) || !json[part].is_object()) continue;
     cut_named(json[part]);

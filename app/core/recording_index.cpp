@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/recorder.h"
+#include "net/base/json_text.h"
 #include "net/control/json_rpc.h"
 
 namespace atl {
 namespace {
 
 constexpr std::size_t kMaxOpenCalls = 4096;
+constexpr int kMaxHeaderDepth = 4;
 
 struct Recording {
   Q_DECLARE_TR_FUNCTIONS(Recording)
@@ -22,13 +24,13 @@ struct OpenCall {
 };
 
 Result<nlohmann::json> read_header(QFile& file) {
-  nlohmann::json header =
-      nlohmann::json::parse(file.readLine(kMaxRecordedLineBytes).toStdString(), nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object() || !header.contains("atoll_recording")) {
+  auto header =
+      parse_bounded_json(file.readLine(kMaxRecordedLineBytes).toStdString(), kMaxRecordedLineBytes, kMaxHeaderDepth);
+  if (!header.ok() || !header->is_object() || !header->contains("atoll_recording")) {
     return Error{ErrorCode::kCorrupt,
                  Recording::tr("%1 is no recording of Atoll's.").arg(file.fileName()).toStdString()};
   }
-  if (header["atoll_recording"] != kRecordingVersion) {
+  if ((*header)["atoll_recording"] != kRecordingVersion) {
     return Error{ErrorCode::kVersionUnsupported,
                  Recording::tr("%1 was recorded by another version of Atoll; open it with that one.")
                      .arg(file.fileName())

@@ -91,42 +91,22 @@ class ControlWriter : public JsonWriter {
 class ControlReader : public JsonReader {
  public:
   static constexpr bool kWrites = false;
-  explicit ControlReader(const nlohmann::json& object) : JsonReader(object), object_(object) {}
+  explicit ControlReader(const nlohmann::json& object, std::string path = {})
+      : JsonReader(object, std::move(path)), object_(object) {}
 
   using JsonReader::field;
-  template <std::integral T>
-  void field(const char* name, T& value) {
-    const nlohmann::json* found = find(name);
-    if (found == nullptr) return;
-    if constexpr (std::same_as<T, bool>) {
-      if (!found->is_boolean()) return fail_of(name, "is neither true nor false");
-      value = found->get<bool>();
-    } else {
-      constexpr auto kLimit = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
-      const bool negative =
-          found->is_number_integer() && !found->is_number_unsigned() && found->get<std::int64_t>() < 0;
-      if (!found->is_number_integer() || negative || found->get<std::uint64_t>() > kLimit) {
-        return fail_of(name, "is no whole number from 0 to " + std::to_string(kLimit));
-      }
-      value = static_cast<T>(found->get<std::uint64_t>());
-    }
-  }
   template <ControlWord Word>
   void field(const char* name, Word& word) {
     const nlohmann::json* found = find(name);
     if (found == nullptr) return;
-    if (!found->is_string()) return fail_of(name, "is no word");
+    if (!found->is_string()) return fail_field(name, "is no word");
     word = parse_word<Word>(found->get_ref<const std::string&>());
   }
   void field(const char* name, std::string& value) {
     const nlohmann::json* found = find(name);
     if (found == nullptr) return;
-    if (!found->is_string()) return fail_of(name, "is no text");
+    if (!found->is_string()) return fail_field(name, "is no text");
     value = printable_lines(found->get_ref<const std::string&>(), kMaxControlText);
-  }
-  template <class Tag, std::integral Rep>
-  void field(const char* name, Id<Tag, Rep>& id) {
-    field(name, id.value);
   }
 
   template <class T>
@@ -150,13 +130,12 @@ class ControlReader : public JsonReader {
   }
   template <class T>
   void list(const char* name, std::vector<T>& entries, std::size_t most) {
-    const nlohmann::json* found = find(name);
+    const nlohmann::json* found = JsonReader::entries(name, most);
     if (found == nullptr) return;
-    if (!found->is_array() || found->size() > most) {
-      return fail_of(name, "is no list of at most " + std::to_string(most) + " entries");
-    }
     entries.clear();
-    for (const nlohmann::json& entry : *found) read_part(name, entry, entries.emplace_back());
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      read_part(element_path(name, i), (*found)[i], entries.emplace_back());
+    }
   }
   template <class T>
   void list_if_any(const char* name, std::vector<T>& entries, std::size_t most) {
@@ -165,12 +144,12 @@ class ControlReader : public JsonReader {
   template <class T>
   void part_or_null(const char* name, std::optional<T>& part) {
     part.reset();
-    if (is_told(name)) read_part(name, object_[name], part.emplace());
+    if (is_told(name)) read_part(path_of(name), object_[name], part.emplace());
   }
   template <class T>
   void part_if(const char* name, bool& there, T& part) {
     there = is_told(name);
-    if (there) read_part(name, object_[name], part);
+    if (there) read_part(path_of(name), object_[name], part);
   }
 
   void exit_status(const char* name, int& value) {
@@ -196,11 +175,11 @@ class ControlReader : public JsonReader {
   }
   void fixed(const char* name, const char* word) {
     const nlohmann::json* found = find(name);
-    if (found != nullptr && *found != word) fail_of(name, "is not " + std::string(word));
+    if (found != nullptr && *found != word) fail_field(name, "is not " + std::string(word));
   }
   void always(const char* name) {
     const nlohmann::json* found = find(name);
-    if (found != nullptr && *found != true) fail_of(name, "is not true");
+    if (found != nullptr && *found != true) fail_field(name, "is not true");
   }
   void require(bool holds, const char* why) {
     if (!holds) fail(why);
@@ -221,12 +200,11 @@ class ControlReader : public JsonReader {
   bool is_told(const char* name) const { return has(name) && !object_[name].is_null(); }
 
  private:
-  void fail_of(const char* name, const std::string& why) { fail("field '" + std::string(name) + "' " + why); }
   template <class T>
-  void read_part(const char* name, const nlohmann::json& entry, T& value) {
-    ControlReader reader(entry);
+  void read_part(std::string path, const nlohmann::json& entry, T& value) {
+    ControlReader reader(entry, std::move(path));
     fields(reader, value);
-    if (!reader.status().ok()) fail_of(name, "is wrong: " + reader.status().error().message);
+    if (!reader.status().ok()) fail(reader.status().error());
   }
 
   const nlohmann::json& object_;

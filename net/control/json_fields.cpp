@@ -1,8 +1,8 @@
 #include "net/control/json_fields.h"
 
-#include "net/base/printable.h"
+#include <nlohmann/json.hpp>
+
 #include "net/control/json_rpc.h"
-#include "net/wire/json_archive.h"
 
 namespace atl {
 namespace {
@@ -13,13 +13,6 @@ constexpr int kMaxDepth = 32;
 
 Result<nlohmann::json> parse_control_json(std::string_view text) {
   return parse_bounded_json(text, kMaxControlLineBytes, kMaxDepth);
-}
-
-void make_printable(nlohmann::json& json) {
-  if (auto* text = json.get_ptr<std::string*>()) *text = printable_lines(*text);
-  if (json.is_structured()) {
-    for (nlohmann::json& part : json) make_printable(part);
-  }
 }
 
 }  // namespace atl

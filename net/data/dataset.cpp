@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "net/base/encoding.h"
+#include "net/base/json_reader.h"
 #include "net/base/sha256.h"
 #include "net/data/token_shard.h"
 
@@ -13,7 +13,9 @@ namespace atl {
 namespace {
 
 constexpr std::size_t kMaxManifestBytes = 512 * 1024;  // travels in the hub's welcome, of at most 1 MiB
+constexpr int kMaxManifestDepth = 3;
 constexpr std::size_t kMaxShards = 4096;
+constexpr std::size_t kMaxFileName = 64;
 constexpr std::uint64_t kMaxShardTokens = std::uint64_t{1} << 40;
 
 Error bad_manifest(std::string_view why) {
@@ -25,12 +27,8 @@ bool is_plain_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.';
   };
-  return !name.empty() && name.size() <= 64 && name.front() != '.' && std::all_of(name.begin(), name.end(), plain);
-}
-
-bool is_sha256_hex(const std::string& text) {
-  const auto bytes = hex_decode(text);
-  return bytes.ok() && bytes->size() == 32 && hex_encode(*bytes) == text;
+  return !name.empty() && name.size() <= kMaxFileName && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), plain);
 }
 
 nlohmann::json to_json(const std::vector<ShardEntry>& shards) {
@@ -41,28 +39,31 @@ nlohmann::json to_json(const std::vector<ShardEntry>& shards) {
   return json;
 }
 
-Result<std::vector<ShardEntry>> shards_from_json(const nlohmann::json& json) {
-  if (!json.is_array() || json.empty() || json.size() > kMaxShards)
-    return bad_manifest("has no list of shards within bounds");
-  std::vector<ShardEntry> shards;
-  for (const nlohmann::json& entry : json) {
-    const bool typed = entry.is_object() && entry.contains("file") && entry["file"].is_string() &&
-                       entry.contains("tokens") && entry["tokens"].is_number_unsigned() && entry.contains("bytes") &&
-                       entry["bytes"].is_number_unsigned() && entry.contains("sha256") && entry["sha256"].is_string();
-    if (!typed) return bad_manifest("has a shard without file, tokens, bytes or sha256");
-    ShardEntry shard{entry["file"].get<std::string>(), entry["tokens"].get<std::uint64_t>(),
-                     entry["bytes"].get<std::uint64_t>(), entry["sha256"].get<std::string>()};
-    if (!is_plain_name(shard.file)) return bad_manifest("names a file with a directory or odd characters in it");
-    if (!is_sha256_hex(shard.sha256)) return bad_manifest(fmt::format("has no SHA-256 for {}", shard.file));
-    if (shard.tokens == 0 || shard.tokens > kMaxShardTokens)
-      return bad_manifest(fmt::format("is out of bounds for {}", shard.file));
-    const std::uint64_t payload = shard.bytes - std::min<std::uint64_t>(shard.bytes, kTokenShardHeaderBytes);
-    if (payload != 2 * shard.tokens && payload != 4 * shard.tokens) {
-      return bad_manifest(fmt::format("says {} tokens in {} bytes of {}", shard.tokens, shard.bytes, shard.file));
-    }
-    shards.push_back(std::move(shard));
+void read_shard(JsonReader& reader, ShardEntry& shard) {
+  reader.bounded("file", shard.file, kMaxFileName);
+  reader.field("tokens", shard.tokens);
+  reader.field("bytes", shard.bytes);
+  reader.hash("sha256", shard.sha256);
+  if (!reader.status().ok()) return;
+  if (!is_plain_name(shard.file)) return reader.fail_field("file", "names a directory or has odd characters in it");
+  const std::uint64_t payload = shard.bytes - std::min<std::uint64_t>(shard.bytes, kTokenShardHeaderBytes);
+  if (shard.tokens == 0 || shard.tokens > kMaxShardTokens) {
+    return reader.fail_field("tokens", fmt::format("is not from 1 to {}", kMaxShardTokens));
   }
-  return shards;
+  if (payload != 2 * shard.tokens && payload != 4 * shard.tokens) {
+    reader.fail_field("bytes", fmt::format("says {} for {} tokens", shard.bytes, shard.tokens));
+  }
+}
+
+void read_shards(JsonReader& reader, const char* name, std::vector<ShardEntry>& shards) {
+  const nlohmann::json* list = reader.entries(name, kMaxShards);
+  if (list == nullptr) return;
+  if (list->empty()) return reader.fail_field(name, "lists no shard");
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    JsonReader one((*list)[i], reader.element_path(name, i));
+    read_shard(one, shards.emplace_back());
+    if (!one.status().ok()) return reader.fail(one.status().error());
+  }
 }
 
 }  // namespace
@@ -75,21 +76,28 @@ std::string DatasetManifest::to_json() const {
 }
 
 Result<DatasetManifest> DatasetManifest::from_json(std::string_view text) {
-  if (text.size() > kMaxManifestBytes) return bad_manifest("is too large");
-  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("format") || json["format"] != "atoll-dataset" || !json.contains("version")) {
-    return bad_manifest("is not one of Atoll's");
-  }
-  if (json["version"] != 1) {
+  const auto json = parse_bounded_json(text, kMaxManifestBytes, kMaxManifestDepth);
+  if (!json.ok()) return bad_manifest("cannot be read: " + json.error().message);
+  JsonReader reader(*json);
+  std::string format;
+  std::uint64_t version = 0;
+  reader.bounded("format", format, kMaxFileName);
+  reader.field("version", version);
+  if (!reader.status().ok() || format != "atoll-dataset") return bad_manifest("is not one of Atoll's");
+  if (version != 1) {
     return Error{ErrorCode::kVersionUnsupported, "the dataset's manifest is of a newer version; use a newer Atoll"};
   }
   DatasetManifest manifest;
-  const bool typed = json.contains("tokenizer") && json["tokenizer"] == manifest.tokenizer &&
-                     json.contains("vocab_size") && json["vocab_size"] == manifest.vocab_size &&
-                     json.contains("train") && json.contains("validation");
-  if (!typed) return bad_manifest("has a tokenizer that this version does not know (it knows 'bytes', 257 tokens)");
-  ATOLL_ASSIGN_OR_RETURN(manifest.train, shards_from_json(json["train"]));
-  ATOLL_ASSIGN_OR_RETURN(manifest.validation, shards_from_json(json["validation"]));
+  std::string tokenizer;
+  std::uint64_t vocab_size = 0;
+  reader.bounded("tokenizer", tokenizer, kMaxFileName);
+  reader.field("vocab_size", vocab_size);
+  if (!reader.status().ok() || tokenizer != manifest.tokenizer || vocab_size != manifest.vocab_size) {
+    return bad_manifest("has a tokenizer that this version does not know (it knows 'bytes', 257 tokens)");
+  }
+  read_shards(reader, "train", manifest.train);
+  read_shards(reader, "validation", manifest.validation);
+  if (!reader.status().ok()) return bad_manifest("is wrong: " + reader.status().error().message);
   return manifest;
 }
 

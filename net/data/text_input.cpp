@@ -11,12 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
+#include "net/base/json_reader.h"
 #include "net/base/unique_fd.h"
 
 namespace atl {
 namespace {
 
 constexpr std::size_t kMaxLineBytes = 64u << 20;
+constexpr int kMaxLineDepth = 256;
 
 struct GzCloser {
   void operator()(gzFile file) const noexcept { gzclose(file); }
@@ -95,13 +97,20 @@ Status read_plain(const std::filesystem::path& path, TextSink& sink) {
 Status read_json_line(const std::filesystem::path& path, std::uint64_t line_number, std::string_view line,
                       TextSink& sink) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return ok_status();
-  const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-  const auto text = json.is_object() ? json.find("text") : json.end();
-  if (!json.is_object() || text == json.end() || !text->is_string()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} line {} is not a JSON object with a string \"text\"", path.string(), line_number)};
+  // What stands beside the text is anybody's.
+  const auto json = parse_bounded_json(line, kMaxLineBytes, kMaxLineDepth, RepeatedKeys::kLastCounts);
+  std::string text;
+  Status read = json.ok() ? ok_status() : Status(json.error());
+  if (json.ok()) {
+    JsonReader reader(*json);
+    reader.bounded("text", text, kMaxLineBytes);
+    read = reader.status();
   }
-  ATOLL_RETURN_IF_ERROR(sink.text(text->get_ref<const std::string&>()));
+  if (!read.ok()) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} line {} is not a JSON object with a string \"text\": {}",
+                                                          path.string(), line_number, read.error().message)};
+  }
+  ATOLL_RETURN_IF_ERROR(sink.text(text));
   return sink.end_of_document();
 }
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <span>
 
+#include "net/base/json_reader.h"
 #include "net/base/sha256.h"
 #include "net/disk/stored_file.h"
-#include "net/wire/json_archive.h"
 
 namespace atl {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "net/base/json_reader.h"
 #include "net/base/sha256.h"
 #include "net/collective/canonical_digest.h"
 #include "net/disk/stored_file.h"
-#include "net/wire/json_archive.h"
 
 namespace atl {
 namespace {

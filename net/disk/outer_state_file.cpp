@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "net/base/encoding.h"
-#include "net/wire/json_archive.h"
+#include "net/base/json_reader.h"
 
 namespace atl {
 namespace {

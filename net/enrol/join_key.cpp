@@ -3,22 +3,28 @@
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
+#include "net/base/json_reader.h"
 
 namespace atl {
 namespace {
 
 constexpr int kVersion = 1;
 constexpr std::size_t kMaxFileBytes = 16 * 1024;
+constexpr int kMaxDepth = 1;
 
 // An error when there is none of this invite, or none that can be read: then a new one does.
 Result<KeyAndRequest> kept_key(const std::filesystem::path& file, const std::string& invite_id) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(file, kMaxFileBytes));
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto is_text = [&](const char* name) { return json.contains(name) && json[name].is_string(); };
-  const bool fits = json.is_object() && json.contains("version") && json["version"] == kVersion && is_text("invite") &&
-                    is_text("key") && json["invite"].get_ref<const std::string&>() == invite_id;
-  if (!fits) return Error{ErrorCode::kNotFound, "no key of this invite"};
-  return signing_request_of(json["key"].get<std::string>());
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, parse_bounded_json(text, kMaxFileBytes, kMaxDepth));
+  JsonReader reader(json);
+  int version = 0;
+  std::string invite, key;
+  reader.field("version", version);
+  reader.bounded("invite", invite, kMaxFileBytes);
+  reader.bounded("key", key, kMaxFileBytes);
+  ATOLL_RETURN_IF_ERROR(reader.status());
+  if (version != kVersion || invite != invite_id) return Error{ErrorCode::kNotFound, "no key of this invite"};
+  return signing_request_of(key);
 }
 
 }  // namespace

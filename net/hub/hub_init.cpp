@@ -9,6 +9,8 @@
 
 #include "net/base/encoding.h"
 #include "net/base/file.h"
+#include "net/base/json_reader.h"
+#include "net/base/printable.h"
 #include "net/control/home.h"
 #include "net/data/dataset.h"
 #include "net/enrol/enroller.h"
@@ -19,12 +21,13 @@
 #include "net/model/config.h"
 #include "net/model/layout.h"
 #include "net/tls/authority.h"
-#include "net/wire/json_archive.h"
 
 namespace atl {
 namespace {
 
 constexpr int kHubFileVersion = 1;
+constexpr std::size_t kMaxHubFileBytes = 64u << 10;
+constexpr int kMaxHubFileDepth = 2;
 constexpr std::int64_t kQuickParameters = 200'000'000;  // whose initial state is hashed within seconds
 
 std::string random_run_id() {
@@ -156,19 +159,22 @@ Result<UniqueFd> lock_home(const HubHome& home) {
 }
 
 Result<HubFile> load_hub_file(const HubHome& home) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.hub_file(), 64u << 10));
-  const nlohmann::json file = nlohmann::json::parse(text, nullptr, false);
-  const bool whole = file.is_object() && file.contains("version") && file["version"] == kHubFileVersion &&
-                     file.contains("dataset_directory") && file["dataset_directory"].is_string();
-  if (!whole) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("{} is not a hub.json of version {}", home.hub_file().string(), kHubFileVersion)};
-  }
-  HubFile hub{file["dataset_directory"].get<std::string>(), {}};
-  if (file.contains("operator") && file["operator"].is_string()) {
-    hub.operator_name = printable(file["operator"].get_ref<const std::string&>(), kMaxOperatorName);
-  }
-  return hub;
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.hub_file(), kMaxHubFileBytes));
+  const auto corrupt = [&](const std::string& why) {
+    return Error{ErrorCode::kCorrupt, fmt::format("{} is not a hub.json of version {}: {}; restore it from a backup",
+                                                  home.hub_file().string(), kHubFileVersion, why)};
+  };
+  const auto file = parse_bounded_json(text, kMaxHubFileBytes, kMaxHubFileDepth);
+  if (!file.ok()) return corrupt(file.error().message);
+  JsonReader reader(*file);
+  int version = 0;
+  std::string dataset, operator_name;
+  reader.field("version", version);
+  reader.bounded("dataset_directory", dataset, kMaxHubFileBytes);
+  if (reader.has_value("operator")) reader.bounded("operator", operator_name, kMaxHubFileBytes);
+  if (reader.status().ok() && version != kHubFileVersion) reader.fail(fmt::format("it says version {}", version));
+  if (!reader.status().ok()) return corrupt(reader.status().error().message);
+  return HubFile{dataset, printable(operator_name, kMaxOperatorName)};
 }
 
 Result<std::filesystem::path> load_dataset_directory(const HubHome& home) {

@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "net/base/json_reader.h"
+#include "net/base/printable.h"
+
 namespace atl {
 namespace {
 
@@ -15,69 +18,62 @@ constexpr std::int64_t kMaxSize = 1 << 20;
 constexpr std::int64_t kMaxLayers = 4096;  // a layout names each one's tensors
 constexpr double kMaxParameters = 1e13;    // their bytes can be counted in 64 bits, whatever is done with them
 
-Error bad_key(std::string_view key, std::string_view problem) {
-  return Error{ErrorCode::kInvalidArgument, fmt::format("model configuration: {} {}", key, problem)};
+Error unusable(std::string_view problem) {
+  return Error{ErrorCode::kInvalidArgument, fmt::format("model configuration: {}", problem)};
 }
 
-// Reads keys of one JSON object; the first problem is kept, later reads return their defaults.
+Error bad_key(std::string_view key, std::string_view problem) { return unusable(fmt::format("{} {}", key, problem)); }
+
+// Keys of one JSON object (net/base/json_reader.h), where null is as good as missing: the first problem is kept.
 class KeyReader {
  public:
-  KeyReader(const json& object, std::string prefix) : object_(object), prefix_(std::move(prefix)) {}
+  explicit KeyReader(const json& object, std::string path = {}) : object_(object), reader_(object, std::move(path)) {}
 
-  bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
+  bool has(const char* key) const { return reader_.has_value(key); }
   std::int64_t integer(const char* key) {
-    if (!has(key)) return fail(key, "is missing"), 0;
-    if (!object_.at(key).is_number_integer()) return fail(key, "must be an integer"), 0;
-    const auto& value = object_.at(key);
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return fail(key, "is too large"), 0;
-    return value.get<std::int64_t>();
+    std::int64_t value = 0;
+    reader_.integer(key, value);
+    return value;
   }
   std::int64_t integer_or(const char* key, std::int64_t fallback) { return has(key) ? integer(key) : fallback; }
   double number(const char* key) {
-    if (!has(key)) return fail(key, "is missing"), 0;
-    if (!object_.at(key).is_number()) return fail(key, "must be a number"), 0;
-    return object_.at(key).get<double>();
+    double value = 0;
+    reader_.number(key, value);
+    return value;
   }
   double number_or(const char* key, double fallback) { return has(key) ? number(key) : fallback; }
-  bool boolean_or(const char* key, bool fallback) {
-    if (!has(key)) return fallback;
-    if (!object_.at(key).is_boolean()) return fail(key, "must be true or false"), fallback;
-    return object_.at(key).get<bool>();
+  bool boolean_or(const char* key, bool value) {
+    if (has(key)) reader_.field(key, value);
+    return value;
   }
-  std::string text_or(const char* key, std::string fallback) {
-    if (!has(key)) return fallback;
-    if (!object_.at(key).is_string()) return fail(key, "must be a string"), fallback;
-    return object_.at(key).get<std::string>();
+  std::string text_or(const char* key, std::string value) {
+    if (has(key)) reader_.text(key, value);
+    return value;
   }
   // One token id or a list of them.
   std::vector<std::int64_t> token_ids(const char* key) {
     if (!has(key)) return {};
-    const auto& value = object_.at(key);
-    if (value.is_number_integer()) return {integer(key)};
+    if (!object_[key].is_array()) return {integer(key)};
     std::vector<std::int64_t> ids;
-    if (!value.is_array()) return fail(key, "must be a token id or a list of them"), ids;
-    for (const auto& id : value) {
-      if (!id.is_number_integer()) return fail(key, "must be a token id or a list of them"), ids;
-      ids.push_back(id.get<std::int64_t>());
-    }
+    reader_.integers(key, ids);
     return ids;
   }
-  void fail(std::string_view key, std::string_view problem) {
-    if (status_.ok()) status_ = bad_key(prefix_ + std::string(key), problem);
+  void fail(const char* key, std::string_view problem) { reader_.fail_field(key, problem); }
+  Status status() const {
+    return reader_.status().ok() ? ok_status() : Status(unusable(reader_.status().error().message));
   }
-  Status status() const { return status_; }
 
  private:
   const json& object_;
-  std::string prefix_;
-  Status status_;
+  JsonReader reader_;
 };
 
 Status refuse_unsupported(const json& root, KeyReader& keys) {
   if (keys.has("architectures")) {
     const auto& names = root.at("architectures");
     if (!names.is_array() || names.size() != 1 || names[0] != "LlamaForCausalLM") {
-      keys.fail("architectures", fmt::format("is {}; only [\"LlamaForCausalLM\"] is supported", names.dump()));
+      keys.fail("architectures", fmt::format("is {}; only [\"LlamaForCausalLM\"] is supported",
+                                             printable(dump_json(names), kMaxPersonText)));
     }
   }
   const std::string type = keys.text_or("model_type", "llama");
@@ -95,9 +91,8 @@ Status refuse_unsupported(const json& root, KeyReader& keys) {
 }
 
 // `rope` is rope_parameters (transformers 5) or rope_scaling (4); the theta may stand in either place.
-Status read_rope(const json& rope, const std::string& prefix, ModelConfig& config) {
-  if (!rope.is_object()) return bad_key(prefix, "must be an object");
-  KeyReader keys(rope, prefix + ".");
+Status read_rope(const json& rope, const std::string& path, ModelConfig& config) {
+  KeyReader keys(rope, path);
   const std::string type = keys.text_or("rope_type", keys.text_or("type", "default"));
   config.rope_theta = keys.number_or("rope_theta", config.rope_theta);
   if (keys.number_or("partial_rotary_factor", 1.0) != 1.0) {
@@ -116,16 +111,9 @@ Status read_rope(const json& rope, const std::string& prefix, ModelConfig& confi
 }
 
 Result<json> parse_object(std::string_view text) {
-  if (text.size() > kMaxConfigBytes) return bad_key("file", "is larger than 1 MiB; is this a config.json?");
-  bool too_deep = false;
-  const auto bound_depth = [&](int depth, json::parse_event_t, json&) {
-    if (depth > kMaxConfigDepth) too_deep = true;
-    return !too_deep;
-  };
-  json root = json::parse(text, bound_depth, false);
-  if (too_deep || root.is_discarded() || !root.is_object()) {
-    return bad_key("file", "is not a JSON object; is this a config.json?");
-  }
+  Result<json> root = parse_bounded_json(text, kMaxConfigBytes, kMaxConfigDepth);
+  if (!root.ok()) return unusable(root.error().message + "; is this a config.json?");
+  if (!root->is_object()) return unusable("it is no JSON object; is this a config.json?");
   return root;
 }
 
@@ -211,7 +199,7 @@ Status check_trainable(const ModelConfig& config, std::int64_t vocabulary, std::
 
 Result<ModelConfig> model_config_from_json(std::string_view text) {
   ATOLL_ASSIGN_OR_RETURN(const json root, parse_object(text));
-  KeyReader keys(root, "");
+  KeyReader keys(root);
   ATOLL_RETURN_IF_ERROR(refuse_unsupported(root, keys));
   ModelConfig config;
   config.vocab_size = keys.integer("vocab_size");

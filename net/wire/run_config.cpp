@@ -20,6 +20,7 @@ constexpr std::size_t kMaxModelJson = 64u << 10;
 constexpr std::size_t kMaxDatasetJson = 512u << 10;
 constexpr std::size_t kMaxCheckJson = 16u << 10;
 constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 53;  // of a run: whole numbers that JSON's readers agree on
+constexpr int kMaxPartDepth = 16;  // of those three
 constexpr std::uint32_t kMaxMilliseconds = 24 * 60 * 60 * 1000;
 
 template <class Archive>
@@ -155,7 +156,7 @@ void check_inner(Checks& checks, const InnerOptimizerConfig& inner) {
 }
 
 bool is_json_object(const std::string& text) {
-  const auto parsed = parse_bounded_json(text, kMaxDatasetJson, 16);
+  const auto parsed = parse_bounded_json(text, kMaxDatasetJson, kMaxPartDepth);
   return parsed.ok() && parsed->is_object();
 }
 
@@ -211,7 +212,10 @@ nlohmann::json RunConfig::to_json() const {
   fields(inner_writer, const_cast<InnerOptimizerConfig&>(inner));
   writer.object["inner"] = std::move(inner_writer.object);
   // Written only where it says something: islands of before do not know it.
-  if (!check_json.empty()) writer.object["check"] = nlohmann::json::parse(check_json, nullptr, false);
+  if (!check_json.empty()) {
+    auto check = parse_bounded_json(check_json, kMaxCheckJson, kMaxPartDepth);
+    writer.object["check"] = check.ok() ? std::move(*check) : nlohmann::json();
+  }
   writer.object["version"] = kVersion;
   return std::move(writer.object);
 }

@@ -10,6 +10,8 @@ TLS is set up in net/tls. Elsewhere nobody makes or changes an SSL context, nor 
 
 The words of the control protocol stand in net/control. Elsewhere nobody compares with one, and nobody names an event:
 words.h and events.h have enums and structs.
+
+Text becomes JSON in net/base/json_text.cpp, within bounds. Elsewhere, but in tests, nobody calls the library's parser.
 """
 import re
 import subprocess
@@ -164,7 +166,28 @@ def words_of_the_control_protocol_stand_in_one_place(files):
                 yield f"{path}:{line_of(code, found.start())}: {found.group()} is an event of net/control/events.h"
 
 
-RULES = (one_type_a_name, a_test_can_fail, tls_is_set_up_in_one_place, words_of_the_control_protocol_stand_in_one_place)
+# Every way into nlohmann::json's parser: parse, accept, sax_parse, the binary formats, streams and literals.
+_JSON_PARSED = re.compile(r"\b(?:ordered_)?json\s*::\s*(?:parse|accept|sax_parse|from_(?:cbor|msgpack|ubjson|bjdata|bson))\b"
+                          r"|\"_json\b|>>\s*json\b|\bdetail\s*::\s*(?:parser|lexer)\b")
+_JSON_PARSER = "net/base/json_text.cpp"
+
+
+def json_is_parsed_in_one_place(files):
+    for path, text in files.items():
+        if path.startswith("tests/"):  # what they made themselves
+            continue
+        code = plain_code(text, keep_literals=True)
+        found = list(_JSON_PARSED.finditer(code))
+        if path == _JSON_PARSER:
+            if not found:
+                yield f"{path}: parses nothing: the rule looks for something else"
+            continue
+        for place in found:
+            yield f"{path}:{line_of(code, place.start())}: {place.group()} is not bounded: parse_bounded_json ({_JSON_PARSER})"
+
+
+RULES = (one_type_a_name, a_test_can_fail, tls_is_set_up_in_one_place, json_is_parsed_in_one_place,
+         words_of_the_control_protocol_stand_in_one_place)
 
 
 def main(root):

@@ -3,7 +3,7 @@
 import unittest
 
 from cpp_scopes import definitions
-from source_rules import (a_test_can_fail, one_type_a_name, tls_is_set_up_in_one_place,
+from source_rules import (a_test_can_fail, json_is_parsed_in_one_place, one_type_a_name, tls_is_set_up_in_one_place,
                           words_of_the_control_protocol_stand_in_one_place)
 
 
@@ -131,6 +131,17 @@ void T::%s() { %s }"""
         for path, line in (("net/control/y.cpp", 'if (state == "training") return;'), ("app/x.cpp", 'icon("training");'),
                            ("app/x.cpp", 'if (step == "other") return;'), ("tests/x.cpp", 'tell("sync.done");')):
             self.assertEqual(list(words_of_the_control_protocol_stand_in_one_place({**protocol, path: line})), [], line)
+
+    def test_json_is_parsed_in_one_place(self):
+        for text in ("auto j = nlohmann::json::parse(text);", "if (json ::\n accept(text)) f();", "json::sax_parse(a, b, &c);",
+                     "auto j = ordered_json::parse(text);", "auto j = json::from_cbor(bytes);", "auto j = \"{}\"_json;",
+                     "stream >> json;"):
+            self.assertEqual(len(self.broken(json_is_parsed_in_one_place, app__core__model=text)), 1, text)
+            self.assertEqual(self.broken(json_is_parsed_in_one_place, tests__app__model_test=text), [])
+            self.assertEqual(self.broken(json_is_parsed_in_one_place, net__base__json_text=text), [])
+        innocent = "// json::parse(text)\nauto j = parse_bounded_json(text, 1, 1); listener.accept();"
+        self.assertEqual(self.broken(json_is_parsed_in_one_place, app__core__model=innocent), [])
+        self.assertEqual(len(self.broken(json_is_parsed_in_one_place, net__base__json_text=innocent)), 1)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "net/base/json_reader.h"
+#include "net/base/printable.h"
+
 namespace atl {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::uint64_t kMaxHeaderBytes = 100u << 20;  // the limit of HuggingFace's own reader
 constexpr int kMaxHeaderDepth = 6;
 constexpr std::size_t kMaxDimensions = 16;
+constexpr std::size_t kShownName = 128;  // bytes of a tensor's name
 
 struct TypeSize {
   SafetensorsFile::Type type;
@@ -47,60 +49,39 @@ float widen_half(std::uint16_t half) {
 }
 
 // The product of the dimensions, or nothing when it is no plausible size.
-std::optional<std::int64_t> numel_of(const json& shape, std::vector<std::int64_t>& out) {
-  if (!shape.is_array() || shape.size() > kMaxDimensions) return std::nullopt;
+std::optional<std::int64_t> numel_of(const std::vector<std::int64_t>& shape) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
   std::int64_t numel = 1;
-  for (const auto& dimension : shape) {
-    if (!dimension.is_number_unsigned() || dimension.get<std::uint64_t>() > (std::uint64_t{1} << 48))
-      return std::nullopt;
-    const auto size = dimension.get<std::int64_t>();
-    if (__builtin_mul_overflow(numel, size, &numel) || numel > (std::int64_t{1} << 48)) return std::nullopt;
-    out.push_back(size);
+  for (const std::int64_t size : shape) {
+    if (size < 0 || size > kMost || __builtin_mul_overflow(numel, size, &numel) || numel > kMost) return std::nullopt;
   }
   return numel;
 }
 
-std::string read_header(ByteView bytes, std::uint64_t length, json& header) {
-  if (length > kMaxHeaderBytes) return fmt::format("its header claims {} bytes", length);
-  if (length > bytes.size() - 8) return fmt::format("it ends within its header of {} bytes (truncated?)", length);
-  bool too_deep = false;
-  const auto bound_depth = [&](int depth, json::parse_event_t, json&) {
-    if (depth > kMaxHeaderDepth) too_deep = true;
-    return !too_deep;
-  };
-  const auto text = bytes.subspan(8, static_cast<std::size_t>(length));
-  const auto* begin = reinterpret_cast<const char*>(text.data());
-  header = json::parse(begin, begin + text.size(), bound_depth, false);
-  if (too_deep || header.is_discarded() || !header.is_object()) return "its header is not a JSON object";
-  return {};
-}
-
-// What is wrong with one entry of the header, or nothing.
-std::string read_entry(const json& entry, ByteView data, SafetensorsFile::Tensor& tensor) {
-  if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() || !entry.contains("shape") ||
-      !entry.contains("data_offsets")) {
-    return "lacks dtype, shape or data_offsets";
-  }
-  tensor.type_name = entry["dtype"].get<std::string>();
+// What is wrong with one entry of the header is told by the reader.
+void read_entry(JsonReader& entry, ByteView data, SafetensorsFile::Tensor& tensor) {
+  std::vector<std::int64_t> offsets;
+  entry.text("dtype", tensor.type_name, kMaxPersonName);
+  entry.integers("shape", tensor.shape);
+  entry.integers("data_offsets", offsets);
+  if (!entry.status().ok()) return;
   const auto type = type_of(tensor.type_name);
-  if (!type) return fmt::format("has the unknown type {}", tensor.type_name);
+  if (!type) return entry.fail_field("dtype", fmt::format("is the unknown type {}", tensor.type_name));
   tensor.type = type->type;
-  const auto numel = numel_of(entry["shape"], tensor.shape);
-  if (!numel) return "has an impossible shape";
+  const auto numel = tensor.shape.size() <= kMaxDimensions ? numel_of(tensor.shape) : std::nullopt;
+  if (!numel) return entry.fail_field("shape", "is no possible shape");
   tensor.numel = *numel;
-  const auto& offsets = entry["data_offsets"];
-  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
-      !offsets[1].is_number_unsigned()) {
-    return "has malformed data_offsets";
+  if (offsets.size() != 2 || offsets[0] < 0 || offsets[1] < offsets[0]) {
+    return entry.fail_field("data_offsets", "is no beginning and end");
   }
-  const auto begin = offsets[0].get<std::uint64_t>();
-  const auto end = offsets[1].get<std::uint64_t>();
-  if (begin > end || end > data.size()) return fmt::format("lies at [{}, {}), beyond the file's end", begin, end);
+  const auto begin = static_cast<std::uint64_t>(offsets[0]), end = static_cast<std::uint64_t>(offsets[1]);
+  if (end > data.size()) {
+    return entry.fail_field("data_offsets", fmt::format("says [{}, {}), beyond the file's end", begin, end));
+  }
   if (end - begin != static_cast<std::uint64_t>(tensor.numel * type->bytes)) {
-    return "has data_offsets that do not fit its shape";
+    return entry.fail_field("data_offsets", "does not fit the shape");
   }
   tensor.bytes = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-  return {};
 }
 
 template <class T>
@@ -127,16 +108,23 @@ Status SafetensorsFile::parse() {
   const ByteView bytes = file_.bytes();
   if (bytes.size() < 8) return corrupt("it is shorter than 8 bytes");
   const auto length = load<std::uint64_t>(bytes.data());
-  json header;
-  if (const std::string problem = read_header(bytes, length, header); !problem.empty()) return corrupt(problem);
+  if (length > kMaxHeaderBytes) return corrupt(fmt::format("its header claims {} bytes", length));
+  if (length > bytes.size() - 8) {
+    return corrupt(fmt::format("it ends within its header of {} bytes (truncated?)", length));
+  }
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<std::size_t>(length));
+  const auto header = parse_bounded_json(text, kMaxHeaderBytes, kMaxHeaderDepth);
+  if (!header.ok()) return corrupt("its header is wrong: " + header.error().message);
+  if (!header->is_object()) return corrupt("its header is no JSON object");
   const ByteView data = bytes.subspan(8 + static_cast<std::size_t>(length));
   std::vector<std::pair<const std::byte*, std::string>> order;
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& [name, json] : header->items()) {
     if (name == "__metadata__") continue;
+    const std::string shown = printable(name, kShownName);
     Tensor tensor;
-    if (const std::string problem = read_entry(entry, data, tensor); !problem.empty()) {
-      return corrupt(fmt::format("tensor {} {}", name, problem));
-    }
+    JsonReader entry(json, shown);
+    read_entry(entry, data, tensor);
+    if (!entry.status().ok()) return corrupt(entry.status().error().message);
     if (!tensor.bytes.empty()) order.emplace_back(tensor.bytes.data(), name);
     tensors_.emplace(name, std::move(tensor));
   }
@@ -144,7 +132,9 @@ Status SafetensorsFile::parse() {
   std::sort(order.begin(), order.end());
   const std::byte* expected = data.data();
   for (const auto& [begin, name] : order) {
-    if (begin != expected) return corrupt(fmt::format("tensor {} overlaps another or leaves a hole", name));
+    if (begin != expected) {
+      return corrupt(fmt::format("tensor {} overlaps another or leaves a hole", printable(name, kShownName)));
+    }
     expected = begin + tensors_.at(name).bytes.size();
   }
   if (!data.empty() && expected != data.data() + data.size()) return corrupt("bytes follow its last tensor");

@@ -6,6 +6,7 @@
 #include "app/cli/own_programs.h"
 #include "net/base/file.h"
 #include "net/control/control_client.h"
+#include "net/control/json_fields.h"
 #include "net/control/methods.h"
 
 namespace atl {
@@ -13,6 +14,13 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerTime{3};
 constexpr std::chrono::seconds kExportTime{30};
+
+Result<std::uint32_t> exported_step(const nlohmann::json& said) {
+  JsonFields fields(said, "what the trainer said of its export");
+  std::uint32_t outer_step = 0;
+  ATOLL_RETURN_IF_ERROR(fields.read("outer_step", outer_step).status());
+  return outer_step;
+}
 
 }  // namespace
 
@@ -45,7 +53,7 @@ Result<std::uint32_t> DemoIsland::export_model(const std::filesystem::path& dire
       const nlohmann::json reply,
       client->call(method::ModelExport::kName, encode_message(method::ModelExport{directory.string()}),
                    Deadline::after(kExportTime)));
-  return reply.value("outer_step", 0u);
+  return exported_step(reply);
 }
 
 Result<std::uint32_t> DemoIsland::export_checkpoint(const std::filesystem::path& directory) const {
@@ -62,9 +70,9 @@ Result<std::uint32_t> DemoIsland::export_checkpoint(const std::filesystem::path&
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(log));
   std::filesystem::remove(log, ignored);
   if (code != 0) return Error{ErrorCode::kTrainerFailed, text};
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Error{ErrorCode::kProtocol, "the trainer's export did not say what it wrote: " + text};
-  return json.value("outer_step", 0u);
+  const auto json = parse_control_json(text);
+  if (!json.ok()) return Error{ErrorCode::kProtocol, "the trainer's export did not say what it wrote: " + text};
+  return exported_step(*json);
 }
 
 Status DemoIsland::kill() {

@@ -8,6 +8,7 @@
 
 #include "app/core/streams.h"
 #include "net/base/exit_code.h"
+#include "net/base/json_reader.h"
 
 namespace atl {
 namespace {
@@ -15,36 +16,41 @@ namespace {
 constexpr qint64 kMaxSummaryBytes = 1 << 20;
 constexpr qsizetype kMaxOutput = 256 * 1024;
 
-double number(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+constexpr int kMaxSummaryDepth = 8;
+
+// What is missing, or not known, stays as it is.
+template <class T>
+void read_known(JsonReader& summary, const char* key, T& value) {
+  if (summary.has_value(key)) summary.field(key, value);
 }
 
-QString text(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? QString::fromStdString(found->get<std::string>()) : QString();
+void read_known(JsonReader& summary, const char* key, QString& value) {
+  std::string text;
+  if (summary.has_value(key)) summary.bounded(key, text, kMaxSummaryBytes);
+  value = QString::fromStdString(text);
 }
 
 }  // namespace
 
 Result<DemoOutcome> DemoOutcome::from_json(std::string_view summary) {
-  const auto json = nlohmann::json::parse(summary, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Error{ErrorCode::kProtocol, "the demo's summary is no JSON object"};
+  const auto json = parse_bounded_json(summary, kMaxSummaryBytes, kMaxSummaryDepth);
+  if (!json.ok()) return json.error().with_context("the demo's summary");
+  JsonReader reader(*json);
   DemoOutcome outcome;
-  outcome.rounds = static_cast<unsigned>(number(json, "rounds"));
-  outcome.training_seconds = number(json, "training_seconds");
-  outcome.first_validation_loss = number(json, "first_validation_loss");
-  outcome.last_validation_loss = number(json, "last_validation_loss");
-  outcome.tokens_per_second = number(json, "tokens_per_second");
-  outcome.tokens = static_cast<std::uint64_t>(number(json, "tokens"));
-  outcome.parameters = static_cast<std::uint64_t>(number(json, "parameters"));
-  outcome.bytes_sent = static_cast<std::uint64_t>(number(json, "bytes_sent"));
-  outcome.bytes_data_parallel_fp32 = number(json, "bytes_data_parallel_fp32");
-  outcome.compute_utilisation = number(json, "compute_utilisation");
-  const auto equal = json.find("outer_hashes_equal");
-  if (equal != json.end() && equal->is_boolean()) outcome.outer_hashes_equal = equal->get<bool>();
-  outcome.model_directory = text(json, "export_dir");
-  outcome.sample = text(json, "sample");
+  read_known(reader, "rounds", outcome.rounds);
+  read_known(reader, "training_seconds", outcome.training_seconds);
+  read_known(reader, "first_validation_loss", outcome.first_validation_loss);
+  read_known(reader, "last_validation_loss", outcome.last_validation_loss);
+  read_known(reader, "tokens_per_second", outcome.tokens_per_second);
+  read_known(reader, "tokens", outcome.tokens);
+  read_known(reader, "parameters", outcome.parameters);
+  read_known(reader, "bytes_sent", outcome.bytes_sent);
+  read_known(reader, "bytes_data_parallel_fp32", outcome.bytes_data_parallel_fp32);
+  read_known(reader, "compute_utilisation", outcome.compute_utilisation);
+  read_known(reader, "outer_hashes_equal", outcome.outer_hashes_equal);
+  read_known(reader, "export_dir", outcome.model_directory);
+  read_known(reader, "sample", outcome.sample);
+  if (!reader.status().ok()) return reader.status().error().with_context("the demo's summary");
   return outcome;
 }
 

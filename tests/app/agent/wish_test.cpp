@@ -5,6 +5,8 @@
 #include <QtTest>
 #include <fstream>
 
+#include "net/base/file.h"
+
 using namespace atl;
 
 class WishTest : public QObject {
@@ -13,6 +15,7 @@ class WishTest : public QObject {
  private Q_SLOTS:
   void a_wish_is_kept_data();
   void a_wish_is_kept();
+  void a_wish_is_written_as_before();
   void garbage_is_refused_data();
   void garbage_is_refused();
   void no_wish_is_not_found();
@@ -44,6 +47,15 @@ void WishTest::a_wish_is_kept() {
   QCOMPARE(kept->wish, said.wish);
   QCOMPARE(kept->since_unix_seconds, said.since_unix_seconds);
   QCOMPARE(kept->paused_until_unix_seconds, said.paused_until_unix_seconds);
+}
+
+// tests/golden/disk/make.py
+void WishTest::a_wish_is_written_as_before() {
+  const std::filesystem::path golden = std::filesystem::path(ATOLL_TEST_DATA_DIR) / "disk" / "wish.json";
+  const WishFile said{Wish::kPause, 1'763'725'000, 1'763'728'600};
+
+  QCOMPARE(said.to_json(), *read_file(golden));
+  QCOMPARE(load_wish(golden)->wish, Wish::kPause);
 }
 
 void WishTest::garbage_is_refused_data() {

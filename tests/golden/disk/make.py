@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the golden files of what lies on an island's disk, from the layouts that net/disk/*.h state, without Atoll's code.
+"""Makes the golden files of what lies on an island's disk, from the layouts that net/disk/*.h state (of join.json
+net/control/home.h, of wish.json app/agent/wish.h), without Atoll's code.
 
     python3 make.py            # writes them beside this script
     python3 make.py --check    # 1 where one of them differs
 
-net/disk's test reads them, and writes the same bytes from the same values. Standard library only.
+Tests read them, and write the same bytes from the same values. Standard library only.
 """
 
 import hashlib
@@ -124,6 +125,10 @@ def commit(round_, fragment):
     return "\n" + line({"commit": value, "hub_certificate": "PEM of the hub"}) + "\n"
 
 
+def document(value):
+    return (json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
+
+
 def files():
     return {
         "outer.state": outer_state(),
@@ -133,6 +138,17 @@ def files():
         "commits.log": (commit(6, 0) + commit(7, 1)).encode(),
         # Of an island from before a commit named its fragment, with a line that a crash cut short.
         "commits-v3.log": (commit(5, None) + commit(6, None) + commit(7, None)[:90]).encode(),
+        "join.json": document({
+            "version": 1, "run_id": "0123456789abcdef", "run_name": "Riff \u00e4", "display_name": "under the desk",
+            "hub_addresses": ["hub.example.org:47000", "[2001:db8::1]:47001"], "bind": "127.0.0.1:0",
+            "advertised_host": "", "local_ranks": 2, "threads": 0, "micro_batch": 3, "region": "Oslo", "gpus": "0-3"}),
+        # Of a program that knew neither regions, nor a choice of GPUs or of a micro-batch.
+        "join-first.json": document({
+            "version": 1, "run_id": "0123456789abcdef", "run_name": "Riff", "display_name": "under the desk",
+            "hub_addresses": ["hub.example.org:47000"], "bind": "0.0.0.0:47000", "advertised_host": "reef.example.org",
+            "local_ranks": 1, "threads": 4}),
+        "wish.json": document({"version": 1, "wish": "pause", "since_unix_seconds": 1763725000,
+                               "paused_until_unix_seconds": 1763728600}),
         "epoch.json": (line({"epoch": 5, "hub_certificate": "PEM of the hub", "signature": "c2lnbmF0dXJl"}) + "\n").encode(),
     }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "net/base/file.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
 #include "net/control/island_state.h"
@@ -23,6 +24,7 @@ class ControlStateTest : public QObject {
   void a_state_with_a_wrong_field_names_it_data();
   void a_state_with_a_wrong_field_names_it();
   void a_join_file_survives_the_round_trip();
+  void a_join_file_is_written_as_before_and_one_of_before_is_read();
   void a_join_file_that_names_no_gpus_means_all();
   void a_home_without_a_join_file_has_not_joined();
   void a_join_file_of_another_version_is_refused();
@@ -143,6 +145,29 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   QCOMPARE(read->region, std::string("Oslo"));
   QCOMPARE(std::filesystem::status(home.join_file()).permissions(),
            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+// tests/golden/disk/make.py
+void ControlStateTest::a_join_file_is_written_as_before_and_one_of_before_is_read() {
+  const std::filesystem::path golden = std::filesystem::path(ATOLL_TEST_DATA_DIR) / "disk";
+  JoinFile join;
+  join.run_id = "0123456789abcdef";
+  join.run_name = "Riff \u00e4";
+  join.display_name = "under the desk";
+  join.hub_addresses = {{"hub.example.org", 47000}, {"2001:db8::1", 47001}};
+  join.bind = {"127.0.0.1", 0};
+  join.local_ranks = 2;
+  join.micro_batch = 3;
+  join.region = "Oslo";
+  join.gpus = "0-3";
+
+  QCOMPARE(join.to_json(), *read_file(golden / "join.json"));
+  const auto first = load_join_file(golden / "join-first.json");
+  QVERIFY2(first.ok(), first.ok() ? "" : first.error().message.c_str());
+  QCOMPARE(first->advertised_host, std::string("reef.example.org"));
+  QCOMPARE(first->threads, 4);
+  QCOMPARE(first->gpus, std::string("all"));
+  QCOMPARE(first->micro_batch, 0);
 }
 
 void ControlStateTest::a_join_file_that_names_no_gpus_means_all() {
