@@ -12,6 +12,7 @@
 #include "app/config/gpu_list.h"
 #include "net/base/address.h"
 #include "net/base/file.h"
+#include "net/base/new_file.h"
 #include "net/base/printable.h"
 #include "net/base/unique_fd.h"
 #include "net/enrol/client.h"
@@ -87,10 +88,10 @@ Status change_run(const IslandHome& home, const std::string& from, const std::st
     std::error_code failed;
     if (!std::filesystem::exists(old, failed)) return ok_status();
     std::filesystem::remove_all(now, failed);
-    std::filesystem::rename(old, now, failed);
-    if (!failed) return ok_status();
+    const Status moved = rename_and_flush(old, now);
+    if (moved.ok()) return ok_status();
     return Error{ErrorCode::kIo, fmt::format("cannot move {} to {}: {}; move it by hand, then join again", old.string(),
-                                             now.string(), failed.message())};
+                                             now.string(), moved.error().message)};
   };
   if (from == to) return ok_status();
   ATOLL_RETURN_IF_ERROR(move(home.checkpoint(), place_of(from)));

@@ -7,6 +7,7 @@
 
 #include "app/agent/agent_config.h"
 #include "app/config/gpu_list.h"
+#include "net/base/new_file.h"
 #include "net/base/unix_time.h"
 #include "net/control/methods.h"
 
@@ -98,8 +99,7 @@ void JoinTask::work(const JoinRequest& request, const AbortSignal& stop) {
 // The next join comes back without an invite.
 void JoinTask::set_membership_aside() {
   const IslandHome& home = control_.home().island;
-  std::error_code ignored;
-  std::filesystem::rename(home.join_file(), home.left_file(), ignored);
+  (void)rename_and_flush(home.join_file(), home.left_file());
 }
 
 void JoinTask::told(const Result<JoinOutcome>& joined, const Status& kept) {

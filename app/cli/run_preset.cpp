@@ -8,8 +8,8 @@
 
 #include "app/cli/resources.h"
 #include "net/base/file.h"
-#include "net/wire/ring_frame.h"
 #include "net/base/json_reader.h"
+#include "net/wire/ring_frame.h"
 
 namespace atl {
 namespace {

@@ -3,11 +3,11 @@
 #include <signal.h>
 
 #include <QFile>
-#include <QSaveFile>
 #include <algorithm>
 #include <cerrno>
 
 #include "app/core/child_leash.h"
+#include "net/base/file.h"
 #include "net/control/hub_words.h"
 #include "net/control/json_fields.h"
 #include "net/control/methods.h"
@@ -209,12 +209,7 @@ void HubModel::init(const QString& data) {
 Status HubModel::keepServing(const Serving& serving) const {
   const nlohmann::json json = {{"listen", serving.listen.toStdString()},
                                {"advertise", serving.advertise.toStdString()}};
-  QSaveFile file(path("app-serve.json"));
-  if (file.open(QIODevice::WriteOnly) && file.write(QByteArray::fromStdString(json.dump(1) + "\n")) > 0 &&
-      file.commit()) {
-    return ok_status();
-  }
-  return Error{ErrorCode::kIo, tr("%1 cannot be written: %2").arg(file.fileName(), file.errorString()).toStdString()};
+  return write_file_atomically(path("app-serve.json").toStdString(), json.dump(1) + "\n", FileMode::kPrivate);
 }
 
 HubModel::Serving HubModel::readServing() const {

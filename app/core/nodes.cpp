@@ -1,10 +1,10 @@
 #include "app/core/nodes.h"
 
 #include <QFile>
-#include <QSaveFile>
 #include <algorithm>
 
 #include "app/core/streams.h"
+#include "net/base/file.h"
 #include "net/base/json_reader.h"
 
 namespace atl {
@@ -64,10 +64,8 @@ void Nodes::save() const {
   for (const auto& node : nodes_) {
     if (const auto* ssh = std::get_if<SshNode>(&node->address())) urls.push_back(ssh->url.toStdString());
   }
-  QSaveFile out(file_);
-  if (!out.open(QIODevice::WriteOnly)) return;  // it is asked for again at the next start
-  out.write(QByteArray::fromStdString(nlohmann::json{{"nodes", urls}}.dump(1) + "\n"));
-  out.commit();
+  // Should it fail: it is asked for again at the next start.
+  (void)write_file_atomically(file_.toStdString(), nlohmann::json{{"nodes", urls}}.dump(1) + "\n", FileMode::kPrivate);
 }
 
 }  // namespace atl

@@ -70,7 +70,9 @@ Status make_directories(const std::filesystem::path& path, FileMode mode) {
   if (!parent.empty() && parent != path && !std::filesystem::exists(parent, ignored)) {
     ATOLL_RETURN_IF_ERROR(make_directories(parent, FileMode::kPublic));
   }
-  if (::mkdir(path.c_str(), mode == FileMode::kPrivate ? 0700 : 0755) == 0) return ok_status();
+  if (::mkdir(path.c_str(), mode == FileMode::kPrivate ? 0700 : 0755) == 0) {
+    return flush_directory(parent.empty() ? "." : parent);
+  }
   if (errno == EEXIST && std::filesystem::is_directory(path, ignored)) return ok_status();
   return errno_error("create directory", path);
 }

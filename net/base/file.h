@@ -18,7 +18,8 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
 // Written beside, fsynced, renamed over (net/base/new_file.h): a crash or a full disk leaves the old file whole.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content, FileMode mode);
 
-// Creates missing parents. New directories get `mode` 0700 when private.
+// Creates missing parents, and flushes the directories in which it made one. New directories get `mode` 0700 when
+// private.
 Status make_directories(const std::filesystem::path& path, FileMode mode = FileMode::kPublic);
 
 // The error of errno for `path`, with ENOSPC as kDiskFull, ENOENT as kNotFound, EACCES as kPermissionDenied.

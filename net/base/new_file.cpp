@@ -133,9 +133,18 @@ Result<NewDirectory> NewDirectory::create(const std::filesystem::path& path, Fil
 }
 
 Status NewDirectory::take_place() {
+  ATOLL_RETURN_IF_ERROR(flush_directory(temporary_));
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_error("replace", path_);
   temporary_.clear();
   return flush_directory(directory_of(path_));
+}
+
+// ---- what is there already
+
+Status rename_and_flush(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return errno_error("rename", from);
+  ATOLL_RETURN_IF_ERROR(flush_directory(directory_of(to)));
+  return directory_of(from) == directory_of(to) ? ok_status() : flush_directory(directory_of(from));
 }
 
 Status flush_directory(const std::filesystem::path& directory) {

@@ -42,7 +42,8 @@ class NewDirectory {
   ~NewDirectory();  // with all that is in it
 
   const std::filesystem::path& path() const { return temporary_; }  // where it is until it has taken its place
-  // `path` must not be there, or be an empty directory.
+  // `path` must not be there, or be an empty directory. Flushed, as are the names in it; its files are flushed by
+  // whoever wrote them.
   Status take_place();
 
  private:
@@ -51,6 +52,10 @@ class NewDirectory {
   std::filesystem::path path_;
   std::filesystem::path temporary_;
 };
+
+// Renamed over what is there, and the directories of both names flushed: a power cut does not undo it. Of a file that
+// this process has written, flush the file first.
+Status rename_and_flush(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // What was renamed in it, or made, stays so after a power cut.
 Status flush_directory(const std::filesystem::path& directory);

@@ -72,8 +72,7 @@ class PartialFile {
   }
   Status become(const std::filesystem::path& destination) {
     if (::fsync(fd_.get()) != 0) return errno_error("flush", path_);
-    if (::rename(path_.c_str(), destination.c_str()) != 0) return errno_error("replace", destination);
-    return flush_directory(destination.parent_path());
+    return rename_and_flush(path_, destination);
   }
 
  private:

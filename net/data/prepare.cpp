@@ -116,13 +116,12 @@ Status replace_output(NewDirectory staging, const std::filesystem::path& output)
   // The old one goes aside, and with its owner once the new one is there.
   ATOLL_ASSIGN_OR_RETURN(const NewDirectory old, NewDirectory::create(output, FileMode::kPrivate));
   const std::filesystem::path aside = old.path() / "old";
-  std::error_code error;
-  std::filesystem::rename(output, aside, error);
-  if (error) {
-    return Error{ErrorCode::kIo, fmt::format("cannot replace the dataset in {}: {}", output.string(), error.message())};
+  if (const Status moved = rename_and_flush(output, aside); !moved.ok()) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("cannot replace the dataset in {}: {}", output.string(), moved.error().message)};
   }
   Status placed = staging.take_place();
-  if (!placed.ok()) std::filesystem::rename(aside, output, error);
+  if (!placed.ok()) (void)rename_and_flush(aside, output);
   return placed;
 }
 

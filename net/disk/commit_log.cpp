@@ -45,7 +45,7 @@ Status append_commit(const std::filesystem::path& log, const SignedCommit& commi
   if (::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()) || ::fdatasync(fd.get()) != 0) {
     return errno_error("write", log);
   }
-  return ok_status();
+  return missing ? flush_directory(log.parent_path()) : ok_status();
 }
 
 std::optional<SignedCommit> newest_kept_commit(const std::filesystem::path& log) {

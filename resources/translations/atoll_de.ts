@@ -2581,10 +2581,6 @@
         <translation>Der Lauf wird angelegt: sein Modell, seine Schlüssel ...</translation>
     </message>
     <message>
-        <source>%1 cannot be written: %2</source>
-        <translation>%1 lässt sich nicht schreiben: %2</translation>
-    </message>
-    <message>
         <source>Starting the hub ...</source>
         <translation>Der Hub wird gestartet ...</translation>
     </message>

@@ -1,4 +1,5 @@
 #include "app/agent/history/history_store.h"
+#include "net/base/new_file.h"
 #include "net/base/unix_time.h"
 
 #include <fmt/format.h>
@@ -117,12 +118,11 @@ Status HistoryStore::set_aside(const std::string& why) {
   database_.reset();
   std::filesystem::path kept = path_;
   kept += fmt::format(".damaged-{}", unix_seconds_now());
-  std::error_code failed;
-  std::filesystem::rename(path_, kept, failed);
-  if (failed) {
+  if (const Status renamed = rename_and_flush(path_, kept); !renamed.ok()) {
     return Error{ErrorCode::kIo, fmt::format("{} is damaged and cannot be renamed ({}); remove it by hand",
-                                             path_.string(), failed.message())};
+                                             path_.string(), renamed.error().message)};
   }
+  std::error_code failed;
   for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(path_.string() + suffix, failed);
   notice_ = fmt::format(
       "the history could not be read ({}); it was kept as {} and a new one begun. Training is not "

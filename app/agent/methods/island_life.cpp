@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "app/agent/methods/methods.h"
+#include "net/base/new_file.h"
 #include "net/base/unix_time.h"
 #include "net/control/methods.h"
 
@@ -55,13 +56,11 @@ Result<nlohmann::json> leave(AgentControl& control, const nlohmann::json& json) 
   ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::Leave>(json));
   ATOLL_RETURN_IF_ERROR(require_joined(control));
   const method::WishTaken taken = follow(control, {.wish = Wish::kStop}, params.force);
-  std::error_code error;
   const IslandHome& home = control.home().island;
-  std::filesystem::rename(home.join_file(), home.left_file(), error);
-  if (error) {
+  if (const Status left = rename_and_flush(home.join_file(), home.left_file()); !left.ok()) {
     return Error{ErrorCode::kIo, fmt::format("the trainer ends, but {} cannot be set aside ({}): this machine still "
                                              "counts as joined",
-                                             home.join_file().string(), error.message())};
+                                             home.join_file().string(), left.error().message)};
   }
   control.look_at_home();
   return encode_message(taken);

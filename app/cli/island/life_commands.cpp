@@ -10,6 +10,7 @@
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
+#include "net/base/new_file.h"
 #include "net/control/methods.h"
 #include "net/control/node_state.h"
 
@@ -125,9 +126,7 @@ Status leave_alone(const LifeRequest& command, const Error& no_agent, CommandCon
     return Error{no_agent.code, no_agent.message + "; 'atoll leave --force' sets the membership aside all the same"};
   }
   if (command.force) {
-    std::error_code error;
-    std::filesystem::rename(home.island.join_file(), home.island.left_file(), error);
-    if (error) return Error{ErrorCode::kIo, fmt::format("{}: {}", home.island.join_file().string(), error.message())};
+    ATOLL_RETURN_IF_ERROR(rename_and_flush(home.island.join_file(), home.island.left_file()));
   }
   context.console.out << "this island leaves the run; what it contributed so far stays" << std::endl;
   return ok_status();

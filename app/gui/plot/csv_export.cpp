@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,24 +24,27 @@ const char* column_of(SeriesAxis axis) {
 }  // namespace
 
 CsvExport::CsvExport(HistoryModel& history, Request request, QObject* parent)
-    : QObject(parent), history_(history), request_(std::move(request)), file_(request_.file), next_x_(request_.from) {
+    : QObject(parent), history_(history), request_(std::move(request)), next_x_(request_.from) {
   connect(&turn_, &QTimer::timeout, this, &CsvExport::writePart);
 }
 
 void CsvExport::start() {
-  if (file_.open(QIODevice::WriteOnly)) {
-    file_.write(fmt::format("metric,{},mean,low,high,points\n", column_of(request_.axis)).c_str());
-  }
+  begun_ = begin();
   turn_.start(0);
+}
+
+Status CsvExport::begin() {
+  ATOLL_ASSIGN_OR_RETURN(NewFile file, NewFile::create(request_.file.toStdString(), FileMode::kPublic));
+  const std::string header = fmt::format("metric,{},mean,low,high,points\n", column_of(request_.axis));
+  ATOLL_RETURN_IF_ERROR(file.write(as_bytes(std::string_view(header))));
+  file_.emplace(std::move(file));
+  return ok_status();
 }
 
 // Goes on by x, not by index: meanwhile points may have come, or finer ones in the place of others.
 void CsvExport::writePart() {
-  if (!file_.isOpen()) return end(Error{ErrorCode::kIo, file_.errorString().toStdString()});
-  if (metric_ >= request_.metrics.size()) {
-    if (file_.commit()) return end(ok_status());
-    return end(Error{ErrorCode::kIo, file_.errorString().toStdString()});
-  }
+  if (!begun_.ok()) return end(begun_);
+  if (metric_ >= request_.metrics.size()) return end(file_->take_place());
   const std::string& metric = request_.metrics[metric_];
   const Series& series = history_.series(metric, request_.axis);
   std::size_t index = series.empty() ? 0 : series.nearest(next_x_);
@@ -58,9 +63,7 @@ void CsvExport::writePart() {
     fmt::format_to(std::back_inserter(rows), "{},{:.15g},{:.9g},{:.9g},{:.9g},{:.0f}\n", metric, point.x, point.mean,
                    point.low, point.high, point.count);
   }
-  if (file_.write(rows.data(), static_cast<qint64>(rows.size())) < 0) {
-    return end(Error{ErrorCode::kIo, file_.errorString().toStdString()});
-  }
+  if (const Status put = file_->write(as_bytes(std::string_view(rows))); !put.ok()) return end(put);
   if (over) {
     ++metric_;
     next_x_ = request_.from;

@@ -3,14 +3,15 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <QObject>
-#include <QSaveFile>
 #include <QTimer>
 
 #include "app/core/history_model.h"
+#include "net/base/new_file.h"
 #include "net/base/result.h"
 
 namespace atl {
@@ -33,12 +34,14 @@ class CsvExport : public QObject {
   void ended(const atl::Status& status);
 
  private:
+  Status begin();
   void writePart();
   void end(const Status& status);
 
   HistoryModel& history_;
   const Request request_;
-  QSaveFile file_;
+  Status begun_;
+  std::optional<NewFile> file_;
   std::size_t metric_ = 0;
   double next_x_ = 0;
   QTimer turn_;

@@ -1,7 +1,9 @@
 #include "net/base/new_file.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,8 +12,28 @@
 #include <csignal>
 #include <fstream>
 #include <set>
+#include <vector>
 
 using namespace atl;
+
+namespace {
+
+std::vector<std::string> on_disk;  // what was asked of the disk: "flush PATH", "rename TO"
+
+std::string path_of(int fd) { return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)).string(); }
+
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int fsync(int fd) {
+  on_disk.push_back("flush " + path_of(fd));
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  on_disk.push_back("rename " + std::string(to));
+  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
 
 namespace {
 
@@ -49,6 +71,8 @@ class NewFileTest : public QObject {
   void a_write_that_fails_leaves_the_old_file_and_nothing_else();
   void what_a_killed_writer_left_is_removed_and_what_is_being_written_is_not();
   void a_directory_takes_its_place_whole();
+  void after_each_rename_its_directories_are_flushed();
+  void a_directory_that_is_made_is_flushed_into_its_parent();
 };
 
 void NewFileTest::a_file_is_written_whole() {
@@ -148,6 +172,47 @@ void NewFileTest::a_directory_takes_its_place_whole() {
 
   QCOMPARE(place.names(), (std::set<std::string>{"d"}));
   QCOMPARE(read_file(place / "d" / "inside").value(), std::string("x"));
+}
+
+void NewFileTest::after_each_rename_its_directories_are_flushed() {
+  const Place place;
+  const std::filesystem::path top = std::filesystem::canonical(place / ".");
+  std::filesystem::create_directory(top / "other");
+
+  on_disk.clear();
+  QVERIFY(write_file_atomically(top / "a", "content", FileMode::kPublic).ok());
+  QCOMPARE(on_disk.size(), std::size_t{3});
+  QVERIFY(on_disk[0].starts_with("flush " + (top / "a.new.").string()));
+  QCOMPARE(on_disk[1], "rename " + (top / "a").string());
+  QCOMPARE(on_disk[2], "flush " + top.string());
+
+  on_disk.clear();
+  QVERIFY(rename_and_flush(top / "a", top / "other/b").ok());
+  QCOMPARE(on_disk, (std::vector<std::string>{"rename " + (top / "other/b").string(),
+                                              "flush " + (top / "other").string(), "flush " + top.string()}));
+
+  on_disk.clear();
+  auto directory = NewDirectory::create(top / "whole", FileMode::kPrivate);
+  QVERIFY(directory.ok());
+  const std::string before = directory->path().string();
+  QVERIFY(directory->take_place().ok());
+  QCOMPARE(on_disk, (std::vector<std::string>{"flush " + before, "rename " + (top / "whole").string(),
+                                              "flush " + top.string()}));
+
+  QCOMPARE(rename_and_flush(top / "nothing", top / "b").error().code, ErrorCode::kNotFound);
+}
+
+void NewFileTest::a_directory_that_is_made_is_flushed_into_its_parent() {
+  const Place place;
+  const std::filesystem::path top = std::filesystem::canonical(place / ".");
+
+  on_disk.clear();
+  QVERIFY(make_directories(top / "a/b").ok());
+  QCOMPARE(on_disk, (std::vector<std::string>{"flush " + top.string(), "flush " + (top / "a").string()}));
+
+  on_disk.clear();
+  QVERIFY(make_directories(top / "a/b").ok());  // it is there
+  QVERIFY(on_disk.empty());
 }
 
 QTEST_GUILESS_MAIN(NewFileTest)
