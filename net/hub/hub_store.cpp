@@ -120,8 +120,24 @@ Status HubStore::save(const PersistLeases& leases) {
   return transaction.commit();
 }
 
+// Of the rounds that may be open at once: "7 3 8 1" for attempt 3 of round 7 and attempt 1 of round 8.
 Status HubStore::save(const PersistAttempt& attempt) {
-  return set("last_attempt", fmt::format("{} {}", attempt.round.value, attempt.attempt.value));
+  ATOLL_ASSIGN_OR_RETURN(auto attempts, last_attempts());
+  std::erase_if(attempts, [&](const auto& entry) { return entry.first.value + kMaxFragments <= attempt.round.value; });
+  attempts[attempt.round] = attempt.attempt;
+  std::string words;
+  for (const auto& [round, number] : attempts) {
+    words += fmt::format("{}{} {}", words.empty() ? "" : " ", round.value, number.value);
+  }
+  return set("last_attempt", words);
+}
+
+Result<std::map<OuterStep, Attempt>> HubStore::last_attempts() {
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> text, get("last_attempt"));
+  std::istringstream words(text.value_or(""));
+  std::map<OuterStep, Attempt> attempts;
+  for (std::uint32_t round = 0, number = 0; words >> round >> number;) attempts[OuterStep{round}] = Attempt{number};
+  return attempts;
 }
 
 Status HubStore::save(const PersistCommit& commit) {
@@ -292,17 +308,22 @@ Status HubStore::read_leases(CoordinatorMemory& memory) {
   memory.lease_cursor = std::max(memory.lease_cursor, least);
   ATOLL_ASSIGN_OR_RETURN(Statement leases, database_.prepare("SELECT first, sequences, island, round FROM lease "
                                                              "WHERE committed = 0 ORDER BY first"));
+  std::map<OuterStep, std::vector<IslandLease>> begun;
   for (;;) {
     ATOLL_ASSIGN_OR_RETURN(row, leases.step());
-    if (!row) return ok_status();
+    if (!row) break;
     const LeaseRange range{static_cast<std::uint64_t>(leases.integer(0)),
                            static_cast<std::uint64_t>(leases.integer(1))};
-    if (leases.integer(3) == memory.committed.value) {
-      memory.open_leases.push_back({IslandId{leases.text(2)}, range});
+    const OuterStep round{static_cast<std::uint32_t>(leases.integer(3))};
+    if (round >= memory.committed) {
+      begun[round].push_back({IslandId{leases.text(2)}, range});
     } else {
       memory.returned_leases.push_back(range);
     }
   }
+  ATOLL_ASSIGN_OR_RETURN(auto attempts, last_attempts());
+  for (auto& [round, given] : begun) memory.begun.push_back({round, std::move(given), attempts[round]});
+  return ok_status();
 }
 
 Result<CoordinatorMemory> HubStore::memory() {
@@ -310,10 +331,6 @@ Result<CoordinatorMemory> HubStore::memory() {
   ATOLL_ASSIGN_OR_RETURN(memory.last_commit, last_commit());
   if (memory.last_commit) memory.committed = OuterStep{memory.last_commit->round.value + 1};
   ATOLL_RETURN_IF_ERROR(read_leases(memory));
-  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> attempt, get("last_attempt"));
-  std::istringstream words(attempt.value_or(""));
-  std::uint32_t round = 0, number = 0;
-  if (words >> round >> number && round == memory.committed.value) memory.last_attempt = Attempt{number};
   const Result<std::string> hash = state_hash(memory.committed);
   if (hash.ok()) memory.agreed_hash = *hash;
   if (!hash.ok() && hash.error().code != ErrorCode::kNotFound) return hash.error();

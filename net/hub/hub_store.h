@@ -70,6 +70,7 @@ class HubStore {
   Result<std::optional<ValidatedState>> spoiled();
   Result<std::uint64_t> number(const std::string& key);  // 0 when it is not there
   Result<std::optional<HubCommit>> last_commit();
+  Result<std::map<OuterStep, Attempt>> last_attempts();
   Status read_leases(CoordinatorMemory& memory);
   Status read_records(CoordinatorMemory& memory);
   Status undo_from(OuterStep round);

@@ -212,12 +212,17 @@ using CoordinatorAction =
 
 // ---- what a hub that restarts knows
 
+struct BegunRound {
+  OuterStep round;
+  std::vector<IslandLease> leases;  // uncommitted
+  Attempt last_attempt = {};
+};
+
 struct CoordinatorMemory {
   OuterStep committed;
   std::uint64_t lease_cursor = 0;
-  std::vector<IslandLease> open_leases;     // of round `committed`, if it had begun
+  std::vector<BegunRound> begun;            // rounds from `committed` on, in their order
   std::vector<LeaseRange> returned_leases;  // uncommitted ones of earlier rounds
-  Attempt last_attempt;                     // of round `committed`
   std::optional<HubCommit> last_commit;
   std::optional<std::string> agreed_hash;  // of outer step `committed`
   std::uint64_t epoch = 0;                 // in which this hub serves

@@ -1,11 +1,11 @@
-// One island as the hub's RoundCoordinator knows it. Plain values.
+// One island as the hub knows it, whatever round it works on (net/mesh/round_parts.h). Plain values.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "net/base/deadline.h"
-#include "net/mesh/lease_book.h"
 #include "net/wire/mesh.h"
 
 namespace atl {
@@ -13,8 +13,6 @@ namespace atl {
 struct MeshIsland {
   // Recovering: does not hold the committed outer state (or nobody has confirmed yet that it does).
   enum class Standing { kRecovering, kTraining };
-  // In the open round. A receiver trains nothing and weighs 0, but takes the outer step with the others.
-  enum class Part { kNone, kTrainer, kReceiver };
 
   RosterEntry entry;
   Standing standing = Standing::kRecovering;
@@ -24,18 +22,12 @@ struct MeshIsland {
   Clock::time_point dialled_at;       // when the hub last asked for its port to be tried
   bool paused = false;                // by its owner: neither waited for nor dead
   Clock::time_point disconnected_at;  // while not connected; its place is kept for RunConfig::dead_after
-  Clock::time_point awaited_until;    // an attempt waits so long for one that is away, or receives and is not ready
 
   // Recovering:
   std::optional<OuterStep> told_to_recover;  // which outer state it was last told to fetch or make
   std::string recovered_hash;                // what it now says to hold of the committed outer step; empty: nothing yet
   int wrong_recoveries = 0;                  // in a row
-
-  // In the open round:
-  Part part = Part::kNone;
-  HubRoundBegin begun;               // as it was told
-  std::optional<IslandReady> ready;  // since its last (re)connection
-  bool sits_out = false;             // blamed for failed attempts: recovers after the commit
+  std::optional<Clock::time_point> left_behind_since;  // it was in no commit since
 
   int non_finite_rounds = 0;  // in a row
   int strikes = 0;            // rounds in a row that left its work out, for what it gave or said
@@ -47,7 +39,7 @@ struct MeshIsland {
   std::optional<IslandHeartbeat> heartbeat;
 
   const IslandId& id() const { return entry.id; }
-  LeaseRange lease() const { return {begun.lease_first_sequence, begun.lease_sequences}; }
+  bool trains() const { return connected && standing == Standing::kTraining; }
 };
 
 }  // namespace atl

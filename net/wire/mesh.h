@@ -200,7 +200,7 @@ struct HubRoundBegin {
   std::uint32_t inner_steps = 0;
   std::uint64_t lease_first_sequence = 0;  // positions in the run's sequence order (net/data/sequence_order.h)
   std::uint64_t lease_sequences = 0;
-  bool validate = false;     // this island evaluates the outer parameters of this round first
+  bool validate = false;     // this island evaluates the outer parameters that it holds first
   FragmentId fragment = {};  // of the round
 };
 

@@ -73,7 +73,7 @@ void CoordinatorLossTest::a_state_that_nobody_holds_is_a_named_standstill_that_i
     mesh.kill(i);
     SimulatedMesh::Island& island = mesh.island(i);
     std::erase_if(island.durable, [&](const HeldState& held) { return held.outer_step >= committed; });
-    island.kept_average.reset();
+    island.lane().kept_average.reset();
     QVERIFY(!island.durable.empty());
   }
   const OuterStep kept = mesh.island(1).durable.back().outer_step;
@@ -145,7 +145,7 @@ OuterStep lose_the_newest(SimulatedMesh& mesh) {
   for (int i = 1; i <= 2; ++i) {
     mesh.kill(i);
     std::erase_if(mesh.island(i).durable, [&](const HeldState& held) { return held.outer_step >= committed; });
-    mesh.island(i).kept_average.reset();
+    mesh.island(i).lane().kept_average.reset();
   }
   mesh.start(1);
   mesh.start(2);
@@ -192,7 +192,7 @@ void CoordinatorLossTest::by_policy_a_run_never_goes_back_far() {
   QVERIFY(mesh.hub().committed().value > kMostRoundsUndone);
   mesh.kill(1);
   mesh.island(1).durable.clear();
-  mesh.island(1).kept_average.reset();
+  mesh.island(1).lane().kept_average.reset();
   mesh.trains_by_itself = false;
   mesh.start(1);
 

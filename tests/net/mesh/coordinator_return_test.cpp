@@ -64,7 +64,7 @@ void CoordinatorReturnTest::one_that_does_not_hold_the_committed_average_recover
   all_ready(mesh, 3);
   for (int i = 1; i <= 3; ++i) have(mesh, i, 1);
   mesh.cut(2);
-  mesh.island(2).average.reset();  // its process died and started again from its checkpoint
+  mesh.island(2).lane().average.reset();  // its process died and started again from its checkpoint
   deliver(mesh);
 
   mesh.link(2);

@@ -54,7 +54,7 @@ inline void begin_first_round(SimulatedMesh& mesh, int islands) {
 inline IslandReady ready_for(std::uint32_t round) { return IslandReady{OuterStep{round}, 64, 0.5, 2.0}; }
 inline void all_ready(SimulatedMesh& mesh, int islands) {
   for (int i = 1; i <= islands; ++i) {
-    mesh.island(i).inner_done = true;
+    mesh.island(i).lane().inner_done = true;
     mesh.say(i, ready_for(mesh.hub().committed().value));
   }
   deliver(mesh);
@@ -62,7 +62,7 @@ inline void all_ready(SimulatedMesh& mesh, int islands) {
 
 inline const std::string kDigest(64, 'd');
 inline void have(SimulatedMesh& mesh, int island, std::uint32_t attempt, const std::string& digest = kDigest) {
-  mesh.island(island).average = {Attempt{attempt}, digest};
+  mesh.island(island).lane().average = {Attempt{attempt}, digest};
   mesh.say(island, IslandHave{mesh.hub().committed(), Attempt{attempt}, digest, 0.1});
 }
 

@@ -15,8 +15,9 @@ unsigned schedules() {
   return given != nullptr ? static_cast<unsigned>(std::stoul(given)) : 120;
 }
 
-RunConfig careful_run(std::uint32_t islands) {
+RunConfig careful_run(std::uint32_t islands, std::uint32_t fragments) {
   RunConfig run = run_for(islands);
+  run.fragments = fragments;
   run.quorum = 2;
   run.validate_every = 3;
   run.straggler_grace = 10s;
@@ -79,13 +80,17 @@ QString told(SimulatedMesh& mesh, int islands) {
       text += " away";
       continue;
     }
-    const MeshIsland& island = found->second;
-    text += QString(" standing %1 part %2 ready %3 sits out %4 step %5")
-                .arg(int(island.standing))
-                .arg(int(island.part))
-                .arg(island.ready.has_value())
-                .arg(island.sits_out)
+    text += QString(" standing %1 step %2")
+                .arg(int(found->second.standing))
                 .arg(mesh.island(i).outer_step ? int(mesh.island(i).outer_step->value) : -1);
+    for (const auto& [number, round] : mesh.hub().rounds()) {
+      const RoundPart& part = std::as_const(*round).parts().of(mesh.island(i).id);
+      text += QString(" round %1 part %2 ready %3 sits out %4")
+                  .arg(number.value)
+                  .arg(int(part.role))
+                  .arg(part.ready.has_value())
+                  .arg(part.sits_out);
+    }
     if (mesh.island(i).goodbye) text += QString(" goodbye ") + mesh.island(i).goodbye->message.c_str();
   }
   int shown = 0;
@@ -108,16 +113,21 @@ class RandomLiarsTest : public QObject {
  private Q_SLOTS:
   void one_liar_bends_nothing_and_evicts_nobody_data() {
     QTest::addColumn<int>("islands");
-    for (const int islands : {3, 4, 8}) QTest::addRow("%d islands", islands) << islands;
+    QTest::addColumn<quint32>("fragments");
+    for (const int islands : {3, 4, 8}) QTest::addRow("%d islands", islands) << islands << 1u;
+    for (const quint32 fragments : {2u, 3u}) {
+      QTest::addRow("4 islands, %u fragments", fragments) << 4 << fragments;
+    }
   }
   void one_liar_bends_nothing_and_evicts_nobody();
 };
 
 void RandomLiarsTest::one_liar_bends_nothing_and_evicts_nobody() {
   QFETCH(int, islands);
+  QFETCH(quint32, fragments);
   for (unsigned seed = 0; seed < schedules(); ++seed) {
     std::mt19937 random(seed * 7919 + static_cast<unsigned>(islands));
-    SimulatedMesh mesh(careful_run(static_cast<std::uint32_t>(islands)));
+    SimulatedMesh mesh(careful_run(static_cast<std::uint32_t>(islands), fragments));
     mesh.keeps_states = true;
     for (int i = 1; i <= islands; ++i) mesh.start(i);
     mesh.settle_randomly(random, 60 * islands);

@@ -6,8 +6,9 @@
 namespace atl {
 namespace {
 
-RunConfig validating_run_for(std::uint32_t islands) {
+RunConfig validating_run_for(std::uint32_t islands, std::uint32_t fragments) {
   RunConfig run = run_for(islands);
+  run.fragments = fragments;
   run.validate_every = RunConfig{}.validate_every;
   run.straggler_grace = 10s;
   return run;
@@ -59,20 +60,28 @@ class RandomMeshTest : public QObject {
 void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on_data() {
   QTest::addColumn<int>("islands");
   QTest::addColumn<bool>("hub_restarts");
+  QTest::addColumn<quint32>("fragments");
   for (int islands = 2; islands <= 6; ++islands) {
-    QTest::addRow("%d islands", islands) << islands << false;
-    QTest::addRow("%d islands, hub restarts", islands) << islands << true;
+    QTest::addRow("%d islands", islands) << islands << false << 1u;
+    QTest::addRow("%d islands, hub restarts", islands) << islands << true << 1u;
+  }
+  for (const quint32 fragments : {2u, 3u}) {
+    for (const int islands : {2, 3, 5}) {
+      QTest::addRow("%d islands, %u fragments", islands, fragments) << islands << false << fragments;
+      QTest::addRow("%d islands, %u fragments, hub restarts", islands, fragments) << islands << true << fragments;
+    }
   }
 }
 
 void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
   QFETCH(int, islands);
   QFETCH(bool, hub_restarts);
+  QFETCH(quint32, fragments);
   constexpr int kRuns = 60, kFaults = 60, kStepsBetween = 25;
 
   for (unsigned seed = 0; seed < kRuns; ++seed) {
     std::mt19937 random(seed * 977 + static_cast<unsigned>(islands));
-    SimulatedMesh mesh(validating_run_for(static_cast<std::uint32_t>(1 + islands / 2)));
+    SimulatedMesh mesh(validating_run_for(static_cast<std::uint32_t>(1 + islands / 2), fragments));
     mesh.keeps_states = true;
     for (int i = 1; i <= islands; ++i) mesh.start(i);
     for (int fault = 0; fault < kFaults; ++fault) {
@@ -101,6 +110,8 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
              qPrintable(QString("seed %1 stands still at round %2").arg(seed).arg(mesh.hub().committed().value)));
     QVERIFY2(mesh.commits().back().members.size() == static_cast<std::size_t>(islands),
              qPrintable(QString("seed %1: %2 members at the end").arg(seed).arg(mesh.commits().back().members.size())));
+    QVERIFY2(mesh.most_open == fragments,
+             qPrintable(QString("seed %1: %2 rounds at once").arg(seed).arg(mesh.most_open)));
   }
 }
 

@@ -1,0 +1,203 @@
+#include "net/hub/round_service.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "net/base/encoding.h"
+#include "net/base/unix_time.h"
+#include "net/hub/initial_state.h"
+#include "net/mesh/commit_signature.h"
+#include "net/mesh/spawn.h"
+#include "net/tls/signature.h"
+
+namespace atl {
+
+RoundService::RoundService(const RunConfig& run, const Identity& identity, HubStore& store, RoundOutlet& outlet,
+                           HubServer::OnEvent on_event)
+    : run_(run), identity_(identity), store_(store), outlet_(outlet), on_event_(std::move(on_event)) {}
+
+Result<std::unique_ptr<RoundService>> RoundService::open(const RunConfig& run, const Identity& identity,
+                                                         HubStore& store, RoundOutlet& outlet,
+                                                         HubServer::OnEvent on_event) {
+  std::unique_ptr<RoundService> service(new RoundService(run, identity, store, outlet, std::move(on_event)));
+  ATOLL_RETURN_IF_ERROR(service->read_store());
+  return service;
+}
+
+Status RoundService::read_store() {
+  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t epoch, store_.begin_epoch(unix_milliseconds_now()));
+  ATOLL_ASSIGN_OR_RETURN(epoch_, sign_epoch(epoch));
+  ATOLL_ASSIGN_OR_RETURN(CoordinatorMemory memory, store_.memory());
+  if (memory.committed.value == 0 && !memory.agreed_hash) {
+    spdlog::info("hub run={} computes=\"the hash of the initial state\"", run_.run_id);
+    ATOLL_ASSIGN_OR_RETURN(memory.agreed_hash, save_initial_state_hash(run_, store_));
+    memory.state_hashes[OuterStep{0}] = *memory.agreed_hash;
+  }
+  state_.run_id = run_.run_id;
+  state_.name = run_.name;
+  state_.phase = HubPhase::kWaiting;
+  state_.outer_step = memory.committed.value;
+  state_.inner_steps = run_.inner_steps;
+  state_.fragments = run_.fragments;
+  state_.max_rounds = run_.max_rounds;
+  state_.min_islands = run_.min_islands;
+  ATOLL_ASSIGN_OR_RETURN(state_.rounds, store_.rounds(HubState::kMaxRounds));
+  ATOLL_ASSIGN_OR_RETURN(state_.first_validation, store_.validation(/*first=*/true));
+  ATOLL_ASSIGN_OR_RETURN(state_.last_validation, store_.validation(/*first=*/false));
+  coordinator_.emplace(run_, memory, [this](const HubCommit& commit) { return sign(commit); });
+  return ok_status();
+}
+
+void RoundService::begin(const std::vector<Address>& addresses) {
+  for (const Address& address : addresses) state_.addresses.push_back(to_string(address));
+  view_.emplace(state_);
+  last_step_ = Clock::now();
+}
+
+HubState RoundService::state() const {
+  std::lock_guard lock(mutex_);
+  return state_;
+}
+
+// ---- records
+
+std::string RoundService::sign(const HubCommit& commit) const {
+  const Result<std::string> signature = sign_commit(identity_, commit);
+  return signature.ok() ? *signature : std::string();
+}
+
+Result<SignedEpoch> RoundService::sign_epoch(std::uint64_t epoch) const {
+  const std::string record = epoch_record(run_.run_id, epoch);
+  ATOLL_ASSIGN_OR_RETURN(const Bytes signature, sign_message(identity_, as_bytes(record)));
+  return SignedEpoch{epoch, base64url_encode(signature), identity_.certificate_pem};
+}
+
+Status RoundService::roll_back(OuterStep to, const std::string& reason, bool automatic) {
+  if (to > coordinator_->committed()) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("the run has committed {} rounds; it cannot go back to {}",
+                                                          coordinator_->committed().value, to.value)};
+  }
+  RollBack event{to, {}, 0, {}, reason, automatic};
+  ATOLL_ASSIGN_OR_RETURN(event.state_hash, store_.state_hash(to));
+  ATOLL_ASSIGN_OR_RETURN(event.epoch, store_.begin_epoch(unix_milliseconds_now()));
+  ATOLL_ASSIGN_OR_RETURN(event.leases, store_.leases_since(to));
+  ATOLL_ASSIGN_OR_RETURN(epoch_, sign_epoch(event.epoch));
+  step(event);
+  return ok_status();
+}
+
+// ---- events
+
+void RoundService::step(const CoordinatorEvent& event) {
+  if (!outlet_.is_serving()) return;
+  try {
+    take(event);
+  } catch (...) {
+    outlet_.stop_serving(
+        Error{ErrorCode::kInternal, fmt::format("the hub's round was broken off: {}; start the hub again, it "
+                                                "goes on from what is on its disk",
+                                                what_of(std::current_exception()))});
+  }
+}
+
+void RoundService::take(const CoordinatorEvent& event) {
+  const auto now = round_time();
+  for (const CoordinatorAction& action : coordinator_->next(event, now)) {
+    const Status done = carry_out_in_the_end(action);
+    if (!done.ok()) return outlet_.stop_serving(done.error());  // what follows must not be said
+  }
+  HubState state = view_->build(*coordinator_, now);
+  std::lock_guard lock(mutex_);
+  state_ = std::move(state);
+}
+
+// The time of the round. That in which this thread stood still, for a disk or for a database that another process
+// held, does not pass in it: nobody was heard meanwhile. Ticks come more often than heartbeats.
+Clock::time_point RoundService::round_time() {
+  const auto now = Clock::now();
+  const auto since = now - std::exchange(last_step_, now);
+  if (since > run_.heartbeat) stood_still_ += since;
+  return now - stood_still_;
+}
+
+// Another process may hold the database: what is to be said waits for it, as long as that takes.
+Status RoundService::carry_out_in_the_end(const CoordinatorAction& action) {
+  const auto try_it = [&] { return std::visit([this](const auto& a) { return carry_out(a); }, action); };
+  Status done = try_it();
+  while (!done.ok() && done.error().code == ErrorCode::kTimeout && !outlet_.is_ending()) {
+    spdlog::warn("hub waits error=\"{}\"", done.error().message);
+    done = try_it();
+  }
+  return done;
+}
+
+Status RoundService::carry_out(const SendTo& send) {
+  HubMessage message = send.message;
+  if (auto* welcome = std::get_if<HubWelcome>(&message)) welcome->epoch = epoch_;
+  outlet_.send(send.island, std::move(message));
+  return ok_status();
+}
+
+Status RoundService::carry_out(const CloseConnection& close) {
+  outlet_.close(close.island);
+  return ok_status();
+}
+
+Status RoundService::carry_out(const DialIsland& dial) {
+  outlet_.dial(dial.island, dial.address);
+  return ok_status();
+}
+
+Status RoundService::carry_out(const PersistCommit& commit) {
+  if (commit.commit.signature.empty()) {
+    return Error{ErrorCode::kInternal, "the hub's key cannot sign a commit; restore its identity from a backup"};
+  }
+  return store_.save(commit);
+}
+
+Status RoundService::carry_out(const PersistRollback& back) { return store_.save(back, unix_seconds_now()); }
+
+Status RoundService::carry_out(const WantRollback& want) {
+  outlet_.post([this, want] {
+    if (!outlet_.is_serving()) return;
+    const Status done = roll_back(want.to, want.reason, /*automatic=*/true);
+    if (done.ok()) return;
+    spdlog::error("hub rollback={} error=\"{}\"", want.to.value, done.error().message);
+    step(RollBackFailed{want.to});
+  });
+  return ok_status();
+}
+
+Status RoundService::carry_out(const StepDown& down) {
+  // So that what it is started again with is newer, whatever this machine's clock says.
+  ATOLL_RETURN_IF_ERROR(store_.know_epoch(down.epoch));
+  return Error{ErrorCode::kPermissionDenied,
+               fmt::format("another hub of this run was started after this one (epoch {}): two would commit different "
+                           "rounds, so this one has stopped. Serve only one; to go on with this one, start it again",
+                           down.epoch)};
+}
+
+Status RoundService::carry_out(const Publish& publish) {
+  if (const auto* validated = std::get_if<IslandValidated>(&publish.news)) {
+    ATOLL_RETURN_IF_ERROR(store_.save(*validated));
+  }
+  announce(publish.news);
+  return ok_status();
+}
+
+void RoundService::announce(const CoordinatorNews& news) {
+  view_->learn(news);
+  const NewsEvent event = to_event(news);
+  spdlog::info("hub event={} data={}", event.name, event.data.dump());
+  if (!on_event_) return;
+  try {
+    on_event_(event.name, event.data);
+  } catch (const std::exception& error) {  // who only listens breaks nothing
+    spdlog::error("hub event={} listener_failed=\"{}\"", event.name, error.what());
+  }
+}
+
+}  // namespace atl

@@ -1,0 +1,75 @@
+#include "net/mesh/committed_state.h"
+
+#include <algorithm>
+
+#include "net/mesh/hash_agreement.h"
+
+namespace atl {
+namespace {
+
+// A hub that was restored waits so many times dead_after for islands that know more than its backup.
+constexpr int kRestoredPatience = 10;
+
+}  // namespace
+
+CommittedState::CommittedState(CoordinatorTurn& turn, const CoordinatorMemory& memory, CommitSigner sign)
+    : turn_(turn),
+      sign_(std::move(sign)),
+      committed_(memory.committed),
+      last_commit_(memory.last_commit),
+      epoch_(memory.epoch),
+      record_epoch_(memory.record_epoch),
+      restored_(memory.restored) {
+  if (last_commit_) last_holders_ = holders_of(*last_commit_);
+}
+
+bool CommittedState::is_of_run(OuterStep round) const {
+  const std::uint32_t most = turn_.run().max_rounds;
+  return most == 0 || round.value < most;
+}
+
+void CommittedState::begin_waiting() {
+  if (!wait_until_) wait_until_ = turn_.now() + turn_.run().dead_after * (restored_ ? kRestoredPatience : 1);
+}
+
+HubCommit CommittedState::sign(HubCommit commit) const {
+  commit.epoch = epoch_;
+  commit.signature = sign_(commit);
+  return commit;
+}
+
+void CommittedState::advance(const HubCommit& commit) {
+  last_commit_ = commit;
+  last_holders_ = {commit.holders.begin(), commit.holders.end()};
+  committed_ = OuterStep{commit.round.value + 1};
+  record_epoch_ = epoch_;
+  restored_ = false;
+}
+
+bool CommittedState::is_newer(const HubCommit& commit) const {
+  const OuterStep made{commit.round.value + 1};
+  return std::pair(commit.epoch, made) > std::pair(record_epoch_, committed_) && commit.epoch < epoch_;
+}
+
+void CommittedState::go_forth(const HubCommit& commit, const IslandId& shown_by) {
+  const OuterStep made{commit.round.value + 1};
+  const OuterStep from = std::exchange(committed_, made);
+  record_epoch_ = commit.epoch;  // restored_ stays: another may know of a newer one
+  turn_.act(PersistFastForward{commit});
+  turn_.publish(FastForwarded{from, made, shown_by});
+  last_commit_ = commit;
+  last_holders_ = holders_of(commit);
+  wait_until_ = std::max(*wait_until_, turn_.now() + turn_.run().dead_after);
+}
+
+void CommittedState::go_back(const RollBack& event) {
+  const OuterStep from = std::exchange(committed_, event.to);
+  epoch_ = record_epoch_ = event.epoch;
+  restored_ = false;
+  turn_.act(PersistRollback{event.to, event.epoch, event.reason, event.automatic});
+  turn_.publish(RolledBack{from, event.to, event.reason, event.automatic});
+  last_commit_.reset();
+  last_holders_.clear();
+}
+
+}  // namespace atl

@@ -1,0 +1,34 @@
+// What every part of the RoundCoordinator works with during one event: what the run agreed on, the time, and the list
+// of actions that it adds to. One thread; owned by the RoundCoordinator.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "net/base/deadline.h"
+#include "net/mesh/coordinator_types.h"
+
+namespace atl {
+
+class CoordinatorTurn {
+ public:
+  using Actions = std::vector<CoordinatorAction>;
+
+  explicit CoordinatorTurn(RunConfig run) : run_(std::move(run)) {}
+
+  const RunConfig& run() const { return run_; }
+  Clock::time_point now() const { return now_; }
+
+  void begin(Clock::time_point now) { now_ = now; }
+  void act(CoordinatorAction action) { actions_.push_back(std::move(action)); }
+  void send(const IslandId& island, HubMessage message) { act(SendTo{island, std::move(message)}); }
+  void publish(CoordinatorNews news) { act(Publish{std::move(news)}); }
+  Actions take() { return std::exchange(actions_, {}); }  // what was added since
+
+ private:
+  const RunConfig run_;
+  Clock::time_point now_;
+  Actions actions_;
+};
+
+}  // namespace atl

@@ -1,0 +1,78 @@
+#include "net/mesh/mesh_links.h"
+
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+constexpr std::uint64_t kProbeBytes = 8u << 20;  // past slow start of most links, half a second at 150 Mbit/s
+constexpr std::chrono::minutes kDialAgainAfter{10};
+
+}  // namespace
+
+void MeshLinks::dialled(const MeshIsland& island, const IslandDialled& event) {
+  if (island.entry.address == event.address) matrix_.set_dialable(event.island, event.answered);
+}
+
+void MeshLinks::dial(MeshIsland& island) {
+  island.dialled_at = turn_.now();
+  turn_.act(DialIsland{island.id(), island.entry.address});
+}
+
+void MeshLinks::dial_if_hidden(MeshIsland& island) {
+  if (!dialable(island.id())) dial(island);
+}
+
+void MeshLinks::dial_again(const std::vector<MeshIsland*>& islands) {
+  for (MeshIsland* island : islands) {
+    if (turn_.now() - island->dialled_at >= kDialAgainAfter) dial_if_hidden(*island);
+  }
+}
+
+void MeshLinks::probe(const std::vector<IslandId>& islands) {
+  if (islands.size() < 3) return;  // one ring only
+  for (const auto& [from, to] : matrix_.worth_a_probe(islands, turn_.now())) {
+    turn_.send(to, HubProbe{from, kProbeBytes});
+  }
+}
+
+void MeshLinks::report(const IslandId& island, const IslandLinkReport& report, const Membership& members) {
+  for (const LinkReportEntry& link : report.links) {
+    if (!members.contains(link.peer)) continue;
+    const IslandId& from = link.outgoing ? island : link.peer;
+    const IslandId& to = link.outgoing ? link.peer : island;
+    matrix_.report({from, to, link.bytes_per_second, link.rtt_seconds, link.at_least}, turn_.now());
+  }
+}
+
+RingChoice MeshLinks::choose(std::vector<AttemptMember> members) const {
+  return choose_ring(std::move(members), matrix_, last_order_, turn_.now());
+}
+
+void MeshLinks::use(const std::vector<AttemptMember>& order) {
+  last_order_.clear();
+  for (const AttemptMember& member : order) last_order_.push_back(member.id);
+}
+
+std::vector<double> MeshLinks::known_rates(const std::vector<AttemptMember>& order) const {
+  return atl::known_rates(order, matrix_, turn_.now());
+}
+
+WireFormat MeshLinks::wire_for(const std::vector<AttemptMember>& members) const {
+  const WireFormat wire = turn_.run().wire;
+  const auto hidden = [this](const AttemptMember& member) { return !dialable(member.id); };
+  const bool passes_sums_on = !sums_hop_by_hop(wire) && std::ranges::any_of(members, hidden);
+  return passes_sums_on ? WireFormat::kInt8Block : wire;
+}
+
+bool MeshLinks::avoid_edge(const IslandPair& edge, std::vector<AttemptMember> members, WireFormat wire) {
+  if (!sums_hop_by_hop(wire)) return false;  // everybody needs everybody: no order helps
+  if (members.size() > kMaxRing) return false;
+  LinkMatrix without = matrix_;
+  without.declare_dead(edge.first, edge.second, turn_.now());
+  if (!choose_ring(std::move(members), without, {}, turn_.now()).sits_out.empty()) return false;
+  matrix_ = std::move(without);
+  return true;
+}
+
+}  // namespace atl

@@ -1,0 +1,51 @@
+// The links between islands as the hub uses them: who can be dialled, which are worth a probe, which ring an attempt
+// takes, and which edges failed or altered bytes. What is known outlives the rounds. One thread; owned by the
+// RoundCoordinator.
+#pragma once
+
+#include <vector>
+
+#include "net/mesh/coordinator_turn.h"
+#include "net/mesh/digest_inquiry.h"
+#include "net/mesh/link_matrix.h"
+#include "net/mesh/membership.h"
+#include "net/mesh/ring_choice.h"
+
+namespace atl {
+
+class MeshLinks {
+ public:
+  explicit MeshLinks(CoordinatorTurn& turn) : turn_(turn) {}
+
+  bool dialable(const IslandId& island) const { return matrix_.dialable(island); }
+  void dialled(const MeshIsland& island, const IslandDialled& event);
+  void dial(MeshIsland& island);  // until the answer comes it counts as before
+  void dial_if_hidden(MeshIsland& island);
+  // Whoever could not be dialled may have opened a port since.
+  void dial_again(const std::vector<MeshIsland*>& islands);
+  void probe(const std::vector<IslandId>& islands);
+  // An island speaks of its own edges only, and only of those to islands that are there.
+  void report(const IslandId& island, const IslandLinkReport& report, const Membership& members);
+  void forget(const IslandId& island) { matrix_.forget(island); }
+
+  // An attempt's ring. Whoever is in `sits_out` is to be left out, and the ring chosen anew.
+  RingChoice choose(std::vector<AttemptMember> members) const;
+  void use(const std::vector<AttemptMember>& order);  // the next choice compares with it
+  std::vector<double> known_rates(const std::vector<AttemptMember>& order) const;
+  // Below 8 bits everybody dials every owner of a chunk. Where a member cannot be dialled, the ring sums hop by hop.
+  WireFormat wire_for(const std::vector<AttemptMember>& members) const;
+
+  // False, and the edge is as before, when no ring of all members does without it.
+  bool avoid_edge(const IslandPair& edge, std::vector<AttemptMember> members, WireFormat wire);
+  void declare_dead(const IslandId& a, const IslandId& b) { matrix_.declare_dead(a, b, turn_.now()); }
+  void revive() { matrix_.revive(); }
+  BadEdges& bad_edges() { return bad_edges_; }
+
+ private:
+  CoordinatorTurn& turn_;
+  LinkMatrix matrix_;
+  std::vector<IslandId> last_order_;  // of the last attempt
+  BadEdges bad_edges_;                // of all rounds since the hub started
+};
+
+}  // namespace atl

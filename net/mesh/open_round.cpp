@@ -1,0 +1,350 @@
+#include "net/mesh/open_round.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace atl {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstRetryDelay{500};
+constexpr std::chrono::milliseconds kLongestRetryDelay{5'000};
+constexpr std::chrono::seconds kStandstillRetryDelay{30};  // when nobody can tell whose fault it is
+constexpr int kMostStallDoublings = 6;
+constexpr int kMostNonFiniteRounds = 3;  // in a row
+// The norm of an average may exceed the mean of its parts' norms by what quantising adds; with error feedback, by what
+// earlier rounds still owe, too.
+constexpr double kNormSlack = 1.1, kNormSlackWithFeedback = 3;
+
+bool trained(const AttemptMember& member) { return member.tokens > 0; }
+
+}  // namespace
+
+OpenRound::OpenRound(OuterStep round, const RoundSurroundings& with, Attempt last_attempt)
+    : round_(round),
+      turn_(with.turn),
+      members_(with.members),
+      links_(with.links),
+      trust_(with.trust),
+      verdicts_(with.verdicts),
+      parts_(round, with.turn, with.members, with.links, with.leases),
+      blame_(with.turn, with.members, with.links, with.trust, parts_, with.verdicts),
+      wire_(with.turn.run().wire),
+      last_attempt_(last_attempt) {}
+
+// ---- what its islands say
+
+void OpenRound::said(MeshIsland& island, const IslandReady& message) {
+  RoundPart& part = parts_.of(island.id());
+  if (part.role == RoundPart::Role::kReceiver && message.tokens == 0) part.ready = message;
+  if (part.role != RoundPart::Role::kTrainer) return;
+  if (message.tokens > part.begun.lease_sequences * turn_.run().sequence_length) {
+    return verdicts_.send_away(island.id(), ErrorCode::kProtocol,
+                               fmt::format("it says that it trained {} tokens in round {}, more than were leased to it",
+                                           message.tokens, message.round.value));
+  }
+  if (!std::isfinite(message.norm_over_steps) || message.norm_over_steps < 0 || !is_loss(message.mean_loss_nats)) {
+    if (++island.non_finite_rounds < kMostNonFiniteRounds) return verdicts_.start_recovering(island.id());
+    return verdicts_.send_away(
+        island.id(), ErrorCode::kNonFinite,
+        "its pseudo-gradient was not finite three times in a row; check the machine's memory and GPUs");
+  }
+  if (message.tokens == 0) return;
+  island.non_finite_rounds = 0;
+  part.ready = message;
+}
+
+void OpenRound::said(const MeshIsland& island, const IslandHave& message) {
+  if (!attempt_ || message.attempt != attempt_->number()) return;
+  const auto now = turn_.now();
+  const auto grace = turn_.run().straggler_grace;
+  attempt_->have(island.id(), message.digest);
+  // The first one's word leaves nobody behind, for it may be lying; but it bounds how long the attempt may take.
+  if (!stall_due_) stall_due_ = now + grace * (1 << std::min(stalled_attempts_, kMostStallDoublings));
+  if (!average_due_ && attempt_->most_trainers_have_it()) average_due_ = now + grace;
+  decide();
+}
+
+void OpenRound::said(const MeshIsland& island, const IslandAttemptFailed& message) {
+  const IslandId& id = island.id();
+  if (kept_ && message.attempt == kept_->attempt()) {
+    if (kept_->awaits(id)) blame_.add_report(id, message);
+    return kept_->report(id, message.whole_buckets);
+  }
+  if (!attempt_ || message.attempt != attempt_->number() || !attempt_->live().contains(id)) return;
+  ++reported_failures_;
+  if (message.too_large) {
+    const std::string reason = fmt::format("{} holds an average that is larger than its parts can be", id.value);
+    fail_attempt(reason, retry_delay());
+    kept_.reset();
+    return blame_.search_for_liar({}, reason);
+  }
+  fail_attempt(fmt::format("{}: {}", id.value, message.reason), retry_delay());
+  kept_->report(id, message.whole_buckets);
+  blame_.report(id, message);
+}
+
+void OpenRound::said(const MeshIsland& island, const IslandChunks& message) {
+  if (inquiry_ && message.attempt == inquiry_->attempt()) inquiry_->answer(island.id(), message.digests);
+}
+
+void OpenRound::lose(const IslandId& island) {
+  if (kept_) kept_->lose(island);
+  if (inquiry_) inquiry_->lose(island);
+  if (!attempt_ || !attempt_->live().contains(island)) return;
+  parts_.lost_attempt(island);
+  attempt_->lose(island);
+  decide();
+}
+
+void OpenRound::disconnected(const IslandId& island) {
+  parts_.disconnected(island, averages());
+  lose(island);
+}
+
+// ---- what the time and the state of things call for
+
+void OpenRound::settle_attempt() {
+  if (is_decided()) decide();  // it waited for the round before
+  leave_laggards_behind();
+  settle_inquiry();
+  if (kept_ && (kept_->complete() || turn_.now() >= kept_due_)) blame_.judge();
+}
+
+void OpenRound::settle_parts() {
+  parts_.tell_the_untold();
+  for (auto& [id, island] : members_.islands()) parts_.give(island, averages(), last_attempt_);
+  promote_receivers();
+  parts_.start_grace();
+  open_attempt();
+}
+
+// A round whose trainers are all gone, or too few, is trained by those who came meanwhile; so is one whose trainers
+// cannot agree.
+void OpenRound::promote_receivers() {
+  if (attempt_ || parts_.expects_anybody()) return;
+  const std::uint32_t quorum = turn_.run().quorum;
+  if (parts_.count_trainers() < quorum && parts_.take_back()) {
+    stalled_attempts_ = 0;
+    blame_.forget_edges();
+  }
+  const std::size_t trainers = parts_.count_trainers();
+  // A trainer that is there, and never ready, does not keep those who wait for ever.
+  if (trainers >= quorum && !blame_.is_nobody_left_to_suspect() && !parts_.takes_too_long()) return;
+  if (trainers == 0) {  // nobody is left for whom to sit out
+    parts_.let_all_take_part();
+    kept_.reset();
+    blame_.forget_reports();
+    blame_.forget_edges();
+  }
+  if (parts_.promote_receivers()) blame_.search_anew();
+}
+
+void OpenRound::close(const std::set<IslandId>& averaged) {
+  attempt_.reset();
+  inquiry_.reset();
+  kept_.reset();
+  blame_.forget_reports();
+  parts_.close(averaged);
+}
+
+// Everybody drops what it was doing.
+void OpenRound::abandon() {
+  if (attempt_) {
+    for (const IslandId& id : attempt_->live()) {
+      turn_.send(id, abort_of(attempt_->number(), "the round is given up"));
+    }
+  }
+  close({});
+}
+
+// ---- an attempt, from its beginning to its end
+
+void OpenRound::open_attempt() {
+  const auto now = turn_.now();
+  if (attempt_ || now < retry_at_ || !verdicts_.may_average()) return;
+  if (kept_ && !kept_->complete() && now < kept_due_) return;
+  for (const auto& [id, island] : members_.islands()) {  // connected, and answers nothing
+    if (stalled_attempts_ > 0 && kept_ && kept_->awaits(id)) parts_.of(id).sits_out = true;
+  }
+  const auto& grace_ends = parts_.grace_ends();
+  if (parts_.is_somebody_awaited() && (!grace_ends || now < *grace_ends)) return;
+  blame_.leave_out_the_large();
+  std::vector<AttemptMember> members = parts_.ready_members();
+  const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, trained));
+  if (trainers == 0 || trainers < turn_.run().quorum) return;
+  blame_.leave_out_suspect(members);
+  RingChoice ring = links_.choose(std::move(members));
+  if (!ring.sits_out.empty()) {
+    for (const IslandId& id : ring.sits_out) parts_.of(id).sits_out = true;
+    return open_attempt();
+  }
+  links_.use(ring.order);  // as chosen, not as turned
+  last_members_.clear();
+  for (const AttemptMember& member : ring.order) last_members_.push_back(member.id);
+  if (blame_.turned()) std::ranges::reverse(ring.order);
+  begin_attempt(std::move(ring.order));
+}
+
+void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
+  last_attempt_ = Attempt{last_attempt_.value + 1};
+  attempt_.emplace(last_attempt_, std::move(order));
+  average_due_.reset();
+  stall_due_.reset();
+  turn_.act(PersistAttempt{round_, last_attempt_});
+  HubAttempt message{round_, last_attempt_, attempt_->order()};
+  message.fragment = fragment();
+  message.wire = links_.wire_for(message.order);
+  message.edge_bytes_per_second = links_.known_rates(message.order);
+  message.norm_limit = norm_limit(message.order);
+  const bool same_wire = message.wire == std::exchange(wire_, message.wire);
+  if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
+  attempt_keeps_buckets_ = std::ranges::find(message.final_buckets, true) != message.final_buckets.end();
+  kept_.reset();
+  members_.send_roster_if_changed();  // where the members are
+  for (const AttemptMember& member : attempt_->order()) turn_.send(member.id, message);
+}
+
+// ||sum of w g|| <= sum of w ||g||, by what each says of its own. Buckets kept from an attempt with other members make
+// no difference: the largest part bounds each.
+double OpenRound::norm_limit(const std::vector<AttemptMember>& members) const {
+  const RunConfig& run = turn_.run();
+  if (run.norm_bound == 0) return 0;
+  const double tokens_a_step = double{1} * run.sequences_per_step * run.sequence_length;
+  double weighted = 0, tokens = 0, largest = 0;
+  for (const AttemptMember& member : members) {
+    const auto& ready = parts_.of(member.id).ready;
+    if (member.tokens == 0 || !ready) continue;
+    const auto own_tokens = static_cast<double>(member.tokens);
+    const double norm = ready->norm_over_steps * own_tokens / tokens_a_step;
+    weighted += own_tokens * norm;
+    tokens += own_tokens;
+    largest = std::max(largest, norm);
+  }
+  if (tokens == 0) return 0;
+  const double slack = feeds_errors_back(run.wire) ? kNormSlackWithFeedback : kNormSlack;
+  return slack * (kept_ ? largest : weighted / tokens);
+}
+
+// All that are left hold the same average. Those that are left commit nothing alone where most were lost: that may be a
+// liar's doing. They average anew.
+bool OpenRound::is_decided() const {
+  if (!attempt_ || inquiry_ || attempt_->outcome() != OpenAttempt::Outcome::kAgreed) return false;
+  const auto lives = [this](const AttemptMember& member) {
+    return trained(member) && attempt_->live().contains(member.id);
+  };
+  const auto trainers = static_cast<std::size_t>(std::ranges::count_if(attempt_->order(), lives));
+  return attempt_->most_trainers_live() && trainers >= turn_.run().quorum;
+}
+
+void OpenRound::decide() {
+  if (!attempt_ || inquiry_) return;
+  if (is_decided()) {
+    if (verdicts_.may_commit(round_)) verdicts_.commit(*this);
+    return;
+  }
+  if (attempt_->has_lost_a_member()) {
+    std::string lost;
+    for (const AttemptMember& member : attempt_->order()) {
+      if (!attempt_->live().contains(member.id)) lost += (lost.empty() ? "" : ", ") + member.id.value;
+    }
+    return fail_attempt(lost + " was lost", {});
+  }
+  if (attempt_->outcome() == OpenAttempt::Outcome::kDiffer) inquire();
+}
+
+// A member that others have finished with, and that neither has the average nor says why, does not hold them up for
+// ever. Where those that have finished are not most, the attempt is given up, and whoever does not even answer that
+// sits out (open_attempt).
+void OpenRound::leave_laggards_behind() {
+  if (!attempt_ || inquiry_ || is_decided()) return;
+  if (!average_due_ && stall_due_ && turn_.now() >= *stall_due_) {
+    ++stalled_attempts_;
+    return fail_attempt("most of its members do not come to its end", {});
+  }
+  if (!average_due_ || turn_.now() < *average_due_) return;
+  const std::vector<IslandId> laggards = attempt_->still_averaging();
+  for (const IslandId& id : laggards) {
+    attempt_->lose(id);
+    turn_.send(id, abort_of(attempt_->number(), "the others have finished long ago"));
+  }
+  average_due_.reset();
+  decide();
+  for (const IslandId& id : laggards) verdicts_.start_recovering(id);
+}
+
+// Its members hold different averages: each is asked for its bytes, chunk by chunk.
+void OpenRound::inquire() {
+  inquiry_.emplace(attempt_->number(), attempt_->order(), attempt_->live());
+  inquiry_due_ = turn_.now() + turn_.run().dead_after;
+  for (const IslandId& id : attempt_->live()) turn_.send(id, HubShowChunks{round_, attempt_->number(), fragment()});
+}
+
+void OpenRound::settle_inquiry() {
+  if (!inquiry_ || (!inquiry_->complete() && turn_.now() < inquiry_due_)) return;
+  const DigestInquiry inquiry = *std::exchange(inquiry_, std::nullopt);
+  if (!attempt_ || attempt_->number() != inquiry.attempt()) return;
+  ++reported_failures_;
+  if (attempt_keeps_buckets_) {
+    // What an earlier attempt made was not shown, and may have been altered in it: the next one makes all anew.
+    fail_attempt("the members hold different averages, parts of which are of an attempt before", retry_delay());
+    kept_.reset();
+    return;
+  }
+  const std::vector<IslandId> likely = blame_.likely_liars(inquiry, *attempt_);
+  fail_attempt("the members hold different averages", retry_delay());
+  kept_.reset();  // nobody knows which of them are right
+  blame_.change_neighbours(inquiry.bad_edges());
+  blame_.search_for_liar(likely, "the members hold different averages");
+}
+
+void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
+  for (const IslandId& id : attempt_->live()) turn_.send(id, abort_of(attempt_->number(), reason));
+  turn_.publish(AttemptFailed{round_, attempt_->number(), reason});
+  kept_.emplace(attempt_->number(), attempt_->live());
+  blame_.attempt_failed(attempt_->order(), wire_);
+  kept_due_ = turn_.now() + turn_.run().dead_after;
+  attempt_.reset();
+  inquiry_.reset();
+  const bool stands_still = blame_.is_nobody_left_to_suspect();
+  retry_at_ = turn_.now() + (stands_still ? Clock::duration(kStandstillRetryDelay) : delay);
+}
+
+// The first failure is retried at once: most are a death that the hub hears of a moment later.
+Clock::duration OpenRound::retry_delay() const {
+  if (reported_failures_ <= 1) return {};
+  const int doublings = std::min(reported_failures_ - 2, 8);
+  return std::min<Clock::duration>(kFirstRetryDelay * (1 << doublings), kLongestRetryDelay);
+}
+
+// ---- the commit
+
+OpenAttempt OpenRound::take_attempt() { return *std::exchange(attempt_, std::nullopt); }
+
+HubCommit OpenRound::record(const OpenAttempt& done) const {
+  const RunConfig& run = turn_.run();
+  HubCommit commit{round_, done.number(), done.digest(), run.outer_learning_rate, run.outer_momentum, done.order(), ""};
+  commit.holders.assign(done.live().begin(), done.live().end());
+  commit.fragment = fragment();
+  return commit;
+}
+
+PersistCommit OpenRound::account(const OpenAttempt& done, const HubCommit& commit) {
+  PersistCommit persist{commit, {}, Seconds(turn_.now() - parts_.began()).count(), 0};
+  double loss_sum = 0, tokens = 0;
+  for (const AttemptMember& member : done.order()) {
+    MeshIsland* island = members_.find(member.id);
+    const RoundPart& part = parts_.of(member.id);
+    if (island == nullptr || part.role != RoundPart::Role::kTrainer) continue;
+    persist.leases.push_back(part.lease());
+    ++island->rounds_accepted;
+    if (!part.ready) continue;
+    loss_sum += part.ready->mean_loss_nats * static_cast<double>(member.tokens);
+    tokens += static_cast<double>(member.tokens);
+  }
+  if (tokens > 0) persist.mean_loss_nats = loss_sum / tokens;
+  return persist;
+}
+
+}  // namespace atl

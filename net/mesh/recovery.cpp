@@ -1,0 +1,139 @@
+#include "net/mesh/recovery.h"
+
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+constexpr int kWrongRecoveries = 3;  // in a row, then it is sent away
+
+bool keeps(const MeshIsland& island, OuterStep step, const std::string& hash) {
+  return std::ranges::find(island.durable, HeldState{step, hash}) != island.durable.end();
+}
+
+}  // namespace
+
+void Recovery::place_returning(MeshIsland& island, const IslandHello& hello) {
+  if (hello.outer_step == state_.committed()) return place_holder(island, hello.state_hash);
+  const auto before = trust_.state_hash(hello.outer_step.value_or(state_.committed()));
+  const bool is_the_runs = before.value_or(hello.state_hash) == hello.state_hash;
+  const auto& last = state_.last_commit();
+  if (last && hello.outer_step == last->round && is_the_runs && state_.may_hold_last(island.id())) {
+    // Perhaps another process than the one that held the average: it keeps its place until it says.
+    island.standing = MeshIsland::Standing::kRecovering;
+    island.told_to_recover = state_.committed();
+    island.recovered_hash.clear();
+    trust_.agreement().expect(island.id());
+    return turn_.send(island.id(), *last);
+  }
+  verdicts_.start_recovering(island.id());
+  if (state_.committed().value == 0 && trust_.agreed()) send_recover(island);
+}
+
+void Recovery::place_holder(MeshIsland& island, const std::string& hash) {
+  const auto& agreed = trust_.agreed();
+  if (agreed && hash != *agreed) {
+    verdicts_.start_recovering(island.id());
+    return said(island, IslandRecovered{state_.committed(), hash});
+  }
+  trust_.agreement().report(island.id(), hash);
+  if (agreed) {
+    island.wrong_recoveries = 0;
+    island.standing = MeshIsland::Standing::kTraining;
+    island.recovered_hash.clear();
+  } else if (island.standing == MeshIsland::Standing::kRecovering) {
+    island.told_to_recover.reset();
+    island.recovered_hash = hash;
+  }
+  if (island.standing == MeshIsland::Standing::kTraining) verdicts_.tell_parts(island.id());
+}
+
+void Recovery::said(MeshIsland& island, const IslandApplied& message) {
+  island.claimed = HeldState{message.outer_step, message.state_hash};
+  if (message.outer_step != state_.committed()) return;
+  if (island.standing == MeshIsland::Standing::kRecovering) return place_holder(island, message.state_hash);
+  trust_.agreement().report(island.id(), message.state_hash);
+}
+
+void Recovery::said(MeshIsland& island, const IslandRecovered& message) {
+  island.claimed = HeldState{message.outer_step, message.state_hash};
+  const bool recovers = island.standing == MeshIsland::Standing::kRecovering;
+  if (!recovers || message.outer_step != state_.committed()) return;
+  island.recovered_hash = message.state_hash;
+  // One that recovers may tell what nobody knows yet; it casts no doubt on what the others agreed on.
+  if (trust_.agreed().value_or(message.state_hash) == message.state_hash) {
+    trust_.agreement().report(island.id(), message.state_hash);
+  }
+}
+
+void Recovery::begin(MeshIsland& island) {
+  island.standing = MeshIsland::Standing::kRecovering;
+  island.told_to_recover.reset();
+  island.recovered_hash.clear();
+  if (!island.left_behind_since) island.left_behind_since = turn_.now();
+}
+
+void Recovery::settle() {
+  std::vector<IslandId> recovering;
+  for (const auto& [id, island] : members_.islands()) {
+    if (island.connected && island.standing == MeshIsland::Standing::kRecovering) recovering.push_back(id);
+  }
+  for (const IslandId& id : recovering) {
+    if (MeshIsland* island = members_.find(id)) settle(*island);
+  }
+}
+
+void Recovery::settle(MeshIsland& island) {
+  const auto& agreed = trust_.agreed();
+  if (!agreed) return;
+  if (island.recovered_hash == *agreed) {
+    island.standing = MeshIsland::Standing::kTraining;
+    island.recovered_hash.clear();
+    island.wrong_recoveries = 0;
+    return verdicts_.tell_parts(island.id());
+  }
+  if (!island.recovered_hash.empty()) {
+    island.recovered_hash.clear();
+    island.told_to_recover.reset();
+    if (++island.wrong_recoveries >= kWrongRecoveries) {
+      const bool is_initial = state_.committed().value == 0;
+      return verdicts_.send_away(
+          island.id(), ErrorCode::kCorrupt,
+          is_initial
+              ? "its initial parameters are not those that the run's seed and model make, three times in a row; it "
+                "must run the hub's version of atoll; if it does, check its memory"
+              : "it fetched the outer state three times and holds another hash each time; check its memory");
+    }
+  }
+  if (island.told_to_recover != state_.committed()) send_recover(island);
+}
+
+void Recovery::send_recover(MeshIsland& island) {
+  const OuterStep committed = state_.committed();
+  if (committed.value == 0 && island.wrong_recoveries == 0) {  // made, not fetched
+    turn_.send(island.id(), HubInitialise{});
+    island.told_to_recover = committed;
+    return;
+  }
+  const HashAgreement& agreement = trust_.agreement();
+  const std::string& agreed = *agreement.agreed();
+  std::vector<IslandId> sources;
+  for (const IslandId& holder : agreement.holders()) {
+    if (members_.is_here(holder) && holder != island.id()) sources.push_back(holder);
+  }
+  // Its own disk will do; or the only one left whose inner state went wrong still holds the outer state itself.
+  const bool holds_it = agreement.reported(island.id()) == agreed;
+  if ((sources.empty() && holds_it) || keeps(island, committed, agreed)) sources.push_back(island.id());
+  if (sources.empty()) return;  // until one that holds it comes back
+  members_.send_roster_if_changed(island.id());
+  turn_.send(island.id(), HubRecover{committed, agreed, std::move(sources)});
+  island.told_to_recover = committed;
+}
+
+void Recovery::find_other_sources() {
+  for (auto& [id, island] : members_.islands()) {
+    if (island.standing == MeshIsland::Standing::kRecovering) island.told_to_recover.reset();
+  }
+}
+
+}  // namespace atl

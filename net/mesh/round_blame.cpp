@@ -1,0 +1,248 @@
+#include "net/mesh/round_blame.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+constexpr int kMostStrikes = 3;
+
+bool trained(const AttemptMember& member) { return member.tokens > 0; }
+
+}  // namespace
+
+RoundBlame::RoundBlame(CoordinatorTurn& turn, Membership& members, MeshLinks& links, MeshTrust& trust,
+                       RoundParts& parts, MeshVerdicts& verdicts)
+    : turn_(turn), members_(members), links_(links), trust_(trust), parts_(parts), verdicts_(verdicts) {}
+
+void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire) {
+  failed_order_ = order;
+  failed_wire_ = wire;
+  reports_.reset();
+}
+
+void RoundBlame::report(const IslandId& reporter, const IslandAttemptFailed& report) {
+  reports_.emplace().add(reporter, report);
+}
+
+void RoundBlame::add_report(const IslandId& reporter, const IslandAttemptFailed& report) {
+  if (reports_) reports_->add(reporter, report);
+}
+
+void RoundBlame::forget_edges() {
+  edges_.clear();
+  failed_edges_.clear();
+}
+
+// ---- edges
+
+void RoundBlame::judge() {
+  if (!reports_) return;
+  const FailureReports reports = *std::exchange(reports_, std::nullopt);
+  bool avoided = false;
+  for (const auto& [a, b] : reports.silent_edges()) avoided = avoid_edge(a, b) || avoided;
+  const auto& [reporter, report] = reports.blamed();
+  if (!members_.contains(reporter) || avoided) return;
+  // Who accuses one with whom it had no edge accuses itself.
+  const bool had_edge = report.peer && had_edge_with(reporter, *report.peer);
+  blame(reporter, had_edge ? report.peer : std::nullopt, report.reason);
+}
+
+// In the attempt that failed last.
+bool RoundBlame::had_edge_with(const IslandId& a, const IslandId& b) const {
+  const auto place_of = [&](const IslandId& id) { return std::ranges::find(failed_order_, id, &AttemptMember::id); };
+  const auto one = place_of(a), other = place_of(b);
+  if (one == failed_order_.end() || other == failed_order_.end() || one == other) return false;
+  const auto distance = std::abs(one - other);
+  return distance == 1 || distance == std::ssize(failed_order_) - 1 || !sums_hop_by_hop(failed_wire_);
+}
+
+bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {
+  return links_.avoid_edge({a, b}, parts_.ready_members(), failed_wire_);
+}
+
+// Both ends live and their edge does not: the next order avoids it; where none can, the end with fewer tokens sits the
+// round out (DESIGN, Blame).
+void RoundBlame::blame(const IslandId& reporter, const std::optional<IslandId>& peer, const std::string& reason) {
+  if (!edges_.record(reporter, peer)) return;
+  if (peer && members_.contains(*peer)) {
+    if (avoid_edge(reporter, *peer)) return;
+    links_.declare_dead(reporter, *peer);
+  }
+  const IslandId loser = loser_of(reporter, peer);
+  parts_.of(loser).sits_out = true;
+  const auto can_go_on = [this](const auto& entry) {
+    const RoundPart& part = parts_.of(entry.first);
+    return part.ready && part.ready->tokens > 0 && !part.sits_out;
+  };
+  if (std::ranges::any_of(members_.islands(), can_go_on)) return;
+  verdicts_.send_away(loser, ErrorCode::kInternal,
+                      fmt::format("its average failed {} times and no other island can take the round over: {}",
+                                  EdgeBlame::kTolerated, reason));
+}
+
+IslandId RoundBlame::loser_of(const IslandId& reporter, const std::optional<IslandId>& peer) {
+  if (!peer) return reporter;
+  if (const MeshIsland* common = common_end(reporter, *peer); common != nullptr) return common->id();
+  if (!members_.contains(*peer) || parts_.of(*peer).role == RoundPart::Role::kNone) return reporter;
+  const auto tokens = [this](const IslandId& id) {
+    const auto& ready = parts_.of(id).ready;
+    return ready ? ready->tokens : 0;
+  };
+  const bool other_has_less = tokens(*peer) < tokens(reporter);
+  const bool equal_and_later = tokens(*peer) == tokens(reporter) && *peer > reporter;
+  return other_has_less || equal_and_later ? *peer : reporter;
+}
+
+// Whoever is an end of this edge and of one to another island that failed before in this round: that explains both, and
+// the other end of the first sat out for nothing. Two that accuse each other are one word against another; one that all
+// accuse, or that accuses all, is not.
+MeshIsland* RoundBlame::common_end(const IslandId& a, const IslandId& b) {
+  failed_edges_.insert(std::minmax(a, b));
+  for (const IslandId& end : {a, b}) {
+    const auto at_it = [&](const IslandPair& edge) { return edge.first == end || edge.second == end; };
+    if (std::ranges::count_if(failed_edges_, at_it) < 2 || !members_.contains(end)) continue;
+    for (const IslandPair& edge : failed_edges_) {
+      if (!at_it(edge)) continue;
+      const IslandId& peer = edge.first == end ? edge.second : edge.first;
+      if (members_.contains(peer) && !parts_.is_left_out(peer)) {
+        parts_.of(peer).sits_out = parts_.lost_too_often(peer);
+      }
+    }
+    return members_.find(end);
+  }
+  return nullptr;
+}
+
+// ---- lies
+
+std::vector<IslandId> RoundBlame::likely_liars(const DigestInquiry& inquiry, const OpenAttempt& attempt) {
+  const std::set<IslandPair> edges = inquiry.bad_edges();
+  links_.bad_edges().add(edges);
+  std::vector<IslandId> likely;
+  if (const auto culprit = links_.bad_edges().culprit()) likely.push_back(*culprit);
+  // One that does not show its bytes where most do hides an edge. Where bytes were altered on their way, or may have
+  // been, whoever got them is outvoted and innocent.
+  const std::vector<IslandId> silent = inquiry.silent(), outvoted = attempt.outvoted();
+  const bool most_answered = silent.size() * 2 < attempt.live().size();
+  culpable_.clear();
+  if (most_answered) culpable_ = edges.empty() && silent.empty() ? outvoted : silent;
+  const std::vector<IslandId>& likelier = most_answered ? culpable_ : outvoted;
+  likely.insert(likely.end(), likelier.begin(), likelier.end());
+  for (const auto& [a, b] : edges) likely.insert(likely.end(), {a, b});
+  return likely;
+}
+
+void RoundBlame::change_neighbours(const std::set<IslandPair>& bad_edges) {
+  bool avoided = false;
+  for (const auto& [a, b] : bad_edges) avoided = avoid_edge(a, b) || avoided;
+  if (!bad_edges.empty() && !avoided) turned_ = !turned_;
+}
+
+void RoundBlame::search_for_liar(const std::vector<IslandId>& likely, const std::string& reason) {
+  struct Suspect {
+    IslandId id;
+    std::uint64_t tokens = 0;
+    std::uint32_t rounds_accepted = 0;
+  };
+  std::vector<Suspect> members;
+  for (const AttemptMember& member : parts_.ready_members()) {
+    members.push_back({member.id, member.tokens, members_.find(member.id)->rounds_accepted});
+  }
+  const auto has_trained = [](const Suspect& suspect) { return suspect.tokens > 0; };
+  const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, has_trained));
+  const bool may_lose_one = trainers >= 3 && trainers > turn_.run().quorum;
+  std::erase_if(members, [&](const Suspect& suspect) { return has_trained(suspect) && !may_lose_one; });
+  const auto likelihood = [&](const Suspect& suspect) {
+    return std::ranges::find(likely, suspect.id) - likely.begin();
+  };
+  std::ranges::sort(members, [&](const Suspect& a, const Suspect& b) {
+    if (likelihood(a) != likelihood(b)) return likelihood(a) < likelihood(b);
+    if (has_trained(a) != has_trained(b)) return has_trained(b);
+    if (a.rounds_accepted != b.rounds_accepted) return a.rounds_accepted < b.rounds_accepted;
+    return a.id > b.id;
+  });
+  std::vector<IslandId> suspects;
+  for (const Suspect& suspect : members) suspects.push_back(suspect.id);
+  lies_.failed(suspects);
+  lie_ = reason;
+}
+
+void RoundBlame::leave_out_suspect(std::vector<AttemptMember>& members) {
+  const auto trainers = static_cast<std::size_t>(std::ranges::count_if(members, trained));
+  const auto suspect = std::ranges::find(members, lies_.left_out(), &AttemptMember::id);
+  // Others may have gone since it was suspected: one alone is checked by nobody.
+  const bool may_lose_it =
+      suspect != members.end() && (!trained(*suspect) || trainers > std::max(turn_.run().quorum, 2u));
+  if (may_lose_it) members.erase(suspect);
+  if (!may_lose_it) lies_.spare();
+}
+
+// ---- the work itself
+
+// Of the round, and it is told why; whoever gives cause round after round is sent away.
+void RoundBlame::leave_out(MeshIsland& island, const std::string& reason) {
+  const IslandId id = island.id();
+  parts_.leave_out(id);
+  island.left_out_for = reason;
+  turn_.publish(WorkLeftOut{id, parts_.round(), reason});
+  if (++island.strikes >= kMostStrikes) {
+    verdicts_.send_away(
+        id, ErrorCode::kInternal,
+        fmt::format("its work was left out of {} rounds in a row: {}; check this machine's memory and that it runs "
+                    "the run's version of atoll",
+                    kMostStrikes, reason));
+  }
+}
+
+void RoundBlame::leave_out_the_large() {
+  std::map<IslandId, double> norms;
+  for (const auto& [id, island] : members_.islands()) {
+    const RoundPart& part = parts_.of(id);
+    const bool trains = part.trains() && island.connected;
+    if (trains && part.ready && part.ready->tokens > 0) norms[id] = part.ready->norm_over_steps;
+  }
+  std::vector<std::pair<IslandId, std::string>> large;
+  for (const auto& [id, norm] : norms) {
+    std::vector<double> others;
+    for (const auto& [other, its_norm] : norms) {
+      if (other != id) others.push_back(its_norm);
+    }
+    if (others.empty()) return;
+    const auto limit = trust_.norms().limit(id, std::move(others));
+    if (!limit || norm <= *limit) continue;
+    large.emplace_back(id,
+                       fmt::format("the norm of what it learned in round {} is {:.3g} an inner step, and the others' "
+                                   "allow {:.3g}",
+                                   parts_.round().value, norm, *limit));
+  }
+  if (large.size() == norms.size()) return;
+  for (const auto& [id, reason] : large) {
+    if (MeshIsland* island = members_.find(id)) leave_out(*island, reason);
+  }
+}
+
+void RoundBlame::note_accepted(const OpenAttempt& done) {
+  for (const AttemptMember& member : done.order()) {
+    MeshIsland* island = members_.find(member.id);
+    if (island == nullptr || member.tokens == 0 || !parts_.of(member.id).ready) continue;
+    trust_.norms().accepted(member.id, parts_.of(member.id).ready->norm_over_steps);
+    island->strikes = 0;
+    island->left_out_for.clear();
+  }
+  if (!lies_.left_out()) return;
+  MeshIsland* island = members_.find(*lies_.left_out());
+  if (island == nullptr) return;
+  const IslandId id = island->id();
+  const std::string reason =
+      fmt::format("{} in round {}, and without this island they did not", lie_, parts_.round().value);
+  // That an attempt passed without it proves nothing: a liar can choose when to lie. What it says of its bytes does.
+  const bool is_proof = links_.bad_edges().culprit() == id || std::ranges::find(culpable_, id) != culpable_.end();
+  if (is_proof) return leave_out(*island, reason);
+  island->left_out_for = reason;
+  turn_.publish(WorkLeftOut{id, parts_.round(), reason});
+}
+
+}  // namespace atl

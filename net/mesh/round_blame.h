@@ -1,0 +1,84 @@
+// Why the attempts of one round failed, and whose fault that is: edges that are dead, members that accuse each other,
+// averages that differ. Who is blamed is left out of the next attempt, or sits the round out. One thread; owned by the
+// OpenRound.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "net/mesh/attempt.h"
+#include "net/mesh/lie_search.h"
+#include "net/mesh/mesh_trust.h"
+#include "net/mesh/mesh_verdicts.h"
+#include "net/mesh/round_parts.h"
+
+namespace atl {
+
+class RoundBlame {
+ public:
+  RoundBlame(CoordinatorTurn& turn, Membership& members, MeshLinks& links, MeshTrust& trust, RoundParts& parts,
+             MeshVerdicts& verdicts);
+
+  // An attempt failed. Whose reports come is asked then; what was said of the one before counts no more.
+  void attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire);
+  void report(const IslandId& reporter, const IslandAttemptFailed& report);  // the one that ended it
+  void add_report(const IslandId& reporter, const IslandAttemptFailed& report);
+  // When all have said what they saw. An edge that both of its ends found silent is dead at once, where a ring can do
+  // without it; anything else is an accusation, and is counted.
+  void judge();
+  void forget_reports() { reports_.reset(); }
+  void forget_edges();
+
+  // ---- lies: averages that differ, or are larger than their parts can be
+
+  // Members that hold different averages showed their bytes: who is likely to have altered them, likeliest first.
+  std::vector<IslandId> likely_liars(const DigestInquiry& inquiry, const OpenAttempt& attempt);
+  // Once more with other neighbours: that tells the two ends of a bad edge apart. In a ring of three, the other way
+  // round.
+  void change_neighbours(const std::set<IslandPair>& bad_edges);
+  bool turned() const { return turned_; }  // the next order is the chosen one backwards
+  // Who may be left out of the next attempt: those that are likely to lie, then those that only receive, then the
+  // newest of the run. Where fewer than three trained, none of them may, for one alone is checked by nobody.
+  void search_for_liar(const std::vector<IslandId>& likely, const std::string& reason);
+  // Takes the suspect out of the next attempt's members, where enough are left to check each other.
+  void leave_out_suspect(std::vector<AttemptMember>& members);
+  bool is_nobody_left_to_suspect() const { return lies_.exhausted(); }
+  void search_anew() { lies_.clear(); }
+  const std::string& lie() const { return lie_; }  // what the last attempt failed for
+
+  // ---- the work itself
+
+  // Work whose norm is far from the others' is not averaged. One that trains alone is compared with nobody.
+  void leave_out_the_large();
+  // The attempt passed: whose work is in the average, and whose was left out because attempts with it failed.
+  void note_accepted(const OpenAttempt& done);
+
+ private:
+  bool had_edge_with(const IslandId& a, const IslandId& b) const;
+  MeshIsland* common_end(const IslandId& a, const IslandId& b);
+  bool avoid_edge(const IslandId& a, const IslandId& b);
+  void blame(const IslandId& reporter, const std::optional<IslandId>& peer, const std::string& reason);
+  IslandId loser_of(const IslandId& reporter, const std::optional<IslandId>& peer);
+  void leave_out(MeshIsland& island, const std::string& reason);
+
+  CoordinatorTurn& turn_;
+  Membership& members_;
+  MeshLinks& links_;
+  MeshTrust& trust_;
+  RoundParts& parts_;
+  MeshVerdicts& verdicts_;
+
+  std::vector<AttemptMember> failed_order_;  // of the last attempt that failed
+  WireFormat failed_wire_{};                 // of the same
+  std::optional<FailureReports> reports_;    // of the same, if a member's report ended it
+  EdgeBlame edges_;
+  std::set<IslandPair> failed_edges_;  // too often to be avoided
+  std::vector<IslandId> culpable_;     // by the last inquiry, if the next attempt passes without it
+  bool turned_ = false;
+  LieSearch lies_;
+  std::string lie_;
+};
+
+}  // namespace atl

@@ -1,0 +1,253 @@
+#include "net/mesh/round_parts.h"
+
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+constexpr int kMostLostAttempts = 3;  // of one island in one round; then it sits it out
+constexpr std::chrono::seconds kTakeBackPace{30};
+constexpr int kLongWaits = 10;
+
+}  // namespace
+
+RoundParts::RoundParts(OuterStep round, CoordinatorTurn& turn, Membership& members, MeshLinks& links, LeaseBook& leases)
+    : round_(round), turn_(turn), members_(members), links_(links), leases_(leases), began_(turn.now()) {}
+
+const RoundPart& RoundParts::of(const IslandId& id) const {
+  static const RoundPart kNothing;
+  const auto found = parts_.find(id);
+  return found == parts_.end() ? kNothing : found->second;
+}
+
+bool RoundParts::is_through(const IslandId& id) const {
+  const RoundPart& part = of(id);
+  return part.takes_part() && part.ready.has_value();
+}
+
+// ---- after a restart of the hub
+
+void RoundParts::expect(const std::vector<IslandLease>& leases) {
+  for (const IslandLease& lease : leases) expected_back_[lease.island] = lease.range;
+}
+
+void RoundParts::forget_expected(const IslandId& id) {
+  const auto found = expected_back_.find(id);
+  if (found == expected_back_.end()) return;
+  leases_.give_back(found->second);
+  expected_back_.erase(found);
+}
+
+void RoundParts::forget_expected() {
+  for (const auto& [id, lease] : expected_back_) leases_.give_back(lease);
+  expected_back_.clear();
+}
+
+// ---- parts and leases
+
+void RoundParts::train(const IslandId& id, bool validate) {
+  const RunConfig& run = turn_.run();
+  const LeaseRange lease = leases_.take(std::uint64_t{run.inner_steps} * run.sequences_per_step);
+  RoundPart& part = parts_[id];
+  part.role = RoundPart::Role::kTrainer;
+  part.begun = HubRoundBegin{round_, run.inner_steps, lease.first, lease.sequences, validate, fragment()};
+  part.told = false;
+  part.ready.reset();
+}
+
+void RoundParts::begin(const std::vector<MeshIsland*>& trainers, const std::set<IslandId>& validators) {
+  PersistLeases leases{round_, {}};
+  RoundBegan news{round_, {}};
+  for (const MeshIsland* island : trainers) {
+    train(island->id(), validators.contains(island->id()));
+    leases.leases.push_back({island->id(), of(island->id()).lease()});
+    news.trainers.push_back(island->id());
+  }
+  turn_.act(std::move(leases));
+  for (const MeshIsland* island : trainers) tell(*island);
+  turn_.publish(std::move(news));
+}
+
+// Whoever comes within the grace that stragglers have trains in the round, where its trainers are fewer than half of
+// those that are here: they are not to decide it alone because they were first.
+bool RoundParts::may_still_train(bool averages) const {
+  const bool is_young = turn_.now() - began_ < turn_.run().straggler_grace;
+  return is_young && !averages && expected_back_.empty() && 2 * count_trainers() < members_.count_here();
+}
+
+void RoundParts::give(MeshIsland& island, bool averages, Attempt last_attempt) {
+  const IslandId& id = island.id();
+  if (!island.trains() || of(id).role != RoundPart::Role::kNone) return;
+  const auto back = expected_back_.find(id);
+  if (back == expected_back_.end() && !may_work(id)) return;
+  RoundPart& part = parts_[id];
+  if (back != expected_back_.end()) {  // the hub restarted; the island has worked on since
+    part.role = RoundPart::Role::kTrainer;
+    part.begun = {round_, turn_.run().inner_steps, back->second.first, back->second.sequences, false, fragment()};
+    expected_back_.erase(back);
+    // An attempt of before the restart may still run.
+    if (last_attempt.value > 0) turn_.send(id, HubAbort{round_, last_attempt, "the hub restarted", fragment()});
+  } else if (may_still_train(averages)) {
+    train(id, false);
+    turn_.act(PersistLeases{round_, {{id, part.lease()}}});
+  } else {
+    part.role = RoundPart::Role::kReceiver;
+    part.begun = HubRoundBegin{round_, 0, 0, 0, false, fragment()};
+    part.awaited_until = turn_.now() + turn_.run().heartbeat;  // it has nothing to do first
+  }
+  part.told = false;
+  part.sits_out = lost_too_often(id);
+  tell(island);
+}
+
+bool RoundParts::promote_receivers() {
+  PersistLeases leases{round_, {}};
+  for (const auto& [id, island] : members_.islands()) {
+    if (!island.connected || of(id).role != RoundPart::Role::kReceiver) continue;
+    train(id, false);
+    leases.leases.push_back({id, of(id).lease()});
+  }
+  if (leases.leases.empty()) return false;
+  const std::vector<IslandLease> given = leases.leases;
+  turn_.act(std::move(leases));
+  for (const IslandLease& lease : given) tell(*members_.find(lease.island));
+  return true;
+}
+
+void RoundParts::tell(const MeshIsland& island) {
+  RoundPart& part = parts_[island.id()];
+  if (part.role == RoundPart::Role::kNone || !may_work(island.id())) return;
+  part.told = true;
+  turn_.send(island.id(), part.begun);
+}
+
+void RoundParts::tell_the_untold() {
+  for (const auto& [id, island] : members_.islands()) {
+    if (island.trains() && !of(id).told) tell(island);
+  }
+}
+
+void RoundParts::disconnected(const IslandId& id, bool averages) {
+  RoundPart& part = parts_[id];
+  part.awaited_until = averages ? turn_.now() : turn_.now() + turn_.run().heartbeat;
+  part.ready.reset();
+  part.told = false;
+}
+
+void RoundParts::drop(const IslandId& id) {
+  RoundPart& part = parts_[id];
+  if (part.role == RoundPart::Role::kTrainer) leases_.give_back(part.lease());
+  part.role = RoundPart::Role::kNone;
+  part.ready.reset();
+  part.sits_out = false;
+}
+
+void RoundParts::forget(const IslandId& id) {
+  drop(id);
+  parts_.erase(id);
+}
+
+void RoundParts::close(const std::set<IslandId>& averaged) {
+  forget_expected();
+  for (const auto& [id, part] : parts_) {
+    const bool is_used_up = averaged.contains(id);
+    if (part.role == RoundPart::Role::kTrainer && !is_used_up) leases_.give_back(part.lease());
+  }
+  parts_.clear();
+}
+
+// ---- who is ready, and who is waited for
+
+std::vector<AttemptMember> RoundParts::ready_members() const {
+  std::vector<AttemptMember> members;
+  for (const auto& [id, island] : members_.islands()) {
+    const RoundPart& part = of(id);
+    if (!part.takes_part() || !island.connected || !part.ready) continue;
+    members.push_back({id, island.entry.address, part.ready->tokens});
+  }
+  return members;
+}
+
+std::size_t RoundParts::count_trainers() const {
+  const auto trains = [this](const auto& entry) { return of(entry.first).trains() && !entry.second.paused; };
+  return static_cast<std::size_t>(std::ranges::count_if(members_.islands(), trains));
+}
+
+bool RoundParts::is_somebody_awaited() const {
+  if (!expected_back_.empty()) return true;
+  for (const auto& [id, island] : members_.islands()) {
+    const RoundPart& part = of(id);
+    if (!part.takes_part() || (island.connected && part.ready)) continue;
+    if (turn_.now() < part.awaited_until || (island.connected && part.role == RoundPart::Role::kTrainer)) return true;
+  }
+  return false;
+}
+
+std::vector<IslandId> RoundParts::late() const {
+  std::vector<IslandId> islands;
+  for (const auto& [id, island] : members_.islands()) {
+    if (of(id).trains() && !of(id).ready) islands.push_back(id);
+  }
+  return islands;
+}
+
+std::vector<IslandId> RoundParts::sitting_out() const {
+  std::vector<IslandId> islands;
+  for (const auto& [id, island] : members_.islands()) {
+    if (of(id).sits_out) islands.push_back(id);
+  }
+  return islands;
+}
+
+void RoundParts::start_grace() {
+  std::size_t trainers = 0, ready = 0;
+  for (const auto& [id, island] : members_.islands()) {
+    if (!of(id).trains() || island.paused) continue;
+    ++trainers;
+    if (of(id).ready) ++ready;
+  }
+  trainers += expected_back_.size();
+  if (ready > 0 && !first_ready_) first_ready_ = turn_.now();
+  if (!grace_ends_ && 2 * ready > trainers) grace_ends_ = turn_.now() + turn_.run().straggler_grace;
+}
+
+bool RoundParts::takes_too_long() const {
+  const RunConfig& run = turn_.run();
+  return !grace_ends_ && turn_.now() - began_ > kLongWaits * std::max(run.straggler_grace, run.lost_after);
+}
+
+// ---- who sits out
+
+void RoundParts::lost_attempt(const IslandId& id) {
+  if (++lost_attempts_[id] >= kMostLostAttempts) parts_[id].sits_out = true;
+}
+
+bool RoundParts::lost_too_often(const IslandId& id) const {
+  const auto found = lost_attempts_.find(id);
+  return found != lost_attempts_.end() && found->second >= kMostLostAttempts;
+}
+
+void RoundParts::leave_out(const IslandId& id) {
+  parts_[id].sits_out = true;
+  left_out_.insert(id);
+}
+
+bool RoundParts::take_back() {
+  const auto sits_out = [this](const auto& entry) { return of(entry.first).sits_out && !is_left_out(entry.first); };
+  if (turn_.now() < take_back_at_ || std::ranges::none_of(members_.islands(), sits_out)) return false;
+  take_back_at_ = turn_.now() + kTakeBackPace;
+  for (auto& [id, island] : members_.islands()) {
+    if (!of(id).sits_out || is_left_out(id)) continue;
+    parts_[id].sits_out = false;
+    links_.dial_if_hidden(island);
+  }
+  lost_attempts_.clear();
+  links_.revive();
+  return true;
+}
+
+void RoundParts::let_all_take_part() {
+  for (auto& [id, part] : parts_) part.sits_out = false;
+}
+
+}  // namespace atl
