@@ -15,3 +15,11 @@ target_compile_definitions(translation_test PRIVATE ATOLL_SOURCE_DIR="${PROJECT_
 add_executable(atoll-gui-wizard-screenshots EXCLUDE_FROM_ALL wizard_screenshots.cpp pictures.cpp)
 target_link_libraries(atoll-gui-wizard-screenshots PRIVATE atoll_fake_agent atoll_hub_states atoll_agent_files atoll_config atoll_join_wizard atoll_organise atoll_flags fmt::fmt Qt6::Network Qt6::Test)
 set_target_properties(atoll-gui-wizard-screenshots PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+# The only pictures that are not composed: of a demo that runs meanwhile.
+add_executable(atoll-gui-demo-pictures EXCLUDE_FROM_ALL demo_pictures.cpp)
+target_link_libraries(atoll-gui-demo-pictures PRIVATE atoll_app_gui_pages atoll_flags Qt6::Network Qt6::Test)
+target_compile_definitions(atoll-gui-demo-pictures PRIVATE QT_NO_KEYWORDS ATOLL_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+set_target_properties(atoll-gui-demo-pictures PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+if(ATOLL_BUILD_TRAINER)
+  add_dependencies(atoll-gui-demo-pictures atoll atoll-trainer)
+endif()
