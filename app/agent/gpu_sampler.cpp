@@ -12,21 +12,6 @@ constexpr int kReadings = 120;  // of one child: what it holds of the driver is 
 constexpr std::size_t kMaxBytes = 16u << 20;
 constexpr std::chrono::seconds kRetry{60};  // after a child that failed
 
-GpuSample sample_of(unsigned index, const GpuReading& gpu) {
-  return {.index = index,
-          .name = gpu.name,
-          .utilisation = gpu.utilisation,
-          .memory_bytes = gpu.memory_bytes,
-          .memory_total_bytes = gpu.memory_total_bytes,
-          .power_watts = gpu.power_watts,
-          .power_limit_watts = gpu.power_limit_watts,
-          .temperature_celsius = gpu.temperature_celsius,
-          .sm_clock_hertz = gpu.sm_clock_hertz,
-          .throttling = gpu.throttling,
-          .ecc_errors = gpu.ecc_errors,
-          .nvlink_bytes_per_second = gpu.nvlink_bytes_per_second};
-}
-
 }  // namespace
 
 GpuSampler::GpuSampler(GpuProbe probe, std::chrono::milliseconds period, Tell tell)
@@ -79,17 +64,14 @@ GpuSampler::Next GpuSampler::sample(const GpuList& gpus, const AbortSignal& abor
   std::string problem;
   bool any = false;
   const Status ended = run_probe_child(child, abort, [&](std::string_view line) {
-    const auto read = parse_gpu_readings(line);
+    auto read = parse_gpu_readings(line);
     if (!read.ok()) {
       problem = read.error().message;
       return;
     }
     any = true;
-    std::vector<GpuSample> samples;
-    for (unsigned index = 0; index < read->size(); ++index) {
-      if (gpus.contains(index)) samples.push_back(sample_of(index, (*read)[index]));
-    }
-    if (!samples.empty()) tell_(samples);
+    std::erase_if(*read, [&](const GpuSample& gpu) { return !gpus.contains(gpu.index); });
+    if (!read->empty()) tell_(*read);
   });
   if (!ended.ok() && ended.error().code != ErrorCode::kAborted) problem = ended.error().message;
   if (!problem.empty()) spdlog::debug("gpu samples end reason=\"{}\"", problem);

@@ -11,7 +11,7 @@ constexpr std::size_t kMaxLine = 64 * 1024;
 constexpr std::size_t kMaxGpus = 64;
 
 template <class Archive>
-void fields(Archive& archive, GpuReading& gpu) {
+void reading_fields(Archive& archive, GpuSample& gpu) {
   archive.text("name", gpu.name);
   archive.field("utilisation", gpu.utilisation);
   archive.field("memory_bytes", gpu.memory_bytes);
@@ -31,17 +31,17 @@ Error wrong(const std::string& why) { return Error{ErrorCode::kProtocol, "the GP
 
 }  // namespace
 
-nlohmann::json to_json(const std::vector<GpuReading>& gpus) {
+nlohmann::json to_json(const std::vector<GpuSample>& gpus) {
   nlohmann::json list = nlohmann::json::array();
-  for (const GpuReading& gpu : gpus) {
+  for (const GpuSample& gpu : gpus) {
     JsonWriter writer;
-    fields(writer, const_cast<GpuReading&>(gpu));
+    reading_fields(writer, const_cast<GpuSample&>(gpu));
     list.push_back(std::move(writer.object));
   }
   return list;
 }
 
-Result<std::vector<GpuReading>> parse_gpu_readings(std::string_view line) {
+Result<std::vector<GpuSample>> parse_gpu_readings(std::string_view line) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json parsed, parse_bounded_json(line, kMaxLine, 4));
   JsonReader all(parsed);
   if (parsed.is_object() && parsed.contains("problem")) {
@@ -51,11 +51,12 @@ Result<std::vector<GpuReading>> parse_gpu_readings(std::string_view line) {
   }
   const nlohmann::json* list = all.find("gpus");
   if (list == nullptr || !list->is_array() || list->size() > kMaxGpus) return wrong("no list of at most 64 GPUs");
-  std::vector<GpuReading> gpus;
+  std::vector<GpuSample> gpus;
   for (const nlohmann::json& entry : *list) {
     JsonReader reader(entry);
-    GpuReading& gpu = gpus.emplace_back();
-    fields(reader, gpu);
+    GpuSample& gpu = gpus.emplace_back();
+    gpu.index = static_cast<std::uint32_t>(gpus.size() - 1);
+    reading_fields(reader, gpu);
     if (!reader.status().ok()) return wrong(reader.status().error().message);
     for (const auto& figure :
          {gpu.utilisation, gpu.memory_bytes, gpu.memory_total_bytes, gpu.power_watts, gpu.power_limit_watts,

@@ -227,8 +227,8 @@ class WatchedGpu {
  public:
   WatchedGpu(const Api& api, Device handle, std::string name) : api_(api), handle_(handle), name_(std::move(name)) {}
 
-  GpuReading read(Clock::time_point now) {
-    GpuReading gpu;
+  GpuSample read(Clock::time_point now) {
+    GpuSample gpu;
     gpu.name = name_;
     Utilisation utilisation{};
     if (ask(api_.utilisation, handle_, &utilisation)) gpu.utilisation = utilisation.gpu / 100.0;
@@ -250,7 +250,7 @@ class WatchedGpu {
   }
 
  private:
-  void read_nvlink(GpuReading& gpu, Clock::time_point now) {
+  void read_nvlink(GpuSample& gpu, Clock::time_point now) {
     const std::optional<double> bytes = nvlink_bytes(api_, handle_);
     const double seconds = Seconds(now - nvlink_at_).count();
     if (bytes && nvlink_ && *bytes >= *nvlink_ && seconds > 0) {
@@ -311,7 +311,7 @@ GpuFacts read_nvml(const std::string& library) {
 }
 
 std::string watch_gpus(std::chrono::milliseconds period,
-                       const std::function<bool(const std::vector<GpuReading>& gpus)>& tell,
+                       const std::function<bool(const std::vector<GpuSample>& gpus)>& tell,
                        const std::string& library) {
   const Nvml nvml(library);
   if (!nvml.problem().empty()) return nvml.problem();
@@ -325,8 +325,11 @@ std::string watch_gpus(std::chrono::milliseconds period,
   }
   if (cards.empty()) return "this machine has no GPU that NVML knows";
   for (;;) {
-    std::vector<GpuReading> readings;
-    for (WatchedGpu& card : cards) readings.push_back(card.read(Clock::now()));
+    std::vector<GpuSample> readings;
+    for (WatchedGpu& card : cards) {
+      readings.push_back(card.read(Clock::now()));
+      readings.back().index = static_cast<std::uint32_t>(readings.size() - 1);
+    }
     if (!tell(readings)) return {};
     std::this_thread::sleep_for(period);
   }

@@ -12,27 +12,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
+#include "net/check/gpu_sample.h"
 #include "net/control/island_state.h"
 #include "net/control/words.h"
 
 namespace atl {
 
 inline constexpr std::size_t kMaxSampledGpus = 64;
-
-struct GpuSample {          // what NVML did not say is empty
-  std::uint32_t index = 0;  // as nvidia-smi counts; of an agent that does not say it, its place in the list
-  std::string name = {};
-  std::optional<double> utilisation = {};  // 0 to 1
-  std::optional<double> memory_bytes = {}, memory_total_bytes = {};
-  std::optional<double> power_watts = {}, power_limit_watts = {};
-  std::optional<double> temperature_celsius = {};
-  std::optional<double> sm_clock_hertz = {};
-  std::string throttling = {};  // why; empty: not
-  std::optional<std::uint64_t> ecc_errors = {};
-  std::optional<double> nvlink_bytes_per_second = {};
-
-  static constexpr std::uint32_t kNotSaid = UINT32_MAX;
-};
 
 struct TrainerExitView {
   ExitCause cause = ExitCause::kUnknown;

@@ -117,11 +117,11 @@ void GpuProbeTest::a_machine_without_nvml_has_no_driver() {
 
 void GpuProbeTest::what_cards_do_is_read_over_time() {
   qunsetenv("FAKE_NVML");
-  std::vector<std::vector<GpuReading>> told;
+  std::vector<std::vector<GpuSample>> told;
 
   const std::string problem = watch_gpus(
       20ms,
-      [&](const std::vector<GpuReading>& gpus) {
+      [&](const std::vector<GpuSample>& gpus) {
         told.push_back(gpus);
         return told.size() < 2;
       },
@@ -129,7 +129,7 @@ void GpuProbeTest::what_cards_do_is_read_over_time() {
 
   QVERIFY2(problem.empty(), problem.c_str());
   QCOMPARE(told.size(), std::size_t{2});
-  const GpuReading& first = told[0].at(0);
+  const GpuSample& first = told[0].at(0);
   QCOMPARE(first.name, std::string("NVIDIA H100 80GB HBM3"));
   QCOMPARE(first.utilisation, std::optional(0.07));
   QCOMPARE(first.memory_bytes, std::optional(1e6));
@@ -139,7 +139,7 @@ void GpuProbeTest::what_cards_do_is_read_over_time() {
   QCOMPARE(first.sm_clock_hertz, std::optional(1.98e9));
   QVERIFY(first.throttling.empty());  // it is idle
   QVERIFY(!told[0][1].nvlink_bytes_per_second && !told[1][0].nvlink_bytes_per_second);
-  const GpuReading& second = told[1].at(1);
+  const GpuSample& second = told[1].at(1);
   QCOMPARE(second.throttling, std::string("heat"));
   QCOMPARE(second.ecc_errors, std::optional<std::uint64_t>(3));
   QVERIFY(second.nvlink_bytes_per_second && *second.nvlink_bytes_per_second > 0);
@@ -148,6 +148,7 @@ void GpuProbeTest::what_cards_do_is_read_over_time() {
   const auto read = parse_gpu_readings(nlohmann::json({{"gpus", to_json(told[1])}}).dump());
   QVERIFY(read.ok());
   QCOMPARE(to_json(*read).dump(), to_json(told[1]).dump());
+  QCOMPARE(read->at(1).index, 1u);  // its place in the list
   QVERIFY(contains(watch_gpus(
                        20ms, [](const auto&) { return false; }, "/nowhere/libnvidia-ml.so.1"),
                    "/nowhere"));
