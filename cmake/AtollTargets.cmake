@@ -33,14 +33,20 @@ function(atoll_compile_lightly name)
 endfunction()
 
 # atoll_add_test(NAME LABEL unit|loopback|process|gpu SOURCES ... [DEPENDS ...] [TIMEOUT seconds] [LAUNCHER command...]
-# [HEADERS name|NONE]): one Qt Test class. The source includes its own "NAME.moc".
+# [HEADERS name|NONE]): one Qt Test class. NAME.cpp includes its own "NAME.moc".
 function(atoll_add_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;HEADERS" "SOURCES;DEPENDS;LAUNCHER" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  # AUTOMOC would take a process of CMake, a search through all of the standard's headers and another source to compile, each.
+  set(moc "${CMAKE_CURRENT_BINARY_DIR}/moc/${name}.moc")
+  add_custom_command(OUTPUT "${moc}" DEPENDS ${name}.cpp VERBATIM
+    COMMAND Qt6::moc -o "${moc}" "${CMAKE_CURRENT_SOURCE_DIR}/${name}.cpp")
+  target_sources(${name} PRIVATE "${moc}")
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/moc")
   target_compile_definitions(${name} PRIVATE
     ATOLL_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/golden" ATOLL_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} atoll_flags atoll_qt_words Qt6::Test)

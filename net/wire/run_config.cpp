@@ -178,8 +178,7 @@ Status RunConfig::validate() const {
   checks.range("inner_steps", inner_steps, 1u, 1'000'000u)
       .range("sequences_per_step", sequences_per_step, 1u, 1u << 20)
       .range("sequence_length", sequence_length, 1u, 1u << 20)
-      .that(fragments == 1,
-            fmt::format("fragments = {}: this version averages the model as a whole (fragments = 1)", fragments))
+      .range("fragments", fragments, 1u, kMaxFragments)
       .range("outer_learning_rate", outer_learning_rate, 0.0, 10.0)
       .range("outer_momentum", outer_momentum, 0.0, 0.999999)
       .range("connections_per_edge", connections_per_edge, 0u, most_connections)

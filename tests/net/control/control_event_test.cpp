@@ -199,13 +199,13 @@ void ControlEventTest::nonsense_is_refused_with_its_field_data() {
   row(R"({"event":"step","data":{}})", "'state'");
   row(R"({"event":"step","data":7})", "object");
   row(R"({"event":"hub.link","data":{"up":"yes"}})", "'up'");
-  row(R"({"event":"sync.phase","data":{"phase":"begin","round":1,"ring":[{"name":1}]}})", "'ring'");
+  row(R"({"event":"sync.phase","data":{"phase":"begin","round":1,"ring":[{"name":1}]}})", "'ring[0].island'");
   row(R"({"event":"sync.phase","data":{"phase":"wait","round":-1,"attempt":1,"seconds":1,"bytes":1}})", "'round'");
   row(R"({"event":"sync.phase","data":{"phase":"wait","round":1,"attempt":1,"seconds":-1,"bytes":1}})", "'seconds'");
   row(R"({"event":"sync.phase","data":{"phase":"wait","round":1e300,"attempt":1,"seconds":1,"bytes":1}})", "'round'");
   row(R"({"event":"sync.phase","data":{"phase":7}})", "'round'");
   row(R"({"event":"gpu.sample","data":{"gpus":{"0":1}}})", "'gpus'");
-  row(R"({"event":"gpu.sample","data":{"gpus":[7]}})", "'gpus'");
+  row(R"({"event":"gpu.sample","data":{"gpus":[7]}})", "'gpus[0]'");
   row(R"({"event":"peer.up","data":{}})", "'island'");
   row(R"({"event":"transfer","data":{"what":"state","status":"running","done_bytes":-1}})", "'done_bytes'");
   row(R"({"event":"check.result","data":{"done":false}})", "'done'");

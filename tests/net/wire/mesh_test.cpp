@@ -141,6 +141,7 @@ class MeshTest : public QObject {
   void rates_of_edges_that_cannot_be_are_refused();
   void a_wrong_run_configuration_names_its_field_data();
   void a_wrong_run_configuration_names_its_field();
+  void fragments_share_the_connections_of_an_edge();
 };
 
 void MeshTest::every_message_is_encoded_as_the_golden_file_says() {
@@ -446,10 +447,6 @@ void MeshTest::a_wrong_run_configuration_names_its_field_data() {
   QTest::newRow("fragments") << R"("fragments":1)"
                              << R"("fragments":5)"
                              << "fragments = 5 is not between 1 and 4";
-  QTest::newRow("more connections than a fragment's part")  // of two equal keys the last counts
-      << R"("fragments":1)"
-      << R"("fragments":4,"connections_per_edge":5)"
-      << "connections_per_edge = 5 is not between 0 and 4";
   QTest::newRow("beta2") << R"("beta2":0.95)"
                          << R"("beta2":2.0)"
                          << "inner.beta2";
@@ -503,6 +500,20 @@ void MeshTest::a_wrong_run_configuration_names_its_field() {
 
   QVERIFY(!decoded.ok());
   QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
+}
+
+void MeshTest::fragments_share_the_connections_of_an_edge() {
+  RunConfig run = sample_run();
+  run.fragments = 4;
+  run.connections_per_edge = 4;
+  QVERIFY(run.validate().ok());
+  run.connections_per_edge = 5;
+
+  const Status refused = run.validate();
+
+  QVERIFY(!refused.ok());
+  QVERIFY2(refused.error().message.find("connections_per_edge = 5 is not between 0 and 4") != std::string::npos,
+           refused.error().message.c_str());
 }
 
 }  // namespace atl
