@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kMaxClients = 512;
 constexpr std::size_t kNewcomers = 256;  // that are let in in one turn, and may speak in the next
-constexpr std::size_t kMaxKeptEvents = 1024;
+constexpr std::size_t kMaxEventsBehind = 1024;
 constexpr std::size_t kMaxSlowCalls = 8;  // that wait
 // A client whose unread answers exceed this is not reading.
 constexpr std::size_t kMaxUnreadBytes = 4u << 20;
@@ -89,7 +89,7 @@ class ControlServer::Impl {
       const std::uint64_t seq = ++last_seq_;
       events_.push_back(
           {seq, encode_event({{"event", event}, {"seq", seq}, {"time", unix_time_now()}, {"data", data}})});
-      if (events_.size() > kMaxKeptEvents) events_.pop_front();
+      if (events_.size() > kMaxEventsBehind) events_.pop_front();
     }
     wake();
   }

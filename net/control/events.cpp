@@ -40,9 +40,9 @@ Result<ControlEvent> read_named(std::string_view name, const nlohmann::json& dat
   if constexpr (kAt == std::variant_size_v<ControlEvent>) {
     return ControlEvent(event::Unknown{std::string(name.substr(0, kMaxEventName)), dump_json(data)});
   } else {
-    using Event = std::variant_alternative_t<kAt, ControlEvent>;
-    if constexpr (!shares_its_name<Event>() && !std::is_same_v<Event, event::Unknown>) {
-      if (name == Event::kName) return read_event<Event>(data);
+    using Candidate = std::variant_alternative_t<kAt, ControlEvent>;
+    if constexpr (!shares_its_name<Candidate>() && !std::is_same_v<Candidate, event::Unknown>) {
+      if (name == Candidate::kName) return read_event<Candidate>(data);
     }
     return read_named<kAt + 1>(name, data);
   }

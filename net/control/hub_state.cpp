@@ -10,7 +10,7 @@ nlohmann::json or_null(const std::optional<T>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
-nlohmann::json to_json(const HubState::Round& round) {
+nlohmann::json json_of(const HubState::Round& round) {
   return {{"round", round.round},
           {"attempts", round.attempts},
           {"members", round.members},
@@ -20,7 +20,7 @@ nlohmann::json to_json(const HubState::Round& round) {
           {"outer_hashes_equal", or_null(round.outer_hashes_equal)}};
 }
 
-nlohmann::json to_json(const HubState::Island& island) {
+nlohmann::json json_of(const HubState::Island& island) {
   return {{"id", island.id},
           {"name", island.name},
           {"state", word_of(island.state)},
@@ -36,12 +36,12 @@ nlohmann::json to_json(const HubState::Island& island) {
           {"rounds_accepted", island.rounds_accepted}};
 }
 
-nlohmann::json to_json(const std::optional<HubState::Validation>& validation) {
+nlohmann::json json_of(const std::optional<HubState::Validation>& validation) {
   if (!validation) return {};
   return {{"outer_step", validation->outer_step}, {"loss_nats", validation->loss_nats}};
 }
 
-nlohmann::json to_json(const std::optional<HubState::Standstill>& standstill) {
+nlohmann::json json_of(const std::optional<HubState::Standstill>& standstill) {
   if (!standstill) return {};
   return {{"kind", standstill->kind}, {"text", standstill->text}, {"back_to", or_null(standstill->back_to)}};
 }
@@ -99,14 +99,14 @@ nlohmann::json HubState::to_json() const {
                          {"max_rounds", max_rounds},
                          {"min_islands", min_islands},
                          {"finished", finished},
-                         {"standstill", atl::to_json(standstill)},
+                         {"standstill", json_of(standstill)},
                          {"safe_outer_step", or_null(safe_outer_step)},
-                         {"first_validation", atl::to_json(first_validation)},
-                         {"last_validation", atl::to_json(last_validation)}};
+                         {"first_validation", json_of(first_validation)},
+                         {"last_validation", json_of(last_validation)}};
   json["rounds"] = nlohmann::json::array();
-  for (const Round& round : rounds) json["rounds"].push_back(atl::to_json(round));
+  for (const Round& round : rounds) json["rounds"].push_back(json_of(round));
   json["islands"] = nlohmann::json::array();
-  for (const Island& island : islands) json["islands"].push_back(atl::to_json(island));
+  for (const Island& island : islands) json["islands"].push_back(json_of(island));
   return json;
 }
 

@@ -53,7 +53,6 @@ std::string OpenAttempt::digest() const { return digests_.at(*live_.begin()); }
 std::vector<IslandId> OpenAttempt::outvoted() const {
   std::map<std::string, std::size_t> votes;
   std::size_t voters = 0;
-  const auto trained = [](const AttemptMember& member) { return member.tokens > 0; };
   const auto lives = [this](const AttemptMember& member) { return live_.contains(member.id); };
   const bool trainers_vote =
       std::ranges::any_of(order_, [&](const AttemptMember& member) { return trained(member) && lives(member); });

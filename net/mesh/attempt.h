@@ -15,6 +15,9 @@
 
 namespace atl {
 
+// Others are there to receive the average.
+inline bool trained(const AttemptMember& member) { return member.tokens > 0; }
+
 class OpenAttempt {
  public:
   enum class Outcome {

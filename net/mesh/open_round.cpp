@@ -17,8 +17,6 @@ constexpr int kMostNonFiniteRounds = 3;  // in a row
 // earlier rounds still owe, too.
 constexpr double kNormSlack = 1.1, kNormSlackWithFeedback = 3;
 
-bool trained(const AttemptMember& member) { return member.tokens > 0; }
-
 }  // namespace
 
 OpenRound::OpenRound(OuterStep round, const RoundSurroundings& with, Attempt last_attempt)

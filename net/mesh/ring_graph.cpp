@@ -5,19 +5,14 @@
 #include <numeric>
 
 namespace atl {
-namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
 
 RingGraph::RingGraph(const RingQuestion& question, double slowest)
-    : successors_(at(question.islands)), predecessors_(at(question.islands)) {
+    : successors_(as_index(question.islands)), predecessors_(as_index(question.islands)) {
   for (int from = 0; from < question.islands; ++from) {
     for (int to = 0; to < question.islands; ++to) {
       if (!question.may_be_neighbours(from, to) || question.edge(from, to).bytes_per_second < slowest) continue;
-      successors_[at(from)].set(at(to));
-      predecessors_[at(to)].set(at(from));
+      successors_[as_index(from)].set(as_index(to));
+      predecessors_[as_index(to)].set(as_index(from));
     }
   }
 }
@@ -27,11 +22,11 @@ RingGraph::Row RingGraph::reached(const std::vector<Row>& next) const {
   seen.set(0);
   std::vector<int> open{0};
   while (!open.empty()) {
-    const Row fresh = next[at(open.back())] & ~seen;
+    const Row fresh = next[as_index(open.back())] & ~seen;
     open.pop_back();
     seen |= fresh;
     for (int to = 0; to < islands(); ++to) {
-      if (fresh[at(to)]) open.push_back(to);
+      if (fresh[as_index(to)]) open.push_back(to);
     }
   }
   return seen;
@@ -46,14 +41,14 @@ bool RingGraph::may_have_ring() const {
 
 // A bipartite matching of islands and their successors by augmenting paths (Kuhn 1955).
 bool RingGraph::augment(int from, Row& visited, std::vector<int>& predecessor, const std::vector<int>& order) const {
-  const Row open = successors_[at(from)] & ~visited;
+  const Row open = successors_[as_index(from)] & ~visited;
   if (open.none()) return false;
   for (const bool only_free : {true, false}) {
     for (const int to : order) {
-      if (!open[at(to)] || visited[at(to)] || (only_free && predecessor[at(to)] >= 0)) continue;
-      visited.set(at(to));
-      if (predecessor[at(to)] >= 0 && !augment(predecessor[at(to)], visited, predecessor, order)) continue;
-      predecessor[at(to)] = from;
+      if (!open[as_index(to)] || visited[as_index(to)] || (only_free && predecessor[as_index(to)] >= 0)) continue;
+      visited.set(as_index(to));
+      if (predecessor[as_index(to)] >= 0 && !augment(predecessor[as_index(to)], visited, predecessor, order)) continue;
+      predecessor[as_index(to)] = from;
       return true;
     }
   }
@@ -72,7 +67,7 @@ std::optional<std::vector<int>> RingGraph::cycle_cover(std::mt19937& random) con
     if (!augment(from, visited, predecessor, targets)) return std::nullopt;
   }
   std::vector<int> successor(successors_.size());
-  for (int to = 0; to < islands(); ++to) successor[at(predecessor[at(to)])] = to;
+  for (int to = 0; to < islands(); ++to) successor[as_index(predecessor[as_index(to)])] = to;
   return successor;
 }
 
@@ -84,15 +79,15 @@ bool has_ring(const RingGraph& graph) {
   // ends[set]: where paths from island 0 through exactly the islands of `set` (bit i: island i + 1) can end.
   const int others = n - 1;
   std::vector<std::uint32_t> ends(std::size_t{1} << others);
-  std::vector<std::uint32_t> into(at(others));  // into[i]: from which of the others island i + 1 can be reached
+  std::vector<std::uint32_t> into(as_index(others));  // into[i]: from which of the others island i + 1 can be reached
   for (int i = 0; i < others; ++i) {
-    for (int j = 0; j < others; ++j) into[at(i)] |= graph.has(j + 1, i + 1) ? 1u << j : 0u;
+    for (int j = 0; j < others; ++j) into[as_index(i)] |= graph.has(j + 1, i + 1) ? 1u << j : 0u;
     if (graph.has(0, i + 1)) ends[std::size_t{1} << i] = 1u << i;
   }
   for (std::size_t set = 1; set < ends.size(); ++set) {
     for (int i = 0; i < others && (set & (set - 1)) != 0; ++i) {
       const std::size_t without = set & ~(std::size_t{1} << i);
-      if (without != set && (ends[without] & into[at(i)]) != 0) ends[set] |= 1u << i;
+      if (without != set && (ends[without] & into[as_index(i)]) != 0) ends[set] |= 1u << i;
     }
   }
   for (int i = 0; i < others; ++i) {
@@ -107,17 +102,17 @@ std::vector<int> shortest_ring(const RingGraph& graph, const RingQuestion& quest
   constexpr double kNone = std::numeric_limits<double>::infinity();
   const int others = n - 1;
   const std::size_t sets = std::size_t{1} << others;
-  std::vector<double> least(sets * at(others), kNone);  // from island 0 through `set`, ending at i + 1
-  std::vector<std::int8_t> before(sets * at(others), -1);
+  std::vector<double> least(sets * as_index(others), kNone);  // from island 0 through `set`, ending at i + 1
+  std::vector<std::int8_t> before(sets * as_index(others), -1);
   const auto rtt = [&](int from, int to) { return graph.has(from, to) ? question.edge(from, to).rtt_seconds : kNone; };
-  for (int i = 0; i < others; ++i) least[(std::size_t{1} << i) * at(others) + at(i)] = rtt(0, i + 1);
+  for (int i = 0; i < others; ++i) least[(std::size_t{1} << i) * as_index(others) + as_index(i)] = rtt(0, i + 1);
   for (std::size_t set = 1; set < sets; ++set) {
     for (int end = 0; end < others; ++end) {
-      const double so_far = least[set * at(others) + at(end)];
+      const double so_far = least[set * as_index(others) + as_index(end)];
       if (so_far == kNone) continue;
       for (int to = 0; to < others; ++to) {
         if ((set >> to & 1) != 0) continue;
-        const std::size_t slot = (set | std::size_t{1} << to) * at(others) + at(to);
+        const std::size_t slot = (set | std::size_t{1} << to) * as_index(others) + as_index(to);
         const double sum = so_far + rtt(end + 1, to + 1);
         if (sum >= least[slot]) continue;
         least[slot] = sum;
@@ -128,7 +123,7 @@ std::vector<int> shortest_ring(const RingGraph& graph, const RingQuestion& quest
   int end = -1;
   double best = kNone;
   for (int i = 0; i < others; ++i) {
-    const double sum = least[(sets - 1) * at(others) + at(i)] + rtt(i + 1, 0);
+    const double sum = least[(sets - 1) * as_index(others) + as_index(i)] + rtt(i + 1, 0);
     if (sum < best) {
       best = sum;
       end = i;
@@ -137,7 +132,7 @@ std::vector<int> shortest_ring(const RingGraph& graph, const RingQuestion& quest
   std::vector<int> ring;
   for (std::size_t set = sets - 1; end >= 0;) {
     ring.push_back(end + 1);
-    const int previous = before[set * at(others) + at(end)];
+    const int previous = before[set * as_index(others) + as_index(end)];
     set &= ~(std::size_t{1} << end);
     end = previous;
   }

@@ -11,6 +11,9 @@
 
 namespace atl {
 
+// Of an island, as containers want it.
+inline std::size_t as_index(int island) { return static_cast<std::size_t>(island); }
+
 class RingGraph {
  public:
   using Row = std::bitset<kMaxRing>;

@@ -13,8 +13,6 @@ namespace {
 constexpr int kTries = 12;  // random covers for one rate
 constexpr std::uint32_t kSeed = 20'231'108;
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 // The rates that a slowest edge can have, rising.
 std::vector<double> rates_of(const RingQuestion& question) {
   std::vector<double> rates;
@@ -34,7 +32,7 @@ int highest(const std::vector<double>& rates, int known, Possible possible) {
   int low = known, high = static_cast<int>(rates.size());
   while (high - low > 1) {
     const int middle = (low + high) / 2;
-    (possible(rates[at(middle)]) ? low : high) = middle;
+    (possible(rates[as_index(middle)]) ? low : high) = middle;
   }
   return low;
 }
@@ -45,10 +43,10 @@ std::vector<int> best_ring(const RingQuestion& question) {
   std::vector<double> rates = rates_of(question);
   if (question.islands <= kExactRing) {
     const int best = highest(rates, -1, [&](double rate) { return has_ring(RingGraph(question, rate)); });
-    return best < 0 ? std::vector<int>{} : shortest_ring(RingGraph(question, rates[at(best)]), question);
+    return best < 0 ? std::vector<int>{} : shortest_ring(RingGraph(question, rates[as_index(best)]), question);
   }
   const int bound = highest(rates, -1, [&](double rate) { return RingGraph(question, rate).may_have_ring(); });
-  rates.resize(at(bound + 1));
+  rates.resize(as_index(bound + 1));
   std::mt19937 random(kSeed);
   std::vector<int> ring;
   const auto search = [&](double rate) {
@@ -76,8 +74,8 @@ RingQuestion without(const RingQuestion& question, int island) {
   RingQuestion rest(question.islands - 1);
   const auto old = [&](int index) { return index < island ? index : index + 1; };
   for (int i = 0; i < rest.islands; ++i) {
-    rest.dialable[at(i)] = question.dialable[at(old(i))];
-    rest.tokens[at(i)] = question.tokens[at(old(i))];
+    rest.dialable[as_index(i)] = question.dialable[as_index(old(i))];
+    rest.tokens[as_index(i)] = question.tokens[as_index(old(i))];
     for (int j = 0; j < rest.islands; ++j) rest.edge(i, j) = question.edge(old(i), old(j));
   }
   return rest;
@@ -95,7 +93,7 @@ int choose_to_sit_out(const RingQuestion& question) {
     }
   }
   std::ranges::stable_sort(ends, [&](int a, int b) {
-    const auto tokens_a = question.tokens[at(a)], tokens_b = question.tokens[at(b)];
+    const auto tokens_a = question.tokens[as_index(a)], tokens_b = question.tokens[as_index(b)];
     return tokens_a != tokens_b ? tokens_a < tokens_b : a > b;
   });
   const auto suffices = [&](int island) { return has_some_ring(without(question, island)); };
@@ -106,18 +104,18 @@ int choose_to_sit_out(const RingQuestion& question) {
 }  // namespace
 
 bool RingQuestion::may_be_neighbours(int a, int b) const {
-  return a != b && (dialable[at(a)] || dialable[at(b)]) && !edge(a, b).dead && !edge(b, a).dead;
+  return a != b && (dialable[as_index(a)] || dialable[as_index(b)]) && !edge(a, b).dead && !edge(b, a).dead;
 }
 
 RingOrder order_ring(const RingQuestion& question) {
   RingOrder answer;
   RingQuestion rest = question;
-  std::vector<int> names(at(question.islands));  // of the islands of `rest`
+  std::vector<int> names(as_index(question.islands));  // of the islands of `rest`
   std::iota(names.begin(), names.end(), 0);
   std::vector<int> ring = best_ring(rest);
   while (ring.empty()) {
     const int loser = choose_to_sit_out(rest);
-    answer.sits_out.push_back(names[at(loser)]);
+    answer.sits_out.push_back(names[as_index(loser)]);
     names.erase(names.begin() + loser);
     rest = without(rest, loser);
     ring = best_ring(rest);
@@ -125,8 +123,8 @@ RingOrder order_ring(const RingQuestion& question) {
   answer.slowest_bytes_per_second = ring.size() < 2 ? 0 : slowest_edge(rest, ring);
   for (std::size_t r = 0; r < ring.size(); ++r) {
     const int self = ring[r], next = ring[(r + 1) % ring.size()];
-    answer.order.push_back(names[at(self)]);
-    answer.next_dials.push_back(!rest.dialable[at(next)]);
+    answer.order.push_back(names[as_index(self)]);
+    answer.next_dials.push_back(!rest.dialable[as_index(next)]);
     if (ring.size() > 1) answer.rtt_sum_seconds += rest.edge(self, next).rtt_seconds;
   }
   return answer;
@@ -145,7 +143,7 @@ double slowest_edge(const RingQuestion& question, const std::vector<int>& order)
 double slowest_edge_bound(const RingQuestion& question) {
   const std::vector<double> rates = rates_of(question);
   const int bound = highest(rates, -1, [&](double rate) { return RingGraph(question, rate).may_have_ring(); });
-  return bound < 0 ? 0 : rates[at(bound)];
+  return bound < 0 ? 0 : rates[as_index(bound)];
 }
 
 }  // namespace atl

@@ -10,15 +10,13 @@ namespace {
 
 constexpr int kSplits = 60;  // of one cover, before the next is tried
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 // Cycles that together hold every island. Exchanging the successors of two islands joins their cycles when they are in
 // different ones, and splits their cycle when they are in the same.
 class Cycles {
  public:
   Cycles(const RingGraph& graph, std::vector<int> successor)
       : graph_(graph), successor_(std::move(successor)), predecessor_(successor_.size()), cycle_(successor_.size()) {
-    for (int from = 0; from < graph_.islands(); ++from) predecessor_[at(successor_[at(from)])] = from;
+    for (int from = 0; from < graph_.islands(); ++from) predecessor_[as_index(successor_[as_index(from)])] = from;
     label();
   }
 
@@ -29,7 +27,7 @@ class Cycles {
     for (int step = 0; step < graph_.islands(); ++step) {
       const int a = (first + step) % graph_.islands();
       for (int d = 0; d < graph_.islands(); ++d) {
-        if (cycle_[at(a)] != cycle_[at(d)] && exchange(a, predecessor_[at(d)])) return true;
+        if (cycle_[as_index(a)] != cycle_[as_index(d)] && exchange(a, predecessor_[as_index(d)])) return true;
       }
     }
     return false;
@@ -42,7 +40,7 @@ class Cycles {
       const int shift = static_cast<int>(random() % static_cast<unsigned>(n));
       for (int i = 0; i < n; ++i) {
         const int c = (shift + i) % n;
-        if (c != a && successor_[at(a)] != c && successor_[at(c)] != a && cycle_[at(a)] == cycle_[at(c)] &&
+        if (c != a && successor_[as_index(a)] != c && successor_[as_index(c)] != a && cycle_[as_index(a)] == cycle_[as_index(c)] &&
             exchange(a, c)) {
           return true;
         }
@@ -52,18 +50,18 @@ class Cycles {
   }
   std::vector<int> ring() const {
     std::vector<int> ring{0};
-    while (std::ssize(ring) < graph_.islands()) ring.push_back(successor_[at(ring.back())]);
+    while (std::ssize(ring) < graph_.islands()) ring.push_back(successor_[as_index(ring.back())]);
     return ring;
   }
 
  private:
   bool exchange(int a, int c) {
-    const int b = successor_[at(a)], d = successor_[at(c)];
+    const int b = successor_[as_index(a)], d = successor_[as_index(c)];
     if (!graph_.has(a, d) || !graph_.has(c, b)) return false;
-    successor_[at(a)] = d;
-    successor_[at(c)] = b;
-    predecessor_[at(d)] = a;
-    predecessor_[at(b)] = c;
+    successor_[as_index(a)] = d;
+    successor_[as_index(c)] = b;
+    predecessor_[as_index(d)] = a;
+    predecessor_[as_index(b)] = c;
     label();
     return true;
   }
@@ -71,8 +69,8 @@ class Cycles {
     std::ranges::fill(cycle_, -1);
     count_ = 0;
     for (int start = 0; start < graph_.islands(); ++start) {
-      if (cycle_[at(start)] >= 0) continue;
-      for (int i = start; cycle_[at(i)] < 0; i = successor_[at(i)]) cycle_[at(i)] = count_;
+      if (cycle_[as_index(start)] >= 0) continue;
+      for (int i = start; cycle_[as_index(i)] < 0; i = successor_[as_index(i)]) cycle_[as_index(i)] = count_;
       ++count_;
     }
   }
@@ -114,10 +112,10 @@ void shorten_ring(const RingGraph& graph, const RingQuestion& question, std::vec
     for (int begin = 0; begin < n; ++begin) {
       std::ranges::rotate(ring, ring.begin() + 1);
       for (int run = 1; run <= std::min(kLongestRun, n - 3); ++run) {
-        const int a = ring.back(), b = ring[0], c = ring[at(run - 1)], d = ring[at(run)];
+        const int a = ring.back(), b = ring[0], c = ring[as_index(run - 1)], d = ring[as_index(run)];
         if (!graph.has(a, d)) continue;
         for (int i = run; i + 1 < n; ++i) {
-          const int e = ring[at(i)], f = ring[at(i + 1)];
+          const int e = ring[as_index(i)], f = ring[as_index(i + 1)];
           if (!graph.has(e, b) || !graph.has(c, f)) continue;
           const double gain = rtt(a, b) + rtt(c, d) + rtt(e, f) - rtt(a, d) - rtt(e, b) - rtt(c, f);
           if (gain < kLeastGain) continue;

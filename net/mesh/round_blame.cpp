@@ -9,8 +9,6 @@ namespace {
 
 constexpr int kMostStrikes = 3;
 
-bool trained(const AttemptMember& member) { return member.tokens > 0; }
-
 }  // namespace
 
 RoundBlame::RoundBlame(CoordinatorTurn& turn, Membership& members, MeshLinks& links, MeshTrust& trust,
