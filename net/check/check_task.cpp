@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "net/base/mutex.h"
+
 namespace atl {
 CheckTask::~CheckTask() {
   stop_.raise("the program ends");
@@ -13,7 +15,7 @@ Result<nlohmann::json> CheckTask::run(const nlohmann::json& params) {
   if (!params.is_object() || (given && !params["full"].is_boolean())) {
     return Error{ErrorCode::kInvalidArgument, "check.run takes {\"full\": true or false}"};
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (running_) return Error{ErrorCode::kPermissionDenied, "a check is under way; wait for its last event"};
   if (thread_.joinable()) thread_.join();  // it has done its work
   running_ = true;
@@ -24,7 +26,7 @@ Result<nlohmann::json> CheckTask::run(const nlohmann::json& params) {
 void CheckTask::work(bool full) {
   const Result<CheckReport> report = check_(full, stop_, on_row_);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     running_ = false;
   }
   on_end_(report);

@@ -6,13 +6,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <future>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "net/base/encoding.h"
 #include "net/base/log_limit.h"
+#include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 #include "net/base/unix_time.h"
 #include "net/check/admission.h"
@@ -61,11 +61,11 @@ class HubServer::Impl final : public HubGate {
   Status start(const HubServeOptions& options);
   std::uint16_t port() const { return listener_->port(); }
   HubState state() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return state_;
   }
   Status health() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return health_;
   }
   Status roll_back(OuterStep to, const std::string& reason);
@@ -127,9 +127,9 @@ class HubServer::Impl final : public HubGate {
   bool hosts_changed_ = false;             // since they were saved
   Clock::time_point hosts_saved_;
   LogLimit renewals_;  // a line an island now and then, however often it asks
-  mutable std::mutex mutex_;
-  HubState state_;  // guarded by mutex_
-  Status health_;   // guarded by mutex_
+  mutable Mutex mutex_;
+  HubState state_ ATOLL_GUARDED_BY(mutex_);
+  Status health_ ATOLL_GUARDED_BY(mutex_);
 
   std::set<std::shared_ptr<IslandLink>> ungreeted_;  // before io_, whose coroutines are in it
   std::atomic<bool> stopping_{false};
@@ -248,7 +248,7 @@ HubServer::Impl::~Impl() {
 // A hub that cannot keep its promises on disk makes none: islands wait for the next one.
 void HubServer::Impl::stop_serving(const Error& error) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!health_.ok()) return;  // the first error is the one that tells something
     health_ = error;
   }
@@ -505,7 +505,7 @@ void HubServer::Impl::take(const CoordinatorEvent& event) {
     if (!done.ok()) return stop_serving(done.error());  // what follows must not be said
   }
   HubState state = view_->build(*coordinator_, now);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   state_ = std::move(state);
 }
 

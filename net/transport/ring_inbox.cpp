@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "net/base/mutex.h"
+
 namespace atl {
 namespace {
 
@@ -103,7 +105,7 @@ RingInbox::RingInbox() : arrival_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 void RingInbox::deliver(RingHello hello, TlsConnection connection) {
   std::vector<Waiting> dropped;  // closed after the lock is released
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     waiting_.push_back({std::move(hello), std::move(connection), false});
     drop_outdated(dropped);
   }
@@ -113,7 +115,7 @@ void RingInbox::deliver(RingHello hello, TlsConnection connection) {
 
 void RingInbox::refuse(const IslandId& peer, Error reason) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto now = Clock::now();
     std::erase_if(refusals_, [now](const auto& refusal) { return now - refusal.second.when > kRefusalCountsFor; });
     if (refusals_.size() < kMaxWaiting) refusals_.insert_or_assign(peer, Refusal{std::move(reason), now});
@@ -144,7 +146,7 @@ void RingInbox::drop_outdated(std::vector<Waiting>& dropped) {
 // Some connections of the edge have come, and one of its peer's was closed since: the rest will not come. (Before the
 // first has come, a peer may close what it kept and dial anew.)
 bool RingInbox::is_cut(const RingHello& expected, bool parked_closed) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   bool has_begun = false, closed = parked_closed;
   for (const Waiting& one : waiting_) {
     if (!same_edge(one.hello, expected)) continue;
@@ -157,7 +159,7 @@ bool RingInbox::is_cut(const RingHello& expected, bool parked_closed) {
 
 RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arrived) {
   std::vector<Waiting> dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   newest_asked_ = attempt_of(expected);  // the newest, for a rollback makes rounds count back
   drop_outdated(dropped);
   // The latest connection of each index; an earlier one is of a dialler that began again, as one of another count is.
@@ -192,7 +194,7 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
 
 void RingInbox::park(std::vector<Parked> connections) {
   std::vector<Parked> dropped;  // closed after the lock is released
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (Parked& parked : connections) parked_.push_back(std::move(parked));
   while (parked_.size() > kMaxWaitingOfPeer) {
     dropped.push_back(std::move(parked_.front()));
@@ -202,7 +204,7 @@ void RingInbox::park(std::vector<Parked> connections) {
 
 void RingInbox::keep_parked_of(const std::vector<IslandId>& peers) {
   std::vector<Parked> dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto parked = parked_.begin(); parked != parked_.end();) {
     if (std::ranges::find(peers, parked->connection.peer()) != peers.end()) {
       ++parked;
@@ -215,13 +217,13 @@ void RingInbox::keep_parked_of(const std::vector<IslandId>& peers) {
 
 void RingInbox::forget_attempts() {
   std::vector<Waiting> dropped;  // closed after the lock is released
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   newest_asked_ = {};
   dropped.swap(waiting_);
 }
 
 void RingInbox::forget(const IslandId& peer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.connection.peer() == peer; });
   std::erase_if(parked_, [&](const Parked& parked) { return parked.connection.peer() == peer; });
 }
@@ -230,7 +232,7 @@ void RingInbox::forget(const IslandId& peer) {
 // hello, are dropped: true when there was one.
 bool RingInbox::listen_to_parked(const IslandId& peer) {
   std::vector<Parked> dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto parked = parked_.begin(); parked != parked_.end();) {
     if (parked->connection.peer() != peer) {
       ++parked;
@@ -252,7 +254,7 @@ bool RingInbox::listen_to_parked(const IslandId& peer) {
 }
 
 void RingInbox::append_polls(const IslandId& peer, std::vector<pollfd>& polls) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const Parked& parked : parked_) {
     if (parked.connection.peer() != peer) continue;
     polls.push_back({parked.connection.fd(), parked.connection.poll_events_for_read(), 0});

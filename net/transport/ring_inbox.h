@@ -6,13 +6,13 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "net/base/abort_signal.h"
 #include "net/base/deadline.h"
 #include "net/base/id.h"
+#include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 #include "net/transport/tls_connection.h"
 #include "net/wire/ring_frame.h"
@@ -73,15 +73,15 @@ class RingInbox {
   void append_polls(const IslandId& peer, std::vector<pollfd>& polls);
 
   UniqueFd arrival_;  // eventfd: a delivery wakes the taker, which also watches its abort signal
-  std::mutex mutex_;
-  std::vector<Waiting> waiting_;  // guarded by mutex_, oldest first
-  std::vector<Parked> parked_;    // guarded by mutex_, oldest first
+  Mutex mutex_;
+  std::vector<Waiting> waiting_ ATOLL_GUARDED_BY(mutex_);  // oldest first
+  std::vector<Parked> parked_ ATOLL_GUARDED_BY(mutex_);    // oldest first
   struct Refusal {
     Error reason;
     Clock::time_point when;
   };
-  std::map<IslandId, Refusal> refusals_;        // guarded by mutex_; of the last seconds
-  std::pair<OuterStep, Attempt> newest_asked_;  // guarded by mutex_
+  std::map<IslandId, Refusal> refusals_ ATOLL_GUARDED_BY(mutex_);  // of the last seconds
+  std::pair<OuterStep, Attempt> newest_asked_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

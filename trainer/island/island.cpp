@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 #include "net/collective/all_reduce.h"
 #include "net/disk/checkpoint_directory.h"
 #include "net/disk/inner_state_file.h"
@@ -157,23 +158,23 @@ class Island::Impl final : public RoundLoopNetwork {
   RingInbox inbox_;
   std::optional<TlsContext> ring_context_;
   std::unique_ptr<RingAllReduce> ring_;
-  mutable std::mutex durable_mutex_;
-  std::vector<HeldState> durable_;  // guarded by durable_mutex_; on the disk
+  mutable Mutex durable_mutex_;
+  std::vector<HeldState> durable_ ATOLL_GUARDED_BY(durable_mutex_);  // on the disk
   std::atomic<bool> run_finished_{false};
   std::atomic<bool> pause_asked_{false};
   std::atomic<bool> finish_asked_{false};
   std::atomic<bool> round_finished_{false};
   RunRecord record_{options_.checkpoint_directory};
-  std::mutex commit_mutex_;
-  std::shared_ptr<const SignedCommit> told_commit_;  // guarded by commit_mutex_; the newest that the hub told
-  WritePace checkpoint_pace_, average_pace_;         // the loop's
+  Mutex commit_mutex_;
+  std::shared_ptr<const SignedCommit> told_commit_ ATOLL_GUARDED_BY(commit_mutex_);  // the newest that the hub told
+  WritePace checkpoint_pace_, average_pace_;                                         // the loop's
   RunConfig run_;
   ModelConfig model_;
   std::optional<HubAttempt> attempt_;           // the newest; the loop's
   std::optional<IslandCheckpoint> checkpoint_;  // from the start until the run's model is known
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<BatchSource> batches_;
-  mutable std::mutex outer_mutex_;  // guards the pointer alone: listener and control threads come before it is set
+  mutable Mutex outer_mutex_;  // guards the pointer alone: listener and control threads come before it is set
   std::shared_ptr<OuterStateStore> outer_;  // shared with the HTTPS request that reads it
   // Last, so that their threads end before what they use.
   std::unique_ptr<PeerListener> listener_;
@@ -184,7 +185,7 @@ class Island::Impl final : public RoundLoopNetwork {
   std::unique_ptr<MeshClient> mesh_;
 
   std::shared_ptr<OuterStateStore> outer() const {
-    std::lock_guard lock(outer_mutex_);
+    MutexLock lock(outer_mutex_);
     return outer_;
   }
 };
@@ -224,7 +225,7 @@ IslandHello Island::Impl::hello() const {
     hello.state_hash = state.state_hash;
   }
   {
-    std::lock_guard lock(durable_mutex_);
+    MutexLock lock(durable_mutex_);
     hello.durable = durable_;
   }
   hello.last_commit = record_.newest_commit();
@@ -343,7 +344,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
     s.outer_step = outer->version().value;
     s.state_hash = outer->tree_hash();
   });
-  std::lock_guard lock(outer_mutex_);
+  MutexLock lock(outer_mutex_);
   outer_ = std::move(outer);
   return ok_status();
 }
@@ -393,7 +394,7 @@ void Island::Impl::look_for_checkpoint() {
   if (options_.checkpoint_directory.empty()) return;
   record_.load();
   {
-    std::lock_guard lock(durable_mutex_);
+    MutexLock lock(durable_mutex_);
     durable_ = kept_states().list();
   }
   Result<IslandCheckpoint> loaded = load_checkpoint(options_.checkpoint_directory);
@@ -416,7 +417,7 @@ Status Island::Impl::run() {
       .urgent = [this](const HubMessage& message) { on_urgent(message); },
       .committed =
           [this](std::shared_ptr<const SignedCommit> commit) {
-            std::lock_guard lock(commit_mutex_);
+            MutexLock lock(commit_mutex_);
             told_commit_ = std::move(commit);
           },
       .meet = [this](const SignedEpoch& epoch) -> Status {
@@ -543,7 +544,7 @@ void Island::Impl::keep_average(OuterStep round, WireFormat wire, const std::str
 void Island::Impl::keep_commit(const HubCommit& commit) {
   std::shared_ptr<const SignedCommit> told;
   {
-    std::lock_guard lock(commit_mutex_);
+    MutexLock lock(commit_mutex_);
     told = told_commit_;
   }
   if (!told || told->commit.signature != commit.signature) return;
@@ -565,7 +566,7 @@ void Island::Impl::save_checkpoint() {
   std::vector<HeldState> durable = kept.list();
   if (mesh_) (void)mesh_->send(IslandDurable{durable});
   {
-    std::lock_guard lock(durable_mutex_);
+    MutexLock lock(durable_mutex_);
     durable_ = std::move(durable);
   }
   if (!saved.ok()) spdlog::error("checkpoint error=\"{}\"", saved.error().message);

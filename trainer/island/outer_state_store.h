@@ -3,13 +3,13 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/wire_format.h"
+#include "net/base/mutex.h"
 #include "net/recovery/outer_state.h"
 #include "net/wire/mesh.h"
 
@@ -45,11 +45,11 @@ class OuterStateStore final : public OuterStateSource {
   Result<std::pair<OuterStep, std::vector<float>>> snapshot() const;
 
  private:
-  void hold(std::unique_lock<std::mutex>& lock);  // new manifest after a change
+  void hold() ATOLL_REQUIRES(mutex_);  // new manifest after a change
 
   const std::int64_t numel_;
   // Written by the loop thread under the mutex; read by it without, by others with it.
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   OuterStep version_;
   std::vector<float> parameters_;
   std::vector<float> momentum_;
