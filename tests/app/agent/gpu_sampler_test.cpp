@@ -15,22 +15,22 @@ class Samples {
   GpuSampler sampler(const std::string& nvml = FAKE_NVML_LIBRARY) {
     return GpuSampler({.program = ATOLL_BIN_DIR "/atoll-gpu-probe", .nvml = nvml}, 20ms,
                       [this](const std::vector<GpuSample>& gpus) {
-                        const std::lock_guard lock(mutex_);
+                        const MutexLock lock(mutex_);
                         all_.push_back(gpus);
                       });
   }
   std::size_t count() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return all_.size();
   }
   std::vector<GpuSample> last() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return all_.back();
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<std::vector<GpuSample>> all_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<std::vector<GpuSample>> all_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -90,3 +90,4 @@ void GpuSamplerTest::a_machine_without_gpus_is_not_asked_again_and_again() {
 
 QTEST_GUILESS_MAIN(GpuSamplerTest)
 #include "gpu_sampler_test.moc"
+#include "net/base/mutex.h"
