@@ -3,6 +3,8 @@
 
 #include <QtTest>
 
+#include "net/base/mutex.h"
+
 using namespace atl;
 using namespace std::chrono_literals;
 
@@ -90,4 +92,3 @@ void GpuSamplerTest::a_machine_without_gpus_is_not_asked_again_and_again() {
 
 QTEST_GUILESS_MAIN(GpuSamplerTest)
 #include "gpu_sampler_test.moc"
-#include "net/base/mutex.h"

@@ -4,6 +4,8 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
+#include "net/base/mutex.h"
+
 using namespace atl;
 
 namespace {
@@ -107,4 +109,3 @@ void CheckTaskTest::the_end_of_the_program_cuts_a_check_short() {
 
 QTEST_APPLESS_MAIN(CheckTaskTest)
 #include "check_task_test.moc"
-#include "net/base/mutex.h"
