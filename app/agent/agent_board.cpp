@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "net/base/mutex.h"
+
 namespace atl {
 namespace {
 
@@ -40,43 +42,43 @@ std::string error_without_trainer(const AgentFacts& facts) {
 }  // namespace
 
 void AgentBoard::set_facts(AgentFacts facts) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   facts.wish = facts_.wish;
   facts_ = std::move(facts);
 }
 
 void AgentBoard::set_wish(const WishFile& wish) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   facts_.wish = wish;
 }
 
 void AgentBoard::update(const std::function<void(AgentFacts&)>& change) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   change(facts_);
 }
 
 void AgentBoard::set_trainer_state(const IslandState& state) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (facts_.trainer_pid == 0) return;  // its last words, after its end
   trainer_ = state;
   heard_at_ = Clock::now();
 }
 
 void AgentBoard::forget_trainer() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (trainer_) last_ = std::exchange(trainer_, std::nullopt);
   gpus_.clear();
 }
 
 void AgentBoard::set_gpus(std::vector<GpuSample> gpus) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (facts_.trainer_pid == 0) return;
   gpus_ = std::move(gpus);
   gpus_at_ = Clock::now();
 }
 
 AgentFacts AgentBoard::facts() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return facts_;
 }
 
@@ -102,14 +104,14 @@ IslandState AgentBoard::base() const {
 }
 
 NodeState AgentBoard::state() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   NodeState state = put_together(trainer_ ? *trainer_ : base(), trainer_.has_value());
   if (Clock::now() - gpus_at_ < kGpusAreNews) state.gpus = gpus_;
   return state;
 }
 
 NodeState AgentBoard::with_agent(const IslandState& trainer) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return put_together(trainer, /*trainer_answers=*/true);
 }
 

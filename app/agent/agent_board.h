@@ -3,12 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "app/agent/supervisor.h"
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 #include "net/control/home.h"
 #include "net/control/node_state.h"
 
@@ -52,13 +52,13 @@ class AgentBoard {
 
   const IslandHome home_;
   const Clock::time_point began_ = Clock::now();
-  mutable std::mutex mutex_;
-  AgentFacts facts_;                    // guarded by mutex_
-  std::optional<IslandState> trainer_;  // guarded by mutex_; empty until it answered
-  std::optional<IslandState> last_;     // guarded by mutex_; what the trainer before it said last
-  Clock::time_point heard_at_;          // guarded by mutex_
-  std::vector<GpuSample> gpus_;         // guarded by mutex_; none: nothing is known
-  Clock::time_point gpus_at_;           // guarded by mutex_
+  mutable Mutex mutex_;
+  AgentFacts facts_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<IslandState> trainer_ ATOLL_GUARDED_BY(mutex_);  // empty until it answered
+  std::optional<IslandState> last_ ATOLL_GUARDED_BY(mutex_);     // what the trainer before it said last
+  Clock::time_point heard_at_ ATOLL_GUARDED_BY(mutex_);
+  std::vector<GpuSample> gpus_ ATOLL_GUARDED_BY(mutex_);  // none: nothing is known
+  Clock::time_point gpus_at_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

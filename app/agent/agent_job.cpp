@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "net/base/mutex.h"
+
 namespace atl {
 
 Status AgentJob::start(const std::string& what, Work work) {
@@ -12,7 +14,7 @@ Status AgentJob::start(const std::string& what, Work work) {
   if (thread_.joinable()) thread_.join();  // it is over
   const auto stop = std::make_shared<AbortSignal>();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = stop;
   }
   thread_ = std::jthread([this, stop, work = std::move(work)] {
@@ -23,7 +25,7 @@ Status AgentJob::start(const std::string& what, Work work) {
 }
 
 void AgentJob::stop(const std::string& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (stop_) stop_->raise(why);
 }
 

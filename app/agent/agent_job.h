@@ -5,11 +5,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "net/base/abort_signal.h"
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 
 namespace atl {
@@ -26,9 +26,9 @@ class AgentJob {
 
  private:
   std::atomic<bool> runs_{false};
-  std::mutex mutex_;
-  std::shared_ptr<AbortSignal> stop_;  // guarded by mutex_
-  std::jthread thread_;                // last
+  Mutex mutex_;
+  std::shared_ptr<AbortSignal> stop_ ATOLL_GUARDED_BY(mutex_);
+  std::jthread thread_;  // last
 };
 
 }  // namespace atl

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
+#include "net/base/mutex.h"
 
 namespace atl {
 
 Result<nlohmann::json> AgentService::call(std::string_view method, const nlohmann::json& params) {
-  const std::shared_lock call(calls_);
+  const ReaderLock call(calls_);
   if (ended_) return Error{ErrorCode::kNotRunning, "the agent ends"};
   const AgentMethod* found = methods_.find(method);
   if (found == nullptr) return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", method.substr(0, 64))};
@@ -15,7 +15,7 @@ Result<nlohmann::json> AgentService::call(std::string_view method, const nlohman
 }
 
 void AgentService::end() {
-  const std::unique_lock none(calls_);
+  const WriterLock none(calls_);
   ended_ = true;
 }
 

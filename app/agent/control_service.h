@@ -1,9 +1,8 @@
 // The table of methods as the control server wants it. Calls come on the server's threads; end() on the owner's.
 #pragma once
 
-#include <shared_mutex>
-
 #include "app/agent/method_table.h"
+#include "net/base/mutex.h"
 #include "net/control/control_server.h"
 
 namespace atl {
@@ -20,8 +19,8 @@ class AgentService final : public ControlService {
 
  private:
   const MethodTable& methods_;
-  std::shared_mutex calls_;  // shared by the calls under way
-  bool ended_ = false;       // guarded by calls_
+  SharedMutex calls_;  // shared by the calls under way
+  bool ended_ ATOLL_GUARDED_BY(calls_) = false;
 };
 
 }  // namespace atl

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 
 namespace atl {
 namespace {
@@ -46,7 +47,7 @@ GpuGuard::~GpuGuard() {
 }
 
 void GpuGuard::set_training(const std::optional<GpuList>& gpus) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (gpus == training_) return;
   training_ = gpus;
   if (gpus) gpus_ = *gpus;
@@ -54,23 +55,23 @@ void GpuGuard::set_training(const std::optional<GpuList>& gpus) {
 }
 
 bool GpuGuard::too_hot() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return too_hot_;
 }
 
 std::string GpuGuard::warning() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return power_warning_.empty() ? heat_warning_ : power_warning_;
 }
 
-void GpuGuard::warn(std::string& of, std::string text) {
-  const std::lock_guard lock(mutex_);
-  if (text != of && !text.empty()) spdlog::warn("gpu warning=\"{}\"", text);
-  of = std::move(text);
+void GpuGuard::warn(std::string GpuGuard::*of, std::string text) {
+  const MutexLock lock(mutex_);
+  if (text != this->*of && !text.empty()) spdlog::warn("gpu warning=\"{}\"", text);
+  this->*of = std::move(text);
 }
 
 void GpuGuard::run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
     const std::optional<GpuList> training = training_;
     const GpuList gpus = gpus_;
@@ -78,7 +79,8 @@ void GpuGuard::run(const std::stop_token& stop) {
     keep_power(training.has_value(), gpus);
     keep_temperature(training.has_value(), gpus);
     lock.lock();
-    changed_.wait_for(lock, stop, limits_.period, [&] { return training_ != training; });
+    changed_.wait(lock, stop, Deadline::after(limits_.period),
+                  [&]() ATOLL_REQUIRES(mutex_) { return training_ != training; });
   }
   lock.unlock();
   restore_power();
@@ -110,11 +112,11 @@ void GpuGuard::limit_power(const GpuList& gpus) {
     const Status kept = save_power(power_file_, before);
     problems = kept.ok() ? limit_gpu_power(limits_.probe, wanted, stop_) : std::vector{kept.error().message};
   }
-  if (stop_.raised() || problems.empty()) return warn(power_warning_, {});
+  if (stop_.raised() || problems.empty()) return warn(&GpuGuard::power_warning_, {});
   std::string text = fmt::format("limits.gpu_power is not in force (to set it needs root): {}. Training goes on",
                                  fmt::join(problems, ", "));
   publish_({.kind = GpuAlertKind::kPower, .cap_watts = limits_.power_watts, .text = text});
-  warn(power_warning_, std::move(text));
+  warn(&GpuGuard::power_warning_, std::move(text));
 }
 
 void GpuGuard::restore_power() {
@@ -133,9 +135,9 @@ void GpuGuard::restore_power() {
       changed.empty() ? std::vector<std::string>() : limit_gpu_power(limits_.probe, changed, whatever_happens);
   std::error_code ignored;
   if (problems.empty() && facts.problem.empty()) std::filesystem::remove(power_file_, ignored);
-  warn(power_warning_, problems.empty()
-                           ? std::string()
-                           : fmt::format("the power limits of before are not restored: {}", fmt::join(problems, ", ")));
+  warn(&GpuGuard::power_warning_,
+       problems.empty() ? std::string()
+                        : fmt::format("the power limits of before are not restored: {}", fmt::join(problems, ", ")));
 }
 
 // ---- temperature
@@ -150,12 +152,13 @@ void GpuGuard::keep_temperature(bool training, const GpuList& gpus) {
     if (gpus.contains(gpu) && celsius && (!hottest || *celsius > facts.devices[*hottest].celsius)) hottest = gpu;
   }
   if (!hottest) {
-    return warn(heat_warning_, fmt::format("limits.gpu_temperature is not watched: {}",
-                                           facts.problem.empty() ? "no GPU tells its temperature" : facts.problem));
+    return warn(&GpuGuard::heat_warning_,
+                fmt::format("limits.gpu_temperature is not watched: {}",
+                            facts.problem.empty() ? "no GPU tells its temperature" : facts.problem));
   }
   const double celsius = *facts.devices[*hottest].celsius;
   const bool changed = heat_->next(celsius);
-  warn(heat_warning_,
+  warn(&GpuGuard::heat_warning_,
        !heat_->too_hot()
            ? std::string()
            : fmt::format("GPU {} is too hot (limits.gpu_temperature is {:.0f} C); training goes on below "
@@ -166,7 +169,7 @@ void GpuGuard::keep_temperature(bool training, const GpuList& gpus) {
 
 void GpuGuard::tell_heat(unsigned gpu, double celsius) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     too_hot_ = heat_->too_hot();
   }
   spdlog::warn("gpu={} celsius={} cap_celsius={} pauses={}", gpu, celsius, heat_->cap_celsius(), heat_->too_hot());

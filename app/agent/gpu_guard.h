@@ -5,10 +5,8 @@
 // Owned by the agent, whose loop calls it.
 #pragma once
 
-#include <condition_variable>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +15,7 @@
 #include "app/agent/heat_watch.h"
 #include "app/config/gpu_list.h"
 #include "net/base/abort_signal.h"
+#include "net/base/mutex.h"
 #include "net/check/gpu_power.h"
 #include "net/control/events.h"
 
@@ -52,7 +51,7 @@ class GpuGuard {
   void restore_power();
   void keep_temperature(bool training, const GpuList& gpus);
   void tell_heat(unsigned gpu, double celsius);
-  void warn(std::string& of, std::string text);
+  void warn(std::string GpuGuard::*of, std::string text);
 
   const GpuLimits limits_;
   const std::filesystem::path power_file_;
@@ -61,13 +60,13 @@ class GpuGuard {
   std::optional<HeatWatch> heat_;
   std::optional<GpuList> limited_;  // whose power is limited now
 
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<GpuList> training_;           // guarded by mutex_
-  GpuList gpus_;                              // guarded by mutex_; of the last trainer
-  bool too_hot_ = false;                      // guarded by mutex_
-  std::string power_warning_, heat_warning_;  // guarded by mutex_
-  std::jthread thread_;                       // last
+  mutable Mutex mutex_;
+  StoppableCondVar changed_;
+  std::optional<GpuList> training_ ATOLL_GUARDED_BY(mutex_);
+  GpuList gpus_ ATOLL_GUARDED_BY(mutex_);  // of the last trainer
+  bool too_hot_ ATOLL_GUARDED_BY(mutex_) = false;
+  std::string power_warning_ ATOLL_GUARDED_BY(mutex_), heat_warning_ ATOLL_GUARDED_BY(mutex_);
+  std::jthread thread_;  // last
 };
 
 }  // namespace atl

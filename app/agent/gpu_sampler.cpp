@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "net/base/mutex.h"
 #include "net/check/gpu_reading.h"
 
 namespace atl {
@@ -22,12 +23,12 @@ GpuSampler::GpuSampler(GpuProbe probe, std::chrono::milliseconds period, Tell te
 
 GpuSampler::~GpuSampler() {
   thread_.request_stop();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (asking_) asking_->raise("the agent ends");
 }
 
 void GpuSampler::set_training(const std::optional<GpuList>& gpus) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (gpus == training_) return;
   training_ = gpus;
   if (asking_) asking_->raise("the trainer has ended, or has other GPUs");
@@ -35,10 +36,10 @@ void GpuSampler::set_training(const std::optional<GpuList>& gpus) {
 }
 
 void GpuSampler::run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
     const std::optional<GpuList> training = training_;
-    const auto is_another = [&] { return training_ != training; };
+    const auto is_another = [&]() ATOLL_REQUIRES(mutex_) { return training_ != training; };
     if (!training) {
       changed_.wait(lock, stop, is_another);
       continue;
@@ -49,7 +50,7 @@ void GpuSampler::run(const std::stop_token& stop) {
     const Next next = stop.stop_requested() ? Next::kGoOn : sample(*training, *asking);
     lock.lock();
     asking_.reset();
-    if (next == Next::kRetry) changed_.wait_for(lock, stop, kRetry, is_another);
+    if (next == Next::kRetry) changed_.wait(lock, stop, Deadline::after(kRetry), is_another);
     if (next == Next::kNever) changed_.wait(lock, stop, is_another);
   }
 }

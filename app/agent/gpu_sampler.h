@@ -6,15 +6,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "app/config/gpu_list.h"
 #include "net/base/abort_signal.h"
+#include "net/base/mutex.h"
 #include "net/check/gpu_probe.h"
 #include "net/control/node_state.h"
 
@@ -41,11 +40,11 @@ class GpuSampler {
   const std::chrono::milliseconds period_;
   const Tell tell_;
 
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<GpuList> training_;      // guarded by mutex_
-  std::shared_ptr<AbortSignal> asking_;  // guarded by mutex_; of the child that runs
-  std::jthread thread_;                  // last
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::optional<GpuList> training_ ATOLL_GUARDED_BY(mutex_);
+  std::shared_ptr<AbortSignal> asking_ ATOLL_GUARDED_BY(mutex_);  // of the child that runs
+  std::jthread thread_;                                           // last
 };
 
 }  // namespace atl

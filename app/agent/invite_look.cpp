@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kLookTime{30};
 
 InviteLook::~InviteLook() {
   thread_.request_stop();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (asking_) asking_->raise("the agent ends");
 }
 
@@ -24,7 +24,7 @@ Result<nlohmann::json> InviteLook::look(const nlohmann::json& json) {
   const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   ATOLL_ASSIGN_OR_RETURN(Invite invite, decode_invite(params.invite, now));
   invite.secret.clear();  // not needed here, and so not kept
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   next_ = std::move(invite);
   if (asking_) asking_->raise("another invite is looked at");
   changed_.notify_all();
@@ -33,8 +33,9 @@ Result<nlohmann::json> InviteLook::look(const nlohmann::json& json) {
 }
 
 void InviteLook::run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [this] { return next_.has_value(); }) && !stop.stop_requested()) {
+  MutexLock lock(mutex_);
+  while (changed_.wait(lock, stop, [this]() ATOLL_REQUIRES(mutex_) { return next_.has_value(); }) &&
+         !stop.stop_requested()) {
     const Invite invite = *std::exchange(next_, std::nullopt);
     asking_ = std::make_shared<AbortSignal>();
     const auto asking = asking_;

@@ -3,16 +3,15 @@
 // agent.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/abort_signal.h"
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 #include "net/control/events.h"
 #include "net/wire/invite.h"
@@ -36,11 +35,11 @@ class InviteLook {
   static event::InviteLooked ask(const Invite& invite, const AbortSignal& abort);
 
   const Publish publish_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<Invite> next_;           // guarded by mutex_
-  std::shared_ptr<AbortSignal> asking_;  // guarded by mutex_; of the look under way
-  std::jthread thread_;                  // from the first look on; last
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::optional<Invite> next_ ATOLL_GUARDED_BY(mutex_);
+  std::shared_ptr<AbortSignal> asking_ ATOLL_GUARDED_BY(mutex_);  // of the look under way
+  std::jthread thread_;                                           // from the first look on; last
 };
 
 }  // namespace atl

@@ -11,6 +11,7 @@
 #include "app/cli/command.h"
 #include "net/base/file.h"
 #include "net/base/log.h"
+#include "net/base/mutex.h"
 
 namespace atl {
 namespace {
@@ -22,7 +23,7 @@ struct AgentRequest {
 };
 
 // The log that `atoll logs` reads, beside the service's journal.
-class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
+class LogSink final : public spdlog::sinks::base_sink<Mutex> {
  public:
   explicit LogSink(RotatingLog log) : log_(std::move(log)) {}
 

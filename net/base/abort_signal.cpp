@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "net/base/mutex.h"
+
 namespace atl {
 
 AbortSignal::AbortSignal() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -18,7 +20,7 @@ AbortSignal::AbortSignal() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 
 void AbortSignal::raise(std::string reason) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (raised_.load(std::memory_order_relaxed)) return;
     reason_ = std::move(reason);
     raised_.store(true, std::memory_order_release);
@@ -28,7 +30,7 @@ void AbortSignal::raise(std::string reason) {
 }
 
 std::string AbortSignal::reason() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return reason_;
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <string>
 
+#include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 
 namespace atl {
@@ -23,8 +23,8 @@ class AbortSignal {
  private:
   UniqueFd event_;
   std::atomic<bool> raised_{false};
-  mutable std::mutex mutex_;
-  std::string reason_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string reason_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

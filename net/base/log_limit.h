@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 
 namespace atl {
 
@@ -20,7 +20,7 @@ class LogLimit {
 
   // Empty: do not write this line. Else how many of its key were not written since the last one that was.
   std::optional<std::uint64_t> pass(const std::string& key, Clock::time_point now = Clock::now()) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!lines_.contains(key) && lines_.size() >= most_keys_) {
       std::erase_if(lines_, [&](const auto& line) { return now - line.second.written >= period_; });
     }
@@ -43,8 +43,8 @@ class LogLimit {
   };
   const Clock::duration period_;
   const std::size_t most_keys_;
-  std::mutex mutex_;
-  std::map<std::string, Line> lines_;  // guarded by mutex_; at most most_keys_ and the shared one
+  Mutex mutex_;
+  std::map<std::string, Line> lines_ ATOLL_GUARDED_BY(mutex_);  // at most most_keys_ and the shared one
 };
 
 }  // namespace atl

@@ -1,13 +1,12 @@
 // A bounded queue between threads. Producers that would overfill it are told so; consumers wait with a deadline.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 
 namespace atl {
 
@@ -19,7 +18,7 @@ class Mailbox {
   // False when full or closed; the value is then dropped.
   [[nodiscard]] bool push(T value) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (closed_ || queue_.size() >= capacity_) return false;
       queue_.push_back(std::move(value));
     }
@@ -29,22 +28,22 @@ class Mailbox {
 
   // Empty when the deadline passes, the mailbox is closed and drained, or wake() was called.
   std::optional<T> pop(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    ready_.wait_until(lock, deadline.when(), [&] { return closed_ || woken_ || !queue_.empty(); });
+    MutexLock lock(mutex_);
+    ready_.wait(lock, deadline, [&]() ATOLL_REQUIRES(mutex_) { return closed_ || woken_ || !queue_.empty(); });
     woken_ = false;
     return take_front();
   }
 
   // Empty when there is nothing now.
   std::optional<T> try_pop() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return take_front();
   }
 
   // Whoever waits, or waits next, comes back at once: there is something to do that is not in here.
   void wake() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       woken_ = true;
     }
     ready_.notify_all();
@@ -52,30 +51,30 @@ class Mailbox {
 
   void close() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       closed_ = true;
     }
     ready_.notify_all();
   }
   bool closed() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return closed_;
   }
 
  private:
-  std::optional<T> take_front() {
+  std::optional<T> take_front() ATOLL_REQUIRES(mutex_) {
     if (queue_.empty()) return std::nullopt;
     std::optional<T> value(std::move(queue_.front()));
     queue_.pop_front();
     return value;
   }
 
-  mutable std::mutex mutex_;
-  std::condition_variable ready_;
+  mutable Mutex mutex_;
+  CondVar ready_;
   const std::size_t capacity_;
-  std::deque<T> queue_;  // guarded by mutex_
-  bool closed_ = false;  // guarded by mutex_
-  bool woken_ = false;   // guarded by mutex_
+  std::deque<T> queue_ ATOLL_GUARDED_BY(mutex_);
+  bool closed_ ATOLL_GUARDED_BY(mutex_) = false;
+  bool woken_ ATOLL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace atl

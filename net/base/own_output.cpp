@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 
 namespace atl {
@@ -60,11 +59,11 @@ Status rotate_output(const std::filesystem::path& path, std::uint64_t max_bytes,
 OwnOutput::OwnOutput(std::filesystem::path path, std::uint64_t max_bytes, std::chrono::milliseconds look_every) {
   if (path.empty() || max_bytes == 0) return;
   thread_ = std::jthread([path = std::move(path), max_bytes, look_every](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any ended;
-    std::unique_lock lock(mutex);
+    Mutex mutex;
+    StoppableCondVar ended;
+    MutexLock lock(mutex);
     bool said = false;
-    while (!ended.wait_for(lock, stop, look_every, [&] { return stop.stop_requested(); })) {
+    while (!ended.wait(lock, stop, Deadline::after(look_every), [&] { return stop.stop_requested(); })) {
       const Status done = rotate_output(path, max_bytes / 2, {STDOUT_FILENO, STDERR_FILENO});
       if (!done.ok() && !said) spdlog::warn("log rotated=false error=\"{}\"", done.error().message);
       said = !done.ok();

@@ -7,7 +7,7 @@ CheckTask::~CheckTask() {
 }
 
 Status CheckTask::run(bool full) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (running_) return Error{ErrorCode::kPermissionDenied, "a check is under way; wait for its last event"};
   if (thread_.joinable()) thread_.join();  // it has done its work
   running_ = true;
@@ -18,7 +18,7 @@ Status CheckTask::run(bool full) {
 void CheckTask::work(bool full) {
   const Result<CheckReport> report = check_(full, stop_, on_row_);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     running_ = false;
   }
   on_end_(report);

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "net/base/abort_signal.h"
+#include "net/base/mutex.h"
 #include "net/check/check_row.h"
 
 namespace atl {
@@ -32,9 +32,9 @@ class CheckTask {
   const OnRow on_row_;
   const OnEnd on_end_;
   AbortSignal stop_;
-  std::mutex mutex_;
-  bool running_ = false;  // guarded by mutex_
-  std::jthread thread_;   // guarded by mutex_; last
+  Mutex mutex_;
+  bool running_ ATOLL_GUARDED_BY(mutex_) = false;
+  std::jthread thread_ ATOLL_GUARDED_BY(mutex_);  // last
 };
 
 }  // namespace atl

@@ -12,12 +12,13 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "net/base/mutex.h"
 
 namespace atl {
 namespace {
@@ -47,8 +48,8 @@ void check(cublasStatus_t status, const char* what) {
 }
 
 void say(const nlohmann::json& line) {
-  static std::mutex mutex;  // one line at a time, whichever card's thread speaks
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;  // one line at a time, whichever card's thread speaks
+  const MutexLock lock(mutex);
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
 }

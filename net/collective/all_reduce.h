@@ -13,10 +13,10 @@
 // of several fragments at once share the edges' connections, so that those cost no more; the rest is of each.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +28,7 @@
 #include "net/base/address.h"
 #include "net/base/deadline.h"
 #include "net/base/id.h"
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 #include "net/base/sha256.h"
 #include "net/collective/connection_pool.h"
@@ -146,7 +147,7 @@ class RingAllReduce {
   // What attempts of one fragment leave to the next one.
   struct OfFragment {
     explicit OfFragment(const TlsContext& dial_context) : pool(dial_context) {}
-    std::mutex running;  // held by the attempt under way
+    std::atomic<bool> running{false};  // an attempt is under way: what is below is its own, but for pool.forget()
     ConnectionPool pool;
     std::map<EdgeEnd, ConnectionTuner> tuners = {};  // of edges that this island dials; of the attempt under way
   };
@@ -165,8 +166,8 @@ class RingAllReduce {
   const TlsContext& dial_context_;
   std::deque<OfFragment> fragments_;  // kMaxFragments, which stay where they are
   AttemptsUnderWay under_way_;
-  std::mutex links_mutex_;
-  std::map<IslandId, LinkPacing> links_;  // the map guarded by links_mutex_; by the next rank
+  Mutex links_mutex_;
+  std::map<IslandId, LinkPacing> links_ ATOLL_GUARDED_BY(links_mutex_);  // by the next rank; each stays where it is
 };
 
 }  // namespace atl

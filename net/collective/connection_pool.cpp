@@ -87,7 +87,7 @@ Result<ConnectionPool::Edge> ConnectionPool::take(const EdgeEnd& end, const Addr
                                                   Deadline deadline, const AbortSignal& abort) {
   Edge edge;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (const auto found = kept_.find(end); found != kept_.end()) {
       if (found->second.address == address) edge.connections = std::move(found->second.connections);
       kept_.erase(found);
@@ -112,7 +112,7 @@ Result<ConnectionPool::Edge> ConnectionPool::take(const EdgeEnd& end, const Addr
 
 void ConnectionPool::give_back(const EdgeEnd& end, const Address& address, std::vector<TlsConnection> connections) {
   if (connections.empty()) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Kept& kept = kept_[end];
   if (kept.address != address) kept.connections.clear();
   kept.address = address;
@@ -122,12 +122,12 @@ void ConnectionPool::give_back(const EdgeEnd& end, const Address& address, std::
 }
 
 void ConnectionPool::forget(const IslandId& peer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(kept_, [&](const auto& entry) { return entry.first.peer == peer; });
 }
 
 void ConnectionPool::keep_only(const std::vector<EdgeEnd>& ends) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(kept_, [&](const auto& entry) { return std::ranges::find(ends, entry.first) == ends.end(); });
 }
 

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
 #include "net/base/deadline.h"
 #include "net/base/id.h"
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 #include "net/tls/context.h"
 #include "net/transport/tls_connection.h"
@@ -51,8 +51,8 @@ class ConnectionPool {
   void drop_dead(std::vector<TlsConnection>& connections, const AbortSignal& abort);
 
   const TlsContext& context_;
-  std::mutex mutex_;
-  std::map<EdgeEnd, Kept> kept_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<EdgeEnd, Kept> kept_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -11,12 +11,12 @@ constexpr std::chrono::milliseconds kStagger{200};
 }  // namespace
 
 std::optional<double> LinkPacing::link_rate() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return pacer_.link_rate();
 }
 
 void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (sockets_.empty()) pacer_.resume();
   // Of different ages, so that they do not all begin anew at once.
   for (const int fd : sockets) {
@@ -28,7 +28,7 @@ void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
 
 // What the others carried meanwhile is part of no interval: the sums are of other sockets now.
 void LinkPacing::leave(const std::vector<int>& sockets, Clock::time_point now) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(sockets_, [&](const Socket& socket) { return std::ranges::find(sockets, socket.fd) != sockets.end(); });
   if (!sockets_.empty()) begin_interval(now, read());
 }
@@ -58,7 +58,7 @@ void LinkPacing::begin_interval(Clock::time_point now, const Reading& reading) {
 }
 
 std::optional<double> LinkPacing::limit_of_a_socket() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const std::optional<double> limit = pacer_.limit();
   return limit ? std::optional(*limit / static_cast<double>(sockets_.size())) : std::nullopt;
 }
@@ -76,7 +76,7 @@ void LinkPacing::spare_bbr_its_probes(Clock::time_point now) {
 }
 
 void LinkPacing::look(Clock::time_point now) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   spare_bbr_its_probes(now);
   const Reading reading = read();
   saturated_throughout_ = saturated_throughout_ && reading.saturated;

@@ -3,11 +3,11 @@
 // sockets carry together, and each socket has an equal part of its rate.
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 #include "net/collective/edge_pacer.h"
 #include "net/collective/upload_share.h"
 #include "net/transport/socket.h"
@@ -39,20 +39,18 @@ class LinkPacing {
   void look(Clock::time_point now);
   std::optional<double> limit_of_a_socket() const;  // bytes/s
 
-  // With mutex_ held:
-  Reading read() const;
-  void begin_interval(Clock::time_point now, const Reading& reading);
-  void spare_bbr_its_probes(Clock::time_point now);
+  Reading read() const ATOLL_REQUIRES(mutex_);
+  void begin_interval(Clock::time_point now, const Reading& reading) ATOLL_REQUIRES(mutex_);
+  void spare_bbr_its_probes(Clock::time_point now) ATOLL_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  EdgePacer pacer_;
-  std::vector<Socket> sockets_;
-  Clock::time_point since_;
-  Reading before_;
-  bool saturated_throughout_ = false;
-  bool under_way_throughout_ = false;
-  bool stalled_meanwhile_ = false;
+  mutable Mutex mutex_;
+  EdgePacer pacer_ ATOLL_GUARDED_BY(mutex_);
+  std::vector<Socket> sockets_ ATOLL_GUARDED_BY(mutex_);
+  Clock::time_point since_ ATOLL_GUARDED_BY(mutex_);
+  Reading before_ ATOLL_GUARDED_BY(mutex_);
+  bool saturated_throughout_ ATOLL_GUARDED_BY(mutex_) = false;
+  bool under_way_throughout_ ATOLL_GUARDED_BY(mutex_) = false;
+  bool stalled_meanwhile_ ATOLL_GUARDED_BY(mutex_) = false;
 };
 
 // One attempt's sockets. Owned and used by one thread.

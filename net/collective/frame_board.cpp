@@ -39,14 +39,14 @@ FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound,
       own_ready_end_(outbound.encodes_own() ? outbound.frames() : 0),
       sent_(outbound.frames()),
       admitted_(inbound.frames()) {
-  for (Sleeper& sleeper : sleepers_) sleeper.wake = new_event();
+  for (std::size_t worker = 0; worker < workers; ++worker) wake_events_.push_back(new_event());
   const auto bytes = static_cast<std::size_t>(encoded_bytes(payload.wire, payload.numel));
   for (std::size_t piece = 0; piece < digest_pieces(bytes); ++piece) {
     piece_missing_.push_back(
         static_cast<std::uint32_t>(std::min(kDigestPieceBytes, bytes - piece * kDigestPieceBytes)));
   }
   piece_hashes_.resize(piece_missing_.size());
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
     bucket_missing_.push_back(static_cast<std::uint64_t>(payload.bucket_bytes(bucket)));
     if (!payload.is_final(bucket)) continue;
@@ -62,7 +62,7 @@ FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound,
 bool FrameBoard::something_to_send() const { return !ready_.empty() || next_own_ < own_ready_end_; }
 
 std::optional<std::uint32_t> FrameBoard::take_to_send() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!something_to_send()) return std::nullopt;
   std::uint32_t sequence = next_own_;
   if (!ready_.empty() && (ready_.top() < next_own_ || next_own_ >= own_ready_end_)) {
@@ -76,7 +76,7 @@ std::optional<std::uint32_t> FrameBoard::take_to_send() {
 }
 
 void FrameBoard::frame_sent(std::uint32_t sequence) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   sent_[sequence] = true;
   ++sent_count_;
   if (somebody_early_) {
@@ -88,13 +88,13 @@ void FrameBoard::frame_sent(std::uint32_t sequence) {
 }
 
 bool FrameBoard::all_sent() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return sent_count_ == outbound_.frames();
 }
 
 void FrameBoard::own_in_place(std::uint32_t sequence) {
   const RingSubChunk sub_chunk = outbound_.frame(sequence);
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   own_ready_end_ = sequence + 1;
   count_final(sub_chunk.first_byte, sub_chunk.bytes);
   ++version_;
@@ -107,7 +107,7 @@ void FrameBoard::own_in_place(std::uint32_t sequence) {
 
 FrameBoard::Admission FrameBoard::admit(std::uint32_t sequence) {
   const std::optional<std::uint32_t> before = inbound_.replaces(sequence, outbound_);
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (admitted_[sequence]) return Admission::kTwice;
   if (before && !sent_[*before]) {
     somebody_early_ = true;
@@ -120,7 +120,7 @@ FrameBoard::Admission FrameBoard::admit(std::uint32_t sequence) {
 void FrameBoard::frame_in_place(std::uint32_t sequence, const RingSubChunk& sub_chunk, bool sends_itself) {
   const std::optional<std::uint32_t> forwarded = inbound_.forwarded(sequence, outbound_);
   const bool makes_final = inbound_.makes_final(sequence);
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   ++received_count_;
   if (forwarded) {
     ready_.push(*forwarded);
@@ -132,7 +132,7 @@ void FrameBoard::frame_in_place(std::uint32_t sequence, const RingSubChunk& sub_
 }
 
 bool FrameBoard::all_received() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return received_count_ == inbound_.frames();
 }
 
@@ -160,12 +160,12 @@ void FrameBoard::count_data(std::size_t bytes) { data_received_ += bytes; }
 void FrameBoard::count_contribution(std::size_t bytes) { contributions_ += bytes; }
 
 void FrameBoard::vouch(Clock::time_point until) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   vouched_until_ = std::max(vouched_until_, until);
 }
 
 Clock::time_point FrameBoard::vouched_until() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return vouched_until_;
 }
 
@@ -173,7 +173,7 @@ Clock::time_point FrameBoard::vouched_until() const {
 // ----------------------------------------------------------------------------------------------------
 
 std::optional<std::size_t> FrameBoard::take_to_hash() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (to_hash_.empty()) return std::nullopt;
   const std::size_t piece = to_hash_.front();
   to_hash_.pop_front();
@@ -181,19 +181,19 @@ std::optional<std::size_t> FrameBoard::take_to_hash() {
 }
 
 void FrameBoard::piece_hashed(std::size_t piece, const PieceHash& hash) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   piece_hashes_[piece] = hash;
   ++hashed_count_;
   end_if_complete();
 }
 
 Digest FrameBoard::digest() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return digest_of_pieces(piece_hashes_);
 }
 
 std::vector<bool> FrameBoard::whole_buckets() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<bool> whole;
   for (const std::uint64_t missing : bucket_missing_) whole.push_back(missing == 0);
   return whole;
@@ -203,30 +203,30 @@ std::vector<bool> FrameBoard::whole_buckets() const {
 // ----------------------------------------------------------------------------------------------------
 
 void FrameBoard::ask_for_keepalive(std::chrono::milliseconds patience) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   keepalive_due_ = patience;
   ++version_;
   wake_one_to_send();
 }
 
 std::optional<std::chrono::milliseconds> FrameBoard::take_keepalive() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(keepalive_due_, std::nullopt);
 }
 
 void FrameBoard::fail(AllReduceFailure failure) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   set_failure(std::move(failure));
 }
 
 void FrameBoard::outbound_closed(const IslandId& next) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (--open_.outbound > 0 || sent_count_ == outbound_.frames()) return;
   set_failure({{ErrorCode::kPeerLost, next.value + " closed every connection before all was sent to it"}, next, {}});
 }
 
 void FrameBoard::inbound_closed(const IslandId& previous) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (--open_.inbound > 0 || received_count_ == inbound_.frames()) return;
   set_failure(
       {{ErrorCode::kPeerLost, previous.value + " closed every connection before it had sent all"}, previous, {}});
@@ -252,12 +252,12 @@ void FrameBoard::end_if_complete() {
 }
 
 bool FrameBoard::ended() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return complete_ || failure_.has_value();
 }
 
 std::optional<AllReduceFailure> FrameBoard::failure() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return failure_;
 }
 
@@ -265,12 +265,12 @@ std::optional<AllReduceFailure> FrameBoard::failure() const {
 // ----------------------------------------------------------------------------------------------------
 
 std::uint64_t FrameBoard::version() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return version_;
 }
 
 bool FrameBoard::may_sleep(std::size_t worker, std::uint64_t version, bool has_idle_connection) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (version != version_) return false;
   sleepers_[worker].asleep = true;
   sleepers_[worker].would_send = has_idle_connection;
@@ -279,29 +279,29 @@ bool FrameBoard::may_sleep(std::size_t worker, std::uint64_t version, bool has_i
 
 void FrameBoard::woke(std::size_t worker) {
   std::uint64_t count = 0;
-  [[maybe_unused]] const auto drained = ::read(sleepers_[worker].wake.get(), &count, sizeof count);
-  const Lock lock(mutex_);
+  [[maybe_unused]] const auto drained = ::read(wake_events_[worker].get(), &count, sizeof count);
+  const MutexLock lock(mutex_);
   sleepers_[worker].asleep = false;
 }
 
-void FrameBoard::wake(Sleeper& sleeper) {
-  if (!sleeper.asleep) return;
-  sleeper.asleep = false;
-  signal(sleeper.wake);
+void FrameBoard::wake(std::size_t worker) {
+  if (!sleepers_[worker].asleep) return;
+  sleepers_[worker].asleep = false;
+  signal(wake_events_[worker]);
 }
 
 void FrameBoard::wake_all() {
-  for (Sleeper& sleeper : sleepers_) wake(sleeper);
+  for (std::size_t worker = 0; worker < sleepers_.size(); ++worker) wake(worker);
 }
 
 void FrameBoard::wake_one_to_send() {
   const auto found = std::ranges::find_if(sleepers_, [](const Sleeper& s) { return s.asleep && s.would_send; });
-  if (found != sleepers_.end()) wake(*found);
+  if (found != sleepers_.end()) wake(static_cast<std::size_t>(found - sleepers_.begin()));
 }
 
 void FrameBoard::wake_one_to_hash() {
   const auto found = std::ranges::find_if(sleepers_, &Sleeper::asleep);
-  if (found != sleepers_.end()) wake(*found);
+  if (found != sleepers_.end()) wake(static_cast<std::size_t>(found - sleepers_.begin()));
 }
 
 }  // namespace atl

@@ -9,12 +9,12 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <queue>
 #include <vector>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 #include "net/base/unique_fd.h"
 #include "net/collective/all_reduce.h"
@@ -87,57 +87,55 @@ class FrameBoard {
   // its sockets; `has_idle_connection`: it would send a frame that becomes ready.
   bool may_sleep(std::size_t worker, std::uint64_t version, bool has_idle_connection);
   void woke(std::size_t worker);
-  int wake_fd(std::size_t worker) const { return sleepers_[worker].wake.get(); }
+  int wake_fd(std::size_t worker) const { return wake_events_[worker].get(); }
   // Readable once ended, for the monitor.
   int ended_fd() const { return ended_event_.get(); }
 
  private:
   struct Sleeper {
-    UniqueFd wake;
     bool asleep = false;
     bool would_send = false;
   };
-  using Lock = std::lock_guard<std::mutex>;
 
-  void wake(Sleeper& sleeper);
-  void wake_all();
-  void wake_one_to_send();
-  void wake_one_to_hash();
-  void count_final(std::uint64_t first_byte, std::uint64_t bytes);
-  void end_if_complete();
-  bool something_to_send() const;
-  void set_failure(AllReduceFailure failure);
+  void wake(std::size_t worker) ATOLL_REQUIRES(mutex_);
+  void wake_all() ATOLL_REQUIRES(mutex_);
+  void wake_one_to_send() ATOLL_REQUIRES(mutex_);
+  void wake_one_to_hash() ATOLL_REQUIRES(mutex_);
+  void count_final(std::uint64_t first_byte, std::uint64_t bytes) ATOLL_REQUIRES(mutex_);
+  void end_if_complete() ATOLL_REQUIRES(mutex_);
+  bool something_to_send() const ATOLL_REQUIRES(mutex_);
+  void set_failure(AllReduceFailure failure) ATOLL_REQUIRES(mutex_);
 
   const RingPayload& payload_;
   const EdgeSchedule& outbound_;
   const EdgeSchedule& inbound_;
   UniqueFd ended_event_;
+  std::vector<UniqueFd> wake_events_;  // of the workers
   std::atomic<std::uint64_t> data_received_{0};
   std::atomic<std::uint64_t> contributions_{0};
   std::atomic<std::uint64_t> contributions_sent_{0};
 
-  mutable std::mutex mutex_;
-  // All below is guarded by mutex_ (but the fds of sleepers_, which stay).
-  std::vector<Sleeper> sleepers_;
-  std::uint64_t version_ = 0;
-  Connections open_;
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_;
-  std::uint32_t next_own_ = 0;
-  std::uint32_t own_ready_end_;  // own frames below may be sent
-  std::vector<bool> sent_;
-  std::uint32_t sent_count_ = 0;
-  std::vector<bool> admitted_;
-  std::uint32_t received_count_ = 0;
-  bool somebody_early_ = false;
-  std::vector<std::uint32_t> piece_missing_;   // bytes of each piece that are not final yet
-  std::vector<std::uint64_t> bucket_missing_;  // the same of each bucket
-  std::deque<std::size_t> to_hash_;
-  std::vector<PieceHash> piece_hashes_;
-  std::size_t hashed_count_ = 0;
-  std::optional<std::chrono::milliseconds> keepalive_due_;
-  Clock::time_point vouched_until_;
-  bool complete_ = false;
-  std::optional<AllReduceFailure> failure_;
+  mutable Mutex mutex_;
+  std::vector<Sleeper> sleepers_ ATOLL_GUARDED_BY(mutex_);
+  std::uint64_t version_ ATOLL_GUARDED_BY(mutex_) = 0;
+  Connections open_ ATOLL_GUARDED_BY(mutex_);
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_ ATOLL_GUARDED_BY(mutex_);
+  std::uint32_t next_own_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t own_ready_end_ ATOLL_GUARDED_BY(mutex_);  // own frames below may be sent
+  std::vector<bool> sent_ ATOLL_GUARDED_BY(mutex_);
+  std::uint32_t sent_count_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::vector<bool> admitted_ ATOLL_GUARDED_BY(mutex_);
+  std::uint32_t received_count_ ATOLL_GUARDED_BY(mutex_) = 0;
+  bool somebody_early_ ATOLL_GUARDED_BY(mutex_) = false;
+  std::vector<std::uint32_t> piece_missing_ ATOLL_GUARDED_BY(mutex_);   // bytes of each piece that are not final yet
+  std::vector<std::uint64_t> bucket_missing_ ATOLL_GUARDED_BY(mutex_);  // the same of each bucket
+  std::deque<std::size_t> to_hash_ ATOLL_GUARDED_BY(mutex_);
+  std::vector<PieceHash> piece_hashes_ ATOLL_GUARDED_BY(mutex_);
+  std::size_t hashed_count_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::optional<std::chrono::milliseconds> keepalive_due_ ATOLL_GUARDED_BY(mutex_);
+  Clock::time_point vouched_until_ ATOLL_GUARDED_BY(mutex_);
+  bool complete_ ATOLL_GUARDED_BY(mutex_) = false;
+  std::optional<AllReduceFailure> failure_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -16,6 +16,22 @@ namespace {
 
 Error invalid(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
 
+// Raises a flag while it lives, unless somebody has.
+class Claim {
+ public:
+  explicit Claim(std::atomic<bool>& flag) : flag_(flag), holds_(!flag.exchange(true)) {}
+  ~Claim() {
+    if (holds_) flag_ = false;
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  bool holds() const { return holds_; }
+
+ private:
+  std::atomic<bool>& flag_;
+  const bool holds_;
+};
+
 Status check_members(const std::vector<RingMember>& order) {
   double total = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -153,8 +169,8 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   if (Status status = check(spec, input.size(), canonical.size()); !status.ok()) {
     return failed({status.error(), std::nullopt, {}}, rank_text);
   }
-  const std::unique_lock running(of(spec.fragment).running, std::try_to_lock);
-  if (!running) {
+  const Claim claim(of(spec.fragment).running);
+  if (!claim.holds()) {
     const Error busy = invalid(fmt::format("fragment {} is being averaged already", spec.fragment.value));
     return failed({busy, std::nullopt, {}}, rank_text);
   }
@@ -188,7 +204,7 @@ int RingAllReduce::connections_of(const AllReduceSpec& spec, const EdgeEnd& end)
 }
 
 LinkPacing& RingAllReduce::link_to(const IslandId& next) {
-  std::lock_guard lock(links_mutex_);
+  MutexLock lock(links_mutex_);
   return links_[next];
 }
 

@@ -3,13 +3,13 @@
 namespace atl {
 
 UploadShare::UploadShare(AttemptsUnderWay& attempts, std::optional<double> most) : attempts_(attempts), most_(most) {
-  std::lock_guard lock(attempts_.mutex_);
+  MutexLock lock(attempts_.mutex_);
   began_alone_ = attempts_.count_++ == 0;
   begun_ = ++attempts_.begun_;
 }
 
 UploadShare::~UploadShare() {
-  std::lock_guard lock(attempts_.mutex_);
+  MutexLock lock(attempts_.mutex_);
   --attempts_.count_;
 }
 
@@ -19,7 +19,7 @@ std::optional<double> UploadShare::most_bytes_per_second() const {
 }
 
 bool UploadShare::alone_so_far() const {
-  std::lock_guard lock(attempts_.mutex_);
+  MutexLock lock(attempts_.mutex_);
   return began_alone_ && attempts_.begun_ == begun_;
 }
 

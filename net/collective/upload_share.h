@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
+
+#include "net/base/mutex.h"
 
 namespace atl {
 
@@ -12,16 +13,15 @@ namespace atl {
 class AttemptsUnderWay {
  public:
   int count() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return count_;
   }
 
  private:
   friend class UploadShare;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  int count_ = 0;
-  std::uint64_t begun_ = 0;
+  mutable Mutex mutex_;
+  int count_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t begun_ ATOLL_GUARDED_BY(mutex_) = 0;
 };
 
 // One attempt's, as long as it lives.

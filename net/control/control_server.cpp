@@ -11,12 +11,12 @@
 #include <chrono>
 #include <deque>
 #include <list>
-#include <mutex>
 #include <thread>
 #include <tuple>
 #include <vector>
 
 #include "net/base/mailbox.h"
+#include "net/base/mutex.h"
 #include "net/base/unix_time.h"
 #include "net/control/json_rpc.h"
 #include "net/control/unix_socket.h"
@@ -85,7 +85,7 @@ class ControlServer::Impl {
 
   void publish(std::string_view event, const nlohmann::json& data) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       const std::uint64_t seq = ++last_seq_;
       events_.push_back(
           {seq, encode_event({{"event", event}, {"seq", seq}, {"time", unix_time_now()}, {"data", data}})});
@@ -215,7 +215,7 @@ class ControlServer::Impl {
       if (!slow) continue;
       std::string line = bounded_response(slow->request, call_service(slow->request));
       {
-        std::lock_guard lock(mutex_);
+        MutexLock lock(mutex_);
         slow_answers_.push_back({slow->client, std::move(line)});
       }
       wake();
@@ -225,7 +225,7 @@ class ControlServer::Impl {
   void take_slow_answers() {
     std::vector<SlowAnswer> answers;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       answers.swap(slow_answers_);
     }
     for (SlowAnswer& answer : answers) {
@@ -254,13 +254,13 @@ class ControlServer::Impl {
     if (!since.is_number_unsigned()) return Error{ErrorCode::kInvalidArgument, "since must be a sequence number"};
     client.subscribed = true;
     client.last_seq = since.get<std::uint64_t>();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return nlohmann::json{{"first", events_.empty() ? last_seq_ + 1 : events_.front().seq}, {"last", last_seq_}};
   }
 
   void queue_events(Client& client) {
     if (!client.subscribed || client.closing) return;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const Event& event : events_) {
       if (event.seq <= client.last_seq) continue;
       client.output += event.line;
@@ -292,10 +292,10 @@ class ControlServer::Impl {
 
   Mailbox<SlowCall> slow_calls_{kMaxSlowCalls};
 
-  std::mutex mutex_;
-  std::deque<Event> events_;              // guarded by mutex_
-  std::uint64_t last_seq_ = 0;            // guarded by mutex_
-  std::vector<SlowAnswer> slow_answers_;  // guarded by mutex_
+  Mutex mutex_;
+  std::deque<Event> events_ ATOLL_GUARDED_BY(mutex_);
+  std::uint64_t last_seq_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::vector<SlowAnswer> slow_answers_ ATOLL_GUARDED_BY(mutex_);
 
   std::jthread slow_thread_;
   std::jthread thread_;

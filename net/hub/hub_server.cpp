@@ -6,10 +6,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <future>
-#include <mutex>
 #include <thread>
 
 #include "net/base/log_limit.h"
+#include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 #include "net/check/run_needs.h"
 #include "net/hub/hub.h"
@@ -53,7 +53,7 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   std::uint16_t port() const { return listener_->port(); }
   HubState state() const { return rounds_->state(); }
   Status health() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return health_;
   }
   Status roll_back(OuterStep to, const std::string& reason);
@@ -109,8 +109,8 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   std::optional<DataFiles> data_;
   std::unique_ptr<RoundService> rounds_;
   LogLimit renewals_;  // a line an island now and then, however often it asks
-  mutable std::mutex mutex_;
-  Status health_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  Status health_ ATOLL_GUARDED_BY(mutex_);
   std::atomic<bool> stopping_{false};
 
   asio::io_context io_{1};
@@ -208,7 +208,7 @@ HubServer::Impl::~Impl() {
 // A hub that cannot keep its promises on disk makes none: islands wait for the next one.
 void HubServer::Impl::stop_serving(const Error& error) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!health_.ok()) return;  // the first error is the one that tells something
     health_ = error;
   }

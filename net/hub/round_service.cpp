@@ -36,29 +36,33 @@ Status RoundService::read_store() {
     ATOLL_ASSIGN_OR_RETURN(memory.agreed_hash, save_initial_state_hash(run_, store_));
     memory.state_hashes[OuterStep{0}] = *memory.agreed_hash;
   }
-  state_.run_id = run_.run_id;
-  state_.name = run_.name;
-  state_.phase = HubPhase::kWaiting;
-  state_.outer_step = memory.committed.value;
-  state_.inner_steps = run_.inner_steps;
-  state_.fragments = run_.fragments;
-  state_.max_rounds = run_.max_rounds;
-  state_.min_islands = run_.min_islands;
-  ATOLL_ASSIGN_OR_RETURN(state_.rounds, store_.rounds(HubState::kMaxRounds));
-  ATOLL_ASSIGN_OR_RETURN(state_.first_validation, store_.validation(/*first=*/true));
-  ATOLL_ASSIGN_OR_RETURN(state_.last_validation, store_.validation(/*first=*/false));
+  HubState state;
+  state.run_id = run_.run_id;
+  state.name = run_.name;
+  state.phase = HubPhase::kWaiting;
+  state.outer_step = memory.committed.value;
+  state.inner_steps = run_.inner_steps;
+  state.fragments = run_.fragments;
+  state.max_rounds = run_.max_rounds;
+  state.min_islands = run_.min_islands;
+  ATOLL_ASSIGN_OR_RETURN(state.rounds, store_.rounds(HubState::kMaxRounds));
+  ATOLL_ASSIGN_OR_RETURN(state.first_validation, store_.validation(/*first=*/true));
+  ATOLL_ASSIGN_OR_RETURN(state.last_validation, store_.validation(/*first=*/false));
   coordinator_.emplace(run_, memory, [this](const HubCommit& commit) { return sign(commit); });
+  MutexLock lock(mutex_);
+  state_ = std::move(state);
   return ok_status();
 }
 
 void RoundService::begin(const std::vector<Address>& addresses) {
+  MutexLock lock(mutex_);
   for (const Address& address : addresses) state_.addresses.push_back(to_string(address));
   view_.emplace(state_);
   last_step_ = Clock::now();
 }
 
 HubState RoundService::state() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return state_;
 }
 
@@ -110,7 +114,7 @@ void RoundService::take(const CoordinatorEvent& event) {
     if (!done.ok()) return outlet_.stop_serving(done.error());  // what follows must not be said
   }
   HubState state = view_->build(*coordinator_, now);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   state_ = std::move(state);
 }
 

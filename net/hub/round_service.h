@@ -4,11 +4,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "net/base/mutex.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_store.h"
 #include "net/hub/hub_view.h"
@@ -80,8 +80,8 @@ class RoundService {
   std::optional<HubView> view_;
   Clock::time_point last_step_ = Clock::now();
   Clock::duration stood_still_{0};
-  mutable std::mutex mutex_;
-  HubState state_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  HubState state_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "net/base/mutex.h"
 #include "net/https/https_fetcher.h"
 
 namespace atl {
@@ -96,20 +97,20 @@ LinkProber::~LinkProber() {
 void LinkProber::probe(LinkProbe probe) {
   std::uint64_t generation = 0;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     generation = generation_;
   }
   if (!waiting_.push({std::move(probe), generation})) spdlog::debug("probe dropped=\"several wait\"");
 }
 
 void LinkProber::stop_probing() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ++generation_;
   if (current_) current_->raise("the links are needed");
 }
 
 std::shared_ptr<AbortSignal> LinkProber::begin(const Wish& wish) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (wish.generation != generation_) return nullptr;
   current_ = std::make_shared<AbortSignal>();
   return current_;

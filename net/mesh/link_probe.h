@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
 #include "net/base/deadline.h"
 #include "net/base/mailbox.h"
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 #include "net/tls/identity.h"
 
@@ -60,10 +60,10 @@ class LinkProber {
   const std::function<void(const MeasuredLink&)> report_;
   Mailbox<Wish> waiting_{4};
   AbortSignal stop_;
-  std::mutex mutex_;
-  std::uint64_t generation_ = 0;          // guarded by mutex_
-  std::shared_ptr<AbortSignal> current_;  // guarded by mutex_; of the probe under way, which the caller may end
-  std::jthread thread_;                   // last
+  Mutex mutex_;
+  std::uint64_t generation_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<AbortSignal> current_ ATOLL_GUARDED_BY(mutex_);  // of the probe under way, which the caller may end
+  std::jthread thread_;                                            // last
 };
 
 }  // namespace atl

@@ -11,11 +11,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include "net/base/backoff.h"
 #include "net/base/mailbox.h"
+#include "net/base/mutex.h"
 #include "net/mesh/commit_signature.h"
 #include "net/mesh/spawn.h"
 #include "net/mesh/web_socket.h"
@@ -115,11 +115,11 @@ class MeshClient::Impl {
   const Identity identity_;
   const Callbacks callbacks_;
 
-  std::mutex mutex_;
-  std::deque<std::string> outbox_;   // guarded by mutex_
-  std::optional<Error> given_up_;    // guarded by mutex_
-  std::optional<HubRoster> roster_;  // guarded by mutex_: the one that waits in inbox_, where it stands empty
-  bool closed_ = false;              // guarded by mutex_
+  Mutex mutex_;
+  std::deque<std::string> outbox_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<Error> given_up_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<HubRoster> roster_ ATOLL_GUARDED_BY(mutex_);  // the one that waits in inbox_, where it stands empty
+  bool closed_ ATOLL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> connected_{false};
   Mailbox<HubMessage> inbox_{kInboxMessages};
 
@@ -157,7 +157,7 @@ void MeshClient::Impl::start() {
 
 MeshClient::Impl::~Impl() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = true;
   }
   asio::post(io_, [this] { begin_closing(); });
@@ -166,7 +166,7 @@ MeshClient::Impl::~Impl() {
 
 bool MeshClient::Impl::send(const IslandMessage& message) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_ || given_up_ || outbox_.size() >= kOutboxMessages) return false;
     outbox_.push_back(encode(message));
   }
@@ -177,17 +177,17 @@ bool MeshClient::Impl::send(const IslandMessage& message) {
 Result<HubMessage> MeshClient::Impl::next(Deadline deadline) {
   if (auto message = inbox_.pop(deadline)) {
     if (!std::holds_alternative<HubRoster>(*message)) return std::move(*message);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return HubMessage(*std::exchange(roster_, std::nullopt));
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (given_up_) return *given_up_;
   return Error{ErrorCode::kTimeout, "no message of the hub yet"};
 }
 
 void MeshClient::Impl::give_up(Error reason) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!given_up_) given_up_ = std::move(reason);
   }
   inbox_.close();
@@ -375,7 +375,7 @@ Status MeshClient::Impl::take(const std::string& text) {
 bool MeshClient::Impl::queue(const HubMessage& message) {
   const auto* roster = std::get_if<HubRoster>(&message);
   if (roster == nullptr) return inbox_.push(HubMessage(message));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const bool waits = roster_.has_value();
   roster_ = *roster;
   if (waits || inbox_.push(HubRoster{})) return true;
@@ -412,14 +412,14 @@ asio::awaitable<void> MeshClient::Impl::write_outbox(std::shared_ptr<Session> se
     std::string text = std::exchange(heartbeat_, {});
     const bool queued = text.empty();
     if (queued) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (!outbox_.empty()) text = outbox_.front();
     }
     if (text.empty()) break;
     const AsioError error = co_await write_message(session->socket, text);
     if (error) break;  // the reader sees it too and connects anew
     if (!queued) continue;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     outbox_.pop_front();
   }
   session->writing = false;

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "net/base/id.h"
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 
 namespace atl {
@@ -20,17 +20,17 @@ inline constexpr std::chrono::hours kIslandCertificateLifetime{24 * 90};  // ren
 class RenewedCertificate {
  public:
   void replace(std::string pem) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     pem_ = std::move(pem);
   }
   std::string pem() const {  // empty: none came
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return pem_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::string pem_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string pem_ ATOLL_GUARDED_BY(mutex_);
 };
 
 struct Identity {

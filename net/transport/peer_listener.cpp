@@ -6,11 +6,11 @@
 #include <atomic>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "net/base/mutex.h"
 #include "net/base/open_files.h"
 #include "net/transport/peer_door.h"
 #include "net/transport/socket.h"
@@ -61,11 +61,11 @@ class PeerListener::Impl {
   std::atomic<bool> stop_{false};
   std::unique_ptr<PeerDoor> door_;
 
-  std::mutex mutex_;
-  ServingTurns turns_;                                   // guarded by mutex_
-  std::list<Session> sessions_;                          // guarded by mutex_; only the port's thread adds and removes
-  std::optional<std::vector<NetworkAddress>> expected_;  // guarded by mutex_; for the port's thread
-  std::map<ConnectionId, TlsConnection> waiting_;        // the port's thread; for a place
+  Mutex mutex_;
+  ServingTurns turns_ ATOLL_GUARDED_BY(mutex_);
+  std::list<Session> sessions_ ATOLL_GUARDED_BY(mutex_);  // only the port's thread adds and removes
+  std::optional<std::vector<NetworkAddress>> expected_ ATOLL_GUARDED_BY(mutex_);  // for the port's thread
+  std::map<ConnectionId, TlsConnection> waiting_;                                 // the port's thread; for a place
   std::jthread thread_;
 };
 
@@ -91,7 +91,7 @@ PeerListener::Impl::~Impl() {
   door_->wake();
   thread_.join();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (Session& session : sessions_) session.http.abort().raise("the listener stops");
   }
   sessions_.clear();  // joins, outside of the lock, which they take
@@ -101,7 +101,7 @@ void PeerListener::Impl::run() {
   while (!stop_) {
     std::chrono::milliseconds most = kTurn;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (turns_.waiting() > 0) most = kTurnOfWaiting;
       if (expected_) door_->expect(*std::exchange(expected_, std::nullopt));
     }
@@ -115,7 +115,7 @@ void PeerListener::Impl::queue(ConnectionId id, TlsConnection connection) {
   waiting_.emplace(id, std::move(connection));
   ServingTurns::Change change;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     change = turns_.ask(id, peer, Clock::now());
   }
   carry_out(change);
@@ -129,7 +129,7 @@ void PeerListener::Impl::carry_out(const ServingTurns::Change& change) {
 // Of one that waits, or is served.
 void PeerListener::Impl::end(ConnectionId id) {
   if (waiting_.erase(id) > 0) return door_->closed(id);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (Session& session : sessions_) {
     if (session.id == id) session.http.abort().raise("others need its place");
   }
@@ -139,7 +139,7 @@ void PeerListener::Impl::begin(ConnectionId id) {
   auto waiting = waiting_.extract(id);
   if (waiting.empty()) return;
   TlsConnection connection = std::move(waiting.mapped());
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Session& session = sessions_.emplace_back(id, connection.peer(), [this, id](bool idle) { set_idle(id, idle); });
   // Still, after its wait; asked now that cut() finds the session.
   session.ended = !admit_(connection.peer_certificate()).ok();
@@ -169,7 +169,7 @@ void PeerListener::Impl::reap() {
   std::list<Session> ended;  // joined after the lock is released
   ServingTurns::Change change;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     change = turns_.at(Clock::now());
     for (auto session = sessions_.begin(); session != sessions_.end();) {
       const auto next = std::next(session);
@@ -187,12 +187,12 @@ void PeerListener::Impl::reap() {
 }
 
 void PeerListener::Impl::set_idle(ConnectionId id, bool idle) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   idle ? turns_.set_idle(id, Clock::now()) : turns_.set_busy(id);
 }
 
 void PeerListener::Impl::cut(const IslandId& peer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (Session& session : sessions_) {
     if (session.peer == peer) session.http.abort().raise("no longer a member");
   }
@@ -203,7 +203,7 @@ void PeerListener::Impl::expect(const std::vector<std::string>& hosts) {
   for (const std::string& host : hosts) {
     if (const auto address = NetworkAddress::parse(host)) addresses.push_back(*address);
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   expected_ = std::move(addresses);
   door_->wake();
 }

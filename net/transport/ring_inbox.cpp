@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "net/base/mutex.h"
+
 namespace atl {
 namespace {
 
@@ -123,35 +125,35 @@ auto oldest_of_most(std::vector<Held>& held, FragmentOf fragment_of, Counts coun
 }  // namespace
 
 RingInbox::RingInbox() {
-  for (OfFragment& fragment : fragments_) fragment.arrival = make_arrival();
+  for (UniqueFd& arrival : arrivals_) arrival = make_arrival();
 }
 
 void RingInbox::deliver(RingHello hello, TlsConnection connection) {
   const FragmentId fragment = hello.fragment;
   std::vector<Waiting> dropped;  // closed after the lock is released
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     waiting_.push_back({std::move(hello), std::move(connection), false});
     drop_outdated(dropped);
   }
-  wake(of(fragment).arrival);
+  wake(arrival_of(fragment));
 }
 
 void RingInbox::refuse(const IslandId& peer, Error reason) {
-  for (OfFragment& fragment : fragments_) {
-    {
-      std::lock_guard lock(mutex_);
-      const auto now = Clock::now();
+  {
+    MutexLock lock(mutex_);
+    const auto now = Clock::now();
+    for (OfFragment& fragment : fragments_) {
       auto& refusals = fragment.refusals;
       std::erase_if(refusals, [now](const auto& refusal) { return now - refusal.second.when > kRefusalCountsFor; });
       if (refusals.size() < kMaxWaiting) refusals.insert_or_assign(peer, Refusal{reason, now});
     }
-    wake(fragment.arrival);
   }
+  for (const UniqueFd& arrival : arrivals_) wake(arrival);
 }
 
 void RingInbox::drop_outdated(std::vector<Waiting>& dropped) {
-  const auto drop = [&](std::vector<Waiting>::iterator one) {
+  const auto drop = [&](std::vector<Waiting>::iterator one) ATOLL_REQUIRES(mutex_) {
     dropped.push_back(std::move(*one));
     return waiting_.erase(one);
   };
@@ -171,7 +173,7 @@ void RingInbox::drop_outdated(std::vector<Waiting>& dropped) {
 // Some connections of the edge have come, and one of its peer's was closed since: the rest will not come. (Before the
 // first has come, a peer may close what it kept and dial anew.)
 bool RingInbox::is_cut(const RingHello& expected, bool parked_closed) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   bool has_begun = false, closed = parked_closed;
   for (const Waiting& one : waiting_) {
     if (!same_edge(one.hello, expected)) continue;
@@ -184,7 +186,7 @@ bool RingInbox::is_cut(const RingHello& expected, bool parked_closed) {
 
 RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arrived) {
   std::vector<Waiting> dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   of(expected.fragment).newest_asked = attempt_of(expected);  // the newest, for a rollback makes rounds count back
   drop_outdated(dropped);
   // The latest connection of each index; an earlier one is of a dialler that began again, as one of another count is.
@@ -219,7 +221,7 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
 
 void RingInbox::park(FragmentId fragment, std::vector<Parked> connections) {
   std::vector<ParkedOf> dropped;  // closed after the lock is released
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (Parked& parked : connections) parked_.push_back({fragment, std::move(parked)});
   while (parked_.size() > kMaxWaitingOfPeer) {
     const auto first = oldest_of_most(
@@ -231,7 +233,7 @@ void RingInbox::park(FragmentId fragment, std::vector<Parked> connections) {
 
 void RingInbox::keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers) {
   std::vector<ParkedOf> dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto one = parked_.begin(); one != parked_.end();) {
     if (one->fragment != fragment || std::ranges::find(peers, one->parked.connection.peer()) != peers.end()) {
       ++one;
@@ -244,13 +246,13 @@ void RingInbox::keep_parked_of(FragmentId fragment, const std::vector<IslandId>&
 
 void RingInbox::forget_attempts() {
   std::vector<Waiting> dropped;  // closed after the lock is released
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (OfFragment& fragment : fragments_) fragment.newest_asked = {};
   dropped.swap(waiting_);
 }
 
 void RingInbox::forget(const IslandId& peer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.connection.peer() == peer; });
   std::erase_if(parked_, [&](const ParkedOf& one) { return one.parked.connection.peer() == peer; });
 }
@@ -259,7 +261,7 @@ void RingInbox::forget(const IslandId& peer) {
 // anything but a hello of their fragment, are dropped: true when there was one.
 bool RingInbox::listen_to_parked(FragmentId fragment, const IslandId& peer) {
   std::vector<ParkedOf> dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto one = parked_.begin(); one != parked_.end();) {
     Parked& parked = one->parked;
     if (one->fragment != fragment || parked.connection.peer() != peer) {
@@ -282,7 +284,7 @@ bool RingInbox::listen_to_parked(FragmentId fragment, const IslandId& peer) {
 }
 
 void RingInbox::append_polls(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& [of_fragment, parked] : parked_) {
     if (of_fragment != fragment || parked.connection.peer() != peer) continue;
     polls.push_back({parked.connection.fd(), parked.connection.poll_events_for_read(), 0});
@@ -291,7 +293,7 @@ void RingInbox::append_polls(FragmentId fragment, const IslandId& peer, std::vec
 
 Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
                                         const std::function<void()>& on_tick) {
-  const int arrival = of(expected.fragment).arrival.get();
+  const int arrival = arrival_of(expected.fragment).get();
   const std::string what = fmt::format("waiting for {} to begin its edge", expected.from.value);
   std::vector<pollfd> watched;
   for (;;) {

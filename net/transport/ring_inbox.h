@@ -9,13 +9,13 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "net/base/abort_signal.h"
 #include "net/base/deadline.h"
 #include "net/base/id.h"
+#include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 #include "net/transport/tls_connection.h"
 #include "net/wire/ring_frame.h"
@@ -82,8 +82,6 @@ class RingInbox {
     Clock::time_point when;
   };
   struct OfFragment {
-    UniqueFd arrival;  // eventfd: a delivery wakes the taker, which also watches its abort signal
-    // Guarded by mutex_:
     std::map<IslandId, Refusal> refusals = {};  // of the last seconds
     std::pair<OuterStep, Attempt> newest_asked = {};
   };
@@ -91,15 +89,19 @@ class RingInbox {
   // What take returns, when it need not wait longer. `arrived` counts connections for the message of a timeout.
   Arrived take_arrived(const RingHello& expected, int& arrived);
   bool is_cut(const RingHello& expected, bool parked_closed);
-  void drop_outdated(std::vector<Waiting>& dropped);
+  void drop_outdated(std::vector<Waiting>& dropped) ATOLL_REQUIRES(mutex_);
   bool listen_to_parked(FragmentId fragment, const IslandId& peer);
   void append_polls(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls);
-  OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }  // less than kMaxFragments
+  // Of a fragment below kMaxFragments.
+  OfFragment& of(FragmentId fragment) ATOLL_REQUIRES(mutex_) { return fragments_[fragment.value]; }
+  const UniqueFd& arrival_of(FragmentId fragment) const { return arrivals_[fragment.value]; }
 
-  std::array<OfFragment, kMaxFragments> fragments_;
-  std::mutex mutex_;
-  std::vector<Waiting> waiting_;  // guarded by mutex_, oldest first
-  std::vector<ParkedOf> parked_;  // guarded by mutex_, oldest first
+  // eventfds, one a fragment: a delivery wakes the taker, which also watches its abort signal
+  std::array<UniqueFd, kMaxFragments> arrivals_;
+  Mutex mutex_;
+  std::array<OfFragment, kMaxFragments> fragments_ ATOLL_GUARDED_BY(mutex_);
+  std::vector<Waiting> waiting_ ATOLL_GUARDED_BY(mutex_);  // oldest first
+  std::vector<ParkedOf> parked_ ATOLL_GUARDED_BY(mutex_);  // oldest first
 };
 
 }  // namespace atl

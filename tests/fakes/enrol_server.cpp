@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "net/base/mutex.h"
 #include "net/transport/socket.h"
 
 namespace atl {
@@ -74,7 +75,7 @@ void EnrolServer::serve(int socket) {  // blocking, with a limit
   if (!read(ssl.get(), body)) return;
   ++requests_;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     last_body_ = to_string(body);
   }
   const Bytes frame = answer(body);

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
+#include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 #include "net/tls/context.h"
 #include "net/tls/identity.h"
@@ -31,7 +31,7 @@ class EnrolServer {
   int requests() const { return requests_; }
   void lose_answers(int next) { to_lose_ = next; }  // of so many requests: handled, and the connection closed
   std::string last_body() const {                   // of the last request, as it came
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return last_body_;
   }
 
@@ -47,8 +47,8 @@ class EnrolServer {
   AbortSignal stopped_;
   std::atomic<int> requests_{0};
   std::atomic<int> to_lose_{0};
-  mutable std::mutex mutex_;
-  std::string last_body_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string last_body_ ATOLL_GUARDED_BY(mutex_);
   std::jthread thread_;
 };
 

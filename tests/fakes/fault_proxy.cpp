@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/base/mutex.h"
 #include "net/transport/socket.h"
 
 namespace atl {
@@ -36,28 +37,28 @@ FaultProxy::~FaultProxy() {
 }
 
 void FaultProxy::break_next(Fault fault) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   next_.push_back(fault);
 }
 
 std::size_t FaultProxy::pending() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return next_.size();
 }
 
 void FaultProxy::break_beside_another(Fault fault, int times) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   beside_ = fault;
   beside_times_ = times;
 }
 
 FaultProxy::Passed FaultProxy::passed() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return passed_;
 }
 
 std::optional<Fault> FaultProxy::fault_of_next() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!next_.empty()) {
     const Fault fault = next_.front();
     next_.pop_front();
@@ -129,7 +130,7 @@ bool FaultProxy::forward(Pair& pair, Way& way) {
       sent += std::max<ssize_t>(put, 0);
     }
     way.passed += static_cast<std::uint64_t>(got);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     passed_ = {pair.to_listener.passed, pair.to_dialler.passed};
   }
 }

@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <deque>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
+#include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 
 namespace atl {
@@ -76,12 +76,12 @@ class FaultProxy {
   const UniqueFd socket_;
   const Address address_;
   std::atomic<int> broken_{0}, dialled_{0};
-  mutable std::mutex mutex_;
-  std::deque<Fault> next_;       // guarded by mutex_
-  std::optional<Fault> beside_;  // guarded by mutex_
-  int beside_times_ = 0;         // guarded by mutex_
-  Passed passed_;                // guarded by mutex_
-  std::list<Pair> pairs_;        // the thread's
+  mutable Mutex mutex_;
+  std::deque<Fault> next_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<Fault> beside_ ATOLL_GUARDED_BY(mutex_);
+  int beside_times_ ATOLL_GUARDED_BY(mutex_) = 0;
+  Passed passed_ ATOLL_GUARDED_BY(mutex_);
+  std::list<Pair> pairs_;  // the thread's
   AbortSignal stop_;
   std::jthread thread_;  // last
 };

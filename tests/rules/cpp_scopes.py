@@ -28,11 +28,13 @@ class Definition:
     line: int
 
 
-def plain_code(text, keep_literals=False):
-    """The same lines without comments, preprocessor lines and, unless kept, literals; blanks in their places."""
+def plain_code(text, keep_literals=False, keep_directives=False):
+    """The same lines without comments and, unless kept, preprocessor lines and literals; blanks in their places."""
 
     def blank(match):
         if keep_literals and match.lastgroup in ("string", "raw", "mark", "char", "digits"):
+            return match.group()
+        if keep_directives and match.lastgroup == "directive":
             return match.group()
         if match.lastgroup == "digits":
             return re.sub(r"[^\n]", "0", match.group())

@@ -12,6 +12,8 @@ The words of the control protocol stand in net/control. Elsewhere nobody compare
 words.h and events.h have enums and structs.
 
 Text becomes JSON in net/base/json_text.cpp, within bounds. Elsewhere, but in tests, nobody calls the library's parser.
+
+Processes, mutexes, files that are renamed or written: places.py says who alone has them, and why.
 """
 import re
 import subprocess
@@ -20,6 +22,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from cpp_scopes import definitions, plain_code
+from places import it_is_done_in_its_place, nobody_is_allowed_what_he_does_not_do
 
 _ROOMS = ("kernels", "net", "trainer", "app", "tests")
 _SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
@@ -187,7 +190,8 @@ def json_is_parsed_in_one_place(files):
 
 
 RULES = (one_type_a_name, a_test_can_fail, tls_is_set_up_in_one_place, json_is_parsed_in_one_place,
-         words_of_the_control_protocol_stand_in_one_place)
+         words_of_the_control_protocol_stand_in_one_place, it_is_done_in_its_place,
+         nobody_is_allowed_what_he_does_not_do)
 
 
 def main(root):

@@ -3,6 +3,7 @@
 import unittest
 
 from cpp_scopes import definitions
+from places import PLACES, it_is_done_in_its_place, nobody_is_allowed_what_he_does_not_do
 from source_rules import (a_test_can_fail, json_is_parsed_in_one_place, one_type_a_name, tls_is_set_up_in_one_place,
                           words_of_the_control_protocol_stand_in_one_place)
 
@@ -142,6 +143,23 @@ void T::%s() { %s }"""
         innocent = "// json::parse(text)\nauto j = parse_bounded_json(text, 1, 1); listener.accept();"
         self.assertEqual(self.broken(json_is_parsed_in_one_place, app__core__model=innocent), [])
         self.assertEqual(len(self.broken(json_is_parsed_in_one_place, net__base__json_text=innocent)), 1)
+
+    def test_what_is_done_out_of_its_place_is_found(self):
+        for place in PLACES:
+            found = self.broken(it_is_done_in_its_place, net__x="\n" + place.breaks_it)
+            self.assertEqual(found, [f"net/x.cpp:2: {place.what}"])
+            for allowed in place.allowed:
+                path = allowed if allowed.endswith((".cpp", ".h")) else allowed + "/x.cpp"
+                self.assertEqual(list(it_is_done_in_its_place({path: place.breaks_it}, [place])), [], path)
+        self.assertEqual(self.broken(it_is_done_in_its_place, net__x='// std::mutex\nlog("std::mutex, fork()");'), [])
+
+    def test_who_is_allowed_and_does_not_do_it_is_found(self):
+        for place in PLACES:
+            files = {name if name.endswith((".cpp", ".h")) else name + "/x.cpp": place.breaks_it for name in place.allowed}
+            self.assertEqual(list(nobody_is_allowed_what_he_does_not_do(files, [place])), [])
+            for path in files:
+                found = list(nobody_is_allowed_what_he_does_not_do({**files, path: "int x;"}, [place]))
+                self.assertEqual(len(found), 1, path)
 
 
 if __name__ == "__main__":

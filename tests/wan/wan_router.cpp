@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "net/base/mutex.h"
+
 namespace atl::wan {
 namespace {
 
@@ -44,7 +46,7 @@ void WanRouter::run() {
 }
 
 bool WanRouter::read_packets() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   bool any = false;
   for (const HostNetwork& host : hosts_) {
     for (int burst = 0; burst < kBurst; ++burst) {
@@ -64,7 +66,7 @@ bool WanRouter::read_packets() {
 }
 
 void WanRouter::deliver_due() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   emulator_.advance(now(), [this](int to, std::span<const std::byte> packet) {
     // A host whose own queue is full loses the packet, as a real one does.
     [[maybe_unused]] const auto written =

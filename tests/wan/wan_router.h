@@ -3,13 +3,13 @@
 // small; otherwise it sleeps until one comes.
 #pragma once
 
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "net/base/abort_signal.h"
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 #include "tests/wan/host_network.h"
 #include "tests/wan/wan_emulator.h"
 
@@ -24,7 +24,7 @@ class WanRouter {
   // Any thread: looks at or changes the emulator, between packets.
   template <class Function>
   auto with_emulator(Function function) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return function(emulator_);
   }
   std::chrono::nanoseconds cpu_time() const;  // of the thread so far, the kernel's receiving of packets included
@@ -38,8 +38,8 @@ class WanRouter {
   const std::span<const HostNetwork> hosts_;
   AbortSignal stop_;
   PacketArena arena_;  // of the thread
-  std::mutex mutex_;
-  WanEmulator emulator_;  // guarded by mutex_
+  Mutex mutex_;
+  WanEmulator emulator_ ATOLL_GUARDED_BY(mutex_);
   std::atomic<std::int64_t> cpu_nanoseconds_{0};
   std::jthread thread_;
 };

@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include "net/base/mutex.h"
+
 namespace atl {
 
 RankThreads::RankThreads(SharedMemoryGroup& group, int threads_per_rank) : group_(group) {
@@ -13,21 +15,21 @@ RankThreads::RankThreads(SharedMemoryGroup& group, int threads_per_rank) : group
 
 RankThreads::~RankThreads() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   started_.notify_all();
 }
 
 Status RankThreads::run(const std::function<void(LocalRank)>& task) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   task_ = &task;
   running_ = group_.world_size();
   failure_.reset();
   ++generation_;
   started_.notify_all();
   // Collectives have a deadline, so each rank comes back.
-  finished_.wait(lock, [&] { return running_ == 0; });
+  finished_.wait(lock, [&]() ATOLL_REQUIRES(mutex_) { return running_ == 0; });
   if (!failure_) return ok_status();
   group_.reset();
   return *failure_;
@@ -37,8 +39,8 @@ void RankThreads::serve(LocalRank rank, int threads_per_rank) {
   at::set_num_threads(threads_per_rank);
   std::uint64_t seen = 0;
   for (;;) {
-    std::unique_lock lock(mutex_);
-    started_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+    MutexLock lock(mutex_);
+    started_.wait(lock, [&]() ATOLL_REQUIRES(mutex_) { return stopping_ || generation_ != seen; });
     if (stopping_) return;
     seen = generation_;
     const auto* task = task_;
@@ -59,7 +61,7 @@ void RankThreads::serve(LocalRank rank, int threads_per_rank) {
 void RankThreads::note_failure(LocalRank rank, const char* what, bool secondary) noexcept {
   try {
     group_.communicator(rank)->abort(what);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool known = failure_ && failure_->code != ErrorCode::kTimeout;
     if (known || (secondary && failure_)) return;
     failure_ = Error{secondary ? ErrorCode::kTimeout : ErrorCode::kInternal,

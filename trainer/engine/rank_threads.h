@@ -2,13 +2,12 @@
 // Owned by the engine, driven by the engine's calling thread.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 #include "trainer/fsdp/shared_memory_communicator.h"
 
@@ -28,15 +27,14 @@ class RankThreads {
   void note_failure(LocalRank rank, const char* what, bool secondary) noexcept;
 
   SharedMemoryGroup& group_;
-  std::mutex mutex_;
-  std::condition_variable started_;
-  std::condition_variable finished_;
-  // guarded by mutex_
-  const std::function<void(LocalRank)>* task_ = nullptr;
-  std::uint64_t generation_ = 0;
-  int running_ = 0;
-  bool stopping_ = false;
-  std::optional<Error> failure_;
+  Mutex mutex_;
+  CondVar started_;
+  CondVar finished_;
+  const std::function<void(LocalRank)>* task_ ATOLL_GUARDED_BY(mutex_) = nullptr;
+  std::uint64_t generation_ ATOLL_GUARDED_BY(mutex_) = 0;
+  int running_ ATOLL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ATOLL_GUARDED_BY(mutex_) = false;
+  std::optional<Error> failure_ ATOLL_GUARDED_BY(mutex_);
   std::vector<std::jthread> threads_;
 };
 

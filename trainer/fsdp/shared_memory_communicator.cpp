@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 #include "trainer/model/simd.h"
 
 namespace atl {
@@ -86,45 +87,46 @@ std::unique_ptr<Communicator> SharedMemoryGroup::communicator(LocalRank rank) {
 }
 
 void SharedMemoryGroup::reset() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   aborted_.reset();
   arrived_ = 0;
 }
 
 void SharedMemoryGroup::publish_and_wait(LocalRank rank, Slot slot) {
-  std::unique_lock lock(mutex_);
   slots_[static_cast<std::size_t>(rank.value)] = slot;
-  wait_locked(lock);
+  wait_for_all();
 }
 
 void SharedMemoryGroup::wait_for_all() {
-  std::unique_lock lock(mutex_);
-  wait_locked(lock);
+  {
+    MutexLock lock(mutex_);
+    if (!arrive(lock)) return;
+  }
+  all_arrived_.notify_all();
 }
 
-void SharedMemoryGroup::wait_locked(std::unique_lock<std::mutex>& lock) {
+bool SharedMemoryGroup::arrive(MutexLock& lock) {
   if (aborted_) throw CollectiveAborted(*aborted_);
   if (++arrived_ == world_size()) {
     arrived_ = 0;
     ++generation_;
-    lock.unlock();
-    all_arrived_.notify_all();
-    return;
+    return true;
   }
   const std::uint64_t mine = generation_;
-  const auto passed = [&] { return generation_ != mine || aborted_.has_value(); };
-  if (!all_arrived_.wait_until(lock, Deadline::after(timeout_).when(), passed)) {
+  const auto passed = [&]() ATOLL_REQUIRES(mutex_) { return generation_ != mine || aborted_.has_value(); };
+  if (!all_arrived_.wait(lock, Deadline::after(timeout_), passed)) {
     aborted_ = fmt::format("a local rank did not reach the collective within {} s",
                            std::chrono::duration_cast<std::chrono::seconds>(timeout_).count());
     all_arrived_.notify_all();
   }
   // A rank that passed may find an abort of a later collective; it learns of it there.
   if (generation_ == mine) throw CollectiveAborted(*aborted_);
+  return false;
 }
 
 void SharedMemoryGroup::abort(const std::string& reason) noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!aborted_) aborted_ = reason;
   }
   all_arrived_.notify_all();

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "net/base/mutex.h"
 #include "trainer/fsdp/communicator.h"
 
 namespace atl {
@@ -34,16 +33,15 @@ class SharedMemoryGroup {
   void publish_and_wait(LocalRank rank, Slot slot);  // returns when every rank has published
   void wait_for_all();
   void abort(const std::string& reason) noexcept;
-  void wait_locked(std::unique_lock<std::mutex>& lock);
+  bool arrive(MutexLock& lock) ATOLL_REQUIRES(mutex_);  // true: as the last one
 
   const std::chrono::nanoseconds timeout_;
-  std::mutex mutex_;
-  std::condition_variable all_arrived_;
-  // guarded by mutex_
-  std::vector<Slot> slots_;  // written before, read after a wait of all ranks
-  int arrived_ = 0;
-  std::uint64_t generation_ = 0;
-  std::optional<std::string> aborted_;
+  std::vector<Slot> slots_;  // each rank writes its own before a wait of all ranks, and reads the others' after it
+  Mutex mutex_;
+  CondVar all_arrived_;
+  int arrived_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t generation_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::optional<std::string> aborted_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -1,9 +1,11 @@
 #include "trainer/island/attempt_gate.h"
 
+#include "net/base/mutex.h"
+
 namespace atl {
 
 std::shared_ptr<AbortSignal> AttemptGate::begin(OuterStep round, Attempt attempt) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   current_ = {round, attempt};
   signal_ = std::make_shared<AbortSignal>();
   if (closed_ || current_ <= aborted_ || passed_ < welcomes_) signal_->raise(abort_reason_);
@@ -11,7 +13,7 @@ std::shared_ptr<AbortSignal> AttemptGate::begin(OuterStep round, Attempt attempt
 }
 
 void AttemptGate::welcome() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ++welcomes_;
   if (closed_) return;
   aborted_ = {};
@@ -20,12 +22,12 @@ void AttemptGate::welcome() {
 }
 
 void AttemptGate::pass_welcome() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ++passed_;
 }
 
 void AttemptGate::abort_through(OuterStep round, Attempt attempt, const std::string& reason) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const Position position{round, attempt};
   if (closed_ || position <= aborted_) return;
   aborted_ = position;
@@ -34,7 +36,7 @@ void AttemptGate::abort_through(OuterStep round, Attempt attempt, const std::str
 }
 
 void AttemptGate::close(const std::string& reason) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (closed_) return;
   closed_ = true;
   abort_reason_ = reason;

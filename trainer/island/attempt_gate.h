@@ -6,12 +6,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "net/base/abort_signal.h"
 #include "net/base/id.h"
+#include "net/base/mutex.h"
 
 namespace atl {
 
@@ -30,14 +30,13 @@ class AttemptGate {
 
  private:
   using Position = std::pair<OuterStep, Attempt>;
-  std::mutex mutex_;
-  // Guarded by mutex_:
-  Position current_;
-  std::shared_ptr<AbortSignal> signal_;
-  Position aborted_;  // through this one; attempts count from 1
-  std::string abort_reason_;
-  std::uint64_t welcomes_ = 0, passed_ = 0;
-  bool closed_ = false;
+  Mutex mutex_;
+  Position current_ ATOLL_GUARDED_BY(mutex_);
+  std::shared_ptr<AbortSignal> signal_ ATOLL_GUARDED_BY(mutex_);
+  Position aborted_ ATOLL_GUARDED_BY(mutex_);  // through this one; attempts count from 1
+  std::string abort_reason_ ATOLL_GUARDED_BY(mutex_);
+  std::uint64_t welcomes_ ATOLL_GUARDED_BY(mutex_) = 0, passed_ ATOLL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ATOLL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace atl

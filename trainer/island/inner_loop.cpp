@@ -220,7 +220,7 @@ Status InnerLoop::on(const HubRoundBegin& message) {
     return ok_status();
   }
   if (std::exchange(starts_anew_, false) || (training_ && message.round == round_.round)) {
-    const auto still = outer_.hold_still();  // a lane may be at a round before this one
+    const MutexLock still(outer_.changing());  // a lane may be at a round before this one
     engine_.write_parameters(outer_.parameters());
   }
   return start(message);
@@ -312,7 +312,7 @@ Status InnerLoop::validate() {
   if (fragments_.size() > 1) {
     local.resize(static_cast<std::size_t>(engine_.numel()));
     engine_.read_parameters(local);
-    const auto still = outer_.hold_still();
+    const MutexLock still(outer_.changing());
     of = outer_.version();
     engine_.write_parameters(outer_.parameters());
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "net/base/mailbox.h"
+#include "net/base/mutex.h"
 #include "net/mesh/link_probe.h"
 #include "net/mesh/mesh_client.h"
 #include "net/model/fragments.h"
@@ -113,9 +114,10 @@ class Island::Impl final : public InnerLoopOwner {
   std::optional<IslandCheckpoint> checkpoint_;  // from the start until the run's model is known
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<BatchSource> batches_;
-  mutable std::mutex outer_mutex_;  // guards the pointer alone: listener and control threads come before it is set
-  std::shared_ptr<OuterStateStore> outer_;  // shared with the HTTPS request that reads it
-  std::unique_ptr<SyncLanes> lanes_;        // from before there is another thread
+  mutable Mutex outer_mutex_;  // of the pointer alone: listener and control threads come before it is set
+  std::shared_ptr<OuterStateStore> outer_
+      ATOLL_GUARDED_BY(outer_mutex_);  // shared with the HTTPS request that reads it
+  std::unique_ptr<SyncLanes> lanes_;   // from before there is another thread
   // Last, so that their threads end before what they use.
   std::unique_ptr<PeerListener> listener_;
   Mailbox<IslandLinkReport> link_reports_{8};  // from the prober to the loop, which tells the hub
@@ -125,7 +127,7 @@ class Island::Impl final : public InnerLoopOwner {
   std::unique_ptr<MeshClient> mesh_;
 
   std::shared_ptr<OuterStateStore> outer() const {
-    std::lock_guard lock(outer_mutex_);
+    MutexLock lock(outer_mutex_);
     return outer_;
   }
 };
@@ -282,7 +284,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
     s.outer_step = outer->version().value;
     s.state_hash = outer->tree_hash();
   });
-  std::lock_guard lock(outer_mutex_);
+  MutexLock lock(outer_mutex_);
   outer_ = std::move(outer);
   disk_.keep_states(run_.keep_states, run_.validate_every);
   return ok_status();
@@ -363,8 +365,9 @@ Status Island::Impl::loop() {
     return prepared.error().code == ErrorCode::kAborted ? wait_for_goodbye() : prepared;
   }
   ATOLL_ASSIGN_OR_RETURN(const std::vector<Fragment> fragments, fragments_of(canonical_layout(model_), run_.fragments));
-  lanes_->start(run_, fragments, *outer_, status_);
-  InnerLoop inner(run_, fragments, *engine_, *batches_, *outer_, status_, *this, stop_);
+  const std::shared_ptr<OuterStateStore> outer = this->outer();
+  lanes_->start(run_, fragments, *outer, status_);
+  InnerLoop inner(run_, fragments, *engine_, *batches_, *outer, status_, *this, stop_);
   if (auto work = disk_.take_work(static_cast<std::uint64_t>(engine_->numel()))) inner.resume_from(std::move(*work));
   inner.begin();
   const Status trained = train(inner);

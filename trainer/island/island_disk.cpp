@@ -29,7 +29,7 @@ Result<IslandCheckpoint> IslandDisk::load() {
   record_.load();
   {
     std::vector<HeldState> kept = states().list();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     durable_ = std::move(kept);
   }
   return load_checkpoint(directory_);
@@ -50,7 +50,7 @@ bool IslandDisk::newest_is(const HeldState& state) const {
 }
 
 Status IslandDisk::save(const ModelConfig& model, const OuterStateStore& outer) {
-  const auto still = outer.hold_still();
+  const MutexLock still(outer.changing());
   const auto began = Clock::now();
   const KeptStates kept = states();
   Status saved = make_directories(directory_, FileMode::kPrivate);
@@ -59,7 +59,7 @@ Status IslandDisk::save(const ModelConfig& model, const OuterStateStore& outer) 
   kept.prune();
   checkpoint_pace_.wrote(began, Clock::now());
   std::vector<HeldState> list = kept.list();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   durable_ = std::move(list);
   return saved;
 }
@@ -72,7 +72,7 @@ Result<FetchedState> IslandDisk::kept_state(const HeldState& wanted, std::int64_
 }
 
 std::vector<HeldState> IslandDisk::durable() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return durable_;
 }
 
@@ -127,7 +127,7 @@ Result<KeptAverage> IslandDisk::kept_average(FragmentId fragment, OuterStep roun
 // -----------------------------------------------------------------------------------------------
 
 void IslandDisk::told(std::shared_ptr<const SignedCommit> commit) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   told_.push_back(std::move(commit));
   if (told_.size() > kMaxFragments) told_.pop_front();
 }
@@ -135,7 +135,7 @@ void IslandDisk::told(std::shared_ptr<const SignedCommit> commit) {
 void IslandDisk::keep_commit(const HubCommit& commit) {
   std::shared_ptr<const SignedCommit> signed_commit;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const auto& told : told_) {
       if (told->commit.signature == commit.signature) signed_commit = told;
     }

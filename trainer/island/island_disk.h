@@ -9,11 +9,11 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 #include "net/disk/checkpoint_directory.h"
 #include "net/disk/inner_state_file.h"
 #include "net/disk/kept_average_file.h"
@@ -81,9 +81,10 @@ class IslandDisk {
   WritePace checkpoint_pace_;
   std::array<WritePace, kMaxFragments> average_paces_;  // each its lane's
   RunRecord record_;
-  mutable std::mutex mutex_;
-  std::vector<HeldState> durable_;                        // guarded by mutex_; on the disk
-  std::deque<std::shared_ptr<const SignedCommit>> told_;  // guarded by mutex_; of the newest rounds, kMaxFragments
+  mutable Mutex mutex_;
+  std::vector<HeldState> durable_ ATOLL_GUARDED_BY(mutex_);  // on the disk
+  std::deque<std::shared_ptr<const SignedCommit>> told_
+      ATOLL_GUARDED_BY(mutex_);  // of the newest rounds, kMaxFragments
 };
 
 }  // namespace atl

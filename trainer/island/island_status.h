@@ -3,10 +3,10 @@
 #pragma once
 
 #include <array>
-#include <mutex>
 #include <string>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 #include "net/control/island_state.h"
 #include "net/wire/mesh.h"
 
@@ -25,19 +25,19 @@ class IslandStatus {
   // Changes the board under its lock: status.update([&](IslandState& s) { s.round = 3; }).
   template <class Change>
   void update(Change&& change) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     change(state_);
   }
   // Shown as the state's error while it has none of its own. Empty: all is well. False: it was said before.
   bool set_trouble(Trouble of, std::string text) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::string& known = troubles_[static_cast<std::size_t>(of)];
     if (known == text) return false;
     known = std::move(text);
     return true;
   }
   IslandState snapshot() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     IslandState state = state_;
     for (const std::string& trouble : troubles_) {
       if (state.error.empty()) state.error = trouble;
@@ -45,7 +45,7 @@ class IslandStatus {
     return state;
   }
   IslandHeartbeat heartbeat() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return IslandHeartbeat{.round = OuterStep{state_.round},
                            .phase = std::string(word_of(state_.state)),
                            .inner_step = state_.inner_step,
@@ -58,9 +58,9 @@ class IslandStatus {
   }
 
  private:
-  mutable std::mutex mutex_;
-  IslandState state_;                      // guarded by mutex_
-  std::array<std::string, 6> troubles_{};  // guarded by mutex_; by Trouble
+  mutable Mutex mutex_;
+  IslandState state_ ATOLL_GUARDED_BY(mutex_);
+  std::array<std::string, 6> troubles_ ATOLL_GUARDED_BY(mutex_){};  // by Trouble
 };
 
 }  // namespace atl

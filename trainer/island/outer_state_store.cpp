@@ -7,6 +7,7 @@
 #include <set>
 
 #include "kernels/outer_nesterov.h"
+#include "net/base/mutex.h"
 #include "net/disk/outer_state_file.h"
 
 namespace atl {
@@ -83,30 +84,30 @@ void step_ranges(std::span<float> theta, std::span<float> velocity, std::span<co
 
 }  // namespace
 
-void OuterStateStore::hold(std::unique_lock<std::mutex>&) {
+void OuterStateStore::hold() {
   manifest_ = make_state_manifest(version_, parameters_, momentum_);
   tree_hash_ = to_hex(manifest_.tree_hash());
 }
 
 void OuterStateStore::initialise(std::vector<float> parameters) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   version_ = OuterStep{0};
   parameters_ = std::move(parameters);
   momentum_.assign(parameters_.size(), 0.0f);
-  hold(lock);
+  hold();
 }
 
 void OuterStateStore::replace(FetchedState state) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   version_ = state.version;
   parameters_ = std::move(state.parameters);
   momentum_ = std::move(state.momentum);
-  hold(lock);
+  hold();
 }
 
 HeldState OuterStateStore::apply(std::span<const ParameterRange> ranges, WireFormat wire, ByteView canonical,
                                  float learning_rate, float momentum) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   step_ranges(parameters_, momentum_, ranges, wire, canonical, OuterSgd{learning_rate, momentum});
   ++version_.value;
   manifest_.version = version_;
@@ -157,13 +158,13 @@ Status OuterStateStore::load(const std::filesystem::path& file) {
 }
 
 Result<StateManifest> OuterStateStore::manifest() const {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!holds_state()) return Error{ErrorCode::kNotFound, "this island holds no outer state yet"};
   return manifest_;
 }
 
 Result<Bytes> OuterStateStore::copy_chunk(OuterStep version, std::uint64_t index) const {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!holds_state() || version != version_) {
     return Error{ErrorCode::kNotFound,
                  fmt::format("outer step {} is not held here, but {}", version.value, version_.value)};
@@ -186,7 +187,7 @@ Result<Bytes> OuterStateStore::copy_chunk(OuterStep version, std::uint64_t index
 }
 
 Result<std::pair<OuterStep, std::vector<float>>> OuterStateStore::snapshot() const {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!holds_state())
     return Error{ErrorCode::kNotFound, "this island holds no outer state yet; try again after the first round"};
   return std::pair{version_, parameters_};

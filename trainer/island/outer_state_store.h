@@ -7,13 +7,13 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/wire_format.h"
+#include "net/base/mutex.h"
 #include "net/model/fragments.h"
 #include "net/recovery/outer_state.h"
 #include "net/wire/mesh.h"
@@ -46,21 +46,21 @@ class OuterStateStore final : public OuterStateSource {
   Status load(const std::filesystem::path& file);
 
   // ---- any thread ----
-  // Nobody changes it as long as this lives; a lane's outer step waits.
-  [[nodiscard]] std::unique_lock<std::mutex> hold_still() const { return std::unique_lock(mutex_); }
+  // Nobody changes it while this is held: a lane's outer step waits.
+  Mutex& changing() const ATOLL_RETURNS_MUTEX(mutex_) { return mutex_; }
   Result<StateManifest> manifest() const override;
   Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const override;
   // A copy of the parameters and their version, for exports. kNotFound while it holds no state.
   Result<std::pair<OuterStep, std::vector<float>>> snapshot() const;
 
  private:
-  void hold(std::unique_lock<std::mutex>& lock);  // new manifest after a change
-  void hash_again(std::span<const ParameterRange> ranges);
+  void hold() ATOLL_REQUIRES(mutex_);  // new manifest after a change
+  void hash_again(std::span<const ParameterRange> ranges) ATOLL_REQUIRES(mutex_);
   Digest chunk_digest(std::uint64_t index) const;
 
   const std::int64_t numel_;
   // Written under the mutex; read without it by those who may change it, by others with it.
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   OuterStep version_;
   std::vector<float> parameters_;
   std::vector<float> momentum_;

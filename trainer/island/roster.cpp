@@ -2,17 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "net/base/mutex.h"
+
 namespace atl {
 
 void Roster::replace(const HubRoster& roster) {
   std::map<IslandId, RosterEntry> entries;
   for (const RosterEntry& entry : roster.islands) entries.emplace(entry.id, entry);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   entries_ = std::move(entries);
 }
 
 Status Roster::admit(const PeerCertificate& peer) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = entries_.find(peer.name);
   if (found == entries_.end()) {
     return Error{ErrorCode::kCertificate, fmt::format("{} is not in the roster of this run", peer.name.value)};
@@ -25,7 +27,7 @@ Status Roster::admit(const PeerCertificate& peer) const {
 
 std::vector<RosterEntry> Roster::entries(const std::vector<IslandId>& ids) const {
   std::vector<RosterEntry> found;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const IslandId& id : ids) {
     const auto entry = entries_.find(id);
     if (entry != entries_.end()) found.push_back(entry->second);
@@ -34,7 +36,7 @@ std::vector<RosterEntry> Roster::entries(const std::vector<IslandId>& ids) const
 }
 
 std::size_t Roster::size() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return entries_.size();
 }
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "net/base/address.h"
+#include "net/base/mutex.h"
 #include "net/tls/context.h"
 #include "net/wire/mesh.h"
 
@@ -22,8 +22,8 @@ class Roster {
   std::size_t size() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<IslandId, RosterEntry> entries_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<IslandId, RosterEntry> entries_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 #include "net/disk/checkpoint_directory.h"
 #include "net/disk/commit_log.h"
 
@@ -12,14 +13,14 @@ void RunRecord::load() {
   if (directory_.empty()) return;
   auto commit = newest_kept_commit(directory_ / kCommitLogFile);
   auto epoch = read_epoch(directory_ / kEpochFile);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (commit) newest_ = std::make_shared<const SignedCommit>(std::move(*commit));
   if (epoch.ok()) epoch_ = std::move(*epoch);
 }
 
 Status RunRecord::add(std::shared_ptr<const SignedCommit> commit) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     newest_ = commit;
   }
   if (directory_.empty()) return ok_status();
@@ -28,17 +29,17 @@ Status RunRecord::add(std::shared_ptr<const SignedCommit> commit) {
 }
 
 std::shared_ptr<const SignedCommit> RunRecord::newest_commit() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return newest_;
 }
 
 std::optional<SignedEpoch> RunRecord::epoch() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return epoch_;
 }
 
 Status RunRecord::meet(const SignedEpoch& epoch) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (epoch_ && epoch.epoch < epoch_->epoch) {
     return Error{ErrorCode::kUnreachable,
                  "the hub that answers is the older one of two hubs of this run, and has been told so; waiting for the "

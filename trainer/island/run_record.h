@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 #include "net/wire/mesh.h"
 
@@ -30,9 +30,9 @@ class RunRecord {
 
  private:
   const std::filesystem::path directory_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const SignedCommit> newest_;  // guarded by mutex_
-  std::optional<SignedEpoch> epoch_;            // guarded by mutex_
+  mutable Mutex mutex_;
+  std::shared_ptr<const SignedCommit> newest_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<SignedEpoch> epoch_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -6,7 +6,7 @@ namespace atl {
 
 template <class Act>
 void SyncLanes::with_lanes(Act&& act) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& lane : lanes_) act(*lane);
 }
 
@@ -21,13 +21,16 @@ void SyncLanes::start(const RunConfig& run, const std::vector<Fragment>& fragmen
                                                    wake_();
                                                  }));
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   lanes_ = std::move(lanes);
   if (!ended_) return;
   for (const auto& lane : lanes_) lane->end_attempts(*ended_);
 }
 
-void SyncLanes::post(FragmentId lane, LaneCommand command) { lanes_[lane.value]->post(std::move(command)); }
+void SyncLanes::post(FragmentId lane, LaneCommand command) {
+  MutexLock lock(mutex_);
+  lanes_[lane.value]->post(std::move(command));
+}
 
 void SyncLanes::round_begins(const IslandState& state) { link_of(state.round).round_begins(state); }
 void SyncLanes::round_done(const IslandState& state) { link_of(state.outer_step - 1).round_done(state); }
@@ -36,7 +39,7 @@ void SyncLanes::round_done(const IslandState& state) { link_of(state.outer_step 
 std::vector<std::vector<float>> SyncLanes::end() {
   std::vector<std::unique_ptr<LaneThread>> lanes;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     lanes = std::exchange(lanes_, {});
   }
   constexpr const char* kWhy = "the island ends";
@@ -51,7 +54,7 @@ std::vector<std::vector<float>> SyncLanes::end() {
 
 void SyncLanes::end_attempts(const std::string& reason) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!ended_) ended_ = reason;
   }
   with_lanes([&](LaneThread& lane) { lane.end_attempts(reason); });
@@ -59,7 +62,7 @@ void SyncLanes::end_attempts(const std::string& reason) {
 
 void SyncLanes::take(const HubMessage& message) {
   const auto lane_of = [this](OuterStep round, auto&& act) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!lanes_.empty()) act(*lanes_[round.value % lanes_.size()]);
   };
   if (std::holds_alternative<HubWelcome>(message)) with_lanes([](LaneThread& lane) { lane.welcome(); });

@@ -4,10 +4,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "net/base/mailbox.h"
+#include "net/base/mutex.h"
 #include "trainer/island/lane_link.h"
 #include "trainer/island/lane_thread.h"
 
@@ -47,10 +47,9 @@ class SyncLanes {
   const std::function<void()> wake_;
   Mailbox<LaneNews> news_{64};  // answers to what the inner loop asked: a few for each lane
   std::vector<std::unique_ptr<LaneLink>> links_;
-  // Changed by the island's thread under the mutex, and read by it without; others read them with it.
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<LaneThread>> lanes_;
-  std::optional<std::string> ended_;  // guarded by mutex_: why no attempt may begin any more
+  Mutex mutex_;
+  std::vector<std::unique_ptr<LaneThread>> lanes_ ATOLL_GUARDED_BY(mutex_);  // between start() and end()
+  std::optional<std::string> ended_ ATOLL_GUARDED_BY(mutex_);                // why no attempt may begin any more
 };
 
 }  // namespace atl

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "net/base/mutex.h"
 #include "net/control/trainer_contract.h"
 
 namespace atl {
@@ -23,15 +24,15 @@ AgentWatch::AgentWatch(std::optional<std::chrono::seconds> patience, std::functi
 AgentWatch::~AgentWatch() = default;
 
 void AgentWatch::heard() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   heard_at_ = Clock::now();
 }
 
 void AgentWatch::watch(std::stop_token stop) {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!stop.stop_requested() && Clock::now() < heard_at_ + *patience_) {
-      changed_.wait_until(lock, stop, heard_at_ + *patience_, [] { return false; });
+      changed_.wait(lock, stop, Deadline::at(heard_at_ + *patience_), [] { return false; });
     }
   }
   if (stop.stop_requested()) return;

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 
 namespace atl {
 
@@ -28,9 +27,9 @@ class AgentWatch {
 
   const std::optional<std::chrono::seconds> patience_;
   const std::function<void()> on_gone_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  Clock::time_point heard_at_ = Clock::now();  // guarded by mutex_
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  Clock::time_point heard_at_ ATOLL_GUARDED_BY(mutex_) = Clock::now();
   std::jthread thread_;
 };
 

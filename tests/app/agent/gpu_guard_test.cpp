@@ -9,6 +9,7 @@
 
 #include "app/agent/agent.h"
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 #include "net/control/control_client.h"
 
 using namespace atl;
@@ -41,19 +42,19 @@ class Cards {
   }
   GpuGuard guard(const GpuLimits& limits) {
     return GpuGuard(limits, path("power"), [this](const event::GpuAlert& alert) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       alerts_.push_back(data_of(alert));
     });
   }
   std::vector<nlohmann::json> alerts() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return alerts_;
   }
 
  private:
   QTemporaryDir directory_;
-  std::mutex mutex_;
-  std::vector<nlohmann::json> alerts_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<nlohmann::json> alerts_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

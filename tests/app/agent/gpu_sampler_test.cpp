@@ -3,6 +3,8 @@
 
 #include <QtTest>
 
+#include "net/base/mutex.h"
+
 using namespace atl;
 using namespace std::chrono_literals;
 
@@ -15,22 +17,22 @@ class Samples {
   GpuSampler sampler(const std::string& nvml = FAKE_NVML_LIBRARY) {
     return GpuSampler({.program = ATOLL_BIN_DIR "/atoll-gpu-probe", .nvml = nvml}, 20ms,
                       [this](const std::vector<GpuSample>& gpus) {
-                        const std::lock_guard lock(mutex_);
+                        const MutexLock lock(mutex_);
                         all_.push_back(gpus);
                       });
   }
   std::size_t count() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return all_.size();
   }
   std::vector<GpuSample> last() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return all_.back();
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<std::vector<GpuSample>> all_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<std::vector<GpuSample>> all_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

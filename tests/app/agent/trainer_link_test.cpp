@@ -2,9 +2,9 @@
 
 #include <QTemporaryDir>
 #include <QtTest>
-#include <mutex>
 #include <vector>
 
+#include "net/base/mutex.h"
 #include "net/control/control_server.h"
 
 using namespace atl;
@@ -111,38 +111,39 @@ class TrainerLinkTest : public QObject {
   TrainerLink::Callbacks callbacks() {
     return {.answered =
                 [this](const IslandState&) {
-                  std::lock_guard lock(mutex_);
+                  MutexLock lock(mutex_);
                   if (answers_++ == 0) before_answer_ = static_cast<int>(heard_.size());
                 },
             .event =
                 [this](const HeardEvent& event) {
-                  std::lock_guard lock(mutex_);
+                  MutexLock lock(mutex_);
                   heard_.push_back(static_cast<int>(state_in(event.what)->island.inner_step));
                   kept_ += event.kept ? 1 : 0;
                 }};
   }
   std::vector<int> heard() {
-    return locked([this] { return heard_; });
+    const MutexLock lock(mutex_);
+    return heard_;
   }
   int kept() {
-    return locked([this] { return kept_; });
+    const MutexLock lock(mutex_);
+    return kept_;
   }
   int answers() {
-    return locked([this] { return answers_; });
+    const MutexLock lock(mutex_);
+    return answers_;
   }
   int heard_before_the_first_answer() {
-    return locked([this] { return before_answer_; });
-  }
-  template <typename Read>
-  auto locked(const Read& read) -> decltype(read()) {
-    std::lock_guard lock(mutex_);
-    return read();
+    const MutexLock lock(mutex_);
+    return before_answer_;
   }
 
   std::unique_ptr<QTemporaryDir> directory_;
-  std::mutex mutex_;
-  std::vector<int> heard_;  // guarded by mutex_, as are the next three
-  int kept_ = 0, answers_ = 0, before_answer_ = -1;
+  Mutex mutex_;
+  std::vector<int> heard_ ATOLL_GUARDED_BY(mutex_);
+  int kept_ ATOLL_GUARDED_BY(mutex_) = 0;
+  int answers_ ATOLL_GUARDED_BY(mutex_) = 0;
+  int before_answer_ ATOLL_GUARDED_BY(mutex_) = -1;
 };
 
 QTEST_GUILESS_MAIN(TrainerLinkTest)

@@ -2,8 +2,9 @@
 #include "net/check/check_task.h"
 
 #include <QtTest>
-#include <condition_variable>
 #include <nlohmann/json.hpp>
+
+#include "net/base/mutex.h"
 
 using namespace atl;
 
@@ -11,26 +12,29 @@ namespace {
 
 // Holds a check until it is let go, or cut short.
 struct Gate {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool open = false;
-  std::vector<nlohmann::json> events;
+  Mutex mutex;
+  CondVar changed;
+  bool open ATOLL_GUARDED_BY(mutex) = false;
+  std::vector<nlohmann::json> events ATOLL_GUARDED_BY(mutex);
 
   void pass(const AbortSignal& abort) {
-    std::unique_lock lock(mutex);
-    while (!open && !abort.raised()) changed.wait_for(lock, std::chrono::milliseconds(5));
+    MutexLock lock(mutex);
+    while (!open && !abort.raised()) {
+      changed.wait(lock, Deadline::after(std::chrono::milliseconds(5)),
+                   [this]() ATOLL_REQUIRES(mutex) { return open; });
+    }
   }
   void let_go() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     open = true;
     changed.notify_all();
   }
   void take(const nlohmann::json& data) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     events.push_back(data);
   }
   std::size_t count() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return events.size();
   }
 };

@@ -1,6 +1,5 @@
 // What a running all-reduce tells of itself.
 #include <QtTest>
-#include <mutex>
 #include <thread>
 
 #include "net/collective/ring_schedule.h"

@@ -3,9 +3,9 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <filesystem>
-#include <mutex>
 
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 #include "net/data/dataset_fetch.h"
 #include "net/transport/peer_listener.h"
 #include "tests/fakes/forged_alert.h"
@@ -40,11 +40,11 @@ class FakeHub {
   void ignore_ranges() { ignores_ranges_ = true; }
   void refuse() { refuses_ = true; }
   void replace(const std::string& content) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     content_ = content;
   }
   std::vector<std::string> ranges_asked() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return ranges_;
   }
 
@@ -70,7 +70,7 @@ class FakeHub {
     const std::uint64_t from = range == std::string::npos || ignores_ranges_ ? 0 : std::stoull(head.substr(range + 13));
     std::string content;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       content = content_;
       ranges_.push_back(range == std::string::npos ? "" : head.substr(range + 13, head.find('\r', range) - range - 13));
     }
@@ -84,9 +84,9 @@ class FakeHub {
   std::atomic<std::uint64_t> break_after_{0};
   std::atomic<int> breaks_left_{0};
   std::atomic<bool> ignores_ranges_{false}, refuses_{false};
-  mutable std::mutex mutex_;
-  std::string content_;              // guarded by mutex_
-  std::vector<std::string> ranges_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string content_ ATOLL_GUARDED_BY(mutex_);
+  std::vector<std::string> ranges_ ATOLL_GUARDED_BY(mutex_);
   RingInbox inbox_;
   std::unique_ptr<PeerListener> listener_;  // last: its threads use those above
 };

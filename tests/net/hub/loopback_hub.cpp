@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 #include "net/base/sha256.h"
 #include "net/data/prepare.h"
 #include "net/enrol/client.h"
@@ -69,7 +70,7 @@ void LoopbackHub::start() {
   options.listen = {"127.0.0.1", port_};
   options.certificate_lifetime = certificate_lifetime_;
   server_ = must(HubServer::start(options, [this](std::string_view event, const nlohmann::json&) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     events_.emplace_back(event);
   }));
   port_ = server_->port();
@@ -92,7 +93,7 @@ bool LoopbackHub::wait(const std::function<bool(const HubState&)>& holds, double
 }
 
 int LoopbackHub::count(const std::string& event) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return static_cast<int>(std::count(events_.begin(), events_.end(), event));
 }
 
@@ -124,7 +125,7 @@ PuppetIsland::~PuppetIsland() {
 }
 
 IslandHello PuppetIsland::hello() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   IslandHello hello;
   hello.software = "puppet";
   hello.listen_port = listener_ ? listener_->port() : 1;
@@ -136,17 +137,17 @@ IslandHello PuppetIsland::hello() const {
 }
 
 std::string PuppetIsland::state_hash() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return state_hash_;
 }
 
 std::vector<AttemptMember> PuppetIsland::last_order() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return last_order_;
 }
 
 std::optional<Error> PuppetIsland::ended() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return ended_;
 }
 
@@ -160,7 +161,7 @@ void PuppetIsland::run() {
     if (message.ok()) {
       answer(*message);
     } else if (message.error().code != ErrorCode::kTimeout) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       ended_ = message.error();
       return;
     }
@@ -172,13 +173,13 @@ void PuppetIsland::answer(const HubMessage& message) {
     initial_hash_ = initial_state_hash(welcome->run).value();
   } else if (std::holds_alternative<HubInitialise>(message)) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       state_hash_ = initial_hash_;
     }
     client_->send(IslandRecovered{OuterStep{0}, initial_hash_});
   } else if (const auto* recover = std::get_if<HubRecover>(&message)) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       state_hash_ = recover->state_hash;
       outer_step_ = recover->outer_step.value;
     }
@@ -189,7 +190,7 @@ void PuppetIsland::answer(const HubMessage& message) {
     client_->send(IslandReady{begin->round, std::uint64_t{begin->inner_steps} * 2 * 16, 0.5, 3.0});
   } else if (const auto* attempt = std::get_if<HubAttempt>(&message)) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       last_order_ = attempt->order;
     }
     std::string of = std::to_string(attempt->round.value);
@@ -198,7 +199,7 @@ void PuppetIsland::answer(const HubMessage& message) {
     client_->send(IslandHave{attempt->round, attempt->attempt, average_.second, 0.01});
   } else if (const auto* commit = std::get_if<HubCommit>(&message)) {
     if (commit->digest == average_.second) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       state_hash_ = hash_of(state_hash_ + commit->digest);
       outer_step_ = commit->round.value + 1;
       average_ = {};

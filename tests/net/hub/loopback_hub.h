@@ -5,11 +5,11 @@
 #include <QTemporaryDir>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "net/base/mutex.h"
 #include "net/control/hub_state.h"
 #include "net/hub/hub.h"
 #include "net/mesh/mesh_client.h"
@@ -40,8 +40,8 @@ class LoopbackHub {
   RunConfig run_;
   const std::chrono::seconds certificate_lifetime_;
   std::uint16_t port_ = 0;
-  mutable std::mutex mutex_;
-  std::vector<std::string> events_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<std::string> events_ ATOLL_GUARDED_BY(mutex_);
   std::unique_ptr<HubServer> server_;
 };
 
@@ -75,11 +75,11 @@ class PuppetIsland {
   std::atomic<bool> stop_{false}, held_{false}, finished_{false};
   std::atomic<std::uint32_t> outer_step_{0};
   std::atomic<int> times_lost_{0}, times_back_{0};
-  mutable std::mutex mutex_;
-  std::string initial_hash_;               // its own thread's
-  std::string state_hash_;                 // guarded by mutex_
-  std::optional<Error> ended_;             // guarded by mutex_
-  std::vector<AttemptMember> last_order_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string initial_hash_;  // its own thread's
+  std::string state_hash_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<Error> ended_ ATOLL_GUARDED_BY(mutex_);
+  std::vector<AttemptMember> last_order_ ATOLL_GUARDED_BY(mutex_);
   // The island's thread alone:
   std::optional<HubRoundBegin> round_;
   std::optional<IslandReady> ready_;
