@@ -18,7 +18,9 @@ mapfile -d '' -t sources < <(git ls-files -z '*.cpp' '*.h' '*.cu' '*.cuh')
 echo "check: clang-format: ${#sources[@]} files"
 
 # Only what this build compiles: clang-tidy needs each file's flags. Precompiled headers of GCC are not clang's.
-mapfile -t compiled < <(python3 - "$build_dir/compile_commands.json" "$source_dir" <<'PY'
+commands="$build_dir/check"
+python3 cmake/source_commands.py "$build_dir" "$commands"
+mapfile -t compiled < <(python3 - "$commands/compile_commands.json" "$source_dir" <<'PY'
 import json, os, sys
 seen = set()
 for entry in json.load(open(sys.argv[1])):
@@ -28,5 +30,5 @@ for entry in json.load(open(sys.argv[1])):
         print(path)
 PY
 )
-printf '%s\0' "${compiled[@]}" | xargs -0 -n 4 -P "$(nproc)" "$CLANG_TIDY" --quiet -p "$build_dir" --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-ignored-optimization-argument
+printf '%s\0' "${compiled[@]}" | xargs -0 -n 4 -P "$(nproc)" "$CLANG_TIDY" --quiet -p "$commands" --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-ignored-optimization-argument
 echo "check: clang-tidy: ${#compiled[@]} files"

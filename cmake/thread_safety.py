@@ -8,7 +8,6 @@ guarded member is private, so those are the sources that can touch one.
 """
 
 import concurrent.futures
-import json
 import os
 import re
 import shlex
@@ -16,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from source_commands import source_commands
 
 NAMES = re.compile(r"\b(Mutex|MutexLock|CondVar|SharedMutex|ReaderLock|WriterLock|ATOLL_GUARDED_BY|ATOLL_REQUIRES)\b")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
@@ -34,8 +35,6 @@ def clang_arguments(command: str, generated: str) -> list[str]:
     for argument in arguments:
         if argument in ("-isystem", "-I", "-D"):
             kept += [argument, next(arguments)]
-        elif argument == "-include":
-            next(arguments)  # the other compiler's precompiled header; sources include what they use
         elif argument.startswith(("-I", "-D", "-std=", "-isystem", "-mavx", "-mfma", "-mf16c", "-fPI")):
             kept.append(argument)
     return [*kept, f"-I{generated}"]
@@ -45,7 +44,7 @@ def main() -> int:
     clang, build, root = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]).resolve()
     chosen = {(root / name).resolve() for name in sys.argv[4:]}
     work = {}
-    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+    for entry in source_commands(build):
         source = Path(entry["file"]).resolve()
         if source.suffix != ".cpp" or not source.is_relative_to(root) or source.is_relative_to(build.resolve()):
             continue
