@@ -11,7 +11,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxLine = 64 * 1024;
+constexpr std::size_t kMaxRowLine = 64 * 1024;
 
 struct Figure {
   const char* name;
@@ -21,13 +21,13 @@ constexpr Figure kFigures[] = {{"bf16_flops", &GpuDevice::bf16_flops},
                                {"hbm_bytes_per_second", &GpuDevice::hbm_bytes_per_second},
                                {"pcie_bytes_per_second", &GpuDevice::pcie_bytes_per_second}};
 
-Error wrong(const std::string& why) { return Error{ErrorCode::kProtocol, why}; }
+Error wrong_row(const std::string& why) { return Error{ErrorCode::kProtocol, why}; }
 
 Status read_figure(const nlohmann::json& line, const char* name, std::optional<double>& value) {
   const auto found = line.find(name);
   if (found == line.end()) return ok_status();
   if (!found->is_number() || !std::isfinite(found->get<double>()) || found->get<double>() < 0) {
-    return wrong(fmt::format("its figure for {} is no number of 0 or more", name));
+    return wrong_row(fmt::format("its figure for {} is no number of 0 or more", name));
   }
   value = found->get<double>();
   return ok_status();
@@ -36,7 +36,7 @@ Status read_figure(const nlohmann::json& line, const char* name, std::optional<d
 Status read_flag(const nlohmann::json& line, const char* name, std::optional<bool>& value) {
   const auto found = line.find(name);
   if (found == line.end()) return ok_status();
-  if (!found->is_boolean()) return wrong(fmt::format("its {} is neither true nor false", name));
+  if (!found->is_boolean()) return wrong_row(fmt::format("its {} is neither true nor false", name));
   value = found->get<bool>();
   return ok_status();
 }
@@ -77,11 +77,11 @@ void MeasurementReader::take_line(std::string_view line) {
 }
 
 Status MeasurementReader::take(std::string_view text) {
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json line, parse_bounded_json(text, kMaxLine, 2));
-  if (!line.is_object()) return wrong("a line is no JSON object");
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json line, parse_bounded_json(text, kMaxRowLine, 2));
+  if (!line.is_object()) return wrong_row("a line is no JSON object");
   if (const auto begin = line.find("begin"); begin != line.end()) {
     const RowRule* rule = begin->is_string() ? find_rule(begin->get_ref<const std::string&>()) : nullptr;
-    if (rule == nullptr || rule->group != FactGroup::kGpuMeasured) return wrong("it begins an unknown row");
+    if (rule == nullptr || rule->group != FactGroup::kGpuMeasured) return wrong_row("it begins an unknown row");
     row_ = rule->id;
     return ok_status();
   }
@@ -98,7 +98,7 @@ Status MeasurementReader::take(std::string_view text) {
   const auto index = line.find("gpu");
   if (index == line.end()) return ok_status();
   if (!index->is_number_unsigned() || index->get<std::uint64_t>() >= gpu_.devices.size()) {
-    return wrong("it names a GPU that NVML does not know");
+    return wrong_row("it names a GPU that NVML does not know");
   }
   GpuDevice& device = gpu_.devices[index->get<std::size_t>()];
   for (const Figure& figure : kFigures) ATOLL_RETURN_IF_ERROR(read_figure(line, figure.name, device.*figure.value));

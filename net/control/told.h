@@ -18,6 +18,9 @@ inline std::string text(const nlohmann::json& object, const char* key, std::size
                                                      : std::string();
 }
 
+// In one line.
+inline std::string line(const nlohmann::json& object, const char* key) { return printable(text(object, key)); }
+
 inline std::optional<double> number(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   const bool good = found != object.end() && found->is_number() && std::isfinite(found->get<double>());

@@ -16,8 +16,8 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-constexpr std::string_view kPrefix = "/check/";
-constexpr std::size_t kPieceBytes = 128 * 1024;
+constexpr std::string_view kCheckPrefix = "/check/";
+constexpr std::size_t kNoisePieceBytes = 128 * 1024;
 constexpr std::chrono::seconds kStall{10};
 // Nobody measures longer; a slow link is measured by what came until then.
 constexpr std::chrono::seconds kLongestTransfer{15};
@@ -56,9 +56,9 @@ class Measuring {
   const IslandId island_;
 };
 
-const std::array<char, kPieceBytes>& noise() {
+const std::array<char, kNoisePieceBytes>& noise() {
   static const auto bytes = [] {
-    std::array<char, kPieceBytes> made{};
+    std::array<char, kNoisePieceBytes> made{};
     std::uint64_t state = 0x9E3779B97F4A7C15u;
     for (char& byte : made) {
       state ^= state << 13;
@@ -88,7 +88,7 @@ Result<std::unique_ptr<CheckEndpoints>> CheckEndpoints::start(asio::io_context& 
   return endpoints;
 }
 
-bool CheckEndpoints::serves(const HttpRequest& request) { return target_of(request).starts_with(kPrefix); }
+bool CheckEndpoints::serves(const HttpRequest& request) { return target_of(request).starts_with(kCheckPrefix); }
 
 asio::awaitable<bool> CheckEndpoints::answer(TlsStream& stream, beast::flat_buffer& buffer, const HttpRequest& request,
                                              const IslandId& island, const std::string& host) {
@@ -125,7 +125,7 @@ asio::awaitable<bool> CheckEndpoints::send_noise(TlsStream& stream, const HttpRe
   if (header_error) co_return false;
   const auto end = std::chrono::steady_clock::now() + kLongestTransfer;
   for (std::uint64_t left = bytes; left > 0;) {
-    const std::size_t piece = std::min<std::uint64_t>(left, kPieceBytes);
+    const std::size_t piece = std::min<std::uint64_t>(left, kNoisePieceBytes);
     beast::get_lowest_layer(stream).expires_after(kStall);
     const auto [error, count] = co_await asio::async_write(stream, asio::buffer(noise().data(), piece), kAwait);
     if (error || std::chrono::steady_clock::now() > end) co_return false;
@@ -153,7 +153,7 @@ asio::awaitable<bool> CheckEndpoints::take_body(TlsStream& stream, beast::flat_b
   const std::uint64_t there = std::min<std::uint64_t>(left, buffer.size());
   buffer.consume(there);
   left -= there;
-  Bytes piece(kPieceBytes);
+  Bytes piece(kNoisePieceBytes);
   const auto end = std::chrono::steady_clock::now() + kLongestTransfer;
   while (left > 0) {
     beast::get_lowest_layer(stream).expires_after(kStall);

@@ -18,14 +18,14 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-constexpr std::string_view kPrefix = "/data/";
-constexpr std::size_t kPieceBytes = 256 * 1024;
+constexpr std::string_view kDataPrefix = "/data/";
+constexpr std::size_t kFilePieceBytes = 256 * 1024;
 constexpr std::chrono::seconds kShortAnswer{30};  // or a header, as a whole
 
 // For as long as it takes: OpenConnections ends those that are too slow.
 asio::awaitable<bool> send_range(TlsStream& stream, int fd, ByteRange range) {
   beast::get_lowest_layer(stream).expires_never();
-  Bytes piece(kPieceBytes);
+  Bytes piece(kFilePieceBytes);
   while (range.count > 0) {
     const std::size_t wanted = std::min<std::uint64_t>(piece.size(), range.count);
     const ssize_t got = ::pread(fd, piece.data(), wanted, static_cast<off_t>(range.first));
@@ -51,7 +51,7 @@ DataFiles::DataFiles(std::filesystem::path directory, const DatasetManifest& man
 asio::awaitable<bool> DataFiles::answer(TlsStream& stream, const HttpRequest& request) const {
   const std::string_view target(request.target().data(), request.target().size());
   const auto found =
-      target.starts_with(kPrefix) ? sizes_.find(std::string(target.substr(kPrefix.size()))) : sizes_.end();
+      target.starts_with(kDataPrefix) ? sizes_.find(std::string(target.substr(kDataPrefix.size()))) : sizes_.end();
   if (request.method() != http::verb::get || found == sizes_.end()) {
     co_return co_await answer_text(stream, request, http::status::not_found, "there is nothing here\n");
   }

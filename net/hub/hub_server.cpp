@@ -28,7 +28,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::chrono::milliseconds kShutdownTimeout{1'000};
+constexpr std::chrono::milliseconds kGoodbyeTimeout{1'000};
 constexpr std::chrono::milliseconds kLongestTick{250};
 constexpr std::chrono::milliseconds kShortestTick{20};
 constexpr std::chrono::seconds kRollbackTimeout{10};
@@ -195,7 +195,7 @@ HubServer::Impl::~Impl() {
     listener_->close();
     sessions_.close_all();
   });
-  const Deadline deadline = Deadline::after(kShutdownTimeout);
+  const Deadline deadline = Deadline::after(kGoodbyeTimeout);
   std::atomic<bool> closed{false};
   while (!closed && !deadline.expired()) {
     asio::post(io_, [this, &closed] { closed = sessions_.empty(); });

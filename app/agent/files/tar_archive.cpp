@@ -8,16 +8,16 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kBlock = 512;
+constexpr std::size_t kTarBlock = 512;
 
-void put(std::array<char, kBlock>& header, std::size_t offset, std::string_view text) {
+void put(std::array<char, kTarBlock>& header, std::size_t offset, std::string_view text) {
   std::memcpy(header.data() + offset, text.data(), text.size());
 }
 
 }  // namespace
 
 void TarArchive::add(std::string_view name, std::string_view content) {
-  std::array<char, kBlock> header{};
+  std::array<char, kTarBlock> header{};
   put(header, 0, name.substr(0, 99));
   put(header, 100, "0000600");
   put(header, 108, "0000000");
@@ -32,12 +32,12 @@ void TarArchive::add(std::string_view name, std::string_view content) {
   for (const char c : header) sum += static_cast<unsigned char>(c);
   put(header, 148, fmt::format("{:06o}", sum));
   header[154] = '\0';
-  bytes_.append(header.data(), kBlock).append(content);
-  bytes_.append((kBlock - content.size() % kBlock) % kBlock, '\0');
+  bytes_.append(header.data(), kTarBlock).append(content);
+  bytes_.append((kTarBlock - content.size() % kTarBlock) % kTarBlock, '\0');
 }
 
 std::string TarArchive::take() {
-  bytes_.append(2 * kBlock, '\0');
+  bytes_.append(2 * kTarBlock, '\0');
   return std::move(bytes_);
 }
 

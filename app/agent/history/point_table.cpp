@@ -8,7 +8,7 @@
 namespace atl {
 namespace {
 
-constexpr const char* kTables = R"(
+constexpr const char* kPointTables = R"(
   CREATE TABLE IF NOT EXISTS series (
     id INTEGER PRIMARY KEY, run TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (run, name));
   CREATE TABLE IF NOT EXISTS point (
@@ -45,7 +45,7 @@ MetricPoint read_point(const Statement& row, int first) {
 }  // namespace
 
 Result<PointTable> PointTable::open(Database& database, std::uint32_t keep_points) {
-  ATOLL_RETURN_IF_ERROR(database.exec(kTables));
+  ATOLL_RETURN_IF_ERROR(database.exec(kPointTables));
   ATOLL_ASSIGN_OR_RETURN(Statement insert,
                          database.prepare("INSERT INTO point VALUES (?, 0, ?, ?, ?, ?, 1, ?, NULL, NULL)"));
   PointTable table(database, std::max(keep_points, std::uint32_t{kMergedPoints}), std::move(insert));

@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kEndTick{50};  // the last figures come, and go, quickly
 constexpr std::uint32_t kValidateEvery = 2;        // rounds
 constexpr std::chrono::seconds kHubStartTime{20};
-constexpr std::chrono::seconds kAnswerTime{3};
+constexpr std::chrono::seconds kHubAnswerTime{3};
 constexpr double kLastFiguresSeconds = 20;
 constexpr double kStallSeconds = 120;  // nothing moved for so long: something is wrong
 constexpr std::chrono::seconds kStopTime{10};
@@ -139,7 +139,7 @@ Status DemoRun::start_hub() {
                            .log = log}));
   const Deadline deadline = Deadline::after(kHubStartTime);
   while (!hub_client_) {
-    auto client = ControlClient::connect(home.control_socket(), Deadline::after(kAnswerTime));
+    auto client = ControlClient::connect(home.control_socket(), Deadline::after(kHubAnswerTime));
     if (client.ok()) {
       hub_client_ = std::move(*client);
     } else if (hub_->poll() || deadline.expired()) {
@@ -185,9 +185,9 @@ void DemoRun::wait_a_little() const {
 Status DemoRun::look_at_hub() {
   if (!hub_client_) {
     ATOLL_ASSIGN_OR_RETURN(hub_client_, ControlClient::connect(HubHome{directory_ / "hub"}.control_socket(),
-                                                               Deadline::after(kAnswerTime)));
+                                                               Deadline::after(kHubAnswerTime)));
   }
-  auto json = hub_client_->call("state.get", nlohmann::json::object(), Deadline::after(kAnswerTime));
+  auto json = hub_client_->call("state.get", nlohmann::json::object(), Deadline::after(kHubAnswerTime));
   if (!json.ok()) {
     hub_client_.reset();
     return json.error();

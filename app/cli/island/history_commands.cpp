@@ -26,8 +26,6 @@ std::string number(const nlohmann::json& object, const char* key, std::string (*
   return value ? format(*value) : "-";
 }
 
-std::string text(const nlohmann::json& object, const char* key) { return printable(told::text(object, key)); }
-
 std::string count(double value) { return format_count(static_cast<std::uint64_t>(std::max(0.0, value))); }
 std::string milliseconds(double seconds) { return fmt::format("{:.0f} ms", seconds * 1e3); }
 std::string rate(double bytes_per_second) { return format_bytes(bytes_per_second) + "/s"; }
@@ -74,11 +72,11 @@ Status show_peers(const Listing& command, CommandContext& context) {
                              fit_right("retries", 7), fit("version", 12), "since");
   for (const nlohmann::json& peer : answer.value("peers", nlohmann::json::array())) {
     console.out << fmt::format(
-        "{} {} {} {} {} {} {} {} {} {}\n", fit(text(peer, "island"), 20), fit(text(peer, "name"), 16),
-        fit(text(peer, "region"), 10), fit(text(peer, "state"), 5),
+        "{} {} {} {} {} {} {} {} {} {}\n", fit(told::line(peer, "island"), 20), fit(told::line(peer, "name"), 16),
+        fit(told::line(peer, "region"), 10), fit(told::line(peer, "state"), 5),
         fit_right(number(peer, "rtt_seconds", milliseconds), 8), fit_right(number(peer, "bytes_per_second", rate), 11),
         fit_right(number(peer, "down_bytes_per_second", rate), 11), fit_right(number(peer, "retries", count), 7),
-        fit(text(peer, "version"), 12), number(peer, "last_change", ago));
+        fit(told::line(peer, "version"), 12), number(peer, "last_change", ago));
   }
   console.out << std::flush;
   return ok_status();

@@ -15,7 +15,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kLook{1};
+constexpr std::chrono::seconds kRedraw{1};
 constexpr int kLooksALine = 10;  // where the output is no terminal
 constexpr std::size_t kMaxLosses = 400;
 
@@ -99,7 +99,7 @@ Status watch(const StatusRequest& command, const AgentHome& home, CommandContext
       if (!frame.trouble.empty()) console.err << printable(frame.trouble) << std::endl;
     }
     pollfd wake{context.interrupt.fd(), POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(std::chrono::milliseconds(kLook).count()));
+    ::poll(&wake, 1, static_cast<int>(std::chrono::milliseconds(kRedraw).count()));
   }
   return ok_status();
 }

@@ -19,7 +19,6 @@ double number(const nlohmann::json& object, const char* key, double otherwise = 
   return told::number(object, key).value_or(otherwise);
 }
 bool has_number(const nlohmann::json& object, const char* key) { return told::number(object, key).has_value(); }
-std::string text(const nlohmann::json& object, const char* key) { return printable(told::text(object, key)); }
 std::uint64_t count(const nlohmann::json& object, const char* key) {
   const double value = number(object, key);
   return value > 0 && value < 1e18 ? static_cast<std::uint64_t>(value) : 0;
@@ -50,9 +49,9 @@ void flow(const std::vector<std::string>& facts, int columns, std::vector<std::s
 }
 
 std::vector<std::string> training_facts(const nlohmann::json& state, const Console& console) {
-  const std::string word = text(state, "state");
+  const std::string word = told::line(state, "state");
   std::vector<std::string> facts = {console.styled(word.empty() ? "unknown" : word, style_of(word))};
-  if (!text(state, "run_name").empty()) facts.push_back("run " + text(state, "run_name"));
+  if (!told::line(state, "run_name").empty()) facts.push_back("run " + told::line(state, "run_name"));
   if (count(state, "inner_steps") > 0) {
     facts.push_back(fmt::format("round {}", count(state, "round")));
     facts.push_back(fmt::format("step {}/{}", count(state, "inner_step"), count(state, "inner_steps")));
@@ -95,7 +94,7 @@ std::vector<std::string> machine_facts(const nlohmann::json& state) {
       watts += number(gpu, "power_watts");
       hottest = std::max(hottest, number(gpu, "temperature_celsius"));
     }
-    facts.push_back(fmt::format("gpu {}x {}", gpus.size(), text(gpus[0], "name")));
+    facts.push_back(fmt::format("gpu {}x {}", gpus.size(), told::line(gpus[0], "name")));
     facts.push_back(fmt::format("{}  {:.0f} W  {:.0f} C", format_percent(load), watts, hottest));
   }
   if (has_number(state, "memory_bytes") && has_number(state, "micro_batch")) {
@@ -112,12 +111,13 @@ std::vector<std::string> agent_facts(const nlohmann::json& state, const Console&
   const nlohmann::json agent = part(state, "agent");
   if (!agent.is_object()) return {};
   std::vector<std::string> facts;
-  const std::string wish = text(agent, "wish");
+  const std::string wish = told::line(agent, "wish");
   if (!wish.empty() && parse_word<Wish>(wish) != Wish::kRun) facts.push_back("wish " + wish);
   if (count(agent, "restarts") > 0) facts.push_back(format_number_of(count(agent, "restarts"), "restart"));
-  const std::string exit = text(part(agent, "last_exit"), "text");
+  const std::string exit = told::line(part(agent, "last_exit"), "text");
   if (!exit.empty() && count(agent, "restarts") > 0) facts.push_back(console.styled("last: " + exit, Style::kWarning));
-  if (!text(agent, "warning").empty()) facts.push_back(console.styled(text(agent, "warning"), Style::kWarning));
+  if (!told::line(agent, "warning").empty())
+    facts.push_back(console.styled(told::line(agent, "warning"), Style::kWarning));
   return facts;
 }
 
@@ -126,8 +126,8 @@ std::vector<std::string> agent_facts(const nlohmann::json& state, const Console&
 std::vector<std::string> status_lines(const nlohmann::json& state, const Console& console) {
   std::vector<std::string> lines;
   flow(training_facts(state, console), console.columns, lines);
-  if (!text(state, "error").empty()) lines.push_back(text(state, "error"));
-  if (!text(state, "run_id").empty()) {
+  if (!told::line(state, "error").empty()) lines.push_back(told::line(state, "error"));
+  if (!told::line(state, "run_id").empty()) {
     flow(sync_facts(state), console.columns, lines);
     flow(total_facts(state), console.columns, lines);
   }

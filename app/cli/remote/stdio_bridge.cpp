@@ -20,7 +20,7 @@ namespace atl {
 namespace {
 
 constexpr std::size_t kMaxArguments = 256, kMaxArgumentBytes = 64 * 1024;
-constexpr std::chrono::seconds kConnectTime{5}, kEndTime{10};
+constexpr std::chrono::seconds kConnectTime{5}, kCommandEndTime{10};
 
 Result<std::vector<std::string>> read_arguments(const nlohmann::json& params) {
   const auto list = params.find("arguments");
@@ -157,7 +157,7 @@ class Bridge {
   // What it has printed comes before its exit code.
   void look_at_command() {
     if (!command_ || command_->output || command_->errors) return;
-    const auto code = command_->wait(Deadline::after(kEndTime));
+    const auto code = command_->wait(Deadline::after(kCommandEndTime));
     if (!code) command_->send_signal(SIGKILL);  // it has closed its output and does not end
     send(encode_response(command_id_, nlohmann::json{{"exit_code", code.value_or(128 + SIGKILL)}}));
     command_.reset();
@@ -166,8 +166,8 @@ class Bridge {
   void end_command() {
     if (!command_) return;
     command_->send_signal(SIGINT);
-    if (!command_->wait(Deadline::after(kEndTime))) command_->send_signal(SIGTERM);
-    (void)command_->wait(Deadline::after(kEndTime));
+    if (!command_->wait(Deadline::after(kCommandEndTime))) command_->send_signal(SIGTERM);
+    (void)command_->wait(Deadline::after(kCommandEndTime));
     command_.reset();
   }
 
