@@ -23,7 +23,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kEnrolTime{30};
-constexpr std::chrono::seconds kAskTime{5};
+constexpr std::chrono::seconds kRunAskTime{5};
 
 std::string host_name() {
   char name[65] = {};
@@ -142,7 +142,7 @@ Result<JoinFile> membership_of(const IslandHome& home) {
 bool was_removed(const JoinFile& join, const IslandHome& home, const AbortSignal* interrupt) {
   const Result<Identity> identity = load_identity(home.identity());
   if (!identity.ok() || identity->run != join.run_id) return false;
-  const Result<bool> member = is_member(*identity, join.hub_addresses, Deadline::after(kAskTime), interrupt);
+  const Result<bool> member = is_member(*identity, join.hub_addresses, Deadline::after(kRunAskTime), interrupt);
   return member.ok() && !*member;
 }
 

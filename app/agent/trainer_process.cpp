@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 4096;
 constexpr std::size_t kLastWordsBytes = 8192;
-constexpr std::chrono::seconds kAnswerTime{2};
+constexpr std::chrono::seconds kTrainerAnswerTime{2};
 
 Status record(const std::filesystem::path& file, const ChildProcess& process, const LogPlace& log_from) {
   const nlohmann::json json = {{"version", 1},
@@ -134,7 +134,7 @@ std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
       if (found && found->process_.start_time() == start_time) return found;
     }
   }
-  const auto deadline = Deadline::after(kAnswerTime);
+  const auto deadline = Deadline::after(kTrainerAnswerTime);
   const auto client = ControlClient::connect(home.island.control_socket(), deadline);
   if (!client.ok()) return std::nullopt;
   const auto state = (*client)->call("state.get", nlohmann::json::object(), deadline);

@@ -11,7 +11,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 4096;
+constexpr std::size_t kMaxWishBytes = 4096;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ Result<WishFile> WishFile::from_json(std::string_view text) {
 }
 
 Result<WishFile> load_wish(const std::filesystem::path& path) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxFileBytes));
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxWishBytes));
   auto file = WishFile::from_json(text);
   if (!file.ok()) return Error{ErrorCode::kCorrupt, fmt::format("{}: {}", path.string(), file.error().message)};
   return file;

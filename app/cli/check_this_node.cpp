@@ -14,7 +14,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kAnswerTime{2};
+constexpr std::chrono::seconds kAgentAnswerTime{2};
 constexpr std::size_t kIdColumns = 14;
 
 std::string_view label_of(Verdict verdict) {
@@ -38,7 +38,7 @@ Style style_of(Verdict verdict) {
 }
 
 bool trainer_runs(const IslandHome& home) {
-  return ControlClient::connect(home.control_socket(), Deadline::after(kAnswerTime)).ok();
+  return ControlClient::connect(home.control_socket(), Deadline::after(kAgentAnswerTime)).ok();
 }
 
 // Who has joined measures as a member; who only holds an invite knocks at the hub.

@@ -12,7 +12,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 64 * 1024;
+constexpr std::size_t kMaxSettingsBytes = 64 * 1024;
 
 Error corrupt(const std::filesystem::path& path, const std::string& why) {
   return Error{ErrorCode::kCorrupt,
@@ -25,7 +25,7 @@ Error corrupt(const std::filesystem::path& path, const std::string& why) {
 Result<Settings> read_settings(const std::filesystem::path& path) {
   Settings settings;
   if (path.empty()) return settings;
-  const auto text = read_file(path, kMaxFileBytes);
+  const auto text = read_file(path, kMaxSettingsBytes);
   if (!text.ok()) {
     if (text.error().code == ErrorCode::kNotFound) return settings;
     return text.error();
