@@ -123,7 +123,9 @@ void SimulatedIsland::take(SimulatedWorld& world, const HubRoundBegin& begin) {
                     its.round->lease_first_sequence == begin.lease_first_sequence;
   its.round = begin;
   recover.reset();
-  its.inner_done = false;  // of the same one it says ready again
+  const bool says_ready_again = same && its.inner_done && world.trains_by_itself;
+  its.inner_done = false;
+  if (says_ready_again) train(world, its);
   if (!same) its.average.reset();
   const OuterStep evaluated = outer_step.value_or(begin.round);
   if (begin.validate && world.trains_by_itself) {
