@@ -86,7 +86,7 @@ void RoundCoordinator::remove(const IslandId& id, bool left, const std::string& 
   disconnect(id);
   const MeshIsland* island = members_.find(id);
   if (island == nullptr) return;
-  for_each_round([&](OpenRound& round) { round.parts().forget(id); });
+  for_each_round([&](OpenRound& round) { round.forget(id); });
   act_on_validation(id, trust_.validation().drop(id));
   HashAgreement& agreement = trust_.agreement();
   const bool was_source = agreement.agreed() && agreement.reported(id) == agreement.agreed();

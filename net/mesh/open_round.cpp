@@ -37,6 +37,8 @@ void OpenRound::said(MeshIsland& island, const IslandReady& message) {
   RoundPart& part = parts_.of(island.id());
   if (part.role == RoundPart::Role::kReceiver && message.tokens == 0) part.ready = message;
   if (part.role != RoundPart::Role::kTrainer) return;
+  // Said before it heard that it is to train other data.
+  if (message.lease_first_sequence.value_or(part.begun.lease_first_sequence) != part.begun.lease_first_sequence) return;
   if (message.tokens > part.begun.lease_sequences * turn_.run().sequence_length) {
     return verdicts_.send_away(island.id(), ErrorCode::kProtocol,
                                fmt::format("it says that it trained {} tokens in round {}, more than were leased to it",
@@ -236,6 +238,10 @@ bool OpenRound::is_decided() const {
   return attempt_->most_trainers_live() && trainers >= turn_.run().quorum;
 }
 
+bool OpenRound::has_work_of(const IslandId& island) const {
+  return is_decided() && std::ranges::find(attempt_->order(), island, &AttemptMember::id) != attempt_->order().end();
+}
+
 void OpenRound::decide() {
   if (!attempt_ || inquiry_) return;
   if (is_decided()) {
@@ -303,6 +309,7 @@ void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   kept_.emplace(attempt_->number(), attempt_->live());
   blame_.attempt_failed(attempt_->order(), wire_);
   kept_due_ = turn_.now() + turn_.run().dead_after;
+  parts_.average_failed();
   attempt_.reset();
   inquiry_.reset();
   const bool stands_still = blame_.is_nobody_left_to_suspect();
@@ -332,11 +339,11 @@ PersistCommit OpenRound::account(const OpenAttempt& done, const HubCommit& commi
   PersistCommit persist{commit, {}, Seconds(turn_.now() - parts_.began()).count(), 0};
   double loss_sum = 0, tokens = 0;
   for (const AttemptMember& member : done.order()) {
-    MeshIsland* island = members_.find(member.id);
+    const LeaseRange lease = parts_.lease_of(member.id);
+    if (lease.sequences == 0) continue;
+    persist.leases.push_back(lease);
+    if (MeshIsland* island = members_.find(member.id)) ++island->rounds_accepted;
     const RoundPart& part = parts_.of(member.id);
-    if (island == nullptr || part.role != RoundPart::Role::kTrainer) continue;
-    persist.leases.push_back(part.lease());
-    ++island->rounds_accepted;
     if (!part.ready) continue;
     loss_sum += part.ready->mean_loss_nats * static_cast<double>(member.tokens);
     tokens += static_cast<double>(member.tokens);

@@ -56,6 +56,9 @@ class OpenRound {
   // It is lost to the attempt that runs, and nobody waits for what it has to say of the last one.
   void lose(const IslandId& island);
   void disconnected(const IslandId& island);
+  // It takes no part in what is left of the round: it recovers; or is no member any more.
+  void drop(const IslandId& island) { parts_.drop(island, has_work_of(island)); }
+  void forget(const IslandId& island) { parts_.forget(island, has_work_of(island)); }
 
   // ---- what the time and the state of things call for
   // Attempts that are over, or take too long; inquiries and accusations that all have spoken to.
@@ -80,6 +83,7 @@ class OpenRound {
   double norm_limit(const std::vector<AttemptMember>& members) const;
   void decide();
   bool is_decided() const;
+  bool has_work_of(const IslandId& island) const;  // in an average that waits to be committed
   void inquire();
   void settle_inquiry();
   void leave_laggards_behind();

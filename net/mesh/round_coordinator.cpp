@@ -131,7 +131,7 @@ void RoundCoordinator::act_on_validation(const IslandId& by, ValidationWatch::Ou
 void RoundCoordinator::start_recovering(const IslandId& id) {
   if (!members_.contains(id)) return;
   for_each_round([&](OpenRound& round) { round.lose(id); });
-  for_each_round([&](OpenRound& round) { round.parts().drop(id); });
+  for_each_round([&](OpenRound& round) { round.drop(id); });
   forget_expected(id);
   act_on_validation(id, trust_.validation().drop(id));
   if (!trust_.agreement().reported(id)) trust_.agreement().drop(id);  // nobody waits for its report

@@ -134,21 +134,39 @@ void RoundParts::disconnected(const IslandId& id, bool averages) {
   part.told = false;
 }
 
-void RoundParts::drop(const IslandId& id) {
+void RoundParts::drop(const IslandId& id, bool in_average) {
   RoundPart& part = parts_[id];
-  if (part.role == RoundPart::Role::kTrainer) leases_.give_back(part.lease());
+  if (part.role == RoundPart::Role::kTrainer) {
+    if (in_average) {
+      in_average_[id] = part.lease();
+    } else {
+      leases_.give_back(part.lease());
+    }
+  }
   part.role = RoundPart::Role::kNone;
   part.ready.reset();
   part.sits_out = false;
 }
 
-void RoundParts::forget(const IslandId& id) {
-  drop(id);
+void RoundParts::forget(const IslandId& id, bool in_average) {
+  drop(id, in_average);
   parts_.erase(id);
+}
+
+void RoundParts::average_failed() {
+  for (const auto& [id, lease] : in_average_) leases_.give_back(lease);
+  in_average_.clear();
+}
+
+LeaseRange RoundParts::lease_of(const IslandId& id) const {
+  if (const auto found = in_average_.find(id); found != in_average_.end()) return found->second;
+  return of(id).role == RoundPart::Role::kTrainer ? of(id).lease() : LeaseRange{};
 }
 
 void RoundParts::close(const std::set<IslandId>& averaged) {
   forget_expected();
+  std::erase_if(in_average_, [&](const auto& entry) { return averaged.contains(entry.first); });
+  average_failed();
   for (const auto& [id, part] : parts_) {
     const bool is_used_up = averaged.contains(id);
     if (part.role == RoundPart::Role::kTrainer && !is_used_up) leases_.give_back(part.lease());

@@ -61,9 +61,12 @@ class RoundParts {
   void tell_the_untold();
   void disconnected(const IslandId& id, bool averages);
   void stop_waiting(const IslandId& id) { parts_[id].awaited_until = turn_.now(); }
-  // Its lease is free again.
-  void drop(const IslandId& id);
-  void forget(const IslandId& id);  // it is no member any more
+  // Its lease is free again; where its work is `in_average`, one that waits to be committed, only if that fails.
+  void drop(const IslandId& id, bool in_average);
+  void forget(const IslandId& id, bool in_average);  // it is no member any more
+  void average_failed();
+  // Of one that trains, or whose work is in the average; empty: it only receives.
+  LeaseRange lease_of(const IslandId& id) const;
   // The round is over: all leases but those that are used up are free.
   void close(const std::set<IslandId>& averaged);
 
@@ -106,6 +109,7 @@ class RoundParts {
   Clock::time_point began_;
   std::map<IslandId, RoundPart> parts_;
   std::map<IslandId, LeaseRange> expected_back_;
+  std::map<IslandId, LeaseRange> in_average_;  // of those that were dropped meanwhile
   std::optional<Clock::time_point> first_ready_;  // of its trainers
   std::optional<Clock::time_point> grace_ends_;   // since most trainers were ready
   std::map<IslandId, int> lost_attempts_;

@@ -172,6 +172,7 @@ void fields(Archive& archive, IslandReady& m) {
   archive.field("tokens", m.tokens);
   archive.field("norm_over_steps", m.norm_over_steps);
   archive.field("mean_loss_nats", m.mean_loss_nats);
+  archive.field("lease_first_sequence", m.lease_first_sequence);
 }
 
 template <class Archive>

@@ -395,6 +395,7 @@ Status InnerLoop::end_inner_phase(bool finite) {
                             .tokens = std::uint64_t{inner_step_} * run_.sequences_per_step * run_.sequence_length,
                             .norm_over_steps = 0,
                             .mean_loss_nats = loss_sum_ / std::max<std::uint32_t>(1, inner_step_)};
+  if (round_.lease_sequences > 0) begin.ready.lease_first_sequence = round_.lease_first_sequence;
   const FragmentId fragment = run_.fragment_of(round_.round);
   if (finite) {
     begin.local = std::exchange(buffers_[fragment.value], {});

@@ -128,7 +128,7 @@ class Rounds final : public MeshVerdicts {
     for (const OuterStep round : numbers()) {
       if (open.contains(round)) open[round]->lose(who);
     }
-    for (auto& [number, round] : open) round->parts().drop(who);
+    for (auto& [number, round] : open) round->drop(who);
     if (MeshIsland* one = members.find(who)) one->standing = MeshIsland::Standing::kRecovering;
   }
   void send_away(const IslandId& who, ErrorCode, const std::string&) override {

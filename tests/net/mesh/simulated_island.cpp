@@ -233,6 +233,7 @@ bool SimulatedIsland::train(SimulatedWorld& world, Lane& its) {
   const RunConfig& run = world.run;
   const std::uint64_t tokens = std::uint64_t{its.round->inner_steps} * run.sequences_per_step * run.sequence_length;
   IslandReady ready{its.round->round, tokens, 0.5, 2.0, its.round->fragment};
+  if (tokens > 0) ready.lease_first_sequence = its.round->lease_first_sequence;
   if (lies.norm) ready.norm_over_steps = 50;
   if (lies.tokens && tokens > 0) ready.tokens = 10 * tokens;
   outbox.push_back(ready);

@@ -83,7 +83,7 @@ std::vector<IslandMessage> island_samples() {
           sample_refusal(),
           IslandChunks{OuterStep{2}, Attempt{1}, {kHash, kHash}},
           IslandDurable{{{OuterStep{3}, kHash}}},
-          IslandReady{OuterStep{3}, 40960, 0.125, 3.5, FragmentId{1}}};
+          IslandReady{OuterStep{3}, 40960, 0.125, 3.5, FragmentId{1}, 12345}};
 }
 
 std::vector<HubMessage> hub_samples() {
