@@ -1,6 +1,6 @@
 // atoll agent: the island's long-lived process, as a service runs it.
 #include <fmt/format.h>
-#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/base_sink-inl.h>  // for a mutex of ours
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>

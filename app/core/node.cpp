@@ -9,7 +9,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{1000};
+constexpr std::chrono::milliseconds kLookPace{1000};
 constexpr std::chrono::milliseconds kFresh{900};
 constexpr std::chrono::seconds kGpusStale{30};
 
@@ -49,7 +49,7 @@ Node::Node(NodeAddress address, OpenStream open, RunCommand run, LinkTiming timi
     alerts_.add(Alert::Level::kError, why, unix_time_now(), /*news=*/true);
     tell_.request();
   });
-  poll_.setInterval(kPoll);
+  poll_.setInterval(kLookPace);
   connect(&poll_, &QTimer::timeout, this, &Node::poll);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr qint64 kMaxFileBytes = 1 << 20;
 constexpr std::size_t kMaxNodes = 256;
-constexpr int kMaxDepth = 4;
+constexpr int kMaxSavedDepth = 4;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Nodes::load() {
   if (file_.isEmpty()) return;
   QFile in(file_);
   if (!in.open(QIODevice::ReadOnly) || in.size() > kMaxFileBytes) return;
-  const auto json = parse_bounded_json(in.readAll().toStdString(), kMaxFileBytes, kMaxDepth);
+  const auto json = parse_bounded_json(in.readAll().toStdString(), kMaxFileBytes, kMaxSavedDepth);
   if (!json.ok()) return;
   JsonReader reader(*json);
   const nlohmann::json* list = reader.entries("nodes", kMaxListed);

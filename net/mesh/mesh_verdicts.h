@@ -19,6 +19,8 @@ class MeshVerdicts {
   virtual void start_recovering(const IslandId& island) = 0;
   // It is told why, and is no member any more. `why`: for a person.
   virtual void send_away(const IslandId& island, ErrorCode code, const std::string& why) = 0;
+  // It begins this open round with other work, and gives up what it did in those after it.
+  virtual void begin_anew(const IslandId& island, OuterStep round) = 0;
   // It trains: what it has to do in the open rounds is sent to it (again).
   virtual void tell_parts(const IslandId& island) = 0;
   // The round's attempt is agreed on. The round is closed when this returns: it is in no list, and does nothing more.

@@ -138,7 +138,11 @@ void OpenRound::promote_receivers() {
     blame_.forget_reports();
     blame_.forget_edges();
   }
-  if (parts_.promote_receivers()) blame_.search_anew();
+  const std::vector<IslandId> receivers = parts_.receivers();
+  if (receivers.empty()) return;
+  for (const IslandId& id : receivers) verdicts_.begin_anew(id, round_);
+  parts_.promote(receivers);
+  blame_.search_anew();
 }
 
 void OpenRound::close(const std::set<IslandId>& averaged) {

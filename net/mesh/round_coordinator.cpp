@@ -114,8 +114,11 @@ OpenRound& RoundCoordinator::begin_round(OuterStep number) {
 
 void RoundCoordinator::compare_hashes() {
   trust_.compare_hashes(state_.committed());
-  if (!trust_.agreed()) return;
-  for (const IslandId& id : trust_.agreement().dissenters()) {
+  if (trust_.agreed()) recover_those_who_train(trust_.agreement().dissenters());
+}
+
+void RoundCoordinator::recover_those_who_train(const std::vector<IslandId>& islands) {
+  for (const IslandId& id : islands) {
     const MeshIsland* island = members_.find(id);
     if (island != nullptr && island->standing == MeshIsland::Standing::kTraining) start_recovering(id);
   }
@@ -136,6 +139,14 @@ void RoundCoordinator::start_recovering(const IslandId& id) {
   act_on_validation(id, trust_.validation().drop(id));
   if (!trust_.agreement().reported(id)) trust_.agreement().drop(id);  // nobody waits for its report
   if (MeshIsland* island = members_.find(id)) recovery_.begin(*island);
+}
+
+void RoundCoordinator::begin_anew(const IslandId& id, OuterStep round) {
+  for_each_round([&](OpenRound& later) {
+    if (later.round() <= round) return;
+    later.lose(id);
+    later.drop(id);
+  });
 }
 
 void RoundCoordinator::send_away(const IslandId& id, ErrorCode code, const std::string& why) {
@@ -178,11 +189,13 @@ void RoundCoordinator::commit(OpenRound& round) {
   round.blame().note_accepted(done);
   // Members of this attempt told their hash of the state before it; whoever did not has lost its connection since.
   trust_.agreement().stop_waiting();
-  compare_hashes();
+  trust_.compare_hashes(state_.committed());
+  const std::vector<IslandId> dissenters = trust_.agreement().dissenters();
   state_.advance(commit);
   trust_.begin_state(voters_of(commit));
   for (const IslandId& id : done.live()) trust_.agreement().expect(id);
   close(round, done);
+  recover_those_who_train(dissenters);  // now: their work is in the commit
 }
 
 void RoundCoordinator::close(OpenRound& round, const OpenAttempt& done) {

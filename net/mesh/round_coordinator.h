@@ -54,6 +54,7 @@ class RoundCoordinator final : private MeshVerdicts {
  private:
   // MeshVerdicts
   void start_recovering(const IslandId& island) override;
+  void begin_anew(const IslandId& island, OuterStep round) override;
   void send_away(const IslandId& island, ErrorCode code, const std::string& why) override;
   void tell_parts(const IslandId& island) override;
   void commit(OpenRound& round) override;
@@ -92,6 +93,7 @@ class RoundCoordinator final : private MeshVerdicts {
   void settle_rounds();
   OpenRound& begin_round(OuterStep round);
   void compare_hashes();
+  void recover_those_who_train(const std::vector<IslandId>& islands);
   void close(OpenRound& round, const OpenAttempt& done);
   void abandon_rounds();
   void place_all();

@@ -100,18 +100,22 @@ void RoundParts::give(MeshIsland& island, bool averages, Attempt last_attempt) {
   tell(island);
 }
 
-bool RoundParts::promote_receivers() {
-  PersistLeases leases{round_, {}};
+std::vector<IslandId> RoundParts::receivers() const {
+  std::vector<IslandId> islands;
   for (const auto& [id, island] : members_.islands()) {
-    if (!island.connected || of(id).role != RoundPart::Role::kReceiver) continue;
+    if (island.connected && of(id).role == RoundPart::Role::kReceiver) islands.push_back(id);
+  }
+  return islands;
+}
+
+void RoundParts::promote(const std::vector<IslandId>& receivers) {
+  PersistLeases leases{round_, {}};
+  for (const IslandId& id : receivers) {
     train(id, false);
     leases.leases.push_back({id, of(id).lease()});
   }
-  if (leases.leases.empty()) return false;
-  const std::vector<IslandLease> given = leases.leases;
   turn_.act(std::move(leases));
-  for (const IslandLease& lease : given) tell(*members_.find(lease.island));
-  return true;
+  for (const IslandId& id : receivers) tell(*members_.find(id));
 }
 
 void RoundParts::tell(const MeshIsland& island) {

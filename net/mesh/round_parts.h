@@ -55,8 +55,9 @@ class RoundParts {
   void begin(const std::vector<MeshIsland*>& trainers, const std::set<IslandId>& validators);
   // For one that came to train while the round is open. `averages`: an attempt was begun and is not done with.
   void give(MeshIsland& island, bool averages, Attempt last_attempt);
-  // A round that has too few trainers is trained by those who came meanwhile, too. False: nobody came.
-  bool promote_receivers();
+  // A round that has too few trainers is trained by those who came meanwhile, too.
+  std::vector<IslandId> receivers() const;  // that are connected
+  void promote(const std::vector<IslandId>& receivers);
   void tell(const MeshIsland& island);  // (again), when it may work
   void tell_the_untold();
   void disconnected(const IslandId& id, bool averages);
@@ -109,7 +110,7 @@ class RoundParts {
   Clock::time_point began_;
   std::map<IslandId, RoundPart> parts_;
   std::map<IslandId, LeaseRange> expected_back_;
-  std::map<IslandId, LeaseRange> in_average_;  // of those that were dropped meanwhile
+  std::map<IslandId, LeaseRange> in_average_;     // of those that were dropped meanwhile
   std::optional<Clock::time_point> first_ready_;  // of its trainers
   std::optional<Clock::time_point> grace_ends_;   // since most trainers were ready
   std::map<IslandId, int> lost_attempts_;

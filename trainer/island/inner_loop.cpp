@@ -178,6 +178,11 @@ void InnerLoop::adopt_outer_state() {
 // -----------------------------------------------------------------------------------------------------
 
 Status InnerLoop::on(const HubRoundBegin& message) {
+  if (message.fragment != run_.fragment_of(message.round)) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("the hub began round {} of fragment {}, which is of fragment {}", message.round.value,
+                             message.fragment.value, run_.fragment_of(message.round).value)};
+  }
   const auto held = std::ranges::find(open_, message.round, &HubRoundBegin::round);
   if (held != open_.end() && same(*held, message)) {  // after a reconnection
     owner_.post(message.fragment, LaneSayReady{message.round});
@@ -196,11 +201,6 @@ Status InnerLoop::on(const HubRoundBegin& message) {
                  fmt::format("the hub began round {}, but this island holds outer step {}; start it again, "
                              "and it will recover",
                              message.round.value, state_ ? state_->outer_step.value : 0)};
-  }
-  if (message.fragment != run_.fragment_of(message.round)) {
-    return Error{ErrorCode::kProtocol,
-                 fmt::format("the hub began round {} of fragment {}, which is of fragment {}", message.round.value,
-                             message.fragment.value, run_.fragment_of(message.round).value)};
   }
   if (!begins_) return ok_status();
   if (message.round.value >= state_->outer_step.value + fragments) {
@@ -290,6 +290,7 @@ bool InnerLoop::take_up_interrupted_work(const HubRoundBegin& message) {
   engine_.write_moments(work->first_moment, work->second_moment, work->optimizer_steps);
   for (std::uint32_t lane = 0; lane < fragments_.size() && !work->residual.empty(); ++lane) {
     LaneOwes owes;
+    owes.residual.reserve(static_cast<std::size_t>(fragments_[lane].numel));
     for (const ParameterRange& range : fragments_[lane].ranges) {
       const auto from = work->residual.begin() + range.offset;
       owes.residual.insert(owes.residual.end(), from, from + range.numel);

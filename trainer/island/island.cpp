@@ -35,6 +35,7 @@
 namespace atl {
 namespace {
 
+constexpr std::chrono::seconds kPauseTime{60};          // less than the agent gives a trainer to end (Supervisor)
 constexpr std::chrono::milliseconds kMessageWait{100};  // how often a waiting island looks whether it should stop
 
 IslandState initial_state(const IslandOptions& options) {
@@ -107,6 +108,7 @@ class Island::Impl final : public InnerLoopOwner {
   IslandDisk disk_{options_.checkpoint_directory};
   std::atomic<bool> run_finished_{false};
   std::atomic<bool> pause_asked_{false};
+  std::optional<Clock::time_point> pause_by_;  // of the island's thread
   std::atomic<bool> finish_asked_{false};
   std::atomic<bool> round_finished_{false};
   RunConfig run_;
@@ -404,8 +406,9 @@ Status Island::Impl::train(InnerLoop& inner) {
     }
     while (const auto report = link_reports_.try_pop()) send(*report);
     if (inner.outer_state() && inner.outer_state() != saved && disk_.may_save(Clock::now())) {
-      save_checkpoint();
-      saved = inner.outer_state();  // also when it failed: the next round tries again
+      saved = inner.outer_state();  // also when it fails: the next round tries again
+      // A lane may have been ahead of the inner loop when a state was written last.
+      if (!disk_.newest_is(*saved)) save_checkpoint();
     }
   }
   return ok_status();
@@ -417,9 +420,12 @@ Status Island::Impl::take_lane_news(InnerLoop& inner, Deadline deadline) {
 }
 
 // Whether a pause or a finish that was asked for may be followed now. While a lane averages the others count on this
-// island.
+// island; a pause does not wait for them for ever, for the GPUs are wanted, and who leaves in order keeps its place.
 bool Island::Impl::may_end(InnerLoop& inner) {
-  if (pause_asked_ && !inner.averages()) return true;
+  if (pause_asked_) {
+    if (!pause_by_) pause_by_ = Clock::now() + kPauseTime;
+    if (!inner.averages() || Clock::now() >= *pause_by_) return true;
+  }
   if (!finish_asked_) return false;
   inner.begin_no_more();
   if (!inner.between_rounds()) return false;

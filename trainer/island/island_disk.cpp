@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "net/base/file.h"
@@ -128,6 +129,8 @@ Result<KeptAverage> IslandDisk::kept_average(FragmentId fragment, OuterStep roun
 
 void IslandDisk::told(std::shared_ptr<const SignedCommit> commit) {
   MutexLock lock(mutex_);
+  const auto is_told = [&](const auto& told) { return told->commit.signature == commit->commit.signature; };
+  if (std::ranges::any_of(told_, is_told)) return;  // again, after a reconnection
   told_.push_back(std::move(commit));
   if (told_.size() > kMaxFragments) told_.pop_front();
 }

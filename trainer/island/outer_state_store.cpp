@@ -90,6 +90,7 @@ void OuterStateStore::hold() {
 }
 
 void OuterStateStore::initialise(std::vector<float> parameters) {
+  MutexLock change(changing_);
   MutexLock lock(mutex_);
   version_ = OuterStep{0};
   parameters_ = std::move(parameters);
@@ -98,6 +99,7 @@ void OuterStateStore::initialise(std::vector<float> parameters) {
 }
 
 void OuterStateStore::replace(FetchedState state) {
+  MutexLock change(changing_);
   MutexLock lock(mutex_);
   version_ = state.version;
   parameters_ = std::move(state.parameters);
@@ -107,6 +109,7 @@ void OuterStateStore::replace(FetchedState state) {
 
 HeldState OuterStateStore::apply(std::span<const ParameterRange> ranges, WireFormat wire, ByteView canonical,
                                  float learning_rate, float momentum) {
+  MutexLock change(changing_);
   MutexLock lock(mutex_);
   step_ranges(parameters_, momentum_, ranges, wire, canonical, OuterSgd{learning_rate, momentum});
   ++version_.value;

@@ -47,7 +47,7 @@ class OuterStateStore final : public OuterStateSource {
 
   // ---- any thread ----
   // Nobody changes it while this is held: a lane's outer step waits.
-  Mutex& changing() const ATOLL_RETURNS_MUTEX(mutex_) { return mutex_; }
+  Mutex& changing() const ATOLL_RETURNS_MUTEX(changing_) { return changing_; }
   Result<StateManifest> manifest() const override;
   Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const override;
   // A copy of the parameters and their version, for exports. kNotFound while it holds no state.
@@ -59,7 +59,9 @@ class OuterStateStore final : public OuterStateSource {
   Digest chunk_digest(std::uint64_t index) const;
 
   const std::int64_t numel_;
-  // Written under the mutex; read without it by those who may change it, by others with it.
+  // Written under both, taken in this order; read with either, or by those who may change it. So a state that is
+  // written to disk, for minutes where it is large, is served to others meanwhile.
+  mutable Mutex changing_;
   mutable Mutex mutex_;
   OuterStep version_;
   std::vector<float> parameters_;

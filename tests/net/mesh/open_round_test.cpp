@@ -135,6 +135,13 @@ class Rounds final : public MeshVerdicts {
     sent_away.push_back(who);
     start_recovering(who);
   }
+  void begin_anew(const IslandId& who, OuterStep round) override {
+    for (auto& [number, later] : open) {
+      if (number <= round) continue;
+      later->lose(who);
+      later->drop(who);
+    }
+  }
   void tell_parts(const IslandId&) override {}
   bool may_average() const override { return true; }
   bool may_commit(OuterStep round) const override { return round == committed; }

@@ -122,6 +122,11 @@ void SimulatedIsland::take(SimulatedWorld& world, const HubRoundBegin& begin) {
   const bool same = its.round && its.round->round == begin.round && its.round->inner_steps == begin.inner_steps &&
                     its.round->lease_first_sequence == begin.lease_first_sequence;
   its.round = begin;
+  if (!same) {  // with other data: what was trained after it is given up
+    for (Lane& later : lanes) {
+      if (later.round && later.round->round > begin.round) later = Lane{};
+    }
+  }
   recover.reset();
   const bool says_ready_again = same && its.inner_done && world.trains_by_itself;
   its.inner_done = false;
