@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kMostLostAttempts = 3;  // of one island in one round; then it sits it out
 constexpr std::chrono::seconds kTakeBackPace{30};
-constexpr int kLongWaits = 10;
+constexpr int kLongRoundWaits = 10;
 
 }  // namespace
 
@@ -235,7 +235,7 @@ void RoundParts::start_grace() {
 
 bool RoundParts::takes_too_long() const {
   const RunConfig& run = turn_.run();
-  return !grace_ends_ && turn_.now() - began_ > kLongWaits * std::max(run.straggler_grace, run.lost_after);
+  return !grace_ends_ && turn_.now() - began_ > kLongRoundWaits * std::max(run.straggler_grace, run.lost_after);
 }
 
 // ---- who sits out

@@ -203,7 +203,9 @@ Status InnerLoop::on(const HubRoundBegin& message) {
                              message.round.value, state_ ? state_->outer_step.value : 0)};
   }
   if (!begins_) return ok_status();
-  if (message.round.value >= state_->outer_step.value + fragments) {
+  // Or the hub heard late that it is through with the round that it trains anew: then comes that first.
+  const bool trains_another = training_ && round_.round < message.round;
+  if (trains_another || message.round.value >= state_->outer_step.value + fragments) {
     begin_later_ = message;
     return ok_status();
   }
@@ -406,7 +408,7 @@ Status InnerLoop::end_inner_phase(bool finite) {
   training_ = false;
   open_.push_back(round_);
   owner_.post(fragment, std::move(begin));
-  return ok_status();
+  return begin_what_waits();
 }
 
 void InnerLoop::end_waiting() {

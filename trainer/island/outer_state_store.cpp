@@ -160,6 +160,11 @@ Status OuterStateStore::load(const std::filesystem::path& file) {
   return ok_status();
 }
 
+OuterStep OuterStateStore::current_version() const {
+  MutexLock lock(mutex_);
+  return version_;
+}
+
 Result<StateManifest> OuterStateStore::manifest() const {
   MutexLock lock(mutex_);
   if (!holds_state()) return Error{ErrorCode::kNotFound, "this island holds no outer state yet"};

@@ -48,6 +48,7 @@ class OuterStateStore final : public OuterStateSource {
   // ---- any thread ----
   // Nobody changes it while this is held: a lane's outer step waits.
   Mutex& changing() const ATOLL_RETURNS_MUTEX(changing_) { return changing_; }
+  OuterStep current_version() const;
   Result<StateManifest> manifest() const override;
   Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const override;
   // A copy of the parameters and their version, for exports. kNotFound while it holds no state.

@@ -154,7 +154,13 @@ void SyncLane::on(const HubAttempt& message) {
   if (message.fragment != fragment_) {
     return refuse(message.round, message.attempt, "the attempt names another fragment than its round's");
   }
-  if (!has_round(message.round)) return;                          // of a round gone by
+  if (!has_round(message.round)) {
+    // Not of a round gone by: the hub counts on work that was given up meanwhile.
+    if (message.round >= outer_.current_version()) {
+      refuse(message.round, message.attempt, "this island has no work of this round");
+    }
+    return;
+  }
   if (holds_average() && average_->attempt == message.attempt) {  // after a reconnection
     network_.send(IslandHave{message.round, message.attempt, average_->digest, 0, fragment_});
     return;

@@ -112,8 +112,8 @@ void SimulatedIsland::take(SimulatedWorld& world, const HubRoundBegin& begin) {
   }
   if (may_train && *outer_step < begin.round) {
     const OuterStep before{begin.round.value - 1};
-    const Lane& last = lane(world.run.fragment_of(before));
-    if (!last.round || last.round->round != before || !last.inner_done) {
+    // The hub may have heard that late, when it is to train it anew: then this round comes after that (work()).
+    if (!said_ready.contains(before)) {
       world.violate(id.value + " is to train " + std::to_string(begin.round.value) + " before it has trained " +
                     std::to_string(before.value));
     }
@@ -143,7 +143,14 @@ void SimulatedIsland::take(SimulatedWorld& world, const HubRoundBegin& begin) {
 // Buckets that the hub keeps must be there; the others are averaged anew.
 void SimulatedIsland::take(SimulatedWorld& world, const HubAttempt& attempt) {
   Lane& its = lane(attempt.fragment);
-  if (!its.round || its.round->round != attempt.round) return;
+  const bool has_work = its.round && its.round->round == attempt.round && (its.inner_done || !world.trains_by_itself);
+  if (!has_work) {
+    if (!outer_step || attempt.round < *outer_step) return;  // of a round gone by
+    IslandAttemptFailed refusal{attempt.round, attempt.attempt, std::nullopt, "has no work of this round"};
+    refusal.fragment = attempt.fragment;
+    outbox.push_back(std::move(refusal));
+    return;
+  }
   const bool is_next = its.buckets_of.value + 1 == attempt.attempt.value;
   for (std::size_t i = 0; i < its.buckets.size(); ++i) {
     const bool stays = !attempt.final_buckets.empty() && attempt.final_buckets[i];
@@ -242,6 +249,7 @@ bool SimulatedIsland::train(SimulatedWorld& world, Lane& its) {
   if (lies.norm) ready.norm_over_steps = 50;
   if (lies.tokens && tokens > 0) ready.tokens = 10 * tokens;
   outbox.push_back(ready);
+  said_ready.insert(ready.round);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,7 @@ struct SimulatedIsland {
   std::optional<HubCommit> newest_commit;
   Lies lies;
   std::vector<HubMessage> received;
+  std::set<OuterStep> said_ready;    // of these rounds, with whichever data
   std::deque<HubMessage> inbox;      // of the hub, not yet delivered
   std::deque<IslandMessage> outbox;  // to the hub, not yet delivered
   unsigned turns = 0;                // of work: now the newest round comes first, now the oldest
