@@ -5,17 +5,13 @@
 #include <QPainter>
 
 #include "app/gui/look/colours.h"
+#include "app/gui/look/fonts.h"
 
 namespace atl {
 namespace {
 
 constexpr int kMark = 9, kGap = 5, kApart = 12;
 constexpr double kBandShare = 0.3;  // a little more than in the plot, for so small an area
-
-QFont small_font(QFont font) {
-  font.setPointSizeF(font.pointSizeF() * 0.92);
-  return font;
-}
 
 }  // namespace
 

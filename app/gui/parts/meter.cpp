@@ -4,15 +4,12 @@
 
 #include <QPainter>
 
+#include "app/gui/look/fonts.h"
+
 namespace atl {
 namespace {
 
 constexpr int kBarHeight = 6;
-
-QFont small_font(QFont font) {
-  font.setPointSizeF(font.pointSizeF() * 0.92);
-  return font;
-}
 
 }  // namespace
 

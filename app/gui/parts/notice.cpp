@@ -7,6 +7,7 @@
 #include <QStyle>
 
 #include "app/gui/look/colours.h"
+#include "app/gui/look/fonts.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/parts/plain_label.h"
 
@@ -45,9 +46,7 @@ Notice::Notice(const char* name, QWidget* parent) : QFrame(parent) {
   advice_ = make_plain_label("advice");
   details_ = make_plain_label("details");
   details_->setForegroundRole(QPalette::PlaceholderText);
-  QFont small = details_->font();
-  small.setPointSizeF(small.pointSizeF() * 0.92);
-  details_->setFont(small);
+  details_->setFont(small_font(details_->font()));
   grid_ = new QGridLayout(this);
   grid_->setContentsMargins(12, 10, 12, 10);
   grid_->setHorizontalSpacing(10);

@@ -24,7 +24,7 @@ constexpr double kIslandRadius = 9, kWidestName = 160;
 constexpr double kWidest = 1.5;  // a ring, not a band
 constexpr double kDegree = std::numbers::pi / 180;
 
-QFont small_font(QFont font) {
+QFont ring_font(QFont font) {
   font.setPointSizeF(font.pointSizeF() * 0.9);
   return font;
 }
@@ -125,7 +125,7 @@ bool RingView::isNamed(std::size_t place) const {
 
 double RingView::widestName() const {
   if (picture_.ring.size() > kAllNamed) return kWidestName / 2;
-  const QFontMetricsF metrics(small_font(font()));
+  const QFontMetricsF metrics(ring_font(font()));
   double widest = 0;
   for (const RingIsland& member : picture_.ring) widest = std::max(widest, metrics.horizontalAdvance(name_of(member)));
   return std::min(widest, kWidestName);
@@ -193,7 +193,7 @@ void RingView::paintRate(QPainter& painter, const RingGeometry& geometry, std::s
   if (geometry.count() < 2 || !member.edge_bytes_per_second) return;
   if (geometry.count() > kAllNamed && !slow && !member.self) return;
   const Colours& colours = colours_of(palette());
-  painter.setFont(small_font(font()));
+  painter.setFont(ring_font(font()));
   QString text = text::link_rate(*member.edge_bytes_per_second);
   if (slow) text += "\n" + tr("slowest");
   const QFontMetricsF metrics(painter.font());
@@ -218,7 +218,7 @@ void RingView::paintChunks(QPainter& painter, const RingGeometry& geometry) cons
   const double done = fraction() * steps;
   const auto step = std::min(static_cast<std::uint32_t>(done), steps - 1);
   const double within = std::clamp(done - step, 0.0, 1.0);
-  QFont bold = small_font(font());
+  QFont bold = ring_font(font());
   bold.setBold(true);
   painter.setFont(bold);
   const bool numbered = geometry.edgeLength() > 70;
@@ -248,7 +248,7 @@ void RingView::paintIsland(QPainter& painter, const RingGeometry& geometry, std:
                                  : mixed(colours.surface, colours.text, 0.55));
   painter.drawEllipse(at, radius, radius);
   if (!isNamed(place)) return;
-  QFont name_font = small_font(font());
+  QFont name_font = ring_font(font());
   name_font.setBold(member.self);
   painter.setFont(name_font);
   const QFontMetricsF metrics(name_font);
@@ -278,7 +278,7 @@ void RingView::paintMiddle(QPainter& painter, const QRectF& area) const {
   painter.setPen(greyed_ ? colours.faint : colours.text);
   painter.drawText(QRectF(box.left(), box.top(), box.width(), box.height() / 2), Qt::AlignHCenter | Qt::AlignBottom,
                    figure);
-  painter.setFont(small_font(font()));
+  painter.setFont(ring_font(font()));
   painter.setPen(colours.muted);
   QString lines = beneath;
   if (runs) {
