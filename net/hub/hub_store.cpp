@@ -289,15 +289,22 @@ Result<std::optional<ValidatedState>> HubStore::spoiled() {
 
 // ---- what a restarted hub reads
 
-Result<std::optional<HubCommit>> HubStore::last_commit() {
+Status HubStore::read_commits(CoordinatorMemory& memory) {
   ATOLL_ASSIGN_OR_RETURN(Statement statement,
-                         database_.prepare("SELECT message FROM round_commit ORDER BY round DESC LIMIT 1"));
-  ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
-  if (!row) return std::optional<HubCommit>();
-  ATOLL_ASSIGN_OR_RETURN(const HubMessage message, decode_hub_message(statement.text(0)));
-  const auto* commit = std::get_if<HubCommit>(&message);
-  if (commit == nullptr) return Error{ErrorCode::kCorrupt, "the hub's database holds a commit that is none"};
-  return std::optional(*commit);
+                         database_.prepare("SELECT message FROM round_commit ORDER BY round DESC LIMIT ?"));
+  ATOLL_RETURN_IF_ERROR(statement.bind(kMaxFragments));
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
+    if (!row) return ok_status();
+    ATOLL_ASSIGN_OR_RETURN(const HubMessage message, decode_hub_message(statement.text(0)));
+    const auto* commit = std::get_if<HubCommit>(&message);
+    if (commit == nullptr) return Error{ErrorCode::kCorrupt, "the hub's database holds a commit that is none"};
+    if (memory.last_commit) {
+      memory.commits_before.push_front(*commit);
+    } else {
+      memory.last_commit = *commit;
+    }
+  }
 }
 
 Status HubStore::read_leases(CoordinatorMemory& memory) {
@@ -328,7 +335,7 @@ Status HubStore::read_leases(CoordinatorMemory& memory) {
 
 Result<CoordinatorMemory> HubStore::memory() {
   CoordinatorMemory memory;
-  ATOLL_ASSIGN_OR_RETURN(memory.last_commit, last_commit());
+  ATOLL_RETURN_IF_ERROR(read_commits(memory));
   if (memory.last_commit) memory.committed = OuterStep{memory.last_commit->round.value + 1};
   ATOLL_RETURN_IF_ERROR(read_leases(memory));
   const Result<std::string> hash = state_hash(memory.committed);

@@ -69,7 +69,7 @@ class HubStore {
   Result<std::optional<std::string>> get(const std::string& key);
   Result<std::optional<ValidatedState>> spoiled();
   Result<std::uint64_t> number(const std::string& key);  // 0 when it is not there
-  Result<std::optional<HubCommit>> last_commit();
+  Status read_commits(CoordinatorMemory& memory);        // the newest
   Result<std::map<OuterStep, Attempt>> last_attempts();
   Status read_leases(CoordinatorMemory& memory);
   Status read_records(CoordinatorMemory& memory);

@@ -17,6 +17,7 @@ CommittedState::CommittedState(CoordinatorTurn& turn, const CoordinatorMemory& m
       sign_(std::move(sign)),
       committed_(memory.committed),
       last_commit_(memory.last_commit),
+      before_(memory.commits_before),
       epoch_(memory.epoch),
       record_epoch_(memory.record_epoch),
       restored_(memory.restored) {
@@ -38,7 +39,23 @@ HubCommit CommittedState::sign(HubCommit commit) const {
   return commit;
 }
 
+std::vector<HubCommit> CommittedState::commits_since(OuterStep held, const IslandId& island) const {
+  std::vector<HubCommit> commits;
+  for (const HubCommit& commit : before_) {
+    if (commit.round >= held && holders_of(commit).contains(island)) commits.push_back(commit);
+  }
+  if (last_commit_ && last_commit_->round >= held && may_hold_last(island)) commits.push_back(*last_commit_);
+  return held.value + commits.size() == committed_.value ? commits : std::vector<HubCommit>();
+}
+
+bool CommittedState::is_commit_of_late(OuterStep round, Attempt attempt) const {
+  const auto is_it = [&](const HubCommit& commit) { return commit.round == round && commit.attempt == attempt; };
+  return (last_commit_ && is_it(*last_commit_)) || std::ranges::any_of(before_, is_it);
+}
+
 void CommittedState::advance(const HubCommit& commit) {
+  if (last_commit_) before_.push_back(*last_commit_);
+  while (before_.size() >= turn_.run().fragments) before_.pop_front();
   last_commit_ = commit;
   last_holders_ = {commit.holders.begin(), commit.holders.end()};
   committed_ = OuterStep{commit.round.value + 1};
@@ -57,6 +74,7 @@ void CommittedState::go_forth(const HubCommit& commit, const IslandId& shown_by)
   record_epoch_ = commit.epoch;  // restored_ stays: another may know of a newer one
   turn_.act(PersistFastForward{commit});
   turn_.publish(FastForwarded{from, made, shown_by});
+  before_.clear();
   last_commit_ = commit;
   last_holders_ = holders_of(commit);
   wait_until_ = std::max(*wait_until_, turn_.now() + turn_.run().dead_after);
@@ -68,6 +86,7 @@ void CommittedState::go_back(const RollBack& event) {
   restored_ = false;
   turn_.act(PersistRollback{event.to, event.epoch, event.reason, event.automatic});
   turn_.publish(RolledBack{from, event.to, event.reason, event.automatic});
+  before_.clear();
   last_commit_.reset();
   last_holders_.clear();
 }

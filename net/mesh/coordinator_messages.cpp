@@ -154,9 +154,8 @@ void RoundCoordinator::said(MeshIsland& island, const IslandHave& message) {
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandAttemptFailed& message) {
-  const auto& last = state_.last_commit();
-  const bool of_commit = last && message.round == last->round && message.attempt == last->attempt;
-  if (of_commit) return start_recovering(island.id());  // it does not hold what was committed
+  // It does not hold what was committed.
+  if (state_.is_commit_of_late(message.round, message.attempt)) return start_recovering(island.id());
   if (OpenRound* round = find_round(message.round)) round->said(island, message);
 }
 

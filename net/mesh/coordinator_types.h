@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -224,10 +225,11 @@ struct CoordinatorMemory {
   std::vector<BegunRound> begun;            // rounds from `committed` on, in their order
   std::vector<LeaseRange> returned_leases;  // uncommitted ones of earlier rounds
   std::optional<HubCommit> last_commit;
-  std::optional<std::string> agreed_hash;  // of outer step `committed`
-  std::uint64_t epoch = 0;                 // in which this hub serves
-  std::uint64_t record_epoch = 0;          // of its newest record, a commit or a rollback
-  bool restored = false;                   // from a backup, and no round was committed since: islands may know more
+  std::deque<HubCommit> commits_before = {};  // of late, oldest first
+  std::optional<std::string> agreed_hash;     // of outer step `committed`
+  std::uint64_t epoch = 0;                    // in which this hub serves
+  std::uint64_t record_epoch = 0;             // of its newest record, a commit or a rollback
+  bool restored = false;                      // from a backup, and no round was committed since: islands may know more
   std::map<OuterStep, std::string> state_hashes = {};  // agreed ones of late, and that of step 0
   std::vector<ValidatedState> validations = {};        // of late, oldest first; none of a spoiled state
   std::optional<ValidatedState> spoiled = {};

@@ -34,6 +34,8 @@ OpenRound::OpenRound(OuterStep round, const RoundSurroundings& with, Attempt las
 // ---- what its islands say
 
 void OpenRound::said(MeshIsland& island, const IslandReady& message) {
+  // Said before it heard of its part in the round before: it is told of this one when it is through with that.
+  if (!parts_.may_work(island.id())) return;
   RoundPart& part = parts_.of(island.id());
   if (part.role == RoundPart::Role::kReceiver && message.tokens == 0) part.ready = message;
   if (part.role != RoundPart::Role::kTrainer) return;

@@ -17,14 +17,15 @@ void Recovery::place_returning(MeshIsland& island, const IslandHello& hello) {
   if (hello.outer_step == state_.committed()) return place_holder(island, hello.state_hash);
   const auto before = trust_.state_hash(hello.outer_step.value_or(state_.committed()));
   const bool is_the_runs = before.value_or(hello.state_hash) == hello.state_hash;
-  const auto& last = state_.last_commit();
-  if (last && hello.outer_step == last->round && is_the_runs && state_.may_hold_last(island.id())) {
+  const auto missed = state_.commits_since(hello.outer_step.value_or(state_.committed()), island.id());
+  if (!missed.empty() && is_the_runs) {
     // Perhaps another process than the one that held the average: it keeps its place until it says.
     island.standing = MeshIsland::Standing::kRecovering;
     island.told_to_recover = state_.committed();
     island.recovered_hash.clear();
     trust_.agreement().expect(island.id());
-    return turn_.send(island.id(), *last);
+    for (const HubCommit& commit : missed) turn_.send(island.id(), commit);
+    return;
   }
   verdicts_.start_recovering(island.id());
   if (state_.committed().value == 0 && trust_.agreed()) send_recover(island);

@@ -19,6 +19,7 @@ FragmentId fragment_of(const SimulatedMesh& mesh, std::uint32_t round) {
 
 void say_ready(SimulatedMesh& mesh, int island, std::uint32_t round) {
   mesh.island(island).lane(fragment_of(mesh, round)).inner_done = true;
+  mesh.island(island).said_ready.insert(OuterStep{round});
   mesh.say(island, IslandReady{OuterStep{round}, 64, 0.5, 2.0, fragment_of(mesh, round)});
 }
 
@@ -79,6 +80,7 @@ class CoordinatorFragmentsTest : public QObject {
   void a_rollback_gives_up_all_open_rounds();
   void who_misses_the_commit_of_one_round_is_no_member_of_the_next();
   void everybody_may_die_with_two_rounds_open();
+  void everybody_may_die_before_two_commits_are_on_the_disks_as_states();
   void a_run_ends_after_its_last_round();
 };
 
@@ -351,6 +353,38 @@ void CoordinatorFragmentsTest::everybody_may_die_with_two_rounds_open() {
   QVERIFY(mesh.commits().size() >= before + 3);
   QCOMPARE(mesh.commits().back().members.size(), std::size_t{3});
   QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
+}
+
+// What each disk holds is the state before both, and the two averages: the hub sends both commits, nothing is lost.
+void CoordinatorFragmentsTest::everybody_may_die_before_two_commits_are_on_the_disks_as_states() {
+  for (const bool hub_restarts : {false, true}) {
+    SimulatedMesh mesh(run_of(2, 3));
+    mesh.keeps_states = true;
+    average_two_rounds(mesh, 3);
+    all_have(mesh, 3, 1);
+    all_have(mesh, 3, 0);
+    QCOMPARE(mesh.commits().size(), std::size_t{2});
+    for (int i = 1; i <= 3; ++i) {
+      SimulatedMesh::Island& island = mesh.island(i);
+      std::erase_if(island.durable, [](const HeldState& held) { return held.outer_step.value > 0; });
+      for (const std::uint32_t round : {0u, 1u}) {
+        island.lane(FragmentId{round}).kept_average = {OuterStep{round}, kDigest};
+      }
+      mesh.kill(i);
+    }
+    if (hub_restarts) mesh.restart_hub();
+
+    for (int i = 1; i <= 3; ++i) mesh.start(i);
+    go_on(mesh, 8);
+
+    const auto told = received<HubCommit>(mesh.island(1));
+    QVERIFY(told.size() > 2);
+    QCOMPARE(told[0].round, OuterStep{0});
+    QCOMPARE(told[1].round, OuterStep{1});
+    QCOMPARE(mesh.count<RolledBack>(), 0);
+    QVERIFY(mesh.commits().size() >= 5);
+    QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
+  }
 }
 
 void CoordinatorFragmentsTest::a_run_ends_after_its_last_round() {

@@ -46,9 +46,9 @@ void SimulatedDisk::restore(const SimulatedDisk& backup) {
   committed_leases_.clear();
 }
 
-bool SimulatedDisk::is_last_commit(const HubCommit& commit) const {
-  const auto& last = memory_.last_commit;
-  return last && last->round == commit.round && last->digest == commit.digest;
+bool SimulatedDisk::is_commit_of_late(const HubCommit& commit) const {
+  const auto is_it = [&](const HubCommit& one) { return one.round == commit.round && one.digest == commit.digest; };
+  return (memory_.last_commit && is_it(*memory_.last_commit)) || std::ranges::any_of(memory_.commits_before, is_it);
 }
 
 void SimulatedDisk::save(const PersistLeases& leases) {
@@ -78,6 +78,8 @@ void SimulatedDisk::save(const PersistCommit& persist) {
     committed_leases_.push_back(lease);
   }
   memory_.committed = OuterStep{commit.round.value + 1};
+  if (memory_.last_commit) memory_.commits_before.push_back(*memory_.last_commit);
+  if (memory_.commits_before.size() >= kMaxFragments) memory_.commits_before.pop_front();
   memory_.last_commit = commit;
   memory_.record_epoch = commit.epoch;
   memory_.restored = false;
@@ -104,6 +106,7 @@ void SimulatedDisk::save(const PersistRollback& back) {
   memory_.committed = back.to;
   memory_.record_epoch = memory_.epoch = back.epoch;
   memory_.last_commit.reset();
+  memory_.commits_before.clear();
   memory_.restored = false;
   memory_.spoiled.reset();
   attempts_.clear();
@@ -113,6 +116,7 @@ void SimulatedDisk::save(const PersistRollback& back) {
 
 void SimulatedDisk::save(const PersistFastForward& forth) {
   memory_.committed = OuterStep{forth.commit.round.value + 1};
+  memory_.commits_before.clear();
   memory_.last_commit = forth.commit;
   memory_.record_epoch = forth.commit.epoch;
   memory_.agreed_hash.reset();

@@ -33,7 +33,7 @@ class SimulatedDisk {
   void save(const PersistSpoiled& spoiled) { memory_.spoiled = spoiled.state; }
 
   OuterStep committed() const { return memory_.committed; }
-  bool is_last_commit(const HubCommit& commit) const;
+  bool is_commit_of_late(const HubCommit& commit) const;
   const std::vector<LeaseRange>& committed_leases() const { return committed_leases_; }
 
  private:

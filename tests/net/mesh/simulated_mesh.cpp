@@ -126,7 +126,7 @@ void SimulatedMesh::carry_out(const RoundCoordinator::Actions& actions) {
 void SimulatedMesh::carry_out(const SendTo& send) {
   Island* island = find(send.island);
   if (const auto* commit = std::get_if<HubCommit>(&send.message)) {
-    if (!disk_.is_last_commit(*commit)) violate("a commit is told before it is on the disk");
+    if (!disk_.is_commit_of_late(*commit)) violate("a commit is told before it is on the disk");
     if (just_committed_ && (island == nullptr || !island->holds(*commit))) {
       violate("a member is told to commit what it does not hold");
     }
