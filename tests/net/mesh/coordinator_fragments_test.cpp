@@ -60,6 +60,16 @@ void go_on(SimulatedMesh& mesh, int seconds) {
 
 using Rounds = std::vector<std::uint32_t>;
 
+template <class Message>
+concept NamesFragment = requires(Message message) {
+  message.fragment;
+};
+
+template <class... Messages>
+constexpr std::size_t count_fragment_messages(const std::variant<Messages...>&) {
+  return (std::size_t{NamesFragment<Messages>} + ...);
+}
+
 }  // namespace
 
 class CoordinatorFragmentsTest : public QObject {
@@ -70,6 +80,12 @@ class CoordinatorFragmentsTest : public QObject {
   void the_next_round_is_begun_when_one_is_averaged_and_no_more_are_open_than_fragments();
   void rounds_are_committed_in_their_order_each_upon_a_state_that_is_known();
   void who_speaks_of_another_fragment_than_the_rounds_is_sent_away();
+  void who_speaks_of_a_round_that_is_not_open_changes_nothing();
+  void who_is_not_through_with_one_round_is_no_member_of_the_next();
+  void who_holds_up_one_round_is_left_behind_in_both();
+  void fewer_than_the_quorum_commit_none_of_the_open_rounds();
+  void one_island_alone_goes_through_all_fragments();
+  void the_last_rounds_are_open_together_and_none_is_begun_beyond();
   void who_comes_back_is_told_of_its_rounds_one_after_the_other();
   void a_straggler_trains_no_later_round_and_is_caught_up_with();
   void who_is_left_behind_for_ever_does_not_hold_up_the_others_for_ever();
@@ -137,22 +153,145 @@ void CoordinatorFragmentsTest::rounds_are_committed_in_their_order_each_upon_a_s
 }
 
 void CoordinatorFragmentsTest::who_speaks_of_another_fragment_than_the_rounds_is_sent_away() {
-  const OuterStep round{0};
-  IslandAttemptFailed failed{round, Attempt{1}, std::nullopt, "reset"};
-  failed.fragment = FragmentId{1};
-  for (const IslandMessage& message :
-       {IslandMessage(IslandReady{round, 64, 0.5, 2.0, FragmentId{1}}), IslandMessage(failed),
-        IslandMessage(IslandHave{round, Attempt{1}, kDigest, 0.1, FragmentId{1}}),
-        IslandMessage(IslandChunks{round, Attempt{1}, {}, FragmentId{1}})}) {
-    SimulatedMesh mesh(run_of(2, 3));
-    begin_first_round(mesh, 3);
+  struct Row {
+    std::uint32_t fragments, round;
+    FragmentId named;
+  };
+  for (const auto& [fragments, number, named] :
+       {Row{1, 0, {1}}, Row{2, 0, {1}}, Row{2, 1, {0}}, Row{2, 1, {3}}, Row{3, 7, {2}}}) {
+    const OuterStep round{number};  // open or not
+    IslandAttemptFailed failed{round, Attempt{1}, std::nullopt, "reset"};
+    failed.fragment = named;
+    const std::vector<IslandMessage> messages{IslandReady{round, 64, 0.5, 2.0, named},
+                                              IslandHave{round, Attempt{1}, kDigest, 0.1, named},
+                                              IslandChunks{round, Attempt{1}, {}, named}, failed};
+    QCOMPARE(messages.size(), count_fragment_messages(IslandMessage()));
+    for (const IslandMessage& message : messages) {
+      SimulatedMesh mesh(run_of(fragments, 3));
+      begin_first_round(mesh, 3);
+      for (int i = 1; i <= 3; ++i) say_ready(mesh, i, 0);
 
-    mesh.say(2, message);
+      mesh.say(2, message);
 
-    QVERIFY(mesh.island(2).goodbye.has_value());
-    QCOMPARE(mesh.island(2).goodbye->code, ErrorCode::kProtocol);
-    QVERIFY(!mesh.hub().islands().contains(mesh.island(2).id));
+      QVERIFY(mesh.island(2).goodbye.has_value());
+      QCOMPARE(mesh.island(2).goodbye->code, ErrorCode::kProtocol);
+      QVERIFY(!mesh.hub().islands().contains(mesh.island(2).id));
+    }
   }
+}
+
+void CoordinatorFragmentsTest::who_speaks_of_a_round_that_is_not_open_changes_nothing() {
+  SimulatedMesh mesh(run_of(2, 3));
+  begin_first_round(mesh, 3);
+
+  mesh.say(1, IslandReady{OuterStep{1}, 64, 0.5, 2.0, FragmentId{1}});
+  mesh.say(1, IslandHave{OuterStep{1}, Attempt{1}, kDigest, 0.1, FragmentId{1}});
+  mesh.say(1, IslandHave{OuterStep{4}, Attempt{1}, kDigest, 0.1, FragmentId{0}});
+  QCOMPARE(mesh.hub().rounds().size(), std::size_t{1});
+  all_say_ready(mesh, 3, 0);
+  for (int i = 2; i <= 3; ++i) say_ready(mesh, i, 1);
+
+  // Its early word does not count: it is waited for, and then for its average.
+  QVERIFY(!mesh.hub().rounds().at(OuterStep{1})->runs_attempt());
+  say_ready(mesh, 1, 1);
+  QVERIFY(mesh.hub().rounds().at(OuterStep{1})->runs_attempt());
+  all_have(mesh, 3, 0);
+  for (int i = 2; i <= 3; ++i) mesh.say(i, IslandHave{OuterStep{1}, Attempt{1}, kDigest, 0.1, FragmentId{1}});
+  QCOMPARE(mesh.commits().size(), std::size_t{1});
+  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
+}
+
+void CoordinatorFragmentsTest::who_is_not_through_with_one_round_is_no_member_of_the_next() {
+  RunConfig run = run_of(2, 4);
+  run.straggler_grace = 5s;
+  SimulatedMesh mesh(run);
+  begin_first_round(mesh, 4);
+  for (int i = 1; i <= 3; ++i) say_ready(mesh, i, 0);
+  for (int i = 0; i < 6; ++i) mesh.pass(1s);
+  deliver(mesh);
+  QVERIFY(mesh.hub().rounds().contains(OuterStep{1}));
+
+  // 4 says that it has trained what it was not given.
+  mesh.say(4, IslandReady{OuterStep{1}, 64, 0.5, 2.0, FragmentId{1}});
+  for (int i = 1; i <= 3; ++i) say_ready(mesh, i, 1);
+  deliver(mesh);
+
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().round, OuterStep{1});
+  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().order.size(), std::size_t{3});
+  QVERIFY(received<HubAttempt>(mesh.island(4)).empty());
+  QCOMPARE(rounds_begun(mesh.island(4)), Rounds{0});
+}
+
+void CoordinatorFragmentsTest::who_holds_up_one_round_is_left_behind_in_both() {
+  RunConfig run = run_of(2, 4);
+  run.straggler_grace = 5s;
+  SimulatedMesh mesh(run);
+  average_two_rounds(mesh, 4);
+  all_have(mesh, 4, 1);
+
+  for (int i = 1; i <= 3; ++i) have(mesh, i, 1);  // 4 never says that it has the average of round 0
+  QCOMPARE(mesh.commits().size(), std::size_t{0});
+  for (int i = 0; i < 6; ++i) mesh.pass(1s);
+  deliver(mesh);
+
+  QCOMPARE(mesh.commits().size(), std::size_t{2});
+  for (const HubCommit& commit : mesh.commits()) {
+    QCOMPARE(commit.attempt, Attempt{1});
+    QCOMPARE(commit.holders.size(), std::size_t{3});
+  }
+  QVERIFY(received<HubCommit>(mesh.island(4)).empty());
+  QCOMPARE(received<HubRecover>(mesh.island(4)).back().outer_step, OuterStep{2});
+}
+
+void CoordinatorFragmentsTest::fewer_than_the_quorum_commit_none_of_the_open_rounds() {
+  RunConfig run = run_of(2, 3);
+  run.quorum = 2;
+  run.lost_after = 20s;
+  SimulatedMesh mesh(run);
+  mesh.keeps_states = true;
+  average_two_rounds(mesh, 3);
+
+  for (int i = 2; i <= 3; ++i) mesh.kill(i);
+  go_on(mesh, 40);
+  QCOMPARE(mesh.commits().size(), std::size_t{0});
+  QVERIFY(mesh.hub().standstill().has_value());
+  QCOMPARE(mesh.hub().standstill()->kind, Standstill::Kind::kQuorum);
+  QVERIFY(mesh.hub().rounds().size() <= 2);
+  for (int i = 2; i <= 3; ++i) mesh.start(i);
+  go_on(mesh, 10);
+
+  QVERIFY(mesh.commits().size() >= 3);
+  QVERIFY(!mesh.hub().standstill());
+  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
+}
+
+void CoordinatorFragmentsTest::one_island_alone_goes_through_all_fragments() {
+  for (const std::uint32_t fragments : {2u, 3u, 4u}) {
+    SimulatedMesh mesh(run_of(fragments, 1));
+    mesh.start(1);
+
+    go_on(mesh, 3);
+
+    QVERIFY(mesh.commits().size() > 2 * fragments);
+    QCOMPARE(mesh.most_open, std::size_t{fragments});
+    QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
+  }
+}
+
+void CoordinatorFragmentsTest::the_last_rounds_are_open_together_and_none_is_begun_beyond() {
+  RunConfig run = run_of(3, 3);
+  run.max_rounds = 2;
+  SimulatedMesh mesh(run);
+  average_two_rounds(mesh, 3);
+  QCOMPARE(mesh.hub().rounds().size(), std::size_t{2});
+  QCOMPARE(rounds_begun(mesh.island(1)), (Rounds{0, 1}));
+
+  all_have(mesh, 3, 1);
+  all_have(mesh, 3, 0);
+
+  QCOMPARE(mesh.commits().size(), std::size_t{2});
+  QCOMPARE(rounds_begun(mesh.island(1)), (Rounds{0, 1}));
+  QCOMPARE(mesh.hub().phase(), RoundCoordinator::Phase::kFinished);
 }
 
 void CoordinatorFragmentsTest::who_comes_back_is_told_of_its_rounds_one_after_the_other() {
