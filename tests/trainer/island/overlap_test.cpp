@@ -196,6 +196,25 @@ class OverlapTest : public QObject {
     QCOMPARE(f.status.snapshot().round, 2u);
   }
 
+  // The hub may take a word of before for what it has since asked for anew.
+  void a_round_that_is_begun_while_another_is_trained_comes_after_it() {
+    Fixture f(Fixture::run_of(2));
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.must(f.loop.work());
+
+    f.begin_round(1);
+    f.must(f.loop.handle(f.attempt(0, 1)));
+
+    QCOMPARE(f.status.snapshot().round, 0u);
+    QCOMPARE(f.said<IslandAttemptFailed>().round, OuterStep{0});
+    QVERIFY(f.network.specs.empty());
+    f.must(f.loop.work());
+    QCOMPARE(f.said<IslandReady>().round, OuterStep{0});
+    QVERIFY(f.loop.has_work());
+    QCOMPARE(f.status.snapshot().round, 1u);
+  }
+
   void what_names_another_fragment_than_its_round_is_refused() {
     Fixture f(Fixture::run_of(2));
     f.must(f.loop.handle(HubInitialise{}));
