@@ -1,5 +1,5 @@
 # Precompiled headers: what most sources of a kind include, parsed once for each kind of target. A source still includes what it
-# uses (configure with -DATOLL_PRECOMPILE=OFF to see that it does).
+# uses (configure with -DATOLL_PRECOMPILE=OFF -DATOLL_UNITY=OFF to see that it does).
 #
 # A precompiled header fits only targets that see the same definitions and optimise alike, hence one for each kind:
 #   atoll_headers_plain   net, agent, trainer          atoll_headers_asio    event loops of Asio and Beast

@@ -1,6 +1,6 @@
 // One try to average a round, as the hub sees it: who takes part, who holds the result, what is left of it when it
 // fails, and which edges failed before.
-// Not thread-safe; owned by the RoundCoordinator.
+// Not thread-safe; owned by the OpenRound.
 #pragma once
 
 #include <map>

@@ -4,7 +4,7 @@
 // edge are suspects, and nobody else. An island that is an end of bad edges to two different peers is the liar, for as
 // long as there is one: its victims have a bad edge to it alone.
 //
-// Pure values; not thread-safe; owned by the RoundCoordinator.
+// Pure values; not thread-safe; owned by the OpenRound.
 #pragma once
 
 #include <map>

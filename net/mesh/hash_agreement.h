@@ -4,7 +4,7 @@
 // committed (where none of these is left: the receivers that held it). One island, one vote; a vote
 // stays when its island goes, and an island that is away keeps its place among the voters, so that nobody can win by
 // being first or by being alone. Without such a majority nothing is agreed: the caller says so and waits.
-// Not thread-safe; owned by the RoundCoordinator.
+// Not thread-safe; owned by MeshTrust.
 #pragma once
 
 #include <map>

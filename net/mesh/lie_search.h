@@ -1,7 +1,7 @@
 // An attempt that failed because somebody lied (its members hold different averages, or one that is larger than its
 // parts can be) is tried once more as it was, for accidents happen; then without one member after the other, the
 // likeliest liar first, until one passes. Who was left out when it passed sits the round out; that alone is no proof
-// against it. Pure values; not thread-safe; owned by the RoundCoordinator.
+// against it. Pure values; not thread-safe; owned by RoundBlame.
 #pragma once
 
 #include <optional>

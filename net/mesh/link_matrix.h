@@ -1,7 +1,7 @@
 // What the hub knows of the links between islands: bandwidth and round-trip time of each direction as measured by
 // probes and by the last all-reduce, edges found dead, and who can be dialled from outside. Old knowledge fades; what
 // nobody measured is taken to be slow, so that a ring is not built on a guess. A hub that restarts knows nothing, and
-// probes refill it. Times are passed in. Not thread-safe; owned by the RoundCoordinator.
+// probes refill it. Times are passed in. Not thread-safe; owned by MeshLinks.
 #pragma once
 
 #include <map>

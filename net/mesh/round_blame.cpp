@@ -62,7 +62,7 @@ bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {
 }
 
 // Both ends live and their edge does not: the next order avoids it; where none can, the end with fewer tokens sits the
-// round out (DESIGN, Blame).
+// round out (ARCHITECTURE.md, Blame).
 void RoundBlame::blame(const IslandId& reporter, const std::optional<IslandId>& peer, const std::string& reason) {
   if (!edges_.record(reporter, peer)) return;
   if (peer && members_.contains(*peer)) {

@@ -187,7 +187,7 @@ void RoundCoordinator::commit(OpenRound& round) {
   }
   turn_.publish(news);
   round.blame().note_accepted(done);
-  // Members of this attempt told their hash of the state before it; whoever did not has lost its connection since.
+  // A majority told the hash of the state before it. Whoever did not yet is asked for the next one's.
   trust_.agreement().stop_waiting();
   trust_.compare_hashes(state_.committed());
   const std::vector<IslandId> dissenters = trust_.agreement().dissenters();

@@ -6,7 +6,8 @@
 // then, each with a lease of sequences. Who recovers while it is open only receives its result. When all trainers are
 // ready, or the stragglers' grace is over, an attempt averages over those that are; when one fails, the next begins
 // over the survivors. All live members of an attempt hold the same digest: the round is committed, and every member
-// takes the outer step. No attempt begins before a majority has said which state the round before made (HashAgreement).
+// takes the outer step. No round is committed before a majority has said which state the round before made
+// (HashAgreement).
 //
 // With F fragments, up to F rounds are open at once: round k + 1 begins when the first attempt of round k does, for
 // those who are ready, and they train it while round k is averaged. Rounds are committed in their order.

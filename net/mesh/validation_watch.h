@@ -2,7 +2,7 @@
 // heard, of the state that it was asked about, once. A loss far from the usual of late is no measure for others before
 // it is confirmed: in the next round all that train are asked, and what the one in the middle says counts; a state
 // whose loss more than half of them find far above is spoiled. The first of all is asked of all. Pure values; not
-// thread-safe; owned by the RoundCoordinator.
+// thread-safe; owned by MeshTrust.
 #pragma once
 
 #include <deque>
