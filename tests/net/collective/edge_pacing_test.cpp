@@ -19,6 +19,9 @@ class Connection {
  public:
   Connection() {
     const UniqueFd listener = listen_tcp({"127.0.0.1", 0}).value();
+    // Of a fixed size, also of what it accepts: while a queue grows more is acknowledged than taken.
+    constexpr int kQueueBytes = 128 << 10;
+    if (::setsockopt(listener.get(), SOL_SOCKET, SO_RCVBUF, &kQueueBytes, sizeof kQueueBytes) != 0) qFatal("no queue");
     near_ = connect_tcp({"127.0.0.1", local_port(listener.get())}, Deadline::after(test::kForEver), nullptr, "test")
                 .value();
     pollfd wait{listener.get(), POLLIN, 0};
@@ -129,9 +132,10 @@ void EdgePacingTest::attempts_to_one_peer_share_what_its_link_carries() {
   Connection first, second;
   const UploadShare upload(attempts, 1e12);  // so that a peer on this machine is paced, but by the link
   auto now = Clock::now();
-  EdgePacing pacing(link, {first.fd()}, upload);
   constexpr std::size_t kBytes = 1'000'000;
   constexpr auto kInterval = 1s;
+  for (Connection* connection : {&first, &second}) connection->carry(kBytes);  // the queues are full
+  EdgePacing pacing(link, {first.fd()}, upload);
   {
     const UploadShare other_upload(attempts, 1e12);
     EdgePacing other(link, {second.fd()}, other_upload);
