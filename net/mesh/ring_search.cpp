@@ -40,8 +40,8 @@ class Cycles {
       const int shift = static_cast<int>(random() % static_cast<unsigned>(n));
       for (int i = 0; i < n; ++i) {
         const int c = (shift + i) % n;
-        if (c != a && successor_[as_index(a)] != c && successor_[as_index(c)] != a && cycle_[as_index(a)] == cycle_[as_index(c)] &&
-            exchange(a, c)) {
+        if (c != a && successor_[as_index(a)] != c && successor_[as_index(c)] != a &&
+            cycle_[as_index(a)] == cycle_[as_index(c)] && exchange(a, c)) {
           return true;
         }
       }

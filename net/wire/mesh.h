@@ -87,8 +87,8 @@ struct IslandReady {  // finished the inner phase (or, weight 0, holds the round
   double norm_over_steps = 0;  // L2 norm of the pseudo-gradient / inner steps
   double mean_loss_nats = 0;
   FragmentId fragment = {};  // of the round
-  // Which part of the data it trained, as round_begin said: one that is told another meanwhile is not ready. Nothing: it
-  // trained none.
+  // Which part of the data it trained, as round_begin said: one that is told another meanwhile is not ready. Nothing:
+  // it trained none.
   std::optional<std::uint64_t> lease_first_sequence = {};
 };
 

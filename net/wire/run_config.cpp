@@ -20,7 +20,7 @@ constexpr std::size_t kMaxModelJson = 64u << 10;
 constexpr std::size_t kMaxDatasetJson = 512u << 10;
 constexpr std::size_t kMaxCheckJson = 16u << 10;
 constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 53;  // of a run: whole numbers that JSON's readers agree on
-constexpr int kMaxPartDepth = 16;  // of those three
+constexpr int kMaxPartDepth = 16;                            // of those three
 constexpr std::uint32_t kMaxMilliseconds = 24 * 60 * 60 * 1000;
 
 template <class Archive>

@@ -372,8 +372,8 @@ void AgentTest::wrong_calls_are_refused_data() {
   QTest::newRow("join with half a range of GPUs") << QByteArray("join") << QByteArray(R"({"gpus": "0-"})") << wrong;
   QTest::newRow("a look at a number") << QByteArray("invite.look") << QByteArray(R"({"invite": 7})") << wrong;
   QTest::newRow("a look at nothing") << QByteArray("invite.look") << QByteArray("{}") << wrong;
-  QTest::newRow("a look at an empty invite") << QByteArray("invite.look") << QByteArray(R"({"invite": ""})")
-                                             << static_cast<int>(ErrorCode::kInviteMalformed);
+  QTest::newRow("a look at an empty invite")
+      << QByteArray("invite.look") << QByteArray(R"({"invite": ""})") << static_cast<int>(ErrorCode::kInviteMalformed);
   QTest::newRow("logs of a negative time")
       << QByteArray("logs.read") << QByteArray(R"({"since_seconds": -1})") << wrong;
   QTest::newRow("too many lines") << QByteArray("logs.read") << QByteArray(R"({"limit": 100000})") << wrong;
