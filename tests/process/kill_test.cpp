@@ -15,11 +15,11 @@ using namespace atl::test;
 namespace {
 
 constexpr int kIslands = 4;
-constexpr int kKills = 20;
 constexpr std::chrono::seconds kLimit{60};  // for anything; a hang, not a slow machine
 
-RunConfig run_config() {
+RunConfig run_config(std::uint32_t fragments) {
   RunConfig run = small_run(kIslands);
+  run.fragments = fragments;
   run.sequences_per_step = 4;
   return run;
 }
@@ -54,15 +54,23 @@ class KillTest : public QObject {
   }
 
  private Q_SLOTS:
+  void the_rest_commit_the_round_and_a_new_island_holds_the_same_bits_data() {
+    QTest::addColumn<std::uint32_t>("fragments");
+    QTest::addColumn<int>("kills");
+    QTest::newRow("one round at a time") << 1u << 14;
+    QTest::newRow("rounds that overlap") << 2u << 6;
+  }
   void the_rest_commit_the_round_and_a_new_island_holds_the_same_bits() {
-    LocalRun run(run_config());
+    QFETCH(const std::uint32_t, fragments);
+    QFETCH(const int, kills);
+    LocalRun run(run_config(fragments));
     std::vector<std::unique_ptr<QProcess>> islands;
     for (int i = 0; i < kIslands; ++i) islands.push_back(run.start_island("island " + std::to_string(i)));
     QVERIFY(run.wait_until([](const HubState& s) { return s.outer_step >= 2 && training(s) == kIslands; }, kLimit));
 
     std::mt19937 random(20);
     std::map<std::uint32_t, int> survivors_of_round;
-    for (int kill = 0; kill < kKills; ++kill) {
+    for (int kill = 0; kill < kills; ++kill) {
       // Given a round under way, at a moment anywhere in it,
       const HubState before = run.state();
       QVERIFY(

@@ -41,7 +41,7 @@ class TotalLossTest : public QObject {
   void a_run_that_lives_goes_back_and_on();
 
  private:
-  void make_run(std::uint32_t inner_steps);
+  void make_run(std::uint32_t inner_steps, std::uint32_t fragments = 1);
   void start_all();
   void kill_all();
   HubState hub_state() const;
@@ -52,7 +52,7 @@ class TotalLossTest : public QObject {
   std::vector<std::unique_ptr<QProcess>> islands_;
 };
 
-void TotalLossTest::make_run(std::uint32_t inner_steps) {
+void TotalLossTest::make_run(std::uint32_t inner_steps, std::uint32_t fragments) {
   islands_.clear();
   homes_.clear();
   scene_ = std::make_unique<Scene>();
@@ -60,6 +60,7 @@ void TotalLossTest::make_run(std::uint32_t inner_steps) {
   RunConfig run = small_run(kIslands);
   run.name = "test run";
   run.inner_steps = inner_steps;
+  run.fragments = fragments;
   run.lost_after = kLostAfter;
   run = require(
       hub_init({.directory = scene_->path("hub"), .dataset_directory = scene_->path("data"), .run = std::move(run)}));
@@ -108,13 +109,16 @@ bool TotalLossTest::wait_for_step(std::uint32_t step, HubState& last) {
 
 void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing_data() {
   QTest::addColumn<std::uint32_t>("inner_steps");
-  QTest::newRow("short rounds") << 50u;
-  QTest::newRow("long rounds") << 200u;
+  QTest::addColumn<std::uint32_t>("fragments");
+  QTest::newRow("short rounds") << 50u << 1u;
+  QTest::newRow("long rounds") << 200u << 1u;
+  QTest::newRow("rounds that overlap") << 50u << 2u;
 }
 
 void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing() {
   QFETCH(const std::uint32_t, inner_steps);
-  make_run(inner_steps);
+  QFETCH(const std::uint32_t, fragments);
+  make_run(inner_steps, fragments);
   std::mt19937 random(inner_steps);
   const auto between = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
   int settled_by_command = 0;
