@@ -13,6 +13,8 @@ words.h and events.h have enums and structs.
 
 Text becomes JSON in net/base/json_text.cpp, within bounds. Elsewhere, but in tests, nobody calls the library's parser.
 
+A control method has a struct, is served, and has a row in docs/control.md; a command that is declared is added.
+
 Processes, mutexes, files that are renamed or written: places.py says who alone has them, and why.
 """
 import re
@@ -189,7 +191,52 @@ def json_is_parsed_in_one_place(files):
             yield f"{path}:{line_of(code, place.start())}: {place.group()} is not bounded: parse_bounded_json ({_JSON_PARSER})"
 
 
-RULES = (one_type_a_name, a_test_can_fail, tls_is_set_up_in_one_place, json_is_parsed_in_one_place,
+# Their parameters are read where they are served; whoever gives one a struct deletes it here.
+_UNTYPED = {"checkpoints.list", "config.get", "config.set", "diag.create", "logs.read", "metrics.query", "peers.list",
+            "rounds.list"}
+_METHOD = re.compile(r'struct (\w+) \{[^}]*?kName = "([a-z_.]+)"')
+_ADDED = re.compile(r'\badd(?:_slow)?\(\s*"([a-z_.]+)"')
+_SERVING = ("app/agent/methods/", "app/cli/hub_serve_command", "trainer/program/")
+_DOCUMENT = "docs/control.md"
+
+
+def methods_are_served_and_written_down(files):
+    """A struct that nobody serves, a name without a struct, or a method without a row in the document."""
+    rows = "\n".join(line.split(" | ")[0] for line in files[_DOCUMENT].splitlines() if line.startswith("| `"))
+    serving = {path: plain_code(text, keep_literals=True) for path, text in files.items() if path.startswith(_SERVING)}
+    untyped = set()
+    for path, code in serving.items():
+        for found in _ADDED.finditer(code):
+            untyped.add(found.group(1))
+            if found.group(1) not in _UNTYPED:
+                yield f"{path}:{line_of(code, found.start())}: {found.group(1)} has no struct in net/control/methods.h"
+    for name in sorted(_UNTYPED - untyped):
+        yield f"source_rules.py: nobody serves {name} (any more): delete it from _UNTYPED"
+    typed = _METHOD.findall(plain_code(files["net/control/methods.h"], keep_literals=True))
+    for struct, name in typed:
+        if not any(f"{struct}::kName" in code for code in serving.values()):
+            yield f"net/control/methods.h: nobody serves method::{struct} ({name})"
+    for name in sorted(untyped | {name for _, name in typed}):
+        if f"`{name}`" not in rows:
+            yield f"{_DOCUMENT}: no row of {name}"
+
+
+_COMMAND = re.compile(r"\bvoid (add_\w+_commands?)\(CLI::App&")
+
+
+def every_command_is_added(files):
+    commands = {path: text for path, text in files.items() if path.startswith("app/cli/")}
+    code = "\n".join(plain_code(text) for text in commands.values())
+    for path, text in sorted(commands.items()):
+        for name in _COMMAND.findall(plain_code(text)) if path.endswith(".h") else ():
+            if not re.search(rf"^\s+{name}\(\*?\w+, context\);", code, re.MULTILINE):
+                yield f"{path}: {name} is never called: the command is not there"
+
+
+# These look at documents, too.
+PROJECT_RULES = (methods_are_served_and_written_down,)
+
+RULES = (every_command_is_added, one_type_a_name, a_test_can_fail, tls_is_set_up_in_one_place, json_is_parsed_in_one_place,
          words_of_the_control_protocol_stand_in_one_place, it_is_done_in_its_place,
          nobody_is_allowed_what_he_does_not_do)
 
@@ -198,8 +245,10 @@ def main(root):
     files = sources(root)
     if len(files) < 100:
         sys.exit(f"only {len(files)} sources under {root}: is that the root of the project?")
+    whole = {**files, _DOCUMENT: Path(root, _DOCUMENT).read_text(encoding="utf-8")}
     broken = [f"{complaint} ({rule.__name__})" for rule in RULES for complaint in rule(files)]
-    print("\n".join(broken) if broken else f"{len(files)} sources follow {len(RULES)} rules")
+    broken += [f"{complaint} ({rule.__name__})" for rule in PROJECT_RULES for complaint in rule(whole)]
+    print("\n".join(broken) if broken else f"{len(files)} sources follow {len(RULES) + len(PROJECT_RULES)} rules")
     return 1 if broken else 0
 
 

@@ -4,7 +4,8 @@ import unittest
 
 from cpp_scopes import definitions
 from places import PLACES, it_is_done_in_its_place, nobody_is_allowed_what_he_does_not_do
-from source_rules import (a_test_can_fail, json_is_parsed_in_one_place, one_type_a_name, tls_is_set_up_in_one_place,
+from source_rules import (a_test_can_fail, every_command_is_added, json_is_parsed_in_one_place,
+                          methods_are_served_and_written_down, one_type_a_name, tls_is_set_up_in_one_place,
                           words_of_the_control_protocol_stand_in_one_place)
 
 
@@ -160,6 +161,31 @@ void T::%s() { %s }"""
             for path in files:
                 found = list(nobody_is_allowed_what_he_does_not_do({**files, path: "int x;"}, [place]))
                 self.assertEqual(len(found), 1, path)
+
+    def test_methods_that_are_not_served_or_not_written_down_are_found(self):
+        untyped = ["checkpoints.list", "config.get", "config.set", "diag.create", "logs.read", "metrics.query", "peers.list",
+                   "rounds.list"]
+        whole = {
+            "net/control/methods.h": 'struct Stop { static constexpr std::string_view kName = "stop"; bool now; };',
+            "app/agent/methods/all.cpp": "table.add(method::Stop::kName, stop);\n" +
+                                         "".join(f'table.add("{name}", f);\n' for name in untyped),
+            "docs/control.md": "".join(f"| `{name}` (agent) | | text |\n" for name in [*untyped, "stop"]),
+        }
+        self.assertEqual(list(methods_are_served_and_written_down(whole)), [])
+        for path, text, said in (
+                ("app/agent/methods/all.cpp", whole["app/agent/methods/all.cpp"].replace("Stop::kName", "Go::kName"), "Stop"),
+                ("app/agent/methods/all.cpp", whole["app/agent/methods/all.cpp"] + 'table.add("x.y", f);', "x.y"),
+                ("app/agent/methods/all.cpp", whole["app/agent/methods/all.cpp"].replace("logs.read", "config.get"), "logs.read"),
+                ("docs/control.md", whole["docs/control.md"].replace("`stop`", "`halt`"), "stop")):
+            found = list(methods_are_served_and_written_down({**whole, path: text}))
+            self.assertTrue(found, said)
+            self.assertTrue(all(said in complaint for complaint in found), found)
+
+    def test_commands_that_are_not_added_are_found(self):
+        header = "void add_stop_command(CLI::App& app, CommandContext& context);"
+        added = "  add_stop_command(app, context);"
+        self.assertEqual(list(every_command_is_added({"app/cli/c.h": header, "app/cli/run_cli.cpp": added})), [])
+        self.assertEqual(len(list(every_command_is_added({"app/cli/c.h": header, "app/cli/run_cli.cpp": "// " + added}))), 1)
 
 
 if __name__ == "__main__":

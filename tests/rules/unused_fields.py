@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Fields of options, configurations and messages that no production code sets, or none reads.
+"""Fields of options, configurations and messages that no production code sets, none reads, or that do not travel.
 
     unused_fields.py [--list]     in the source tree; exit 1 when there is one that tests/rules/unused_fields.allow lacks
     unused_fields.py --self-test  on planted examples
 
 Looked at: every struct of net/wire and net/control, and every struct of a header of app, net and trainer whose name says
 that somebody sets it (OptionsNames below). What an archive (`fields`), to_json, from_json, encode, decode or validate
-does with a field is no use of it: a field that is only written to JSON, checked and read from it does nothing.
+does with a field is no use of it: a field that is only written to JSON, checked and read from it does nothing. And a
+field of a struct with an archive that the archive does not name would stay behind: its default is what others see.
 
 Uses are found by name: `x.field`, `x->field`, `.field = value`, a lone `field` in a member function of the struct, in
 files that include the struct's header, directly or not. So a use of another struct's field of the same name in such a
@@ -263,6 +264,27 @@ def unused(tree):
                 found.append((struct, field, "set"))
             if not is_read:
                 found.append((struct, field, "read"))
+    return found + not_archived(tree)
+
+
+_ARCHIVE = re.compile(r"\bvoid\s+\w*fields\s*\(\s*Archive&(?:\s+\w+)?,\s*(?:\w+::)*([A-Z]\w*)&(?:\s+(\w+))?\)\s*\{")
+
+
+def not_archived(tree):
+    """[(struct, field, 'archive')] of what a struct's archive does not name."""
+    said = {}
+    for name, text in tree.text.items():
+        code = without_comments(text)
+        for match in _ARCHIVE.finditer(code):
+            body = code[match.end():end_of_braces(code, match.end() - 1)]
+            said.setdefault((name, match[1]), set()).update(re.findall(r"\b%s\s*\.\s*(\w+)" % match[2], body))
+    found = []
+    for (name, struct), fields in said.items():
+        room = name.rpartition("/")[0] + "/"  # the struct that is meant stands beside its archive
+        for header in tree.closure(name):
+            for other, body in structs_of(without_comments(tree.text[header])) if header.startswith(room) else ():
+                if other == struct:
+                    found += [(struct, field, "archive") for field in fields_of(body) if field not in fields]
     return found
 
 
@@ -272,7 +294,7 @@ def allowed(path):
     for line in path.read_text().splitlines() if path.exists() else []:
         if not line.strip() or line.startswith("#"):
             continue
-        match = re.fullmatch(r"(\w+)\.(\w+|\*) (set|read): (.+)", line)
+        match = re.fullmatch(r"(\w+)\.(\w+|\*) (set|read|archive): (.+)", line)
         if not match:
             sys.exit(f"{path}: this is no 'Struct.field set: reason' or 'Struct.* read: reason': {line}")
         result[match.group(1, 2, 3)] = match.group(4)
@@ -311,6 +333,7 @@ struct PlantedOptions {
   bool operator==(const PlantedOptions&) const = default;
 };
 struct PairRequest { int first = 0, second = 0, third = 0; };
+struct SentRequest { int told = 0, left_behind = 0; };
 }
 """
     source = """#include "app/planted.h"
@@ -319,7 +342,10 @@ template <class A> void fields(A& archive, PlantedOptions& o) {
   archive.field("in_json_alone", o.in_json_alone);
   o.in_json_alone = 1; int x = o.in_json_alone;
 }
+template <class Archive> void fields(Archive& archive, SentRequest& sent) { archive.field("told", sent.told); }
 int main() {
+  SentRequest sent{.told = 1, .left_behind = 2};
+  use(sent.told, sent.left_behind);
   PlantedOptions o{.used = 3, .lone = 4};
   o.never_read = 2;
   o.on_event = [](int, int) {};
@@ -335,6 +361,7 @@ int main() {
         ("PlantedOptions", "in_json_alone", "set"),
         ("PlantedOptions", "in_json_alone", "read"),
         ("PairRequest", "third", "set"),
+        ("SentRequest", "left_behind", "archive"),
     }
     with tempfile.TemporaryDirectory() as root:
         place = pathlib.Path(root)
