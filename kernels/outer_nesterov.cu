@@ -28,21 +28,28 @@ cudaError_t launch(float* theta, float* velocity, const std::byte* canonical, st
   return cudaGetLastError();
 }
 
+// The first of the table's formats from kAt on that it is. A format that runs may use and that has no DeviceDecode does
+// not compile.
+template <std::size_t kAt = 0>
+cudaError_t launch_format(float* theta, float* velocity, WireFormat format, const std::byte* canonical,
+                          std::int64_t numel, OuterSgd hyper, cudaStream_t stream) {
+  if constexpr (kAt == kWireFormatCount) {
+    return cudaErrorInvalidValue;
+  } else {
+    if constexpr (kWireFormatTraits[kAt].for_runs) {
+      constexpr WireFormat kFormat = kWireFormatTraits[kAt].format;
+      if (format == kFormat) return launch<kFormat>(theta, velocity, canonical, numel, hyper, stream);
+    }
+    return launch_format<kAt + 1>(theta, velocity, format, canonical, numel, hyper, stream);
+  }
+}
+
 }  // namespace
 
 cudaError_t launch_outer_nesterov(float* theta, float* velocity, WireFormat format, const std::byte* canonical,
                                   std::int64_t shard_numel, OuterSgd hyper, cudaStream_t stream) {
   if (shard_numel == 0) return cudaSuccess;
-  switch (format) {
-    case WireFormat::kFp32: return launch<WireFormat::kFp32>(theta, velocity, canonical, shard_numel, hyper, stream);
-    case WireFormat::kBf16: return launch<WireFormat::kBf16>(theta, velocity, canonical, shard_numel, hyper, stream);
-    case WireFormat::kInt8Block:
-      return launch<WireFormat::kInt8Block>(theta, velocity, canonical, shard_numel, hyper, stream);
-    case WireFormat::kInt4E3m0:
-      return launch<WireFormat::kInt4E3m0>(theta, velocity, canonical, shard_numel, hyper, stream);
-    case WireFormat::kInt8Codebook: break;
-  }
-  return cudaErrorInvalidValue;
+  return launch_format(theta, velocity, format, canonical, shard_numel, hyper, stream);
 }
 
 }  // namespace atl

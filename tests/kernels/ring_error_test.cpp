@@ -22,7 +22,9 @@ void RingErrorTest::relative_error_stays_below_its_bound_data() {
   QTest::addColumn<int>("format");
   QTest::addColumn<bool>("heavy");
   QTest::addColumn<double>("percent_at_4");
-  const auto row = [](WireFormat wire, double normal, double heavy) {
+  std::size_t formats = 0;
+  const auto row = [&formats](WireFormat wire, double normal, double heavy) {
+    ++formats;
     const std::string name(wire_format_name(wire));
     QTest::addRow("%s, normal", name.c_str()) << static_cast<int>(wire) << false << normal;
     QTest::addRow("%s, Student's t", name.c_str()) << static_cast<int>(wire) << true << heavy;
@@ -32,6 +34,7 @@ void RingErrorTest::relative_error_stays_below_its_bound_data() {
   row(WireFormat::kInt8Block, 1.1, 3);
   row(WireFormat::kInt4E3m0, 27, 27);
   row(WireFormat::kInt8Codebook, 2.3, 100);  // it loses heavy tails: that is why it is here
+  QCOMPARE(formats, kWireFormats.size());
 }
 
 void RingErrorTest::relative_error_stays_below_its_bound() {
