@@ -21,6 +21,7 @@ CommittedState::CommittedState(CoordinatorTurn& turn, const CoordinatorMemory& m
       epoch_(memory.epoch),
       record_epoch_(memory.record_epoch),
       restored_(memory.restored) {
+  while (before_.size() >= turn.run().fragments) before_.pop_front();
   if (last_commit_) last_holders_ = holders_of(*last_commit_);
 }
 

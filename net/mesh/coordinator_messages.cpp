@@ -38,8 +38,8 @@ void RoundCoordinator::on(const IslandConnected& event) {
   if (event.proven_commit) fast_forward(event);
   turn_.send(id, HubWelcome{kMeshVersion, turn_.run(), state_.committed(), {}});
   if (finished_) {
-    const auto& last = state_.last_commit();
-    if (last && event.hello.outer_step == last->round && state_.may_hold_last(id)) turn_.send(id, *last);
+    const OuterStep held = event.hello.outer_step.value_or(state_.committed());
+    for (const HubCommit& commit : state_.commits_since(held, id)) turn_.send(id, commit);
     return say_goodbye(id);
   }
   const auto [island, is_new, moved] = members_.enter(event);

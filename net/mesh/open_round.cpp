@@ -34,8 +34,12 @@ OpenRound::OpenRound(OuterStep round, const RoundSurroundings& with, Attempt las
 // ---- what its islands say
 
 void OpenRound::said(MeshIsland& island, const IslandReady& message) {
-  // Said before it heard of its part in the round before: it is told of this one when it is through with that.
-  if (!parts_.may_work(island.id())) return;
+  // Said before it heard of its part in the round before, or while it sits that out: it is told of this one (again)
+  // when it is through with that, and answers.
+  if (!parts_.may_work(island.id())) {
+    parts_.of(island.id()).told = false;
+    return;
+  }
   RoundPart& part = parts_.of(island.id());
   if (part.role == RoundPart::Role::kReceiver && message.tokens == 0) part.ready = message;
   if (part.role != RoundPart::Role::kTrainer) return;

@@ -202,8 +202,12 @@ Status InnerLoop::on(const HubRoundBegin& message) {
                              "and it will recover",
                              message.round.value, state_ ? state_->outer_step.value : 0)};
   }
-  if (!begins_) return ok_status();
-  // Or the hub heard late that it is through with the round that it trains anew: then comes that first.
+  // Who is to leave begins no other round, but goes through with one that is begun anew: others count on it.
+  const bool takes_part = starts_anew_ || (training_ && message.round <= round_.round) ||
+                          (!open_.empty() && message.round <= open_.back().round);
+  if (!begins_ && !takes_part) return ok_status();
+  // The hub heard late that it is through with the round that it trains anew, or its fragment's round before is not
+  // over here: then comes that first.
   const bool trains_another = training_ && round_.round < message.round;
   if (trains_another || message.round.value >= state_->outer_step.value + fragments) {
     begin_later_ = message;
@@ -428,8 +432,9 @@ void InnerLoop::refuse(const HubCommit& message, const char* why) {
 // One lane takes its outer step at a time, in the order of rounds.
 Status InnerLoop::on(const HubCommit& message) {
   constexpr const char* kNotHeld = "does not hold the committed average";
-  if (state_ && message.round.value + 1 == state_->outer_step.value) {  // taken already; after a reconnection
-    owner_.send(IslandApplied{state_->outer_step, state_->state_hash});
+  if (state_ && message.round < state_->outer_step) {  // taken already; after a reconnection
+    const bool is_last = message.round.value + 1 == state_->outer_step.value;
+    if (is_last) owner_.send(IslandApplied{state_->outer_step, state_->state_hash});
     return ok_status();
   }
   if (std::ranges::find(commits_, message.round, &HubCommit::round) != commits_.end()) return ok_status();

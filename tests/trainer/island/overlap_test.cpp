@@ -215,6 +215,46 @@ class OverlapTest : public QObject {
     QCOMPARE(f.status.snapshot().round, 1u);
   }
 
+  void who_is_to_leave_goes_through_with_a_round_that_is_begun_anew() {
+    for (const std::uint32_t fragments : {1u, 2u}) {
+      Fixture f(Fixture::run_of(fragments));
+      f.must(f.loop.handle(HubInitialise{}));
+      f.begin_round(0, /*inner_steps=*/0);  // it only receives
+      QVERIFY(f.loop.inner().averages());
+      f.loop.inner().begin_no_more();
+
+      f.begin_round(0);  // its trainers are gone
+      QVERIFY(f.loop.has_work());
+      f.train();
+
+      QVERIFY(f.said<IslandReady>().tokens > 0);
+      f.must(f.loop.handle(f.attempt(0, 1)));
+      f.must(f.loop.handle(f.commit(0, 1, f.said<IslandHave>().digest)));
+      f.begin_round(1);
+      QVERIFY(f.loop.inner().between_rounds());
+    }
+  }
+
+  void commits_that_are_sent_again_are_no_trouble() {
+    Fixture f(Fixture::run_of(2));
+    hand_over_first(f);
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    const HubCommit first = f.commit(0, 1, f.said<IslandHave>().digest);
+    f.must(f.loop.handle(first));
+    f.train();
+    f.must(f.loop.handle(f.attempt(1, 1)));
+    const HubCommit second = f.commit(1, 1, f.said<IslandHave>().digest);
+    f.must(f.loop.handle(second));
+    QCOMPARE(f.outer.version().value, 2u);
+    f.network.sent.clear();
+
+    f.must(f.loop.handle(first));
+    f.must(f.loop.handle(second));
+
+    QCOMPARE(f.network.sent.size(), std::size_t{1});
+    QCOMPARE(f.network.last<IslandApplied>().outer_step, OuterStep{2});
+  }
+
   void what_names_another_fragment_than_its_round_is_refused() {
     Fixture f(Fixture::run_of(2));
     f.must(f.loop.handle(HubInitialise{}));
