@@ -19,10 +19,10 @@ constexpr int kPeriod = 5'000;         // ms, between two looks at the page
 constexpr double kShown = 0.8;         // of all looks: the one that is kept, well into the training
 constexpr int kBesides = 30 * 60'000;  // ms, at most: preparing its text, ending, exporting
 
-// A palette of 256 is enough for an interface, and a third of the bytes.
 void save(const QPixmap& picture, const QString& file) {
-  const QImage small = picture.toImage().convertToFormat(QImage::Format_Indexed8, Qt::AvoidDither);
-  if (!small.save(file)) qFatal("%s cannot be written", qPrintable(file));
+  const QImage plain = picture.toImage().convertToFormat(QImage::Format_RGB888);
+  if (!plain.save(file, "PNG", /*quality, here of the compression: */ 0))
+    qFatal("%s cannot be written", qPrintable(file));
   std::printf("%s\n", qPrintable(file));
 }
 
