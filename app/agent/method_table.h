@@ -19,11 +19,11 @@ using AgentMethod = std::function<Result<nlohmann::json>(const nlohmann::json& p
 
 class MethodTable {
  public:
-  void add(std::string name, AgentMethod method) { methods_[std::move(name)] = std::move(method); }
+  void add(std::string_view name, AgentMethod method) { methods_[std::string(name)] = std::move(method); }
   // Called on another thread, one such method after the other; may read a few MiB from the disk.
-  void add_slow(std::string name, AgentMethod method) {
-    slow_.insert(name);
-    add(std::move(name), std::move(method));
+  void add_slow(std::string_view name, AgentMethod method) {
+    slow_.emplace(name);
+    add(name, std::move(method));
   }
   bool is_slow(std::string_view name) const { return slow_.contains(name); }
   const AgentMethod* find(std::string_view name) const {

@@ -14,6 +14,7 @@
 #include "net/base/unique_fd.h"
 #include "net/control/control_client.h"
 #include "net/control/json_fields.h"
+#include "net/control/methods.h"
 #include "net/control/trainer_contract.h"
 
 namespace atl {
@@ -137,7 +138,7 @@ std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
   const auto deadline = Deadline::after(kTrainerAnswerTime);
   const auto client = ControlClient::connect(home.island.control_socket(), deadline);
   if (!client.ok()) return std::nullopt;
-  const auto state = (*client)->call("state.get", nlohmann::json::object(), deadline);
+  const auto state = (*client)->call(method::StateGet::kName, nlohmann::json::object(), deadline);
   if (!state.ok() || !state->is_object()) return std::nullopt;
   const nlohmann::json pid = state->value("pid", nlohmann::json());
   if (!pid.is_number_integer()) return std::nullopt;

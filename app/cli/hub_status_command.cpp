@@ -10,6 +10,7 @@
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -67,7 +68,7 @@ Status show_hub(const StatusRequest& command, CommandContext& context) {
                  fmt::format("the hub in {} does not serve; start it with: atoll hub serve", directory.string())};
   }
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         (*client)->call("state.get", nlohmann::json::object(), answer_deadline()));
+                         (*client)->call(method::StateGet::kName, nlohmann::json::object(), answer_deadline()));
   ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(json));
   if (command.json) {
     context.console.out << json.dump() << std::endl;

@@ -94,7 +94,7 @@ int run_cli(const std::vector<std::string>& given, Console& console, const Abort
   add_control_command(app, context);
   add_completion_command(app, context);
   add_man_command(app, context);
-  app.add_subcommand("version", "Print the version")->callback([&] {
+  app.add_subcommand("version", "Print the version")->footer("Example:\n  atoll version")->callback([&] {
     console.out << "atoll " ATOLL_VERSION << std::endl;
   });
   try {

@@ -13,14 +13,15 @@ constexpr double kMuchSlower = 2;
 SyncModel::SyncModel(QObject* parent) : QObject(parent), tell_([this] { Q_EMIT changed(); }) {}
 
 void SyncModel::take(const HeardEvent& event, const std::string& own_island) {
-  // A step tells that it is over, where its end was not heard.
   const bool news =
       std::visit(Overloaded{[&](const event::AttemptBegin& e) { return begin(e, own_island); },
                             [&](const event::SyncPhase& e) { return takePhase(e); },
                             [&](const event::SyncProgress& e) { return takeProgress(e); },
                             [&](const event::PeerLink& e) { return takeLink(e, own_island); },
-                            [&](const event::SyncDone&) { return end(); }, [&](const event::Step&) { return end(); },
-                            [&](const event::RoundBegin&) { return end(); }, [](const auto&) { return false; }},
+                            [&](const event::SyncDone& e) { return e.state.island.outer_step > round_ && end(); },
+                            [&](const event::Step& e) { return takeState(e.state.island); },
+                            [&](const event::RoundBegin& e) { return takeState(e.state.island); },
+                            [](const auto&) { return false; }},
                  event.what);
   if (news) tell_.request();
 }
@@ -36,15 +37,26 @@ void SyncModel::reset() {
   tell_.request();
 }
 
-void SyncModel::enterRound(std::uint32_t round) {
-  if (round_ == round) return;
+// What is trained tells that the average is over, where its end was not heard. With several fragments it may be a later
+// round, while this one is averaged.
+bool SyncModel::takeState(const IslandState& state) {
+  if (!round_ || (state.round > *round_ && state.outer_step <= *round_)) return false;
+  if (state.outer_step <= *round_) round_.reset();  // it is begun anew
+  return end();
+}
+
+// The newest of the averages that are under way is shown: false where this is of an older one.
+bool SyncModel::enter(std::uint32_t round) {
+  if (round_ && round < *round_ && *round_ - round < kMaxFragments) return false;
+  if (round_ == round) return true;
   round_ = round;
   phases_.clear();
   progress_.reset();
+  return true;
 }
 
 bool SyncModel::begin(const event::AttemptBegin& attempt, const std::string& own_island) {
-  if (attempt.ring.size() > kMaxMembers) return false;
+  if (attempt.ring.size() > kMaxMembers || !enter(attempt.round)) return false;
   std::vector<RingIsland> ring;
   for (const event::RingMember& told : attempt.ring) {
     RingIsland member{.id = told.island,
@@ -59,7 +71,6 @@ bool SyncModel::begin(const event::AttemptBegin& attempt, const std::string& own
     }
     ring.push_back(std::move(member));
   }
-  enterRound(attempt.round);
   progress_.reset();
   ring_ = std::move(ring);
   active_ = true;
@@ -67,13 +78,13 @@ bool SyncModel::begin(const event::AttemptBegin& attempt, const std::string& own
 }
 
 bool SyncModel::takePhase(const event::SyncPhase& phase) {
-  enterRound(phase.round);
+  if (!enter(phase.round)) return false;
   if (phases_.size() < kMaxPhases) phases_.push_back(phase_time(phase));
   return true;
 }
 
 bool SyncModel::takeProgress(const event::SyncProgress& told) {
-  enterRound(told.round);
+  if (!enter(told.round)) return false;
   progress_ = {.round = told.round,
                .attempt = told.attempt,
                .part = told.part,

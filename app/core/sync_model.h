@@ -1,5 +1,5 @@
-// The all-reduce that is under way, or was last: the ring, its edges' rates, how far it is. Fed by the trainer's
-// events. Owned by a Node; GUI thread.
+// The all-reduce that is under way, the newest where there are several, or was last: the ring, its edges' rates, how
+// far it is. Fed by the trainer's events. Owned by a Node; GUI thread.
 #pragma once
 
 #include <optional>
@@ -62,8 +62,9 @@ class SyncModel : public QObject {
   bool takePhase(const event::SyncPhase& phase);
   bool takeProgress(const event::SyncProgress& told);
   bool takeLink(const event::PeerLink& link, const std::string& own_island);
+  bool takeState(const IslandState& state);
   bool end();
-  void enterRound(std::uint32_t round);
+  bool enter(std::uint32_t round);
 
   bool active_ = false;
   std::optional<std::uint32_t> round_;

@@ -107,9 +107,9 @@ QWidget* CheckpointsPage::makeHeader() {
 QWidget* CheckpointsPage::makeChosen() {
   chosen_card_ = new Card(tr("Chosen checkpoint"));
   chosen_card_->body()->addWidget(chosen_ = new FactsList);
-  chosen_->add("chosen_parameters", tr("Parameters"));
-  chosen_->add("chosen_hash", tr("SHA-256 of the state"));
-  chosen_->add("chosen_file", tr("File"));
+  chosen_->add(kParameters, "chosen_parameters", tr("Parameters"));
+  chosen_->add(kHash, "chosen_hash", tr("SHA-256 of the state"));
+  chosen_->add(kFile, "chosen_file", tr("File"));
   chosen_->alignLeft();
   return chosen_card_;
 }

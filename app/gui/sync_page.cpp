@@ -101,11 +101,11 @@ QWidget* SyncPage::makePhases() {
   phases_->setObjectName("phases");
   phases_card_->body()->addSpacing(6);
   phases_card_->body()->addWidget(facts_ = new FactsList);
-  facts_->add("last_sync", tr("Last all-reduce"));
-  facts_->add("median_sync", tr("Half of them within"));
-  facts_->add("slow_sync", tr("95 of 100 within"));
-  facts_->add("bytes", tr("Sent in the last round"));
-  facts_->add("use", tr("Compute utilisation"));
+  facts_->add(kLast, "last_sync", tr("Last all-reduce"));
+  facts_->add(kMedian, "median_sync", tr("Half of them within"));
+  facts_->add(kSlow, "slow_sync", tr("95 of 100 within"));
+  facts_->add(kSent, "bytes", tr("Sent in the last round"));
+  facts_->add(kUse, "use", tr("Compute utilisation"));
   phases_card_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   return phases_card_;
 }

@@ -25,6 +25,18 @@ bool is_signed_64(const json& value) {
 // Null unless it is one.
 const std::string* text_of(const json& value) { return value.get_ptr<const std::string*>(); }
 
+constexpr const char* kNoHash = "is no SHA-256 in lower-case hex";
+
+// A text that `fits`; what it is otherwise is the error.
+template <class Fits>
+void read_text(JsonReader& reader, const char* name, std::string& value, const Fits& fits, const char* otherwise) {
+  const json* found = reader.find(name);
+  if (found == nullptr) return;
+  const std::string* text = text_of(*found);
+  if (text == nullptr || !fits(*text)) return reader.fail_field(name, otherwise);
+  value = *text;
+}
+
 }  // namespace
 
 bool is_sha256_hex(std::string_view text) { return text.size() == 64 && std::ranges::all_of(text, is_lower_hex); }
@@ -43,10 +55,7 @@ JsonReader::JsonReader(const json& object, std::string path) : object_(object), 
 
 bool JsonReader::has(const char* name) const { return object_.is_object() && object_.contains(name); }
 
-bool JsonReader::has_value(const char* name) const {
-  const auto found = object_.is_object() ? object_.find(name) : object_.end();
-  return object_.is_object() && found != object_.end() && !found->is_null();
-}
+bool JsonReader::has_value(const char* name) const { return has(name) && !object_.at(name).is_null(); }
 
 const json* JsonReader::find(const char* name) {
   if (!status_.ok()) return nullptr;
@@ -173,30 +182,15 @@ void JsonReader::text(const char* name, std::string& value, std::size_t max_byte
 }
 
 void JsonReader::id(const char* name, std::string& value) {
-  const json* found = find(name);
-  if (found == nullptr) return;
-  const std::string* text = text_of(*found);
-  if (text == nullptr || !is_island_name(*text)) return fail_field(name, "is no id: 1 to 64 of a-z, 0-9 and -");
-  value = *text;
+  read_text(*this, name, value, is_island_name, "is no id: 1 to 64 of a-z, 0-9 and -");
 }
 
 void JsonReader::host(const char* name, std::string& value) {
-  const json* found = find(name);
-  if (found == nullptr) return;
-  const std::string* text = text_of(*found);
-  if (text == nullptr || (!text->empty() && !is_host(*text))) {
-    return fail_field(name, "is neither a host's name nor its address");
-  }
-  value = *text;
+  const auto fits = [](std::string_view text) { return text.empty() || is_host(text); };
+  read_text(*this, name, value, fits, "is neither a host's name nor its address");
 }
 
-void JsonReader::hash(const char* name, std::string& value) {
-  const json* found = find(name);
-  if (found == nullptr) return;
-  const std::string* text = text_of(*found);
-  if (text == nullptr || !is_sha256_hex(*text)) return fail_field(name, "is no SHA-256 in lower-case hex");
-  value = *text;
-}
+void JsonReader::hash(const char* name, std::string& value) { read_text(*this, name, value, is_sha256_hex, kNoHash); }
 
 void JsonReader::hashes(const char* name, std::vector<std::string>& values) {
   const json* found = entries(name, kMaxListed);
@@ -204,7 +198,7 @@ void JsonReader::hashes(const char* name, std::vector<std::string>& values) {
   for (std::size_t i = 0; i < found->size(); ++i) {
     const std::string* text = text_of((*found)[i]);
     if (text == nullptr || !is_sha256_hex(*text)) {
-      return fail_at(element_path(name, i), "is no SHA-256 in lower-case hex");
+      return fail_at(element_path(name, i), kNoHash);
     }
     values.push_back(*text);
   }

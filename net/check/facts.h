@@ -109,8 +109,9 @@ struct RunNeeds {
   bool micro_batch_is_chosen = false;
   std::uint32_t sequence_length = 0;  // tokens
   std::uint64_t data_bytes = 0;
-  std::uint32_t keep_states = 1;    // outer states on its disk
-  std::uint64_t payload_bytes = 0;  // of all fragments' averages, on the wire
+  std::uint32_t keep_states = 1;          // outer states on its disk
+  std::uint64_t payload_bytes = 0;        // of all fragments' averages, on the wire
+  std::uint64_t round_payload_bytes = 0;  // of the largest one: a round averages one
   std::uint32_t min_islands = 1;
   double inner_seconds = 0;  // of a round; 0: none was trained yet
 };

@@ -6,6 +6,7 @@
 
 #include "kernels/wire_format.h"
 #include "net/data/dataset.h"
+#include "net/model/fragments.h"
 #include "net/model/layout.h"
 
 namespace atl {
@@ -52,6 +53,9 @@ Result<RunNeeds> needs_of(const RunConfig& run, const IslandShape& island) {
   }
   needs.keep_states = run.keep_states;
   needs.payload_bytes = static_cast<std::uint64_t>(encoded_bytes(run.wire, layout.numel));
+  ATOLL_ASSIGN_OR_RETURN(const auto fragments, fragments_of(layout, run.fragments));
+  const std::int64_t largest = std::ranges::max(fragments, {}, &Fragment::numel).numel;
+  needs.round_payload_bytes = static_cast<std::uint64_t>(encoded_bytes(run.wire, largest));
   needs.min_islands = run.min_islands;
   return needs;
 }
@@ -80,7 +84,7 @@ double gpu_bytes(const RunNeeds& run, std::size_t gpus) {
 
 double sync_fraction(const RunNeeds& run, std::uint32_t islands, double bytes_per_second) {
   const double n = islands;
-  return 2 * (n - 1) / n * static_cast<double>(run.payload_bytes) / bytes_per_second / run.inner_seconds;
+  return 2 * (n - 1) / n * static_cast<double>(run.round_payload_bytes) / bytes_per_second / run.inner_seconds;
 }
 
 }  // namespace atl

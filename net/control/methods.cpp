@@ -8,6 +8,7 @@ namespace {
 template <class Message>
 constexpr std::string_view name_of_message() {
   if constexpr (requires { Message::kName; }) {
+    static_assert(AllMethods::kHas<Message>, "AllMethods lacks this method");
     return Message::kName;
   } else {
     return "the answer";

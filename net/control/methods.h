@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -108,6 +109,16 @@ struct RolledBackTo {
 };
 
 }  // namespace method
+
+// All that can be asked for.
+template <class... Each>
+struct Methods {
+  template <class Message>
+  static constexpr bool kHas = (std::is_same_v<Message, Each> || ...);
+};
+using AllMethods = Methods<method::StateGet, method::Pause, method::Resume, method::Finish, method::Stop, method::Leave,
+                           method::Join, method::JoinCancel, method::InviteLook, method::CheckRun, method::AgentAlive,
+                           method::ModelExport, method::IslandSendAway, method::RunRollback>;
 
 // For the types above.
 template <class Message>

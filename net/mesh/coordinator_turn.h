@@ -2,6 +2,7 @@
 // of actions that it adds to. One thread; owned by the RoundCoordinator.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ class CoordinatorTurn {
 
   const RunConfig& run() const { return run_; }
   Clock::time_point now() const { return now_; }
+  // What usually takes no time is waited for no longer.
+  Clock::duration patience() const { return 10 * std::max<Clock::duration>(run_.straggler_grace, run_.lost_after); }
 
   void begin(Clock::time_point now) { now_ = now; }
   void act(CoordinatorAction action) { actions_.push_back(std::move(action)); }

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace atl {
-namespace {
-
-constexpr int kLongWaits = 10;
-
-}  // namespace
 
 InnerPhase::InnerPhase(CoordinatorTurn& turn, Membership& members, MeshLinks& links, MeshTrust& trust,
                        const CommittedState& state, const CoordinatorMemory& memory)
@@ -33,12 +28,10 @@ bool InnerPhase::waits_for_somebody() const {
 }
 
 bool InnerPhase::may_overlap(const OpenRound& before) const {
-  const RunConfig& run = turn_.run();
-  const auto patience = kLongWaits * std::max(run.straggler_grace, run.lost_after);
   const auto is_left_behind = [&](const auto& entry) {
     const auto& [id, island] = entry;
     if (!island.connected || !island.left_behind_since || before.is_averaging_with(id)) return false;
-    return turn_.now() - *island.left_behind_since < patience;
+    return turn_.now() - *island.left_behind_since < turn_.patience();
   };
   return before.runs_attempt() && std::ranges::none_of(members_.islands(), is_left_behind);
 }

@@ -24,6 +24,7 @@ struct MeshIsland {
   Clock::time_point disconnected_at;  // while not connected; its place is kept for RunConfig::dead_after
 
   // Recovering:
+  bool catches_up = false;                   // by commits that it was sent again
   std::optional<OuterStep> told_to_recover;  // which outer state it was last told to fetch or make
   std::string recovered_hash;                // what it now says to hold of the committed outer step; empty: nothing yet
   int wrong_recoveries = 0;                  // in a row

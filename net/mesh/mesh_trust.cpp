@@ -14,12 +14,16 @@ bool is_loss(double nats) { return std::isfinite(nats) && nats >= 0 && nats <= k
 MeshTrust::MeshTrust(CoordinatorTurn& turn, const CoordinatorMemory& memory)
     : turn_(turn),
       state_hashes_(memory.state_hashes),
-      norms_(turn.run().norm_bound),
+      norms_(turn.run().fragments, NormWatch(turn.run().norm_bound)),
       validation_(turn.run().validation_rise, memory.validations),
       spoiled_(memory.spoiled) {
   agreement_.begin(memory.last_commit ? voters_of(*memory.last_commit) : Voters{}, memory.agreed_hash);
   for (const IslandId& id : memory.removed) agreement_.unseat(id);
   hash_persisted_ = agreement_.agreed().has_value();
+}
+
+void MeshTrust::forget_norms(const IslandId& island) {
+  for (NormWatch& norms : norms_) norms.forget(island);
 }
 
 // ---- the committed outer state

@@ -35,7 +35,9 @@ class MeshTrust {
   void go_back_to(OuterStep step, const std::string& state_hash);
 
   // ---- the work
-  NormWatch& norms() { return norms_; }
+  // Of a fragment: those of an embedding say nothing of a block's.
+  NormWatch& norms(FragmentId fragment) { return norms_.at(fragment.value); }
+  void forget_norms(const IslandId& island);
 
   // ---- validations
   ValidationWatch& validation() { return validation_; }
@@ -54,7 +56,7 @@ class MeshTrust {
   bool hash_persisted_ = false;
   bool compared_ = false;  // its result was published
   std::map<OuterStep, std::string> state_hashes_;
-  NormWatch norms_;
+  std::vector<NormWatch> norms_;  // by fragment
   ValidationWatch validation_;
   std::optional<ValidatedState> spoiled_;
 };

@@ -1,7 +1,7 @@
 // Whether the norm that an island gives for its pseudo-gradient (over inner steps) is within bounds: at most `bound`
 // times the median of the others in its round. Where there are fewer than two others, the larger of the other's, its
-// own past's and the run's past counts, for one liar must not be able to make an honest island look large. Pure values;
-// not thread-safe; owned by MeshTrust.
+// own past's and the run's past counts, for one liar must not be able to make an honest island look large. One for each
+// fragment. Pure values; not thread-safe; owned by MeshTrust.
 #pragma once
 
 #include <deque>

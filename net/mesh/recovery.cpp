@@ -21,6 +21,7 @@ void Recovery::place_returning(MeshIsland& island, const IslandHello& hello) {
   if (!missed.empty() && is_the_runs) {
     // Perhaps another process than the one that held the average: it keeps its place until it says.
     island.standing = MeshIsland::Standing::kRecovering;
+    island.catches_up = true;
     island.told_to_recover = state_.committed();
     island.recovered_hash.clear();
     trust_.agreement().expect(island.id());
@@ -69,6 +70,7 @@ void Recovery::said(MeshIsland& island, const IslandRecovered& message) {
 
 void Recovery::begin(MeshIsland& island) {
   island.standing = MeshIsland::Standing::kRecovering;
+  island.catches_up = false;
   island.told_to_recover.reset();
   island.recovered_hash.clear();
   if (!island.left_behind_since) island.left_behind_since = turn_.now();
@@ -110,6 +112,7 @@ void Recovery::settle(MeshIsland& island) {
 }
 
 void Recovery::send_recover(MeshIsland& island) {
+  island.catches_up = false;
   const OuterStep committed = state_.committed();
   if (committed.value == 0 && island.wrong_recoveries == 0) {  // made, not fetched
     turn_.send(island.id(), HubInitialise{});
@@ -133,7 +136,8 @@ void Recovery::send_recover(MeshIsland& island) {
 
 void Recovery::find_other_sources() {
   for (auto& [id, island] : members_.islands()) {
-    if (island.standing == MeshIsland::Standing::kRecovering) island.told_to_recover.reset();
+    const bool fetches = island.standing == MeshIsland::Standing::kRecovering && !island.catches_up;
+    if (fetches) island.told_to_recover.reset();
   }
 }
 

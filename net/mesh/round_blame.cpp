@@ -209,7 +209,7 @@ void RoundBlame::leave_out_the_large() {
       if (other != id) others.push_back(its_norm);
     }
     if (others.empty()) return;
-    const auto limit = trust_.norms().limit(id, std::move(others));
+    const auto limit = trust_.norms(parts_.fragment()).limit(id, std::move(others));
     if (!limit || norm <= *limit) continue;
     large.emplace_back(id,
                        fmt::format("the norm of what it learned in round {} is {:.3g} an inner step, and the others' "
@@ -226,7 +226,7 @@ void RoundBlame::note_accepted(const OpenAttempt& done) {
   for (const AttemptMember& member : done.order()) {
     MeshIsland* island = members_.find(member.id);
     if (island == nullptr || member.tokens == 0 || !parts_.of(member.id).ready) continue;
-    trust_.norms().accepted(member.id, parts_.of(member.id).ready->norm_over_steps);
+    trust_.norms(parts_.fragment()).accepted(member.id, parts_.of(member.id).ready->norm_over_steps);
     island->strikes = 0;
     island->left_out_for.clear();
   }

@@ -7,7 +7,6 @@ namespace {
 
 constexpr int kMostLostAttempts = 3;  // of one island in one round; then it sits it out
 constexpr std::chrono::seconds kTakeBackPace{30};
-constexpr int kLongRoundWaits = 10;
 
 }  // namespace
 
@@ -233,10 +232,7 @@ void RoundParts::start_grace() {
   if (!grace_ends_ && 2 * ready > trainers) grace_ends_ = turn_.now() + turn_.run().straggler_grace;
 }
 
-bool RoundParts::takes_too_long() const {
-  const RunConfig& run = turn_.run();
-  return !grace_ends_ && turn_.now() - began_ > kLongRoundWaits * std::max(run.straggler_grace, run.lost_after);
-}
+bool RoundParts::takes_too_long() const { return !grace_ends_ && turn_.now() - began_ > turn_.patience(); }
 
 // ---- who sits out
 

@@ -45,17 +45,19 @@ class RandomStream {
 ParameterStream::ParameterStream(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,
                                  std::uint64_t seed)
     : state_(RandomStream::first_state(seed, index)),
-      is_norm_(parameter.shape.size() == 1),
+      beginning_(parameter.beginning),
       deviation_(config.initializer_range) {}
 
 void ParameterStream::next(std::span<float> values) {
-  if (is_norm_) {
-    std::fill(values.begin(), values.end(), 1.0f);
-    return;
+  switch (beginning_) {
+    case Beginning::kOne: std::ranges::fill(values, 1.0f); break;
+    case Beginning::kNormal: {
+      RandomStream stream(state_);
+      for (float& value : values) value = static_cast<float>(deviation_ * stream.normal());
+      state_ = stream.state();
+      break;
+    }
   }
-  RandomStream stream(state_);
-  for (float& value : values) value = static_cast<float>(deviation_ * stream.normal());
-  state_ = stream.state();
 }
 
 void initialise_parameter(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,

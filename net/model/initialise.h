@@ -18,7 +18,7 @@ class ParameterStream {
 
  private:
   std::uint64_t state_;  // of the random numbers
-  bool is_norm_;         // all are 1
+  Beginning beginning_;
   double deviation_;
 };
 

@@ -11,11 +11,20 @@
 
 namespace atl {
 
+// What a parameter is at the beginning of a run (initialise.h).
+enum class Beginning { kNormal, kOne };
+
 struct ParameterInfo {
   std::string name;                 // HuggingFace's
   std::vector<std::int64_t> shape;  // rows are outputs, as in torch.nn.Linear
   std::int64_t offset = 0;          // first element in the canonical order
   std::int64_t numel = 0;
+  Beginning beginning = Beginning::kNormal;
+};
+
+// What a transformer block is made of, in the canonical order.
+struct BlockTensor {
+  enum Place { kQuery, kKey, kValue, kOutput, kGate, kUp, kDown, kAttentionNorm, kFeedForwardNorm, kCount };
 };
 
 // What is gathered and freed as one: the embedding, one transformer block, or the final norm with an untied head.

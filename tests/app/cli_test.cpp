@@ -66,8 +66,7 @@ class CliTest : public QObject {
   void a_demo_that_cannot_work_is_refused_at_once();
   void a_damaged_cached_dataset_is_prepared_again();
   void the_last_three_demo_directories_stay();
-  void every_help_has_an_example_data();
-  void every_help_has_an_example();
+  void every_command_has_examples();
   void data_prepare_makes_a_dataset_and_says_what_is_wrong();
   void hub_init_makes_a_run_of_the_preset_with_overrides();
   void hub_init_makes_the_learning_rate_decay_data();
@@ -203,26 +202,23 @@ void CliTest::the_last_three_demo_directories_stay() {
   QVERIFY(std::filesystem::exists(parent / "my-own"));
 }
 
-void CliTest::every_help_has_an_example_data() {
-  QTest::addColumn<QString>("command");
-  for (const char* command : {"demo", "join", "status", "leave", "hub init", "hub serve", "hub invite", "hub status",
-                              "data prepare", "export", "eval", "sample"}) {
-    QTest::newRow(command) << command;
-  }
-}
-
-void CliTest::every_help_has_an_example() {
-  QFETCH(const QString, command);
+// Manual pages are made of every command's help.
+void CliTest::every_command_has_examples() {
   CliRun atoll;
-  std::vector<std::string> arguments;
-  for (const QString& word : command.split(' ')) arguments.push_back(word.toStdString());
-  arguments.push_back("--help");
-  std::ostringstream out, err;
-  Console console{out, err};
-
-  QCOMPARE(run_cli(arguments, console, atoll.interrupt), 0);
-  QVERIFY2(contains(out.str(), "Example"), out.str().c_str());
-  QVERIFY(contains(out.str(), "atoll " + command.toStdString()));
+  QCOMPARE(atoll({"man", atoll.path("man1").string()}).exit_code, 0);
+  int commands = 0;
+  for (const auto& page : std::filesystem::directory_iterator(atoll.path("man1"))) {
+    const QString text = QString::fromStdString(read_file(page.path()).value());
+    const QString usage = text.section(".SH SYNOPSIS\n\\fB", 1).section("\\fR", 0, 0);  // "atoll hub init"
+    QVERIFY2(usage.startsWith("atoll"), page.path().c_str());
+    const bool is_group = text.contains(".SH COMMANDS");
+    QVERIFY2(text.section(".SH EXAMPLES\n", 1).contains(is_group ? "atoll " : usage), qPrintable(usage));
+    ++commands;
+  }
+  QVERIFY(commands > 50);
+  const CliOutcome help = atoll({"hub", "init", "--help"});
+  QCOMPARE(help.exit_code, 0);
+  QVERIFY2(contains(help.out, "Example"), help.out.c_str());
 }
 
 void CliTest::data_prepare_makes_a_dataset_and_says_what_is_wrong() {

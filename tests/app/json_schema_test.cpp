@@ -1,8 +1,10 @@
 // What `--json` prints is what resources/schemas says. Each command's real output.
 #include <QStandardPaths>
 #include <QtTest>
+#include <algorithm>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "app/agent/files/log_page.h"
@@ -79,6 +81,24 @@ void fill_home(const CliRun& atoll) {
   feed.flush();
 }
 
+// Commands, and the schema that what they print with --json fits.
+std::vector<std::pair<const char*, const char*>> schema_of_command() {
+  return {{"status", "status"},
+          {"rounds", "rounds"},
+          {"peers", "peers"},
+          {"checkpoints", "checkpoints"},
+          {"checkpoints verify", "checkpoints"},
+          {"logs", "log-line"},
+          {"diag --list", "diag"},
+          {"config get", "config"},
+          {"config set log.level debug", "config"},
+          {"config path", "config-path"},
+          {"config validate", "config-validate"},
+          {"bench all-reduce --islands 2 --payload 1MiB --repeat 1", "bench-all-reduce"},
+          {"service status", "service-status"},
+          {"bench quantise --payload 1MiB --threads 1", "bench-quantise"}};
+}
+
 }  // namespace
 
 class JsonSchemaTest : public QObject {
@@ -87,6 +107,7 @@ class JsonSchemaTest : public QObject {
  private Q_SLOTS:
   void outputs_fit_their_schemas_data();
   void outputs_fit_their_schemas();
+  void every_command_that_prints_json_is_looked_at();
   void hub_outputs_fit_their_schemas();
   void a_measured_link_fits_its_schema();
   void metrics_fit_their_schema();
@@ -97,29 +118,13 @@ class JsonSchemaTest : public QObject {
 
 void JsonSchemaTest::outputs_fit_their_schemas_data() {
   QTest::addColumn<QString>("schema");
-  QTest::addColumn<QStringList>("command");
-  QTest::newRow("status") << "status" << QStringList{"status", "--json"};
-  QTest::newRow("rounds") << "rounds" << QStringList{"rounds", "--json"};
-  QTest::newRow("peers") << "peers" << QStringList{"peers", "--json"};
-  QTest::newRow("checkpoints") << "checkpoints" << QStringList{"checkpoints", "--json"};
-  QTest::newRow("checkpoints verify") << "checkpoints" << QStringList{"checkpoints", "verify", "--json"};
-  QTest::newRow("logs") << "log-line" << QStringList{"logs", "--json"};
-  QTest::newRow("diag") << "diag" << QStringList{"diag", "--list", "--json"};
-  QTest::newRow("config get") << "config" << QStringList{"config", "get", "--json"};
-  QTest::newRow("config set") << "config" << QStringList{"config", "set", "log.level", "debug", "--json"};
-  QTest::newRow("config path") << "config-path" << QStringList{"config", "path", "--json"};
-  QTest::newRow("config validate") << "config-validate" << QStringList{"config", "validate", "--json"};
-  QTest::newRow("bench all-reduce") << "bench-all-reduce"
-                                    << QStringList{"bench", "all-reduce", "--islands", "2",     "--payload",
-                                                   "1MiB",  "--repeat",   "1",         "--json"};
-  QTest::newRow("service status") << "service-status" << QStringList{"service", "status", "--json"};
-  QTest::newRow("bench quantise") << "bench-quantise"
-                                  << QStringList{"bench", "quantise", "--payload", "1MiB", "--threads", "1", "--json"};
+  QTest::addColumn<QString>("command");
+  for (const auto& [command, schema] : schema_of_command()) QTest::newRow(command) << schema << command;
 }
 
 void JsonSchemaTest::outputs_fit_their_schemas() {
   QFETCH(const QString, schema);
-  QFETCH(const QStringList, command);
+  QFETCH(const QString, command);
   if (schema == "service-status" && QStandardPaths::findExecutable("systemctl").isEmpty()) QSKIP("there is no systemd");
   CliRun atoll;
   fill_home(atoll);
@@ -128,13 +133,37 @@ void JsonSchemaTest::outputs_fit_their_schemas() {
   if (schema == "status")
     trainer = *ControlServer::start(atoll.path("island") / "control.sock", "atoll-trainer", agent);
   std::vector<std::string> arguments;
-  for (const QString& word : command) arguments.push_back(word.toStdString());
+  for (const QString& word : command.split(' ')) arguments.push_back(word.toStdString());
+  arguments.push_back("--json");
 
   const CliOutcome outcome = atoll(arguments);
 
   const nlohmann::json document = nlohmann::json::parse(outcome.out, nullptr, false);
   QVERIFY2(!document.is_discarded(), (outcome.out + outcome.err).c_str());
   QCOMPARE(defects(schema.toStdString(), document), std::string());
+}
+
+// By the options in the manual's pages, which are made of the commands.
+void JsonSchemaTest::every_command_that_prints_json_is_looked_at() {
+  std::set<QString> looked_at{
+      "hub islands", "hub config", "hub data",     "hub invite",  "hub backup", "hub status", "bench link",  // below
+      "eval",        "export",     "sample",                       // train_test
+      "check",       "hub remove", "hub rollback", "hub restore",  // the tests of these commands read what they print
+      "pause",       "resume",     "finish",       "stop",        "leave"};  // the agent's answer: control_method_test
+  for (const auto& [command, schema] : schema_of_command()) looked_at.insert(command);
+  CliRun atoll;
+  QCOMPARE(atoll({"man", atoll.path("man1").string()}).exit_code, 0);
+
+  int commands = 0;
+  for (const auto& page : std::filesystem::directory_iterator(atoll.path("man1"))) {
+    const QString text = QString::fromStdString(read_file(page.path()).value());
+    if (!text.contains("\n\\fB\\-\\-json\\fR")) continue;
+    ++commands;
+    const QString usage = text.section(".SH SYNOPSIS\n\\fBatoll ", 1).section("\\fR", 0, 0).remove('\\');
+    const auto is_it = [&](const QString& command) { return command == usage || command.startsWith(usage + ' '); };
+    QVERIFY2(!usage.isEmpty() && std::ranges::any_of(looked_at, is_it), qPrintable(usage));
+  }
+  QVERIFY(commands > 25);
 }
 
 void JsonSchemaTest::hub_outputs_fit_their_schemas() {

@@ -30,7 +30,7 @@ def rounds_of(database):
         commit = json.loads(text)
         leases = [island for (island,) in store.execute(
             "SELECT island FROM lease WHERE round = ? ORDER BY first", (number,))]
-        order = [leases.index(member["island"] if "island" in member else member["id"]) for member in commit["members"]]
+        order = [leases.index(member["id"]) for member in commit["members"]]
         rounds.append({"order": order, "digest": commit["digest"], "hash": hashes.get(number + 1)})
     return rounds
 

@@ -305,7 +305,9 @@ void DesktopTourTest::the_sync_page_shows_the_ring_and_the_islands() {
   for (const char* name : {"atoll one (this island)", "reef", "cay"}) AWAIT_TEXT(ring(), name);
   for (const char* name : {"reef", "cay"}) {
     AWAIT(desktop_->row("islands", name) >= 0);
-    AWAIT_TEXT(desktop_->cell("islands", desktop_->row("islands", name), IslandsModel::kState), "up");
+    const auto state = [&] { return desktop_->cell("islands", desktop_->row("islands", name), IslandsModel::kState); };
+    // Which link is slow on a busy machine is chance.
+    AWAIT(state().contains("up") || state().contains("slowest"));
   }
   AWAIT(desktop_->text("last_sync").contains("s"));
   QVERIFY(desktop_->choosePage("Overview"));

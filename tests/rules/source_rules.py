@@ -201,7 +201,10 @@ _DOCUMENT = "docs/control.md"
 
 
 def methods_are_served_and_written_down(files):
-    """A struct that nobody serves, a name without a struct, or a method without a row in the document."""
+    """A struct that nobody serves, a name without a struct or in a struct's place, a method without a row in the document.
+
+    Names of one word are words of other things, too.
+    """
     rows = "\n".join(line.split(" | ")[0] for line in files[_DOCUMENT].splitlines() if line.startswith("| `"))
     serving = {path: plain_code(text, keep_literals=True) for path, text in files.items() if path.startswith(_SERVING)}
     untyped = set()
@@ -216,6 +219,12 @@ def methods_are_served_and_written_down(files):
     for struct, name in typed:
         if not any(f"{struct}::kName" in code for code in serving.values()):
             yield f"net/control/methods.h: nobody serves method::{struct} ({name})"
+    for path, text in files.items():
+        if path.startswith(("app/", "net/", "trainer/")) and not path.startswith("net/control/"):
+            code = plain_code(text, keep_literals=True)
+            for _, name in typed:
+                for found in re.finditer(rf'"{re.escape(name)}"', code) if "." in name else ():
+                    yield f"{path}:{line_of(code, found.start())}: {name} is named by its struct's kName"
     for name in sorted(untyped | {name for _, name in typed}):
         if f"`{name}`" not in rows:
             yield f"{_DOCUMENT}: no row of {name}"

@@ -166,16 +166,18 @@ void T::%s() { %s }"""
         untyped = ["checkpoints.list", "config.get", "config.set", "diag.create", "logs.read", "metrics.query", "peers.list",
                    "rounds.list"]
         whole = {
-            "net/control/methods.h": 'struct Stop { static constexpr std::string_view kName = "stop"; bool now; };',
-            "app/agent/methods/all.cpp": "table.add(method::Stop::kName, stop);\n" +
+            "net/control/methods.h": 'struct Stop { static constexpr std::string_view kName = "stop"; bool now; };'
+                                     'struct RunIt { static constexpr std::string_view kName = "run.it"; };',
+            "app/agent/methods/all.cpp": "table.add(method::Stop::kName, stop);\nadd(method::RunIt::kName, run);\n" +
                                          "".join(f'table.add("{name}", f);\n' for name in untyped),
-            "docs/control.md": "".join(f"| `{name}` (agent) | | text |\n" for name in [*untyped, "stop"]),
+            "docs/control.md": "".join(f"| `{name}` (agent) | | text |\n" for name in [*untyped, "stop", "run.it"]),
         }
         self.assertEqual(list(methods_are_served_and_written_down(whole)), [])
         for path, text, said in (
                 ("app/agent/methods/all.cpp", whole["app/agent/methods/all.cpp"].replace("Stop::kName", "Go::kName"), "Stop"),
                 ("app/agent/methods/all.cpp", whole["app/agent/methods/all.cpp"] + 'table.add("x.y", f);', "x.y"),
                 ("app/agent/methods/all.cpp", whole["app/agent/methods/all.cpp"].replace("logs.read", "config.get"), "logs.read"),
+                ("app/core/x.cpp", 'link.call("run.it", {});', "run.it"),
                 ("docs/control.md", whole["docs/control.md"].replace("`stop`", "`halt`"), "stop")):
             found = list(methods_are_served_and_written_down({**whole, path: text}))
             self.assertTrue(found, said)

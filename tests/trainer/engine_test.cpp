@@ -3,6 +3,7 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <limits>
 #include <random>
 
@@ -57,6 +58,8 @@ class EngineTest : public QObject {
   void a_micro_batch_changes_no_result_beyond_rounding();
   void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings_data();
   void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings();
+  void every_parameter_has_a_gradient_data();
+  void every_parameter_has_a_gradient();
   void a_step_that_is_not_finite_changes_nothing();
   void some_parameters_are_read_and_written_alone_data();
   void some_parameters_are_read_and_written_alone();
@@ -184,6 +187,28 @@ void EngineTest::some_parameters_are_read_and_written_alone() {
   engine->write_parameters(ranges, other);
 
   QVERIFY(parameters_of(*engine) == after);
+}
+
+void EngineTest::every_parameter_has_a_gradient_data() {
+  QTest::addColumn<bool>("tied");
+  QTest::newRow("tied") << true;
+  QTest::newRow("untied") << false;
+}
+
+// What the layout has and nobody computes would be trained by nothing.
+void EngineTest::every_parameter_has_a_gradient() {
+  QFETCH(const bool, tied);
+  const ModelConfig config = small_model(tied);
+  const auto tokens = tokens_of(4, 16);
+
+  const GradientReport report = engine_of(config, 1)->gradients({tokens, 4, 16}).value();
+
+  for (const ParameterInfo& parameter : canonical_layout(config).parameters) {
+    const auto own =
+        std::span(report.gradients)
+            .subspan(static_cast<std::size_t>(parameter.offset), static_cast<std::size_t>(parameter.numel));
+    QVERIFY2(std::ranges::any_of(own, [](float g) { return g != 0; }), parameter.name.c_str());
+  }
 }
 
 void EngineTest::a_step_that_is_not_finite_changes_nothing() {

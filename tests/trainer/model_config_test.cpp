@@ -77,11 +77,22 @@ void ModelConfigTest::head_dim_may_differ_from_hidden_over_heads() {
   QCOMPARE(model_config_from_json(without.dump()).value().head_dim, 20);
 }
 
+// With every member other than by default: what writer or reader forgets is missed. A new member does not compile here.
 void ModelConfigTest::what_is_written_reads_back() {
   auto json = llama();
+  json["max_position_embeddings"] = 4096;
+  json["rms_norm_eps"] = 1e-6;
   json["rope_parameters"] = kScaling;
+  json["rope_parameters"]["rope_theta"] = 500000.0;
+  json["initializer_range"] = 0.03;
+  json["bos_token_id"] = 3;
   json["eos_token_id"] = {5, 7};
   const ModelConfig config = model_config_from_json(json.dump()).value();
+  const auto& [v, h, i, l, a, k, d, p, e, t, s, tie, r, bos, eos] = config;
+  const ModelConfig unset;
+  const auto& [v0, h0, i0, l0, a0, k0, d0, p0, e0, t0, s0, tie0, r0, bos0, eos0] = unset;
+  QVERIFY(v != v0 && h != h0 && i != i0 && l != l0 && a != a0 && k != k0 && d != d0 && p != p0 && e != e0 && t != t0);
+  QVERIFY(s != s0 && tie != tie0 && r != r0 && bos != bos0 && eos != eos0);
 
   const ModelConfig again = model_config_from_json(to_json(config)).value();
 

@@ -9,6 +9,10 @@
 #include <csignal>
 #include <cstring>
 
+#include "net/base/printable.h"
+#include "net/model/layout.h"
+#include "trainer/checkpoint/huggingface.h"
+
 namespace {
 
 using namespace atl;
@@ -33,6 +37,8 @@ class SafetensorsTest : public QObject {
   void a_truncated_file_is_refused();
   void a_missing_tensor_is_named();
   void a_full_disk_leaves_the_old_file();
+  void a_model_with_tensors_that_nobody_computes_is_refused_data();
+  void a_model_with_tensors_that_nobody_computes_is_refused();
 
  private:
   std::filesystem::path path(const char* name) const { return directory_.filePath(name).toStdString(); }
@@ -140,6 +146,51 @@ void SafetensorsTest::a_full_disk_leaves_the_old_file() {
     QVERIFY(!entry.path().filename().string().starts_with("kept."));
   }
   QCOMPARE(SafetensorsFile::open(path("kept")).value().floats("a").value(), old_values);
+}
+
+void SafetensorsTest::a_model_with_tensors_that_nobody_computes_is_refused_data() {
+  QTest::addColumn<bool>("tied");
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<bool>("accepted");
+  QTest::newRow("a bias") << false << "model.layers.0.self_attn.q_proj.bias" << false;
+  QTest::newRow("a layer more") << false << "model.layers.1.input_layernorm.weight" << false;
+  QTest::newRow("a name to break the screen") << false << "\x1b[2J" << false;
+  QTest::newRow("frequencies, which follow") << false << "model.layers.0.self_attn.rotary_emb.inv_freq" << true;
+  QTest::newRow("a head that is tied") << true << "lm_head.weight" << true;
+}
+
+void SafetensorsTest::a_model_with_tensors_that_nobody_computes_is_refused() {
+  QFETCH(const bool, tied);
+  QFETCH(const QString, name);
+  QFETCH(const bool, accepted);
+  ModelConfig config;
+  config.vocab_size = 5;
+  config.hidden_size = 4;
+  config.intermediate_size = 8;
+  config.num_hidden_layers = 1;
+  config.num_attention_heads = 2;
+  config.num_key_value_heads = 1;
+  config.head_dim = 2;
+  config.tie_word_embeddings = tied;
+  const ParameterLayout layout = canonical_layout(config);
+  const std::vector<float> values(static_cast<std::size_t>(layout.numel), 0.5f), more(3, 1.0f);
+  QVERIFY(write_model_directory(path("model"), config, values).ok());
+  QVERIFY(read_model_directory(path("model")).ok());
+  std::vector<SafetensorsEntry> entries;
+  for (const ParameterInfo& parameter : layout.parameters) {
+    entries.push_back(
+        {parameter.name, parameter.shape, std::span(values).first(static_cast<std::size_t>(parameter.numel))});
+  }
+  entries.push_back({name.toStdString(), {3}, more});
+  QVERIFY(write_safetensors(path("model") / "model.safetensors", entries).ok());
+
+  const auto model = read_model_directory(path("model"));
+
+  QCOMPARE(model.ok(), accepted);
+  if (!accepted) {
+    QCOMPARE(model.error().code, ErrorCode::kCorrupt);
+    QVERIFY(model.error().message.find(printable(name.toStdString())) != std::string::npos);
+  }
 }
 
 QTEST_GUILESS_MAIN(SafetensorsTest)

@@ -3,11 +3,36 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <set>
+
 #include "net/base/file.h"
+#include "net/base/printable.h"
 #include "net/model/layout.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace atl {
+namespace {
+
+// What transformers writes, too, and does not read: the rotary frequencies, and the head where it is tied.
+bool follows_from_others(std::string_view name, const ModelConfig& config) {
+  return name.ends_with("rotary_emb.inv_freq") || (config.tie_word_embeddings && name == "lm_head.weight");
+}
+
+// What is not computed is not left out in silence: it is another model's.
+Status check_nothing_is_left_over(const std::filesystem::path& directory, const SafetensorsFile& file,
+                                  const ParameterLayout& layout, const ModelConfig& config) {
+  std::set<std::string_view> computed;
+  for (const ParameterInfo& parameter : layout.parameters) computed.insert(parameter.name);
+  for (const auto& [name, tensor] : file.tensors()) {
+    if (computed.contains(name) || follows_from_others(name, config)) continue;
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("{}: model.safetensors has a tensor {} that a model of config.json does not",
+                             directory.string(), printable(name))};
+  }
+  return ok_status();
+}
+
+}  // namespace
 
 Result<ModelDirectory> read_model_directory(const std::filesystem::path& directory) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(directory / "config.json", 1u << 20));
@@ -25,6 +50,7 @@ Result<ModelDirectory> read_model_directory(const std::filesystem::path& directo
                       parameter.name, fmt::join(tensor.shape, ", "), fmt::join(parameter.shape, ", "))};
     }
   }
+  ATOLL_RETURN_IF_ERROR(check_nothing_is_left_over(directory, file, layout, *config));
   ModelDirectory model{*config, std::vector<float>(static_cast<std::size_t>(layout.numel))};
   for (const ParameterInfo& parameter : layout.parameters) {
     const auto part =

@@ -468,7 +468,7 @@ void Island::Impl::publish(StateNews news) {
   const IslandState state = status_.snapshot();
   if (news == StateNews::kRoundBegin) lanes_->round_begins(state);
   if (news == StateNews::kSyncDone) lanes_->round_done(state);
-  if (options_.on_event) options_.on_event(event_of(news, state));
+  if (options_.on_event) options_.on_event(event_of(news, state, run_));
 }
 
 Result<std::pair<OuterStep, std::vector<float>>> Island::Impl::outer_parameters() const {

@@ -144,14 +144,15 @@ void IslandNews::round_done(Clock::time_point now, const IslandState& state) {
   publish_(done);
 }
 
-ControlEvent event_of(StateNews news, const IslandState& state) {
+ControlEvent event_of(StateNews news, const IslandState& state, const RunConfig& run) {
   const NodeState told{.island = state};
   switch (news) {
     case StateNews::kChanged: break;
-    case StateNews::kRoundBegin: return event::RoundBegin{.state = told};
+    case StateNews::kRoundBegin: return event::RoundBegin{told, run.fragment_of(OuterStep{state.round})};
     case StateNews::kStep: return event::Step{.state = told};
     case StateNews::kSyncing: return event::Syncing{.state = told};
-    case StateNews::kSyncDone: return event::SyncDone{.state = told};
+    case StateNews::kSyncDone:
+      return event::SyncDone{told, run.fragment_of(OuterStep{std::max(state.outer_step, 1u) - 1})};
     case StateNews::kCheckpointSaved: return event::CheckpointSaved{.state = told};
     case StateNews::kError: return event::TrainerError{.state = told};
   }

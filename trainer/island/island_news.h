@@ -13,6 +13,7 @@
 #include "net/collective/all_reduce.h"
 #include "net/control/events.h"
 #include "net/wire/mesh.h"
+#include "net/wire/run_config.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/roster.h"
 
@@ -66,6 +67,6 @@ class IslandNews {
 };
 
 // The event that tells it with the state.
-ControlEvent event_of(StateNews news, const IslandState& state);
+ControlEvent event_of(StateNews news, const IslandState& state, const RunConfig& run);
 
 }  // namespace atl

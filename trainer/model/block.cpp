@@ -1,5 +1,7 @@
 #include "trainer/model/block.h"
 
+#include <stdexcept>
+
 #include "trainer/model/functions.h"
 
 namespace atl {
@@ -7,17 +9,21 @@ namespace atl {
 TransformerBlock::TransformerBlock(const ModelConfig& config, const ParameterLayout& layout, const ParameterUnit& unit,
                                    const FlatUnit& parameters)
     : config_(config) {
-  // The layout's order: q, k, v, o, gate, up, down, and the two norms.
+  using T = BlockTensor;
+  if (unit.parameter_count != T::kCount) throw std::logic_error("the layout's block has tensors that nobody computes");
   const ParameterInfo* tensor = layout.parameters.data() + unit.first_parameter;
-  const auto rows_from = [&](int index, std::int64_t rows) {
-    return parameters.view(tensor[index].offset - unit.offset, {rows, tensor[index].shape[1]});
+  const auto rows_from = [&](T::Place place, std::int64_t rows) {
+    return parameters.view(tensor[place].offset - unit.offset, {rows, tensor[place].shape[1]});
   };
-  qkv_ = rows_from(0, tensor[0].shape[0] + tensor[1].shape[0] + tensor[2].shape[0]);
-  output_ = rows_from(3, tensor[3].shape[0]);
-  gate_up_ = rows_from(4, tensor[4].shape[0] + tensor[5].shape[0]);
-  down_ = rows_from(6, tensor[6].shape[0]);
-  attention_norm_ = parameters.view(tensor[7].offset - unit.offset, tensor[7].shape);
-  feed_forward_norm_ = parameters.view(tensor[8].offset - unit.offset, tensor[8].shape);
+  const auto norm = [&](T::Place place) {
+    return parameters.view(tensor[place].offset - unit.offset, tensor[place].shape);
+  };
+  qkv_ = rows_from(T::kQuery, tensor[T::kQuery].shape[0] + tensor[T::kKey].shape[0] + tensor[T::kValue].shape[0]);
+  output_ = rows_from(T::kOutput, tensor[T::kOutput].shape[0]);
+  gate_up_ = rows_from(T::kGate, tensor[T::kGate].shape[0] + tensor[T::kUp].shape[0]);
+  down_ = rows_from(T::kDown, tensor[T::kDown].shape[0]);
+  attention_norm_ = norm(T::kAttentionNorm);
+  feed_forward_norm_ = norm(T::kFeedForwardNorm);
 }
 
 at::Tensor TransformerBlock::forward(const at::Tensor& x, SequenceShape shape, const RopeTable& rope) const {

@@ -55,7 +55,8 @@ Result<OuterStep> export_from_home(const std::filesystem::path& directory, const
   const nlohmann::json params = encode_message(method::ModelExport{std::filesystem::absolute(output).string()});
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json reply, (*client)->call(method::ModelExport::kName, params,
                                                                      Deadline::after(std::chrono::minutes(30))));
-  return OuterStep{reply.value("outer_step", 0u)};
+  ATOLL_ASSIGN_OR_RETURN(const auto exported, decode_message<method::ModelExported>(reply));
+  return OuterStep{exported.outer_step};
 }
 
 Result<std::unique_ptr<Engine>> load_engine(const ModelSource& source, int threads) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "net/base/file.h"
+#include "net/control/methods.h"
 #include "net/data/token_shard.h"
 #include "trainer/island/batch_source.h"
 #include "trainer/program/model_source.h"
@@ -58,7 +59,7 @@ std::int32_t draw(std::span<const float> logits, const SampleCommand& command, s
 Status export_model(const ExportCommand& command) {
   ATOLL_ASSIGN_OR_RETURN(const OuterStep outer_step, export_from_home(command.home, command.output));
   if (command.json) {
-    print({{"directory", command.output.string()}, {"outer_step", outer_step.value}});
+    print(encode_message(method::ModelExported{command.output.string(), outer_step.value}));
   } else {
     fmt::print("exported outer step {} to {} (config.json, model.safetensors)\n", outer_step.value,
                command.output.string());

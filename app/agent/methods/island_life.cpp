@@ -69,21 +69,20 @@ Result<nlohmann::json> leave(AgentControl& control, const nlohmann::json& json) 
 }  // namespace
 
 void add_life_methods(MethodTable& table, AgentControl& control) {
-  const auto add = [&](std::string_view name, AgentMethod method) { table.add(std::string(name), std::move(method)); };
-  add(method::Pause::kName, [&control](const nlohmann::json& params) { return pause(control, params); });
-  add(method::Resume::kName, [&control](const nlohmann::json&) -> Result<nlohmann::json> {
+  table.add(method::Pause::kName, [&control](const nlohmann::json& params) { return pause(control, params); });
+  table.add(method::Resume::kName, [&control](const nlohmann::json&) -> Result<nlohmann::json> {
     ATOLL_RETURN_IF_ERROR(require_joined(control));
     return encode_message(follow(control, {.wish = Wish::kRun}));
   });
-  add(method::Finish::kName, [&control](const nlohmann::json&) -> Result<nlohmann::json> {
+  table.add(method::Finish::kName, [&control](const nlohmann::json&) -> Result<nlohmann::json> {
     ATOLL_RETURN_IF_ERROR(require_joined(control));
     return encode_message(follow(control, {.wish = Wish::kFinish}));
   });
-  add(method::Stop::kName, [&control](const nlohmann::json& json) -> Result<nlohmann::json> {
+  table.add(method::Stop::kName, [&control](const nlohmann::json& json) -> Result<nlohmann::json> {
     ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::Stop>(json));
     return encode_message(follow(control, {.wish = Wish::kStop}, params.now));
   });
-  add(method::Leave::kName, [&control](const nlohmann::json& params) { return leave(control, params); });
+  table.add(method::Leave::kName, [&control](const nlohmann::json& params) { return leave(control, params); });
 }
 
 }  // namespace atl

@@ -8,10 +8,9 @@
 namespace atl {
 
 void add_join_methods(MethodTable& table, JoinTask& join, InviteLook& look) {
-  table.add(std::string(method::Join::kName), [&join](const nlohmann::json& params) { return join.join(params); });
-  table.add(std::string(method::JoinCancel::kName), [&join](const nlohmann::json&) { return join.cancel(); });
-  table.add(std::string(method::InviteLook::kName),
-            [&look](const nlohmann::json& params) { return look.look(params); });
+  table.add(method::Join::kName, [&join](const nlohmann::json& params) { return join.join(params); });
+  table.add(method::JoinCancel::kName, [&join](const nlohmann::json&) { return join.cancel(); });
+  table.add(method::InviteLook::kName, [&look](const nlohmann::json& params) { return look.look(params); });
 }
 
 }  // namespace atl

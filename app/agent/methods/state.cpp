@@ -7,7 +7,7 @@
 namespace atl {
 
 void add_state_methods(MethodTable& table, AgentControl& control) {
-  table.add(std::string(method::StateGet::kName),
+  table.add(method::StateGet::kName,
             [&control](const nlohmann::json&) -> Result<nlohmann::json> { return to_json(control.board().state()); });
 }
 

@@ -16,10 +16,8 @@ constexpr std::chrono::seconds kAnswerTime{3};
 constexpr std::chrono::seconds kExportTime{30};
 
 Result<std::uint32_t> exported_step(const nlohmann::json& said) {
-  JsonFields fields(said, "what the trainer said of its export");
-  std::uint32_t outer_step = 0;
-  ATOLL_RETURN_IF_ERROR(fields.read("outer_step", outer_step).status());
-  return outer_step;
+  ATOLL_ASSIGN_OR_RETURN(const auto exported, decode_message<method::ModelExported>(said));
+  return exported.outer_step;
 }
 
 }  // namespace

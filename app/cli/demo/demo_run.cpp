@@ -15,6 +15,7 @@
 #include "app/cli/text.h"
 #include "app/cli/validate_run.h"
 #include "net/base/file.h"
+#include "net/control/methods.h"
 #include "net/data/dataset.h"
 #include "net/hub/hub.h"
 
@@ -187,7 +188,7 @@ Status DemoRun::look_at_hub() {
     ATOLL_ASSIGN_OR_RETURN(hub_client_, ControlClient::connect(HubHome{directory_ / "hub"}.control_socket(),
                                                                Deadline::after(kHubAnswerTime)));
   }
-  auto json = hub_client_->call("state.get", nlohmann::json::object(), Deadline::after(kHubAnswerTime));
+  auto json = hub_client_->call(method::StateGet::kName, nlohmann::json::object(), Deadline::after(kHubAnswerTime));
   if (!json.ok()) {
     hub_client_.reset();
     return json.error();

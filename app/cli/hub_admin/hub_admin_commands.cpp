@@ -44,7 +44,8 @@ Result<std::optional<nlohmann::json>> ask_hub(const HubHome& home, std::string_v
 Status islands(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const auto enrolled, enrolled_islands(directory));
-  ATOLL_ASSIGN_OR_RETURN(const auto live, ask_hub(HubHome{directory}, "state.get", nlohmann::json::object()));
+  ATOLL_ASSIGN_OR_RETURN(const auto live,
+                         ask_hub(HubHome{directory}, method::StateGet::kName, nlohmann::json::object()));
   std::map<std::string, HubIslandState> states;
   if (live) {
     ATOLL_ASSIGN_OR_RETURN(const HubState state, HubState::from_json(*live));

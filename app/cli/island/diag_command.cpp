@@ -12,6 +12,7 @@
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
 #include "net/base/unix_time.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -24,7 +25,7 @@ struct Diag {
 nlohmann::json state_of(const AgentHome& home) {
   const auto client = connect_island(home);
   if (!client.ok()) return nullptr;
-  const auto state = (*client)->call("state.get", nlohmann::json::object(), answer_deadline());
+  const auto state = (*client)->call(method::StateGet::kName, nlohmann::json::object(), answer_deadline());
   return state.ok() ? *state : nlohmann::json();
 }
 

@@ -11,6 +11,7 @@
 #include "app/cli/island/status_view.h"
 #include "app/cli/text.h"
 #include "net/control/island_state.h"
+#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -26,7 +27,7 @@ struct StatusRequest {
 
 Result<nlohmann::json> ask_state(const AgentHome& home) {
   ATOLL_ASSIGN_OR_RETURN(const auto client, connect_island(home));
-  return client->call("state.get", nlohmann::json::object(), answer_deadline());
+  return client->call(method::StateGet::kName, nlohmann::json::object(), answer_deadline());
 }
 
 void print(const nlohmann::json& state, bool json, Console& console) {

@@ -25,7 +25,7 @@ Result<PresetFacts> preset_facts(const std::string& name) {
   ATOLL_ASSIGN_OR_RETURN(const RunNeeds needs, needs_of(run));
   return PresetFacts{.name = name,
                      .parameters = needs.parameters,
-                     .payload_bytes = needs.payload_bytes,
+                     .payload_bytes = needs.round_payload_bytes,
                      .memory_bytes = static_cast<double>(needs.micro_batches.front().bytes),
                      .inner_steps = run.inner_steps,
                      .tokens_per_step = std::uint64_t{run.sequences_per_step} * run.sequence_length,

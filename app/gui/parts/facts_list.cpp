@@ -20,7 +20,8 @@ FactsList::FactsList(QWidget* parent) : QWidget(parent), beside_(new QHBoxLayout
   setColumns(1);
 }
 
-int FactsList::add(const char* name, const QString& caption) {
+void FactsList::add(int index, const char* name, const QString& caption) {
+  if (index != static_cast<int>(rows_.size())) qFatal("%s is not where its page looks for it", name);
   auto* label = new QLabel(caption);
   label->setTextFormat(Qt::PlainText);
   label->setForegroundRole(QPalette::PlaceholderText);
@@ -29,11 +30,9 @@ int FactsList::add(const char* name, const QString& caption) {
   value->setAlignment(Qt::AlignTop | Qt::AlignRight);
   value->setWordWrap(true);
   label->setBuddy(value);
-  const int row = static_cast<int>(rows_.size());
   rows_.push_back({caption, label, value});
-  place(rows_.back(), row);
-  set(row, QString("\u2013"));
-  return row;
+  place(rows_.back(), index);
+  set(index, QString("\u2013"));
 }
 
 void FactsList::setColumns(int columns) {
@@ -66,13 +65,13 @@ void FactsList::place(const Row& row, int at) {
 }
 
 void FactsList::set(int index, const QString& value) {
-  const Row& row = rows_[static_cast<std::size_t>(index)];
+  const Row& row = rows_.at(static_cast<std::size_t>(index));
   set_plain_text(row.value, value);
   row.value->setAccessibleName(tr("%1: %2").arg(row.caption, value));
 }
 
 void FactsList::setShown(int index, bool shown) {
-  const Row& row = rows_[static_cast<std::size_t>(index)];
+  const Row& row = rows_.at(static_cast<std::size_t>(index));
   row.title->setVisible(shown);
   row.value->setVisible(shown);
 }

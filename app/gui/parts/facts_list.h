@@ -18,7 +18,8 @@ class FactsList : public QWidget {
  public:
   explicit FactsList(QWidget* parent = nullptr);
 
-  int add(const char* name, const QString& caption);  // its index; `name`: by which tests find the value
+  // `index`: by which it is set, from 0 in order; `name`: by which tests find the value.
+  void add(int index, const char* name, const QString& caption);
   void set(int index, const QString& value);
   void setGreyed(bool greyed);
   void setShown(int index, bool shown);

@@ -101,10 +101,10 @@ GpuPanel::GpuPanel(int index, QWidget* parent)
   body()->addLayout(meters_);
   body()->addWidget(facts_);
   body()->addStretch(1);
-  facts_->add("clock", tr("Clock"));
-  facts_->add("throttling", tr("Throttled by"));
-  facts_->add("ecc", tr("ECC errors"));
-  facts_->add("nvlink", tr("NVLink"));
+  facts_->add(kClock, "clock", tr("Clock"));
+  facts_->add(kThrottling, "throttling", tr("Throttled by"));
+  facts_->add(kEcc, "ecc", tr("ECC errors"));
+  facts_->add(kNvlink, "nvlink", tr("NVLink"));
   facts_->setColumns(1);
   showRoom();
 }

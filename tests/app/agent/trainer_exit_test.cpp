@@ -3,9 +3,12 @@
 
 #include <QtTest>
 #include <csignal>
+#include <nlohmann/json.hpp>
 
+#include "app/agent/agent_board.h"
 #include "net/base/exit_code.h"
 #include "net/control/trainer_contract.h"
+#include "tests/net/control/event_samples.h"
 
 using namespace atl;
 
@@ -22,6 +25,7 @@ class TrainerExitTest : public QObject {
   void one_that_was_not_our_child_tells_its_status_itself();
   void a_word_of_memory_in_a_log_does_not_explain_a_kill();
   void an_old_error_line_is_not_the_cause_of_a_success();
+  void without_a_trainer_the_state_says_what_is_still_true();
 };
 
 void TrainerExitTest::the_cause_is_told_from_status_and_last_words_data() {
@@ -121,6 +125,27 @@ void TrainerExitTest::a_word_of_memory_in_a_log_does_not_explain_a_kill() {
 
 void TrainerExitTest::an_old_error_line_is_not_the_cause_of_a_success() {
   QCOMPARE(judge_exit({.status = 0, .last_words = "atoll-trainer: something\n"}, 1).text, std::string());
+}
+
+// Frozen: whoever adds a field to IslandState decides here whether it is still true when its trainer is gone.
+void TrainerExitTest::without_a_trainer_the_state_says_what_is_still_true() {
+  AgentBoard board(IslandHome{"/no/such/home"});
+  AgentFacts facts;
+  facts.joined = true;
+  facts.trainer_pid = 4711;
+  board.set_facts(facts);
+  board.set_trainer_state(test::sample_state().island);
+  const nlohmann::json before = board.state().island.to_json();
+
+  facts.trainer_pid = 0;
+  board.set_facts(facts);
+  board.forget_trainer();
+
+  const nlohmann::json after = board.state().island.to_json();
+  std::string over;
+  for (const auto& [name, value] : before.items()) over += after[name] != value ? name + " " : "";
+  QCOMPARE(over, std::string("error memory_bytes mfu micro_batch next_sync_seconds pid state tokens_per_second "));
+  QCOMPARE(after.size(), std::size_t{31});  // one more: is it true of an island whose trainer is gone?
 }
 
 QTEST_GUILESS_MAIN(TrainerExitTest)

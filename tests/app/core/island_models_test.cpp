@@ -54,6 +54,7 @@ class IslandModelsTest : public QObject {
 
   void an_all_reduce_is_followed();
   void a_round_that_is_tried_again_keeps_its_phases();
+  void of_averages_that_overlap_the_newest_is_shown();
   void the_slowest_edge_is_named_where_it_holds_the_others_back();
   void links_measured_by_this_island_are_its_edges();
   void nonsense_about_an_all_reduce_is_skipped();
@@ -299,7 +300,9 @@ void IslandModelsTest::an_all_reduce_is_followed() {
   QCOMPARE(sync.progress()->step, 3u);
   sync.take(event_of("sync.phase", phase(42, "all_gather", 14)), "isl-b");
   QCOMPARE(sync.phases().size(), 1u);
-  sync.take(event_of("sync.done", test::training_state()), "isl-b");
+  nlohmann::json after = test::training_state();
+  after["outer_step"] = 43u;
+  sync.take(event_of("sync.done", after), "isl-b");
 
   QVERIFY(!sync.active());
   QCOMPARE(sync.ring().size(), 3u);  // as it was
@@ -326,6 +329,50 @@ void IslandModelsTest::a_round_that_is_tried_again_keeps_its_phases() {
   begin(43, 1);
 
   QVERIFY(sync.phases().empty());
+  QCOMPARE(*sync.round(), 43u);
+}
+
+void IslandModelsTest::of_averages_that_overlap_the_newest_is_shown() {
+  SyncModel sync;
+  const auto begin = [&](unsigned round) {
+    sync.take(
+        event_of("sync.phase",
+                 {{"phase", "begin"}, {"round", round}, {"attempt", 1u}, {"ring", ring({{"isl-a", 1}, {"isl-b", 1}})}}),
+        "isl-a");
+  };
+  const auto say = [&](const char* what, unsigned round, unsigned outer_step) {
+    nlohmann::json state = test::training_state();
+    state["round"] = round;
+    state["outer_step"] = outer_step;
+    sync.take(event_of(what, state), "isl-a");
+  };
+  begin(42);
+  say("step", 43, 42);  // while it averages
+  QVERIFY(sync.active());
+  begin(43);
+  sync.take(event_of("sync.phase", phase(42, "all_gather", 14)), "isl-a");
+  say("sync.done", 44, 43);  // of 42
+  QCOMPARE(*sync.round(), 43u);
+  QVERIFY(sync.active() && sync.phases().empty());
+  sync.take(event_of("sync.phase", phase(43, "reduce_scatter", 14)), "isl-a");
+  say("sync.done", 43, 43);  // of 42, while nothing is trained
+  QVERIFY(sync.active() && sync.phases().size() == 1);
+
+  say("sync.done", 44, 44);
+  QVERIFY(!sync.active());
+
+  begin(44);
+  say("step", 45, 45);  // its end was not heard
+  QVERIFY(!sync.active());
+  begin(45);
+  sync.take(event_of("sync.phase", phase(45, "failed", 5)), "isl-a");
+  say("step", 45, 45);  // the round is begun anew
+  QVERIFY(!sync.active());
+  begin(45);
+  QVERIFY(sync.active() && sync.phases().empty());
+  say("round.begin", 43, 43);  // the run went back
+  begin(43);
+  QVERIFY(sync.active());
   QCOMPARE(*sync.round(), 43u);
 }
 

@@ -90,7 +90,7 @@ Change cpu_for(double parameters) {
 Change sync_of(double fraction) {  // 14 islands; up is the slower direction
   return [fraction](NodeFacts& f) {
     f.run->inner_seconds = 1000;
-    f.net.up_bytes_per_second = 2.0 * 13 / 14 * static_cast<double>(f.run->payload_bytes) / (fraction * 1000);
+    f.net.up_bytes_per_second = 2.0 * 13 / 14 * static_cast<double>(f.run->round_payload_bytes) / (fraction * 1000);
     f.net.down_bytes_per_second = 1e12;
   };
 }
@@ -491,6 +491,13 @@ void JudgeTest::needs_are_the_models() {
   QVERIFY2(needs.ok(), needs.ok() ? "" : needs.error().message.c_str());
   QCOMPARE(needs->parameters, std::uint64_t{8'030'261'248});  // Llama 3 8B
   QCOMPARE(needs->payload_bytes, 4 * needs->parameters);
+  QCOMPARE(needs->round_payload_bytes, needs->payload_bytes);
+  run.fragments = 4;
+  const auto in_parts = needs_of(run);
+  QVERIFY(in_parts.ok());
+  QCOMPARE(in_parts->payload_bytes, needs->payload_bytes);
+  QVERIFY(in_parts->round_payload_bytes < 0.3 * static_cast<double>(needs->payload_bytes));
+  QVERIFY(in_parts->round_payload_bytes >= needs->payload_bytes / 4);
   QCOMPARE(needs->data_bytes, std::uint64_t{2 * 264});
   QCOMPARE(checkpoint_bytes(*needs), 8.0 * 8'030'261'248);
 }

@@ -3,6 +3,7 @@
 #include "net/control/events.h"
 
 #include <QtTest>
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -117,6 +118,7 @@ class ControlEventTest : public QObject {
 
  private Q_SLOTS:
   void there_is_an_example_of_every_event();
+  void the_example_of_the_state_tells_every_field();
   void every_event_survives_the_round_trip();
   void every_event_is_encoded_as_the_golden_recording_says();
   void the_golden_recording_is_read();
@@ -137,6 +139,23 @@ void ControlEventTest::there_is_an_example_of_every_event() {
   for (const ControlEvent& event : event_samples()) seen.insert(event.index());
 
   QCOMPARE(seen.size(), std::variant_size_v<ControlEvent>);
+}
+
+// A field that the example leaves as it is by default is neither in the golden recording nor in the round trip.
+void ControlEventTest::the_example_of_the_state_tells_every_field() {
+  NodeState state = test::sample_state(), blank;
+  state.gpus = {test::sample_gpu()};
+  blank.has_agent = true;
+  blank.agent.wish = Wish::kFinish;  // the example's is the default
+  const nlohmann::json said = to_json(state), unsaid = to_json(blank);
+
+  for (std::string path : FieldNames::of<NodeState>()) {
+    std::ranges::replace(path, '.', '/');
+    if (path.starts_with("gpus/")) path.insert(5, "0/");
+    const nlohmann::json::json_pointer place("/" + path);
+    QVERIFY2(said.contains(place) && !said[place].is_null(), path.c_str());
+    QVERIFY2(!unsaid.contains(place) || unsaid[place] != said[place], path.c_str());
+  }
 }
 
 void ControlEventTest::every_event_survives_the_round_trip() {

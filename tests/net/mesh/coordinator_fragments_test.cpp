@@ -77,6 +77,7 @@ class CoordinatorFragmentsTest : public QObject {
 
  private Q_SLOTS:
   void with_one_fragment_training_waits_for_the_average();
+  void norms_are_compared_with_those_of_the_fragment();
   void the_next_round_is_begun_when_one_is_averaged_and_no_more_are_open_than_fragments();
   void rounds_are_committed_in_their_order_each_upon_a_state_that_is_known();
   void who_speaks_of_another_fragment_than_the_rounds_is_sent_away();
@@ -110,6 +111,32 @@ void CoordinatorFragmentsTest::with_one_fragment_training_waits_for_the_average(
   QCOMPARE(rounds_begun(mesh.island(1)), Rounds{0});
   all_have(mesh, 3, 0);
   QCOMPARE(rounds_begun(mesh.island(1)), (Rounds{0, 1}));
+}
+
+// Of two islands, one's past and the other's word bound a norm: a large fragment's past must not excuse a small one's.
+void CoordinatorFragmentsTest::norms_are_compared_with_those_of_the_fragment() {
+  SimulatedMesh mesh(run_of(2, 2));
+  begin_first_round(mesh, 2);
+  const auto say_norm = [&](int island, std::uint32_t round, double norm) {
+    mesh.island(island).said_ready.insert(OuterStep{round});
+    mesh.say(island, IslandReady{OuterStep{round}, 64, norm, 2.0, fragment_of(mesh, round)});
+  };
+  for (std::uint32_t round = 0; round < 8; ++round) {
+    for (const int island : {1, 2}) say_norm(island, round, round % 2 == 0 ? 100 : 1);
+    deliver(mesh);
+    all_have(mesh, 2, round);
+  }
+  QCOMPARE(mesh.hub().committed(), OuterStep{8});
+  QCOMPARE(mesh.count<WorkLeftOut>(), 0);
+  for (const int island : {1, 2}) say_norm(island, 8, 100);
+  deliver(mesh);
+
+  say_norm(1, 9, 1);
+  say_norm(2, 9, 60);
+  all_have(mesh, 2, 8);
+  deliver(mesh);
+
+  QCOMPARE(mesh.count<WorkLeftOut>(), 1);
 }
 
 void CoordinatorFragmentsTest::the_next_round_is_begun_when_one_is_averaged_and_no_more_are_open_than_fragments() {

@@ -11,6 +11,7 @@ class CoordinatorReturnTest : public QObject {
  private Q_SLOTS:
   void an_island_that_reconnects_in_time_keeps_its_lease();
   void an_island_that_missed_the_commit_gets_it_when_it_comes_back();
+  void who_catches_up_needs_no_source_that_leaves();
   void one_that_does_not_hold_the_committed_average_recovers();
   void a_wrong_state_hash_sends_its_island_to_recover();
   void a_removed_island_is_forgotten_although_it_is_away_data();
@@ -56,6 +57,24 @@ void CoordinatorReturnTest::an_island_that_missed_the_commit_gets_it_when_it_com
   QVERIFY(received<HubRecover>(mesh.island(2)).empty());
   QCOMPARE(received<HubRoundBegin>(mesh.island(2)).back().round, OuterStep{1});
   QCOMPARE(mesh.violation(), std::string());
+}
+
+// Its own average is all that it needs: a state from elsewhere would cost it the round.
+void CoordinatorReturnTest::who_catches_up_needs_no_source_that_leaves() {
+  SimulatedMesh mesh(run_for(3));
+  begin_first_round(mesh, 3);
+  all_ready(mesh, 3);
+  for (int i = 1; i <= 3; ++i) have(mesh, i, 1);
+  mesh.cut(3);
+  deliver(mesh);
+  mesh.link(3);
+
+  mesh.say(2, IslandLeaving{"that was enough", false});
+  deliver(mesh);
+
+  QCOMPARE(received<HubCommit>(mesh.island(3)).size(), std::size_t{1});
+  QVERIFY(received<HubRecover>(mesh.island(3)).empty());
+  QCOMPARE(mesh.island(3).outer_step, std::optional(OuterStep{1}));
 }
 
 void CoordinatorReturnTest::one_that_does_not_hold_the_committed_average_recovers() {

@@ -186,9 +186,12 @@ void IslandNewsTest::a_round_that_began_elsewhere_has_no_figures_of_this_island(
 }
 
 void IslandNewsTest::each_reason_to_tell_the_state_is_its_event() {
+  RunConfig run;
+  run.fragments = 2;
   IslandState state;
   state.round = 3;
-  const auto named = [&](StateNews news) { return std::string(name_of(event_of(news, state))); };
+  state.outer_step = 3;
+  const auto named = [&](StateNews news) { return std::string(name_of(event_of(news, state, run))); };
 
   QCOMPARE(named(StateNews::kChanged), std::string("state.changed"));
   QCOMPARE(named(StateNews::kRoundBegin), std::string("round.begin"));
@@ -197,9 +200,11 @@ void IslandNewsTest::each_reason_to_tell_the_state_is_its_event() {
   QCOMPARE(named(StateNews::kSyncDone), std::string("sync.done"));
   QCOMPARE(named(StateNews::kCheckpointSaved), std::string("checkpoint.saved"));
   QCOMPARE(named(StateNews::kError), std::string("error"));
-  const ControlEvent step = event_of(StateNews::kStep, state);
+  const ControlEvent step = event_of(StateNews::kStep, state, run);
   QCOMPARE(state_in(step)->island.round, 3u);
   QVERIFY(!data_of(step).contains("agent"));  // which is its agent's to tell
+  QCOMPARE(std::get<event::RoundBegin>(event_of(StateNews::kRoundBegin, state, run)).fragment, FragmentId{1});
+  QCOMPARE(std::get<event::SyncDone>(event_of(StateNews::kSyncDone, state, run)).fragment, FragmentId{0});
 }
 
 QTEST_GUILESS_MAIN(IslandNewsTest)
