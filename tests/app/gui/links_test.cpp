@@ -18,8 +18,10 @@ QString invite_to(const char* run) {
   invite.run_id = invite.run_name = run;
   invite.id = "inv-1";
   invite.secret = Bytes(16, std::byte{7});
-  invite.expires =
+  // The same for all, or two to the same run would differ.
+  static const auto kTomorrow =
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now()) + std::chrono::hours(24);
+  invite.expires = kTomorrow;
   return QString::fromStdString(encode_invite(invite).value());
 }
 
