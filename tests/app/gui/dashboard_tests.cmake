@@ -2,7 +2,7 @@
 atoll_add_library(atoll_run_story SOURCES run_story.cpp DEPENDS atoll_fake_agent PRIVATE_DEPENDS fmt::fmt)
 function(atoll_add_gui_test name)
   atoll_add_test(${name} LABEL loopback SOURCES ${name}.cpp DEPENDS atoll_app_gui atoll_gui_reach atoll_run_story)
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=120000")
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=400000")
 endfunction()
 foreach(name accessibility_test dashboard_test gpu_spread_test links_test look_test main_window_test plot_speed_test plot_test)
   atoll_add_gui_test(${name})
