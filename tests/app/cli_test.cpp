@@ -395,7 +395,7 @@ void CliTest::hub_serves_until_it_is_interrupted() {
   CliOutcome served;
   std::thread serving([&] { served = atoll({"hub", "serve", "--home", home, "--listen", "127.0.0.1:0"}); });
   CliOutcome status;
-  QTRY_VERIFY((status = atoll({"hub", "status", "--home", home, "--json"})).exit_code == 0);
+  QTRY_VERIFY_WITH_TIMEOUT((status = atoll({"hub", "status", "--home", home, "--json"})).exit_code == 0, 60'000);
 
   const CliOutcome for_people = atoll({"hub", "status", "--home", home});
   atoll.interrupt.raise("interrupted");
@@ -416,7 +416,7 @@ void CliTest::hub_status_tells_how_many_fragments_there_are() {
   CliOutcome served;
   std::thread serving([&] { served = atoll({"hub", "serve", "--listen", "127.0.0.1:0"}); });
   CliOutcome status;
-  QTRY_VERIFY((status = atoll({"hub", "status", "--json"})).exit_code == 0);
+  QTRY_VERIFY_WITH_TIMEOUT((status = atoll({"hub", "status", "--json"})).exit_code == 0, 60'000);
 
   const CliOutcome for_people = atoll({"hub", "status"});
   atoll.interrupt.raise("interrupted");
@@ -434,7 +434,7 @@ void CliTest::a_hub_on_all_addresses_invites_to_one_that_can_be_dialled() {
   CliOutcome served;
   std::thread serving([&] { served = atoll({"hub", "serve", "--home", home, "--listen", "0.0.0.0:0"}); });
   CliOutcome status;
-  QTRY_VERIFY((status = atoll({"hub", "status", "--home", home, "--json"})).exit_code == 0);
+  QTRY_VERIFY_WITH_TIMEOUT((status = atoll({"hub", "status", "--home", home, "--json"})).exit_code == 0, 60'000);
   atoll.interrupt.raise("interrupted");
   serving.join();
 

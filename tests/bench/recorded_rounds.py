@@ -45,10 +45,10 @@ def record(arguments):
                 command += ["--text", arguments.text]
             done = subprocess.run(command, env={**os.environ, "XDG_CACHE_HOME": str(directory / "cache")}, check=False,
                                   capture_output=True, text=True)
-            databases = list(directory.glob("run/hub/hub.sqlite"))
-            if done.returncode != 0 or not databases:
+            database = directory / "run/hub/hub.sqlite"
+            if done.returncode != 0 or not database.exists():
                 sys.exit(f"the demo failed ({done.returncode}):\n{done.stdout}{done.stderr}")
-            runs.append(rounds_of(databases[0])[:arguments.rounds])
+            runs.append(rounds_of(database)[:arguments.rounds])
         finally:
             shutil.rmtree(directory)
         arguments.file.write_text(json.dumps(runs, indent=1) + "\n")

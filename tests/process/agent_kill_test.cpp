@@ -88,7 +88,7 @@ void AgentKillTest::the_island_is_back_in_training_after_every_kill() {
       QVERIFY(after["tokens"].get<std::uint64_t>() >= before["tokens"].get<std::uint64_t>());
     }
     QCOMPARE(after["agent"]["wish"].get<std::string>(), std::string("run"));
-    QCOMPARE(processes_of(home_.directory).size(), std::size_t{2});
+    QVERIFY(wait_for([&] { return processes_of(home_.directory).size() == 2; }));
   }
   QCOMPARE(service.end(), 0);
   QVERIFY(processes_of(home_.directory).empty());
@@ -120,8 +120,8 @@ void AgentKillTest::a_pause_survives_the_agent_and_resumes_where_it_was() {
     return now["state"] == "paused" && now["agent"]["trainer_pid"] == 0;
   };
   QVERIFY(service.wait_until(paused));
-  QCOMPARE(processes_of(home_.directory).size(), std::size_t{1});
-  QCOMPARE(hub_word(*run_, home_), std::string("paused"));
+  QVERIFY(wait_for([&] { return processes_of(home_.directory).size() == 1; }));
+  QVERIFY(wait_for([&] { return hub_word(*run_, home_) == "paused"; }));
   const std::uint32_t committed = run_->state().outer_step;
   QVERIFY(run_->wait_until([&](const HubState& s) { return s.outer_step >= committed + 2; }, kLimit));  // without it
   service.kill();
@@ -189,7 +189,7 @@ void AgentKillTest::a_second_sigterm_ends_at_once() {
     QThread::msleep(500);
   }
 
-  QVERIFY(wait_for([&] { return processes_of(home_.directory).empty(); }, std::chrono::seconds(10)));
+  QVERIFY(wait_for([&] { return processes_of(home_.directory).empty(); }));
 }
 
 void AgentKillTest::a_trainer_without_an_agent_ends_by_itself() {

@@ -36,7 +36,7 @@ void AgentService::kill() {
 }
 
 Result<nlohmann::json> AgentService::call(const char* method, const nlohmann::json& params) const {
-  const Deadline deadline = Deadline::after(std::chrono::seconds(5));
+  const Deadline deadline = Deadline::after(kAgentLimit);
   ATOLL_ASSIGN_OR_RETURN(const auto client, ControlClient::connect(home_.socket, deadline));
   return client->call(method, params, deadline);
 }

@@ -8,6 +8,7 @@
 
 #include <QtCore/QRegularExpression>
 #include <QtTest/QTest>
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <set>
@@ -289,12 +290,25 @@ ProgramOutcome newer_home(Scene& scene) {
   return scene.run({"join", "--home", home});
 }
 
+// SIGSTOP takes a while until the last thread.
+bool is_stopped(pid_t pid) {
+  const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task");
+  return std::ranges::all_of(threads, [](const auto& thread) {
+    std::ifstream file(thread.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    return stat.find(") T ") != std::string::npos;
+  });
+}
+
 ProgramOutcome stopped_agent(Scene& scene) {
   const std::string home = scene.path("island").string();
   const auto agent = start_agent(scene, home);
-  ::kill(static_cast<pid_t>(agent->processId()), SIGSTOP);
+  const auto pid = static_cast<pid_t>(agent->processId());
+  ::kill(pid, SIGSTOP);
+  if (!wait_for([&] { return is_stopped(pid); })) qFatal("the agent does not stop");
   ProgramOutcome outcome = scene.run({"status", "--home", home});
-  ::kill(static_cast<pid_t>(agent->processId()), SIGKILL);
+  ::kill(pid, SIGKILL);
   (void)outcome_of(*agent);
   return outcome;
 }

@@ -201,7 +201,10 @@ void SecretsTest::files_that_others_may_read_hold_none() {
   int readable = 0;
   for (const auto& file : files()) {
     struct stat info {};
-    QCOMPARE(::stat(file.c_str(), &info), 0);
+    if (::stat(file.c_str(), &info) != 0) {
+      QCOMPARE(errno, ENOENT);  // taken away since the directory was read
+      continue;
+    }
     if ((info.st_mode & 0077) == 0) continue;
     ++readable;
     QVERIFY2(secret_in(raw(file)).empty(), file.c_str());

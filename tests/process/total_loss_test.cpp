@@ -3,6 +3,7 @@
 #include <QtCore/QProcess>
 #include <QtCore/QThread>
 #include <QtTest/QTest>
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "net/base/deadline.h"
 #include "net/control/hub_state.h"
 #include "net/hub/hub.h"
+#include "tests/process/agent_service.h"
 #include "tests/process/run_parts.h"
 #include "tests/process/scene.h"
 
@@ -91,18 +93,25 @@ void TotalLossTest::kill_all() {
 }
 
 HubState TotalLossTest::hub_state() const {
-  const ProgramOutcome outcome = scene_->run({"hub", "status", "--home", scene_->path("hub").string(), "--json"});
-  if (outcome.exit_code != 0) qFatal("hub status: %s", outcome.err.c_str());
+  ProgramOutcome outcome;
+  const bool answered = wait_for([&] {
+    outcome = scene_->run({"hub", "status", "--home", scene_->path("hub").string(), "--json"});
+    return outcome.exit_code == 0;
+  });
+  if (!answered) qFatal("hub status: %s", outcome.err.c_str());
   return require(HubState::from_json(nlohmann::json::parse(outcome.out)));
 }
 
-// False when the run stands still, or when nothing happens for kLimit.
+// False when the run stands still though everybody is there, or when nothing happens for kLimit.
 bool TotalLossTest::wait_for_step(std::uint32_t step, HubState& last) {
   const Deadline deadline = Deadline::after(kLimit);
   for (;;) {
     last = hub_state();
     if (last.outer_step >= step) return true;
-    if (last.standstill || deadline.expired()) return false;
+    const auto here = std::ranges::count_if(last.islands, [](const HubState::Island& island) {
+      return island.state == HubIslandState::kTraining || island.state == HubIslandState::kRecovering;
+    });
+    if ((last.standstill && here == kIslands) || deadline.expired()) return false;
     QThread::msleep(100);
   }
 }

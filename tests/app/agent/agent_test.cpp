@@ -232,7 +232,7 @@ void AgentTest::a_pause_for_a_while_ends_by_itself() {
   QVERIFY(f.start().ok());
   QVERIFY(f.wait_until(has_trainer));
 
-  const auto answer = f.call("pause", {{"for_seconds", 2}});
+  const auto answer = f.call("pause", {{"for_seconds", 5}});
   QVERIFY((*answer)["paused_until_unix_seconds"].is_number());
   QVERIFY(f.wait_for("paused"));
 

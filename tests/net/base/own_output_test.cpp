@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <QCoreApplication>
@@ -28,7 +29,13 @@ constexpr std::uint64_t kMost = 64 * 1024;  // of the log and its predecessor
 int talk(const std::filesystem::path& log) {
   const OwnOutput output(log, kMost, std::chrono::milliseconds(5));
   const std::filesystem::path before = log.string() + ".1";
-  const auto rotated = [&] { return std::filesystem::exists(before); };
+  // The new file stands at its place a moment before the output goes to it.
+  const auto rotated = [&] {
+    struct stat written {};
+    struct stat file {};
+    return std::filesystem::exists(before) && ::fstat(STDERR_FILENO, &written) == 0 &&
+           ::stat(log.c_str(), &file) == 0 && written.st_ino == file.st_ino;
+  };
   std::jthread other([&] {
     for (int i = 0; !rotated(); ++i) {
       fmt::print(stdout, "stdout {}\n", i);

@@ -167,7 +167,7 @@ void HubListenerTest::one_member_does_not_hold_the_places_of_others() {
 }
 
 void HubListenerTest::a_silent_stranger_is_sent_away_in_time() {
-  start({.handshake = 300ms});
+  start({.handshake = 2s});
 
   const auto silent = dial_in_silence({"127.0.0.1", listener_->port()}, 1);
   TlsConnection member = dial(1);
@@ -192,7 +192,7 @@ void HubListenerTest::a_request_that_comes_a_byte_at_a_time_is_ended() {
 }
 
 void HubListenerTest::a_connection_without_requests_is_ended() {
-  start({.pace = {.idle = 300ms}});
+  start({.pace = {.idle = 2s}});
   TlsConnection connection = dial(1);
   QVERIFY(answer_to(connection, "GET /nothing HTTP/1.1").starts_with("HTTP/1.1 404 "));
   Bytes words(std::string_view("there is nothing here\n").size());
@@ -201,7 +201,7 @@ void HubListenerTest::a_connection_without_requests_is_ended() {
   QVERIFY(closed_by_hub(connection));
 }
 
-// Reads at twice the least rate, for many windows and longer than a connection may be idle.
+// Reads at six times the least rate, for many windows and longer than a connection may be idle.
 void HubListenerTest::a_slow_but_living_fetch_is_not_cut() {
   start({.connections = {.of_member = 1},
          .pace = {.idle = 1200ms, .header = 1200ms, .window = 1200ms, .least_bytes = 32 * 1024}});

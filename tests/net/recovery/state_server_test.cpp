@@ -168,7 +168,7 @@ void StateServerTest::a_request_that_comes_a_byte_at_a_time_is_ended() {
 }
 
 void StateServerTest::a_connection_without_requests_is_ended() {
-  StatePeer hurried(run_.island(1), state_, Behaviour::kGood, {.idle = 300ms});
+  StatePeer hurried(run_.island(1), state_, Behaviour::kGood, {.idle = 2s});
   TlsConnection connection = connect(hurried);
   QVERIFY(ask(connection, "GET /state/7/0 HTTP/1.1").head.startsWith("HTTP/1.1 200 "));
 
@@ -179,11 +179,11 @@ void StateServerTest::a_connection_without_requests_is_ended() {
   QVERIFY(end.ok() || end.error().code != ErrorCode::kTimeout);
 }
 
-// Reads at twice the least rate, for many windows and longer than a connection may be idle.
+// Reads at six times the least rate, for many windows and longer than a connection may be idle.
 void StateServerTest::a_slow_but_living_fetch_is_not_cut() {
   const FakeState large(OuterStep{7}, 1'500'000, 1);
   StatePeer hurried(run_.island(1), large, Behaviour::kGood,
-                    {.idle = 400ms, .header = 400ms, .window = 400ms, .least_bytes = 32 * 1024});
+                    {.idle = 1200ms, .header = 1200ms, .window = 1200ms, .least_bytes = 32 * 1024});
   TlsConnection connection = connect(hurried);
   const int buffer = 16 * 1024;
   QCOMPARE(::setsockopt(connection.fd(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer), 0);
@@ -192,7 +192,7 @@ void StateServerTest::a_slow_but_living_fetch_is_not_cut() {
   QVERIFY(!read_request_head(connection, abort_).empty());
 
   Bytes piece(16 * 1024);
-  for (int i = 0; i < 25; ++i) {
+  for (int i = 0; i < 40; ++i) {
     QVERIFY(connection.read_exact(piece, deadline).ok());
     std::this_thread::sleep_for(100ms);
   }
@@ -202,7 +202,7 @@ void StateServerTest::a_slow_but_living_fetch_is_not_cut() {
 
 void StateServerTest::a_fetch_that_reads_nothing_more_is_ended() {
   const FakeState large(OuterStep{7}, 1'500'000, 1);
-  StatePeer hurried(run_.island(1), large, Behaviour::kGood, {.window = 400ms, .least_bytes = 32 * 1024});
+  StatePeer hurried(run_.island(1), large, Behaviour::kGood, {.window = 2s, .least_bytes = 32 * 1024});
   TlsConnection connection = connect(hurried);
   const int buffer = 16 * 1024;
   QCOMPARE(::setsockopt(connection.fd(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer), 0);
