@@ -11,7 +11,11 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <system_error>
+#include <thread>
 #include <utility>
+
+#include "net/base/mutex.h"
 
 namespace atl {
 namespace {
@@ -45,55 +49,50 @@ AddrInfoList resolve(const Address& address, int flags, int& failure) {
   return AddrInfoList(failure == 0 ? list : nullptr);
 }
 
-// One look-up on a thread of the C library. It may outlast the wait for it: then it is left to itself, alive, until the
-// resolver gives up.
-class NameLookup {
- public:
-  NameLookup(std::string host, std::uint16_t port) : host_(std::move(host)), port_(std::to_string(port)) {
-    hints_.ai_family = AF_UNSPEC;
-    hints_.ai_socktype = SOCK_STREAM;
-    hints_.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV;
-    request_.ar_name = host_.c_str();
-    request_.ar_service = port_.c_str();
-    request_.ar_request = &hints_;
-  }
-  int start() {
-    gaicb* list[] = {&request_};
-    return ::getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr);
-  }
-  // EAI_INPROGRESS after some 50 ms.
-  int wait_a_little() {
-    const gaicb* list[] = {&request_};
-    const timespec step{0, 50'000'000};
-    (void)::gai_suspend(list, 1, &step);
-    return ::gai_error(&request_);
-  }
-  AddrInfoList take() { return AddrInfoList(std::exchange(request_.ar_result, nullptr)); }
-  bool cancelled() { return ::gai_cancel(&request_) != EAI_NOTCANCELED; }
-
- private:
-  const std::string host_;
-  const std::string port_;
-  addrinfo hints_{};
-  gaicb request_{};
+// One look-up, on a thread of its own that may outlast the wait for it: the resolver has deadlines of its own, and
+// cannot be interrupted. (getaddrinfo_a would lend a thread, but one that ThreadSanitizer does not know.)
+struct NameLookup {
+  Mutex mutex;
+  CondVar ended;
+  int failure ATOLL_GUARDED_BY(mutex) = EAI_INPROGRESS;
+  AddrInfoList found ATOLL_GUARDED_BY(mutex);
 };
+
+std::shared_ptr<NameLookup> start_lookup(const Address& address) {
+  auto lookup = std::make_shared<NameLookup>();
+  try {
+    std::thread([lookup, address] {
+      int failure = 0;
+      AddrInfoList found = resolve(address, AI_ADDRCONFIG, failure);
+      const MutexLock lock(lookup->mutex);
+      lookup->failure = failure;
+      lookup->found = std::move(found);
+      lookup->ended.notify_all();
+    }).detach();
+  } catch (const std::system_error&) {  // no thread to be had
+    const MutexLock lock(lookup->mutex);
+    lookup->failure = EAI_AGAIN;
+  }
+  return lookup;
+}
 
 Result<AddrInfoList> look_up(const Address& address, Deadline deadline, const AbortSignal* abort,
                              std::string_view what) {
   int failure = 0;
   if (AddrInfoList literal = resolve(address, AI_NUMERICHOST, failure)) return literal;
-  auto lookup = std::make_unique<NameLookup>(address.host, address.port);
-  failure = lookup->start();
-  if (failure == 0) failure = EAI_INPROGRESS;
-  while (failure == EAI_INPROGRESS && !deadline.expired() && !(abort != nullptr && abort->raised())) {
-    failure = lookup->wait_a_little();
+  constexpr std::chrono::milliseconds kLook{50};  // for an abort
+  const std::shared_ptr<NameLookup> lookup = start_lookup(address);
+  const auto ended = [&]() ATOLL_REQUIRES(lookup->mutex) { return lookup->failure != EAI_INPROGRESS; };
+  MutexLock lock(lookup->mutex);
+  while (!ended() && !deadline.expired() && !(abort != nullptr && abort->raised())) {
+    (void)lookup->ended.wait(lock, Deadline::after(kLook).but_not_after(deadline), ended);
   }
-  if (failure == 0) return lookup->take();
+  failure = lookup->failure;
+  if (failure == 0) return std::move(lookup->found);
   if (failure != EAI_INPROGRESS) {
     return error_of(ErrorCode::kUnreachable, what,
                     fmt::format("no address for this name: {}", ::gai_strerror(failure)));
   }
-  if (!lookup->cancelled()) (void)lookup.release();  // the C library writes to it when the resolver gives up
   if (abort != nullptr && abort->raised()) return error_of(ErrorCode::kAborted, what, abort->reason());
   return error_of(ErrorCode::kTimeout, what, "its name was not looked up within the time allowed");
 }
