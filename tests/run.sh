@@ -22,6 +22,7 @@ step "4/4 tests"
 cd "$atoll_root"
 # No leak check in the sanitizer build: libtorch, OpenSSL and Qt keep what they allocate once.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0} UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
-export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=\"$atoll_root/tests/tsan.supp\"}
+# Qt starts processes by a clone() that ThreadSanitizer takes for a fork.
+export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=\"$atoll_root/tests/tsan.supp\" die_after_fork=0}
 export QT_QPA_PLATFORM=${QT_QPA_PLATFORM:-offscreen}
 exec ctest --preset "$preset" --no-tests=error "$@"

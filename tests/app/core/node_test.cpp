@@ -18,6 +18,8 @@ namespace {
 
 constexpr LinkTiming kFast{.first_retry = 10ms, .longest_retry = 80ms, .answer_time = 20s, .hello_time = 20s};
 
+constexpr int kLimitMilliseconds = 60'000;  // for anything; a hang, not a slow machine
+
 class Fixture {
  public:
   Fixture() : node(LocalNode{agent_home_in("/nowhere")}, agent.open(), commands.run(), kFast) {
@@ -25,17 +27,19 @@ class Fixture {
   }
   bool start() {
     node.start();
-    return QTest::qWaitFor([this] { return node.live(); });
+    return QTest::qWaitFor([this] { return node.live(); }, kLimitMilliseconds);
   }
   bool heard(const std::function<bool(const NodeState&)>& condition) {
-    return QTest::qWaitFor([&] { return node.state() && condition(*node.state()); });
+    return QTest::qWaitFor([&] { return node.state() && condition(*node.state()); }, kLimitMilliseconds);
   }
   bool says(Alert::Level level, const std::string& words) {
-    return QTest::qWaitFor([&] {
-      return std::ranges::any_of(node.alerts(), [&](const Alert& alert) {
-        return alert.level == level && alert.text.find(words) != std::string::npos;
-      });
-    });
+    return QTest::qWaitFor(
+        [&] {
+          return std::ranges::any_of(node.alerts(), [&](const Alert& alert) {
+            return alert.level == level && alert.text.find(words) != std::string::npos;
+          });
+        },
+        kLimitMilliseconds);
   }
 
   FakeAgent agent;
