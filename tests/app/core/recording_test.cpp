@@ -275,10 +275,10 @@ void RecordingTest::a_recorded_silence_looks_old() {
   RecordingScript script(path());
   script.greet(0);
   script.event(1, "step", test::training_state());
-  script.event(3600, "step", test::training_state());
-  script.event(7200, "end", nullptr);
+  script.event(700, "step", test::training_state());
+  script.event(720, "end", nullptr);
   script.close();
-  const auto node = node_of(path(), 1000);
+  const auto node = node_of(path(), 100);  // a tenth of a second late is no silence yet
   std::vector<bool> lives;
   connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
     if (event.name == "step") lives.push_back(node->live());
@@ -288,8 +288,8 @@ void RecordingTest::a_recorded_silence_looks_old() {
 
   QTRY_COMPARE(lives, (std::vector<bool>{true}));
   QTRY_VERIFY(!node->live());
-  QTRY_VERIFY(*node->age() > 600s);
-  QTRY_COMPARE(lives, (std::vector<bool>{true, true}));
+  QTRY_VERIFY(*node->age() > 100s);
+  QTRY_COMPARE_WITH_TIMEOUT(lives, (std::vector<bool>{true, true}), 60'000);
 }
 
 void RecordingTest::what_the_agent_answered_is_the_state_at_that_time() {
@@ -422,7 +422,7 @@ void RecordingTest::a_week_in_seconds_grows_nothing_and_never_looks_old() {
   timer.start();
 
   node->start();
-  QTRY_COMPARE_WITH_TIMEOUT(node->link().state(), LinkState::kEnded, 100'000);
+  QTRY_COMPARE_WITH_TIMEOUT(node->link().state(), LinkState::kEnded, 400'000);
 
   const std::size_t late = test::resident_bytes();
   qInfo("%llu events in %.1f s, %.1f MiB more than after an eighth, longest turn %lld ms",
@@ -430,7 +430,7 @@ void RecordingTest::a_week_in_seconds_grows_nothing_and_never_looks_old() {
         (static_cast<double>(late) - static_cast<double>(early)) / (1 << 20), watch.longest_ms());
   QCOMPARE(old, 0);
   QCOMPARE(events, end.events);
-  QVERIFY(late < early + (24u << 20));
+  QVERIFY(late < early + (24u << 20) + test::kOfSanitizer);
   QVERIFY2(watch.never_held_up(), qPrintable(QString::number(watch.longest_ms())));
   QCOMPARE(node->state()->island.loss_nats, end.state["loss_nats"].get<double>());
   QCOMPARE(node->gpus().size(), 2u);
