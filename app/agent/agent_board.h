@@ -47,8 +47,8 @@ class AgentBoard {
   NodeState with_agent(const IslandState& trainer) const;
 
  private:
-  IslandState base() const;
-  NodeState put_together(const IslandState& island, bool trainer_answers) const;
+  IslandState base() const ATOLL_REQUIRES(mutex_);
+  NodeState put_together(const IslandState& island, bool trainer_answers) const ATOLL_REQUIRES(mutex_);
 
   const IslandHome home_;
   const Clock::time_point began_ = Clock::now();

@@ -17,9 +17,15 @@ class ControlWriter : public JsonWriter {
  public:
   static constexpr bool kWrites = true;
   using JsonWriter::field;
-  template <ControlWord Word>
-  void field(const char* name, const Word& word) {
-    object[name] = word_of(word);
+  // Numbers, too: to clang 14 a template here hides the one above of the same form, whatever either asks of its type.
+  template <class T>
+  requires ControlWord<T> || std::is_arithmetic_v<T>
+  void field(const char* name, const T& value) {
+    if constexpr (ControlWord<T>) {
+      object[name] = word_of(value);
+    } else {
+      JsonWriter::field(name, value);
+    }
   }
   void field(const char* name, const std::string& value) { object[name] = value; }
 
@@ -95,12 +101,18 @@ class ControlReader : public JsonReader {
       : JsonReader(object, std::move(path)), object_(object) {}
 
   using JsonReader::field;
-  template <ControlWord Word>
-  void field(const char* name, Word& word) {
-    const nlohmann::json* found = find(name);
-    if (found == nullptr) return;
-    if (!found->is_string()) return fail_field(name, "is no word");
-    word = parse_word<Word>(found->get_ref<const std::string&>());
+  // Numbers, too, as above.
+  template <class T>
+  requires ControlWord<T> || std::integral<T>
+  void field(const char* name, T& value) {
+    if constexpr (ControlWord<T>) {
+      const nlohmann::json* found = find(name);
+      if (found == nullptr) return;
+      if (!found->is_string()) return fail_field(name, "is no word");
+      value = parse_word<T>(found->get_ref<const std::string&>());
+    } else {
+      JsonReader::field(name, value);
+    }
   }
   void field(const char* name, std::string& value) {
     const nlohmann::json* found = find(name);

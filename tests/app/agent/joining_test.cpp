@@ -6,6 +6,7 @@
 #include <QtTest>
 #include <atomic>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "app/agent/agent.h"

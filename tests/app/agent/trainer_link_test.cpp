@@ -2,6 +2,8 @@
 
 #include <QTemporaryDir>
 #include <QtTest>
+#include <atomic>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "net/base/mutex.h"
@@ -35,7 +37,7 @@ class FakeTrainer final : public ControlService {
   }
 
   const int pid_;
-  std::uint32_t steps_ = 0;
+  std::atomic<std::uint32_t> steps_ = 0;
   std::unique_ptr<ControlServer> server_;
 };
 
@@ -47,6 +49,7 @@ class TrainerLinkTest : public QObject {
  private Q_SLOTS:
   void init() {
     directory_ = std::make_unique<QTemporaryDir>();
+    const MutexLock lock(mutex_);
     heard_.clear();
     kept_ = answers_ = 0;
   }

@@ -37,6 +37,10 @@ struct Gate {
     const MutexLock lock(mutex);
     return events.size();
   }
+  nlohmann::json event(std::size_t i) {
+    const MutexLock lock(mutex);
+    return events.at(i);
+  }
 };
 
 }  // namespace
@@ -80,8 +84,8 @@ void CheckTaskTest::rows_come_as_events_and_the_report_at_the_end() {
   gate.let_go();
   QTRY_COMPARE(gate.count(), std::size_t{2});
 
-  QCOMPARE(gate.events[0]["row"]["id"].get<std::string>(), std::string("ram"));
-  QVERIFY(gate.events[1]["report"]["full"].get<bool>());
+  QCOMPARE(gate.event(0)["row"]["id"].get<std::string>(), std::string("ram"));
+  QVERIFY(gate.event(1)["report"]["full"].get<bool>());
 }
 
 void CheckTaskTest::a_second_check_is_refused_while_one_runs() {
@@ -104,7 +108,7 @@ void CheckTaskTest::the_end_of_the_program_cuts_a_check_short() {
     QVERIFY(task.run(false).ok());
   }
 
-  QCOMPARE(gate.events.back()["error"].get<std::string>(), std::string("cut short"));
+  QCOMPARE(gate.event(gate.count() - 1)["error"].get<std::string>(), std::string("cut short"));
 }
 
 QTEST_APPLESS_MAIN(CheckTaskTest)
