@@ -2,7 +2,7 @@
 atoll_add_library(atoll_run_story SOURCES run_story.cpp DEPENDS atoll_fake_agent PRIVATE_DEPENDS fmt::fmt)
 function(atoll_add_gui_test name)
   atoll_add_test(${name} LABEL loopback SOURCES ${name}.cpp DEPENDS atoll_app_gui atoll_gui_reach atoll_run_story)
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=400000")
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QT_QPA_PLATFORM=offscreen")
 endfunction()
 foreach(name accessibility_test dashboard_test gpu_spread_test links_test look_test main_window_test plot_speed_test plot_test)
   atoll_add_gui_test(${name})
@@ -13,8 +13,6 @@ atoll_add_library(atoll_week_replay SOURCES week_replay.cpp DEPENDS atoll_record
 target_compile_definitions(atoll_week_replay PRIVATE QT_NO_KEYWORDS)
 atoll_add_gui_test(replay_week_test)
 target_link_libraries(replay_week_test PRIVATE atoll_week_replay)
-set_tests_properties(replay_week_test PROPERTIES TIMEOUT 300
-  ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=300000")
 add_executable(replay_week EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/bench/replay_week.cpp")
 target_link_libraries(replay_week PRIVATE atoll_week_replay atoll_flags fmt::fmt)
 set_target_properties(replay_week PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
