@@ -105,7 +105,7 @@ class JsonReader {
     if (status_.ok()) status_ = std::move(error);
   }
   void fail_field(const char* name, std::string_view why) { fail_at(path_of(name), why); }
-  const Status& status() const { return status_; }
+  Status status() const { return status_; }
 
  private:
   // false, and an error, when it is no such number.

@@ -371,6 +371,7 @@ void on_all(int gpus, Measure measure) {
   std::vector<std::optional<std::string>> failures(static_cast<std::size_t>(gpus));
   {
     std::vector<std::jthread> threads;
+    threads.reserve(failures.size());
     for (int gpu = 0; gpu < gpus; ++gpu) {
       threads.emplace_back([&, gpu] {
         try {

@@ -26,6 +26,7 @@ std::string list_models(const GpuFacts& gpu) {
     }
   }
   std::vector<std::string> parts;
+  parts.reserve(models.size());
   for (const auto& [name, count] : models) parts.push_back(fmt::format("{}x {}", count, name));
   return fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -20,7 +20,10 @@ class ConnectionTuner {
   explicit ConnectionTuner(int most = kMaxConnectionsPerEdge) : most_(most) {}  // at least 4
 
   // For the next attempt.
-  int connections() const { return kSteps[static_cast<std::size_t>(best_ + (probing_ ? direction_ : 0))]; }
+  int connections() const {
+    const int step = best_ + (probing_ ? direction_ : 0);
+    return kSteps[static_cast<std::size_t>(step)];
+  }
   // What an attempt with that many brought. Attempts with another number (the peer or a person chose) tell nothing.
   void measured(int connections, double bytes_per_second);
 

@@ -43,7 +43,7 @@ RingHello DirectReduce::hello_from(std::size_t rank) const {
   return hello_of(spec_, rank, RingRole::kContributions, payload_);
 }
 
-void DirectReduce::fail(Error error, std::size_t peer) {
+void DirectReduce::fail(const Error& error, std::size_t peer) {
   board_->fail({error.with_context("contributions"), member(peer).id, {}});
 }
 

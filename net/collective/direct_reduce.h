@@ -66,7 +66,7 @@ class DirectReduce {
   const RingMember& member(std::size_t rank) const { return spec_.order[rank]; }
   bool contributes(std::size_t rank) const { return member(rank).weight > 0; }
   RingHello hello_from(std::size_t rank) const;
-  void fail(Error error, std::size_t peer);
+  void fail(const Error& error, std::size_t peer);
 
   std::optional<double> limit_of_a_connection() const;
   void send_to(std::size_t owner);

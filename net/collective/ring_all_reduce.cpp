@@ -132,6 +132,7 @@ AllReducePhases phases_of(const PartialSums& sums, Seconds connect, Clock::time_
 
 std::vector<RingInbox::Parked> without_surplus(std::vector<TlsConnection> connections) {
   std::vector<RingInbox::Parked> parked;
+  parked.reserve(connections.size());
   for (TlsConnection& connection : connections) parked.push_back({std::move(connection), {}});
   return parked;
 }

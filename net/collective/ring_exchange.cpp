@@ -21,6 +21,7 @@ std::size_t worker_count(int threads, const RingEdges& edges) {
 
 std::vector<int> sockets_of(const std::vector<TlsConnection>& connections) {
   std::vector<int> sockets;
+  sockets.reserve(connections.size());
   for (const TlsConnection& connection : connections) sockets.push_back(connection.fd());
   return sockets;
 }

@@ -81,8 +81,10 @@ Status read_validation(const nlohmann::json& json, const char* key, std::optiona
   const auto found = json.find(key);
   if (found == json.end() || found->is_null()) return ok_status();
   JsonFields fields(*found, key);
-  validation.emplace();
-  return fields.read("outer_step", validation->outer_step).read("loss_nats", validation->loss_nats).status();
+  HubState::Validation last;
+  const Status status = fields.read("outer_step", last.outer_step).read("loss_nats", last.loss_nats).status();
+  validation = last;
+  return status;
 }
 
 }  // namespace

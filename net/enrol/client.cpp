@@ -96,9 +96,9 @@ Result<Enrolment> enrol_at(const Address& address, const Invite& invite, const s
     unsettled = unsettled || refusal->code == ErrorCode::kTimeout;
     return *refusal;
   }
-  auto& grant = std::get<EnrolGrant>(response);
+  const auto& grant = std::get<EnrolGrant>(response);
   ATOLL_ASSIGN_OR_RETURN(Identity identity, checked_identity(invite, key.key_pem, grant));
-  return Enrolment{std::move(identity), grant.hub.empty() ? invite.hub : std::move(grant.hub)};
+  return Enrolment{std::move(identity), grant.hub.empty() ? invite.hub : grant.hub};
 }
 
 Result<HubDescription> describe_at(const Address& address, const Invite& invite, Deadline deadline,

@@ -271,7 +271,9 @@ class HttpsFetcher::Impl {
       outcomes.push_back(std::move(outcome));
     }
     const auto now = Clock::now();
-    for (const auto& [id, transfer] : transfers_) {
+    for (const auto& entry : transfers_) {
+      const auto id = entry.first;
+      const auto& transfer = entry.second;
       const bool ended = std::ranges::any_of(outcomes, [&](const HttpsOutcome& o) { return o.id == id; });
       if (ended) continue;
       const auto give_up = [&](std::string_view why) {

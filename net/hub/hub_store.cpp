@@ -36,8 +36,8 @@ Result<std::unique_ptr<HubStore>> HubStore::open(const std::filesystem::path& pa
   ATOLL_ASSIGN_OR_RETURN(Database database, Database::open(path));
   std::unique_ptr<HubStore> store(new HubStore(std::move(database)));
   ATOLL_RETURN_IF_ERROR(store->make_tables());
-  ATOLL_ASSIGN_OR_RETURN(EnrolmentStore enrolments, EnrolmentStore::open(store->database_));
-  store->enrolments_.emplace(std::move(enrolments));
+  ATOLL_ASSIGN_OR_RETURN(const EnrolmentStore enrolments, EnrolmentStore::open(store->database_));
+  store->enrolments_.emplace(enrolments);
   return store;
 }
 

@@ -175,7 +175,8 @@ void RoundCoordinator::said(MeshIsland& island, const IslandLinkReport& message)
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandLeaving& message) {
-  const IslandId id = island.id();
+  const IslandId id =
+      island.id();  // the island may be gone behind this: NOLINT(performance-unnecessary-copy-initialization)
   message.keeps_place ? pause(id) : remove(id, true, message.reason);
   turn_.act(CloseConnection{id});
 }

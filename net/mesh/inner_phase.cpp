@@ -47,6 +47,7 @@ void InnerPhase::begin(OpenRound& round, const OpenRound* before) {
   awaited_.clear();
   const std::vector<MeshIsland*> trainers = trainers_after(before);
   std::vector<IslandId> ids;
+  ids.reserve(trainers.size());
   for (const MeshIsland* island : trainers) ids.push_back(island->id());
   const std::set<IslandId> validators = trust_.ask_for_validation(round.round(), state_.committed(), ids);
   round.parts().begin(trainers, validators);

@@ -25,6 +25,7 @@ RingChoice choose_ring(std::vector<AttemptMember> members, const LinkMatrix& lin
                        const std::vector<IslandId>& previous, Clock::time_point now) {
   std::ranges::sort(members, {}, &AttemptMember::id);
   std::vector<IslandId> ids;
+  ids.reserve(members.size());
   for (const AttemptMember& member : members) ids.push_back(member.id);
   if (members.empty() || members.size() > kMaxRing || !links.knows(ids, now)) return {std::move(members), {}};
 

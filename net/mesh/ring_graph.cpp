@@ -132,7 +132,7 @@ std::vector<int> shortest_ring(const RingGraph& graph, const RingQuestion& quest
   std::vector<int> ring;
   for (std::size_t set = sets - 1; end >= 0;) {
     ring.push_back(end + 1);
-    const int previous = before[set * as_index(others) + as_index(end)];
+    const auto previous = static_cast<int>(before[set * as_index(others) + as_index(end)]);  // -1: none is before it
     set &= ~(std::size_t{1} << end);
     end = previous;
   }

@@ -22,7 +22,7 @@ std::vector<double> rates_of(const RingQuestion& question) {
     }
   }
   std::ranges::sort(rates);
-  rates.erase(std::ranges::unique(rates).begin(), rates.end());
+  rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
   return rates;
 }
 

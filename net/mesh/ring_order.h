@@ -27,10 +27,14 @@ struct RingQuestion {
         tokens(dialable.size(), 0),
         edges(dialable.size() * dialable.size()) {}
 
-  RingEdge& edge(int from, int to) { return edges[static_cast<std::size_t>(from * islands + to)]; }
-  const RingEdge& edge(int from, int to) const { return edges[static_cast<std::size_t>(from * islands + to)]; }
+  RingEdge& edge(int from, int to) { return edges[place(from, to)]; }
+  const RingEdge& edge(int from, int to) const { return edges[place(from, to)]; }
   // One end can be dialled, and they are not known not to reach each other.
   bool may_be_neighbours(int a, int b) const;
+
+  std::size_t place(int from, int to) const {
+    return static_cast<std::size_t>(from) * static_cast<std::size_t>(islands) + static_cast<std::size_t>(to);
+  }
 
   int islands;
   std::vector<bool> dialable;         // from outside; either end of an edge may dial

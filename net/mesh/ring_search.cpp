@@ -110,7 +110,7 @@ void shorten_ring(const RingGraph& graph, const RingQuestion& question, std::vec
   const auto rtt = [&](int from, int to) { return question.edge(from, to).rtt_seconds; };
   const auto move_one = [&] {
     for (int begin = 0; begin < n; ++begin) {
-      std::ranges::rotate(ring, ring.begin() + 1);
+      std::rotate(ring.begin(), ring.begin() + 1, ring.end());
       for (int run = 1; run <= std::min(kLongestRun, n - 3); ++run) {
         const int a = ring.back(), b = ring[0], c = ring[as_index(run - 1)], d = ring[as_index(run)];
         if (!graph.has(a, d)) continue;

@@ -163,6 +163,7 @@ void RoundBlame::search_for_liar(const std::vector<IslandId>& likely, const std:
     return a.id > b.id;
   });
   std::vector<IslandId> suspects;
+  suspects.reserve(members.size());
   for (const Suspect& suspect : members) suspects.push_back(suspect.id);
   lies_.failed(suspects);
   lie_ = reason;

@@ -208,7 +208,7 @@ void PeerListener::Impl::expect(const std::vector<std::string>& hosts) {
   door_->wake();
 }
 
-Result<std::unique_ptr<PeerListener>> PeerListener::start(PeerListenerOptions options, TlsContext context,
+Result<std::unique_ptr<PeerListener>> PeerListener::start(const PeerListenerOptions& options, TlsContext context,
                                                           AdmitPeer admit, RingInbox& inbox, HttpHandler serve_http) {
   auto impl = std::make_unique<Impl>(options, std::move(admit), std::move(serve_http));
   ATOLL_RETURN_IF_ERROR(impl->start(options, std::move(context), inbox));

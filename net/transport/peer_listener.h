@@ -37,8 +37,8 @@ using HttpHandler = std::function<void(TlsConnection, HttpSession& session)>;
 class PeerListener {
  public:
   // `inbox` outlives the listener.
-  static Result<std::unique_ptr<PeerListener>> start(PeerListenerOptions options, TlsContext context, AdmitPeer admit,
-                                                     RingInbox& inbox, HttpHandler serve_http);
+  static Result<std::unique_ptr<PeerListener>> start(const PeerListenerOptions& options, TlsContext context,
+                                                     AdmitPeer admit, RingInbox& inbox, HttpHandler serve_http);
   ~PeerListener();  // stops accepting, ends what it serves, joins
 
   std::uint16_t port() const;

@@ -139,7 +139,7 @@ void RingInbox::deliver(RingHello hello, TlsConnection connection) {
   wake(arrival_of(fragment));
 }
 
-void RingInbox::refuse(const IslandId& peer, Error reason) {
+void RingInbox::refuse(const IslandId& peer, const Error& reason) {
   {
     MutexLock lock(mutex_);
     const auto now = Clock::now();

@@ -39,7 +39,7 @@ class RingInbox {
 
   // A certified peer began a connection with something else than a hello of this version: take() for it ends with that,
   // of each fragment.
-  void refuse(const IslandId& peer, Error reason);
+  void refuse(const IslandId& peer, const Error& reason);
 
   struct Edge {
     std::vector<TlsConnection> connections;  // in the order of their index

@@ -54,7 +54,7 @@ class JsonWriter {
   void hashes(const char* name, const std::vector<std::string>& values) { object[name] = values; }
   void flags(const char* name, const std::vector<bool>& flags);        // at most kMaxFlags; none: not written
   void figures(const char* name, const std::vector<double>& figures);  // at most kMaxListed; none: not written
-  void fail(std::string) {}
+  void fail(const std::string&) {}
 
  private:
   static nlohmann::json element(const IslandId& id) { return id.value; }
