@@ -153,7 +153,7 @@ class Agent::Impl final : public AgentControl {
 // ---- any thread
 
 Status Agent::Impl::wish(const WishFile& wish, bool at_once) {
-  const Status kept = save_wish(options_.home.wish_file(), wish);
+  Status kept = save_wish(options_.home.wish_file(), wish);
   board_.set_wish(wish);
   if (!commands_.push(NewWish{wish, at_once})) {
     return Error{ErrorCode::kTimeout, "the agent is busy; say it again"};

@@ -31,7 +31,7 @@ bool IslandTrainer::find() {
 
 Status IslandTrainer::start() {
   expect_another();
-  const Status started = start_process();
+  Status started = start_process();
   if (started.ok()) {
     spdlog::log(news_level_, "trainer started pid={}", pid());
   } else {

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "app/agent/agent_config.h"
 #include "app/config/gpu_list.h"

@@ -180,9 +180,9 @@ void Supervisor::watch_for_hangs() {
   }
 }
 
-void Supervisor::kill(std::string hung) {
+void Supervisor::kill(const std::string& hung) {
   killed_ = true;
-  actions_.push_back(KillTrainer{std::move(hung)});
+  actions_.push_back(KillTrainer{hung});
 }
 
 }  // namespace atl

@@ -111,7 +111,7 @@ class Supervisor {
   void settle();
   void settle_idle();
   void watch_for_hangs();
-  void kill(std::string hung);
+  void kill(const std::string& hung);
   void failed(const TrainerExit& exit);
   void forget_failures() { failures_ = unreachable_ = 0; }
   bool has_process() const { return phase_ == Phase::kRunning || phase_ == Phase::kEnding; }

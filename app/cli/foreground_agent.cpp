@@ -28,7 +28,7 @@ Status train_in_foreground(const AgentHome& home, CommandContext& context) {
   // To join is to say that it shall train, whatever was said before.
   ATOLL_RETURN_IF_ERROR(save_wish(home.wish_file(), {.wish = Wish::kRun}));
   ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));
-  const Status ended = agent->run(context.interrupt, context.hurry);
+  Status ended = agent->run(context.interrupt, context.hurry);
   progress.show();
   return ended;
 }

@@ -243,7 +243,7 @@ Status run(const Join& command, CommandContext& context) {
                  "'atoll service install', and see 'atoll service status'"};
   }
   JoinPreflight check(home.island, may_ask(command, context), context);
-  const Status joined = join_here(command, std::move(invite), home, check, context);
+  Status joined = join_here(command, std::move(invite), home, check, context);
   if (joined.ok()) return train_in_foreground(home, context);
   if (!check.failed()) return joined;
   context.finish(joined);

@@ -30,6 +30,7 @@ Result<std::string> named_or_file(const std::vector<Resource>& resources, const 
   auto content = read_file(name, kMaxPresetBytes);
   if (content.ok() || content.error().code != ErrorCode::kNotFound) return content;
   std::vector<std::string_view> names;
+  names.reserve(resources.size());
   for (const Resource& resource : resources) names.push_back(resource.name);
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("there is no {} '{}': neither a file nor one of {}", what, name, fmt::join(names, ", "))};
@@ -110,6 +111,7 @@ Status settle_decay(const RunOverrides& overrides, nlohmann::json& run) {
 
 std::vector<std::string_view> preset_names() {
   std::vector<std::string_view> names;
+  names.reserve(resources.size());
   for (const Resource& resource : run_presets()) names.push_back(resource.name);
   return names;
 }

@@ -56,7 +56,7 @@ std::uint64_t parse_duration_seconds(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   if (error != std::errc() || count > 10'000'000) return 0;
-  if (unit == "s" || unit == "") return count;
+  if (unit == "s" || unit.empty()) return count;
   if (unit == "m") return count * 60;
   if (unit == "h") return count * 3600;
   if (unit == "d") return count * 86400;

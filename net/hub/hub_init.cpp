@@ -106,6 +106,7 @@ Result<std::vector<EnrolledIslandReport>> enrolled_islands(const std::filesystem
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
   ATOLL_ASSIGN_OR_RETURN(const std::vector<EnrolledIsland> islands, store->enrolments().islands());
   std::vector<EnrolledIslandReport> reports;
+  reports.reserve(islands.size());
   for (const EnrolledIsland& island : islands) {
     reports.push_back(
         {island.id.value, island.display_name, island.enrolled_at.time_since_epoch().count(), island.removed});

@@ -117,7 +117,7 @@ RankBatch Engine::Impl::share(const TokenBatch& batch, LocalRank rank) {
 
 Status Engine::Impl::run(const std::function<void(LocalRank, RankModel&, Communicator&)>& task) {
   given_up = false;
-  const Status status = threads.run([&](LocalRank rank) {
+  Status status = threads.run([&](LocalRank rank) {
     const auto index = static_cast<std::size_t>(rank.value);
     task(rank, *models[index], *communicators[index]);
   });

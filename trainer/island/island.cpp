@@ -375,7 +375,7 @@ Status Island::Impl::loop() {
   const Status trained = train(inner);
   // What lanes say until they end is said before the island's goodbye.
   const std::vector<std::vector<float>> owed = lanes_->end();
-  ATOLL_RETURN_IF_ERROR(trained);
+  if (!trained.ok()) return trained.error();
   run_finished_ = inner.finished();
   if (!paused()) return ok_status();
   if (const auto work = inner.interrupted_work(owed)) disk_.keep_work(*work);

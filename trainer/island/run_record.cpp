@@ -18,7 +18,7 @@ void RunRecord::load() {
   if (epoch.ok()) epoch_ = std::move(*epoch);
 }
 
-Status RunRecord::add(std::shared_ptr<const SignedCommit> commit) {
+Status RunRecord::add(const std::shared_ptr<const SignedCommit>& commit) {
   {
     MutexLock lock(mutex_);
     newest_ = commit;

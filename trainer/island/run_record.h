@@ -21,7 +21,7 @@ class RunRecord {
   explicit RunRecord(std::filesystem::path directory) : directory_(std::move(directory)) {}
   void load();  // what is there; a damaged end of the log is left out
 
-  Status add(std::shared_ptr<const SignedCommit> commit);  // on the disk when it returns
+  Status add(const std::shared_ptr<const SignedCommit>& commit);  // on the disk when it returns
   // Thread-safe:
   std::shared_ptr<const SignedCommit> newest_commit() const;
   std::optional<SignedEpoch> epoch() const;

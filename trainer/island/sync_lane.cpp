@@ -51,7 +51,7 @@ void SyncLane::refuse(OuterStep round, Attempt attempt, const std::string& why, 
 void SyncLane::on(LaneBegin command) {
   has_round_ = true;
   average_.reset();
-  ready_ = std::move(command.ready);
+  ready_ = command.ready;
   ready_.fragment = fragment_;
   pseudo_gradient_ = std::move(command.local);
   std::optional<double> squared;

@@ -44,7 +44,7 @@ Result<std::vector<CheckpointFacts>> list_checkpoints(const IslandHome& home) {
     Result<CheckpointFacts> facts = facts_of(file);
     const Status read = facts.ok() ? take_info(peek_outer_state(file), *facts) : Status(facts.error());
     if (!read.ok() && read.error().code == ErrorCode::kNotFound) continue;  // replaced or removed meanwhile
-    ATOLL_RETURN_IF_ERROR(read);
+    if (!read.ok()) return read.error();
     found.push_back(std::move(*facts));
   }
   // outer.state is the newest; the others have their outer step in their names.
