@@ -216,11 +216,11 @@ void AgentLink::take(const QByteArray& line) {
                                             .arg(QString::fromStdString(reply.error().message))
                                             .toStdString()});
   }
-  if (auto* response = std::get_if<RpcResponse>(&*reply)) return takeResponse(std::move(*response));
+  if (const auto* response = std::get_if<RpcResponse>(&*reply)) return takeResponse(*response);
   takeEvent(std::move(std::get<RpcEvent>(*reply)));
 }
 
-void AgentLink::takeResponse(RpcResponse response) {
+void AgentLink::takeResponse(const RpcResponse& response) {
   const auto found = calls_.find(response.id);
   if (found == calls_.end()) return;  // it came late
   const Call call = std::move(found->second);
@@ -295,10 +295,10 @@ void AgentLink::ended(const Error& given) {
     default: retryLater(timing_.longest_retry); setState(LinkState::kLost, why.message);
   }
   const auto code = why.code == ErrorCode::kNotRunning ? ErrorCode::kNotRunning : ErrorCode::kPeerLost;
-  if (alive) failCalls(std::move(calls), {code, why.message});
+  if (alive) failCalls(calls, {code, why.message});
 }
 
-void AgentLink::failCalls(Calls calls, const Error& error) {
+void AgentLink::failCalls(const Calls& calls, const Error& error) {
   const QPointer<AgentLink> alive(this);
   for (const auto& [id, call] : calls) {
     if (alive && call.context && !call.own) call.answer(error);

@@ -104,13 +104,13 @@ class AgentLink : public QObject {
   void subscribe(std::uint64_t since);
   void subscribed(const Result<nlohmann::json>& answer, std::uint64_t since);
   void take(const QByteArray& line);
-  void takeResponse(RpcResponse response);
+  void takeResponse(const RpcResponse& response);
   void takeEvent(RpcEvent event);
   void tellToReload(bool lost);
   void sweep();  // calls whose time is over
   void agentGone();
   void ended(const Error& why);
-  void failCalls(Calls calls, const Error& error);
+  void failCalls(const Calls& calls, const Error& error);
   void retryLater(std::chrono::milliseconds longest);
   void setState(LinkState state, const std::string& problem);
   template <class Write>

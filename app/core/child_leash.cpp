@@ -48,7 +48,7 @@ void let_end(std::unique_ptr<QProcess> owned) {
 }
 
 QString atoll_program() {
-  const QString chosen = qEnvironmentVariable("ATOLL_PROGRAM");
+  QString chosen = qEnvironmentVariable("ATOLL_PROGRAM");
   if (!chosen.isEmpty()) return chosen;
   const QString beside = QCoreApplication::applicationDirPath() + "/atoll";
   return QFileInfo(beside).isExecutable() ? beside : QStringLiteral("atoll");

@@ -37,7 +37,7 @@ std::optional<RoundRow> row_from_json(const nlohmann::json& json) {
   if (phases == json.end() || !phases->is_array()) return row;
   for (const nlohmann::json& phase : *phases) {
     auto read = phase_from_json(phase);
-    if (read && row.phases.size() < kMaxPhases) row.phases.push_back(std::move(*read));
+    if (read && row.phases.size() < kMaxPhases) row.phases.push_back(*read);
   }
   return row;
 }

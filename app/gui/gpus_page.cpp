@@ -93,6 +93,7 @@ GpusPage::GpusPage(Node& node, QWidget* parent) : Page(node, parent), none_(new 
 
 void GpusPage::build(const std::vector<GpuSample>& gpus) {
   std::vector<std::uint32_t> indices;
+  indices.reserve(gpus.size());
   for (const GpuSample& gpu : gpus) indices.push_back(gpu.index);
   if (indices == indices_) return;
   indices_ = std::move(indices);

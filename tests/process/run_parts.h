@@ -21,7 +21,7 @@ T require(Result<T> result) {
   if (!result.ok()) qFatal("%s", result.error().message.c_str());
   return std::move(result).value();
 }
-inline void require(Status status) {
+inline void require(const Status& status) {
   if (!status.ok()) qFatal("%s", status.error().message.c_str());
 }
 

@@ -88,7 +88,7 @@ std::string Scene::joined_home(const std::string& name) {
   }
   QProcessEnvironment with_trainer = environment;
   with_trainer.insert("ATOLL_TRAINER", QString::fromStdString(write_script("ends-at-once", "exit 0")));
-  const std::string home = path(name).string();
+  std::string home = path(name).string();
   require_success(
       outcome_of(*start_atoll({"join", invite(), "--home", home, "--listen", "127.0.0.1:0"}, with_trainer)));
   return home;

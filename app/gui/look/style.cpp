@@ -233,9 +233,9 @@ int AtollStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, cons
     case PM_ExclusiveIndicatorWidth:
     case PM_ExclusiveIndicatorHeight: return 18;
     case PM_ButtonShiftHorizontal:
-    case PM_ButtonShiftVertical: return 0;
+    case PM_ButtonShiftVertical:
     case PM_ScrollView_ScrollBarSpacing: return 0;
-    case PM_ToolTipLabelFrameWidth: return 6;
+    case PM_ToolTipLabelFrameWidth:
     case PM_HeaderMargin:
     case PM_FocusFrameHMargin: return 6;
     default: return QProxyStyle::pixelMetric(metric, option, widget);

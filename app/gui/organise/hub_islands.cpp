@@ -55,6 +55,7 @@ void HubIslands::reload() {
   }
   const auto ids = [](const std::vector<Row>& list) {
     std::vector<std::string> names;
+    names.reserve(list.size());
     for (const Row& row : list) names.push_back(row.enrolled.id);
     return names;
   };

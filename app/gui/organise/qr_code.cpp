@@ -64,7 +64,8 @@ void QrCode::paintEvent(QPaintEvent*) {
   painter.fillRect(QRectF(origin, QSizeF(side, side)), Qt::white);
   for (int y = 0; y < modules_.width; ++y) {
     for (int x = 0; x < modules_.width; ++x) {
-      if (!modules_.dark[static_cast<std::size_t>(y * modules_.width + x)]) continue;
+      const int place = y * modules_.width + x;
+      if (!modules_.dark[static_cast<std::size_t>(place)]) continue;
       const QPointF at = origin + QPointF((x + kQuietModules) * module, (y + kQuietModules) * module);
       painter.fillRect(QRectF(at, QSizeF(module, module)), Qt::black);
     }

@@ -23,7 +23,7 @@ double quantile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
-BarPlot::BarPlot(const QString& name, const std::vector<BarKind>& kinds, ValueText text, QWidget* parent)
+BarPlot::BarPlot(const QString& name, const std::vector<BarKind>& kinds, const ValueText& text, QWidget* parent)
     : Plot(name, parent) {
   setAccessibleDescription(tr("Bars. Shift with the arrows reads values."));
   setYFromZero(true);

@@ -16,7 +16,7 @@ class BarPlot : public Plot {
 
  public:
   // `kinds`: from the bottom up.
-  BarPlot(const QString& name, const std::vector<BarKind>& kinds, ValueText text, QWidget* parent = nullptr);
+  BarPlot(const QString& name, const std::vector<BarKind>& kinds, const ValueText& text, QWidget* parent = nullptr);
 
   // `x`: the middles of the bars, ascending; values[kind][bar].
   void setBars(std::vector<double> x, double width, std::vector<std::vector<double>> values);

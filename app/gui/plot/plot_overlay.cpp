@@ -54,7 +54,7 @@ void PlotOverlay::paintEvent(QPaintEvent*) {
 
 // Every fifth, tenth, ... as there is room.
 void PlotOverlay::paintNumbers(QPainter& painter) const {
-  if (plot_.marks_.size() < 1) return;
+  if (plot_.marks_.empty()) return;
   const QRectF area = plot_.canvas_->area();
   QFont small = font();
   small.setPointSizeF(small.pointSizeF() * 0.82);

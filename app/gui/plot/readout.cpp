@@ -28,7 +28,7 @@ const SeriesColumn* column_near(std::span<const SeriesColumn> columns, double x,
 }
 
 QString readout_value(const SeriesColumn& column, bool band, const ValueText& text) {
-  const QString mean = text(double{column.mean}, 0);
+  QString mean = text(double{column.mean}, 0);
   if (!band || !(column.high > column.low)) return mean;
   return Readout::tr("%1 (%2 to %3)").arg(mean, text(double{column.low}, 0), text(double{column.high}, 0));
 }

@@ -99,8 +99,9 @@ void SimulatedDisk::save(const PersistStateHash& hash) {
 
 // Leases of what is undone are free again, and its states are no more.
 void SimulatedDisk::save(const PersistRollback& back) {
-  for (auto& [first, row] : leases_) {
-    if (row.first < back.to || used_up_.erase(first) == 0) continue;
+  for (const auto& lease : leases_) {
+    const auto first = lease.first;
+    if (lease.second.first < back.to || used_up_.erase(first) == 0) continue;
     std::erase_if(committed_leases_, [&](const LeaseRange& range) { return range.first == first; });
   }
   memory_.committed = back.to;
