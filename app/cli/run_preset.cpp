@@ -110,9 +110,10 @@ Status settle_decay(const RunOverrides& overrides, nlohmann::json& run) {
 }  // namespace
 
 std::vector<std::string_view> preset_names() {
+  const auto& presets = run_presets();
   std::vector<std::string_view> names;
-  names.reserve(resources.size());
-  for (const Resource& resource : run_presets()) names.push_back(resource.name);
+  names.reserve(presets.size());
+  for (const Resource& resource : presets) names.push_back(resource.name);
   return names;
 }
 

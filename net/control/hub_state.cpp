@@ -1,5 +1,7 @@
 #include "net/control/hub_state.h"
 
+#include <nlohmann/json.hpp>
+
 #include "net/control/json_fields.h"
 
 namespace atl {
