@@ -257,7 +257,7 @@ void AgentLink::takeEvent(RpcEvent received) {
   }
   const QPointer<AgentLink> alive(this);
   if (reload) tellToReload(/*lost=*/true);
-  if (alive) Q_EMIT this->event(event);
+  if (alive) Q_EMIT eventReceived(event);
 }
 
 // The way to its machine stays (docs/control.md, "Another machine").

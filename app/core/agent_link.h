@@ -78,7 +78,7 @@ class AgentLink : public QObject {
 
  Q_SIGNALS:
   void stateChanged();
-  void event(const atl::LinkEvent& event);
+  void eventReceived(const atl::LinkEvent& event);
   // Events were missed, or the agent is another one: what was under way may have ended unheard. Before mustReload.
   void eventsLost();
   // It cannot be written any longer (a full disk): what happened. It is let go.

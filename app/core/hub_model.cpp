@@ -73,7 +73,7 @@ HubModel::HubModel(HubHome home, OpenStream open, RunCommand run, QObject* paren
     look_state_.request();
     look_islands_.request();
   });
-  connect(&link_, &AgentLink::event, this, [this](const LinkEvent& event) {
+  connect(&link_, &AgentLink::eventReceived, this, [this](const LinkEvent& event) {
     if (event.kept) return;
     look_state_.request();
     if (is_about_islands(event.name)) look_islands_.request();

@@ -35,7 +35,7 @@ Node::Node(NodeAddress address, OpenStream open, RunCommand run, LinkTiming timi
       settings_(link_),
       join_(link_),
       tell_([this] { Q_EMIT changed(); }) {
-  connect(&link_, &AgentLink::event, this, &Node::read);
+  connect(&link_, &AgentLink::eventReceived, this, &Node::read);
   connect(&link_, &AgentLink::mustReload, this, &Node::reload);
   connect(&link_, &AgentLink::eventsLost, this, [this] {
     reader_.forget();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/wire_codec.h"
+#include "tests/kernels/codec_values.h"
 
 using namespace atl;
 
@@ -108,8 +109,8 @@ void OuterNesterovTest::each_operation_is_rounded_on_its_own() {
     plain_theta[i] = plain_theta[i] - step;
     plain_velocity[i] = v;
   }
-  QVERIFY(std::memcmp(theta.data(), plain_theta.data(), count * sizeof(float)) == 0);
-  QVERIFY(std::memcmp(velocity.data(), plain_velocity.data(), count * sizeof(float)) == 0);
+  QVERIFY(same_bits(theta, plain_theta));
+  QVERIFY(same_bits(velocity, plain_velocity));
 }
 
 void OuterNesterovTest::slices_at_blocks_give_the_same_bits_as_the_whole() {

@@ -158,9 +158,9 @@ void DesktopTourTest::an_invite_that_is_none_says_what_is_wrong_with_it() {
       {good.substr(0, good.size() - 9), "The end of the invite is missing."},
       {changed, "A part of the invite is missing or was changed."},
       {expired, "This invite has expired."}};
-  for (const auto& [invite, words] : bad) {
-    paste(invite);
-    AWAIT_TEXT(desktop_->said("invite_notice"), words);
+  for (const auto& one : bad) {
+    paste(one.first);
+    AWAIT_TEXT(desktop_->said("invite_notice"), one.second);
     QVERIFY(!can_go_on());
   }
   paste(good);

@@ -129,13 +129,13 @@ std::string TourRun::invite(const std::filesystem::path& hub, const Address& add
 }
 
 std::string TourRun::expired_invite() const {
-  const std::string text = invite(path("hub"), hub_address(), 1, std::chrono::seconds(1));
+  std::string text = invite(path("hub"), hub_address(), 1, std::chrono::seconds(1));
   while (decode_invite(text, now()).ok()) QThread::msleep(50);
   return text;
 }
 
 std::string TourRun::used_invite() const {
-  const std::string text = good_invite();
+  std::string text = good_invite();
   (void)require(enrol(require(decode_invite(text, now())), "somebody", Deadline::after(std::chrono::seconds(10))));
   return text;
 }

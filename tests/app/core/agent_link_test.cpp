@@ -17,7 +17,8 @@ constexpr LinkTiming kFast{.first_retry = 10ms, .longest_retry = 80ms, .answer_t
 class Fixture {
  public:
   explicit Fixture(LinkTiming timing = kFast) : link(agent.open(), timing) {
-    QObject::connect(&link, &AgentLink::event, &link, [this](const LinkEvent& event) { events.push_back(event); });
+    QObject::connect(&link, &AgentLink::eventReceived, &link,
+                     [this](const LinkEvent& event) { events.push_back(event); });
     QObject::connect(&link, &AgentLink::mustReload, &link, [this] { ++reloads; });
     QObject::connect(&link, &AgentLink::eventsLost, &link, [this] { ++losses; });
   }
@@ -385,7 +386,7 @@ void AgentLinkTest::to_reconnect_is_at_once() {
 void AgentLinkTest::it_may_go_in_the_middle_of_a_signal() {
   FakeAgent agent;
   auto link = std::make_unique<AgentLink>(agent.open(), kFast);
-  connect(link.get(), &AgentLink::event, this, [&](const LinkEvent&) { link.reset(); });
+  connect(link.get(), &AgentLink::eventReceived, this, [&](const LinkEvent&) { link.reset(); });
   link->start();
   QTRY_COMPARE(link->state(), LinkState::kConnected);
 

@@ -25,7 +25,7 @@ class Fixture {
     agent.set_history(points);
     // The last step of the history is the island's.
     agent.say({{"round", 0u}, {"inner_steps", 1'000'000u}, {"inner_step", points - 1}, {"tokens", 5000u}});
-    QObject::connect(&link, &AgentLink::event, &link, [this](const LinkEvent& event) {
+    QObject::connect(&link, &AgentLink::eventReceived, &link, [this](const LinkEvent& event) {
       const auto heard = reader.read(event.name, event.data, event.time, event.seq, event.kept);
       if (!heard.ok()) return;
       for (const HeardEvent& one : *heard) history.take(one);

@@ -45,7 +45,7 @@ class JoinFixture {
  public:
   JoinFixture() : link(agent.open(), kFast), join(link) {
     agent.become(unjoined_state());
-    QObject::connect(&link, &AgentLink::event, &link, [this](const LinkEvent& event) {
+    QObject::connect(&link, &AgentLink::eventReceived, &link, [this](const LinkEvent& event) {
       const auto heard = reader.read(event.name, event.data, event.time, event.seq, event.kept);
       if (!heard.ok()) return;
       for (const HeardEvent& one : *heard) join.take(one);

@@ -20,7 +20,7 @@ struct ModelFixture {
   // Events go where `take` says, read as a node reads them.
   template <class Take>
   bool connect(Take take) {
-    QObject::connect(&link, &AgentLink::event, &link, [this, take](const LinkEvent& event) {
+    QObject::connect(&link, &AgentLink::eventReceived, &link, [this, take](const LinkEvent& event) {
       const auto heard = reader.read(event.name, event.data, event.time, event.seq, event.kept);
       if (!heard.ok()) return;
       for (const HeardEvent& one : *heard) take(one);

@@ -260,7 +260,7 @@ void RecordingTest::events_come_at_their_time_and_faster() {
   script.close();
   const auto node = node_of(path(), 20);
   int ticks = 0;
-  connect(&node->link(), &AgentLink::event, this,
+  connect(&node->link(), &AgentLink::eventReceived, this,
           [&](const LinkEvent& event) { ticks += event.name == "tick" ? 1 : 0; });
   QElapsedTimer timer;
   timer.start();
@@ -280,7 +280,7 @@ void RecordingTest::a_recorded_silence_looks_old() {
   script.close();
   const auto node = node_of(path(), 100);  // a tenth of a second late is no silence yet
   std::vector<bool> lives;
-  connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
+  connect(&node->link(), &AgentLink::eventReceived, this, [&](const LinkEvent& event) {
     if (event.name == "step") lives.push_back(node->live());
   });
 
@@ -304,7 +304,7 @@ void RecordingTest::what_the_agent_answered_is_the_state_at_that_time() {
   script.close();
   const auto node = node_of(path(), 20);
   std::set<std::uint32_t> steps;
-  connect(&node->link(), &AgentLink::event, this, [&] { steps.insert(node->state()->island.inner_step); });
+  connect(&node->link(), &AgentLink::eventReceived, this, [&] { steps.insert(node->state()->island.inner_step); });
 
   node->start();
 
@@ -323,7 +323,7 @@ void RecordingTest::a_connection_that_ended_ends_and_goes_on() {
   script.close();
   const auto node = node_of(path(), 50);
   QStringList seen;
-  connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
+  connect(&node->link(), &AgentLink::eventReceived, this, [&](const LinkEvent& event) {
     if (event.seq > 0) seen << QString::fromStdString(event.name);
   });
   connect(&node->link(), &AgentLink::stateChanged, this, [&] {
@@ -356,7 +356,7 @@ void RecordingTest::a_recording_that_ends_within_a_line_is_played_to_there() {
   std::ofstream(path().toStdString(), std::ios::app) << R"({"t":0.2,"in":"{\"jsonrpc\":\"2.0\",\"met)";
   const auto node = node_of(path(), 1);
   std::vector<std::string> events;
-  connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
+  connect(&node->link(), &AgentLink::eventReceived, this, [&](const LinkEvent& event) {
     if (event.seq > 0) events.push_back(event.name);
   });
 
@@ -411,7 +411,7 @@ void RecordingTest::a_week_in_seconds_grows_nothing_and_never_looks_old() {
   std::uint64_t events = 0;
   int old = 0;
   std::size_t early = 0;
-  connect(&node->link(), &AgentLink::event, this, [&](const LinkEvent& event) {
+  connect(&node->link(), &AgentLink::eventReceived, this, [&](const LinkEvent& event) {
     if (event.seq > 0 && ++events == end.events / 8) early = test::resident_bytes();
   });
   connect(node.get(), &Node::changed, this, [&] {

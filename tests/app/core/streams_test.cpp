@@ -147,7 +147,7 @@ void StreamsTest::an_agent_of_this_machine_is_talked_with() {
   QVERIFY(server.ok());
   AgentLink link(open_socket(path("agent.sock")), kPatient);
   std::vector<std::string> events;
-  connect(&link, &AgentLink::event, this, [&](const LinkEvent& event) { events.push_back(event.name); });
+  connect(&link, &AgentLink::eventReceived, this, [&](const LinkEvent& event) { events.push_back(event.name); });
   link.start();
   QTRY_COMPARE(link.state(), LinkState::kConnected);
   std::optional<nlohmann::json> answer;
@@ -309,7 +309,7 @@ void StreamsTest::ssh_is_called_as_the_command_line_calls_it() {
            "'\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nexec \"$@\"");
   AgentLink link(open_ssh("ssh://me@node:2222"), kPatient);
   std::vector<std::string> events;
-  connect(&link, &AgentLink::event, this, [&](const LinkEvent& event) { events.push_back(event.name); });
+  connect(&link, &AgentLink::eventReceived, this, [&](const LinkEvent& event) { events.push_back(event.name); });
   link.start();
   QTRY_COMPARE_WITH_TIMEOUT(link.state(), LinkState::kConnected, 20'000);
 

@@ -53,7 +53,7 @@ class Replay {
  public:
   Replay(const QString& recording, const WeekEnd& end, double speed)
       : end_(end), theme_(*qApp), nodes_(QString()), node_(nodes_.add(RecordedNode{recording, speed})) {
-    QObject::connect(&node_.link(), &AgentLink::event, &node_.link(), [this](const LinkEvent& event) {
+    QObject::connect(&node_.link(), &AgentLink::eventReceived, &node_.link(), [this](const LinkEvent& event) {
       if (event.seq > 0 && ++told_.events == end_.events / 8) told_.early_bytes = resident_bytes();
     });
     QObject::connect(&node_, &Node::changed, &node_, [this] {

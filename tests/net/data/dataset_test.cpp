@@ -125,7 +125,9 @@ void DatasetTest::a_dishonest_manifest_is_refused() {
 void DatasetTest::a_damaged_shard_is_refused_on_opening_data() {
   QTest::addColumn<QByteArray>("content");
   const QByteArray good = QByteArray::fromStdString(shard({0, 1, 2, 3, 4, 5, 6}));
-  const auto with = [&](int offset, QByteArray bytes) { return QByteArray(good).replace(offset, bytes.size(), bytes); };
+  const auto with = [&](int offset, const QByteArray& bytes) {
+    return QByteArray(good).replace(offset, bytes.size(), bytes);
+  };
   QTest::newRow("empty") << QByteArray();
   QTest::newRow("cut in the header") << good.left(20);
   QTest::newRow("cut in the tokens") << good.left(good.size() - 2);

@@ -21,7 +21,8 @@ namespace {
 // As make.py makes them.
 std::vector<float> values(int count, int step, int modulus, float divisor) {
   std::vector<float> made;
-  for (int i = 0; i < count; ++i) made.push_back(static_cast<float>(i * step % modulus - modulus / 2) / divisor);
+  const int middle = modulus / 2;
+  for (int i = 0; i < count; ++i) made.push_back(static_cast<float>(i * step % modulus - middle) / divisor);
   return made;
 }
 

@@ -186,7 +186,7 @@ void EnrolClientTest::a_key_is_kept_for_its_invite_alone() {
 }
 
 void EnrolClientTest::a_hub_describes_its_run_and_hears_no_secret() {
-  const RunAbout about{run_.authority().run_id(), "test run", "Ada", "llama", 1'000'000};
+  RunAbout about{run_.authority().run_id(), "test run", "Ada", "llama", 1'000'000};
   const EnrolServer server(run_.hub(), handler_, [&](const AboutRequest&) { return about; });
   const Invite with = invite({dead_address(), server.address()});
 

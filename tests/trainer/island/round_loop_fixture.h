@@ -240,7 +240,7 @@ struct RoundLoopFixture {
     }();
     return run;
   }
-  void must(Status status_of_call) {
+  void must(const Status& status_of_call) {
     QVERIFY2(status_of_call.ok(), status_of_call.ok() ? "" : status_of_call.error().message.c_str());
   }
   void begin_round(std::uint32_t round, std::uint32_t inner_steps = kInnerSteps, bool validate = false) {
