@@ -67,7 +67,7 @@ Change a100(double rate) {  // 300 GB/s of NVLink in place of 450
     f.gpu.all_reduce_bytes_per_second = rate;
   };
 }
-Change device(int gpu, std::function<void(GpuDevice&)> change) {
+Change device(int gpu, const std::function<void(GpuDevice&)>& change) {
   return [gpu, change](NodeFacts& f) { change(f.gpu.devices[static_cast<std::size_t>(gpu)]); };
 }
 Change free_space(double bytes) {

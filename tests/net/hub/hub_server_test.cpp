@@ -300,9 +300,9 @@ void HubServerTest::nothing_that_a_stranger_sends_reaches_the_log_unprintable() 
     nlohmann::json said = {{"version", 1}, {"run", hub.run().run_id}, {"invite", "none"},
                            {"secret", ""}, {"request", ""},           {"name", "n"}};
     said[field] = odd.substr(0, 60);
-    answers += static_cast<int>(tell_as_a_stranger(hub, said.dump()).size() > 0);
+    answers += tell_as_a_stranger(hub, said.dump()).empty() ? 0 : 1;
   }
-  answers += static_cast<int>(tell_as_a_stranger(hub, odd).size() > 0);
+  answers += tell_as_a_stranger(hub, odd).empty() ? 0 : 1;
   const Identity named = hub.enrol("a\u202Eb\x1b[2J\nc");
   const PuppetIsland island(hub.address(), named);
   const bool joined = hub.wait([](const HubState& state) { return !state.islands.empty(); });
