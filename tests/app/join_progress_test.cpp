@@ -2,6 +2,7 @@
 #include "app/cli/join_progress.h"
 
 #include <QtTest>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "net/control/island_state.h"
