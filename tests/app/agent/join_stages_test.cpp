@@ -1,6 +1,7 @@
 #include "app/agent/join_stages.h"
 
 #include <QtTest>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 using namespace atl;

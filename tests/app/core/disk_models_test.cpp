@@ -9,7 +9,6 @@
 #include "tests/app/core/model_fixture.h"
 
 using namespace atl;
-using atl::test::event_of;
 using atl::test::FakeCommands;
 using atl::test::ModelFixture;
 using atl::test::shown;

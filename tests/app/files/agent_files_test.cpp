@@ -39,7 +39,7 @@ class Home {
     content.append(reinterpret_cast<const char*>(parameters.data()), count * 4);
     content.append(reinterpret_cast<const char*>(momentum.data()), count * 4);
     content += to_hex(make_state_manifest(OuterStep{7}, parameters, momentum).tree_hash());
-    const auto file = agent.island.checkpoint() / "outer.state";
+    auto file = agent.island.checkpoint() / "outer.state";
     std::ofstream(file, std::ios::binary) << content;
     return file;
   }
