@@ -91,7 +91,7 @@ void HistoryModelTest::a_series_is_fetched_when_it_is_first_looked_at() {
 
   QTRY_COMPARE(f.loss().size(), 2000u);
   QVERIFY(!f.history.loading("loss_nats", SeriesAxis::kTime));
-  QTRY_VERIFY(changed.size() >= 1);
+  QTRY_VERIFY(!changed.empty());
   QCOMPARE(changed.back().front().toString(), QString("loss_nats"));
   QCOMPARE(f.agent.count("metrics.query"), before + 1);
   QCOMPARE(f.agent.last_params("metrics.query")["run"], "run-1");
@@ -208,7 +208,7 @@ void HistoryModelTest::samples_of_gpus_are_series_too() {
                {{"gpus", {{{"index", 0}, {"power_watts", 300.0}}, {{"index", 1}, {"power_watts", 612.0}}}}});
 
   QTRY_COMPARE(f.history.series("gpu.1.power_watts", SeriesAxis::kTime).size(), before + 1);
-  QVERIFY(names.size() >= 1);
+  QVERIFY(!names.empty());
   QVERIFY(std::ranges::find(f.history.names(), "gpu.0.power_watts") != f.history.names().end());
 }
 

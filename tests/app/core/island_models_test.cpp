@@ -213,7 +213,7 @@ void IslandModelsTest::a_round_is_followed_from_its_beginning_to_its_end() {
   QVERIFY(*row.accepted);
   QCOMPARE(row.phases.size(), 2u);
   QCOMPARE(row.phases[1].part, SyncPart::kReduceScatter);
-  QTRY_VERIFY(changed.size() >= 1);
+  QTRY_VERIFY(!changed.empty());
 }
 
 void IslandModelsTest::a_round_that_was_averaged_without_us_says_so() {
@@ -306,7 +306,7 @@ void IslandModelsTest::an_all_reduce_is_followed() {
 
   QVERIFY(!sync.active());
   QCOMPARE(sync.ring().size(), 3u);  // as it was
-  QTRY_VERIFY(changed.size() >= 1);
+  QTRY_VERIFY(!changed.empty());
   sync.reset();
   QVERIFY(sync.ring().empty() && sync.phases().empty() && !sync.progress());
 }

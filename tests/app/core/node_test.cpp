@@ -94,7 +94,7 @@ void NodeTest::the_state_is_there_as_soon_as_the_agent_answers() {
   QCOMPARE(*f.node.state()->disk_free_bytes, 812e9);
   QCOMPARE(f.node.state()->agent.wish, Wish::kRun);
   QVERIFY(*f.node.age() < 5s);
-  QTRY_VERIFY(changed.size() >= 1);
+  QTRY_VERIFY(!changed.empty());
   QTRY_COMPARE(f.node.islands().rowCount(), 3);
   QTRY_VERIFY(f.node.rounds().rowCount() > 0);
   QTRY_COMPARE(f.node.checkpoints().rowCount(), 1);
@@ -156,7 +156,7 @@ void NodeTest::a_silent_agent_grows_old_though_it_is_connected() {
   QCOMPARE(f.node.link().state(), LinkState::kConnected);
   QVERIFY(*f.node.age() >= kStaleAfter);
   changed.clear();
-  QTRY_VERIFY(changed.size() >= 1 || !f.node.live());
+  QTRY_VERIFY(!changed.empty() || !f.node.live());
   f.agent.answer_again();
   f.agent.step(2.5);
   QTRY_VERIFY(f.node.live());
@@ -190,7 +190,7 @@ void NodeTest::views_hear_of_a_flood_thirty_times_a_second_at_most() {
   for (int i = 0; i < 5000; ++i) f.agent.step(2.5);
   QVERIFY(f.heard([&](const NodeState& now) { return now.island.inner_step == 371 + 5000; }));
 
-  QTRY_VERIFY(changed.size() >= 1);
+  QTRY_VERIFY(!changed.empty());
   QVERIFY2(changed.size() <= timer.elapsed() / 33 + 2, qPrintable(QString::number(changed.size())));
 }
 
