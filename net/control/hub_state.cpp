@@ -84,7 +84,7 @@ Status read_validation(const nlohmann::json& json, const char* key, std::optiona
   if (found == json.end() || found->is_null()) return ok_status();
   JsonFields fields(*found, key);
   HubState::Validation last;
-  const Status status = fields.read("outer_step", last.outer_step).read("loss_nats", last.loss_nats).status();
+  Status status = fields.read("outer_step", last.outer_step).read("loss_nats", last.loss_nats).status();
   validation = last;
   return status;
 }

@@ -175,8 +175,8 @@ void RoundCoordinator::said(MeshIsland& island, const IslandLinkReport& message)
 }
 
 void RoundCoordinator::said(MeshIsland& island, const IslandLeaving& message) {
-  const IslandId id =
-      island.id();  // the island may be gone behind this: NOLINT(performance-unnecessary-copy-initialization)
+  // The island may be gone behind this: NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const IslandId id = island.id();
   message.keeps_place ? pause(id) : remove(id, true, message.reason);
   turn_.act(CloseConnection{id});
 }

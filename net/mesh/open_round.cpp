@@ -24,7 +24,6 @@ OpenRound::OpenRound(OuterStep round, const RoundSurroundings& with, Attempt las
       turn_(with.turn),
       members_(with.members),
       links_(with.links),
-      trust_(with.trust),
       verdicts_(with.verdicts),
       parts_(round, with.turn, with.members, with.links, with.leases),
       blame_(with.turn, with.members, with.links, with.trust, parts_, with.verdicts),

@@ -97,7 +97,6 @@ class OpenRound {
   CoordinatorTurn& turn_;
   Membership& members_;
   MeshLinks& links_;
-  MeshTrust& trust_;
   MeshVerdicts& verdicts_;
   RoundParts parts_;
   RoundBlame blame_;

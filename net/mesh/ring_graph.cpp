@@ -103,7 +103,7 @@ std::vector<int> shortest_ring(const RingGraph& graph, const RingQuestion& quest
   const int others = n - 1;
   const std::size_t sets = std::size_t{1} << others;
   std::vector<double> least(sets * as_index(others), kNone);  // from island 0 through `set`, ending at i + 1
-  std::vector<std::int8_t> before(sets * as_index(others), -1);
+  std::vector<std::int16_t> before(sets * as_index(others), -1);
   const auto rtt = [&](int from, int to) { return graph.has(from, to) ? question.edge(from, to).rtt_seconds : kNone; };
   for (int i = 0; i < others; ++i) least[(std::size_t{1} << i) * as_index(others) + as_index(i)] = rtt(0, i + 1);
   for (std::size_t set = 1; set < sets; ++set) {
@@ -116,7 +116,7 @@ std::vector<int> shortest_ring(const RingGraph& graph, const RingQuestion& quest
         const double sum = so_far + rtt(end + 1, to + 1);
         if (sum >= least[slot]) continue;
         least[slot] = sum;
-        before[slot] = static_cast<std::int8_t>(end);
+        before[slot] = static_cast<std::int16_t>(end);
       }
     }
   }

@@ -128,7 +128,7 @@ void shorten_ring(const RingGraph& graph, const RingQuestion& question, std::vec
   };
   for (int moves = 0; moves < kMaxMoves && move_one(); ++moves) {
   }
-  std::ranges::rotate(ring, std::ranges::find(ring, 0));
+  std::rotate(ring.begin(), std::ranges::find(ring, 0), ring.end());
 }
 
 }  // namespace atl
