@@ -144,7 +144,7 @@ void IslandDisk::keep_commit(const HubCommit& commit) {
     }
   }
   if (!signed_commit) return;
-  const Status kept = record_.add(std::move(signed_commit));
+  const Status kept = record_.add(signed_commit);
   if (!kept.ok()) spdlog::warn("commit round={} error=\"{}\"", commit.round.value, kept.error().message);
 }
 

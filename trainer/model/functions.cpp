@@ -132,6 +132,7 @@ struct RotaryAttention : Function<RotaryAttention> {
     const Tensor qkv = context->get_saved_variables()[0];
     const auto sizes = context->saved_data["shape"].toIntVector();
     const AttentionShape shape{sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]};
+    // What forward() kept there: NOLINTNEXTLINE(performance-no-int-to-ptr)
     const auto* rope = reinterpret_cast<const RopeTable*>(context->saved_data["rope"].toInt());
     const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
         heads_of(gradients[0].contiguous(), shape, 0, shape.heads), heads_of(qkv, shape, 0, shape.heads),

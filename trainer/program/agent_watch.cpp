@@ -18,7 +18,7 @@ std::optional<std::chrono::seconds> agent_patience() {
 
 AgentWatch::AgentWatch(std::optional<std::chrono::seconds> patience, std::function<void()> on_gone)
     : patience_(patience), on_gone_(std::move(on_gone)) {
-  if (patience_) thread_ = std::jthread([this](std::stop_token stop) { watch(std::move(stop)); });
+  if (patience_) thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
 AgentWatch::~AgentWatch() = default;
@@ -28,7 +28,7 @@ void AgentWatch::heard() {
   heard_at_ = Clock::now();
 }
 
-void AgentWatch::watch(std::stop_token stop) {
+void AgentWatch::watch(const std::stop_token& stop) {
   {
     MutexLock lock(mutex_);
     while (!stop.stop_requested() && Clock::now() < heard_at_ + *patience_) {

@@ -23,7 +23,7 @@ class AgentWatch {
   void heard();
 
  private:
-  void watch(std::stop_token stop);
+  void watch(const std::stop_token& stop);
 
   const std::optional<std::chrono::seconds> patience_;
   const std::function<void()> on_gone_;
