@@ -143,7 +143,6 @@ class Supervisor {
 
   int failures_ = 0;     // in a row, but for those of a hub that could not be reached
   int unreachable_ = 0;  // the latter, in a row
-  Clock::duration backoff_{};
   Clock::time_point retry_at_;
   std::uint64_t restarts_ = 0;
   std::optional<TrainerExit> last_exit_;

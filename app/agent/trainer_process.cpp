@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
 #include "net/base/unique_fd.h"

@@ -117,7 +117,7 @@ void Playback::passOn(const RecordingReader::Line& line) {
     playing_ = false;
     Q_EMIT over({ErrorCode::kPeerLost, line.text});
   } else {
-    Q_EMIT event(QByteArray::fromStdString(line.text));
+    Q_EMIT played(QByteArray::fromStdString(line.text));
   }
   if (alive) passing_.reset();
 }

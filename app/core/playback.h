@@ -34,7 +34,7 @@ class Playback : public QObject {
 
  Q_SIGNALS:
   void began();
-  void event(const QByteArray& line);
+  void played(const QByteArray& line);
   void over(const atl::Error& why);
 
  private:

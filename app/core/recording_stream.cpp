@@ -17,7 +17,7 @@ class RecordingStream final : public LineStream {
   void open() override {
     open_ = true;
     connect(playback_.get(), &Playback::began, this, [this] { Q_EMIT opened(); });
-    connect(playback_.get(), &Playback::event, this, [this](const QByteArray& line) { Q_EMIT received(line); });
+    connect(playback_.get(), &Playback::played, this, [this](const QByteArray& line) { Q_EMIT received(line); });
     connect(playback_.get(), &Playback::over, this, [this](const Error& why) {
       open_ = false;
       Q_EMIT closed(why);
