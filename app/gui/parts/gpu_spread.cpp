@@ -29,8 +29,7 @@ std::vector<double> places_of(std::span<const std::vector<SeriesColumn>> lines) 
     for (const SeriesColumn& column : line) places.push_back(column.x);
   }
   std::ranges::sort(places);
-  const auto rest = std::ranges::unique(places);
-  places.erase(rest.begin(), rest.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;
 }
 
