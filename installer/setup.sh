@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What a fresh machine needs: packages, libtorch, a build. Sourced by demo.sh and tests/run.sh; every function stops the script
-# with a message that says what to do.
+# What a fresh machine needs: packages, libtorch, for GPUs their libraries and a compiler, a build. Sourced by demo.sh, gpu_libraries.sh and
+# tests/run.sh; every function stops the script with a message that says what to do.
 
 set -euo pipefail
 
@@ -107,6 +107,8 @@ ensure_libtorch() {
   need_space "$atoll_cache" 3500 "libtorch (540 MB to download, 1.9 GB unpacked)"
   exec 9>"$atoll_cache/libtorch.lock"
   flock 9
+  # A switch-over (wheels.py) that was cut between its two renames is taken back.
+  [[ -d $atoll_libtorch/nvidia || ! -d $atoll_libtorch/nvidia.old ]] || mv "$atoll_libtorch/nvidia.old" "$atoll_libtorch/nvidia"
   if ! libtorch_is_whole; then
     say "downloading libtorch 2.11.0 (540 MB) into $atoll_libtorch"
     local work=$atoll_cache/libtorch.new
@@ -129,6 +131,71 @@ ensure_libtorch() {
     libtorch_is_whole || die "libtorch in $atoll_libtorch is not whole." "Remove that directory and start again."
   fi
   exec 9>&-
+}
+
+# gpu_found: whether this machine has an NVIDIA driver. ATOLL_GPU=yes or no says it for a machine that is built for.
+gpu_found() {
+  case ${ATOLL_GPU:-auto} in
+    yes) return 0 ;;
+    no) return 1 ;;
+    auto) ;;
+    *) die "ATOLL_GPU is '$ATOLL_GPU'; it may be yes, no or auto (where there is an NVIDIA driver)." ;;
+  esac
+  [[ -e /dev/nvidiactl || -e /proc/driver/nvidia/version ]] ||
+    python3 -c 'import ctypes; ctypes.CDLL("libnvidia-ml.so.1")' 2>/dev/null
+}
+toolkit_found() {
+  [[ -n ${CUDACXX:-} || -x ${CUDA_PATH:-/usr/local/cuda}/bin/nvcc ]] || command -v nvcc >/dev/null
+}
+
+# ensure_wheels SET WHAT WITHOUT: installer/SET.txt beside libtorch; says its sizes before it downloads. All or nothing: libtorch is used as
+# it was until everything is unpacked.
+ensure_wheels() {
+  local set=$1 what=$2 without=$3 pins=$atoll_root/installer/$1.txt wheels=$atoll_cache/wheels
+  local script=$atoll_root/installer/wheels.py download have unpacked
+  if python3 "$script" check "$pins" "$atoll_libtorch"; then
+    say "$what are in $atoll_libtorch"
+    return
+  fi
+  [[ -d $atoll_libtorch/nvidia ]] || die "$what belong beside libtorch, and there is none in $atoll_libtorch."
+  exec 9>"$atoll_cache/libtorch.lock"
+  flock 9
+  if ! python3 "$script" check "$pins" "$atoll_libtorch"; then
+    read -r download have unpacked < <(python3 "$script" sizes "$pins" "$wheels") || die "$pins is not understood."
+    say "$what, beside libtorch's 540 MB: $download MB to download, $unpacked MB unpacked, into $atoll_libtorch"
+    ((have == 0)) || say "  $have MB of them were downloaded earlier"
+    say "  $without"
+    need_space "$atoll_cache" $((download - have + unpacked + 200)) "$what"
+    python3 "$script" install "$pins" "$atoll_libtorch" "$wheels" ||
+      die "$what could not be installed (the lines above say which and why)." \
+        "Check the network (and HTTPS_PROXY or PIP_INDEX_URL, if you need them), then start again: it goes on where it ended." \
+        "libtorch is as it was. $without"
+    rmdir "$wheels" 2>/dev/null || true
+  fi
+  exec 9>&-
+}
+
+ensure_gpu_libraries() {
+  if ! gpu_found; then
+    say "no NVIDIA driver here: the libraries for GPUs are left out (ATOLL_GPU=yes fetches them all the same)"
+    return
+  fi
+  ensure_wheels libtorch_gpu "the libraries for GPUs" "ATOLL_GPU=no does without."
+}
+
+# The compiler of the CUDA kernels, where no toolkit is. ATOLL_CUDA_KERNELS=yes fetches it without a GPU too, no never.
+ensure_nvcc() {
+  local wanted=${ATOLL_CUDA_KERNELS:-auto}
+  [[ $wanted =~ ^(yes|no|auto)$ ]] || die "ATOLL_CUDA_KERNELS is '$wanted'; it may be yes, no or auto (where there is an NVIDIA driver)."
+  if [[ $wanted == no ]] || { [[ $wanted == auto ]] && ! gpu_found; }; then
+    say "no compiler is fetched for the CUDA kernels (ATOLL_CUDA_KERNELS=yes does)"
+    return
+  fi
+  if toolkit_found; then
+    say "the CUDA kernels are built with this machine's toolkit"
+    return
+  fi
+  ensure_wheels nvcc "nvcc and its headers" "ATOLL_CUDA_KERNELS=no does without."
 }
 
 # build PRESET [TARGET...]

@@ -16,6 +16,10 @@ ensure_packages "${build_packages[@]}" "${test_packages[@]}"
 check_compiler
 step "2/4 libtorch"
 [[ $preset == tsan ]] || ensure_libtorch
+if [[ $preset != tsan && $preset != asan ]]; then  # which compute on the processor alone
+  ensure_gpu_libraries
+  ensure_nvcc
+fi
 step "3/4 build ($preset)"
 build "$preset"
 step "4/4 tests"

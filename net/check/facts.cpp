@@ -61,6 +61,8 @@ void fields(Archive& archive, GpuFacts& gpu) {
   archive.text("driver", gpu.driver);
   archive.field("cuda_version", gpu.cuda_version);
   archive.field("devices", gpu.devices);
+  archive.field("libraries_found", gpu.libraries_found);
+  archive.text_if_any("libraries_missing", gpu.libraries_missing);
   archive.text("not_measured", gpu.not_measured);
   archive.text("failed_row", gpu.failed_row);
   archive.text("failed_how", gpu.failed_how);
@@ -114,8 +116,7 @@ void fields(Archive& archive, RunNeeds& run) {
   archive.text("run_id", run.run_id);
   archive.text("run_name", run.run_name);
   archive.field("parameters", run.parameters);
-  archive.field("largest_block", run.largest_block);
-  archive.field("activation_bytes", run.activation_bytes);
+  archive.figures("gpu_bytes", run.gpu_bytes);
   archive.field("bytes_beside_gpus", run.bytes_beside_gpus);
   archive.field("micro_batches", run.micro_batches);
   archive.field("micro_batch_is_chosen", run.micro_batch_is_chosen);
@@ -171,7 +172,11 @@ Result<GpuFacts> gpu_facts_from_json(std::string_view text) {
 }
 
 nlohmann::json NodeFacts::to_json() const {
-  nlohmann::json json = {{"gpu", write(gpu)}, {"host", write(host)}, {"disk", write(disk)}, {"net", write(net)}};
+  nlohmann::json json = {{"gpus_compute", gpus_compute},
+                         {"gpu", write(gpu)},
+                         {"host", write(host)},
+                         {"disk", write(disk)},
+                         {"net", write(net)}};
   if (run) json["run"] = write(*run);
   return json;
 }
@@ -180,6 +185,7 @@ Result<NodeFacts> NodeFacts::from_json(std::string_view text) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json parsed, parse_bounded_json(text, kMaxFactsBytes, kMaxDepth));
   JsonReader reader(parsed);
   NodeFacts facts;
+  reader.field("gpus_compute", facts.gpus_compute);
   read(reader, "gpu", facts.gpu);
   read(reader, "host", facts.host);
   read(reader, "disk", facts.disk);

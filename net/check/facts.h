@@ -11,7 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
-#include "net/model/memory_needs.h"
+#include "net/step/memory_needs.h"
 
 namespace atl {
 
@@ -41,8 +41,10 @@ struct GpuFacts {
   std::uint32_t cuda_version = 0;  // that the driver supports: 13000
   std::vector<GpuDevice> devices;
 
-  std::string not_measured;  // why nothing was measured on them; empty: it was tried
-  std::string failed_row;    // the row whose measurement did not come to its end, and how it ended
+  std::optional<bool> libraries_found;  // all of CUDA's that computing takes; empty: they were not tried
+  std::string libraries_missing;        // which, and why the first is; or why they were not tried
+  std::string not_measured;             // why nothing was measured on them; empty: it was tried
+  std::string failed_row;               // the row whose measurement did not come to its end, and how it ended
   std::string failed_how;
   std::optional<double> all_reduce_bytes_per_second;  // bus bandwidth over all cards
   std::optional<bool> all_reduce_correct;
@@ -100,8 +102,7 @@ struct NetFacts {
 struct RunNeeds {
   std::string run_id, run_name;
   std::uint64_t parameters = 0;
-  std::uint64_t largest_block = 0;     // parameters that are gathered at once
-  std::uint64_t activation_bytes = 0;  // of one sequence on a GPU, with blocks recomputed
+  std::vector<double> gpu_bytes;  // of each GPU, where there are one, two, ... (net/step/memory_needs.h)
   // Of main memory: where GPUs compute; where the CPU does, by how many sequences it computes at once, ascending. Just
   // one where the owner chose it.
   std::uint64_t bytes_beside_gpus = 0;
@@ -117,6 +118,7 @@ struct RunNeeds {
 };
 
 struct NodeFacts {
+  bool gpus_compute = false;  // where there are any (gpu_compute.h)
   GpuFacts gpu;
   HostFacts host;
   DiskFacts disk;

@@ -3,7 +3,6 @@
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nccl.h>
 
@@ -18,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "net/base/gpu_libraries.h"
 #include "net/base/mutex.h"
 
 namespace atl {
@@ -57,25 +57,23 @@ void say(const nlohmann::json& line) {
 // cuBLASLt and NCCL are opened when they are needed: asking NVML must work where they are not installed.
 class Library {
  public:
-  explicit Library(std::initializer_list<const char*> names) {
-    for (const char* name : names) {
-      handle_.reset(::dlopen(name, RTLD_NOW | RTLD_LOCAL));
-      if (handle_) return;
-    }
-    throw Failure(fmt::format("cannot load {}; install it, or set LD_LIBRARY_PATH", *names.begin()));
-  }
+  explicit Library(GpuLibrary library) : library_(open(library)) {}
+
   template <class Function>
   Function* function(const char* name) const {
-    auto* found = reinterpret_cast<Function*>(::dlsym(handle_.get(), name));
-    if (found == nullptr) throw Failure(fmt::format("a library lacks {}", name));
+    Function* found = library_.function<Function>(name);
+    if (found == nullptr) throw Failure(fmt::format("{} lacks {}", library_.path(), name));
     return found;
   }
 
  private:
-  struct Closer {
-    void operator()(void* handle) const noexcept { ::dlclose(handle); }
-  };
-  std::unique_ptr<void, Closer> handle_;
+  static OpenLibrary open(GpuLibrary library) {
+    auto opened = open_gpu_library(library);
+    if (!opened.ok()) throw Failure(opened.error().message);
+    return std::move(*opened);
+  }
+
+  OpenLibrary library_;
 };
 
 struct DeviceFree {
@@ -139,7 +137,7 @@ std::vector<__nv_bfloat16> pattern(unsigned seed) {
 class MatrixMultiply {
  public:
   MatrixMultiply()
-      : library_({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}),
+      : library_(GpuLibrary::kCublasLt),
         create_(library_.function<decltype(cublasLtCreate)>("cublasLtCreate")),
         destroy_(library_.function<decltype(cublasLtDestroy)>("cublasLtDestroy")),
         matmul_(library_.function<decltype(cublasLtMatmul)>("cublasLtMatmul")),
@@ -280,7 +278,7 @@ void measure_pcie(int gpu) {
 class AllReduce {
  public:
   explicit AllReduce(int gpus)
-      : library_({"libnccl.so.2", "libnccl.so"}),
+      : library_(GpuLibrary::kNccl),
         all_reduce_(library_.function<decltype(ncclAllReduce)>("ncclAllReduce")),
         group_begin_(library_.function<decltype(ncclGroupStart)>("ncclGroupStart")),
         group_end_(library_.function<decltype(ncclGroupEnd)>("ncclGroupEnd")),

@@ -1,6 +1,7 @@
 #include "net/check/gpu_probe.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -41,6 +42,30 @@ Status read_flag(const nlohmann::json& line, const char* name, std::optional<boo
   return ok_status();
 }
 
+struct MissingEntry {
+  std::string name, why;
+};
+
+template <class Archive>
+void fields(Archive& archive, MissingEntry& entry) {
+  archive.text("name", entry.name);
+  archive.text("why", entry.why);
+}
+
+Status read_libraries(std::string_view text, GpuFacts& gpu) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json line, parse_bounded_json(text, kMaxRowLine, 4));
+  JsonReader reader(line);
+  std::vector<MissingEntry> missing;
+  reader.field("missing", missing);
+  ATOLL_RETURN_IF_ERROR(reader.status());
+  std::vector<std::string> names;
+  names.reserve(missing.size());
+  for (const MissingEntry& entry : missing) names.push_back(entry.name);
+  gpu.libraries_found = missing.empty();
+  if (!missing.empty()) gpu.libraries_missing = fmt::format("{} ({})", fmt::join(names, ", "), missing.front().why);
+  return ok_status();
+}
+
 }  // namespace
 
 GpuFacts list_gpus(const GpuProbe& probe, const AbortSignal& abort) {
@@ -60,6 +85,15 @@ GpuFacts list_gpus(const GpuProbe& probe, const AbortSignal& abort) {
   if (facts.ok()) return *facts;
   gpu.problem = fmt::format("the GPU probe's answer is not understood: {}", facts.error().message);
   return gpu;
+}
+
+void find_gpu_libraries(const GpuProbe& probe, const AbortSignal& abort, GpuFacts& gpu) {
+  if (gpu.devices.empty()) return;
+  std::string text;
+  const ProbeChild child{probe.program, {"libraries"}, Deadline::after(probe.list_time)};
+  const Status ended = run_probe_child(child, abort, [&](std::string_view line) { text = line; });
+  const Status read = ended.ok() ? read_libraries(text, gpu) : ended;
+  if (!read.ok()) gpu.libraries_missing = fmt::format("they cannot be tried: {}", read.error().message);
 }
 
 void measure_gpus(const GpuProbe& probe, const AbortSignal& abort, GpuFacts& gpu) {

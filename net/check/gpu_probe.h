@@ -1,7 +1,8 @@
 // The GPUs, asked and measured by `atoll-gpu-probe` in a child process: whatever the driver does, this process goes on
 // and knows in which row it happened. Blocks; any thread that lives as long as the call.
 //
-// The child writes JSON objects, a line each. `list`: GpuFacts. `measure`: {"begin": ROW}, then per card
+// The child writes JSON objects, a line each. `list`: GpuFacts. `libraries`: {"missing": [{"name": "NCCL", "why":
+// TEXT}]}, of those that computing on GPUs takes (net/base/gpu_libraries.h). `measure`: {"begin": ROW}, then per card
 // {"gpu": 0, "bf16_flops": 6.1e14, "bf16_correct": true} and the like, at last {"done": true}; {"error": TEXT} ends a
 // row that could not be measured.
 #pragma once
@@ -25,6 +26,8 @@ struct GpuProbe {
 };
 
 GpuFacts list_gpus(const GpuProbe& probe, const AbortSignal& abort);
+// Adds to `gpu` which of CUDA's libraries are missing; asks nothing where there are no cards.
+void find_gpu_libraries(const GpuProbe& probe, const AbortSignal& abort, GpuFacts& gpu);
 // Adds figures to `gpu`, or says in it why there are none.
 void measure_gpus(const GpuProbe& probe, const AbortSignal& abort, GpuFacts& gpu);
 

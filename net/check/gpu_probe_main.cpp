@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "net/base/gpu_libraries.h"
 #include "net/check/nvml.h"
 #include "net/wire/json_archive.h"
 #ifdef ATOLL_CUDA
@@ -22,10 +23,11 @@ constexpr int kUsage = 2;
 constexpr double kLongest = 600;
 
 int usage() {
-  fmt::print(stderr,
-             "usage: atoll-gpu-probe list | limit GPU=WATTS... | measure [--seconds S] | sample SECONDS COUNT\n"
-             "                       [--nvml FILE]\n"
-             "people use `atoll check` and limits.gpu_power\n");
+  fmt::print(
+      stderr,
+      "usage: atoll-gpu-probe list | libraries | limit GPU=WATTS... | measure [--seconds S] | sample SECONDS COUNT\n"
+      "                       [--nvml FILE]\n"
+      "people use `atoll check` and limits.gpu_power\n");
   return kUsage;
 }
 
@@ -41,6 +43,15 @@ int measure([[maybe_unused]] double seconds) {
 
 int list(const std::string& nvml) {
   fmt::print("{}\n", atl::dump_json(atl::to_json(atl::read_nvml(nvml))));
+  return 0;
+}
+
+int libraries() {
+  nlohmann::json missing = nlohmann::json::array();
+  for (const atl::MissingLibrary& one : atl::missing_gpu_libraries()) {
+    missing.push_back({{"name", atl::name_of(one.library)}, {"why", one.why}});
+  }
+  fmt::print("{}\n", atl::dump_json({{"missing", std::move(missing)}}));
   return 0;
 }
 
@@ -81,6 +92,7 @@ int main(int argc, char** argv) {
   const std::string_view command = arguments.front();
   arguments.erase(arguments.begin());
   if (command == "list" && arguments.empty()) return list(nvml);
+  if (command == "libraries" && arguments.empty()) return libraries();
   if (command == "limit" && !arguments.empty()) return limit(arguments, nvml);
   if (command == "sample" && arguments.size() == 2) {
     const double seconds = std::atof(arguments[0].data());

@@ -16,6 +16,7 @@ constexpr RowRule kRules[] = {
     {"disk.write", FactGroup::kDisk, true, judge_disk_write},
     {"gpu.driver", FactGroup::kGpu, true, judge_gpu_driver},
     {"gpu.model", FactGroup::kGpu, true, judge_gpu_model},
+    {"gpu.libraries", FactGroup::kGpu, true, judge_gpu_libraries},
     {"gpu.memory", FactGroup::kGpu, true, judge_gpu_memory},
     {"gpu.ecc", FactGroup::kGpu, true, judge_gpu_ecc},
     {"gpu.thermal", FactGroup::kGpu, true, judge_gpu_thermal},

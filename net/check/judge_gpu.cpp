@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "net/base/gpu_libraries.h"
 #include "net/check/figures.h"
 #include "net/check/gpu_cards.h"
 #include "net/check/judge_rows.h"
@@ -76,6 +77,10 @@ CheckRow judge_gpu_model(const NodeFacts& facts, const CheckPolicy&) {
   }
   const auto count = static_cast<double>(gpu.devices.size());
   const std::string models = list_models(gpu);
+  if (!computes_on_gpus(facts)) {
+    return judged(Verdict::kWarn, count, "count", fmt::format("{}: {}", models, kGpusIdle),
+                  "none needed for a model that suits its CPU; else wait for a version that computes on GPUs");
+  }
   const std::string& first = gpu.devices.front().name;
   if (!std::ranges::all_of(gpu.devices, [&](const GpuDevice& device) { return device.name == first; })) {
     return judged(Verdict::kFail, count, "count", models + ": an island's cards must be alike",
@@ -87,10 +92,24 @@ CheckRow judge_gpu_model(const NodeFacts& facts, const CheckPolicy&) {
                 "none needed; look at the rates that 'atoll check --full' measures yourself");
 }
 
+CheckRow judge_gpu_libraries(const NodeFacts& facts, const CheckPolicy&) {
+  const GpuFacts& gpu = facts.gpu;
+  if (auto row = no_gpus(gpu)) return *row;
+  if (!gpu.libraries_found) {
+    return skipped(gpu.libraries_missing.empty() ? "they were not tried" : gpu.libraries_missing);
+  }
+  if (*gpu.libraries_found) return {.verdict = Verdict::kPass, .text = "all that computing on GPUs takes is there"};
+  // Nothing fails that would not be used.
+  return {.verdict = facts.gpus_compute ? Verdict::kFail : Verdict::kWarn,
+          .text = "missing: " + gpu.libraries_missing,
+          .fix = std::string(kGpuLibrariesFix)};
+}
+
 CheckRow judge_gpu_memory(const NodeFacts& facts, const CheckPolicy&) {
   if (auto row = no_gpus(facts.gpu)) return *row;
   const auto smallest = std::ranges::min_element(facts.gpu.devices, {}, &GpuDevice::memory_bytes);
   const auto bytes = static_cast<double>(smallest->memory_bytes);
+  if (!computes_on_gpus(facts)) return skipped(fmt::format("{} a card; {}", figures::bytes(bytes), kGpusIdle));
   if (!facts.run) return skipped(fmt::format("{} a card; which run is it for?", figures::bytes(bytes)));
   const double needed = gpu_bytes(*facts.run, facts.gpu.devices.size());
   const bool fits = bytes >= needed;

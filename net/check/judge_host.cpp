@@ -10,19 +10,20 @@ namespace atl {
 CheckRow judge_cpu(const NodeFacts& facts, const CheckPolicy& policy) {
   const HostFacts& host = facts.host;
   const std::string machine = fmt::format("{} cores, {}", host.cores, host.instructions);
-  if (!facts.gpu.devices.empty()) return skipped(machine + "; the GPUs compute");
+  if (computes_on_gpus(facts)) return skipped(machine + "; the GPUs compute");
+  const char* alone = facts.gpu.devices.empty() ? "no GPU" : "GPUs idle";
   if (!facts.run) {
     const double fits =
         static_cast<double>(host.ram_bytes) / policy.thresholds.ram.pass / static_cast<double>(kBytesPerParameter);
     return judged(Verdict::kPass, host.cores, "count",
-                  fmt::format("{}, no GPU: can train models of up to {} parameters", machine,
+                  fmt::format("{}, {}: can train models of up to {} parameters", machine, alone,
                               figures::count(std::min(fits, policy.thresholds.cpu_parameters.pass))),
                   "");
   }
   const auto parameters = static_cast<double>(facts.run->parameters);
   return judged(at_most(parameters, policy.thresholds.cpu_parameters), host.cores, "count",
-                fmt::format("{}, no GPU, for a model of {} parameters", machine, figures::count(parameters)),
-                "this model wants a GPU: join a run with a smaller one, or use another machine");
+                fmt::format("{}, {}, for a model of {} parameters", machine, alone, figures::count(parameters)),
+                "this model wants a GPU that computes: join a run with a smaller one, or use another machine");
 }
 
 namespace {
@@ -68,7 +69,7 @@ CheckRow judge_ram(const NodeFacts& facts, const CheckPolicy& policy) {
   const auto bytes = static_cast<double>(facts.host.ram_bytes);
   if (!facts.run) return skipped(fmt::format("{}; which run is it for?", figures::bytes(bytes)));
   const Limit limit = policy.thresholds.ram;
-  if (facts.gpu.devices.empty() && !facts.run->micro_batches.empty()) {
+  if (!computes_on_gpus(facts) && !facts.run->micro_batches.empty()) {
     return judge_ram_of_cpu(facts.host, *facts.run, limit);
   }
   const auto needs = static_cast<double>(facts.run->bytes_beside_gpus);
@@ -82,7 +83,7 @@ CheckRow judge_ram(const NodeFacts& facts, const CheckPolicy& policy) {
 
 CheckRow judge_shm(const NodeFacts& facts, const CheckPolicy& policy) {
   const auto bytes = static_cast<double>(facts.host.shm_bytes);
-  if (facts.gpu.devices.size() < 2) return skipped("only several GPUs use it");
+  if (facts.gpu.devices.size() < 2 || !computes_on_gpus(facts)) return skipped("only several GPUs that compute use it");
   return judged(at_least(bytes, policy.thresholds.shm), bytes, "B",
                 fmt::format("/dev/shm holds {}", figures::bytes(bytes)),
                 "in a container: --shm-size=8g; else: mount -o remount,size=8G /dev/shm");
@@ -99,7 +100,7 @@ CheckRow judge_nofile(const NodeFacts& facts, const CheckPolicy& policy) {
 }
 
 CheckRow judge_memlock(const NodeFacts& facts, const CheckPolicy&) {
-  if (facts.gpu.devices.empty()) return skipped("only GPUs want locked memory");
+  if (!computes_on_gpus(facts)) return skipped("only GPUs that compute want locked memory");
   if (!facts.host.memlock_bytes) return {.verdict = Verdict::kPass, .text = "unlimited"};
   const auto bytes = static_cast<double>(*facts.host.memlock_bytes);
   return judged(Verdict::kWarn, bytes, "B", fmt::format("{}, not unlimited", figures::bytes(bytes)),

@@ -13,8 +13,13 @@ inline CheckRow failed(std::string text, std::string fix) {
 // With `fix` unless it passes.
 CheckRow judged(Verdict verdict, double value, std::string unit, std::string text, std::string fix);
 
+// Otherwise its CPU does, cards or not.
+inline bool computes_on_gpus(const NodeFacts& facts) { return facts.gpus_compute && !facts.gpu.devices.empty(); }
+inline constexpr const char* kGpusIdle = "this version of atoll computes on the CPU and leaves GPUs idle";
+
 // judge_gpu.cpp: what NVML says
 CheckRow judge_gpu_model(const NodeFacts& facts, const CheckPolicy& policy);
+CheckRow judge_gpu_libraries(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_gpu_memory(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_gpu_ecc(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_gpu_driver(const NodeFacts& facts, const CheckPolicy& policy);

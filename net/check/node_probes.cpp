@@ -1,5 +1,6 @@
 #include "net/check/node_probes.h"
 
+#include "net/check/gpu_compute.h"
 #include "net/check/probe_disk.h"
 #include "net/check/probe_host.h"
 #include "net/control/home.h"
@@ -12,6 +13,7 @@ constexpr double kQuickMatmulSeconds = 2;  // where a run insists on it
 }  // namespace
 
 void NodeProbes::learn_run(NodeFacts& facts, CheckPolicy& policy) {
+  facts.gpus_compute = gpus_compute();
   if (!options_.no_network.empty() || !options_.network.identity) return;
   about_ = ask_about_run(options_.network, abort_, reached_);
   if (!about_.ok()) return;
@@ -49,6 +51,7 @@ void NodeProbes::list_gpus(GpuFacts& gpu) {
     return;
   }
   gpu = atl::list_gpus(options_.gpu, abort_);
+  find_gpu_libraries(options_.gpu, abort_, gpu);
 }
 
 void NodeProbes::measure_network(NetFacts& net) {

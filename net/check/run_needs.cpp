@@ -13,17 +13,8 @@ namespace atl {
 namespace {
 
 constexpr double kMargin = 1.2;
-constexpr double kRuntimeBytes = 2e9;  // of each GPU: CUDA's context, libraries, fragmentation
-
-// On a GPU, in bytes: every block's input is kept in bf16, one block is computed at a time, and the logits are there in
-// bf16 and fp32.
-std::uint64_t gpu_activation_bytes(const ModelConfig& model, std::int64_t sequence_length) {
-  const std::int64_t query = model.num_attention_heads * model.head_dim;
-  const std::int64_t key_value = model.num_key_value_heads * model.head_dim;
-  const std::int64_t of_a_block = 2 * (4 * model.hidden_size + 2 * query + 2 * key_value + 3 * model.intermediate_size);
-  return static_cast<std::uint64_t>(
-      sequence_length * (2 * model.hidden_size * model.num_hidden_layers + of_a_block + 6 * model.vocab_size));
-}
+constexpr double kRuntimeBytes = 2e9;  // of each GPU: CUDA's context and libraries
+constexpr int kMostGpus = 8;           // of an island that is worked out
 
 }  // namespace
 
@@ -35,10 +26,9 @@ Result<RunNeeds> needs_of(const RunConfig& run, const IslandShape& island) {
   needs.run_id = run.run_id;
   needs.run_name = run.name;
   needs.parameters = static_cast<std::uint64_t>(layout.numel);
-  for (const ParameterUnit& unit : layout.units) {
-    needs.largest_block = std::max(needs.largest_block, static_cast<std::uint64_t>(unit.numel));
+  for (int gpus = 1; gpus <= kMostGpus; ++gpus) {
+    needs.gpu_bytes.push_back(static_cast<double>(gpu_memory_needs(model, run.sequence_length, gpus)));
   }
-  needs.activation_bytes = gpu_activation_bytes(model, run.sequence_length);
   const TrainingShape shape{.sequences_per_step = run.sequences_per_step,
                             .sequence_length = run.sequence_length,
                             .wire = run.wire,
@@ -76,10 +66,9 @@ double disk_bytes(const RunNeeds& run, double checkpoints) {
 }
 
 double gpu_bytes(const RunNeeds& run, std::size_t gpus) {
-  const double sharded =
-      16.0 * static_cast<double>(run.parameters) / static_cast<double>(std::max<std::size_t>(1, gpus));
-  const double gathered = 2 * 2.0 * static_cast<double>(run.largest_block);
-  return sharded + gathered + static_cast<double>(run.activation_bytes) + kRuntimeBytes;
+  if (run.gpu_bytes.empty()) return 0;
+  const std::size_t place = std::clamp<std::size_t>(gpus, 1, run.gpu_bytes.size()) - 1;
+  return run.gpu_bytes[place] + kRuntimeBytes;
 }
 
 double sync_fraction(const RunNeeds& run, std::uint32_t islands, double bytes_per_second) {

@@ -42,6 +42,7 @@ class CheckCommandTest : public QObject {
   void warnings_are_exit_code_7_only_with_strict();
   void json_is_the_report();
   void a_machine_without_gpu_is_told_what_it_can_do();
+  void gpus_that_lie_idle_and_what_they_lack_are_told();
   void nothing_is_left_where_no_run_was_joined();
   void quick_and_full_exclude_each_other();
   void a_member_is_checked_for_its_run_and_the_report_is_kept();
@@ -96,6 +97,19 @@ void CheckCommandTest::a_machine_without_gpu_is_told_what_it_can_do() {
 
   QVERIFY2(contains(outcome.out, "no GPU: can train models of up to"), outcome.out.c_str());
   QVERIFY(contains(outcome.out, "skip net.rtt        no run was joined"));
+}
+
+void CheckCommandTest::gpus_that_lie_idle_and_what_they_lack_are_told() {
+  CliRun atoll;
+  fake_gpu_probe(
+      atoll, std::string(R"([ "$1" = libraries ] && echo '{"missing":[{"name":"NCCL","why":"none"}]}' || )") + kEccOff);
+
+  const CliOutcome outcome = atoll({"check", "--quick"});
+
+  QVERIFY2(contains(outcome.out, "WARN gpu.libraries"), outcome.out.c_str());
+  QVERIFY(contains(outcome.out, "fix: run installer/gpu_libraries.sh"));
+  QVERIFY2(contains(outcome.out, "computes on the CPU and leaves GPUs idle"), outcome.out.c_str());
+  QVERIFY(!contains(outcome.out, "the GPUs compute"));
 }
 
 void CheckCommandTest::nothing_is_left_where_no_run_was_joined() {

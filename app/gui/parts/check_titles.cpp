@@ -26,6 +26,7 @@ constexpr std::array kTitles{
     Title{"disk.write", QT_TRANSLATE_NOOP("CheckTitles", "Disk writing")},
     Title{"gpu.driver", QT_TRANSLATE_NOOP("CheckTitles", "GPU driver")},
     Title{"gpu.model", QT_TRANSLATE_NOOP("CheckTitles", "GPU model")},
+    Title{"gpu.libraries", QT_TRANSLATE_NOOP("CheckTitles", "GPU libraries")},
     Title{"gpu.memory", QT_TRANSLATE_NOOP("CheckTitles", "GPU memory")},
     Title{"gpu.ecc", QT_TRANSLATE_NOOP("CheckTitles", "GPU memory errors (ECC)")},
     Title{"gpu.thermal", QT_TRANSLATE_NOOP("CheckTitles", "GPU temperature")},

@@ -45,6 +45,8 @@ class GpuProbeTest : public QObject {
   void a_probe_that_measures_all_is_believed();
   void a_probe_that_goes_wrong_fails_its_row_data();
   void a_probe_that_goes_wrong_fails_its_row();
+  void libraries_that_are_missing_are_named();
+  void libraries_that_do_not_load_are_missing();
   void what_a_killed_probe_started_dies_with_it();
   void a_check_that_is_cut_short_ends_the_probe();
   void a_build_without_gpu_says_why_it_measures_nothing();
@@ -271,6 +273,41 @@ void GpuProbeTest::a_probe_that_goes_wrong_fails_its_row() {
   QCOMPARE(verdict_of("gpu.bf16", gpu), Verdict::kPass);  // what was measured before holds
   QCOMPARE(verdict_of("gpu.hbm", gpu), Verdict::kFail);
   QCOMPARE(verdict_of("gpu.pcie", gpu), Verdict::kSkip);
+}
+
+void GpuProbeTest::libraries_that_are_missing_are_named() {
+  GpuFacts none, some, all, nonsense;
+  for (GpuFacts* facts : {&some, &all, &nonsense}) facts->devices.resize(1);
+
+  find_gpu_libraries({.program = "/nowhere/probe", .nvml = {}}, abort_, none);
+  find_gpu_libraries(fake(R"(echo '{"missing":[{"name":"NCCL","why":"not in /x"},{"name":"cuFile","why":"y"}]}')"),
+                     abort_, some);
+  find_gpu_libraries(fake(R"(echo '{"missing":[]}')"), abort_, all);
+  find_gpu_libraries(fake(R"(echo '{"missing":7}')"), abort_, nonsense);
+
+  QVERIFY(!none.libraries_found && none.libraries_missing.empty());  // without cards nobody asks
+  QCOMPARE(some.libraries_found, std::optional(false));
+  QCOMPARE(some.libraries_missing, std::string("NCCL, cuFile (not in /x)"));
+  QCOMPARE(all.libraries_found, std::optional(true));
+  QVERIFY(!nonsense.libraries_found);
+  QVERIFY2(contains(nonsense.libraries_missing, "cannot be tried"), nonsense.libraries_missing.c_str());
+  QCOMPARE(verdict_of("gpu.libraries", some), Verdict::kWarn);
+  QCOMPARE(verdict_of("gpu.libraries", nonsense), Verdict::kSkip);
+}
+
+void GpuProbeTest::libraries_that_do_not_load_are_missing() {
+  const auto wheel = std::filesystem::path(directory_.path().toStdString()) / "nvidia" / "nccl" / "lib";
+  std::filesystem::create_directories(wheel);
+  std::ofstream(wheel / "libnccl.so.2") << "half of a download";
+  qputenv("ATOLL_LIBTORCH", directory_.path().toUtf8());
+  GpuFacts gpu;
+  gpu.devices.resize(1);
+
+  find_gpu_libraries({.program = ATOLL_BIN_DIR "/atoll-gpu-probe", .nvml = {}}, abort_, gpu);
+
+  qunsetenv("ATOLL_LIBTORCH");
+  QCOMPARE(gpu.libraries_found, std::optional(false));
+  QVERIFY2(contains(gpu.libraries_missing, "NCCL"), gpu.libraries_missing.c_str());
 }
 
 void GpuProbeTest::what_a_killed_probe_started_dies_with_it() {

@@ -45,6 +45,7 @@ class JudgeMemoryTest : public QObject {
   void check_counts_activations_data();
   void check_counts_activations();
   void a_choice_that_does_not_fit_is_judged_as_it_is();
+  void cards_take_nothing_off_the_cpu_while_they_lie_idle();
   void its_limits_from_both_sides_data();
   void its_limits_from_both_sides();
 };
@@ -62,8 +63,10 @@ void JudgeMemoryTest::check_counts_activations_data() {
   row("four sequences at once", 1, 0, 24, kPass, "with 4 sequences of 1024 tokens computed at once");
   row("fewer where four do not fit", 1, 0, 8.2, kWarn, "with 2 sequences of 1024 tokens");
   row("not even one", 1, 0, 6.4, kFail, "with one sequence of 1024 tokens");
-  row("eight ranks take eight times the activations", 8, 0, 9, kFail, "with one sequence of 1024 tokens");
-  row("a whole batch, as the owner chose", 1, 64, 24, kFail, "with 64 sequences of 1024 tokens");
+  row("eight ranks take eight times the activations", 8, 0, 8, kFail, "with one sequence of 1024 tokens");
+  row("a whole batch, as the owner chose", 1, 64, 12, kFail, "with 64 sequences of 1024 tokens");
+  row("a whole batch, and room for it with activations computed again", 1, 64, 24, kPass,
+      "with 64 sequences of 1024 tokens");
   row("a whole batch, and room for it", 1, 64, 80, kPass, "with 64 sequences of 1024 tokens");
 }
 
@@ -82,11 +85,25 @@ void JudgeMemoryTest::check_counts_activations() {
 }
 
 void JudgeMemoryTest::a_choice_that_does_not_fit_is_judged_as_it_is() {
-  const CheckRow chosen = judge_ram(desk_for({1, 64}, 24));
+  const CheckRow chosen = judge_ram(desk_for({1, 64}, 12));
   const CheckRow left_open = judge_ram(desk_for({1, 0}, 4));
 
   QVERIFY2(chosen.fix.find("island.micro_batch") != std::string::npos, chosen.fix.c_str());
   QVERIFY2(left_open.fix.find("smaller model") != std::string::npos, left_open.fix.c_str());
+}
+
+void JudgeMemoryTest::cards_take_nothing_off_the_cpu_while_they_lie_idle() {
+  NodeFacts facts = desk_for({1, 0}, 8.2);
+  const CheckRow without = judge_ram(facts);
+  facts.gpu.devices.resize(1);
+
+  const CheckRow idle = judge_ram(facts);
+  facts.gpus_compute = true;
+  const CheckRow computing = judge_ram(facts);
+
+  QCOMPARE(idle.text, without.text);
+  QCOMPARE(idle.verdict, without.verdict);
+  QVERIFY(computing.text != without.text);
 }
 
 void JudgeMemoryTest::its_limits_from_both_sides_data() {
@@ -110,7 +127,9 @@ void JudgeMemoryTest::its_limits_from_both_sides() {
   QFETCH(const double, unused);
   QFETCH(const int, verdict);
   NodeFacts facts = desk_for({}, memory);
-  facts.run->micro_batches = {{1, 10'000'000'000}, {2, 12'000'000'000}, {4, 16'000'000'000}};
+  facts.run->micro_batches = {{1, Recompute::kNone, 10'000'000'000},
+                               {2, Recompute::kNone, 12'000'000'000},
+                               {4, Recompute::kNone, 16'000'000'000}};
   if (unused > 0) facts.host.ram_available_bytes = static_cast<std::uint64_t>(unused * 1e9);
 
   const CheckRow row = judge_ram(facts);

@@ -105,6 +105,15 @@ Change xid(unsigned code, double age) {
   return [=](NodeFacts& f) { f.host.xids.push_back({code, age}); };
 }
 
+void idle(NodeFacts& f) { f.gpus_compute = false; }
+Change libraries(std::optional<bool> found, bool compute = true) {
+  return [=](NodeFacts& f) {
+    f.gpus_compute = compute;
+    f.gpu.libraries_found = found;
+    f.gpu.libraries_missing = "NCCL (NCCL was not found)";
+  };
+}
+
 std::vector<Case> gpu_cases() {
   const auto nothing = [](NodeFacts&) {};
   return {
@@ -115,6 +124,13 @@ std::vector<Case> gpu_cases() {
        }},
       {"mixed", "gpu.model", kFail, device(1, [](GpuDevice& d) { d.name = "NVIDIA H200"; })},
       {"none", "gpu.model", kSkip, [](NodeFacts& f) { f.gpu.devices.clear(); }},
+      {"idle", "gpu.model", kWarn, idle},
+      {"all there", "gpu.libraries", kPass, nothing},
+      {"one missing", "gpu.libraries", kFail, libraries(false)},
+      {"one missing that nothing would use", "gpu.libraries", kWarn, libraries(false, false)},
+      {"not tried", "gpu.libraries", kSkip, libraries(std::nullopt)},
+      {"no cards", "gpu.libraries", kSkip, [](NodeFacts& f) { f.gpu.devices.clear(); }},
+      {"idle", "gpu.memory", kSkip, idle},
       {"fits", "gpu.memory", kPass,
        [](NodeFacts& f) { f.gpu.devices[4].memory_bytes = static_cast<std::uint64_t>(gpu_bytes(*f.run, 8)) + 1; }},
       {"does not fit", "gpu.memory", kFail,
@@ -207,6 +223,11 @@ std::vector<Case> host_cases() {
   const double three = disk_bytes(*node.run, 3), two = disk_bytes(*node.run, 2);
   return {
       {"GPUs compute", "cpu", kSkip, [](NodeFacts&) {}},
+      {"GPUs lie idle", "cpu", kFail,
+       [](NodeFacts& f) {
+         idle(f);
+         f.run->parameters = 3'000'000'001;
+       }},
       {"small model", "cpu", kPass, cpu_for(300e6)},
       {"larger model", "cpu", kWarn, cpu_for(300e6 + 1)},
       {"3 billion", "cpu", kWarn, cpu_for(3e9)},
@@ -234,12 +255,14 @@ std::vector<Case> host_cases() {
       {"a container's", "host.shm", kWarn, [](NodeFacts& f) { f.host.shm_bytes = 67'108'864; }},
       {"least", "host.shm", kWarn, [](NodeFacts& f) { f.host.shm_bytes = 32'000'000; }},
       {"less", "host.shm", kFail, [](NodeFacts& f) { f.host.shm_bytes = 31'999'999; }},
+      {"GPUs lie idle", "host.shm", kSkip, idle},
       {"65536", "host.nofile", kPass, [](NodeFacts& f) { f.host.nofile = 65536; }},
       {"65535", "host.nofile", kWarn, [](NodeFacts& f) { f.host.nofile = 65535; }},
       {"4096", "host.nofile", kWarn, [](NodeFacts& f) { f.host.nofile = 4096; }},
       {"4095", "host.nofile", kFail, [](NodeFacts& f) { f.host.nofile = 4095; }},
       {"unlimited", "host.memlock", kPass, [](NodeFacts&) {}},
       {"limited", "host.memlock", kWarn, [](NodeFacts& f) { f.host.memlock_bytes = 1ull << 40; }},
+      {"GPUs lie idle", "host.memlock", kSkip, idle},
       {"no GPU", "host.memlock", kSkip, [](NodeFacts& f) { f.gpu.devices.clear(); }},
       {"bbr", "net.cc", kPass, [](NodeFacts&) {}},
       {"no bbr", "net.cc", kWarn, [](NodeFacts& f) { f.host.bbr_usable = false; }},
@@ -297,6 +320,7 @@ class JudgeTest : public QObject {
   void every_row_and_every_threshold_is_tested();
   void a_good_node_passes_every_row();
   void a_machine_without_gpu_is_told_what_it_can_do();
+  void cards_that_lie_idle_are_never_said_to_compute();
   void every_warning_and_failure_has_a_fix();
   void a_run_may_move_every_threshold();
   void a_wrong_policy_is_refused_data();
@@ -368,6 +392,24 @@ void JudgeTest::a_machine_without_gpu_is_told_what_it_can_do() {
     QVERIFY2(row.verdict != kFail, (row.id + ": " + row.text).c_str());
     if (rule.id.starts_with("gpu.")) QCOMPARE(row.verdict, kSkip);
   }
+}
+
+void JudgeTest::cards_that_lie_idle_are_never_said_to_compute() {
+  NodeFacts facts = machine("h100x8");
+  idle(facts);
+
+  const CheckRow model = judge("gpu.model", facts), cpu = judge("cpu", facts);
+
+  QVERIFY2(model.text.find("computes on the CPU") != std::string::npos, model.text.c_str());
+  QVERIFY2(cpu.text.find("GPUs idle") != std::string::npos, cpu.text.c_str());
+  for (const RowRule& rule : check_rules()) {
+    const CheckRow row = judge_row(rule, facts, {});
+    QVERIFY2(row.text.find("GPUs compute") == std::string::npos, row.text.c_str());
+  }
+  // Who needs the cards is told that they will not do.
+  const auto policy = parse_check_policy(R"({"require": ["gpu.memory"]})");
+  QVERIFY(policy.ok());
+  QCOMPARE(judge("gpu.memory", facts, *policy).verdict, kFail);
 }
 
 void JudgeTest::every_warning_and_failure_has_a_fix() {

@@ -1,0 +1,98 @@
+#include "net/base/gpu_libraries.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace atl {
+namespace {
+
+struct Entry {
+  GpuLibrary library;
+  std::string_view name, file;
+  std::string_view wheel;  // the directory of nvidia/ that its wheel unpacks into
+};
+// CUDA 13, as torch 2.11 was linked (installer/libtorch_gpu.txt).
+constexpr Entry kEntries[] = {
+    {GpuLibrary::kNvJitLink, "nvJitLink", "libnvJitLink.so.13", "cu13"},
+    {GpuLibrary::kCublasLt, "cuBLASLt", "libcublasLt.so.13", "cu13"},
+    {GpuLibrary::kCublas, "cuBLAS", "libcublas.so.13", "cu13"},
+    {GpuLibrary::kCudnn, "cuDNN", "libcudnn.so.9", "cudnn"},
+    {GpuLibrary::kNccl, "NCCL", "libnccl.so.2", "nccl"},
+    {GpuLibrary::kCusparse, "cuSPARSE", "libcusparse.so.12", "cu13"},
+    {GpuLibrary::kCusparseLt, "cuSPARSELt", "libcusparseLt.so.0", "cusparselt"},
+    {GpuLibrary::kCusolver, "cuSOLVER", "libcusolver.so.12", "cu13"},
+    {GpuLibrary::kCufft, "cuFFT", "libcufft.so.12", "cu13"},
+    {GpuLibrary::kCurand, "cuRAND", "libcurand.so.10", "cu13"},
+    {GpuLibrary::kCufile, "cuFile", "libcufile.so.0", "cu13"},
+    {GpuLibrary::kNvshmem, "NVSHMEM", "libnvshmem_host.so.3", "nvshmem"},
+    {GpuLibrary::kNvrtc, "NVRTC", "libnvrtc.so.13", "cu13"},
+};
+
+constexpr auto kLibraries = [] {
+  std::array<GpuLibrary, std::size(kEntries)> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = kEntries[i].library;
+  return all;
+}();
+
+const Entry& entry_of(GpuLibrary library) {
+  for (const Entry& entry : kEntries) {
+    if (entry.library == library) return entry;
+  }
+  std::abort();
+}
+
+std::string last_loader_error() {
+  const char* text = ::dlerror();
+  return text != nullptr ? text : "the loader does not say why";
+}
+
+// The error without what to do.
+Result<OpenLibrary> open(GpuLibrary library, const std::filesystem::path& libtorch) {
+  const Entry& entry = entry_of(library);
+  const std::filesystem::path in_wheel = libtorch / "nvidia" / entry.wheel / "lib" / entry.file;
+  std::error_code ignored;
+  if (!libtorch.empty() && std::filesystem::exists(in_wheel, ignored)) {
+    if (void* handle = ::dlopen(in_wheel.c_str(), RTLD_NOW | RTLD_LOCAL)) return OpenLibrary(handle, in_wheel.string());
+    // Not another one in its place: the wheels were chosen to fit one another.
+    return Error{ErrorCode::kInternal, fmt::format("{} does not load: {}", entry.name, last_loader_error())};
+  }
+  const std::string file(entry.file);
+  if (void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return OpenLibrary(handle, file);
+  const std::string loader = last_loader_error();
+  return Error{ErrorCode::kNotFound, fmt::format("{} was not found: it is not in {}, and the system's loader says '{}'",
+                                                 entry.name, in_wheel.parent_path().string(), loader)};
+}
+
+}  // namespace
+
+std::span<const GpuLibrary> gpu_libraries() { return kLibraries; }
+std::string_view name_of(GpuLibrary library) { return entry_of(library).name; }
+std::string_view file_of(GpuLibrary library) { return entry_of(library).file; }
+
+void OpenLibrary::Closer::operator()(void* handle) const noexcept { ::dlclose(handle); }
+void* OpenLibrary::symbol(const char* name) const { return ::dlsym(handle_.get(), name); }
+
+std::filesystem::path libtorch_directory() {
+  const char* chosen = std::getenv("ATOLL_LIBTORCH");
+  return chosen != nullptr && chosen[0] != '\0' ? chosen : ATOLL_LIBTORCH_OF_BUILD;
+}
+
+Result<OpenLibrary> open_gpu_library(GpuLibrary library, const std::filesystem::path& libtorch) {
+  auto opened = open(library, libtorch);
+  if (opened.ok()) return opened;
+  return Error{opened.error().code, fmt::format("{}; {}", opened.error().message, kGpuLibrariesFix)};
+}
+
+std::vector<MissingLibrary> missing_gpu_libraries(const std::filesystem::path& libtorch) {
+  std::vector<MissingLibrary> missing;
+  for (const GpuLibrary library : kLibraries) {
+    const auto opened = open(library, libtorch);
+    if (!opened.ok()) missing.push_back({library, opened.error().message});
+  }
+  return missing;
+}
+
+}  // namespace atl

@@ -1,0 +1,9 @@
+// Whether this build's trainer computes on GPUs where it finds them. What the node check says of a machine follows from
+// it: which of its parts a run will use, and what would keep it from joining. Any thread.
+#pragma once
+
+namespace atl {
+
+bool gpus_compute();
+
+}  // namespace atl
