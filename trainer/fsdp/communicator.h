@@ -1,7 +1,8 @@
-// Collectives among the local ranks of one island. Each rank's thread owns its communicator; all ranks call the same
-// collectives in the same order. Today: threads over shared memory. On GPUs: NCCL behind the same interface.
+// Collectives among the local ranks of one island, on main memory. Each rank's thread owns its communicator; all ranks
+// call the same collectives in the same order.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -24,10 +25,10 @@ class Communicator {
   virtual int world_size() const = 0;
 
   // full = shards of all ranks, in rank order; full.size() == world_size * shard.size().
-  virtual void all_gather(std::span<const float> shard, std::span<float> full) = 0;
+  virtual void all_gather(std::span<const std::byte> shard, std::span<std::byte> full) = 0;
 
-  // shard += this rank's part of the sum of all ranks' `full`, added in rank order.
-  virtual void reduce_scatter_add(std::span<const float> full, std::span<float> shard) = 0;
+  // shard = (or +=) this rank's part of the sum of all ranks' `full`, added in rank order.
+  virtual void reduce_scatter(std::span<const float> full, std::span<float> shard, bool accumulate) = 0;
 
   // Each value becomes its sum over ranks, added in rank order: the same bits everywhere.
   virtual void all_reduce_sum(std::span<double> values) = 0;

@@ -3,21 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "kernels/model/model_kernels.h"
 #include "net/base/deadline.h"
 #include "net/base/mutex.h"
-#include "trainer/model/simd.h"
 
 namespace atl {
-namespace {
-
-ATOLL_SIMD_CLONES
-void add_to(float* __restrict sum, const float* __restrict values, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
-}
-
-}  // namespace
-
 class SharedMemoryCommunicator final : public Communicator {
  public:
   SharedMemoryCommunicator(SharedMemoryGroup& group, LocalRank rank) : group_(group), rank_(rank) {}
@@ -25,24 +17,28 @@ class SharedMemoryCommunicator final : public Communicator {
   LocalRank rank() const override { return rank_; }
   int world_size() const override { return group_.world_size(); }
 
-  void all_gather(std::span<const float> shard, std::span<float> full) override {
+  void all_gather(std::span<const std::byte> shard, std::span<std::byte> full) override {
     check_sizes(shard.size(), full.size());
     group_.publish_and_wait(rank_, {shard.data(), shard.size()});
     for (std::size_t peer = 0; peer < group_.slots_.size(); ++peer) {
       check_same(shard.size(), group_.slots_[peer].count);
-      const auto* source = static_cast<const float*>(group_.slots_[peer].data);
-      std::copy_n(source, shard.size(), full.data() + peer * shard.size());
+      std::memcpy(full.data() + peer * shard.size(), group_.slots_[peer].data, shard.size());
     }
     group_.wait_for_all();
   }
 
-  void reduce_scatter_add(std::span<const float> full, std::span<float> shard) override {
+  void reduce_scatter(std::span<const float> full, std::span<float> shard, bool accumulate) override {
     check_sizes(shard.size(), full.size());
     group_.publish_and_wait(rank_, {full.data(), full.size()});
     for (const SharedMemoryGroup::Slot& slot : group_.slots_) {
       check_same(full.size(), slot.count);
-      const auto* source = static_cast<const float*>(slot.data);
-      add_to(shard.data(), source + static_cast<std::size_t>(rank_.value) * shard.size(), shard.size());
+      const auto* source = static_cast<const float*>(slot.data) + static_cast<std::size_t>(rank_.value) * shard.size();
+      if (accumulate) {
+        value_kernels().add(shard.data(), source, static_cast<std::int64_t>(shard.size()));
+      } else {
+        std::copy_n(source, shard.size(), shard.data());
+        accumulate = true;
+      }
     }
     group_.wait_for_all();
   }
