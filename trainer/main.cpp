@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   auto* run_command = app.add_subcommand("run", "train as the island whose home this is");
   run_command->add_option("--home", run.home)->required();
   run_command->add_option("--local-ranks", run.local_ranks, "threads over which the model is sharded")
-      ->check(CLI::Range(1, 64));
+      ->check(CLI::Range(0, 64));
   run_command->add_option("--threads", run.threads, "compute threads")->check(CLI::Range(1, 1024));
   run_command
       ->add_option("--micro-batch", run.micro_batch, "sequences that a rank computes at once; 0: chosen by memory")

@@ -69,10 +69,13 @@ Status apply(const JoinRequest& request, JoinFile& join) {
     }
     join.advertised_host = request.advertise;
   }
-  if (request.local_ranks) join.local_ranks = std::max(1, *request.local_ranks);
+  if (request.local_ranks) join.local_ranks = *request.local_ranks;
   if (request.threads) join.threads = *request.threads;
   if (request.micro_batch) join.micro_batch = *request.micro_batch;
   if (!request.region.empty()) join.region = request.region;
+  if (!request.precision.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(join.precision, parse_precision_choice(request.precision));
+  }
   if (!request.gpus.empty()) {
     ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, parse_gpu_list(request.gpus));
     join.gpus = gpus.text();

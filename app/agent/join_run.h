@@ -17,10 +17,11 @@ namespace atl {
 struct JoinRequest {
   std::optional<Invite> invite;         // none: the run joined before
   std::string name, listen, advertise;  // empty: as before, or the default
-  // 0: one shard, all cores; empty: the same.
+  // 0: chosen by the trainer, all cores; empty: the same.
   std::optional<int> local_ranks = {}, threads = {};
   std::string gpus = {};                // parse_gpu_list; empty: the same
   std::string region = {};              // empty: the same
+  std::string precision = {};           // parse_precision_choice; empty: the same
   std::optional<int> micro_batch = {};  // 0: as many sequences at once as the memory allows; empty: the same
 };
 

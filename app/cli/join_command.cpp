@@ -37,6 +37,7 @@ struct Join {
   bool invite_stdin = false;
   bool yes = false, wait = false;
   std::string home, name, listen, advertise, gpus, service;
+  std::string precision;
   std::optional<int> local_ranks, threads, micro_batch;
 };
 
@@ -107,6 +108,7 @@ JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
           .local_ranks = command.local_ranks,
           .threads = command.threads,
           .gpus = command.gpus,
+          .precision = command.precision,
           .micro_batch = command.micro_batch};
 }
 
@@ -119,6 +121,7 @@ method::Join params_of(const Join& command, const std::string& invite) {
           .listen = command.listen,
           .advertise = command.advertise,
           .gpus = command.gpus,
+          .precision = command.precision,
           .local_ranks = number(command.local_ranks),
           .threads = number(command.threads),
           .micro_batch = number(command.micro_batch)};
@@ -283,12 +286,17 @@ void add_join_command(CLI::App& app, CommandContext& context) {
                   "Address and port for the other islands (default: 0.0.0.0:0, any free port)");
   sub->add_option("--advertise", command->advertise,
                   "Host that the other islands dial, if not the one that the hub sees");
-  sub->add_option("--local-ranks", command->local_ranks, "Shards of the model on this machine")
-      ->check(whole_number(1, 64));
+  sub->add_option("--local-ranks", command->local_ranks,
+                  "Shards of the model on this machine; 0, the default: one a GPU, or one a core")
+      ->check(whole_number(0, 64));
   sub->add_option("--threads", command->threads, "Compute threads (default: all cores)")->check(whole_number(1, 1024));
   sub->add_option("--micro-batch", command->micro_batch,
                   "Sequences that a shard computes at once; 0, the default: as many as the memory allows")
       ->check(whole_number(0, 1 << 20));
+  sub->add_option("--precision", command->precision,
+                  "In which numbers the model is computed: auto (the default), fp32 or bf16")
+      ->type_name("WORD")
+      ->check(is_precision());
   sub->add_option("--gpus", command->gpus, "GPUs to train on: all (the default), none, or for instance 0-3,6")
       ->type_name("LIST")
       ->check([](const std::string& text) {

@@ -14,7 +14,7 @@
 #include "net/base/memory.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"
-#include "net/model/memory_needs.h"
+#include "net/step/memory_needs.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -24,6 +24,7 @@ struct Train {
   std::string directory;
   std::optional<int> threads;
   std::optional<int> micro_batch;
+  std::string precision;
   NewRun run;
   bool describes_run = false;  // something of `run` was given
 };
@@ -83,6 +84,7 @@ Status join_own_hub(const Train& command, const HubHome& hub, std::uint16_t port
   JoinRequest request;
   request.threads = command.threads;
   request.micro_batch = command.micro_batch;
+  request.precision = command.precision;
   auto before = load_join_file(island.join_file());
   if (before.ok()) {
     before->hub_addresses = {address};
@@ -134,11 +136,16 @@ void add_train_command(CLI::App& app, CommandContext& context) {
   auto* micro_batch = sub->add_option("--micro-batch", command->micro_batch,
                                       "Sequences computed at once; 0, the default: as many as the memory allows")
                           ->check(whole_number(0, 1 << 20));
+  auto* precision = sub->add_option("--precision", command->precision,
+                                    "In which numbers the model is computed: auto (the default), fp32 or bf16")
+                        ->type_name("WORD")
+                        ->check(is_precision());
   sub->add_option("--data", command->run.data, "Dataset made by 'atoll data prepare'")->type_name("DIR");
   add_run_options(*sub, command->run);
   sub->callback([=, &context] {
     command->describes_run = std::ranges::any_of(sub->get_options(), [=](const CLI::Option* option) {
-      return option->count() > 0 && option != directory && option != threads && option != micro_batch;
+      return option->count() > 0 && option != directory && option != threads && option != micro_batch &&
+             option != precision;
     });
     context.finish(run(*command, context));
   });

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "net/control/home.h"
+
 namespace atl {
 namespace {
 
@@ -42,6 +44,13 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
     const auto value = parse<std::uint64_t>(text);
     return value && *value >= low && *value <= high ? ""
                                                     : fmt::format("must be a whole number from {} to {}", low, high);
+  });
+}
+
+CLI::Validator is_precision() {
+  return validator([](std::string& text) -> std::string {
+    const auto choice = parse_precision_choice(text);
+    return choice.ok() ? "" : choice.error().message;
   });
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/base/file.h"
+#include "net/base/printable.h"
 #include "net/control/json_fields.h"
 
 namespace atl {
@@ -41,6 +42,13 @@ Result<std::filesystem::path> home_directory(const char* variable, const char* l
 
 }  // namespace
 
+Result<PrecisionChoice> parse_precision_choice(std::string_view text) {
+  const auto choice = parse_word<PrecisionChoice>(text);
+  if (choice != PrecisionChoice::kUnknown) return choice;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("precision '{}' is none: choose auto, fp32 or bf16", printable(text, 32))};
+}
+
 std::string JoinFile::to_json() const {
   nlohmann::json addresses = nlohmann::json::array();
   for (const Address& address : hub_addresses) addresses.push_back(to_string(address));
@@ -54,6 +62,7 @@ std::string JoinFile::to_json() const {
                                {"local_ranks", local_ranks},
                                {"threads", threads},
                                {"micro_batch", micro_batch},
+                               {"precision", word_of(precision)},
                                {"region", region},
                                {"gpus", gpus}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -74,9 +83,9 @@ Result<JoinFile> JoinFile::from_json(std::string_view text) {
   fields.read("run_id", join.run_id).read("run_name", join.run_name).read("display_name", join.display_name);
   fields.read("bind", bind).read("advertised_host", join.advertised_host);
   fields.read("local_ranks", join.local_ranks).read("threads", join.threads);
-  std::optional<std::string> gpus, region;  // those who joined with an older program said none
+  std::optional<std::string> gpus, region, precision;  // those who joined with an older program said none
   std::optional<int> micro_batch;
-  fields.read("gpus", gpus).read("region", region).read("micro_batch", micro_batch);
+  fields.read("gpus", gpus).read("region", region).read("micro_batch", micro_batch).read("precision", precision);
   join.region = region.value_or("");
   join.gpus = gpus.value_or(join.gpus);
   join.micro_batch = std::max(0, micro_batch.value_or(0));
@@ -87,6 +96,9 @@ Result<JoinFile> JoinFile::from_json(std::string_view text) {
     ATOLL_ASSIGN_OR_RETURN(join.hub_addresses.emplace_back(), parse_address(address.get<std::string>()));
   }
   ATOLL_ASSIGN_OR_RETURN(join.bind, parse_address(bind));
+  if (precision) {
+    ATOLL_ASSIGN_OR_RETURN(join.precision, parse_precision_choice(*precision));
+  }
   return join;
 }
 

@@ -8,8 +8,12 @@
 
 #include "net/base/address.h"
 #include "net/base/result.h"
+#include "net/control/words.h"
 
 namespace atl {
+
+// What an owner writes: auto, fp32 or bf16.
+Result<PrecisionChoice> parse_precision_choice(std::string_view text);
 
 // <home>/join.json of an island: how to find its run again. Written by `atoll join`, read by the trainer. No secrets in
 // it.
@@ -22,11 +26,12 @@ struct JoinFile {
   std::string display_name;            // for people; at most 64 bytes
   Address bind{"0.0.0.0", 0};          // the inbound port; 0: any free one
   std::string advertised_host;         // empty: the host that the hub sees
-  int local_ranks = 1;                 // shards inside the island, a thread each
+  int local_ranks = 0;                 // shards inside the island, a thread each; 0: the trainer chooses
   int threads = 0;                     // compute threads; 0: all cores
   int micro_batch = 0;                 // sequences that a shard computes at once; 0: as many as the memory allows
-  std::string region;                  // where it stands, for people; may be empty
-  std::string gpus = "all";            // that the trainer may use: "all", "none", "0-3,6"
+  PrecisionChoice precision = PrecisionChoice::kAuto;  // of activations and gathered weights
+  std::string region;                                  // where it stands, for people; may be empty
+  std::string gpus = "all";                            // that the trainer may use: "all", "none", "0-3,6"
 
   std::string to_json() const;
   static Result<JoinFile> from_json(std::string_view text);

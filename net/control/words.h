@@ -74,6 +74,14 @@ enum class SyncPart {
 
 enum class GpuAlertKind { kTemperature, kPower, kUnknown };
 
+// In which numbers an island computes the model, whose parameters are fp32 in any case.
+enum class PrecisionChoice {
+  kAuto,  // bf16 on GPUs, fp32 on the processor
+  kFp32,
+  kBf16,
+  kUnknown,
+};
+
 template <class Word>
 struct WordTable;
 
@@ -119,6 +127,11 @@ struct WordTable<SyncPart> {
 template <>
 struct WordTable<GpuAlertKind> {
   static constexpr std::array<std::string_view, 3> kWords{"temperature", "power", "unknown"};
+};
+
+template <>
+struct WordTable<PrecisionChoice> {
+  static constexpr std::array<std::string_view, 4> kWords{"auto", "fp32", "bf16", "unknown"};
 };
 
 template <class Word>

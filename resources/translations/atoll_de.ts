@@ -79,6 +79,10 @@
         <translation>GPU-Modell</translation>
     </message>
     <message>
+        <source>GPU libraries</source>
+        <translation>GPU-Bibliotheken</translation>
+    </message>
+    <message>
         <source>GPU memory</source>
         <translation>GPU-Speicher</translation>
     </message>
@@ -985,8 +989,8 @@
         <translation>Teile des Modells</translation>
     </message>
     <message>
-        <source>On this machine. 0: one.</source>
-        <translation>Auf diesem Rechner. 0: einer.</translation>
+        <source>On this machine. 0: one a GPU, or one a core.</source>
+        <translation>Auf diesem Rechner. 0: einer je GPU, oder einer je Kern.</translation>
     </message>
     <message>
         <source>Sequences at once</source>
@@ -995,6 +999,14 @@
     <message>
         <source>That each shard computes. 0: as many as the memory allows.</source>
         <translation>Die jeder Teil rechnet. 0: so viele, wie in den Speicher passen.</translation>
+    </message>
+    <message>
+        <source>Precision</source>
+        <translation>Genauigkeit</translation>
+    </message>
+    <message>
+        <source>In which numbers the model is computed. auto: bf16 on GPUs, fp32 on the processor.</source>
+        <translation>In welchen Zahlen das Modell gerechnet wird. auto: bf16 auf GPUs, fp32 auf dem Prozessor.</translation>
     </message>
     <message>
         <source>GPUs</source>

@@ -159,7 +159,7 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
 
   const CliOutcome joined =
       atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name", "under the desk", "--listen",
-             "127.0.0.1:0", "--threads", "2", "--gpus", "1,0", "--micro-batch", "3"});
+             "127.0.0.1:0", "--threads", "2", "--gpus", "1,0", "--micro-batch", "3", "--precision", "bf16"});
   const CliOutcome back = atoll({"join"});
 
   QVERIFY2(joined.exit_code == 0, joined.err.c_str());
@@ -169,6 +169,7 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
   const auto join = load_join_file(atoll.path("island") / "join.json");
   QCOMPARE(join->threads, 2);
   QCOMPARE(join->micro_batch, 3);
+  QCOMPARE(join->precision, PrecisionChoice::kBf16);
   QCOMPARE(join->gpus, std::string("0-1"));
   QCOMPARE(join->bind.host, std::string("127.0.0.1"));
   const std::string call = "run --home " + atoll.path("island").string() + "\n";
@@ -190,6 +191,9 @@ void JoinCommandTest::the_configuration_chooses_the_micro_batch_and_gives_it_bac
   QCOMPARE(atoll({"join"}).exit_code, 0);
 
   QCOMPARE(chosen(), 0);
+  const CliOutcome wrong = atoll({"join", "--precision", "fp8"});
+  QCOMPARE(wrong.exit_code, 2);
+  QVERIFY2(contains(wrong.err, "auto, fp32 or bf16"), wrong.err.c_str());
 }
 
 void JoinCommandTest::what_the_trainer_said_last_is_the_error() {

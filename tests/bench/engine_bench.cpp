@@ -1,9 +1,11 @@
 // Tokens a second of the inner step: a preset's model on random text, in this process. Verifies first (the loss of one
 // batch falls when it is trained on), then times. Tokens a CPU second are what a core gives when others use the machine
-// too. And the most memory that it held, beside what net/model/memory_needs works out (a program of its own has no
+// too. And the most memory that it held, beside what net/step/memory_needs works out (a program of its own has no
 // outer state).
 //
-//   engine_bench [preset] [sequences] [length] [local ranks] [compute threads] [steps] [micro-batch]
+//   engine_bench [preset] [sequences] [length] [local ranks] [compute threads] [steps] [micro-batch] [word...]
+//
+// Words: bf16; cheap or all (what is computed again); whole (units stay gathered for a step).
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -15,7 +17,7 @@
 #include <vector>
 
 #include "net/base/file.h"
-#include "net/model/memory_needs.h"
+#include "net/step/memory_needs.h"
 #include "trainer/engine/engine.h"
 
 namespace {
@@ -30,6 +32,9 @@ struct Arguments {
   int compute_threads = 1;
   int steps = 30;
   std::int64_t micro_batch = 0;  // 0: all of a rank's share
+  Precision precision = Precision::kFp32;
+  Recompute recompute = Recompute::kNone;
+  bool keep_gathered = false;
 };
 
 Arguments parse(int argc, char** argv) {
@@ -44,6 +49,13 @@ Arguments parse(int argc, char** argv) {
   number(5, arguments.compute_threads);
   number(6, arguments.steps);
   number(7, arguments.micro_batch);
+  for (int i = 8; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "bf16") arguments.precision = Precision::kBf16;
+    if (word == "cheap") arguments.recompute = Recompute::kCheap;
+    if (word == "all") arguments.recompute = Recompute::kAll;
+    if (word == "whole") arguments.keep_gathered = true;
+  }
   return arguments;
 }
 
@@ -60,11 +72,14 @@ double most_resident() {
 }
 
 void print_memory(const ModelConfig& config, const Arguments& arguments, double before) {
-  const MemoryNeeds needs =
-      memory_needs(config, {.sequences_per_step = arguments.sequences,
-                            .sequence_length = arguments.length,
-                            .island = {.local_ranks = arguments.local_ranks, .micro_batch = arguments.micro_batch}});
-  const double expected = static_cast<double>(needs.engine + needs.step + needs.heap);
+  const MemoryNeeds needs = memory_needs(config, {.sequences_per_step = arguments.sequences,
+                                                  .sequence_length = arguments.length,
+                                                  .island = {.local_ranks = arguments.local_ranks,
+                                                             .micro_batch = arguments.micro_batch,
+                                                             .precision = arguments.precision,
+                                                             .recompute = arguments.recompute,
+                                                             .keep_gathered = arguments.keep_gathered}});
+  const double expected = static_cast<double>(needs.engine + needs.step);
   const double held = most_resident() - before;
   fmt::print("micro_batch={} engine_and_step_bytes={:.0f} worked_out={:.0f} ratio={:.3f} before_bytes={:.0f}\n",
              arguments.micro_batch, held, expected, held / expected, before);
@@ -76,6 +91,9 @@ Status run(const Arguments& arguments) {
   options.local_ranks = arguments.local_ranks;
   options.compute_threads = arguments.compute_threads;
   options.micro_batch_sequences = arguments.micro_batch;
+  options.precision = arguments.precision;
+  options.recompute = arguments.recompute;
+  options.keep_gathered = arguments.keep_gathered;
   const double bytes_before = most_resident();
   ATOLL_ASSIGN_OR_RETURN(const auto engine, Engine::create(config, options));
   std::mt19937 random(7);
@@ -101,6 +119,7 @@ Status run(const Arguments& arguments) {
       arguments.preset, engine->numel(), arguments.sequences, arguments.length, arguments.local_ranks,
       arguments.compute_threads, rate, rate * seconds / cpu_seconds,
       6e-9 * static_cast<double>(engine->numel()) * rate);
+  fmt::print("peak_bytes={:.0f}\n", most_resident());
   print_memory(config, arguments, bytes_before);
   return ok_status();
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes a directory of reference numbers with HuggingFace transformers and torch.optim, in fp32 on one thread.
+"""Makes a directory of reference numbers with HuggingFace transformers and torch.optim, in fp32 on one thread; and, of one
+batch, in bf16 and fp64.
 
     python3 make_reference.py OUT [--tied] [--scaling llama3] [--spelling 4] [--batch N] ...
 
@@ -15,7 +16,7 @@ import pathlib
 import sys
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 ADAMW = {"lr": 0.003, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1}
@@ -41,6 +42,8 @@ def arguments():
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--length", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--other-types-alone", action="store_true",
+                        help="OUT is there already: only what bf16 and fp64 make of its batch is computed")
     return parser.parse_args()
 
 
@@ -109,6 +112,27 @@ def one_batch(model, args):
                 "loss_with_max_z_loss_2e-4": (loss + penalty).detach()}
     expected |= {f"grad.{name}": tensor.grad.clone() for name, tensor in parameters_of(model).items()}
     return expected
+
+
+def one_batch_in(dtype, directory, tokens):
+    """The directory's model computed in another type, as fp32. The loss is of the logits in at least fp32."""
+    model = LlamaForCausalLM.from_pretrained(directory, dtype=dtype, attn_implementation="eager")
+    logits = model(tokens[:, :-1]).logits
+    exact = logits.to(torch.promote_types(dtype, torch.float32))
+    loss = torch.nn.functional.cross_entropy(exact.flatten(0, 1), tokens[:, 1:].flatten())
+    loss.backward()
+    values = {"logits": logits, "loss": loss}
+    values |= {f"grad.{name}": tensor.grad for name, tensor in parameters_of(model).items()}
+    return {name: value.detach().float().contiguous() for name, value in values.items()}
+
+
+def save_other_types(directory):
+    """Of a directory that has everything else."""
+    tokens = load_file(directory / "expected.safetensors")["tokens"]
+    named = {"bf16": torch.bfloat16, "fp64": torch.float64}
+    expected = {f"{prefix}.{name}": value for prefix, dtype in named.items()
+                for name, value in one_batch_in(dtype, directory, tokens).items()}
+    save_file(expected, directory / "expected_bf16.safetensors")
 
 
 def five_steps(model, args, expected):
@@ -183,6 +207,8 @@ def respell(path):
 def main():
     args = arguments()
     torch.set_num_threads(1)
+    if args.other_types_alone:
+        return save_other_types(args.out)
     args.out.mkdir(parents=True, exist_ok=True)
     model = make_model(args)
     model.save_pretrained(args.out)
@@ -201,6 +227,7 @@ def main():
         "max_z_loss": {"coefficient": MAX_Z_LOSS, "formula": "coefficient * mean over tokens of (max logit)^2"},
     }
     (args.out / "expected.json").write_text(json.dumps(numbers, indent=1))
+    save_other_types(args.out)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ void CommunicatorTest::all_gather_joins_shards_in_rank_order() {
       const auto base = static_cast<float>(communicator.rank().value * 10 + round);
       const std::vector<float> shard{base, base + 1};
       std::vector<float> full(8);
-      communicator.all_gather(shard, full);
+      communicator.all_gather(std::as_bytes(std::span(shard)), std::as_writable_bytes(std::span(full)));
       const auto r = static_cast<float>(round);
       if (full == std::vector<float>{r, r + 1, r + 10, r + 11, r + 20, r + 21, r + 30, r + 31}) ++right;
     }
@@ -57,14 +57,19 @@ void CommunicatorTest::reduce_scatter_adds_in_rank_order() {
   float in_order = 0;
   for (const float value : parts) in_order += value;
   SharedMemoryGroup group(3, std::chrono::seconds(10));
-  std::vector<float> sums(3);
+  std::vector<float> first(3), sums(3, 7.0f);
 
   on_ranks(group, [&](Communicator& communicator) {
     const auto rank = static_cast<std::size_t>(communicator.rank().value);
     const std::vector<float> full(3, parts[rank]);
-    communicator.reduce_scatter_add(full, std::span(sums).subspan(rank, 1));
+    const auto own = std::span(sums).subspan(rank, 1);
+    communicator.reduce_scatter(full, own, /*accumulate=*/false);
+    first[rank] = own[0];
+    communicator.reduce_scatter(full, own, /*accumulate=*/true);
   });
 
+  QCOMPARE(first, std::vector<float>(3, in_order));
+  for (const float value : parts) in_order += value;  // one after the other, to what was there
   QCOMPARE(sums, std::vector<float>(3, in_order));
 }
 
@@ -110,7 +115,9 @@ void CommunicatorTest::ranks_that_disagree_on_sizes_fail() {
   SharedMemoryGroup group(1, std::chrono::seconds(10));
   std::vector<float> shard(2), full(3);
 
-  QVERIFY_THROWS_EXCEPTION(std::logic_error, group.communicator(LocalRank{0})->all_gather(shard, full));
+  QVERIFY_THROWS_EXCEPTION(std::logic_error,
+                           group.communicator(LocalRank{0})
+                               ->all_gather(std::as_bytes(std::span(shard)), std::as_writable_bytes(std::span(full))));
 }
 
 QTEST_GUILESS_MAIN(CommunicatorTest)

@@ -7,7 +7,9 @@
 #include <limits>
 #include <random>
 
+#include "net/base/file.h"
 #include "net/model/layout.h"
+#include "net/step/memory_needs.h"
 
 namespace {
 
@@ -33,11 +35,42 @@ std::unique_ptr<Engine> engine_of(const ModelConfig& config, int local_ranks, st
   return Engine::create(config, options).value();
 }
 
-std::vector<std::int32_t> tokens_of(std::int64_t sequences, std::int64_t length) {
-  std::mt19937 random(5);
+std::vector<std::int32_t> tokens_of(std::int64_t sequences, std::int64_t length, unsigned seed = 5) {
+  std::mt19937 random(seed);
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences * (length + 1)));
   for (auto& token : tokens) token = static_cast<std::int32_t>(random() % 97);
   return tokens;
+}
+
+ModelConfig preset(const std::string& name) {
+  return model_config_from_json(read_file(std::string(ATOLL_MODEL_PRESETS_DIR "/") + name + ".json").value()).value();
+}
+
+// 21 million parameters, with a head that is not tied.
+ModelConfig medium() {
+  ModelConfig config = preset("demo");
+  config.vocab_size = 8000;
+  config.hidden_size = 384;
+  config.intermediate_size = 1024;
+  config.num_hidden_layers = 8;
+  config.num_attention_heads = 6;
+  config.head_dim = 64;
+  config.tie_word_embeddings = false;
+  return config;
+}
+
+// Attention is wider than the rest.
+ModelConfig wide_heads() {
+  ModelConfig config = preset("demo");
+  config.num_attention_heads = 16;
+  config.num_key_value_heads = 8;
+  config.head_dim = 64;
+  config.intermediate_size = 128;
+  return config;
+}
+
+ModelConfig model_named(const QString& name) {
+  return name == "medium" ? medium() : name == "wide heads" ? wide_heads() : preset(name.toStdString());
 }
 
 std::vector<float> parameters_of(const Engine& engine) {
@@ -56,17 +89,23 @@ class EngineTest : public QObject {
   void the_same_steps_give_the_same_bits();
   void a_micro_batch_changes_no_result_beyond_rounding_data();
   void a_micro_batch_changes_no_result_beyond_rounding();
-  void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings_data();
-  void unsharded_bytes_are_at_most_two_blocks_and_the_embeddings();
   void every_parameter_has_a_gradient_data();
   void every_parameter_has_a_gradient();
+  void a_tied_table_has_the_gradients_of_both_its_uses_data();
+  void a_tied_table_has_the_gradients_of_both_its_uses();
   void a_step_that_is_not_finite_changes_nothing();
   void some_parameters_are_read_and_written_alone_data();
   void some_parameters_are_read_and_written_alone();
   void a_step_that_is_given_up_changes_nothing_data();
   void a_step_that_is_given_up_changes_nothing();
   void bad_batches_are_refused();
+  void moments_move_to_another_engine_data();
   void moments_move_to_another_engine();
+  void a_step_takes_the_memory_that_was_worked_out_data();
+  void a_step_takes_the_memory_that_was_worked_out();
+  void memory_is_taken_once();
+  void padding_changes_nothing();
+  void a_clipped_step_is_no_longer_than_the_clip_norm();
 };
 
 void EngineTest::initial_parameters_depend_on_the_seed_alone() {
@@ -135,32 +174,6 @@ void EngineTest::a_micro_batch_changes_no_result_beyond_rounding() {
   QVERIFY(std::abs(parts->evaluate({tokens, 7, 16}).value() - loss) < 1e-5 * loss);
 }
 
-void EngineTest::unsharded_bytes_are_at_most_two_blocks_and_the_embeddings_data() {
-  QTest::addColumn<bool>("tied");
-  QTest::newRow("tied") << true;
-  QTest::newRow("untied") << false;
-}
-
-void EngineTest::unsharded_bytes_are_at_most_two_blocks_and_the_embeddings() {
-  QFETCH(bool, tied);
-  const ModelConfig config = small_model(tied);
-  const ParameterLayout layout = canonical_layout(config);
-  // Both tables; or, tied, the table and its gradient.
-  const std::int64_t embeddings = 2 * config.vocab_size * config.hidden_size;
-  const std::int64_t limit = 4 * (2 * layout.units[1].numel + embeddings);
-  const auto engine = engine_of(config, 4);
-  const auto tokens = tokens_of(8, 16);
-
-  QVERIFY(engine->train_step({tokens, 8, 16}, 1e-3f).ok());
-  QVERIFY(engine->evaluate({tokens, 8, 16}).ok());
-
-  const UnshardedMemory memory = engine->unsharded_memory();
-  QCOMPARE(memory.current_bytes, 0);
-  QVERIFY(memory.peak_bytes > 0);
-  QVERIFY2(memory.peak_bytes <= limit, qPrintable(QString("%1 of %2").arg(memory.peak_bytes).arg(limit)));
-  QVERIFY(memory.peak_bytes < 4 * layout.numel / 2);
-}
-
 void EngineTest::some_parameters_are_read_and_written_alone_data() {
   QTest::addColumn<int>("local_ranks");
   for (const int ranks : {1, 3}) QTest::addRow("%d ranks", ranks) << ranks;
@@ -209,6 +222,53 @@ void EngineTest::every_parameter_has_a_gradient() {
             .subspan(static_cast<std::size_t>(parameter.offset), static_cast<std::size_t>(parameter.numel));
     QVERIFY2(std::ranges::any_of(own, [](float g) { return g != 0; }), parameter.name.c_str());
   }
+}
+
+void EngineTest::a_tied_table_has_the_gradients_of_both_its_uses_data() {
+  QTest::addColumn<int>("local_ranks");
+  QTest::addColumn<int>("micro_batch");
+  QTest::addColumn<bool>("kept");
+  for (const int ranks : {1, 2, 3}) {
+    for (const int micro_batch : {0, 1}) {
+      for (const bool kept : {false, true}) {
+        if (kept && ranks == 1) continue;
+        QTest::addRow("%d ranks, %d at once%s", ranks, micro_batch, kept ? ", kept gathered" : "")
+            << ranks << micro_batch << kept;
+      }
+    }
+  }
+}
+
+// Of two models that compute the same, one with two copies of the table: its gradients' sum. fp32 sums in another
+// order, some 1e-6 of the largest value.
+void EngineTest::a_tied_table_has_the_gradients_of_both_its_uses() {
+  QFETCH(const int, local_ranks);
+  QFETCH(const int, micro_batch);
+  QFETCH(const bool, kept);
+  const EngineOptions options{
+      .local_ranks = local_ranks, .seed = 3, .micro_batch_sequences = micro_batch, .keep_gathered = kept};
+  const auto tied = Engine::create(small_model(true), options).value();
+  const auto untied = Engine::create(small_model(false), options).value();
+  const auto table = static_cast<std::ptrdiff_t>(97 * 32);
+  std::vector<float> parameters = parameters_of(*tied);
+  const auto numel = static_cast<std::ptrdiff_t>(parameters.size());
+  parameters.insert(parameters.end(), parameters.begin(), parameters.begin() + table);
+  untied->write_parameters(parameters);
+  const auto tokens = tokens_of(5, 16);
+
+  const GradientReport got = tied->gradients({tokens, 5, 16}).value();
+  const GradientReport both = untied->gradients({tokens, 5, 16}).value();
+
+  QVERIFY(std::abs(got.loss_nats - both.loss_nats) < 1e-6 * both.loss_nats);
+  float largest = 0, difference = 0;
+  for (std::ptrdiff_t i = 0; i < numel; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const float second = i < table ? both.gradients[static_cast<std::size_t>(numel + i)] : 0;
+    const float expected = both.gradients[at] + second;
+    largest = std::max(largest, std::abs(expected));
+    difference = std::max(difference, std::abs(got.gradients[at] - expected));
+  }
+  QVERIFY(largest > 0 && difference < 1e-5f * largest);
 }
 
 void EngineTest::a_step_that_is_not_finite_changes_nothing() {
@@ -271,21 +331,124 @@ void EngineTest::bad_batches_are_refused() {
   QVERIFY(!engine->next_token_logits({}).ok());
 }
 
+void EngineTest::moments_move_to_another_engine_data() {
+  QTest::addColumn<int>("local_ranks");
+  QTest::addColumn<int>("precision");
+  QTest::newRow("fp32") << 1 << static_cast<int>(Precision::kFp32);
+  QTest::newRow("bf16") << 1 << static_cast<int>(Precision::kBf16);
+  QTest::newRow("bf16, three ranks") << 3 << static_cast<int>(Precision::kBf16);
+}
+
+// The same bits: what a step in bf16 leaves of its rounded weights is what another engine makes of the parameters.
 void EngineTest::moments_move_to_another_engine() {
+  QFETCH(const int, local_ranks);
+  QFETCH(const int, precision);
   const auto tokens = tokens_of(4, 8);
-  const auto first = engine_of(small_model(true), 1);
+  const auto other_tokens = tokens_of(4, 8, 6);
+  EngineOptions options{.local_ranks = local_ranks, .seed = 3, .precision = static_cast<Precision>(precision)};
+  const auto first = Engine::create(small_model(true), options).value();
   QVERIFY(first->train_step({tokens, 4, 8}, 1e-2f).ok());
   std::vector<float> m(static_cast<std::size_t>(first->numel()));
   std::vector<float> v(m.size());
   first->read_moments(m, v);
-  const auto second = engine_of(small_model(true), 1, 99);
+  options.seed = 99;
+  const auto second = Engine::create(small_model(true), options).value();
   second->write_parameters(parameters_of(*first));
   second->write_moments(m, v, first->optimizer_steps());
 
-  QVERIFY(first->train_step({tokens, 4, 8}, 1e-2f).ok());
-  QVERIFY(second->train_step({tokens, 4, 8}, 1e-2f).ok());
+  QCOMPARE(second->evaluate({other_tokens, 4, 8}).value(), first->evaluate({other_tokens, 4, 8}).value());
+  QVERIFY(first->train_step({other_tokens, 4, 8}, 1e-2f).ok());
+  QVERIFY(second->train_step({other_tokens, 4, 8}, 1e-2f).ok());
 
   QCOMPARE(parameters_of(*second), parameters_of(*first));
+}
+
+void EngineTest::a_step_takes_the_memory_that_was_worked_out_data() {
+  QTest::addColumn<QString>("model");
+  QTest::addColumn<int>("local_ranks");
+  QTest::addColumn<int>("sequences");
+  QTest::addColumn<int>("length");
+  QTest::addColumn<int>("micro_batch");
+  QTest::newRow("demo, all at once") << "demo" << 1 << 4 << 256 << 0;
+  QTest::newRow("demo, one at once") << "demo" << 1 << 4 << 256 << 1;
+  QTest::newRow("demo, two ranks") << "demo" << 2 << 4 << 256 << 1;
+  QTest::newRow("medium, two at once") << "medium" << 1 << 4 << 64 << 2;
+  QTest::newRow("medium, two ranks") << "medium" << 2 << 4 << 64 << 1;
+  QTest::newRow("wide heads") << "wide heads" << 1 << 2 << 256 << 1;
+  QTest::newRow("150m") << "150m" << 1 << 1 << 16 << 0;
+}
+
+// To the byte; 1b and 10b would not fit everywhere, and are laid out by the same lines.
+void EngineTest::a_step_takes_the_memory_that_was_worked_out() {
+  QFETCH(const QString, model);
+  QFETCH(const int, local_ranks);
+  QFETCH(const int, sequences);
+  QFETCH(const int, length);
+  QFETCH(const int, micro_batch);
+  const ModelConfig config = model_named(model);
+  const MemoryNeeds needs = memory_needs(config, {.sequences_per_step = sequences,
+                                                  .sequence_length = length,
+                                                  .island = {.local_ranks = local_ranks, .micro_batch = micro_batch}});
+  const auto engine =
+      Engine::create(config, {.local_ranks = local_ranks, .micro_batch_sequences = micro_batch}).value();
+  const auto tokens = tokens_of(sequences, length);
+
+  QVERIFY(engine->train_step({tokens, sequences, length}, 1e-3f).ok());
+  QVERIFY(engine->evaluate({tokens, sequences, length}).ok());
+
+  const EngineMemory memory = engine->memory();
+  QCOMPARE(static_cast<std::uint64_t>(memory.kept_bytes * local_ranks), needs.engine);
+  QCOMPARE(static_cast<std::uint64_t>(memory.step_bytes * local_ranks), needs.step);
+}
+
+void EngineTest::memory_is_taken_once() {
+  const auto engine = engine_of(small_model(true), 2);
+  const auto tokens = tokens_of(4, 16);
+  QVERIFY(engine->train_step({tokens, 4, 16}, 1e-3f).ok());
+  const EngineMemory once = engine->memory();
+  QVERIFY(once.step_bytes > 0);
+
+  QVERIFY(engine->train_step({tokens, 4, 16}, 1e-3f).ok());
+  QVERIFY(engine->evaluate({tokens, 4, 16}).ok());
+
+  QCOMPARE(engine->memory().step_bytes, once.step_bytes);
+}
+
+// A model whose units 5 ranks do not divide is trained as by one: what stands behind the parameters changes nothing,
+// not even the gradient's norm.
+void EngineTest::padding_changes_nothing() {
+  const auto tokens = tokens_of(5, 16);
+  for (const bool kept : {false, true}) {
+    const auto one = engine_of(small_model(false), 1);
+    const auto five = Engine::create(small_model(false), {.local_ranks = 5, .seed = 3, .keep_gathered = kept}).value();
+    for (int step = 0; step < 5; ++step) {
+      const StepReport expected = one->train_step({tokens, 5, 16}, 1e-2f).value();
+      const StepReport got = five->train_step({tokens, 5, 16}, 1e-2f).value();
+      // fp32 sums of ranks in another order, for up to five steps.
+      QVERIFY(std::abs(got.gradient_norm - expected.gradient_norm) < 1e-4 * expected.gradient_norm);
+    }
+  }
+}
+
+void EngineTest::a_clipped_step_is_no_longer_than_the_clip_norm() {
+  const auto tokens = tokens_of(4, 16);
+  const auto first_moments = [&](double clip_norm, double* norm) {
+    const auto engine = Engine::create(small_model(true), {.seed = 3, .clip_norm = clip_norm}).value();
+    *norm = engine->train_step({tokens, 4, 16}, 1e-2f).value().gradient_norm;
+    std::vector<float> m(static_cast<std::size_t>(engine->numel())), v(m.size());
+    engine->read_moments(m, v);
+    double squares = 0;
+    for (const float value : m) squares += static_cast<double>(value) * value;
+    return std::sqrt(squares) / (1 - AdamWHyper{}.beta1);  // of the first step: the clipped gradient's norm
+  };
+  double norm = 0;
+
+  const double never = first_moments(0, &norm);
+
+  // fp32 moments, of 6e-8 each.
+  QVERIFY(std::abs(never - norm) < 1e-5 * norm);
+  QVERIFY(std::abs(first_moments(norm / 4, &norm) - never / 4) < 1e-5 * never);
+  QVERIFY(std::abs(first_moments(4 * norm, &norm) - never) < 1e-5 * never);
 }
 
 QTEST_GUILESS_MAIN(EngineTest)

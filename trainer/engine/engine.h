@@ -15,6 +15,7 @@
 #include "net/base/result.h"
 #include "net/model/config.h"
 #include "net/model/fragments.h"
+#include "net/step/llama_step.h"
 #include "trainer/optim/adamw.h"
 
 namespace atl {
@@ -27,6 +28,9 @@ struct EngineOptions {
   double max_z_loss = 0.0;                 // coefficient of mean over tokens of (largest logit)^2
   std::int64_t micro_batch_sequences = 0;  // most sequences a rank computes at once; 0: all of its share
   int compute_threads = 1;                 // shared evenly by the local ranks, at least one each
+  Precision precision = Precision::kFp32;  // of activations and gathered weights; the master parameters are fp32
+  Recompute recompute = Recompute::kNone;
+  bool keep_gathered = false;  // whole parameters and gradients, for a whole step (net/step/llama_step.h)
   // After each micro-batch, also of an evaluation, on a thread of the engine's. False: the call is given up,
   // if micro-batches are left of it: kAborted, and nothing has changed. May be empty; must not block.
   std::function<bool()> on_micro_batch = {};
@@ -59,60 +63,59 @@ struct GradientReport {
   std::vector<float> gradients;  // canonical, unclipped
 };
 
-// Bytes of whole units (gathered parameters, full gradients) alive on the fullest rank; with one rank nothing is
-// gathered and both are 0.
-struct UnshardedMemory {
-  std::int64_t current_bytes = 0;
-  std::int64_t peak_bytes = 0;
+// Of the fullest rank; taken once, when the first batch of a shape comes, and what net/step works out for it.
+struct EngineMemory {
+  std::int64_t kept_bytes = 0;  // parameters, gradients, moments
+  std::int64_t step_bytes = 0;  // activations, gathered units, scratch
 };
 
 class Engine {
  public:
-  // Fresh parameters: normal(0, initializer_range), norms 1, drawn in the canonical order.
+  // Fresh parameters: normal(0, initializer_range), norms 1, drawn in the canonical order. On this processor.
   static Result<std::unique_ptr<Engine>> create(const ModelConfig& config, const EngineOptions& options);
-  ~Engine();
+  virtual ~Engine() = default;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  const ModelConfig& config() const;
-  std::int64_t numel() const;  // canonical, unpadded
+  virtual const ModelConfig& config() const = 0;
+  virtual std::int64_t numel() const = 0;  // canonical, unpadded
 
   // Spans of numel() elements.
-  void read_parameters(std::span<float> canonical) const;
-  void write_parameters(std::span<const float> canonical);
+  virtual void read_parameters(std::span<float> canonical) const = 0;
+  virtual void write_parameters(std::span<const float> canonical) = 0;
   // Some of them. Read: the values of the ranges, end to end. Written: from a span of numel() elements, of which those
   // of the ranges alone are looked at.
-  void read_parameters(std::span<const ParameterRange> ranges, std::span<float> values) const;
-  void write_parameters(std::span<const ParameterRange> ranges, std::span<const float> canonical);
+  virtual void read_parameters(std::span<const ParameterRange> ranges, std::span<float> values) const = 0;
+  virtual void write_parameters(std::span<const ParameterRange> ranges, std::span<const float> canonical) = 0;
 
   // Forward, backward, clip, AdamW. A loss or gradient that is not finite is kNonFinite, and changes nothing. kAborted,
   // as from evaluate() and gradients(): on_micro_batch said so.
-  Result<StepReport> train_step(const TokenBatch& batch, float learning_rate);
+  virtual Result<StepReport> train_step(const TokenBatch& batch, float learning_rate) = 0;
 
   // Mean cross-entropy in nats a token.
-  Result<double> evaluate(const TokenBatch& batch);
+  virtual Result<double> evaluate(const TokenBatch& batch) = 0;
 
   // Forward and backward without an optimiser step; parameters and moments stay as they are.
-  Result<GradientReport> gradients(const TokenBatch& batch);
+  virtual Result<GradientReport> gradients(const TokenBatch& batch) = 0;
 
   // [sequences, length, vocab_size] of the batch's inputs.
-  Result<std::vector<float>> logits(const TokenBatch& batch);
+  virtual Result<std::vector<float>> logits(const TokenBatch& batch) = 0;
 
   // [vocab_size] after the last of `tokens` (at least one, at most max_position_embeddings).
-  Result<std::vector<float>> next_token_logits(std::span<const std::int32_t> tokens);
+  virtual Result<std::vector<float>> next_token_logits(std::span<const std::int32_t> tokens) = 0;
 
   // AdamW's state: moments of numel() elements each, and the steps taken so far.
-  std::int64_t optimizer_steps() const;
-  void read_moments(std::span<float> first, std::span<float> second) const;
-  void write_moments(std::span<const float> first, std::span<const float> second, std::int64_t steps);
+  virtual std::int64_t optimizer_steps() const = 0;
+  virtual void read_moments(std::span<float> first, std::span<float> second) const = 0;
+  virtual void write_moments(std::span<const float> first, std::span<const float> second, std::int64_t steps) = 0;
 
-  UnshardedMemory unsharded_memory() const;
-  void reset_peak_memory();
+  // Between steps that are far apart: what a step takes is given back until the next, where it is the machine's main
+  // memory.
+  virtual void rest() = 0;
+  virtual EngineMemory memory() const = 0;
 
- private:
-  struct Impl;
-  explicit Engine(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+ protected:
+  Engine() = default;
 };
 
 }  // namespace atl

@@ -1,260 +1,266 @@
 #include "trainer/engine/rank_model.h"
 
-#include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/autograd.h>
-
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
 
+#include "kernels/model/model_kernels.h"
 #include "net/model/initialise.h"
 
 namespace atl {
 namespace {
 
-std::span<float> part(std::vector<float>& values, std::int64_t offset, std::int64_t count) {
-  return std::span(values).subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(count));
-}
+// Sampling asks for another length at each token.
+constexpr std::size_t kMostPrograms = 16;
 
-void add(LossSums& sums, const LossSums& more) {
-  sums.cross_entropy += more.cross_entropy;
-  sums.squared_max_logit += more.squared_max_logit;
+template <class T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
 }
 
 }  // namespace
 
-// Some sequences of a rank's batch; empty on a rank that has fewer than others.
-struct RankModel::MicroBatch {
-  SequenceShape shape;
-  std::vector<std::int32_t> inputs;
-  std::vector<std::int32_t> labels;
-  bool empty() const { return shape.sequences == 0; }
-};
+RankModel::RankModel(const ModelConfig& config, const LlamaStep& step, LocalRank rank, std::unique_ptr<Device> device)
+    : config_(config), step_(step), rank_(rank), device_(std::move(device)), runner_(*device_) {
+  device_->take_arena(Arena::kKept, step.kept_bytes());
+}
 
-RankModel::RankModel(const ModelConfig& config, const ParameterLayout& layout, Communicator& communicator)
-    : config_(config), layout_(layout), communicator_(communicator) {
-  std::int64_t total = 0;
-  for (const ParameterUnit& unit : layout.units) {
-    shard_offsets_.push_back(total);
-    total += FlatUnit::shard_numel(unit.numel, communicator.world_size());
+// --- Programs ---
+
+Program RankModel::make(Kind kind, std::int64_t sequences, std::int64_t length) const {
+  switch (kind) {
+    case Kind::kBegin: return step_.begin();
+    case Kind::kFirst: return step_.micro_batch(sequences, length, true);
+    case Kind::kNext: return step_.micro_batch(sequences, length, false);
+    case Kind::kReduce: return step_.reduce();
+    case Kind::kUpdate: return step_.update();
+    case Kind::kEvaluate: return step_.evaluate(sequences, length);
+    case Kind::kReduceSums: return step_.reduce_sums();
+    case Kind::kLogits: return step_.logits(sequences, length, false);
+    case Kind::kLastLogits: return step_.logits(sequences, length, true);
+    case Kind::kRound: break;
   }
-  shard_offsets_.push_back(total);
-  for (auto* array : {&parameters_, &gradients_, &first_moment_, &second_moment_}) {
-    array->assign(static_cast<std::size_t>(total), 0.0f);
+  return step_.round_parameters();
+}
+
+const Program& RankModel::program(Kind kind, std::int64_t sequences, std::int64_t length) {
+  const auto same = [&](const Made& made) {
+    return made.kind == kind && made.sequences == sequences && made.length == length;
+  };
+  const auto found = std::ranges::find_if(made_, same);
+  if (found != made_.end()) {
+    made_.splice(made_.begin(), made_, found);
+    return made_.front().program;
   }
-  for (std::size_t i = 0; i < layout.units.size(); ++i) {
-    const std::int64_t count = shard_offsets_[i + 1] - shard_offsets_[i];
-    units_.push_back(std::make_unique<FlatUnit>(layout.units[i].numel, part(parameters_, shard_offsets_[i], count),
-                                                part(gradients_, shard_offsets_[i], count), communicator, allocator_));
+  runner_.join();  // it may hold the address of one that goes now
+  if (made_.size() == kMostPrograms) made_.pop_back();
+  made_.push_front({kind, sequences, length, make(kind, sequences, length)});
+  const Program& program = made_.front().program;
+  if (program.step_bytes() > step_bytes_) {
+    device_->synchronize();
+    device_->take_arena(Arena::kStep, program.step_bytes());
+    step_bytes_ = program.step_bytes();
   }
-  embedding_ = units_.front()->view(0, {config.vocab_size, config.hidden_size});
-  for (std::size_t i = 1; i + 1 < units_.size(); ++i) blocks_.emplace_back(config, layout, layout.units[i], *units_[i]);
-  head_.norm = units_.back()->view(0, {config.hidden_size});
-  head_.output = config.tie_word_embeddings
-                     ? embedding_
-                     : units_.back()->view(config.hidden_size, {config.vocab_size, config.hidden_size});
-  head_.epsilon = config.rms_norm_eps;
+  return program;
+}
+
+// --- Values ---
+
+const Tensor& RankModel::tensor_of(ShardArray array) const {
+  const KeptTensors& kept = step_.kept();
+  switch (array) {
+    case ShardArray::kParameters: return kept.parameters;
+    case ShardArray::kGradients: return kept.gradients;
+    case ShardArray::kFirstMoment: return kept.first_moment;
+    case ShardArray::kSecondMoment: break;
+  }
+  return kept.second_moment;
 }
 
 void RankModel::initialise(std::uint64_t seed) {
+  const ParameterLayout& layout = step_.layout();
   std::vector<float> whole;
-  for (std::size_t u = 0; u < layout_.units.size(); ++u) {
-    const ParameterUnit& unit = layout_.units[u];
-    const std::int64_t shard = shard_offsets_[u + 1] - shard_offsets_[u];
-    const std::int64_t mine = unit.offset + shard * communicator_.rank().value;
+  for (std::size_t u = 0; u < layout.units.size(); ++u) {
+    const ParameterUnit& unit = layout.units[u];
     for (std::size_t p = unit.first_parameter; p < unit.first_parameter + unit.parameter_count; ++p) {
-      const ParameterInfo& parameter = layout_.parameters[p];
+      const ParameterInfo& parameter = layout.parameters[p];
+      const std::int64_t shard = step_.shard_offsets()[u + 1] - step_.shard_offsets()[u];
+      const std::int64_t mine = unit.offset + shard * rank_.value;
       const std::int64_t begin = std::max(mine, parameter.offset);
       const std::int64_t end = std::min(mine + shard, parameter.offset + parameter.numel);
       if (begin >= end) continue;
       whole.resize(static_cast<std::size_t>(parameter.numel));
       initialise_parameter(config_, parameter, p, seed, whole);
-      std::copy(whole.begin() + (begin - parameter.offset), whole.begin() + (end - parameter.offset),
-                parameters_.begin() + shard_offsets_[u] + (begin - mine));
+      const auto own = std::span(whole).subspan(static_cast<std::size_t>(begin - parameter.offset),
+                                                static_cast<std::size_t>(end - begin));
+      device_->upload(step_.kept().parameters.view(step_.shard_offsets()[u] + begin - mine, 1, end - begin),
+                      std::as_bytes(own));
     }
   }
-}
-
-std::vector<float>& RankModel::array_of(ShardArray array) {
-  switch (array) {
-    case ShardArray::kParameters: return parameters_;
-    case ShardArray::kGradients: return gradients_;
-    case ShardArray::kFirstMoment: return first_moment_;
-    case ShardArray::kSecondMoment: return second_moment_;
-  }
-  return parameters_;
+  runner_.run(program(Kind::kRound));
+  device_->synchronize();
 }
 
 template <class Copy>
 void RankModel::for_each_piece(std::span<const ParameterRange> ranges, Copy&& copy) const {
   std::int64_t before = 0;  // values of the ranges before this one
   for (const ParameterRange& range : ranges) {
-    for (std::size_t u = 0; u < layout_.units.size(); ++u) {
-      const ParameterUnit& unit = layout_.units[u];
-      const std::int64_t shard = shard_offsets_[u + 1] - shard_offsets_[u];
-      const std::int64_t first = unit.offset + shard * communicator_.rank().value;  // canonical, of this rank's part
+    for (std::size_t u = 0; u < step_.layout().units.size(); ++u) {
+      const ParameterUnit& unit = step_.layout().units[u];
+      const std::int64_t at = step_.shard_offsets()[u];
+      const std::int64_t shard = step_.shard_offsets()[u + 1] - at;
+      const std::int64_t first = unit.offset + shard * rank_.value;  // canonical, of this rank's part
       const std::int64_t begin = std::max(range.offset, first);
       const std::int64_t end = std::min({range.offset + range.numel, first + shard, unit.offset + unit.numel});
-      if (begin < end) copy(shard_offsets_[u] + begin - first, before + begin - range.offset, begin, end - begin);
+      if (begin < end) copy(at + begin - first, before + begin - range.offset, begin, end - begin);
     }
     before += range.numel;
   }
 }
 
-void RankModel::read_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) const {
-  const std::vector<float>& own = const_cast<RankModel*>(this)->array_of(array);
+void RankModel::read_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) {
+  runner_.join();
   for_each_piece(ranges, [&](std::int64_t mine, std::int64_t place, std::int64_t, std::int64_t count) {
-    std::copy_n(own.begin() + mine, count, values.begin() + place);
+    device_->download(
+        tensor_of(array).view(mine, 1, count),
+        std::as_writable_bytes(values.subspan(static_cast<std::size_t>(place), static_cast<std::size_t>(count))));
   });
 }
 
 void RankModel::write_shard(ShardArray array, std::span<const ParameterRange> ranges,
                             std::span<const float> canonical) {
-  std::vector<float>& own = array_of(array);
+  runner_.join();
   for_each_piece(ranges, [&](std::int64_t mine, std::int64_t, std::int64_t begin, std::int64_t count) {
-    std::copy_n(canonical.begin() + begin, count, own.begin() + mine);
+    device_->upload(tensor_of(array).view(mine, 1, count),
+                    std::as_bytes(canonical.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count))));
   });
+  if (array == ShardArray::kParameters) runner_.run(program(Kind::kRound));
+  device_->synchronize();
 }
 
-void RankModel::zero_gradients() { std::fill(gradients_.begin(), gradients_.end(), 0.0f); }
+// --- Steps ---
 
-RankModel::MicroBatch RankModel::micro_batch_of(const RankBatch& batch, std::int64_t index) {
-  const std::int64_t first = std::min(index * batch.micro_sequences, batch.shape.sequences);
-  const std::int64_t count = std::min(batch.micro_sequences, batch.shape.sequences - first);
-  MicroBatch micro_batch{{count, batch.shape.length}, {}, {}};
-  const std::int32_t* row = batch.tokens.data() + first * (batch.shape.length + 1);
-  for (std::int64_t i = 0; i < count; ++i, row += batch.shape.length + 1) {
-    micro_batch.inputs.insert(micro_batch.inputs.end(), row, row + batch.shape.length);
-    micro_batch.labels.insert(micro_batch.labels.end(), row + 1, row + batch.shape.length + 1);
-  }
-  if (rope_.length < batch.shape.length) rope_ = rope_table(config_, batch.shape.length);
-  return micro_batch;
+std::int64_t RankModel::micro_batch_size(const RankBatch& batch, std::int64_t index) const {
+  const std::int64_t first = std::min(index * batch.micro_sequences, batch.sequences);
+  return std::min(batch.micro_sequences, batch.sequences - first);
 }
 
-at::Tensor RankModel::forward_embedding(const MicroBatch& micro_batch) {
-  FlatUnit& unit = *units_.front();
-  unit.gather();
-  at::Tensor x;
-  if (!micro_batch.empty()) x = embed(embedding_.value, micro_batch.inputs);
-  unit.release_parameters();
-  return x;
-}
-
-at::Tensor RankModel::forward_blocks(const MicroBatch& micro_batch, at::Tensor x, std::vector<Activation>* kept) {
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    FlatUnit& unit = *units_[i + 1];
-    unit.gather();
-    if (!micro_batch.empty()) {
-      // Each block is a graph of its own: its input is a leaf.
-      at::Tensor input = x.detach();
-      input.set_requires_grad(kept != nullptr);
-      x = blocks_[i].forward(input, micro_batch.shape, rope_);
-      if (kept != nullptr) kept->push_back({input, x});
+void RankModel::run_micro_batch(const RankBatch& batch, std::int64_t index, const Program& program) {
+  const std::int64_t count = micro_batch_size(batch, index);
+  if (count > 0) {
+    inputs_.clear();
+    labels_.clear();
+    const std::int32_t* row = batch.tokens.data() + index * batch.micro_sequences * (batch.length + 1);
+    for (std::int64_t i = 0; i < count; ++i, row += batch.length + 1) {
+      inputs_.insert(inputs_.end(), row, row + batch.length);
+      labels_.insert(labels_.end(), row + 1, row + batch.length + 1);
     }
-    unit.release_parameters();
+    order_.resize(inputs_.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    std::ranges::stable_sort(order_, {}, [&](std::int32_t r) { return inputs_[static_cast<std::size_t>(r)]; });
+    if (rope_.length < batch.length) rope_ = rope_table(config_, batch.length);
+    const auto angles = static_cast<std::size_t>(batch.length * (config_.head_dim / 2));
+    device_->upload(program.input("tokens"), bytes_of(inputs_));
+    device_->upload(program.input("labels"), bytes_of(labels_));
+    device_->upload(program.input("order"), bytes_of(order_));
+    device_->upload(program.input("cosines"), std::as_bytes(std::span(rope_.cosines).first(angles)));
+    device_->upload(program.input("sines"), std::as_bytes(std::span(rope_.sines).first(angles)));
   }
-  return x.defined() ? x.detach() : x;
+  runner_.run(program);
+  device_->mark();
+  if (!batch.after_micro_batch) return;
+  device_->await_mark();
+  batch.after_micro_batch(batch.micro_batches - index - 1);
 }
 
-void RankModel::gather_head() {
-  if (config_.tie_word_embeddings) units_.front()->gather();
-  units_.back()->gather();
+void RankModel::begin_sums(const StepNumbers& numbers) {
+  std::vector<float> scalars(kStepScalars, 0.0f);
+  const auto set = [&](StepScalar which, double value) {
+    scalars[static_cast<std::size_t>(which)] = static_cast<float>(value);
+  };
+  const auto t = static_cast<double>(numbers.step);
+  set(StepScalar::kLossScale, numbers.loss_scale);
+  set(StepScalar::kDecay, 1 - static_cast<double>(numbers.learning_rate) * static_cast<double>(numbers.weight_decay));
+  set(StepScalar::kStepSize, numbers.learning_rate / (1 - std::pow(static_cast<double>(step_.options().beta1), t)));
+  set(StepScalar::kInverseCorrection2, 1 / std::sqrt(1 - std::pow(static_cast<double>(step_.options().beta2), t)));
+  runner_.join();
+  device_->upload(step_.kept().scalars, bytes_of(scalars));
+  device_->upload(step_.kept().sums, bytes_of(std::vector<double>(kStepSums, 0.0)));
 }
 
-void RankModel::release_head() {
-  units_.back()->release_parameters();
-  if (config_.tie_word_embeddings) units_.front()->release_parameters();
-}
-
-at::Tensor RankModel::backward_head(const MicroBatch& micro_batch, const at::Tensor& x, LossScale scale,
-                                    LossSums& sums) {
-  const at::NoGradGuard no_grad;
-  gather_head();
-  if (config_.tie_word_embeddings) units_.front()->open_gradients();
-  units_.back()->open_gradients();
-  at::Tensor dx;
-  if (!micro_batch.empty()) dx = head_.backward(x, micro_batch.labels, scale, sums);
-  release_head();
-  units_.back()->reduce_gradients();
-  // A tied table gets its gradient in two parts, this one and the embedding's: kept until then, it would be alive
-  // beside two blocks.
-  if (config_.tie_word_embeddings) units_.front()->reduce_gradients();
-  return dx;
-}
-
-at::Tensor RankModel::backward_block(std::size_t block, Activation activation, const at::Tensor& dy) {
-  FlatUnit& unit = *units_[block + 1];
-  unit.gather();
-  unit.open_gradients();
-  at::Tensor dx;
-  if (activation.output.defined()) {
-    dx = torch::autograd::grad({activation.output}, {activation.input}, {dy})[0];
-  }
-  activation = {};
-  unit.release_parameters();
-  unit.reduce_gradients();
-  return dx;
-}
-
-void RankModel::backward_embedding(const MicroBatch& micro_batch, const at::Tensor& dx) {
-  FlatUnit& unit = *units_.front();
-  unit.open_gradients();
-  if (!micro_batch.empty()) embed_backward(dx.contiguous(), micro_batch.inputs, embedding_.gradient);
-  unit.reduce_gradients();
-}
-
-LossSums RankModel::forward_backward(const RankBatch& batch, LossScale scale) {
-  LossSums sums;
+void RankModel::forward_backward(const RankBatch& batch, const StepNumbers& numbers) {
+  begin_sums(numbers);
+  runner_.run(program(Kind::kBegin));
   for (std::int64_t index = 0; index < batch.micro_batches; ++index) {
-    const MicroBatch micro_batch = micro_batch_of(batch, index);
-    std::vector<Activation> kept;
-    at::Tensor x = forward_embedding(micro_batch);
-    x = forward_blocks(micro_batch, x, &kept);
-    at::Tensor dx = backward_head(micro_batch, x, scale, sums);
-    x.reset();
-    for (std::size_t block = blocks_.size(); block-- > 0;) {
-      Activation activation;
-      if (!kept.empty()) {
-        activation = std::move(kept.back());
-        kept.pop_back();
-      }
-      dx = backward_block(block, std::move(activation), dx);
-    }
-    backward_embedding(micro_batch, dx);
-    if (batch.after_micro_batch) batch.after_micro_batch(batch.micro_batches - index - 1);
+    const Kind kind = index == 0 ? Kind::kFirst : Kind::kNext;
+    const Program& pass = program(kind, micro_batch_size(batch, index), batch.length);
+    runner_.join_before(pass);
+    run_micro_batch(batch, index, pass);
   }
-  return sums;
+  runner_.run(program(Kind::kReduce));
 }
 
-LossSums RankModel::loss(const RankBatch& batch) {
-  const at::NoGradGuard no_grad;
-  LossSums sums;
+StepSums RankModel::sums() {
+  std::array<double, kStepSums> values{};
+  runner_.join();
+  device_->download(step_.kept().sums, std::as_writable_bytes(std::span(values)));
+  const auto of = [&](StepSum which) { return values[static_cast<std::size_t>(which)]; };
+  return {of(StepSum::kCrossEntropy), of(StepSum::kSquaredLargestLogit), of(StepSum::kGradientSquares)};
+}
+
+bool RankModel::update() {
+  runner_.run(program(Kind::kUpdate));
+  runner_.join();
+  float applied = 0;
+  const auto which = static_cast<std::int64_t>(StepScalar::kApply);
+  device_->download(step_.kept().scalars.column_range(which, 1), std::as_writable_bytes(std::span(&applied, 1)));
+  return applied != 0;
+}
+
+StepSums RankModel::evaluate(const RankBatch& batch) {
+  begin_sums({});
+  runner_.run(program(Kind::kBegin));
   for (std::int64_t index = 0; index < batch.micro_batches; ++index) {
-    const MicroBatch micro_batch = micro_batch_of(batch, index);
-    const at::Tensor x = forward_blocks(micro_batch, forward_embedding(micro_batch), nullptr);
-    gather_head();
-    if (!micro_batch.empty()) add(sums, head_.loss(x, micro_batch.labels));
-    release_head();
-    if (batch.after_micro_batch) batch.after_micro_batch(batch.micro_batches - index - 1);
+    const Program& pass = program(Kind::kEvaluate, micro_batch_size(batch, index), batch.length);
+    runner_.join_before(pass);
+    run_micro_batch(batch, index, pass);
   }
-  return sums;
+  runner_.run(program(Kind::kReduceSums));
+  return sums();
 }
 
-at::Tensor RankModel::logits(const RankBatch& batch, bool last_only) {
-  const at::NoGradGuard no_grad;
-  const MicroBatch micro_batch = micro_batch_of(batch, 0);
-  const at::Tensor x = forward_blocks(micro_batch, forward_embedding(micro_batch), nullptr);
-  gather_head();
-  at::Tensor result;
-  if (!micro_batch.empty()) result = head_.logits(last_only ? x.narrow(0, x.size(0) - 1, 1) : x);
-  release_head();
-  return result;
+std::vector<float> RankModel::logits(const RankBatch& batch, bool last_only) {
+  const Kind kind = last_only ? Kind::kLastLogits : Kind::kLogits;
+  runner_.run(program(Kind::kBegin));
+  const Program& pass = program(kind, micro_batch_size(batch, 0), batch.length);
+  runner_.join_before(pass);
+  RankBatch quietly = batch;
+  quietly.after_micro_batch = nullptr;
+  run_micro_batch(quietly, 0, pass);
+  const Tensor* output = pass.output("logits");
+  if (output == nullptr) return {};
+  runner_.join();
+  std::vector<float> values(static_cast<std::size_t>(output->numel()));
+  if (output->dtype == DType::kFloat32) {
+    device_->download(*output, std::as_writable_bytes(std::span(values)));
+  } else {
+    std::vector<Bf16> rounded(values.size());
+    device_->download(*output, std::as_writable_bytes(std::span(rounded)));
+    value_kernels().widen(rounded.data(), output->numel(), values.data());
+  }
+  return values;
 }
 
-void RankModel::adamw(const AdamWHyper& hyper, float learning_rate, std::int64_t step, float gradient_scale) {
-  adamw_step({parameters_, gradients_, first_moment_, second_moment_}, hyper, learning_rate, step, gradient_scale);
+void RankModel::rest() {
+  runner_.join();
+  device_->synchronize();
+  device_->rest();
 }
 
-void RankModel::release_units() {
-  for (const auto& unit : units_) unit->release();
+void RankModel::reset() noexcept {
+  device_->reset();
+  runner_.forget();
 }
 
 }  // namespace atl

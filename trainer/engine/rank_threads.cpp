@@ -1,15 +1,15 @@
 #include "trainer/engine/rank_threads.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "net/base/mutex.h"
+#include "trainer/fsdp/communicator.h"
 
 namespace atl {
 
-RankThreads::RankThreads(SharedMemoryGroup& group, int threads_per_rank) : group_(group) {
+RankThreads::RankThreads(DeviceGroup& group) : group_(group) {
   for (int rank = 0; rank < group.world_size(); ++rank) {
-    threads_.emplace_back([this, rank, threads_per_rank] { serve(LocalRank{rank}, threads_per_rank); });
+    threads_.emplace_back([this, rank] { serve(LocalRank{rank}); });
   }
 }
 
@@ -22,6 +22,7 @@ RankThreads::~RankThreads() {
 }
 
 Status RankThreads::run(const std::function<void(LocalRank)>& task) {
+  if (lost_) return *lost_;
   MutexLock lock(mutex_);
   task_ = &task;
   running_ = group_.world_size();
@@ -31,12 +32,11 @@ Status RankThreads::run(const std::function<void(LocalRank)>& task) {
   // Collectives have a deadline, so each rank comes back.
   finished_.wait(lock, [&]() ATOLL_REQUIRES(mutex_) { return running_ == 0; });
   if (!failure_) return ok_status();
-  group_.reset();
+  if (!group_.reset()) lost_ = *failure_;
   return *failure_;
 }
 
-void RankThreads::serve(LocalRank rank, int threads_per_rank) {
-  at::set_num_threads(threads_per_rank);
+void RankThreads::serve(LocalRank rank) {
   std::uint64_t seen = 0;
   for (;;) {
     MutexLock lock(mutex_);
@@ -60,7 +60,7 @@ void RankThreads::serve(LocalRank rank, int threads_per_rank) {
 // A rank that was only pulled down by another's failure has nothing to add to it.
 void RankThreads::note_failure(LocalRank rank, const char* what, bool secondary) noexcept {
   try {
-    group_.communicator(rank)->abort(what);
+    group_.abort(what);
     const MutexLock lock(mutex_);
     const bool known = failure_ && failure_->code != ErrorCode::kTimeout;
     if (known || (secondary && failure_)) return;

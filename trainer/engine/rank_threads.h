@@ -9,24 +9,25 @@
 
 #include "net/base/mutex.h"
 #include "net/base/result.h"
-#include "trainer/fsdp/shared_memory_communicator.h"
+#include "trainer/device/device_group.h"
 
 namespace atl {
 
 class RankThreads {
  public:
-  // `threads_per_rank`: how many the tensor library may use inside one rank. The group outlives this.
-  RankThreads(SharedMemoryGroup& group, int threads_per_rank);
+  // The group outlives this.
+  explicit RankThreads(DeviceGroup& group);
   ~RankThreads();
 
-  // `task` may throw: the other ranks' collectives are then aborted, and the first cause is returned.
+  // `task` may throw: the other ranks' collectives are then aborted, and the first cause is returned; of those, and of
+  // all that is asked later, where the group cannot go on after that.
   Status run(const std::function<void(LocalRank)>& task);
 
  private:
-  void serve(LocalRank rank, int threads_per_rank);
+  void serve(LocalRank rank);
   void note_failure(LocalRank rank, const char* what, bool secondary) noexcept;
 
-  SharedMemoryGroup& group_;
+  DeviceGroup& group_;
   Mutex mutex_;
   CondVar started_;
   CondVar finished_;
@@ -35,6 +36,7 @@ class RankThreads {
   int running_ ATOLL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ATOLL_GUARDED_BY(mutex_) = false;
   std::optional<Error> failure_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<Error> lost_;  // for good; of the thread that calls run()
   std::vector<std::jthread> threads_;
 };
 

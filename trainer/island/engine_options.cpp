@@ -2,9 +2,9 @@
 
 namespace atl {
 
-EngineOptions engine_options(const RunConfig& run, int local_ranks, int threads, std::uint32_t micro_batch) {
+EngineOptions engine_options(const RunConfig& run, const IslandShape& island, int threads) {
   EngineOptions engine;
-  engine.local_ranks = local_ranks;
+  engine.local_ranks = static_cast<int>(island.local_ranks);
   engine.seed = run.seed;
   engine.adamw = {.beta1 = static_cast<float>(run.inner.beta1),
                   .beta2 = static_cast<float>(run.inner.beta2),
@@ -13,7 +13,10 @@ EngineOptions engine_options(const RunConfig& run, int local_ranks, int threads,
   engine.clip_norm = run.inner.clip_grad_norm;
   engine.max_z_loss = run.inner.max_z_loss;
   engine.compute_threads = threads;
-  engine.micro_batch_sequences = micro_batch;
+  engine.micro_batch_sequences = island.micro_batch;
+  engine.precision = island.precision;
+  engine.recompute = island.recompute;
+  engine.keep_gathered = island.keep_gathered;
   return engine;
 }
 

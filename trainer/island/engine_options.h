@@ -3,12 +3,13 @@
 
 #include <cstdint>
 
+#include "net/step/memory_needs.h"
 #include "net/wire/run_config.h"
 #include "trainer/engine/engine.h"
 
 namespace atl {
 
-// `threads`: of all local ranks together. `micro_batch`: sequences that a rank computes at once (memory_plan.h).
-EngineOptions engine_options(const RunConfig& run, int local_ranks, int threads, std::uint32_t micro_batch);
+// `threads`: of all local ranks together. `island`: as it was planned (memory_plan.h).
+EngineOptions engine_options(const RunConfig& run, const IslandShape& island, int threads);
 
 }  // namespace atl

@@ -410,6 +410,7 @@ Status InnerLoop::end_inner_phase(bool finite) {
     engine_.read_parameters(part(fragment).ranges, begin.local);
   }
   training_ = false;
+  if (fragments_.size() == 1) engine_.rest();  // what the round makes now takes its place (net/step/memory_needs.h)
   open_.push_back(round_);
   owner_.post(fragment, std::move(begin));
   return begin_what_waits();

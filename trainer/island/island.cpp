@@ -256,11 +256,12 @@ Status Island::Impl::wait_for_goodbye() {
 Status Island::Impl::prepare(const RunConfig& run) {
   run_ = run;
   ATOLL_ASSIGN_OR_RETURN(model_, model_config_from_json(run_.model_json));
-  const MemoryPlan memory = plan_memory(model_, run_, {options_.local_ranks, options_.micro_batch}, memory_there_is());
+  const IslandChoice choice{options_.local_ranks, options_.micro_batch, options_.threads, options_.precision};
+  const MemoryPlan memory = plan_memory(model_, run_, choice, memory_there_is());
   spdlog::info("memory {}", memory.log_line());
   if (!memory.trouble().empty()) spdlog::warn("memory trouble=\"{}\"", memory.trouble());
   status_.set_trouble(Trouble::kMemory, memory.trouble());
-  EngineOptions engine = engine_options(run_, options_.local_ranks, options_.threads, memory.micro_batch);
+  EngineOptions engine = engine_options(run_, memory.island, options_.threads);
   engine.on_micro_batch = [this] {
     status_.update([](IslandState& s) { ++s.passes; });
     return !stop_.raised() && !pause_asked_;
@@ -281,7 +282,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
   status_.update([&](IslandState& s) {
     s.run_name = run_.name;
     s.parameters = static_cast<std::uint64_t>(engine_->numel());
-    s.micro_batch = memory.micro_batch;
+    s.micro_batch = static_cast<std::uint32_t>(memory.island.micro_batch);
     s.memory_bytes = memory.needs.most();
     s.outer_step = outer->version().value;
     s.state_hash = outer->tree_hash();

@@ -30,9 +30,10 @@ struct IslandOptions {
   std::string region;  // for people; may be empty
   Address bind{"0.0.0.0", 0};
   std::string advertised_host;  // empty: the host that the hub sees
-  int local_ranks = 1;
+  int local_ranks = 1;  // 0: as many as suit the machine
   int threads = 1;                                // compute threads
   int micro_batch = 0;                            // sequences that a rank computes at once; 0: by the memory there is
+  PrecisionChoice precision = PrecisionChoice::kAuto;
   std::optional<double> upload_bytes_per_second;  // that the all-reduce may send
   std::filesystem::path data_directory;
   std::filesystem::path checkpoint_directory;  // empty: nothing is kept across restarts

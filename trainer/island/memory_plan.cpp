@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/model/gemm.h"
 #include "net/base/memory.h"
 
 namespace atl {
@@ -12,36 +13,58 @@ namespace {
 
 std::string gigabytes(std::uint64_t bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9); }
 
+constexpr std::int64_t kMostRanks = 64;  // of an engine
+
 }  // namespace
 
 std::string MemoryPlan::log_line() const {
   return fmt::format(
-      "micro_batch={} of={} chosen_by={} engine_bytes={} outer_bytes={} step_bytes={} between_steps_bytes={} "
-      "most_bytes={} available_bytes={}",
-      micro_batch, share, chosen_by_owner ? "owner" : "memory", needs.engine, needs.outer, needs.step,
+      "local_ranks={} precision={} micro_batch={} of={} chosen_by={} recompute={} engine_bytes={} outer_bytes={} "
+      "step_bytes={} between_steps_bytes={} most_bytes={} available_bytes={}",
+      island.local_ranks, precision_name(island.precision), island.micro_batch, share,
+      chosen_by_owner ? "owner" : "memory", recompute_name(island.recompute), needs.engine, needs.outer, needs.step,
       needs.between_steps, needs.most(), available);
 }
 
 std::string MemoryPlan::trouble() const {
-  if (needs.most() <= available) return {};
-  const char* what_to_do = micro_batch > 1 ? "set island.micro_batch to 0, which leaves the choice to the trainer"
-                                           : "end other programs, or join a run with a smaller model";
-  return fmt::format(
-      "this run wants {} of memory with {} computed at once, and {} are free: {}", gigabytes(needs.most()),
-      micro_batch == 1 ? "one sequence" : fmt::format("{} sequences", micro_batch), gigabytes(available), what_to_do);
+  if (needs.most() > available) {
+    const char* what_to_do = island.micro_batch > 1
+                                 ? "set island.micro_batch to 0, which leaves the choice to the trainer"
+                                 : "end other programs, or join a run with a smaller model";
+    return fmt::format("this run wants {} of memory with {} computed at once, and {} are free: {}",
+                       gigabytes(needs.most()),
+                       island.micro_batch == 1 ? "one sequence" : fmt::format("{} sequences", island.micro_batch),
+                       gigabytes(available), what_to_do);
+  }
+  if (!lacks_bf16) return {};
+  return "this processor has no bf16 arithmetic, so the model is computed in fp32: set island.precision to auto";
 }
 
-MemoryPlan plan_memory(const ModelConfig& model, const RunConfig& run, IslandShape island, std::uint64_t available) {
+MemoryPlan plan_memory(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,
+                       std::uint64_t available) {
   TrainingShape shape{.sequences_per_step = run.sequences_per_step,
                       .sequence_length = run.sequence_length,
                       .wire = run.wire,
                       .fragments = run.fragments,
-                      .island = island};
-  const MicroBatch chosen = choose_micro_batch(micro_batches(model, shape), available);
+                      .island = {.micro_batch = choice.micro_batch}};
+  const bool bf16 = choice.precision == PrecisionChoice::kBf16;
+  const bool has_bf16 = chosen_gemm_kernel() == GemmKernel::kAvx512Bf16;
+  shape.island.precision = bf16 && has_bf16 ? Precision::kBf16 : Precision::kFp32;
+  const std::int64_t most_ranks = std::clamp<std::int64_t>(choice.threads, 1, run.sequences_per_step);
+  shape.island.local_ranks =
+      choice.local_ranks > 0 ? choice.local_ranks : std::min<std::int64_t>(most_ranks, kMostRanks);
+  MicroBatch chosen = choose_micro_batch(micro_batches(model, shape), available);
+  while (choice.local_ranks == 0 && shape.island.local_ranks > 1 &&
+         (chosen.recompute != Recompute::kNone || !fits(chosen.bytes, available))) {
+    shape.island.local_ranks /= 2;
+    chosen = choose_micro_batch(micro_batches(model, shape), available);
+  }
   shape.island.micro_batch = chosen.sequences;
-  return {.micro_batch = chosen.sequences,
+  shape.island.recompute = chosen.recompute;
+  return {.island = shape.island,
           .share = static_cast<std::uint32_t>(shape.share()),
-          .chosen_by_owner = island.micro_batch > 0,
+          .chosen_by_owner = choice.micro_batch > 0,
+          .lacks_bf16 = bf16 && !has_bf16,
           .needs = memory_needs(model, shape),
           .available = available};
 }

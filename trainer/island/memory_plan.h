@@ -1,19 +1,30 @@
-// How an island fits into the memory that there is: how many sequences its ranks compute at once. Made before the
-// engine is. Plain values; any thread.
+// How an island fits into the machine that there is: over how many local ranks it computes, how many sequences each has
+// at once, and what is computed again in the backward pass. Made before the engine is. Plain values; any thread.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "net/model/memory_needs.h"
+#include "net/control/words.h"
+#include "net/step/memory_needs.h"
 #include "net/wire/run_config.h"
 
 namespace atl {
 
+// What its owner chose; 0 and kAuto: nothing.
+struct IslandChoice {
+  int local_ranks = 0;
+  int micro_batch = 0;
+  int threads = 1;  // that there are to compute with
+  PrecisionChoice precision = PrecisionChoice::kAuto;
+};
+
 struct MemoryPlan {
-  std::uint32_t micro_batch = 1;  // sequences that a rank computes at once
-  std::uint32_t share = 1;        // that it has in a step
-  bool chosen_by_owner = false;
+  IslandShape island;            // with everything chosen
+  std::uint32_t share = 1;       // sequences of a rank in a step
+  bool chosen_by_owner = false;  // the micro-batch
+  // bf16 was asked for, and this processor would have to imitate it: it computes in fp32.
+  bool lacks_bf16 = false;
   MemoryNeeds needs;
   std::uint64_t available = 0;  // bytes
 
@@ -22,7 +33,9 @@ struct MemoryPlan {
   std::string trouble() const;
 };
 
-MemoryPlan plan_memory(const ModelConfig& model, const RunConfig& run, IslandShape island, std::uint64_t available);
+// A rank a thread, but no more than there are sequences, and than fit: fewer ranks hold fewer activations at once.
+MemoryPlan plan_memory(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,
+                       std::uint64_t available);
 
 // What this process may hold in all, with what it holds already.
 std::uint64_t memory_there_is();

@@ -77,7 +77,7 @@ void JoinRunTest::nought_takes_back_shards_and_threads_of_before() {
   QVERIFY(!by_default.local_ranks && !by_default.threads);
   const auto taken_back = join_run(by_owner, home_, &never, consent);
 
-  QCOMPARE(taken_back->join.local_ranks, 1);
+  QCOMPARE(taken_back->join.local_ranks, 0);
   QCOMPARE(taken_back->join.threads, 0);
 }
 

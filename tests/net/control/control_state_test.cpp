@@ -131,6 +131,7 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   join.bind = {"127.0.0.1", 0};
   join.local_ranks = 2;
   join.micro_batch = 3;
+  join.precision = PrecisionChoice::kBf16;
   join.gpus = "0-3";
   join.region = "Oslo";
 
@@ -142,6 +143,7 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   QCOMPARE(read->hub_addresses[1].host, std::string("2001:db8::1"));
   QCOMPARE(read->gpus, std::string("0-3"));
   QCOMPARE(read->micro_batch, 3);
+  QCOMPARE(read->precision, PrecisionChoice::kBf16);
   QCOMPARE(read->region, std::string("Oslo"));
   QCOMPARE(std::filesystem::status(home.join_file()).permissions(),
            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
@@ -158,6 +160,7 @@ void ControlStateTest::a_join_file_is_written_as_before_and_one_of_before_is_rea
   join.bind = {"127.0.0.1", 0};
   join.local_ranks = 2;
   join.micro_batch = 3;
+  join.precision = PrecisionChoice::kBf16;
   join.region = "Oslo";
   join.gpus = "0-3";
 
@@ -168,6 +171,7 @@ void ControlStateTest::a_join_file_is_written_as_before_and_one_of_before_is_rea
   QCOMPARE(first->threads, 4);
   QCOMPARE(first->gpus, std::string("all"));
   QCOMPARE(first->micro_batch, 0);
+  QCOMPARE(first->precision, PrecisionChoice::kAuto);
 }
 
 void ControlStateTest::a_join_file_that_names_no_gpus_means_all() {

@@ -3,6 +3,8 @@
 
 #include <QtTest>
 
+#include "kernels/model/gemm.h"
+
 namespace {
 
 using namespace atl;
@@ -39,39 +41,85 @@ class MemoryPlanTest : public QObject {
   void the_default_follows_the_memory_there_is();
   void the_owners_choice_stands_and_what_does_not_fit_is_said();
   void less_than_one_sequence_asks_for_is_said();
+  void ranks_are_as_many_as_threads_sequences_and_memory_allow_data();
+  void ranks_are_as_many_as_threads_sequences_and_memory_allow();
+  void bf16_is_for_processors_that_have_it();
 };
 
 void MemoryPlanTest::the_default_follows_the_memory_there_is() {
   const MemoryPlan much = plan_memory(model(), run_config(), {}, 24 * kGigabyte);
   const MemoryPlan less = plan_memory(model(), run_config(), {}, 8 * kGigabyte);
 
-  QCOMPARE(much.micro_batch, 4u);
-  QCOMPARE(less.micro_batch, 2u);
+  QCOMPARE(much.island.micro_batch, std::int64_t{4});
+  QCOMPARE(less.island.micro_batch, std::int64_t{2});
   for (const MemoryPlan& plan : {much, less}) {
     QVERIFY(plan.needs.most() <= plan.available);
     QVERIFY(!plan.chosen_by_owner);
     QCOMPARE(plan.share, 64u);
     QCOMPARE(plan.trouble(), std::string());
   }
-  QVERIFY(much.log_line().starts_with("micro_batch=4 of=64 chosen_by=memory "));
+  QVERIFY(
+      much.log_line().starts_with("local_ranks=1 precision=fp32 micro_batch=4 of=64 chosen_by=memory recompute=none "));
 }
 
 void MemoryPlanTest::the_owners_choice_stands_and_what_does_not_fit_is_said() {
   const MemoryPlan fits = plan_memory(model(), run_config(), {.micro_batch = 8}, 24 * kGigabyte);
-  const MemoryPlan does_not = plan_memory(model(), run_config(), {.micro_batch = 64}, 24 * kGigabyte);
+  const MemoryPlan again = plan_memory(model(), run_config(), {.micro_batch = 64}, 24 * kGigabyte);
+  const MemoryPlan does_not = plan_memory(model(), run_config(), {.micro_batch = 64}, 12 * kGigabyte);
 
-  QCOMPARE(fits.micro_batch, 8u);
+  QCOMPARE(fits.island.micro_batch, std::int64_t{8});
   QVERIFY(fits.chosen_by_owner);
   QCOMPARE(fits.trouble(), std::string());
-  QCOMPARE(does_not.micro_batch, 64u);
+  QCOMPARE(again.island.micro_batch, std::int64_t{64});
+  QCOMPARE(again.island.recompute, Recompute::kAll);
+  QCOMPARE(again.trouble(), std::string());
+  QCOMPARE(does_not.island.micro_batch, std::int64_t{64});
   QVERIFY2(does_not.trouble().find("island.micro_batch") != std::string::npos, does_not.trouble().c_str());
 }
 
 void MemoryPlanTest::less_than_one_sequence_asks_for_is_said() {
   const MemoryPlan plan = plan_memory(model(), run_config(), {}, 4 * kGigabyte);
 
-  QCOMPARE(plan.micro_batch, 1u);
+  QCOMPARE(plan.island.micro_batch, std::int64_t{1});
   QVERIFY2(plan.trouble().find("one sequence") != std::string::npos, plan.trouble().c_str());
+}
+
+void MemoryPlanTest::ranks_are_as_many_as_threads_sequences_and_memory_allow_data() {
+  QTest::addColumn<int>("threads");
+  QTest::addColumn<int>("sequences");
+  QTest::addColumn<int>("gigabytes");
+  QTest::addColumn<int>("ranks");
+  QTest::newRow("one a thread") << 6 << 64 << 64 << 6;
+  QTest::newRow("one a sequence") << 16 << 4 << 64 << 4;
+  QTest::newRow("fewer where memory is short: half of what does not fit") << 32 << 64 << 24 << 8;
+  QTest::newRow("one where nothing fits") << 32 << 64 << 4 << 1;
+  QTest::newRow("as many as an engine has at most") << 1024 << 1024 << 1000 << 64;
+}
+
+void MemoryPlanTest::ranks_are_as_many_as_threads_sequences_and_memory_allow() {
+  QFETCH(const int, threads);
+  QFETCH(const int, sequences);
+  QFETCH(const int, gigabytes);
+  QFETCH(const int, ranks);
+  RunConfig run = run_config();
+  run.sequences_per_step = static_cast<std::uint32_t>(sequences);
+  const std::uint64_t available = static_cast<std::uint64_t>(gigabytes) * kGigabyte;
+
+  QCOMPARE(plan_memory(model(), run, {.threads = threads}, available).island.local_ranks, std::int64_t{ranks});
+  QCOMPARE(plan_memory(model(), run, {.local_ranks = 3, .threads = threads}, available).island.local_ranks,
+           std::int64_t{3});  // the owner's choice
+}
+
+void MemoryPlanTest::bf16_is_for_processors_that_have_it() {
+  const MemoryPlan asked = plan_memory(model(), run_config(), {.precision = PrecisionChoice::kBf16}, 64 * kGigabyte);
+  const MemoryPlan automatic = plan_memory(model(), run_config(), {}, 64 * kGigabyte);
+
+  const bool has_it = chosen_gemm_kernel() == GemmKernel::kAvx512Bf16;
+  QCOMPARE(automatic.island.precision, Precision::kFp32);
+  QCOMPARE(asked.island.precision, has_it ? Precision::kBf16 : Precision::kFp32);
+  QCOMPARE(asked.lacks_bf16, !has_it);
+  QCOMPARE(asked.trouble().empty(), has_it);
+  if (has_it) QVERIFY(asked.needs.step < automatic.needs.step * 3 / 5);
 }
 
 QTEST_APPLESS_MAIN(MemoryPlanTest)

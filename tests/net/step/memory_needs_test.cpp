@@ -1,5 +1,5 @@
-// What is worked out of a model's memory; that the engine holds just that is tests/trainer/memory_test.
-#include "net/model/memory_needs.h"
+// What is worked out of a model's memory; that the engine takes just that is tests/trainer/engine_test.
+#include "net/step/memory_needs.h"
 
 #include <QtTest>
 #include <map>
@@ -29,6 +29,9 @@ TrainingShape shape_of(const std::string& name, std::int64_t local_ranks = 1) {
   return shape;
 }
 
+// Bytes: of scalars, alignment, and a step of a single token.
+constexpr std::uint64_t kSmall = 16 << 20;
+
 double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
 }  // namespace
@@ -40,6 +43,7 @@ class MemoryNeedsTest : public QObject {
   void the_default_micro_batch_fits_the_memory_there_is_data();
   void the_default_micro_batch_fits_the_memory_there_is();
   void a_choice_of_the_owner_is_the_only_one();
+  void what_does_not_fit_is_computed_again();
   void a_whole_inner_batch_is_more_than_machines_have();
   void each_parameter_asks_for_its_copies();
   void several_fragments_are_averaged_while_a_step_is_computed();
@@ -78,18 +82,34 @@ void MemoryNeedsTest::the_default_micro_batch_fits_the_memory_there_is() {
   QCOMPARE(static_cast<int>(chosen.sequences), micro_batch);
   QCOMPARE(gigabytes(chosen.bytes) <= 0.9 * memory, fits);
   shape.island.micro_batch = chosen.sequences;
+  shape.island.recompute = chosen.recompute;
   QCOMPARE(chosen.bytes, memory_needs(config, shape).most());
 }
 
 void MemoryNeedsTest::a_choice_of_the_owner_is_the_only_one() {
   TrainingShape shape = shape_of("150m");
   shape.island.micro_batch = 5;
-  QCOMPARE(micro_batches(preset("150m"), shape).size(), std::size_t{1});
-  QCOMPARE(micro_batches(preset("150m"), shape).front().sequences, 5u);
+  for (const MicroBatch& choice : micro_batches(preset("150m"), shape)) QCOMPARE(choice.sequences, 5u);
 
   shape.island.micro_batch = 1000;  // more than there are
 
   QCOMPARE(micro_batches(preset("150m"), shape).front().sequences, 64u);
+}
+
+void MemoryNeedsTest::what_does_not_fit_is_computed_again() {
+  TrainingShape shape = shape_of("150m");
+  shape.island.micro_batch = 16;
+  const auto choices = micro_batches(preset("150m"), shape);
+
+  QCOMPARE(choices.size(), std::size_t{3});
+  QVERIFY(std::ranges::is_sorted(choices, std::less{}, &MicroBatch::bytes));
+  QCOMPARE(choices[0].recompute, Recompute::kAll);
+  QCOMPARE(choices[1].recompute, Recompute::kCheap);
+  QCOMPARE(choices[2].recompute, Recompute::kNone);
+  for (const MicroBatch& choice : choices) {
+    const std::uint64_t enough = choice.bytes + choice.bytes / 9 + 10;  // a tenth is left
+    QCOMPARE(choose_micro_batch(choices, enough).recompute, choice.recompute);
+  }
 }
 
 void MemoryNeedsTest::a_whole_inner_batch_is_more_than_machines_have() {
@@ -108,10 +128,10 @@ void MemoryNeedsTest::each_parameter_asks_for_its_copies() {
     const auto parameters = static_cast<std::uint64_t>(canonical_layout(preset(name)).numel);
     const MemoryNeeds needs = memory_needs(preset(name), shape);
 
-    QCOMPARE(needs.most() - needs.program, kBytesPerParameter * parameters);
+    QVERIFY(needs.most() - needs.program - kBytesPerParameter * parameters < kSmall);
 
     shape.wire = WireFormat::kInt4E3m0;  // keeps what it lost, twice, and once more in a pause
-    QCOMPARE(memory_needs(preset(name), shape).most() - needs.program, (kBytesPerParameter + 12) * parameters);
+    QVERIFY(memory_needs(preset(name), shape).most() - needs.program - (kBytesPerParameter + 12) * parameters < kSmall);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "trainer/model/rope.h"
+#include "net/step/rope.h"
 
 #include <cmath>
 #include <numbers>

@@ -1,0 +1,104 @@
+#include "net/step/llama_step.h"
+
+#include "net/step/llama_program.h"
+
+namespace atl {
+namespace {
+
+// In elements: so that what is gathered begins, for every rank, where 16 bytes at once can be read.
+std::int64_t aligned_shard(std::int64_t numel) { return (numel + 31) / 32 * 32; }
+
+}  // namespace
+
+LlamaStep::LlamaStep(const ModelConfig& config, const StepOptions& options)
+    : config_(config), options_(options), layout_(canonical_layout(config)) {
+  std::int64_t total = 0;
+  for (const ParameterUnit& unit : layout_.units) {
+    shard_offsets_.push_back(total);
+    total += aligned_shard((unit.numel + options.ranks - 1) / options.ranks);
+  }
+  shard_offsets_.push_back(total);
+  kept_.parameters = buffers_.add("parameters", DType::kFloat32, 1, total);
+  kept_.gradients = buffers_.add("gradients", DType::kFloat32, 1, total);
+  kept_.first_moment = buffers_.add("first moment", DType::kFloat32, 1, total);
+  kept_.second_moment = buffers_.add("second moment", DType::kFloat32, 1, total);
+  const bool rounded = options.precision == Precision::kBf16;
+  kept_.weights = rounded ? buffers_.add("weights", DType::kBfloat16, 1, total) : kept_.parameters;
+  kept_.scalars = buffers_.add("scalars", DType::kFloat32, 1, kStepScalars);
+  kept_.sums = buffers_.add("sums", DType::kFloat64, 1, kStepSums);
+  if (options.ranks > 1 && options.keep_gathered) {
+    kept_.full_weights = buffers_.add("gathered weights", element(), 1, total * options.ranks);
+    kept_.full_gradients = buffers_.add("whole gradients", DType::kFloat32, 1, total * options.ranks);
+  }
+}
+
+Program LlamaStep::begin() const {
+  ProgramBuilder builder;
+  if (kept_.full_weights.numel() > 0) {
+    for (std::size_t u = 0; u + 1 < shard_offsets_.size(); ++u) {
+      const std::int64_t shard = shard_offsets_[u + 1] - shard_offsets_[u];
+      builder.collective(AllGather{kept_.weights.view(shard_offsets_[u], 1, shard),
+                                   kept_.full_weights.view(shard_offsets_[u] * options_.ranks, 1, padded_numel(u))});
+    }
+  }
+  return builder.finish();
+}
+
+Program LlamaStep::micro_batch(std::int64_t sequences, std::int64_t length, bool first) const {
+  LlamaProgram program(*this, sequences, length);
+  program.train(first);
+  return program.finish();
+}
+
+Program LlamaStep::evaluate(std::int64_t sequences, std::int64_t length) const {
+  LlamaProgram program(*this, sequences, length);
+  program.evaluate();
+  return program.finish();
+}
+
+Program LlamaStep::logits(std::int64_t sequences, std::int64_t length, bool last_only) const {
+  LlamaProgram program(*this, sequences, length);
+  program.logits(last_only);
+  return program.finish();
+}
+
+Program LlamaStep::reduce() const {
+  ProgramBuilder builder;
+  if (kept_.full_gradients.numel() > 0) {
+    for (std::size_t u = 0; u + 1 < shard_offsets_.size(); ++u) {
+      const std::int64_t shard = shard_offsets_[u + 1] - shard_offsets_[u];
+      ReduceScatter reduce{kept_.full_gradients.view(shard_offsets_[u] * options_.ranks, 1, padded_numel(u)),
+                           kept_.gradients.view(shard_offsets_[u], 1, shard), std::nullopt, /*accumulate=*/false};
+      builder.collective(std::move(reduce));
+    }
+  }
+  const Tensor scratch = builder.buffer("partial squares", DType::kFloat64, 1, square_parts(shard_numel()));
+  const auto squares = static_cast<std::int64_t>(StepSum::kGradientSquares);
+  builder.compute(SquaredNorm{kept_.gradients, kept_.sums.column_range(squares, 1), scratch});
+  if (options_.ranks > 1) builder.collective(AllReduce{kept_.sums});
+  return builder.finish();
+}
+
+Program LlamaStep::update() const {
+  ProgramBuilder builder;
+  builder.compute(ClipScale{kept_.sums, kept_.scalars, options_.clip_norm});
+  AdamW adamw{kept_.parameters, kept_.gradients, kept_.first_moment, kept_.second_moment, std::nullopt,
+              kept_.scalars,    options_.beta1,  options_.beta2,     options_.epsilon};
+  if (options_.precision == Precision::kBf16) adamw.rounded = kept_.weights;
+  builder.compute(std::move(adamw));
+  return builder.finish();
+}
+
+Program LlamaStep::reduce_sums() const {
+  ProgramBuilder builder;
+  if (options_.ranks > 1) builder.collective(AllReduce{kept_.sums});
+  return builder.finish();
+}
+
+Program LlamaStep::round_parameters() const {
+  ProgramBuilder builder;
+  if (options_.precision == Precision::kBf16) builder.compute(Convert{kept_.parameters, kept_.weights});
+  return builder.finish();
+}
+
+}  // namespace atl
