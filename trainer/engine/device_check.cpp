@@ -1,0 +1,92 @@
+#include "trainer/engine/device_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "net/model/layout.h"
+#include "trainer/engine/fsdp_engine.h"
+
+namespace atl {
+namespace {
+
+constexpr std::int64_t kLength = 70;  // more than a tile of any attention kernel's rows, and no multiple of one
+
+ModelConfig small_model(const ModelConfig& model) {
+  ModelConfig small = model;
+  const std::int64_t queries_a_key = model.num_attention_heads / model.num_key_value_heads;
+  small.vocab_size = 512;
+  small.hidden_size = 128;
+  small.intermediate_size = 256;
+  small.num_hidden_layers = 2;
+  small.num_key_value_heads = std::min<std::int64_t>(model.num_key_value_heads, 2);
+  small.num_attention_heads = small.num_key_value_heads * queries_a_key;
+  small.max_position_embeddings = kLength;
+  small.initializer_range = 0.05;  // so that attention and gates are not all alike
+  return small;
+}
+
+// ||a - b|| / ||b||
+double relative_difference(std::span<const float> a, std::span<const float> b) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const double delta = static_cast<double>(a[i]) - b[i];
+    difference += delta * delta;
+    norm += static_cast<double>(b[i]) * b[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+// Both round at the same places, but add in other orders: in bf16 a value may then be rounded to its other neighbour,
+// 2^-8 away, which some twenty roundings on the way to a gradient make 1 or 2 %; in fp32 some 1e-6. A part that is left
+// out, or taken twice, is far above either.
+double tolerance(Precision precision) { return precision == Precision::kBf16 ? 0.08 : 1e-3; }
+
+Error differs(const std::string& what, double by, double at_most) {
+  return Error{
+      ErrorCode::kInternal,
+      fmt::format("the devices compute another {} than this processor ({:.2g} of it; at most {:.2g} is rounding): "
+                  "they are not used. Update the driver and the GPU libraries, and look at the cards with: "
+                  "atoll check",
+                  what, by, at_most)};
+}
+
+}  // namespace
+
+Status check_devices(const ModelConfig& model, Precision precision, std::unique_ptr<DeviceGroup> devices) {
+  const ModelConfig small = small_model(model);
+  EngineOptions options;
+  options.local_ranks = devices->world_size();
+  options.seed = 1;
+  options.max_z_loss = 1e-3;
+  options.precision = precision;
+  options.micro_batch_sequences = 1;
+  const std::int64_t sequences = 2 * devices->world_size();
+  std::mt19937 random(1);
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences * (kLength + 1)));
+  for (auto& token : tokens) token = static_cast<std::int32_t>(random() % static_cast<unsigned>(small.vocab_size));
+  const TokenBatch batch{tokens, sequences, kLength};
+
+  ATOLL_ASSIGN_OR_RETURN(const auto there, create_engine(small, options, std::move(devices)));
+  ATOLL_ASSIGN_OR_RETURN(const GradientReport got, there->gradients(batch));
+  options.local_ranks = 1;
+  ATOLL_ASSIGN_OR_RETURN(const auto here, Engine::create(small, options));
+  ATOLL_ASSIGN_OR_RETURN(const GradientReport expected, here->gradients(batch));
+
+  const double at_most = tolerance(precision);
+  const double loss = std::abs(got.loss_nats - expected.loss_nats) / expected.loss_nats;
+  if (!(loss <= at_most / 10)) return differs("loss", loss, at_most / 10);
+  for (const ParameterInfo& parameter : canonical_layout(small).parameters) {
+    const auto first = static_cast<std::size_t>(parameter.offset);
+    const auto count = static_cast<std::size_t>(parameter.numel);
+    const double difference = relative_difference(std::span(got.gradients).subspan(first, count),
+                                                  std::span(expected.gradients).subspan(first, count));
+    if (!(difference <= at_most)) return differs("gradient of " + parameter.name, difference, at_most);
+  }
+  return ok_status();
+}
+
+}  // namespace atl
