@@ -38,6 +38,7 @@ void apply_config(const Config& config, JoinRequest& request) {
   text("island.advertise", request.advertise);
   text("island.gpus", request.gpus);
   text("island.region", request.region);
+  text("island.device", request.device);
   text("island.precision", request.precision);
   whole("island.local_ranks", request.local_ranks);
   whole("island.threads", request.threads);

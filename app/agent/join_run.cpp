@@ -73,6 +73,9 @@ Status apply(const JoinRequest& request, JoinFile& join) {
   if (request.threads) join.threads = *request.threads;
   if (request.micro_batch) join.micro_batch = *request.micro_batch;
   if (!request.region.empty()) join.region = request.region;
+  if (!request.device.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(join.device, parse_device_choice(request.device));
+  }
   if (!request.precision.empty()) {
     ATOLL_ASSIGN_OR_RETURN(join.precision, parse_precision_choice(request.precision));
   }

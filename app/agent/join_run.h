@@ -21,6 +21,7 @@ struct JoinRequest {
   std::optional<int> local_ranks = {}, threads = {};
   std::string gpus = {};                // parse_gpu_list; empty: the same
   std::string region = {};              // empty: the same
+  std::string device = {};              // parse_device_choice; empty: the same
   std::string precision = {};           // parse_precision_choice; empty: the same
   std::optional<int> micro_batch = {};  // 0: as many sequences at once as the memory allows; empty: the same
 };

@@ -40,6 +40,8 @@ Result<JoinRequest> JoinTask::request_of(const nlohmann::json& json) const {
   ATOLL_ASSIGN_OR_RETURN(request.micro_batch, at_most(1 << 20, "micro_batch", params.micro_batch));
   request.gpus = params.gpus;
   if (!request.gpus.empty()) ATOLL_RETURN_IF_ERROR(parse_gpu_list(request.gpus));
+  request.device = params.device;
+  if (!request.device.empty()) ATOLL_RETURN_IF_ERROR(parse_device_choice(request.device));
   request.precision = params.precision;
   if (!request.precision.empty()) ATOLL_RETURN_IF_ERROR(parse_precision_choice(request.precision));
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(control_.home())));

@@ -58,6 +58,7 @@ void set_network(const CheckRequest& request, const Result<JoinFile>& join, Node
   options.network.hub = join->hub_addresses;
   options.network.bind = join->bind;
   options.shape = {join->local_ranks, join->micro_batch};
+  options.wants_gpus = join->device == DeviceChoice::kGpu;
   options.network.trainer_listens = trainer_runs(request.home);
   if (options.network.trainer_listens) options.gpus_in_use = "the trainer uses the GPUs; end it first";
 }

@@ -37,7 +37,7 @@ struct Join {
   bool invite_stdin = false;
   bool yes = false, wait = false;
   std::string home, name, listen, advertise, gpus, service;
-  std::string precision;
+  std::string device, precision;
   std::optional<int> local_ranks, threads, micro_batch;
 };
 
@@ -108,6 +108,7 @@ JoinRequest request_of(const Join& command, std::optional<Invite> invite) {
           .local_ranks = command.local_ranks,
           .threads = command.threads,
           .gpus = command.gpus,
+          .device = command.device,
           .precision = command.precision,
           .micro_batch = command.micro_batch};
 }
@@ -121,6 +122,7 @@ method::Join params_of(const Join& command, const std::string& invite) {
           .listen = command.listen,
           .advertise = command.advertise,
           .gpus = command.gpus,
+          .device = command.device,
           .precision = command.precision,
           .local_ranks = number(command.local_ranks),
           .threads = number(command.threads),
@@ -293,6 +295,9 @@ void add_join_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--micro-batch", command->micro_batch,
                   "Sequences that a shard computes at once; 0, the default: as many as the memory allows")
       ->check(whole_number(0, 1 << 20));
+  sub->add_option("--device", command->device, "What computes: processor (the default) or gpu")
+      ->type_name("WORD")
+      ->check(is_device());
   sub->add_option("--precision", command->precision,
                   "In which numbers the model is computed: auto (the default), fp32 or bf16")
       ->type_name("WORD")

@@ -24,7 +24,7 @@ struct Train {
   std::string directory;
   std::optional<int> threads;
   std::optional<int> micro_batch;
-  std::string precision;
+  std::string device, precision;
   NewRun run;
   bool describes_run = false;  // something of `run` was given
 };
@@ -84,6 +84,7 @@ Status join_own_hub(const Train& command, const HubHome& hub, std::uint16_t port
   JoinRequest request;
   request.threads = command.threads;
   request.micro_batch = command.micro_batch;
+  request.device = command.device;
   request.precision = command.precision;
   auto before = load_join_file(island.join_file());
   if (before.ok()) {
@@ -136,6 +137,9 @@ void add_train_command(CLI::App& app, CommandContext& context) {
   auto* micro_batch = sub->add_option("--micro-batch", command->micro_batch,
                                       "Sequences computed at once; 0, the default: as many as the memory allows")
                           ->check(whole_number(0, 1 << 20));
+  auto* device = sub->add_option("--device", command->device, "What computes: processor (the default) or gpu")
+                     ->type_name("WORD")
+                     ->check(is_device());
   auto* precision = sub->add_option("--precision", command->precision,
                                     "In which numbers the model is computed: auto (the default), fp32 or bf16")
                         ->type_name("WORD")
@@ -145,7 +149,7 @@ void add_train_command(CLI::App& app, CommandContext& context) {
   sub->callback([=, &context] {
     command->describes_run = std::ranges::any_of(sub->get_options(), [=](const CLI::Option* option) {
       return option->count() > 0 && option != directory && option != threads && option != micro_batch &&
-             option != precision;
+             option != device && option != precision;
     });
     context.finish(run(*command, context));
   });

@@ -47,6 +47,13 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
   });
 }
 
+CLI::Validator is_device() {
+  return validator([](std::string& text) -> std::string {
+    const auto choice = parse_device_choice(text);
+    return choice.ok() ? "" : choice.error().message;
+  });
+}
+
 CLI::Validator is_precision() {
   return validator([](std::string& text) -> std::string {
     const auto choice = parse_precision_choice(text);

@@ -10,6 +10,7 @@ CLI::Validator positive_number();                                    // finite, 
 CLI::Validator number_between(double low, double high);              // both allowed
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);  // both allowed
 
+CLI::Validator is_device();                                          // processor or gpu
 CLI::Validator is_precision();  // auto, fp32 or bf16
 
 }  // namespace atl

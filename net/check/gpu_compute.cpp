@@ -2,7 +2,12 @@
 
 namespace atl {
 
-// The trainer's engine runs on the processor alone.
-bool gpus_compute() { return false; }
+bool gpus_compute() {
+#ifdef ATOLL_CUDA_KERNELS
+  return true;
+#else
+  return false;
+#endif
+}
 
 }  // namespace atl

@@ -79,7 +79,7 @@ CheckRow judge_gpu_model(const NodeFacts& facts, const CheckPolicy&) {
   const std::string models = list_models(gpu);
   if (!computes_on_gpus(facts)) {
     return judged(Verdict::kWarn, count, "count", fmt::format("{}: {}", models, kGpusIdle),
-                  "none needed for a model that suits its CPU; else wait for a version that computes on GPUs");
+                  "none needed for a model that suits its CPU; else: atoll config set island.device gpu, then atoll join");
   }
   const std::string& first = gpu.devices.front().name;
   if (!std::ranges::all_of(gpu.devices, [&](const GpuDevice& device) { return device.name == first; })) {

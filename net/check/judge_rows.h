@@ -15,7 +15,7 @@ CheckRow judged(Verdict verdict, double value, std::string unit, std::string tex
 
 // Otherwise its CPU does, cards or not.
 inline bool computes_on_gpus(const NodeFacts& facts) { return facts.gpus_compute && !facts.gpu.devices.empty(); }
-inline constexpr const char* kGpusIdle = "this version of atoll computes on the CPU and leaves GPUs idle";
+inline constexpr const char* kGpusIdle = "it computes on the CPU and leaves GPUs idle";
 
 // judge_gpu.cpp: what NVML says
 CheckRow judge_gpu_model(const NodeFacts& facts, const CheckPolicy& policy);

@@ -42,6 +42,13 @@ Result<std::filesystem::path> home_directory(const char* variable, const char* l
 
 }  // namespace
 
+Result<DeviceChoice> parse_device_choice(std::string_view text) {
+  const auto choice = parse_word<DeviceChoice>(text);
+  if (choice != DeviceChoice::kUnknown) return choice;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("device '{}' is none: choose processor or gpu", printable(text, 32))};
+}
+
 Result<PrecisionChoice> parse_precision_choice(std::string_view text) {
   const auto choice = parse_word<PrecisionChoice>(text);
   if (choice != PrecisionChoice::kUnknown) return choice;
@@ -62,6 +69,7 @@ std::string JoinFile::to_json() const {
                                {"local_ranks", local_ranks},
                                {"threads", threads},
                                {"micro_batch", micro_batch},
+                               {"device", word_of(device)},
                                {"precision", word_of(precision)},
                                {"region", region},
                                {"gpus", gpus}};
@@ -83,9 +91,13 @@ Result<JoinFile> JoinFile::from_json(std::string_view text) {
   fields.read("run_id", join.run_id).read("run_name", join.run_name).read("display_name", join.display_name);
   fields.read("bind", bind).read("advertised_host", join.advertised_host);
   fields.read("local_ranks", join.local_ranks).read("threads", join.threads);
-  std::optional<std::string> gpus, region, precision;  // those who joined with an older program said none
+  std::optional<std::string> gpus, region, precision, device;  // those who joined with an older program said none
   std::optional<int> micro_batch;
-  fields.read("gpus", gpus).read("region", region).read("micro_batch", micro_batch).read("precision", precision);
+  fields.read("gpus", gpus)
+      .read("region", region)
+      .read("micro_batch", micro_batch)
+      .read("precision", precision)
+      .read("device", device);
   join.region = region.value_or("");
   join.gpus = gpus.value_or(join.gpus);
   join.micro_batch = std::max(0, micro_batch.value_or(0));
@@ -96,6 +108,9 @@ Result<JoinFile> JoinFile::from_json(std::string_view text) {
     ATOLL_ASSIGN_OR_RETURN(join.hub_addresses.emplace_back(), parse_address(address.get<std::string>()));
   }
   ATOLL_ASSIGN_OR_RETURN(join.bind, parse_address(bind));
+  if (device) {
+    ATOLL_ASSIGN_OR_RETURN(join.device, parse_device_choice(*device));
+  }
   if (precision) {
     ATOLL_ASSIGN_OR_RETURN(join.precision, parse_precision_choice(*precision));
   }

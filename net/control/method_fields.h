@@ -55,6 +55,7 @@ void fields(Archive& archive, method::Join& m) {
   archive.raw_if_any("listen", m.listen, kMaxParamText);
   archive.raw_if_any("advertise", m.advertise, kMaxParamText);
   archive.raw_if_any("gpus", m.gpus, kMaxParamText);
+  archive.raw_if_any("device", m.device, kMaxParamText);
   archive.raw_if_any("precision", m.precision, kMaxParamText);
   archive.known("local_ranks", m.local_ranks);
   archive.known("threads", m.threads);

@@ -59,7 +59,7 @@ struct Stopping {};
 struct Join {
   static constexpr std::string_view kName = "join";
   std::string invite = {};  // secret; empty: back to the run joined before
-  std::string name = {}, listen = {}, advertise = {}, gpus = {}, precision = {};
+  std::string name = {}, listen = {}, advertise = {}, gpus = {}, device = {}, precision = {};
   std::optional<std::uint32_t> local_ranks = {}, threads = {}, micro_batch = {};
 };
 struct JoinCancel {  // answered with a Cancelled

@@ -74,6 +74,9 @@ enum class SyncPart {
 
 enum class GpuAlertKind { kTemperature, kPower, kUnknown };
 
+// What an island computes on. GPUs are asked for: they have not trained a run yet.
+enum class DeviceChoice { kProcessor, kGpu, kUnknown };
+
 // In which numbers an island computes the model, whose parameters are fp32 in any case.
 enum class PrecisionChoice {
   kAuto,  // bf16 on GPUs, fp32 on the processor
@@ -129,6 +132,10 @@ struct WordTable<GpuAlertKind> {
   static constexpr std::array<std::string_view, 3> kWords{"temperature", "power", "unknown"};
 };
 
+template <>
+struct WordTable<DeviceChoice> {
+  static constexpr std::array<std::string_view, 3> kWords{"processor", "gpu", "unknown"};
+};
 template <>
 struct WordTable<PrecisionChoice> {
   static constexpr std::array<std::string_view, 4> kWords{"auto", "fp32", "bf16", "unknown"};

@@ -10,7 +10,8 @@ namespace {
 constexpr std::uint64_t kFloat = sizeof(float);
 constexpr std::uint64_t kProgram = 200'000'000;  // measured: the libraries' own pages, heaps, an idle run
 constexpr std::int64_t kEnoughTokens = 4096;     // at once: more of them make no step faster
-constexpr double kBeyondBounds = 1e18;           // bytes that nobody has
+constexpr std::int64_t kEnoughTokensOfAGpu = 16384;
+constexpr double kBeyondBounds = 1e18;  // bytes that nobody has
 
 std::int64_t sequences_at_once(const TrainingShape& shape) {
   return shape.island.micro_batch == 0 ? shape.share() : std::min(shape.island.micro_batch, shape.share());
@@ -43,6 +44,20 @@ Arenas arenas_of(const ModelConfig& config, const TrainingShape& shape) {
   return {all(step.kept_bytes()), all(std::max(pass.step_bytes(), step.reduce().step_bytes()))};
 }
 
+// Of one GPU.
+std::uint64_t gpu_arenas(const ModelConfig& config, const TrainingShape& shape) {
+  const IslandShape& island = shape.island;
+  const StepOptions options{.ranks = static_cast<int>(island.local_ranks),
+                            .precision = island.precision,
+                            .recompute = island.recompute,
+                            .keep_gathered = island.keep_gathered,
+                            .traits = cuda_step_traits()};
+  if (beyond_bounds(config, shape)) return static_cast<std::uint64_t>(kBeyondBounds);
+  const LlamaStep step(config, options);
+  const Program pass = step.micro_batch(sequences_at_once(shape), shape.sequence_length, /*first=*/false);
+  return static_cast<std::uint64_t>(step.kept_bytes() + std::max(pass.step_bytes(), step.reduce().step_bytes()));
+}
+
 }  // namespace
 
 MemoryNeeds memory_needs(const ModelConfig& config, const TrainingShape& shape) {
@@ -64,23 +79,25 @@ MemoryNeeds memory_needs(const ModelConfig& config, const TrainingShape& shape) 
 }
 
 std::uint64_t gpu_memory_needs(const ModelConfig& config, std::int64_t sequence_length, int gpus) {
-  const StepOptions options{
-      .ranks = gpus, .precision = Precision::kBf16, .recompute = Recompute::kAll, .traits = cuda_step_traits()};
-  if (beyond_bounds(config, {.sequence_length = sequence_length})) return static_cast<std::uint64_t>(kBeyondBounds);
-  const LlamaStep step(config, options);
-  const Program pass = step.micro_batch(1, sequence_length, /*first=*/false);
-  return static_cast<std::uint64_t>(step.kept_bytes() + std::max(pass.step_bytes(), step.reduce().step_bytes()));
+  return gpu_arenas(
+      config,
+      {.sequences_per_step = gpus,
+       .sequence_length = sequence_length,
+       .island = {.local_ranks = gpus, .micro_batch = 1, .precision = Precision::kBf16, .recompute = Recompute::kAll}});
 }
 
-std::vector<MicroBatch> micro_batches(const ModelConfig& config, const TrainingShape& shape) {
-  const std::int64_t enough = std::max<std::int64_t>(1, kEnoughTokens / shape.sequence_length);
+namespace {
+
+// bytes(shape): with its micro-batch and what is computed again.
+template <class Bytes>
+std::vector<MicroBatch> choices_of(const TrainingShape& shape, std::int64_t enough_tokens, const Bytes& bytes) {
+  const std::int64_t enough = std::max<std::int64_t>(1, enough_tokens / shape.sequence_length);
   const bool open = shape.island.micro_batch == 0;
   std::vector<MicroBatch> choices;
   TrainingShape tried = shape;
   const auto choose = [&](Recompute recompute) {
     tried.island.recompute = recompute;
-    choices.push_back(
-        {static_cast<std::uint32_t>(tried.island.micro_batch), recompute, memory_needs(config, tried).most()});
+    choices.push_back({static_cast<std::uint32_t>(tried.island.micro_batch), recompute, bytes(tried)});
   };
   tried.island.micro_batch = open ? std::min(shape.share(), enough) : sequences_at_once(shape);
   choose(Recompute::kNone);
@@ -89,6 +106,17 @@ std::vector<MicroBatch> micro_batches(const ModelConfig& config, const TrainingS
   choose(Recompute::kAll);
   std::ranges::reverse(choices);
   return choices;
+}
+
+}  // namespace
+
+std::vector<MicroBatch> micro_batches(const ModelConfig& config, const TrainingShape& shape) {
+  return choices_of(shape, kEnoughTokens,
+                    [&](const TrainingShape& tried) { return memory_needs(config, tried).most(); });
+}
+
+std::vector<MicroBatch> gpu_micro_batches(const ModelConfig& config, const TrainingShape& shape) {
+  return choices_of(shape, kEnoughTokensOfAGpu, [&](const TrainingShape& tried) { return gpu_arenas(config, tried); });
 }
 
 MicroBatch choose_micro_batch(std::span<const MicroBatch> choices, std::uint64_t bytes) {

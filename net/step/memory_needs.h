@@ -86,6 +86,9 @@ struct MicroBatch {
 // makes a step faster. Of as many sequences as the owner chose, where he did.
 std::vector<MicroBatch> micro_batches(const ModelConfig& config, const TrainingShape& shape);
 
+// What there is to choose from on GPUs, as micro_batches() has it, but `bytes` are each GPU's arenas.
+std::vector<MicroBatch> gpu_micro_batches(const ModelConfig& config, const TrainingShape& shape);
+
 // Leaves a tenth of them.
 constexpr bool fits(std::uint64_t bytes, std::uint64_t available) { return bytes <= available - available / 10; }
 

@@ -1001,6 +1001,14 @@
         <translation>Die jeder Teil rechnet. 0: so viele, wie in den Speicher passen.</translation>
     </message>
     <message>
+        <source>Computes on</source>
+        <translation>Rechnet auf</translation>
+    </message>
+    <message>
+        <source>The processor or the GPUs. GPUs have not trained a run yet.</source>
+        <translation>Dem Prozessor oder den GPUs. GPUs haben noch keinen Lauf trainiert.</translation>
+    </message>
+    <message>
         <source>Precision</source>
         <translation>Genauigkeit</translation>
     </message>

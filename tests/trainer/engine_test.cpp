@@ -93,6 +93,8 @@ class EngineTest : public QObject {
   void every_parameter_has_a_gradient();
   void a_tied_table_has_the_gradients_of_both_its_uses_data();
   void a_tied_table_has_the_gradients_of_both_its_uses();
+  void gradients_are_of_the_last_batch_alone_data();
+  void gradients_are_of_the_last_batch_alone();
   void a_step_that_is_not_finite_changes_nothing();
   void some_parameters_are_read_and_written_alone_data();
   void some_parameters_are_read_and_written_alone();
@@ -269,6 +271,25 @@ void EngineTest::a_tied_table_has_the_gradients_of_both_its_uses() {
     difference = std::max(difference, std::abs(got.gradients[at] - expected));
   }
   QVERIFY(largest > 0 && difference < 1e-5f * largest);
+}
+
+void EngineTest::gradients_are_of_the_last_batch_alone_data() {
+  QTest::addColumn<bool>("kept");
+  QTest::newRow("gathered anew") << false;
+  QTest::newRow("kept gathered") << true;
+}
+
+// Of the second batch, which has no sequence for two of the ranks.
+void EngineTest::gradients_are_of_the_last_batch_alone() {
+  QFETCH(const bool, kept);
+  const EngineOptions options{.local_ranks = 3, .seed = 3, .keep_gathered = kept};
+  const auto engine = Engine::create(small_model(true), options).value();
+  const auto fresh = Engine::create(small_model(true), options).value();
+  const auto many = tokens_of(6, 16), one = tokens_of(1, 16, 6);
+
+  QVERIFY(engine->gradients({many, 6, 16}).ok());
+
+  QVERIFY(engine->gradients({one, 1, 16}).value().gradients == fresh->gradients({one, 1, 16}).value().gradients);
 }
 
 void EngineTest::a_step_that_is_not_finite_changes_nothing() {

@@ -19,6 +19,8 @@
 #include "net/transport/peer_listener.h"
 #include "trainer/checkpoint/huggingface.h"
 #include "trainer/island/checkpoint.h"
+#include "trainer/engine/fsdp_engine.h"
+#include "trainer/island/engine_devices.h"
 #include "trainer/island/engine_options.h"
 #include "trainer/island/fresh_parameters.h"
 #include "trainer/island/inner_loop.h"
@@ -257,8 +259,11 @@ Status Island::Impl::prepare(const RunConfig& run) {
   run_ = run;
   ATOLL_ASSIGN_OR_RETURN(model_, model_config_from_json(run_.model_json));
   const IslandChoice choice{options_.local_ranks, options_.micro_batch, options_.threads, options_.precision};
-  const MemoryPlan memory = plan_memory(model_, run_, choice, memory_there_is());
+  EngineDevices devices = choose_devices(model_, run_, choice, options_.device);
+  const MemoryPlan& memory = devices.plan;
   spdlog::info("memory {}", memory.log_line());
+  if (!devices.trouble.empty()) spdlog::warn("gpu trouble=\"{}\"", devices.trouble);
+  status_.set_trouble(Trouble::kDevice, devices.trouble);
   if (!memory.trouble().empty()) spdlog::warn("memory trouble=\"{}\"", memory.trouble());
   status_.set_trouble(Trouble::kMemory, memory.trouble());
   EngineOptions engine = engine_options(run_, memory.island, options_.threads);
@@ -266,7 +271,8 @@ Status Island::Impl::prepare(const RunConfig& run) {
     status_.update([](IslandState& s) { ++s.passes; });
     return !stop_.raised() && !pause_asked_;
   };
-  ATOLL_ASSIGN_OR_RETURN(engine_, Engine::create(model_, engine));
+  ATOLL_ASSIGN_OR_RETURN(engine_, devices.gpus ? create_engine(model_, engine, std::move(devices.gpus))
+                                               : Engine::create(model_, engine));
   if (options_.make_batches) {
     ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
   } else {

@@ -25,6 +25,8 @@ struct MemoryPlan {
   bool chosen_by_owner = false;  // the micro-batch
   // bf16 was asked for, and this processor would have to imitate it: it computes in fp32.
   bool lacks_bf16 = false;
+  std::uint64_t gpu_bytes = 0;  // of each GPU, where they compute; needs are then the machine's beside them
+  std::uint64_t gpu_available = 0;
   MemoryNeeds needs;
   std::uint64_t available = 0;  // bytes
 
@@ -36,6 +38,10 @@ struct MemoryPlan {
 // A rank a thread, but no more than there are sequences, and than fit: fewer ranks hold fewer activations at once.
 MemoryPlan plan_memory(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,
                        std::uint64_t available);
+
+// On so many GPUs, of which each has so many bytes free: a rank each, in bf16 unless the owner chose fp32.
+MemoryPlan plan_gpu_memory(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice, int gpus,
+                           std::uint64_t gpu_available, std::uint64_t available);
 
 // What this process may hold in all, with what it holds already.
 std::uint64_t memory_there_is();

@@ -111,6 +111,7 @@ Result<int> run_island(const RunCommand& command) {
   options.local_ranks = command.local_ranks.value_or(join.local_ranks);
   options.threads = command.threads.value_or(join.threads);
   options.micro_batch = command.micro_batch.value_or(join.micro_batch);
+  options.device = join.device;
   options.precision = join.precision;
   if (options.threads <= 0) options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.upload_bytes_per_second = upload_limit();

@@ -1,4 +1,4 @@
-// join {invite?, name?, listen?, advertise?, local_ranks?, threads?, micro_batch?, precision?, gpus?}: answers {started: true} once
+// join {invite?, name?, listen?, advertise?, local_ranks?, threads?, micro_batch?, device?, precision?, gpus?}: answers {started: true} once
 // the invite is read offline; "join.progress" tells each stage, "join.done" {ok, text} or {ok: false, code, message}
 // what came of the enrolment. join.cancel {}: JoinTask::cancel. invite.look {invite}: InviteLook. An invite travels in
 // the message alone: never in argv, an event or a log.

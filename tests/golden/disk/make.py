@@ -141,8 +141,8 @@ def files():
         "join.json": document({
             "version": 1, "run_id": "0123456789abcdef", "run_name": "Riff \u00e4", "display_name": "under the desk",
             "hub_addresses": ["hub.example.org:47000", "[2001:db8::1]:47001"], "bind": "127.0.0.1:0",
-            "advertised_host": "", "local_ranks": 2, "threads": 0, "micro_batch": 3, "precision": "bf16", "region": "Oslo", "gpus": "0-3"}),
-        # Of a program that knew neither regions, nor a choice of GPUs, of a micro-batch or of a precision.
+            "advertised_host": "", "local_ranks": 2, "threads": 0, "micro_batch": 3, "device": "gpu", "precision": "bf16", "region": "Oslo", "gpus": "0-3"}),
+        # Of a program that knew neither regions, nor a choice of GPUs, of a micro-batch, a device or a precision.
         "join-first.json": document({
             "version": 1, "run_id": "0123456789abcdef", "run_name": "Riff", "display_name": "under the desk",
             "hub_addresses": ["hub.example.org:47000"], "bind": "0.0.0.0:47000", "advertised_host": "reef.example.org",

@@ -71,7 +71,7 @@ void ControlMethodTest::what_is_asked_and_answered_survives_the_round_trip() {
   QVERIFY(comes_back(
       method::WishTaken{Wish::kPause, true, 1'763'725'000, "forgotten", method::Stake{42, 371, 500, 250.0}}));
   QVERIFY(comes_back(method::WishTaken{Wish::kRun, true}));
-  QVERIFY(comes_back(method::Join{"atoll1.x", "laptop", "0.0.0.0:1", "example.org:1", "0-3", "bf16", 2, 8, 4}));
+  QVERIFY(comes_back(method::Join{"atoll1.x", "laptop", "0.0.0.0:1", "example.org:1", "0-3", "gpu", "bf16", 2, 8, 4}));
   QVERIFY(comes_back(method::InviteLook{"atoll1.x"}));
   QVERIFY(comes_back(method::CheckRun{true}));
   QVERIFY(comes_back(method::Cancelled{true, "not kept"}));

@@ -131,6 +131,7 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   join.bind = {"127.0.0.1", 0};
   join.local_ranks = 2;
   join.micro_batch = 3;
+  join.device = DeviceChoice::kGpu;
   join.precision = PrecisionChoice::kBf16;
   join.gpus = "0-3";
   join.region = "Oslo";
@@ -143,6 +144,7 @@ void ControlStateTest::a_join_file_survives_the_round_trip() {
   QCOMPARE(read->hub_addresses[1].host, std::string("2001:db8::1"));
   QCOMPARE(read->gpus, std::string("0-3"));
   QCOMPARE(read->micro_batch, 3);
+  QCOMPARE(read->device, DeviceChoice::kGpu);
   QCOMPARE(read->precision, PrecisionChoice::kBf16);
   QCOMPARE(read->region, std::string("Oslo"));
   QCOMPARE(std::filesystem::status(home.join_file()).permissions(),
@@ -160,6 +162,7 @@ void ControlStateTest::a_join_file_is_written_as_before_and_one_of_before_is_rea
   join.bind = {"127.0.0.1", 0};
   join.local_ranks = 2;
   join.micro_batch = 3;
+  join.device = DeviceChoice::kGpu;
   join.precision = PrecisionChoice::kBf16;
   join.region = "Oslo";
   join.gpus = "0-3";
@@ -171,6 +174,7 @@ void ControlStateTest::a_join_file_is_written_as_before_and_one_of_before_is_rea
   QCOMPARE(first->threads, 4);
   QCOMPARE(first->gpus, std::string("all"));
   QCOMPARE(first->micro_batch, 0);
+  QCOMPARE(first->device, DeviceChoice::kProcessor);
   QCOMPARE(first->precision, PrecisionChoice::kAuto);
 }
 

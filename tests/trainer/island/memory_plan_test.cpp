@@ -4,6 +4,8 @@
 #include <QtTest>
 
 #include "kernels/model/gemm.h"
+#include "trainer/device/gpus.h"
+#include "trainer/island/engine_devices.h"
 
 namespace {
 
@@ -44,6 +46,9 @@ class MemoryPlanTest : public QObject {
   void ranks_are_as_many_as_threads_sequences_and_memory_allow_data();
   void ranks_are_as_many_as_threads_sequences_and_memory_allow();
   void bf16_is_for_processors_that_have_it();
+  void gpus_take_what_fits_them_data();
+  void gpus_take_what_fits_them();
+  void gpus_that_cannot_be_used_leave_the_processor();
 };
 
 void MemoryPlanTest::the_default_follows_the_memory_there_is() {
@@ -120,6 +125,54 @@ void MemoryPlanTest::bf16_is_for_processors_that_have_it() {
   QCOMPARE(asked.lacks_bf16, !has_it);
   QCOMPARE(asked.trouble().empty(), has_it);
   if (has_it) QVERIFY(asked.needs.step < automatic.needs.step * 3 / 5);
+}
+
+void MemoryPlanTest::gpus_take_what_fits_them_data() {
+  QTest::addColumn<int>("gpus");
+  QTest::addColumn<double>("gigabytes");  // free on each
+  QTest::addColumn<int>("micro_batch");
+  QTest::addColumn<int>("recompute");
+  QTest::addColumn<bool>("whole");
+  QTest::addColumn<bool>("fits");
+  QTest::newRow("one large: 16,384 tokens at once") << 1 << 78.0 << 16 << 0 << false << true;
+  QTest::newRow("eight: all of a share") << 8 << 78.0 << 8 << 0 << false << true;
+  QTest::newRow("two: both shares in two parts, gathered once") << 2 << 78.0 << 16 << 0 << true << true;
+  QTest::newRow("small: fewer at once") << 1 << 4.5 << 2 << 0 << false << true;
+  QTest::newRow("smaller: computed again") << 1 << 3.1 << 1 << 2 << false << true;
+  QTest::newRow("too small") << 1 << 2.0 << 1 << 2 << false << false;
+}
+
+void MemoryPlanTest::gpus_take_what_fits_them() {
+  QFETCH(const int, gpus);
+  QFETCH(const double, gigabytes);
+  QFETCH(const int, micro_batch);
+  QFETCH(const int, recompute);
+  QFETCH(const bool, whole);
+  QFETCH(const bool, fits);
+
+  const auto each = static_cast<std::uint64_t>(gigabytes * 1e9);
+  const MemoryPlan plan = plan_gpu_memory(model(), run_config(), {}, gpus, each, 64 * kGigabyte);
+
+  QCOMPARE(plan.island.local_ranks, std::int64_t{gpus});
+  QCOMPARE(plan.island.precision, Precision::kBf16);
+  QCOMPARE(plan.island.micro_batch, std::int64_t{micro_batch});
+  QCOMPARE(static_cast<int>(plan.island.recompute), recompute);
+  QCOMPARE(plan.island.keep_gathered, whole);
+  QCOMPARE(plan.gpu_bytes <= each, fits);
+  QCOMPARE(plan.trouble().empty(), fits);
+  QVERIFY(plan.needs.most() < 5 * kGigabyte);  // of the machine: the outer state alone
+}
+
+void MemoryPlanTest::gpus_that_cannot_be_used_leave_the_processor() {
+  if (usable_gpus().ok()) QSKIP("this machine has GPUs");
+
+  const EngineDevices asked = choose_devices(model(), run_config(), {.threads = 2}, DeviceChoice::kGpu);
+  const EngineDevices not_asked = choose_devices(model(), run_config(), {.threads = 2}, DeviceChoice::kProcessor);
+
+  QVERIFY(asked.gpus == nullptr && not_asked.gpus == nullptr);
+  QVERIFY2(asked.trouble.starts_with("the GPUs are left idle"), asked.trouble.c_str());
+  QCOMPARE(not_asked.trouble, std::string());
+  QCOMPARE(asked.plan.log_line().substr(0, 30), not_asked.plan.log_line().substr(0, 30));
 }
 
 QTEST_APPLESS_MAIN(MemoryPlanTest)

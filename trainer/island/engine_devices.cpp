@@ -1,0 +1,43 @@
+#include "trainer/island/engine_devices.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "trainer/device/gpus.h"
+#include "trainer/engine/device_check.h"
+#include "trainer/engine/engine.h"
+
+namespace atl {
+namespace {
+
+// The check uses devices of its own and gives them back: those that train begin with nothing on them.
+Result<EngineDevices> on_gpus(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice) {
+  ATOLL_ASSIGN_OR_RETURN(const auto gpus, usable_gpus());
+  const UsableGpu& fullest = *std::ranges::min_element(gpus, {}, &UsableGpu::free_bytes);
+  EngineDevices chosen;
+  chosen.plan =
+      plan_gpu_memory(model, run, choice, static_cast<int>(gpus.size()), fullest.free_bytes, memory_there_is());
+  const int ranks = static_cast<int>(chosen.plan.island.local_ranks);
+  const auto timeout = EngineOptions{}.collective_timeout;
+  ATOLL_ASSIGN_OR_RETURN(auto tried, make_gpu_devices(ranks, timeout));
+  ATOLL_RETURN_IF_ERROR(check_devices(model, chosen.plan.island.precision, std::move(tried)));
+  ATOLL_ASSIGN_OR_RETURN(chosen.gpus, make_gpu_devices(ranks, timeout));
+  spdlog::info("computes on gpus={} first=\"{}\"", ranks, gpus.front().name);
+  return chosen;
+}
+
+}  // namespace
+
+EngineDevices choose_devices(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,
+                             DeviceChoice device) {
+  std::string trouble;
+  if (device == DeviceChoice::kGpu) {
+    auto chosen = on_gpus(model, run, choice);
+    if (chosen.ok()) return std::move(chosen).value();
+    trouble = "the GPUs are left idle, and the processor computes: " + chosen.error().message;
+  }
+  return {plan_memory(model, run, choice, memory_there_is()), nullptr, std::move(trouble)};
+}
+
+}  // namespace atl

@@ -1,0 +1,23 @@
+// What an island computes on: its processor, or the GPUs that its owner asked for, once they have shown that they
+// compute what the processor does. On the island's thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "trainer/device/device_group.h"
+#include "trainer/island/memory_plan.h"
+
+namespace atl {
+
+struct EngineDevices {
+  MemoryPlan plan;
+  std::unique_ptr<DeviceGroup> gpus;  // nullptr: the processor
+  std::string trouble;                // why the GPUs that were asked for are left idle; else empty
+};
+
+// May take seconds, where there are GPUs.
+EngineDevices choose_devices(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,
+                             DeviceChoice device);
+
+}  // namespace atl
