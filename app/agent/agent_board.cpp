@@ -95,6 +95,8 @@ IslandState AgentBoard::base() const {
   state.pid = 0;
   state.tokens_per_second = 0;
   state.mfu.reset();
+  state.flops_per_second.reset();
+  state.step_seconds.reset();
   state.next_sync_seconds.reset();
   state.micro_batch.reset();
   state.memory_bytes.reset();

@@ -259,8 +259,9 @@ void HistoryModel::takeState(const HeardEvent& event, const IslandState& island)
   if (std::holds_alternative<event::Step>(event.what)) {
     if (is_positive(island.loss_nats)) add("loss_nats", island.loss_nats);
     if (is_positive(island.tokens_per_second)) add("tokens_per_second", island.tokens_per_second);
-    for (const auto& [name, value] : {std::pair("mfu", island.mfu), std::pair("learning_rate", island.learning_rate),
-                                      std::pair("gradient_norm", island.gradient_norm)}) {
+    for (const auto& [name, value] :
+         {std::pair("mfu", island.mfu), std::pair("flops_per_second", island.flops_per_second),
+          std::pair("learning_rate", island.learning_rate), std::pair("gradient_norm", island.gradient_norm)}) {
       if (value) add(name, *value);
     }
   }

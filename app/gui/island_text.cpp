@@ -39,6 +39,20 @@ constexpr std::array kWords{
     Word{IslandPhase::kStopped, "stop", Tone::kNeutral, QT_TRANSLATE_NOOP("IslandText", "Stopped")},
 };
 
+// Of `step_seconds`; the wait for data is told beside them.
+struct StepWord {
+  std::optional<double> StepTimes::*seconds;
+  const char* word;
+};
+constexpr std::array kStepWords{
+    StepWord{&StepTimes::matmul, QT_TRANSLATE_NOOP("IslandText", "matrix products %1")},
+    StepWord{&StepTimes::attention, QT_TRANSLATE_NOOP("IslandText", "attention %1")},
+    StepWord{&StepTimes::elementwise, QT_TRANSLATE_NOOP("IslandText", "elementwise %1")},
+    StepWord{&StepTimes::loss, QT_TRANSLATE_NOOP("IslandText", "loss %1")},
+    StepWord{&StepTimes::optimiser, QT_TRANSLATE_NOOP("IslandText", "optimiser %1")},
+    StepWord{&StepTimes::communication, QT_TRANSLATE_NOOP("IslandText", "communication %1")},
+};
+
 // Of a connection that does not stand; empty: it does.
 std::optional<StateWord> link_word(Node& node) {
   switch (node.link().state()) {
@@ -258,6 +272,28 @@ QString network(Node& node) {
 std::optional<double> computing_share(const NodeState& state) {
   const double seconds = state.island.inner_seconds + state.island.sync_seconds;
   return seconds > 0 ? std::optional(state.island.inner_seconds / seconds) : std::nullopt;
+}
+
+QString step_time(const NodeState& state) {
+  const std::optional<StepTimes>& times = state.island.step_seconds;
+  if (!times || !(times->total > 0)) return QString("\u2013");
+  QString whole = duration(times->total);
+  if (state.island.flops_per_second) {
+    whole += QString(" \u00B7 %1FLOP/s").arg(scaled(*state.island.flops_per_second));
+  }
+  QStringList parts;
+  const auto add = [&](const QString& word, double seconds) {
+    if (seconds >= 0.005 * times->total) parts << word.arg(percent(seconds / times->total));
+  };
+  double rest = times->total - times->data;
+  for (const StepWord& part : kStepWords) {
+    const double seconds = ((*times).*part.seconds).value_or(0);
+    add(IslandText::tr(part.word), seconds);
+    rest -= seconds;
+  }
+  add(IslandText::tr("waiting for data %1"), times->data);
+  if (times->matmul) add(IslandText::tr("other %1"), rest);
+  return parts.isEmpty() ? whole : whole + "\n" + parts.join(" \u00B7 ");
 }
 
 }  // namespace atl::text

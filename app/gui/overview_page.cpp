@@ -35,7 +35,7 @@ constexpr double kSmoothing = 0.6;
 constexpr int kFactsWidth = 480;  // a value stays near its caption, however wide the window
 
 enum Contribution { kTokens, kAccepted, kSent, kOuterStep };
-enum Machine { kGpus, kDisk, kModel, kTrainer, kNetwork };
+enum Machine { kGpus, kDisk, kModel, kStepTime, kTrainer, kNetwork };
 
 // The last ten minutes, evenly spaced.
 std::vector<float> trend_of(const Series& series) {
@@ -151,6 +151,7 @@ QWidget* OverviewPage::makeFacts() {
   machine_->add(kGpus, "gpus", tr("GPUs"));
   machine_->add(kDisk, "disk", tr("Disk free"));
   machine_->add(kModel, "model", tr("Model"));
+  machine_->add(kStepTime, "step_time", tr("A step"));
   machine_->add(kTrainer, "trainer", tr("Trainer"));
   machine_->add(kNetwork, "network", tr("Network"));
   column->addWidget(machine);
@@ -254,6 +255,7 @@ void OverviewPage::refreshFacts(const NodeState& state) {
   machine_->set(kGpus, gpus_text(node().gpus()));
   machine_->set(kDisk, text::or_dash(state.disk_free_bytes, text::bytes));
   machine_->set(kModel, tr("%1 parameters").arg(text::compact(static_cast<double>(island.parameters))));
+  machine_->set(kStepTime, text::step_time(state));
   machine_->set(kTrainer, trainer_text(state));
   machine_->set(kNetwork, text::network(node()));
 }

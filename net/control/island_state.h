@@ -13,6 +13,15 @@
 
 namespace atl {
 
+// Where the time of an inner step goes, in seconds. The parts are of one local rank; what is left of the whole is
+// between them.
+struct StepTimes {
+  double total = 0;  // of the whole step, from asking for its batch on
+  double data = 0;   // the wait for that
+  // Where the device tells. Communication: what computing waited for.
+  std::optional<double> matmul = {}, attention = {}, elementwise = {}, loss = {}, optimiser = {}, communication = {};
+};
+
 struct IslandState {
   IslandPhase state = IslandPhase::kUnknown;
   std::string island;  // "isl-..."
@@ -31,9 +40,11 @@ struct IslandState {
   double loss_nats = 0;           // of the last inner step; 0 before the first
   std::optional<double> validation_loss_nats;
   double tokens_per_second = 0;
-  // Of the last inner step, where known: part of what the processors could do at best, 0 to 1; as given to the
-  // optimiser; of the whole gradient, before it was clipped.
+  // Of the last inner step, where known: part of what the processors could do at best, 0 to 1, with torchtitan's
+  // count of FLOPs (net/step/flops.h); as given to the optimiser; of the whole gradient, before it was clipped.
   std::optional<double> mfu, learning_rate, gradient_norm;
+  std::optional<double> flops_per_second;   // of the last inner step, as net/step/flops.h counts them: 6 N + 12 L d S
+  std::optional<StepTimes> step_seconds;    // of the last inner step that was measured
   std::optional<double> next_sync_seconds;  // estimate
   std::uint32_t islands_live = 0;
   std::uint32_t islands_total = 0;

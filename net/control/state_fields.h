@@ -7,6 +7,18 @@
 namespace atl {
 
 template <class Archive>
+void fields(Archive& archive, StepTimes& times) {
+  archive.field("total", times.total);
+  archive.field("data", times.data);
+  archive.known("matmul", times.matmul);
+  archive.known("attention", times.attention);
+  archive.known("elementwise", times.elementwise);
+  archive.known("loss", times.loss);
+  archive.known("optimiser", times.optimiser);
+  archive.known("communication", times.communication);
+}
+
+template <class Archive>
 void fields(Archive& archive, IslandState& s) {
   archive.field("state", s.state);
   archive.field("island", s.island);
@@ -26,6 +38,8 @@ void fields(Archive& archive, IslandState& s) {
   archive.or_null("mfu", s.mfu);
   archive.or_null("learning_rate", s.learning_rate);
   archive.or_null("gradient_norm", s.gradient_norm);
+  archive.or_null("flops_per_second", s.flops_per_second);
+  archive.part_or_null("step_seconds", s.step_seconds);
   archive.or_null("next_sync_seconds", s.next_sync_seconds);
   archive.field("islands_live", s.islands_live);
   archive.field("islands_total", s.islands_total);

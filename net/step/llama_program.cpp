@@ -256,7 +256,7 @@ void LlamaProgram::head_slices(const Tensor& normed, const Tensor* dnormed, cons
 }
 
 // The head's forward and backward pass; the gradient of the last block's output.
-Tensor LlamaProgram::head(const Tensor& x, bool first) {
+Tensor LlamaProgram::head(const Tensor& x) {
   const std::size_t unit = head_unit();
   const bool tied = table_unit() == 0;
   const Tensor values = gather(unit);
@@ -265,14 +265,13 @@ Tensor LlamaProgram::head(const Tensor& x, bool first) {
   const Tensor table_gradient = tied ? open_gradient(0, !empty()) : gradient;
   Tensor dx;
   if (empty()) {
-    if (first && step_.options_.keep_gathered) {
+    if (first_ && step_.options_.keep_gathered) {
       builder_.compute(Fill{gradient});
       if (tied) builder_.compute(Fill{table_gradient});
     }
   } else {
     const std::int64_t hidden = step_.config_.hidden_size;
-    const bool kept_whole = step_.options_.ranks == 1 || step_.options_.keep_gathered;
-    const bool adds = kept_whole && !first;
+    const bool adds = this->adds(unit);
     const Tensor normed = activation("final normed", hidden);
     const Tensor inverse = row_values("final inverse rms");
     const Tensor dnormed = activation("gradient of final normed", hidden);
@@ -374,7 +373,7 @@ void LlamaProgram::train(bool first) {
   first_ = first;
   std::vector<Kept> kept;
   const Tensor x = forward_blocks(&kept);
-  Tensor dx = head(x, first);
+  Tensor dx = head(x);
   for (std::size_t block = step_.layout_.units.size() - 2; block-- > 0;) {
     Kept nothing;
     dx = backward_block(block, empty() ? nothing : kept[block], dx);

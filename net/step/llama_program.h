@@ -56,7 +56,7 @@ class LlamaProgram {
   void forward_attention(const BlockWeights& w, Kept& kept);
   void forward_feed(const BlockWeights& w, Kept& kept);
   Tensor forward_blocks(std::vector<Kept>* kept);
-  Tensor head(const Tensor& x, bool first);
+  Tensor head(const Tensor& x);
   void head_slices(const Tensor& normed, const Tensor* dnormed, const Tensor& table, const Tensor* dtable, bool add);
   Tensor backward_block(std::size_t block, Kept& kept, const Tensor& dy);
   void backward_embedding(const Tensor& dx);

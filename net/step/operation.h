@@ -128,7 +128,6 @@ enum class StepScalar : std::uint8_t {
   kDecay,               // 1 - learning_rate * weight_decay
   kStepSize,            // learning_rate / (1 - beta1^t)
   kInverseCorrection2,  // 1 / sqrt(1 - beta2^t)
-  kInverseTokens,       // 1 / tokens, as kLossScale: for the finiteness of the mean
   kGradientScale,       // by ClipScale: what brings the gradient to the clip norm; at most 1
   kApply,               // by ClipScale: 1 when loss and gradient are finite, else 0
   kCount

@@ -886,6 +886,38 @@
         <source>It is started again in %1.</source>
         <translation>Er wird in %1 neu gestartet.</translation>
     </message>
+    <message>
+        <source>matrix products %1</source>
+        <translation>Matrixprodukte %1</translation>
+    </message>
+    <message>
+        <source>attention %1</source>
+        <translation>Attention %1</translation>
+    </message>
+    <message>
+        <source>elementwise %1</source>
+        <translation>elementweise %1</translation>
+    </message>
+    <message>
+        <source>loss %1</source>
+        <translation>Loss %1</translation>
+    </message>
+    <message>
+        <source>optimiser %1</source>
+        <translation>Optimierer %1</translation>
+    </message>
+    <message>
+        <source>communication %1</source>
+        <translation>Kommunikation %1</translation>
+    </message>
+    <message>
+        <source>waiting for data %1</source>
+        <translation>Warten auf Daten %1</translation>
+    </message>
+    <message>
+        <source>other %1</source>
+        <translation>Übriges %1</translation>
+    </message>
 </context>
 <context>
     <name>NodeAddress</name>
@@ -3929,6 +3961,10 @@
     <message>
         <source>None has ended yet.</source>
         <translation>Noch keine ist zu Ende.</translation>
+    </message>
+    <message>
+        <source>A step</source>
+        <translation>Ein Schritt</translation>
     </message>
 </context>
 <context>

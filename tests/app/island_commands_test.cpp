@@ -90,6 +90,7 @@ class IslandCommandsTest : public QObject {
   void status_asks_the_agent_before_the_trainer();
   void status_fits_a_narrow_terminal();
   void status_shows_what_the_agent_adds();
+  void status_shows_where_the_time_of_a_step_goes();
   void the_watch_ends_by_ctrl_c();
   void the_watch_tells_how_old_its_data_is();
   void a_curve_has_gaps_where_there_is_nothing();
@@ -191,6 +192,31 @@ void IslandCommandsTest::status_shows_what_the_agent_adds() {
     QVERIFY2(contains(text, part), text.c_str());
   }
   QVERIFY(!contains(text, "\033"));  // no colour was asked for
+}
+
+void IslandCommandsTest::status_shows_where_the_time_of_a_step_goes() {
+  std::ostringstream out, err;
+  Console console{out, err};
+  console.columns = 200;
+  IslandState state = training_state();
+  state.flops_per_second = 3.02e14;
+  state.step_seconds = StepTimes{.total = 0.5, .data = 0.01};
+  const auto text = [&] {
+    std::string all;
+    for (const std::string& line : status_lines(state.to_json(), console)) all += line + "\n";
+    return all;
+  };
+  QVERIFY2(contains(text(), "step 500 ms  302 TFLOP/s  data 2 %\n"), text().c_str());  // more the device does not tell
+
+  state.step_seconds->matmul = 0.3;
+  state.step_seconds->attention = 0.1;
+  state.step_seconds->communication = 0.05;
+  state.step_seconds->loss = 0.002;  // too little to be told
+
+  QVERIFY2(contains(text(),
+                    "step 500 ms  302 TFLOP/s  data 2 %  matmul 60 %  attention 20 %  communication 10 %  "
+                    "other 8 %\n"),
+           text().c_str());
 }
 
 void IslandCommandsTest::the_watch_ends_by_ctrl_c() {

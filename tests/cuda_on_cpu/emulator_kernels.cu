@@ -44,7 +44,7 @@ __device__ float barrier_habit(Habit habit, unsigned t) {
 __device__ float warp_habit(Habit habit, unsigned t) {
   const unsigned lane = t % 32;
   if (habit == Habit::kMaskOfHalfAWarp && lane < 16) return __shfl_xor_sync(0xffffu, 1.0f, 8);
-  if (habit == Habit::kMaskWithoutCaller) return __shfl_xor_sync(0x7fffffffu, 1.0f, 1);
+  if (habit == Habit::kMaskWithoutCaller) return __shfl_sync(0x7fffffffu, 1.0f, 0);
   if (habit == Habit::kShuffleFromOutsideMask && lane < 16) return __shfl_sync(0xffffu, 1.0f, 16);
   if (habit == Habit::kShuffleOfWidthThree) return __shfl_down_sync(0xffffffffu, 1.0f, 1, 3);
   if (habit == Habit::kWarpMeetsDifferently) {
@@ -106,7 +106,7 @@ __global__ void unwritten_kernel(float* out) {
   out[threadIdx.x] = own[threadIdx.x];
   out[32 + threadIdx.x] = bytes[threadIdx.x];
   __syncthreads();
-  // For the next block, which is to find none of it.
+  // For the next block, which must find none of it.
   own[threadIdx.x] = 1.0f;
   bytes[threadIdx.x] = 1.0f;
 }

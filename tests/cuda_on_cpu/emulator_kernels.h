@@ -1,4 +1,5 @@
-// Kernels that emulator_test.cpp runs. Pointers: device. Launched on the null stream; what is returned is the launch's error.
+// Kernels that emulator_test.cpp runs. Pointers: device. Launched on the null stream; what is returned is the launch's
+// error.
 #pragma once
 
 #include <cuda_runtime_api.h>

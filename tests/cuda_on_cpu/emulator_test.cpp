@@ -38,7 +38,9 @@ class EmulatorTest : public QObject {
 void EmulatorTest::a_misuse_is_named_and_what_is_right_is_not_data() {
   QTest::addColumn<Habit>("habit");
   QTest::addColumn<QString>("named");  // empty: nothing is wrong
-  const auto add = [](const char* row, Habit habit, const char* named) { QTest::newRow(row) << habit << QString(named); };
+  const auto add = [](const char* row, Habit habit, const char* named) {
+    QTest::newRow(row) << habit << QString(named);
+  };
   add("a barrier", Habit::kBarriersAlike, "");
   add("two barriers at once", Habit::kBarriersDiffer, "a divergent barrier");
   add("a barrier of some", Habit::kBarrierOfSome, "wait for one another for ever");
@@ -46,12 +48,12 @@ void EmulatorTest::a_misuse_is_named_and_what_is_right_is_not_data() {
   add("read after a barrier", Habit::kReadAfterBarrier, "");
   add("read without a barrier", Habit::kReadWithoutBarrier, "a race: a ");
   add("overwrite after a barrier", Habit::kOverwriteAfterBarrier, "");
-  add("overwrite without a barrier", Habit::kOverwriteWithoutBarrier, "other + 0 bytes");
+  add("overwrite without a barrier", Habit::kOverwriteWithoutBarrier, "at other + 0 bytes");
   add("read after a warp's barrier", Habit::kReadAfterWarpBarrier, "");
   add("read without a warp's barrier", Habit::kReadWithoutWarpBarrier, "a race: a ");
   add("mask of half a warp", Habit::kMaskOfHalfAWarp, "");
   add("mask without its caller", Habit::kMaskWithoutCaller, "the mask leaves out the lane that calls");
-  add("mask of a returned lane", Habit::kMaskOfReturnedLane, "3");
+  add("mask of a returned lane", Habit::kMaskOfReturnedLane, "lane 3");
   add("shuffle from outside the mask", Habit::kShuffleFromOutsideMask, "a shuffle from lane 16");
   add("shuffle of width three", Habit::kShuffleOfWidthThree, "no power of two");
   add("a warp that meets differently", Habit::kWarpMeetsDifferently, "wait for one another for ever");
@@ -72,12 +74,13 @@ void EmulatorTest::a_misuse_is_named_and_what_is_right_is_not() {
   QFETCH(Habit, habit);
   QFETCH(QString, named);
 #ifdef ATOLL_KERNELS_UNCHECKED
-  if (habit >= Habit::kReadPastTheEnd || named.startsWith("a race") || named.startsWith("other")) {
-    QSKIP("this build's kernels are not instrumented");
+  if (habit >= Habit::kReadPastTheEnd || habit == Habit::kReadWithoutBarrier ||
+      habit == Habit::kOverwriteWithoutBarrier || habit == Habit::kReadWithoutWarpBarrier) {
+    QSKIP("accesses of this build's kernels are not watched");
   }
 #endif
 #ifndef ATOLL_ANSWERS_ALIGNMENT
-  if (habit == Habit::kMisalignedVector) QSKIP("this build's own sanitizer looks for misaligned pointers");
+  if (habit == Habit::kMisalignedVector) QSKIP("pointers of this build's kernels are not checked");
 #endif
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const DeviceArray<float> values(std::vector<float>(64, 0.0f));

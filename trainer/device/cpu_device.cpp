@@ -11,6 +11,7 @@
 #include "kernels/model/attention.h"
 #include "kernels/model/gemm.h"
 #include "kernels/model/model_kernels.h"
+#include "net/base/deadline.h"
 #include "trainer/device/cpu_library.h"
 
 namespace atl {
@@ -332,7 +333,11 @@ void CpuDevice::rest() {
 }
 
 void CpuDevice::run(StreamId, const Operation& operation) {
-  std::visit(CpuRunner(*this, communicator_, threads_), operation);
+  const CpuRunner runner(*this, communicator_, threads_);
+  if (!seconds_) return std::visit(runner, operation);
+  const auto began = Clock::now();
+  std::visit(runner, operation);
+  (*seconds_)[part_of(operation)] += Seconds(Clock::now() - began).count();
 }
 
 void CpuDevice::upload(const Tensor& to, std::span<const std::byte> from) {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "trainer/device/device.h"
 #include "trainer/fsdp/communicator.h"
@@ -26,8 +28,11 @@ class CpuDevice final : public Device {
   void await_mark() override {}
   void upload(const Tensor& to, std::span<const std::byte> from) override;
   void download(const Tensor& from, std::span<std::byte> to) override;
+  void measure_seconds() override { seconds_.emplace(); }
+  // Collectives with the wait for the other ranks.
+  std::optional<StepSeconds> take_seconds() override { return std::exchange(seconds_, std::nullopt); }
   void rest() override;
-  void reset() noexcept override {}
+  void reset() noexcept override { seconds_.reset(); }
   void abort(const std::string& reason) noexcept override { communicator_.abort(reason); }
 
   // Bytes of a tensor, and a whole arena; for tests.
@@ -45,6 +50,7 @@ class CpuDevice final : public Device {
   Communicator& communicator_;
   const int threads_;
   std::array<std::unique_ptr<std::byte, Unmap>, kArenas> arenas_;
+  std::optional<StepSeconds> seconds_;  // while they are measured
 };
 
 }  // namespace atl

@@ -137,7 +137,7 @@ class CudaRunner {
     return cuda::launch_clip_scale({.cross_entropy = sums + static_cast<int>(StepSum::kCrossEntropy),
                                     .squared_largest_logit = sums + static_cast<int>(StepSum::kSquaredLargestLogit),
                                     .gradient_squares = sums + static_cast<int>(StepSum::kGradientSquares),
-                                    .inverse_tokens = scalar(o.scalars, StepScalar::kInverseTokens),
+                                    .inverse_tokens = scalar(o.scalars, StepScalar::kLossScale),
                                     .gradient_scale = scalar(o.scalars, StepScalar::kGradientScale),
                                     .apply = scalar(o.scalars, StepScalar::kApply)},
                                    o.clip_norm, stream_);

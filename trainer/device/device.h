@@ -11,11 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "net/step/operation.h"
 #include "net/step/program.h"
+#include "net/step/step_part.h"
 
 namespace atl {
 
@@ -45,6 +47,13 @@ class Device {
   // waits.
   virtual void upload(const Tensor& to, std::span<const std::byte> from) = 0;
   virtual void download(const Tensor& from, std::span<std::byte> to) = 0;
+
+  // From here to take_seconds(): how long the operations of each part of a step take. Costs nothing where it is not
+  // asked.
+  virtual void measure_seconds() {}
+  // Of what was enqueued since, all of which is done; of collectives what computing waited for. Nothing: it was not
+  // asked, or this device cannot tell, this time or ever.
+  virtual std::optional<StepSeconds> take_seconds() { return std::nullopt; }
 
   // Nothing is under way, and no step comes for a while: the step arena keeps its place but need not hold memory. May
   // do nothing.

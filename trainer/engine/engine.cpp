@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "net/base/deadline.h"
 #include "net/step/memory_needs.h"
 #include "trainer/device/cpu_device_group.h"
 #include "trainer/engine/fsdp_engine.h"
@@ -192,7 +193,9 @@ Result<StepReport> FsdpEngine::train_step(const TokenBatch& batch, float learnin
   StepReport report{.tokens = batch.token_count()};
   bool applied = false;
   const auto tokens = static_cast<double>(batch.token_count());
+  const auto began = Clock::now();
   ATOLL_RETURN_IF_ERROR(run([&](LocalRank local, RankModel& rank) {
+    if (local.value == 0) rank.measure_seconds();
     rank.forward_backward(share(batch, local), numbers(batch, learning_rate));
     // The same sums on every rank, so that all step or none does.
     const bool mine = rank.update();
@@ -202,7 +205,9 @@ Result<StepReport> FsdpEngine::train_step(const TokenBatch& batch, float learnin
     report.loss_nats = sums.cross_entropy / tokens;
     report.max_z_loss = options_.max_z_loss * sums.squared_max_logit / tokens;
     report.gradient_norm = std::sqrt(sums.gradient_squares);
+    report.parts = rank.take_seconds();
   }));
+  report.seconds = Seconds(Clock::now() - began).count();
   if (!applied) {
     return Error{ErrorCode::kNonFinite,
                  fmt::format("step {}: loss {} and gradient norm {} are not both finite; the parameters were left as "

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "net/model/config.h"
 #include "net/model/fragments.h"
 #include "net/step/llama_step.h"
+#include "net/step/step_part.h"
 #include "trainer/optim/adamw.h"
 
 namespace atl {
@@ -55,6 +57,8 @@ struct StepReport {
   double max_z_loss = 0;     // coefficient times mean squared largest logit
   double gradient_norm = 0;  // before clipping
   std::int64_t tokens = 0;
+  double seconds = 0;                     // of the whole step
+  std::optional<StepSeconds> parts = {};  // of local rank 0, where its device tells
 };
 
 struct GradientReport {

@@ -59,8 +59,10 @@ const Program& RankModel::program(Kind kind, std::int64_t sequences, std::int64_
   const Program& program = made_.front().program;
   if (program.step_bytes() > step_bytes_) {
     device_->synchronize();
-    device_->take_arena(Arena::kStep, program.step_bytes());
-    step_bytes_ = program.step_bytes();
+    // Sampling asks for a token more each time, and would take the arena anew each time.
+    const std::int64_t ahead = kind == Kind::kLastLogits ? step_bytes_ + step_bytes_ / 2 : 0;
+    step_bytes_ = std::max(program.step_bytes(), ahead);
+    device_->take_arena(Arena::kStep, step_bytes_);
   }
   return program;
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -63,6 +64,9 @@ class RankModel {
   StepSums sums();
   // Clips, and takes AdamW's step unless a sum is not finite. Returns whether it did; the gradient's norm is of sums().
   bool update();
+  // Around a step, if it is to be measured (trainer/device/device.h).
+  void measure_seconds() { device_->measure_seconds(); }
+  std::optional<StepSeconds> take_seconds() { return device_->take_seconds(); }
   // Collective; waits.
   StepSums evaluate(const RankBatch& batch);
   // Collective; [rows, vocab] of the first micro-batch in fp32, or of its last row; empty without sequences.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "trainer/device/device_group.h"
@@ -13,6 +14,7 @@ namespace atl {
 struct EngineDevices {
   MemoryPlan plan;
   std::unique_ptr<DeviceGroup> gpus;  // nullptr: the processor
+  std::optional<double> peak_flops;   // of the GPUs together in dense bf16, where the cards are known
   std::string trouble;                // why the GPUs that were asked for are left idle; else empty
 };
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "net/step/flops.h"
+
 namespace atl {
 namespace {
 
@@ -32,6 +34,8 @@ InnerLoop::InnerLoop(const RunConfig& run, std::vector<Fragment> fragments, Engi
       owner_(owner),
       stop_(stop),
       schedule_(schedule_of(run.inner)),
+      flops_(flops_per_token(engine.config(), run.sequence_length)),
+      torchtitan_flops_(torchtitan_flops_per_token(engine.config(), run.sequence_length)),
       buffers_(fragments_.size()) {}
 
 Status InnerLoop::handle(const HubMessage& message) {
@@ -358,10 +362,30 @@ float InnerLoop::learning_rate() const {
   return static_cast<float>(learning_rate_at(schedule_, step, 1));
 }
 
+// The wait for data counts as time in which nothing is computed, as in torchtitan's MFU.
+void InnerLoop::show_speed(IslandState& state, const StepReport& report, double data_seconds, double seconds) const {
+  const double tokens_per_second = static_cast<double>(report.tokens) / seconds;
+  state.flops_per_second = flops_ * tokens_per_second;
+  if (peak_flops_) state.mfu = torchtitan_flops_ * tokens_per_second / *peak_flops_;
+  // A device may measure now and then: what it told last stays.
+  if (!report.parts && state.step_seconds && state.step_seconds->matmul) return;
+  StepTimes times{.total = data_seconds + report.seconds, .data = data_seconds};
+  if (const auto& parts = report.parts) {
+    times.matmul = (*parts)[StepPart::kMatMul];
+    times.attention = (*parts)[StepPart::kAttention];
+    times.elementwise = (*parts)[StepPart::kElementwise];
+    times.loss = (*parts)[StepPart::kLoss];
+    times.optimiser = (*parts)[StepPart::kOptimiser];
+    times.communication = (*parts)[StepPart::kCommunication];
+  }
+  state.step_seconds = times;
+}
+
 Status InnerLoop::work() {
   const auto begin = Clock::now();
   const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
   ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, inner_step_, lease));
+  const double data_seconds = seconds_since(begin);
   const float rate = learning_rate();
   const Result<StepReport> taken = engine_.train_step(batch, rate);
   // A step that is not finite has changed nothing: the hub is told, refuses this round's work, and has the island
@@ -386,6 +410,7 @@ Status InnerLoop::work() {
     s.tokens_per_second = static_cast<double>(report.tokens) * inner_step_ / inner_seconds_;
     s.inner_seconds += seconds;
     s.next_sync_seconds = inner_seconds_ / inner_step_ * (round_.inner_steps - inner_step_);
+    show_speed(s, report, data_seconds, seconds);
   });
   owner_.publish(StateNews::kStep);
   return inner_step_ == round_.inner_steps ? end_inner_phase(true) : ok_status();

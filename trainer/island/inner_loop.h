@@ -45,6 +45,8 @@ class InnerLoop {
   InnerLoop(const RunConfig& run, std::vector<Fragment> fragments, Engine& engine, BatchSource& batches,
             OuterStateStore& outer, IslandStatus& status, InnerLoopOwner& owner, const AbortSignal& stop);
 
+  // What the engine's devices can do at best, in FLOP/s, where that is known: MFU is told then. Before any message.
+  void set_peak_flops(std::optional<double> flops) { peak_flops_ = flops; }
   // Once, before any message: offers the hub the outer state that was loaded from disk, if there is one.
   void begin();
   // Acts on one message; what concerns attempts is the lanes' and ignored. May block in a fetch, which ends with
@@ -113,6 +115,7 @@ class InnerLoop {
   void show(IslandPhase phase);
   void end_waiting();
   float learning_rate() const;
+  void show_speed(IslandState& state, const StepReport& report, double data_seconds, double seconds) const;
   const Fragment& part(FragmentId fragment) const { return fragments_[fragment.value]; }
 
   const RunConfig& run_;
@@ -124,6 +127,8 @@ class InnerLoop {
   InnerLoopOwner& owner_;
   const AbortSignal& stop_;
   const WarmupStableDecay schedule_;
+  const double flops_, torchtitan_flops_;  // of a token (net/step/flops.h)
+  std::optional<double> peak_flops_;
 
   std::optional<HeldState> state_;  // whose parameters the engine was last given: lanes may be further
   bool training_ = false;

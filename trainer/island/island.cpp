@@ -117,6 +117,7 @@ class Island::Impl final : public InnerLoopOwner {
   ModelConfig model_;
   std::optional<IslandCheckpoint> checkpoint_;  // from the start until the run's model is known
   std::unique_ptr<Engine> engine_;
+  std::optional<double> peak_flops_;  // of what it computes on
   std::unique_ptr<BatchSource> batches_;
   mutable Mutex outer_mutex_;  // of the pointer alone: listener and control threads come before it is set
   std::shared_ptr<OuterStateStore> outer_
@@ -261,6 +262,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
   const IslandChoice choice{options_.local_ranks, options_.micro_batch, options_.threads, options_.precision};
   EngineDevices devices = choose_devices(model_, run_, choice, options_.device);
   const MemoryPlan& memory = devices.plan;
+  peak_flops_ = devices.peak_flops;
   spdlog::info("memory {}", memory.log_line());
   if (!devices.trouble.empty()) spdlog::warn("gpu trouble=\"{}\"", devices.trouble);
   status_.set_trouble(Trouble::kDevice, devices.trouble);
@@ -377,6 +379,7 @@ Status Island::Impl::loop() {
   const std::shared_ptr<OuterStateStore> outer = this->outer();
   lanes_->start(run_, fragments, *outer, status_);
   InnerLoop inner(run_, fragments, *engine_, *batches_, *outer, status_, *this, stop_);
+  inner.set_peak_flops(peak_flops_);
   if (auto work = disk_.take_work(static_cast<std::uint64_t>(engine_->numel()))) inner.resume_from(std::move(*work));
   inner.begin();
   const Status trained = train(inner);

@@ -118,6 +118,7 @@ void HistoryFeed::add_step(double time, const IslandState& state) {
   if (positive(state.loss_nats)) add_point("loss_nats", time, state.loss_nats);
   if (positive(state.tokens_per_second)) add_point("tokens_per_second", time, state.tokens_per_second);
   if (state.mfu) add_point("mfu", time, *state.mfu);
+  if (positive(state.flops_per_second)) add_point("flops_per_second", time, *state.flops_per_second);
   if (state.learning_rate) add_point("learning_rate", time, *state.learning_rate);
   if (state.gradient_norm) add_point("gradient_norm", time, *state.gradient_norm);
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text.h"
+#include "net/check/figures.h"
 #include "net/control/told.h"
 #include "net/control/words.h"
 
@@ -59,6 +60,26 @@ std::vector<std::string> training_facts(const nlohmann::json& state, const Conso
     facts.push_back(format_rate(number(state, "tokens_per_second")));
   }
   if (has_number(state, "mfu")) facts.push_back("MFU " + format_percent(number(state, "mfu")));
+  return facts;
+}
+
+// How fast the last step was, and where its time went: what is half a per cent or more of it.
+std::vector<std::string> step_facts(const nlohmann::json& state) {
+  std::vector<std::string> facts;
+  if (number(state, "flops_per_second") > 0) facts.push_back(figures::flops(number(state, "flops_per_second")));
+  const nlohmann::json times = part(state, "step_seconds");
+  const double total = times.is_object() ? number(times, "total") : 0;
+  if (!(total > 0)) return facts;
+  facts.insert(facts.begin(), "step " + figures::seconds(total));
+  double rest = total;
+  const auto add = [&](const char* name, double seconds) {
+    if (seconds >= 0.005 * total) facts.push_back(fmt::format("{} {}", name, format_percent(seconds / total)));
+  };
+  for (const char* name : {"data", "matmul", "attention", "elementwise", "loss", "optimiser", "communication"}) {
+    add(name, number(times, name));
+    rest -= number(times, name);
+  }
+  if (has_number(times, "matmul")) add("other", rest);
   return facts;
 }
 
@@ -126,6 +147,7 @@ std::vector<std::string> agent_facts(const nlohmann::json& state, const Console&
 std::vector<std::string> status_lines(const nlohmann::json& state, const Console& console) {
   std::vector<std::string> lines;
   flow(training_facts(state, console), console.columns, lines);
+  flow(step_facts(state), console.columns, lines);
   if (!told::line(state, "error").empty()) lines.push_back(told::line(state, "error"));
   if (!told::line(state, "run_id").empty()) {
     flow(sync_facts(state), console.columns, lines);

@@ -92,6 +92,16 @@ nlohmann::json training_state() {
           {"state_hash", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
           {"error", ""},
           {"mfu", 0.384},
+          {"flops_per_second", 3.02e14},
+          {"step_seconds",
+           {{"total", 0.5},
+            {"data", 0.01},
+            {"matmul", 0.3},
+            {"attention", 0.08},
+            {"elementwise", 0.04},
+            {"loss", 0.02},
+            {"optimiser", 0.015},
+            {"communication", 0.025}}},
           {"learning_rate", 3e-4},
           {"gradient_norm", 0.71},
           {"disk_free_bytes", 812e9},
@@ -114,7 +124,8 @@ nlohmann::json training_state() {
 
 nlohmann::json unjoined_state() {
   nlohmann::json state = training_state();
-  for (const char* key : {"mfu", "learning_rate", "gradient_norm"}) state.erase(key);
+  for (const char* key : {"mfu", "flops_per_second", "step_seconds", "learning_rate", "gradient_norm"})
+    state.erase(key);
   for (const char* key : {"island", "name", "run_id", "run_name", "state_hash"}) state[key] = "";
   for (const char* key : {"pid", "parameters", "round", "inner_step", "inner_steps", "islands_live", "islands_total",
                           "tokens", "bytes_sent", "outer_step"}) {

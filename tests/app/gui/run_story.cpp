@@ -171,6 +171,8 @@ void RunStory::be_empty() {
               {"tokens_per_second", 0.0},
               {"outer_step", 0u},
               {"mfu", nullptr},
+              {"flops_per_second", nullptr},
+              {"step_seconds", nullptr},
               {"state", "waiting"}});
   agent_.answer("rounds.list", {{"run", "run-1"}, {"rounds", nlohmann::json::array()}, {"more", false}});
   agent_.answer("peers.list", {{"run", "run-1"}, {"peers", nlohmann::json::array()}});

@@ -288,6 +288,7 @@ void ControlEventTest::a_recording_of_before_is_read_as_one_of_now() {
   QCOMPARE(step.state.agent.version, std::string("0.1.0"));
   QCOMPARE(*step.state.disk_free_bytes, 812e9);
   QCOMPARE(step.state.island.state, IslandPhase::kFinishing);  // as its agent follows
+  QVERIFY(!step.state.island.flops_per_second && !step.state.island.step_seconds);
   const auto& round = std::get<event::RoundDone>(heard[5].what);
   QCOMPARE(round.round, 42u);
   QVERIFY(round.accepted);

@@ -30,6 +30,15 @@ inline NodeState sample_state() {
   island.mfu = 0.375;
   island.learning_rate = 0.0625;
   island.gradient_norm = 0.5;
+  island.flops_per_second = 1.5e12;
+  island.step_seconds = StepTimes{.total = 0.5,
+                                  .data = 0.015625,
+                                  .matmul = 0.25,
+                                  .attention = 0.0625,
+                                  .elementwise = 0.03125,
+                                  .loss = 0.0234375,
+                                  .optimiser = 0.046875,
+                                  .communication = 0.0390625};
   island.next_sync_seconds = 250;
   island.islands_live = 7;
   island.islands_total = 8;

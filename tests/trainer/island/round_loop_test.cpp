@@ -1,4 +1,5 @@
 // How an island goes through rounds: from joining to a goodbye, with what interrupts it.
+#include "net/step/flops.h"
 #include "tests/trainer/island/round_loop_fixture.h"
 
 using namespace atl;
@@ -62,6 +63,40 @@ class RoundLoopTest : public QObject {
     QVERIFY(state.learning_rate && *state.learning_rate >= 0 && *state.learning_rate <= 3e-3);
     QVERIFY(state.gradient_norm && *state.gradient_norm > 0 && std::isfinite(*state.gradient_norm));
     QVERIFY(!state.mfu);  // what a processor could do at best is not known
+  }
+
+  void each_step_says_where_its_time_went() {
+    Fixture f;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    QVERIFY(!f.status.snapshot().step_seconds);
+
+    f.must(f.loop.work());
+
+    const IslandState state = f.status.snapshot();
+    QVERIFY(state.step_seconds);
+    const StepTimes& times = *state.step_seconds;
+    double sum = times.data;
+    for (const auto part : {times.matmul, times.attention, times.elementwise, times.loss, times.optimiser}) {
+      QVERIFY(part && *part > 0);
+      sum += *part;
+    }
+    sum += times.communication.value();
+    QVERIFY2(sum <= times.total, qPrintable(QString("%1 of %2 s").arg(sum).arg(times.total)));
+    // One step was taken: its time is the round's.
+    QCOMPARE(*state.flops_per_second, flops_per_token(f.engine->config(), kLength) * state.tokens_per_second);
+  }
+
+  void mfu_is_told_where_the_peak_is_known() {
+    Fixture f;
+    f.loop.inner().set_peak_flops(4e12);
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+
+    f.must(f.loop.work());
+
+    const IslandState state = f.status.snapshot();
+    QCOMPARE(*state.mfu, torchtitan_flops_per_token(f.engine->config(), kLength) * state.tokens_per_second / 4e12);
   }
 
   void interrupted_work_goes_on_to_the_same_bits() {
