@@ -281,19 +281,21 @@ QString step_time(const NodeState& state) {
   if (state.island.flops_per_second) {
     whole += QString(" \u00B7 %1FLOP/s").arg(scaled(*state.island.flops_per_second));
   }
+  // What is less than that is in the rest; a part is not torn where the line is broken.
+  constexpr double kLeastShare = 0.05;
   QStringList parts;
-  const auto add = [&](const QString& word, double seconds) {
-    if (seconds >= 0.005 * times->total) parts << word.arg(percent(seconds / times->total));
+  double rest = 1;
+  const auto add = [&](const QString& word, double share, double least) {
+    if (share < least) return;
+    parts << word.arg(percent(share)).replace(' ', QChar::Nbsp);
+    rest -= share;
   };
-  double rest = times->total - times->data;
   for (const StepWord& part : kStepWords) {
-    const double seconds = ((*times).*part.seconds).value_or(0);
-    add(IslandText::tr(part.word), seconds);
-    rest -= seconds;
+    add(IslandText::tr(part.word), ((*times).*part.seconds).value_or(0) / times->total, kLeastShare);
   }
-  add(IslandText::tr("waiting for data %1"), times->data);
-  if (times->matmul) add(IslandText::tr("other %1"), rest);
-  return parts.isEmpty() ? whole : whole + "\n" + parts.join(" \u00B7 ");
+  add(IslandText::tr("waiting for data %1"), times->data / times->total, kLeastShare);
+  if (times->matmul) add(IslandText::tr("other %1"), rest, 0.005);
+  return parts.isEmpty() ? whole : whole + "\n" + parts.join(", ");
 }
 
 }  // namespace atl::text

@@ -15,8 +15,8 @@ std::int64_t own_attention_scratch(const AttentionShape& shape, DType, int) {
   return 4 * shape.sequences * shape.heads * shape.length;
 }
 
-// What cuDNN 9.19 asks for in the backward pass, on the GPUs where it asks for most (compute capability 8.0): 8 bytes an
-// element of the queries, as one head's keys and values need 4 more where heads share them, and the sums of our own.
+// What cuDNN 9.19 asks for in the backward pass, on the GPUs where it asks for most (compute capability 8.0): 8 bytes
+// an element of the queries, as one head's keys and values need 4 more where heads share them, and the sums of our own.
 std::int64_t cudnn_attention_scratch(const AttentionShape& shape, DType dtype, int threads) {
   if (dtype != DType::kBfloat16) return own_attention_scratch(shape, dtype, threads);
   const std::int64_t each = shape.heads == shape.key_value_heads ? 8 : 12;

@@ -153,9 +153,12 @@ struct Functions {
         new Preference{0, CUBLASLT_REDUCTION_SCHEME_MASK, 256, 256, 256, 256});
     return CUBLAS_STATUS_SUCCESS;
   }
-  static cublasStatus_t preference_destroy(cublasLtMatmulPreference_t preference) { return end<Preference>(preference); }
-  static cublasStatus_t preference_set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t which,
-                                       const void* from, std::size_t bytes) {
+  static cublasStatus_t preference_destroy(cublasLtMatmulPreference_t preference) {
+    return end<Preference>(preference);
+  }
+  static cublasStatus_t preference_set(cublasLtMatmulPreference_t preference,
+                                       cublasLtMatmulPreferenceAttributes_t which, const void* from,
+                                       std::size_t bytes) {
     auto& mine = *reinterpret_cast<Preference*>(preference);
     switch (which) {
       case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: return take(mine.workspace_bytes, from, bytes);
@@ -180,8 +183,8 @@ struct Functions {
 
   static cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
                                   cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                  cublasLtMatmulPreference_t preference, int wanted, cublasLtMatmulHeuristicResult_t* best,
-                                  int* found) {
+                                  cublasLtMatmulPreference_t preference, int wanted,
+                                  cublasLtMatmulHeuristicResult_t* best, int* found) {
     ++heuristics;
     *found = 0;
     const auto layout = [](cublasLtMatrixLayout_t x) -> const Layout& { return *reinterpret_cast<Layout*>(x); };
@@ -189,7 +192,8 @@ struct Functions {
     if (wanted < 1 || !consistent(*reinterpret_cast<Desc*>(desc), layout(a), layout(b), layout(c), layout(d))) {
       return CUBLAS_STATUS_INVALID_VALUE;
     }
-    const bool rounds = layout(d).type != CUDA_R_32F && (wish.reductions & ~CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) != 0;
+    const bool rounds =
+        layout(d).type != CUDA_R_32F && (wish.reductions & ~CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) != 0;
     if (rounds || wish.workspace_bytes < kWorkspace) return CUBLAS_STATUS_NOT_SUPPORTED;
     *best = {};
     const Algorithm chosen{kMark, wish.a, wish.b, wish.c, wish.d, kWorkspace};
@@ -208,13 +212,14 @@ struct Functions {
     const auto layout = [](cublasLtMatrixLayout_t x) -> const Layout& { return *reinterpret_cast<Layout*>(x); };
     Algorithm chosen;
     std::memcpy(&chosen, algorithm, sizeof chosen);
-    const Product product{*reinterpret_cast<Desc*>(desc), layout(a), layout(b), layout(c), layout(d), pa, pb, pc, pd,
+    const Product product{*reinterpret_cast<Desc*>(desc),  layout(a), layout(b), layout(c), layout(d), pa, pb, pc, pd,
                           *static_cast<const float*>(beta)};
-    const bool well = chosen.mark == kMark && *static_cast<const float*>(alpha) == 1 && aligned(pa, chosen.a) &&
-                      aligned(pb, chosen.b) && aligned(pc, chosen.c) && aligned(pd, chosen.d) &&
-                      workspace_bytes >= chosen.workspace_bytes && FakeCuda::on_a_gpu(workspace, workspace_bytes) &&
-                      FakeCuda::on_a_gpu(pa, extent_bytes(product.a)) && FakeCuda::on_a_gpu(pb, extent_bytes(product.b)) &&
-                      FakeCuda::on_a_gpu(pc, extent_bytes(product.c)) && FakeCuda::on_a_gpu(pd, extent_bytes(product.d));
+    const bool well =
+        chosen.mark == kMark && *static_cast<const float*>(alpha) == 1 && aligned(pa, chosen.a) &&
+        aligned(pb, chosen.b) && aligned(pc, chosen.c) && aligned(pd, chosen.d) &&
+        workspace_bytes >= chosen.workspace_bytes && FakeCuda::on_a_gpu(workspace, workspace_bytes) &&
+        FakeCuda::on_a_gpu(pa, extent_bytes(product.a)) && FakeCuda::on_a_gpu(pb, extent_bytes(product.b)) &&
+        FakeCuda::on_a_gpu(pc, extent_bytes(product.c)) && FakeCuda::on_a_gpu(pd, extent_bytes(product.d));
     if (!well) return CUBLAS_STATUS_INVALID_VALUE;
     ++products;
     const cudaError_t error = FakeCuda::launch(stream, [product, workspace, workspace_bytes] {

@@ -1,5 +1,5 @@
-// The launchers of kernels/model, by its kernels for the CPU, on the fake runtime's streams: what a test links in place of the
-// CUDA kernels, which tests/cuda_on_cpu tries themselves.
+// The launchers of kernels/model, by its kernels for the CPU, on the fake runtime's streams: what a test links in place
+// of the CUDA kernels, which tests/cuda_on_cpu tries themselves.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -121,8 +121,8 @@ cudaError_t launch_swiglu_backward(const T* dout, const T* gate_up, std::int64_t
 template <class T>
 cudaError_t launch_cross_entropy(const CrossEntropyRows<T>& o, cudaStream_t stream) {
   return FakeCuda::launch(stream, [o] {
-    const LossSums sums = model_kernels<T>().cross_entropy(o.logits, o.labels, o.rows, o.vocab, *o.scale, o.max_z_loss,
-                                                           o.gradient);
+    const LossSums sums =
+        model_kernels<T>().cross_entropy(o.logits, o.labels, o.rows, o.vocab, *o.scale, o.max_z_loss, o.gradient);
     *o.cross_entropy += sums.cross_entropy;
     *o.squared_largest += sums.squared_max_logit;
   });
@@ -142,7 +142,8 @@ cudaError_t launch_squared_norm(const float* x, std::int64_t numel, std::int64_t
 cudaError_t launch_clip_scale(const ClipScalars& at, float clip_norm, cudaStream_t stream) {
   return FakeCuda::launch(stream, [at, clip_norm] {
     const double norm = std::sqrt(*at.gradient_squares);
-    const bool finite = std::isfinite(*at.cross_entropy) && std::isfinite(*at.squared_largest_logit) && std::isfinite(norm);
+    const bool finite =
+        std::isfinite(*at.cross_entropy) && std::isfinite(*at.squared_largest_logit) && std::isfinite(norm);
     const double factor = clip_norm > 0 ? std::min(1.0, static_cast<double>(clip_norm) / (norm + 1e-6)) : 1.0;
     *at.gradient_scale = finite ? static_cast<float>(factor) : 0.0f;
     *at.apply = finite ? 1.0f : 0.0f;
@@ -191,18 +192,19 @@ cudaError_t launch_attention_backward(const AttentionGradient<T>& o, cudaStream_
 
 template cudaError_t launch_fill(float*, std::int64_t, float, cudaStream_t);
 template cudaError_t launch_fill(double*, std::int64_t, float, cudaStream_t);
-#define ATOLL_BOTH_TYPES(T)                                                                                              \
-  template cudaError_t launch_embed(const T*, const std::int32_t*, std::int64_t, std::int64_t, T*, cudaStream_t);        \
-  template cudaError_t launch_embed_backward(const T*, const std::int32_t*, const std::int32_t*, std::int64_t,           \
-                                             std::int64_t, float*, cudaStream_t);                                        \
-  template cudaError_t launch_rms_norm(const T*, const T*, float, std::int64_t, std::int64_t, T*, float*, cudaStream_t); \
-  template cudaError_t launch_rms_norm_backward(const RmsNormGradient<T>&, cudaStream_t);                                \
-  template cudaError_t launch_rope(T*, std::int64_t, std::int64_t, const float*, const float*, std::int64_t,             \
-                                   std::int64_t, std::int64_t, float, cudaStream_t);                                     \
-  template cudaError_t launch_swiglu(const T*, std::int64_t, std::int64_t, T*, cudaStream_t);                            \
-  template cudaError_t launch_swiglu_backward(const T*, const T*, std::int64_t, std::int64_t, T*, cudaStream_t);         \
-  template cudaError_t launch_cross_entropy(const CrossEntropyRows<T>&, cudaStream_t);                                   \
-  template cudaError_t launch_attention(const AttentionForward<T>&, cudaStream_t);                                       \
+#define ATOLL_BOTH_TYPES(T)                                                                                       \
+  template cudaError_t launch_embed(const T*, const std::int32_t*, std::int64_t, std::int64_t, T*, cudaStream_t); \
+  template cudaError_t launch_embed_backward(const T*, const std::int32_t*, const std::int32_t*, std::int64_t,    \
+                                             std::int64_t, float*, cudaStream_t);                                 \
+  template cudaError_t launch_rms_norm(const T*, const T*, float, std::int64_t, std::int64_t, T*, float*,         \
+                                       cudaStream_t);                                                             \
+  template cudaError_t launch_rms_norm_backward(const RmsNormGradient<T>&, cudaStream_t);                         \
+  template cudaError_t launch_rope(T*, std::int64_t, std::int64_t, const float*, const float*, std::int64_t,      \
+                                   std::int64_t, std::int64_t, float, cudaStream_t);                              \
+  template cudaError_t launch_swiglu(const T*, std::int64_t, std::int64_t, T*, cudaStream_t);                     \
+  template cudaError_t launch_swiglu_backward(const T*, const T*, std::int64_t, std::int64_t, T*, cudaStream_t);  \
+  template cudaError_t launch_cross_entropy(const CrossEntropyRows<T>&, cudaStream_t);                            \
+  template cudaError_t launch_attention(const AttentionForward<T>&, cudaStream_t);                                \
   template cudaError_t launch_attention_backward(const AttentionGradient<T>&, cudaStream_t);
 ATOLL_BOTH_TYPES(float)
 ATOLL_BOTH_TYPES(Bf16)

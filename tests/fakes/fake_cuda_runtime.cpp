@@ -72,8 +72,8 @@ struct FakeCudaCalls {
     if (!pinned && fake.used_[gpu] + bytes > fake.options_.gpu_bytes) return result(cudaErrorMemoryAllocation);
     if (!pinned) fake.used_[gpu] += bytes;
     const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    FakeCuda::Allocation made{{static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole)), std::free}, bytes,
-                              pinned ? -1 : current_gpu};
+    FakeCuda::Allocation made{
+        {static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole)), std::free}, bytes, pinned ? -1 : current_gpu};
     if (!made.memory) return result(cudaErrorMemoryAllocation);
     std::memset(made.memory.get(), 0xff, bytes);
     std::byte* memory = made.memory.get();
@@ -101,19 +101,19 @@ struct FakeCudaCalls {
 
   static void synchronize_all() {
     FakeCuda& fake = runtime();
-    std::vector<FakeCuda::Stream*> all;
+    std::vector<std::shared_ptr<FakeCuda::Stream>> all;
     {
       const MutexLock lock(fake.mutex_);
-      for (const auto& [handle, stream] : fake.streams_) all.push_back(stream.get());
+      for (const auto& [handle, stream] : fake.streams_) all.push_back(stream);
     }
-    for (FakeCuda::Stream* stream : all) stream->queue.synchronize();
+    for (const auto& stream : all) stream->queue.synchronize();
   }
 
-  static FakeCuda::Stream* stream_of(cudaStream_t stream) {
+  static std::shared_ptr<FakeCuda::Stream> stream_of(cudaStream_t stream) {
     FakeCuda& fake = runtime();
     const MutexLock lock(fake.mutex_);
     const auto found = fake.streams_.find(stream);
-    return found == fake.streams_.end() ? nullptr : found->second.get();
+    return found == fake.streams_.end() ? nullptr : found->second;
   }
   static std::shared_ptr<FakeCuda::Event> event_of(cudaEvent_t event) {
     FakeCuda& fake = runtime();
@@ -123,8 +123,8 @@ struct FakeCudaCalls {
   }
 
   static cudaError_t enqueue(cudaStream_t handle, std::function<void()> work) {
-    FakeCuda::Stream* stream = stream_of(handle);
-    if (stream == nullptr || stream->gpu != current_gpu) return result(cudaErrorInvalidResourceHandle);
+    const auto stream = stream_of(handle);
+    if (!stream || stream->gpu != current_gpu) return result(cudaErrorInvalidResourceHandle);
     FakeCuda& fake = runtime();
     stream->queue.enqueue([&fake, work = std::move(work)] {
       {
@@ -156,7 +156,7 @@ struct FakeCudaCalls {
   static cudaError_t make_stream(cudaStream_t* stream) {
     FakeCuda& fake = runtime();
     const MutexLock lock(fake.mutex_);
-    auto made = std::make_unique<FakeCuda::Stream>(current_gpu, fake.options_.seed + fake.streams_made_++,
+    auto made = std::make_shared<FakeCuda::Stream>(current_gpu, fake.options_.seed + fake.streams_made_++,
                                                    fake.options_.most_delay);
     *stream = made->handle();
     fake.streams_.emplace(*stream, std::move(made));
@@ -165,7 +165,7 @@ struct FakeCudaCalls {
   }
   static cudaError_t end_stream(cudaStream_t handle) {
     FakeCuda& fake = runtime();
-    std::unique_ptr<FakeCuda::Stream> ended;
+    std::shared_ptr<FakeCuda::Stream> ended;
     {
       const MutexLock lock(fake.mutex_);
       const auto found = fake.streams_.find(handle);
@@ -214,9 +214,10 @@ struct FakeCudaCalls {
     return cudaSuccess;
   }
   static cudaError_t await_stream(cudaStream_t handle) {
-    if (const cudaError_t error = runtime().trouble("cudaStreamSynchronize"); error != cudaSuccess) return result(error);
-    FakeCuda::Stream* stream = stream_of(handle);
-    if (stream == nullptr) return result(cudaErrorInvalidResourceHandle);
+    if (const cudaError_t error = runtime().trouble("cudaStreamSynchronize"); error != cudaSuccess)
+      return result(error);
+    const auto stream = stream_of(handle);
+    if (!stream) return result(cudaErrorInvalidResourceHandle);
     note_wait();
     stream->queue.synchronize();
     return cudaSuccess;
@@ -242,7 +243,7 @@ FakeCuda::FakeCuda(FakeCudaOptions options) : options_(options), used_(static_ca
 }
 FakeCuda::~FakeCuda() {
   let_streams_go();
-  std::map<cudaStream_t, std::unique_ptr<Stream>> streams;
+  std::map<cudaStream_t, std::shared_ptr<Stream>> streams;
   {
     const MutexLock lock(mutex_);
     streams.swap(streams_);

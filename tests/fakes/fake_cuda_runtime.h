@@ -1,7 +1,7 @@
-// The CUDA runtime in host memory, for host code that is compiled against NVIDIA's headers and linked with this in place of
-// the runtime: GPUs whose streams (fake_stream.h) do what is enqueued late and out of step, on threads of their own. Memory
-// of a GPU is host memory, filled with NaN bytes when it is taken, that copies must stay inside of. A test owns one, at a
-// time; it outlives what is made of it. Any thread.
+// The CUDA runtime in host memory, for host code that is compiled against NVIDIA's headers and linked with this in
+// place of the runtime: GPUs whose streams (fake_stream.h) do what is enqueued late and out of step, on threads of
+// their own. Memory of a GPU is host memory, filled with NaN bytes when it is taken, that copies must stay inside of. A
+// test owns one, at a time; it outlives what is made of it. Any thread.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -77,7 +77,7 @@ class FakeCuda {
   std::map<const std::byte*, Allocation> allocations_ ATOLL_GUARDED_BY(mutex_);
   std::vector<std::size_t> used_ ATOLL_GUARDED_BY(mutex_);  // bytes of each GPU
   std::map<cudaEvent_t, std::shared_ptr<Event>> events_ ATOLL_GUARDED_BY(mutex_);
-  std::map<cudaStream_t, std::unique_ptr<Stream>> streams_ ATOLL_GUARDED_BY(mutex_);
+  std::map<cudaStream_t, std::shared_ptr<Stream>> streams_ ATOLL_GUARDED_BY(mutex_);
   std::uint64_t streams_made_ ATOLL_GUARDED_BY(mutex_) = 0;
   Counts counts_ ATOLL_GUARDED_BY(mutex_);
 };

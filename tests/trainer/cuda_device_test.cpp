@@ -1,5 +1,5 @@
-// The CUDA device without a GPU: against a runtime, a cuBLASLt and an NCCL in host memory whose streams work late and out of
-// step, the engine trains as on the processor, and what fails is said and leaves nobody waiting. Kernels are the
+// The CUDA device without a GPU: against a runtime, a cuBLASLt and an NCCL in host memory whose streams work late and
+// out of step, the engine trains as on the processor, and what fails is said and leaves nobody waiting. Kernels are the
 // processor's; the products, as cuBLASLt's descriptors have them.
 #include "trainer/device/cuda_device.h"
 
@@ -8,6 +8,7 @@
 #include <numeric>
 #include <thread>
 
+#include "kernels/model/model_kernels.h"
 #include "tests/fakes/fake_cublas_lt.h"
 #include "tests/fakes/fake_cuda_runtime.h"
 #include "tests/fakes/fake_nccl.h"
@@ -220,8 +221,8 @@ void CudaDeviceTest::five_steps_are_those_of_the_reference() {
   QVERIFY2(difference <= kParameterTolerance, name.c_str());
 }
 
-// Both round at the same places; sums of other orders fall to the other side of a rounding now and then, 2^-8 of one value
-// among the batch's some thousand, whose mean the loss is.
+// Both round at the same places; sums of other orders fall to the other side of a rounding now and then, 2^-8 of one
+// value among the batch's some thousand, whose mean the loss is.
 void CudaDeviceTest::steps_in_bf16_are_those_of_the_processor() {
   QFETCH(std::vector<int>, ordinals);
   Machine machine({.gpus = 2, .seed = 200});
@@ -261,10 +262,11 @@ void CudaDeviceTest::later_steps_allocate_nothing_and_ask_for_no_algorithm() {
   QCOMPARE(after.live_events, before.live_events);
   QVERIFY(machine.cublas.counts().products > asked.products);
   QCOMPARE(machine.cublas.counts().heuristics, asked.heuristics);
-  // For a free slot of pinned memory, an upload each, and for the step's results, a download each: of each rank, tokens,
-  // labels, order, two tables, scalars and sums, then kApply and the sums with two waits each. None in between.
+  // For a free slot of pinned memory, an upload each, and for the step's results, a download each: of each rank,
+  // tokens, labels, order, two tables, scalars and sums, then kApply and the sums with two waits each. None in between.
   const int most = static_cast<int>(ordinals.size()) * (7 + 2 * 2);
-  QVERIFY2(after.host_waits - before.host_waits <= most, qPrintable(QString::number(after.host_waits - before.host_waits)));
+  QVERIFY2(after.host_waits - before.host_waits <= most,
+           qPrintable(QString::number(after.host_waits - before.host_waits)));
 }
 
 void CudaDeviceTest::ranks_go_on_after_a_step_that_was_given_up() {
@@ -335,7 +337,8 @@ void CudaDeviceTest::a_product_is_that_of_its_definition_data() {
   QTest::addColumn<bool>("transpose_b");
   QTest::addColumn<int>("more");  // 0: nothing, 1: accumulate, 2: add, 3: add in parts of wider matrices, at odd places
   const auto name = [](DType dtype) { return dtype == DType::kFloat32 ? "fp32" : "bf16"; };
-  for (const auto& [operands, out] : {std::pair{DType::kFloat32, DType::kFloat32}, {DType::kBfloat16, DType::kBfloat16},
+  for (const auto& [operands, out] : {std::pair{DType::kFloat32, DType::kFloat32},
+                                      {DType::kBfloat16, DType::kBfloat16},
                                       {DType::kBfloat16, DType::kFloat32}}) {
     for (int which = 0; which < 16; ++which) {
       const bool a = (which & 1) != 0, b = (which & 2) != 0;
@@ -361,9 +364,10 @@ void CudaDeviceTest::a_product_is_that_of_its_definition() {
     const Tensor all = bench.add(dtype, rows, columns + (wide ? 4 + 2 * seed : 0), seed);
     return wide ? all.column_range(seed, columns) : all;
   };
-  MatMul product{.a = transpose_a ? add(operands, kK, kM, 1) : add(operands, kM, kK, 1),
-                 .b = transpose_b ? add(operands, kN, kK, 2) : add(operands, kK, kN, 2),
-                 .out = add(out, kM, kN, 3)};
+  MatMul product;
+  product.a = transpose_a ? add(operands, kK, kM, 1) : add(operands, kM, kK, 1);
+  product.b = transpose_b ? add(operands, kN, kK, 2) : add(operands, kK, kN, 2);
+  product.out = add(out, kM, kN, 3);
   product.transpose_a = transpose_a;
   product.transpose_b = transpose_b;
   product.accumulate = more == 1;

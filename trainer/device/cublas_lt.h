@@ -1,6 +1,6 @@
 // The functions of cuBLASLt that the trainer calls, as a table that is filled when the program runs: from the library
-// beside libtorch or the system's, or by a test. Types are those of NVIDIA's header, which is there where CUDA kernels are
-// built. Plain values. Any thread.
+// beside libtorch or the system's, or by a test. Types are those of NVIDIA's header, which is there where CUDA kernels
+// are built. Plain values. Any thread.
 #pragma once
 
 #include <cublasLt.h>

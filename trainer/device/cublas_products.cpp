@@ -48,10 +48,10 @@ CublasProducts::CublasProducts(const CublasLtApi& api) : api_(api), handle_(null
 
 void CublasProducts::check(cublasStatus_t status, const char* call, const Key& key) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw std::runtime_error(fmt::format(
-      "product {} x {} x {}, {}{} x {}{} to {}, strides {}, {}, {}, {}: {}: {}", key.m, key.n, key.k, name_of(key.operands),
-      key.transpose_a ? " transposed" : "", name_of(key.operands), key.transpose_b ? " transposed" : "", name_of(key.out),
-      key.lda, key.ldb, key.ldc, key.ldd, call, api_.get_status_string(status)));
+  throw std::runtime_error(fmt::format("product {} x {} x {}, {}{} x {}{} to {}, strides {}, {}, {}, {}: {}: {}", key.m,
+                                       key.n, key.k, name_of(key.operands), key.transpose_a ? " transposed" : "",
+                                       name_of(key.operands), key.transpose_b ? " transposed" : "", name_of(key.out),
+                                       key.lda, key.ldb, key.ldc, key.ldd, call, api_.get_status_string(status)));
 }
 
 CublasProducts::Key CublasProducts::key_of(const Product& product) {
@@ -75,13 +75,12 @@ CublasProducts::Key CublasProducts::key_of(const Product& product) {
           .align_d = alignment_of(product.out)};
 }
 
-CublasProducts::Owned<cublasLtMatrixLayout_t> CublasProducts::layout(DType dtype, std::int64_t rows, std::int64_t columns,
-                                                                     std::int64_t stride) const {
+CublasProducts::Owned<cublasLtMatrixLayout_t> CublasProducts::layout(DType dtype, std::int64_t rows,
+                                                                     std::int64_t columns, std::int64_t stride) const {
   cublasLtMatrixLayout_t made = nullptr;
   // A single row may say any stride; the library wants one that its columns fit.
-  const cublasStatus_t status =
-      api_.matrix_layout_create(&made, type_of(dtype), static_cast<std::uint64_t>(columns),
-                                static_cast<std::uint64_t>(rows), std::max(stride, columns));
+  const cublasStatus_t status = api_.matrix_layout_create(&made, type_of(dtype), static_cast<std::uint64_t>(columns),
+                                                          static_cast<std::uint64_t>(rows), std::max(stride, columns));
   if (status != CUBLAS_STATUS_SUCCESS) {
     throw std::runtime_error(fmt::format("cublasLtMatrixLayoutCreate of {} x {}, stride {}: {}", rows, columns, stride,
                                          api_.get_status_string(status)));
@@ -89,8 +88,8 @@ CublasProducts::Owned<cublasLtMatrixLayout_t> CublasProducts::layout(DType dtype
   return {made, api_.matrix_layout_destroy};
 }
 
-// The library's matrices are column-major: ours, transposed. out^T = b^T a^T, so that its first operand is b, and each is
-// transposed there where it is here.
+// The library's matrices are column-major: ours, transposed. out^T = b^T a^T, so that its first operand is b, and each
+// is transposed there where it is here.
 CublasProducts::Plan CublasProducts::make_plan(const Key& key) const {
   const auto stored = [&](DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride, bool transposed) {
     return transposed ? layout(dtype, columns, rows, stride) : layout(dtype, rows, columns, stride);
@@ -104,8 +103,8 @@ CublasProducts::Plan CublasProducts::make_plan(const Key& key) const {
             .d = layout(key.out, key.m, key.n, key.ldd)};
   const auto set = [&](cublasLtMatmulDescAttributes_t which, bool transposed) {
     const cublasOperation_t operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(api_.matmul_desc_set_attribute(product, which, &operation, sizeof operation), "cublasLtMatmulDescSetAttribute",
-          key);
+    check(api_.matmul_desc_set_attribute(product, which, &operation, sizeof operation),
+          "cublasLtMatmulDescSetAttribute", key);
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, key.transpose_b);
   set(CUBLASLT_MATMUL_DESC_TRANSB, key.transpose_a);
@@ -118,7 +117,8 @@ void CublasProducts::choose(const Key& key, Plan& plan) const {
   check(api_.preference_create(&made), "cublasLtMatmulPreferenceCreate", key);
   const Owned<cublasLtMatmulPreference_t> preference(made, api_.preference_destroy);
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
-    check(api_.preference_set_attribute(made, which, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute", key);
+    check(api_.preference_set_attribute(made, which, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute",
+          key);
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes});
   // Of a sum that several blocks share: parts that are added up in `out` would each be rounded to its type.
@@ -131,8 +131,8 @@ void CublasProducts::choose(const Key& key, Plan& plan) const {
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.align_d);
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
-  check(api_.algo_get_heuristic(handle_.get(), plan.product.get(), plan.a.get(), plan.b.get(), plan.c.get(), plan.d.get(),
-                                made, 1, &best, &found),
+  check(api_.algo_get_heuristic(handle_.get(), plan.product.get(), plan.a.get(), plan.b.get(), plan.c.get(),
+                                plan.d.get(), made, 1, &best, &found),
         "cublasLtMatmulAlgoGetHeuristic", key);
   check(found > 0 ? best.state : CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", key);
   plan.algorithm = best.algo;
@@ -152,8 +152,8 @@ void CublasProducts::multiply(const Product& product, StreamId stream, cudaStrea
   const Plan& chosen = plan(key);
   const float alpha = 1, beta = key.adds ? 1 : 0;
   const void* c = product.add != nullptr ? product.add : product.out;
-  check(api_.matmul(handle_.get(), chosen.product.get(), &alpha, product.b, chosen.a.get(), product.a, chosen.b.get(), &beta,
-                    c, chosen.c.get(), product.out, chosen.d.get(), &chosen.algorithm,
+  check(api_.matmul(handle_.get(), chosen.product.get(), &alpha, product.b, chosen.a.get(), product.a, chosen.b.get(),
+                    &beta, c, chosen.c.get(), product.out, chosen.d.get(), &chosen.algorithm,
                     workspaces_[static_cast<std::size_t>(stream)].get(), chosen.workspace_bytes, cuda_stream),
         "cublasLtMatmul", key);
 }

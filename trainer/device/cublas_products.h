@@ -1,5 +1,5 @@
-// Matrix products on one GPU, by cuBLASLt. How a shape is computed is asked of the library when it first comes, and kept:
-// later products of the shape only enqueue. Owned and used by the device's thread.
+// Matrix products on one GPU, by cuBLASLt. How a shape is computed is asked of the library when it first comes, and
+// kept: later products of the shape only enqueue. Owned and used by the device's thread.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ class CublasProducts {
  public:
   explicit CublasProducts(const CublasLtApi& api);
 
-  // fp32 operands are multiplied as such, never rounded to TF32. Sums are fp32, and rounded once, also where several blocks
-  // of threads add up one product. The same bits each time.
+  // fp32 operands are multiplied as such, never rounded to TF32. Sums are fp32, and rounded once, also where several
+  // blocks of threads add up one product. The same bits each time.
   void multiply(const Product& product, StreamId stream, cudaStream_t cuda_stream);
 
   std::size_t plans() const { return plans_.size(); }

@@ -44,8 +44,9 @@ cudaError_t launch_backward(const AttentionCall& call, cudaStream_t stream) {
 class OwnAttention final : public CudaAttention {
  public:
   void forward(const AttentionCall& call, cudaStream_t stream) override {
-    check_cuda(call.dtype == DType::kBfloat16 ? launch_forward<Bf16>(call, stream) : launch_forward<float>(call, stream),
-               "launch attention");
+    check_cuda(
+        call.dtype == DType::kBfloat16 ? launch_forward<Bf16>(call, stream) : launch_forward<float>(call, stream),
+        "launch attention");
   }
 
   void backward(const AttentionCall& call, cudaStream_t stream) override {
@@ -54,8 +55,9 @@ class OwnAttention final : public CudaAttention {
     if (call.scratch_bytes < needed) {
       throw std::logic_error(fmt::format("attention's scratch is {} bytes, {} are needed", call.scratch_bytes, needed));
     }
-    check_cuda(call.dtype == DType::kBfloat16 ? launch_backward<Bf16>(call, stream) : launch_backward<float>(call, stream),
-               "launch attention's backward pass");
+    check_cuda(
+        call.dtype == DType::kBfloat16 ? launch_backward<Bf16>(call, stream) : launch_backward<float>(call, stream),
+        "launch attention's backward pass");
   }
 };
 

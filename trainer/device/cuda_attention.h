@@ -1,5 +1,5 @@
-// Attention on one GPU: cuDNN's where it takes the shape, else the kernels of kernels/model. Owned and used by the device's
-// thread.
+// Attention on one GPU: cuDNN's where it takes the shape, else the kernels of kernels/model. Owned and used by the
+// device's thread.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -45,11 +45,11 @@ std::unique_ptr<CudaAttention> make_own_attention();
 
 // Whether there is cuDNN, and this program was built with its front end; the error says why not.
 Status cudnn_attention_loads(const std::filesystem::path& libtorch = libtorch_directory());
-// cuDNN's fused attention, with `otherwise` for what it does not take: fp32, head sizes that are no multiples of 8 or over
-// 128, lengths that are no multiples of kCudnnLengths, more workspace than the call has scratch. Which of them computes a
-// shape is logged when it first comes. On the device's thread, with its GPU current.
-Result<std::unique_ptr<CudaAttention>> make_cudnn_attention(std::unique_ptr<CudaAttention> otherwise,
-                                                            const std::filesystem::path& libtorch = libtorch_directory());
+// cuDNN's fused attention, with `otherwise` for what it does not take: fp32, head sizes that are no multiples of 8 or
+// over 128, lengths that are no multiples of kCudnnLengths, more workspace than the call has scratch. Which of them
+// computes a shape is logged when it first comes. On the device's thread, with its GPU current.
+Result<std::unique_ptr<CudaAttention>> make_cudnn_attention(
+    std::unique_ptr<CudaAttention> otherwise, const std::filesystem::path& libtorch = libtorch_directory());
 // Sampling comes with each length once, and cuDNN takes longer to plan a shape than the other kernels to compute it.
 inline constexpr std::int64_t kCudnnLengths = 64;
 

@@ -1,6 +1,7 @@
-// cuDNN's fused attention by its front end, the only source that sees those headers. It writes into the memory that it is
-// given, with the strides of qkv as it is: nothing is copied. (FlashAttention-2, arXiv:2307.08691; the backward pass adds up
-// the queries' gradient in an order that is not the same each time: it is reproducible to rounding, not to the bit.)
+// cuDNN's fused attention by its front end, the only source that sees those headers. It writes into the memory that it
+// is given, with the strides of qkv as it is: nothing is copied. (FlashAttention-2, arXiv:2307.08691; the backward pass
+// adds up the queries' gradient in an order that is not the same each time: it is reproducible to rounding, not to the
+// bit.)
 #include "trainer/device/cuda_attention.h"
 
 #ifdef ATOLL_CUDNN_FRONTEND
@@ -21,8 +22,8 @@
 
 #include "trainer/device/cuda_check.h"
 
-// The front end opens a CUDA runtime of its own by name, the first that the system has. It gets the one that this program
-// is linked with.
+// The front end opens a CUDA runtime of its own by name, the first that the system has. It gets the one that this
+// program is linked with.
 namespace atl::cudnn_loading {
 namespace {
 
@@ -31,16 +32,24 @@ struct Function {
   void* address;
 };
 #define ATOLL_CUDA_FUNCTION(name) \
-  Function { #name, reinterpret_cast<void*>(&name) }
+  Function { #name, reinterpret_cast < void*>(&name) }
 const Function kFunctions[] = {
-    ATOLL_CUDA_FUNCTION(cudaRuntimeGetVersion),   ATOLL_CUDA_FUNCTION(cudaGetLastError),
-    ATOLL_CUDA_FUNCTION(cudaGetErrorString),      ATOLL_CUDA_FUNCTION(cudaGetDevice),
-    ATOLL_CUDA_FUNCTION(cudaDeviceGetAttribute),  ATOLL_CUDA_FUNCTION(cudaMemcpyAsync),
-    ATOLL_CUDA_FUNCTION(cudaMemsetAsync),         ATOLL_CUDA_FUNCTION(cudaStreamIsCapturing),
-    ATOLL_CUDA_FUNCTION(cudaPointerGetAttributes), ATOLL_CUDA_FUNCTION(cudaStreamSynchronize),
-    ATOLL_CUDA_FUNCTION(cudaDeviceSynchronize),   ATOLL_CUDA_FUNCTION(cudaEventCreate),
-    ATOLL_CUDA_FUNCTION(cudaEventDestroy),        ATOLL_CUDA_FUNCTION(cudaEventRecord),
-    ATOLL_CUDA_FUNCTION(cudaEventSynchronize),    ATOLL_CUDA_FUNCTION(cudaEventElapsedTime),
+    ATOLL_CUDA_FUNCTION(cudaRuntimeGetVersion),
+    ATOLL_CUDA_FUNCTION(cudaGetLastError),
+    ATOLL_CUDA_FUNCTION(cudaGetErrorString),
+    ATOLL_CUDA_FUNCTION(cudaGetDevice),
+    ATOLL_CUDA_FUNCTION(cudaDeviceGetAttribute),
+    ATOLL_CUDA_FUNCTION(cudaMemcpyAsync),
+    ATOLL_CUDA_FUNCTION(cudaMemsetAsync),
+    ATOLL_CUDA_FUNCTION(cudaStreamIsCapturing),
+    ATOLL_CUDA_FUNCTION(cudaPointerGetAttributes),
+    ATOLL_CUDA_FUNCTION(cudaStreamSynchronize),
+    ATOLL_CUDA_FUNCTION(cudaDeviceSynchronize),
+    ATOLL_CUDA_FUNCTION(cudaEventCreate),
+    ATOLL_CUDA_FUNCTION(cudaEventDestroy),
+    ATOLL_CUDA_FUNCTION(cudaEventRecord),
+    ATOLL_CUDA_FUNCTION(cudaEventSynchronize),
+    ATOLL_CUDA_FUNCTION(cudaEventElapsedTime),
     ATOLL_CUDA_FUNCTION(cudaThreadExchangeStreamCaptureMode),
     {"cudaGetDeviceProperties", reinterpret_cast<void*>(&cudaGetDeviceProperties)},
 };
@@ -55,7 +64,8 @@ void* open(const char* name, int flags) {
 
 void* find(void* library, const char* name) {
   if (library != &own_runtime) return ::dlsym(library, name);
-  const auto* found = std::ranges::find_if(kFunctions, [&](const Function& one) { return std::strcmp(one.name, name) == 0; });
+  const auto* found =
+      std::ranges::find_if(kFunctions, [&](const Function& one) { return std::strcmp(one.name, name) == 0; });
   return found != std::end(kFunctions) ? found->address : nullptr;
 }
 
@@ -85,7 +95,17 @@ constexpr std::size_t kMostShapes = 16;
 constexpr std::int64_t kLargestHead = 128;
 
 // Names of a graph's tensors.
-enum Uid : std::int64_t { kQuery = 1, kKey, kValue, kOut, kStats, kOutGradient, kQueryGradient, kKeyGradient, kValueGradient };
+enum Uid : std::int64_t {
+  kQuery = 1,
+  kKey,
+  kValue,
+  kOut,
+  kStats,
+  kOutGradient,
+  kQueryGradient,
+  kKeyGradient,
+  kValueGradient
+};
 
 // Of one shape and its strides, forward and backward.
 struct Key {
@@ -94,8 +114,8 @@ struct Key {
 
   bool operator==(const Key& other) const {
     const auto all = [](const Key& key) {
-      return std::array{key.shape.sequences, key.shape.length,   key.shape.heads, key.shape.key_value_heads,
-                        key.shape.head_dim,  key.qkv_stride,     key.out_stride,  key.dout_stride,
+      return std::array{key.shape.sequences, key.shape.length, key.shape.heads, key.shape.key_value_heads,
+                        key.shape.head_dim,  key.qkv_stride,   key.out_stride,  key.dout_stride,
                         key.dqkv_stride};
     };
     return all(*this) == all(other);
@@ -128,7 +148,9 @@ std::shared_ptr<Graph> new_graph() {
   return graph;
 }
 
-float scale_of(const AttentionShape& shape) { return static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim))); }
+float scale_of(const AttentionShape& shape) {
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
+}
 
 Sizes stats_dim(const AttentionShape& shape) { return {shape.sequences, shape.heads, shape.length, 1}; }
 Sizes stats_stride(const AttentionShape& shape) { return {shape.heads * shape.length, shape.length, 1, 1}; }
@@ -138,14 +160,14 @@ std::shared_ptr<Graph> forward_graph(const Key& key) {
   auto graph = new_graph();
   const Heads queries(shape, shape.heads, key.qkv_stride), keys(shape, shape.key_value_heads, key.qkv_stride);
   const Heads outs(shape, shape.heads, key.out_stride);
-  auto [out, stats] = graph->sdpa(add_tensor(*graph, kQuery, queries.dim, queries.stride),
-                                  add_tensor(*graph, kKey, keys.dim, keys.stride),
-                                  add_tensor(*graph, kValue, keys.dim, keys.stride),
-                                  fe::graph::SDPA_attributes()
-                                      .set_name("attention")
-                                      .set_generate_stats(true)
-                                      .set_causal_mask(true)
-                                      .set_attn_scale(scale_of(shape)));
+  auto [out, stats] =
+      graph->sdpa(add_tensor(*graph, kQuery, queries.dim, queries.stride),
+                  add_tensor(*graph, kKey, keys.dim, keys.stride), add_tensor(*graph, kValue, keys.dim, keys.stride),
+                  fe::graph::SDPA_attributes()
+                      .set_name("attention")
+                      .set_generate_stats(true)
+                      .set_causal_mask(true)
+                      .set_attn_scale(scale_of(shape)));
   out->set_output(true).set_uid(kOut).set_dim(outs.dim).set_stride(outs.stride);
   stats->set_output(true)
       .set_uid(kStats)
@@ -162,15 +184,14 @@ std::shared_ptr<Graph> backward_graph(const Key& key) {
   const Heads outs(shape, shape.heads, key.out_stride), douts(shape, shape.heads, key.dout_stride);
   auto stats = add_tensor(*graph, kStats, stats_dim(shape), stats_stride(shape));
   stats->set_data_type(fe::DataType_t::FLOAT);
-  auto [dquery, dkey, dvalue] = graph->sdpa_backward(add_tensor(*graph, kQuery, queries.dim, queries.stride),
-                                                     add_tensor(*graph, kKey, keys.dim, keys.stride),
-                                                     add_tensor(*graph, kValue, keys.dim, keys.stride),
-                                                     add_tensor(*graph, kOut, outs.dim, outs.stride),
-                                                     add_tensor(*graph, kOutGradient, douts.dim, douts.stride), stats,
-                                                     fe::graph::SDPA_backward_attributes()
-                                                         .set_name("attention backward")
-                                                         .set_causal_mask(true)
-                                                         .set_attn_scale(scale_of(shape)));
+  auto [dquery, dkey, dvalue] = graph->sdpa_backward(
+      add_tensor(*graph, kQuery, queries.dim, queries.stride), add_tensor(*graph, kKey, keys.dim, keys.stride),
+      add_tensor(*graph, kValue, keys.dim, keys.stride), add_tensor(*graph, kOut, outs.dim, outs.stride),
+      add_tensor(*graph, kOutGradient, douts.dim, douts.stride), stats,
+      fe::graph::SDPA_backward_attributes()
+          .set_name("attention backward")
+          .set_causal_mask(true)
+          .set_attn_scale(scale_of(shape)));
   const Heads dqueries(shape, shape.heads, key.dqkv_stride), dkeys(shape, shape.key_value_heads, key.dqkv_stride);
   dquery->set_output(true).set_uid(kQueryGradient).set_dim(dqueries.dim).set_stride(dqueries.stride);
   dkey->set_output(true).set_uid(kKeyGradient).set_dim(dkeys.dim).set_stride(dkeys.stride);
@@ -272,7 +293,8 @@ class CudnnAttention final : public CudaAttention {
     plan.key.dqkv_stride = call.dqkv_stride;
     build(plan, plan.backward, plan.backward_bytes, backward_graph(plan.key));
     if (plan.backward && !fits(plan.backward_bytes, call)) {
-      plan.why = fmt::format("it asks for {} bytes of workspace, and there are {}", plan.backward_bytes, call.scratch_bytes);
+      plan.why =
+          fmt::format("it asks for {} bytes of workspace, and there are {}", plan.backward_bytes, call.scratch_bytes);
       plan.backward.reset();
     }
     say(plan, "backward", plan.backward != nullptr, plan.backward_bytes);
@@ -342,7 +364,8 @@ Status cudnn_attention_loads(const std::filesystem::path&) {
   return Error{ErrorCode::kNotFound, "this program was built without the headers of cuDNN's front end"};
 }
 
-Result<std::unique_ptr<CudaAttention>> make_cudnn_attention(std::unique_ptr<CudaAttention>, const std::filesystem::path&) {
+Result<std::unique_ptr<CudaAttention>> make_cudnn_attention(std::unique_ptr<CudaAttention>,
+                                                            const std::filesystem::path&) {
   return cudnn_attention_loads({}).error();
 }
 

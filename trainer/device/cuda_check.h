@@ -1,5 +1,5 @@
-// CUDA's calls with their failures thrown, and owners of what they make. Host code; each on a thread whose current device
-// is the one that it is made for.
+// CUDA's calls with their failures thrown, and owners of what they make. Host code; each on a thread whose current
+// device is the one that it is made for.
 #pragma once
 
 #include <cuda_runtime_api.h>

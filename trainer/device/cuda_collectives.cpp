@@ -27,7 +27,8 @@ void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
 
 class LoneCollectives final : public CudaCollectives {
  public:
-  void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements, cudaStream_t stream) override {
+  void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements,
+                  cudaStream_t stream) override {
     copy(full, shard, shard_elements * static_cast<std::size_t>(size_of(dtype)), stream);
   }
   void reduce_scatter(const float* full, float* shard, float*, std::size_t shard_elements, bool accumulate,
@@ -58,7 +59,8 @@ class NcclCollectives final : public CudaCollectives {
       : clique_(clique), communicator_(std::move(communicator)) {}
   ~NcclCollectives() override;
 
-  void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements, cudaStream_t stream) override {
+  void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements,
+                  cudaStream_t stream) override {
     communicator_->all_gather(dtype, shard, full, shard_elements, stream);
   }
   // NCCL overwrites what it reduces to.
@@ -105,7 +107,8 @@ class NcclClique final : public CudaClique {
       const MutexLock lock(mutex_);
       if (!aborted_) aborted_ = reason;
       // One of them tells all.
-      const auto any = std::ranges::find_if(connected_, [](const auto* communicator) { return communicator != nullptr; });
+      const auto any =
+          std::ranges::find_if(connected_, [](const auto* communicator) { return communicator != nullptr; });
       if (any != connected_.end()) (*any)->abort(reason);
     }
     changed_.notify_all();
@@ -124,8 +127,8 @@ class NcclClique final : public CudaClique {
     if (aborted_) throw CollectiveAborted(*aborted_);
     if (passed) return;
     const auto absent = std::ranges::find(came_, false) - came_.begin();
-    throw CollectiveAborted(fmt::format("local rank {} did not come to connect within {:.3g} s", absent,
-                                        Seconds(timeout_).count()));
+    throw CollectiveAborted(
+        fmt::format("local rank {} did not come to connect within {:.3g} s", absent, Seconds(timeout_).count()));
   }
 
   NcclGroup group_;
@@ -146,7 +149,8 @@ class SharedCollectives final : public CudaCollectives {
   explicit SharedCollectives(std::unique_ptr<SharedDeviceCommunicator> communicator)
       : communicator_(std::move(communicator)) {}
 
-  void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements, cudaStream_t stream) override {
+  void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements,
+                  cudaStream_t stream) override {
     communicator_->all_gather(dtype, shard, full, shard_elements, stream);
   }
   void reduce_scatter(const float* full, float* shard, float*, std::size_t shard_elements, bool accumulate,
@@ -203,8 +207,9 @@ class CudaSharedDevice final : public SharedDevice {
                "launch add");
   }
   void add(double* sum, const double* values, std::size_t count, void* stream) override {
-    check_cuda(cuda::launch_add_doubles(sum, values, static_cast<std::int64_t>(count), static_cast<cudaStream_t>(stream)),
-               "launch add");
+    check_cuda(
+        cuda::launch_add_doubles(sum, values, static_cast<std::int64_t>(count), static_cast<cudaStream_t>(stream)),
+        "launch add");
   }
 };
 

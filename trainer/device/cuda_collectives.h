@@ -21,10 +21,11 @@ class CudaCollectives {
  public:
   virtual ~CudaCollectives() = default;
 
-  virtual void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements, cudaStream_t stream) = 0;
+  virtual void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements,
+                          cudaStream_t stream) = 0;
   // scratch: as large as the shard; nullptr where there is none.
-  virtual void reduce_scatter(const float* full, float* shard, float* scratch, std::size_t shard_elements, bool accumulate,
-                              cudaStream_t stream) = 0;
+  virtual void reduce_scatter(const float* full, float* shard, float* scratch, std::size_t shard_elements,
+                              bool accumulate, cudaStream_t stream) = 0;
   virtual void all_reduce_sum(double* values, std::size_t count, cudaStream_t stream) = 0;
 
   // Whatever the host does that can block on the other ranks (NcclCommunicator::watched).

@@ -1,6 +1,6 @@
 // One GPU as a rank's device: a stream that computes and one for collectives, whose kernels go first; two arenas, one
-// allocation each. While a program runs nothing is allocated, freed or waited for; what the host enqueues may block only
-// where the GPU's queue is full. Owned and used by the rank's thread alone, but for abort().
+// allocation each. While a program runs nothing is allocated, freed or waited for; what the host enqueues may block
+// only where the GPU's queue is full. Owned and used by the rank's thread alone, but for abort().
 #pragma once
 
 #include <array>
@@ -46,7 +46,9 @@ class CudaDevice final : public Device {
  private:
   void meet();
   CudaCollectives& collectives() const;
-  std::byte* at(const Tensor& tensor) const { return arenas_[static_cast<std::size_t>(tensor.arena)].get() + tensor.byte; }
+  std::byte* at(const Tensor& tensor) const {
+    return arenas_[static_cast<std::size_t>(tensor.arena)].get() + tensor.byte;
+  }
 
   // First, so that all after it is made on this GPU.
   struct Current {

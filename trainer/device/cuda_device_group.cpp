@@ -90,7 +90,8 @@ std::unique_ptr<Device> CudaDeviceGroup::device(LocalRank rank) {
   check_cuda(cudaSetDevice(ordinal), [&] { return fmt::format("use GPU {}: cudaSetDevice", ordinal); });
   auto attention = libraries_.make_attention();
   if (rank.value == 0) spdlog::info("attention on the GPU: {}", libraries_.attention);
-  return std::make_unique<CudaDevice>(ordinal, rank, libraries_.cublas, std::move(attention), [this] { return clique(); });
+  return std::make_unique<CudaDevice>(ordinal, rank, libraries_.cublas, std::move(attention),
+                                      [this] { return clique(); });
 }
 
 void CudaDeviceGroup::abort(const std::string& reason) noexcept { clique()->abort(reason); }

@@ -1,5 +1,5 @@
-// Local ranks that compute on GPUs: one each, which meet over NCCL, or several on one, which meet over copies on it. Which,
-// the list of devices says.
+// Local ranks that compute on GPUs: one each, which meet over NCCL, or several on one, which meet over copies on it.
+// Which, the list of devices says.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ struct CudaLibraries {
   CublasLtApi cublas;
   std::optional<NcclApi> nccl;  // where several GPUs are used
   bool cudnn = false;
-  std::string attention;  // which, and why
+  std::string attention = "atoll's own kernels";  // and why
   // On the rank's thread, with its GPU current.
   std::function<std::unique_ptr<CudaAttention>()> make_attention = make_own_attention;
 };

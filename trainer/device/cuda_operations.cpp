@@ -18,7 +18,8 @@ class CudaRunner {
       : tools_(tools), stream_id_(stream), stream_(cuda_stream) {}
 
   cudaError_t operator()(const Fill& o) const {
-    if (o.value == 0) return cudaMemsetAsync(at<std::byte>(o.x), 0, static_cast<std::size_t>(o.x.extent_bytes()), stream_);
+    if (o.value == 0)
+      return cudaMemsetAsync(at<std::byte>(o.x), 0, static_cast<std::size_t>(o.x.extent_bytes()), stream_);
     if (o.x.dtype != DType::kFloat32) throw std::logic_error("only fp32 is filled with anything but 0");
     return cuda::launch_fill(at<float>(o.x), o.x.numel(), o.value, stream_);
   }
@@ -49,19 +50,20 @@ class CudaRunner {
 
   cudaError_t operator()(const RmsNormBackward& o) const {
     return typed(o.x, [&]<class T>(T) {
-      return cuda::launch_rms_norm_backward(cuda::RmsNormGradient<T>{.dy = at<T>(o.dy),
-                                                                     .x = at<T>(o.x),
-                                                                     .weight = at<T>(o.weight),
-                                                                     .inverse_rms = at<float>(o.inverse_rms),
-                                                                     .residual = o.residual ? at<T>(*o.residual) : nullptr,
-                                                                     .rows = o.x.rows,
-                                                                     .hidden = o.x.columns,
-                                                                     .part_rows = kNormPartRows,
-                                                                     .dx = at<T>(o.dx),
-                                                                     .partial = at<float>(o.partial),
-                                                                     .dweight = at<float>(o.dweight),
-                                                                     .accumulate = o.accumulate},
-                                            stream_);
+      return cuda::launch_rms_norm_backward(
+          cuda::RmsNormGradient<T>{.dy = at<T>(o.dy),
+                                   .x = at<T>(o.x),
+                                   .weight = at<T>(o.weight),
+                                   .inverse_rms = at<float>(o.inverse_rms),
+                                   .residual = o.residual ? at<T>(*o.residual) : nullptr,
+                                   .rows = o.x.rows,
+                                   .hidden = o.x.columns,
+                                   .part_rows = kNormPartRows,
+                                   .dx = at<T>(o.dx),
+                                   .partial = at<float>(o.partial),
+                                   .dweight = at<float>(o.dweight),
+                                   .accumulate = o.accumulate},
+          stream_);
     });
   }
 
@@ -165,7 +167,8 @@ class CudaRunner {
   }
 
   cudaError_t operator()(const ReduceScatter& o) const {
-    tools_.collectives.reduce_scatter(at<float>(o.full), at<float>(o.shard), o.scratch ? at<float>(*o.scratch) : nullptr,
+    tools_.collectives.reduce_scatter(at<float>(o.full), at<float>(o.shard),
+                                      o.scratch ? at<float>(*o.scratch) : nullptr,
                                       static_cast<std::size_t>(o.shard.numel()), o.accumulate, stream_);
     return cudaSuccess;
   }
@@ -205,10 +208,11 @@ class CudaRunner {
   const cudaStream_t stream_;
 };
 
-constexpr const char* kNames[] = {"Fill",          "Convert",           "Embed",      "EmbedBackward",  "RmsNorm",
-                                  "RmsNormBackward", "MatMul",          "Rope",       "Attention",      "AttentionBackward",
-                                  "Swiglu",        "SwigluBackward",    "CrossEntropy", "SquaredNorm",  "ClipScale",
-                                  "AdamW",         "AllGather",         "ReduceScatter", "AllReduce"};
+constexpr const char* kNames[] = {"Fill",         "Convert",           "Embed",     "EmbedBackward",
+                                  "RmsNorm",      "RmsNormBackward",   "MatMul",    "Rope",
+                                  "Attention",    "AttentionBackward", "Swiglu",    "SwigluBackward",
+                                  "CrossEntropy", "SquaredNorm",       "ClipScale", "AdamW",
+                                  "AllGather",    "ReduceScatter",     "AllReduce"};
 static_assert(std::size(kNames) == std::variant_size_v<Operation>);
 
 }  // namespace
@@ -219,9 +223,10 @@ std::string describe(const Operation& operation) {
   for_each_operand(operation, [&](const Tensor& tensor, Access) {
     if (!first) return;
     first = false;
-    const char* dtype = tensor.dtype == DType::kBfloat16 ? "bf16" : tensor.dtype == DType::kFloat32 ? "fp32"
-                        : tensor.dtype == DType::kInt32  ? "int32"
-                                                         : "fp64";
+    const char* dtype = tensor.dtype == DType::kBfloat16  ? "bf16"
+                        : tensor.dtype == DType::kFloat32 ? "fp32"
+                        : tensor.dtype == DType::kInt32   ? "int32"
+                                                          : "fp64";
     words += fmt::format(" [{}, {}] {}", tensor.rows, tensor.columns, dtype);
   });
   return words;

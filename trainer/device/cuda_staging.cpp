@@ -8,7 +8,8 @@
 namespace atl {
 
 CudaStaging::CudaStaging() : memory_(make_pinned_memory(kSlots * kSlotBytes, "copies to and from a GPU")) {
-  for (std::size_t i = 0; i < kSlots; ++i) slots_[i] = {memory_.get() + i * kSlotBytes, make_event(/*host_waits=*/true)};
+  for (std::size_t i = 0; i < kSlots; ++i)
+    slots_[i] = {memory_.get() + i * kSlotBytes, make_event(/*host_waits=*/true)};
 }
 
 CudaStaging::Slot& CudaStaging::free_slot() {

@@ -1,5 +1,5 @@
-// Copies between main memory and a GPU's, by way of pinned memory, so that an upload's source is free at once and the host
-// need not wait for what the stream does before it. Owned and used by the device's thread.
+// Copies between main memory and a GPU's, by way of pinned memory, so that an upload's source is free at once and the
+// host need not wait for what the stream does before it. Owned and used by the device's thread.
 #pragma once
 
 #include <array>

@@ -51,10 +51,9 @@ class DashboardTest : public QObject {
   void the_overview_shows_where_the_time_of_a_step_goes() {
     open(PageId::kOverview);
 
-    QTRY_COMPARE(scene_->text("step_time"),
-                 QString("0.5 s \u00B7 302 TFLOP/s\nmatrix products 60 % \u00B7 attention 16 % \u00B7 elementwise 8 % "
-                         "\u00B7 loss 4 % \u00B7 optimiser 3 % \u00B7 communication 5 % \u00B7 waiting for data 2 % "
-                         "\u00B7 other 2 %"));
+    QTRY_COMPARE(scene_->text("step_time").replace(QChar::Nbsp, ' '),
+                 QString("0.5 s \u00B7 302 TFLOP/s\nmatrix products 60 %, attention 16 %, elementwise 8 %, "
+                         "communication 5 %, other 11 %"));
   }
 
   // Of a trainer of before, and of a device that does not measure.
@@ -65,7 +64,7 @@ class DashboardTest : public QObject {
 
     scene_->agent.say({{"step_seconds", {{"total", 0.5}, {"data", 0.05}}}});
 
-    QTRY_COMPARE(scene_->text("step_time"), QString("0.5 s\nwaiting for data 10 %"));
+    QTRY_COMPARE(scene_->text("step_time").replace(QChar::Nbsp, ' '), QString("0.5 s\nwaiting for data 10 %"));
   }
 
   void a_figure_is_copied_with_its_name() {
