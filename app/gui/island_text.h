@@ -48,7 +48,7 @@ QString accepted(const NodeState& state);  // "in round 41", "none yet"
 // "Hub reachable since 14:05", what is fetched, what the ring carries: a line each.
 QString network(Node& node);
 std::optional<double> computing_share(const NodeState& state);
-// "520 ms · 302 TFLOP/s", and on the next line where most of that time goes; a dash before the first step.
+// How long and how fast, and on the next line where most of that time goes; a dash before the first step.
 QString step_time(const NodeState& state);
 
 }  // namespace text
