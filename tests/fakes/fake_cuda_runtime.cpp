@@ -3,7 +3,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
+
+#include "net/base/deadline.h"
 
 namespace atl::test {
 namespace {
@@ -35,6 +38,7 @@ struct FakeCuda::Event {
   CondVar changed;
   std::uint64_t recorded ATOLL_GUARDED_BY(mutex) = 0;
   std::uint64_t passed ATOLL_GUARDED_BY(mutex) = 0;
+  Clock::time_point when ATOLL_GUARDED_BY(mutex){};
 
   std::uint64_t record() {
     const MutexLock lock(mutex);
@@ -47,6 +51,7 @@ struct FakeCuda::Event {
   void pass(std::uint64_t number) {
     const MutexLock lock(mutex);
     passed = std::max(passed, number);
+    when = Clock::now();
     changed.notify_all();
   }
   void await(std::uint64_t number) {
@@ -211,6 +216,19 @@ struct FakeCudaCalls {
     if (!event) return result(cudaErrorInvalidResourceHandle);
     note_wait();
     event->await(event->last());
+    return cudaSuccess;
+  }
+  static cudaError_t elapsed(float* milliseconds, cudaEvent_t first, cudaEvent_t last) {
+    const auto from = event_of(first), to = event_of(last);
+    if (!from || !to) return result(cudaErrorInvalidResourceHandle);
+    const auto time = [](FakeCuda::Event& event) -> std::optional<Clock::time_point> {
+      const MutexLock lock(event.mutex);
+      if (event.passed < event.recorded) return std::nullopt;
+      return event.when;
+    };
+    const auto began = time(*from), ended = time(*to);
+    if (!began || !ended) return result(cudaErrorNotReady);
+    *milliseconds = std::chrono::duration<float, std::milli>(*ended - *began).count();
     return cudaSuccess;
   }
   static cudaError_t await_stream(cudaStream_t handle) {
@@ -378,6 +396,20 @@ cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) { return FakeCudaCalls
 cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return FakeCudaCalls::record(event, stream);
 }
+cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last) {
+  return FakeCudaCalls::elapsed(milliseconds, first, last);
+}
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) { return FakeCudaCalls::await_event(event); }
+
+
+// Of these the trainer's sources hold the addresses alone, for cuDNN's front end.
+cudaError_t CUDARTAPI cudaRuntimeGetVersion(int*) { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaDeviceGetAttribute(int*, cudaDeviceAttr, int) { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp*, int) { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus*) { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaPointerGetAttributes(cudaPointerAttributes*, const void*) { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaDeviceSynchronize() { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t*) { return cudaErrorNotSupported; }
 
 }  // extern "C"

@@ -162,6 +162,8 @@ class CudaDeviceTest : public QObject {
   void steps_in_bf16_are_those_of_the_processor();
   void later_steps_allocate_nothing_and_ask_for_no_algorithm_data() { ordinal_rows(); }
   void later_steps_allocate_nothing_and_ask_for_no_algorithm();
+  void a_step_says_how_long_its_parts_took_data() { ordinal_rows(); }
+  void a_step_says_how_long_its_parts_took();
   void ranks_go_on_after_a_step_that_was_given_up_data() { ordinal_rows(); }
   void ranks_go_on_after_a_step_that_was_given_up();
   void a_rank_that_fails_is_told_of_and_keeps_nobody_waiting_data() { ordinal_rows(); }
@@ -267,6 +269,27 @@ void CudaDeviceTest::later_steps_allocate_nothing_and_ask_for_no_algorithm() {
   const int most = static_cast<int>(ordinals.size()) * (7 + 2 * 2);
   QVERIFY2(after.host_waits - before.host_waits <= most,
            qPrintable(QString::number(after.host_waits - before.host_waits)));
+}
+
+void CudaDeviceTest::a_step_says_how_long_its_parts_took() {
+  QFETCH(std::vector<int>, ordinals);
+  Machine machine({.gpus = 2, .seed = 700});
+  auto options = options_of(reference_, static_cast<int>(ordinals.size()));
+  options.micro_batch_sequences = 1;
+  const auto engine = engine_of(reference_, options, machine.group(ordinals));
+
+  for (int step = 0; step < 2; ++step) {
+    const StepReport report = engine->train_step(reference_.batch("batch.10").view(), 1e-3f).value();
+
+    QVERIFY(report.parts.has_value());
+    double sum = 0;
+    for (const StepPart part : {StepPart::kMatMul, StepPart::kAttention, StepPart::kElementwise, StepPart::kLoss,
+                                StepPart::kOptimiser, StepPart::kCommunication}) {
+      QVERIFY2((*report.parts)[part] > 0, qPrintable(QString::number(static_cast<int>(part))));
+      sum += (*report.parts)[part];
+    }
+    QVERIFY(sum <= report.seconds);  // one stream's, of the host's time
+  }
 }
 
 void CudaDeviceTest::ranks_go_on_after_a_step_that_was_given_up() {

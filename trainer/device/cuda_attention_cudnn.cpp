@@ -31,29 +31,30 @@ struct Function {
   const char* name;
   void* address;
 };
-#define ATOLL_CUDA_FUNCTION(name) \
-  Function { #name, reinterpret_cast < void*>(&name) }
+template <class Address>
+Function function(const char* name, Address* address) {
+  return {name, reinterpret_cast<void*>(address)};
+}
 const Function kFunctions[] = {
-    ATOLL_CUDA_FUNCTION(cudaRuntimeGetVersion),
-    ATOLL_CUDA_FUNCTION(cudaGetLastError),
-    ATOLL_CUDA_FUNCTION(cudaGetErrorString),
-    ATOLL_CUDA_FUNCTION(cudaGetDevice),
-    ATOLL_CUDA_FUNCTION(cudaDeviceGetAttribute),
-    ATOLL_CUDA_FUNCTION(cudaMemcpyAsync),
-    ATOLL_CUDA_FUNCTION(cudaMemsetAsync),
-    ATOLL_CUDA_FUNCTION(cudaStreamIsCapturing),
-    ATOLL_CUDA_FUNCTION(cudaPointerGetAttributes),
-    ATOLL_CUDA_FUNCTION(cudaStreamSynchronize),
-    ATOLL_CUDA_FUNCTION(cudaDeviceSynchronize),
-    ATOLL_CUDA_FUNCTION(cudaEventCreate),
-    ATOLL_CUDA_FUNCTION(cudaEventDestroy),
-    ATOLL_CUDA_FUNCTION(cudaEventRecord),
-    ATOLL_CUDA_FUNCTION(cudaEventSynchronize),
-    ATOLL_CUDA_FUNCTION(cudaEventElapsedTime),
-    ATOLL_CUDA_FUNCTION(cudaThreadExchangeStreamCaptureMode),
-    {"cudaGetDeviceProperties", reinterpret_cast<void*>(&cudaGetDeviceProperties)},
+    function("cudaRuntimeGetVersion", cudaRuntimeGetVersion),
+    function("cudaGetLastError", cudaGetLastError),
+    function("cudaGetErrorString", cudaGetErrorString),
+    function("cudaGetDevice", cudaGetDevice),
+    function("cudaDeviceGetAttribute", cudaDeviceGetAttribute),
+    function("cudaMemcpyAsync", cudaMemcpyAsync),
+    function("cudaMemsetAsync", cudaMemsetAsync),
+    function("cudaStreamIsCapturing", cudaStreamIsCapturing),
+    function("cudaPointerGetAttributes", cudaPointerGetAttributes),
+    function("cudaStreamSynchronize", cudaStreamSynchronize),
+    function("cudaDeviceSynchronize", cudaDeviceSynchronize),
+    function("cudaEventDestroy", cudaEventDestroy),
+    function("cudaEventRecord", cudaEventRecord),
+    function("cudaEventSynchronize", cudaEventSynchronize),
+    function("cudaEventElapsedTime", cudaEventElapsedTime),
+    function("cudaThreadExchangeStreamCaptureMode", cudaThreadExchangeStreamCaptureMode),
+    function<cudaError_t(cudaEvent_t*)>("cudaEventCreate", cudaEventCreate),
+    function<cudaError_t(cudaDeviceProp*, int)>("cudaGetDeviceProperties", cudaGetDeviceProperties),
 };
-#undef ATOLL_CUDA_FUNCTION
 int own_runtime = 0;  // its address stands for the runtime
 
 void* open(const char* name, int flags) {

@@ -69,6 +69,7 @@ void CudaDevice::run(StreamId stream_id, const Operation& operation) {
     const CudaTools tools{products_, *attention_, collectives, {arenas_[0].get(), arenas_[1].get()}};
     enqueue(tools, operation, stream_id, stream(stream_id));
   });
+  if (stream_id == StreamId::kCompute) seconds_.tick(part_of(operation), stream(stream_id));
 }
 
 void CudaDevice::record(StreamId stream_id, int event) {
@@ -79,6 +80,7 @@ void CudaDevice::record(StreamId stream_id, int event) {
 void CudaDevice::wait(StreamId stream_id, int event) {
   check_cuda(cudaStreamWaitEvent(stream(stream_id), events_.at(static_cast<std::size_t>(event)).get(), 0),
              [&] { return fmt::format("event {} of a program: cudaStreamWaitEvent", event); });
+  if (stream_id == StreamId::kCompute) seconds_.tick(StepPart::kCommunication, stream(stream_id));
 }
 
 void CudaDevice::join() {
@@ -91,6 +93,7 @@ void CudaDevice::join() {
       check_cuda(cudaStreamWaitEvent(streams_[i].get(), joins_[other].get(), 0), "streams meet: cudaStreamWaitEvent");
     }
   }
+  seconds_.tick(StepPart::kCommunication, stream(StreamId::kCompute));
 }
 
 void CudaDevice::synchronize() {
@@ -134,6 +137,7 @@ void CudaDevice::reset() noexcept {
   for (const UniqueStream& stream : streams_) (void)cudaStreamSynchronize(stream.get());
   (void)cudaGetLastError();
   marked_ = 0;
+  seconds_.forget();
   try {
     collectives_.reset();
     meet();

@@ -13,6 +13,7 @@
 #include "trainer/device/cuda_attention.h"
 #include "trainer/device/cuda_check.h"
 #include "trainer/device/cuda_collectives.h"
+#include "trainer/device/cuda_seconds.h"
 #include "trainer/device/cuda_staging.h"
 #include "trainer/device/device.h"
 
@@ -36,6 +37,10 @@ class CudaDevice final : public Device {
   void await_mark() override;
   void upload(const Tensor& to, std::span<const std::byte> from) override;
   void download(const Tensor& from, std::span<std::byte> to) override;
+  void measure_seconds() override { seconds_.begin(stream(StreamId::kCompute)); }
+  // Of the compute stream. What it waited for the collectives' stream is communication; while it waits for the host,
+  // that counts to the operation which comes late.
+  std::optional<StepSeconds> take_seconds() override { return seconds_.take(); }
   void reset() noexcept override;
   void abort(const std::string& reason) noexcept override;
 
@@ -61,6 +66,7 @@ class CudaDevice final : public Device {
   std::array<UniqueEvent, 2> marks_;
   std::int64_t marked_ = 0;
   std::vector<UniqueEvent> events_;
+  CudaSeconds seconds_;
   CudaStaging staging_;
   std::array<DeviceMemory, kArenas> arenas_;
   CublasProducts products_;
