@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "net/base/id.h"
 #include "net/model/fragments.h"
 #include "net/step/llama_step.h"
 #include "net/step/rope.h"
