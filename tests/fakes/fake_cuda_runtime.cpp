@@ -401,7 +401,6 @@ cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t firs
 }
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) { return FakeCudaCalls::await_event(event); }
 
-
 // Of these the trainer's sources hold the addresses alone, for cuDNN's front end.
 cudaError_t CUDARTAPI cudaRuntimeGetVersion(int*) { return cudaErrorNotSupported; }
 cudaError_t CUDARTAPI cudaDeviceGetAttribute(int*, cudaDeviceAttr, int) { return cudaErrorNotSupported; }

@@ -1,4 +1,4 @@
-"""The table of tests/gpu/run.sh, of the parts that are there: table.py RESULTS OUTPUT.json. What is not there never ran."""
+"""The table of tests/gpu/run.sh, of the parts that are there: table.py RESULTS OUTPUT.json."""
 
 import json
 import pathlib
@@ -16,8 +16,8 @@ LIMITS = {
     "RTX 4090": (165, 1008),
 }
 PARTS = [
-    "build", "machine", "checks", "reference-1", "reference-2", "reference-4", "times", "speed", "torch-2048", "torch-1024",
-    "torch-8192", "memcheck", "racecheck", "speed-2-ranks", "speed-large",
+    "build", "machine", "checks", "reference-1", "reference-2", "reference-4", "times", "speed", "torch-2048",
+    "torch-1024", "torch-8192", "memcheck", "racecheck", "speed-2-ranks", "speed-large",
 ]  # fmt: skip
 LENGTHS = (1024, 2048, 8192)
 
@@ -28,6 +28,10 @@ def limits_of(device):
 
 def share(value, limit):
     return f"{100 * value / limit:5.1f} %" if limit else "      -"
+
+
+def state(name, parts, failed):
+    return "well" if parts[name] else "failed" if name in failed else "never run"
 
 
 def print_times(times, limits):
@@ -41,9 +45,10 @@ def print_times(times, limits):
         print(f"{name:32} {row['microseconds']:12.1f} {speed:8.1f} {unit:7} {share(speed, limit)}")
 
 
-def print_speed(title, part, limits, torch):
+def print_speed(title, name, parts, failed, limits, torch):
+    part = parts[name]
     if part is None:
-        print(f"{title}: never run")
+        print(f"{title}: {state(name, parts, failed)}")
         return
     print(f"{title}: {part['parameters'] / 1e9:.2f} billion parameters, {part['layers']} layers, {part['ranks']} ranks")
     print(
@@ -55,7 +60,7 @@ def print_speed(title, part, limits, torch):
         parts = row["parts"]
         exposed = f"{1e3 * parts['exposed_communication']:5.1f} ms" if parts else "      -"
         beside = (torch or {}).get(row["length"])
-        beside = f"{beside['tokens_per_second']:.0f}" if beside else "never run"
+        beside = f"{beside['tokens_per_second']:.0f}" if beside else "never run" if torch is not None else "-"
         print(
             f"  {row['length']:6} {row['sequences_of_a_rank']:7} {row['recompute']:>6} {row['tokens_per_second']:9.0f} "
             f"{share(row['flops_per_second'], peak):>12} {share(row['torchtitan_flops_per_second'], peak):>10} "
@@ -65,46 +70,61 @@ def print_speed(title, part, limits, torch):
             print("         " + ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in parts.items()))
 
 
-def print_checks(parts):
-    checks = parts["checks"]
-    if checks is None:
-        print("operations beside the processor's: never run, or some are off")
+def print_checks(parts, failed):
+    checks = parts["checks"] or failed.get("checks")
+    if not checks:
+        print(f"operations beside the processor's: {state('checks', parts, failed)}")
     else:
-        worst = max(checks["checks"].items(), key=lambda item: item[1]["error"] / item[1]["tolerance"])
+        rows = checks["checks"]
+        off = [name for name, row in rows.items() if not row["good"]]
+        worst = max(rows.items(), key=lambda item: item[1]["error"] / item[1]["tolerance"])
         print(
-            f"operations beside the processor's: {len(checks['checks'])} well; the worst, {worst[0]}, is off by "
-            f"{worst[1]['error']:.1e} of {worst[1]['tolerance']:.1e}"
+            f"operations beside the processor's: {len(rows) - len(off)} of {len(rows)} well; the worst, {worst[0]}, "
+            f"is off by {worst[1]['error']:.1e} of {worst[1]['tolerance']:.1e}"
         )
+        for name in off:
+            print(f"  off: {name}, by {rows[name]['error']:.1e}")
     for ranks in (1, 2, 4):
-        part = parts[f"reference-{ranks}"]
-        said = "never run, or off" if part is None else (
-            f"loss {part['loss_error']:.1e}, gradients {part['gradient_error']:.1e}, "
-            f"parameters after 5 steps {part['parameter_error_after_5_steps']:.1e}"
-        )  # fmt: skip
+        name = f"reference-{ranks}"
+        part = parts[name] or failed.get(name)
+        said = state(name, parts, failed)
+        if part:
+            said += (
+                f": loss {part['loss_error']:.1e}, gradients {part['gradient_error']:.1e}, "
+                f"parameters after 5 steps {part['parameter_error_after_5_steps']:.1e}"
+            )
         print(f"llama-a, {ranks} ranks on one card: {said}")
     for tool in ("memcheck", "racecheck"):
-        print(f"compute-sanitizer {tool}: {'never run, or it found something' if parts[tool] is None else 'well'}")
+        print(f"compute-sanitizer {tool}: {state(tool, parts, failed)}")
+
+
+def read(file):
+    """None: it is not there, or the program ended before it had said anything."""
+    try:
+        return json.loads(file.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
 
 
 def main(results, output):
     directory = pathlib.Path(results)
-    read = lambda name: json.loads(path.read_text()) if (path := directory / f"{name}.json").exists() else None
-    parts = {name: read(name) for name in PARTS}
+    parts = {name: read(directory / f"{name}.json") for name in PARTS}
+    failed = {name: read(file) for name in PARTS if (file := directory / f"{name}.failed").exists()}
     machine = parts["machine"] or {"device": "unknown", "driver": "unknown", "commit": "unknown"}
     limits = limits_of(machine["device"])
     pathlib.Path(output).write_text(json.dumps(parts, indent=1) + "\n")
     print(f"\n{machine['device']}, driver {machine['driver']}, commit {machine['commit']}\n")
-    print_checks(parts)
+    print_checks(parts, failed)
     print()
     if parts["times"] is None:
-        print("speed of the operations: never run")
+        print(f"speed of the operations: {state('times', parts, failed)}")
     else:
         print_times(parts["times"], limits)
     print()
     torch = {length: parts[f"torch-{length}"] for length in LENGTHS if parts[f"torch-{length}"]}
-    print_speed("1b", parts["speed"], limits, torch)
-    print_speed("the largest that fits", parts["speed-large"], limits, None)
-    print_speed("150m, ranks that share the card", parts["speed-2-ranks"], limits, None)
+    print_speed("1b", "speed", parts, failed, limits, torch)
+    print_speed("the largest that fits", "speed-large", parts, failed, limits, None)
+    print_speed("150m, ranks that share the card", "speed-2-ranks", parts, failed, limits, None)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@
 #include <cmath>
 #include <cstring>
 #include <list>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "trainer/device/cuda_check.h"
 
@@ -212,15 +212,18 @@ class CudnnAttention final : public CudaAttention {
   ~CudnnAttention() override { (void)fe::detail::destroy_handle(handle_); }
 
   void forward(const AttentionCall& call, cudaStream_t stream) override {
+    if (refused(call)) return otherwise_->forward(call, stream);
     const Plan& plan = plan_for(call);
     if (!plan.forward || !fits(plan.forward_bytes, call)) return otherwise_->forward(call, stream);
     execute(*plan.forward, {{kOut, call.out}, {kStats, call.logsumexp}}, call, stream, "attention");
   }
 
+  // After either's forward pass: what both leave is the same.
   void backward(const AttentionCall& call, cudaStream_t stream) override {
+    if (refused(call)) return otherwise_->backward(call, stream);
     Plan& plan = plan_for(call);
-    if (plan.forward && !plan.backward && plan.why.empty()) prepare_backward(plan, call);
-    if (!plan.backward || !fits(plan.backward_bytes, call)) return otherwise_->backward(call, stream);
+    if (!plan.backward && plan.why.empty()) prepare_backward(plan, call);
+    if (!plan.backward) return otherwise_->backward(call, stream);
     execute(*plan.backward,
             {{kOut, call.out},
              {kStats, call.logsumexp},
@@ -250,12 +253,16 @@ class CudnnAttention final : public CudaAttention {
   }
   static bool fits(std::int64_t bytes, const AttentionCall& call) { return bytes <= call.scratch_bytes; }
 
-  static std::optional<std::string> refusal(const AttentionCall& call) {
+  // Told once: sampling comes with another length at each token.
+  bool refused(const AttentionCall& call) {
     const AttentionShape& shape = call.shape;
-    if (call.dtype != DType::kBfloat16) return "cuDNN takes no fp32";
-    if (shape.head_dim % 8 != 0 || shape.head_dim > kLargestHead) return fmt::format("a head of {}", shape.head_dim);
-    if (shape.length % kCudnnLengths != 0) return fmt::format("a length of {}", shape.length);
-    return std::nullopt;
+    const bool takes = call.dtype == DType::kBfloat16 && shape.head_dim % 8 == 0 && shape.head_dim <= kLargestHead &&
+                       shape.length % kCudnnLengths == 0;
+    if (!takes && !std::exchange(told_, true)) {
+      spdlog::info("attention by=own length={} head_dim={} dtype={}: not a shape for cuDNN", shape.length,
+                   shape.head_dim, call.dtype == DType::kBfloat16 ? "bf16" : "fp32");
+    }
+    return !takes;
   }
 
   // Strides of the gradients are those of what they are gradients of, until a backward pass says otherwise.
@@ -270,7 +277,7 @@ class CudnnAttention final : public CudaAttention {
     }
     if (plans_.size() == kMostShapes) plans_.pop_back();
     plans_.emplace_front().key = {call.shape, call.qkv_stride, call.out_stride, call.out_stride, call.qkv_stride};
-    prepare_forward(plans_.front(), call);
+    prepare_forward(plans_.front());
     return plans_.front();
   }
   static bool same_forward(const Key& key, const AttentionCall& call) {
@@ -280,13 +287,8 @@ class CudnnAttention final : public CudaAttention {
     return key.dout_stride == call.dout_stride && key.dqkv_stride == call.dqkv_stride;
   }
 
-  // fp32 comes here too: it has plans without graphs.
-  void prepare_forward(Plan& plan, const AttentionCall& call) {
-    if (const auto why = refusal(call)) {
-      plan.why = *why;
-    } else {
-      build(plan, plan.forward, plan.forward_bytes, forward_graph(plan.key));
-    }
+  void prepare_forward(Plan& plan) {
+    build(plan, plan.forward, plan.forward_bytes, forward_graph(plan.key));
     say(plan, "forward", plan.forward != nullptr, plan.forward_bytes);
   }
   void prepare_backward(Plan& plan, const AttentionCall& call) {
@@ -329,6 +331,7 @@ class CudnnAttention final : public CudaAttention {
   const std::unique_ptr<CudaAttention> otherwise_;
   cudnnHandle_t handle_ = nullptr;
   std::list<Plan> plans_;  // the one used last comes first
+  bool told_ = false;
 };
 
 }  // namespace
