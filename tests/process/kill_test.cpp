@@ -1,10 +1,11 @@
 // Islands that die in the middle of a round: the others commit it without them, and newcomers hold the same bits.
+#include <spdlog/spdlog.h>
+
 #include <QtCore/QProcess>
 #include <QtCore/QThread>
 #include <QtTest/QTest>
 #include <algorithm>
 #include <csignal>
-#include <map>
 #include <random>
 
 #include "tests/process/local_run.h"
@@ -36,6 +37,12 @@ const HubState::Round* find_round(const HubState& state, std::uint32_t round) {
   return found == state.rounds.end() ? nullptr : &*found;
 }
 
+bool trained_together(const HubState& state, std::uint32_t since) {
+  return std::any_of(state.rounds.begin(), state.rounds.end(), [&](const HubState::Round& round) {
+    return round.round > since && round.members == kIslands && round.outer_hashes_equal == true;
+  });
+}
+
 }  // namespace
 
 class KillTest : public QObject {
@@ -54,6 +61,9 @@ class KillTest : public QObject {
   }
 
  private Q_SLOTS:
+  // Its lines, some of each round, would hide the one that says what failed.
+  void initTestCase() { spdlog::set_level(spdlog::level::warn); }
+
   void the_rest_commit_the_round_and_a_new_island_holds_the_same_bits_data() {
     QTest::addColumn<std::uint32_t>("fragments");
     QTest::addColumn<int>("kills");
@@ -69,7 +79,6 @@ class KillTest : public QObject {
     QVERIFY(run.wait_until([](const HubState& s) { return s.outer_step >= 2 && training(s) == kIslands; }, kLimit));
 
     std::mt19937 random(20);
-    std::map<std::uint32_t, int> survivors_of_round;
     for (int kill = 0; kill < kills; ++kill) {
       // Given a round under way, at a moment anywhere in it,
       const HubState before = run.state();
@@ -87,20 +96,23 @@ class KillTest : public QObject {
       // then the others commit that round and the next, and hold the same outer state,
       for (const std::uint32_t round : {open, open + 1}) {
         const HubState::Round record = committed(run, round);
-        QVERIFY2(record.outer_hashes_equal == true, "outer hashes differ");
-        QVERIFY2(record.members >= kIslands - 1, "a survivor is missing");
+        QVERIFY2(record.outer_hashes_equal == true, qPrintable(QString("hashes of round %1 differ").arg(round)));
+        QVERIFY2(record.members >= kIslands - 1,
+                 qPrintable(QString("kill %1, round %2: %3 members").arg(kill).arg(round).arg(record.members)));
       }
       for (const auto& island : islands) {
-        QCOMPARE(island.get() == &victim, island->state() == QProcess::NotRunning);
+        const bool ended = island->state() == QProcess::NotRunning;
+        QVERIFY2(ended == (island.get() == &victim),
+                 qPrintable(QString("kill %1, exit %2").arg(kill).arg(island->exitCode())));
       }
 
       // and a new island that joins takes part in a round whose hashes agree on all four.
       const auto slot = std::find_if(islands.begin(), islands.end(), [&](const auto& i) { return i.get() == &victim; });
       *slot = run.start_island("joiner " + std::to_string(kill));
-      QVERIFY(run.wait_until([](const HubState& s) { return training(s) == kIslands; }, kLimit));
-      const HubState::Round together = committed(run, run.state().outer_step + 1);
-      QCOMPARE(together.members, static_cast<std::uint32_t>(kIslands));
-      QCOMPARE(together.outer_hashes_equal, std::optional<bool>(true));
+      // In which one is not said: rounds are shorter than a process takes to start, and go on while it fetches.
+      const std::uint32_t joined_at = run.state().outer_step;
+      QVERIFY2(run.wait_until([&](const HubState& s) { return trained_together(s, joined_at); }, kLimit),
+               qPrintable(QString("the joiner of kill %1 takes part in no round").arg(kill)));
     }
 
     for (const auto& island : islands) {
