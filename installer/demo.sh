@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 check_machine
 if [[ ! -x $atoll_root/build/release/bin/atoll-trainer ]] || ! libtorch_is_whole; then
   say "Atoll: this sets up what is needed (about 5 GB on disk, 5 to 15 minutes on 2 cores; where there is an NVIDIA driver"
-  say "another 2 GB to download and 3 GB on disk), then starts the demo."
+  say "another 1.2 GB to download and 1.8 GB on disk), then starts the demo."
 fi
 step "1/3 packages"
 ensure_packages "${build_packages[@]}" "${demo_packages[@]}"
@@ -15,7 +15,7 @@ check_compiler
 step "2/3 libtorch"
 ensure_libtorch
 ensure_gpu_libraries
-ensure_nvcc
+ensure_cuda_build
 step "3/3 build"
 build release atoll atoll-trainer
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a machine with GPUs needs beside libtorch, without building anything: NVIDIA's libraries, and nvcc where there is no toolkit.
+# What a machine with GPUs needs beside libtorch, without building anything: NVIDIA's libraries, headers, and nvcc where there is no
+# toolkit.
 # On a machine without a driver ATOLL_GPU=yes fetches them all the same.
 
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -10,5 +11,5 @@ step "1/3 libtorch"
 ensure_libtorch
 step "2/3 libraries for GPUs"
 ensure_gpu_libraries
-step "3/3 compiler of the CUDA kernels"
-ensure_nvcc
+step "3/3 what CUDA sources are built with"
+ensure_cuda_build

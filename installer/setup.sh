@@ -180,17 +180,19 @@ ensure_gpu_libraries() {
     say "no NVIDIA driver here: the libraries for GPUs are left out (ATOLL_GPU=yes fetches them all the same)"
     return
   fi
-  ensure_wheels libtorch_gpu "the libraries for GPUs" "ATOLL_GPU=no does without."
+  ensure_wheels gpu_libraries "the libraries for GPUs" "ATOLL_GPU=no does without."
 }
 
-# The compiler of the CUDA kernels, where no toolkit is. ATOLL_CUDA_KERNELS=yes fetches it without a GPU too, no never.
-ensure_nvcc() {
+# What CUDA sources are built with, beside the headers that come with the libraries for GPUs: a compiler where no toolkit is, and the
+# headers of cuDNN's front end, which no toolkit has. ATOLL_CUDA_KERNELS=yes fetches them without a GPU too, no never.
+ensure_cuda_build() {
   local wanted=${ATOLL_CUDA_KERNELS:-auto}
   [[ $wanted =~ ^(yes|no|auto)$ ]] || die "ATOLL_CUDA_KERNELS is '$wanted'; it may be yes, no or auto (where there is an NVIDIA driver)."
-  if [[ $wanted == no ]] || { [[ $wanted == auto ]] && ! gpu_found; }; then
+  if [[ $wanted == no ]] || { [[ $wanted == auto ]] && ! gpu_found && ! toolkit_found; }; then
     say "no compiler is fetched for the CUDA kernels (ATOLL_CUDA_KERNELS=yes does)"
     return
   fi
+  ensure_wheels cudnn_frontend "the headers of cuDNN's front end" "ATOLL_CUDA_KERNELS=no does without."
   if toolkit_found; then
     say "the CUDA kernels are built with this machine's toolkit"
     return

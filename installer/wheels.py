@@ -6,6 +6,7 @@
   wheels.py install PINS TREE CACHE    downloads, verifies, unpacks, switches over; the caller holds the tree's lock
 
 A line of PINS is a requirement as pip reads it, with its sizes: NAME==VERSION --hash=sha256:HASH  # BYTES bytes, BYTES unpacked.
+With ", of FOLDER alone" behind them nothing else of the wheel is unpacked but its licences.
 pip begins a wheel anew that was cut off; here a part stays in CACHE and is gone on with. The index, local directories and
 certificates are those that pip would use (PIP_INDEX_URL, PIP_EXTRA_INDEX_URL, PIP_FIND_LINKS, PIP_NO_INDEX, PIP_CERT or pip.conf; proxies
 by HTTPS_PROXY). A wheel that somebody put into CACHE by hand is as good as a downloaded one: its hash decides.
@@ -37,14 +38,15 @@ class Refused(Exception):
 
 
 class Pin:
-    FORM = re.compile(r"([\w.-]+)==([\w.]+) --hash=sha256:([0-9a-f]{64})  # (\d+) bytes, (\d+) unpacked")
+    FORM = re.compile(r"([\w.-]+)==([\w.]+) --hash=sha256:([0-9a-f]{64})"
+                      r"  # (\d+) bytes, (\d+) unpacked(?:, of (\w+) alone)?")
 
     def __init__(self, line):
         found = self.FORM.fullmatch(line)
         if not found:
             raise Refused(f"a pin is not understood: {line}")
         self.name, self.version, self.sha256 = found[1], found[2], found[3]
-        self.bytes, self.unpacked = int(found[4]), int(found[5])
+        self.bytes, self.unpacked, self.only = int(found[4]), int(found[5]), found[6]
         self.file = f"{re.sub('[-_.]+', '_', self.name)}-{self.version}.whl"  # in the cache
 
 
@@ -235,13 +237,15 @@ def is_whole(pins_path, tree):
     return manifest.exists() and manifest.read_text() == state(pins_path, tree, files_in(manifest))
 
 
-def unpack(wheel, tree, new):
-    """nvidia/ into `new`, which is to replace it; the rest (licences) beside. Returns the names as in the tree."""
+def unpack(pin, wheel, tree, new):
+    """nvidia/ into `new`, which is to replace it; the rest (licences, headers) beside. Returns the names as in the tree."""
     names = []
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
             parts = pathlib.PurePosixPath(entry.filename).parts
             if entry.is_dir() or ".metadata" in parts:
+                continue
+            if pin.only and parts[0] != pin.only and not parts[0].endswith(".dist-info"):
                 continue
             if ".." in parts or entry.filename.startswith("/"):
                 raise Refused(f"{wheel.name} wants to write to {entry.filename}")
@@ -276,19 +280,25 @@ def install(pins_path, tree, cache):
 
     print("  unpacking", flush=True)
     in_use, new, old = tree / "nvidia", tree / "nvidia.new", tree / "nvidia.old"
+    if old.exists() and not in_use.exists():  # a switch-over that was cut
+        old.rename(in_use)
+    in_use.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(new, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)
     earlier = {tree / file for file in files_in(manifest_of(pins_path, tree))}
     # Hard links: whoever uses the tree goes on using it, and it costs no space.
     shutil.copytree(in_use, new, symlinks=True, copy_function=os.link,
                     ignore=lambda directory, names: [n for n in names if pathlib.Path(directory, n) in earlier])
-    names = [name for wheel in wheels for name in unpack(wheel, tree, new)]
+    names = [name for pin, wheel in zip(pins, wheels) for name in unpack(pin, wheel, tree, new)]
     names += complete_toolkit(new / "cu13")
 
     manifest_of(pins_path, tree).unlink(missing_ok=True)
     in_use.rename(old)  # setup.sh puts it back if it finds this alone
     new.rename(in_use)
     manifest_of(pins_path, tree).write_text(state(pins_path, tree, names))
+    for file in earlier - {tree / name for name in names}:
+        if in_use not in file.parents:
+            file.unlink(missing_ok=True)
     shutil.rmtree(old, ignore_errors=True)
     if not is_whole(pins_path, tree):
         raise Refused(f"what was unpacked into {tree} is not whole")
@@ -319,6 +329,8 @@ def main(arguments):
         print(f"  {why}", file=sys.stderr)
     except OSError as error:
         print(f"  {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("  stopped; what was downloaded is kept", file=sys.stderr)
     return 1
 
 

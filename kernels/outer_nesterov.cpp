@@ -35,4 +35,8 @@ void outer_nesterov(std::span<float> theta, std::span<float> velocity, WireForma
   }
 }
 
+void outer_nesterov(std::span<float> theta, std::span<float> velocity, std::span<const float> d, OuterSgd hyper) {
+  step(theta.data(), velocity.data(), d.data(), theta.size(), hyper);
+}
+
 }  // namespace atl

@@ -24,4 +24,7 @@ struct OuterSgd {
 void outer_nesterov(std::span<float> theta, std::span<float> velocity, WireFormat format,
                     std::span<const std::byte> canonical, OuterSgd hyper);
 
+// The same of an average that is decoded already. d: [numel].
+void outer_nesterov(std::span<float> theta, std::span<float> velocity, std::span<const float> d, OuterSgd hyper);
+
 }  // namespace atl

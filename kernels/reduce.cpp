@@ -61,10 +61,17 @@ std::vector<double> row_sums(std::span<const Value> values, Term term) {
 
 }  // namespace
 
+double row_squared_norm(std::span<const float> row) {
+  return row_sum(row.data(), row.size(), [](float value) { return square(value); });
+}
+
+double fold_row_norms(std::vector<double> rows) {
+  while (rows.size() > 1) rows = row_sums(std::span<const double>(rows), [](double sum) { return sum; });
+  return rows.empty() ? 0.0 : rows.front();
+}
+
 double squared_norm(std::span<const float> x) {
-  std::vector<double> sums = row_sums(x, [](float value) { return square(value); });
-  while (sums.size() > 1) sums = row_sums(std::span<const double>(sums), [](double sum) { return sum; });
-  return sums.empty() ? 0.0 : sums.front();
+  return fold_row_norms(row_sums(x, [](float value) { return square(value); }));
 }
 
 std::optional<double> finite_squared_norm(std::span<const float> x) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace atl {
 
@@ -25,6 +26,10 @@ bool all_finite(std::span<const float> x);
 inline constexpr std::size_t kNormLanes = 16;
 inline constexpr std::size_t kNormRowNumel = 4096;
 double squared_norm(std::span<const float> x);
+
+// squared_norm in parts, for who has the values row by row: of one row, and of all rows in their order (changed by it).
+double row_squared_norm(std::span<const float> row);  // at most kNormRowNumel values
+double fold_row_norms(std::vector<double> rows);
 
 // all_finite and squared_norm in one pass: nothing where a value is NaN or infinite.
 std::optional<double> finite_squared_norm(std::span<const float> x);

@@ -18,7 +18,7 @@ step "2/4 libtorch"
 [[ $preset == tsan ]] || ensure_libtorch
 if [[ $preset != tsan && $preset != asan ]]; then  # which compute on the processor alone
   ensure_gpu_libraries
-  ensure_nvcc
+  ensure_cuda_build
 fi
 step "3/4 build ($preset)"
 build "$preset"

@@ -13,22 +13,15 @@ struct Entry {
   GpuLibrary library;
   std::string_view name, file;
   std::string_view wheel;  // the directory of nvidia/ that its wheel unpacks into
+  // What it opens by a bare name, with no run path that says where: it must be loaded before.
+  std::string_view beside = {};
 };
-// CUDA 13, as torch 2.11 was linked (installer/libtorch_gpu.txt).
+// Of CUDA 13 (installer/gpu_libraries.txt).
 constexpr Entry kEntries[] = {
-    {GpuLibrary::kNvJitLink, "nvJitLink", "libnvJitLink.so.13", "cu13"},
+    {GpuLibrary::kNvrtc, "NVRTC", "libnvrtc.so.13", "cu13", "libnvrtc-builtins.so.13.0"},
     {GpuLibrary::kCublasLt, "cuBLASLt", "libcublasLt.so.13", "cu13"},
-    {GpuLibrary::kCublas, "cuBLAS", "libcublas.so.13", "cu13"},
     {GpuLibrary::kCudnn, "cuDNN", "libcudnn.so.9", "cudnn"},
     {GpuLibrary::kNccl, "NCCL", "libnccl.so.2", "nccl"},
-    {GpuLibrary::kCusparse, "cuSPARSE", "libcusparse.so.12", "cu13"},
-    {GpuLibrary::kCusparseLt, "cuSPARSELt", "libcusparseLt.so.0", "cusparselt"},
-    {GpuLibrary::kCusolver, "cuSOLVER", "libcusolver.so.12", "cu13"},
-    {GpuLibrary::kCufft, "cuFFT", "libcufft.so.12", "cu13"},
-    {GpuLibrary::kCurand, "cuRAND", "libcurand.so.10", "cu13"},
-    {GpuLibrary::kCufile, "cuFile", "libcufile.so.0", "cu13"},
-    {GpuLibrary::kNvshmem, "NVSHMEM", "libnvshmem_host.so.3", "nvshmem"},
-    {GpuLibrary::kNvrtc, "NVRTC", "libnvrtc.so.13", "cu13"},
 };
 
 constexpr auto kLibraries = [] {
@@ -55,7 +48,11 @@ Result<OpenLibrary> open(GpuLibrary library, const std::filesystem::path& libtor
   const std::filesystem::path in_wheel = libtorch / "nvidia" / entry.wheel / "lib" / entry.file;
   std::error_code ignored;
   if (!libtorch.empty() && std::filesystem::exists(in_wheel, ignored)) {
-    if (void* handle = ::dlopen(in_wheel.c_str(), RTLD_NOW | RTLD_LOCAL)) return OpenLibrary(handle, in_wheel.string());
+    const std::filesystem::path beside = in_wheel.parent_path() / entry.beside;
+    const bool ready =
+        entry.beside.empty() || ::dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr;
+    void* handle = ready ? ::dlopen(in_wheel.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (handle != nullptr) return OpenLibrary(handle, in_wheel.string());
     // Not another one in its place: the wheels were chosen to fit one another.
     return Error{ErrorCode::kInternal, fmt::format("{} does not load: {}", entry.name, last_loader_error())};
   }

@@ -14,30 +14,17 @@
 
 namespace atl {
 
-enum class GpuLibrary {
-  kNvJitLink,
-  kCublasLt,
-  kCublas,
-  kCudnn,
-  kNccl,
-  kCusparse,
-  kCusparseLt,
-  kCusolver,
-  kCufft,
-  kCurand,
-  kCufile,
-  kNvshmem,
-  kNvrtc,
-};
+// NVRTC compiles what the first two make up as they go; programs themselves ask it for nothing.
+enum class GpuLibrary { kNvrtc, kCublasLt, kCudnn, kNccl };
 
-// Each after those that it needs.
+// Each after those that it calls for.
 std::span<const GpuLibrary> gpu_libraries();
 std::string_view name_of(GpuLibrary library);  // "cuBLASLt"
 std::string_view file_of(GpuLibrary library);  // "libcublasLt.so.13"
 
 // What brings them, for a person.
 inline constexpr std::string_view kGpuLibrariesFix =
-    "run installer/gpu_libraries.sh of atoll's sources (2 GB to download)";
+    "run installer/gpu_libraries.sh of atoll's sources (1.1 GB to download)";
 
 class OpenLibrary {  // closed with it
  public:

@@ -6,6 +6,7 @@
 
 #include "kernels/wire_format.h"
 #include "net/data/dataset.h"
+#include "net/disk/checkpoint_directory.h"
 #include "net/model/fragments.h"
 #include "net/model/layout.h"
 
@@ -61,8 +62,9 @@ double checkpoint_bytes(const RunNeeds& run) { return 8.0 * static_cast<double>(
 
 double disk_bytes(const RunNeeds& run, double checkpoints) {
   const double older = std::max(1u, run.keep_states) - 1;
-  const double averages = 2 * static_cast<double>(run.payload_bytes);
-  return kMargin * ((checkpoints + older) * checkpoint_bytes(run) + averages + static_cast<double>(run.data_bytes));
+  const double averages = 3 * static_cast<double>(run.payload_bytes);
+  const double states = checkpoints + older + static_cast<double>(kMostLoggedStates);
+  return kMargin * (states * checkpoint_bytes(run) + averages + static_cast<double>(run.data_bytes));
 }
 
 double gpu_bytes(const RunNeeds& run, std::size_t gpus) {

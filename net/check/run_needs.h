@@ -15,7 +15,7 @@ std::string describe_model(const RunConfig& run);
 // What one checkpoint takes: outer parameters and momentum in fp32.
 double checkpoint_bytes(const RunNeeds& run);
 // Of disk: so many checkpoints (the newest; another while it is written; the work of a pause), older ones that the run
-// keeps, the average and the next one, the data, and a fifth of it all.
+// keeps, the rounds that are logged (kMostLoggedStates), the average and the next one, the data, and a fifth of it all.
 double disk_bytes(const RunNeeds& run, double checkpoints);
 // Of each of `gpus` cards that share the model: fp32 parameters, gradients and Adam's moments in shards, a gathered
 // block and the next one in bf16, activations of one sequence.

@@ -3,6 +3,7 @@
 // thread.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -16,9 +17,17 @@ namespace atl {
 inline constexpr const char* kOuterStateFile = "outer.state";    // the newest; outer_state_file.h
 inline constexpr const char* kInnerStateFile = "inner.state";    // of a paused round; inner_state_file.h
 inline constexpr const char* kKeptAverageFile = "average.kept";  // of the open round of fragment 0; see below
+inline constexpr const char* kRoundsDirectory = "rounds";        // of committed rounds; round_log.h
 inline constexpr const char* kModelConfigFile = "config.json";   // of the model; net/model/config.h
 inline constexpr const char* kCommitLogFile = "commits.log";     // the hub's signed commits; commit_log.h
 inline constexpr const char* kEpochFile = "epoch.json";          // the highest epoch of the hub's; commit_log.h
+
+// The averages in kRoundsDirectory take no more bytes than so many outer states (8 bytes a parameter) and the last of
+// them. To read so much takes as long as to fetch a state over a link of half the disk's rate, and few links are as
+// fast: what is logged is worth replaying. An int8 average is 1.02 bytes a parameter, so these are 15 rounds of the
+// whole model. Where a state takes so long to be written that more rounds come between two of them, one is written
+// after so many, which adds half to the bytes that the rounds write themselves.
+inline constexpr std::uint64_t kMostLoggedStates = 2;
 
 // outer.STEP.state: a state that is kept beside the newest.
 std::string kept_state_name(OuterStep step);

@@ -1,7 +1,7 @@
 // average.kept: the average of the open round, written before the island says that it holds it: with the outer state
 // before it, it makes the state after it, also on an island whose process died before the commit came. Private to the
-// owner. One file a fragment (average.FRAGMENT.kept after the first), replaced each round; the one definition of its
-// bytes:
+// owner. One file a fragment (average.FRAGMENT.kept after the first), which the commit moves into the round log
+// (round_log.h); the one definition of its bytes:
 //
 //   offset  bytes  what
 //        0      8  "ATLAVERG"

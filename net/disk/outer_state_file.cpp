@@ -7,6 +7,7 @@
 
 #include "net/base/encoding.h"
 #include "net/base/json_reader.h"
+#include "net/base/parallel.h"
 
 namespace atl {
 namespace {
@@ -42,37 +43,50 @@ Result<OuterStateInfo> read_info(const StoredFile& file) {
   return info;
 }
 
-// Reads the values one after the other, and tells in the end whether they are those of the file's tree hash.
-class ValueReader {
- public:
-  ValueReader(const StoredFile& file, const OuterStateInfo& info)
-      : file_(file), info_(info), manifest_(info.outer_step, info.numel) {}
-
-  Status read(std::span<float> values) {
-    while (!values.empty()) {
-      const auto piece = values.first(std::min(values.size(), kStoredPieceBytes / sizeof(float)));
-      ATOLL_RETURN_IF_ERROR(file_.read_at(offset_, std::as_writable_bytes(piece)));
-      manifest_.add(piece);
-      offset_ += piece.size_bytes();
-      values = values.subspan(piece.size());
+// A chunk's parameters and momentum from where they lie in the file, and its digest.
+Status read_chunk(const StoredFile& file, const OuterStateInfo& info, std::uint64_t index, std::span<float> parameters,
+                  std::span<float> momentum, Digest& digest) {
+  Sha256 hash;
+  std::uint64_t offset = kHeaderBytes + index * kStateChunkNumel * sizeof(float);
+  for (const std::span<float> half : {parameters, momentum}) {
+    const auto bytes = std::as_writable_bytes(half);
+    for (std::size_t at = 0; at < bytes.size(); at += kStoredPieceBytes) {
+      const auto piece = bytes.subspan(at, std::min(kStoredPieceBytes, bytes.size() - at));
+      ATOLL_RETURN_IF_ERROR(file.read_at(offset + at, piece));
+      hash.update(piece);
     }
-    return ok_status();
+    offset += info.numel * sizeof(float);
   }
-  bool finish() { return to_hex(manifest_.finish().tree_hash()) == info_.tree_hash; }
+  digest = hash.finish();
+  return ok_status();
+}
 
- private:
-  const StoredFile& file_;
-  const OuterStateInfo& info_;
-  StateManifestWriter manifest_;
-  std::uint64_t offset_ = kHeaderBytes;
+// All chunks on all processors; `place(index)` is where a chunk's parameters and momentum go. The first error, or
+// whether the values are those of the file's tree hash.
+template <class Place>
+Result<bool> read_chunks(const StoredFile& file, const OuterStateInfo& info, Place place) {
+  StateManifest manifest{info.outer_step, kValueBytes * info.numel, {}};
+  manifest.chunk_sha256.resize(state_chunks(info.numel));
+  std::vector<Status> read(manifest.chunk_sha256.size(), ok_status());
+  parallel_for(read.size(), [&](std::size_t index) {
+    const auto [keeper, parameters, momentum] = place(index);
+    read[index] = read_chunk(file, info, index, parameters, momentum, manifest.chunk_sha256[index]);
+  });
+  for (const Status& status : read) ATOLL_RETURN_IF_ERROR(status);
+  return to_hex(manifest.tree_hash()) == info.tree_hash;
+}
+
+struct ChunkPlace {
+  std::vector<float> keeper;  // of the values, where nobody else has room for them
+  std::span<float> parameters, momentum;
 };
 
 Status read_values(const StoredFile& file, const OuterStateInfo& info, std::span<float> parameters,
                    std::span<float> momentum) {
-  ValueReader reader(file, info);
-  ATOLL_RETURN_IF_ERROR(reader.read(parameters));
-  ATOLL_RETURN_IF_ERROR(reader.read(momentum));
-  return reader.finish() ? ok_status() : Status(not_of_this_model(file.path()));
+  ATOLL_ASSIGN_OR_RETURN(const bool are_right, read_chunks(file, info, [&](std::uint64_t index) {
+                           return ChunkPlace{{}, of_chunk(parameters, index), of_chunk(momentum, index)};
+                         }));
+  return are_right ? ok_status() : Status(not_of_this_model(file.path()));
 }
 
 // The file and what it says of itself, where it is of a model of so many parameters.
@@ -118,13 +132,16 @@ Result<OuterStateInfo> peek_outer_state(const std::filesystem::path& path) {
 Result<OuterStateInfo> verify_outer_state(const std::filesystem::path& path) {
   ATOLL_ASSIGN_OR_RETURN(const StoredFile file, StoredFile::open(path));
   ATOLL_ASSIGN_OR_RETURN(OuterStateInfo info, read_info(file));
-  ValueReader reader(file, info);
-  std::vector<float> piece;
-  for (std::uint64_t left = 2 * info.numel; left > 0; left -= piece.size()) {
-    piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, kStoredPieceBytes / sizeof(float))));
-    ATOLL_RETURN_IF_ERROR(reader.read(piece));
-  }
-  if (!reader.finish()) return not_whole(file);
+  const auto beside = [&](std::uint64_t index) {
+    ChunkPlace place;
+    const auto numel = std::min(kStateChunkNumel, info.numel - index * kStateChunkNumel);
+    place.keeper.resize(2 * numel);
+    place.parameters = std::span(place.keeper).first(numel);
+    place.momentum = std::span(place.keeper).last(numel);
+    return place;
+  };
+  ATOLL_ASSIGN_OR_RETURN(const bool are_right, read_chunks(file, info, beside));
+  if (!are_right) return not_whole(file);
   return info;
 }
 

@@ -292,7 +292,7 @@ Result<std::optional<ValidatedState>> HubStore::spoiled() {
 Status HubStore::read_commits(CoordinatorMemory& memory) {
   ATOLL_ASSIGN_OR_RETURN(Statement statement,
                          database_.prepare("SELECT message FROM round_commit ORDER BY round DESC LIMIT ?"));
-  ATOLL_RETURN_IF_ERROR(statement.bind(kMaxFragments));
+  ATOLL_RETURN_IF_ERROR(statement.bind(kCommitsRemembered));
   for (;;) {
     ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
     if (!row) return ok_status();

@@ -10,34 +10,30 @@
 #include "net/recovery/outer_state.h"
 
 namespace atl {
-namespace {
-
-constexpr std::size_t kChunkValues = kStateChunkBytes / sizeof(float);
-
-}  // namespace
-
 Result<std::string> initial_state_hash(const RunConfig& run) {
   ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
   const ParameterLayout layout = canonical_layout(model);
-  StateManifestWriter writer(OuterStep{0}, static_cast<std::uint64_t>(layout.numel));
-  std::vector<float> piece(kChunkValues);
+  StateManifest manifest{OuterStep{0}, 2 * sizeof(float) * static_cast<std::uint64_t>(layout.numel), {}};
+  std::vector<float> chunk(kStateChunkNumel);
+  const std::vector<float> momentum(kStateChunkNumel);  // zeros
+  std::size_t filled = 0;
+  const auto add = [&] {
+    const auto digest = chunk_digest(std::span(chunk).first(filled), std::span(momentum).first(filled));
+    manifest.chunk_sha256.push_back(digest);
+    filled = 0;
+  };
   for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
     ParameterStream stream(model, layout.parameters[i], i, run.seed);
-    for (std::int64_t done = 0; done < layout.parameters[i].numel;) {
-      const auto count = std::min<std::int64_t>(layout.parameters[i].numel - done, std::ssize(piece));
-      const std::span<float> values(piece.data(), static_cast<std::size_t>(count));
-      stream.next(values);
-      writer.add(values);
-      done += count;
+    for (std::int64_t left = layout.parameters[i].numel; left > 0;) {
+      const auto count = std::min(static_cast<std::size_t>(left), chunk.size() - filled);
+      stream.next(std::span(chunk).subspan(filled, count));
+      filled += count;
+      left -= static_cast<std::int64_t>(count);
+      if (filled == chunk.size()) add();
     }
   }
-  std::ranges::fill(piece, 0.0f);
-  for (std::int64_t done = 0; done < layout.numel;) {
-    const auto count = std::min<std::int64_t>(layout.numel - done, std::ssize(piece));
-    writer.add(std::span<const float>(piece.data(), static_cast<std::size_t>(count)));
-    done += count;
-  }
-  return to_hex(writer.finish().tree_hash());
+  if (filled > 0) add();
+  return to_hex(manifest.tree_hash());
 }
 
 Result<std::string> save_initial_state_hash(const RunConfig& run, HubStore& store) {

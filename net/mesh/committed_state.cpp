@@ -17,11 +17,11 @@ CommittedState::CommittedState(CoordinatorTurn& turn, const CoordinatorMemory& m
       sign_(std::move(sign)),
       committed_(memory.committed),
       last_commit_(memory.last_commit),
-      before_(memory.commits_before),
       epoch_(memory.epoch),
       record_epoch_(memory.record_epoch),
       restored_(memory.restored) {
-  while (before_.size() >= turn.run().fragments) before_.pop_front();
+  for (const HubCommit& commit : memory.commits_before) remember(commit);
+  if (last_commit_ && !before_.empty() && before_.back().round.value + 1 != last_commit_->round.value) before_.clear();
   if (last_commit_) last_holders_ = holders_of(*last_commit_);
 }
 
@@ -49,14 +49,24 @@ std::vector<HubCommit> CommittedState::commits_since(OuterStep held, const Islan
   return held.value + commits.size() == committed_.value ? commits : std::vector<HubCommit>();
 }
 
+// A round that is missing before it was never known here (go_forth): nobody is led across.
+void CommittedState::remember(const HubCommit& commit) {
+  if (!before_.empty() && before_.back().round.value + 1 != commit.round.value) before_.clear();
+  before_.push_back(commit);
+  if (before_.size() >= kCommitsRemembered) before_.pop_front();
+}
+
 bool CommittedState::is_commit_of_late(OuterStep round, Attempt attempt) const {
+  return round.value + turn_.run().fragments >= committed_.value && remembers(round, attempt);
+}
+
+bool CommittedState::remembers(OuterStep round, Attempt attempt) const {
   const auto is_it = [&](const HubCommit& commit) { return commit.round == round && commit.attempt == attempt; };
   return (last_commit_ && is_it(*last_commit_)) || std::ranges::any_of(before_, is_it);
 }
 
 void CommittedState::advance(const HubCommit& commit) {
-  if (last_commit_) before_.push_back(*last_commit_);
-  while (before_.size() >= turn_.run().fragments) before_.pop_front();
+  if (last_commit_) remember(*last_commit_);
   last_commit_ = commit;
   last_holders_ = {commit.holders.begin(), commit.holders.end()};
   committed_ = OuterStep{commit.round.value + 1};
@@ -75,7 +85,9 @@ void CommittedState::go_forth(const HubCommit& commit, const IslandId& shown_by)
   record_epoch_ = commit.epoch;  // restored_ stays: another may know of a newer one
   turn_.act(PersistFastForward{commit});
   turn_.publish(FastForwarded{from, made, shown_by});
-  before_.clear();
+  // The next round of the same epoch: nothing was undone in between.
+  const bool is_next = last_commit_ && commit.round == from && commit.epoch == last_commit_->epoch;
+  is_next ? remember(*last_commit_) : before_.clear();
   last_commit_ = commit;
   last_holders_ = holders_of(commit);
   wait_until_ = std::max(*wait_until_, turn_.now() + turn_.run().dead_after);

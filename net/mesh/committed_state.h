@@ -22,9 +22,10 @@ class CommittedState {
   bool may_hold_last(const IslandId& island) const { return last_holders_.contains(island); }  // its average
   const std::set<IslandId>& last_holders() const { return last_holders_; }
   // Those that lead from outer step `held` to this state, in order, where `island` may hold the average of each; else
-  // none. As many as rounds can be open at once are remembered: so many may be committed while it cannot be reached.
+  // none. kCommitsRemembered at most.
   std::vector<HubCommit> commits_since(OuterStep held, const IslandId& island) const;
-  bool is_commit_of_late(OuterStep round, Attempt attempt) const;
+  bool remembers(OuterStep round, Attempt attempt) const;
+  bool is_commit_of_late(OuterStep round, Attempt attempt) const;  // of as many rounds as can be open at once
   bool is_last_round_done() const { return !is_of_run(committed_); }
   bool is_of_run(OuterStep round) const;  // whether the run has such a round
 
@@ -45,11 +46,13 @@ class CommittedState {
   void forget_holder(const IslandId& island) { last_holders_.erase(island); }
 
  private:
+  void remember(const HubCommit& commit);
+
   CoordinatorTurn& turn_;
   const CommitSigner sign_;
   OuterStep committed_;
   std::optional<HubCommit> last_commit_;
-  std::deque<HubCommit> before_;     // the F - 1 before it, oldest first
+  std::deque<HubCommit> before_;     // those before it, one round after the other, the oldest first
   std::set<IslandId> last_holders_;  // who may hold the average of last_commit_
   std::uint64_t epoch_;
   std::uint64_t record_epoch_;

@@ -39,7 +39,10 @@ void RoundCoordinator::on(const IslandConnected& event) {
   turn_.send(id, HubWelcome{kMeshVersion, turn_.run(), state_.committed(), {}});
   if (finished_) {
     const OuterStep held = event.hello.outer_step.value_or(state_.committed());
-    for (const HubCommit& commit : state_.commits_since(held, id)) turn_.send(id, commit);
+    const auto missed = state_.commits_since(held, id);
+    if (missed.size() <= turn_.run().fragments) {  // no more are taken in at once, and it is not led on
+      for (const HubCommit& commit : missed) turn_.send(id, commit);
+    }
     return say_goodbye(id);
   }
   const auto [island, is_new, moved] = members_.enter(event);
@@ -155,7 +158,8 @@ void RoundCoordinator::said(MeshIsland& island, const IslandHave& message) {
 
 void RoundCoordinator::said(MeshIsland& island, const IslandAttemptFailed& message) {
   // It does not hold what was committed.
-  if (state_.is_commit_of_late(message.round, message.attempt)) return start_recovering(island.id());
+  const bool is_led = island.catches_up && state_.remembers(message.round, message.attempt);
+  if (is_led || state_.is_commit_of_late(message.round, message.attempt)) return start_recovering(island.id());
   if (OpenRound* round = find_round(message.round)) round->said(island, message);
 }
 

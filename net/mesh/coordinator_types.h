@@ -219,6 +219,9 @@ struct BegunRound {
   Attempt last_attempt = {};
 };
 
+// An island's disk may hold the averages of so many rounds and nothing newer (net/disk/round_log.h).
+inline constexpr std::size_t kCommitsRemembered = 64;
+
 struct CoordinatorMemory {
   OuterStep committed;
   std::uint64_t lease_cursor = 0;

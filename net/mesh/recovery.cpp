@@ -24,8 +24,10 @@ void Recovery::place_returning(MeshIsland& island, const IslandHello& hello) {
     island.catches_up = true;
     island.told_to_recover = state_.committed();
     island.recovered_hash.clear();
+    island.claimed = HeldState{*hello.outer_step, hello.state_hash};
     trust_.agreement().expect(island.id());
-    for (const HubCommit& commit : missed) turn_.send(island.id(), commit);
+    const std::size_t at_once = std::min<std::size_t>(missed.size(), turn_.run().fragments);
+    for (std::size_t i = 0; i < at_once; ++i) turn_.send(island.id(), missed[i]);
     return;
   }
   verdicts_.start_recovering(island.id());
@@ -51,10 +53,21 @@ void Recovery::place_holder(MeshIsland& island, const std::string& hash) {
 }
 
 void Recovery::said(MeshIsland& island, const IslandApplied& message) {
+  const bool is_further = !island.claimed || island.claimed->outer_step < message.outer_step;
   island.claimed = HeldState{message.outer_step, message.state_hash};
+  if (island.catches_up && is_further && message.outer_step < state_.committed()) {
+    return lead_on(island, message.outer_step);
+  }
   if (message.outer_step != state_.committed()) return;
   if (island.standing == MeshIsland::Standing::kRecovering) return place_holder(island, message.state_hash);
   trust_.agreement().report(island.id(), message.state_hash);
+}
+
+// An island takes in as many commits at once as it has lanes; each outer step makes room for one more.
+void Recovery::lead_on(const MeshIsland& island, OuterStep held) {
+  const auto missed = state_.commits_since(held, island.id());
+  const std::size_t next = turn_.run().fragments - 1;
+  if (next < missed.size()) turn_.send(island.id(), missed[next]);
 }
 
 void Recovery::said(MeshIsland& island, const IslandRecovered& message) {

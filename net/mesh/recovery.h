@@ -1,4 +1,4 @@
-// How an island gets to hold the committed outer state: from its own disk, by the commit that it missed, or from
+// How an island gets to hold the committed outer state: from its own disk, by the commits that it missed, or from
 // others. And when it is believed that it does. One thread; owned by the RoundCoordinator.
 #pragma once
 
@@ -29,6 +29,7 @@ class Recovery {
   void find_other_sources();  // one of them is gone
 
  private:
+  void lead_on(const MeshIsland& island, OuterStep held);
   void settle(MeshIsland& island);
   void send_recover(MeshIsland& island);
 

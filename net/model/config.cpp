@@ -163,6 +163,10 @@ Status ModelConfig::validate() const {
     return bad_key("num_key_value_heads", fmt::format("is {}, which does not divide num_attention_heads = {}",
                                                       num_key_value_heads, num_attention_heads));
   }
+  if (hidden_size % num_attention_heads != 0) {  // whatever head_dim says: transformers would not open its export
+    return bad_key("num_attention_heads",
+                   fmt::format("is {}, which does not divide hidden_size = {}", num_attention_heads, hidden_size));
+  }
   if (head_dim % 2 != 0) return bad_key("head_dim", fmt::format("is {}; rotary embeddings need an even one", head_dim));
   const auto real = [](std::int64_t size) { return static_cast<double>(size); };
   const double block = real(hidden_size) *

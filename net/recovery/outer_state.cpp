@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "net/base/encoding.h"
+#include "net/base/parallel.h"
 #include "net/wire/json_archive.h"
 
 namespace atl {
@@ -12,17 +13,6 @@ namespace {
 
 constexpr std::size_t kDigestTextBytes = 67;  // in hex, with quotes and comma
 constexpr int kMaxDepth = 2;
-
-// The bytes [begin, begin + count) of `first` followed by `second`, to the hash.
-void update_with_slice(Sha256& hash, ByteView first, ByteView second, std::uint64_t begin, std::uint64_t count) {
-  if (begin < first.size()) {
-    const auto part = std::min<std::uint64_t>(count, first.size() - begin);
-    hash.update(first.subspan(begin, part));
-    begin += part;
-    count -= part;
-  }
-  if (count > 0) hash.update(second.subspan(begin - first.size(), count));
-}
 
 std::uint64_t chunks_of(std::uint64_t state_bytes) { return (state_bytes + kStateChunkBytes - 1) / kStateChunkBytes; }
 
@@ -76,40 +66,23 @@ Result<StateManifest> StateManifest::from_json(std::string_view text) {
   return manifest;
 }
 
+std::uint64_t state_chunks(std::uint64_t numel) { return (numel + kStateChunkNumel - 1) / kStateChunkNumel; }
+
+Digest chunk_digest(std::span<const float> parameters, std::span<const float> momentum) {
+  Sha256 hash;
+  hash.update(std::as_bytes(parameters));
+  hash.update(std::as_bytes(momentum));
+  return hash.finish();
+}
+
 StateManifest make_state_manifest(OuterStep version, std::span<const float> parameters,
                                   std::span<const float> momentum) {
-  const ByteView first = std::as_bytes(parameters);
-  const ByteView second = std::as_bytes(momentum);
-  StateManifest manifest{version, first.size() + second.size(), {}};
-  manifest.chunk_sha256.resize(chunks_of(manifest.state_bytes));
-  for (std::uint64_t index = 0; index < manifest.chunk_sha256.size(); ++index) {
-    Sha256 hash;
-    update_with_slice(hash, first, second, index * kStateChunkBytes, manifest.chunk_bytes(index));
-    manifest.chunk_sha256[index] = hash.finish();
-  }
+  StateManifest manifest{version, parameters.size_bytes() + momentum.size_bytes(), {}};
+  manifest.chunk_sha256.resize(state_chunks(parameters.size()));
+  parallel_for(manifest.chunk_sha256.size(), [&](std::size_t index) {
+    manifest.chunk_sha256[index] = chunk_digest(of_chunk(parameters, index), of_chunk(momentum, index));
+  });
   return manifest;
-}
-
-StateManifestWriter::StateManifestWriter(OuterStep version, std::uint64_t numel)
-    : manifest_{version, 2 * sizeof(float) * numel, {}} {}
-
-void StateManifestWriter::add(std::span<const float> values) {
-  ByteView bytes = std::as_bytes(values);
-  while (!bytes.empty()) {
-    const auto count = std::min<std::uint64_t>(bytes.size(), kStateChunkBytes - in_chunk_);
-    chunk_->update(bytes.first(count));
-    bytes = bytes.subspan(count);
-    in_chunk_ += count;
-    if (in_chunk_ < kStateChunkBytes) continue;
-    manifest_.chunk_sha256.push_back(chunk_->finish());
-    chunk_ = std::make_unique<Sha256>();
-    in_chunk_ = 0;
-  }
-}
-
-StateManifest StateManifestWriter::finish() {
-  if (in_chunk_ > 0) manifest_.chunk_sha256.push_back(chunk_->finish());
-  return std::move(manifest_);
 }
 
 }  // namespace atl

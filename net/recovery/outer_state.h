@@ -1,9 +1,11 @@
-// The outer state (parameters, then momentum, fp32, in canonical order) as versioned chunks: what islands serve over
-// HTTPS to those that join, and by whose tree hash the hub compares them after every round.
+// The outer state (parameters and momentum, fp32, in canonical order) as versioned chunks: what islands serve over
+// HTTPS to those that join, and by whose tree hash the hub compares them after every round. A chunk is a slice of the
+// parameters, then the momentum of the same: all that an outer step on these parameters reads and writes, so that
+// chunks are stepped and hashed apart from each other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,13 +18,14 @@
 
 namespace atl {
 
-inline constexpr std::uint64_t kStateChunkBytes = 16u << 20;
+inline constexpr std::uint64_t kStateChunkNumel = 2u << 20;  // parameters of a chunk
+inline constexpr std::uint64_t kStateChunkBytes = 2 * sizeof(float) * kStateChunkNumel;
 inline constexpr std::uint64_t kMaxStateChunks = 1u << 20;
 
 struct StateManifest {
   OuterStep version;                                     // outer steps applied
   std::uint64_t state_bytes = 0;                         // 2 * 4 * numel
-  std::vector<Digest> chunk_sha256;                      // of each kStateChunkBytes slice, the last one short
+  std::vector<Digest> chunk_sha256;                      // of each chunk's bytes, the last one short
   std::uint64_t chunk_bytes(std::uint64_t index) const;  // of one chunk; index < chunk_sha256.size()
   // SHA-256 over version (u32), state_bytes (u64) and all chunk digests: one value that stands for all the state.
   Digest tree_hash() const;
@@ -32,21 +35,19 @@ struct StateManifest {
 
 std::uint64_t max_manifest_bytes(std::uint64_t state_bytes);  // of its JSON
 
+std::uint64_t state_chunks(std::uint64_t numel);  // of a model of so many parameters
+// The parameters of a chunk among `values` [numel], which may be the momentum as well.
+template <class Value>
+std::span<Value> of_chunk(std::span<Value> values, std::uint64_t index) {
+  const std::size_t begin = index * kStateChunkNumel;
+  return values.subspan(begin, std::min<std::size_t>(kStateChunkNumel, values.size() - begin));
+}
+
+// SHA-256 of a chunk: its parameters, then their momentum.
+Digest chunk_digest(std::span<const float> parameters, std::span<const float> momentum);
+// On all processors. Both spans: [numel].
 StateManifest make_state_manifest(OuterStep version, std::span<const float> parameters,
                                   std::span<const float> momentum);
-
-// The same of a state that comes piece by piece: parameters, then momentum.
-class StateManifestWriter {
- public:
-  StateManifestWriter(OuterStep version, std::uint64_t numel);
-  void add(std::span<const float> values);
-  StateManifest finish();  // once, after 2 * numel values
-
- private:
-  StateManifest manifest_;
-  std::unique_ptr<Sha256> chunk_ = std::make_unique<Sha256>();
-  std::uint64_t in_chunk_ = 0;  // bytes
-};
 
 // A whole state that came from another island, or from this one's disk; [numel] each.
 struct FetchedState {

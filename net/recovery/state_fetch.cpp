@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -210,17 +209,10 @@ Status StateFetch::accept_chunk(std::uint64_t chunk, const Bytes& body) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("chunk {} of outer step {} has a wrong hash", chunk, state_.version.value)};
   }
-  // Parameters, then momentum: a chunk may hold the end of one and the beginning of the other.
-  const std::uint64_t begin = chunk * kStateChunkBytes;
-  const std::uint64_t half = state_bytes() / 2;
-  const std::uint64_t in_parameters = begin < half ? std::min<std::uint64_t>(body.size(), half - begin) : 0;
-  if (in_parameters > 0) {
-    std::memcpy(reinterpret_cast<std::byte*>(state_.parameters.data()) + begin, body.data(), in_parameters);
-  }
-  if (in_parameters < body.size()) {
-    std::memcpy(reinterpret_cast<std::byte*>(state_.momentum.data()) + (begin + in_parameters - half),
-                body.data() + in_parameters, body.size() - in_parameters);
-  }
+  const auto parameters = std::as_writable_bytes(of_chunk(std::span(state_.parameters), chunk));
+  const auto momentum = std::as_writable_bytes(of_chunk(std::span(state_.momentum), chunk));
+  std::ranges::copy(std::span(body).first(parameters.size()), parameters.begin());
+  std::ranges::copy(std::span(body).subspan(parameters.size()), momentum.begin());
   verified_[chunk] = true;
   verified_chunks_ += 1;
   verified_bytes_ += body.size();

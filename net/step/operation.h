@@ -122,24 +122,28 @@ struct SquaredNorm {
 inline constexpr std::int64_t kSquarePart = 65536;
 constexpr std::int64_t square_parts(std::int64_t numel) { return (numel + kSquarePart - 1) / kSquarePart; }
 
-// What a step's scalars are, each a float of one kept buffer. The host writes the first ones before a step.
+// What a step's scalars are, each a float of one kept buffer. The host writes the first kHostScalars before a step.
 enum class StepScalar : std::uint8_t {
   kLossScale,           // 1 / tokens of the island's whole batch
   kDecay,               // 1 - learning_rate * weight_decay
   kStepSize,            // learning_rate / (1 - beta1^t)
   kInverseCorrection2,  // 1 / sqrt(1 - beta2^t)
   kGradientScale,       // by ClipScale: what brings the gradient to the clip norm; at most 1
-  kApply,               // by ClipScale: 1 when loss and gradient are finite, else 0
+  kApply,               // by ClipScale: 1 when the step is to be taken, else 0
+  kStopped,             // by ClipScale: 1 from a step that was not finite on, until the host makes it 0
   kCount
 };
 inline constexpr std::int64_t kStepScalars = static_cast<std::int64_t>(StepScalar::kCount);
+inline constexpr std::int64_t kHostScalars = static_cast<std::int64_t>(StepScalar::kGradientScale);
 
 // What a step's sums are, each a double of one kept buffer, over all ranks once they are reduced.
 enum class StepSum : std::uint8_t { kCrossEntropy, kSquaredLargestLogit, kGradientSquares, kCount };
 inline constexpr std::int64_t kStepSums = static_cast<std::int64_t>(StepSum::kCount);
 
-// Of sums (fp64 [kStepSums]) and scalars (fp32 [kStepScalars]): kApply, and kGradientScale as
-// torch.nn.utils.clip_grad_norm_ has it: min(1, clip_norm / (norm + 1e-6)); 1 when clip_norm <= 0.
+// Of sums (fp64 [kStepSums]) and scalars (fp32 [kStepScalars]): kGradientScale as torch.nn.utils.clip_grad_norm_ has
+// it: min(1, clip_norm / (norm + 1e-6)); 1 when clip_norm <= 0. kApply: 1 where loss and gradient are finite and
+// kStopped is 0. Where they are not finite, kStopped becomes 1: the host reads results a step later, and what it has
+// enqueued by then is not taken either.
 struct ClipScale {
   Tensor sums, scalars;
   float clip_norm = 0;

@@ -22,7 +22,7 @@
 
 namespace atl {
 
-inline constexpr int kMeshVersion = 4;
+inline constexpr int kMeshVersion = 5;
 inline constexpr std::size_t kMaxMeshMessageBytes = 1u << 20;
 
 // ---- island -> hub

@@ -1,7 +1,7 @@
 // Tokens a second of the inner step: a preset's model on random text, in this process. Verifies first (the loss of one
 // batch falls when it is trained on), then times. Tokens a CPU second are what a core gives when others use the machine
 // too. And the most memory that it held, beside what net/step/memory_needs works out (a program of its own has no
-// outer state).
+// outer state). When it was timed is told by a clock that other processes have, too: several at once can be compared.
 //
 //   engine_bench [preset] [sequences] [length] [local ranks] [compute threads] [steps] [micro-batch] [word...]
 //
@@ -64,6 +64,8 @@ Result<ModelConfig> preset(const std::string& name) {
   return model_config_from_json(text);
 }
 
+double seconds_of(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
 // Bytes, of this process until now.
 double most_resident() {
   rusage usage{};
@@ -109,7 +111,8 @@ Status run(const Arguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t cpu_begin = std::clock();
   for (int i = 0; i < arguments.steps; ++i) ATOLL_RETURN_IF_ERROR(engine->train_step(batch, 1e-3f));
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const auto end = std::chrono::steady_clock::now();
+  const double seconds = seconds_of(end - begin);
   const double cpu_seconds = static_cast<double>(std::clock() - cpu_begin) / CLOCKS_PER_SEC;
   const double rate = static_cast<double>(batch.token_count() * arguments.steps) / seconds;
   fmt::print(
@@ -119,6 +122,8 @@ Status run(const Arguments& arguments) {
       arguments.preset, engine->numel(), arguments.sequences, arguments.length, arguments.local_ranks,
       arguments.compute_threads, rate, rate * seconds / cpu_seconds,
       6e-9 * static_cast<double>(engine->numel()) * rate);
+  fmt::print("timed_from={:.3f} timed_to={:.3f}\n", seconds_of(begin.time_since_epoch()),
+             seconds_of(end.time_since_epoch()));
   fmt::print("peak_bytes={:.0f}\n", most_resident());
   print_memory(config, arguments, bytes_before);
   return ok_status();

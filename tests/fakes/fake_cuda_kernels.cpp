@@ -139,6 +139,14 @@ cudaError_t launch_squared_norm(const float* x, std::int64_t numel, std::int64_t
   });
 }
 
+cudaError_t launch_stop(float* apply, float* stopped, cudaStream_t stream) {
+  return FakeCuda::launch(stream, [=] {
+    const bool finite = *apply != 0;
+    if (*stopped != 0) *apply = 0;
+    if (!finite) *stopped = 1;
+  });
+}
+
 cudaError_t launch_clip_scale(const ClipScalars& at, float clip_norm, cudaStream_t stream) {
   return FakeCuda::launch(stream, [at, clip_norm] {
     const double norm = std::sqrt(*at.gradient_squares);

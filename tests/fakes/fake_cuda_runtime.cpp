@@ -212,6 +212,7 @@ struct FakeCudaCalls {
     return enqueue(stream, [event, number] { event->await(number); });
   }
   static cudaError_t await_event(cudaEvent_t handle) {
+    if (const cudaError_t error = runtime().trouble("cudaEventSynchronize"); error != cudaSuccess) return result(error);
     const auto event = event_of(handle);
     if (!event) return result(cudaErrorInvalidResourceHandle);
     note_wait();

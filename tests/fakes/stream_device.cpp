@@ -82,6 +82,16 @@ void StreamDevice::download(const Tensor& from, std::span<std::byte> to) {
   device_.download(from, to);
 }
 
+void StreamDevice::send_result(int slot, std::span<const Tensor> from) {
+  enqueue(StreamId::kCompute, {.sent_to = slot, .sent = {from.begin(), from.end()}});
+  sent_.at(static_cast<std::size_t>(slot)) = position(StreamId::kCompute);
+}
+
+void StreamDevice::await_result(int slot, std::span<std::byte> to) {
+  run_until(sent_.at(static_cast<std::size_t>(slot)), Eager::kNo);
+  device_.await_result(slot, to);
+}
+
 void StreamDevice::enqueue(StreamId stream, Task task) {
   const std::size_t s = index_of(stream);
   task.stream = stream;
@@ -110,7 +120,7 @@ void StreamDevice::wait(StreamId stream, int event) {
 void StreamDevice::join() { held_back_.fill(enqueued_); }
 
 void StreamDevice::await_mark() {
-  if (marks_.size() > 1) run_until(marks_[marks_.size() - 2]);
+  if (marks_.size() > 1) run_until(marks_[marks_.size() - 2], Eager::kNo);
 }
 
 void StreamDevice::reset() noexcept {
@@ -127,15 +137,18 @@ bool StreamDevice::ready(std::size_t stream) const {
 }
 
 // How eager the streams are beside each other is drawn anew each time: mixed, or one as far ahead as it may be.
-void StreamDevice::run_until(const Position& position) {
+void StreamDevice::run_until(const Position& position, Eager eager) {
   find_what_to_spoil();
   constexpr std::array kOften{0.0, 0.1, 0.5, 0.9, 1.0};
   std::bernoulli_distribution first(kOften[random_() % kOften.size()]);
   while (!std::ranges::equal(done_, position, std::ranges::greater_equal{})) {
     const std::size_t preferred = first(random_) ? 0 : 1;
-    if (ready(preferred)) {
+    const auto may = [&](std::size_t stream) {
+      return ready(stream) && (eager == Eager::kYes || done_[stream] < position[stream]);
+    };
+    if (may(preferred)) {
       do_next(preferred);
-    } else if (ready(1 - preferred)) {
+    } else if (may(1 - preferred)) {
       do_next(1 - preferred);
     } else {
       throw std::logic_error("the streams wait for each other");
@@ -150,6 +163,8 @@ void StreamDevice::do_next(std::size_t stream) {
   for (const ArenaRange& range : task->fresh) spoil(range);
   if (task->operation) {
     device_.run(task->stream, *task->operation);
+  } else if (task->sent_to) {
+    device_.send_result(*task->sent_to, task->sent);
   } else {
     device_.upload(task->upload_to, task->uploaded);
   }
@@ -183,6 +198,8 @@ void StreamDevice::find_what_to_spoil() {
         }
       });
     };
+    for (const Tensor& tensor : task.sent) touch(tensor, Access::kRead);
+    if (task.sent_to) continue;
     if (!task.operation) {
       touch(task.upload_to, Access::kWrite);
       continue;

@@ -5,7 +5,7 @@
 // Owned and used by the rank's thread.
 //
 // Ranks meet while each waits for its own device: one that enqueues a collective and never waits keeps the others
-// waiting.
+// waiting. Marks and results, after which a rank may come back before the others do, are run up to and no further.
 #pragma once
 
 #include <array>
@@ -39,6 +39,8 @@ class StreamDevice final : public Device {
   void await_mark() override;
   void upload(const Tensor& to, std::span<const std::byte> from) override;
   void download(const Tensor& from, std::span<std::byte> to) override;
+  void send_result(int slot, std::span<const Tensor> from) override;
+  void await_result(int slot, std::span<std::byte> to) override;
   void reset() noexcept override;
   void abort(const std::string& reason) noexcept override { device_.abort(reason); }
 
@@ -52,14 +54,17 @@ class StreamDevice final : public Device {
     std::optional<Operation> operation = {};  // or else an upload
     Tensor upload_to = {};
     std::vector<std::byte> uploaded = {};
+    std::optional<int> sent_to = {};  // or else a step's result
+    std::vector<Tensor> sent = {};
     std::vector<ArenaRange> fresh = {};  // spoilt before it
     std::vector<ArenaRange> dying = {};  // spoilt after it
     bool done = false;
   };
 
   void enqueue(StreamId stream, Task task);
-  Position position(StreamId stream) const;  // where all that was enqueued on the stream is done
-  void run_until(const Position& position);
+  Position position(StreamId stream) const;       // where all that was enqueued on the stream is done
+  enum class Eager : std::uint8_t { kNo, kYes };  // also what comes behind the position, if it may be done now
+  void run_until(const Position& position, Eager eager = Eager::kYes);
   bool ready(std::size_t stream) const;
   void do_next(std::size_t stream);
   void find_what_to_spoil();
@@ -73,6 +78,7 @@ class StreamDevice final : public Device {
   std::array<Position, kStreams> held_back_{};  // what a stream's next task comes after
   std::vector<Position> events_;
   std::vector<Position> marks_;
+  std::array<Position, kResultSlots> sent_{};  // where each slot's result is there
 };
 
 struct StreamDevices {

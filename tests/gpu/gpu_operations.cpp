@@ -33,13 +33,14 @@ std::vector<float> floats_of(const Buffer& buffer, std::int64_t vocab, std::uint
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   std::vector<float> values(static_cast<std::size_t>(buffer.tensor.numel()));
-  for (float& value : values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    float& value = values[i];
     switch (buffer.contents) {
       case Contents::kPositive: value = std::abs(normal(random)) + 0x1p-4f; break;
       case Contents::kZero: value = 0; break;
       case Contents::kOne: value = 1; break;
       case Contents::kTokens: value = static_cast<float>(random() % static_cast<unsigned>(vocab)); break;
-      case Contents::kScalars: value = 0.5f; break;
+      case Contents::kScalars: value = i == static_cast<std::size_t>(StepScalar::kStopped) ? 0.0f : 0.5f; break;
       default: value = normal(random);
     }
   }

@@ -21,14 +21,11 @@ fake=
 python=python3
 
 copy_headers() {
-  local to=$root/build/gpu-headers/include  # as cuDNN's front end calls its own directory
-  rm -rf "$to" && mkdir -p "$to"
-  for library in fmt spdlog nlohmann; do cp -rL "/usr/include/$library" "$to/"; done
-  # cuDNN's front end is headers alone.
-  "$python" -m pip download -q --no-deps -d "$to/wheel" nvidia-cudnn-frontend==1.32.0
-  "$python" -m zipfile -e "$to"/wheel/*.whl "$to/unpacked"
-  cp -r "$to"/unpacked/include/* "$to/"
-  rm -rf "$to/wheel" "$to/unpacked"
+  local to=$root/build/gpu-headers
+  rm -rf "$to"
+  # cuDNN's front end comes with a directory of that name.
+  "$python" "$root/installer/wheels.py" install "$root/installer/cudnn_frontend.txt" "$to" "$to/wheels"
+  for library in fmt spdlog nlohmann; do cp -rL "/usr/include/$library" "$to/include/"; done
   du -sh "$to"
 }
 
@@ -131,6 +128,7 @@ part checks "${operations[@]}" check
 for ranks in 1 2 4; do part "reference-$ranks" "${engine[@]}" reference "$root/tests/golden/llama-a" "$ranks"; done
 part times "${operations[@]}" time
 part speed "${engine[@]}" speed "$model" 1 "${lengths[@]}"
+part ring-feed timeout 120 "$programs/gpu_ring_feed"
 if [[ ! $fake ]]; then
   for length in "${lengths[@]}"; do part "torch-$length" timeout 240 "$python" "$here/torch_llama.py" "$model" "$length"; done
   part memcheck sanitized memcheck

@@ -17,7 +17,7 @@ LIMITS = {
 }
 PARTS = [
     "build", "machine", "checks", "reference-1", "reference-2", "reference-4", "times", "speed", "torch-2048",
-    "torch-1024", "torch-8192", "memcheck", "racecheck", "speed-2-ranks", "speed-large",
+    "torch-1024", "torch-8192", "memcheck", "racecheck", "speed-2-ranks", "speed-large", "ring-feed",
 ]  # fmt: skip
 LENGTHS = (1024, 2048, 8192)
 
@@ -98,6 +98,22 @@ def print_checks(parts, failed):
         print(f"compute-sanitizer {tool}: {state(tool, parts, failed)}")
 
 
+def print_ring_feed(parts, failed):
+    part = parts["ring-feed"] or failed.get("ring-feed")
+    said = state("ring-feed", parts, failed)
+    if part:
+        host, card = part["copied_then_encoded"], part["encoded_then_copied"]
+        ratio = card["gigabytes_per_second"] / host["gigabytes_per_second"]
+        said += (
+            f": copied, then encoded on {part['threads']} threads {host['gigabytes_per_second']:.1f} GB/s; "
+            f"encoded on the card, then copied {card['gigabytes_per_second']:.1f} GB/s; "
+            + (f"the card is {ratio:.2f} times as fast" if ratio > 1 else f"the host is {1 / ratio:.2f} times as fast")
+        )
+        said += "" if part["good"] else "; their bytes differ"
+        said = f"{part['value_bytes'] / 2**30:.2f} GiB of fp32 to {part['format']}, {said}"
+    print(f"feeding the ring: {said}")
+
+
 def read(file):
     """None: it is not there, or the program ended before it had said anything."""
     try:
@@ -125,6 +141,8 @@ def main(results, output):
     print_speed("1b", "speed", parts, failed, limits, torch)
     print_speed("the largest that fits", "speed-large", parts, failed, limits, None)
     print_speed("150m, ranks that share the card", "speed-2-ranks", parts, failed, limits, None)
+    print()
+    print_ring_feed(parts, failed)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ class GpuLibrariesTest : public QObject {
   void the_environment_names_the_tree();
   void what_is_in_no_wheel_is_asked_of_the_systems_loader();
   void a_wheel_that_does_not_load_is_not_passed_over();
+  void what_a_library_opens_by_name_is_there_before_it();
   void what_is_nowhere_is_told_with_the_place_and_the_fix();
   void all_that_do_not_open_are_named();
 
@@ -57,14 +58,14 @@ void GpuLibrariesTest::the_environment_names_the_tree() {
 }
 
 void GpuLibrariesTest::what_is_in_no_wheel_is_asked_of_the_systems_loader() {
-  // Its soname is NVSHMEM's: from now on the loader has one.
+  // Its soname is NCCL's: from now on the loader has one.
   void* loaded = ::dlopen(FAKE_GPU_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   QVERIFY(loaded != nullptr);
 
-  const auto opened = open_gpu_library(GpuLibrary::kNvshmem, "/nowhere");
+  const auto opened = open_gpu_library(GpuLibrary::kNccl, "/nowhere");
 
   QVERIFY2(opened.ok(), opened.ok() ? "" : opened.error().message.c_str());
-  QCOMPARE(opened->path(), std::string(file_of(GpuLibrary::kNvshmem)));
+  QCOMPARE(opened->path(), std::string(file_of(GpuLibrary::kNccl)));
   QCOMPARE(opened->function<int()>("atoll_fake_gpu_library")(), 42);
   ::dlclose(loaded);
 }
@@ -79,12 +80,28 @@ void GpuLibrariesTest::a_wheel_that_does_not_load_is_not_passed_over() {
   QVERIFY2(opened.error().message.starts_with("cuDNN does not load"), opened.error().message.c_str());
 }
 
+void GpuLibrariesTest::what_a_library_opens_by_name_is_there_before_it() {
+  const fs::path compiler = place(GpuLibrary::kNvrtc, "cu13");
+  const fs::path builtins = compiler.parent_path() / "libnvrtc-builtins.so.13.0";
+  fs::copy_file(FAKE_GPU_LIBRARY, compiler);
+
+  const auto alone = open_gpu_library(GpuLibrary::kNvrtc, tree());
+  fs::copy_file(FAKE_GPU_LIBRARY, builtins);
+  const auto both = open_gpu_library(GpuLibrary::kNvrtc, tree());
+
+  QVERIFY(!alone.ok());
+  QVERIFY2(alone.error().message.find(builtins.string()) != std::string::npos, alone.error().message.c_str());
+  QVERIFY2(both.ok(), both.ok() ? "" : both.error().message.c_str());
+  QCOMPARE(both->path(), compiler.string());
+  QVERIFY(::dlopen(builtins.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr);
+}
+
 void GpuLibrariesTest::what_is_nowhere_is_told_with_the_place_and_the_fix() {
-  const auto opened = open_gpu_library(GpuLibrary::kCufile, "/nowhere");
-  if (opened.ok()) QSKIP("this machine has cuFile");
+  const auto opened = open_gpu_library(GpuLibrary::kCudnn, "/nowhere");
+  if (opened.ok()) QSKIP("this machine has cuDNN; ctest hides it");
 
   QCOMPARE(opened.error().code, ErrorCode::kNotFound);
-  for (const char* part : {"/nowhere/nvidia/cu13/lib", "libcufile.so.0", "installer/gpu_libraries.sh"}) {
+  for (const char* part : {"/nowhere/nvidia/cudnn/lib", "libcudnn.so.9", "installer/gpu_libraries.sh"}) {
     QVERIFY2(opened.error().message.find(part) != std::string::npos, opened.error().message.c_str());
   }
 }
@@ -92,7 +109,7 @@ void GpuLibrariesTest::what_is_nowhere_is_told_with_the_place_and_the_fix() {
 void GpuLibrariesTest::all_that_do_not_open_are_named() {
   // Every one is there, and none loads.
   for (const GpuLibrary library : gpu_libraries()) {
-    for (const char* wheel : {"cu13", "cudnn", "nccl", "nvshmem", "cusparselt"}) {
+    for (const char* wheel : {"cu13", "cudnn", "nccl"}) {
       std::ofstream(place(library, wheel), std::ios::trunc) << "nothing";
     }
   }

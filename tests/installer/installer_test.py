@@ -8,10 +8,12 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import zipfile
 
@@ -30,11 +32,13 @@ def machine_has_driver():
 
 class Index(http.server.ThreadingHTTPServer):
     """An index as pip knows it, of the wheels in a directory. `cuts`: the bytes after which the connection of the next request of a wheel
-    is cut; 0: it is not there for now."""
+    is cut; 0: it is not there for now. `holding`: the next one that is cut stands still there until `let_go`."""
 
     def __init__(self, directory):
         super().__init__(("127.0.0.1", 0), Handler)
         self.directory, self.cuts, self.asked = directory, [], []
+        self.holding, self.let_go = threading.Event(), threading.Event()
+        self.let_go.set()
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -67,6 +71,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content) - begin))
         self.end_headers()
         self.wfile.write(content[begin:begin + most])
+        if begin + most < len(content):
+            self.wfile.flush()
+            self.server.holding.set()
+            self.server.let_go.wait(60)
 
 
 def make_wheel(directory, name, version, files):
@@ -96,7 +104,7 @@ class InstallerTest(unittest.TestCase):
         (runtime / "notes").write_text("libtorch's")
         self.packages = self.directory / "packages"
         self.packages.mkdir()
-        self.pins = self.root / "installer" / "libtorch_gpu.txt"
+        self.pins = self.root / "installer" / "gpu_libraries.txt"
         self.blas = {"nvidia/cu13/lib/libcublas.so.13": "b" * 2_500_000, "nvidia/cu13/.metadata/sizes": "not wanted",
                      "nvidia_cublas-13.1.dist-info/LICENSE": "terms"}
         self.nccl = {"nvidia/nccl/lib/libnccl.so.2": "n" * 1_500_000, "nvidia/cu13/lib/notes": "nccl's"}
@@ -106,7 +114,7 @@ class InstallerTest(unittest.TestCase):
         self.addCleanup(self.index.server_close)
         self.addCleanup(self.index.shutdown)
 
-    def run_setup(self, function="ensure_gpu_libraries", driver=False, **environment):
+    def setup_command(self, function="ensure_gpu_libraries", driver=False, **environment):
         base = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "ATOLL_", "CUDA"))}
         base |= {"XDG_CACHE_HOME": str(self.directory / "cache"), "PIP_INDEX_URL": self.index.url, "HOME": str(self.directory),
                  "PATH": os.environ["PATH"]}
@@ -115,8 +123,11 @@ class InstallerTest(unittest.TestCase):
             shims.mkdir(exist_ok=True)
             shutil.copy(DRIVER, shims / "libnvidia-ml.so.1")
             base["LD_LIBRARY_PATH"] = str(shims)
-        done = subprocess.run(["bash", "-c", f'source "{self.root}/installer/setup.sh"; {function}'], env={**base, **environment},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        return {"args": ["bash", "-c", f'source "{self.root}/installer/setup.sh"; {function}'], "env": {**base, **environment},
+                "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+
+    def run_setup(self, *arguments, **options):
+        done = subprocess.run(**self.setup_command(*arguments, **options), timeout=60)
         return done.returncode, done.stdout
 
     def assert_installed(self):
@@ -188,6 +199,27 @@ class InstallerTest(unittest.TestCase):
         self.assertEqual(self.index.asked[2][1], 1_000_000)
         self.assert_installed()
 
+    def test_whoever_stops_it_is_told_that_it_can_go_on(self):
+        self.index.cuts = [2_000_000]
+        self.index.let_go.clear()
+        part = self.wheels / "nvidia_cublas-13.1.whl.part"
+        process = subprocess.Popen(**self.setup_command(ATOLL_GPU="yes"), start_new_session=True)
+        self.assertTrue(self.index.holding.wait(60))
+        deadline = time.monotonic() + 60
+        while not (part.exists() and part.stat().st_size > 0) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[0]
+        self.index.let_go.set()
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("stopped; what was downloaded is kept", said)
+        self.assertNotIn("Traceback", said)
+        self.assertGreater(part.stat().st_size, 0)
+        self.assert_as_it_was()
+        status, said = self.run_setup(ATOLL_GPU="yes")
+        self.assertEqual(status, 0, said)
+        self.assert_installed()
+
     def test_a_wrong_hash_is_refused_and_what_was_fetched_removed(self):
         forged = next(file for file in self.packages.iterdir() if "nccl" in file.name)
         content = forged.read_bytes()
@@ -235,23 +267,60 @@ class InstallerTest(unittest.TestCase):
         self.assertEqual(status, 0, said)
         self.assert_as_it_was()
 
+    def wheels_to_build_with(self):
+        folder = self.root / "installer"
+        (folder / "nvcc.txt").write_text(make_wheel(self.packages, "nvidia-cuda-nvcc", "13.0", {"nvidia/cu13/bin/nvcc": "#!/bin/sh\n"}))
+        line = make_wheel(self.packages, "nvidia-cudnn-frontend", "1.32", {"include/cudnn_frontend.h": "#pragma once\n",
+                          "cudnn/__init__.py": "not wanted", "nvidia_cudnn_frontend-1.32.dist-info/LICENSE": "terms"})
+        (folder / "cudnn_frontend.txt").write_text(line.rstrip("\n") + ", of include alone\n")
+
     def test_a_compiler_is_fetched_where_kernels_are_wanted_and_no_toolkit_is(self):
-        pins = make_wheel(self.packages, "nvidia-cuda-nvcc", "13.0", {"nvidia/cu13/bin/nvcc": "#!/bin/sh\n"})
-        (self.root / "installer" / "nvcc.txt").write_text(pins)
-        with_toolkit = self.run_setup("toolkit_found() { true; }; ensure_nvcc", ATOLL_CUDA_KERNELS="yes")
-        self.assertEqual((with_toolkit[0], self.index.asked), (0, []), with_toolkit[1])
-        status, said = self.run_setup("toolkit_found() { false; }; ensure_nvcc", ATOLL_CUDA_KERNELS="yes")
+        self.wheels_to_build_with()
+        status, said = self.run_setup("toolkit_found() { true; }; ensure_cuda_build", ATOLL_CUDA_KERNELS="yes")
+        self.assertEqual(status, 0, said)
+        self.assertEqual([name for name, _ in self.index.asked if "nvcc" in name], [])
+        status, said = self.run_setup("toolkit_found() { false; }; ensure_cuda_build", ATOLL_CUDA_KERNELS="yes")
         self.assertEqual(status, 0, said)
         nvcc = self.tree / "nvidia/cu13/bin/nvcc"
         self.assertTrue(os.access(nvcc, os.X_OK))
         # What CMake looks for beside it.
         self.assertTrue((self.tree / "nvidia/cu13/lib64/libcudart.so").exists())
 
+    def test_cudnns_front_end_is_fetched_wherever_kernels_are_built_and_its_headers_alone(self):
+        self.wheels_to_build_with()
+        status, said = self.run_setup("toolkit_found() { true; }; ensure_cuda_build", ATOLL_CUDA_KERNELS="no")
+        self.assertEqual((status, self.index.asked), (0, []), said)
+        status, said = self.run_setup("toolkit_found() { false; }; gpu_found() { false; }; ensure_cuda_build")
+        self.assertEqual((status, self.index.asked), (0, []), said)
+        status, said = self.run_setup("toolkit_found() { true; }; gpu_found() { false; }; ensure_cuda_build")
+        self.assertEqual(status, 0, said)
+        self.assertEqual((self.tree / "include/cudnn_frontend.h").read_text(), "#pragma once\n")
+        self.assertEqual((self.tree / "nvidia_cudnn_frontend-1.32.dist-info/LICENSE").read_text(), "terms")
+        self.assertFalse((self.tree / "cudnn").exists())
+
+    def test_a_directory_without_libtorch_can_have_them_too(self):
+        self.wheels_to_build_with()
+        pins, alone = self.root / "installer" / "cudnn_frontend.txt", self.directory / "alone"
+        command = f'python3 "{self.root}/installer/wheels.py" install "{pins}" "{alone}" "{self.directory}/kept"'
+        status, said = self.run_setup(command)
+        self.assertEqual(status, 0, said)
+        self.assertTrue((alone / "include/cudnn_frontend.h").exists())
+
+    def test_headers_of_an_older_set_leave_with_it(self):
+        self.wheels_to_build_with()
+        self.run_setup("toolkit_found() { true; }; ensure_cuda_build", ATOLL_CUDA_KERNELS="yes")
+        line = make_wheel(self.packages, "nvidia-cudnn-frontend", "1.33", {"include/cudnn_frontend/all.h": "#pragma once\n"})
+        (self.root / "installer" / "cudnn_frontend.txt").write_text(line)
+        status, said = self.run_setup("toolkit_found() { true; }; ensure_cuda_build", ATOLL_CUDA_KERNELS="yes")
+        self.assertEqual(status, 0, said)
+        self.assertTrue((self.tree / "include/cudnn_frontend/all.h").exists())
+        self.assertFalse((self.tree / "include/cudnn_frontend.h").exists())
+
     def test_the_pins_of_the_source_are_understood(self):
-        for name in ("libtorch_gpu.txt", "nvcc.txt"):
+        for name in ("gpu_libraries.txt", "nvcc.txt", "cudnn_frontend.txt"):
             pins = wheels.read_pins(SOURCE / "installer" / name)
             self.assertEqual(len({pin.name for pin in pins}), len(pins))
-            self.assertTrue(all(pin.unpacked > pin.bytes > 0 for pin in pins))
+            self.assertTrue(all(pin.bytes > 0 and (pin.only or pin.unpacked > pin.bytes) for pin in pins))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // `kill -9` of the hub and of every island at once, at random instants: the run goes on from what the hub said is safe,
-// or says what is missing and by which command that is settled.
+// or says what is missing and by which command that is settled. And from the last committed round where no outer state
+// was written for many rounds: the round log alone leads there.
 #include <QtCore/QProcess>
 #include <QtCore/QThread>
 #include <QtTest/QTest>
@@ -11,8 +12,12 @@
 #include <random>
 
 #include "net/base/deadline.h"
+#include "net/base/file.h"
 #include "net/control/hub_state.h"
+#include "net/disk/checkpoint_directory.h"
+#include "net/disk/outer_state_file.h"
 #include "net/hub/hub.h"
+#include "net/hub/hub_store.h"
 #include "tests/process/agent_service.h"
 #include "tests/process/run_parts.h"
 #include "tests/process/scene.h"
@@ -40,23 +45,27 @@ class TotalLossTest : public QObject {
  private Q_SLOTS:
   void the_run_goes_on_from_what_is_safe_or_says_what_is_missing_data();
   void the_run_goes_on_from_what_is_safe_or_says_what_is_missing();
+  void no_committed_round_is_lost_with_states_that_were_not_written_data();
+  void no_committed_round_is_lost_with_states_that_were_not_written();
   void a_run_that_lives_goes_back_and_on_data();
   void a_run_that_lives_goes_back_and_on();
 
  private:
-  void make_run(std::uint32_t inner_steps, std::uint32_t fragments = 1);
+  void make_run(std::uint32_t inner_steps, std::uint32_t fragments = 1, std::uint32_t keep_states = 3);
   void start_all();
   void kill_all();
   HubState hub_state() const;
   bool wait_for_step(std::uint32_t step, HubState& last);
   std::optional<std::uint32_t> go_back_as_told(const HubState& state);
+  std::optional<std::string> hash_of(OuterStep step) const;
+  bool wait_for_rounds_of_all(std::size_t count) const;
 
   std::unique_ptr<Scene> scene_;
   std::vector<IslandHome> homes_;
   std::vector<std::unique_ptr<QProcess>> islands_;
 };
 
-void TotalLossTest::make_run(std::uint32_t inner_steps, std::uint32_t fragments) {
+void TotalLossTest::make_run(std::uint32_t inner_steps, std::uint32_t fragments, std::uint32_t keep_states) {
   islands_.clear();
   homes_.clear();
   scene_ = std::make_unique<Scene>();
@@ -65,6 +74,7 @@ void TotalLossTest::make_run(std::uint32_t inner_steps, std::uint32_t fragments)
   run.name = "test run";
   run.inner_steps = inner_steps;
   run.fragments = fragments;
+  run.keep_states = keep_states;
   run.lost_after = kLostAfter;
   run = require(
       hub_init({.directory = scene_->path("hub"), .dataset_directory = scene_->path("data"), .run = std::move(run)}));
@@ -180,6 +190,99 @@ void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing() 
   }
   qInfo("%d losses of everything, %d settled by a command; rounds of %.2f s, %u committed", losses(),
         settled_by_command, round_seconds, state.outer_step);
+  kill_all();
+}
+
+// As the hub's disk has it.
+std::optional<std::string> TotalLossTest::hash_of(OuterStep step) const {
+  const Result<std::string> hash = require(HubStore::open(HubHome{scene_->path("hub")}.database()))->state_hash(step);
+  return hash.ok() ? std::optional(*hash) : std::nullopt;
+}
+
+// The last rounds, so many, were everybody's: each island holds all that was committed since.
+bool TotalLossTest::wait_for_rounds_of_all(std::size_t count) const {
+  const std::uint32_t since = hub_state().outer_step;
+  const Deadline deadline = Deadline::after(kLimit);
+  const auto is_of_all = [&](const HubState::Round& round) {
+    return round.round >= since && round.members == kIslands;
+  };
+  while (!deadline.expired()) {
+    const HubState now = hub_state();
+    const auto other = std::find_if_not(now.rounds.rbegin(), now.rounds.rend(), is_of_all);
+    if (static_cast<std::size_t>(other - now.rounds.rbegin()) >= count) return true;
+    QThread::msleep(100);
+  }
+  return false;
+}
+
+// As if the newest states had taken too long to be written: what is left is so many outer steps behind.
+void forget_states(const IslandHome& home, OuterStep committed, std::uint32_t behind) {
+  std::size_t left = 0;
+  for (const auto& file : require(outer_state_files(home.checkpoint()))) {
+    const OuterStateInfo info = require(peek_outer_state(file));
+    const bool is_old = info.outer_step.value + behind <= committed.value;
+    is_old ? void(++left) : void(std::filesystem::remove(file));
+  }
+  if (left == 0) qFatal("an island keeps no state that is %u rounds old", behind);
+}
+
+void forget_records(const IslandHome& home) {
+  for (const auto& entry : std::filesystem::directory_iterator(home.checkpoint() / kRoundsDirectory)) {
+    if (entry.path().extension() == ".record") std::filesystem::remove(entry.path());
+  }
+}
+
+void TotalLossTest::no_committed_round_is_lost_with_states_that_were_not_written_data() {
+  QTest::addColumn<std::uint32_t>("fragments");
+  QTest::addColumn<bool>("one_lacks_an_average");
+  QTest::addColumn<bool>("without_records");  // the hub's are what leads on
+  QTest::newRow("the whole model") << 1u << false << false;
+  QTest::newRow("rounds that overlap") << 2u << false << false;
+  QTest::newRow("one island lacks an average") << 1u << true << false;
+  QTest::newRow("the hub's records alone") << 1u << false << true;
+  QTest::newRow("the hub's records alone, rounds that overlap") << 2u << false << true;
+}
+
+void TotalLossTest::no_committed_round_is_lost_with_states_that_were_not_written() {
+  QFETCH(const std::uint32_t, fragments);
+  QFETCH(const bool, one_lacks_an_average);
+  QFETCH(const bool, without_records);
+  constexpr std::uint32_t kBehind = 5;
+  make_run(/*inner_steps=*/20, fragments, /*keep_states=*/8);
+  std::mt19937 random(fragments + (one_lacks_an_average ? 10 : 0));
+  HubState state;
+  start_all();
+  for (int loss = 0; loss < losses(); ++loss) {
+    // Given a run at a moment anywhere in a round,
+    QVERIFY(wait_for_rounds_of_all(kBehind + 3));
+    QThread::usleep(std::uniform_int_distribution<unsigned long>(0, 1'000'000)(random));
+
+    // when everybody dies, has not written a state for rounds, and is started again,
+    kill_all();
+    const auto memory = require(require(HubStore::open(HubHome{scene_->path("hub")}.database()))->memory());
+    const OuterStep committed = memory.committed;
+    for (const IslandHome& home : homes_) forget_states(home, committed, kBehind);
+    if (one_lacks_an_average) {
+      const std::string name = "round." + std::to_string(committed.value - 3) + ".average";
+      QVERIFY(std::filesystem::remove(homes_[1].checkpoint() / kRoundsDirectory / name));
+    }
+    for (const IslandHome& home : homes_) {
+      if (without_records) forget_records(home);
+      std::filesystem::resize_file(home.trainer_log(), 0);
+    }
+    start_all();
+
+    // then it goes on from the last committed round by itself, with the state that this made,
+    QVERIFY2(wait_for_step(committed.value + 2, state), state.standstill ? state.standstill->text.c_str() : "silence");
+    QVERIFY(hash_of(committed).has_value());
+    if (memory.agreed_hash) QCOMPARE(*hash_of(committed), *memory.agreed_hash);
+    // which everybody made of its own averages.
+    for (const IslandHome& home : homes_) {
+      const std::string log = require(read_file(home.trainer_log()));
+      QVERIFY2(log.find(without_records ? "average=kept" : "round_log round=") != std::string::npos, log.c_str());
+    }
+  }
+  qInfo("%d losses of everything, %u rounds committed", losses(), state.outer_step);
   kill_all();
 }
 

@@ -30,6 +30,7 @@ class CommunicatorTest : public QObject {
   void all_reduce_is_the_same_on_every_rank();
   void an_abort_frees_ranks_that_wait();
   void a_rank_that_never_comes_is_a_timeout();
+  void after_a_reset_all_ranks_have_to_come();
   void ranks_that_disagree_on_sizes_fail();
 };
 
@@ -104,11 +105,29 @@ void CommunicatorTest::an_abort_frees_ranks_that_wait() {
 }
 
 void CommunicatorTest::a_rank_that_never_comes_is_a_timeout() {
+  SharedMemoryGroup group(3, std::chrono::milliseconds(1));
+  double value[] = {1.0};
+  std::string cause;
+
+  try {
+    group.communicator(LocalRank{1})->all_reduce_sum(value);
+  } catch (const CollectiveAborted& aborted) {
+    cause = aborted.what();
+  }
+
+  QCOMPARE(cause, std::string("local rank 0, 2 did not come to all_reduce of 1 within 0.001 s"));
+}
+
+// The one that had come meanwhile is not counted among those who come after a reset.
+void CommunicatorTest::after_a_reset_all_ranks_have_to_come() {
   SharedMemoryGroup group(2, std::chrono::milliseconds(1));
   double value[] = {1.0};
-
   QVERIFY_THROWS_EXCEPTION(CollectiveAborted, group.communicator(LocalRank{0})->all_reduce_sum(value));
+  QVERIFY_THROWS_EXCEPTION(CollectiveAborted, group.communicator(LocalRank{1})->all_reduce_sum(value));
+
   group.reset();
+
+  QVERIFY_THROWS_EXCEPTION(CollectiveAborted, group.communicator(LocalRank{1})->all_reduce_sum(value));
 }
 
 void CommunicatorTest::ranks_that_disagree_on_sizes_fail() {

@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 constexpr double kForwardTolerance = 1e-5;
 constexpr double kGradientTolerance = 1e-4;
 constexpr double kParameterTolerance = 1e-4;
+constexpr int kUploadsOfAStep = 7;  // of a rank whose share is one micro-batch
 
 // All of a GPU machine that the device sees.
 struct Machine {
@@ -162,6 +163,12 @@ class CudaDeviceTest : public QObject {
   void steps_in_bf16_are_those_of_the_processor();
   void later_steps_allocate_nothing_and_ask_for_no_algorithm_data() { ordinal_rows(); }
   void later_steps_allocate_nothing_and_ask_for_no_algorithm();
+  void a_step_is_enqueued_while_the_one_before_it_is_not_done_data() { ordinal_rows(); }
+  void a_step_is_enqueued_while_the_one_before_it_is_not_done();
+  void a_step_that_is_not_finite_stops_the_one_that_was_begun_after_it_data() { ordinal_rows(); }
+  void a_step_that_is_not_finite_stops_the_one_that_was_begun_after_it();
+  void an_error_of_a_step_is_told_by_the_next_call_data() { ordinal_rows(); }
+  void an_error_of_a_step_is_told_by_the_next_call();
   void a_step_says_how_long_its_parts_took_data() { ordinal_rows(); }
   void a_step_says_how_long_its_parts_took();
   void ranks_go_on_after_a_step_that_was_given_up_data() { ordinal_rows(); }
@@ -264,11 +271,106 @@ void CudaDeviceTest::later_steps_allocate_nothing_and_ask_for_no_algorithm() {
   QCOMPARE(after.live_events, before.live_events);
   QVERIFY(machine.cublas.counts().products > asked.products);
   QCOMPARE(machine.cublas.counts().heuristics, asked.heuristics);
-  // For a free slot of pinned memory, an upload each, and for the step's results, a download each: of each rank,
-  // tokens, labels, order, two tables, scalars and sums, then kApply and the sums with two waits each. None in between.
-  const int most = static_cast<int>(ordinals.size()) * (7 + 2 * 2);
+  // For a free slot of pinned memory, an upload each, and for the step's result: of each rank, tokens, labels, order,
+  // two tables, scalars and sums, then what the step came to. None in between.
+  const int most = static_cast<int>(ordinals.size()) * (kUploadsOfAStep + 1);
   QVERIFY2(after.host_waits - before.host_waits <= most,
            qPrintable(QString::number(after.host_waits - before.host_waits)));
+}
+
+// Nothing that is enqueued is done until both steps are: a host that waited for the first would wait for ever.
+void CudaDeviceTest::a_step_is_enqueued_while_the_one_before_it_is_not_done() {
+  QFETCH(std::vector<int>, ordinals);
+  const ReferenceBatch first = reference_.batch("batch.10"), second = reference_.batch("batch.11");
+  const auto steps = [&](const std::function<void(FakeCuda&, Engine&, std::vector<StepReport>&)>& take) {
+    Machine machine({.gpus = 2, .seed = 800});
+    const auto engine =
+        engine_of(reference_, options_of(reference_, static_cast<int>(ordinals.size())), machine.group(ordinals));
+    std::vector<StepReport> reports{engine->train_step(first.view(), 1e-3f).value()};
+    take(machine.cuda, *engine, reports);
+    std::vector<float> parameters(static_cast<std::size_t>(engine->numel()));
+    engine->read_parameters(parameters);
+    return std::pair(reports, parameters);
+  };
+
+  const auto [reports, parameters] = steps([&](FakeCuda& cuda, Engine& engine, std::vector<StepReport>& told) {
+    QCOMPARE(engine.steps_ahead(), 1);
+    cuda.hold_streams();
+    const FakeCuda::Counts before = cuda.counts();
+    QVERIFY(engine.begin_step(second.view(), 1e-3f).ok());
+    const FakeCuda::Counts between = cuda.counts();
+    QVERIFY(engine.begin_step(first.view(), 1e-3f).ok());
+    const FakeCuda::Counts after = cuda.counts();
+    // All of a step is enqueued; what is waited for is a free slot of pinned memory for each upload.
+    QVERIFY(between.launches > before.launches);
+    QCOMPARE(after.launches - between.launches, between.launches - before.launches);
+    QCOMPARE(after.host_waits - before.host_waits, 2 * static_cast<int>(ordinals.size()) * kUploadsOfAStep);
+    cuda.let_streams_go();
+    told.push_back(engine.finish_step().value());
+    told.push_back(engine.finish_step().value());
+    // A wait for each result.
+    QCOMPARE(cuda.counts().host_waits - after.host_waits, 2 * static_cast<int>(ordinals.size()));
+  });
+
+  const auto [expected, expected_parameters] = steps([&](FakeCuda&, Engine& engine, std::vector<StepReport>& told) {
+    told.push_back(engine.train_step(second.view(), 1e-3f).value());
+    told.push_back(engine.train_step(first.view(), 1e-3f).value());
+  });
+  QCOMPARE(reports.size(), std::size_t{3});
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    QCOMPARE(reports[i].loss_nats, expected[i].loss_nats);
+    QCOMPARE(reports[i].gradient_norm, expected[i].gradient_norm);
+    QVERIFY(reports[i].parts.has_value());
+  }
+  QVERIFY(parameters == expected_parameters);
+}
+
+void CudaDeviceTest::a_step_that_is_not_finite_stops_the_one_that_was_begun_after_it() {
+  QFETCH(std::vector<int>, ordinals);
+  Machine machine({.gpus = 2, .seed = 900});
+  const auto engine =
+      engine_of(reference_, options_of(reference_, static_cast<int>(ordinals.size())), machine.group(ordinals));
+  const auto parameters = [&] {
+    std::vector<float> values(static_cast<std::size_t>(engine->numel()));
+    engine->read_parameters(values);
+    return values;
+  };
+  const ReferenceBatch batch = reference_.batch("batch.10");
+
+  // A learning rate that spoils every parameter, and so the next step's loss.
+  QVERIFY(engine->train_step(batch.view(), std::numeric_limits<float>::infinity()).ok());
+  QVERIFY(engine->begin_step(batch.view(), 1e-3f).ok());
+  engine->write_parameters(reference_.model.parameters);
+  QVERIFY(engine->begin_step(batch.view(), 1e-3f).ok());
+  const auto first = engine->finish_step(), second = engine->finish_step();
+
+  QCOMPARE(first.error().code, ErrorCode::kNonFinite);
+  QVERIFY2(first.error().message.starts_with("step 2: loss "), first.error().message.c_str());
+  QCOMPARE(second.error().code, ErrorCode::kNonFinite);
+  QVERIFY2(second.error().message.starts_with("step 3 was not taken"), second.error().message.c_str());
+  QVERIFY(parameters() == reference_.model.parameters);
+  QCOMPARE(engine->optimizer_steps(), std::int64_t{1});
+}
+
+void CudaDeviceTest::an_error_of_a_step_is_told_by_the_next_call() {
+  QFETCH(std::vector<int>, ordinals);
+  Machine machine({.gpus = 2, .seed = 1000});
+  const auto engine =
+      engine_of(reference_, options_of(reference_, static_cast<int>(ordinals.size())), machine.group(ordinals));
+  const ReferenceBatch batch = reference_.batch("batch.10");
+  QVERIFY(engine->train_step(batch.view(), 1e-3f).ok());
+
+  QVERIFY(engine->begin_step(batch.view(), 1e-3f).ok());
+  machine.cuda.fail("cudaEventSynchronize", 1, cudaErrorIllegalAddress);
+  const Status next = engine->begin_step(batch.view(), 1e-3f);
+  const auto result = engine->finish_step();
+  const auto loss = engine->evaluate(batch.view());
+
+  for (const Error& error : {next.error(), result.error(), loss.error()}) {
+    QVERIFY2(error.message.find("local rank ") != std::string::npos, error.message.c_str());
+    QVERIFY2(error.message.find("cudaErrorIllegalAddress") != std::string::npos, error.message.c_str());
+  }
+  QCOMPARE(engine->steps_under_way(), 0);
 }
 
 void CudaDeviceTest::a_step_says_how_long_its_parts_took() {

@@ -34,6 +34,8 @@ class WrongDevice final : public Device {
   void await_mark() override { device_->await_mark(); }
   void upload(const Tensor& to, std::span<const std::byte> from) override { device_->upload(to, from); }
   void download(const Tensor& from, std::span<std::byte> to) override { device_->download(from, to); }
+  void send_result(int slot, std::span<const Tensor> from) override { device_->send_result(slot, from); }
+  void await_result(int slot, std::span<std::byte> to) override { device_->await_result(slot, to); }
   void reset() noexcept override { device_->reset(); }
   void abort(const std::string& reason) noexcept override { device_->abort(reason); }
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "net/base/file.h"
+#include "net/model/initialise.h"
 #include "net/model/layout.h"
 #include "net/step/memory_needs.h"
 
@@ -115,6 +116,18 @@ void EngineTest::initial_parameters_depend_on_the_seed_alone() {
 
   QCOMPARE(parameters_of(*engine_of(small_model(false), 4)), one);
   QVERIFY(parameters_of(*engine_of(small_model(false), 1, 4)) != one);
+  // Each is a stream of its own (net/model/initialise.h), whoever draws it.
+  const ParameterLayout layout = canonical_layout(small_model(false));
+  std::vector<float> expected(one.size());
+  for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
+    const ParameterInfo& parameter = layout.parameters[p];
+    initialise_parameter(small_model(false), parameter, p, 3,
+                         std::span(expected).subspan(static_cast<std::size_t>(parameter.offset),
+                                                     static_cast<std::size_t>(parameter.numel)));
+  }
+  QVERIFY(one == expected);
+  const auto empty = Engine::create(small_model(false), {.local_ranks = 2, .seed = std::nullopt}).value();
+  QVERIFY(parameters_of(*empty) == std::vector<float>(one.size(), 0.0f));
   double squares = 0;
   for (std::size_t i = 0; i < 97 * 32; ++i) squares += static_cast<double>(one[i]) * one[i];
   const double deviation = std::sqrt(squares / (97 * 32));

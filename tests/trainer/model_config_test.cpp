@@ -116,6 +116,8 @@ void ModelConfigTest::unsupported_settings_are_refused_by_name_data() {
                              << "rope_scaling.rope_type";
   QTest::newRow("rope type, new") << R"({"rope_parameters": {"rope_type": "yarn"}})"
                                   << "rope_parameters.rope_type";
+  QTest::newRow("heads that do not divide the width") << R"({"hidden_size": 64})"
+                                                      << "num_attention_heads";
   QTest::newRow("quantised") << R"({"quantization_config": {"bits": 4}})"
                              << "quantization_config";
   QTest::newRow("heads") << R"({"num_key_value_heads": 2})"

@@ -172,7 +172,9 @@ class NaiveOperations {
     const double norm = std::sqrt(at(o.sums, 0, static_cast<int>(StepSum::kGradientSquares)));
     const bool finite = std::isfinite(at(o.sums, 0, 0)) && std::isfinite(at(o.sums, 0, 1)) && std::isfinite(norm);
     const auto clip = static_cast<double>(o.clip_norm);
-    at(o.scalars, 0, static_cast<int>(StepScalar::kApply)) = finite ? 1 : 0;
+    double& stopped = at(o.scalars, 0, static_cast<int>(StepScalar::kStopped));
+    at(o.scalars, 0, static_cast<int>(StepScalar::kApply)) = finite && stopped == 0 ? 1 : 0;
+    if (!finite) stopped = 1;
     at(o.scalars, 0, static_cast<int>(StepScalar::kGradientScale)) =
         finite ? (clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1) : 0;
   }

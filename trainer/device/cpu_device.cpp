@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/model/attention.h"
 #include "kernels/model/gemm.h"
@@ -203,7 +204,9 @@ class CpuRunner {
     const auto clip = static_cast<double>(o.clip_norm);
     const double factor = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
     scalars[static_cast<int>(StepScalar::kGradientScale)] = finite ? static_cast<float>(factor) : 0.0f;
-    scalars[static_cast<int>(StepScalar::kApply)] = finite ? 1.0f : 0.0f;
+    float& stopped = scalars[static_cast<int>(StepScalar::kStopped)];
+    scalars[static_cast<int>(StepScalar::kApply)] = finite && stopped == 0 ? 1.0f : 0.0f;
+    if (!finite) stopped = 1.0f;
   }
 
   void operator()(const AdamW& o) const {
@@ -334,10 +337,11 @@ void CpuDevice::rest() {
 
 void CpuDevice::run(StreamId, const Operation& operation) {
   const CpuRunner runner(*this, communicator_, threads_);
-  if (!seconds_) return std::visit(runner, operation);
+  StepSeconds* const seconds = measured_ < 0 ? nullptr : &*seconds_[static_cast<std::size_t>(measured_)];
+  if (seconds == nullptr) return std::visit(runner, operation);
   const auto began = Clock::now();
   std::visit(runner, operation);
-  (*seconds_)[part_of(operation)] += Seconds(Clock::now() - began).count();
+  (*seconds)[part_of(operation)] += Seconds(Clock::now() - began).count();
 }
 
 void CpuDevice::upload(const Tensor& to, std::span<const std::byte> from) {
@@ -345,5 +349,30 @@ void CpuDevice::upload(const Tensor& to, std::span<const std::byte> from) {
 }
 
 void CpuDevice::download(const Tensor& from, std::span<std::byte> to) { std::memcpy(to.data(), at(from), to.size()); }
+
+void CpuDevice::send_result(int slot, std::span<const Tensor> from) {
+  auto& result = results_.at(static_cast<std::size_t>(slot));
+  result.clear();
+  for (const Tensor& tensor : from) result.insert(result.end(), at(tensor), at(tensor) + tensor.extent_bytes());
+  measured_ = -1;
+}
+
+void CpuDevice::await_result(int slot, std::span<std::byte> to) {
+  std::memcpy(to.data(), results_.at(static_cast<std::size_t>(slot)).data(), to.size());
+}
+
+void CpuDevice::measure_seconds(int slot) {
+  measured_ = slot;
+  seconds_.at(static_cast<std::size_t>(slot)).emplace();
+}
+
+std::optional<StepSeconds> CpuDevice::take_seconds(int slot) {
+  return std::exchange(seconds_.at(static_cast<std::size_t>(slot)), std::nullopt);
+}
+
+void CpuDevice::reset() noexcept {
+  measured_ = -1;
+  seconds_.fill(std::nullopt);
+}
 
 }  // namespace atl

@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <utility>
+#include <vector>
 
 #include "trainer/device/device.h"
 #include "trainer/fsdp/communicator.h"
@@ -28,11 +28,13 @@ class CpuDevice final : public Device {
   void await_mark() override {}
   void upload(const Tensor& to, std::span<const std::byte> from) override;
   void download(const Tensor& from, std::span<std::byte> to) override;
-  void measure_seconds() override { seconds_.emplace(); }
+  void send_result(int slot, std::span<const Tensor> from) override;
+  void await_result(int slot, std::span<std::byte> to) override;
+  void measure_seconds(int slot) override;
   // Collectives with the wait for the other ranks.
-  std::optional<StepSeconds> take_seconds() override { return std::exchange(seconds_, std::nullopt); }
+  std::optional<StepSeconds> take_seconds(int slot) override;
   void rest() override;
-  void reset() noexcept override { seconds_.reset(); }
+  void reset() noexcept override;
   void abort(const std::string& reason) noexcept override { communicator_.abort(reason); }
 
   // Bytes of a tensor, and a whole arena; for tests.
@@ -50,7 +52,9 @@ class CpuDevice final : public Device {
   Communicator& communicator_;
   const int threads_;
   std::array<std::unique_ptr<std::byte, Unmap>, kArenas> arenas_;
-  std::optional<StepSeconds> seconds_;  // while they are measured
+  std::array<std::vector<std::byte>, kResultSlots> results_;
+  std::array<std::optional<StepSeconds>, kResultSlots> seconds_;
+  int measured_ = -1;  // the slot whose seconds are measured now
 };
 
 }  // namespace atl

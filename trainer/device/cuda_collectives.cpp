@@ -2,17 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
 #include <stdexcept>
-#include <vector>
 
 #include "kernels/model/model_cuda.h"
-#include "net/base/deadline.h"
-#include "net/base/mutex.h"
 #include "trainer/device/cuda_add.h"
 #include "trainer/device/cuda_check.h"
-#include "trainer/fsdp/communicator.h"
 
 namespace atl {
 namespace {
@@ -51,13 +45,9 @@ class LoneClique final : public CudaClique {
 
 // --- A GPU each ---
 
-class NcclClique;
-
 class NcclCollectives final : public CudaCollectives {
  public:
-  NcclCollectives(NcclClique& clique, std::unique_ptr<NcclCommunicator> communicator)
-      : clique_(clique), communicator_(std::move(communicator)) {}
-  ~NcclCollectives() override;
+  explicit NcclCollectives(std::unique_ptr<NcclCommunicator> communicator) : communicator_(std::move(communicator)) {}
 
   void all_gather(DType dtype, const void* shard, void* full, std::size_t shard_elements,
                   cudaStream_t stream) override {
@@ -77,70 +67,22 @@ class NcclCollectives final : public CudaCollectives {
   void watched(const char* what, const std::function<void()>& work) override { communicator_->watched(what, work); }
 
  private:
-  NcclClique& clique_;
   std::unique_ptr<NcclCommunicator> communicator_;
 };
 
+// The group's watch sees to ranks that connect, too: NCCL connects without blocking, and takes an abort meanwhile.
 class NcclClique final : public CudaClique {
  public:
-  NcclClique(const NcclApi& api, int world_size, NcclTimeouts timeouts)
-      : group_(api, world_size, timeouts),
-        timeout_(timeouts.init),
-        came_(static_cast<std::size_t>(world_size), false),
-        connected_(static_cast<std::size_t>(world_size), nullptr) {}
+  NcclClique(const NcclApi& api, int world_size, NcclTimeouts timeouts) : group_(api, world_size, timeouts) {}
 
   std::unique_ptr<CudaCollectives> join(LocalRank rank) override {
-    await_all(rank);
-    auto communicator = group_.communicator(rank);
-    const MutexLock lock(mutex_);
-    connected_[static_cast<std::size_t>(rank.value)] = communicator.get();
-    return std::make_unique<NcclCollectives>(*this, std::move(communicator));
+    return std::make_unique<NcclCollectives>(group_.communicator(rank));
   }
-
-  void leave(LocalRank rank) {
-    const MutexLock lock(mutex_);
-    connected_[static_cast<std::size_t>(rank.value)] = nullptr;
-  }
-
-  void abort(const std::string& reason) noexcept override {
-    {
-      const MutexLock lock(mutex_);
-      if (!aborted_) aborted_ = reason;
-      // One of them tells all.
-      const auto any =
-          std::ranges::find_if(connected_, [](const auto* communicator) { return communicator != nullptr; });
-      if (any != connected_.end()) (*any)->abort(reason);
-    }
-    changed_.notify_all();
-  }
+  void abort(const std::string& reason) noexcept override { group_.abort(reason); }
 
  private:
-  // NCCL connects when all are there, and cannot be told meanwhile that one will not come.
-  void await_all(LocalRank rank) {
-    MutexLock lock(mutex_);
-    came_[static_cast<std::size_t>(rank.value)] = true;
-    changed_.notify_all();
-    const auto all = [&]() ATOLL_REQUIRES(mutex_) {
-      return aborted_.has_value() || std::ranges::find(came_, false) == came_.end();
-    };
-    const bool passed = changed_.wait(lock, Deadline::after(timeout_), all);
-    if (aborted_) throw CollectiveAborted(*aborted_);
-    if (passed) return;
-    const auto absent = std::ranges::find(came_, false) - came_.begin();
-    throw CollectiveAborted(
-        fmt::format("local rank {} did not come to connect within {:.3g} s", absent, Seconds(timeout_).count()));
-  }
-
   NcclGroup group_;
-  const std::chrono::nanoseconds timeout_;
-  Mutex mutex_;
-  CondVar changed_;
-  std::vector<bool> came_ ATOLL_GUARDED_BY(mutex_);
-  std::vector<NcclCommunicator*> connected_ ATOLL_GUARDED_BY(mutex_);
-  std::optional<std::string> aborted_ ATOLL_GUARDED_BY(mutex_);
 };
-
-NcclCollectives::~NcclCollectives() { clique_.leave(communicator_->rank()); }
 
 // --- One GPU for all ---
 

@@ -38,6 +38,7 @@ class CudaClique {
   virtual ~CudaClique() = default;
   // On the rank's thread, with its GPU current; every rank's at once. It goes after that.
   virtual std::unique_ptr<CudaCollectives> join(LocalRank rank) = 0;
+  // Also of ranks that are joining.
   virtual void abort(const std::string& reason) noexcept = 0;
 };
 

@@ -69,7 +69,7 @@ void CudaDevice::run(StreamId stream_id, const Operation& operation) {
     const CudaTools tools{products_, *attention_, collectives, {arenas_[0].get(), arenas_[1].get()}};
     enqueue(tools, operation, stream_id, stream(stream_id));
   });
-  if (stream_id == StreamId::kCompute) seconds_.tick(part_of(operation), stream(stream_id));
+  if (stream_id == StreamId::kCompute) tick(part_of(operation));
 }
 
 void CudaDevice::record(StreamId stream_id, int event) {
@@ -80,7 +80,7 @@ void CudaDevice::record(StreamId stream_id, int event) {
 void CudaDevice::wait(StreamId stream_id, int event) {
   check_cuda(cudaStreamWaitEvent(stream(stream_id), events_.at(static_cast<std::size_t>(event)).get(), 0),
              [&] { return fmt::format("event {} of a program: cudaStreamWaitEvent", event); });
-  if (stream_id == StreamId::kCompute) seconds_.tick(StepPart::kCommunication, stream(stream_id));
+  if (stream_id == StreamId::kCompute) tick(StepPart::kCommunication);
 }
 
 void CudaDevice::join() {
@@ -93,7 +93,7 @@ void CudaDevice::join() {
       check_cuda(cudaStreamWaitEvent(streams_[i].get(), joins_[other].get(), 0), "streams meet: cudaStreamWaitEvent");
     }
   }
-  seconds_.tick(StepPart::kCommunication, stream(StreamId::kCompute));
+  tick(StepPart::kCommunication);
 }
 
 void CudaDevice::synchronize() {
@@ -132,12 +132,33 @@ void CudaDevice::download(const Tensor& from, std::span<std::byte> to) {
   collectives().watched("a download", [&] { staging_.download(at(from), to, stream(StreamId::kCompute)); });
 }
 
+void CudaDevice::send_result(int slot, std::span<const Tensor> from) {
+  collectives().watched("what a step leaves", [&] {
+    for (const Tensor& tensor : from) {
+      results_.add(slot, {at(tensor), static_cast<std::size_t>(tensor.extent_bytes())}, stream(StreamId::kCompute));
+    }
+    results_.finish(slot, stream(StreamId::kCompute));
+  });
+  if (measured_ != nullptr) measured_->end();
+  measured_ = nullptr;
+}
+
+void CudaDevice::await_result(int slot, std::span<std::byte> to) {
+  collectives().watched("a step's result", [&] { results_.await(slot, to); });
+}
+
+void CudaDevice::measure_seconds(int slot) {
+  measured_ = &seconds_.at(static_cast<std::size_t>(slot));
+  measured_->begin(stream(StreamId::kCompute));
+}
+
 // Nothing that is enqueued can be taken back; with the collectives aborted it all ends.
 void CudaDevice::reset() noexcept {
   for (const UniqueStream& stream : streams_) (void)cudaStreamSynchronize(stream.get());
   (void)cudaGetLastError();
   marked_ = 0;
-  seconds_.forget();
+  measured_ = nullptr;
+  for (CudaSeconds& seconds : seconds_) seconds.forget();
   try {
     collectives_.reset();
     meet();

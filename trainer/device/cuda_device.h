@@ -37,10 +37,14 @@ class CudaDevice final : public Device {
   void await_mark() override;
   void upload(const Tensor& to, std::span<const std::byte> from) override;
   void download(const Tensor& from, std::span<std::byte> to) override;
-  void measure_seconds() override { seconds_.begin(stream(StreamId::kCompute)); }
+  void send_result(int slot, std::span<const Tensor> from) override;
+  void await_result(int slot, std::span<std::byte> to) override;
+  void measure_seconds(int slot) override;
   // Of the compute stream. What it waited for the collectives' stream is communication; while it waits for the host,
   // that counts to the operation which comes late.
-  std::optional<StepSeconds> take_seconds() override { return seconds_.take(); }
+  std::optional<StepSeconds> take_seconds(int slot) override {
+    return seconds_.at(static_cast<std::size_t>(slot)).take();
+  }
   void reset() noexcept override;
   void abort(const std::string& reason) noexcept override;
 
@@ -50,6 +54,9 @@ class CudaDevice final : public Device {
 
  private:
   void meet();
+  void tick(StepPart part) {
+    if (measured_ != nullptr) measured_->tick(part, stream(StreamId::kCompute));
+  }
   CudaCollectives& collectives() const;
   std::byte* at(const Tensor& tensor) const {
     return arenas_[static_cast<std::size_t>(tensor.arena)].get() + tensor.byte;
@@ -66,8 +73,10 @@ class CudaDevice final : public Device {
   std::array<UniqueEvent, 2> marks_;
   std::int64_t marked_ = 0;
   std::vector<UniqueEvent> events_;
-  CudaSeconds seconds_;
+  std::array<CudaSeconds, kResultSlots> seconds_;
+  CudaSeconds* measured_ = nullptr;  // the one that is measured now
   CudaStaging staging_;
+  CudaResults results_;
   std::array<DeviceMemory, kArenas> arenas_;
   CublasProducts products_;
   std::unique_ptr<CudaAttention> attention_;

@@ -7,6 +7,7 @@
 
 #include "kernels/model/model_cuda.h"
 #include "net/step/operands.h"
+#include "trainer/device/cuda_add.h"
 #include "trainer/device/cuda_check.h"
 
 namespace atl {
@@ -136,13 +137,17 @@ class CudaRunner {
 
   cudaError_t operator()(const ClipScale& o) const {
     const auto* sums = at<double>(o.sums);
-    return cuda::launch_clip_scale({.cross_entropy = sums + static_cast<int>(StepSum::kCrossEntropy),
-                                    .squared_largest_logit = sums + static_cast<int>(StepSum::kSquaredLargestLogit),
-                                    .gradient_squares = sums + static_cast<int>(StepSum::kGradientSquares),
-                                    .inverse_tokens = scalar(o.scalars, StepScalar::kLossScale),
-                                    .gradient_scale = scalar(o.scalars, StepScalar::kGradientScale),
-                                    .apply = scalar(o.scalars, StepScalar::kApply)},
-                                   o.clip_norm, stream_);
+    float* apply = scalar(o.scalars, StepScalar::kApply);
+    const auto scaled =
+        cuda::launch_clip_scale({.cross_entropy = sums + static_cast<int>(StepSum::kCrossEntropy),
+                                 .squared_largest_logit = sums + static_cast<int>(StepSum::kSquaredLargestLogit),
+                                 .gradient_squares = sums + static_cast<int>(StepSum::kGradientSquares),
+                                 .inverse_tokens = scalar(o.scalars, StepScalar::kLossScale),
+                                 .gradient_scale = scalar(o.scalars, StepScalar::kGradientScale),
+                                 .apply = apply},
+                                o.clip_norm, stream_);
+    if (scaled != cudaSuccess) return scaled;
+    return cuda::launch_stop(apply, scalar(o.scalars, StepScalar::kStopped), stream_);
   }
 
   cudaError_t operator()(const AdamW& o) const {

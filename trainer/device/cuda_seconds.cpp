@@ -20,7 +20,7 @@ void CudaSeconds::begin(cudaStream_t stream) {
 void CudaSeconds::tick(StepPart part, cudaStream_t stream) {
   if (!on_) return;
   if (parts_.size() == kMostTicks) {
-    on_ = false;
+    forget();
     return;
   }
   record(part, stream);
@@ -33,7 +33,7 @@ void CudaSeconds::record(StepPart part, cudaStream_t stream) {
 }
 
 std::optional<StepSeconds> CudaSeconds::take() {
-  if (!std::exchange(on_, false)) return std::nullopt;
+  if (parts_.empty()) return std::nullopt;
   StepSeconds seconds;
   for (std::size_t i = 1; i < parts_.size(); ++i) {
     float milliseconds = 0;
@@ -41,6 +41,7 @@ std::optional<StepSeconds> CudaSeconds::take() {
                "a part of a step: cudaEventElapsedTime");
     seconds[parts_[i]] += static_cast<double>(milliseconds) / 1e3;
   }
+  forget();
   return seconds;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "net/step/step_part.h"
@@ -14,14 +13,17 @@ namespace atl {
 
 class CudaSeconds {
  public:
-  bool on() const { return on_; }
   // From what is enqueued on `stream` now.
   void begin(cudaStream_t stream);
   // What was enqueued on it since the last call is of `part`.
   void tick(StepPart part, cudaStream_t stream);
-  // When all of it is done. Nothing: it was not begun, or too much was enqueued since.
+  void end() { on_ = false; }
+  // Of what was enqueued between, all of which is done. Nothing: it was not begun, or too much was enqueued.
   std::optional<StepSeconds> take();
-  void forget() { on_ = false; }
+  void forget() {
+    on_ = false;
+    parts_.clear();
+  }
 
  private:
   // A step of 100 blocks in 8 micro-batches; beyond it events would take memory that nobody planned.
@@ -30,7 +32,7 @@ class CudaSeconds {
 
   bool on_ = false;
   std::vector<UniqueEvent> events_;  // more than are used, from earlier steps
-  std::vector<StepPart> parts_;      // that each event ends; of the first, none
+  std::vector<StepPart> parts_;      // that each event ends; of the first, none. Empty: nothing is measured
 };
 
 }  // namespace atl

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 namespace atl {
 
@@ -52,6 +53,31 @@ void CudaStaging::download(const std::byte* from, std::span<std::byte> to, cudaS
     from += group.size();
     to = to.subspan(group.size());
   }
+}
+
+CudaResults::CudaResults() : memory_(make_pinned_memory(kResultSlots * kMostResultBytes, "what steps leave")) {
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    slots_[i] = {memory_.get() + i * kMostResultBytes, 0, make_event(/*host_waits=*/true)};
+}
+
+void CudaResults::add(int slot_id, std::span<const std::byte> from, cudaStream_t stream) {
+  Slot& slot = slots_.at(static_cast<std::size_t>(slot_id));
+  if (slot.bytes + from.size() > kMostResultBytes) throw std::logic_error("a step leaves more than there is room for");
+  check_cuda(cudaMemcpyAsync(slot.memory + slot.bytes, from.data(), from.size(), cudaMemcpyDeviceToHost, stream),
+             "a step's result: cudaMemcpyAsync");
+  slot.bytes += from.size();
+}
+
+void CudaResults::finish(int slot_id, cudaStream_t stream) {
+  Slot& slot = slots_.at(static_cast<std::size_t>(slot_id));
+  check_cuda(cudaEventRecord(slot.there.get(), stream), "a step's result: cudaEventRecord");
+  slot.bytes = 0;
+}
+
+void CudaResults::await(int slot_id, std::span<std::byte> to) {
+  const Slot& slot = slots_.at(static_cast<std::size_t>(slot_id));
+  check_cuda(cudaEventSynchronize(slot.there.get()), "wait for a step's result: cudaEventSynchronize");
+  std::memcpy(to.data(), slot.memory, std::min(to.size(), kMostResultBytes));
 }
 
 }  // namespace atl

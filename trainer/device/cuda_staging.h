@@ -1,5 +1,6 @@
 // Copies between main memory and a GPU's, by way of pinned memory, so that an upload's source is free at once and the
-// host need not wait for what the stream does before it. Owned and used by the device's thread.
+// host need not wait for what the stream does before it; and what steps leave, which the host reads later. Owned and
+// used by the device's thread.
 #pragma once
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <span>
 
 #include "trainer/device/cuda_check.h"
+#include "trainer/device/device.h"
 
 namespace atl {
 
@@ -33,6 +35,27 @@ class CudaStaging {
   PinnedMemory memory_;
   std::array<Slot, kSlots> slots_;
   std::size_t next_ = 0;
+};
+
+// Of steps (Device::send_result).
+class CudaResults {
+ public:
+  CudaResults();
+
+  // Behind what was added to the slot since the last finish(), in the order of `stream`.
+  void add(int slot, std::span<const std::byte> from, cudaStream_t stream);
+  void finish(int slot, cudaStream_t stream);
+  // Waits for all that came before the last finish().
+  void await(int slot, std::span<std::byte> to);
+
+ private:
+  struct Slot {
+    std::byte* memory = nullptr;
+    std::size_t bytes = 0;  // added so far
+    UniqueEvent there;
+  };
+  PinnedMemory memory_;
+  std::array<Slot, kResultSlots> slots_;
 };
 
 }  // namespace atl

@@ -21,6 +21,10 @@
 
 namespace atl {
 
+// Of steps that are enqueued, and whose results are not read.
+inline constexpr int kResultSlots = 2;
+inline constexpr std::size_t kMostResultBytes = 64;
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -48,12 +52,19 @@ class Device {
   virtual void upload(const Tensor& to, std::span<const std::byte> from) = 0;
   virtual void download(const Tensor& from, std::span<std::byte> to) = 0;
 
-  // From here to take_seconds(): how long the operations of each part of a step take. Costs nothing where it is not
+  // What a step leaves goes to one of kResultSlots places of the host's, in the order of the compute stream, and is not
+  // waited for: the host reads it when it has enqueued the next step. Contiguous tensors, end to end, kMostResultBytes
+  // together at most.
+  virtual void send_result(int slot, std::span<const Tensor> from) = 0;
+  // Waits until what was sent to the slot last is there. It stays there, also after a reset().
+  virtual void await_result(int slot, std::span<std::byte> to) = 0;
+
+  // From here to send_result(slot): how long the operations of each part of a step take. Costs nothing where it is not
   // asked.
-  virtual void measure_seconds() {}
-  // Of what was enqueued since, all of which is done; of collectives what computing waited for. Nothing: it was not
-  // asked, or this device cannot tell, this time or ever.
-  virtual std::optional<StepSeconds> take_seconds() { return std::nullopt; }
+  virtual void measure_seconds(int) {}
+  // Of what was enqueued between, after await_result(slot); of collectives what computing waited for. Nothing: it was
+  // not asked, or this device cannot tell, this time or ever.
+  virtual std::optional<StepSeconds> take_seconds(int) { return std::nullopt; }
 
   // Nothing is under way, and no step comes for a while: the step arena keeps its place but need not hold memory. May
   // do nothing.

@@ -5,8 +5,8 @@ namespace {
 
 Error no_kernels() {
   return Error{ErrorCode::kNotFound,
-               "this program was built without CUDA kernels: build it where CUDA's nvcc is, or with "
-               "ATOLL_CUDA_KERNELS=yes, which fetches it"};
+               "this program was built without what computes on GPUs: build it with ATOLL_GPU=yes "
+               "ATOLL_CUDA_KERNELS=yes, which fetch what that needs"};
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "net/base/deadline.h"
+#include "net/model/initialise.h"
 #include "net/step/memory_needs.h"
 #include "trainer/device/cpu_device_group.h"
 #include "trainer/engine/fsdp_engine.h"
@@ -17,6 +20,7 @@ namespace atl {
 namespace {
 
 constexpr int kMaxLocalRanks = 64;
+constexpr std::int64_t kDraws = 16;  // fresh parameters lie in main memory in so many parts, one at a time
 
 Error bad_option(std::string_view what) { return Error{ErrorCode::kInvalidArgument, fmt::format("engine: {}", what)}; }
 
@@ -52,11 +56,11 @@ class FsdpEngine final : public Engine {
   }
 
   Status start() {
-    return threads_.run([this](LocalRank rank) {
-      auto& mine = ranks_[static_cast<std::size_t>(rank.value)];
-      mine = std::make_unique<RankModel>(config_, step_, rank, group_->device(rank));
-      mine->initialise(options_.seed);
-    });
+    ATOLL_RETURN_IF_ERROR(threads_.run([this](LocalRank rank) {
+      ranks_[static_cast<std::size_t>(rank.value)] =
+          std::make_unique<RankModel>(config_, step_, rank, group_->device(rank));
+    }));
+    return options_.seed ? draw_parameters(*options_.seed) : ok_status();
   }
 
   const ModelConfig& config() const override { return config_; }
@@ -74,6 +78,10 @@ class FsdpEngine final : public Engine {
   }
 
   Result<StepReport> train_step(const TokenBatch& batch, float learning_rate) override;
+  Status begin_step(const TokenBatch& batch, float learning_rate) override;
+  Result<StepReport> finish_step() override;
+  int steps_under_way() const override { return static_cast<int>(begun_.size()); }
+  int steps_ahead() const override { return group_->traits().overlaps ? kResultSlots - 1 : 0; }
   Result<double> evaluate(const TokenBatch& batch) override;
   Result<GradientReport> gradients(const TokenBatch& batch) override;
   Result<std::vector<float>> logits(const TokenBatch& batch) override;
@@ -96,9 +104,27 @@ class FsdpEngine final : public Engine {
   EngineMemory memory() const override;
 
  private:
+  struct BegunStep {
+    int slot = 0;
+    std::int64_t number = 0;  // t, if those before it are taken
+    std::int64_t tokens = 0;
+    Clock::time_point since;
+  };
+  struct FinishedStep {
+    StepResult result;
+    std::optional<StepSeconds> parts;
+  };
+
+  Status draw_parameters(std::uint64_t seed);
   Status check(const TokenBatch& batch) const;
+  BegunStep next_step(const TokenBatch& batch) const;
+  // On a rank's thread.
+  void enqueue(const BegunStep& step, const TokenBatch& batch, float learning_rate, LocalRank local, RankModel& rank);
+  static void await(const BegunStep& step, LocalRank local, RankModel& rank, FinishedStep& finished);
+  Result<StepReport> report_of(const BegunStep& step, const FinishedStep& finished);
+  std::function<void(std::int64_t)> after_micro_batch(LocalRank rank, std::int64_t micro_batches);
   RankBatch share(const TokenBatch& batch, LocalRank rank);
-  StepNumbers numbers(const TokenBatch& batch, float learning_rate) const;
+  StepNumbers numbers(const TokenBatch& batch, float learning_rate, std::int64_t step) const;
   // Runs on every rank.
   Status run(const std::function<void(LocalRank, RankModel&)>& task) const;
   std::vector<ParameterRange> whole() const { return {{0, step_.layout().numel}}; }
@@ -110,12 +136,41 @@ class FsdpEngine final : public Engine {
   const std::unique_ptr<DeviceGroup> group_;
   const LlamaStep step_;
   std::int64_t steps_ = 0;
-  mutable bool given_up_ =
-      false;  // by on_micro_batch, in the call under way; rank 0's thread writes it, and is waited for
-  mutable Status broken_ = ok_status();  // a value could not be read or written: what is asked next says so
+  mutable std::deque<BegunStep> begun_;  // not finished; the oldest first
+  Clock::time_point finished_;           // the last one
+  // By on_micro_batch, in the call under way; rank 0's thread writes it, and is waited for.
+  mutable bool given_up_ = false;
+  mutable std::atomic<int> through_ = 0;  // ranks that are through with all that was begun before the call under way
+  // A value could not be read or written, or what became of a step is not known: what is asked next says so.
+  mutable Status broken_ = ok_status();
   std::vector<std::unique_ptr<RankModel>> ranks_;
   mutable RankThreads threads_;  // last: joins before what its tasks use dies
 };
+
+// A stream of random numbers cannot be entered in its middle (net/model/initialise.h), and a parameter is several
+// ranks': each is drawn once, by whichever rank's thread comes to it, and every rank takes its part of what is there.
+Status FsdpEngine::draw_parameters(std::uint64_t seed) {
+  const std::vector<ParameterInfo>& parameters = step_.layout().parameters;
+  const std::int64_t at_once = numel() / kDraws;  // or a single parameter that is larger
+  std::vector<float> values;
+  for (std::size_t first = 0, end = 0; first < parameters.size(); first = end) {
+    ParameterRange range{parameters[first].offset, 0};
+    do {
+      range.numel += parameters[end++].numel;
+    } while (end < parameters.size() && range.numel + parameters[end].numel <= at_once);
+    values.resize(static_cast<std::size_t>(range.numel));
+    std::atomic<std::size_t> next = first;
+    ATOLL_RETURN_IF_ERROR(threads_.run([&](LocalRank) {
+      for (std::size_t p; (p = next++) < end;) {
+        const auto own = std::span(values).subspan(static_cast<std::size_t>(parameters[p].offset - range.offset),
+                                                   static_cast<std::size_t>(parameters[p].numel));
+        initialise_parameter(config_, parameters[p], p, seed, own);
+      }
+    }));
+    ATOLL_RETURN_IF_ERROR(run([&](LocalRank, RankModel& rank) { rank.initialise(range, values); }));
+  }
+  return run([](LocalRank, RankModel& rank) { rank.finish_initialising(); });
+}
 
 Status FsdpEngine::check(const TokenBatch& batch) const {
   ATOLL_RETURN_IF_ERROR(broken_);
@@ -144,35 +199,48 @@ RankBatch FsdpEngine::share(const TokenBatch& batch, LocalRank rank) {
   const std::int64_t micro =
       options_.micro_batch_sequences == 0 ? largest_share : std::min(options_.micro_batch_sequences, largest_share);
   const auto row = static_cast<std::size_t>(batch.length + 1);
-  std::function<void(std::int64_t)> after_micro_batch;
-  if (rank.value == 0 && options_.on_micro_batch) {
-    after_micro_batch = [this](std::int64_t left) {
-      if (options_.on_micro_batch() || left == 0) return;
-      given_up_ = true;
-      throw std::runtime_error("given up between two micro-batches");
-    };
-  }
+  const std::int64_t micro_batches = (largest_share + micro - 1) / micro;
   return {.tokens = batch.tokens.subspan(static_cast<std::size_t>(first) * row, static_cast<std::size_t>(count) * row),
           .sequences = count,
           .length = batch.length,
           .micro_sequences = micro,
-          .micro_batches = (largest_share + micro - 1) / micro,
-          .after_micro_batch = std::move(after_micro_batch)};
+          .micro_batches = micro_batches,
+          .after_micro_batch = after_micro_batch(rank, micro_batches)};
 }
 
-StepNumbers FsdpEngine::numbers(const TokenBatch& batch, float learning_rate) const {
+// To give up is to abort the collectives, which must not hit a step that was begun before: not before each rank has
+// seen the first micro-batch of this call pass, behind which it is.
+std::function<void(std::int64_t)> FsdpEngine::after_micro_batch(LocalRank rank, std::int64_t micro_batches) {
+  if (!options_.on_micro_batch) return {};
+  return [this, rank, micro_batches](std::int64_t left) {
+    if (micro_batches - left == 2) ++through_;  // the host runs one micro-batch ahead
+    if (rank.value != 0 || options_.on_micro_batch() || left == 0) return;
+    if (!begun_.empty() && through_ < options_.local_ranks) return;
+    given_up_ = true;
+    throw std::runtime_error("given up between two micro-batches");
+  };
+}
+
+StepNumbers FsdpEngine::numbers(const TokenBatch& batch, float learning_rate, std::int64_t step) const {
   return {.loss_scale = static_cast<float>(1.0 / static_cast<double>(batch.token_count())),
           .learning_rate = learning_rate,
           .weight_decay = options_.adamw.weight_decay,
-          .step = steps_ + 1};
+          .step = step,
+          .others_under_way = !begun_.empty()};
 }
 
 Status FsdpEngine::run(const std::function<void(LocalRank, RankModel&)>& task) const {
   given_up_ = false;
+  through_ = 0;
   Status status = threads_.run([&](LocalRank rank) { task(rank, *ranks_[static_cast<std::size_t>(rank.value)]); });
   if (status.ok()) return status;
   (void)threads_.run([&](LocalRank rank) { ranks_[static_cast<std::size_t>(rank.value)]->reset(); });
-  return given_up_ ? Status(Error{ErrorCode::kAborted, "given up between two micro-batches"}) : status;
+  if (given_up_) return Error{ErrorCode::kAborted, "given up between two micro-batches"};
+  if (!begun_.empty()) {
+    broken_ = status;
+    begun_.clear();
+  }
+  return status;
 }
 
 void FsdpEngine::read(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) const {
@@ -188,34 +256,83 @@ void FsdpEngine::write(ShardArray array, std::span<const ParameterRange> ranges,
   if (!status.ok()) broken_ = std::move(status);
 }
 
+FsdpEngine::BegunStep FsdpEngine::next_step(const TokenBatch& batch) const {
+  return {.slot = begun_.empty() ? 0 : (begun_.back().slot + 1) % kResultSlots,
+          .number = steps_ + 1 + static_cast<std::int64_t>(begun_.size()),
+          .tokens = batch.token_count(),
+          .since = Clock::now()};
+}
+
+void FsdpEngine::enqueue(const BegunStep& step, const TokenBatch& batch, float learning_rate, LocalRank local,
+                         RankModel& rank) {
+  if (local.value == 0) rank.measure_seconds(step.slot);
+  rank.forward_backward(share(batch, local), numbers(batch, learning_rate, step.number));
+  rank.update(step.slot);
+}
+
+// Every rank waits for its own, so that each one's failure is seen. The sums are the same, so that all step or none
+// does.
+void FsdpEngine::await(const BegunStep& step, LocalRank local, RankModel& rank, FinishedStep& finished) {
+  const StepResult result = rank.result(step.slot);
+  if (local.value == 0) finished = {result, rank.take_seconds(step.slot)};
+}
+
+Result<StepReport> FsdpEngine::report_of(const BegunStep& step, const FinishedStep& finished) {
+  const StepSums& sums = finished.result.sums;
+  const auto tokens = static_cast<double>(step.tokens);
+  const auto now = Clock::now();
+  StepReport report{.loss_nats = sums.cross_entropy / tokens,
+                    .max_z_loss = options_.max_z_loss * sums.squared_max_logit / tokens,
+                    .gradient_norm = std::sqrt(sums.gradient_squares),
+                    .tokens = step.tokens,
+                    .seconds = Seconds(now - std::max(step.since, finished_)).count(),
+                    .parts = finished.parts};
+  finished_ = now;
+  if (finished.result.taken) {
+    ++steps_;
+    return report;
+  }
+  if (std::isfinite(report.loss_nats) && std::isfinite(report.max_z_loss) && std::isfinite(report.gradient_norm)) {
+    return Error{ErrorCode::kNonFinite,
+                 fmt::format("step {} was not taken, because one before it was not finite", step.number)};
+  }
+  return Error{ErrorCode::kNonFinite,
+               fmt::format("step {}: loss {} and gradient norm {} are not both finite; the parameters were left as "
+                           "they were. Lower the learning rate, or look at the data of this batch",
+                           step.number, report.loss_nats, report.gradient_norm)};
+}
+
+// At once: a rank whose share is small does not leave the others before its device has met theirs.
 Result<StepReport> FsdpEngine::train_step(const TokenBatch& batch, float learning_rate) {
   ATOLL_RETURN_IF_ERROR(check(batch));
-  StepReport report{.tokens = batch.token_count()};
-  bool applied = false;
-  const auto tokens = static_cast<double>(batch.token_count());
-  const auto began = Clock::now();
+  if (!begun_.empty()) return bad_option("a step is under way that is to be finished first");
+  const BegunStep step = next_step(batch);
+  FinishedStep finished;
   ATOLL_RETURN_IF_ERROR(run([&](LocalRank local, RankModel& rank) {
-    if (local.value == 0) rank.measure_seconds();
-    rank.forward_backward(share(batch, local), numbers(batch, learning_rate));
-    // The same sums on every rank, so that all step or none does.
-    const bool mine = rank.update();
-    if (local.value != 0) return;
-    const StepSums sums = rank.sums();
-    applied = mine;
-    report.loss_nats = sums.cross_entropy / tokens;
-    report.max_z_loss = options_.max_z_loss * sums.squared_max_logit / tokens;
-    report.gradient_norm = std::sqrt(sums.gradient_squares);
-    report.parts = rank.take_seconds();
+    enqueue(step, batch, learning_rate, local, rank);
+    await(step, local, rank, finished);
   }));
-  report.seconds = Seconds(Clock::now() - began).count();
-  if (!applied) {
-    return Error{ErrorCode::kNonFinite,
-                 fmt::format("step {}: loss {} and gradient norm {} are not both finite; the parameters were left as "
-                             "they were. Lower the learning rate, or look at the data of this batch",
-                             steps_ + 1, report.loss_nats, report.gradient_norm)};
-  }
-  ++steps_;
-  return report;
+  return report_of(step, finished);
+}
+
+Status FsdpEngine::begin_step(const TokenBatch& batch, float learning_rate) {
+  ATOLL_RETURN_IF_ERROR(check(batch));
+  if (begun_.size() == kResultSlots) return bad_option("two steps are under way, of which one is to be finished first");
+  const BegunStep step = next_step(batch);
+  ATOLL_RETURN_IF_ERROR(
+      run([&](LocalRank local, RankModel& rank) { enqueue(step, batch, learning_rate, local, rank); }));
+  begun_.push_back(step);
+  return ok_status();
+}
+
+Result<StepReport> FsdpEngine::finish_step() {
+  ATOLL_RETURN_IF_ERROR(broken_);
+  if (begun_.empty()) return bad_option("no step is under way");
+  const BegunStep step = begun_.front();
+  FinishedStep finished;
+  ATOLL_RETURN_IF_ERROR(run([&](LocalRank local, RankModel& rank) { await(step, local, rank, finished); }));
+  begun_.pop_front();
+  return report_of(step, finished);
 }
 
 Result<double> FsdpEngine::evaluate(const TokenBatch& batch) {
@@ -234,7 +351,7 @@ Result<GradientReport> FsdpEngine::gradients(const TokenBatch& batch) {
   GradientReport report;
   const auto tokens = static_cast<double>(batch.token_count());
   ATOLL_RETURN_IF_ERROR(run([&](LocalRank local, RankModel& rank) {
-    rank.forward_backward(share(batch, local), numbers(batch, 0));
+    rank.forward_backward(share(batch, local), numbers(batch, 0, 1));
     const StepSums sums = rank.sums();
     if (local.value != 0) return;
     report.loss_nats = sums.cross_entropy / tokens;

@@ -24,7 +24,9 @@ namespace atl {
 
 struct EngineOptions {
   int local_ranks = 1;
-  std::uint64_t seed = 0;  // of the initial parameters; they do not depend on local_ranks
+  // Of the initial parameters, which do not depend on local_ranks. None: they are 0 until they are written, for whoever
+  // writes them before anything else.
+  std::optional<std::uint64_t> seed = 0;
   AdamWHyper adamw = {};
   double clip_norm = 1.0;                  // of the global gradient; 0: never clipped
   double max_z_loss = 0.0;                 // coefficient of mean over tokens of (largest logit)^2
@@ -57,7 +59,7 @@ struct StepReport {
   double max_z_loss = 0;     // coefficient times mean squared largest logit
   double gradient_norm = 0;  // before clipping
   std::int64_t tokens = 0;
-  double seconds = 0;                     // of the whole step
+  double seconds = 0;                     // of the whole step, or since the one before it was finished
   std::optional<StepSeconds> parts = {};  // of local rank 0, where its device tells
 };
 
@@ -75,7 +77,10 @@ struct EngineMemory {
 
 class Engine {
  public:
-  // Fresh parameters: normal(0, initializer_range), norms 1, drawn in the canonical order. On this processor.
+  // Fresh parameters: normal(0, initializer_range), norms 1, drawn in the canonical order, each once, on the ranks'
+  // threads. A value takes some 22 ns: 10 billion take 225 s of processor time, of 8 ranks about a minute (the two
+  // tables are drawn by a thread each), and a sixteenth of the model, 2.6 GB, of main memory meanwhile. An island's
+  // engine draws none (EngineOptions::seed). On this processor.
   static Result<std::unique_ptr<Engine>> create(const ModelConfig& config, const EngineOptions& options);
   virtual ~Engine() = default;
   Engine(const Engine&) = delete;
@@ -84,7 +89,7 @@ class Engine {
   virtual const ModelConfig& config() const = 0;
   virtual std::int64_t numel() const = 0;  // canonical, unpadded
 
-  // Spans of numel() elements.
+  // Spans of numel() elements. Reading and writing, like evaluations, come after the steps that are under way.
   virtual void read_parameters(std::span<float> canonical) const = 0;
   virtual void write_parameters(std::span<const float> canonical) = 0;
   // Some of them. Read: the values of the ranges, end to end. Written: from a span of numel() elements, of which those
@@ -93,8 +98,20 @@ class Engine {
   virtual void write_parameters(std::span<const ParameterRange> ranges, std::span<const float> canonical) = 0;
 
   // Forward, backward, clip, AdamW. A loss or gradient that is not finite is kNonFinite, and changes nothing. kAborted,
-  // as from evaluate() and gradients(): on_micro_batch said so.
+  // as from evaluate() and gradients(): on_micro_batch said so. While no other step is under way.
   virtual Result<StepReport> train_step(const TokenBatch& batch, float learning_rate) = 0;
+
+  // The same in two halves, so that a device need not wait for the host between steps. begin_step() enqueues a step and
+  // does not wait for it; the tokens are free when it returns. finish_step() waits for the oldest that was begun, and
+  // says what came of it. Two are under way at most. A step that was begun after one which turns out not to be finite
+  // changes nothing, and is kNonFinite, too. Where on_micro_batch gives up a step, those begun before it stay under
+  // way. What fails otherwise while steps are under way ends them: nobody knows whether they were taken, so that this
+  // call and every later one that can say so tells the cause.
+  virtual Status begin_step(const TokenBatch& batch, float learning_rate) = 0;
+  virtual Result<StepReport> finish_step() = 0;
+  virtual int steps_under_way() const = 0;
+  // How many should be when one is finished: 0 where a step is over when it was begun.
+  virtual int steps_ahead() const = 0;
 
   // Mean cross-entropy in nats a token.
   virtual Result<double> evaluate(const TokenBatch& batch) = 0;
@@ -108,7 +125,7 @@ class Engine {
   // [vocab_size] after the last of `tokens` (at least one, at most max_position_embeddings).
   virtual Result<std::vector<float>> next_token_logits(std::span<const std::int32_t> tokens) = 0;
 
-  // AdamW's state: moments of numel() elements each, and the steps taken so far.
+  // AdamW's state: moments of numel() elements each, and the steps taken so far, as far as they are finished.
   virtual std::int64_t optimizer_steps() const = 0;
   virtual void read_moments(std::span<float> first, std::span<float> second) const = 0;
   virtual void write_moments(std::span<const float> first, std::span<const float> second, std::int64_t steps) = 0;

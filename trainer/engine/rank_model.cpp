@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "kernels/model/model_kernels.h"
-#include "net/model/initialise.h"
 
 namespace atl {
 namespace {
@@ -17,6 +17,11 @@ constexpr std::size_t kMostPrograms = 16;
 template <class T>
 std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
+}
+
+StepSums sums_of(const std::array<double, kStepSums>& values) {
+  const auto of = [&](StepSum which) { return values[static_cast<std::size_t>(which)]; };
+  return {of(StepSum::kCrossEntropy), of(StepSum::kSquaredLargestLogit), of(StepSum::kGradientSquares)};
 }
 
 }  // namespace
@@ -80,30 +85,6 @@ const Tensor& RankModel::tensor_of(ShardArray array) const {
   return kept.second_moment;
 }
 
-void RankModel::initialise(std::uint64_t seed) {
-  const ParameterLayout& layout = step_.layout();
-  std::vector<float> whole;
-  for (std::size_t u = 0; u < layout.units.size(); ++u) {
-    const ParameterUnit& unit = layout.units[u];
-    for (std::size_t p = unit.first_parameter; p < unit.first_parameter + unit.parameter_count; ++p) {
-      const ParameterInfo& parameter = layout.parameters[p];
-      const std::int64_t shard = step_.shard_offsets()[u + 1] - step_.shard_offsets()[u];
-      const std::int64_t mine = unit.offset + shard * rank_.value;
-      const std::int64_t begin = std::max(mine, parameter.offset);
-      const std::int64_t end = std::min(mine + shard, parameter.offset + parameter.numel);
-      if (begin >= end) continue;
-      whole.resize(static_cast<std::size_t>(parameter.numel));
-      initialise_parameter(config_, parameter, p, seed, whole);
-      const auto own = std::span(whole).subspan(static_cast<std::size_t>(begin - parameter.offset),
-                                                static_cast<std::size_t>(end - begin));
-      device_->upload(step_.kept().parameters.view(step_.shard_offsets()[u] + begin - mine, 1, end - begin),
-                      std::as_bytes(own));
-    }
-  }
-  runner_.run(program(Kind::kRound));
-  device_->synchronize();
-}
-
 template <class Copy>
 void RankModel::for_each_piece(std::span<const ParameterRange> ranges, Copy&& copy) const {
   std::int64_t before = 0;  // values of the ranges before this one
@@ -138,6 +119,18 @@ void RankModel::write_shard(ShardArray array, std::span<const ParameterRange> ra
                     std::as_bytes(canonical.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count))));
   });
   if (array == ShardArray::kParameters) runner_.run(program(Kind::kRound));
+  device_->synchronize();
+}
+
+void RankModel::initialise(const ParameterRange& range, std::span<const float> values) {
+  for_each_piece(std::span(&range, 1), [&](std::int64_t mine, std::int64_t place, std::int64_t, std::int64_t count) {
+    device_->upload(step_.kept().parameters.view(mine, 1, count),
+                    std::as_bytes(values.subspan(static_cast<std::size_t>(place), static_cast<std::size_t>(count))));
+  });
+}
+
+void RankModel::finish_initialising() {
+  runner_.run(program(Kind::kRound));
   device_->synchronize();
 }
 
@@ -187,7 +180,9 @@ void RankModel::begin_sums(const StepNumbers& numbers) {
   set(StepScalar::kStepSize, numbers.learning_rate / (1 - std::pow(static_cast<double>(step_.options().beta1), t)));
   set(StepScalar::kInverseCorrection2, 1 / std::sqrt(1 - std::pow(static_cast<double>(step_.options().beta2), t)));
   runner_.join();
-  device_->upload(step_.kept().scalars, bytes_of(scalars));
+  const Tensor& all = step_.kept().scalars;
+  const std::int64_t count = numbers.others_under_way ? kHostScalars : kStepScalars;
+  device_->upload(all.column_range(0, count), bytes_of(scalars).first(static_cast<std::size_t>(count) * sizeof(float)));
   device_->upload(step_.kept().sums, bytes_of(std::vector<double>(kStepSums, 0.0)));
 }
 
@@ -207,17 +202,25 @@ StepSums RankModel::sums() {
   std::array<double, kStepSums> values{};
   runner_.join();
   device_->download(step_.kept().sums, std::as_writable_bytes(std::span(values)));
-  const auto of = [&](StepSum which) { return values[static_cast<std::size_t>(which)]; };
-  return {of(StepSum::kCrossEntropy), of(StepSum::kSquaredLargestLogit), of(StepSum::kGradientSquares)};
+  return sums_of(values);
 }
 
-bool RankModel::update() {
+void RankModel::update(int slot) {
   runner_.run(program(Kind::kUpdate));
   runner_.join();
-  float applied = 0;
   const auto which = static_cast<std::int64_t>(StepScalar::kApply);
-  device_->download(step_.kept().scalars.column_range(which, 1), std::as_writable_bytes(std::span(&applied, 1)));
-  return applied != 0;
+  device_->send_result(slot, std::array{step_.kept().sums, step_.kept().scalars.column_range(which, 1)});
+}
+
+StepResult RankModel::result(int slot) {
+  std::array<std::byte, kStepSums * sizeof(double) + sizeof(float)> bytes{};
+  static_assert(sizeof(bytes) <= kMostResultBytes);
+  device_->await_result(slot, bytes);
+  std::array<double, kStepSums> values{};
+  float applied = 0;
+  std::memcpy(values.data(), bytes.data(), sizeof(values));
+  std::memcpy(&applied, bytes.data() + sizeof(values), sizeof(applied));
+  return {sums_of(values), applied != 0};
 }
 
 StepSums RankModel::evaluate(const RankBatch& batch) {

@@ -38,12 +38,19 @@ struct StepSums {
   double gradient_squares = 0;
 };
 
+struct StepResult {
+  StepSums sums;
+  bool taken = false;
+};
+
 // What the host says of a step (StepScalar).
 struct StepNumbers {
   float loss_scale = 0;
   float learning_rate = 0;
   float weight_decay = 0;
   std::int64_t step = 1;  // t, from 1
+  // Results of others are not read yet: should one of them not be finite, this one is not taken.
+  bool others_under_way = true;
 };
 
 enum class ShardArray { kParameters, kGradients, kFirstMoment, kSecondMoment };
@@ -53,7 +60,9 @@ class RankModel {
   // config and step outlive it.
   RankModel(const ModelConfig& config, const LlamaStep& step, LocalRank rank, std::unique_ptr<Device> device);
 
-  void initialise(std::uint64_t seed);
+  // Takes this rank's part of fresh values; when all are there, the other.
+  void initialise(const ParameterRange& range, std::span<const float> values);
+  void finish_initialising();
 
   // Copies this rank's part of the ranges: to their values, end to end, and from a canonical vector of the whole model.
   void read_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values);
@@ -63,11 +72,14 @@ class RankModel {
   void forward_backward(const RankBatch& batch, const StepNumbers& numbers);
   // Waits for them.
   StepSums sums();
-  // Clips, and takes AdamW's step unless a sum is not finite. Returns whether it did; the gradient's norm is of sums().
-  bool update();
-  // Around a step, if it is to be measured (trainer/device/device.h).
-  void measure_seconds() { device_->measure_seconds(); }
-  std::optional<StepSeconds> take_seconds() { return device_->take_seconds(); }
+  // Clips, and takes AdamW's step unless a sum is not finite. What comes of it goes to a slot
+  // (trainer/device/device.h).
+  void update(int slot);
+  // Waits for it.
+  StepResult result(int slot);
+  // Around a step, if it is to be measured.
+  void measure_seconds(int slot) { device_->measure_seconds(slot); }
+  std::optional<StepSeconds> take_seconds(int slot) { return device_->take_seconds(slot); }
   // Collective; waits.
   StepSums evaluate(const RankBatch& batch);
   // Collective; [rows, vocab] of the first micro-batch in fp32, or of its last row; empty without sequences.

@@ -1,22 +1,14 @@
 #include "trainer/fsdp/shared_device_communicator.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <functional>
 #include <stdexcept>
-
-#include "net/base/deadline.h"
-#include "trainer/fsdp/communicator.h"
 
 namespace atl {
 
 SharedDeviceGroup::SharedDeviceGroup(SharedDevice& device, int world_size, std::chrono::nanoseconds timeout)
-    : device_(device),
-      timeout_(timeout),
-      slots_(static_cast<std::size_t>(world_size)),
-      came_(static_cast<std::size_t>(world_size), false) {
+    : device_(device), slots_(static_cast<std::size_t>(world_size)), meeting_(world_size, timeout) {
   for (Slot& slot : slots_) {
     slot.ready = device.make_event();
     slot.added = device.make_event();
@@ -28,51 +20,14 @@ std::unique_ptr<SharedDeviceCommunicator> SharedDeviceGroup::communicator(LocalR
   return std::unique_ptr<SharedDeviceCommunicator>(new SharedDeviceCommunicator(*this, rank));
 }
 
-// Returns when every rank's thread has come.
 void SharedDeviceGroup::meet(LocalRank rank) {
-  MutexLock lock(mutex_);
-  if (aborted_) throw CollectiveAborted(*aborted_);
-  came_[static_cast<std::size_t>(rank.value)] = true;
-  if (std::find(came_.begin(), came_.end(), false) == came_.end()) {
-    came_.assign(came_.size(), false);
-    ++meetings_;
-    changed_.notify_all();
-    return;
-  }
-  const std::uint64_t mine = meetings_;
-  const auto passed = [&]() ATOLL_REQUIRES(mutex_) { return meetings_ != mine || aborted_.has_value(); };
-  if (!changed_.wait(lock, Deadline::after(timeout_), passed)) {
-    std::vector<std::size_t> absent;
-    for (std::size_t peer = 0; peer < came_.size(); ++peer) {
-      if (!came_[peer]) absent.push_back(peer);
-    }
-    aborted_ = fmt::format("local rank {} did not come to {} within {:.3g} s", fmt::join(absent, ", "),
-                           to_string(slots_[static_cast<std::size_t>(rank.value)].call), Seconds(timeout_).count());
-    changed_.notify_all();
-  }
-  // A rank that passed may find an abort of a later meeting; it learns of it there.
-  if (meetings_ == mine) throw CollectiveAborted(*aborted_);
-}
-
-bool SharedDeviceGroup::fail(const std::string& cause) noexcept {
-  {
-    const MutexLock lock(mutex_);
-    if (aborted_) return false;
-    aborted_ = cause;
-  }
-  changed_.notify_all();
-  return true;
-}
-
-void SharedDeviceGroup::throw_if_aborted() {
-  const MutexLock lock(mutex_);
-  if (aborted_) throw CollectiveAborted(*aborted_);
+  meeting_.meet(rank, [this, rank] { return to_string(slots_[static_cast<std::size_t>(rank.value)].call); });
 }
 
 // From here on `stream` sees what the others' streams had written when they came here. A rank's events are recorded
 // again only after a meeting to which the others came with their waits for them enqueued.
 void SharedDeviceCommunicator::begin(const CollectiveCall& call, const void* data, void* stream) {
-  group_.throw_if_aborted();  // before anything is written that a rank may still read
+  group_.meeting_.throw_if_failed();  // before anything is written that a rank may still read
   SharedDeviceGroup::Slot& slot = own();
   slot.call = call;
   slot.data = static_cast<std::byte*>(const_cast<void*>(data));  // only rank 0's is written, by itself
@@ -100,8 +55,8 @@ void SharedDeviceCommunicator::check_same(const CollectiveCall& call) {
     const std::string cause =
         fmt::format("local ranks {} and {} disagree on a collective: {} on rank {}, {} on rank {}", rank_.value, peer,
                     to_string(call), rank_.value, to_string(theirs), peer);
-    if (group_.fail(cause)) throw std::runtime_error(cause);
-    group_.throw_if_aborted();
+    if (group_.meeting_.fail(cause)) throw std::runtime_error(cause);
+    group_.meeting_.throw_if_failed();
   }
 }
 

@@ -8,14 +8,13 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "net/base/id.h"
-#include "net/base/mutex.h"
 #include "net/step/tensor.h"
 #include "trainer/fsdp/collective_call.h"
+#include "trainer/fsdp/rank_meeting.h"
 
 namespace atl {
 
@@ -63,17 +62,10 @@ class SharedDeviceGroup {
   };
 
   void meet(LocalRank rank);
-  bool fail(const std::string& cause) noexcept;
-  void throw_if_aborted();
 
   SharedDevice& device_;
-  const std::chrono::nanoseconds timeout_;
   std::vector<Slot> slots_;  // each rank writes its own before a meeting, and reads the others' after it
-  Mutex mutex_;
-  CondVar changed_;
-  std::vector<bool> came_ ATOLL_GUARDED_BY(mutex_);
-  std::uint64_t meetings_ ATOLL_GUARDED_BY(mutex_) = 0;
-  std::optional<std::string> aborted_ ATOLL_GUARDED_BY(mutex_);
+  RankMeeting meeting_;
 };
 
 // One rank's; used by its thread alone, but for abort(). Functions throw CollectiveAborted where another rank failed or
@@ -93,7 +85,7 @@ class SharedDeviceCommunicator {
   void all_reduce_sum(double* values, std::size_t count, void* stream);
 
   // Any thread.
-  void abort(const std::string& reason) noexcept { (void)group_.fail(reason); }
+  void abort(const std::string& reason) noexcept { (void)group_.meeting_.fail(reason); }
 
  private:
   friend class SharedDeviceGroup;

@@ -6,8 +6,6 @@
 #include <cstring>
 
 #include "kernels/model/model_kernels.h"
-#include "net/base/deadline.h"
-#include "net/base/mutex.h"
 
 namespace atl {
 class SharedMemoryCommunicator final : public Communicator {
@@ -19,17 +17,17 @@ class SharedMemoryCommunicator final : public Communicator {
 
   void all_gather(std::span<const std::byte> shard, std::span<std::byte> full) override {
     check_sizes(shard.size(), full.size());
-    group_.publish_and_wait(rank_, {shard.data(), shard.size()});
+    group_.publish_and_meet(rank_, {"all_gather", shard.data(), shard.size()});
     for (std::size_t peer = 0; peer < group_.slots_.size(); ++peer) {
       check_same(shard.size(), group_.slots_[peer].count);
       std::memcpy(full.data() + peer * shard.size(), group_.slots_[peer].data, shard.size());
     }
-    group_.wait_for_all();
+    group_.meet(rank_);
   }
 
   void reduce_scatter(std::span<const float> full, std::span<float> shard, bool accumulate) override {
     check_sizes(shard.size(), full.size());
-    group_.publish_and_wait(rank_, {full.data(), full.size()});
+    group_.publish_and_meet(rank_, {"reduce_scatter", full.data(), full.size()});
     for (const SharedMemoryGroup::Slot& slot : group_.slots_) {
       check_same(full.size(), slot.count);
       const auto* source = static_cast<const float*>(slot.data) + static_cast<std::size_t>(rank_.value) * shard.size();
@@ -40,22 +38,22 @@ class SharedMemoryCommunicator final : public Communicator {
         accumulate = true;
       }
     }
-    group_.wait_for_all();
+    group_.meet(rank_);
   }
 
   void all_reduce_sum(std::span<double> values) override {
-    group_.publish_and_wait(rank_, {values.data(), values.size()});
+    group_.publish_and_meet(rank_, {"all_reduce", values.data(), values.size()});
     std::vector<double> sums(values.size(), 0.0);
     for (const SharedMemoryGroup::Slot& slot : group_.slots_) {
       check_same(values.size(), slot.count);
       const auto* source = static_cast<const double*>(slot.data);
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += source[i];
     }
-    group_.wait_for_all();
+    group_.meet(rank_);
     std::copy(sums.begin(), sums.end(), values.begin());
   }
 
-  void abort(const std::string& reason) noexcept override { group_.abort(reason); }
+  void abort(const std::string& reason) noexcept override { (void)group_.meeting_.fail(reason); }
 
  private:
   void check_sizes(std::size_t shard, std::size_t full) const {
@@ -76,56 +74,22 @@ class SharedMemoryCommunicator final : public Communicator {
 };
 
 SharedMemoryGroup::SharedMemoryGroup(int world_size, std::chrono::nanoseconds timeout)
-    : timeout_(timeout), slots_(static_cast<std::size_t>(world_size)) {}
+    : slots_(static_cast<std::size_t>(world_size)), meeting_(world_size, timeout) {}
 
 std::unique_ptr<Communicator> SharedMemoryGroup::communicator(LocalRank rank) {
   return std::make_unique<SharedMemoryCommunicator>(*this, rank);
 }
 
-void SharedMemoryGroup::reset() {
-  const MutexLock lock(mutex_);
-  aborted_.reset();
-  arrived_ = 0;
-}
-
-void SharedMemoryGroup::publish_and_wait(LocalRank rank, Slot slot) {
+void SharedMemoryGroup::publish_and_meet(LocalRank rank, Slot slot) {
   slots_[static_cast<std::size_t>(rank.value)] = slot;
-  wait_for_all();
+  meet(rank);
 }
 
-void SharedMemoryGroup::wait_for_all() {
-  {
-    MutexLock lock(mutex_);
-    if (!arrive(lock)) return;
-  }
-  all_arrived_.notify_all();
-}
-
-bool SharedMemoryGroup::arrive(MutexLock& lock) {
-  if (aborted_) throw CollectiveAborted(*aborted_);
-  if (++arrived_ == world_size()) {
-    arrived_ = 0;
-    ++generation_;
-    return true;
-  }
-  const std::uint64_t mine = generation_;
-  const auto passed = [&]() ATOLL_REQUIRES(mutex_) { return generation_ != mine || aborted_.has_value(); };
-  if (!all_arrived_.wait(lock, Deadline::after(timeout_), passed)) {
-    aborted_ = fmt::format("a local rank did not reach the collective within {} s",
-                           std::chrono::duration_cast<std::chrono::seconds>(timeout_).count());
-    all_arrived_.notify_all();
-  }
-  // A rank that passed may find an abort of a later collective; it learns of it there.
-  if (generation_ == mine) throw CollectiveAborted(*aborted_);
-  return false;
-}
-
-void SharedMemoryGroup::abort(const std::string& reason) noexcept {
-  {
-    const MutexLock lock(mutex_);
-    if (!aborted_) aborted_ = reason;
-  }
-  all_arrived_.notify_all();
+void SharedMemoryGroup::meet(LocalRank rank) {
+  meeting_.meet(rank, [this, rank] {
+    const Slot& slot = slots_[static_cast<std::size_t>(rank.value)];
+    return fmt::format("{} of {}", slot.collective, slot.count);
+  });
 }
 
 }  // namespace atl

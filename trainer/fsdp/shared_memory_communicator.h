@@ -3,12 +3,10 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "net/base/mutex.h"
 #include "trainer/fsdp/communicator.h"
+#include "trainer/fsdp/rank_meeting.h"
 
 namespace atl {
 
@@ -21,27 +19,21 @@ class SharedMemoryGroup {
   std::unique_ptr<Communicator> communicator(LocalRank rank);
 
   // Forget an abort. Only while no rank is in a collective.
-  void reset();
+  void reset() { meeting_.reset(); }
 
  private:
   friend class SharedMemoryCommunicator;
   struct Slot {
+    const char* collective = "";
     const void* data = nullptr;
-    std::size_t count = 0;
+    std::size_t count = 0;  // all_gather: bytes; else values
   };
 
-  void publish_and_wait(LocalRank rank, Slot slot);  // returns when every rank has published
-  void wait_for_all();
-  void abort(const std::string& reason) noexcept;
-  bool arrive(MutexLock& lock) ATOLL_REQUIRES(mutex_);  // true: as the last one
+  void publish_and_meet(LocalRank rank, Slot slot);  // returns when every rank has published
+  void meet(LocalRank rank);
 
-  const std::chrono::nanoseconds timeout_;
-  std::vector<Slot> slots_;  // each rank writes its own before a wait of all ranks, and reads the others' after it
-  Mutex mutex_;
-  CondVar all_arrived_;
-  int arrived_ ATOLL_GUARDED_BY(mutex_) = 0;
-  std::uint64_t generation_ ATOLL_GUARDED_BY(mutex_) = 0;
-  std::optional<std::string> aborted_ ATOLL_GUARDED_BY(mutex_);
+  std::vector<Slot> slots_;  // each rank writes its own before a meeting, and reads the others' after it
+  RankMeeting meeting_;
 };
 
 }  // namespace atl

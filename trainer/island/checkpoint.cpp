@@ -1,10 +1,14 @@
 #include "trainer/island/checkpoint.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "net/base/file.h"
 #include "net/disk/checkpoint_directory.h"
+#include "net/disk/round_log.h"
 #include "net/model/layout.h"
+#include "trainer/island/kept_states.h"
+#include "trainer/island/replay.h"
 
 namespace atl {
 
@@ -25,7 +29,14 @@ Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory)
   }
   IslandCheckpoint checkpoint;
   ATOLL_ASSIGN_OR_RETURN(checkpoint.model, model_config_from_json(*config));
-  checkpoint.outer = std::make_unique<OuterStateStore>(canonical_layout(checkpoint.model).numel);
+  const ParameterLayout layout = canonical_layout(checkpoint.model);
+  checkpoint.outer = std::make_unique<OuterStateStore>(layout.numel);
+  const RoundLog log(directory);
+  for (StateOnDisk& found : newest_states(KeptStates(directory, 1, 0).entries(), log.rounds())) {
+    const Status restored = restore(std::move(found), log, layout, *checkpoint.outer);
+    if (restored.ok()) return checkpoint;
+    spdlog::warn("checkpoint error=\"{}\"", restored.error().message);
+  }
   ATOLL_RETURN_IF_ERROR(checkpoint.outer->load(directory / kOuterStateFile));
   return checkpoint;
 }

@@ -3,26 +3,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <span>
 
 #include "net/check/gpu_cards.h"
-#include "trainer/device/gpus.h"
 #include "trainer/engine/device_check.h"
 #include "trainer/engine/engine.h"
 
 namespace atl {
 namespace {
-
-// One card that is not known, and nothing is.
-std::optional<double> peak_of(std::span<const UsableGpu> gpus) {
-  double sum = 0;
-  for (const UsableGpu& gpu : gpus) {
-    const GpuCard* card = find_gpu_card(gpu.name);
-    if (card == nullptr) return std::nullopt;
-    sum += card->bf16_flops;
-  }
-  return sum;
-}
 
 // The check uses devices of its own and gives them back: those that train begin with nothing on them.
 Result<EngineDevices> on_gpus(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice) {
@@ -36,12 +23,22 @@ Result<EngineDevices> on_gpus(const ModelConfig& model, const RunConfig& run, co
   ATOLL_ASSIGN_OR_RETURN(auto tried, make_gpu_devices(ranks, timeout));
   ATOLL_RETURN_IF_ERROR(check_devices(model, chosen.plan.island.precision, std::move(tried)));
   ATOLL_ASSIGN_OR_RETURN(chosen.gpus, make_gpu_devices(ranks, timeout));
-  chosen.peak_flops = peak_of(std::span(gpus).first(static_cast<std::size_t>(ranks)));
+  chosen.peak_flops = peak_flops_of(std::span(gpus).first(static_cast<std::size_t>(ranks)));
   spdlog::info("computes on gpus={} first=\"{}\"", ranks, gpus.front().name);
   return chosen;
 }
 
 }  // namespace
+
+std::optional<double> peak_flops_of(std::span<const UsableGpu> gpus) {
+  double sum = 0;
+  for (const UsableGpu& gpu : gpus) {
+    const GpuCard* card = find_gpu_card(gpu.name);
+    if (card == nullptr) return std::nullopt;
+    sum += card->bf16_flops;
+  }
+  return sum;
+}
 
 EngineDevices choose_devices(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,
                              DeviceChoice device) {

@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "trainer/device/device_group.h"
+#include "trainer/device/gpus.h"
 #include "trainer/island/memory_plan.h"
 
 namespace atl {
@@ -17,6 +19,9 @@ struct EngineDevices {
   std::optional<double> peak_flops;   // of the GPUs together in dense bf16, where the cards are known
   std::string trouble;                // why the GPUs that were asked for are left idle; else empty
 };
+
+// FLOP/s of them together in dense bf16. Of a card that is not known nothing is said, and so of none with it.
+std::optional<double> peak_flops_of(std::span<const UsableGpu> gpus);
 
 // May take seconds, where there are GPUs.
 EngineDevices choose_devices(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,

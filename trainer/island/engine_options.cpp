@@ -5,7 +5,7 @@ namespace atl {
 EngineOptions engine_options(const RunConfig& run, const IslandShape& island, int threads) {
   EngineOptions engine;
   engine.local_ranks = static_cast<int>(island.local_ranks);
-  engine.seed = run.seed;
+  engine.seed.reset();  // an outer state is written to it before it trains
   engine.adamw = {.beta1 = static_cast<float>(run.inner.beta1),
                   .beta2 = static_cast<float>(run.inner.beta2),
                   .epsilon = static_cast<float>(run.inner.epsilon),

@@ -4,16 +4,15 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "net/step/flops.h"
+#include "trainer/island/validation.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kRecoverRetry{1};
-constexpr double kWorstLoss = 1e6;  // nats
 
 double seconds_since(Clock::time_point begin) { return Seconds(Clock::now() - begin).count(); }
 
@@ -34,6 +33,7 @@ InnerLoop::InnerLoop(const RunConfig& run, std::vector<Fragment> fragments, Engi
       owner_(owner),
       stop_(stop),
       schedule_(schedule_of(run.inner)),
+      steps_(engine),
       flops_(flops_per_token(engine.config(), run.sequence_length)),
       torchtitan_flops_(torchtitan_flops_per_token(engine.config(), run.sequence_length)),
       buffers_(fragments_.size()) {}
@@ -98,6 +98,7 @@ Status InnerLoop::on(const HubRecover& message) {
 // The outer state may be replaced once no lane works on it: attempts under way end first, as they would without this.
 void InnerLoop::drop_rounds() {
   training_ = false;
+  steps_.forget();
   starts_anew_ = false;
   open_.clear();
   commits_.clear();
@@ -238,6 +239,7 @@ Status InnerLoop::on(const HubRoundBegin& message) {
 
 Status InnerLoop::start(const HubRoundBegin& message) {
   end_waiting();
+  steps_.forget();
   round_ = message;
   training_ = true;
   recover_.reset();
@@ -263,7 +265,11 @@ Status InnerLoop::begin_what_waits() {
 }
 
 // With several fragments the parameters are no outer state's, also before the first step of a round.
-std::optional<InnerState> InnerLoop::interrupted_work(const std::vector<std::vector<float>>& residuals) const {
+std::optional<InnerState> InnerLoop::interrupted_work(const std::vector<std::vector<float>>& residuals) {
+  while (training_ && steps_.under_way() > 0) {
+    const Result<bool> finite = finish_step();
+    if (!finite.ok() || !*finite) return std::nullopt;
+  }
   if (!training_ || averages() || (inner_step_ == 0 && fragments_.size() == 1)) return std::nullopt;
   InnerState work;
   work.round = round_;
@@ -327,7 +333,7 @@ Status InnerLoop::validate() {
     of = outer_.version();
     engine_.write_parameters(outer_.parameters());
   }
-  const Result<std::optional<double>> loss = validation_loss();
+  const Result<std::optional<double>> loss = validation_loss(engine_, batches_, stop_);
   if (!local.empty()) engine_.write_parameters(local);
   if (!loss.ok()) return loss.error();
   if (!*loss) return ok_status();
@@ -336,84 +342,63 @@ Status InnerLoop::validate() {
   return ok_status();
 }
 
-// Nothing: it was given up.
-Result<std::optional<double>> InnerLoop::validation_loss() {
-  const std::optional<double> given_up;
-  double loss_sum = 0;
-  std::int64_t tokens = 0;
-  for (std::uint32_t i = 0; i < batches_.validation_batches() && !stop_.raised(); ++i) {
-    ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.validation_batch(i));
-    const Result<double> evaluated = engine_.evaluate(batch);
-    if (!evaluated.ok() && evaluated.error().code == ErrorCode::kAborted) return given_up;  // its owner ends it
-    const bool is_no_number = !evaluated.ok() && evaluated.error().code == ErrorCode::kNonFinite;
-    ATOLL_ASSIGN_OR_RETURN(const double loss, is_no_number ? Result<double>(kWorstLoss) : evaluated);
-    loss_sum += loss * static_cast<double>(batch.token_count());
-    tokens += batch.token_count();
-  }
-  if (tokens == 0 || stop_.raised()) return given_up;
-  // A state whose loss is no number is as bad as can be; the hub has to hear of it.
-  const double mean = loss_sum / static_cast<double>(tokens);
-  return std::optional<double>(std::isfinite(mean) ? std::min(mean, kWorstLoss) : kWorstLoss);
-}
-
 // Depends on the run's progress alone, so that an island that joins late trains at everybody's rate.
-float InnerLoop::learning_rate() const {
-  const std::int64_t step = std::int64_t{round_.round.value} * run_.inner_steps + inner_step_;
+float InnerLoop::learning_rate(std::uint32_t inner_step) const {
+  const std::int64_t step = std::int64_t{round_.round.value} * run_.inner_steps + inner_step;
   return static_cast<float>(learning_rate_at(schedule_, step, 1));
 }
 
-// The wait for data counts as time in which nothing is computed, as in torchtitan's MFU.
-void InnerLoop::show_speed(IslandState& state, const StepReport& report, double data_seconds, double seconds) const {
-  const double tokens_per_second = static_cast<double>(report.tokens) / seconds;
-  state.flops_per_second = flops_ * tokens_per_second;
-  if (peak_flops_) state.mfu = torchtitan_flops_ * tokens_per_second / *peak_flops_;
-  // A device may measure now and then: what it told last stays.
-  if (!report.parts && state.step_seconds && state.step_seconds->matmul) return;
-  StepTimes times{.total = data_seconds + report.seconds, .data = data_seconds};
-  if (const auto& parts = report.parts) {
-    times.matmul = (*parts)[StepPart::kMatMul];
-    times.attention = (*parts)[StepPart::kAttention];
-    times.elementwise = (*parts)[StepPart::kElementwise];
-    times.loss = (*parts)[StepPart::kLoss];
-    times.optimiser = (*parts)[StepPart::kOptimiser];
-    times.communication = (*parts)[StepPart::kCommunication];
+// Of the whole phase there is always one step that is not finished while the next is begun, where the engine can be
+// ahead: what it came to is told one call later, and all of it before the phase ends.
+Status InnerLoop::work() {
+  const std::uint32_t next = inner_step_ + steps_.under_way();
+  if (next < round_.inner_steps) {
+    const auto since = Clock::now();
+    const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
+    ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, next, lease));
+    const Status begun = steps_.begin(batch, learning_rate(next), since, seconds_since(since));
+    if (!begun.ok() && begun.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
+    ATOLL_RETURN_IF_ERROR(begun);
   }
-  state.step_seconds = times;
+  const bool last = inner_step_ + steps_.under_way() == round_.inner_steps;
+  while (steps_.under_way() > 0 && (last || steps_.enough())) {
+    ATOLL_ASSIGN_OR_RETURN(const bool finite, finish_step());
+    if (!finite) return end_inner_phase(false);
+  }
+  return inner_step_ == round_.inner_steps ? end_inner_phase(true) : ok_status();
 }
 
-Status InnerLoop::work() {
-  const auto begin = Clock::now();
-  const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
-  ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, inner_step_, lease));
-  const double data_seconds = seconds_since(begin);
-  const float rate = learning_rate();
-  const Result<StepReport> taken = engine_.train_step(batch, rate);
-  // A step that is not finite has changed nothing: the hub is told, refuses this round's work, and has the island
-  // recover.
-  if (!taken.ok() && taken.error().code == ErrorCode::kNonFinite) {
-    spdlog::error("round={} inner_step={} not_finite=\"{}\"", round_.round.value, inner_step_, taken.error().message);
-    return end_inner_phase(false);
+// False: a step that is not finite has changed nothing, nor did those after it. The hub is told, refuses this round's
+// work, and has the island recover.
+Result<bool> InnerLoop::finish_step() {
+  const Result<TakenStep> step = steps_.finish();
+  if (!step.ok() && step.error().code == ErrorCode::kNonFinite) {
+    spdlog::error("round={} inner_step={} not_finite=\"{}\"", round_.round.value, inner_step_, step.error().message);
+    steps_.forget();
+    return false;
   }
-  if (!taken.ok() && taken.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
-  if (!taken.ok()) return taken.error();
-  const StepReport& report = *taken;
-  const double seconds = seconds_since(begin);
+  if (!step.ok()) return step.error();
+  const StepReport& report = step->report;
   ++inner_step_;
   loss_sum_ += report.loss_nats;
-  inner_seconds_ += seconds;
+  inner_seconds_ += step->seconds;
   status_.update([&](IslandState& s) {
     s.inner_step = inner_step_;
     s.loss_nats = report.loss_nats;
-    s.learning_rate = static_cast<double>(rate);
+    s.learning_rate = static_cast<double>(step->learning_rate);
     s.gradient_norm = report.gradient_norm;
     s.tokens += static_cast<std::uint64_t>(report.tokens);
     s.tokens_per_second = static_cast<double>(report.tokens) * inner_step_ / inner_seconds_;
-    s.inner_seconds += seconds;
+    s.inner_seconds += step->seconds;
     s.next_sync_seconds = inner_seconds_ / inner_step_ * (round_.inner_steps - inner_step_);
-    show_speed(s, report, data_seconds, seconds);
+    // The wait for data counts as time in which nothing is computed, as in torchtitan's MFU.
+    const double tokens_per_second = static_cast<double>(report.tokens) / step->seconds;
+    s.flops_per_second = flops_ * tokens_per_second;
+    if (peak_flops_) s.mfu = torchtitan_flops_ * tokens_per_second / *peak_flops_;
+    show_step_times(s, *step);
   });
   owner_.publish(StateNews::kStep);
-  return inner_step_ == round_.inner_steps ? end_inner_phase(true) : ok_status();
+  return true;
 }
 
 // The lane makes the pseudo-gradient of the parameters as they are now, and says that the island is ready.
@@ -492,7 +477,10 @@ Status InnerLoop::on(LaneApplied news) {
   if (replaces_state()) return ok_status();  // the whole of it is written to the engine then
   commits_.pop_front();
   bool had_round = training_ && round_.round == news.round;
-  if (had_round) training_ = false;
+  if (had_round) {
+    training_ = false;
+    steps_.forget();
+  }
   if (!open_.empty() && open_.front().round == news.round) {
     open_.pop_front();
     had_round = true;

@@ -19,6 +19,7 @@
 #include "net/wire/mesh.h"
 #include "trainer/engine/engine.h"
 #include "trainer/island/batch_source.h"
+#include "trainer/island/inner_steps.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/island/sync_lane.h"
@@ -54,7 +55,8 @@ class InnerLoop {
   Status handle(const HubMessage& message);
   // Acts on what a lane told. Before each message: the lane told it first.
   Status handle(LaneNews news);
-  // True while there is an inner step to take; work() takes it, and hands the round to its lane when it was the last.
+  // True while there is an inner step to take; work() begins it and finishes what the engine need not be ahead by, and
+  // hands the round to its lane when all are finished.
   bool has_work() const { return training_; }
   Status work();
   // Retries a recovery that failed; call now and then while has_work() is false.
@@ -72,9 +74,9 @@ class InnerLoop {
   // The outer state that it trains from; nothing before the first.
   const std::optional<HeldState>& outer_state() const { return state_; }
 
-  // The work of the inner phase under way; nothing outside of one, or while averages(). `residuals`: of the lanes, by
-  // fragment.
-  std::optional<InnerState> interrupted_work(const std::vector<std::vector<float>>& residuals) const;
+  // The work of the inner phase under way, whose steps it finishes; nothing outside of one, or while averages().
+  // `residuals`: of the lanes, by fragment.
+  std::optional<InnerState> interrupted_work(const std::vector<std::vector<float>>& residuals);
   // Before any message: goes on from it if the hub begins the same round again; else it is forgotten.
   void resume_from(InnerState work) { interrupted_ = std::move(work); }
 
@@ -108,14 +110,13 @@ class InnerLoop {
   Status start(const HubRoundBegin& message);
   bool take_up_interrupted_work(const HubRoundBegin& message);
   Status validate();
-  Result<std::optional<double>> validation_loss();
   Status end_inner_phase(bool finite);
   void refuse(const HubCommit& message, const char* why);
   Status begin_what_waits();
   void show(IslandPhase phase);
   void end_waiting();
-  float learning_rate() const;
-  void show_speed(IslandState& state, const StepReport& report, double data_seconds, double seconds) const;
+  Result<bool> finish_step();
+  float learning_rate(std::uint32_t inner_step) const;
   const Fragment& part(FragmentId fragment) const { return fragments_[fragment.value]; }
 
   const RunConfig& run_;
@@ -127,13 +128,14 @@ class InnerLoop {
   InnerLoopOwner& owner_;
   const AbortSignal& stop_;
   const WarmupStableDecay schedule_;
+  InnerSteps steps_;                       // of the round that is trained
   const double flops_, torchtitan_flops_;  // of a token (net/step/flops.h)
   std::optional<double> peak_flops_;
 
   std::optional<HeldState> state_;  // whose parameters the engine was last given: lanes may be further
   bool training_ = false;
   HubRoundBegin round_;                           // the one that is trained, or was last
-  std::uint32_t inner_step_ = 0;                  // taken in it
+  std::uint32_t inner_step_ = 0;                  // taken in it, and finished
   double loss_sum_ = 0;                           // over those
   double inner_seconds_ = 0;                      // over those
   std::deque<HubRoundBegin> open_;                // handed to their lanes; in order

@@ -18,8 +18,8 @@
 #include "net/recovery/state_server.h"
 #include "net/transport/peer_listener.h"
 #include "trainer/checkpoint/huggingface.h"
-#include "trainer/island/checkpoint.h"
 #include "trainer/engine/fsdp_engine.h"
+#include "trainer/island/checkpoint.h"
 #include "trainer/island/engine_devices.h"
 #include "trainer/island/engine_options.h"
 #include "trainer/island/fresh_parameters.h"
@@ -73,7 +73,11 @@ class Island::Impl final : public InnerLoopOwner {
   Result<FetchedState> fetch(const HubRecover& recover) override;
   Result<std::vector<float>> initial_parameters() override;
   Result<FetchedState> kept_state(const HeldState& wanted) override {
-    return disk_.kept_state(wanted, engine_->numel());
+    const std::vector<HeldState> before = disk_.durable();
+    auto state = disk_.kept_state(wanted, model_);
+    if (state.ok()) spdlog::info("recovery round={} from=disk", wanted.outer_step.value);
+    if (disk_.durable() != before) send(IslandDurable{disk_.durable()});  // what could not be read leads nowhere
+    return state;
   }
   void publish(StateNews news) override;
 
@@ -145,15 +149,17 @@ Status Island::Impl::listen() {
   ATOLL_ASSIGN_OR_RETURN(TlsContext client, TlsContext::client(options_.identity, kAlpnRing));
   ring_context_.emplace(std::move(client));
   ring_.emplace(options_.identity.name, inbox_, *ring_context_);
-  lanes_ = std::make_unique<SyncLanes>(LaneSurroundings{.self = options_.identity.name,
-                                                        .ring = *ring_,
-                                                        .roster = roster_,
-                                                        .disk = disk_,
-                                                        .upload_bytes_per_second = options_.upload_bytes_per_second,
-                                                        .send = [this](const IslandMessage& message) { send(message); },
-                                                        .publish = [this](StateNews news) { publish(news); },
-                                                        .on_event = options_.on_event},
-                                       [this] { mesh_->wake(); });
+  lanes_ = std::make_unique<SyncLanes>(
+      LaneSurroundings{.self = options_.identity.name,
+                       .ring = *ring_,
+                       .roster = roster_,
+                       .disk = disk_,
+                       .upload_bytes_per_second = options_.upload_bytes_per_second,
+                       .send = [this](const IslandMessage& message) { send(message); },
+                       .publish = [this](StateNews news) { publish(news); },
+                       .disk_trouble = [this](const std::string& text) { on_trouble(Trouble::kRounds, text); },
+                       .on_event = options_.on_event},
+      [this] { mesh_->wake(); });
   PeerListenerOptions listener;
   listener.bind = options_.bind;
   ATOLL_ASSIGN_OR_RETURN(listener_, PeerListener::start(
@@ -273,8 +279,8 @@ Status Island::Impl::prepare(const RunConfig& run) {
     status_.update([](IslandState& s) { ++s.passes; });
     return !stop_.raised() && !pause_asked_;
   };
-  ATOLL_ASSIGN_OR_RETURN(engine_, devices.gpus ? create_engine(model_, engine, std::move(devices.gpus))
-                                               : Engine::create(model_, engine));
+  ATOLL_ASSIGN_OR_RETURN(
+      engine_, devices.gpus ? create_engine(model_, engine, std::move(devices.gpus)) : Engine::create(model_, engine));
   if (options_.make_batches) {
     ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
   } else {
@@ -297,7 +303,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
   });
   MutexLock lock(outer_mutex_);
   outer_ = std::move(outer);
-  disk_.keep_states(run_.keep_states, run_.validate_every);
+  disk_.keep_states(run_.keep_states, run_.validate_every, run_.fragments);
   return ok_status();
 }
 

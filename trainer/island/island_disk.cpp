@@ -7,12 +7,18 @@
 #include <utility>
 
 #include "net/base/file.h"
+#include "net/disk/outer_state_file.h"
+#include "net/model/layout.h"
+#include "trainer/island/replay.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kQuickWrite{1};
 constexpr int kWriteShare = 20;
+
+// Of averages that are logged, for a model of so many parameters.
+std::uint64_t most_logged_bytes(std::uint64_t numel) { return kMostLoggedStates * 2 * sizeof(float) * numel; }
 
 }  // namespace
 
@@ -28,17 +34,35 @@ void WritePace::wrote(Clock::time_point began, Clock::time_point ended) {
 Result<IslandCheckpoint> IslandDisk::load() {
   if (!keeps()) return Error{ErrorCode::kNotFound, "this island keeps nothing across restarts"};
   record_.load();
-  {
-    std::vector<HeldState> kept = states().list();
-    MutexLock lock(mutex_);
-    durable_ = std::move(kept);
+  Result<IslandCheckpoint> loaded = load_checkpoint(directory_);
+  const std::vector<StateOnDisk> found = newest_states(states().entries(), log_.rounds());
+  if (loaded.ok() && !found.empty() && found.front().state().outer_step > loaded->outer->version()) {
+    log_.remove(loaded->outer->version());
   }
-  return load_checkpoint(directory_);
+  const MutexLock files(files_);
+  look_at_disk();
+  return loaded;
 }
 
-void IslandDisk::keep_states(std::uint32_t states, std::uint32_t anchor_every) {
+void IslandDisk::keep_states(std::uint32_t states, std::uint32_t anchor_every, std::uint32_t fragments) {
   keep_states_ = states;
   anchor_every_ = anchor_every;
+  fragments_ = fragments;
+}
+
+// What can be come back to, and whether so much is logged for it that the next outer state is written at once.
+void IslandDisk::look_at_disk() {
+  const std::vector<KeptStates::Entry> snapshots = states().entries();
+  const LoggedRounds logged = log_.rounds();
+  std::uint64_t since = 0, numel = 0;
+  if (const auto newest = newest_states(snapshots, logged); !newest.empty()) {
+    for (const LoggedRound& round : newest.front().rounds) since += round.average_bytes;
+    if (const auto info = peek_outer_state(newest.front().snapshot.file); info.ok()) numel = info->numel;
+  }
+  log_asks_for_state_ = since > most_logged_bytes(numel);
+  std::vector<HeldState> found = durable_states(snapshots, logged);
+  MutexLock lock(mutex_);
+  durable_ = std::move(found);
 }
 
 // ---- outer states
@@ -59,17 +83,41 @@ Status IslandDisk::save(const ModelConfig& model, const OuterStateStore& outer) 
   if (saved.ok()) saved = save_checkpoint(directory_, model, outer);
   kept.prune();
   checkpoint_pace_.wrote(began, Clock::now());
-  std::vector<HeldState> list = kept.list();
-  MutexLock lock(mutex_);
-  durable_ = std::move(list);
+  const MutexLock files(files_);
+  const std::vector<KeptStates::Entry> entries = kept.entries();
+  if (saved.ok() && !entries.empty()) {
+    log_.prune(entries.back().state.outer_step, outer.version(), most_logged_bytes(outer.parameters().size()));
+  }
+  look_at_disk();
   return saved;
 }
 
-Result<FetchedState> IslandDisk::kept_state(const HeldState& wanted, std::int64_t numel) const {
-  if (!keeps()) return Error{ErrorCode::kNotFound, "this island keeps no states"};
-  auto state = states().load(wanted, numel);
-  if (state.ok()) spdlog::info("recovery round={} from=disk", wanted.outer_step.value);
-  return state;
+// What cannot be read is passed over: there may be another way.
+Result<FetchedState> IslandDisk::kept_state(const HeldState& wanted, const ModelConfig& model) {
+  const KeptStates kept = states();
+  std::vector<KeptStates::Entry> snapshots;
+  if (keeps()) snapshots = kept.entries();
+  const ParameterLayout layout = canonical_layout(model);
+  while (const auto way = way_to(wanted, snapshots, log_.rounds())) {
+    std::erase_if(snapshots, [&](const KeptStates::Entry& entry) { return entry.file == way->snapshot.file; });
+    if (way->rounds.empty()) {
+      Result<FetchedState> state = kept.load(wanted, layout.numel);
+      if (state.ok()) return state;
+      spdlog::warn("kept_state error=\"{}\"", state.error().message);
+      continue;
+    }
+    OuterStateStore outer(layout.numel);
+    const Status restored = restore(*way, log_, layout, outer);
+    if (!restored.ok()) {
+      spdlog::warn("kept_state error=\"{}\"", restored.error().message);
+      continue;
+    }
+    if (outer.version() == wanted.outer_step && outer.tree_hash() == wanted.state_hash) return outer.release();
+    const MutexLock files(files_);
+    log_.remove(outer.version());  // it cannot be taken again, and nobody is to count on it
+    look_at_disk();
+  }
+  return Error{ErrorCode::kNotFound, fmt::format("outer step {} is not on this disk", wanted.outer_step.value)};
 }
 
 std::vector<HeldState> IslandDisk::durable() const {
@@ -101,27 +149,36 @@ std::optional<InnerState> IslandDisk::take_work(std::uint64_t numel) const {
   return std::nullopt;
 }
 
-// ---- averages of open rounds
-// -----------------------------------------------------------------------------------------
+// ---- averages
+// ---------------------------------------------------------------------------------------------------------
 
 std::filesystem::path IslandDisk::average_file(FragmentId fragment) const {
   return directory_ / kept_average_name(fragment);
 }
 
-// A disk that does not take it is told of with the checkpoint: training goes on, with less to come back to.
-void IslandDisk::keep_average(FragmentId fragment, OuterStep round, WireFormat wire, const std::string& digest,
-                              ByteView canonical) {
-  WritePace& pace = average_paces_[fragment.value];
-  const auto began = Clock::now();
-  if (!keeps() || !pace.may_write(began)) return;
-  Status kept = make_directories(directory_, FileMode::kPrivate);
-  if (kept.ok()) kept = save_average(average_file(fragment), round, wire, digest, canonical);
-  pace.wrote(began, Clock::now());
-  if (!kept.ok()) spdlog::warn("average round={} error=\"{}\"", round.value, kept.error().message);
+Status IslandDisk::keep_average(FragmentId fragment, OuterStep round, WireFormat wire, const std::string& digest,
+                                ByteView canonical) const {
+  if (!keeps()) return ok_status();
+  ATOLL_RETURN_IF_ERROR(make_directories(directory_, FileMode::kPrivate));
+  return save_average(average_file(fragment), round, wire, digest, canonical);
 }
 
 Result<KeptAverage> IslandDisk::kept_average(FragmentId fragment, OuterStep round, const std::string& digest) const {
-  return load_average(average_file(fragment), round, digest);
+  Result<KeptAverage> open = load_average(average_file(fragment), round, digest);
+  return open.ok() ? std::move(open) : log_.average(round, digest);
+}
+
+Status IslandDisk::keep_round(const HubCommit& commit, WireFormat wire, ByteView canonical, const std::string& from,
+                              const HeldState& made) {
+  const std::shared_ptr<const SignedCommit> record = signed_record(commit);
+  if (!keeps() || !record) return ok_status();
+  const LoggedRound round{.record = *record, .from = from, .made = made.state_hash, .fragments = fragments_};
+  const MutexLock files(files_);
+  Status kept = log_.keep(round, average_file(commit.fragment), wire, canonical);
+  look_at_disk();
+  // Upon a state that was fetched, or where a round is missing, it leads nowhere from what is kept.
+  if (kept.ok() && !way_to(made, states().entries(), log_.rounds())) log_asks_for_state_ = true;
+  return kept;
 }
 
 // ---- the hub's records
@@ -135,14 +192,15 @@ void IslandDisk::told(std::shared_ptr<const SignedCommit> commit) {
   if (told_.size() > kMaxFragments) told_.pop_front();
 }
 
+std::shared_ptr<const SignedCommit> IslandDisk::signed_record(const HubCommit& commit) const {
+  MutexLock lock(mutex_);
+  const auto found =
+      std::ranges::find_if(told_, [&](const auto& told) { return told->commit.signature == commit.signature; });
+  return found == told_.end() ? nullptr : *found;
+}
+
 void IslandDisk::keep_commit(const HubCommit& commit) {
-  std::shared_ptr<const SignedCommit> signed_commit;
-  {
-    MutexLock lock(mutex_);
-    for (const auto& told : told_) {
-      if (told->commit.signature == commit.signature) signed_commit = told;
-    }
-  }
+  const std::shared_ptr<const SignedCommit> signed_commit = signed_record(commit);
   if (!signed_commit) return;
   const Status kept = record_.add(signed_commit);
   if (!kept.ok()) spdlog::warn("commit round={} error=\"{}\"", commit.round.value, kept.error().message);

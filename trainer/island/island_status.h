@@ -16,7 +16,7 @@ namespace atl {
 enum class StateNews { kChanged, kRoundBegin, kStep, kSyncing, kSyncDone, kCheckpointSaved, kError };
 
 // What may be amiss while the island goes on.
-enum class Trouble { kHub, kData, kState, kCheckpoint, kMemory, kDevice, kRun };
+enum class Trouble { kHub, kData, kState, kCheckpoint, kRounds, kMemory, kDevice, kRun };
 
 class IslandStatus {
  public:
@@ -60,7 +60,7 @@ class IslandStatus {
  private:
   mutable Mutex mutex_;
   IslandState state_ ATOLL_GUARDED_BY(mutex_);
-  std::array<std::string, 7> troubles_ ATOLL_GUARDED_BY(mutex_){};  // by Trouble
+  std::array<std::string, 8> troubles_ ATOLL_GUARDED_BY(mutex_){};  // by Trouble
 };
 
 }  // namespace atl

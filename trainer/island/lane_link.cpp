@@ -1,5 +1,8 @@
 #include "trainer/island/lane_link.h"
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
 namespace atl {
 
 void LaneLink::send(const IslandMessage& message) {
@@ -19,6 +22,21 @@ std::variant<AllReduceReport, AllReduceFailure> LaneLink::all_reduce(const AllRe
   news_.attempt_done(spec, result, began, Clock::now());
   if (const auto* report = std::get_if<AllReduceReport>(&result)) bytes_sent_ += report->bytes_sent;
   return result;
+}
+
+// Training goes on: the others keep the round, too.
+void LaneLink::tell_disk(OuterStep round, const Status& kept) {
+  if (!kept.ok()) spdlog::error("average round={} error=\"{}\"", round.value, kept.error().message);
+  around_.disk_trouble(kept.ok() ? ""
+                                 : fmt::format("rounds are not kept: {}. Training goes on, but this island could not "
+                                               "bring them back if all were lost at once",
+                                               kept.error().message));
+}
+
+void LaneLink::keep_round(const HubCommit& commit, WireFormat wire, ByteView canonical, const std::string& from,
+                          const HeldState& made) {
+  tell_disk(commit.round, around_.disk.keep_round(commit, wire, canonical, from, made));
+  if (around_.disk.keeps()) around_.send(IslandDurable{around_.disk.durable()});
 }
 
 void LaneLink::round_begins(IslandState state) {

@@ -22,7 +22,8 @@ struct LaneSurroundings {
   std::optional<double> upload_bytes_per_second;  // that all lanes together may send
   std::function<void(const IslandMessage&)> send;
   std::function<void(StateNews)> publish;
-  IslandNews::Publish on_event;  // may be empty
+  std::function<void(const std::string&)> disk_trouble;  // that rounds are not kept, for a person; empty: they are
+  IslandNews::Publish on_event;                          // may be empty
 };
 
 class LaneLink final : public LaneNetwork {
@@ -39,12 +40,14 @@ class LaneLink final : public LaneNetwork {
   void committed(OuterStep round) override { news_.committed(round, Clock::now()); }
   void forget(const IslandId& peer) override { around_.ring.forget(peer); }
   void keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) override {
-    around_.disk.keep_average(fragment_, round, wire, digest, canonical);
+    tell_disk(round, around_.disk.keep_average(fragment_, round, wire, digest, canonical));
   }
   Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override {
     return around_.disk.kept_average(fragment_, round, digest);
   }
   void keep_commit(const HubCommit& commit) override { around_.disk.keep_commit(commit); }
+  void keep_round(const HubCommit& commit, WireFormat wire, ByteView canonical, const std::string& from,
+                  const HeldState& made) override;
 
   // The island's thread, while the lane has no round: before it gives it one, and when it has heard what became of it.
   void round_begins(IslandState state);
@@ -52,6 +55,8 @@ class LaneLink final : public LaneNetwork {
   void round_done(IslandState state);
 
  private:
+  void tell_disk(OuterStep round, const Status& kept);
+
   const FragmentId fragment_;
   const LaneSurroundings around_;
   IslandNews news_;

@@ -35,10 +35,12 @@ class OuterStateStore final : public OuterStateSource {
   void initialise(std::vector<float> parameters);
   // What was fetched from another island, or loaded from disk. The manifest was verified against it by the caller.
   void replace(FetchedState state);
-  // The outer step of one fragment on its canonical average, encoded by `wire`, the values of its ranges end to end:
-  // version + 1; the others stay. Hashes again what it touched. Returns what is held now.
+  // The outer step of one fragment on its canonical average (net/recovery/outer_step.h): version + 1; the others stay.
+  // Chunks are not served while it lasts, and then those of the new version. Returns what is held now.
   HeldState apply(std::span<const ParameterRange> ranges, WireFormat wire, ByteView canonical, float learning_rate,
                   float momentum);
+
+  FetchedState release();  // what it holds, and it holds none then
 
   // As a file (net/disk/outer_state_file.h), which is written from this memory. Loading checks all of it; kNotFound
   // when there is none.
@@ -55,15 +57,16 @@ class OuterStateStore final : public OuterStateSource {
   Result<std::pair<OuterStep, std::vector<float>>> snapshot() const;
 
  private:
-  void hold() ATOLL_REQUIRES(mutex_);  // new manifest after a change
-  void hash_again(std::span<const ParameterRange> ranges) ATOLL_REQUIRES(mutex_);
-  Digest chunk_digest(std::uint64_t index) const;
+  void hold(FetchedState state) ATOLL_REQUIRES(changing_);
 
   const std::int64_t numel_;
   // Written under both, taken in this order; read with either, or by those who may change it. So a state that is
-  // written to disk, for minutes where it is large, is served to others meanwhile.
+  // written to disk, for minutes where it is large, is served to others meanwhile. An outer step changes the values
+  // under `changing_` alone, and is said by `steps_`: nobody who serves waits for it.
   mutable Mutex changing_;
   mutable Mutex mutex_;
+  mutable CondVar stepped_;
+  bool steps_ ATOLL_GUARDED_BY(mutex_) = false;
   OuterStep version_;
   std::vector<float> parameters_;
   std::vector<float> momentum_;

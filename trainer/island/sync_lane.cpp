@@ -7,11 +7,10 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/reduce.h"
-#include "kernels/wire_codec.h"
 #include "net/base/encoding.h"
 #include "net/collective/canonical_digest.h"
 #include "net/collective/ring_schedule.h"
+#include "net/recovery/outer_step.h"
 
 namespace atl {
 namespace {
@@ -56,13 +55,7 @@ void SyncLane::on(LaneBegin command) {
   pseudo_gradient_ = std::move(command.local);
   std::optional<double> squared;
   if (command.finite) {
-    auto value = pseudo_gradient_.begin();
-    for (const ParameterRange& range : part_.ranges) {
-      const auto theta =
-          outer_.parameters().subspan(static_cast<std::size_t>(range.offset), static_cast<std::size_t>(range.numel));
-      value = std::transform(theta.begin(), theta.end(), value, value, [](float o, float local) { return o - local; });
-    }
-    squared = finite_squared_norm(pseudo_gradient_);
+    squared = pseudo_gradient(outer_.parameters(), part_.ranges, pseudo_gradient_);
     if (!squared) {
       spdlog::error("round={} not_finite=\"the parameters are not finite after the inner phase\"", ready_.round.value);
     }
@@ -204,20 +197,8 @@ void SyncLane::on(const HubAttempt& message) {
 // parts.
 bool SyncLane::is_too_large(const Average& average, double norm_limit) const {
   if (norm_limit <= 0) return false;
-  constexpr std::int64_t kPieceNumel = std::int64_t{1} << 16;  // whole blocks of every format
-  std::vector<float> piece(static_cast<std::size_t>(std::min(kPieceNumel, part_.numel)));
-  double squared = 0;
-  for (std::int64_t begin = 0; begin < part_.numel; begin += kPieceNumel) {
-    const std::int64_t end = std::min(part_.numel, begin + kPieceNumel);
-    const auto first = static_cast<std::size_t>(encoded_bytes(average.wire, begin));
-    const auto bytes = static_cast<std::size_t>(encoded_bytes(average.wire, end)) - first;
-    const std::span<float> values(piece.data(), static_cast<std::size_t>(end - begin));
-    decode_values(average.wire, std::span(average.canonical).subspan(first, bytes), values);
-    const std::optional<double> sum = finite_squared_norm(values);
-    if (!sum) return true;
-    squared += *sum;
-  }
-  return std::sqrt(squared) > norm_limit;
+  const std::optional<double> squared = average_squared_norm(average.wire, average.canonical, part_.numel);
+  return !squared || std::sqrt(*squared) > norm_limit;
 }
 
 // The hub found that members hold different averages.
@@ -267,9 +248,11 @@ void SyncLane::on(const HubCommit& message) {
 
 void SyncLane::take_outer_step(const HubCommit& message, WireFormat wire, ByteView canonical) {
   network_.keep_commit(message);
+  const std::string from = outer_.tree_hash();
   LaneApplied applied{.fragment = fragment_, .round = message.round, .state = {}, .buffer = {}};
   applied.state = outer_.apply(part_.ranges, wire, canonical, static_cast<float>(message.outer_learning_rate),
                                static_cast<float>(message.outer_momentum));
+  network_.keep_round(message, wire, canonical, from, applied.state);
   average_.reset();
   applied.contributed = has_round(message.round) && ready_.tokens > 0;
   applied.buffer = std::move(pseudo_gradient_);

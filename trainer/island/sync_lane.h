@@ -90,6 +90,8 @@ class LaneNetwork {
   }
   // The hub's commit, before the outer step is taken on it.
   virtual void keep_commit(const HubCommit&) {}
+  // The outer step was taken, on the state of that tree hash and with this average: before anybody hears of it.
+  virtual void keep_round(const HubCommit&, WireFormat, ByteView, const std::string&, const HeldState&) {}
 };
 
 class SyncLane {

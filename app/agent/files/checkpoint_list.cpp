@@ -8,6 +8,7 @@
 #include "net/base/file.h"
 #include "net/disk/checkpoint_directory.h"
 #include "net/disk/outer_state_file.h"
+#include "net/disk/round_log.h"
 
 namespace atl {
 namespace {
@@ -64,7 +65,25 @@ Result<CheckpointFacts> verify_checkpoint(const std::filesystem::path& file) {
   return facts;
 }
 
-nlohmann::json checkpoints_json(const std::vector<CheckpointFacts>& checkpoints) {
+std::vector<LoggedRoundFacts> list_logged_rounds(const IslandHome& home) {
+  const RoundLog log(home.checkpoint());
+  std::vector<LoggedRoundFacts> found;
+  for (const auto& [number, round] : log.rounds()) {
+    found.push_back({log.average_file(number), number.value, round.average_bytes, round.made, {}});
+  }
+  std::ranges::reverse(found);
+  return found;
+}
+
+Result<LoggedRoundFacts> verify_logged_round(LoggedRoundFacts round) {
+  const auto verified = verify_average(round.path);
+  if (!verified.ok() && verified.error().code != ErrorCode::kCorrupt) return verified.error();
+  round.whole = verified.ok();
+  return round;
+}
+
+nlohmann::json checkpoints_json(const std::vector<CheckpointFacts>& checkpoints,
+                                const std::vector<LoggedRoundFacts>& rounds) {
   nlohmann::json list = nlohmann::json::array();
   for (const CheckpointFacts& facts : checkpoints) {
     list.push_back({{"path", facts.path.string()},
@@ -75,7 +94,15 @@ nlohmann::json checkpoints_json(const std::vector<CheckpointFacts>& checkpoints)
                     {"state_hash", facts.state_hash},
                     {"whole", facts.whole ? nlohmann::json(*facts.whole) : nlohmann::json()}});
   }
-  return {{"checkpoints", std::move(list)}};
+  nlohmann::json logged = nlohmann::json::array();
+  for (const LoggedRoundFacts& facts : rounds) {
+    logged.push_back({{"path", facts.path.string()},
+                      {"round", facts.round},
+                      {"bytes", facts.bytes},
+                      {"state_hash", facts.state_hash},
+                      {"whole", facts.whole ? nlohmann::json(*facts.whole) : nlohmann::json()}});
+  }
+  return {{"checkpoints", std::move(list)}, {"rounds", std::move(logged)}};
 }
 
 }  // namespace atl

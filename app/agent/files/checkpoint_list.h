@@ -1,5 +1,5 @@
-// The checkpoints of an island on its disk, looked at without the model: header, size, SHA-256. Any thread; verifying
-// reads all of a file.
+// The checkpoints of an island on its disk, and the rounds logged since, looked at without the model: header, size,
+// SHA-256. Any thread; verifying reads all of a file.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,27 @@ struct CheckpointFacts {
   std::optional<bool> whole;  // empty: not verified
 };
 
+// A round since one of them, which leads on to the outer state that it made (net/disk/round_log.h).
+struct LoggedRoundFacts {
+  std::filesystem::path path;  // of its average
+  std::uint32_t round = 0;
+  std::uint64_t bytes = 0;    // of its average
+  std::string state_hash;     // of outer step round + 1, hex
+  std::optional<bool> whole;  // empty: not verified
+};
+
 // Newest first; empty when there is none. A file whose header is no checkpoint's is listed with whole = false.
 Result<std::vector<CheckpointFacts>> list_checkpoints(const IslandHome& home);
 // Reads all of it and compares the tree hash.
 Result<CheckpointFacts> verify_checkpoint(const std::filesystem::path& file);
 
-// The control protocol's checkpoints.list: {} -> {checkpoints: [...]}
-nlohmann::json checkpoints_json(const std::vector<CheckpointFacts>& checkpoints);
+// Newest first. Only those that an island can take again by what their files say of themselves.
+std::vector<LoggedRoundFacts> list_logged_rounds(const IslandHome& home);
+// Reads all of its average and compares the digest with the hub's record.
+Result<LoggedRoundFacts> verify_logged_round(LoggedRoundFacts round);
+
+// The control protocol's checkpoints.list: {} -> {checkpoints: [...], rounds: [...]}
+nlohmann::json checkpoints_json(const std::vector<CheckpointFacts>& checkpoints,
+                                const std::vector<LoggedRoundFacts>& rounds);
 
 }  // namespace atl

@@ -86,8 +86,8 @@ std::vector<DiagEntry> collect_diagnostics(const AgentHome& home, const ConfigSo
       {"config.json", pretty(get_config(config, nlohmann::json::object()))},
       {"config.toml", config_file.ok() ? *config_file : config_file.error().message + "\n"},
       {"history.json", history_text(home)},
-      {"checkpoints.json",
-       checkpoints.ok() ? pretty(checkpoints_json(*checkpoints)) : checkpoints.error().message + "\n"},
+      {"checkpoints.json", checkpoints.ok() ? pretty(checkpoints_json(*checkpoints, list_logged_rounds(home.island)))
+                                            : checkpoints.error().message + "\n"},
       {"agent.log", log_text("agent", home.agent_log())},
       {"trainer.log", log_text("trainer", home.trainer_log())},
   };

@@ -11,7 +11,7 @@ void add_file_methods(MethodTable& table, AgentControl& control) {
   const ConfigSources config = config_sources(control.home());
   table.add("checkpoints.list", [&control](const nlohmann::json&) -> Result<nlohmann::json> {
     ATOLL_ASSIGN_OR_RETURN(const auto checkpoints, list_checkpoints(control.home().island));
-    return checkpoints_json(checkpoints);
+    return checkpoints_json(checkpoints, list_logged_rounds(control.home().island));
   });
   table.add("config.get", [config](const nlohmann::json& params) { return get_config(config, params); });
   table.add("config.set", [config](const nlohmann::json& params) { return set_config(config, params); });

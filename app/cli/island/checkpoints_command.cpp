@@ -18,15 +18,22 @@ struct Checkpoints {
   bool json = false;
 };
 
-void print(const std::vector<CheckpointFacts>& list, Console& console) {
+std::string word_of(std::optional<bool> whole, const Console& console) {
+  if (!whole) return "not verified";
+  return *whole ? console.styled("whole", Style::kGood) : console.styled("DAMAGED", Style::kBad);
+}
+
+void print(const std::vector<CheckpointFacts>& list, const std::vector<LoggedRoundFacts>& rounds, Console& console) {
   if (list.empty()) console.out << "no checkpoint yet: one is written every few rounds, and when the trainer ends\n";
   for (const CheckpointFacts& facts : list) {
-    const std::string whole = !facts.whole   ? "not verified"
-                              : *facts.whole ? console.styled("whole", Style::kGood)
-                                             : console.styled("DAMAGED", Style::kBad);
     console.out << fmt::format("after round {}  {} parameters  {}  saved {}  {}\n  {}\n  sha256 {}\n", facts.outer_step,
                                format_count(facts.parameters), format_bytes(static_cast<double>(facts.bytes)),
-                               log_time(static_cast<std::int64_t>(facts.saved_at)), whole,
+                               log_time(static_cast<std::int64_t>(facts.saved_at)), word_of(facts.whole, console),
+                               printable(facts.path.string()), printable(facts.state_hash));
+  }
+  for (const LoggedRoundFacts& facts : rounds) {
+    console.out << fmt::format("round {}, logged  {}  {}\n  {}\n  sha256 {} after it\n", facts.round,
+                               format_bytes(static_cast<double>(facts.bytes)), word_of(facts.whole, console),
                                printable(facts.path.string()), printable(facts.state_hash));
   }
   console.out << std::flush;
@@ -36,7 +43,14 @@ Status run(const Checkpoints& command, bool verify, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
   ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
   ATOLL_ASSIGN_OR_RETURN(auto list, list_checkpoints(home.island));
+  auto rounds = list_logged_rounds(home.island);
   bool damaged = false;
+  for (LoggedRoundFacts& facts : rounds) {
+    if (verify) {
+      ATOLL_ASSIGN_OR_RETURN(facts, verify_logged_round(std::move(facts)));
+    }
+    damaged = damaged || facts.whole == false;
+  }
   for (CheckpointFacts& facts : list) {
     if (verify) {
       ATOLL_ASSIGN_OR_RETURN(facts, verify_checkpoint(facts.path));
@@ -44,13 +58,15 @@ Status run(const Checkpoints& command, bool verify, CommandContext& context) {
     damaged = damaged || facts.whole == false;
   }
   if (command.json) {
-    context.console.out << checkpoints_json(list).dump() << std::endl;
+    context.console.out << checkpoints_json(list, rounds).dump() << std::endl;
   } else {
-    print(list, context.console);
+    print(list, rounds, context.console);
   }
   if (!damaged) return ok_status();
-  return Error{ErrorCode::kCorrupt,
-               "a checkpoint is damaged; remove it: the island then fetches the state from the others when it starts"};
+  return Error{
+      ErrorCode::kCorrupt,
+      "what is marked so is damaged; remove it: the island then goes on from what else is here, and fetches the "
+      "rest from the others when it starts"};
 }
 
 }  // namespace

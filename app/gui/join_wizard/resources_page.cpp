@@ -18,13 +18,16 @@
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
 #include "app/gui/setting_field.h"
+#include "net/check/gpu_compute.h"
+#include "net/control/words.h"
 
 namespace atl {
 namespace {
 
-// Joining takes the last two from the configuration, too.
-constexpr const char* kSettings[] = {"limits.upload", "schedule.hours", "limits.gpu_power", "island.listen",
-                                     "island.advertise"};
+constexpr const char* kDevice = "island.device";
+// Joining takes the first and the last two from the configuration, too.
+constexpr const char* kSettings[] = {kDevice,         "limits.upload",   "schedule.hours", "limits.gpu_power",
+                                     "island.listen", "island.advertise"};
 constexpr int kMaxNameBytes = 64;
 
 bool found_no_gpu(const CheckModel& check) {
@@ -71,6 +74,7 @@ QWidget* ResourcesPage::makeIsland() {
   form->addRow(tr("Na&me:"), name_);
   gpus_ = new GpuChoice;
   form->addRow(tr("&GPUs:"), gpus_);
+  island_ = form;
   directory_ = make_plain_label("directory");
   form->addRow(make_sentence(tr("Directory:")), directory_);
   align_captions(*island);
@@ -100,8 +104,13 @@ void ResourcesPage::takeSettings() {
     }
     auto* field = new SettingField(*row);
     fields_.push_back(field);
-    limits_->layout()->addWidget(field);
+    if (field->key() == kDevice) {
+      island_->insertRow(1, field);  // beneath the name
+    } else {
+      limits_->layout()->addWidget(field);
+    }
     connect(field, &SettingField::edited, this, &ResourcesPage::refresh);
+    if (field->key() == kDevice) connect(field, &SettingField::edited, this, &ResourcesPage::showGpus);
     connect(field, &SettingField::resetWanted, this, [this, field] {
       field->discard();
       node_.settings().set(field->key(), std::nullopt, field, [field](const Status& set) {
@@ -109,15 +118,13 @@ void ResourcesPage::takeSettings() {
       });
     });
   }
+  showGpus();
   refresh();
 }
 
 void ResourcesPage::takeState() {
-  const bool no_gpu = found_no_gpu(node_.check());
-  gpus_->setGpus(node_.gpus(), no_gpu);
-  for (SettingField* field : fields_) {
-    if (field->key() == "limits.gpu_power") field->setVisible(!no_gpu);
-  }
+  gpus_->setGpus(node_.gpus(), found_no_gpu(node_.check()));
+  showGpus();
   QString directory = tr("where the agent of that machine keeps it");
   if (const auto* here = std::get_if<LocalNode>(&node_.address())) {
     directory = QString::fromStdString(here->home.island.directory.string());
@@ -127,6 +134,20 @@ void ResourcesPage::takeState() {
   }
   set_plain_text(directory_, directory);
   directory_->setAccessibleName(tr("Directory: %1").arg(directory));
+}
+
+// GPUs are to choose where they will compute: there are some, the trainer can use them, and the person has them do it.
+void ResourcesPage::showGpus() {
+  const bool here = std::holds_alternative<LocalNode>(node_.address());  // of another machine its trainer will say
+  const bool can = !found_no_gpu(node_.check()) && (!here || gpus_compute());
+  const auto device = std::ranges::find(fields_, std::string(kDevice), &SettingField::key);
+  const bool chosen = can && device != fields_.end() && (*device)->value().toStdString() == word_of(DeviceChoice::kGpu);
+  for (SettingField* field : fields_) {
+    if (field->key() == kDevice) field->setVisible(can);
+    if (field->key() == "limits.gpu_power") field->setVisible(chosen);
+  }
+  gpus_->setVisible(chosen);
+  island_->labelForField(gpus_)->setVisible(chosen);
 }
 
 bool ResourcesPage::isComplete() const {

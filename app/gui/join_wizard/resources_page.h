@@ -36,6 +36,7 @@ class ResourcesPage : public QWizardPage {
   QWidget* makeIsland();
   void takeSettings();
   void takeState();
+  void showGpus();
   void refresh();
   void saved(int failed);
 
@@ -43,6 +44,7 @@ class ResourcesPage : public QWizardPage {
   bool saving_ = false, saved_ = false;
   Notice* notice_;
   QLineEdit* name_;
+  QFormLayout* island_;
   GpuChoice* gpus_;
   QLabel* directory_;
   QWidget* limits_;

@@ -12,7 +12,10 @@
 #include "app/agent/files/redaction.h"
 #include "app/agent/files/rotating_log.h"
 #include "net/base/bytes.h"
+#include "net/base/encoding.h"
 #include "net/base/file.h"
+#include "net/collective/canonical_digest.h"
+#include "net/disk/round_log.h"
 #include "net/recovery/outer_state.h"
 
 using namespace atl;
@@ -67,6 +70,7 @@ class AgentFilesTest : public QObject {
 
  private Q_SLOTS:
   void a_checkpoint_is_listed_and_verified();
+  void logged_rounds_are_listed_and_verified();
   void a_damaged_checkpoint_is_told_data();
   void a_damaged_checkpoint_is_told();
   void logs_of_two_programs_are_one();
@@ -101,6 +105,33 @@ void AgentFilesTest::a_checkpoint_is_listed_and_verified() {
   QCOMPARE(list->front().parameters, 1000u);
   QVERIFY(!list->front().whole);
   QCOMPARE(*verified->whole, true);
+}
+
+void AgentFilesTest::logged_rounds_are_listed_and_verified() {
+  Home home;
+  const auto& island = home.agent.island;
+  QVERIFY(list_logged_rounds(island).empty());
+  for (const std::uint32_t number : {7u, 8u}) {
+    const Bytes canonical(1000, static_cast<std::byte>(number));
+    LoggedRound round{.record = {}, .from = std::string(64, 'a'), .made = std::string(64, 'b')};
+    round.record.commit.round = OuterStep{number};
+    round.record.commit.digest = to_hex(canonical_digest(canonical));
+    round.record.hub_certificate = "PEM";
+    QVERIFY(RoundLog(island.checkpoint()).keep(round, {}, WireFormat::kInt8Block, canonical).ok());
+  }
+
+  const auto list = list_logged_rounds(island);
+
+  QCOMPARE(list.size(), 2u);
+  QCOMPARE(list[0].round, 8u);
+  QCOMPARE(list[1].round, 7u);
+  QCOMPARE(list[0].bytes, 1000u);
+  QCOMPARE(list[0].state_hash, std::string(64, 'b'));
+  QVERIFY(!list[0].whole);
+  QCOMPARE(*verify_logged_round(list[0])->whole, true);
+  std::fstream(list[0].path, std::ios::in | std::ios::out | std::ios::binary).seekp(500).put('\x77');
+  QCOMPARE(*verify_logged_round(list[0])->whole, false);
+  QCOMPARE(*verify_logged_round(list[1])->whole, true);
 }
 
 void AgentFilesTest::a_damaged_checkpoint_is_told_data() {

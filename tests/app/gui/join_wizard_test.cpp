@@ -3,6 +3,7 @@
 
 #include <QAbstractButton>
 #include <QCheckBox>
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
@@ -10,8 +11,10 @@
 #include <QPushButton>
 #include <QtTest>
 
+#include "app/gui/join_wizard/gpu_choice.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/setting_field.h"
+#include "net/check/gpu_compute.h"
 #include "tests/app/gui/reach.h"
 #include "tests/app/gui/wizard_fixture.h"
 
@@ -38,6 +41,8 @@ class JoinWizardTest : public WizardFixture {
 
   void what_was_changed_is_saved_before_the_way_goes_on();
   void a_value_that_cannot_be_set_is_told_beside_its_field();
+  void gpus_are_to_choose_where_they_compute();
+  void gpus_that_are_not_there_are_not_offered();
 
   void nothing_is_joined_without_a_tick();
   void joining_shows_each_stage_with_its_bytes();
@@ -120,6 +125,41 @@ void JoinWizardTest::a_value_that_cannot_be_set_is_told_beside_its_field() {
   QTRY_COMPARE(power->problem(), QString("no such power"));
   QCOMPARE(wizard_->currentId(), int(JoinWizard::kResources));
   QVERIFY(notice("resources_notice")->says());
+}
+
+void JoinWizardTest::gpus_are_to_choose_where_they_compute() {
+  if (!gpus_compute()) QSKIP("without CUDA's kernels no GPU is offered");
+  agent().say({{"gpus", {{{"name", "H100"}}, {{"name", "H100"}}}}});
+  go_to(JoinWizard::kResources);
+  auto* device = find<SettingField>("island.device");
+  auto* choice = wizard_->currentPage()->findChild<GpuChoice*>();
+  QVERIFY(device->isVisible() && choice->isVisible());
+  QVERIFY(find<SettingField>("limits.gpu_power")->isVisible());
+
+  auto* words = device->findChild<QComboBox*>();
+  words->setCurrentIndex(1 - words->currentIndex());
+  Q_EMIT words->activated(words->currentIndex());
+
+  QVERIFY(device->isVisible());
+  QVERIFY(!choice->isVisible());
+  QVERIFY(!find<SettingField>("limits.gpu_power")->isVisible());
+  next();
+  QTRY_COMPARE(wizard_->currentId(), int(JoinWizard::kConsent));
+  QCOMPARE(agent().last_params("config.set")["key"], nlohmann::json("island.device"));
+  QCOMPARE(agent().last_params("config.set")["value"], nlohmann::json("processor"));
+}
+
+void JoinWizardTest::gpus_that_are_not_there_are_not_offered() {
+  agent().answer("check.run", [this](const auto&) {
+    tell_check(agent(), {check_row("gpu.model", "skip", "no GPU")});
+    return nlohmann::json{{"started", true}};
+  });
+
+  go_to(JoinWizard::kResources);
+
+  QVERIFY(!find<SettingField>("island.device")->isVisible());
+  QVERIFY(!wizard_->currentPage()->findChild<GpuChoice*>()->isVisible());
+  QVERIFY(!find<SettingField>("limits.gpu_power")->isVisible());
 }
 
 // ---- consent and joining

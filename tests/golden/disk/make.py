@@ -112,7 +112,7 @@ def line(value):
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def commit(round_, fragment):
+def signed_commit(round_, fragment):
     value = {
         "round": round_, "attempt": 2, "digest": hashlib.sha256(b"average %d" % round_).hexdigest(),
         "outer_learning_rate": 0.7, "outer_momentum": 0.9,
@@ -122,7 +122,19 @@ def commit(round_, fragment):
     }
     if fragment is not None:
         value["fragment"] = fragment
-    return "\n" + line({"commit": value, "hub_certificate": "PEM of the hub"}) + "\n"
+    return line({"commit": value, "hub_certificate": "PEM of the hub"})
+
+
+def commit(round_, fragment):
+    return "\n" + signed_commit(round_, fragment) + "\n"
+
+
+def logged_round(fragments=2):
+    content = b"ATLROUND" + struct.pack("<II", 1, fragments)
+    for state in (b"outer", b"outer after"):
+        content += hashlib.sha256(state).hexdigest().encode()
+    content += signed_commit(7, 7 % fragments).encode()
+    return content + hashlib.sha256(content).digest()
 
 
 def document(value):
@@ -135,6 +147,7 @@ def files():
         "inner.state": inner_state(residual=True),
         "inner-without-residual.state": inner_state(residual=False),
         "average.kept": average(),
+        "round.record": logged_round(),
         "commits.log": (commit(6, 0) + commit(7, 1)).encode(),
         # Of an island from before a commit named its fragment, with a line that a crash cut short.
         "commits-v3.log": (commit(5, None) + commit(6, None) + commit(7, None)[:90]).encode(),

@@ -523,7 +523,8 @@ void CoordinatorFragmentsTest::everybody_may_die_with_two_rounds_open() {
   QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
 }
 
-// What each disk holds is the state before both, and the two averages: the hub sends both commits, nothing is lost.
+// What each disk holds is the state before both, and the two averages, of which nobody heard that they are committed:
+// the hub sends both commits, nothing is lost.
 void CoordinatorFragmentsTest::everybody_may_die_before_two_commits_are_on_the_disks_as_states() {
   for (const bool hub_restarts : {false, true}) {
     SimulatedMesh mesh(run_of(2, 3));
@@ -535,6 +536,7 @@ void CoordinatorFragmentsTest::everybody_may_die_before_two_commits_are_on_the_d
     for (int i = 1; i <= 3; ++i) {
       SimulatedMesh::Island& island = mesh.island(i);
       std::erase_if(island.durable, [](const HeldState& held) { return held.outer_step.value > 0; });
+      island.logged.clear();
       for (const std::uint32_t round : {0u, 1u}) {
         island.lane(FragmentId{round}).kept_average = {OuterStep{round}, kDigest};
       }

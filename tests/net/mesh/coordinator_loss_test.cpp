@@ -14,6 +14,13 @@ void train_a_while(SimulatedMesh& mesh, int islands) {
   QVERIFY(mesh.commits().size() > 4);
 }
 
+// Its disk holds nothing that leads to this outer step, or beyond.
+void lose_since(SimulatedMesh::Island& island, OuterStep step) {
+  std::erase_if(island.durable, [&](const HeldState& held) { return held.outer_step >= step; });
+  std::erase_if(island.logged, [&](const auto& round) { return round.first.value + 1 >= step.value; });
+  for (auto& lane : island.lanes) lane.kept_average.reset();
+}
+
 void wait(SimulatedMesh& mesh, int seconds) {
   for (int i = 0; i < seconds; ++i) {
     mesh.pass(1s);
@@ -72,8 +79,7 @@ void CoordinatorLossTest::a_state_that_nobody_holds_is_a_named_standstill_that_i
   for (int i = 1; i <= 2; ++i) {
     mesh.kill(i);
     SimulatedMesh::Island& island = mesh.island(i);
-    std::erase_if(island.durable, [&](const HeldState& held) { return held.outer_step >= committed; });
-    island.lane().kept_average.reset();
+    lose_since(island, committed);
     QVERIFY(!island.durable.empty());
   }
   const OuterStep kept = mesh.island(1).durable.back().outer_step;
@@ -144,8 +150,7 @@ OuterStep lose_the_newest(SimulatedMesh& mesh) {
   const OuterStep committed = mesh.hub().committed();
   for (int i = 1; i <= 2; ++i) {
     mesh.kill(i);
-    std::erase_if(mesh.island(i).durable, [&](const HeldState& held) { return held.outer_step >= committed; });
-    mesh.island(i).lane().kept_average.reset();
+    lose_since(mesh.island(i), committed);
   }
   mesh.start(1);
   mesh.start(2);
@@ -191,8 +196,7 @@ void CoordinatorLossTest::by_policy_a_run_never_goes_back_far() {
   for (int i = 0; i < 200; ++i) mesh.settle_once();
   QVERIFY(mesh.hub().committed().value > kMostRoundsUndone);
   mesh.kill(1);
-  mesh.island(1).durable.clear();
-  mesh.island(1).lane().kept_average.reset();
+  lose_since(mesh.island(1), OuterStep{0});
   mesh.trains_by_itself = false;
   mesh.start(1);
 

@@ -14,7 +14,7 @@ RunConfig validating_run_for(std::uint32_t islands, std::uint32_t fragments) {
   return run;
 }
 
-// One fault or none: all may die, for their disks stay.
+// One fault or none: all may die, one after the other or at once, for their disks stay.
 void disturb(SimulatedMesh& mesh, std::mt19937& random, int islands, bool hub_too) {
   const int victim = 1 + static_cast<int>(random() % static_cast<unsigned>(islands));
   SimulatedMesh::Island& island = mesh.island(victim);
@@ -34,7 +34,10 @@ void disturb(SimulatedMesh& mesh, std::mt19937& random, int islands, bool hub_to
     case 6:
       if (hub_too && random() % 8 == 0) mesh.restart_hub();
       break;
-    default: break;
+    default:
+      if (random() % 8 == 0) {
+        for (int i = 1; i <= islands; ++i) mesh.kill(i);
+      }
   }
 }
 
@@ -83,6 +86,8 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
     std::mt19937 random(seed * 977 + static_cast<unsigned>(islands));
     SimulatedMesh mesh(validating_run_for(static_cast<std::uint32_t>(1 + islands / 2), fragments));
     mesh.keeps_states = true;
+    mesh.snapshot_every = 1 + seed % 9;
+    mesh.replays_by_itself = seed % 3 != 0;
     for (int i = 1; i <= islands; ++i) mesh.start(i);
     for (int fault = 0; fault < kFaults; ++fault) {
       mesh.settle_randomly(random, static_cast<int>(random() % kStepsBetween));

@@ -79,7 +79,7 @@ void SimulatedDisk::save(const PersistCommit& persist) {
   }
   memory_.committed = OuterStep{commit.round.value + 1};
   if (memory_.last_commit) memory_.commits_before.push_back(*memory_.last_commit);
-  if (memory_.commits_before.size() >= kMaxFragments) memory_.commits_before.pop_front();
+  if (memory_.commits_before.size() >= kCommitsRemembered) memory_.commits_before.pop_front();
   memory_.last_commit = commit;
   memory_.record_epoch = commit.epoch;
   memory_.restored = false;

@@ -39,6 +39,7 @@ SimulatedIsland SimulatedIsland::after_death(bool disk_stays) const {
   dead.lies = lies;
   if (!disk_stays) return dead;
   dead.durable = durable;
+  dead.logged = logged;
   dead.newest_commit = newest_commit;
   for (std::size_t i = 0; i < lanes.size(); ++i) dead.lanes[i].kept_average = lanes[i].kept_average;
   return dead;
@@ -51,16 +52,47 @@ std::string SimulatedIsland::said_hash() const {
 bool SimulatedIsland::holds(const HubCommit& commit) const {
   const Lane& of = lane(commit.fragment);
   return (of.average && of.average->second == commit.digest) ||
-         (of.kept_average && *of.kept_average == std::pair(commit.round, commit.digest));
+         (of.kept_average && *of.kept_average == std::pair(commit.round, commit.digest)) ||
+         (logged.contains(commit.round) && logged.at(commit.round).digest == commit.digest);
 }
 
-// What its disk keeps: the newest three states.
-void SimulatedIsland::keep(const SimulatedWorld& world) {
+std::optional<HeldState> SimulatedIsland::newest_on_disk() const {
+  if (durable.empty()) return std::nullopt;
+  HeldState state = durable.back();
+  for (auto next = logged.find(state.outer_step); next != logged.end() && next->second.from == state.state_hash;
+       next = logged.find(state.outer_step)) {
+    state = {OuterStep{state.outer_step.value + 1}, next->second.made};
+  }
+  return state;
+}
+
+std::vector<HeldState> SimulatedIsland::all_on_disk() const {
+  std::vector<HeldState> states;
+  for (HeldState state : durable) {
+    for (;;) {
+      if (std::ranges::find(states, state) == states.end()) states.push_back(state);
+      const auto next = logged.find(state.outer_step);
+      if (next == logged.end() || next->second.from != state.state_hash) break;
+      state = {OuterStep{state.outer_step.value + 1}, next->second.made};
+    }
+  }
+  std::ranges::sort(states, {}, &HeldState::outer_step);
+  if (states.size() > kMaxHeldStates) states.erase(states.begin(), states.end() - kMaxHeldStates);
+  return states;
+}
+
+// What its disk keeps: the newest three whole states, and the rounds since the oldest of them.
+void SimulatedIsland::keep(const SimulatedWorld& world, bool whole) {
   if (!world.keeps_states) return;
-  std::erase_if(durable, [&](const HeldState& held) { return held.outer_step >= *outer_step; });
-  durable.push_back({*outer_step, state_hash});
-  if (durable.size() > 3) durable.erase(durable.begin());
-  outbox.push_back(IslandDurable{durable});
+  const std::vector<HeldState> kept = all_on_disk();
+  const bool leads_here = std::ranges::find(kept, HeldState{*outer_step, state_hash}) != kept.end();
+  if (whole || !leads_here || outer_step->value % world.snapshot_every == 0) {
+    std::erase_if(durable, [&](const HeldState& held) { return held.outer_step >= *outer_step; });
+    durable.push_back({*outer_step, state_hash});
+    if (durable.size() > 3) durable.erase(durable.begin());
+    std::erase_if(logged, [&](const auto& round) { return round.first < durable.front().outer_step; });
+  }
+  outbox.push_back(IslandDurable{all_on_disk()});
 }
 
 void SimulatedIsland::drop_rounds() {
@@ -70,7 +102,7 @@ void SimulatedIsland::drop_rounds() {
 void SimulatedIsland::adopt(SimulatedWorld& world, OuterStep step, std::string hash) {
   outer_step = step;
   state_hash = std::move(hash);
-  keep(world);
+  keep(world, /*whole=*/true);
   drop_rounds();
   for (Lane& each : lanes) each.average.reset();
   recover.reset();
@@ -188,12 +220,13 @@ void SimulatedIsland::take(SimulatedWorld& world, const HubCommit& commit) {
   } else {
     newest_commit = commit;
     outer_step = OuterStep{commit.round.value + 1};
-    state_hash = fake_sha256(state_hash + commit.digest);
+    const std::string from = std::exchange(state_hash, fake_sha256(state_hash + commit.digest));
+    if (world.keeps_states) logged[commit.round] = {from, state_hash, commit.digest};
     Lane& its = lane(commit.fragment);
     its.round.reset();
     its.attempt.reset();
     its.average.reset();
-    keep(world);
+    keep(world, /*whole=*/false);
     outbox.push_back(IslandApplied{*outer_step, said_hash()});
   }
 }
@@ -231,7 +264,8 @@ bool SimulatedIsland::recover_now(SimulatedWorld& world) {
   const auto serves = [&](const IslandId& other) {
     const SimulatedIsland* source = world.find(other);
     const HeldState wanted{recover->outer_step, recover->state_hash};
-    const bool own = other == id && std::ranges::find(durable, wanted) != durable.end();
+    const std::vector<HeldState> kept = all_on_disk();
+    const bool own = other == id && std::ranges::find(kept, wanted) != kept.end();
     return own || (source != nullptr && source->running && source->outer_step == recover->outer_step &&
                    source->state_hash == recover->state_hash);
   };

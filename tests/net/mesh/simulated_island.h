@@ -60,8 +60,13 @@ struct SimulatedIsland {
   std::array<Lane, kMaxFragments> lanes;
   std::optional<HubGoodbye> goodbye;
   std::optional<HubRecover> recover;
-  // On its disk, with each lane's kept average:
+  // A round whose outer step it took: what it was taken on, what it made, by which average.
+  struct Logged {
+    std::string from, made, digest;
+  };
+  // On its disk, with each lane's kept average: whole states, the newest last, and rounds.
   std::vector<HeldState> durable;
+  std::map<OuterStep, Logged> logged;
   std::optional<HubCommit> newest_commit;
   Lies lies;
   std::vector<HubMessage> received;
@@ -76,6 +81,9 @@ struct SimulatedIsland {
   std::string said_hash() const;
   // In memory, or on its disk from before its process died.
   bool holds(const HubCommit& commit) const;
+  // Where its disk leads from its newest whole state, by the rounds that it logged.
+  std::optional<HeldState> newest_on_disk() const;
+  std::vector<HeldState> all_on_disk() const;  // whole states, and those that rounds lead to
 
   void take(SimulatedWorld& world, const HubMessage& message);
   bool work(SimulatedWorld& world);  // false: it has nothing to do
@@ -88,7 +96,7 @@ struct SimulatedIsland {
   void take(const HubShowChunks& show);
   void drop_rounds();
   void adopt(SimulatedWorld& world, OuterStep step, std::string hash);
-  void keep(const SimulatedWorld& world);
+  void keep(const SimulatedWorld& world, bool whole);
   bool recover_now(SimulatedWorld& world);
   bool train(SimulatedWorld& world, Lane& lane);
   bool average(SimulatedWorld& world, Lane& lane);
@@ -112,6 +120,8 @@ struct SimulatedWorld {
   std::string broken_rule;                             // the first that was seen to be; empty while all is well
 
   bool keeps_states = false;                     // islands have disks
+  std::uint32_t snapshot_every = 1;              // and write a whole state every so many rounds
+  bool replays_by_itself = true;                 // an island that starts; else it waits for the hub's commits
   bool trains_by_itself = true;                  // islands finish inner phases and averages when they act
   std::map<IslandId, std::string> wrong_digest;  // islands whose averages differ
 };

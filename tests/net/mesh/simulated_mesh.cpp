@@ -19,6 +19,11 @@ bool names_its_fragment(const RunConfig& run, const Message& message) {
   return true;
 }
 
+template <class Message>
+bool is(const HubMessage& message) {
+  return std::holds_alternative<Message>(message);
+}
+
 }  // namespace
 
 SimulatedMesh::SimulatedMesh(RunConfig its_run) : SimulatedWorld(std::move(its_run)), disk_(with_initial_state(*this)) {
@@ -38,8 +43,9 @@ void SimulatedMesh::start(int number) {
   Island& fresh = island(number);
   fresh.running = true;
   if (!fresh.durable.empty()) {
-    fresh.outer_step = fresh.durable.back().outer_step;
-    fresh.state_hash = fresh.durable.back().state_hash;
+    const HeldState held = replays_by_itself ? *fresh.newest_on_disk() : fresh.durable.back();
+    fresh.outer_step = held.outer_step;
+    fresh.state_hash = held.state_hash;
   }
   link(number);
 }
@@ -55,7 +61,7 @@ void SimulatedMesh::link(int number) {
   event.hello.outer_step = island.outer_step;
   event.hello.state_hash = island.said_hash();
   if (island.lies.step) event.hello.outer_step = OuterStep{island.outer_step.value_or(OuterStep{0}).value + 3};
-  if (keeps_states) event.hello.durable = island.durable;
+  if (keeps_states) event.hello.durable = island.all_on_disk();
   if (keeps_states && island.newest_commit) {
     event.proven_commit = island.newest_commit;
     event.proven_epoch = island.newest_commit->epoch;
@@ -127,6 +133,8 @@ void SimulatedMesh::carry_out(const SendTo& send) {
   Island* island = find(send.island);
   if (const auto* commit = std::get_if<HubCommit>(&send.message)) {
     if (!disk_.is_commit_of_late(*commit)) violate("a commit is told before it is on the disk");
+    const auto waiting = [&] { return std::ranges::count_if(island->inbox, is<HubCommit>); };
+    if (island != nullptr && waiting() >= run.fragments) violate("more commits are told than an island has lanes");
     if (just_committed_ && (island == nullptr || !island->holds(*commit))) {
       violate("a member is told to commit what it does not hold");
     }

@@ -8,8 +8,6 @@
 namespace atl {
 namespace {
 
-constexpr std::uint64_t kChunkFloats = kStateChunkBytes / sizeof(float);
-
 std::vector<float> ramp(std::uint64_t count, float first) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), first);
@@ -22,7 +20,7 @@ class OuterStateTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void chunks_cover_parameters_then_momentum();
+  void a_chunk_is_parameters_then_their_momentum();
   void the_tree_hash_stands_for_every_bit_and_the_version();
   void the_tree_hash_of_a_small_state_is_as_ever();
   void a_manifest_survives_json();
@@ -32,20 +30,23 @@ class OuterStateTest : public QObject {
   void a_range_is_chosen_as_http_wants_data();
 };
 
-void OuterStateTest::chunks_cover_parameters_then_momentum() {
-  const auto parameters = ramp(kChunkFloats / 4 * 3, 0.0F);
-  const auto momentum = ramp(kChunkFloats / 4 * 3, 7.0F);
+void OuterStateTest::a_chunk_is_parameters_then_their_momentum() {
+  const auto parameters = ramp(kStateChunkNumel + 5, 0.0F);
+  const auto momentum = ramp(kStateChunkNumel + 5, 7.0F);
 
   const StateManifest manifest = make_state_manifest(OuterStep{3}, parameters, momentum);
 
-  std::vector<float> all = parameters;
-  all.insert(all.end(), momentum.begin(), momentum.end());
-  const ByteView bytes = std::as_bytes(std::span(all));
-  QCOMPARE(manifest.state_bytes, std::uint64_t{bytes.size()});
+  const auto digest_of = [&](std::size_t begin, std::size_t count) {
+    std::vector<float> chunk(parameters.begin() + begin, parameters.begin() + begin + count);
+    chunk.insert(chunk.end(), momentum.begin() + begin, momentum.begin() + begin + count);
+    return sha256(std::as_bytes(std::span(chunk)));
+  };
+  QCOMPARE(manifest.state_bytes, std::uint64_t{8 * parameters.size()});
   QCOMPARE(manifest.chunk_sha256.size(), std::size_t{2});
-  QVERIFY(manifest.chunk_sha256[0] == sha256(bytes.first(kStateChunkBytes)));  // spans both
-  QVERIFY(manifest.chunk_sha256[1] == sha256(bytes.subspan(kStateChunkBytes)));
-  QCOMPARE(manifest.chunk_bytes(1), std::uint64_t{bytes.size() - kStateChunkBytes});
+  QVERIFY(manifest.chunk_sha256[0] == digest_of(0, kStateChunkNumel));
+  QVERIFY(manifest.chunk_sha256[1] == digest_of(kStateChunkNumel, 5));
+  QCOMPARE(manifest.chunk_bytes(0), kStateChunkBytes);
+  QCOMPARE(manifest.chunk_bytes(1), std::uint64_t{40});
 }
 
 void OuterStateTest::the_tree_hash_stands_for_every_bit_and_the_version() {
@@ -72,7 +73,7 @@ void OuterStateTest::the_tree_hash_of_a_small_state_is_as_ever() {
 }
 
 void OuterStateTest::a_manifest_survives_json() {
-  const auto values = ramp(kChunkFloats, 0.0F);
+  const auto values = ramp(2 * kStateChunkNumel, 0.0F);
   const StateManifest made = make_state_manifest(OuterStep{12}, values, values);
 
   const auto read = StateManifest::from_json(made.to_json());

@@ -11,7 +11,7 @@ namespace atl {
 namespace {
 
 constexpr OuterStep kVersion{7};
-constexpr std::uint64_t kNumel = (5 * kStateChunkBytes / 4 + 4096) / sizeof(float);  // 3 chunks; the second spans both
+constexpr std::uint64_t kNumel = 2 * kStateChunkNumel + kStateChunkNumel / 2 + 1024;  // 3 chunks, the last one short
 constexpr StateFetchOptions kFast{.stall = 1s, .retry_after = 20ms, .hedge_after = 200ms, .max_failures = 4};
 
 }  // namespace

@@ -49,18 +49,10 @@ FakeState::FakeState(OuterStep version, std::uint64_t numel, std::uint32_t seed)
 Result<Bytes> FakeState::copy_chunk(OuterStep version, std::uint64_t index) const {
   if (version != manifest_.version) return Error{ErrorCode::kNotFound, "another version"};
   Bytes all;
-  const ByteView first = std::as_bytes(std::span(parameters_));
-  const ByteView second = std::as_bytes(std::span(momentum_));
-  const std::uint64_t begin = index * kStateChunkBytes;
-  const std::uint64_t end = begin + manifest_.chunk_bytes(index);
-  const auto append = [&](ByteView part, std::uint64_t part_begin) {
-    const std::uint64_t from = std::clamp<std::uint64_t>(begin, part_begin, part_begin + part.size()) - part_begin;
-    const std::uint64_t to = std::clamp<std::uint64_t>(end, part_begin, part_begin + part.size()) - part_begin;
-    const ByteView slice = part.subspan(from, to - from);
-    all.insert(all.end(), slice.begin(), slice.end());
-  };
-  append(first, 0);
-  append(second, first.size());
+  for (const std::span<const float> half : {std::span(parameters_), std::span(momentum_)}) {
+    const ByteView bytes = std::as_bytes(of_chunk(half, index));
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
   return all;
 }
 

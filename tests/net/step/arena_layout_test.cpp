@@ -46,6 +46,7 @@ class ArenaLayoutTest : public QObject {
  private Q_SLOTS:
   void no_two_buffers_share_a_byte_at_one_time();
   void lives_that_follow_each_other_take_the_place_of_one();
+  void the_bytes_are_those_of_the_step_at_which_most_is_alive();
   void a_stack_of_lives_wastes_nothing();
   void random_lives_take_little_more_than_they_must();
   void empty_buffers_take_nothing();
@@ -77,6 +78,18 @@ void ArenaLayoutTest::lives_that_follow_each_other_take_the_place_of_one() {
   for (int i = 0; i < 20; ++i) lives.push_back({1000 + i, 2 * i, 2 * i + 1});
 
   QCOMPARE(lay_out(lives).bytes, arena_aligned(1019));
+}
+
+// By hand. Aligned to 256 bytes, alive at steps 0: a + b = 1,536; 1 and 2: a + b + c = 3,584; 3 and 4: a + c + d =
+// 3,328; 5: a + d + e = 2,816; 6: a + e = 2,560; 7 to 9: a + f = 1,792.
+void ArenaLayoutTest::the_bytes_are_those_of_the_step_at_which_most_is_alive() {
+  const std::vector<BufferLife> lives{{1000, 0, 9}, {512, 0, 2}, {2048, 1, 4}, {256, 3, 5}, {1500, 5, 6}, {700, 7, 9}};
+
+  const ArenaLayout layout = lay_out(lives);
+
+  QCOMPARE(layout.bytes, 3584);
+  // The largest first, at the lowest place: c, e, a, f, b, d.
+  QCOMPARE(layout.places, (std::vector<std::int64_t>{2048, 3072, 0, 3072, 0, 0}));
 }
 
 // As activations from a forward pass to a backward one.

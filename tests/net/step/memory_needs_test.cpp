@@ -154,6 +154,7 @@ void MemoryNeedsTest::several_fragments_are_averaged_while_a_step_is_computed() 
 void MemoryNeedsTest::a_size_beyond_all_bounds_is_no_small_number() {
   ModelConfig config = preset("demo");
   config.hidden_size = 2;
+  config.num_attention_heads = config.num_key_value_heads = 2;
   config.num_hidden_layers = 4096;
   config.intermediate_size = 1 << 20;
   config.vocab_size = 1 << 20;

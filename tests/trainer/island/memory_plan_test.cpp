@@ -40,6 +40,15 @@ class MemoryPlanTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void the_peak_of_gpus_is_their_sum_where_all_are_known() {
+    const UsableGpu h100{0, "NVIDIA H100 80GB HBM3", 80 * kGigabyte}, pcie{1, "NVIDIA H100 PCIe", 80 * kGigabyte};
+    const UsableGpu strange{2, "Some Card 9000", 80 * kGigabyte};
+
+    QCOMPARE(peak_flops_of(std::vector{h100}), std::optional<double>(989e12));
+    QCOMPARE(peak_flops_of(std::vector{h100, pcie, h100}), std::optional<double>(2 * 989e12 + 756e12));
+    QVERIFY(!peak_flops_of(std::vector{h100, strange}));
+  }
+
   void the_default_follows_the_memory_there_is();
   void the_owners_choice_stands_and_what_does_not_fit_is_said();
   void less_than_one_sequence_asks_for_is_said();

@@ -8,6 +8,7 @@
 
 #include "net/model/layout.h"
 #include "trainer/checkpoint/huggingface.h"
+#include "trainer/engine/fsdp_engine.h"
 #include "trainer/island/inner_loop.h"
 #include "trainer/island/sync_lane.h"
 
@@ -75,6 +76,12 @@ class FakeNetwork final : public LaneNetwork {
   void keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) override {
     kept[round] = {round, wire, digest, Bytes(canonical.begin(), canonical.end())};
   }
+  void keep_round(const HubCommit& commit, WireFormat, ByteView canonical, const std::string& from,
+                  const HeldState& made) override {
+    const auto hears = [](const IslandMessage& message) { return std::holds_alternative<IslandApplied>(message); };
+    logged.push_back({commit.round, Bytes(canonical.begin(), canonical.end()), from, made,
+                      static_cast<std::size_t>(std::ranges::count_if(sent, hears))});
+  }
   Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override {
     const auto found_one = kept.find(round);
     if (!keeps || found_one == kept.end() || found_one->second.digest != digest) {
@@ -92,6 +99,14 @@ class FakeNetwork final : public LaneNetwork {
   std::deque<AllReduceSpec> specs;        // of all all-reduces
   std::deque<std::vector<float>> inputs;  // of them
   std::map<OuterStep, KeptAverage> kept;  // what was to be kept
+  struct Logged {
+    OuterStep round;
+    Bytes canonical;
+    std::string from;
+    HeldState made;
+    std::size_t told_before = 0;  // outer steps of which the hub had heard then
+  };
+  std::vector<Logged> logged;  // in their order
   bool keeps = false;                     // and whether it was
   std::vector<float> initial;
   std::optional<FetchedState> fetched;
@@ -161,7 +176,7 @@ class DirectLoop final : public InnerLoopOwner {
   Status idle() { return inner_.idle(); }
   bool has_work() const { return inner_.has_work(); }
   bool finished() const { return inner_.finished(); }
-  std::optional<InnerState> interrupted_work() const {
+  std::optional<InnerState> interrupted_work() {
     std::vector<std::vector<float>> residuals;
     for (const auto& lane : lanes_) residuals.push_back(lane->residual());
     return inner_.interrupted_work(residuals);
@@ -198,9 +213,12 @@ class DirectLoop final : public InnerLoopOwner {
 };
 
 struct RoundLoopFixture {
-  explicit RoundLoopFixture(const RunConfig& run = run_config(), const EngineOptions& options = {})
+  // Without devices: on this processor.
+  explicit RoundLoopFixture(const RunConfig& run = run_config(), const EngineOptions& options = {},
+                            std::unique_ptr<DeviceGroup> devices = nullptr)
       : fragments(run.fragments),
-        engine(std::move(*Engine::create(tiny_model(), options))),
+        engine(devices ? create_engine(tiny_model(), options, std::move(devices)).value()
+                       : Engine::create(tiny_model(), options).value()),
         outer(engine->numel()),
         status(IslandState{}),
         loop(run, *engine, batches, outer, status, network, stop) {

@@ -1,0 +1,441 @@
+// An island's disk gives back every state that its round log leads to, to the last bit; what is damaged, foreign or
+// undone leads nowhere.
+#include <QtCore/QTemporaryDir>
+#include <QtTest/QTest>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "net/base/encoding.h"
+#include "net/collective/canonical_digest.h"
+#include "net/model/fragments.h"
+#include "tests/trainer/island/round_loop_fixture.h"
+#include "trainer/island/island_disk.h"
+#include "trainer/island/replay.h"
+
+namespace atl {
+namespace {
+
+ModelConfig tiny_model() {
+  ModelConfig config;
+  config.vocab_size = 11;
+  config.hidden_size = 8;
+  config.intermediate_size = 12;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 2;
+  config.num_key_value_heads = 1;
+  config.head_dim = 4;
+  config.max_position_embeddings = 32;
+  return config;
+}
+
+using States = std::map<OuterStep, std::pair<std::string, std::vector<float>>>;  // hash and parameters
+
+// An island that trains, as far as its disk sees it. Averages are fp32, 4 bytes a parameter of the fragment.
+class TrainingIsland {
+ public:
+  TrainingIsland(std::filesystem::path directory, std::uint32_t fragments = 1, std::uint32_t keep_states = 3)
+      : directory_(std::move(directory)),
+        fragments_(*fragments_of(canonical_layout(tiny_model()), fragments)),
+        outer_(canonical_layout(tiny_model()).numel),
+        disk_(directory_) {
+    disk_.keep_states(keep_states, 0, fragments);
+    std::vector<float> parameters(static_cast<std::size_t>(numel()));
+    for (float& value : parameters) value = uniform_(random_);
+    outer_.initialise(std::move(parameters));
+    remember();
+  }
+
+  std::int64_t numel() const { return canonical_layout(tiny_model()).numel; }
+  IslandDisk& disk() { return disk_; }
+  OuterStateStore& outer() { return outer_; }
+  const States& states() const { return states_; }
+  HeldState held(std::uint32_t step) const { return {OuterStep{step}, states_.at(OuterStep{step}).first}; }
+
+  void snapshot() { QVERIFY(disk_.save(tiny_model(), outer_).ok()); }
+  // The average of the next round: kept before anybody commits it.
+  void average_round() {
+    const FragmentId fragment{outer_.version().value % static_cast<std::uint32_t>(fragments_.size())};
+    average_.resize(static_cast<std::size_t>(fragments_[fragment.value].numel));
+    for (float& value : average_) value = uniform_(random_);
+    commit_ = {};
+    commit_.round = outer_.version();
+    commit_.attempt = Attempt{1};
+    commit_.digest = to_hex(canonical_digest(canonical()));
+    commit_.outer_learning_rate = 0.7;
+    commit_.outer_momentum = 0.9;
+    commit_.epoch = epoch;
+    commit_.fragment = fragment;
+    commit_.signature = "signature " + commit_.digest;
+    kept = disk_.keep_average(fragment, commit_.round, WireFormat::kFp32, commit_.digest, canonical());
+  }
+  // As SyncLane::take_outer_step does it.
+  void take_outer_step() {
+    disk_.told(std::make_shared<const SignedCommit>(SignedCommit{commit_, "PEM"}));
+    disk_.keep_commit(commit_);
+    const std::string from = outer_.tree_hash();
+    const HeldState made =
+        outer_.apply(fragments_[commit_.fragment.value].ranges, WireFormat::kFp32, canonical(), 0.7f, 0.9f);
+    logged = disk_.keep_round(commit_, WireFormat::kFp32, canonical(), from, made);
+    remember();
+  }
+  void train(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      average_round();
+      take_outer_step();
+    }
+  }
+  void go_back(std::uint32_t step) {
+    auto state = disk_.kept_state(held(step), tiny_model());
+    QVERIFY2(state.ok(), state.ok() ? "" : state.error().message.c_str());
+    outer_.replace(std::move(*state));
+    ++epoch;
+    std::erase_if(states_, [&](const auto& entry) { return entry.first.value > step; });
+  }
+
+  std::uint64_t epoch = 5;
+  Status kept = ok_status(), logged = ok_status();
+
+ private:
+  ByteView canonical() const { return std::as_bytes(std::span(average_)); }
+  void remember() {
+    states_[outer_.version()] = {outer_.tree_hash(), {outer_.parameters().begin(), outer_.parameters().end()}};
+  }
+
+  const std::filesystem::path directory_;
+  const std::vector<Fragment> fragments_;
+  OuterStateStore outer_;
+  IslandDisk disk_;
+  std::mt19937 random_{7};
+  std::uniform_real_distribution<float> uniform_{-1, 1};
+  std::vector<float> average_;
+  HubCommit commit_;
+  States states_;
+};
+
+}  // namespace
+
+class ReplayTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> home_;
+  std::filesystem::path directory() const { return home_->path().toStdString(); }
+  std::filesystem::path average_of(std::uint32_t round) const {
+    return directory() / "rounds" / ("round." + std::to_string(round) + ".average");
+  }
+  // Another process finds the disk as it is, to come back with this state.
+  void verify_comes_back(const HeldState& held, const States& states) const {
+    IslandDisk again(directory());
+    const auto found = again.load();
+    QVERIFY2(found.ok(), found.ok() ? "" : found.error().message.c_str());
+    QCOMPARE(found->outer->version(), held.outer_step);
+    QCOMPARE(found->outer->tree_hash(), held.state_hash);
+    QVERIFY(std::ranges::equal(found->outer->parameters(), states.at(held.outer_step).second));
+    QCOMPARE(again.durable().front(), held);
+  }
+  void flip_byte(const std::filesystem::path& path, std::streamoff at) const {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const int byte = file.get();
+    file.seekp(at);
+    file.put(static_cast<char>(byte ^ 1));
+    QVERIFY(file.good());
+  }
+
+ private Q_SLOTS:
+  void init() { home_ = std::make_unique<QTemporaryDir>(); }
+
+  void an_island_comes_back_to_the_newest_state_however_old_its_snapshot_is_data() {
+    QTest::addColumn<quint32>("fragments");
+    QTest::newRow("the whole model") << 1u;
+    QTest::newRow("two fragments") << 2u;
+    QTest::newRow("four fragments") << 4u;
+  }
+  void an_island_comes_back_to_the_newest_state_however_old_its_snapshot_is() {
+    QFETCH(const quint32, fragments);
+    TrainingIsland island(directory(), fragments);
+    island.train(2);
+    island.snapshot();
+
+    island.train(9);
+
+    verify_comes_back(island.held(11), island.states());
+    QVERIFY(!std::filesystem::exists(directory() / "average.kept"));  // moved, not copied
+  }
+
+  // Its commit may come when it is back.
+  void the_average_of_a_round_that_is_not_committed_is_found_beside_the_log() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(3);
+    island.average_round();
+
+    verify_comes_back(island.held(3), island.states());
+    IslandDisk again(directory());
+    const LoggedRounds logged = RoundLog(directory()).rounds();
+    const auto open = peek_average(directory() / "average.kept");
+    QVERIFY(open.ok());
+    QCOMPARE(open->round, OuterStep{3});
+    QVERIFY(again.kept_average(FragmentId{0}, OuterStep{3}, open->digest).ok());
+    QVERIFY(again.kept_average(FragmentId{0}, OuterStep{1}, logged.at(OuterStep{1}).record.commit.digest).ok());
+    QVERIFY(!again.kept_average(FragmentId{0}, OuterStep{1}, open->digest).ok());
+  }
+
+  void every_state_that_is_said_to_be_durable_can_be_gone_back_to() {
+    TrainingIsland island(directory(), /*fragments=*/2);
+    for (int i = 0; i < 4; ++i) {
+      island.snapshot();
+      island.train(3);
+    }
+
+    const std::vector<HeldState> durable = island.disk().durable();
+
+    QCOMPARE(durable.front(), island.held(12));
+    QVERIFY(durable.size() > 8 && durable.size() <= kMaxHeldStates);
+    for (const HeldState& held : durable) {
+      QCOMPARE(held, island.held(held.outer_step.value));
+      const auto state = island.disk().kept_state(held, tiny_model());
+      QVERIFY(state.ok());
+      QCOMPARE(state->version, held.outer_step);
+      QCOMPARE(state->parameters, island.states().at(held.outer_step).second);
+    }
+    QVERIFY(!island.disk().kept_state({OuterStep{5}, std::string(64, 'e')}, tiny_model()).ok());
+    QVERIFY(!island.disk().kept_state({OuterStep{13}, island.held(12).state_hash}, tiny_model()).ok());
+  }
+
+  void more_states_than_can_be_told_are_told_newest_first_and_with_all_that_are_kept() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(3);
+    island.snapshot();
+    island.train(20);
+
+    const std::vector<HeldState> durable = island.disk().durable();
+
+    QCOMPARE(durable.size(), kMaxHeldStates);
+    QCOMPARE(durable.front(), island.held(23));
+    QCOMPARE(durable[1], island.held(22));
+    QCOMPARE(durable[kMaxHeldStates - 2], island.held(3));
+    QCOMPARE(durable.back(), island.held(0));
+  }
+
+  void where_an_average_is_damaged_the_island_comes_back_to_the_state_before_it_data() {
+    QTest::addColumn<int>("damage");
+    QTest::newRow("cut short") << 0;
+    QTest::newRow("altered") << 1;
+    QTest::newRow("gone") << 2;
+    QTest::newRow("its wire format altered") << 3;
+    QTest::newRow("of another model") << 4;
+  }
+  void where_an_average_is_damaged_the_island_comes_back_to_the_state_before_it() {
+    QFETCH(const int, damage);
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(6);
+    const auto file = average_of(4);
+    switch (damage) {
+      case 0: std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2); break;
+      case 1: flip_byte(file, 1'000); break;
+      case 2: std::filesystem::remove(file); break;
+      case 3: flip_byte(file, 16); break;
+      default: {
+        const std::string digest = peek_average(file)->digest;
+        QVERIFY(save_average(file, OuterStep{4}, WireFormat::kFp32, digest, Bytes(100)).ok());
+      }
+    }
+
+    verify_comes_back(island.held(4), island.states());
+    IslandDisk again(directory());
+    QVERIFY(again.load().ok());
+    QVERIFY(!again.kept_state(island.held(6), tiny_model()).ok());
+    QVERIFY(again.kept_state(island.held(3), tiny_model()).ok());
+  }
+
+  // Learning rate and hashes are behind the record's own digest; here somebody writes a record that is whole and wrong.
+  void a_round_that_makes_another_state_than_it_did_is_not_taken() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(5);
+    LoggedRound wrong = RoundLog(directory()).rounds().at(OuterStep{3});
+    wrong.record.commit.outer_learning_rate = 0.5;
+    QVERIFY(write_logged_round(directory() / "rounds" / "round.3.record", wrong).ok());
+
+    verify_comes_back(island.held(3), island.states());
+  }
+
+  void a_round_is_taken_on_no_other_state_than_its_own() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(5);
+    LoggedRound wrong = RoundLog(directory()).rounds().at(OuterStep{2});
+    wrong.from = island.held(1).state_hash;
+    QVERIFY(write_logged_round(directory() / "rounds" / "round.2.record", wrong).ok());
+
+    verify_comes_back(island.held(2), island.states());
+  }
+
+  void what_was_made_after_a_rollback_counts_and_what_it_undid_does_not() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(3);
+    island.snapshot();
+    island.train(5);
+    const HeldState undone = island.held(8);
+
+    island.go_back(5);
+    island.train(1);  // without a snapshot of what it went back to
+
+    verify_comes_back(island.held(6), island.states());
+    QVERIFY(!island.disk().kept_state(undone, tiny_model()).ok());
+    island.train(4);
+    verify_comes_back(island.held(10), island.states());
+  }
+
+  // Its snapshot is of an outer step that the rounds after the rollback reach as well, in another state.
+  void a_snapshot_of_what_was_undone_is_nothing_to_go_on_from() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(4);
+    island.snapshot();
+    island.train(1);
+
+    island.go_back(2);
+    island.train(4);
+
+    verify_comes_back(island.held(6), island.states());
+  }
+
+  void a_snapshot_that_cannot_be_read_is_made_up_for_by_an_older_one_and_the_log() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(3);
+    island.snapshot();
+    island.train(3);
+    flip_byte(directory() / "outer.state", 100);
+
+    verify_comes_back(island.held(6), island.states());
+    for (const std::uint32_t step : {3u, 5u}) {
+      const auto state = island.disk().kept_state(island.held(step), tiny_model());
+      QVERIFY(state.ok());
+      QCOMPARE(state->parameters, island.states().at(OuterStep{step}).second);
+    }
+  }
+
+  // The hub leads it on, or names others that hold a newer one.
+  void an_older_snapshot_alone_is_better_than_none() {
+    TrainingIsland island(directory());
+    island.train(2);
+    island.snapshot();
+    island.train(2);
+    island.snapshot();
+    std::filesystem::remove_all(directory() / "rounds");
+    std::filesystem::remove(directory() / "outer.state");
+
+    verify_comes_back(island.held(2), island.states());
+  }
+
+  void a_state_that_no_round_leads_to_is_asked_for() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(2);
+    QVERIFY(!island.disk().asks_for_state());
+    FetchedState fetched;  // from others, who are further
+    fetched.version = OuterStep{9};
+    fetched.parameters.assign(static_cast<std::size_t>(island.numel()), 0.25f);
+    fetched.momentum.assign(static_cast<std::size_t>(island.numel()), 0.5f);
+    island.outer().replace(std::move(fetched));
+    island.train(1);
+    QCOMPARE(island.disk().durable().front(), island.held(2));
+
+    QVERIFY(island.disk().asks_for_state());
+    island.snapshot();
+
+    QVERIFY(!island.disk().asks_for_state());
+    island.train(2);
+    verify_comes_back(island.held(12), island.states());
+  }
+
+  // An average of fp32 is half a state: the fifth is more than two of them.
+  void so_much_is_logged_and_no_more_before_a_state_is_asked_for() {
+    TrainingIsland island(directory(), /*fragments=*/1, /*keep_states=*/2);
+    island.snapshot();
+    island.train(4);
+    QVERIFY(!island.disk().asks_for_state());
+    island.train(1);
+    QVERIFY(island.disk().asks_for_state());
+
+    island.snapshot();
+
+    QVERIFY(!island.disk().asks_for_state());
+    QCOMPARE(RoundLog(directory()).rounds().size(), std::size_t{4});
+    verify_comes_back(island.held(5), island.states());
+  }
+
+  void rounds_before_the_oldest_kept_state_are_removed_with_the_one_before() {
+    TrainingIsland island(directory(), /*fragments=*/1, /*keep_states=*/2);
+    for (int i = 0; i < 5; ++i) {
+      island.snapshot();
+      island.train(1);
+    }
+
+    QCOMPARE(RoundLog(directory()).rounds().begin()->first, OuterStep{3});
+    verify_comes_back(island.held(5), island.states());
+  }
+
+  void a_disk_that_takes_no_average_is_told_of_and_one_that_is_mended_has_the_round_at_its_commit() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(1);
+    std::filesystem::create_directory(directory() / "average.kept");  // nothing can take its place
+    island.average_round();
+    QVERIFY(!island.kept.ok());
+
+    island.take_outer_step();
+
+    QVERIFY2(island.logged.ok(), island.logged.ok() ? "" : island.logged.error().message.c_str());
+    verify_comes_back(island.held(2), island.states());
+    std::filesystem::remove_all(directory() / "rounds");
+    std::ofstream(directory() / "rounds") << "no directory";
+    island.train(1);
+    QVERIFY(!island.logged.ok());
+  }
+
+  void a_lane_has_the_round_logged_before_the_hub_hears_of_its_outer_step_data() {
+    QTest::addColumn<quint32>("fragments");
+    QTest::newRow("the whole model") << 1u;
+    QTest::newRow("two fragments") << 2u;
+  }
+  void a_lane_has_the_round_logged_before_the_hub_hears_of_its_outer_step() {
+    QFETCH(const quint32, fragments);
+    test::RoundLoopFixture island(test::RoundLoopFixture::run_of(fragments));
+    island.must(island.loop.handle(HubInitialise{}));
+    std::string from = island.outer.tree_hash();
+    for (std::uint32_t round = 0; round < 3; ++round) {
+      island.commit_round(round);
+
+      QCOMPARE(island.network.logged.size(), std::size_t{round + 1});
+      const auto& logged = island.network.logged.back();
+      QCOMPARE(logged.round, OuterStep{round});
+      QCOMPARE(logged.from, from);
+      QCOMPARE(logged.made, (HeldState{OuterStep{round + 1}, island.outer.tree_hash()}));
+      QVERIFY(logged.canonical == island.network.kept.at(OuterStep{round}).canonical);
+      QCOMPARE(logged.told_before, std::size_t{round});
+      from = logged.made.state_hash;
+    }
+  }
+
+  void an_island_without_a_directory_keeps_nothing() {
+    TrainingIsland island({});
+
+    island.train(2);
+
+    QVERIFY(island.kept.ok() && island.logged.ok());
+    QVERIFY(island.disk().durable().empty());
+    QCOMPARE(island.disk().kept_state(island.held(2), tiny_model()).error().code, ErrorCode::kNotFound);
+  }
+};
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::ReplayTest)
+#include "replay_test.moc"
