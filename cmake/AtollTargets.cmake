@@ -68,4 +68,7 @@ function(atoll_add_test name)
   math(EXPR milliseconds "${ARG_TIMEOUT} * 1000")  # Qt's own limit is five minutes
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
     ENVIRONMENT "QTEST_FUNCTION_TIMEOUT=${milliseconds}")
+  if(ARG_LABEL STREQUAL gpu)  # all of it needs one
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIP   : ")
+  endif()
 endfunction()

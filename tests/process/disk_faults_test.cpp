@@ -19,7 +19,7 @@ constexpr std::uint64_t kDiskBytes = 32u << 20;
 
 RunConfig run_config() {
   RunConfig run = small_run(1);
-  run.inner_steps = 40;  // rounds.list tells of 500 rounds: more than there are
+  run.inner_steps = 160;  // rounds.list tells of 500 rounds: more than there are
   return run;
 }
 

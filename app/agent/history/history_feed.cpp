@@ -16,6 +16,13 @@ std::optional<double> positive(std::optional<double> value) {
   return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
 }
 
+// A step leaves six points, and a round, which is what people count, a few rows: many steps cost no round its rows.
+template <class Row>
+void forget_oldest(std::vector<Row>& rows) {
+  if (rows.size() < HistoryFeed::kMaxKeptRows) return;
+  rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2));
+}
+
 std::string bounded(const std::string& text) { return text.substr(0, kMaxTextBytes); }
 
 template <class Peer>
@@ -189,7 +196,10 @@ void HistoryFeed::write(Clock::time_point now) {
     trouble_.clear();
   } else {
     trouble_ = fmt::format("the history is not written: {}. Training goes on", written.error().message);
-    if (batch_.points.size() + batch_.rounds.size() + batch_.peers.size() < kMaxKeptRows) return;
+    forget_oldest(batch_.points);
+    forget_oldest(batch_.rounds);
+    forget_oldest(batch_.peers);
+    return;
   }
   const std::string run = batch_.run;
   batch_ = {};

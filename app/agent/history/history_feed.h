@@ -1,7 +1,8 @@
 // Turns the trainer's control events into history. The agent hands it every event as it comes; rows are gathered and
 // written a few times a minute, so that neither a slow disk nor a full one is felt by anybody.
 //
-// One thread. Never fails: what cannot be written is kept for a while, then dropped, and trouble() says so.
+// One thread. Never fails: what cannot be written is kept, of each kind the newest when it is too much, and trouble()
+// says so.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,7 @@ class HistoryFeed {
  public:
   static constexpr Seconds kWriteEvery{5};
   static constexpr Seconds kRetryAfter{30};          // a write that failed
-  static constexpr std::size_t kMaxKeptRows = 8192;  // while the disk takes nothing
+  static constexpr std::size_t kMaxKeptRows = 8192;  // of a kind, at a try to write, while the disk takes nothing
 
   explicit HistoryFeed(HistoryStore& store) : store_(store) {}  // outlives this
 

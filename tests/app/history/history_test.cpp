@@ -78,6 +78,22 @@ class Fixture {
   test::ToldEvents told_;
 };
 
+// The kernel refuses every byte beyond a small size, as a full disk does.
+class FullDisk {
+ public:
+  FullDisk() {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, SIG_IGN);
+    struct rlimit full = before_;
+    full.rlim_cur = 4096;
+    if (::setrlimit(RLIMIT_FSIZE, &full) != 0) qFatal("no limit on the size of files");
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  struct rlimit before_ {};
+};
+
 std::uint64_t sum(const nlohmann::json& counts) {
   std::uint64_t total = 0;
   for (const nlohmann::json& count : counts) total += count.get<std::uint64_t>();
@@ -105,6 +121,7 @@ class HistoryTest : public QObject {
   void a_damaged_file_is_set_aside_data();
   void a_damaged_file_is_set_aside();
   void a_full_disk_is_told_and_survived();
+  void a_disk_that_stays_full_costs_points_before_rounds();
   void wrong_parameters_are_refused_data();
   void wrong_parameters_are_refused();
   void garbage_events_change_nothing();
@@ -361,23 +378,40 @@ void HistoryTest::a_damaged_file_is_set_aside() {
 void HistoryTest::a_full_disk_is_told_and_survived() {
   Fixture history;
   history.steps(10);
-  // The kernel refuses every byte beyond this size, as a full disk does.
-  struct rlimit before {};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  ::signal(SIGXFSZ, SIG_IGN);
-  struct rlimit full = before;
-  full.rlim_cur = 4096;
-  QCOMPARE(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  std::string trouble;
+  {
+    const FullDisk full;
+    history.steps(10, kTime + 100);
+    trouble = history.feed->trouble();
+  }
 
-  history.steps(10, kTime + 100);
-  const std::string trouble = history.feed->trouble();
-
-  QCOMPARE(::setrlimit(RLIMIT_FSIZE, &before), 0);
   QVERIFY2(trouble.find("Training goes on") != std::string::npos, trouble.c_str());
   QCOMPARE(sum(history.metric({{"name", "loss_nats"}})["count"]), 10u);
   history.feed->flush();  // there is room again: nothing was lost
   QCOMPARE(history.feed->trouble(), std::string());
   QCOMPARE(sum(history.metric({{"name", "loss_nats"}})["count"]), 20u);
+}
+
+void HistoryTest::a_disk_that_stays_full_costs_points_before_rounds() {
+  Fixture history;
+  history.steps(1);
+  {
+    const FullDisk full;
+    for (std::uint32_t round = 0; round < 50; ++round) {
+      history.tell(event_of("round.begin", kTime + round, training(round, 0, 3).to_json()));
+      for (std::uint32_t step = 0; step < 100; ++step) {
+        history.tell(event_of("step", kTime + round, training(round, step, 3).to_json()));
+      }
+      history.feed->flush();
+    }
+  }
+
+  history.feed->flush();
+
+  QCOMPARE(history.feed->trouble(), std::string());
+  const std::uint64_t points = sum(history.metric({{"name", "loss_nats"}})["count"]);
+  QVERIFY2(points > 1000 && points < 5000, std::to_string(points).c_str());
+  QCOMPARE(list_rounds(*history.store, {{"limit", 100}})->at("rounds").size(), 50u);
 }
 
 void HistoryTest::wrong_parameters_are_refused_data() {
