@@ -41,7 +41,8 @@ Status write_outer_state(const std::filesystem::path& path, OuterStep step, std:
 // as it says, kNotFound when there is none.
 Result<OuterStateInfo> peek_outer_state(const std::filesystem::path& path);
 
-// Reads all of it on all processors, a chunk (16 MiB) of memory for each. kCorrupt when the values are not those of the tree hash.
+// Reads all of it on all processors, a chunk (16 MiB) of memory for each. kCorrupt when the values are not those of the
+// tree hash.
 Result<OuterStateInfo> verify_outer_state(const std::filesystem::path& path);
 
 // All of it, verified. kCorrupt also when it is of a model of another size; nothing is allocated before that is known.

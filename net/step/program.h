@@ -93,8 +93,8 @@ class ProgramBuilder {
   void keep(const Tensor& tensor);
 
   void add(StreamId stream, Operation operation);
-  void compute(Operation operation) { add(StreamId::kCompute, std::move(operation)); }
-  void collective(Operation operation) { add(StreamId::kCollective, std::move(operation)); }
+  void compute(Operation operation) { add(StreamId::kCompute, operation); }
+  void collective(Operation operation) { add(StreamId::kCollective, operation); }
   std::size_t size() const { return program_.steps_.size(); }
 
   // Places and waits. In place of memory shared over time every buffer gets bytes of its own where `share` is false.

@@ -356,9 +356,9 @@ Status InnerLoop::work() {
     const auto since = Clock::now();
     const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
     ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, next, lease));
-    const Status begun = steps_.begin(batch, learning_rate(next), since, seconds_since(since));
+    Status begun = steps_.begin(batch, learning_rate(next), since, seconds_since(since));
     if (!begun.ok() && begun.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
-    ATOLL_RETURN_IF_ERROR(begun);
+    if (!begun.ok()) return begun;
   }
   const bool last = inner_step_ + steps_.under_way() == round_.inner_steps;
   while (steps_.under_way() > 0 && (last || steps_.enough())) {

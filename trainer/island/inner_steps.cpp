@@ -30,9 +30,9 @@ Status InnerSteps::begin(const TokenBatch& batch, float learning_rate, Clock::ti
 Result<TakenStep> InnerSteps::finish() {
   const Begun step = begun_.front();
   begun_.pop_front();
-  ATOLL_ASSIGN_OR_RETURN(StepReport report, engine_.finish_step());
+  ATOLL_ASSIGN_OR_RETURN(const StepReport report, engine_.finish_step());
   const auto now = Clock::now();
-  TakenStep taken{.report = std::move(report),
+  TakenStep taken{.report = report,
                   .learning_rate = step.learning_rate,
                   .seconds = Seconds(now - std::max(step.since, finished_)).count(),
                   .data_seconds = step.data_seconds};

@@ -58,6 +58,7 @@ Status take(const LoggedRound& round, const RoundLog& log, const ParameterLayout
 
 std::vector<StateOnDisk> newest_states(const std::vector<KeptStates::Entry>& snapshots, const LoggedRounds& logged) {
   std::vector<StateOnDisk> found;
+  found.reserve(snapshots.size());
   for (const KeptStates::Entry& snapshot : snapshots) found.push_back(lead_on(snapshot, logged));
   // Of two that lead to the same state, the one with fewer rounds on the way.
   std::ranges::stable_sort(found, std::greater{}, [&](const StateOnDisk& state) {

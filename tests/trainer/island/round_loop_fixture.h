@@ -107,7 +107,7 @@ class FakeNetwork final : public LaneNetwork {
     std::size_t told_before = 0;  // outer steps of which the hub had heard then
   };
   std::vector<Logged> logged;  // in their order
-  bool keeps = false;                     // and whether it was
+  bool keeps = false;          // and whether it was
   std::vector<float> initial;
   std::optional<FetchedState> fetched;
   std::uint64_t bytes_sent = 7;
