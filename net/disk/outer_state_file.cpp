@@ -61,31 +61,30 @@ Status read_chunk(const StoredFile& file, const OuterStateInfo& info, std::uint6
   return ok_status();
 }
 
-// All chunks on all processors; `place(index)` is where a chunk's parameters and momentum go. The first error, or
-// whether the values are those of the file's tree hash.
-template <class Place>
-Result<bool> read_chunks(const StoredFile& file, const OuterStateInfo& info, Place place) {
+// All chunks on all processors, into memory for all of the values or, where that is empty, beside it, a chunk at a
+// time. The first error, or whether the values are those of the file's tree hash.
+Result<bool> read_chunks(const StoredFile& file, const OuterStateInfo& info, std::span<float> parameters = {},
+                         std::span<float> momentum = {}) {
   StateManifest manifest{info.outer_step, kValueBytes * info.numel, {}};
   manifest.chunk_sha256.resize(state_chunks(info.numel));
   std::vector<Status> read(manifest.chunk_sha256.size(), ok_status());
   parallel_for(read.size(), [&](std::size_t index) {
-    const auto [keeper, parameters, momentum] = place(index);
-    read[index] = read_chunk(file, info, index, parameters, momentum, manifest.chunk_sha256[index]);
+    Digest& digest = manifest.chunk_sha256[index];
+    if (!parameters.empty()) {
+      read[index] = read_chunk(file, info, index, of_chunk(parameters, index), of_chunk(momentum, index), digest);
+      return;
+    }
+    std::vector<float> chunk(manifest.chunk_bytes(index) / sizeof(float));
+    const auto halves = std::span(chunk);
+    read[index] = read_chunk(file, info, index, halves.first(chunk.size() / 2), halves.last(chunk.size() / 2), digest);
   });
   for (const Status& status : read) ATOLL_RETURN_IF_ERROR(status);
   return to_hex(manifest.tree_hash()) == info.tree_hash;
 }
 
-struct ChunkPlace {
-  std::vector<float> keeper;  // of the values, where nobody else has room for them
-  std::span<float> parameters, momentum;
-};
-
 Status read_values(const StoredFile& file, const OuterStateInfo& info, std::span<float> parameters,
                    std::span<float> momentum) {
-  ATOLL_ASSIGN_OR_RETURN(const bool are_right, read_chunks(file, info, [&](std::uint64_t index) {
-                           return ChunkPlace{{}, of_chunk(parameters, index), of_chunk(momentum, index)};
-                         }));
+  ATOLL_ASSIGN_OR_RETURN(const bool are_right, read_chunks(file, info, parameters, momentum));
   return are_right ? ok_status() : Status(not_of_this_model(file.path()));
 }
 
@@ -132,15 +131,7 @@ Result<OuterStateInfo> peek_outer_state(const std::filesystem::path& path) {
 Result<OuterStateInfo> verify_outer_state(const std::filesystem::path& path) {
   ATOLL_ASSIGN_OR_RETURN(const StoredFile file, StoredFile::open(path));
   ATOLL_ASSIGN_OR_RETURN(OuterStateInfo info, read_info(file));
-  const auto beside = [&](std::uint64_t index) {
-    ChunkPlace place;
-    const auto numel = std::min(kStateChunkNumel, info.numel - index * kStateChunkNumel);
-    place.keeper.resize(2 * numel);
-    place.parameters = std::span(place.keeper).first(numel);
-    place.momentum = std::span(place.keeper).last(numel);
-    return place;
-  };
-  ATOLL_ASSIGN_OR_RETURN(const bool are_right, read_chunks(file, info, beside));
+  ATOLL_ASSIGN_OR_RETURN(const bool are_right, read_chunks(file, info));
   if (!are_right) return not_whole(file);
   return info;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/base/parallel.h"
+
 namespace atl {
 namespace {
 
@@ -63,6 +65,19 @@ void ParameterStream::next(std::span<float> values) {
 void initialise_parameter(const ModelConfig& config, const ParameterInfo& parameter, std::size_t index,
                           std::uint64_t seed, std::span<float> values) {
   ParameterStream(config, parameter, index, seed).next(values);
+}
+
+std::vector<float> fresh_parameters(const ModelConfig& model, std::uint64_t seed) {
+  const ParameterLayout layout = canonical_layout(model);
+  std::vector<float> parameters(static_cast<std::size_t>(layout.numel));
+  parallel_for(layout.parameters.size(), [&](std::size_t i) {
+    const ParameterInfo& parameter = layout.parameters[i];
+    const auto place =
+        std::span(parameters)
+            .subspan(static_cast<std::size_t>(parameter.offset), static_cast<std::size_t>(parameter.numel));
+    initialise_parameter(model, parameter, i, seed, place);
+  });
+  return parameters;
 }
 
 }  // namespace atl

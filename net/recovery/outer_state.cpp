@@ -66,7 +66,7 @@ Result<StateManifest> StateManifest::from_json(std::string_view text) {
   return manifest;
 }
 
-std::uint64_t state_chunks(std::uint64_t numel) { return (numel + kStateChunkNumel - 1) / kStateChunkNumel; }
+std::uint64_t state_chunks(std::uint64_t numel) { return chunks_of(2 * sizeof(float) * numel); }
 
 Digest chunk_digest(std::span<const float> parameters, std::span<const float> momentum) {
   Sha256 hash;

@@ -7,7 +7,6 @@ namespace atl {
 
 LlamaProgram::LlamaProgram(const LlamaStep& step, std::int64_t sequences, std::int64_t length)
     : step_(step),
-      sequences_(sequences),
       length_(length),
       rows_(sequences * length),
       attention_{sequences, length, step.config_.num_attention_heads, step.config_.num_key_value_heads,
@@ -83,7 +82,7 @@ void LlamaProgram::close_gradient(std::size_t unit, const Tensor& gradient, bool
   if (reduce.accumulate && step_.options_.traits.reduce_scatter_scratch) {
     reduce.scratch = builder_.buffer("reduced part", DType::kFloat32, 1, shard);
   }
-  builder_.collective(std::move(reduce));
+  builder_.collective(reduce);
   // It is reduced while the next unit is computed, whose buffers must not wait for its bytes.
   if (reducing_) builder_.keep(*reducing_);
   if (step_.options_.traits.overlaps) reducing_ = gradient;
@@ -202,7 +201,7 @@ void LlamaProgram::forget(Kept& kept) const {
     case Recompute::kAll: {
       Kept input;
       input.x = kept.x;
-      kept = std::move(input);
+      kept = input;
       return;
     }
   }
@@ -222,7 +221,7 @@ Tensor LlamaProgram::forward_blocks(std::vector<Kept>* kept) {
       x = forward_block(block, x, &now);
       if (kept != nullptr) {
         forget(now);
-        kept->push_back(std::move(now));
+        kept->push_back(now);
       }
     }
     // The last block goes backward next.

@@ -63,7 +63,6 @@ class LlamaProgram {
   void forget(Kept& kept) const;
 
   const LlamaStep& step_;
-  const std::int64_t sequences_;
   const std::int64_t length_;
   const std::int64_t rows_;
   const AttentionShape attention_;

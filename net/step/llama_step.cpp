@@ -69,7 +69,7 @@ Program LlamaStep::reduce() const {
       const std::int64_t shard = shard_offsets_[u + 1] - shard_offsets_[u];
       ReduceScatter reduce{kept_.full_gradients.view(shard_offsets_[u] * options_.ranks, 1, padded_numel(u)),
                            kept_.gradients.view(shard_offsets_[u], 1, shard), std::nullopt, /*accumulate=*/false};
-      builder.collective(std::move(reduce));
+      builder.collective(reduce);
     }
   }
   const Tensor scratch = builder.buffer("partial squares", DType::kFloat64, 1, square_parts(shard_numel()));
@@ -85,7 +85,7 @@ Program LlamaStep::update() const {
   AdamW adamw{kept_.parameters, kept_.gradients, kept_.first_moment, kept_.second_moment, std::nullopt,
               kept_.scalars,    options_.beta1,  options_.beta2,     options_.epsilon};
   if (options_.precision == Precision::kBf16) adamw.rounded = kept_.weights;
-  builder.compute(std::move(adamw));
+  builder.compute(adamw);
   return builder.finish();
 }
 

@@ -76,7 +76,7 @@ void ProgramBuilder::add(StreamId stream, Operation operation) {
   const int step = static_cast<int>(size());
   for_each_operand(operation, [&](const Tensor& tensor, Access) { touch(tensor, step); });
   program_.steps_.emplace_back();
-  program_.steps_.back().operation = std::move(operation);
+  program_.steps_.back().operation = operation;
   program_.steps_.back().stream = stream;
 }
 
@@ -90,6 +90,7 @@ Program ProgramBuilder::finish(bool share) {
   }
   for (const std::int32_t output : outputs_) buffers[index_of(output)].last = last;
   std::vector<BufferLife> lives;
+  lives.reserve(buffers.size());
   for (const StepBuffer& buffer : buffers) {
     lives.push_back(share ? BufferLife{buffer.bytes, buffer.first, buffer.last} : BufferLife{buffer.bytes, 0, last});
   }

@@ -126,12 +126,9 @@ struct Key {
 using Graph = fe::graph::Graph;
 using Sizes = std::vector<std::int64_t>;
 
-std::shared_ptr<fe::graph::Tensor_attributes> add_tensor(Graph& graph, Uid uid, Sizes dim, Sizes stride) {
-  return graph.tensor(fe::graph::Tensor_attributes()
-                          .set_name(std::to_string(uid))
-                          .set_uid(uid)
-                          .set_dim(std::move(dim))
-                          .set_stride(std::move(stride)));
+std::shared_ptr<fe::graph::Tensor_attributes> add_tensor(Graph& graph, Uid uid, const Sizes& dim, const Sizes& stride) {
+  return graph.tensor(
+      fe::graph::Tensor_attributes().set_name(std::to_string(uid)).set_uid(uid).set_dim(dim).set_stride(stride));
 }
 
 // `heads` neighbouring heads of rows of `row` elements: [sequences, heads, length, head_dim].

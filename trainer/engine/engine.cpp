@@ -20,7 +20,6 @@ namespace atl {
 namespace {
 
 constexpr int kMaxLocalRanks = 64;
-constexpr std::int64_t kDraws = 16;  // fresh parameters lie in main memory in so many parts, one at a time
 
 Error bad_option(std::string_view what) { return Error{ErrorCode::kInvalidArgument, fmt::format("engine: {}", what)}; }
 
@@ -60,7 +59,8 @@ class FsdpEngine final : public Engine {
       ranks_[static_cast<std::size_t>(rank.value)] =
           std::make_unique<RankModel>(config_, step_, rank, group_->device(rank));
     }));
-    return options_.seed ? draw_parameters(*options_.seed) : ok_status();
+    if (options_.seed) write_parameters(fresh_parameters(config_, *options_.seed));
+    return broken_;
   }
 
   const ModelConfig& config() const override { return config_; }
@@ -115,7 +115,6 @@ class FsdpEngine final : public Engine {
     std::optional<StepSeconds> parts;
   };
 
-  Status draw_parameters(std::uint64_t seed);
   Status check(const TokenBatch& batch) const;
   BegunStep next_step(const TokenBatch& batch) const;
   // On a rank's thread.
@@ -146,31 +145,6 @@ class FsdpEngine final : public Engine {
   std::vector<std::unique_ptr<RankModel>> ranks_;
   mutable RankThreads threads_;  // last: joins before what its tasks use dies
 };
-
-// A stream of random numbers cannot be entered in its middle (net/model/initialise.h), and a parameter is several
-// ranks': each is drawn once, by whichever rank's thread comes to it, and every rank takes its part of what is there.
-Status FsdpEngine::draw_parameters(std::uint64_t seed) {
-  const std::vector<ParameterInfo>& parameters = step_.layout().parameters;
-  const std::int64_t at_once = numel() / kDraws;  // or a single parameter that is larger
-  std::vector<float> values;
-  for (std::size_t first = 0, end = 0; first < parameters.size(); first = end) {
-    ParameterRange range{parameters[first].offset, 0};
-    do {
-      range.numel += parameters[end++].numel;
-    } while (end < parameters.size() && range.numel + parameters[end].numel <= at_once);
-    values.resize(static_cast<std::size_t>(range.numel));
-    std::atomic<std::size_t> next = first;
-    ATOLL_RETURN_IF_ERROR(threads_.run([&](LocalRank) {
-      for (std::size_t p; (p = next++) < end;) {
-        const auto own = std::span(values).subspan(static_cast<std::size_t>(parameters[p].offset - range.offset),
-                                                   static_cast<std::size_t>(parameters[p].numel));
-        initialise_parameter(config_, parameters[p], p, seed, own);
-      }
-    }));
-    ATOLL_RETURN_IF_ERROR(run([&](LocalRank, RankModel& rank) { rank.initialise(range, values); }));
-  }
-  return run([](LocalRank, RankModel& rank) { rank.finish_initialising(); });
-}
 
 Status FsdpEngine::check(const TokenBatch& batch) const {
   ATOLL_RETURN_IF_ERROR(broken_);

@@ -77,10 +77,8 @@ struct EngineMemory {
 
 class Engine {
  public:
-  // Fresh parameters: normal(0, initializer_range), norms 1, drawn in the canonical order, each once, on the ranks'
-  // threads. A value takes some 22 ns: 10 billion take 225 s of processor time, of 8 ranks about a minute (the two
-  // tables are drawn by a thread each), and a sixteenth of the model, 2.6 GB, of main memory meanwhile. An island's
-  // engine draws none (EngineOptions::seed). On this processor.
+  // With fresh parameters (net/model/initialise.h), which lie in main memory meanwhile, 4 bytes each. On this
+  // processor.
   static Result<std::unique_ptr<Engine>> create(const ModelConfig& config, const EngineOptions& options);
   virtual ~Engine() = default;
   Engine(const Engine&) = delete;

@@ -122,18 +122,6 @@ void RankModel::write_shard(ShardArray array, std::span<const ParameterRange> ra
   device_->synchronize();
 }
 
-void RankModel::initialise(const ParameterRange& range, std::span<const float> values) {
-  for_each_piece(std::span(&range, 1), [&](std::int64_t mine, std::int64_t place, std::int64_t, std::int64_t count) {
-    device_->upload(step_.kept().parameters.view(mine, 1, count),
-                    std::as_bytes(values.subspan(static_cast<std::size_t>(place), static_cast<std::size_t>(count))));
-  });
-}
-
-void RankModel::finish_initialising() {
-  runner_.run(program(Kind::kRound));
-  device_->synchronize();
-}
-
 // --- Steps ---
 
 std::int64_t RankModel::micro_batch_size(const RankBatch& batch, std::int64_t index) const {

@@ -60,10 +60,6 @@ class RankModel {
   // config and step outlive it.
   RankModel(const ModelConfig& config, const LlamaStep& step, LocalRank rank, std::unique_ptr<Device> device);
 
-  // Takes this rank's part of fresh values; when all are there, the other.
-  void initialise(const ParameterRange& range, std::span<const float> values);
-  void finish_initialising();
-
   // Copies this rank's part of the ranges: to their values, end to end, and from a canonical vector of the whole model.
   void read_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values);
   void write_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> canonical);

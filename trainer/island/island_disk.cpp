@@ -50,8 +50,10 @@ void IslandDisk::keep_states(std::uint32_t states, std::uint32_t anchor_every, s
   fragments_ = fragments;
 }
 
-// What can be come back to, and whether so much is logged for it that the next outer state is written at once.
-void IslandDisk::look_at_disk() {
+// What can be come back to, and whether the next outer state is written at once: so much is logged for it, or a round
+// that made `made` was logged upon a state that was fetched, or where one is missing, and leads nowhere from what is
+// kept.
+void IslandDisk::look_at_disk(const HeldState* made) {
   const std::vector<KeptStates::Entry> snapshots = states().entries();
   const LoggedRounds logged = log_.rounds();
   std::uint64_t since = 0, numel = 0;
@@ -59,7 +61,7 @@ void IslandDisk::look_at_disk() {
     for (const LoggedRound& round : newest.front().rounds) since += round.average_bytes;
     if (const auto info = peek_outer_state(newest.front().snapshot.file); info.ok()) numel = info->numel;
   }
-  log_asks_for_state_ = since > most_logged_bytes(numel);
+  log_asks_for_state_ = since > most_logged_bytes(numel) || (made != nullptr && !way_to(*made, snapshots, logged));
   std::vector<HeldState> found = durable_states(snapshots, logged);
   MutexLock lock(mutex_);
   durable_ = std::move(found);
@@ -175,9 +177,7 @@ Status IslandDisk::keep_round(const HubCommit& commit, WireFormat wire, ByteView
   const LoggedRound round{.record = *record, .from = from, .made = made.state_hash, .fragments = fragments_};
   const MutexLock files(files_);
   Status kept = log_.keep(round, average_file(commit.fragment), wire, canonical);
-  look_at_disk();
-  // Upon a state that was fetched, or where a round is missing, it leads nowhere from what is kept.
-  if (kept.ok() && !way_to(made, states().entries(), log_.rounds())) log_asks_for_state_ = true;
+  look_at_disk(kept.ok() ? &made : nullptr);
   return kept;
 }
 

@@ -85,7 +85,7 @@ class IslandDisk {
  private:
   KeptStates states() const { return KeptStates(directory_, keep_states_, anchor_every_); }
   std::shared_ptr<const SignedCommit> signed_record(const HubCommit& commit) const;
-  void look_at_disk() ATOLL_REQUIRES(files_);
+  void look_at_disk(const HeldState* made = nullptr) ATOLL_REQUIRES(files_);
   std::filesystem::path average_file(FragmentId fragment) const;
   std::filesystem::path inner_state_file() const { return directory_ / kInnerStateFile; }
 

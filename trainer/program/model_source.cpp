@@ -70,6 +70,7 @@ Result<std::unique_ptr<Engine>> load_engine(const ModelSource& source, int threa
   }
   ATOLL_ASSIGN_OR_RETURN(const ModelDirectory model, read_model_directory(directory));
   EngineOptions options;
+  options.seed.reset();  // the model's own are written
   options.compute_threads = threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   ATOLL_ASSIGN_OR_RETURN(auto engine, Engine::create(model.config, options));
   engine->write_parameters(model.parameters);

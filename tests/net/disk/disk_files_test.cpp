@@ -13,8 +13,10 @@
 #include "net/disk/inner_state_file.h"
 #include "net/disk/kept_average_file.h"
 #include "net/disk/outer_state_file.h"
+#include "tests/net/disk/golden_commit.h"
 
 using namespace atl;
+using namespace atl::test;
 
 namespace {
 
@@ -49,26 +51,6 @@ Bytes average() {
   Bytes bytes;
   for (unsigned i = 0; i < 204; ++i) bytes.push_back(static_cast<std::byte>(7 * i + 3));
   return bytes;
-}
-
-SignedCommit commit(std::uint32_t round, std::uint32_t fragment) {
-  SignedCommit signed_commit{.commit = {}, .hub_certificate = "PEM of the hub"};
-  HubCommit& made = signed_commit.commit;
-  made.round = OuterStep{round};
-  made.attempt = Attempt{2};
-  made.digest = sha256_hex(as_bytes("average " + std::to_string(round)));
-  made.outer_learning_rate = 0.7;
-  made.outer_momentum = 0.9;
-  for (const unsigned i : {1u, 2u}) {
-    const IslandId id{"isl-" + std::to_string(i)};
-    made.members.push_back({id, {"198.51.100." + std::to_string(i), 47000}, 4096 * i, i == 2});
-    made.holders.push_back(id);
-  }
-  made.signature = "c2lnbmF0dXJl";
-  made.fragment = FragmentId{fragment};
-  made.epoch = 5;
-  made.lease_cursor = 1280;
-  return signed_commit;
 }
 
 std::filesystem::path golden(const char* name) { return std::filesystem::path(ATOLL_TEST_DATA_DIR) / "disk" / name; }
@@ -228,22 +210,22 @@ class DiskFilesTest : public QObject {
   }
 
   void commits_are_appended_as_before_and_the_newest_is_read_back() {
-    QVERIFY(append_commit(path("commits.log"), commit(6, 0)).ok());
-    QVERIFY(append_commit(path("commits.log"), commit(7, 1)).ok());
+    QVERIFY(append_commit(path("commits.log"), golden_commit(6, 0)).ok());
+    QVERIFY(append_commit(path("commits.log"), golden_commit(7, 1)).ok());
 
     QCOMPARE(QString::fromStdString(content_of(path("commits.log"))),
              QString::fromStdString(content_of(golden("commits.log"))));
     const auto newest = newest_kept_commit(golden("commits.log"));
     QVERIFY(newest.has_value());
-    QCOMPARE(encode(*newest), encode(commit(7, 1)));
+    QCOMPARE(encode(*newest), encode(golden_commit(7, 1)));
   }
 
   void a_log_of_before_fragments_with_a_line_cut_short_gives_its_last_whole_commit() {
     const auto newest = newest_kept_commit(golden("commits-v3.log"));
 
     QVERIFY(newest.has_value());
-    QCOMPARE(encode(*newest), encode(commit(6, 0)));
-    QVERIFY(commit_record(newest->commit) == commit_record(commit(6, 0).commit));  // its signature still fits
+    QCOMPARE(encode(*newest), encode(golden_commit(6, 0)));
+    QVERIFY(commit_record(newest->commit) == commit_record(golden_commit(6, 0).commit));  // its signature still fits
   }
 
   void an_epoch_is_written_as_before_and_read_back() {
@@ -390,7 +372,7 @@ class DiskFilesTest : public QObject {
     QVERIFY(write_outer_state(path("a"), state.version, state.parameters, state.momentum, std::string(64, 'a')).ok());
     QVERIFY(save_inner_state(path("b"), inner_state(true)).ok());
     QVERIFY(save_average(path("c"), OuterStep{7}, WireFormat::kFp32, std::string(64, 'a'), average()).ok());
-    QVERIFY(append_commit(path("d"), commit(1, 0)).ok());
+    QVERIFY(append_commit(path("d"), golden_commit(1, 0)).ok());
     QVERIFY(write_epoch(path("e"), {5, "", ""}).ok());
 
     for (const char* name : {"a", "b", "c", "d", "e"}) {

@@ -10,8 +10,10 @@
 #include "net/base/file.h"
 #include "net/collective/canonical_digest.h"
 #include "net/disk/round_log.h"
+#include "tests/net/disk/golden_commit.h"
 
 using namespace atl;
+using namespace atl::test;
 
 namespace {
 
@@ -42,25 +44,10 @@ LoggedRound round_of(std::uint32_t number, std::uint64_t epoch = 5) {
 
 // As tests/golden/disk/make.py makes it.
 LoggedRound golden_round() {
-  LoggedRound round{
-      .record = {}, .from = sha256_hex(as_bytes("outer")), .made = sha256_hex(as_bytes("outer after")), .fragments = 2};
-  HubCommit& made = round.record.commit;
-  made.round = OuterStep{7};
-  made.attempt = Attempt{2};
-  made.digest = sha256_hex(as_bytes("average 7"));
-  made.outer_learning_rate = 0.7;
-  made.outer_momentum = 0.9;
-  for (const unsigned i : {1u, 2u}) {
-    const IslandId id{"isl-" + std::to_string(i)};
-    made.members.push_back({id, {"198.51.100." + std::to_string(i), 47000}, 4096 * i, i == 2});
-    made.holders.push_back(id);
-  }
-  made.signature = "c2lnbmF0dXJl";
-  made.fragment = FragmentId{1};
-  made.epoch = 5;
-  made.lease_cursor = 1280;
-  round.record.hub_certificate = "PEM of the hub";
-  return round;
+  return {.record = golden_commit(7, 1),
+          .from = sha256_hex(as_bytes("outer")),
+          .made = sha256_hex(as_bytes("outer after")),
+          .fragments = 2};
 }
 
 void put(const std::filesystem::path& file, std::string_view content) {

@@ -16,16 +16,9 @@
 namespace atl {
 namespace {
 
-ModelConfig tiny_model() {
-  ModelConfig config;
-  config.vocab_size = 11;
-  config.hidden_size = 8;
-  config.intermediate_size = 12;
+ModelConfig two_blocks() {
+  ModelConfig config = test::tiny_model();
   config.num_hidden_layers = 2;
-  config.num_attention_heads = 2;
-  config.num_key_value_heads = 1;
-  config.head_dim = 4;
-  config.max_position_embeddings = 32;
   return config;
 }
 
@@ -36,8 +29,8 @@ class TrainingIsland {
  public:
   TrainingIsland(std::filesystem::path directory, std::uint32_t fragments = 1, std::uint32_t keep_states = 3)
       : directory_(std::move(directory)),
-        fragments_(*fragments_of(canonical_layout(tiny_model()), fragments)),
-        outer_(canonical_layout(tiny_model()).numel),
+        fragments_(*fragments_of(canonical_layout(two_blocks()), fragments)),
+        outer_(canonical_layout(two_blocks()).numel),
         disk_(directory_) {
     disk_.keep_states(keep_states, 0, fragments);
     std::vector<float> parameters(static_cast<std::size_t>(numel()));
@@ -46,13 +39,13 @@ class TrainingIsland {
     remember();
   }
 
-  std::int64_t numel() const { return canonical_layout(tiny_model()).numel; }
+  std::int64_t numel() const { return canonical_layout(two_blocks()).numel; }
   IslandDisk& disk() { return disk_; }
   OuterStateStore& outer() { return outer_; }
   const States& states() const { return states_; }
   HeldState held(std::uint32_t step) const { return {OuterStep{step}, states_.at(OuterStep{step}).first}; }
 
-  void snapshot() { QVERIFY(disk_.save(tiny_model(), outer_).ok()); }
+  void snapshot() { QVERIFY(disk_.save(two_blocks(), outer_).ok()); }
   // The average of the next round: kept before anybody commits it.
   void average_round() {
     const FragmentId fragment{outer_.version().value % static_cast<std::uint32_t>(fragments_.size())};
@@ -86,7 +79,7 @@ class TrainingIsland {
     }
   }
   void go_back(std::uint32_t step) {
-    auto state = disk_.kept_state(held(step), tiny_model());
+    auto state = disk_.kept_state(held(step), two_blocks());
     QVERIFY2(state.ok(), state.ok() ? "" : state.error().message.c_str());
     outer_.replace(std::move(*state));
     ++epoch;
@@ -194,13 +187,13 @@ class ReplayTest : public QObject {
     QVERIFY(durable.size() > 8 && durable.size() <= kMaxHeldStates);
     for (const HeldState& held : durable) {
       QCOMPARE(held, island.held(held.outer_step.value));
-      const auto state = island.disk().kept_state(held, tiny_model());
+      const auto state = island.disk().kept_state(held, two_blocks());
       QVERIFY(state.ok());
       QCOMPARE(state->version, held.outer_step);
       QCOMPARE(state->parameters, island.states().at(held.outer_step).second);
     }
-    QVERIFY(!island.disk().kept_state({OuterStep{5}, std::string(64, 'e')}, tiny_model()).ok());
-    QVERIFY(!island.disk().kept_state({OuterStep{13}, island.held(12).state_hash}, tiny_model()).ok());
+    QVERIFY(!island.disk().kept_state({OuterStep{5}, std::string(64, 'e')}, two_blocks()).ok());
+    QVERIFY(!island.disk().kept_state({OuterStep{13}, island.held(12).state_hash}, two_blocks()).ok());
   }
 
   void more_states_than_can_be_told_are_told_newest_first_and_with_all_that_are_kept() {
@@ -247,8 +240,8 @@ class ReplayTest : public QObject {
     verify_comes_back(island.held(4), island.states());
     IslandDisk again(directory());
     QVERIFY(again.load().ok());
-    QVERIFY(!again.kept_state(island.held(6), tiny_model()).ok());
-    QVERIFY(again.kept_state(island.held(3), tiny_model()).ok());
+    QVERIFY(!again.kept_state(island.held(6), two_blocks()).ok());
+    QVERIFY(again.kept_state(island.held(3), two_blocks()).ok());
   }
 
   // Learning rate and hashes are behind the record's own digest; here somebody writes a record that is whole and wrong.
@@ -286,7 +279,7 @@ class ReplayTest : public QObject {
     island.train(1);  // without a snapshot of what it went back to
 
     verify_comes_back(island.held(6), island.states());
-    QVERIFY(!island.disk().kept_state(undone, tiny_model()).ok());
+    QVERIFY(!island.disk().kept_state(undone, two_blocks()).ok());
     island.train(4);
     verify_comes_back(island.held(10), island.states());
   }
@@ -315,7 +308,7 @@ class ReplayTest : public QObject {
 
     verify_comes_back(island.held(6), island.states());
     for (const std::uint32_t step : {3u, 5u}) {
-      const auto state = island.disk().kept_state(island.held(step), tiny_model());
+      const auto state = island.disk().kept_state(island.held(step), two_blocks());
       QVERIFY(state.ok());
       QCOMPARE(state->parameters, island.states().at(OuterStep{step}).second);
     }
@@ -431,7 +424,7 @@ class ReplayTest : public QObject {
 
     QVERIFY(island.kept.ok() && island.logged.ok());
     QVERIFY(island.disk().durable().empty());
-    QCOMPARE(island.disk().kept_state(island.held(2), tiny_model()).error().code, ErrorCode::kNotFound);
+    QCOMPARE(island.disk().kept_state(island.held(2), two_blocks()).error().code, ErrorCode::kNotFound);
   }
 };
 
