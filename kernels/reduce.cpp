@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/instruction_set.h"
+#include "kernels/reduce_simd.h"
+
 namespace atl {
 
 void scaled_copy(std::span<const float> x, float factor, std::span<float> out) {
@@ -35,26 +38,59 @@ namespace {
 
 double square(float x) { return static_cast<double>(x) * x; }  // exact
 
-template <class Value, class Term>
-double row_sum(const Value* row, std::size_t count, Term term) {
-  std::array<double, kNormLanes> lanes{};
-  const std::size_t whole = count / kNormLanes * kNormLanes;
-  for (std::size_t begin = 0; begin < whole; begin += kNormLanes) {
-    for (std::size_t lane = 0; lane < kNormLanes; ++lane) lanes[lane] += term(row[begin + lane]);
-  }
-  for (std::size_t i = whole; i < count; ++i) lanes[i - whole] += term(row[i]);
+double fold(std::array<double, kNormLanes>& lanes) {
   for (std::size_t half = kNormLanes / 2; half > 0; half /= 2) {
     for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
   }
   return lanes[0];
 }
 
-template <class Value, class Term>
-std::vector<double> row_sums(std::span<const Value> values, Term term) {
+double row_sum(const double* row, std::size_t count) {
+  std::array<double, kNormLanes> lanes{};
+  const std::size_t whole = count / kNormLanes * kNormLanes;
+  for (std::size_t begin = 0; begin < whole; begin += kNormLanes) {
+    for (std::size_t lane = 0; lane < kNormLanes; ++lane) lanes[lane] += row[begin + lane];
+  }
+  for (std::size_t i = whole; i < count; ++i) lanes[i - whole] += row[i];
+  return fold(lanes);
+}
+
+// row <- outer - row, and the sums of their squares; of whole groups of kNormLanes values.
+void subtract(const float* outer, float* row, std::size_t count, double* lanes) {
+#if defined(__x86_64__)
+  switch (chosen_instruction_set()) {
+    case InstructionSet::kAvx512: return avx512::subtract_row(outer, row, count, lanes);
+    case InstructionSet::kAvx2: return avx2::subtract_row(outer, row, count, lanes);
+    case InstructionSet::kPlain: break;
+  }
+#endif
+  for (std::size_t begin = 0; begin < count; begin += kNormLanes) {
+    for (std::size_t lane = 0; lane < kNormLanes; ++lane) {
+      row[begin + lane] = outer[begin + lane] - row[begin + lane];
+      lanes[lane] += square(row[begin + lane]);
+    }
+  }
+}
+
+// The sums of the squares alone.
+void squares(const float* row, std::size_t count, double* lanes) {
+#if defined(__x86_64__)
+  switch (chosen_instruction_set()) {
+    case InstructionSet::kAvx512: return avx512::row_squares(row, count, lanes);
+    case InstructionSet::kAvx2: return avx2::row_squares(row, count, lanes);
+    case InstructionSet::kPlain: break;
+  }
+#endif
+  for (std::size_t begin = 0; begin < count; begin += kNormLanes) {
+    for (std::size_t lane = 0; lane < kNormLanes; ++lane) lanes[lane] += square(row[begin + lane]);
+  }
+}
+
+std::vector<double> sums_of_rows(const std::vector<double>& values) {
   std::vector<double> sums((values.size() + kNormRowNumel - 1) / kNormRowNumel);
   for (std::size_t row = 0; row < sums.size(); ++row) {
     const std::size_t begin = row * kNormRowNumel;
-    sums[row] = row_sum(values.data() + begin, std::min(kNormRowNumel, values.size() - begin), term);
+    sums[row] = row_sum(values.data() + begin, std::min(kNormRowNumel, values.size() - begin));
   }
   return sums;
 }
@@ -62,16 +98,36 @@ std::vector<double> row_sums(std::span<const Value> values, Term term) {
 }  // namespace
 
 double row_squared_norm(std::span<const float> row) {
-  return row_sum(row.data(), row.size(), [](float value) { return square(value); });
+  std::array<double, kNormLanes> lanes{};
+  const std::size_t whole = row.size() / kNormLanes * kNormLanes;
+  squares(row.data(), whole, lanes.data());
+  for (std::size_t i = whole; i < row.size(); ++i) lanes[i - whole] += square(row[i]);
+  return fold(lanes);
+}
+
+double subtract_row(std::span<const float> outer, std::span<float> row) {
+  std::array<double, kNormLanes> lanes{};
+  const std::size_t whole = row.size() / kNormLanes * kNormLanes;
+  subtract(outer.data(), row.data(), whole, lanes.data());
+  for (std::size_t i = whole; i < row.size(); ++i) {
+    row[i] = outer[i] - row[i];
+    lanes[i - whole] += square(row[i]);
+  }
+  return fold(lanes);
 }
 
 double fold_row_norms(std::vector<double> rows) {
-  while (rows.size() > 1) rows = row_sums(std::span<const double>(rows), [](double sum) { return sum; });
+  while (rows.size() > 1) rows = sums_of_rows(rows);
   return rows.empty() ? 0.0 : rows.front();
 }
 
 double squared_norm(std::span<const float> x) {
-  return fold_row_norms(row_sums(x, [](float value) { return square(value); }));
+  std::vector<double> sums((x.size() + kNormRowNumel - 1) / kNormRowNumel);
+  for (std::size_t row = 0; row < sums.size(); ++row) {
+    const std::size_t begin = row * kNormRowNumel;
+    sums[row] = row_squared_norm(x.subspan(begin, std::min(kNormRowNumel, x.size() - begin)));
+  }
+  return fold_row_norms(std::move(sums));
 }
 
 std::optional<double> finite_squared_norm(std::span<const float> x) {

@@ -29,6 +29,8 @@ double squared_norm(std::span<const float> x);
 
 // squared_norm in parts, for who has the values row by row: of one row, and of all rows in their order (changed by it).
 double row_squared_norm(std::span<const float> row);  // at most kNormRowNumel values
+// row[i] <- outer[i] - row[i], and row_squared_norm of what they are then. Sizes equal; no overlap.
+double subtract_row(std::span<const float> outer, std::span<float> row);
 double fold_row_norms(std::vector<double> rows);
 
 // all_finite and squared_norm in one pass: nothing where a value is NaN or infinite.

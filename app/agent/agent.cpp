@@ -120,7 +120,11 @@ class Agent::Impl final : public AgentControl {
                           .patience = options_.trainer_patience,
                           .upload_bytes_per_second = options_.upload_bytes_per_second,
                           .log_level = options_.trainer_log_level,
-                          .log_bytes = options_.trainer_log_bytes},
+                          .log_bytes = options_.trainer_log_bytes,
+                          .work_every = options_.work_every,
+                          .keep_days = options_.keep_days,
+                          .keep_rounds = options_.keep_rounds,
+                          .store = options_.store},
                          news_level()};
   Foreground foreground_;
   std::pair<IslandPhase, Wish> shown_{IslandPhase::kUnknown, Wish::kUnknown};

@@ -19,6 +19,7 @@
 #include "net/check/check_task.h"
 #include "net/control/events.h"
 #include "net/control/unix_socket.h"
+#include "net/store/store_settings.h"
 
 namespace atl {
 
@@ -29,6 +30,10 @@ struct AgentOptions {
   std::chrono::seconds trainer_patience{30};   // how long it goes on without an agent
   std::uint64_t trainer_log_bytes = 32u << 20;
   std::string trainer_log_level = "info";     // as log.level has it
+  std::chrono::seconds work_every{0};         // as checkpoints.work_every has it
+  std::uint32_t keep_days = 0;                // as checkpoints.keep_daily has it
+  std::string keep_rounds;                    // as checkpoints.keep_rounds has it
+  StoreSettings store;                        // as store.* has it
   std::vector<TrainingHours> training_hours;  // none: always
   SupervisorOptions supervisor;
   std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most

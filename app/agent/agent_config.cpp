@@ -11,6 +11,11 @@ ConfigSources config_sources(const AgentHome& home) {
   return {home.config_file, home.settings_file(), environment_of_process()};
 }
 
+StoreSettings store_settings(const Config& config) {
+  return {config.text("store.endpoint"), config.text("store.region"), config.text("store.bucket"),
+          config.text("store.credentials_file")};
+}
+
 Status apply_config(const Config& config, AgentOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(options.training_hours, parse_training_hours(config.text("schedule.hours")));
   options.upload_bytes_per_second = config_bytes_per_second(config.text("limits.upload"));
@@ -22,6 +27,10 @@ Status apply_config(const Config& config, AgentOptions& options) {
   options.supervisor.end_within = std::chrono::seconds(config_seconds(config.text("agent.stop_within")));
   options.trainer_log_bytes = config_bytes(config.text("log.max_size")) / 2;  // the agent's own takes the other half
   options.trainer_log_level = config.text("log.level");
+  options.work_every = std::chrono::seconds(config_seconds(config.text("checkpoints.work_every")));
+  options.keep_days = static_cast<std::uint32_t>(config.whole("checkpoints.keep_daily"));
+  options.keep_rounds = config.text("checkpoints.keep_rounds");
+  options.store = store_settings(config);
   options.history.max_bytes = config_bytes(config.text("history.max_size"));
   return ok_status();
 }

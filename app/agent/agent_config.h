@@ -9,6 +9,8 @@ namespace atl {
 
 ConfigSources config_sources(const AgentHome& home);
 
+StoreSettings store_settings(const Config& config);
+
 // Limits, hours and sizes. The agent's own flags are set after it.
 Status apply_config(const Config& config, AgentOptions& options);
 // What the request leaves open.

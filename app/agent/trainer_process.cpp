@@ -45,7 +45,14 @@ std::map<std::string, std::string> environment_of(const TrainerStart& start, con
                                           {kUploadLimitVariable, {}},
                                           {kLogFileVariable, log.string()},
                                           {kLogLevelVariable, start.log_level},
-                                          {kLogBytesVariable, std::to_string(start.log_bytes)}};
+                                          {kLogBytesVariable, std::to_string(start.log_bytes)},
+                                          {kKeepDaysVariable, std::to_string(start.keep_days)},
+                                          {kKeepRoundsVariable, start.keep_rounds},
+                                          {kWorkEveryVariable, std::to_string(start.work_every.count())},
+                                          {kStoreEndpointVariable, start.store.endpoint},
+                                          {kStoreRegionVariable, start.store.region},
+                                          {kStoreBucketVariable, start.store.bucket},
+                                          {kStoreCredentialsVariable, start.store.credentials_file.string()}};
   if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
   if (start.visible_gpus) {
     said["CUDA_VISIBLE_DEVICES"] = *start.visible_gpus;

@@ -15,6 +15,7 @@
 #include "net/base/child_process.h"
 #include "net/base/result.h"
 #include "net/control/home.h"
+#include "net/store/store_settings.h"
 
 namespace atl {
 
@@ -25,6 +26,10 @@ struct TrainerStart {
   std::optional<std::string> visible_gpus = {};  // as CUDA_VISIBLE_DEVICES, in nvidia-smi's order; empty: as ours
   std::string log_level = "info";                // as log.level has it
   std::uint64_t log_bytes = 32u << 20;           // of home.trainer_log() and what came before it together
+  std::chrono::seconds work_every{0};            // as checkpoints.work_every has it
+  std::uint32_t keep_days = 0;                   // as checkpoints.keep_daily has it
+  std::string keep_rounds = {};                  // as checkpoints.keep_rounds has it
+  StoreSettings store = {};                      // as store.* has it
 };
 
 // A place in a log, which keeps its inode when it becomes LOG.1.

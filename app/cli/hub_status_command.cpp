@@ -33,7 +33,12 @@ void print_hub(const HubState& state, Console& console) {
     console.out << console.styled("the run stands still: ", Style::kBold) << printable(state.standstill->text) << "\n";
   }
   if (state.safe_outer_step) {
-    console.out << fmt::format("outer step {} is kept on an island's disk\n", *state.safe_outer_step);
+    console.out << fmt::format("safe on the islands' disks up to outer step {}\n", *state.safe_outer_step);
+  } else if (!state.islands.empty()) {
+    console.out << "nothing is safe on the islands' disks yet\n";
+  }
+  if (state.uploaded_outer_step) {
+    console.out << fmt::format("outer step {} is in the object store\n", *state.uploaded_outer_step);
   }
   if (state.last_validation) {
     console.out << fmt::format("validation loss {} after round {} (first {})\n",

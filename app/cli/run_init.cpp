@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/agent/agent_config.h"
 #include "app/cli/text.h"
 #include "app/cli/validate_run.h"
 #include "app/cli/validators.h"
+#include "net/control/home.h"
 #include "net/data/dataset.h"
 #include "net/hub/hub.h"
+#include "net/model/config.h"
+#include "net/model/layout.h"
+#include "net/store/state_download.h"
+#include "net/store/store_settings.h"
 
 namespace atl {
 
@@ -55,6 +61,17 @@ void add_run_options(CLI::App& sub, NewRun& run) {
   sub.add_option("--keep-states", overrides.keep_states,
                  "Outer states that each island keeps, 8 bytes a parameter each")
       ->check(whole_number(1, 8));
+  sub.add_option("--safe-copies", overrides.safe_copies,
+                 "A round counts as safe when so many islands (all, where there are fewer) have it on their disks")
+      ->check(whole_number(1, 1024));
+  auto* store =
+      sub.add_option("--upload-to", overrides.upload_store,
+                     "Object store for outer states, s3://BUCKET/PREFIX; written by islands whose owners gave "
+                     "them its credentials (store.bucket, store.credentials_file)");
+  auto* every = sub.add_option("--upload-every", overrides.upload_every, "Rounds between two of them")
+                    ->check(whole_number(1, UINT32_MAX));
+  store->needs(every);
+  every->needs(store);
   sub.add_option("--norm-bound", overrides.norm_bound,
                  "Work whose norm is so many times the others' is left out; 0: none is")
       ->check(number_between(0, 1e6));
@@ -74,6 +91,36 @@ std::string describe_learning_rate(const InnerOptimizerConfig& inner) {
                      format_count(inner.decay_start_step + inner.decay_steps));
 }
 
+namespace {
+
+// Model and parameters are the published state's; islands fetch these from where it is.
+Status begin_from(const std::string& from, const RunOverrides& overrides, HubInitOptions& options) {
+  if (overrides.model) {
+    return Error{ErrorCode::kInvalidArgument, "--from brings its model with it; leave --model out"};
+  }
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(""));
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
+  const StoreSettings settings = store_settings(config);
+  ATOLL_ASSIGN_OR_RETURN(const StoreUrl url, parse_store_url(from));
+  ATOLL_ASSIGN_OR_RETURN(const StoreAccess access, access_as_told(settings, url));
+  ATOLL_ASSIGN_OR_RETURN(StoreClient client, StoreClient::create(access));
+  const AbortSignal abort;
+  ATOLL_ASSIGN_OR_RETURN(const PublishedState state, find_published_state(client, url.prefix, "", abort));
+  ATOLL_RETURN_IF_ERROR(check_published_state(client, state, abort));
+  ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(state.manifest.model_json));
+  const auto numel = static_cast<std::uint64_t>(canonical_layout(model).numel);
+  if (state.manifest.state.state_bytes != 2 * sizeof(float) * numel) {
+    return Error{ErrorCode::kCorrupt, fmt::format("{} names a model of another size than its state", from)};
+  }
+  options.run.model_json = state.manifest.model_json;
+  options.run.initial_state = to_string(with_place({url.bucket, state.prefix, url.endpoint, url.region}, settings));
+  options.run.initial_state_sha256 = state.manifest_sha256;
+  options.initial_hash = state.manifest.initial_hash;
+  return ok_status();
+}
+
+}  // namespace
+
 Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_directory) {
   ATOLL_RETURN_IF_ERROR(validate_run_name(run.name));
   // Before anything is made: is there a dataset that this run can use?
@@ -83,6 +130,8 @@ Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_d
   options.dataset_directory = std::filesystem::absolute(run.data);
   options.operator_name = run.operator_name;
   ATOLL_ASSIGN_OR_RETURN(options.run, make_run(run.preset, run.name, run.overrides));
+  if (!options.run.upload_store.empty()) ATOLL_RETURN_IF_ERROR(parse_store_url(options.run.upload_store));
+  if (!run.from.empty()) ATOLL_RETURN_IF_ERROR(begin_from(run.from, run.overrides, options));
   ATOLL_RETURN_IF_ERROR(validate_run(options.run, dataset.manifest().vocab_size));
   if (dataset.sequences(Split::kTrain, options.run.sequence_length) == 0) {
     return Error{

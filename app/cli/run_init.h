@@ -14,6 +14,8 @@ struct NewRun {
   std::string name;
   std::string preset = "demo";
   std::string operator_name = {};
+  std::string from =
+      {};  // s3://BUCKET/PREFIX[/outer-STEP]: it begins with the parameters published there; empty: fresh
   RunOverrides overrides;
 };
 

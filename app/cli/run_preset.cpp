@@ -53,6 +53,9 @@ void apply(const RunOverrides& overrides, nlohmann::json& run) {
   set(run, "quorum", overrides.quorum);
   set(run, "when_lost", overrides.when_lost);
   set(run, "keep_states", overrides.keep_states);
+  set(run, "safe_copies", overrides.safe_copies);
+  set(run, "upload_every", overrides.upload_every);
+  set(run, "upload_store", overrides.upload_store);
   set(run, "fragments", overrides.fragments);
   set(run, "norm_bound", overrides.norm_bound);
   set(run, "validation_rise", overrides.validation_rise);

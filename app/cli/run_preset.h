@@ -20,12 +20,13 @@ struct RunOverrides {
   std::optional<std::string> wire;   // one of kRunWireFormatNames
   std::optional<std::uint64_t> seed;
   std::optional<std::uint32_t> inner_steps, min_islands, max_rounds, sequences_per_step, sequence_length,
-      validate_every, warmup_steps, quorum, keep_states, fragments;
+      validate_every, warmup_steps, quorum, keep_states, safe_copies, upload_every, fragments;
   // Without a start the decay ends with the last round.
   std::optional<std::uint64_t> decay_start_step, decay_steps;
   std::optional<double> learning_rate, final_learning_rate, outer_learning_rate, outer_momentum, norm_bound,
       validation_rise;
-  std::optional<std::string> when_lost;  // "ask", "rollback"
+  std::optional<std::string> when_lost;     // "ask", "rollback"
+  std::optional<std::string> upload_store;  // s3://BUCKET/PREFIX
 };
 
 // A run of this name; `preset`: a name of preset_names(), or the path of a JSON file. run_id and dataset_json are left

@@ -1,6 +1,7 @@
 #include "app/config/config_keys.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -104,6 +105,43 @@ Result<std::string> normalise_word(const ConfigKey& key, std::string_view text) 
   return not_a(key, text, fmt::format("one of {}", key.words));
 }
 
+// Nothing where one is no outer step.
+std::optional<std::set<std::uint32_t>> parse_steps(std::string_view text) {
+  std::set<std::uint32_t> steps;
+  while (!trimmed(text).empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view word = trimmed(text.substr(0, comma));
+    text.remove_prefix(std::min(text.size(), comma + 1));
+    std::uint32_t step = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), step);
+    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+    steps.insert(step);
+  }
+  return steps;
+}
+
+Result<std::string> normalise_steps(const ConfigKey& key, std::string_view text) {
+  const auto steps = parse_steps(text);
+  if (!steps) return not_a(key, text, "outer steps, for instance 12, several apart by commas");
+  return fmt::format("{}", fmt::join(*steps, ", "));
+}
+
+Result<std::string> normalise_endpoint(const ConfigKey& key, std::string_view text) {
+  std::string_view host = text;
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (text.starts_with(scheme)) host.remove_prefix(scheme.size());
+  }
+  if (host.ends_with('/')) host.remove_suffix(1);
+  const bool good = text.empty() || (host.size() < text.size() && (is_host(host) || parse_address(host).ok()));
+  if (!good) return not_a(key, text, "https://HOST or https://HOST:PORT (http:// for a store of one's own), or empty");
+  return std::string(text);
+}
+
+Result<std::string> normalise_file(const ConfigKey& key, std::string_view text) {
+  if (text.empty() || text.starts_with('/')) return std::string(text);
+  return not_a(key, text, "an absolute path, or empty");
+}
+
 // Levenshtein's distance: how many letters lie between two names.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -144,11 +182,26 @@ const std::vector<ConfigKey>& config_keys() {
        "bf16 on GPUs, fp32 on the processor",
        0, 0, "auto fp32 bf16"},
       {"island.gpus", kGpus, "all", "GPUs that the trainer may use: all, none, or for instance 0-3,6"},
-      {"limits.upload", kRate, "none", "What the all-reduce may send"},
+      {"limits.upload", kRate, "none", "What the all-reduce, and what is served and published meanwhile, may send together"},
       {"limits.gpu_power", kWhole, "0",
        "Watts that each GPU may draw while training (needs root); 0: as the driver has it", 0, 10'000},
       {"limits.gpu_temperature", kWhole, "0", "Degrees Celsius above which training pauses; 0: no limit", 0, 120},
       {"schedule.hours", kDayHours, "", "Hours of the day in which to train, local time; empty: always"},
+      {"checkpoints.work_every", kDuration, "0s",
+       "The work of an open round is written to the disk as often, for a crash costs what was trained since; takes 12 "
+       "bytes a parameter of memory. 0s: only a pause writes it"},
+      {"checkpoints.keep_daily", kWhole, "0",
+       "Days back of which the newest outer state of each is kept (UTC), beside those that the run asks for", 0, 3650},
+      {"checkpoints.keep_rounds", kSteps, "",
+       "Outer steps that this island can come back to as long as they are named here, for instance 500, 1000"},
+      {"store.endpoint", kEndpoint, "",
+       "Object store (S3) of outer states, https://HOST:PORT; empty: Amazon's of the region"},
+      {"store.region", kText, "", "Its region; empty: us-east-1"},
+      {"store.bucket", kText, "",
+       "Bucket there that this machine may write to, for runs that publish their states in it; empty: none"},
+      {"store.credentials_file", kFile, "",
+       "Its access key and secret, a file as ~/.aws/credentials that only its owner may read; empty: AWS_ACCESS_KEY_ID "
+       "and AWS_SECRET_ACCESS_KEY, or that file"},
       {"agent.stop_within", kDuration, "90s", "How long a trainer that is ended may take"},
       {"history.max_size", kBytes, "256 MB", "What the history of this island may take on the disk"},
       {"log.level", kOneOf, "info", "What agent and trainer log, from when they start next", 0, 0,
@@ -199,6 +252,9 @@ Result<std::string> normalise_config_value(const ConfigKey& key, std::string_vie
       return gpus->text();
     }
     case ConfigType::kOneOf: return normalise_word(key, text);
+    case ConfigType::kEndpoint: return normalise_endpoint(key, text);
+    case ConfigType::kFile: return normalise_file(key, text);
+    case ConfigType::kSteps: return normalise_steps(key, text);
   }
   return not_a(key, text, "of a known type");
 }
@@ -225,6 +281,10 @@ std::uint64_t config_seconds(std::string_view value) {
     case 'd': return count * 86400;
     default: return count;
   }
+}
+
+std::set<std::uint32_t> config_steps(std::string_view value) {
+  return parse_steps(value).value_or(std::set<std::uint32_t>());
 }
 
 std::string environment_name(const ConfigKey& key) {

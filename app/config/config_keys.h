@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ enum class ConfigType {
   kDayHours,  // "22:00-06:00, 12:00-13:00"; empty: always
   kGpus,      // "all", "none", "0-3,6"
   kOneOf,     // of `words`
+  kEndpoint,  // "https://HOST:PORT", http:// where that is meant; empty: the usual one
+  kFile,      // an absolute path of at most 1,024 bytes; empty: none
+  kSteps,     // outer steps, apart by commas: "12, 500"; empty: none
 };
 
 struct ConfigKey {
@@ -44,6 +48,7 @@ Result<std::string> normalise_config_value(const ConfigKey& key, std::string_vie
 std::uint64_t config_bytes(std::string_view value);
 std::optional<std::uint64_t> config_bytes_per_second(std::string_view value);  // empty: no limit
 std::uint64_t config_seconds(std::string_view value);
+std::set<std::uint32_t> config_steps(std::string_view value);
 
 // "ATOLL_LIMITS_UPLOAD" of "limits.upload".
 std::string environment_name(const ConfigKey& key);

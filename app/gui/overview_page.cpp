@@ -34,7 +34,7 @@ constexpr qint64 kTrendsEvery = 2000;  // milliseconds
 constexpr double kSmoothing = 0.6;
 constexpr int kFactsWidth = 480;  // a value stays near its caption, however wide the window
 
-enum Contribution { kTokens, kAccepted, kSent, kOuterStep };
+enum Contribution { kTokens, kAccepted, kSent, kOuterStep, kSafe };
 enum Machine { kGpus, kDisk, kModel, kStepTime, kTrainer, kNetwork };
 
 // The last ten minutes, evenly spaced.
@@ -145,6 +145,7 @@ QWidget* OverviewPage::makeFacts() {
   contribution_->add(kAccepted, "accepted", tr("Last accepted"));
   contribution_->add(kSent, "sent", tr("Sent"));
   contribution_->add(kOuterStep, "outer_step", tr("Outer steps"));
+  contribution_->add(kSafe, "safe", tr("Run is safe"));
   column->addWidget(contribution);
   auto* machine = new Card(tr("This machine"));
   machine->body()->addWidget(machine_ = new FactsList);
@@ -252,6 +253,9 @@ void OverviewPage::refreshFacts(const NodeState& state) {
   contribution_->set(kAccepted, accepted);
   contribution_->set(kSent, text::bytes(static_cast<double>(island.bytes_sent)));
   contribution_->set(kOuterStep, tr("%1 applied").arg(text::count(island.outer_step)));
+  contribution_->set(kSafe, island.safe_outer_step
+                                ? tr("up to outer step %1").arg(text::count(*island.safe_outer_step))
+                                : tr("not known yet"));
   machine_->set(kGpus, gpus_text(node().gpus()));
   machine_->set(kDisk, text::or_dash(state.disk_free_bytes, text::bytes));
   machine_->set(kModel, tr("%1 parameters").arg(text::compact(static_cast<double>(island.parameters))));

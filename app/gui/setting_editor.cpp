@@ -228,6 +228,9 @@ SettingEditor* make_setting_editor(const ConfigKey* key, QWidget* parent) {
     case ConfigType::kDuration: return new QuantityEditor({"s", "m", "h", "d"}, true, "", false, parent);
     case ConfigType::kDayHours: return new HoursEditor(parent);
     case ConfigType::kOneOf: return new WordEditor(*key, parent);
+    case ConfigType::kSteps:
+    case ConfigType::kEndpoint:
+    case ConfigType::kFile:
     case ConfigType::kText:
     case ConfigType::kAddress:
     case ConfigType::kGpus: break;

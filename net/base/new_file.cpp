@@ -96,6 +96,20 @@ Status NewFile::write(ByteView bytes) {
   return ok_status();
 }
 
+Status NewFile::write_at(std::uint64_t offset, ByteView bytes) {
+  const auto begin = static_cast<off_t>(offset);
+  const auto count = static_cast<off_t>(bytes.size());
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno_error("write", temporary_);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+  (void)::sync_file_range(fd_.get(), begin, count, SYNC_FILE_RANGE_WRITE);  // not every file system can
+  return ok_status();
+}
+
 Status NewFile::take_place() {
   if (::fsync(fd_.get()) != 0) return errno_error("flush", temporary_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_error("replace", path_);

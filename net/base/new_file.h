@@ -3,6 +3,7 @@
 // overwritten. They are gone with their owner until they are placed. Block on the disk; one thread.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "net/base/bytes.h"
@@ -21,6 +22,9 @@ class NewFile {
   ~NewFile();
 
   Status write(ByteView bytes);  // appends
+  // At their place, in any order, not with write(). The kernel is asked to write them out at once, so that to flush the
+  // file takes little then; nobody waits for it.
+  Status write_at(std::uint64_t offset, ByteView bytes);
   // Flushed, renamed over what is there, and the directory flushed: after it a power cut leaves the new file, before it
   // the old one.
   Status take_place();

@@ -76,8 +76,9 @@ CheckRow judge_ram(const NodeFacts& facts, const CheckPolicy& policy) {
   const Verdict verdict = at_least(bytes, {limit.pass * needs, limit.warn * needs});
   const double wanted = (verdict == Verdict::kFail ? limit.warn : limit.pass) * needs;
   return judged(verdict, bytes, "B",
-                fmt::format("{} {} {} for this run", figures::bytes(bytes), verdict == Verdict::kPass ? ">=" : "<",
-                            figures::bytes(wanted)),
+                fmt::format("{} {} {} for this run ({:.1f} bytes a parameter)", figures::bytes(bytes),
+                            verdict == Verdict::kPass ? ">=" : "<", figures::bytes(wanted),
+                            needs / static_cast<double>(std::max<std::uint64_t>(1, facts.run->parameters))),
                 "add memory, or use a machine that has more");
 }
 

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -81,6 +82,9 @@ struct AllReduceSpec {
   // How far it is, while the ring runs: at most four times a second, on the thread that calls run(). May be empty; must
   // not block.
   ProgressMeter::Tell on_progress = {};
+  // Bytes of the canonical bytes that will not change any more, each once, in any order; those of final buckets too. On
+  // any of the ring's threads; must not block. May be empty.
+  std::function<void(std::size_t offset, std::size_t count)> on_final = {};
 };
 
 // Where an all-reduce's duration went, one part after the other.
@@ -142,6 +146,8 @@ class RingAllReduce {
   // Any thread: closes the connections that are kept open with one that is no longer a member, of all fragments. Those
   // of an attempt under way are closed when the next one of its fragment begins without it.
   void forget(const IslandId& peer);
+  // Who else sends, to share the owner's limit with; as long as this lives.
+  AttemptsUnderWay& under_way() { return under_way_; }
 
  private:
   // What attempts of one fragment leave to the next one.

@@ -22,6 +22,7 @@ struct AttemptContext {
   const std::span<std::byte> canonical;
   const PartialSums& sums;
   FrameBoard& board;
+  const std::function<void(std::size_t, std::size_t)>& on_final;
 };
 
 }  // namespace atl

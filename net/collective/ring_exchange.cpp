@@ -58,7 +58,7 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   FrameBoard board(payload, outbound, inbound, {edges.to_next.size(), edges.from_previous.size()}, count);
   const AttemptContext attempt{
       spec.round, spec.attempt, spec.fragment, id_of(self.value + 1), id_of(previous.value), outbound, inbound,
-      canonical,  sums,         board};
+      canonical,  sums,         board, spec.on_final};
   std::deque<SendLane> senders;
   std::deque<ReceiveLane> receivers;
   std::deque<RingWorker> workers;

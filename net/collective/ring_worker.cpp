@@ -47,7 +47,12 @@ bool RingWorker::pump_senders() {
 bool RingWorker::hash_piece() {
   const std::optional<std::size_t> piece = attempt_.board.take_to_hash();
   if (!piece) return false;
-  attempt_.board.piece_hashed(*piece, hash_of_piece(attempt_.canonical, *piece));
+  const PieceHash hash = hash_of_piece(attempt_.canonical, *piece);
+  if (attempt_.on_final) {  // before the last one's hash ends the attempt
+    const std::size_t offset = *piece * kDigestPieceBytes;
+    attempt_.on_final(offset, std::min(kDigestPieceBytes, attempt_.canonical.size() - offset));
+  }
+  attempt_.board.piece_hashed(*piece, hash);
   return true;
 }
 

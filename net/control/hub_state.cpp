@@ -105,6 +105,7 @@ nlohmann::json HubState::to_json() const {
                          {"finished", finished},
                          {"standstill", json_of(standstill)},
                          {"safe_outer_step", or_null(safe_outer_step)},
+                         {"uploaded_outer_step", or_null(uploaded_outer_step)},
                          {"first_validation", json_of(first_validation)},
                          {"last_validation", json_of(last_validation)}};
   json["rounds"] = nlohmann::json::array();
@@ -135,6 +136,9 @@ Result<HubState> HubState::from_json(const nlohmann::json& json) {
   ATOLL_RETURN_IF_ERROR(read_standstill(json, state.standstill));
   if (json.contains("safe_outer_step")) {  // a hub of before does not say
     ATOLL_RETURN_IF_ERROR(fields.read("safe_outer_step", state.safe_outer_step).status());
+  }
+  if (json.contains("uploaded_outer_step")) {
+    ATOLL_RETURN_IF_ERROR(fields.read("uploaded_outer_step", state.uploaded_outer_step).status());
   }
   if (json.contains("fragments")) ATOLL_RETURN_IF_ERROR(fields.read("fragments", state.fragments).status());
   ATOLL_RETURN_IF_ERROR(read_validation(json, "first_validation", state.first_validation));

@@ -70,7 +70,8 @@ struct HubState {
   std::uint32_t min_islands = 1;
   bool finished = false;
   std::optional<Standstill> standstill;
-  std::optional<std::uint32_t> safe_outer_step;  // the newest that an island is known to keep on its disk
+  // The newest that as many islands as the run asks for have on their disks; and that is in its object store.
+  std::optional<std::uint32_t> safe_outer_step, uploaded_outer_step;
   std::vector<Round> rounds;                     // the last kMaxRounds, oldest first
   std::vector<Island> islands;
   std::optional<Validation> first_validation, last_validation;

@@ -58,6 +58,7 @@ struct IslandState {
   double sync_seconds = 0;
 
   std::uint32_t outer_step = 0;  // outer steps applied
+  std::optional<std::uint32_t> safe_outer_step;  // up to which the run is safe on the islands' disks, as the hub says
   std::string state_hash;        // tree hash of parameters and momentum, hex
   std::string error;             // in kError and kReconnecting: why; else what is amiss while it goes on
 

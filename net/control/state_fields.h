@@ -51,6 +51,7 @@ void fields(Archive& archive, IslandState& s) {
   archive.field("inner_seconds", s.inner_seconds);
   archive.field("sync_seconds", s.sync_seconds);
   archive.field("outer_step", s.outer_step);
+  archive.known("safe_outer_step", s.safe_outer_step);
   archive.field("state_hash", s.state_hash);
   archive.field("error", s.error);
 }

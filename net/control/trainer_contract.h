@@ -11,6 +11,20 @@ inline constexpr const char* kAgentPatienceVariable = "ATOLL_AGENT_PATIENCE";
 // Likewise: the most that its all-reduce may send, bytes/s. Not set: no limit.
 inline constexpr const char* kUploadLimitVariable = "ATOLL_UPLOAD_BYTES_PER_SECOND";
 
+// Likewise: which outer states its owner wants kept beside those of the run: of so many days back the newest of each,
+// and these outer steps, apart by commas. Not set: none.
+inline constexpr const char* kKeepDaysVariable = "ATOLL_TRAINER_KEEP_DAYS";
+inline constexpr const char* kKeepRoundsVariable = "ATOLL_TRAINER_KEEP_ROUNDS";
+
+// Likewise: seconds in which the work of an open round is written to the disk. Not set, 0: only by a pause.
+inline constexpr const char* kWorkEveryVariable = "ATOLL_TRAINER_WORK_EVERY";
+
+// Likewise: the owner's object store (StoreSettings), and the file with its credentials: their place alone, never they.
+inline constexpr const char* kStoreEndpointVariable = "ATOLL_TRAINER_STORE_ENDPOINT";
+inline constexpr const char* kStoreRegionVariable = "ATOLL_TRAINER_STORE_REGION";
+inline constexpr const char* kStoreBucketVariable = "ATOLL_TRAINER_STORE_BUCKET";
+inline constexpr const char* kStoreCredentialsVariable = "ATOLL_TRAINER_STORE_CREDENTIALS";
+
 // Likewise: the file that its output goes to, and how many bytes of the disk that and the one before it may take: the
 // trainer itself keeps it so, for it may live for weeks.
 inline constexpr const char* kLogFileVariable = "ATOLL_TRAINER_LOG";

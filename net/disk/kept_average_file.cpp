@@ -54,22 +54,40 @@ Status read_pieces(const StoredFile& file, const KeptAverageInfo& info, RoomFor 
 
 }  // namespace
 
-Status save_average(const std::filesystem::path& path, OuterStep round, WireFormat wire, const std::string& digest,
-                    ByteView canonical) {
+AverageWriter::AverageWriter(NewFile file, std::filesystem::path path, OuterStep round, WireFormat wire,
+                             std::uint64_t bytes)
+    : file_(std::move(file)), path_(std::move(path)), round_(round), wire_(wire), bytes_(bytes) {}
+
+Result<AverageWriter> AverageWriter::create(const std::filesystem::path& path, OuterStep round, WireFormat wire,
+                                            std::uint64_t bytes) {
+  ATOLL_ASSIGN_OR_RETURN(NewFile file, NewFile::create(path, FileMode::kPrivate));
+  return AverageWriter(std::move(file), path, round, wire, bytes);
+}
+
+Status AverageWriter::write(std::uint64_t offset, ByteView canonical) {
+  return file_.write_at(kHeaderBytes + offset, canonical);
+}
+
+Status AverageWriter::finish(const std::string& digest) {
   if (!is_sha256_hex(digest)) {
     return Error{ErrorCode::kInternal,
-                 fmt::format("an average without its digest is not written to {}", path.string())};
+                 fmt::format("an average without its digest is not written to {}", path_.string())};
   }
-  ATOLL_ASSIGN_OR_RETURN(NewFile file, NewFile::create(path, FileMode::kPrivate));
   ByteWriter header;
   begin_stored(header, kMagic, kVersion);
-  header.put(round.value);
-  header.put(static_cast<std::uint32_t>(wire));
-  header.put(static_cast<std::uint64_t>(canonical.size()));
+  header.put(round_.value);
+  header.put(static_cast<std::uint32_t>(wire_));
+  header.put(bytes_);
   header.put_bytes(as_bytes(digest));
-  ATOLL_RETURN_IF_ERROR(file.write(header.bytes()));
-  ATOLL_RETURN_IF_ERROR(file.write(canonical));
-  return file.take_place();
+  ATOLL_RETURN_IF_ERROR(file_.write_at(0, header.bytes()));
+  return file_.take_place();
+}
+
+Status save_average(const std::filesystem::path& path, OuterStep round, WireFormat wire, const std::string& digest,
+                    ByteView canonical) {
+  ATOLL_ASSIGN_OR_RETURN(AverageWriter file, AverageWriter::create(path, round, wire, canonical.size()));
+  ATOLL_RETURN_IF_ERROR(file.write(0, canonical));
+  return file.finish(digest);
 }
 
 Result<KeptAverageInfo> peek_average(const std::filesystem::path& path) {
@@ -97,6 +115,19 @@ Result<KeptAverage> load_average(const std::filesystem::path& path, OuterStep ro
     return std::span(average.canonical).subspan(static_cast<std::size_t>(done), count);
   }));
   return average;
+}
+
+Result<AverageFile> AverageFile::open(const std::filesystem::path& path) {
+  ATOLL_ASSIGN_OR_RETURN(StoredFile file, StoredFile::open(path));
+  ATOLL_ASSIGN_OR_RETURN(KeptAverageInfo info, read_info(file));
+  return AverageFile(std::move(file), std::move(info));
+}
+
+Status AverageFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
+  if (offset > info_.bytes || bytes.size() > info_.bytes - offset) {
+    return Error{ErrorCode::kInvalidArgument, "an average is read past its end"};
+  }
+  return file_.read_at(kHeaderBytes + offset, bytes);
 }
 
 }  // namespace atl

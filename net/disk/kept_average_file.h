@@ -12,17 +12,21 @@
 //       28     64  its digest (net/collective/canonical_digest.h), lower-case hex
 //       92         the canonical bytes: encoded_bytes(wire, numel)
 //
-// The fragment's sync lane; blocks on the disk.
+// Any thread; block on the disk.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "kernels/wire_format.h"
 #include "net/base/bytes.h"
 #include "net/base/id.h"
+#include "net/base/new_file.h"
 #include "net/base/result.h"
+#include "net/disk/stored_file.h"
 
 namespace atl {
 
@@ -41,6 +45,25 @@ struct KeptAverage {
   Bytes canonical;
 };
 
+// One that is written while it is made. One thread.
+class AverageWriter {
+ public:
+  static Result<AverageWriter> create(const std::filesystem::path& file, OuterStep round, WireFormat wire,
+                                      std::uint64_t bytes);
+  Status write(std::uint64_t offset, ByteView canonical);  // from there on; in any order, each byte once
+  // All of it was written, and this is its digest: it takes its place, flushed.
+  Status finish(const std::string& digest);
+
+ private:
+  AverageWriter(NewFile file, std::filesystem::path path, OuterStep round, WireFormat wire, std::uint64_t bytes);
+
+  NewFile file_;
+  std::filesystem::path path_;
+  OuterStep round_;
+  WireFormat wire_;
+  std::uint64_t bytes_;
+};
+
 // Replaced atomically, from the caller's memory. `digest` is that of `canonical`, as the caller knows it already.
 Status save_average(const std::filesystem::path& file, OuterStep round, WireFormat wire, const std::string& digest,
                     ByteView canonical);
@@ -50,5 +73,22 @@ Result<KeptAverageInfo> peek_average(const std::filesystem::path& file);
 Result<KeptAverageInfo> verify_average(const std::filesystem::path& file);
 // All of it, verified. kNotFound when there is none, or one of another round or digest; kCorrupt when it is not whole.
 Result<KeptAverage> load_average(const std::filesystem::path& file, OuterStep round, const std::string& digest);
+
+// An average's bytes as they lie there, not verified; they stay what they are while this lives, whatever takes the
+// file's place. Several threads at once.
+class AverageFile {
+ public:
+  // As peek_average().
+  static Result<AverageFile> open(const std::filesystem::path& file);
+
+  const KeptAverageInfo& info() const { return info_; }
+  Status read(std::uint64_t offset, std::span<std::byte> bytes) const;
+
+ private:
+  AverageFile(StoredFile file, KeptAverageInfo info) : file_(std::move(file)), info_(std::move(info)) {}
+
+  StoredFile file_;
+  KeptAverageInfo info_;
+};
 
 }  // namespace atl

@@ -1,6 +1,6 @@
-// outer.state: an outer state on an island's disk, the newest (outer.state) and older ones (outer.STEP.state). Private
-// to the owner. The one definition of its bytes, for the trainer that writes and loads it and for who lists and
-// verifies it without a model.
+// outer.state: an outer state in a single file, as islands wrote it before snapshots (snapshot.h): the newest
+// (outer.state) and older ones (outer.STEP.state). Read as a snapshot by snapshot.cpp, and never written. Private to
+// the owner. The one definition of its bytes:
 //
 //   offset  bytes  what
 //        0      8  "ATLOUTER"
@@ -10,7 +10,7 @@
 //       24      4  fp32 each: numel parameters, then numel values of Nesterov momentum, both in canonical order
 //  24+8 numel  64  tree hash of step and values (StateManifest::tree_hash), lower-case hex
 //
-// Any thread; block on the disk, for as long as a model takes to be read.
+// Any thread; block on the disk.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,6 @@
 #include "net/base/id.h"
 #include "net/base/result.h"
 #include "net/disk/stored_file.h"
-#include "net/recovery/outer_state.h"
 
 namespace atl {
 
@@ -32,24 +31,11 @@ struct OuterStateInfo {
   std::string tree_hash;
 };
 
-// Beside what is there until it is whole, then in its place. `tree_hash` is that of step and values, as the caller
-// knows it already: it is not computed again. Both spans: [numel].
-Status write_outer_state(const std::filesystem::path& path, OuterStep step, std::span<const float> parameters,
-                         std::span<const float> momentum, const std::string& tree_hash);
-
 // Its header and its end. The values are not looked at: what it says may be wrong yet. kCorrupt when it is not as long
-// as it says, kNotFound when there is none.
-Result<OuterStateInfo> peek_outer_state(const std::filesystem::path& path);
-
-// Reads all of it on all processors, a chunk (16 MiB) of memory for each. kCorrupt when the values are not those of the
-// tree hash.
-Result<OuterStateInfo> verify_outer_state(const std::filesystem::path& path);
-
-// All of it, verified. kCorrupt also when it is of a model of another size; nothing is allocated before that is known.
-Result<FetchedState> read_outer_state(const std::filesystem::path& path, std::uint64_t numel);
-
-// The same, into the caller's memory, which holds anything after an error. Both spans: [numel].
-Result<OuterStateInfo> read_outer_state(const std::filesystem::path& path, std::span<float> parameters,
-                                        std::span<float> momentum);
+// as it says.
+Result<OuterStateInfo> read_outer_state_info(const StoredFile& file);
+// A chunk's values from where they lie, and their digest. Both spans: of the chunk.
+Result<Digest> read_outer_state_chunk(const StoredFile& file, const OuterStateInfo& info, std::uint64_t index,
+                                      std::span<float> parameters, std::span<float> momentum);
 
 }  // namespace atl

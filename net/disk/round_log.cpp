@@ -131,6 +131,18 @@ Result<KeptAverage> RoundLog::average(OuterStep round, const std::string& digest
   return load_average(average_file(round), round, digest);
 }
 
+std::vector<std::filesystem::path> RoundLog::files_from(OuterStep round) const {
+  std::vector<std::filesystem::path> files;
+  for (const OuterStep number : numbers()) {
+    if (number < round) continue;
+    for (const auto& file : {record_file(number), average_file(number)}) {
+      std::error_code failed;
+      if (std::filesystem::exists(file, failed)) files.push_back(file);
+    }
+  }
+  return files;
+}
+
 // The record first, as it came last.
 void RoundLog::remove(OuterStep round) const {
   for (const auto& file : {record_file(round), average_file(round)}) {
@@ -140,15 +152,17 @@ void RoundLog::remove(OuterStep round) const {
   }
 }
 
-void RoundLog::prune(OuterStep oldest_state, OuterStep newest_state, std::uint64_t most_bytes) const {
+void RoundLog::prune(OuterStep oldest_state, OuterStep newest_state, std::uint64_t most_bytes,
+                     const std::set<OuterStep>& needed) const {
   for (const OuterStep number : numbers()) {
-    if (number < oldest_state) remove(number);
+    if (number < oldest_state && !needed.contains(number)) remove(number);
   }
   const LoggedRounds logged = rounds();
   std::uint64_t bytes = 0;
   for (const auto& [number, round] : logged) bytes += round.average_bytes;
   for (const auto& [number, round] : logged) {
     if (bytes <= most_bytes || number >= newest_state) return;
+    if (needed.contains(number)) continue;
     remove(number);
     bytes -= round.average_bytes;
   }

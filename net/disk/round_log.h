@@ -27,6 +27,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "net/base/result.h"
 #include "net/disk/kept_average_file.h"
@@ -64,10 +65,14 @@ class RoundLog {
   // Verified; kNotFound and kCorrupt as load_average() says.
   Result<KeptAverage> average(OuterStep round, const std::string& digest) const;
 
+  // Of the rounds from this one on, whole or not; the record of each before its average.
+  std::vector<std::filesystem::path> files_from(OuterStep round) const;
+
   void remove(OuterStep round) const;  // one that cannot be taken again
   // What no kept state needs: rounds before the oldest, then, oldest first, those before the newest whose averages are
-  // too many bytes together with those after it.
-  void prune(OuterStep oldest_state, OuterStep newest_state, std::uint64_t most_bytes) const;
+  // too many bytes together with those after it; but none of `needed`.
+  void prune(OuterStep oldest_state, OuterStep newest_state, std::uint64_t most_bytes,
+             const std::set<OuterStep>& needed = {}) const;
 
  private:
   std::filesystem::path record_file(OuterStep round) const;

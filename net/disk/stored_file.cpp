@@ -40,6 +40,17 @@ Result<Bytes> StoredFile::head(std::size_t count) const {
   return bytes;
 }
 
+Status read_hashed(const StoredFile& file, std::uint64_t offset, std::span<std::byte> bytes, Sha256& hash) {
+  while (!bytes.empty()) {
+    const std::span<std::byte> piece = bytes.first(std::min(bytes.size(), kStoredPieceBytes));
+    ATOLL_RETURN_IF_ERROR(file.read_at(offset, piece));
+    hash.update(piece);
+    bytes = bytes.subspan(piece.size());
+    offset += piece.size();
+  }
+  return ok_status();
+}
+
 void begin_stored(ByteWriter& header, std::string_view magic, std::uint32_t version) {
   header.put_bytes(as_bytes(magic));
   header.put(version);

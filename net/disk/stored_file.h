@@ -43,6 +43,9 @@ class StoredFile {
   std::uint64_t size_ = 0;
 };
 
+// The bytes at `offset`, hashed a piece after the other while they are in a processor's cache.
+Status read_hashed(const StoredFile& file, std::uint64_t offset, std::span<std::byte> bytes, Sha256& hash);
+
 // Magic and version.
 void begin_stored(ByteWriter& header, std::string_view magic, std::uint32_t version);
 // Whether that is what stands there.

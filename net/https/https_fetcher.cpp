@@ -189,7 +189,11 @@ void set_request(Transfer& transfer, std::chrono::milliseconds stall) {
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, kReceiveBufferBytes);
     curl_easy_setopt(easy, CURLOPT_MAX_SEND_SPEED_LARGE, static_cast<curl_off_t>(request.upload_rate));
   }
-  if (request.resume_at) curl_easy_setopt(easy, CURLOPT_RANGE, fmt::format("{}-", *request.resume_at).c_str());
+  if (request.resume_at) {
+    const std::uint64_t first = *request.resume_at, count = request.range_bytes;
+    const std::string range = count > 0 ? fmt::format("{}-{}", first, first + count - 1) : fmt::format("{}-", first);
+    curl_easy_setopt(easy, CURLOPT_RANGE, range.c_str());
+  }
 }
 
 // How the connection served the transfer. libcurl takes a head that was cut off between two of its lines for a whole

@@ -25,6 +25,7 @@ struct HttpsRequest {
   Address address;
   std::string path;
   std::optional<std::uint64_t> resume_at;  // ask for the bytes from here
+  std::uint64_t range_bytes = 0;           // and for so many, where that is set; 0: to the end
   std::uint64_t max_bytes = 0;             // of body; more is an error
   std::uint64_t upload_bytes = 0;          // a POST of so much noise, in place of a GET
   double upload_rate = 0;                  // bytes/s at most; 0: as fast as it goes

@@ -29,6 +29,7 @@ struct HubInitOptions {
   std::filesystem::path dataset_directory;  // made by `atoll data prepare`; remembered, read while serving
   RunConfig run;                            // run_id and dataset_json are filled in
   std::string operator_name = {};           // told to whoever holds an invite; may be empty
+  std::string initial_hash = {};            // tree hash of outer step 0, hex, with run.initial_state; else empty
 };
 inline constexpr std::size_t kMaxOperatorName = 64;  // bytes
 

@@ -73,8 +73,13 @@ Result<RunConfig> hub_init(const HubInitOptions& options) {
   ATOLL_RETURN_IF_ERROR(
       save_hub_file(home, {std::filesystem::absolute(options.dataset_directory), options.operator_name}));
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
+  if (!options.initial_hash.empty()) {
+    ATOLL_RETURN_IF_ERROR(store->save(PersistStateHash{OuterStep{0}, options.initial_hash, std::nullopt}));
+  }
   // A large model's takes minutes: the hub does it when it first serves.
-  if (canonical_layout(model).numel <= kQuickParameters) ATOLL_RETURN_IF_ERROR(save_initial_state_hash(run, *store));
+  const bool drawn = options.initial_hash.empty();
+  if (drawn && canonical_layout(model).numel <= kQuickParameters)
+    ATOLL_RETURN_IF_ERROR(save_initial_state_hash(run, *store));
   // Last: a directory with it is a whole hub.
   ATOLL_RETURN_IF_ERROR(write_file_atomically(home.run_file(), run.to_json().dump(2) + "\n", FileMode::kPrivate));
   return run;

@@ -121,6 +121,10 @@ NewsEvent event_of(const ValidationDoubted& news) {
   return {"validation.doubted",
           {{"island", news.island.value}, {"outer_step", news.outer_step.value}, {"loss_nats", news.loss_nats}}};
 }
+NewsEvent event_of(const StateUploaded& news) {
+  return {"state.uploaded",
+          {{"island", news.island.value}, {"outer_step", news.outer_step.value}, {"error", news.error}}};
+}
 
 }  // namespace
 
@@ -170,7 +174,8 @@ HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point n
     state.standstill = HubState::Standstill{name_of(stop->kind), stop->text, std::nullopt};
     if (stop->back_to) state.standstill->back_to = stop->back_to->value;
   }
-  if (const auto safe = coordinator.safe_step()) state.safe_outer_step = safe->value;
+  if (const auto safe = coordinator.safekeeping().safe_step()) state.safe_outer_step = safe->value;
+  if (const auto& there = coordinator.safekeeping().uploaded()) state.uploaded_outer_step = there->value;
   for (const auto& [id, island] : coordinator.islands()) state.islands.push_back(view_of(island, now));
   for (const auto& [id, island] : gone_) {
     if (!coordinator.islands().contains(id) && state.islands.size() < HubState::kMaxIslands) {

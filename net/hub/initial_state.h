@@ -1,5 +1,6 @@
 // The outer state with which a run begins: its seed and its model determine it, so the hub can know its hash without
-// holding it, and needs nobody's word for it. Any thread; computes for some 15 s a billion parameters, in 16 MiB.
+// holding it, and needs nobody's word for it. Any thread; computes on all processors, some 27 s of one a billion
+// parameters, and no less than the largest table takes; in some 32 MiB for each of them.
 #pragma once
 
 #include <string>

@@ -200,9 +200,14 @@ struct ValidationDoubted {  // all islands are asked before it is believed
   OuterStep outer_step;
   double loss_nats = 0;
 };
+struct StateUploaded {  // to the run's object store
+  IslandId island;
+  OuterStep outer_step;
+  std::string error;  // empty: it is there
+};
 using CoordinatorNews = std::variant<RoundBegan, RoundCommitted, StateHashesCompared, AttemptFailed, IslandJoined,
                                      IslandGone, IslandPaused, IslandValidated, RunFinished, RolledBack, FastForwarded,
-                                     StandstillChanged, WorkLeftOut, ValidationDoubted>;
+                                     StandstillChanged, WorkLeftOut, ValidationDoubted, StateUploaded>;
 struct Publish {
   CoordinatorNews news;
 };

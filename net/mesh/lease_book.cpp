@@ -17,6 +17,8 @@ LeaseRange LeaseBook::take(std::uint64_t sequences) {
   return range;
 }
 
+bool LeaseBook::take(LeaseRange range) { return returned_.erase(range) > 0; }
+
 void LeaseBook::give_back(LeaseRange range) {
   if (range.sequences > 0) returned_.insert(range);
 }

@@ -22,6 +22,7 @@ class LeaseBook {
   LeaseBook(std::uint64_t cursor, const std::vector<LeaseRange>& returned);
 
   LeaseRange take(std::uint64_t sequences);
+  bool take(LeaseRange range);       // that very one; false where it did not come back whole
   void give_back(LeaseRange range);  // an empty one is nothing
   std::uint64_t cursor() const { return cursor_; }
   // What was leased before this position is not known to be free: only what lies behind it is handed out.

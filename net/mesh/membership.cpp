@@ -77,6 +77,9 @@ Membership::Entered Membership::enter(const IslandConnected& event) {
   island.claimed.reset();
   if (event.hello.outer_step) island.claimed = HeldState{*event.hello.outer_step, event.hello.state_hash};
   island.noticed.clear();
+  island.told_safe.reset();
+  island.can_upload = event.hello.can_upload;
+  island.work = event.hello.work;
   return {island, is_new, moved};
 }
 

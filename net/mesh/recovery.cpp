@@ -115,10 +115,9 @@ void Recovery::settle(MeshIsland& island) {
       const bool is_initial = state_.committed().value == 0;
       return verdicts_.send_away(
           island.id(), ErrorCode::kCorrupt,
-          is_initial
-              ? "its initial parameters are not those that the run's seed and model make, three times in a row; it "
-                "must run the hub's version of atoll; if it does, check its memory"
-              : "it fetched the outer state three times and holds another hash each time; check its memory");
+          is_initial ? "its initial parameters are not those that the run begins with, three times in a row; it "
+                       "must run the hub's version of atoll; if it does, check its memory"
+                     : "it fetched the outer state three times and holds another hash each time; check its memory");
     }
   }
   if (island.told_to_recover != state_.committed()) send_recover(island);
@@ -127,16 +126,18 @@ void Recovery::settle(MeshIsland& island) {
 void Recovery::send_recover(MeshIsland& island) {
   island.catches_up = false;
   const OuterStep committed = state_.committed();
-  if (committed.value == 0 && island.wrong_recoveries == 0) {  // made, not fetched
-    turn_.send(island.id(), HubInitialise{});
-    island.told_to_recover = committed;
-    return;
-  }
   const HashAgreement& agreement = trust_.agreement();
   const std::string& agreed = *agreement.agreed();
   std::vector<IslandId> sources;
   for (const IslandId& holder : agreement.holders()) {
     if (members_.is_here(holder) && holder != island.id()) sources.push_back(holder);
+  }
+  // Made, not fetched; what lies in a store is fetched from each other as soon as somebody has it.
+  const bool from_peers = !turn_.run().initial_state.empty() && !sources.empty();
+  if (committed.value == 0 && island.wrong_recoveries == 0 && !from_peers) {
+    turn_.send(island.id(), HubInitialise{});
+    island.told_to_recover = committed;
+    return;
   }
   // Its own disk will do; or the only one left whose inner state went wrong still holds the outer state itself.
   const bool holds_it = agreement.reported(island.id()) == agreed;

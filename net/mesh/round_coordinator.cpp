@@ -19,7 +19,8 @@ RoundCoordinator::RoundCoordinator(RunConfig run, const CoordinatorMemory& memor
       state_(turn_, memory, std::move(sign)),
       inner_(turn_, members_, links_, trust_, state_, memory),
       recovery_(turn_, members_, trust_, state_, *this),
-      standstill_(turn_, members_, trust_, state_) {
+      standstill_(turn_, members_, trust_, state_),
+      safekeeping_(turn_, members_, trust_, state_) {
   resume(memory);
 }
 
@@ -89,6 +90,7 @@ void RoundCoordinator::settle() {
   inner_.probe_links(is_any_averaged());
   settle_end();
   standstill_.settle(rounds_, finished_);
+  safekeeping_.settle();
 }
 
 // The open rounds and, where it is time, the next, which begins while they are averaged.
@@ -248,6 +250,7 @@ void RoundCoordinator::on(const RollBack& event) {
   state_.go_back(event);
   for (const LeaseRange& lease : event.leases) inner_.leases().give_back(lease);
   trust_.go_back_to(event.to, event.state_hash);
+  safekeeping_.go_back_to(event.to);
   standstill_.look_anew();
   end_by_.reset();
   last_validator_.reset();

@@ -28,6 +28,7 @@
 #include "net/mesh/inner_phase.h"
 #include "net/mesh/open_round.h"
 #include "net/mesh/recovery.h"
+#include "net/mesh/safekeeping.h"
 #include "net/mesh/standstill_watch.h"
 
 namespace atl {
@@ -49,8 +50,7 @@ class RoundCoordinator final : private MeshVerdicts {
   const std::map<IslandId, MeshIsland>& islands() const { return members_.islands(); }
   bool dialable(const IslandId& island) const { return links_.dialable(island); }
   const std::optional<Standstill>& standstill() const { return standstill_.standstill(); }
-  // The newest committed state that an island which is here keeps on its disk.
-  std::optional<OuterStep> safe_step() const { return standstill_.safe_step(); }
+  const Safekeeping& safekeeping() const { return safekeeping_; }
 
  private:
   // MeshVerdicts
@@ -83,6 +83,7 @@ class RoundCoordinator final : private MeshVerdicts {
   void said(MeshIsland& island, const IslandLinkReport& message);
   void said(MeshIsland& island, const IslandChunks& message);
   void said(MeshIsland& island, const IslandDurable& message);
+  void said(MeshIsland& island, const IslandUploaded& message) { safekeeping_.said(island, message); }
   void disconnect(const IslandId& id);
   void pause(const IslandId& id);
   void remove(const IslandId& id, bool left, const std::string& reason);
@@ -120,6 +121,7 @@ class RoundCoordinator final : private MeshVerdicts {
   InnerPhase inner_;
   Recovery recovery_;
   StandstillWatch standstill_;
+  Safekeeping safekeeping_;
   OpenRounds rounds_;
   std::vector<std::unique_ptr<OpenRound>> closed_;  // in this event: who closed one may be in the midst of it
   bool began_ = false;                              // an event came

@@ -46,7 +46,11 @@ void RoundParts::forget_expected() {
 
 void RoundParts::train(const IslandId& id, bool validate) {
   const RunConfig& run = turn_.run();
-  const LeaseRange lease = leases_.take(std::uint64_t{run.inner_steps} * run.sequences_per_step);
+  train(id, validate, leases_.take(std::uint64_t{run.inner_steps} * run.sequences_per_step));
+}
+
+void RoundParts::train(const IslandId& id, bool validate, LeaseRange lease) {
+  const RunConfig& run = turn_.run();
   RoundPart& part = parts_[id];
   part.role = RoundPart::Role::kTrainer;
   part.begun = HubRoundBegin{round_, run.inner_steps, lease.first, lease.sequences, validate, fragment()};
@@ -74,6 +78,16 @@ bool RoundParts::may_still_train(bool averages) const {
   return is_young && !averages && expected_back_.empty() && 2 * count_trainers() < members_.count_here();
 }
 
+// One whose process died comes back with what it had done of its lease, which nobody else has got meanwhile.
+bool RoundParts::takes_up_work(const MeshIsland& island, bool averages) {
+  if (!island.work || island.work->round != round_ || averages) return false;
+  const LeaseRange lease{island.work->lease_first_sequence, island.work->lease_sequences};
+  const std::uint64_t whole = std::uint64_t{turn_.run().inner_steps} * turn_.run().sequences_per_step;
+  if (lease.sequences != whole || !leases_.take(lease)) return false;
+  train(island.id(), false, lease);
+  return true;
+}
+
 void RoundParts::give(MeshIsland& island, bool averages, Attempt last_attempt) {
   const IslandId& id = island.id();
   if (!island.trains() || of(id).role != RoundPart::Role::kNone) return;
@@ -86,8 +100,8 @@ void RoundParts::give(MeshIsland& island, bool averages, Attempt last_attempt) {
     expected_back_.erase(back);
     // An attempt of before the restart may still run.
     if (last_attempt.value > 0) turn_.send(id, HubAbort{round_, last_attempt, "the hub restarted", fragment()});
-  } else if (may_still_train(averages)) {
-    train(id, false);
+  } else if (takes_up_work(island, averages) || may_still_train(averages)) {
+    if (part.role == RoundPart::Role::kNone) train(id, false);
     turn_.act(PersistLeases{round_, {{id, part.lease()}}});
   } else {
     part.role = RoundPart::Role::kReceiver;

@@ -98,6 +98,8 @@ class RoundParts {
 
  private:
   void train(const IslandId& id, bool validate);
+  void train(const IslandId& id, bool validate, LeaseRange lease);
+  bool takes_up_work(const MeshIsland& island, bool averages);
   bool may_still_train(bool averages) const;
 
   const OuterStep round_;

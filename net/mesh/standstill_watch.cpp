@@ -15,27 +15,18 @@ constexpr int kLongTimes = 8;  // as the first trainer took, that the others may
 
 // ---- what islands keep
 
-std::optional<OuterStep> StandstillWatch::newest_of_disks(OuterStep at_most, bool connected_only) const {
+std::optional<OuterStep> StandstillWatch::newest_kept(OuterStep at_most) const {
   std::optional<OuterStep> newest;
   for (const auto& [id, island] : members_.islands()) {
-    if (connected_only && !island.connected) continue;
+    if (!island.connected) continue;
     for (const HeldState& held : island.durable) {
       const bool is_the_runs = trust_.state_hash(held.outer_step) == held.state_hash;
       if (is_the_runs && held.outer_step <= at_most && (!newest || held.outer_step > *newest)) newest = held.outer_step;
     }
   }
-  return newest;
-}
-
-std::optional<OuterStep> StandstillWatch::newest_kept(OuterStep at_most) const {
-  const std::optional<OuterStep> newest = newest_of_disks(at_most, /*connected_only=*/true);
   // What the run began with can be made again; but before anybody is here nobody knows what there is.
   if (!newest && members_.is_anybody_here() && trust_.state_hash(OuterStep{0})) return OuterStep{0};
   return newest;
-}
-
-std::optional<OuterStep> StandstillWatch::safe_step() const {
-  return newest_of_disks(state_.committed(), /*connected_only=*/false);
 }
 
 // ---- why it does not go on

@@ -18,8 +18,6 @@ class StandstillWatch {
       : turn_(turn), members_(members), trust_(trust), state_(state) {}
 
   const std::optional<Standstill>& standstill() const { return standstill_; }
-  // The newest committed state that an island which is here, or was, keeps on its disk.
-  std::optional<OuterStep> safe_step() const;
 
   // Looks; tells what changed, and asks for a rollback where the run's policy is to go back.
   void settle(const OpenRounds& rounds, bool finished);
@@ -35,7 +33,7 @@ class StandstillWatch {
   std::optional<Standstill> of_lies(const OpenRound& round) const;
   std::optional<Standstill> of_stragglers(const OpenRound& round) const;
   std::optional<Standstill> of_quorum(const OpenRounds& rounds) const;
-  std::optional<OuterStep> newest_of_disks(OuterStep at_most, bool connected_only) const;
+  // That an island which is here keeps, or what the run began with.
   std::optional<OuterStep> newest_kept(OuterStep at_most) const;
   void ask_for_rollback(const Standstill& standstill);
   void notify_islands();

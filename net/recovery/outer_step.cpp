@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "kernels/reduce.h"
 #include "kernels/wire_codec.h"
@@ -63,8 +62,8 @@ std::span<Value> slice(std::span<Value> values, std::int64_t begin, std::int64_t
   return values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
 }
 
-// The squares' sum of `numel` values; nothing where one is not finite. `reader()` gives a thread what it reads rows
-// with: (begin, count) to the values of a row.
+// The squares' sum of `numel` values; nothing where one is not finite. `reader()` gives a thread what it sums rows
+// with: (begin, count) to the sum of a row's.
 template <class Reader>
 std::optional<double> norm_of_rows(std::int64_t numel, Reader reader) {
   constexpr auto kRow = static_cast<std::int64_t>(kNormRowNumel);
@@ -74,7 +73,7 @@ std::optional<double> norm_of_rows(std::int64_t numel, Reader reader) {
     const std::size_t end = std::min(rows.size(), (part + 1) * kRowsOfPart);
     for (std::size_t row = part * kRowsOfPart; row < end; ++row) {
       const std::int64_t begin = static_cast<std::int64_t>(row) * kRow;
-      rows[row] = row_squared_norm(read(begin, std::min(kRow, numel - begin)));
+      rows[row] = read(begin, std::min(kRow, numel - begin));
     }
   });
   const double norm = fold_row_norms(std::move(rows));
@@ -84,53 +83,84 @@ std::optional<double> norm_of_rows(std::int64_t numel, Reader reader) {
 // Decodes any values of an average, not only whole blocks.
 class AverageReader {
  public:
-  AverageReader(WireFormat wire, ByteView canonical, std::int64_t numel)
-      : wire_(wire), canonical_(canonical), numel_(numel), block_(block_numel(wire)) {}
+  AverageReader(WireFormat wire, const AverageSource& average, std::int64_t numel)
+      : wire_(wire), average_(average), numel_(numel), block_(block_numel(wire)) {}
 
   // Valid until the next call.
-  std::span<const float> read(std::int64_t begin, std::int64_t count) {
+  Result<std::span<const float>> read(std::int64_t begin, std::int64_t count) {
     const std::int64_t first = begin / block_ * block_;
     const std::int64_t last = std::min(numel_, (begin + count + block_ - 1) / block_ * block_);
+    const auto bytes = static_cast<std::size_t>(encoded_bytes(wire_, last - first));
+    ATOLL_ASSIGN_OR_RETURN(const ByteView encoded,
+                           average_.read(static_cast<std::uint64_t>(encoded_bytes(wire_, first)), bytes, room_));
     decoded_.resize(static_cast<std::size_t>(last - first));
-    const std::int64_t at = encoded_bytes(wire_, first);
-    decode_values(wire_, slice(canonical_, at, encoded_bytes(wire_, last - first)), decoded_);
+    decode_values(wire_, encoded, decoded_);
     return slice(std::span<const float>(decoded_), begin - first, count);
   }
 
  private:
   const WireFormat wire_;
-  const ByteView canonical_;
+  const AverageSource& average_;
   const std::int64_t numel_, block_;
+  Bytes room_;
   std::vector<float> decoded_;
 };
+
+constexpr auto kChunk = static_cast<std::int64_t>(kStateChunkNumel);
+
+// The chunk's values are stepped a piece at a time; `done(begin, count)`, of the chunk, after each.
+template <class Done>
+Status step_pieces(std::uint64_t index, std::span<float> parameters, std::span<float> momentum, const FlatOrder& order,
+                   AverageReader& average, OuterSgd hyper, Done done) {
+  const std::int64_t base = static_cast<std::int64_t>(index) * kChunk;
+  for (std::int64_t piece = 0; piece < std::ssize(parameters); piece += kPieceNumel) {
+    const std::int64_t count = std::min(kPieceNumel, std::ssize(parameters) - piece);
+    Status read;
+    order.for_each_placed(
+        base + piece, base + piece + count, [&](std::int64_t place, std::int64_t flat, std::int64_t numel) {
+          const auto d = average.read(flat, numel);
+          if (!d.ok()) {
+            read = d.error();
+            return;
+          }
+          outer_nesterov(slice(parameters, place - base, numel), slice(momentum, place - base, numel), *d, hyper);
+        });
+    ATOLL_RETURN_IF_ERROR(read);
+    done(piece, count);
+  }
+  return ok_status();
+}
 
 }  // namespace
 
 std::optional<double> pseudo_gradient(std::span<const float> outer, std::span<const ParameterRange> ranges,
                                       std::span<float> local) {
   const FlatOrder order(ranges);
-  const auto subtract_row = [&](std::int64_t begin, std::int64_t count) {
-    order.for_each_flat(begin, count, [&](std::int64_t place, std::int64_t flat, std::int64_t numel) {
-      const auto values = slice(local, flat, numel);
-      std::ranges::transform(slice(outer, place, numel), values, values.begin(), std::minus());
-    });
-    return std::span<const float>(slice(local, begin, count));
-  };
-  return norm_of_rows(order.numel(), [&] { return subtract_row; });
+  return norm_of_rows(order.numel(), [&] {
+    return [&](std::int64_t begin, std::int64_t count) {
+      std::optional<double> whole;
+      order.for_each_flat(begin, count, [&](std::int64_t place, std::int64_t flat, std::int64_t numel) {
+        const double squares = subtract_row(slice(outer, place, numel), slice(local, flat, numel));
+        if (numel == count) whole = squares;
+      });
+      return whole ? *whole : row_squared_norm(slice(local, begin, count));  // it lies in several ranges
+    };
+  });
 }
 
 std::optional<double> average_squared_norm(WireFormat wire, ByteView canonical, std::int64_t numel) {
+  const AverageInMemory bytes(canonical);
   return norm_of_rows(numel, [&] {
-    return [average = AverageReader(wire, canonical, numel)](std::int64_t begin, std::int64_t count) mutable {
-      return average.read(begin, count);
+    return [average = AverageReader(wire, bytes, numel)](std::int64_t begin, std::int64_t count) mutable {
+      return row_squared_norm(*average.read(begin, count));
     };
   });
 }
 
 void outer_step(std::span<float> theta, std::span<float> velocity, std::span<const ParameterRange> ranges,
                 WireFormat wire, ByteView canonical, OuterSgd hyper, std::span<Digest> chunks) {
-  constexpr auto kChunk = static_cast<std::int64_t>(kStateChunkNumel);
   const FlatOrder order(ranges);
+  const AverageInMemory bytes(canonical);
   std::vector<std::size_t> touched;
   for (const ParameterRange& range : ranges) {
     const auto last = static_cast<std::size_t>((range.offset + range.numel - 1) / kChunk);
@@ -140,20 +170,30 @@ void outer_step(std::span<float> theta, std::span<float> velocity, std::span<con
   }
   parallel_for(touched.size(), [&](std::size_t part) {
     const std::size_t index = touched[part];
-    AverageReader average(wire, canonical, order.numel());
+    AverageReader average(wire, bytes, order.numel());
+    const auto parameters = of_chunk(theta, index), momentum = of_chunk(velocity, index);
     Sha256 hash;
-    const std::int64_t begin = static_cast<std::int64_t>(index) * kChunk;
-    const std::int64_t end = std::min(begin + kChunk, std::ssize(theta));
-    for (std::int64_t piece = begin; piece < end; piece += kPieceNumel) {
-      const std::int64_t piece_end = std::min(end, piece + kPieceNumel);
-      order.for_each_placed(piece, piece_end, [&](std::int64_t place, std::int64_t flat, std::int64_t numel) {
-        outer_nesterov(slice(theta, place, numel), slice(velocity, place, numel), average.read(flat, numel), hyper);
-      });
-      hash.update(std::as_bytes(slice(theta, piece, piece_end - piece)));
-    }
-    hash.update(std::as_bytes(slice(velocity, begin, end - begin)));
+    (void)step_pieces(index, parameters, momentum, order, average, hyper, [&](std::int64_t begin, std::int64_t count) {
+      hash.update(std::as_bytes(slice(parameters, begin, count)));
+    });  // memory can be read
+    hash.update(std::as_bytes(momentum));
     chunks[index] = hash.finish();
   });
+}
+
+bool touches_chunk(std::span<const ParameterRange> ranges, std::uint64_t index) {
+  const std::int64_t begin = static_cast<std::int64_t>(index) * kChunk;
+  return std::ranges::any_of(ranges, [&](const ParameterRange& range) {
+    return range.offset < begin + kChunk && begin < range.offset + range.numel;
+  });
+}
+
+Status step_chunk(std::uint64_t index, std::span<float> parameters, std::span<float> momentum,
+                  std::span<const ParameterRange> ranges, WireFormat wire, const AverageSource& average,
+                  OuterSgd hyper) {
+  const FlatOrder order(ranges);
+  AverageReader reader(wire, average, order.numel());
+  return step_pieces(index, parameters, momentum, order, reader, hyper, [](std::int64_t, std::int64_t) {});
 }
 
 }  // namespace atl

@@ -7,6 +7,7 @@
 // pseudo-gradient hold their values end to end.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "kernels/outer_nesterov.h"
 #include "kernels/wire_format.h"
 #include "net/base/bytes.h"
+#include "net/base/result.h"
 #include "net/base/sha256.h"
 #include "net/model/fragments.h"
 
@@ -31,5 +33,33 @@ std::optional<double> average_squared_norm(WireFormat wire, ByteView canonical, 
 // chunks (net/recovery/outer_state.h) in which these lie. theta, velocity: [numel of the model]; chunks: of all of it.
 void outer_step(std::span<float> theta, std::span<float> velocity, std::span<const ParameterRange> ranges,
                 WireFormat wire, ByteView canonical, OuterSgd hyper, std::span<Digest> chunks);
+
+// The canonical bytes of an average, in memory or in a file. Several threads at once.
+class AverageSource {
+ public:
+  virtual ~AverageSource() = default;
+  // `bytes` of them, from `offset`: in `room`, or where they are; valid until `room` changes.
+  virtual Result<ByteView> read(std::uint64_t offset, std::size_t bytes, Bytes& room) const = 0;
+};
+
+class AverageInMemory final : public AverageSource {
+ public:
+  explicit AverageInMemory(ByteView canonical) : canonical_(canonical) {}
+  Result<ByteView> read(std::uint64_t offset, std::size_t bytes, Bytes&) const override {
+    return canonical_.subspan(static_cast<std::size_t>(offset), bytes);
+  }
+
+ private:
+  const ByteView canonical_;
+};
+
+// Whether an outer step on the ranges changes the chunk.
+bool touches_chunk(std::span<const ParameterRange> ranges, std::uint64_t index);
+
+// What outer_step() does to one chunk, on one thread: its parameters and momentum, in place, to the same bits. They are
+// of no step any more where the average cannot be read.
+Status step_chunk(std::uint64_t index, std::span<float> parameters, std::span<float> momentum,
+                  std::span<const ParameterRange> ranges, WireFormat wire, const AverageSource& average,
+                  OuterSgd hyper);
 
 }  // namespace atl

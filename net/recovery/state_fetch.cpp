@@ -4,229 +4,383 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <memory>
-#include <optional>
-
-#include "net/base/backoff.h"
-#include "net/https/https_fetcher.h"
+#include <utility>
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{200};
+constexpr std::size_t kMostPieces = 32, kFewestPieces = 4;  // of an average at once: 8 MiB, 1 MiB
 constexpr long kStatusOk = 200;
+constexpr long kStatusPartial = 206;
 constexpr long kStatusNotFound = 404;
 constexpr long kStatusPreconditionFailed = 412;
 
-struct Source {
-  StateSourceAddress where;
-  int running = 0;                 // transfers
-  int failures = 0;                // in a row
-  Backoff pause;                   // after each
-  Clock::time_point not_before{};  // until then
-  std::optional<Error> dropped;    // why it is asked no more
+template <class... Cases>
+struct Match : Cases... {
+  using Cases::operator()...;
 };
+template <class... Cases>
+Match(Cases...) -> Match<Cases...>;
 
-// One request under way: a chunk, or the manifest.
-struct Flight {
-  std::size_t source = 0;
-  std::optional<std::uint64_t> chunk;  // empty: the manifest
-  std::unique_ptr<Bytes> body;         // filled by the transfer
-  Clock::time_point since;
-};
+}  // namespace
 
-// Asks all sources for the manifest until one has the right one, then spreads the chunks over them: whoever is faster
-// asks more often and so carries more.
-class StateFetch {
- public:
-  StateFetch(HttpsFetcher fetcher, const std::vector<StateSourceAddress>& sources, OuterStep version,
-             std::string tree_hash_hex, std::uint64_t numel, const StateFetchOptions& options);
-  Result<FetchedState> run(const AbortSignal& abort, const FetchProgress& progress);
+Result<StateFetch> StateFetch::create(const Identity& self, FetchModel model, std::function<void(std::uint64_t)> came,
+                                      const StateFetchOptions& options) {
+  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall));
+  return StateFetch(self, std::move(fetcher), std::move(model), std::move(came), options);
+}
 
- private:
-  std::uint64_t state_bytes() const { return 2 * sizeof(float) * state_.parameters.size(); }
-  bool complete() const { return manifest_ && verified_chunks_ == manifest_->chunk_sha256.size(); }
-  bool is_verified(std::uint64_t chunk) const { return verified_[chunk]; }
-  bool is_in_flight(std::uint64_t chunk) const;
+StateFetch::StateFetch(const Identity& self, HttpsFetcher fetcher, FetchModel model,
+                       std::function<void(std::uint64_t)> came, const StateFetchOptions& options)
+    : fetcher_(std::move(fetcher)),
+      self_(self),
+      options_(options),
+      plan_(std::make_unique<FetchPlan>(self_, std::move(model), std::move(came))) {}
 
-  void start_flights();
-  void start(std::size_t source, std::optional<std::uint64_t> chunk);
-  std::optional<std::uint64_t> next_chunk(std::size_t source);
-  void land(const HttpsOutcome& outcome);
-  Status accept(const Flight& flight);
-  Status accept_manifest(const Bytes& body);
-  Status accept_chunk(std::uint64_t chunk, const Bytes& body);
-  void cancel_flights_of(std::optional<std::uint64_t> chunk);
-  void blame(Source& source, const Error& error);
-  Error gave_up() const;
-
-  HttpsFetcher fetcher_;
-  const std::string tree_hash_hex_;
-  const StateFetchOptions options_;
-  std::vector<Source> sources_;
-  std::map<TransferId, Flight> flights_;
-  std::optional<StateManifest> manifest_;
-  std::deque<std::uint64_t> pending_;  // chunks that nobody has been asked for, or whose source failed
-  std::vector<bool> verified_;
-  std::uint64_t verified_chunks_ = 0;
-  std::uint64_t verified_bytes_ = 0;
-  FetchedState state_;
-};
-
-StateFetch::StateFetch(HttpsFetcher fetcher, const std::vector<StateSourceAddress>& sources, OuterStep version,
-                       std::string tree_hash_hex, std::uint64_t numel, const StateFetchOptions& options)
-    : fetcher_(std::move(fetcher)), tree_hash_hex_(std::move(tree_hash_hex)), options_(options) {
-  const auto longest = options.max_failures * options.retry_after;
+// What they said of another target is past; their transfers go on.
+void StateFetch::name(const std::vector<StateSourceAddress>& sources) {
+  for (auto& [id, source] : sources_) source.is_named = false;
+  const auto longest = options_.max_failures * options_.retry_after;
   for (const StateSourceAddress& where : sources) {
-    sources_.push_back({where, 0, 0, {options.retry_after, longest}, {}, std::nullopt});
+    const auto found = sources_.find(where.id);
+    const int running = found == sources_.end() ? 0 : found->second.running;
+    sources_.erase(where.id);
+    sources_.emplace(
+        where.id,
+        Source{.where = where, .is_named = true, .running = running, .pause = Backoff(options_.retry_after, longest)});
   }
-  state_.version = version;
-  state_.parameters.resize(numel);
-  state_.momentum.resize(numel);
 }
 
-Result<FetchedState> StateFetch::run(const AbortSignal& abort, const FetchProgress& progress) {
-  while (!complete()) {
+Status StateFetch::run(const HeldState& target, const std::vector<StateSourceAddress>& sources,
+                       const AbortSignal& abort, const FetchProgress& progress,
+                       const std::function<bool()>& superseded) {
+  plan_->aim(target);
+  name(sources);
+  while (!plan_->complete()) {
+    if (superseded && superseded()) {
+      return Error{ErrorCode::kNotFound, fmt::format("outer step {} is no longer the newest", target.outer_step.value)};
+    }
+    give_up_rounds();
     start_flights();
-    const auto is_dropped = [](const Source& source) { return source.dropped.has_value(); };
-    if (flights_.empty() && std::ranges::all_of(sources_, is_dropped)) return gave_up();
+    if (is_stuck()) return gave_up();
     ATOLL_ASSIGN_OR_RETURN(const auto outcomes, fetcher_.wait(Deadline::after(kTurn), abort));
+    look_at_rates(Clock::now());
     for (const HttpsOutcome& outcome : outcomes) land(outcome);
-    if (progress) progress(verified_bytes_, state_bytes());
+    if (plan_->has_manifest()) plan_->step_ready();
+    if (progress && plan_->has_manifest()) progress(counts_.useful(), counts_.useful() + plan_->bytes_to_fetch());
   }
-  return std::move(state_);
+  return ok_status();
 }
 
-bool StateFetch::is_in_flight(std::uint64_t chunk) const {
-  return std::ranges::any_of(flights_, [&](const auto& entry) { return entry.second.chunk == chunk; });
-}
+// ---- requests
+// ---------------------------------------------------------------------------------------------------------
 
 void StateFetch::start_flights() {
   const auto now = Clock::now();
-  for (std::size_t index = 0; index < sources_.size(); ++index) {
-    Source& source = sources_[index];
-    if (source.dropped || now < source.not_before) continue;
-    if (!manifest_) {
-      if (source.running == 0) start(index, std::nullopt);
-      continue;
-    }
+  for (auto& [id, source] : sources_) {
+    if (!source.is_asked() || now < source.not_before) continue;
     while (source.running < options_.transfers_per_source) {
-      const auto chunk = next_chunk(index);
-      if (!chunk) break;
-      start(index, chunk);
+      std::optional<Purpose> purpose = next_purpose(source);
+      if (!purpose) purpose = slow_purpose(source);
+      if (!purpose) break;
+      start(source, std::move(*purpose));
     }
   }
 }
 
-std::optional<std::uint64_t> StateFetch::next_chunk(std::size_t source) {
-  if (!pending_.empty()) {
-    const std::uint64_t chunk = pending_.front();
-    pending_.pop_front();
-    return chunk;
+// Rounds before chunks: who steps what is there now fetches the rest of a newer outer step, upon which fewer rounds
+// will come.
+std::optional<StateFetch::Purpose> StateFetch::next_purpose(const Source& source) {
+  if (!plan_->has_manifest()) {
+    const bool is_asked = std::ranges::any_of(flights_, [&](const auto& entry) {
+      const auto* manifest = std::get_if<ForManifest>(&entry.second.purpose);
+      return entry.second.source == source.where.id && manifest && manifest->version == plan_->target().outer_step;
+    });
+    if (!source.has_target() || is_asked) return std::nullopt;
+    return ForManifest{plan_->target().outer_step};
   }
-  // Nothing is left to ask for the first time: ask for what somebody else is slow with, at most twice at once.
-  const auto slow_since = Clock::now() - options_.hedge_after;
-  std::map<std::uint64_t, int> copies;
-  for (const auto& [id, flight] : flights_) {
-    if (flight.chunk) copies[*flight.chunk] += 1;
+  for (const OuterStep round : plan_->rounds_to_ask()) {
+    if (may_ask_for_round(source, round) && !is_asked_for_round(round)) return ForRound{round};
   }
+  const auto may_ask = [&](OuterStep round) { return may_ask_for_round(source, round); };
+  if (FetchedAverage* average = plan_->average_to_ask(may_ask)) {
+    const HubCommit& commit = average->manifest().record.commit;
+    return ForPieces{commit.round, commit.digest, average->ask(pieces_at_once())};
+  }
+  if (!source.has_target()) return std::nullopt;
+  const auto chunk = plan_->next_chunk();
+  if (!chunk) return std::nullopt;
+  return ForChunk{*chunk, plan_->wanted(*chunk)};
+}
+
+// Nothing is left to ask for the first time: what somebody else is slow with, at most twice at once.
+std::optional<StateFetch::Purpose> StateFetch::slow_purpose(const Source& source) {
+  const auto now = Clock::now();
+  const auto slow_since = now - options_.hedge_after;
+  double together = 0;
+  for (const auto& [id, flight] : flights_) together += flight.rate.bytes_per_second(now);
   const Flight* oldest = nullptr;
   for (const auto& [id, flight] : flights_) {
-    const bool helps =
-        flight.chunk && flight.source != source && flight.since <= slow_since && copies[*flight.chunk] == 1;
+    if (flight.source == source.where.id || flight.since > slow_since || flight.body->size() >= flight.bytes) continue;
+    const bool helps = may_serve(source, flight.purpose) && twins_of(flight.purpose) == 1 &&
+                       rates_.is_worth_asking_again(flight.bytes - flight.body->size(),
+                                                    flight.rate.bytes_per_second(now), flight.bytes, together);
     if (helps && (oldest == nullptr || flight.since < oldest->since)) oldest = &flight;
   }
-  return oldest != nullptr ? oldest->chunk : std::nullopt;
+  if (oldest == nullptr) return std::nullopt;
+  if (const auto* chunk = std::get_if<ForChunk>(&oldest->purpose)) plan_->ask_again(chunk->index);
+  return oldest->purpose;
 }
 
-void StateFetch::start(std::size_t index, std::optional<std::uint64_t> chunk) {
-  Source& source = sources_[index];
+void StateFetch::look_at_rates(Clock::time_point now) {
+  std::uint64_t bytes = landed_bytes_;
+  for (auto& [id, flight] : flights_) {
+    flight.rate.look(flight.body->size(), now);
+    bytes += flight.body->size();
+  }
+  rates_.look(bytes, now);
+}
+
+// Few where few are left: so all sources have their part of them.
+std::size_t StateFetch::pieces_at_once() const {
+  const auto asked = [](const auto& entry) { return entry.second.is_asked(); };
+  const auto ways = static_cast<std::uint64_t>(std::ranges::count_if(sources_, asked) * options_.transfers_per_source);
+  const std::uint64_t share = plan_->open_pieces() / (2 * std::max<std::uint64_t>(ways, 1));
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(share, kFewestPieces, kMostPieces));
+}
+
+// What is fetched of it is of use, and it has it as far as is known.
+bool StateFetch::may_serve(const Source& source, const Purpose& purpose) {
+  if (!plan_->has_manifest()) return false;
+  if (const auto* chunk = std::get_if<ForChunk>(&purpose)) {
+    return source.has_target() && chunk->is == plan_->wanted(chunk->index);
+  }
+  const auto* part = std::get_if<ForPieces>(&purpose);
+  return part && may_ask_for_round(source, part->round) && plan_->average(part->round, part->digest);
+}
+
+// Requests under way for the same.
+int StateFetch::twins_of(const Purpose& purpose) const {
+  return static_cast<int>(
+      std::ranges::count_if(flights_, [&](const auto& entry) { return is_same(entry.second.purpose, purpose); }));
+}
+
+bool StateFetch::is_same(const Purpose& one, const Purpose& other) {
+  const auto *chunk = std::get_if<ForChunk>(&one), *other_chunk = std::get_if<ForChunk>(&other);
+  if (chunk && other_chunk) return chunk->index == other_chunk->index && chunk->is == other_chunk->is;
+  const auto *part = std::get_if<ForPieces>(&one), *other_part = std::get_if<ForPieces>(&other);
+  if (!part || !other_part) return false;
+  return part->round == other_part->round && part->digest == other_part->digest &&
+         part->pieces.first == other_part->pieces.first;
+}
+
+// Who is not named may be out of reach; it is asked for what none of those that are has.
+bool StateFetch::may_ask_for_round(const Source& source, OuterStep round) const {
+  if (source.lacks.contains(round)) return false;
+  return source.where.holds_target || std::ranges::none_of(sources_, [&](const auto& entry) {
+           const Source& other = entry.second;
+           return other.is_asked() && other.where.holds_target && !other.lacks.contains(round);
+         });
+}
+
+bool StateFetch::is_asked_for_round(OuterStep round) const {
+  return std::ranges::any_of(flights_, [&](const auto& entry) {
+    const auto* asked = std::get_if<ForRound>(&entry.second.purpose);
+    return asked && asked->round == round;
+  });
+}
+
+void StateFetch::start(Source& source, Purpose purpose) {
   auto body = std::make_unique<Bytes>();
   HttpsRequest request;
   request.peer = source.where.id;
   request.address = source.where.address;
-  request.path = chunk ? fmt::format("/state/{}/{}", state_.version.value, *chunk) : std::string("/state/manifest");
-  request.max_bytes = chunk ? manifest_->chunk_bytes(*chunk) : max_manifest_bytes(state_bytes());
-  request.on_body = [into = body.get()](ByteView bytes, bool) {
+  bool wants_part = false;
+  std::visit(Match{[&](const ForManifest&) {
+                     request.path = "/state/manifest";
+                     request.max_bytes = max_manifest_bytes(plan_->state().state_bytes());
+                   },
+                   [&](const ForChunk& chunk) {
+                     request.path = fmt::format("/state/{}/{}", chunk.is.step.value, chunk.index);
+                     request.max_bytes = plan_->state().chunk_bytes(chunk.index);
+                   },
+                   [&](const ForRound& round) {
+                     request.path = fmt::format("/rounds/{}/manifest", round.round.value);
+                     request.max_bytes = max_round_manifest_bytes(plan_->average_numel(round.round));
+                   },
+                   [&](const ForPieces& part) {
+                     const RoundManifest& manifest = plan_->average(part.round, part.digest)->manifest();
+                     const std::size_t last = part.pieces.end() - 1;
+                     request.path = fmt::format("/rounds/{}/{}/average", part.round.value, part.digest);
+                     request.resume_at = part.pieces.first * kDigestPieceBytes;
+                     request.range_bytes = (part.pieces.count - 1) * kDigestPieceBytes + manifest.piece_bytes(last);
+                     request.max_bytes = request.range_bytes;
+                     wants_part = true;
+                   }},
+             purpose);
+  request.on_body = [into = body.get(), wants_part](ByteView bytes, bool partial) {
+    if (wants_part && !partial) return Status(Error{ErrorCode::kProtocol, "it sends all in place of a range"});
     into->insert(into->end(), bytes.begin(), bytes.end());
     return ok_status();
   };
+  const std::uint64_t request_bytes = request.max_bytes;
   const TransferId id = fetcher_.start(std::move(request));
-  flights_.emplace(id, Flight{index, chunk, std::move(body), Clock::now()});
+  const auto now = Clock::now();
+  flights_.emplace(id,
+                   Flight{source.where.id, std::move(purpose), request_bytes, std::move(body), now, FlightRate(now)});
   ++source.running;
 }
+
+// ---- answers
+// ----------------------------------------------------------------------------------------------------------
 
 void StateFetch::land(const HttpsOutcome& outcome) {
   auto node = flights_.extract(outcome.id);
   if (node.empty()) return;  // cancelled in this turn: another source was faster
   const Flight flight = std::move(node.mapped());
-  Source& source = sources_[flight.source];
+  landed_bytes_ += flight.body->size();
+  Source& source = sources_.at(flight.source);
   --source.running;
-  Status status;
+  const bool is_missing = outcome.http_status == kStatusNotFound || outcome.http_status == kStatusPreconditionFailed;
+  if (!outcome.error && is_missing) {
+    lose(flight);
+    return has_not(source, flight.purpose);
+  }
+  Status status = ok_status();
   if (outcome.error) {
     status = *outcome.error;
-  } else if (outcome.http_status == kStatusNotFound || outcome.http_status == kStatusPreconditionFailed) {
-    status = Error{ErrorCode::kNotFound, "its outer state is of another version"};
-  } else if (outcome.http_status != kStatusOk) {
-    status = Error{ErrorCode::kProtocol, fmt::format("it answers with HTTP status {}", outcome.http_status)};
+    // What came of several pieces before it broke off is as good.
+    const auto* part = std::get_if<ForPieces>(&flight.purpose);
+    if (part != nullptr) {
+      if (const Status taken = take(*part, *flight.body); !taken.ok()) status = taken;
+    }
   } else {
-    status = accept(flight);
+    status = accept(flight, outcome.http_status);
   }
   if (status.ok()) {
     source.failures = 0;
     source.pause.reset();
     return;
   }
-  if (flight.chunk && !is_verified(*flight.chunk) && !is_in_flight(*flight.chunk)) pending_.push_front(*flight.chunk);
+  lose(flight);
+  const auto* manifest = std::get_if<ForManifest>(&flight.purpose);
+  if (manifest != nullptr && status.error().code == ErrorCode::kNotFound) {
+    source.moved_on = status.error();
+    return;
+  }
   blame(source, status.error());
 }
 
-Status StateFetch::accept(const Flight& flight) {
-  if (flight.chunk ? is_verified(*flight.chunk) : manifest_.has_value()) return ok_status();
-  ATOLL_RETURN_IF_ERROR(flight.chunk ? accept_chunk(*flight.chunk, *flight.body) : accept_manifest(*flight.body));
-  cancel_flights_of(flight.chunk);
+Status StateFetch::accept(const Flight& flight, long http_status) {
+  if (http_status != kStatusOk && http_status != kStatusPartial) {
+    return Error{ErrorCode::kProtocol, fmt::format("it answers with HTTP status {}", http_status)};
+  }
+  ATOLL_RETURN_IF_ERROR(std::visit([&](const auto& purpose) { return take(purpose, *flight.body); }, flight.purpose));
+  cancel_twins(flight);
   return ok_status();
 }
 
-Status StateFetch::accept_manifest(const Bytes& body) {
-  ATOLL_ASSIGN_OR_RETURN(StateManifest manifest, StateManifest::from_json(to_string(body)));
-  if (manifest.version != state_.version) {
-    return Error{ErrorCode::kNotFound, fmt::format("its outer state is of outer step {}", manifest.version.value)};
+Status StateFetch::take(const ForManifest& purpose, const Bytes& body) {
+  if (plan_->has_manifest() || purpose.version != plan_->target().outer_step) return ok_status();
+  ATOLL_RETURN_IF_ERROR(plan_->take_manifest(body));
+  for (const std::uint64_t chunk : plan_->wrong()) {
+    spdlog::warn("recovery outer_step={} wrong_chunk={} parameters={}-{}", plan_->target().outer_step.value, chunk,
+                 chunk * kStateChunkNumel, std::min((chunk + 1) * kStateChunkNumel, plan_->state().numel()) - 1);
   }
-  if (to_hex(manifest.tree_hash()) != tree_hash_hex_ || manifest.state_bytes != state_bytes()) {
-    return Error{ErrorCode::kCorrupt, "its outer state is not the one that the hub names"};
-  }
-  for (std::uint64_t chunk = 0; chunk < manifest.chunk_sha256.size(); ++chunk) pending_.push_back(chunk);
-  verified_.assign(manifest.chunk_sha256.size(), false);
-  manifest_ = std::move(manifest);
   return ok_status();
 }
 
-Status StateFetch::accept_chunk(std::uint64_t chunk, const Bytes& body) {
-  if (body.size() != manifest_->chunk_bytes(chunk) || sha256(body) != manifest_->chunk_sha256[chunk]) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("chunk {} of outer step {} has a wrong hash", chunk, state_.version.value)};
-  }
-  const auto parameters = std::as_writable_bytes(of_chunk(std::span(state_.parameters), chunk));
-  const auto momentum = std::as_writable_bytes(of_chunk(std::span(state_.momentum), chunk));
-  std::ranges::copy(std::span(body).first(parameters.size()), parameters.begin());
-  std::ranges::copy(std::span(body).subspan(parameters.size()), momentum.begin());
-  verified_[chunk] = true;
-  verified_chunks_ += 1;
-  verified_bytes_ += body.size();
+Status StateFetch::take(const ForChunk& purpose, const Bytes& body) {
+  ATOLL_ASSIGN_OR_RETURN(const bool was_wanted, plan_->take_chunk(purpose.index, purpose.is, body));
+  (was_wanted ? counts_.chunk_bytes : counts_.lost_bytes) += body.size();
   return ok_status();
 }
 
-void StateFetch::cancel_flights_of(std::optional<std::uint64_t> chunk) {
+Status StateFetch::take(const ForRound& purpose, const Bytes& body) {
+  if (!plan_->rounds_to_ask().contains(purpose.round)) {
+    counts_.lost_bytes += body.size();
+    return ok_status();
+  }
+  ATOLL_RETURN_IF_ERROR(plan_->take_round(purpose.round, body));
+  counts_.round_bytes += body.size();
+  return ok_status();
+}
+
+// Of a part that broke off, too.
+Status StateFetch::take(const ForPieces& purpose, const Bytes& body) {
+  FetchedAverage* average = plan_->average(purpose.round, purpose.digest);
+  if (average == nullptr) {
+    counts_.lost_bytes += body.size();
+    return ok_status();
+  }
+  const FetchedAverage::Accepted accepted = average->accept(purpose.pieces, body);
+  average->give_back(purpose.pieces);
+  counts_.average_bytes += accepted.fresh_bytes;
+  counts_.lost_bytes += body.size() - accepted.fresh_bytes;
+  return accepted.status;
+}
+
+// It brought nothing: what it was for is asked again.
+void StateFetch::lose(const Flight& flight) {
+  if (const auto* chunk = std::get_if<ForChunk>(&flight.purpose)) {
+    plan_->give_back_chunk(chunk->index);
+    counts_.lost_bytes += flight.body->size();
+  } else if (const auto* part = std::get_if<ForPieces>(&flight.purpose)) {
+    FetchedAverage* average = plan_->average(part->round, part->digest);
+    if (average && twins_of(flight.purpose) == 0) average->give_back(part->pieces);
+  }
+}
+
+// Others that fetch what has come.
+void StateFetch::cancel_twins(const Flight& done) {
+  const auto is_twin = [&](const Flight& other) {
+    const bool is_manifest = std::holds_alternative<ForManifest>(other.purpose) && plan_->has_manifest();
+    return is_manifest || is_same(other.purpose, done.purpose);
+  };
   std::erase_if(flights_, [&](const auto& entry) {
     const Flight& flight = entry.second;
-    if (flight.chunk != chunk) return false;
+    if (!is_twin(flight)) return false;
     fetcher_.cancel(entry.first);
-    --sources_[flight.source].running;
+    landed_bytes_ += flight.body->size();
+    const auto* chunk = std::get_if<ForChunk>(&flight.purpose);
+    if (chunk != nullptr) plan_->give_back_chunk(chunk->index);
+    if (!std::holds_alternative<ForManifest>(flight.purpose)) counts_.lost_bytes += flight.body->size();
+    --sources_.at(flight.source).running;
     return true;
   });
+}
+
+// ---- sources
+// ----------------------------------------------------------------------------------------------------------
+
+// Its own word, and no failure: others may have it.
+void StateFetch::has_not(Source& source, const Purpose& purpose) {
+  source.failures = 0;
+  std::visit(Match{[&](const ForManifest& manifest) {
+                     if (manifest.version != plan_->target().outer_step) return;
+                     source.moved_on = Error{ErrorCode::kNotFound, "it holds no outer state"};
+                   },
+                   [&](const ForChunk& chunk) {
+                     if (chunk.is.step != plan_->target().outer_step) return;
+                     source.moved_on = Error{ErrorCode::kNotFound, "its outer state is of another version"};
+                   },
+                   [&](const ForRound& round) { source.lacks.insert(round.round); },
+                   [&](const ForPieces& part) { source.lacks.insert(part.round); }},
+             purpose);
+}
+
+// Those that none of the sources has: what needs them comes whole, from who holds the state.
+void StateFetch::give_up_rounds() {
+  const auto has_target = [](const auto& entry) { return entry.second.has_target(); };
+  if (std::ranges::none_of(sources_, has_target)) return;
+  std::set<OuterStep> wanted = plan_->rounds_with_open_pieces();
+  wanted.insert(plan_->rounds_to_ask().begin(), plan_->rounds_to_ask().end());
+  for (const OuterStep round : wanted) {
+    const bool may_come = std::ranges::any_of(
+        sources_, [&](const auto& entry) { return entry.second.is_asked() && !entry.second.lacks.contains(round); });
+    if (!may_come && !is_asked_for_round(round)) plan_->give_up_round(round);
+  }
 }
 
 // Only its own word ends a source at once. What happens to its connections anybody on the way may cause.
@@ -236,34 +390,34 @@ void StateFetch::blame(Source& source, const Error& error) {
   source.not_before = Clock::now() + source.pause.next();
   if (is_final || source.failures >= options_.max_failures) source.dropped = error;
   spdlog::warn("recovery source={} outer_step={} dropped={} reason={} message=\"{}\"", source.where.id.value,
-               state_.version.value, source.dropped.has_value(), to_string(error.code), error.message);
+               plan_->target().outer_step.value, source.dropped.has_value(), to_string(error.code), error.message);
+}
+
+// Nothing is under way, and nobody is to be asked again later.
+bool StateFetch::is_stuck() const {
+  const auto now = Clock::now();
+  return flights_.empty() && std::ranges::none_of(sources_, [&](const auto& entry) {
+           return entry.second.is_asked() && now < entry.second.not_before;
+         });
 }
 
 Error StateFetch::gave_up() const {
   std::string reasons;
-  bool moved_on = false;
-  bool same_code = true;
-  for (const Source& source : sources_) {
-    moved_on = moved_on || source.dropped->code == ErrorCode::kNotFound;
-    same_code = same_code && source.dropped->code == sources_.front().dropped->code;
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", source.where.id.value, source.dropped->message);
+  bool moved_on = false, any = false;
+  std::optional<ErrorCode> code;
+  for (const auto& [id, source] : sources_) {
+    const std::optional<Error>& why = source.dropped ? source.dropped : source.moved_on;
+    if (!source.is_named || !source.where.holds_target || !why) continue;
+    any = true;
+    moved_on = moved_on || why->code == ErrorCode::kNotFound;
+    code = code.value_or(why->code) == why->code ? why->code : ErrorCode::kUnreachable;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", id.value, why->message);
   }
-  const std::string what = fmt::format("cannot fetch the outer state of outer step {}", state_.version.value);
-  if (sources_.empty()) return Error{ErrorCode::kNotFound, what + ": no island has it; ask the hub again"};
+  const std::string what =
+      fmt::format("cannot fetch the outer state of outer step {}", plan_->target().outer_step.value);
+  if (!any) return Error{ErrorCode::kNotFound, what + ": no island has it; ask the hub again"};
   if (moved_on) return Error{ErrorCode::kNotFound, fmt::format("{}: {}; ask the hub for the newest", what, reasons)};
-  return Error{same_code ? sources_.front().dropped->code : ErrorCode::kUnreachable,
-               fmt::format("{}: {}", what, reasons)};
-}
-
-}  // namespace
-
-Result<FetchedState> fetch_state(const Identity& self, const std::vector<StateSourceAddress>& sources,
-                                 OuterStep version, const std::string& tree_hash_hex, std::uint64_t numel,
-                                 const AbortSignal& abort, const FetchProgress& progress,
-                                 const StateFetchOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall));
-  StateFetch fetch(std::move(fetcher), sources, version, tree_hash_hex, numel, options);
-  return fetch.run(abort, progress);
+  return Error{*code, fmt::format("{}: {}", what, reasons)};
 }
 
 }  // namespace atl

@@ -1,16 +1,26 @@
-// Fetches the outer state from islands over HTTPS (libcurl), every byte verified.
+// Fetches the outer state from islands over HTTPS (libcurl), every byte verified: averages of the rounds that are
+// missing from what is there, whole chunks where that is fewer bytes (fetch_plan.h). One for as long as an island
+// recovers: what came for one target is of use for the next. One thread.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
+#include "net/base/backoff.h"
 #include "net/base/result.h"
 #include "net/https/fetch_progress.h"
-#include "net/recovery/outer_state.h"
+#include "net/https/https_fetcher.h"
+#include "net/recovery/fetch_plan.h"
+#include "net/recovery/fetch_rates.h"
 #include "net/tls/identity.h"
 
 namespace atl {
@@ -18,23 +28,123 @@ namespace atl {
 struct StateSourceAddress {
   IslandId id;  // its certificate must carry this name
   Address address;
+  bool holds_target = true;  // else it is asked for averages alone, which none of those that do has
 };
 
 struct StateFetchOptions {
   std::chrono::milliseconds stall{10'000};  // without a byte for so long, a transfer is given up
   std::chrono::milliseconds retry_after{
       500};  // a source that failed is tried again, later after every failure in a row
-  std::chrono::milliseconds hedge_after{3'000};  // a chunk that takes longer is asked of an idle source, too
+  std::chrono::milliseconds hedge_after{3'000};  // what takes longer is asked of an idle source, too
   int max_failures = 4;                          // in a row, then a source is dropped
   int transfers_per_source = 2;
 };
 
-// The state with this version and tree hash (both from the hub), from whichever of the sources have it. A source that
-// stalls (no byte for 10 s) or sends a wrong hash is replaced; kNotFound when all have moved on to a newer version: ask
-// the hub again.
-Result<FetchedState> fetch_state(const Identity& self, const std::vector<StateSourceAddress>& sources,
-                                 OuterStep version, const std::string& tree_hash_hex, std::uint64_t numel,
-                                 const AbortSignal& abort, const FetchProgress& progress,
-                                 const StateFetchOptions& options = {});
+// Of bodies, since it began.
+struct FetchCounts {
+  std::uint64_t chunk_bytes = 0, average_bytes = 0;  // verified, and of use
+  std::uint64_t round_bytes = 0;                     // of records and piece hashes
+  std::uint64_t lost_bytes = 0;                      // came in vain: cut off, wrong, or twice
+  std::uint64_t useful() const { return chunk_bytes + average_bytes + round_bytes; }
+};
+
+class StateFetch {
+ public:
+  // `self` outlives this. `came`: a chunk of the target is right, after fetching or stepping; may be empty.
+  static Result<StateFetch> create(const Identity& self, FetchModel model,
+                                   std::function<void(std::uint64_t chunk)> came = {},
+                                   const StateFetchOptions& options = {});
+
+  // Before the first run(): what is there already goes in here.
+  PartialState& state() { return plan_->state(); }
+  const FetchPlan& plan() const { return *plan_; }
+  const FetchCounts& counts() const { return counts_; }
+
+  // The state with this outer step and tree hash (both from the hub), whole in state(). A source that stalls (no byte
+  // for 10 s) or sends what is wrong is replaced; kNotFound when all that hold it have moved on to a newer one, or
+  // `superseded` says that the hub names another: ask it again, and run() goes on from what came.
+  Status run(const HeldState& target, const std::vector<StateSourceAddress>& sources, const AbortSignal& abort,
+             const FetchProgress& progress, const std::function<bool()>& superseded = {});
+
+ private:
+  struct Source {
+    StateSourceAddress where;
+    bool is_named = false;               // for this target
+    int running = 0;                     // transfers
+    int failures = 0;                    // in a row
+    Backoff pause;                       // after each
+    Clock::time_point not_before{};      // until then
+    std::optional<Error> dropped = {};   // why it is asked no more
+    std::optional<Error> moved_on = {};  // why it is asked for averages alone
+    std::set<OuterStep> lacks = {};      // rounds
+
+    bool is_asked() const { return is_named && !dropped; }
+    bool has_target() const { return is_asked() && where.holds_target && !moved_on; }
+  };
+  // What a request is for.
+  struct ForManifest {
+    OuterStep version;
+  };
+  struct ForChunk {
+    std::uint64_t index = 0;
+    StoredChunk is;
+  };
+  struct ForRound {
+    OuterStep round;
+  };
+  struct ForPieces {
+    OuterStep round;
+    std::string digest;
+    PieceSpan pieces;
+  };
+  using Purpose = std::variant<ForManifest, ForChunk, ForRound, ForPieces>;
+  struct Flight {
+    IslandId source;
+    Purpose purpose;
+    std::uint64_t bytes = 0;      // of all that is asked for
+    std::unique_ptr<Bytes> body;  // filled by the transfer
+    Clock::time_point since;
+    FlightRate rate;
+  };
+
+  StateFetch(const Identity& self, HttpsFetcher fetcher, FetchModel model, std::function<void(std::uint64_t)> came,
+             const StateFetchOptions& options);
+
+  void name(const std::vector<StateSourceAddress>& sources);
+  void start_flights();
+  std::optional<Purpose> next_purpose(const Source& source);
+  std::optional<Purpose> slow_purpose(const Source& source);
+  bool may_serve(const Source& source, const Purpose& purpose);
+  int twins_of(const Purpose& purpose) const;
+  void look_at_rates(Clock::time_point now);
+  std::size_t pieces_at_once() const;
+  static bool is_same(const Purpose& one, const Purpose& other);
+  void start(Source& source, Purpose purpose);
+  bool may_ask_for_round(const Source& source, OuterStep round) const;
+  bool is_asked_for_round(OuterStep round) const;
+  void land(const HttpsOutcome& outcome);
+  Status accept(const Flight& flight, long http_status);
+  Status take(const ForManifest& purpose, const Bytes& body);
+  Status take(const ForChunk& purpose, const Bytes& body);
+  Status take(const ForRound& purpose, const Bytes& body);
+  Status take(const ForPieces& purpose, const Bytes& body);
+  void lose(const Flight& flight);
+  void cancel_twins(const Flight& done);
+  void has_not(Source& source, const Purpose& purpose);
+  void give_up_rounds();
+  void blame(Source& source, const Error& error);
+  bool is_stuck() const;
+  Error gave_up() const;
+
+  HttpsFetcher fetcher_;
+  const Identity& self_;
+  const StateFetchOptions options_;
+  std::unique_ptr<FetchPlan> plan_;
+  FetchCounts counts_;
+  FetchRates rates_;
+  std::uint64_t landed_bytes_ = 0;  // of bodies
+  std::map<IslandId, Source> sources_;
+  std::map<TransferId, Flight> flights_;
+};
 
 }  // namespace atl

@@ -1,16 +1,14 @@
 #include "net/recovery/state_server.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
 
-#include <array>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <charconv>
-#include <optional>
 
 #include "net/base/byte_range.h"
-#include "net/mesh/link_probe.h"
+#include "net/recovery/state_answers.h"
 #include "net/transport/socket.h"
 
 namespace atl {
@@ -23,15 +21,17 @@ using boost::system::error_code;
 constexpr std::chrono::milliseconds kLook{250};  // at the clock, while nothing moves
 constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
 constexpr int kProbesOfConnection = 8;
-constexpr std::string_view kManifestTarget = "/state/manifest";
-constexpr std::string_view kChunkPrefix = "/state/";
 
 // Beast's synchronous stream over a TlsConnection, at the peer's pace: whoever takes too long for a step is done. The
 // reason of a failure does not matter here: the connection ends.
 class BeastStream {
  public:
-  BeastStream(TlsConnection& connection, HttpSession& session, const HttpsPaceLimits& pace)
-      : connection_(connection), session_(session), pace_(pace), look_(std::min(kLook, pace.window / 4)) {}
+  BeastStream(TlsConnection& connection, HttpSession& session, ServingPace& serving, const HttpsPaceLimits& pace)
+      : connection_(connection),
+        session_(session),
+        serving_(serving),
+        pace_(pace),
+        look_(std::min(kLook, pace.window / 4)) {}
 
   // Until the first bytes of a request are there. False when none comes.
   bool await_request() {
@@ -41,6 +41,7 @@ class BeastStream {
     return has_come;
   }
   void begin_header() { pace_.begin_header(Clock::now()); }
+  void held_back(Clock::duration time) { pace_.held_back(time); }  // by this island's own disk
   void begin_answer() { pace_.begin_answer(Clock::now(), tcp_progress(connection_.fd()).bytes_acknowledged); }
 
   template <class Buffers>
@@ -60,10 +61,18 @@ class BeastStream {
   template <class Buffers>
   std::size_t write_some(const Buffers& buffers, error_code& error) {
     const asio::const_buffer buffer = first_of<asio::const_buffer>(buffers);
-    const std::size_t count = std::min(buffer.size(), kMostAtOnce);
-    const bool written = write_all({static_cast<const std::byte*>(buffer.data()), count});
+    const bool written = write({static_cast<const std::byte*>(buffer.data()), buffer.size()});
     error = written ? error_code() : asio::error::make_error_code(asio::error::connection_aborted);
-    return written ? count : 0;
+    return written ? buffer.size() : 0;
+  }
+  // All of it, no faster than this island serves. False when the connection has to end.
+  bool write(ByteView bytes) {
+    while (!bytes.empty()) {
+      const ServingPace::Turn turn = serving_.next(bytes.size(), Clock::now());
+      if (!hold_back_until(turn.when) || !write_all(bytes.first(turn.bytes))) return false;
+      bytes = bytes.subspan(turn.bytes);
+    }
+    return true;
   }
   // Beast wants these to exist; only the ones above are called.
   template <class Buffers>
@@ -82,8 +91,6 @@ class BeastStream {
   }
 
  private:
-  static constexpr std::size_t kMostAtOnce = 256 * 1024;
-
   bool write_all(ByteView bytes) {
     while (!bytes.empty()) {
       const auto count = connection_.try_write(bytes);
@@ -95,6 +102,15 @@ class BeastStream {
       if (!wait(connection_.poll_events_for_write()) || !connection_.try_flush().ok()) return false;
     }
     return true;
+  }
+  // Of no account for the peer's pace. False when this connection has to end.
+  bool hold_back_until(Clock::time_point when) {
+    const auto began = Clock::now();
+    if (when <= began) return true;
+    // Readable input waits for its turn, so that only the abort is looked at.
+    const Status waited = wait_ready(session_.abort().fd(), POLLIN, Deadline::at(when), nullptr, "serving a member");
+    pace_.held_back(Clock::now() - began);
+    return !waited.ok() && waited.error().code == ErrorCode::kTimeout;
   }
   // For poll's events. False when this connection has had its time, or has to end.
   bool wait(short events) {
@@ -117,137 +133,75 @@ class BeastStream {
 
   TlsConnection& connection_;
   HttpSession& session_;
+  ServingPace& serving_;
   HttpsPace pace_;
   const std::chrono::milliseconds look_;
 };
 
-// What a request gets. `content` is the whole representation; the request's range of it is sent.
-struct Answer {
-  http::status status = http::status::ok;
-  std::string_view type = "text/plain";
-  Bytes content;
-  std::string etag;
-  std::string digest;  // the Repr-Digest field
-};
-
-Answer refuse(http::status status, std::string_view why) {
-  return {status, "text/plain", Bytes(as_bytes(why).begin(), as_bytes(why).end()), {}, {}};
-}
-
-std::string etag_of(OuterStep version) { return fmt::format("\"{}\"", version.value); }
-
-std::string repr_digest(const Digest& digest) {  // RFC 9530
-  std::array<unsigned char, 48> text{};
-  const int size = EVP_EncodeBlock(text.data(), reinterpret_cast<const unsigned char*>(digest.data()),
-                                   static_cast<int>(digest.size()));
-  return fmt::format("sha-256=:{}:",
-                     std::string_view(reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(size)));
-}
-
-struct ChunkName {
-  OuterStep version;
-  std::uint64_t index = 0;
-};
-
-std::optional<ChunkName> parse_chunk_target(std::string_view target) {
-  if (!target.starts_with(kChunkPrefix)) return std::nullopt;
-  target.remove_prefix(kChunkPrefix.size());
-  ChunkName name;
-  const char* end = target.data() + target.size();
-  const auto version = std::from_chars(target.data(), end, name.version.value);
-  if (version.ec != std::errc() || version.ptr == end || *version.ptr != '/') return std::nullopt;
-  const auto index = std::from_chars(version.ptr + 1, end, name.index);
-  if (index.ec != std::errc() || index.ptr != end) return std::nullopt;
-  return name;
-}
-
-Answer answer_manifest(const OuterStateSource& source) {
-  const auto manifest = source.manifest();
-  if (!manifest.ok()) return refuse(http::status::not_found, manifest.error().message);
-  const std::string text = manifest->to_json();
-  Answer answer{http::status::ok, "application/json", Bytes(as_bytes(text).begin(), as_bytes(text).end()), {}, {}};
-  answer.etag = etag_of(manifest->version);
-  answer.digest = repr_digest(sha256(answer.content));
-  return answer;
-}
-
-Answer answer_chunk(const OuterStateSource& source, const ChunkName& name) {
-  const auto manifest = source.manifest();
-  if (!manifest.ok()) return refuse(http::status::not_found, manifest.error().message);
-  const auto moved_on = [] {
-    return refuse(http::status::precondition_failed, "this island's outer state is of another version");
-  };
-  if (manifest->version != name.version) return moved_on();
-  if (name.index >= manifest->chunk_sha256.size()) return refuse(http::status::not_found, "the state has fewer chunks");
-  auto chunk = source.copy_chunk(name.version, name.index);
-  if (!chunk.ok() && chunk.error().code == ErrorCode::kNotFound) return moved_on();
-  if (!chunk.ok()) return refuse(http::status::internal_server_error, chunk.error().message);
-  return {http::status::ok, "application/octet-stream", std::move(chunk).value(), etag_of(name.version),
-          repr_digest(manifest->chunk_sha256[name.index])};
-}
-
-// TLS does not compress, so that any bytes do.
-Answer answer_probe(std::string_view count) {
-  std::uint64_t bytes = 0;
-  const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), bytes);
-  if (error != std::errc() || end != count.data() + count.size() || bytes == 0 || bytes > kMaxProbeBytes) {
-    return refuse(http::status::bad_request, "a probe is of 1 to 16777216 bytes");
+// False when the connection is to end: the peer has gone, or what was promised cannot be read.
+bool send_body(BeastStream& stream, const Answer& answer, ByteRange range) {
+  if (!answer.read) return stream.write(ByteView(answer.content).subspan(range.first, range.count));
+  Bytes part;
+  for (std::uint64_t done = 0; done < range.count; done += part.size()) {
+    part.resize(static_cast<std::size_t>(std::min<std::uint64_t>(answer.part_bytes, range.count - done)));
+    const auto began = Clock::now();
+    const Status read = answer.read(range.first + done, part);
+    stream.held_back(Clock::now() - began);
+    if (!read.ok()) {
+      spdlog::warn("serving error=\"{}\"", read.error().message);
+      return false;
+    }
+    if (!stream.write(part)) return false;
   }
-  return {http::status::ok, "application/octet-stream", Bytes(bytes, std::byte{0x5a}), {}, {}};
+  return true;
 }
 
-Answer answer_to(const http::request<http::empty_body>& request, const OuterStateSource& source) {
-  if (request.method() != http::verb::get) return refuse(http::status::method_not_allowed, "only GET is served here");
-  const auto raw = request.target();
-  const std::string_view target(raw.data(), raw.size());
-  if (target == kManifestTarget) return answer_manifest(source);
-  if (target.starts_with(kProbeTarget)) return answer_probe(target.substr(kProbeTarget.size()));
-  if (const auto chunk = parse_chunk_target(target)) return answer_chunk(source, *chunk);
-  return refuse(http::status::not_found, "there is /state/manifest, /state/VERSION/CHUNK and /v1/probe?bytes=N");
-}
-
-// False when the connection is to end.
-bool send(BeastStream& stream, const http::request<http::empty_body>& request, Answer answer) {
-  RangeChoice choice{RangeVerdict::kWhole, {0, answer.content.size()}};
+// Its header, then what was asked for, a part at a time. False when the connection is to end.
+bool send(BeastStream& stream, const http::request<http::empty_body>& request, const Answer& answer) {
+  RangeChoice choice{RangeVerdict::kWhole, {0, answer.bytes}};
   if (answer.status == http::status::ok) {
     const auto range = request[http::field::range];
-    choice = choose_range({range.data(), range.size()}, answer.content.size());
+    choice = choose_range({range.data(), range.size()}, answer.bytes);
   }
-  http::response<http::span_body<const char>> response(answer.status, request.version());
+  http::response<http::empty_body> response(answer.status, request.version());
   response.set(http::field::content_type, answer.type);
   if (answer.status == http::status::method_not_allowed) response.set(http::field::allow, "GET");
   if (!answer.etag.empty()) {
     response.set(http::field::accept_ranges, "bytes");
     response.set(http::field::etag, answer.etag);
-    response.set("Repr-Digest", answer.digest);
   }
+  if (!answer.digest.empty()) response.set("Repr-Digest", answer.digest);
   if (choice.verdict == RangeVerdict::kPart) {
     response.result(http::status::partial_content);
-    response.set(http::field::content_range,
-                 fmt::format("bytes {}-{}/{}", choice.range.first, choice.range.first + choice.range.count - 1,
-                             answer.content.size()));
+    response.set(http::field::content_range, fmt::format("bytes {}-{}/{}", choice.range.first,
+                                                         choice.range.first + choice.range.count - 1, answer.bytes));
   } else if (choice.verdict == RangeVerdict::kUnsatisfiable) {
     response.result(http::status::range_not_satisfiable);
-    response.set(http::field::content_range, fmt::format("bytes */{}", answer.content.size()));
+    response.set(http::field::content_range, fmt::format("bytes */{}", answer.bytes));
+    choice.range = {};
   }
-  const auto* content = reinterpret_cast<const char*>(answer.content.data());
-  response.body() = {content + choice.range.first, static_cast<std::size_t>(choice.range.count)};
+  response.content_length(choice.range.count);
   response.keep_alive(request.keep_alive());
-  response.prepare_payload();
-  stream.begin_answer();  // from here on it is the peer's pace: hashing a large state may have taken long
+  stream.begin_answer();  // from here on it is the peer's pace
   error_code error;
-  http::write(stream, response, error);
-  return !error && request.keep_alive();
+  http::response_serializer<http::empty_body> header(response);
+  http::write_header(stream, header, error);
+  if (error) return false;
+  return send_body(stream, answer, choice.range) && request.keep_alive();
 }
 
-bool is_probe(const http::request<http::empty_body>& request) {
-  const auto target = request.target();
-  return std::string_view(target.data(), target.size()).starts_with(kProbeTarget);
+Answer answer_to(const http::request<http::empty_body>& request, const ServedState& served, int& probes_left) {
+  if (request.method() != http::verb::get) return refuse(http::status::method_not_allowed, "only GET is served here");
+  const auto raw = request.target();
+  const std::string_view target(raw.data(), raw.size());
+  if (is_probe(target) && probes_left-- <= 0) {
+    return refuse(http::status::too_many_requests, "this connection has probed enough");
+  }
+  return answer_to(target, served.state, served.rounds);
 }
 
 // False when the connection is to end.
-bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const OuterStateSource& source,
-               int& probes_left) {
+bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const ServedState& served, int& probes_left) {
   http::request_parser<http::empty_body> parser;
   parser.header_limit(kMaxHeaderBytes);
   if (buffer.size() == 0 && !stream.await_request()) return false;
@@ -267,21 +221,18 @@ bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const Out
   const bool has_body = request.count(http::field::transfer_encoding) > 0 ||
                         (request.count(http::field::content_length) > 0 && request[http::field::content_length] != "0");
   if (has_body) request.keep_alive(false);
-  if (is_probe(request) && probes_left-- <= 0) {
-    return send(stream, request, refuse(http::status::too_many_requests, "this connection has probed enough"));
-  }
-  return send(stream, request, answer_to(request, source));
+  return send(stream, request, answer_to(request, served, probes_left));
 }
 
 }  // namespace
 
-void serve_state(TlsConnection connection, const OuterStateSource& source, HttpSession& session,
+void serve_state(TlsConnection connection, const ServedState& served, HttpSession& session,
                  const HttpsPaceLimits& pace) {
-  BeastStream stream(connection, session, pace);
+  BeastStream stream(connection, session, served.pace, pace);
   boost::beast::flat_buffer buffer(kMaxHeaderBytes + 1024);
   int probes_left = kProbesOfConnection;
   try {
-    while (!session.abort().raised() && serve_one(stream, buffer, source, probes_left)) {
+    while (!session.abort().raised() && serve_one(stream, buffer, served, probes_left)) {
     }
   } catch (const std::exception&) {
     // Out of memory for a chunk, at worst: this connection ends, the fetcher goes elsewhere.

@@ -72,7 +72,8 @@ MemoryNeeds memory_needs(const ModelConfig& config, const TrainingShape& shape) 
   // Each fragment's attempt holds the pseudo-gradient and what is lost of its part alone; together they are the whole.
   if (shape.fragments > 1) needs.averages = static_cast<std::uint64_t>(encoded_bytes(shape.wire, layout.numel));
   needs.step = arenas.step;
-  // A pause copies parameters, moments and residual; a checkpoint parameters and momentum; an average is encoded.
+  if (shape.island.keeps_work) needs.work = 3 * whole;
+  // A pause copies parameters, moments and residual; an average is encoded.
   needs.between_steps = 3 * whole + feedback;
   needs.exported = whole;
   return needs;

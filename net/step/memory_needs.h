@@ -21,6 +21,7 @@ struct IslandShape {
   Precision precision = Precision::kFp32;
   Recompute recompute = Recompute::kNone;
   bool keep_gathered = false;
+  bool keeps_work = false;  // of an open round, now and then, on the disk: copied while it trains on
 };
 
 struct TrainingShape {
@@ -47,16 +48,17 @@ struct MemoryNeeds {
   std::uint64_t engine = 0;    // parameters, gradients, Adam's two moments
   std::uint64_t outer = 0;     // outer parameters, momentum, pseudo-gradient; what error feedback keeps
   std::uint64_t step = 0;      // while a step is computed, all ranks: activations, logits, gathered parameters
+  std::uint64_t work = 0;      // a copy of parameters and moments on its way to the disk, at any time
   std::uint64_t averages = 0;  // of fragments, encoded, that are made while a step is computed; of one: between steps
-  // Most of what is held in place of a step: an average, a checkpoint, the work of a paused round.
+  // Most of what is held in place of a step: an average, the work of a paused round.
   std::uint64_t between_steps = 0;
   std::uint64_t exported = 0;  // a copy of the parameters, while somebody exports the model; at any time
 
-  std::uint64_t while_training() const { return program + engine + outer + averages + step; }
+  std::uint64_t while_training() const { return program + engine + outer + averages + work + step; }
   // What there must be room for.
   std::uint64_t most() const {
     const std::uint64_t stays = std::min(step, kStepBytesThatStay);
-    return program + engine + outer + averages + std::max(step, between_steps + stays) + exported;
+    return program + engine + outer + averages + std::max(step + work, between_steps + stays) + exported;
   }
   // Where GPUs compute: they hold what the engine and its steps need.
   std::uint64_t most_beside_gpus() const { return program + outer + averages + between_steps + exported; }

@@ -29,6 +29,9 @@ class HttpsPace {
   void begin_header(Clock::time_point now);
   void begin_answer(Clock::time_point now, std::uint64_t acknowledged);
 
+  // This end held its own answer back for so long: no time of the peer's.
+  void held_back(Clock::duration time) { since_ += time; }
+
   // Whether it has had its time. `unacknowledged`: bytes that the peer's kernel has not got yet; while there are any,
   // the answer goes on, though this end waits for the next request.
   bool is_over(Clock::time_point now, std::uint64_t acknowledged, std::uint64_t unacknowledged);

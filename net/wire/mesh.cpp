@@ -67,6 +67,13 @@ void fields(Archive& archive, HeldState& m) {
 }
 
 template <class Archive>
+void fields(Archive& archive, HeldWork& m) {
+  archive.field("round", m.round);
+  archive.field("lease_first_sequence", m.lease_first_sequence);
+  archive.field("lease_sequences", m.lease_sequences);
+}
+
+template <class Archive>
 bool says(Archive& archive, const char* name) {
   if constexpr (Archive::kReads) return archive.has(name);
   return true;
@@ -150,6 +157,11 @@ void fields(Archive& archive, IslandHello& m) {
     if (!m.epoch) m.epoch.emplace();
     object(archive, "epoch", *m.epoch);
   }
+  if (Archive::kReads ? says(archive, "work") : m.work.has_value()) {
+    if (!m.work) m.work.emplace();
+    object(archive, "work", *m.work);
+  }
+  if_so(archive, "can_upload", m.can_upload);
 }
 
 template <class Archive>
@@ -232,6 +244,13 @@ template <class Archive>
 void fields(Archive& archive, IslandLeaving& m) {
   archive.text("reason", m.reason);
   if_so(archive, "keeps_place", m.keeps_place);
+}
+
+template <class Archive>
+void fields(Archive& archive, IslandUploaded& m) {
+  archive.field("outer_step", m.outer_step);
+  archive.hash("state_hash", m.state_hash);
+  archive.text("error", m.error);
 }
 
 template <class Archive>
@@ -343,14 +362,25 @@ void fields(Archive& archive, HubNotice& m) {
   archive.text("text", m.text);
 }
 
+template <class Archive>
+void fields(Archive& archive, HubSafe& m) {
+  archive.field("outer_step", m.outer_step);
+}
+
+template <class Archive>
+void fields(Archive& archive, HubUpload& m) {
+  archive.field("outer_step", m.outer_step);
+  archive.hash("state_hash", m.state_hash);
+}
+
 // ---- types by name, in the order of the variants
 
-constexpr std::array<const char*, 12> kIslandTypes = {"hello",          "heartbeat",   "ready",     "have",
-                                                      "attempt_failed", "applied",     "recovered", "validation",
-                                                      "leaving",        "link_report", "chunks",    "durable"};
-constexpr std::array<const char*, 12> kHubTypes = {"welcome",     "roster",  "recover",     "initialise",
-                                                   "round_begin", "attempt", "abort",       "commit",
-                                                   "goodbye",     "probe",   "show_chunks", "notice"};
+constexpr std::array<const char*, 13> kIslandTypes = {"hello",   "heartbeat", "ready",      "have",    "attempt_failed",
+                                                      "applied", "recovered", "validation", "leaving", "link_report",
+                                                      "chunks",  "durable",   "uploaded"};
+constexpr std::array<const char*, 14> kHubTypes = {"welcome",     "roster", "recover", "initialise", "round_begin",
+                                                   "attempt",     "abort",  "commit",  "goodbye",    "probe",
+                                                   "show_chunks", "notice", "safe",    "upload"};
 static_assert(kIslandTypes.size() == std::variant_size_v<IslandMessage>);
 static_assert(kHubTypes.size() == std::variant_size_v<HubMessage>);
 

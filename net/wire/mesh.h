@@ -22,7 +22,7 @@
 
 namespace atl {
 
-inline constexpr int kMeshVersion = 5;
+inline constexpr int kMeshVersion = 6;
 inline constexpr std::size_t kMaxMeshMessageBytes = 1u << 20;
 
 // ---- island -> hub
@@ -49,6 +49,12 @@ struct SignedEpoch {
   std::string hub_certificate;  // PEM, of the key that signed
 };
 
+// Work on a lease that an island keeps on its disk.
+struct HeldWork {
+  OuterStep round;
+  std::uint64_t lease_first_sequence = 0, lease_sequences = 0;
+};
+
 struct SignedCommit;
 
 struct IslandHello {  // first message after the WebSocket opens, also after a reconnect
@@ -67,6 +73,10 @@ struct IslandHello {  // first message after the WebSocket opens, also after a r
   // from them.
   std::shared_ptr<const SignedCommit> last_commit = {};
   std::optional<SignedEpoch> epoch = {};
+  // Of a process that ended in the middle of it: the hub gives it that lease again where the round and the lease are
+  // still open.
+  std::optional<HeldWork> work = {};
+  bool can_upload = false;  // its owner gave it credentials for RunConfig::upload_store
 };
 
 struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of an island
@@ -148,6 +158,12 @@ struct IslandLeaving {  // also the death rattle: sent on a signal or crash
   bool keeps_place = false;  // paused: it comes back to its lease, if the round is still open then; nobody waits for it
 };
 
+struct IslandUploaded {  // the answer to HubUpload, once it is done or has failed
+  OuterStep outer_step;
+  std::string state_hash;  // tree hash, hex
+  std::string error;       // for a person; empty: it lies in RunConfig::upload_store
+};
+
 // One direction of an edge between this island and a peer, as a probe or the last all-reduce measured it.
 struct LinkReportEntry {
   IslandId peer;
@@ -162,9 +178,9 @@ struct IslandLinkReport {
 };
 inline constexpr std::size_t kMaxReportedLinks = 64;
 
-using IslandMessage =
-    std::variant<IslandHello, IslandHeartbeat, IslandReady, IslandHave, IslandAttemptFailed, IslandApplied,
-                 IslandRecovered, IslandValidation, IslandLeaving, IslandLinkReport, IslandChunks, IslandDurable>;
+using IslandMessage = std::variant<IslandHello, IslandHeartbeat, IslandReady, IslandHave, IslandAttemptFailed,
+                                   IslandApplied, IslandRecovered, IslandValidation, IslandLeaving, IslandLinkReport,
+                                   IslandChunks, IslandDurable, IslandUploaded>;
 
 // ---- hub -> island
 
@@ -281,8 +297,17 @@ struct HubNotice {   // why the run stands still, or what was amiss with this is
   std::string text;  // for a person
 };
 
+struct HubSafe {  // whenever it changes: up to here nothing is lost, whatever RunConfig::safe_copies - 1 disks do
+  OuterStep outer_step;
+};
+
+struct HubUpload {  // write this state to RunConfig::upload_store, then say IslandUploaded
+  OuterStep outer_step;
+  std::string state_hash;  // tree hash, hex
+};
+
 using HubMessage = std::variant<HubWelcome, HubRoster, HubRecover, HubInitialise, HubRoundBegin, HubAttempt, HubAbort,
-                                HubCommit, HubGoodbye, HubProbe, HubShowChunks, HubNotice>;
+                                HubCommit, HubGoodbye, HubProbe, HubShowChunks, HubNotice, HubSafe, HubUpload>;
 
 std::string encode(const IslandMessage& message);
 std::string encode(const HubMessage& message);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "net/base/sha256.h"
 #include "net/wire/json_archive.h"
 #include "net/wire/ring_frame.h"
 #include "net/wire/wire_format_field.h"
@@ -19,6 +20,8 @@ constexpr std::size_t kMaxRunBytes = 900u << 10;  // leaves the welcome room wit
 constexpr std::size_t kMaxModelJson = 64u << 10;
 constexpr std::size_t kMaxDatasetJson = 512u << 10;
 constexpr std::size_t kMaxCheckJson = 16u << 10;
+constexpr std::size_t kMaxStoreUrl = 1024;
+constexpr std::string_view kStoreScheme = "s3://";
 constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 53;  // of a run: whole numbers that JSON's readers agree on
 constexpr int kMaxPartDepth = 16;                            // of those three
 constexpr std::uint32_t kMaxMilliseconds = 24 * 60 * 60 * 1000;
@@ -75,9 +78,20 @@ void safety_fields(Archive& archive, RunConfig& c) {
   if_said(archive, "quorum", [&] { archive.field("quorum", c.quorum); });
   if_said(archive, "norm_bound", [&] { archive.field("norm_bound", c.norm_bound); });
   if_said(archive, "validation_rise", [&] { archive.field("validation_rise", c.validation_rise); });
+  if_said(archive, "safe_copies", [&] { archive.field("safe_copies", c.safe_copies); });
   if_said(archive, "keep_states", [&] { archive.field("keep_states", c.keep_states); });
   if_said(archive, "when_lost", [&] { when_lost(archive, "when_lost", c.when_lost); });
   if_said(archive, "lost_after_ms", [&] { milliseconds(archive, "lost_after_ms", c.lost_after); });
+}
+
+// Where outer states come from and go to, beside the islands.
+template <class Archive>
+void store_fields(Archive& archive, RunConfig& c) {
+  if_said(archive, "upload_store", [&] { archive.bounded("upload_store", c.upload_store, kMaxStoreUrl); });
+  if_said(archive, "upload_every", [&] { archive.field("upload_every", c.upload_every); });
+  if_said(archive, "initial_state", [&] { archive.bounded("initial_state", c.initial_state, kMaxStoreUrl); });
+  if_said(archive, "initial_state_sha256",
+          [&] { archive.bounded("initial_state_sha256", c.initial_state_sha256, 2 * sizeof(Digest)); });
 }
 
 template <class Archive>
@@ -104,6 +118,7 @@ void fields(Archive& archive, RunConfig& c) {
   milliseconds(archive, "dead_after_ms", c.dead_after);
   milliseconds(archive, "straggler_grace_ms", c.straggler_grace);
   safety_fields(archive, c);
+  store_fields(archive, c);
 }
 
 class Checks {
@@ -187,6 +202,7 @@ Status RunConfig::validate() const {
       .range("validation_sequences", validation_sequences, 1u, 1u << 20)
       .range("quorum", quorum, 1u, max_islands)
       .range("validation_rise", validation_rise, 0.0, 1e6)
+      .range("safe_copies", safe_copies, 1u, 1024u)
       .range("keep_states", keep_states, 1u, 8u)
       .range<long>("lost_after_ms", lost_after.count(), 10, kMaxMilliseconds)
       .that(norm_bound == 0 || (norm_bound >= 1.5 && norm_bound <= 1e6),
@@ -195,6 +211,12 @@ Status RunConfig::validate() const {
   checks.that(sums_hop_by_hop(wire) || max_islands <= kMaxDirectIslands,
               fmt::format("wire {} is sent straight to each chunk's owner, for which max_islands is at most {}",
                           wire_format_name(wire), kMaxDirectIslands));
+  checks.that(upload_store.empty() ? upload_every == 0 : upload_store.starts_with(kStoreScheme) && upload_every > 0,
+              "upload_store is no s3://BUCKET/PREFIX with upload_every of 1 or more, nor is there neither");
+  checks.that(
+      initial_state.empty() ? initial_state_sha256.empty()
+                            : initial_state.starts_with(kStoreScheme) && is_sha256_hex(initial_state_sha256),
+      "initial_state is no s3://BUCKET/PREFIX/outer-STEP with the SHA-256 of its manifest, nor is there neither");
   check_inner(checks, inner);
   checks.range<long>("heartbeat_ms", heartbeat.count(), 10, kMaxMilliseconds)
       .range<long>("dead_after_ms", dead_after.count(), 10, kMaxMilliseconds)

@@ -75,9 +75,19 @@ struct RunConfig {
   double norm_bound = 8;
   double validation_rise =
       1.0;  // nats over the best of late that several islands must find to call a state spoiled; 0: off
+  // R: a committed round is safe once so many islands, all where there are fewer, have it on their disks.
+  std::uint32_t safe_copies = 2;
   std::uint32_t keep_states = 3;  // outer states that an island keeps on its disk, 8 bytes a parameter each
   WhenLost when_lost = WhenLost::kAsk;
   std::chrono::milliseconds lost_after{60'000};  // the committed state counts as lost when nobody holds it for so long
+
+  // An object store ("s3://BUCKET/PREFIX") to which an island that has credentials writes the outer state every so many
+  // rounds; empty, 0: none does.
+  std::string upload_store;
+  std::uint32_t upload_every = 0;
+  // Outer step 0 has the parameters of this published state ("s3://BUCKET/PREFIX/outer-STEP"), whose manifest has this
+  // SHA-256 (hex), and no momentum; empty: they are drawn from the seed.
+  std::string initial_state, initial_state_sha256;
 
   FragmentId fragment_of(OuterStep round) const { return FragmentId{round.value % fragments}; }
 

@@ -1077,6 +1077,38 @@
         <translation>Grad Celsius, über denen das Training pausiert. 0: keine Grenze.</translation>
     </message>
     <message>
+        <source>Object store</source>
+        <translation>Objektspeicher</translation>
+    </message>
+    <message>
+        <source>Its address, https://HOST:PORT. Empty: Amazon&apos;s of the region.</source>
+        <translation>Seine Adresse, https://HOST:PORT. Leer: der von Amazon in der Region.</translation>
+    </message>
+    <message>
+        <source>Store&apos;s region</source>
+        <translation>Region des Speichers</translation>
+    </message>
+    <message>
+        <source>Empty: us-east-1.</source>
+        <translation>Leer: us-east-1.</translation>
+    </message>
+    <message>
+        <source>Bucket</source>
+        <translation>Bucket</translation>
+    </message>
+    <message>
+        <source>To which this machine may write states of its runs. Empty: none.</source>
+        <translation>In den dieser Rechner Zustände seiner Läufe schreiben darf. Leer: keiner.</translation>
+    </message>
+    <message>
+        <source>Store&apos;s key</source>
+        <translation>Schlüssel des Speichers</translation>
+    </message>
+    <message>
+        <source>The file with the access key, which its owner alone may read.</source>
+        <translation>Die Datei mit dem Zugangsschlüssel, die nur ihr Besitzer lesen darf.</translation>
+    </message>
+    <message>
         <source>Hours</source>
         <translation>Tageszeiten</translation>
     </message>
@@ -1115,6 +1147,26 @@
     <message>
         <source>What they may take on the disk.</source>
         <translation>Was sie auf der Platte belegen dürfen.</translation>
+    </message>
+    <message>
+        <source>Days to keep</source>
+        <translation>Tage aufbewahren</translation>
+    </message>
+    <message>
+        <source>Of each the newest state stays on the disk. 0: those of the run alone.</source>
+        <translation>Von jedem bleibt der neueste Zustand auf der Platte. 0: nur die des Laufs.</translation>
+    </message>
+    <message>
+        <source>Rounds to keep</source>
+        <translation>Runden aufbewahren</translation>
+    </message>
+    <message>
+        <source>Outer steps that stay on the disk, apart by commas.</source>
+        <translation>Äußere Schritte, die auf der Platte bleiben, durch Kommas getrennt.</translation>
+    </message>
+    <message>
+        <source>Checkpoints</source>
+        <translation>Checkpoints</translation>
     </message>
     <message>
         <source>Island</source>
@@ -1163,6 +1215,14 @@
     <message>
         <source>Power per GPU</source>
         <translation>Leistung je GPU</translation>
+    </message>
+    <message>
+        <source>Save work every</source>
+        <translation>Arbeit sichern alle</translation>
+    </message>
+    <message>
+        <source>A crash costs what was trained since. 0s: only a pause saves it.</source>
+        <translation>Ein Absturz kostet, was seither trainiert wurde. 0s: Nur eine Pause sichert sie.</translation>
     </message>
 </context>
 <context>
@@ -3966,6 +4026,18 @@
         <source>A step</source>
         <translation>Ein Schritt</translation>
     </message>
+    <message>
+        <source>Run is safe</source>
+        <translation>Lauf ist sicher</translation>
+    </message>
+    <message>
+        <source>up to outer step %1</source>
+        <translation>bis zum äußeren Schritt %1</translation>
+    </message>
+    <message>
+        <source>not known yet</source>
+        <translation>noch nicht bekannt</translation>
+    </message>
 </context>
 <context>
     <name>atl::PhaseBar</name>
@@ -4283,6 +4355,10 @@
     <message>
         <source>tokens/s</source>
         <translation>Token/s</translation>
+    </message>
+    <message>
+        <source>safe on disks up to round %1</source>
+        <translation>auf Platten sicher bis Runde %1</translation>
     </message>
 </context>
 <context>

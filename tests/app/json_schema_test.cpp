@@ -90,6 +90,7 @@ std::vector<std::pair<const char*, const char*>> schema_of_command() {
           {"peers", "peers"},
           {"checkpoints", "checkpoints"},
           {"checkpoints verify", "checkpoints"},
+          {"checkpoints prune", "checkpoints-prune"},
           {"logs", "log-line"},
           {"diag --list", "diag"},
           {"config get", "config"},

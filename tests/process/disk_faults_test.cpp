@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "net/base/file.h"
+#include "net/disk/kept_states.h"
 #include "tests/process/agent_service.h"
 #include "tests/process/local_run.h"
 #include "tests/process/private_mounts.h"
@@ -113,7 +114,7 @@ void DiskFaultsTest::a_disk_that_fills_up_stops_no_training_and_loses_no_record(
   const IslandHome home = run.make_home("full");
   AgentService service(home);
   QVERIFY(service.wait_for_training());
-  QVERIFY(wait_for([&] { return std::filesystem::exists(home.checkpoint() / "outer.state"); }));
+  QVERIFY(wait_for([&] { return !kept_states(home.checkpoint()).empty(); }));
   QVERIFY(wait_for([&] { return !rounds_of(service).empty(); }));
   const pid_t trainer = service.trainer();
   const std::uint32_t first = rounds_of(service).front();

@@ -15,7 +15,7 @@
 #include "tests/process/run_parts.h"
 #include "trainer/engine/engine.h"
 #include "trainer/island/batch_source.h"
-#include "trainer/island/checkpoint.h"
+#include "trainer/island/island_disk.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -150,7 +150,9 @@ void ExportTransformersTest::write_home(const std::filesystem::path& home, const
   join.run_name = "test run";
   join.hub_addresses = {{"127.0.0.1", 1}};
   require(save_join_file(island.join_file(), join));
-  require(save_checkpoint(island.checkpoint(), engine.config(), outer));
+  IslandDisk disk(island.checkpoint());
+  disk.of_run(engine.config(), 1, {});
+  require(write_snapshot(disk, outer));
 }
 
 void ExportTransformersTest::write_validation_tokens(const std::filesystem::path& file) const {

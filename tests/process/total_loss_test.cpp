@@ -15,7 +15,7 @@
 #include "net/base/file.h"
 #include "net/control/hub_state.h"
 #include "net/disk/checkpoint_directory.h"
-#include "net/disk/outer_state_file.h"
+#include "net/disk/snapshot.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_store.h"
 #include "tests/process/agent_service.h"
@@ -219,9 +219,9 @@ bool TotalLossTest::wait_for_rounds_of_all(std::size_t count) const {
 void forget_states(const IslandHome& home, OuterStep committed, std::uint32_t behind) {
   std::size_t left = 0;
   for (const auto& file : require(outer_state_files(home.checkpoint()))) {
-    const OuterStateInfo info = require(peek_outer_state(file));
-    const bool is_old = info.outer_step.value + behind <= committed.value;
-    is_old ? void(++left) : void(std::filesystem::remove(file));
+    const HeldState state = require(peek_snapshot(file)).state;
+    const bool is_old = state.outer_step.value + behind <= committed.value;
+    is_old ? void(++left) : void(std::filesystem::remove_all(file));
   }
   if (left == 0) qFatal("an island keeps no state that is %u rounds old", behind);
 }

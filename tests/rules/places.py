@@ -80,6 +80,7 @@ PLACES = [
             "net/data/shard_writer.cpp": "within a NewDirectory",
             "net/data/dataset_fetch.cpp": "what has come so far of a file; renamed once it is whole",
             "net/disk/commit_log.cpp": "a log of records, flushed line by line",
+            "net/disk/snapshot_writer.cpp": "chunks of a directory that is renamed once it is whole, and their journal",
             "app/agent/files/rotating_log.cpp": "a log",
             "app/agent/trainer_process.cpp": "a log",
             "app/cli/bench/bench_figures.cpp": "a file of /proc",

@@ -5,40 +5,55 @@
 
 #include "net/base/file.h"
 #include "net/disk/checkpoint_directory.h"
+#include "net/disk/kept_states.h"
+#include "net/disk/replay.h"
 #include "net/disk/round_log.h"
 #include "net/model/layout.h"
-#include "trainer/island/kept_states.h"
-#include "trainer/island/replay.h"
 
 namespace atl {
+namespace {
 
-Status save_checkpoint(const std::filesystem::path& directory, const ModelConfig& model, const OuterStateStore& outer) {
-  ATOLL_RETURN_IF_ERROR(make_directories(directory, FileMode::kPrivate));
-  ATOLL_RETURN_IF_ERROR(write_file_atomically(directory / kModelConfigFile, to_json(model), FileMode::kPrivate));
-  return outer.save(directory / kOuterStateFile);
+Error none_yet(const std::filesystem::path& directory) {
+  return Error{ErrorCode::kNotFound,
+               fmt::format("there is no checkpoint in {} yet: one is written every few rounds and when the "
+                           "trainer ends",
+                           directory.string())};
 }
+
+// Of the states there, when none of them leads anywhere.
+Error why_none(const std::filesystem::path& directory) {
+  const auto paths = outer_state_files(directory);
+  if (!paths.ok()) return paths.error();
+  for (const std::filesystem::path& path : *paths) {
+    const auto info = peek_snapshot(path);
+    if (!info.ok()) return info.error();
+  }
+  if (paths->empty()) return none_yet(directory);
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("the rounds are missing that the checkpoints in {} need", directory.string())};
+}
+
+}  // namespace
 
 Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory) {
   const Result<std::string> config = read_file(directory / kModelConfigFile, 1u << 20);
-  if (!config.ok()) {
-    if (config.error().code != ErrorCode::kNotFound) return config.error();
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("there is no checkpoint in {} yet: one is written every few rounds and when the "
-                             "trainer ends",
-                             directory.string())};
-  }
+  if (!config.ok()) return config.error().code == ErrorCode::kNotFound ? none_yet(directory) : config.error();
   IslandCheckpoint checkpoint;
   ATOLL_ASSIGN_OR_RETURN(checkpoint.model, model_config_from_json(*config));
   const ParameterLayout layout = canonical_layout(checkpoint.model);
-  checkpoint.outer = std::make_unique<OuterStateStore>(layout.numel);
   const RoundLog log(directory);
-  for (StateOnDisk& found : newest_states(KeptStates(directory, 1, 0).entries(), log.rounds())) {
-    const Status restored = restore(std::move(found), log, layout, *checkpoint.outer);
-    if (restored.ok()) return checkpoint;
-    spdlog::warn("checkpoint error=\"{}\"", restored.error().message);
+  std::optional<Error> why;
+  for (const StateOnDisk& found : newest_states(kept_states(directory), log.rounds())) {
+    Result<FetchedState> state = restore(found, log, layout);
+    if (state.ok()) {
+      checkpoint.outer = std::make_unique<OuterStateStore>(layout.numel);
+      checkpoint.outer->replace(std::move(*state));
+      return checkpoint;
+    }
+    spdlog::warn("checkpoint error=\"{}\"", state.error().message);
+    why = state.error();
   }
-  ATOLL_RETURN_IF_ERROR(checkpoint.outer->load(directory / kOuterStateFile));
-  return checkpoint;
+  return why ? *why : why_none(directory);
 }
 
 }  // namespace atl

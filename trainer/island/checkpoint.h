@@ -1,6 +1,6 @@
-// Model and newest outer state in the island's checkpoint directory (net/disk/checkpoint_directory.h): the newest kept
-// one, and the rounds that were logged since (replay.h). Written by the island, read by it when it starts again and by
-// `atoll export` when no trainer runs.
+// Model and newest outer state in the island's checkpoint directory (net/disk/checkpoint_directory.h): a kept one, and
+// the rounds that were logged since (net/disk/replay.h). Read by the island when it starts again, and by `atoll export`
+// when no trainer runs.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,6 @@ struct IslandCheckpoint {
   std::unique_ptr<OuterStateStore> outer;
 };
 
-Status save_checkpoint(const std::filesystem::path& directory, const ModelConfig& model, const OuterStateStore& outer);
 // Where a file cannot be read, the newest state that the others lead to. kNotFound when there is none; kCorrupt when
 // none is whole.
 Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory);

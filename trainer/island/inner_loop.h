@@ -36,6 +36,8 @@ class InnerLoopOwner {
   virtual Result<FetchedState> fetch(const HubRecover& recover) = 0;
   virtual Result<std::vector<float>> initial_parameters() = 0;
   virtual void publish(StateNews news) = 0;  // the status has changed in a way that people watch
+  // The hub asks for that state to be written to the run's object store; answered with IslandUploaded.
+  virtual void upload(const HubUpload&) {}
   // From the island's disk; by default there is none.
   virtual Result<FetchedState> kept_state(const HeldState&) { return Error{ErrorCode::kNotFound, "nothing is kept"}; }
 };
@@ -77,6 +79,8 @@ class InnerLoop {
   // The work of the inner phase under way, whose steps it finishes; nothing outside of one, or while averages().
   // `residuals`: of the lanes, by fragment.
   std::optional<InnerState> interrupted_work(const std::vector<std::vector<float>>& residuals);
+  // The same while it trains on, but for what lanes owe. Steps that are under way are finished first.
+  Result<std::optional<InnerState>> work_so_far();
   // Before any message: goes on from it if the hub begins the same round again; else it is forgotten.
   void resume_from(InnerState work) { interrupted_ = std::move(work); }
 
@@ -89,6 +93,8 @@ class InnerLoop {
   Status on(const HubCommit& message);
   Status on(const HubGoodbye& message);
   Status on(const HubNotice& message);
+  Status on(const HubSafe& message);
+  Status on(const HubUpload& message);
   // Acted on when they came, beside the training.
   Status on(const HubProbe&) { return ok_status(); }
   Status on(const HubAttempt&) { return ok_status(); }
@@ -108,6 +114,7 @@ class InnerLoop {
   Status recover();
   void adopt_outer_state();  // inner parameters become the outer ones; says IslandRecovered
   Status start(const HubRoundBegin& message);
+  std::optional<InnerState> copy_of_work() const;
   bool take_up_interrupted_work(const HubRoundBegin& message);
   Status validate();
   Status end_inner_phase(bool finite);

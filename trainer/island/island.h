@@ -6,9 +6,11 @@
 // client.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "net/base/result.h"
 #include "net/control/events.h"
 #include "net/model/config.h"
+#include "net/store/store_settings.h"
 #include "net/tls/identity.h"
 #include "net/wire/mesh.h"
 #include "trainer/island/batch_source.h"
@@ -30,14 +33,19 @@ struct IslandOptions {
   std::string region;  // for people; may be empty
   Address bind{"0.0.0.0", 0};
   std::string advertised_host;  // empty: the host that the hub sees
-  int local_ranks = 1;  // 0: as many as suit the machine
-  int threads = 1;                                // compute threads
-  int micro_batch = 0;                            // sequences that a rank computes at once; 0: by the memory there is
+  int local_ranks = 1;          // 0: as many as suit the machine
+  int threads = 1;              // compute threads
+  int micro_batch = 0;          // sequences that a rank computes at once; 0: by the memory there is
   DeviceChoice device = DeviceChoice::kProcessor;
   PrecisionChoice precision = PrecisionChoice::kAuto;
   std::optional<double> upload_bytes_per_second;  // that the all-reduce may send
   std::filesystem::path data_directory;
   std::filesystem::path checkpoint_directory;  // empty: nothing is kept across restarts
+  std::uint32_t keep_days = 0;      // the newest outer state of each day, so many days back, stays beside the run's
+  std::chrono::seconds work_every{0};  // in which the work of an open round is written to the disk; 0: only by a pause
+  std::set<OuterStep> keep_rounds;  // that can be come back to as long as they are named here
+
+  StoreSettings store;  // what its owner says of object stores
 
   // The rows of its last node check, asked before each connection to the hub. May be empty.
   std::function<std::optional<std::vector<CheckedRow>>()> checked;

@@ -7,36 +7,24 @@
 #include <utility>
 
 #include "net/base/file.h"
-#include "net/disk/outer_state_file.h"
+#include "net/base/new_file.h"
+#include "net/disk/replay.h"
 #include "net/model/layout.h"
-#include "trainer/island/replay.h"
 
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kQuickWrite{1};
-constexpr int kWriteShare = 20;
-
-// Of averages that are logged, for a model of so many parameters.
-std::uint64_t most_logged_bytes(std::uint64_t numel) { return kMostLoggedStates * 2 * sizeof(float) * numel; }
+// How long a round that was taken may take to be logged, before a snapshot counts on it no more.
+constexpr std::chrono::seconds kLogPatience{60};
 
 }  // namespace
-
-bool WritePace::may_write(Clock::time_point now) const {
-  return took_ <= kQuickWrite || now - wrote_at_ >= kWriteShare * took_;
-}
-
-void WritePace::wrote(Clock::time_point began, Clock::time_point ended) {
-  took_ = ended - began;
-  wrote_at_ = ended;
-}
 
 Result<IslandCheckpoint> IslandDisk::load() {
   if (!keeps()) return Error{ErrorCode::kNotFound, "this island keeps nothing across restarts"};
   record_.load();
   Result<IslandCheckpoint> loaded = load_checkpoint(directory_);
-  const std::vector<StateOnDisk> found = newest_states(states().entries(), log_.rounds());
-  if (loaded.ok() && !found.empty() && found.front().state().outer_step > loaded->outer->version()) {
+  const std::vector<StateOnDisk> found = newest_states(kept_states(directory_), log_.rounds());
+  if (loaded.ok() && !found.empty() && found.front().state.outer_step > loaded->outer->version()) {
     log_.remove(loaded->outer->version());
   }
   const MutexLock files(files_);
@@ -44,25 +32,32 @@ Result<IslandCheckpoint> IslandDisk::load() {
   return loaded;
 }
 
-void IslandDisk::keep_states(std::uint32_t states, std::uint32_t anchor_every, std::uint32_t fragments) {
-  keep_states_ = states;
-  anchor_every_ = anchor_every;
+void IslandDisk::of_run(const ModelConfig& model, std::uint32_t fragments, Retention retention) {
+  model_ = model;
   fragments_ = fragments;
+  retention_ = std::move(retention);
 }
 
 // What can be come back to, and whether the next outer state is written at once: so much is logged for it, or a round
 // that made `made` was logged upon a state that was fetched, or where one is missing, and leads nowhere from what is
 // kept.
 void IslandDisk::look_at_disk(const HeldState* made) {
-  const std::vector<KeptStates::Entry> snapshots = states().entries();
+  const std::vector<KeptState> kept = kept_states(directory_);
   const LoggedRounds logged = log_.rounds();
-  std::uint64_t since = 0, numel = 0;
-  if (const auto newest = newest_states(snapshots, logged); !newest.empty()) {
-    for (const LoggedRound& round : newest.front().rounds) since += round.average_bytes;
-    if (const auto info = peek_outer_state(newest.front().snapshot.file); info.ok()) numel = info->numel;
+  // A state whose name another thread has just given it is there after a power cut from now on.
+  if (keeps() && !kept.empty()) {
+    if (const Status flushed = flush_directory(directory_); !flushed.ok()) return;
   }
-  log_asks_for_state_ = since > most_logged_bytes(numel) || (made != nullptr && !way_to(*made, snapshots, logged));
-  std::vector<HeldState> found = durable_states(snapshots, logged);
+  std::uint64_t since = 0, numel = 0;
+  if (const auto newest = newest_states(kept, logged); !newest.empty()) {
+    const StateOnDisk& way = newest.front();
+    for (const LoggedRound& round : way.rounds) {
+      if (round.round() >= way.snapshot.state().outer_step) since += round.average_bytes;
+    }
+    numel = way.snapshot.info.numel;
+  }
+  log_asks_for_state_ = since > most_logged_bytes(numel) || (made != nullptr && !way_to(*made, kept, logged));
+  std::vector<HeldState> found = durable_states(kept, logged);
   MutexLock lock(mutex_);
   durable_ = std::move(found);
 }
@@ -70,56 +65,97 @@ void IslandDisk::look_at_disk(const HeldState* made) {
 // ---- outer states
 // ----------------------------------------------------------------------------------------------------
 
-bool IslandDisk::newest_is(const HeldState& state) const {
-  if (!keeps()) return false;
-  const std::vector<HeldState> kept = states().list();
-  return !kept.empty() && kept.front() == state;
+Status IslandDisk::begin(std::uint64_t numel) {
+  ATOLL_RETURN_IF_ERROR(make_directories(directory_, FileMode::kPrivate));
+  const std::string config = to_json(model_);
+  const auto there = read_file(directory_ / kModelConfigFile, 1u << 20);
+  if (!there.ok() || *there != config) {
+    ATOLL_RETURN_IF_ERROR(write_file_atomically(directory_ / kModelConfigFile, config, FileMode::kPrivate));
+  }
+  prune();
+  give_up();  // of a process before this one, too: which rounds lead on from its chunks nobody knows
+  ATOLL_ASSIGN_OR_RETURN(SnapshotWriter writer, SnapshotWriter::open(directory_ / kWrittenSnapshot, numel));
+  writer_.emplace(std::move(writer));
+  return ok_status();
 }
 
-Status IslandDisk::save(const ModelConfig& model, const OuterStateStore& outer) {
-  const MutexLock still(outer.changing());
-  const auto began = Clock::now();
-  const KeptStates kept = states();
-  Status saved = make_directories(directory_, FileMode::kPrivate);
-  if (saved.ok()) kept.make_room(outer.version());
-  if (saved.ok()) saved = save_checkpoint(directory_, model, outer);
-  kept.prune();
-  checkpoint_pace_.wrote(began, Clock::now());
-  const MutexLock files(files_);
-  const std::vector<KeptStates::Entry> entries = kept.entries();
-  if (saved.ok() && !entries.empty()) {
-    log_.prune(entries.back().state.outer_step, outer.version(), most_logged_bytes(outer.parameters().size()));
+Status IslandDisk::put(std::uint64_t index, const StoredChunk& chunk, ByteView bytes) {
+  return writer_->put(index, chunk, bytes);
+}
+
+bool IslandDisk::rounds_lead_to(OuterStep from, const HeldState& state) {
+  if (from == state.outer_step) return true;
+  {
+    MutexLock lock(mutex_);
+    (void)logged_.wait(lock, Deadline::after(kLogPatience),
+                       [&]() ATOLL_REQUIRES(mutex_) { return logged_to_ >= state.outer_step; });
   }
+  return rounds_lead(from, state, log_.rounds());
+}
+
+Status IslandDisk::finish(const HeldState& state) {
+  Status placed = std::move(*writer_).finish(state, directory_ / kept_state_name(state.outer_step));
+  writer_.reset();
+  prune();
+  return placed;
+}
+
+void IslandDisk::give_up() {
+  writer_.reset();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_ / kWrittenSnapshot, ignored);
+}
+
+void IslandDisk::prune() {
+  const MutexLock still(reading_);
+  const RetentionPlan plan = remove_states(directory_, retention_, log_);
+  const MutexLock files(files_);
+  remove_rounds(directory_, plan, log_);
   look_at_disk();
-  return saved;
+}
+
+bool IslandDisk::has_snapshot_of(const HeldState& state) const {
+  const std::vector<KeptState> kept = kept_states(directory_);
+  const KeptState* newest = newest_of(kept);
+  return newest != nullptr && newest->state() == state;
+}
+
+bool IslandDisk::leads_to(const HeldState& state) const {
+  const std::vector<StateOnDisk> found = newest_states(kept_states(directory_), log_.rounds());
+  return !found.empty() && found.front().state == state;
 }
 
 // What cannot be read is passed over: there may be another way.
 Result<FetchedState> IslandDisk::kept_state(const HeldState& wanted, const ModelConfig& model) {
-  const KeptStates kept = states();
-  std::vector<KeptStates::Entry> snapshots;
-  if (keeps()) snapshots = kept.entries();
+  const MutexLock still(reading_);
+  std::vector<KeptState> kept;
+  if (keeps()) kept = kept_states(directory_);
   const ParameterLayout layout = canonical_layout(model);
-  while (const auto way = way_to(wanted, snapshots, log_.rounds())) {
-    std::erase_if(snapshots, [&](const KeptStates::Entry& entry) { return entry.file == way->snapshot.file; });
-    if (way->rounds.empty()) {
-      Result<FetchedState> state = kept.load(wanted, layout.numel);
-      if (state.ok()) return state;
+  while (const auto way = way_to(wanted, kept, log_.rounds())) {
+    std::erase_if(kept, [&](const KeptState& state) { return state.path == way->snapshot.path; });
+    Result<FetchedState> state = restore(*way, log_, layout);
+    if (!state.ok()) {
       spdlog::warn("kept_state error=\"{}\"", state.error().message);
       continue;
     }
-    OuterStateStore outer(layout.numel);
-    const Status restored = restore(*way, log_, layout, outer);
-    if (!restored.ok()) {
-      spdlog::warn("kept_state error=\"{}\"", restored.error().message);
-      continue;
-    }
-    if (outer.version() == wanted.outer_step && outer.tree_hash() == wanted.state_hash) return outer.release();
+    if (state->version == wanted.outer_step) return state;
     const MutexLock files(files_);
-    log_.remove(outer.version());  // it cannot be taken again, and nobody is to count on it
+    log_.remove(state->version);  // it cannot be taken again, and nobody is to count on it
     look_at_disk();
   }
   return Error{ErrorCode::kNotFound, fmt::format("outer step {} is not on this disk", wanted.outer_step.value)};
+}
+
+void IslandDisk::incoming_is_kept() {
+  const MutexLock files(files_);
+  look_at_disk();
+}
+
+void IslandDisk::drop_incoming() const {
+  if (!keeps()) return;
+  std::error_code failed;
+  std::filesystem::remove_all(incoming(), failed);
+  if (failed) spdlog::warn("recovery directory={} error=\"{}\"", incoming().string(), failed.message());
 }
 
 std::vector<HeldState> IslandDisk::durable() const {
@@ -136,6 +172,14 @@ void IslandDisk::keep_work(const InnerState& work) const {
   Status kept = make_directories(directory_, FileMode::kPrivate);
   if (kept.ok()) kept = save_inner_state(inner_state_file(), work);
   if (!kept.ok()) spdlog::error("interrupted_work=lost error=\"{}\"", kept.error().message);
+}
+
+std::optional<HeldWork> IslandDisk::held_work() const {
+  if (!keeps()) return std::nullopt;
+  const auto info = peek_inner_state(inner_state_file());
+  if (!info.ok()) return std::nullopt;
+  const HubRoundBegin& round = info->work.round;
+  return HeldWork{round.round, round.lease_first_sequence, round.lease_sequences};
 }
 
 std::optional<InnerState> IslandDisk::take_work(std::uint64_t numel) const {
@@ -165,6 +209,12 @@ Status IslandDisk::keep_average(FragmentId fragment, OuterStep round, WireFormat
   return save_average(average_file(fragment), round, wire, digest, canonical);
 }
 
+Result<AverageWriter> IslandDisk::begin_average(FragmentId fragment, OuterStep round, WireFormat wire,
+                                                std::uint64_t bytes) const {
+  ATOLL_RETURN_IF_ERROR(make_directories(directory_, FileMode::kPrivate));
+  return AverageWriter::create(average_file(fragment), round, wire, bytes);
+}
+
 Result<KeptAverage> IslandDisk::kept_average(FragmentId fragment, OuterStep round, const std::string& digest) const {
   Result<KeptAverage> open = load_average(average_file(fragment), round, digest);
   return open.ok() ? std::move(open) : log_.average(round, digest);
@@ -172,6 +222,17 @@ Result<KeptAverage> IslandDisk::kept_average(FragmentId fragment, OuterStep roun
 
 Status IslandDisk::keep_round(const HubCommit& commit, WireFormat wire, ByteView canonical, const std::string& from,
                               const HeldState& made) {
+  Status kept = log_round(commit, wire, canonical, from, made);
+  {
+    MutexLock lock(mutex_);
+    logged_to_ = made.outer_step;
+  }
+  logged_.notify_all();
+  return kept;
+}
+
+Status IslandDisk::log_round(const HubCommit& commit, WireFormat wire, ByteView canonical, const std::string& from,
+                             const HeldState& made) {
   const std::shared_ptr<const SignedCommit> record = signed_record(commit);
   if (!keeps() || !record) return ok_status();
   const LoggedRound round{.record = *record, .from = from, .made = made.state_hash, .fragments = fragments_};

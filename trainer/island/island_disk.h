@@ -18,26 +18,15 @@
 #include "net/disk/checkpoint_directory.h"
 #include "net/disk/inner_state_file.h"
 #include "net/disk/kept_average_file.h"
+#include "net/disk/kept_states.h"
 #include "net/disk/round_log.h"
 #include "trainer/island/checkpoint.h"
-#include "trainer/island/kept_states.h"
 #include "trainer/island/run_record.h"
+#include "trainer/island/snapshot_keeper.h"
 
 namespace atl {
 
-// Whether it is time to write an outer state again: what takes no longer than a second is written in every round; what
-// does, so seldom that it takes a twentieth of the time. Averages do not wait for it.
-class WritePace {
- public:
-  bool may_write(Clock::time_point now) const;
-  void wrote(Clock::time_point began, Clock::time_point ended);
-
- private:
-  Clock::duration took_{};
-  Clock::time_point wrote_at_;
-};
-
-class IslandDisk {
+class IslandDisk final : public SnapshotDisk {
  public:
   explicit IslandDisk(std::filesystem::path directory)
       : directory_(std::move(directory)), log_(directory_), record_(directory_) {}
@@ -46,28 +35,41 @@ class IslandDisk {
 
   // Once, before the hub is met: what is there. The newest outer state with its model; kNotFound where there is none.
   Result<IslandCheckpoint> load();
-  // From when the run is known: as many states as it asks for; it averages so many fragments.
-  void keep_states(std::uint32_t states, std::uint32_t anchor_every, std::uint32_t fragments);
+  // From when the run is known: its model, in so many fragments, and which states are kept of it.
+  void of_run(const ModelConfig& model, std::uint32_t fragments, Retention retention);
 
   // ---- outer states
-  bool newest_is(const HeldState& state) const;  // that was written; rounds may be logged upon it
-  // In its pace, or because the round log asks for one.
-  bool may_save(Clock::time_point now) const { return checkpoint_pace_.may_write(now) || asks_for_state(); }
-  bool asks_for_state() const { return log_asks_for_state_; }
-  // Holds the store still meanwhile.
-  Status save(const ModelConfig& model, const OuterStateStore& outer);
+  // One at a time, on whichever thread writes it (snapshot_keeper.h).
+  Status begin(std::uint64_t numel) override;
+  Status put(std::uint64_t index, const StoredChunk& chunk, ByteView bytes) override;
+  Status flush() override { return writer_->flush(); }
+  bool rounds_lead_to(OuterStep from, const HeldState& state) override;
+  Status finish(const HeldState& state) override;
+  void give_up() override;
+  bool has_snapshot_of(const HeldState& state) const override;
+  bool leads_to(const HeldState& state) const override;
+  bool asks_for_snapshot() const override { return log_asks_for_state_; }
   // One that is kept, or that logged rounds lead to.
   Result<FetchedState> kept_state(const HeldState& wanted, const ModelConfig& model);
+  // ---- a state that is being fetched (net/recovery/incoming_state.h)
+  std::filesystem::path incoming() const { return directory_ / kIncomingState; }
+  std::filesystem::path place_of(OuterStep step) const { return directory_ / kept_state_name(step); }
+  void incoming_is_kept();                 // it is whole, and in its place
+  void drop_incoming() const;              // this island got its state in another way
   std::vector<HeldState> durable() const;  // any thread; durable_states() of replay.h
 
   // ---- the work of an interrupted round
+  // One thread at a time.
   void keep_work(const InnerState& work) const;
+  std::optional<HeldWork> held_work() const;  // as its file says
   // Good for one return: it is gone afterwards. Nothing where there is none that can be read.
   std::optional<InnerState> take_work(std::uint64_t numel) const;
 
   // ---- averages: the lane of the fragment. Flushed when it returns.
   Status keep_average(FragmentId fragment, OuterStep round, WireFormat wire, const std::string& digest,
                       ByteView canonical) const;
+  // The same, of one that is still being made; nothing is there until it is finished.
+  Result<AverageWriter> begin_average(FragmentId fragment, OuterStep round, WireFormat wire, std::uint64_t bytes) const;
   // Of an open round, or one that was logged.
   Result<KeptAverage> kept_average(FragmentId fragment, OuterStep round, const std::string& digest) const;
   // The outer step of this commit was taken on the state `from`: its average goes to the round log. One lane at a time,
@@ -83,7 +85,9 @@ class IslandDisk {
   const RunRecord& record() const { return record_; }
 
  private:
-  KeptStates states() const { return KeptStates(directory_, keep_states_, anchor_every_); }
+  Status log_round(const HubCommit& commit, WireFormat wire, ByteView canonical, const std::string& from,
+                   const HeldState& made);
+  void prune();
   std::shared_ptr<const SignedCommit> signed_record(const HubCommit& commit) const;
   void look_at_disk(const HeldState* made = nullptr) ATOLL_REQUIRES(files_);
   std::filesystem::path average_file(FragmentId fragment) const;
@@ -91,13 +95,18 @@ class IslandDisk {
 
   const std::filesystem::path directory_;
   const RoundLog log_;
-  std::uint32_t keep_states_ = 1, anchor_every_ = 0, fragments_ = 1;
-  WritePace checkpoint_pace_;
+  ModelConfig model_;
+  Retention retention_;
+  std::uint32_t fragments_ = 1;
+  std::optional<SnapshotWriter> writer_;  // of the thread that writes
   // The newest logged round leads nowhere from the kept states, or too many bytes are logged since the newest of them.
   std::atomic<bool> log_asks_for_state_{false};
   RunRecord record_;
-  Mutex files_;  // rounds come and go one after the other
+  Mutex reading_;  // before the next: while it is held no state is removed
+  Mutex files_;    // rounds come and go one after the other
   mutable Mutex mutex_;
+  CondVar logged_;
+  OuterStep logged_to_ ATOLL_GUARDED_BY(mutex_);             // made by the round that was logged last, or could not be
   std::vector<HeldState> durable_ ATOLL_GUARDED_BY(mutex_);  // on the disk
   std::deque<std::shared_ptr<const SignedCommit>> told_
       ATOLL_GUARDED_BY(mutex_);  // of the newest rounds, kMaxFragments

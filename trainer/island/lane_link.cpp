@@ -1,9 +1,14 @@
 #include "trainer/island/lane_link.h"
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
+#include <algorithm>
 
 namespace atl {
+namespace {
+
+// The ring was as fast as the slowest link, and the disk wrote meanwhile: one that needs longer is stuck.
+constexpr std::chrono::seconds kPatienceWithDisk{5};
+
+}  // namespace
 
 void LaneLink::send(const IslandMessage& message) {
   if (std::holds_alternative<IslandReady>(message)) news_.inner_phase_done(Clock::now());
@@ -12,31 +17,34 @@ void LaneLink::send(const IslandMessage& message) {
 
 std::variant<AllReduceReport, AllReduceFailure> LaneLink::all_reduce(const AllReduceSpec& spec,
                                                                      std::span<const float> input,
-                                                                     std::span<std::byte> canonical,
+                                                                     const SharedBytes& canonical,
                                                                      const AbortSignal& abort) {
   const auto began = Clock::now();
   AllReduceSpec limited = spec;
-  limited.most_bytes_per_second = around_.upload_bytes_per_second;
+  limited.most_bytes_per_second = around_.serving_pace.left_to_ring();
   limited.on_progress = [&](const AllReduceProgress& progress) { news_.progress(spec, progress); };
-  auto result = around_.ring.run(limited, input, canonical, abort);
+  average_ = around_.keeper.begin(fragment_, spec.round, spec.wire, canonical);
+  if (average_) limited.on_final = [this](std::size_t at, std::size_t count) { average_->final_bytes(at, count); };
+  const ServingPace::Attempt attempt(around_.serving_pace);
+  auto result = around_.ring.run(limited, input, *canonical, abort);
   news_.attempt_done(spec, result, began, Clock::now());
-  if (const auto* report = std::get_if<AllReduceReport>(&result)) bytes_sent_ += report->bytes_sent;
+  if (const auto* report = std::get_if<AllReduceReport>(&result)) {
+    bytes_sent_ += report->bytes_sent;
+    around_.serving_pace.saw_link(std::max(report->link_bytes_per_second, report->bytes_per_second));
+  } else {
+    average_.reset();
+  }
   return result;
 }
 
-// Training goes on: the others keep the round, too.
-void LaneLink::tell_disk(OuterStep round, const Status& kept) {
-  if (!kept.ok()) spdlog::error("average round={} error=\"{}\"", round.value, kept.error().message);
-  around_.disk_trouble(kept.ok() ? ""
-                                 : fmt::format("rounds are not kept: {}. Training goes on, but this island could not "
-                                               "bring them back if all were lost at once",
-                                               kept.error().message));
+void LaneLink::keep_average(OuterStep, WireFormat, const std::string& digest, const SharedBytes&) {
+  around_.keeper.finish(std::move(average_), digest, kPatienceWithDisk);
 }
 
-void LaneLink::keep_round(const HubCommit& commit, WireFormat wire, ByteView canonical, const std::string& from,
-                          const HeldState& made) {
-  tell_disk(commit.round, around_.disk.keep_round(commit, wire, canonical, from, made));
-  if (around_.disk.keeps()) around_.send(IslandDurable{around_.disk.durable()});
+// The process before this one may have written it, or this one, just now.
+Result<KeptAverage> LaneLink::kept_average(OuterStep round, const std::string& digest) {
+  (void)around_.keeper.await_idle(Deadline::after(kPatienceWithDisk));
+  return around_.disk.kept_average(fragment_, round, digest);
 }
 
 void LaneLink::round_begins(IslandState state) {

@@ -7,9 +7,11 @@
 #include <optional>
 
 #include "net/collective/all_reduce.h"
+#include "net/recovery/serving_pace.h"
 #include "trainer/island/island_disk.h"
 #include "trainer/island/island_news.h"
 #include "trainer/island/roster.h"
+#include "trainer/island/round_keeper.h"
 #include "trainer/island/sync_lane.h"
 
 namespace atl {
@@ -19,11 +21,11 @@ struct LaneSurroundings {
   RingAllReduce& ring;  // of all lanes, each with its fragment
   const Roster& roster;
   IslandDisk& disk;
-  std::optional<double> upload_bytes_per_second;  // that all lanes together may send
+  RoundKeeper& keeper;
+  ServingPace& serving_pace;  // told of attempts; says what is left of the upload to all lanes together
   std::function<void(const IslandMessage&)> send;
   std::function<void(StateNews)> publish;
-  std::function<void(const std::string&)> disk_trouble;  // that rounds are not kept, for a person; empty: they are
-  IslandNews::Publish on_event;                          // may be empty
+  IslandNews::Publish on_event;  // may be empty
 };
 
 class LaneLink final : public LaneNetwork {
@@ -33,21 +35,19 @@ class LaneLink final : public LaneNetwork {
 
   void send(const IslandMessage& message) override;
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
-                                                             std::span<std::byte> canonical,
+                                                             const SharedBytes& canonical,
                                                              const AbortSignal& abort) override;
   void publish(StateNews news) override { around_.publish(news); }
   void attempt_begins(const HubAttempt& attempt) override { news_.attempt_begins(attempt, around_.roster); }
   void committed(OuterStep round) override { news_.committed(round, Clock::now()); }
   void forget(const IslandId& peer) override { around_.ring.forget(peer); }
-  void keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) override {
-    tell_disk(round, around_.disk.keep_average(fragment_, round, wire, digest, canonical));
-  }
-  Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override {
-    return around_.disk.kept_average(fragment_, round, digest);
-  }
+  void keep_average(OuterStep round, WireFormat wire, const std::string& digest, const SharedBytes& canonical) override;
+  Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override;
   void keep_commit(const HubCommit& commit) override { around_.disk.keep_commit(commit); }
-  void keep_round(const HubCommit& commit, WireFormat wire, ByteView canonical, const std::string& from,
-                  const HeldState& made) override;
+  void keep_round(const HubCommit& commit, WireFormat wire, const SharedBytes& canonical, const std::string& from,
+                  const HeldState& made) override {
+    around_.keeper.keep_round(commit, wire, canonical, from, made);
+  }
 
   // The island's thread, while the lane has no round: before it gives it one, and when it has heard what became of it.
   void round_begins(IslandState state);
@@ -55,12 +55,11 @@ class LaneLink final : public LaneNetwork {
   void round_done(IslandState state);
 
  private:
-  void tell_disk(OuterStep round, const Status& kept);
-
   const FragmentId fragment_;
   const LaneSurroundings around_;
   IslandNews news_;
-  std::uint64_t bytes_sent_ = 0;  // by this lane: others send at the same time
+  std::unique_ptr<RoundKeeper::Average> average_;  // of the newest attempt, until it is kept
+  std::uint64_t bytes_sent_ = 0;                   // by this lane: others send at the same time
   // When the inner phase ended: the next one goes on from there.
   std::uint64_t tokens_ = 0;
   double inner_seconds_ = 0;

@@ -18,7 +18,7 @@ TrainingShape shape_of(const RunConfig& run, const IslandChoice& choice) {
           .sequence_length = run.sequence_length,
           .wire = run.wire,
           .fragments = run.fragments,
-          .island = {.micro_batch = choice.micro_batch}};
+          .island = {.micro_batch = choice.micro_batch, .keeps_work = choice.keeps_work}};
 }
 
 constexpr std::int64_t kMostRanks = 64;  // of an engine

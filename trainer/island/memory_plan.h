@@ -17,6 +17,7 @@ struct IslandChoice {
   int micro_batch = 0;
   int threads = 1;  // that there are to compute with
   PrecisionChoice precision = PrecisionChoice::kAuto;
+  bool keeps_work = false;  // of open rounds, now and then (work_keeper.h)
 };
 
 struct MemoryPlan {

@@ -6,7 +6,6 @@
 // until it gives the lane the next round of the fragment.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +18,14 @@
 #include "net/wire/mesh.h"
 
 namespace atl {
+
+// Of the state as it was when the chunk was copied. Chunks of one generation are of one history: no other state took
+// the place of the one before by anything but an outer step.
+struct CopiedChunk {
+  HeldState state;
+  Digest sha256{};
+  std::uint64_t generation = 0;
+};
 
 class OuterStateStore final : public OuterStateSource {
  public:
@@ -42,15 +49,15 @@ class OuterStateStore final : public OuterStateSource {
 
   FetchedState release();  // what it holds, and it holds none then
 
-  // As a file (net/disk/outer_state_file.h), which is written from this memory. Loading checks all of it; kNotFound
-  // when there is none.
-  Status save(const std::filesystem::path& file) const;
-  Status load(const std::filesystem::path& file);
-
   // ---- any thread ----
   // Nobody changes it while this is held: a lane's outer step waits.
   Mutex& changing() const ATOLL_RETURNS_MUTEX(changing_) { return changing_; }
   OuterStep current_version() const;
+  Result<HeldState> held() const;            // kNotFound while it holds no state
+  Result<std::uint64_t> held_numel() const;  // of the state's parameters, the same
+  // Copies a chunk as it is now into `bytes`, for who writes them down one after the other: an outer step waits
+  // meanwhile, as this waits for one that is being taken; nobody else does. kNotFound while it holds no state.
+  Result<CopiedChunk> copy_chunk(std::uint64_t index, Bytes& bytes) const;
   Result<StateManifest> manifest() const override;
   Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const override;
   // A copy of the parameters and their version, for exports. kNotFound while it holds no state.
@@ -58,15 +65,20 @@ class OuterStateStore final : public OuterStateSource {
 
  private:
   void hold(FetchedState state) ATOLL_REQUIRES(changing_);
+  class Reading;
+  void await_readers(MutexLock& lock) ATOLL_REQUIRES(mutex_);
+  void copy_values(std::uint64_t index, Bytes& bytes) const;
 
   const std::int64_t numel_;
-  // Written under both, taken in this order; read with either, or by those who may change it. So a state that is
-  // written to disk, for minutes where it is large, is served to others meanwhile. An outer step changes the values
-  // under `changing_` alone, and is said by `steps_`: nobody who serves waits for it.
+  // Written under both, taken in this order; read with either, or by those who may change it. An outer step changes the
+  // values under `changing_` alone, and is said by `steps_`: nobody who serves waits for it. Nor does anybody wait for
+  // who copies values: that is said by `readers_`, for whom a change waits.
   mutable Mutex changing_;
   mutable Mutex mutex_;
-  mutable CondVar stepped_;
-  bool steps_ ATOLL_GUARDED_BY(mutex_) = false;
+  mutable CondVar stepped_, unread_;
+  bool steps_ ATOLL_GUARDED_BY(mutex_) = false;  // or is replaced: from when it waits for readers on
+  mutable int readers_ ATOLL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t generation_ ATOLL_GUARDED_BY(mutex_) = 0;  // changes with each state that another took the place of
   OuterStep version_;
   std::vector<float> parameters_;
   std::vector<float> momentum_;

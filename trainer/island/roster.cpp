@@ -35,6 +35,13 @@ std::vector<RosterEntry> Roster::entries(const std::vector<IslandId>& ids) const
   return found;
 }
 
+std::vector<RosterEntry> Roster::all() const {
+  std::vector<RosterEntry> found;
+  MutexLock lock(mutex_);
+  for (const auto& [id, entry] : entries_) found.push_back(entry);
+  return found;
+}
+
 std::size_t Roster::size() const {
   MutexLock lock(mutex_);
   return entries_.size();

@@ -19,6 +19,7 @@ class Roster {
   Status admit(const PeerCertificate& peer) const;
   // Empty when the island is no longer a member.
   std::vector<RosterEntry> entries(const std::vector<IslandId>& ids) const;
+  std::vector<RosterEntry> all() const;
   std::size_t size() const;
 
  private:

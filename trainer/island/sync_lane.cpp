@@ -120,6 +120,11 @@ Result<SyncLane::Average> SyncLane::begin_average(const AllReduceSpec& spec) {
         whole.size() == stay.size() && average_->attempt.value + 1 == spec.attempt.value && average_->wire == spec.wire;
     for (std::size_t i = 0; holds_them && i < stay.size(); ++i) holds_them = whole[i] || !stay[i];
     average.canonical = std::move(average_->canonical);
+    if (average_->is_shared) {
+      const SharedBytes mine = room_.take(average.canonical->size());
+      std::ranges::copy(*average.canonical, mine->begin());
+      average.canonical = mine;
+    }
     if (holds_them) average.whole_buckets = stay;
   }
   average_.reset();
@@ -127,7 +132,12 @@ Result<SyncLane::Average> SyncLane::begin_average(const AllReduceSpec& spec) {
   average.wire = spec.wire;
   average.final_buckets = spec.final_buckets;
   average.world_size = static_cast<int>(spec.order.size());
-  average.canonical.resize(static_cast<std::size_t>(encoded_bytes(spec.wire, part_.numel)));
+  const auto bytes = static_cast<std::size_t>(encoded_bytes(spec.wire, part_.numel));
+  if (average.canonical) {
+    average.canonical->resize(bytes);
+  } else {
+    average.canonical = room_.take(bytes);
+  }
   if (average.whole_buckets == stay) return average;
   return Error{ErrorCode::kProtocol, "the hub keeps buckets of an attempt of which this island does not hold them"};
 }
@@ -180,6 +190,7 @@ void SyncLane::on(const HubAttempt& message) {
     network_.send(refusal);
     return;
   }
+  average.is_shared = true;
   network_.keep_average(message.round, average.wire, average.digest, average.canonical);
   status_.update([&](IslandState& s) {
     s.bytes_sent += report.bytes_sent;
@@ -197,7 +208,7 @@ void SyncLane::on(const HubAttempt& message) {
 // parts.
 bool SyncLane::is_too_large(const Average& average, double norm_limit) const {
   if (norm_limit <= 0) return false;
-  const std::optional<double> squared = average_squared_norm(average.wire, average.canonical, part_.numel);
+  const std::optional<double> squared = average_squared_norm(average.wire, *average.canonical, part_.numel);
   return !squared || std::sqrt(*squared) > norm_limit;
 }
 
@@ -207,7 +218,7 @@ void SyncLane::on(const HubShowChunks& message) {
   const bool shows = message.fragment == fragment_ && has_round(message.round) && holds_average();
   if (shows && average_->attempt == message.attempt) {
     const RingPayload payload{.wire = average_->wire, .numel = part_.numel, .final_buckets = average_->final_buckets};
-    for (const Digest& digest : chunk_digests(payload, average_->world_size, average_->canonical)) {
+    for (const Digest& digest : chunk_digests(payload, average_->world_size, *average_->canonical)) {
       answer.digests.push_back(to_hex(digest));
     }
   }
@@ -235,22 +246,22 @@ void SyncLane::on(const HubCommit& message) {
     return take_outer_step(message, average.wire, average.canonical);
   }
   // Another process of this island may have held it.
-  const Result<KeptAverage> kept = network_.kept_average(message.round, message.digest);
+  Result<KeptAverage> kept = network_.kept_average(message.round, message.digest);
   const auto bytes = static_cast<std::size_t>(kept.ok() ? encoded_bytes(kept->wire, part_.numel) : 0);
   if (kept.ok() && kept->canonical.size() == bytes) {
     spdlog::info("round={} average=kept", message.round.value);
-    return take_outer_step(message, kept->wire, kept->canonical);
+    return take_outer_step(message, kept->wire, std::make_shared<Bytes>(std::move(kept->canonical)));
   }
   // The hub answers with HubRecover: this island takes no outer step on anything but the committed average.
   tell_(LaneRefused{message.round});
   refuse(message.round, message.attempt, "does not hold the committed average");
 }
 
-void SyncLane::take_outer_step(const HubCommit& message, WireFormat wire, ByteView canonical) {
+void SyncLane::take_outer_step(const HubCommit& message, WireFormat wire, const SharedBytes& canonical) {
   network_.keep_commit(message);
   const std::string from = outer_.tree_hash();
   LaneApplied applied{.fragment = fragment_, .round = message.round, .state = {}, .buffer = {}};
-  applied.state = outer_.apply(part_.ranges, wire, canonical, static_cast<float>(message.outer_learning_rate),
+  applied.state = outer_.apply(part_.ranges, wire, *canonical, static_cast<float>(message.outer_learning_rate),
                                static_cast<float>(message.outer_momentum));
   network_.keep_round(message, wire, canonical, from, applied.state);
   average_.reset();

@@ -18,6 +18,7 @@
 #include "net/model/fragments.h"
 #include "net/wire/mesh.h"
 #include "trainer/island/attempt_gate.h"
+#include "trainer/island/average_room.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
 
@@ -72,9 +73,10 @@ class LaneNetwork {
  public:
   virtual ~LaneNetwork() = default;
   virtual void send(const IslandMessage& message) = 0;
+  // After a failure nobody else reads `canonical`; after a success others may, as long as they share it.
   virtual std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec,
                                                                      std::span<const float> input,
-                                                                     std::span<std::byte> canonical,
+                                                                     const SharedBytes& canonical,
                                                                      const AbortSignal& abort) = 0;
   virtual void publish(StateNews news) = 0;  // the status has changed in a way that people watch
 
@@ -83,15 +85,16 @@ class LaneNetwork {
   virtual void committed(OuterStep) {}
   virtual void forget(const IslandId&) {}  // connections with it are closed
 
-  // The island's disk; by default there is none.
-  virtual void keep_average(OuterStep, WireFormat, const std::string&, ByteView) {}
+  // The island's disk; by default there is none. The average that all_reduce() made last, or that was kept before, with
+  // its digest: on the disk when it returns, or as soon as the disk can.
+  virtual void keep_average(OuterStep, WireFormat, const std::string&, const SharedBytes&) {}
   virtual Result<KeptAverage> kept_average(OuterStep, const std::string&) {
     return Error{ErrorCode::kNotFound, "nothing is kept"};
   }
   // The hub's commit, before the outer step is taken on it.
   virtual void keep_commit(const HubCommit&) {}
-  // The outer step was taken, on the state of that tree hash and with this average: before anybody hears of it.
-  virtual void keep_round(const HubCommit&, WireFormat, ByteView, const std::string&, const HeldState&) {}
+  // The outer step was taken, on the state of that tree hash and with this average.
+  virtual void keep_round(const HubCommit&, WireFormat, const SharedBytes&, const std::string&, const HeldState&) {}
 };
 
 class SyncLane {
@@ -113,7 +116,8 @@ class SyncLane {
     Attempt attempt;
     WireFormat wire = WireFormat::kFp32;
     std::string digest;  // empty: it failed or was aborted; what is left are whole_buckets
-    Bytes canonical;
+    SharedBytes canonical;
+    bool is_shared = false;  // it was whole: the disk's thread may read it yet
     std::vector<bool> whole_buckets;
     std::vector<bool> final_buckets;  // of them, those that did not travel in this attempt
     int world_size = 0;
@@ -139,7 +143,7 @@ class SyncLane {
   bool is_too_large(const Average& average, double norm_limit) const;
   void attempt_failed(Average average, const AllReduceFailure& failure);
   void refuse(OuterStep round, Attempt attempt, const std::string& why, std::vector<bool> whole_buckets = {});
-  void take_outer_step(const HubCommit& message, WireFormat wire, ByteView canonical);
+  void take_outer_step(const HubCommit& message, WireFormat wire, const SharedBytes& canonical);
 
   const FragmentId fragment_;
   const Fragment part_;  // of the model
@@ -157,6 +161,7 @@ class SyncLane {
   // with the next; and what the open round loses, in all of its attempts: kept buckets keep theirs.
   std::vector<float> residual_;
   std::vector<float> lost_;
+  AverageRoom room_;
   std::optional<Average> average_;
 };
 

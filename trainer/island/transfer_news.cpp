@@ -20,10 +20,10 @@ void TransferNews::progress(std::uint64_t done_bytes, std::uint64_t total_bytes,
   tell(DownloadStatus::kRunning, {});
 }
 
-void TransferNews::done() {
+void TransferNews::done(const std::string& text) {
   done_ = total_;
   readings_.clear();
-  tell(DownloadStatus::kDone, {});
+  tell(DownloadStatus::kDone, text);
 }
 
 void TransferNews::failed(const std::string& why) {

@@ -21,7 +21,7 @@ class TransferNews {
 
   // As often as one likes; `done` may begin above 0, by what an earlier try left.
   void progress(std::uint64_t done_bytes, std::uint64_t total_bytes, Clock::time_point now);
-  void done();
+  void done(const std::string& text = {});  // text: what there is to say of it
   void failed(const std::string& why);
 
  private:

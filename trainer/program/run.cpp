@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "net/base/exit_code.h"
@@ -90,6 +92,18 @@ std::string environment(const char* name) {
   return text == nullptr ? std::string() : text;
 }
 
+// "12, 500"; what is no number is passed over.
+std::set<OuterStep> steps_in(const std::string& text) {
+  std::set<OuterStep> steps;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    char* end = nullptr;
+    const unsigned long step = std::strtoul(word.c_str(), &end, 10);
+    if (end != word.c_str() && step <= UINT32_MAX) steps.insert(OuterStep{static_cast<std::uint32_t>(step)});
+  }
+  return steps;
+}
+
 }  // namespace
 
 Result<int> run_island(const RunCommand& command) {
@@ -121,6 +135,11 @@ Result<int> run_island(const RunCommand& command) {
     return report.ok() ? checked_rows(*report, run_id) : std::nullopt;
   };
   options.checkpoint_directory = home.checkpoint();
+  options.keep_days = static_cast<std::uint32_t>(std::strtoul(environment(kKeepDaysVariable).c_str(), nullptr, 10));
+  options.work_every = std::chrono::seconds(std::strtoul(environment(kWorkEveryVariable).c_str(), nullptr, 10));
+  options.keep_rounds = steps_in(environment(kKeepRoundsVariable));
+  options.store = {environment(kStoreEndpointVariable), environment(kStoreRegionVariable),
+                   environment(kStoreBucketVariable), environment(kStoreCredentialsVariable)};
 
   // The server is there before the island that publishes to it, and outlives it.
   std::unique_ptr<ControlServer> control;

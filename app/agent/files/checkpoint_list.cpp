@@ -7,33 +7,41 @@
 
 #include "net/base/file.h"
 #include "net/disk/checkpoint_directory.h"
-#include "net/disk/outer_state_file.h"
+#include "net/disk/kept_states.h"
 #include "net/disk/round_log.h"
+#include "net/disk/snapshot.h"
 
 namespace atl {
 namespace {
 
-// Of the file itself, before it was read.
-Result<CheckpointFacts> facts_of(const std::filesystem::path& file) {
+// Of what lies there, before it was read.
+Result<CheckpointFacts> facts_of(const std::filesystem::path& path) {
   struct stat info {};
-  if (::stat(file.c_str(), &info) != 0) return errno_error("examine", file);
-  CheckpointFacts facts{.path = file, .state_hash = {}, .whole = {}};
-  facts.bytes = static_cast<std::uint64_t>(info.st_size);
+  if (::stat(path.c_str(), &info) != 0) return errno_error("examine", path);
+  CheckpointFacts facts{.path = path, .state_hash = {}, .whole = {}};
+  facts.bytes = snapshot_bytes(path);
   facts.saved_at = static_cast<double>(info.st_mtime);
   return facts;
 }
 
 // What it says of itself, where it can be believed to be one; whole = false where not.
-Status take_info(const Result<OuterStateInfo>& info, CheckpointFacts& facts) {
+Status take_info(const Result<SnapshotInfo>& info, CheckpointFacts& facts) {
   if (!info.ok() && info.error().code != ErrorCode::kCorrupt) return info.error();
   if (!info.ok()) {
     facts.whole = false;
     return ok_status();
   }
-  facts.outer_step = info->outer_step.value;
+  facts.outer_step = info->state.outer_step.value;
   facts.parameters = info->numel;
-  facts.state_hash = info->tree_hash;
+  facts.saved_at = static_cast<double>(info->saved_at);
+  facts.state_hash = info->state.state_hash;
   return ok_status();
+}
+
+// Whether the rounds are there that it needs.
+bool leads_somewhere(const SnapshotInfo& info, const std::filesystem::path& checkpoint_directory) {
+  const OuterStep oldest = info.oldest_chunk();
+  return oldest == info.state.outer_step || rounds_lead(oldest, info.state, RoundLog(checkpoint_directory).rounds());
 }
 
 }  // namespace
@@ -43,12 +51,11 @@ Result<std::vector<CheckpointFacts>> list_checkpoints(const IslandHome& home) {
   ATOLL_ASSIGN_OR_RETURN(const auto files, outer_state_files(home.checkpoint()));
   for (const std::filesystem::path& file : files) {
     Result<CheckpointFacts> facts = facts_of(file);
-    const Status read = facts.ok() ? take_info(peek_outer_state(file), *facts) : Status(facts.error());
+    const Status read = facts.ok() ? take_info(peek_snapshot(file), *facts) : Status(facts.error());
     if (!read.ok() && read.error().code == ErrorCode::kNotFound) continue;  // replaced or removed meanwhile
     if (!read.ok()) return read.error();
     found.push_back(std::move(*facts));
   }
-  // outer.state is the newest; the others have their outer step in their names.
   std::ranges::sort(found, [](const CheckpointFacts& a, const CheckpointFacts& b) {
     return a.outer_step != b.outer_step ? a.outer_step > b.outer_step : a.path < b.path;
   });
@@ -57,11 +64,11 @@ Result<std::vector<CheckpointFacts>> list_checkpoints(const IslandHome& home) {
 
 Result<CheckpointFacts> verify_checkpoint(const std::filesystem::path& file) {
   ATOLL_ASSIGN_OR_RETURN(CheckpointFacts facts, facts_of(file));
-  ATOLL_RETURN_IF_ERROR(take_info(peek_outer_state(file), facts));
+  ATOLL_RETURN_IF_ERROR(take_info(peek_snapshot(file), facts));
   if (facts.whole) return facts;
-  const auto verified = verify_outer_state(file);
+  const auto verified = verify_snapshot(file);
   if (!verified.ok() && verified.error().code != ErrorCode::kCorrupt) return verified.error();
-  facts.whole = verified.ok();
+  facts.whole = verified.ok() && leads_somewhere(*verified, file.parent_path());
   return facts;
 }
 

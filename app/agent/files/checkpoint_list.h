@@ -16,7 +16,7 @@
 namespace atl {
 
 struct CheckpointFacts {
-  std::filesystem::path path;  // of the outer state
+  std::filesystem::path path;  // of the outer state: a directory
   std::uint32_t outer_step = 0;
   std::uint64_t parameters = 0;
   std::uint64_t bytes = 0;
@@ -34,9 +34,9 @@ struct LoggedRoundFacts {
   std::optional<bool> whole;  // empty: not verified
 };
 
-// Newest first; empty when there is none. A file whose header is no checkpoint's is listed with whole = false.
+// Newest first; empty when there is none. What is called a checkpoint and is none is listed with whole = false.
 Result<std::vector<CheckpointFacts>> list_checkpoints(const IslandHome& home);
-// Reads all of it and compares the tree hash.
+// Reads all of it and compares its hashes; and whether the logged rounds are there that it needs.
 Result<CheckpointFacts> verify_checkpoint(const std::filesystem::path& file);
 
 // Newest first. Only those that an island can take again by what their files say of themselves.

@@ -91,10 +91,14 @@ std::vector<std::string> sync_facts(const nlohmann::json& state) {
     last += has_number(state, "accepted_round") ? fmt::format(", round {} accepted", count(state, "accepted_round"))
                                                 : ", nothing accepted yet";
   }
-  return {
+  std::vector<std::string> facts{
       "next sync " + (has_number(state, "next_sync_seconds") ? "~" + format_duration(number(state, "next_sync_seconds"))
                                                              : std::string("-")),
       fmt::format("islands {}/{}", count(state, "islands_live"), count(state, "islands_total")), "last sync " + last};
+  if (has_number(state, "safe_outer_step")) {
+    facts.push_back(fmt::format("safe up to outer step {}", count(state, "safe_outer_step")));
+  }
+  return facts;
 }
 
 std::vector<std::string> total_facts(const nlohmann::json& state) {

@@ -54,7 +54,10 @@ void RunFigures::show(const HubState& state, bool now) {
     ++here;
     speed += island.tokens_per_second;
   }
-  islands_->setFigure(text::count(here), {}, tr("a run begins with %1").arg(text::count(state.min_islands)));
+  islands_->setFigure(text::count(here), {},
+                      state.safe_outer_step
+                          ? tr("safe on disks up to round %1").arg(text::count(*state.safe_outer_step))
+                          : tr("a run begins with %1").arg(text::count(state.min_islands)));
   speed_->setFigure(text::compact(speed), tr("tokens/s"));
   for (StatTile* tile : {round_, loss_, islands_, speed_}) tile->setGreyed(!now);
 }

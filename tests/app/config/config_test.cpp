@@ -104,6 +104,14 @@ void ConfigTest::a_defect_is_named_with_its_line_data() {
                          << "22:00-06:00";
   QTest::newRow("gpus") << "[island]\ngpus = \"0-\"\n"
                         << "line 2: island.gpus: '0-' names no GPUs; say all, none, or numbers from 0 to 63";
+  QTest::newRow("steps") << "[checkpoints]\nkeep_rounds = \"12, x\"\n"
+                         << "must be outer steps, for instance 12, several apart by commas";
+  QTest::newRow("endpoint") << "[store]\nendpoint = \"store.example:9000\"\n"
+                            << "line 2: store.endpoint = 'store.example:9000': must be https://HOST";
+  QTest::newRow("endpoint with a path") << "[store]\nendpoint = \"https://store.example/bucket\"\n"
+                                        << "must be https://HOST";
+  QTest::newRow("file") << "[store]\ncredentials_file = \"keys\"\n"
+                        << "must be an absolute path, or empty";
   QTest::newRow("two lines") << "[island]\nname = \"a\\nb\"\n"
                              << "must be one line";
 }
@@ -204,6 +212,8 @@ void ConfigTest::values_with_units_mean_what_they_say() {
   QCOMPARE(*config_bytes_per_second("2.5 MB/s"), 2'500'000u);
   QVERIFY(!config_bytes_per_second("none"));
   QCOMPARE(config_seconds("10m"), 600u);
+  QCOMPARE(config_steps("12, 500"), (std::set<std::uint32_t>{12, 500}));
+  QVERIFY(config_steps("").empty());
 }
 
 void ConfigTest::one_meaning_has_one_text_data() {
@@ -222,6 +232,18 @@ void ConfigTest::one_meaning_has_one_text_data() {
   QTest::newRow("hours up to midnight") << "schedule.hours"
                                         << "20:00-24:00,"
                                         << "20:00-24:00";
+  QTest::newRow("outer steps") << "checkpoints.keep_rounds"
+                               << " 500,12, 500 ,"
+                               << "12, 500";
+  QTest::newRow("no outer steps") << "checkpoints.keep_rounds"
+                                  << ""
+                                  << "";
+  QTest::newRow("endpoint") << "store.endpoint"
+                            << " https://store.example:9000 "
+                            << "https://store.example:9000";
+  QTest::newRow("no file") << "store.credentials_file"
+                           << " "
+                           << "";
   QTest::newRow("size") << "log.max_size"
                         << "50MB"
                         << "50 MB";

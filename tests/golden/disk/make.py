@@ -93,6 +93,20 @@ def outer_state(outer_step=7, numel=300):
             + tree_hash(outer_step, state).encode())
 
 
+def snapshot(outer_step=7, chunk_step=6, numel=300):
+    chunk = fp32(values(numel, 37, 101, 8)) + fp32(values(numel, 53, 97, 64))
+    digest = hashlib.sha256(chunk).digest()
+    index = b"ATLSTATE" + struct.pack("<IIQQQ", 1, outer_step, numel, 2, 1763725000)
+    index += hashlib.sha256(b"outer").hexdigest().encode() + struct.pack("<I", chunk_step) + digest
+    head = b"ATLCHUNK" + struct.pack("<IQ", 1, numel)
+    record = struct.pack("<II", 0, chunk_step) + digest
+    return {
+        "snapshot/index": index + hashlib.sha256(index).digest(),
+        "snapshot/chunks.00000": chunk,
+        "snapshot/written": head + hashlib.sha256(head).digest()[:8] + record + hashlib.sha256(record).digest()[:8],
+    }
+
+
 def inner_state(residual, numel=120):
     header = b"ATLINNER" + struct.pack("<IIIIQQddQQQ", 1, 7, 20, 11, 1 << 40, 160, 31.5, 2.25, 151, numel,
                                        numel if residual else 0)
@@ -144,6 +158,7 @@ def document(value):
 def files():
     return {
         "outer.state": outer_state(),
+        **snapshot(),
         "inner.state": inner_state(residual=True),
         "inner-without-residual.state": inner_state(residual=False),
         "average.kept": average(),
@@ -173,6 +188,7 @@ def main():
     for name, content in files().items():
         path = directory / name
         if not check:
+            path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
         elif not path.exists() or path.read_bytes() != content:
             wrong.append(name)

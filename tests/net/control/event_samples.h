@@ -44,6 +44,7 @@ inline NodeState sample_state() {
   island.islands_total = 8;
   island.last_sync_seconds = 38;
   island.accepted_round = 41;
+  island.safe_outer_step = 40;
   island.passes = 1484;
   island.tokens = 98'765'432;
   island.bytes_sent = 1'900'000'000;

@@ -12,7 +12,8 @@
 #include "net/disk/commit_log.h"
 #include "net/disk/inner_state_file.h"
 #include "net/disk/kept_average_file.h"
-#include "net/disk/outer_state_file.h"
+#include "net/disk/snapshot.h"
+#include "net/recovery/outer_state.h"
 #include "tests/net/disk/golden_commit.h"
 
 using namespace atl;
@@ -88,9 +89,9 @@ const std::vector<Format>& formats() {
   static const std::vector<Format> all = {
       {"outer.state",
        {16},
-       [](const Path& file) { return status_of(read_outer_state(file, kOuterNumel)); },
-       [](const Path& file) { return status_of(verify_outer_state(file)); },
-       [](const Path& file) { return status_of(peek_outer_state(file)); }},
+       [](const Path& file) { return status_of(verify_snapshot(file)); },
+       [](const Path& file) { return status_of(verify_snapshot(file)); },
+       [](const Path& file) { return status_of(peek_snapshot(file)); }},
       {"inner.state",
        {64, 72},
        [](const Path& file) { return status_of(load_inner_state(file, kInnerNumel)); },
@@ -134,27 +135,20 @@ class DiskFilesTest : public QObject {
 
   // ---- golden files
 
-  void an_outer_state_is_written_as_before_and_read_back() {
+  void an_outer_state_of_the_layout_before_is_read() {
     const FetchedState state = outer_state();
-    const std::string hash = to_hex(make_state_manifest(state.version, state.parameters, state.momentum).tree_hash());
-
-    QVERIFY(write_outer_state(path("outer.state"), state.version, state.parameters, state.momentum, hash).ok());
-
-    QVERIFY(content_of(path("outer.state")) == content_of(golden("outer.state")));
-    const auto read = read_outer_state(golden("outer.state"), kOuterNumel);
-    QVERIFY(read.ok());
-    QCOMPARE(read->version, state.version);
-    QCOMPARE(read->parameters, state.parameters);
-    QCOMPARE(read->momentum, state.momentum);
+    const auto reader = SnapshotReader::open(golden("outer.state"));
+    QVERIFY(reader.ok());
     std::vector<float> parameters(kOuterNumel), momentum(kOuterNumel);
-    QVERIFY(read_outer_state(golden("outer.state"), parameters, momentum).ok());
+    QVERIFY(reader->read(0, parameters, momentum).ok());
     QCOMPARE(parameters, state.parameters);
     QCOMPARE(momentum, state.momentum);
-    for (const auto& info : {peek_outer_state(golden("outer.state")), verify_outer_state(golden("outer.state"))}) {
+    for (const auto& info : {peek_snapshot(golden("outer.state")), verify_snapshot(golden("outer.state"))}) {
       QVERIFY(info.ok());
-      QCOMPARE(info->outer_step, state.version);
+      QCOMPARE(info->state.outer_step, state.version);
       QCOMPARE(info->numel, std::uint64_t{kOuterNumel});
-      QCOMPARE(info->tree_hash, hash);
+      QCOMPARE(info->state.state_hash,
+               to_hex(make_state_manifest(state.version, state.parameters, state.momentum).tree_hash()));
     }
   }
 
@@ -319,14 +313,6 @@ class DiskFilesTest : public QObject {
   }
 
   void a_file_of_a_model_of_another_size_is_refused() {
-    for (const int wrong : {0, 1, kOuterNumel - 1, kOuterNumel + 1}) {
-      QCOMPARE(read_outer_state(golden("outer.state"), static_cast<std::uint64_t>(wrong)).error().code,
-               ErrorCode::kCorrupt);
-      std::vector<float> parameters(static_cast<std::size_t>(wrong)), momentum(parameters);
-      QCOMPARE(read_outer_state(golden("outer.state"), parameters, momentum).error().code, ErrorCode::kCorrupt);
-    }
-    std::vector<float> parameters(kOuterNumel), too_short(kOuterNumel - 1);
-    QVERIFY(!read_outer_state(golden("outer.state"), parameters, too_short).ok());
     for (const std::uint64_t wrong : {0, 1, kInnerNumel - 1, kInnerNumel + 1}) {
       QCOMPARE(load_inner_state(golden("inner.state"), wrong).error().code, ErrorCode::kCorrupt);
     }
@@ -355,10 +341,6 @@ class DiskFilesTest : public QObject {
   }
 
   void parts_that_do_not_fit_each_other_are_not_written() {
-    const FetchedState state = outer_state();
-    const std::string hash(64, 'a');
-    QVERIFY(!write_outer_state(path("x"), state.version, state.parameters, {}, hash).ok());
-    QVERIFY(!write_outer_state(path("x"), state.version, state.parameters, state.momentum, "").ok());
     InnerState work = inner_state(true);
     work.residual.pop_back();
     QVERIFY(!save_inner_state(path("x"), work).ok());
@@ -368,14 +350,12 @@ class DiskFilesTest : public QObject {
   }
 
   void what_is_written_is_its_owners_alone() {
-    const FetchedState state = outer_state();
-    QVERIFY(write_outer_state(path("a"), state.version, state.parameters, state.momentum, std::string(64, 'a')).ok());
     QVERIFY(save_inner_state(path("b"), inner_state(true)).ok());
     QVERIFY(save_average(path("c"), OuterStep{7}, WireFormat::kFp32, std::string(64, 'a'), average()).ok());
     QVERIFY(append_commit(path("d"), golden_commit(1, 0)).ok());
     QVERIFY(write_epoch(path("e"), {5, "", ""}).ok());
 
-    for (const char* name : {"a", "b", "c", "d", "e"}) {
+    for (const char* name : {"b", "c", "d", "e"}) {
       struct stat info {};
       QCOMPARE(::stat(path(name).c_str(), &info), 0);
       QCOMPARE(info.st_mode & 07777, mode_t{0600});
@@ -386,11 +366,12 @@ class DiskFilesTest : public QObject {
 
   void the_names_of_outer_states_are_told_from_others() {
     QCOMPARE(kept_state_name(OuterStep{12}), std::string("outer.12.state"));
-    for (const char* name : {"outer.state", "outer.12.state"}) {
+    for (const char* name : {"outer.state", "outer.12.state", "outer.12.2.state"}) {
       QVERIFY(is_outer_state_name(name));
       put(path(name), "");
     }
-    for (const char* name : {"inner.state", "outer.state.new.abc", "outer.12state", "config.json", "xouter.state"}) {
+    for (const char* name :
+         {"inner.state", "outer.state.new.abc", "outer.12state", "config.json", "xouter.state", kWrittenSnapshot}) {
       QVERIFY2(!is_outer_state_name(name), name);
       put(path(name), "");
     }
@@ -398,7 +379,7 @@ class DiskFilesTest : public QObject {
     const auto files = outer_state_files(directory_.path().toStdString());
 
     QVERIFY(files.ok());
-    QCOMPARE(files->size(), std::size_t{2});
+    QCOMPARE(files->size(), std::size_t{3});
     QVERIFY(outer_state_files(path("missing")).ok() && outer_state_files(path("missing"))->empty());
   }
 };

@@ -5,7 +5,6 @@
 #include <QtTest>
 #include <array>
 
-#include "net/recovery/state_fetch.h"
 #include "tests/net/collective/loopback_ring.h"
 #include "tests/net/faults/break_everywhere.h"
 #include "tests/net/recovery/state_peers.h"
@@ -53,8 +52,8 @@ void PeerFaultsTest::a_broken_fetch_of_the_state_is_tried_again() {
   options.max_failures = kEnoughTries;
 
   const auto wrong = break_everywhere(proxy, breaking_of(stalls), [&]() -> std::optional<std::string> {
-    const auto fetched = fetch_state(run.island(9), {{peer.address().id, proxy.address()}}, kVersion, state.tree_hash(),
-                                     kStateNumel, never, {}, options);
+    const auto fetched = fetch_whole_state(run.island(9), {{peer.address().id, proxy.address()}}, kVersion,
+                                           state.tree_hash(), kStateNumel, never, {}, options);
     if (!fetched.ok()) return words(fetched.error());
     const bool same = fetched->parameters == state.parameters() && fetched->momentum == state.momentum();
     return same ? std::nullopt : std::optional<std::string>("another state");

@@ -12,6 +12,8 @@ class CoordinatorJoiningTest : public QObject {
   void the_first_round_waits_for_the_islands_that_the_run_asks_for();
   void all_islands_of_a_round_get_leases_that_do_not_overlap();
   void an_island_whose_initial_parameters_differ_fetches_them_and_is_refused_in_the_end();
+  void what_a_run_begins_with_is_made_or_taken_from_who_fetched_it_data();
+  void what_a_run_begins_with_is_made_or_taken_from_who_fetched_it();
   void an_island_of_another_version_is_refused();
   void an_island_that_claims_a_later_state_without_proof_recovers();
   void one_island_too_many_is_refused();
@@ -63,6 +65,30 @@ void CoordinatorJoiningTest::an_island_whose_initial_parameters_differ_fetches_t
   QVERIFY(mesh.island(2).goodbye.has_value());
   QVERIFY(mesh.island(2).goodbye->message.find("the hub's version of atoll") != std::string::npos);
   QCOMPARE(mesh.hub().islands().size(), std::size_t{1});
+}
+
+void CoordinatorJoiningTest::what_a_run_begins_with_is_made_or_taken_from_who_fetched_it_data() {
+  QTest::addColumn<bool>("from_store");
+  QTest::newRow("drawn from the seed") << false;
+  QTest::newRow("a published state") << true;
+}
+
+void CoordinatorJoiningTest::what_a_run_begins_with_is_made_or_taken_from_who_fetched_it() {
+  QFETCH(const bool, from_store);
+  RunConfig run = run_for(2);
+  if (from_store) run.initial_state = "s3://bucket/run/outer-7";
+  SimulatedMesh mesh(run);
+  mesh.start(1);
+  deliver(mesh);
+  QCOMPARE(received<HubInitialise>(mesh.island(1)).size(), std::size_t{1});
+
+  mesh.start(2);
+  deliver(mesh);
+
+  QCOMPARE(received<HubInitialise>(mesh.island(2)).size(), std::size_t{from_store ? 0u : 1u});
+  const auto recover = received<HubRecover>(mesh.island(2));
+  QCOMPARE(recover.size(), std::size_t{from_store ? 1u : 0u});
+  if (from_store) QCOMPARE(recover[0].sources, (std::vector{IslandId{"isl-1"}}));
 }
 
 void CoordinatorJoiningTest::an_island_of_another_version_is_refused() {

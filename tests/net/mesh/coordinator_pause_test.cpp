@@ -18,6 +18,8 @@ class CoordinatorPauseTest : public QObject {
   void a_paused_island_is_not_in_the_roster();
   void an_island_alone_goes_on_with_its_round();
   void a_place_is_not_kept_for_ever();
+  void one_whose_process_died_gets_the_lease_again_of_which_it_kept_work_data();
+  void one_whose_process_died_gets_the_lease_again_of_which_it_kept_work();
 };
 
 namespace {
@@ -31,6 +33,52 @@ void pause(SimulatedMesh& mesh, int island) {
 }
 
 }  // namespace
+
+// It says to have worked on the lease that the lost one had, or on another; what it gets is its work, or nothing.
+void CoordinatorPauseTest::one_whose_process_died_gets_the_lease_again_of_which_it_kept_work_data() {
+  QTest::addColumn<quint32>("round");
+  QTest::addColumn<int>("further");  // than its own lease
+  QTest::addColumn<quint64>("sequences");
+  QTest::addColumn<bool>("averages");
+  QTest::addColumn<bool>("trains");
+  QTest::newRow("its own") << 0u << 0 << quint64{8} << false << true;
+  QTest::newRow("of another round") << 1u << 0 << quint64{8} << false << false;
+  QTest::newRow("another's") << 0u << -8 << quint64{8} << false << false;
+  QTest::newRow("one that nobody had") << 0u << 800 << quint64{8} << false << false;
+  QTest::newRow("a part of it") << 0u << 0 << quint64{4} << false << false;
+  QTest::newRow("too late") << 0u << 0 << quint64{8} << true << false;
+}
+
+void CoordinatorPauseTest::one_whose_process_died_gets_the_lease_again_of_which_it_kept_work() {
+  QFETCH(const quint32, round);
+  QFETCH(const int, further);
+  QFETCH(const quint64, sequences);
+  QFETCH(const bool, averages);
+  QFETCH(const bool, trains);
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  const HubRoundBegin lost = received<HubRoundBegin>(mesh.island(2)).at(0);
+  QCOMPARE(lost.lease_sequences, std::uint64_t{8});
+  mesh.cut(2);
+  for (int i = 0; i < 10; ++i) mesh.pass(1s);
+  QCOMPARE(mesh.count<IslandGone>(), 1);
+  if (averages) {
+    mesh.say(1, ready_for(0));
+    deliver(mesh);
+  }
+  mesh.island(2).received.clear();
+  mesh.island(2).held_work =
+      HeldWork{OuterStep{round}, lost.lease_first_sequence + static_cast<std::uint64_t>(further), sequences};
+
+  mesh.link(2);
+  deliver(mesh);
+
+  const auto begun = received<HubRoundBegin>(mesh.island(2));
+  QCOMPARE(begun.size(), std::size_t{1});
+  QCOMPARE(begun[0].lease_sequences, trains ? lost.lease_sequences : 0);
+  QCOMPARE(begun[0].lease_first_sequence, trains ? lost.lease_first_sequence : 0);
+  QCOMPARE(mesh.violation(), std::string());
+}
 
 void CoordinatorPauseTest::nobody_waits_for_a_paused_island() {
   SimulatedMesh mesh(run_for(3));

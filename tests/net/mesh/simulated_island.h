@@ -54,6 +54,8 @@ struct SimulatedIsland {
   IslandId id;
   bool running = false;
   bool linked = false;     // to the hub
+  bool can_upload = false;
+  std::optional<HeldWork> held_work;  // that it says to have on its disk
   std::uint16_t port = 0;  // 0: its number
   std::optional<OuterStep> outer_step;
   std::string state_hash;

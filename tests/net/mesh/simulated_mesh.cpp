@@ -61,6 +61,8 @@ void SimulatedMesh::link(int number) {
   event.hello.outer_step = island.outer_step;
   event.hello.state_hash = island.said_hash();
   if (island.lies.step) event.hello.outer_step = OuterStep{island.outer_step.value_or(OuterStep{0}).value + 3};
+  event.hello.can_upload = island.can_upload;
+  event.hello.work = island.held_work;
   if (keeps_states) event.hello.durable = island.all_on_disk();
   if (keeps_states && island.newest_commit) {
     event.proven_commit = island.newest_commit;

@@ -36,7 +36,7 @@ class StateFetchTest : public QObject {
  private:
   Result<FetchedState> fetch(const std::vector<StateSourceAddress>& sources, const Identity& self,
                              OuterStep version = kVersion) {
-    return fetch_state(self, sources, version, state_.tree_hash(), kNumel, abort_, {}, kFast);
+    return fetch_whole_state(self, sources, version, state_.tree_hash(), kNumel, abort_, {}, kFast);
   }
   bool has_the_bits(const Result<FetchedState>& fetched) const {
     return fetched.ok() && fetched->version == kVersion && fetched->parameters == state_.parameters() &&
@@ -57,8 +57,8 @@ void StateFetchTest::several_sources_give_the_state_bit_for_bit() {
     done = bytes;
   };
 
-  const auto fetched = fetch_state(run_.island(9), {one.address(), two.address()}, kVersion, state_.tree_hash(), kNumel,
-                                   abort_, progress, kFast);
+  const auto fetched = fetch_whole_state(run_.island(9), {one.address(), two.address()}, kVersion, state_.tree_hash(),
+                                         kNumel, abort_, progress, kFast);
 
   QVERIFY(has_the_bits(fetched));
   QCOMPARE(done, std::uint64_t{2 * kNumel * sizeof(float)});
@@ -155,7 +155,7 @@ void StateFetchTest::an_abort_ends_it_at_once() {
   });
 
   const auto fetched =
-      fetch_state(run_.island(9), {stalls.address()}, kVersion, state_.tree_hash(), kNumel, abort_, {}, patient);
+      fetch_whole_state(run_.island(9), {stalls.address()}, kVersion, state_.tree_hash(), kNumel, abort_, {}, patient);
 
   QCOMPARE(fetched.error().code, ErrorCode::kAborted);
 }
@@ -167,7 +167,7 @@ void StateFetchTest::a_single_source_that_stalls_times_out() {
   options.stall = 100ms;
 
   const auto fetched =
-      fetch_state(run_.island(9), {stalls.address()}, kVersion, state_.tree_hash(), kNumel, never, {}, options);
+      fetch_whole_state(run_.island(9), {stalls.address()}, kVersion, state_.tree_hash(), kNumel, never, {}, options);
 
   QCOMPARE(fetched.error().code, ErrorCode::kTimeout);
 }

@@ -21,20 +21,22 @@ std::vector<float> noise(std::uint64_t count, std::uint32_t seed) {
 // Counts, and spoils what it passes on.
 class SpoiledState : public OuterStateSource {
  public:
-  SpoiledState(const FakeState& state, Behaviour behaviour, std::atomic<int>& asked)
+  SpoiledState(const OuterStateSource& state, Behaviour behaviour, std::atomic<int>& asked)
       : state_(state), behaviour_(behaviour), asked_(asked) {}
 
   Result<StateManifest> manifest() const override { return state_.manifest(); }
   Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const override {
     ++asked_;
     if (behaviour_ == Behaviour::kMovesOn) return Error{ErrorCode::kNotFound, "moved on"};
-    Bytes chunk = state_.copy_chunk(version, index).value();
+    Result<Bytes> copied = state_.copy_chunk(version, index);
+    if (!copied.ok()) return copied;
+    Bytes chunk = std::move(copied).value();
     if (behaviour_ == Behaviour::kLies) chunk[chunk.size() / 2] ^= std::byte{1};
     return chunk;
   }
 
  private:
-  const FakeState& state_;
+  const OuterStateSource& state_;
   Behaviour behaviour_;
   std::atomic<int>& asked_;
 };
@@ -56,10 +58,18 @@ Result<Bytes> FakeState::copy_chunk(OuterStep version, std::uint64_t index) cons
   return all;
 }
 
-StatePeer::StatePeer(const Identity& identity, const FakeState& state, Behaviour behaviour, const HttpsPaceLimits& pace)
-    : name_(identity.name), state_(state), behaviour_(behaviour), pace_(pace) {
+StatePeer::StatePeer(const Identity& identity, const OuterStateSource& state, Behaviour behaviour,
+                     const HttpsPaceLimits& pace, const RoundLog* rounds, std::optional<double> upload_bytes_per_second,
+                     std::string host)
+    : name_(identity.name),
+      host_(std::move(host)),
+      state_(state),
+      rounds_(rounds),
+      behaviour_(behaviour),
+      pace_(pace),
+      serving_pace_(upload_bytes_per_second) {
   PeerListenerOptions options;
-  options.bind = {"127.0.0.1", 0};
+  options.bind = {host_, 0};
   const auto admit = [](const PeerCertificate&) { return ok_status(); };
   const auto handler = [this](TlsConnection connection, HttpSession& session) {
     ++serving_;
@@ -72,7 +82,7 @@ StatePeer::StatePeer(const Identity& identity, const FakeState& state, Behaviour
 void StatePeer::serve(TlsConnection connection, HttpSession& session) {
   if (behaviour_ == Behaviour::kDies || behaviour_ == Behaviour::kStalls) return serve_badly(connection, session);
   const SpoiledState spoiled(state_, behaviour_, chunks_asked_);
-  serve_state(std::move(connection), spoiled, session, pace_);
+  serve_state(std::move(connection), {spoiled, rounds_, serving_pace_}, session, pace_);
 }
 
 void StatePeer::serve_badly(TlsConnection& connection, const AbortSignal& abort) {
@@ -94,6 +104,17 @@ void StatePeer::serve_badly(TlsConnection& connection, const AbortSignal& abort)
     }
     return;
   }
+}
+
+Result<FetchedState> fetch_whole_state(const Identity& self, const std::vector<StateSourceAddress>& sources,
+                                       OuterStep version, const std::string& tree_hash_hex, std::uint64_t numel,
+                                       const AbortSignal& abort, const FetchProgress& progress,
+                                       const StateFetchOptions& options) {
+  const auto all = static_cast<std::int64_t>(numel);
+  FetchModel model{.numel = numel, .fragments = {Fragment{{{0, all}}, all}}};
+  ATOLL_ASSIGN_OR_RETURN(StateFetch fetch, StateFetch::create(self, std::move(model), {}, options));
+  ATOLL_RETURN_IF_ERROR(fetch.run({version, tree_hash_hex}, sources, abort, progress));
+  return fetch.state().release(version);
 }
 
 std::string read_request_head(TlsConnection& connection, const AbortSignal& abort) {

@@ -4,7 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "net/disk/round_log.h"
 #include "net/recovery/outer_state.h"
+#include "net/recovery/serving_pace.h"
 #include "net/recovery/state_fetch.h"
 #include "net/transport/https_pace.h"
 #include "net/transport/peer_listener.h"
@@ -41,11 +43,13 @@ enum class Behaviour {
 // One island with its inbound port.
 class StatePeer {
  public:
-  // `state` outlives it.
-  StatePeer(const Identity& identity, const FakeState& state, Behaviour behaviour = Behaviour::kGood,
-            const HttpsPaceLimits& pace = {});
+  // `state` and `rounds`, which may be null, outlive it.
+  StatePeer(const Identity& identity, const OuterStateSource& state, Behaviour behaviour = Behaviour::kGood,
+            const HttpsPaceLimits& pace = {}, const RoundLog* rounds = nullptr,
+            std::optional<double> upload_bytes_per_second = {}, std::string host = "127.0.0.1");
 
-  StateSourceAddress address() const { return {name_, {"127.0.0.1", listener_->port()}}; }
+  StateSourceAddress address() const { return {name_, {host_, listener_->port()}}; }
+  ServingPace& serving_pace() { return serving_pace_; }
   int chunks_asked() const { return chunks_asked_; }
   int serving() const { return serving_; }  // connections
 
@@ -54,13 +58,22 @@ class StatePeer {
   void serve_badly(TlsConnection& connection, const AbortSignal& abort);
 
   const IslandId name_;
-  const FakeState& state_;
+  const std::string host_;
+  const OuterStateSource& state_;
+  const RoundLog* const rounds_;
   const Behaviour behaviour_;
   const HttpsPaceLimits pace_;
+  ServingPace serving_pace_;
   std::atomic<int> chunks_asked_{0}, serving_{0};
   RingInbox inbox_;
   std::unique_ptr<PeerListener> listener_;  // last: its threads use those above
 };
+
+// All of it by chunks, from nothing, in one go.
+Result<FetchedState> fetch_whole_state(const Identity& self, const std::vector<StateSourceAddress>& sources,
+                                       OuterStep version, const std::string& tree_hash_hex, std::uint64_t numel,
+                                       const AbortSignal& abort, const FetchProgress& progress,
+                                       const StateFetchOptions& options = {});
 
 // A request's head, without its last empty line; empty when the peer closed.
 std::string read_request_head(TlsConnection& connection, const AbortSignal& abort);

@@ -3,10 +3,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <QtCore/QTemporaryDir>
 #include <QtTest>
 #include <thread>
 
+#include "net/recovery/round_manifest.h"
 #include "net/transport/socket.h"
+#include "tests/net/recovery/committed_run.h"
 #include "tests/net/recovery/state_peers.h"
 
 namespace atl {
@@ -32,6 +35,8 @@ class StateServerTest : public QObject {
   void a_connection_without_requests_is_ended();
   void a_slow_but_living_fetch_is_not_cut();
   void a_fetch_that_reads_nothing_more_is_ended();
+  void a_fetch_that_this_island_holds_back_is_not_cut();
+  void a_logged_round_is_served_by_what_the_hub_signed();
 
  private:
   struct Reply {
@@ -211,6 +216,48 @@ void StateServerTest::a_fetch_that_reads_nothing_more_is_ended() {
 
   QTRY_COMPARE(hurried.serving(), 1);
   QTRY_COMPARE_WITH_TIMEOUT(hurried.serving(), 0, 20'000);
+}
+
+// For ten windows it gets half of what it would have to read in each: by the owner's limit.
+void StateServerTest::a_fetch_that_this_island_holds_back_is_not_cut() {
+  constexpr double kUpload = 64.0 * 1024;
+  const FakeState small(OuterStep{7}, 20'000, 1);
+  StatePeer held_back(run_.island(1), small, Behaviour::kGood, {.window = 250ms, .least_bytes = 32 * 1024}, nullptr,
+                      kUpload);
+  TlsConnection connection = connect(held_back);
+
+  const Reply reply = ask(connection, "GET /state/7/0 HTTP/1.1");
+
+  QCOMPARE(reply.body, to_string(ByteView(small.copy_chunk(OuterStep{7}, 0).value())));
+}
+
+void StateServerTest::a_logged_round_is_served_by_what_the_hub_signed() {
+  QTemporaryDir home;
+  CommittedRun run(run_, 400'000, 1, home.path().toStdString());
+  run.commit(2);
+  StatePeer peer(run_.island(1), run, Behaviour::kGood, {}, &run.log());
+  TlsConnection connection = connect(peer);
+  const std::string digest = run.log().rounds().at(OuterStep{1}).record.commit.digest;
+  const KeptAverage average = run.log().average(OuterStep{1}, digest).value();
+
+  const std::string manifest = ask(connection, "GET /rounds/1/manifest HTTP/1.1").body;
+  const auto read = read_round_manifest(as_bytes(manifest), run_.island(2), OuterStep{1}, 400'000, 1);
+  QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
+  QCOMPARE(read->record.commit.digest, digest);
+  QCOMPARE(read->bytes, std::uint64_t{average.canonical.size()});
+  const std::string path = "GET /rounds/1/" + digest + "/average HTTP/1.1";
+  const Reply part = ask(connection, path + "\r\nRange: bytes=262144-300000");
+  QVERIFY(part.head.startsWith("HTTP/1.1 206 "));
+  QCOMPARE(part.body, to_string(ByteView(average.canonical).subspan(262'144, 300'001 - 262'144)));
+  QCOMPARE(ask(connection, path).body, to_string(ByteView(average.canonical)));
+
+  // Not logged, or of another epoch; and an island that logs nothing.
+  const std::string other(64, 'a');
+  QVERIFY(ask(connection, "GET /rounds/2/manifest HTTP/1.1").head.startsWith("HTTP/1.1 404 "));
+  QVERIFY(ask(connection, "GET /rounds/1/" + other + "/average HTTP/1.1").head.startsWith("HTTP/1.1 404 "));
+  QVERIFY(ask(connection, "GET /rounds/1/../../key HTTP/1.1").head.startsWith("HTTP/1.1 404 "));
+  TlsConnection elsewhere = this->connect();
+  QVERIFY(ask(elsewhere, "GET /rounds/1/manifest HTTP/1.1").head.startsWith("HTTP/1.1 404 "));
 }
 
 }  // namespace atl

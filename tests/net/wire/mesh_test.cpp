@@ -47,6 +47,13 @@ IslandHello sample_return() {
   return hello;
 }
 
+IslandHello sample_uploader() {
+  IslandHello hello{kMeshVersion, "atoll 0.1.0", "Reef", 47000, "", std::nullopt, ""};
+  hello.can_upload = true;
+  hello.work = HeldWork{OuterStep{3}, 1ull << 40, 160};
+  return hello;
+}
+
 IslandAttemptFailed sample_refusal() {
   IslandAttemptFailed refusal{OuterStep{2}, Attempt{1}, std::nullopt, "too large"};
   refusal.too_large = true;
@@ -83,6 +90,8 @@ std::vector<IslandMessage> island_samples() {
           sample_refusal(),
           IslandChunks{OuterStep{2}, Attempt{1}, {kHash, kHash}},
           IslandDurable{{{OuterStep{3}, kHash}}},
+          IslandUploaded{OuterStep{3}, kHash, "the bucket is full"},
+          sample_uploader(),
           IslandReady{OuterStep{3}, 40960, 0.125, 3.5, FragmentId{1}, 12345}};
 }
 
@@ -105,12 +114,14 @@ std::vector<HubMessage> hub_samples() {
           sample_limited_attempt(),
           HubShowChunks{OuterStep{3}, Attempt{2}},
           HubNotice{"the run stands still"},
+          HubSafe{OuterStep{7}},
+          HubUpload{OuterStep{7}, kHash},
           HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost", FragmentId{1}}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
 std::vector<std::string> golden_lines() {
-  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v5.jsonl");
+  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v6.jsonl");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;

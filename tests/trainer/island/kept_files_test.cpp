@@ -7,8 +7,8 @@
 #include "net/collective/canonical_digest.h"
 #include "net/disk/checkpoint_directory.h"
 #include "net/disk/kept_average_file.h"
-#include "net/disk/outer_state_file.h"
-#include "trainer/island/kept_states.h"
+#include "net/disk/kept_states.h"
+#include "net/disk/replay.h"
 #include "trainer/island/outer_state_store.h"
 #include "trainer/island/run_record.h"
 
@@ -29,9 +29,28 @@ std::unique_ptr<OuterStateStore> at_step(std::uint32_t steps) {
   return store;
 }
 
-std::vector<std::uint32_t> steps_of(const KeptStates& kept) {
+// A state that nobody has: what is asked here is only which ones stay.
+KeptState kept_state(std::uint32_t step, std::uint64_t number, std::uint64_t day, std::uint32_t oldest_chunk) {
+  SnapshotInfo info{.state = {OuterStep{step}, std::string(64, 'a')},
+                    .numel = kNumel,
+                    .number = number,
+                    .saved_at = day * 86'400 + number,
+                    .chunks = {{OuterStep{oldest_chunk}, {}}}};
+  return {"outer." + std::to_string(step) + ".state", std::move(info)};
+}
+
+LoggedRound logged_round(std::uint32_t round) {
+  LoggedRound logged{.record = {}, .from = std::string(64, 'a'), .made = std::string(64, 'a')};
+  logged.record.commit.round = OuterStep{round};
+  return logged;
+}
+
+std::vector<std::uint32_t> left_by(const RetentionPlan& plan, const std::vector<KeptState>& kept) {
   std::vector<std::uint32_t> steps;
-  for (const HeldState& state : kept.list()) steps.push_back(state.outer_step.value);
+  for (const KeptState& state : kept) {
+    const bool goes = std::ranges::find(plan.remove, state.path, &KeptState::path) != plan.remove.end();
+    if (!goes) steps.push_back(state.state().outer_step.value);
+  }
   return steps;
 }
 
@@ -52,11 +71,20 @@ class KeptFilesTest : public QObject {
   QTemporaryDir home_;
   std::filesystem::path directory() const { return home_.path().toStdString(); }
 
-  void save(KeptStates& kept, std::uint32_t step) const {
+  void save(const Retention& retention, std::uint32_t step) const {
     const auto store = at_step(step);
-    kept.make_room(OuterStep{step});
-    QVERIFY(store->save(directory() / kOuterStateFile).ok());
-    kept.prune();
+    auto writer = SnapshotWriter::open(directory() / kWrittenSnapshot, kNumel);
+    QVERIFY(writer.ok());
+    Bytes bytes;
+    const auto chunk = store->copy_chunk(0, bytes);
+    QVERIFY(writer->put(0, {chunk->state.outer_step, chunk->sha256}, bytes).ok());
+    QVERIFY(std::move(*writer).finish(chunk->state, directory() / kept_state_name(OuterStep{step})).ok());
+    remove_states(directory(), retention, RoundLog(directory()));
+  }
+  std::vector<std::uint32_t> steps() const {
+    std::vector<std::uint32_t> steps;
+    for (const KeptState& kept : kept_states(directory())) steps.push_back(kept.state().outer_step.value);
+    return steps;
   }
 
  private Q_SLOTS:
@@ -65,58 +93,85 @@ class KeptFilesTest : public QObject {
   }
 
   void the_newest_two_states_and_a_validated_one_stay() {
-    KeptStates kept(directory(), 3, 5);
-    for (std::uint32_t step = 1; step <= 8; ++step) save(kept, step);
+    for (std::uint32_t step = 1; step <= 8; ++step) save({.keep = 3, .anchor_every = 5, .rounds = {}}, step);
 
-    QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{8, 7, 5}));
+    QCOMPARE(steps(), (std::vector<std::uint32_t>{8, 7, 5}));
   }
 
   void after_a_rollback_the_newest_is_kept_and_what_was_undone_goes_first() {
-    KeptStates kept(directory(), 3, 2);
-    for (std::uint32_t step = 5; step <= 9; ++step) save(kept, step);
-    QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{9, 8, 6}));
+    const Retention retention{.keep = 3, .anchor_every = 2, .rounds = {}};
+    for (std::uint32_t step = 5; step <= 9; ++step) save(retention, step);
+    QCOMPARE(steps(), (std::vector<std::uint32_t>{9, 8, 6}));
 
-    save(kept, 7);
-    QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{9, 7, 6}));
-    QCOMPARE(peek_outer_state(directory() / kOuterStateFile)->outer_step, OuterStep{7});
-    save(kept, 8);
+    save(retention, 7);
+    QCOMPARE(steps(), (std::vector<std::uint32_t>{9, 7, 6}));
+    QCOMPARE(newest_of(kept_states(directory()))->state().outer_step, OuterStep{7});
+    save(retention, 8);
 
-    QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{8, 7, 6}));
-    QCOMPARE(peek_outer_state(directory() / kOuterStateFile)->outer_step, OuterStep{8});
+    QCOMPARE(steps(), (std::vector<std::uint32_t>{8, 7, 6}));
+    QCOMPARE(newest_of(kept_states(directory()))->state().outer_step, OuterStep{8});
   }
 
-  void what_is_kept_is_read_back_to_the_last_bit() {
-    KeptStates kept(directory(), 3, 5);
-    for (std::uint32_t step = 1; step <= 3; ++step) save(kept, step);
-    const auto expected = at_step(2);
+  void the_same_state_written_again_is_kept_once() {
+    const Retention retention{.keep = 3, .rounds = {}};
+    for (const std::uint32_t step : {5u, 6u, 5u, 5u}) save(retention, step);
 
-    const auto state = kept.load({OuterStep{2}, expected->tree_hash()}, kNumel);
-
-    QVERIFY(state.ok());
-    QVERIFY(std::ranges::equal(state->parameters, expected->parameters()));
-    QVERIFY(!kept.load({OuterStep{2}, std::string(64, 'e')}, kNumel).ok());
+    QCOMPARE(steps(), (std::vector<std::uint32_t>{6, 5}));
+    QCOMPARE(newest_of(kept_states(directory()))->state().outer_step, OuterStep{5});
   }
 
-  void a_kept_state_that_is_damaged_is_not_believed() {
-    KeptStates kept(directory(), 2, 0);
-    save(kept, 1);
-    save(kept, 2);
-    std::fstream file(directory() / "outer.1.state", std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(30);
-    file.put('x');
-    file.close();
+  void what_a_process_that_died_left_of_a_state_that_it_removed_goes_too() {
+    save({.keep = 2, .rounds = {}}, 5);
+    std::filesystem::rename(directory() / "outer.5.state", directory() / kRemovedSnapshot);
+    QVERIFY(steps().empty());
 
-    const auto state = kept.load({OuterStep{1}, at_step(1)->tree_hash()}, kNumel);
+    save({.keep = 2, .rounds = {}}, 6);
 
-    QVERIFY(!state.ok());
-    QCOMPARE(state.error().code, ErrorCode::kCorrupt);
+    QVERIFY(!std::filesystem::exists(directory() / kRemovedSnapshot));
+    QCOMPARE(steps(), (std::vector<std::uint32_t>{6}));
   }
 
   void one_state_alone_replaces_the_one_before() {
-    KeptStates kept(directory(), 1, 5);
-    for (std::uint32_t step = 4; step <= 6; ++step) save(kept, step);
+    for (std::uint32_t step = 4; step <= 6; ++step) save({.keep = 1, .anchor_every = 5, .rounds = {}}, step);
 
-    QCOMPARE(steps_of(kept), (std::vector<std::uint32_t>{6}));
+    QCOMPARE(steps(), (std::vector<std::uint32_t>{6}));
+  }
+
+  void the_newest_of_each_day_stays_as_many_days_as_asked() {
+    const std::vector<KeptState> kept{
+        kept_state(60, 10, 105, 60), kept_state(55, 9, 105, 55), kept_state(50, 8, 104, 50), kept_state(40, 7, 103, 40),
+        kept_state(30, 6, 103, 30),  kept_state(20, 5, 101, 20), kept_state(10, 4, 99, 10)};
+    const auto left = [&](std::uint32_t days) {
+      return left_by(plan_retention(kept, {}, {.keep = 2, .days = days, .rounds = {}}), kept);
+    };
+
+    QCOMPARE(left(0), (std::vector<std::uint32_t>{60, 55}));
+    QCOMPARE(left(1), (std::vector<std::uint32_t>{60, 55, 50}));
+    QCOMPARE(left(2), (std::vector<std::uint32_t>{60, 55, 50, 40}));
+    QCOMPARE(left(4), (std::vector<std::uint32_t>{60, 55, 50, 40, 20}));
+    QCOMPARE(left(100), (std::vector<std::uint32_t>{60, 55, 50, 40, 20, 10}));
+  }
+
+  // The round's own state was never written.
+  void a_named_round_stays_reachable_by_the_state_before_it_and_its_rounds() {
+    const std::vector<KeptState> kept{kept_state(60, 10, 0, 60), kept_state(50, 9, 0, 49), kept_state(40, 8, 0, 38),
+                                      kept_state(30, 7, 0, 30)};
+    LoggedRounds logged;
+    for (std::uint32_t round = 30; round < 60; ++round) logged.emplace(OuterStep{round}, logged_round(round));
+
+    const RetentionPlan plan = plan_retention(kept, logged, {.keep = 1, .rounds = {OuterStep{43}, OuterStep{99}}});
+
+    QCOMPARE(left_by(plan, kept), (std::vector<std::uint32_t>{60, 40}));
+    QCOMPARE(plan.needed_rounds, (std::set{OuterStep{38}, OuterStep{39}, OuterStep{40}, OuterStep{41}, OuterStep{42}}));
+  }
+
+  void rounds_that_chunks_of_a_kept_state_need_stay() {
+    const std::vector<KeptState> kept{kept_state(60, 10, 0, 58), kept_state(50, 9, 0, 50)};
+
+    const RetentionPlan plan = plan_retention(kept, {}, {.keep = 2, .rounds = {}});
+
+    QVERIFY(plan.remove.empty());
+    QCOMPARE(plan.needed_rounds, (std::set{OuterStep{58}, OuterStep{59}}));
   }
 
   void an_average_comes_back_for_its_round_and_digest_alone() {

@@ -27,8 +27,9 @@ class BlockingNetwork final : public LaneNetwork {
  public:
   void send(const IslandMessage& message) override { (void)sent.push(message); }
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec&, std::span<const float> input,
-                                                             std::span<std::byte> canonical,
+                                                             const SharedBytes& room,
                                                              const AbortSignal& abort) override {
+    const std::span<std::byte> canonical(*room);
     running = true;
     while (!abort.raised() && !let_go) std::this_thread::yield();
     running = false;

@@ -8,10 +8,10 @@
 
 #include "net/base/encoding.h"
 #include "net/collective/canonical_digest.h"
+#include "net/disk/checkpoint_directory.h"
 #include "net/model/fragments.h"
 #include "tests/trainer/island/round_loop_fixture.h"
 #include "trainer/island/island_disk.h"
-#include "trainer/island/replay.h"
 
 namespace atl {
 namespace {
@@ -22,30 +22,71 @@ ModelConfig two_blocks() {
   return config;
 }
 
+// Of three chunks, the last one short; with two fragments each chunk is of one of them, or of both.
+ModelConfig of_three_chunks() {
+  ModelConfig config = two_blocks();
+  config.vocab_size = 70'000;
+  config.hidden_size = 32;
+  return config;
+}
+
+// The island's disk, with something that happens after each chunk that is written.
+class EventfulDisk final : public SnapshotDisk {
+ public:
+  EventfulDisk(IslandDisk& disk, std::function<void(std::uint64_t)> after) : disk_(disk), after_(std::move(after)) {}
+  Status begin(std::uint64_t numel) override { return disk_.begin(numel); }
+  Status put(std::uint64_t index, const StoredChunk& chunk, ByteView bytes) override {
+    ATOLL_RETURN_IF_ERROR(disk_.put(index, chunk, bytes));
+    after_(index);
+    return ok_status();
+  }
+  Status flush() override { return disk_.flush(); }
+  bool rounds_lead_to(OuterStep from, const HeldState& state) override { return disk_.rounds_lead_to(from, state); }
+  Status finish(const HeldState& state) override { return disk_.finish(state); }
+  void give_up() override {}  // as if the process had died
+  bool has_snapshot_of(const HeldState& state) const override { return disk_.has_snapshot_of(state); }
+  bool leads_to(const HeldState& state) const override { return disk_.leads_to(state); }
+  bool asks_for_snapshot() const override { return disk_.asks_for_snapshot(); }
+
+ private:
+  IslandDisk& disk_;
+  const std::function<void(std::uint64_t)> after_;
+};
+
 using States = std::map<OuterStep, std::pair<std::string, std::vector<float>>>;  // hash and parameters
 
 // An island that trains, as far as its disk sees it. Averages are fp32, 4 bytes a parameter of the fragment.
 class TrainingIsland {
  public:
-  TrainingIsland(std::filesystem::path directory, std::uint32_t fragments = 1, std::uint32_t keep_states = 3)
+  TrainingIsland(std::filesystem::path directory, std::uint32_t fragments = 1, std::uint32_t keep_states = 3,
+                 ModelConfig model = two_blocks())
       : directory_(std::move(directory)),
-        fragments_(*fragments_of(canonical_layout(two_blocks()), fragments)),
-        outer_(canonical_layout(two_blocks()).numel),
+        model_(std::move(model)),
+        fragments_(*fragments_of(canonical_layout(model_), fragments)),
+        outer_(canonical_layout(model_).numel),
         disk_(directory_) {
-    disk_.keep_states(keep_states, 0, fragments);
+    disk_.of_run(model_, fragments, {.keep = keep_states, .rounds = {}});
     std::vector<float> parameters(static_cast<std::size_t>(numel()));
     for (float& value : parameters) value = uniform_(random_);
     outer_.initialise(std::move(parameters));
     remember();
   }
 
-  std::int64_t numel() const { return canonical_layout(two_blocks()).numel; }
+  std::int64_t numel() const { return canonical_layout(model_).numel; }
+  const ModelConfig& model() const { return model_; }
   IslandDisk& disk() { return disk_; }
   OuterStateStore& outer() { return outer_; }
   const States& states() const { return states_; }
   HeldState held(std::uint32_t step) const { return {OuterStep{step}, states_.at(OuterStep{step}).first}; }
 
-  void snapshot() { QVERIFY(disk_.save(two_blocks(), outer_).ok()); }
+  void snapshot() { QVERIFY(write_snapshot(disk_, outer_).ok()); }
+  // One that takes so long that this happens after each of its chunks. The state to which it leads.
+  HeldState slow_snapshot(std::function<void(std::uint64_t)> after) {
+    EventfulDisk disk(disk_, std::move(after));
+    const auto written = write_snapshot(disk, outer_);
+    if (!written.ok()) qFatal("%s", written.error().message.c_str());
+    return *written;
+  }
   // The average of the next round: kept before anybody commits it.
   void average_round() {
     const FragmentId fragment{outer_.version().value % static_cast<std::uint32_t>(fragments_.size())};
@@ -79,7 +120,7 @@ class TrainingIsland {
     }
   }
   void go_back(std::uint32_t step) {
-    auto state = disk_.kept_state(held(step), two_blocks());
+    auto state = disk_.kept_state(held(step), model_);
     QVERIFY2(state.ok(), state.ok() ? "" : state.error().message.c_str());
     outer_.replace(std::move(*state));
     ++epoch;
@@ -96,6 +137,7 @@ class TrainingIsland {
   }
 
   const std::filesystem::path directory_;
+  const ModelConfig model_;
   const std::vector<Fragment> fragments_;
   OuterStateStore outer_;
   IslandDisk disk_;
@@ -304,7 +346,7 @@ class ReplayTest : public QObject {
     island.train(3);
     island.snapshot();
     island.train(3);
-    flip_byte(directory() / "outer.state", 100);
+    flip_byte(directory() / "outer.3.state" / "chunks.00000", 100);
 
     verify_comes_back(island.held(6), island.states());
     for (const std::uint32_t step : {3u, 5u}) {
@@ -322,7 +364,7 @@ class ReplayTest : public QObject {
     island.train(2);
     island.snapshot();
     std::filesystem::remove_all(directory() / "rounds");
-    std::filesystem::remove(directory() / "outer.state");
+    std::filesystem::remove_all(directory() / "outer.4.state");
 
     verify_comes_back(island.held(2), island.states());
   }
@@ -331,7 +373,7 @@ class ReplayTest : public QObject {
     TrainingIsland island(directory());
     island.snapshot();
     island.train(2);
-    QVERIFY(!island.disk().asks_for_state());
+    QVERIFY(!island.disk().asks_for_snapshot());
     FetchedState fetched;  // from others, who are further
     fetched.version = OuterStep{9};
     fetched.parameters.assign(static_cast<std::size_t>(island.numel()), 0.25f);
@@ -340,10 +382,10 @@ class ReplayTest : public QObject {
     island.train(1);
     QCOMPARE(island.disk().durable().front(), island.held(2));
 
-    QVERIFY(island.disk().asks_for_state());
+    QVERIFY(island.disk().asks_for_snapshot());
     island.snapshot();
 
-    QVERIFY(!island.disk().asks_for_state());
+    QVERIFY(!island.disk().asks_for_snapshot());
     island.train(2);
     verify_comes_back(island.held(12), island.states());
   }
@@ -353,13 +395,13 @@ class ReplayTest : public QObject {
     TrainingIsland island(directory(), /*fragments=*/1, /*keep_states=*/2);
     island.snapshot();
     island.train(4);
-    QVERIFY(!island.disk().asks_for_state());
+    QVERIFY(!island.disk().asks_for_snapshot());
     island.train(1);
-    QVERIFY(island.disk().asks_for_state());
+    QVERIFY(island.disk().asks_for_snapshot());
 
     island.snapshot();
 
-    QVERIFY(!island.disk().asks_for_state());
+    QVERIFY(!island.disk().asks_for_snapshot());
     QCOMPARE(RoundLog(directory()).rounds().size(), std::size_t{4});
     verify_comes_back(island.held(5), island.states());
   }
@@ -415,6 +457,173 @@ class ReplayTest : public QObject {
       QCOMPARE(logged.told_before, std::size_t{round});
       from = logged.made.state_hash;
     }
+  }
+
+  // ---- snapshots of a state that goes on meanwhile
+
+  void chunks_of_different_outer_steps_and_the_rounds_since_give_the_exact_bits_data() {
+    QTest::addColumn<quint32>("fragments");
+    QTest::newRow("the whole model") << 1u;
+    QTest::newRow("two fragments") << 2u;
+  }
+  void chunks_of_different_outer_steps_and_the_rounds_since_give_the_exact_bits() {
+    QFETCH(const quint32, fragments);
+    TrainingIsland island(directory(), fragments, /*keep_states=*/1, of_three_chunks());
+    island.train(1);
+
+    const HeldState written = island.slow_snapshot([&](std::uint64_t) { island.train(1); });
+
+    QCOMPARE(written, island.held(3));  // of which its last chunk was
+    QCOMPARE(island.outer().version(), OuterStep{4});
+    const std::vector<KeptState> kept = kept_states(directory());
+    QCOMPARE(kept.size(), std::size_t{1});
+    QCOMPARE(kept[0].info.oldest_chunk(), OuterStep{1});
+    QCOMPARE(kept[0].info.newest_chunk(), OuterStep{3});
+    QVERIFY(verify_snapshot(kept[0].path).ok());
+    verify_comes_back(island.held(4), island.states());
+    island.train(2);
+    verify_comes_back(island.held(6), island.states());
+    for (const std::uint32_t step : {3u, 4u, 5u, 6u}) {
+      const auto state = island.disk().kept_state(island.held(step), island.model());
+      QVERIFY(state.ok());
+      QCOMPARE(state->parameters, island.states().at(OuterStep{step}).second);
+    }
+    QVERIFY(!island.disk().kept_state(island.held(2), island.model()).ok());  // one chunk is further
+  }
+
+  // And nobody counts on the states to which it alone would lead.
+  void a_round_that_older_chunks_need_and_that_is_gone_leaves_the_snapshot_before_data() {
+    QTest::addColumn<bool>("is_altered");
+    QTest::newRow("gone") << false;
+    QTest::newRow("altered") << true;
+  }
+  void a_round_that_older_chunks_need_and_that_is_gone_leaves_the_snapshot_before() {
+    QFETCH(const bool, is_altered);
+    TrainingIsland island(directory(), 1, 3, of_three_chunks());
+    island.snapshot();
+    island.train(1);
+    island.slow_snapshot([&](std::uint64_t) { island.train(1); });
+    island.train(1);
+    if (is_altered) {
+      flip_byte(average_of(2), 1'000'003);  // an exponent: no rounding hides it
+    } else {
+      std::filesystem::remove(average_of(2));
+    }
+
+    IslandDisk again(directory());
+    const auto found = again.load();
+
+    QVERIFY2(found.ok(), found.ok() ? "" : found.error().message.c_str());
+    QCOMPARE(found->outer->version(), OuterStep{2});
+    QCOMPARE(found->outer->tree_hash(), island.held(2).state_hash);
+    QCOMPARE(again.durable().front(), island.held(2));
+  }
+
+  void a_damaged_chunk_is_made_up_for_by_another_snapshot_and_the_log() {
+    TrainingIsland island(directory(), 1, 3, of_three_chunks());
+    island.snapshot();
+    island.train(1);
+    const HeldState damaged = island.slow_snapshot([&](std::uint64_t) { island.train(1); });
+    const auto file = directory() / kept_state_name(damaged.outer_step) / "chunks.00000";
+    flip_byte(file, static_cast<std::streamoff>(kStateChunkBytes + 77));
+
+    verify_comes_back(island.held(4), island.states());
+    std::filesystem::remove_all(directory() / "outer.0.state");
+
+    IslandDisk again(directory());
+    const auto found = again.load();
+    QCOMPARE(found.error().code, ErrorCode::kCorrupt);
+    QVERIFY2(found.error().message.find("chunk 1 ") != std::string::npos, found.error().message.c_str());
+  }
+
+  void a_state_that_takes_the_place_of_another_meanwhile_is_written_from_its_beginning() {
+    TrainingIsland island(directory(), 1, 3, of_three_chunks());
+    island.train(2);
+    int chunks = 0;
+    const auto replace = [&](std::uint64_t) {
+      if (++chunks != 2) return;
+      FetchedState fetched{OuterStep{9}, std::vector<float>(static_cast<std::size_t>(island.numel()), 0.25f),
+                           std::vector<float>(static_cast<std::size_t>(island.numel()), 0.5f)};
+      island.outer().replace(std::move(fetched));
+    };
+
+    const HeldState written = island.slow_snapshot(replace);
+
+    QCOMPARE(written, *island.outer().held());
+    QCOMPARE(written.outer_step, OuterStep{9});
+    QVERIFY(verify_snapshot(directory() / "outer.9.state").ok());
+    QCOMPARE(chunks, 5);
+  }
+
+  void where_rounds_cannot_be_logged_chunks_that_are_behind_are_written_again() {
+    TrainingIsland island(directory(), 1, 3, of_three_chunks());
+    island.train(1);
+    std::filesystem::remove_all(directory() / "rounds");
+    std::ofstream(directory() / "rounds") << "no directory";
+    int chunks = 0;
+
+    const HeldState written = island.slow_snapshot([&](std::uint64_t) {
+      if (++chunks == 2) island.train(1);
+    });
+
+    QVERIFY(!island.logged.ok());
+    QCOMPARE(written, island.held(2));
+    QCOMPARE(chunks, 5);
+    QCOMPARE(peek_snapshot(directory() / "outer.2.state")->oldest_chunk(), OuterStep{2});
+    verify_comes_back(island.held(2), island.states());
+  }
+
+  void a_process_that_dies_while_it_writes_one_leaves_what_was_there_and_the_next_begins_anew() {
+    TrainingIsland island(directory(), 1, 2, of_three_chunks());
+    island.snapshot();
+    island.train(2);
+    std::stop_source dies;
+    EventfulDisk disk(island.disk(), [&](std::uint64_t) { dies.request_stop(); });
+    QCOMPARE(write_snapshot(disk, island.outer(), dies.get_token()).error().code, ErrorCode::kAborted);
+    QVERIFY(std::filesystem::exists(directory() / kWrittenSnapshot));
+
+    verify_comes_back(island.held(2), island.states());
+    island.snapshot();
+
+    QVERIFY(!std::filesystem::exists(directory() / kWrittenSnapshot));
+    QCOMPARE(kept_states(directory()).size(), std::size_t{2});
+    verify_comes_back(island.held(2), island.states());
+  }
+
+  // Four averages of fp32 are two states: all but the last ones are too many bytes.
+  void rounds_that_a_kept_snapshot_needs_are_not_removed_for_their_bytes() {
+    TrainingIsland island(directory(), 1, 3, of_three_chunks());
+    const HeldState first = island.slow_snapshot([&](std::uint64_t) { island.train(1); });
+    QCOMPARE(first, island.held(2));
+    island.train(5);
+
+    island.snapshot();
+
+    const LoggedRounds logged = RoundLog(directory()).rounds();
+    QVERIFY(logged.contains(OuterStep{0}) && logged.contains(OuterStep{1}) && !logged.contains(OuterStep{2}));
+    QVERIFY(island.disk().kept_state(first, island.model()).ok());
+  }
+
+  void an_outer_state_in_a_single_file_is_gone_on_from() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(2);
+    std::filesystem::remove_all(directory() / "outer.0.state");
+    const std::vector<float>& values = island.states().at(OuterStep{0}).second;
+    ByteWriter file;
+    file.put_bytes(as_bytes("ATLOUTER"));
+    file.put(std::uint32_t{1});
+    file.put(std::uint32_t{0});
+    file.put(static_cast<std::uint64_t>(values.size()));
+    file.put_bytes(std::as_bytes(std::span(values)));
+    file.put_bytes(Bytes(values.size() * sizeof(float)));
+    file.put_bytes(as_bytes(island.held(0).state_hash));
+    std::ofstream(directory() / "outer.state", std::ios::binary) << to_string(file.bytes());
+
+    verify_comes_back(island.held(2), island.states());
+    flip_byte(directory() / "outer.state", 103);  // an exponent
+
+    QCOMPARE(IslandDisk(directory()).load().error().code, ErrorCode::kCorrupt);
   }
 
   void an_island_without_a_directory_keeps_nothing() {

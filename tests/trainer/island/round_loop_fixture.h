@@ -48,8 +48,9 @@ class FakeNetwork final : public LaneNetwork {
  public:
   void send(const IslandMessage& message) override { sent.push_back(message); }
   std::variant<AllReduceReport, AllReduceFailure> all_reduce(const AllReduceSpec& spec, std::span<const float> input,
-                                                             std::span<std::byte> canonical,
+                                                             const SharedBytes& room,
                                                              const AbortSignal& abort) override {
+    const std::span<std::byte> canonical(*room);
     specs.push_back(spec);
     inputs.emplace_back(input.begin(), input.end());
     final_buckets = spec.final_buckets;
@@ -73,14 +74,15 @@ class FakeNetwork final : public LaneNetwork {
     return report;
   }
   void publish(StateNews) override {}
-  void keep_average(OuterStep round, WireFormat wire, const std::string& digest, ByteView canonical) override {
-    kept[round] = {round, wire, digest, Bytes(canonical.begin(), canonical.end())};
+  void keep_average(OuterStep round, WireFormat wire, const std::string& digest,
+                    const SharedBytes& canonical) override {
+    kept[round] = {round, wire, digest, *canonical};
   }
-  void keep_round(const HubCommit& commit, WireFormat, ByteView canonical, const std::string& from,
+  void keep_round(const HubCommit& commit, WireFormat, const SharedBytes& canonical, const std::string& from,
                   const HeldState& made) override {
     const auto hears = [](const IslandMessage& message) { return std::holds_alternative<IslandApplied>(message); };
-    logged.push_back({commit.round, Bytes(canonical.begin(), canonical.end()), from, made,
-                      static_cast<std::size_t>(std::ranges::count_if(sent, hears))});
+    logged.push_back(
+        {commit.round, *canonical, from, made, static_cast<std::size_t>(std::ranges::count_if(sent, hears))});
   }
   Result<KeptAverage> kept_average(OuterStep round, const std::string& digest) override {
     const auto found_one = kept.find(round);

@@ -1,4 +1,5 @@
 // How an island goes through rounds: from joining to a goodbye, with what interrupts it.
+#include "net/base/encoding.h"
 #include "net/step/flops.h"
 #include "tests/trainer/island/round_loop_fixture.h"
 
@@ -63,6 +64,36 @@ class RoundLoopTest : public QObject {
     QVERIFY(state.learning_rate && *state.learning_rate >= 0 && *state.learning_rate <= 3e-3);
     QVERIFY(state.gradient_norm && *state.gradient_norm > 0 && std::isfinite(*state.gradient_norm));
     QVERIFY(!state.mfu);  // what a processor could do at best is not known
+  }
+
+  // The preset's beta2 is 0.95: 40 steps. The run's own warm-up, 40 steps, is over in round 500.
+  void one_that_joins_late_warms_up_and_then_trains_at_everybodys_rate() {
+    constexpr std::uint32_t kRound = 500;
+    Fixture f;
+    f.network.fetched = FetchedState{OuterStep{kRound}, f.network.initial, f.network.initial};
+    const std::string hash =
+        to_hex(make_state_manifest(OuterStep{kRound}, f.network.initial, f.network.initial).tree_hash());
+    f.must(f.loop.handle(HubRecover{OuterStep{kRound}, hash, {}}));
+    f.begin_round(kRound, /*inner_steps=*/50);
+    std::vector<double> rates;
+    while (f.loop.has_work()) {
+      f.must(f.loop.work());
+      rates.push_back(f.status.snapshot().learning_rate.value_or(-1));
+    }
+    QCOMPARE(rates.size(), std::size_t{50});
+    const double peak = Fixture::run_config().inner.learning_rate;
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      const double expected = peak * std::min(1.0, static_cast<double>(i + 1) / 40);
+      QVERIFY2(std::abs(rates[i] - expected) < 1e-6 * peak, qPrintable(QString::number(i)));
+    }
+  }
+
+  void what_the_hub_says_is_safe_is_told() {
+    Fixture f;
+    QVERIFY(!f.status.snapshot().safe_outer_step);
+    f.must(f.loop.handle(HubSafe{OuterStep{7}}));
+    QCOMPARE(f.status.snapshot().safe_outer_step, std::optional<std::uint32_t>(7));
+    QCOMPARE(f.loop.told.back(), StateNews::kChanged);
   }
 
   void each_step_says_where_its_time_went() {

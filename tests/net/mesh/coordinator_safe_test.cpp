@@ -1,0 +1,208 @@
+// What would outlive the islands: up to which outer step the run is safe, and who writes which state to the store.
+#include <QtTest>
+
+#include "tests/net/mesh/coordinator_script.h"
+
+namespace atl {
+namespace {
+
+constexpr int kRounds = 4;
+
+// Three islands that trained some rounds; what is on their disks a test says. hashes[N]: of outer step N.
+struct Trained {
+  explicit Trained(RunConfig run = run_for(3)) : mesh(std::move(run)) {
+    for (int i = 1; i <= 3; ++i) mesh.start(i);
+    deliver(mesh);
+    for (int i = 0; i < 100 && hashes.size() <= kRounds; ++i) {
+      if (const auto step = mesh.island(1).outer_step) hashes[step->value] = mesh.island(1).state_hash;
+      mesh.settle_once();
+    }
+    deliver(mesh);
+  }
+  HeldState state(std::uint32_t step) const { return {OuterStep{step}, hashes.at(step)}; }
+  void keeps(int island, std::vector<HeldState> states) { mesh.say(island, IslandDurable{std::move(states)}); }
+  std::optional<OuterStep> safe() { return mesh.hub().safekeeping().safe_step(); }
+
+  SimulatedMesh mesh;
+  std::map<std::uint32_t, std::string> hashes;
+};
+
+RunConfig uploading_run(std::uint32_t every) {
+  RunConfig run = run_for(3);
+  run.upload_store = "s3://bucket/run";
+  run.upload_every = every;
+  return run;
+}
+
+// It comes again, with credentials.
+void gets_credentials(Trained& run, int island) {
+  run.mesh.island(island).can_upload = true;
+  run.mesh.cut(island);
+  run.mesh.link(island);
+  deliver(run.mesh);
+}
+
+}  // namespace
+
+class CoordinatorSafeTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_step_is_safe_once_as_many_islands_as_the_run_asks_for_keep_it_data();
+  void a_step_is_safe_once_as_many_islands_as_the_run_asks_for_keep_it();
+  void a_newer_state_keeps_the_rounds_before_it();
+  void what_is_no_state_of_the_run_counts_for_nothing();
+  void islands_are_told_when_it_changes_and_when_they_come();
+  void one_that_has_credentials_is_asked_for_an_upload_when_one_is_due();
+  void nobody_is_asked_twice_for_the_same_stretch_of_rounds();
+  void when_an_upload_fails_another_island_is_asked_after_a_pause();
+  void when_the_uploader_is_gone_another_is_asked();
+  void an_answer_to_what_was_not_asked_is_ignored();
+};
+
+void CoordinatorSafeTest::a_step_is_safe_once_as_many_islands_as_the_run_asks_for_keep_it_data() {
+  QTest::addColumn<quint32>("copies");
+  QTest::addColumn<QList<int>>("kept");  // by island, of how many rounds its newest state is; -1: it keeps none
+  QTest::addColumn<int>("safe");         // -1: nothing is
+  QTest::newRow("one copy") << 1u << QList<int>{3, 1, 2} << 3;
+  QTest::newRow("two copies") << 2u << QList<int>{3, 1, 2} << 2;
+  QTest::newRow("three copies") << 3u << QList<int>{3, 1, 2} << 1;
+  QTest::newRow("more copies than islands: all of them") << 5u << QList<int>{3, 1, 2} << 1;
+  QTest::newRow("two copies, one keeps nothing") << 2u << QList<int>{3, -1, 2} << 2;
+  QTest::newRow("all of them, and one keeps nothing") << 3u << QList<int>{3, -1, 2} << -1;
+  QTest::newRow("nobody keeps anything") << 1u << QList<int>{-1, -1, -1} << -1;
+}
+
+void CoordinatorSafeTest::a_step_is_safe_once_as_many_islands_as_the_run_asks_for_keep_it() {
+  QFETCH(const quint32, copies);
+  QFETCH(const QList<int>, kept);
+  QFETCH(const int, safe);
+  RunConfig config = run_for(3);
+  config.safe_copies = copies;
+  Trained run(config);
+  for (int i = 0; i < 3; ++i) {
+    if (kept[i] >= 0) run.keeps(i + 1, {run.state(static_cast<std::uint32_t>(kept[i]))});
+  }
+
+  const auto found = run.safe();
+
+  QCOMPARE(found ? static_cast<int>(found->value) : -1, safe);
+}
+
+void CoordinatorSafeTest::a_newer_state_keeps_the_rounds_before_it() {
+  Trained run;
+  run.keeps(1, {run.state(3), run.state(1)});
+  run.keeps(2, {run.state(2)});
+  QCOMPARE(run.safe(), std::optional(OuterStep{2}));
+}
+
+void CoordinatorSafeTest::what_is_no_state_of_the_run_counts_for_nothing() {
+  Trained run;
+  run.keeps(1, {run.state(2)});
+  run.keeps(2, {{OuterStep{3}, fake_sha256("another")}, {OuterStep{1000}, fake_sha256("of the future")}});
+  QCOMPARE(run.safe(), std::optional<OuterStep>());
+  run.keeps(2, {{OuterStep{3}, fake_sha256("another")}, run.state(1)});
+  QCOMPARE(run.safe(), std::optional(OuterStep{1}));
+}
+
+void CoordinatorSafeTest::islands_are_told_when_it_changes_and_when_they_come() {
+  Trained run;
+  const auto told = [&](int island) {
+    std::vector<std::uint32_t> steps;
+    for (const HubSafe& safe : received<HubSafe>(run.mesh.island(island))) steps.push_back(safe.outer_step.value);
+    return steps;
+  };
+  run.keeps(1, {run.state(2)});
+  deliver(run.mesh);
+  QCOMPARE(told(1), std::vector<std::uint32_t>());
+  run.keeps(2, {run.state(1)});
+  run.keeps(3, {run.state(1)});  // changes nothing
+  deliver(run.mesh);
+  for (int i = 1; i <= 3; ++i) QCOMPARE(told(i), std::vector<std::uint32_t>{1});
+  run.keeps(3, {run.state(2)});
+  deliver(run.mesh);
+  QCOMPARE(told(1), (std::vector<std::uint32_t>{1, 2}));
+  run.mesh.cut(1);
+  run.mesh.link(1);
+  deliver(run.mesh);
+  QVERIFY(told(1).size() > 2);  // as its hello says
+}
+
+void CoordinatorSafeTest::one_that_has_credentials_is_asked_for_an_upload_when_one_is_due() {
+  Trained run(uploading_run(2));
+  run.keeps(1, {run.state(3)});
+  run.keeps(2, {run.state(1)});
+  gets_credentials(run, 2);
+  run.keeps(2, {run.state(1)});  // not due: of fewer rounds
+  deliver(run.mesh);
+  QCOMPARE(received<HubUpload>(run.mesh.island(2)).size(), std::size_t{0});
+  run.keeps(2, {run.state(1), run.state(3)});
+  deliver(run.mesh);
+  QCOMPARE(received<HubUpload>(run.mesh.island(1)).size(), std::size_t{0});
+  const auto asked = received<HubUpload>(run.mesh.island(2));
+  QCOMPARE(asked.size(), std::size_t{1});
+  QCOMPARE(asked[0].outer_step, OuterStep{3});
+  QCOMPARE(asked[0].state_hash, run.hashes.at(3));
+}
+
+void CoordinatorSafeTest::nobody_is_asked_twice_for_the_same_stretch_of_rounds() {
+  Trained run(uploading_run(2));
+  gets_credentials(run, 1);
+  run.keeps(1, {run.state(2)});
+  run.mesh.say(1, IslandUploaded{OuterStep{2}, run.hashes.at(2), {}});
+  QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional(OuterStep{2}));
+  run.keeps(1, {run.state(3)});
+  deliver(run.mesh);
+  QCOMPARE(received<HubUpload>(run.mesh.island(1)).size(), std::size_t{1});
+  run.keeps(1, {run.state(4)});
+  deliver(run.mesh);
+  QCOMPARE(received<HubUpload>(run.mesh.island(1)).size(), std::size_t{2});
+  QCOMPARE(run.mesh.count<StateUploaded>(), 1);
+}
+
+void CoordinatorSafeTest::when_an_upload_fails_another_island_is_asked_after_a_pause() {
+  Trained run(uploading_run(1));
+  gets_credentials(run, 1);
+  gets_credentials(run, 2);
+  run.keeps(1, {run.state(3)});
+  run.keeps(2, {run.state(2)});
+  run.mesh.say(1, IslandUploaded{OuterStep{3}, run.hashes.at(3), "the bucket is full"});
+  deliver(run.mesh);
+  QCOMPARE(received<HubUpload>(run.mesh.island(2)).size(), std::size_t{0});
+  for (int i = 0; i < 70; ++i) {
+    run.mesh.pass(1s);
+    deliver(run.mesh);
+  }
+  QCOMPARE(received<HubUpload>(run.mesh.island(2)).size(), std::size_t{1});
+  QCOMPARE(received<HubUpload>(run.mesh.island(1)).size(), std::size_t{1});
+  QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional<OuterStep>());
+}
+
+void CoordinatorSafeTest::when_the_uploader_is_gone_another_is_asked() {
+  Trained run(uploading_run(1));
+  gets_credentials(run, 1);
+  gets_credentials(run, 2);
+  run.keeps(1, {run.state(3)});
+  run.keeps(2, {run.state(3)});
+  run.mesh.cut(1);
+  deliver(run.mesh);
+  run.mesh.tick();
+  deliver(run.mesh);
+  QCOMPARE(received<HubUpload>(run.mesh.island(2)).size(), std::size_t{1});
+}
+
+void CoordinatorSafeTest::an_answer_to_what_was_not_asked_is_ignored() {
+  Trained run(uploading_run(1));
+  run.mesh.say(3, IslandUploaded{OuterStep{3}, run.hashes.at(3), {}});
+  gets_credentials(run, 1);
+  run.keeps(1, {run.state(3)});
+  run.mesh.say(2, IslandUploaded{OuterStep{3}, run.hashes.at(3), {}});
+  run.mesh.say(1, IslandUploaded{OuterStep{2}, run.hashes.at(2), {}});
+  QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional<OuterStep>());
+  QCOMPARE(run.mesh.count<StateUploaded>(), 0);
+}
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::CoordinatorSafeTest)
+#include "coordinator_safe_test.moc"

@@ -1,0 +1,52 @@
+// Writes outer states to the run's object store when the hub asks for one (HubUpload), from this island's disk, on a
+// thread of its own: training goes on whatever the store does. The ring comes first: no part begins while an
+// all-reduce has the link, but for one a minute, so that an upload ends also where rounds follow each other closely;
+// and the owner's limit on the upload is that of both together. Owned by the island.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "net/base/abort_signal.h"
+#include "net/base/mutex.h"
+#include "net/collective/upload_share.h"
+#include "net/model/config.h"
+#include "net/store/store_settings.h"
+#include "net/wire/mesh.h"
+
+namespace atl {
+
+class StateUploader {
+ public:
+  struct Surroundings {
+    StoreSettings store;
+    std::filesystem::path checkpoint_directory;
+    std::optional<double> upload_bytes_per_second;
+    AttemptsUnderWay& ring;                           // outlives it
+    std::function<void(const IslandUploaded&)> told;  // how one ended; on the uploader's thread
+  };
+
+  StateUploader(Surroundings around, RunConfig run, ModelConfig model);
+  ~StateUploader();  // breaks off; the next process goes on with what the store has
+
+  // Any thread; returns at once. One that is under way ends first; of those that wait the newest counts.
+  void upload(const HubUpload& asked);
+
+ private:
+  void run(const std::stop_token& stop);
+  Status publish(const HubUpload& asked) const;
+
+  const Surroundings around_;
+  const RunConfig run_;
+  const ModelConfig model_;
+  AbortSignal abort_;
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::optional<HubUpload> asked_ ATOLL_GUARDED_BY(mutex_);
+  std::jthread thread_;
+};
+
+}  // namespace atl
