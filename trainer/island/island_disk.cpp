@@ -202,13 +202,6 @@ std::filesystem::path IslandDisk::average_file(FragmentId fragment) const {
   return directory_ / kept_average_name(fragment);
 }
 
-Status IslandDisk::keep_average(FragmentId fragment, OuterStep round, WireFormat wire, const std::string& digest,
-                                ByteView canonical) const {
-  if (!keeps()) return ok_status();
-  ATOLL_RETURN_IF_ERROR(make_directories(directory_, FileMode::kPrivate));
-  return save_average(average_file(fragment), round, wire, digest, canonical);
-}
-
 Result<AverageWriter> IslandDisk::begin_average(FragmentId fragment, OuterStep round, WireFormat wire,
                                                 std::uint64_t bytes) const {
   ATOLL_RETURN_IF_ERROR(make_directories(directory_, FileMode::kPrivate));

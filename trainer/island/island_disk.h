@@ -65,12 +65,10 @@ class IslandDisk final : public SnapshotDisk {
   // Good for one return: it is gone afterwards. Nothing where there is none that can be read.
   std::optional<InnerState> take_work(std::uint64_t numel) const;
 
-  // ---- averages: the lane of the fragment. Flushed when it returns.
-  Status keep_average(FragmentId fragment, OuterStep round, WireFormat wire, const std::string& digest,
-                      ByteView canonical) const;
-  // The same, of one that is still being made; nothing is there until it is finished.
+  // ---- averages: the thread that writes rounds (round_keeper.h), but for what says another
+  // One that is still being made; nothing is there until it is finished.
   Result<AverageWriter> begin_average(FragmentId fragment, OuterStep round, WireFormat wire, std::uint64_t bytes) const;
-  // Of an open round, or one that was logged.
+  // Of an open round, or one that was logged. The lane of the fragment.
   Result<KeptAverage> kept_average(FragmentId fragment, OuterStep round, const std::string& digest) const;
   // The outer step of this commit was taken on the state `from`: its average goes to the round log. One lane at a time,
   // before the next takes its step.

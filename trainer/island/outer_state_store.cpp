@@ -81,18 +81,6 @@ HeldState OuterStateStore::apply(std::span<const ParameterRange> ranges, WireFor
   return held;
 }
 
-FetchedState OuterStateStore::release() {
-  MutexLock change(changing_);
-  MutexLock lock(mutex_);
-  await_readers(lock);
-  tree_hash_.clear();
-  manifest_ = {};
-  ++generation_;
-  steps_ = false;
-  stepped_.notify_all();
-  return {version_, std::exchange(parameters_, {}), std::exchange(momentum_, {})};
-}
-
 OuterStep OuterStateStore::current_version() const {
   MutexLock lock(mutex_);
   return version_;

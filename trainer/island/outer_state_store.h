@@ -47,8 +47,6 @@ class OuterStateStore final : public OuterStateSource {
   HeldState apply(std::span<const ParameterRange> ranges, WireFormat wire, ByteView canonical, float learning_rate,
                   float momentum);
 
-  FetchedState release();  // what it holds, and it holds none then
-
   // ---- any thread ----
   // Nobody changes it while this is held: a lane's outer step waits.
   Mutex& changing() const ATOLL_RETURNS_MUTEX(changing_) { return changing_; }

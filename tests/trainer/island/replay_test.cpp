@@ -101,7 +101,11 @@ class TrainingIsland {
     commit_.epoch = epoch;
     commit_.fragment = fragment;
     commit_.signature = "signature " + commit_.digest;
-    kept = disk_.keep_average(fragment, commit_.round, WireFormat::kFp32, commit_.digest, canonical());
+    kept = ok_status();
+    if (!disk_.keeps()) return;  // as RoundKeeper does
+    auto average = disk_.begin_average(fragment, commit_.round, WireFormat::kFp32, canonical().size());
+    kept = average.ok() ? average->write(0, canonical()) : Status(average.error());
+    if (kept.ok()) kept = average->finish(commit_.digest);
   }
   // As SyncLane::take_outer_step does it.
   void take_outer_step() {

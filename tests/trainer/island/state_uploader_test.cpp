@@ -123,7 +123,8 @@ void StateUploaderTest::take_round() {
   commit.outer_momentum = 0.9;
   commit.epoch = 5;
   commit.signature = "signature";
-  QVERIFY(disk_->keep_average(FragmentId{0}, commit.round, WireFormat::kFp32, commit.digest, canonical).ok());
+  auto writer = disk_->begin_average(FragmentId{0}, commit.round, WireFormat::kFp32, canonical.size());
+  QVERIFY(writer.ok() && writer->write(0, canonical).ok() && writer->finish(commit.digest).ok());
   disk_->told(std::make_shared<const SignedCommit>(SignedCommit{commit, "PEM"}));
   disk_->keep_commit(commit);
   const std::string from = outer_->tree_hash();
