@@ -16,7 +16,20 @@ find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
+find_package(zstd REQUIRED CONFIG)
+find_package(simdjson REQUIRED CONFIG)
 find_path(ATOLL_XXHASH_INCLUDE xxhash.h REQUIRED)  # headers alone are used
+
+find_package(Arrow MODULE)
+if(NOT Arrow_FOUND)
+  atoll_leave_out("reading Parquet" "no Apache Arrow in '${ATOLL_ARROW}' (set ATOLL_ARROW, or run installer/arrow.sh)")
+endif()
+
+find_library(ATOLL_SENTENCEPIECE_LIBRARY sentencepiece)
+find_path(ATOLL_SENTENCEPIECE_INCLUDE sentencepiece_processor.h)
+if(NOT ATOLL_SENTENCEPIECE_LIBRARY OR NOT ATOLL_SENTENCEPIECE_INCLUDE)
+  atoll_leave_out("tokenizers of SentencePiece" "no sentencepiece (Debian: libsentencepiece-dev)")
+endif()
 
 # Every include of Boost.Asio sees the same switches: implementation compiled once, in net/base/asio_impl.cpp.
 add_library(atoll_asio_flags INTERFACE)

@@ -59,8 +59,8 @@ endif()
 
 find_program(ATOLL_CCACHE ccache)
 if(ATOLL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The sloppiness lets ccache work with precompiled headers.
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+  # The sloppiness lets ccache work with precompiled headers, the base directory with what another clone has compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
       "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${ATOLL_CCACHE}")
 endif()
 

@@ -1,7 +1,7 @@
 # libtorch as the PyPI wheel unpacks it: ATOLL_LIBTORCH holds torch/ and nvidia/. The wheel's own TorchConfig.cmake wants
 # a CUDA toolkit; these targets do not, so a machine without one builds and runs all that needs no GPU.
 #
-# Defines libtorch::torch (torch_cpu, c10). Sets Libtorch_FOUND.
+# Defines libtorch::torch (torch_cpu, c10). Sets Libtorch_FOUND, Libtorch_VERSION.
 
 if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(_atoll_cache "$ENV{XDG_CACHE_HOME}/atoll")
@@ -13,6 +13,12 @@ set(ATOLL_LIBTORCH "${_atoll_cache}/libtorch-2.11.0" CACHE PATH "Directory with 
 find_path(Libtorch_INCLUDE_DIR ATen/ATen.h PATHS "${ATOLL_LIBTORCH}/torch/include" NO_DEFAULT_PATH NO_CACHE)
 find_library(Libtorch_CPU_LIBRARY torch_cpu PATHS "${ATOLL_LIBTORCH}/torch/lib" NO_DEFAULT_PATH NO_CACHE)
 find_library(Libtorch_C10_LIBRARY c10 PATHS "${ATOLL_LIBTORCH}/torch/lib" NO_DEFAULT_PATH NO_CACHE)
+
+if(Libtorch_INCLUDE_DIR)
+  file(STRINGS "${Libtorch_INCLUDE_DIR}/torch/headeronly/version.h" _atoll_version REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+  string(REGEX MATCHALL "[0-9]+" _atoll_version "${_atoll_version}")
+  string(REPLACE ";" "." Libtorch_VERSION "${_atoll_version}")
+endif()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Libtorch REQUIRED_VARS Libtorch_CPU_LIBRARY Libtorch_C10_LIBRARY Libtorch_INCLUDE_DIR)

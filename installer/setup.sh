@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What a fresh machine needs: packages, libtorch, for GPUs their libraries and a compiler, a build. Sourced by demo.sh, gpu_libraries.sh and
-# tests/run.sh; every function stops the script with a message that says what to do.
+# What a fresh machine needs: packages, libtorch, for GPUs their libraries and a compiler, Arrow, a build. Sourced by demo.sh, gpu_libraries.sh,
+# arrow.sh and tests/run.sh; every function stops the script with a message that says what to do.
 
 set -euo pipefail
 
@@ -9,10 +9,11 @@ atoll_cache=${XDG_CACHE_HOME:-${HOME:?is not set: say where to keep libtorch by 
 atoll_libtorch=$atoll_cache/libtorch-2.11.0
 
 build_packages=(g++ cmake ninja-build ccache pkg-config libboost1.81-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
-  libfmt-dev libtomlplusplus-dev libxxhash-dev libssl-dev libipsec-mb-dev libsqlite3-dev libcurl4-openssl-dev zlib1g-dev python3 python3-venv)
+  libfmt-dev libtomlplusplus-dev libxxhash-dev libssl-dev libipsec-mb-dev libsqlite3-dev libcurl4-openssl-dev zlib1g-dev libzstd-dev libsimdjson-dev libsentencepiece-dev python3 python3-venv)
 demo_packages=(dict-gcide)
 gui_packages=(qt6-base-dev qt6-svg-dev libgl1-mesa-dev libqcustomplot-dev libqrencode-dev qt6-l10n-tools)
-test_packages=(dict-gcide "${gui_packages[@]}" procps libvalijson-dev zsh fish xvfb xauth)
+test_packages=(dict-gcide "${gui_packages[@]}" procps libvalijson-dev zsh fish xvfb xauth desktop-file-utils appstream man-db systemd)
+packaging_packages=(binutils dpkg-dev git patchelf)
 
 say() { printf '%s\n' "$*"; }
 step() { printf '\n== %s\n' "$*"; }
@@ -198,6 +199,32 @@ ensure_cuda_build() {
     return
   fi
   ensure_wheels nvcc "nvcc and its headers" "ATOLL_CUDA_KERNELS=no does without."
+}
+
+# To read Parquet; nothing else needs it.
+ensure_arrow() {
+  local arrow=$atoll_cache/arrow-26.0.1 work=$atoll_cache/arrow.new
+  if [[ -f $arrow/.verified ]] && cmp -s "$arrow/.verified" "$atoll_root/installer/arrow.txt"; then
+    say "Apache Arrow 26.0.1 is in $arrow"
+    return
+  fi
+  mkdir -p "$atoll_cache" 2>/dev/null && [[ -w $atoll_cache ]] ||
+    die "cannot write to $atoll_cache." "Check its permissions, or set XDG_CACHE_HOME to another place."
+  need_space "$atoll_cache" 400 "Apache Arrow (52 MB to download, 170 MB unpacked)"
+  exec 9>"$atoll_cache/libtorch.lock"
+  flock 9
+  rm -rf "$work"
+  python3 -m venv "$work/venv" || die "python3 cannot make a virtual environment." "Install it: apt-get install python3-venv"
+  "$work/venv/bin/python" -m pip --disable-pip-version-check install --require-hashes --no-deps --no-compile --only-binary=:all: \
+    --python-version 3.11 --implementation cp --platform manylinux_2_28_x86_64 --target "$work/arrow" \
+    -r "$atoll_root/installer/arrow.txt" ||
+    die "Apache Arrow could not be downloaded or did not match its pinned SHA-256 (the lines above say which)." \
+      "Check the network (and HTTPS_PROXY or PIP_INDEX_URL, if you need them), then start again; nothing is half installed."
+  cp "$atoll_root/installer/arrow.txt" "$work/arrow/.verified"
+  rm -rf "$arrow"
+  mv "$work/arrow" "$arrow"
+  rm -rf "$work"
+  exec 9>&-
 }
 
 # build PRESET [TARGET...]

@@ -20,6 +20,7 @@ if [[ $preset != tsan && $preset != asan ]]; then  # which compute on the proces
   ensure_gpu_libraries
   ensure_cuda_build
 fi
+ensure_arrow
 step "3/4 build ($preset)"
 build "$preset"
 step "4/4 tests"
@@ -31,7 +32,31 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=\"$atoll_root/tests/tsan.supp\"
 export QT_QPA_PLATFORM=${QT_QPA_PLATFORM:-offscreen}
 status=0
 ctest --preset "$preset" --no-tests=error "$@" || status=$?
+log=build/$preset/Testing/Temporary/LastTest.log
 # A test that passes may have left parts out, each with its reason: they are not to be taken for passed.
-skipped=$(grep -ah "^SKIP   : " "build/$preset/Testing/Temporary/LastTest.log" | sort -u || true)
+skipped=$(grep -ah "^SKIP   : " "$log" | sort -u || true)
 [[ -z $skipped ]] || printf 'Skipped on this machine, %s of them:\n%s\n' "$(wc -l <<<"$skipped")" "$skipped"
+
+# What failed, once more where it is found: at the end.
+what_failed() {
+  grep -aE -A3 "^(FAIL!|QFATAL|XPASS)" "$log" | grep -aEv "^(PASS|SKIP|Totals)" | cut -c1-400 | tail -40 || true
+}
+failed_tests() { sort -u "build/$preset/Testing/Temporary/LastTestsFailed.log" 2>/dev/null || true; }
+
+if [[ $status != 0 ]]; then
+  printf 'What failed:\n%s\n' "$(what_failed)"
+  # A few that failed are run again, alone: four programs at once may have starved one that waits. Their names stay in
+  # the output, for what passes only alone is a fault, too. Many are no chance.
+  again=$(failed_tests)
+  if [[ -n $again && $(wc -l <<<"$again") -le 5 ]]; then
+    step "again, alone: $(cut -d: -f2 <<<"$again" | xargs)"
+    status=0
+    ctest --preset "$preset" --rerun-failed -j 1 || status=$?
+    if [[ $status == 0 ]]; then
+      echo "Passed alone, after they failed among others: $(cut -d: -f2 <<<"$again" | xargs)"
+    else
+      printf 'What failed alone, too:\n%s\n' "$(what_failed)"
+    fi
+  fi
+fi
 exit "$status"

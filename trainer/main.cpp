@@ -1,5 +1,7 @@
 // atoll-trainer: parse, run one subcommand, map the error to an exit code. Usually started by `atoll`.
 #include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 
@@ -9,16 +11,7 @@
 #include "net/base/printable.h"
 #include "net/control/trainer_contract.h"
 #include "trainer/program/program.h"
-
-namespace {
-
-void add_source(CLI::App& command, atl::ModelSource& source) {
-  auto* model = command.add_option("--model", source.model, "HuggingFace directory of the model");
-  auto* home = command.add_option("--home", source.home, "home of an island, for the model that it trains");
-  model->excludes(home);
-}
-
-}  // namespace
+#include "trainer/program/tool_arguments.h"
 
 int main(int argc, char** argv) {
   CLI::App app{"The trainer of an Atoll island. People use `atoll`, which starts it."};
@@ -37,29 +30,18 @@ int main(int argc, char** argv) {
 
   atl::ExportCommand exporting;
   auto* export_command = app.add_subcommand("export", "write the island's model as a HuggingFace directory");
-  export_command->add_option("--home", exporting.home)->required();
+  auto* export_home = export_command->add_option("--home", exporting.home);
+  auto* export_from = export_command->add_option("--from", exporting.from);
   export_command->add_option("--output", exporting.output)->required();
+  export_command->add_option("--dtype", exporting.dtype)->check(CLI::IsMember({"float32", "bfloat16"}));
+  export_command->add_option("--max-shard-bytes", exporting.max_shard_bytes)->check(CLI::PositiveNumber);
+  export_command->add_option("--round", exporting.round)->needs(export_home)->excludes(export_from);
   export_command->add_flag("--json", exporting.json);
 
   atl::EvalCommand eval;
-  auto* eval_command = app.add_subcommand("eval", "validation loss of a model");
-  add_source(*eval_command, eval.source);
-  eval_command->add_option("--data", eval.data, "dataset made by `atoll data prepare`")->required();
-  eval_command->add_option("--sequences", eval.sequences)->check(CLI::Range(1, 1 << 20));
-  eval_command->add_option("--sequence-length", eval.sequence_length)->check(CLI::Range(1, 1 << 20));
-  eval_command->add_option("--threads", eval.threads)->check(CLI::Range(1, 1024));
-  eval_command->add_flag("--json", eval.json);
-
+  auto* eval_command = atl::add_eval(app, eval);
   atl::SampleCommand sample;
-  auto* sample_command = app.add_subcommand("sample", "continue a prompt");
-  add_source(*sample_command, sample.source);
-  sample_command->add_option("--prompt", sample.prompt);
-  sample_command->add_option("--tokens", sample.tokens)->check(CLI::Range(1, 1 << 20));
-  sample_command->add_option("--temperature", sample.temperature)->check(CLI::Range(0.0, 100.0));
-  sample_command->add_option("--top-k", sample.top_k)->check(CLI::Range(0, 1 << 20));
-  sample_command->add_option("--seed", sample.seed);
-  sample_command->add_option("--threads", sample.threads)->check(CLI::Range(1, 1024));
-  sample_command->add_flag("--json", sample.json);
+  auto* sample_command = atl::add_sample(app, sample);
 
   try {
     app.parse(argc, argv);
@@ -72,7 +54,17 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "atoll-trainer: say which model: --model DIRECTORY, or --home of an island\n");
     return atl::kExitUsage;
   }
+  if (export_command->parsed() && exporting.home.empty() && exporting.from.empty()) {
+    fmt::print(stderr, "atoll-trainer: say which model: --home of an island, or --from s3://BUCKET/PREFIX\n");
+    return atl::kExitUsage;
+  }
+  if (eval_command->parsed() && eval.data.empty() && eval.tasks.empty()) {
+    fmt::print(stderr, "atoll-trainer: say on what: --data DIRECTORY, or --task FILE\n");
+    return atl::kExitUsage;
+  }
   atl::raise_open_file_limit();
+  // What a tool prints is its result; the log of one that trains is read by its agent.
+  if (!run_command->parsed()) spdlog::default_logger()->sinks() = {std::make_shared<spdlog::sinks::stderr_sink_mt>()};
   atl::set_up_log();
 
   atl::Status status;

@@ -31,7 +31,8 @@ class Agent::Impl final : public AgentControl {
  public:
   explicit Impl(AgentOptions options)
       : options_(std::move(options)),
-        board_(options_.home.island),
+        contributions_(options_.home.contributions()),
+        board_(options_.home.island, contributions_),
         history_(options_.home.history(), options_.history),
         wish_(options_.home.wish_file(), options_.training_hours),
         supervisor_(options_.supervisor, wish_.said().wish, is_joined()) {
@@ -106,6 +107,7 @@ class Agent::Impl final : public AgentControl {
   void show();
 
   const AgentOptions options_;
+  ContributionBook contributions_;
   AgentBoard board_;
   AgentHistory history_;
   MethodTable methods_;
@@ -122,6 +124,8 @@ class Agent::Impl final : public AgentControl {
                           .log_level = options_.trainer_log_level,
                           .log_bytes = options_.trainer_log_bytes,
                           .work_every = options_.work_every,
+                          .data_cache_bytes = options_.data_cache_bytes,
+                          .data_mirrors = options_.data_mirrors,
                           .keep_days = options_.keep_days,
                           .keep_rounds = options_.keep_rounds,
                           .store = options_.store},
@@ -143,6 +147,7 @@ class Agent::Impl final : public AgentControl {
   TrainerNews news_{
       board_,
       history_,
+      contributions_,
       {.answered = [this](const TrainerAnswered& answer) { (void)commands_.push(SupervisorEvent(answer)); },
        .said = [this](ControlEvent said) { (void)commands_.push(std::move(said)); },
        .publish = publisher(),
@@ -200,6 +205,7 @@ void Agent::Impl::on_gpus(const std::vector<GpuSample>& gpus) {
 
 bool Agent::Impl::take_over() {
   if (!trainer_.find()) return false;
+  contributions_.follow(trainer_.pid(), /*is_new=*/false);
   news_.take_over();
   gpus_->set_training(true);
   show_trainer();
@@ -222,6 +228,7 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
     if (!ending && options_.foreground && trainer_.pid() == 0 && foreground_.has_nothing_left(supervisor_)) break;
   }
   history_.flush();
+  contributions_.flush();
   return options_.foreground && !ending ? Foreground::outcome(supervisor_) : ok_status();
 }
 
@@ -274,6 +281,7 @@ void Agent::Impl::turn() {
   look_at_disk();
   tell(SupervisorTick{});
   history_.turn(Clock::now());
+  contributions_.turn(Clock::now());
   foreground_.look(supervisor_);
   show();
   if (options_.on_turn) options_.on_turn();
@@ -287,6 +295,7 @@ void Agent::Impl::look_at_trainer() {
     gpus_->set_training(false);
     board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
     board_.forget_trainer();
+    contributions_.flush();
     join_stages_.trainer_ended(ended->exit.text);
   }
   tell(*seen);
@@ -317,6 +326,7 @@ void Agent::Impl::start_trainer() {
     join_stages_.trainer_ended(started.error().message);
     return tell(TrainerDidNotStart{started.error().message});
   }
+  contributions_.follow(trainer_.pid(), /*is_new=*/true);
   gpus_->set_training(true);
   show_trainer();
   join_stages_.trainer_started();
@@ -330,7 +340,8 @@ void Agent::Impl::settle_wish(Wish wish) {
 
 std::string Agent::Impl::warning() const {
   if (!wish_.warning().empty()) return wish_.warning();
-  return history_.trouble().empty() ? gpus_->warning() : history_.trouble();
+  if (!history_.trouble().empty()) return history_.trouble();
+  return contributions_.trouble().empty() ? gpus_->warning() : contributions_.trouble();
 }
 
 // At once: what follows in this turn may wait for a disk.

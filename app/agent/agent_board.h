@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "app/agent/contribution_book.h"
 #include "app/agent/supervisor.h"
 #include "net/base/deadline.h"
 #include "net/base/mutex.h"
@@ -30,7 +31,9 @@ struct AgentFacts {
 
 class AgentBoard {
  public:
-  explicit AgentBoard(IslandHome home) : home_(std::move(home)) {}
+  // `contributions` outlives it.
+  AgentBoard(IslandHome home, const ContributionBook& contributions)
+      : home_(std::move(home)), contributions_(contributions) {}
 
   // But for the wish, which may be newer here than in the loop.
   void set_facts(AgentFacts facts);
@@ -51,6 +54,7 @@ class AgentBoard {
   NodeState put_together(const IslandState& island, bool trainer_answers) const ATOLL_REQUIRES(mutex_);
 
   const IslandHome home_;
+  const ContributionBook& contributions_;
   const Clock::time_point began_ = Clock::now();
   mutable Mutex mutex_;
   AgentFacts facts_ ATOLL_GUARDED_BY(mutex_);

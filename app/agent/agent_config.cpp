@@ -13,7 +13,7 @@ ConfigSources config_sources(const AgentHome& home) {
 
 StoreSettings store_settings(const Config& config) {
   return {config.text("store.endpoint"), config.text("store.region"), config.text("store.bucket"),
-          config.text("store.credentials_file")};
+          config.text("store.credentials_file"), config.text("store.authorities_file")};
 }
 
 Status apply_config(const Config& config, AgentOptions& options) {
@@ -28,6 +28,8 @@ Status apply_config(const Config& config, AgentOptions& options) {
   options.trainer_log_bytes = config_bytes(config.text("log.max_size")) / 2;  // the agent's own takes the other half
   options.trainer_log_level = config.text("log.level");
   options.work_every = std::chrono::seconds(config_seconds(config.text("checkpoints.work_every")));
+  options.data_cache_bytes = config_bytes(config.text("island.data_cache"));
+  options.data_mirrors = config.text("island.data_mirrors");
   options.keep_days = static_cast<std::uint32_t>(config.whole("checkpoints.keep_daily"));
   options.keep_rounds = config.text("checkpoints.keep_rounds");
   options.store = store_settings(config);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@
 #include "net/base/new_file.h"
 #include "net/base/unix_time.h"
 #include "net/control/methods.h"
+#include "net/disk/kept_states.h"
 
 namespace atl {
 namespace {
@@ -59,16 +61,18 @@ Result<nlohmann::json> JoinTask::join(const nlohmann::json& params) {
   return started.error();
 }
 
-// A machine that fails is not to train; why, for the person who joins.
+// A machine that fails is not to train; why, for the person who joins. One that holds a state of the run is taken back
+// as it is: others may be waiting for it, and it may only be busy for now.
 Status JoinTask::checked(const AbortSignal& stop) {
   stage(JoinStage::kCheck, StageStatus::kRunning);
   if (check_) {
     ATOLL_ASSIGN_OR_RETURN(const CheckReport report, check_(/*full=*/false, stop, [](const CheckRow&) {}));
-    for (const CheckRow& row : report.rows) {
-      if (row.verdict != Verdict::kFail || is_silent_hub(row)) continue;
+    const auto failed = std::ranges::find_if(
+        report.rows, [](const CheckRow& row) { return row.verdict == Verdict::kFail && !is_silent_hub(row); });
+    if (failed != report.rows.end() && kept_states(control_.home().island.checkpoint()).empty()) {
       return Error{ErrorCode::kPermissionDenied,
-                   fmt::format("this machine fails the node check: {} {}; {} (atoll check shows all)", row.id, row.text,
-                               row.fix)};
+                   fmt::format("this machine fails the node check: {} {}; {} (atoll check shows all)", failed->id,
+                               failed->text, failed->fix)};
     }
   }
   stage(JoinStage::kCheck, StageStatus::kDone);

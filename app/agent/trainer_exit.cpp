@@ -59,6 +59,9 @@ std::optional<ExitCause> cause_in_words(const std::string& words) {
                       "cuda driver", "cuda error: unknown error", "nvml"})) {
     return ExitCause::kDriver;
   }
+  if (has_any(words, {"can't allocate memory", "cannot allocate memory", "std::bad_alloc", "not enough memory"})) {
+    return ExitCause::kOutOfMemory;
+  }
   if (has_any(words, {"not finite", "not both finite"})) return ExitCause::kNotFinite;
   return std::nullopt;
 }
@@ -89,7 +92,10 @@ ExitCause cause_of_status(int status, const ExitFacts& facts) {
 
 std::string_view advice(ExitCause cause) {
   switch (cause) {
-    case ExitCause::kOutOfMemory: return "the machine ran out of memory: close other programs, or add memory or swap";
+    case ExitCause::kOutOfMemory:
+      return "the machine ran out of memory: close other programs, compute fewer sequences at once (--micro-batch 1), "
+             "or "
+             "add memory or swap";
     case ExitCause::kKilled: return "somebody killed it (signal 9)";
     case ExitCause::kGpuMemory: return "the GPU ran out of memory: end other programs on it (nvidia-smi lists them)";
     case ExitCause::kGpuLost: return "a GPU is lost: look at 'dmesg | grep -i xid', and restart the machine";

@@ -2,6 +2,7 @@
 
 #include "app/agent/agent_board.h"
 #include "app/agent/agent_history.h"
+#include "app/agent/contribution_book.h"
 #include "net/base/unix_time.h"
 
 namespace atl {
@@ -18,6 +19,7 @@ void TrainerNews::expect_another() {
 }
 
 void TrainerNews::hear_state(const IslandState& state) {
+  contributions_.take(state);
   board_.set_trainer_state(state);
   const ControlEvent told = event::StateChanged{board_.with_agent(state)};
   if (is_new_.exchange(false)) history_.push({.what = told, .time = unix_time_now()});
@@ -31,6 +33,7 @@ void TrainerNews::hear_event(HeardEvent event) {
   event.kept = event.kept && taken_over_;
   if (event.kept) return history_.push(std::move(event));
   if (NodeState* state = state_in(event.what)) {
+    contributions_.take(state->island);
     // Who hears of a step and asks for the state then finds it there.
     board_.set_trainer_state(state->island);
     *state = board_.with_agent(state->island);

@@ -17,6 +17,7 @@ namespace atl {
 
 class AgentBoard;
 class AgentHistory;
+class ContributionBook;
 
 class TrainerNews {
  public:
@@ -27,9 +28,9 @@ class TrainerNews {
     std::function<void(const ControlEvent& event)> on_event;  // may be empty
   };
 
-  // `board` and `history` outlive it.
-  TrainerNews(AgentBoard& board, AgentHistory& history, Hearers hearers)
-      : board_(board), history_(history), hearers_(std::move(hearers)) {}
+  // What is referred to outlives it.
+  TrainerNews(AgentBoard& board, AgentHistory& history, ContributionBook& contributions, Hearers hearers)
+      : board_(board), history_(history), contributions_(contributions), hearers_(std::move(hearers)) {}
 
   // ---- the agent's loop
   void listen(std::filesystem::path socket);  // once, until it is destroyed
@@ -44,6 +45,7 @@ class TrainerNews {
 
   AgentBoard& board_;
   AgentHistory& history_;
+  ContributionBook& contributions_;
   const Hearers hearers_;
   // Set by the loop, read by the line:
   std::atomic<bool> taken_over_{false};

@@ -49,10 +49,9 @@ std::map<std::string, std::string> environment_of(const TrainerStart& start, con
                                           {kKeepDaysVariable, std::to_string(start.keep_days)},
                                           {kKeepRoundsVariable, start.keep_rounds},
                                           {kWorkEveryVariable, std::to_string(start.work_every.count())},
-                                          {kStoreEndpointVariable, start.store.endpoint},
-                                          {kStoreRegionVariable, start.store.region},
-                                          {kStoreBucketVariable, start.store.bucket},
-                                          {kStoreCredentialsVariable, start.store.credentials_file.string()}};
+                                          {kDataCacheVariable, std::to_string(start.data_cache_bytes)},
+                                          {kDataMirrorsVariable, start.data_mirrors}};
+  said.merge(store_environment(start.store));
   if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
   if (start.visible_gpus) {
     said["CUDA_VISIBLE_DEVICES"] = *start.visible_gpus;
@@ -98,6 +97,14 @@ Result<UniqueFd> open_log(const std::filesystem::path& log, std::uint64_t max_by
 }
 
 }  // namespace
+
+std::map<std::string, std::string> store_environment(const StoreSettings& store) {
+  return {{kStoreEndpointVariable, store.endpoint},
+          {kStoreRegionVariable, store.region},
+          {kStoreBucketVariable, store.bucket},
+          {kStoreCredentialsVariable, store.credentials_file.string()},
+          {kStoreAuthoritiesVariable, store.authorities_file.string()}};
+}
 
 Result<TrainerProcess> TrainerProcess::start(const AgentHome& home, const TrainerStart& start) {
   if (::access(start.program.c_str(), X_OK) != 0) return errno_error("run", start.program);  // before the log moves

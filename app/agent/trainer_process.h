@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,10 +28,15 @@ struct TrainerStart {
   std::string log_level = "info";                // as log.level has it
   std::uint64_t log_bytes = 32u << 20;           // of home.trainer_log() and what came before it together
   std::chrono::seconds work_every{0};            // as checkpoints.work_every has it
+  std::uint64_t data_cache_bytes = 0;            // as island.data_cache has it
+  std::string data_mirrors = {};                 // as island.data_mirrors has it
   std::uint32_t keep_days = 0;                   // as checkpoints.keep_daily has it
   std::string keep_rounds = {};                  // as checkpoints.keep_rounds has it
   StoreSettings store = {};                      // as store.* has it
 };
+
+// The owner's store, as a trainer is told of it.
+std::map<std::string, std::string> store_environment(const StoreSettings& store);
 
 // A place in a log, which keeps its inode when it becomes LOG.1.
 struct LogPlace {

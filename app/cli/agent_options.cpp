@@ -14,7 +14,7 @@ Result<AgentOptions> agent_options(const AgentHome& home, const Config& config) 
   const auto probe = locate_gpu_probe();
   if (!probe.ok() && options.gpu_limits.any()) return probe.error();
   if (probe.ok()) options.gpu_limits.probe.program = *probe;
-  options.check_node = node_check_of(home.island);
+  options.check_node = node_check_of(home);
   return options;
 }
 

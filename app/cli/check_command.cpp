@@ -19,8 +19,8 @@ struct Check {
 };
 
 Status run(const Check& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(command.home));
-  CheckRequest request{IslandHome{directory}};
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(command.home));
+  CheckRequest request{home};
   request.full = !command.quick;
   if (!command.invite_file.empty()) {
     ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(command.invite_file, kMaxInviteText));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/agent/agent_config.h"
 #include "app/cli/own_programs.h"
 #include "app/cli/text.h"
 #include "net/check/node_probes.h"
@@ -49,7 +50,7 @@ void set_network(const CheckRequest& request, const Result<JoinFile>& join, Node
     if (request.hub.empty()) options.no_network = "no run was joined from here, so there is no hub to ask";
     return;
   }
-  auto identity = load_identity(request.home.identity());
+  auto identity = load_identity(request.home.island.identity());
   if (!identity.ok()) {
     options.no_network = identity.error().message;
     return;
@@ -57,15 +58,16 @@ void set_network(const CheckRequest& request, const Result<JoinFile>& join, Node
   options.network.identity = std::move(*identity);
   options.network.hub = join->hub_addresses;
   options.network.bind = join->bind;
-  options.shape = {join->local_ranks, join->micro_batch};
+  options.shape.local_ranks = join->local_ranks;
+  options.shape.micro_batch = join->micro_batch;
   options.wants_gpus = join->device == DeviceChoice::kGpu;
-  options.network.trainer_listens = trainer_runs(request.home);
+  options.network.trainer_listens = trainer_runs(request.home.island);
   if (options.network.trainer_listens) options.gpus_in_use = "the trainer uses the GPUs; end it first";
 }
 
 NodeProbeOptions options_for(const CheckRequest& request, const Result<JoinFile>& join) {
   NodeProbeOptions options;
-  options.home = request.home.directory;
+  options.home = request.home.island.directory;
   options.full = request.full;
   const auto program = locate_gpu_probe();
   if (program.ok()) {
@@ -81,17 +83,21 @@ NodeProbeOptions options_for(const CheckRequest& request, const Result<JoinFile>
 
 Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
                                     const std::function<void(const CheckRow&)>& on_row) {
-  const Result<JoinFile> join = load_join_file(request.home.join_file());
-  NodeProbes probes(options_for(request, join), interrupt);
+  const Result<JoinFile> join = load_join_file(request.home.island.join_file());
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(request.home)));
+  NodeProbeOptions options = options_for(request, join);
+  options.shape.keeps_work = config_seconds(config.text("checkpoints.work_every")) > 0;
+  options.shape.data_cache_bytes = config_bytes(config.text("island.data_cache"));
+  NodeProbes probes(std::move(options), interrupt);
   CheckPlan plan;
   plan.full = request.full;
   ATOLL_ASSIGN_OR_RETURN(CheckReport report, check_node(probes, plan, interrupt, on_row));
   // Without the hub it says nothing of the run: what is there stays.
-  if (!report.run_id.empty()) ATOLL_RETURN_IF_ERROR(save_check(request.home.directory, report));
+  if (!report.run_id.empty()) ATOLL_RETURN_IF_ERROR(save_check(request.home.island.directory, report));
   return report;
 }
 
-CheckTask::Check node_check_of(const IslandHome& home) {
+CheckTask::Check node_check_of(const AgentHome& home) {
   return [home](bool full, const AbortSignal& abort, const CheckTask::OnRow& on_row) {
     return check_this_node({home, full}, abort, on_row);
   };

@@ -13,7 +13,7 @@
 namespace atl {
 
 struct CheckRequest {
-  IslandHome home;
+  AgentHome home;
   bool full = false;
   std::vector<Address> hub = {};  // of an invite, before joining
 };
@@ -23,7 +23,7 @@ Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSign
                                     const std::function<void(const CheckRow&)>& on_row);
 
 // The quick or full check of this home, for an agent.
-CheckTask::Check node_check_of(const IslandHome& home);
+CheckTask::Check node_check_of(const AgentHome& home);
 
 // A row in one line, or two where the terminal is narrow.
 void print_row(const CheckRow& row, Console& console);

@@ -32,6 +32,7 @@ struct CommandContext {
 void add_hub_init_command(CLI::App& hub, CommandContext& context);
 void add_hub_serve_command(CLI::App& hub, CommandContext& context);
 void add_hub_invite_command(CLI::App& hub, CommandContext& context);
+void add_hub_invites_command(CLI::App& hub, CommandContext& context);
 void add_hub_status_command(CLI::App& hub, CommandContext& context);
 void add_agent_command(CLI::App& app, CommandContext& context);
 void add_join_command(CLI::App& app, CommandContext& context);
@@ -41,8 +42,10 @@ void add_data_command(CLI::App& app, CommandContext& context);
 void add_export_command(CLI::App& app, CommandContext& context);
 void add_eval_command(CLI::App& app, CommandContext& context);
 void add_sample_command(CLI::App& app, CommandContext& context);
+void add_merge_command(CLI::App& app, CommandContext& context);
 void add_demo_command(CLI::App& app, CommandContext& context);
 void add_train_command(CLI::App& app, CommandContext& context);
+void add_tokenize_command(CLI::App& app, CommandContext& context);
 
 // Parses and runs. `arguments` without the program's name. The exit code.
 int run_cli(const std::vector<std::string>& arguments, Console& console, const AbortSignal& interrupt,

@@ -24,4 +24,9 @@ Result<std::string> read_input(const AbortSignal& interrupt) {
 
 bool input_is_terminal() { return ::isatty(STDIN_FILENO) == 1; }
 
+Result<bool> said_yes(const AbortSignal& interrupt) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string answer, read_input(interrupt));
+  return answer == "y\n" || answer == "Y\n" || answer == "yes\n";
+}
+
 }  // namespace atl

@@ -14,4 +14,7 @@ Result<std::string> read_input(const AbortSignal& interrupt);
 
 bool input_is_terminal();
 
+// The answer to a question that ends in "[y/N]": anything but y, Y or yes is a no.
+Result<bool> said_yes(const AbortSignal& interrupt);
+
 }  // namespace atl

@@ -1,7 +1,12 @@
 #include "app/cli/foreground_agent.h"
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
 #include "app/agent/agent_config.h"
+#include "app/agent/contribution_book.h"
 #include "app/cli/agent_options.h"
+#include "app/cli/contribution_text.h"
 #include "app/cli/join_progress.h"
 
 namespace atl {
@@ -10,9 +15,30 @@ namespace {
 // Nobody takes the trainer of a foreground command over: it ends soon after it.
 constexpr std::chrono::seconds kForegroundPatience{5};
 
+void say_goodbye(const AgentHome& home, const Contribution& before, const NodeState& state,
+                 const std::string& come_back, Console& console) {
+  if (!state.agent.contributed || state.island.run_id.empty()) return;
+  const ContributionView& given = *state.agent.contributed;
+  const Contribution now = contributed_since(before, given.life);
+  console.out << fmt::format("contributed: {}\n", contribution_text(now));
+  if (given.run.tokens > now.tokens) {
+    console.out << fmt::format("to this run in all: {}\n", contribution_text(given.run));
+  }
+  const auto& exit = state.agent.last_exit;
+  if (exit && exit->cause == ExitCause::kRunFinished) {
+    const auto usual = default_island_home();
+    const bool is_usual = usual.ok() && *usual == home.island.directory;
+    console.out << fmt::format("the run is finished; its model: atoll export{} --output DIR",
+                               is_usual ? "" : " --home " + home.island.directory.string())
+                << std::endl;
+    return;
+  }
+  console.out << "come back with: " << come_back << std::endl;
+}
+
 }  // namespace
 
-Status train_in_foreground(const AgentHome& home, CommandContext& context) {
+Status train_in_foreground(const AgentHome& home, const std::string& come_back, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
   ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, config));
   options.trainer_patience = kForegroundPatience;
@@ -27,9 +53,12 @@ Status train_in_foreground(const AgentHome& home, CommandContext& context) {
   };
   // To join is to say that it shall train, whatever was said before.
   ATOLL_RETURN_IF_ERROR(save_wish(home.wish_file(), {.wish = Wish::kRun}));
+  spdlog::set_level(spdlog::level::warn);  // the lines above say it in words
   ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));
+  const auto before = agent->control().board().state().agent.contributed.value_or(ContributionView{}).life;
   Status ended = agent->run(context.interrupt, context.hurry);
   progress.show();
+  if (ended.ok()) say_goodbye(home, before, agent->control().board().state(), come_back, context.console);
   return ended;
 }
 

@@ -1,11 +1,13 @@
 // atoll hub serve: the hub in the foreground, with its control socket.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/hub_serve_lines.h"
 #include "app/cli/own_address.h"
 #include "net/base/mailbox.h"
 #include "net/base/printable.h"
@@ -21,6 +23,7 @@ namespace {
 struct HubServe {
   std::string home, listen = "0.0.0.0:47000";
   std::vector<std::string> advertise;
+  bool log = false;
 };
 
 struct HubEvent {
@@ -50,10 +53,37 @@ class HubControl final : public ControlService {
       ATOLL_RETURN_IF_ERROR(server_.roll_back(OuterStep{params.to}, reason));
       return encode_message(method::RolledBackTo{params.to});
     }
+    if (name == method::RunDecay::kName) return decide_decay(json);
+    if (name == method::RunDecayCancel::kName) {
+      ATOLL_RETURN_IF_ERROR(server_.cancel_decay());
+      return nlohmann::json::object();
+    }
+    if (name == method::RunMixture::kName) {
+      ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::RunMixture>(json));
+      ATOLL_ASSIGN_OR_RETURN(const MixtureWish decided, server_.decide_mixture({params.from_round, params.weights}));
+      return encode_message(method::MixtureDecided{decided.from_round.value_or(0), decided.weights});
+    }
+    if (name == method::RunMixtureCancel::kName) {
+      ATOLL_RETURN_IF_ERROR(server_.cancel_mixture());
+      return nlohmann::json::object();
+    }
     return Error{ErrorCode::kNotFound, fmt::format("no method '{}' here", name)};
   }
 
  private:
+  Result<nlohmann::json> decide_decay(const nlohmann::json& json) {
+    ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::RunDecay>(json));
+    const auto shape = parse_decay_shape(params.shape.empty() ? kDecayShapes[0] : params.shape);
+    if (!shape) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("a decay has no shape '{}': it is one of {}", params.shape,
+                                                            fmt::join(kDecayShapes, ", "))};
+    }
+    ATOLL_ASSIGN_OR_RETURN(const DecidedDecay decided, server_.decide_decay({params.from_round, params.rounds,
+                                                                             params.final_learning_rate, *shape}));
+    return encode_message(method::DecayDecided{decided.from_round, decided.rounds, decided.final_learning_rate,
+                                               std::string(decay_shape_name(decided.shape))});
+  }
+
   HubServer& server_;
   AbortSignal& stop_;
 };
@@ -85,6 +115,10 @@ Result<HubServeOptions> parse(const HubServe& command, Console& console) {
 
 Status run(const HubServe& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const HubServeOptions options, parse(command, context.console));
+  // Who looks at a terminal reads lines; a log is for programs.
+  const bool for_people = context.console.out_is_terminal && !command.log;
+  if (for_people) spdlog::set_level(spdlog::level::warn);
+  HubServeLines lines;
   Mailbox<HubEvent> events(1024);
   ATOLL_ASSIGN_OR_RETURN(auto server,
                          HubServer::start(options, [&events](std::string_view event, const nlohmann::json& data) {
@@ -103,7 +137,10 @@ Status run(const HubServe& command, CommandContext& context) {
   while (!context.interrupt.raised() && !stop.raised()) {
     ATOLL_RETURN_IF_ERROR(server->health());
     const auto event = events.pop(Deadline::after(std::chrono::milliseconds(100)));
-    if (event) control->publish(event->name, event->data);  // the hub has logged it
+    if (!event) continue;
+    control->publish(event->name, event->data);  // the hub has logged it
+    const std::string line = for_people ? lines.line_of(event->name, event->data) : std::string();
+    if (!line.empty()) context.console.out << line << std::endl;
   }
   context.console.out << "stopping ..." << std::endl;
   control.reset();
@@ -127,6 +164,8 @@ void add_hub_serve_command(CLI::App& hub, CommandContext& context) {
   sub->add_option("--listen", command->listen, "Address and port; port 0: any free one")->capture_default_str();
   sub->add_option("--advertise", command->advertise,
                   "HOST:PORT that islands dial, if it is another; several are tried in turn");
+  sub->add_flag("--log", command->log,
+                "At a terminal, too, what is printed elsewhere: a line an event for programs, with its data as JSON");
   sub->callback([command, &context] { context.finish(run(*command, context)); });
 }
 

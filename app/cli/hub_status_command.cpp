@@ -20,39 +20,79 @@ struct StatusRequest {
   bool json = false;
 };
 
+void print_evaluations(const HubState& state, Console& console) {
+  for (const HubState::Evaluation& evaluation : state.evaluations) {
+    if (evaluation.points.empty()) {
+      console.out << fmt::format("{}: not asked yet\n", printable(evaluation.task));
+      continue;
+    }
+    std::string figures;
+    for (const auto& figure : evaluation.newest) {
+      figures += fmt::format("{}{} {:.4g}", figures.empty() ? "" : ", ", printable(figure.metric), figure.value);
+    }
+    const auto& first = evaluation.points.front();
+    console.out << fmt::format("{}: {} after round {} ({} {:.4g} after round {})\n", printable(evaluation.task),
+                               figures, evaluation.points.back().outer_step, printable(evaluation.metric), first.value,
+                               first.outer_step);
+  }
+}
+
 void print_hub(const HubState& state, Console& console) {
-  const std::string round = state.finished     ? "finished"
-                            : state.standstill ? "stands still"
-                            : state.round_open ? fmt::format("round {} {}", state.outer_step, word_of(state.phase))
-                                               : fmt::format("waiting for {} islands", state.min_islands);
-  console.out << fmt::format("run {} ({})  {} rounds committed  {}\n",
-                             console.styled(printable(state.name), Style::kBold), printable(state.run_id),
-                             state.outer_step, round);
+  const std::string round = state.finished             ? "finished"
+                            : state.standstill         ? "stands still"
+                            : !state.waits_for.empty() ? "waits for who holds the model"
+                            : state.round_open
+                                ? fmt::format("round {} {}", state.outer_step, word_of(state.phase))
+                                : fmt::format("waiting for {}", format_number_of(state.min_islands, "island"));
+  console.out << fmt::format("run {} ({})  {} committed  {}\n", console.styled(printable(state.name), Style::kBold),
+                             printable(state.run_id), format_number_of(state.outer_step, "round"), round);
   if (state.fragments > 1) console.out << fmt::format("each round averages one of {} fragments\n", state.fragments);
   if (state.standstill) {
-    console.out << console.styled("the run stands still: ", Style::kBold) << printable(state.standstill->text) << "\n";
+    console.out << console.styled(
+                       fmt::format("the run stands still, for {}: ", format_duration(state.standstill->seconds)),
+                       Style::kBold)
+                << printable(state.standstill->text) << "\n";
+  }
+  if (!state.waits_for.empty()) {
+    console.out << console.styled(printable(state.waits_for), Style::kWarning) << "\n";
   }
   if (state.safe_outer_step) {
     console.out << fmt::format("safe on the islands' disks up to outer step {}\n", *state.safe_outer_step);
   } else if (!state.islands.empty()) {
     console.out << "nothing is safe on the islands' disks yet\n";
   }
+  if (state.outer_step > 0 && state.disks_with_committed <= 1 && state.safe_outer_step != state.outer_step) {
+    console.out << fmt::format("outer step {} is on {}\n", state.outer_step,
+                               state.disks_with_committed == 0 ? "no disk of an island that is known to have it"
+                                                               : "the disk of one island alone");
+  }
   if (state.uploaded_outer_step) {
     console.out << fmt::format("outer step {} is in the object store\n", *state.uploaded_outer_step);
+  }
+  if (state.decay) {
+    console.out << fmt::format("the learning rate falls to {} from round {} on, over {} ({})\n",
+                               state.decay->final_learning_rate, state.decay->from_round,
+                               format_number_of(state.decay->rounds, "round"), decay_shape_name(state.decay->shape));
+  }
+  if (state.mixture) console.out << fmt::format("data: {}\n", state.mixture->weights);
+  if (state.mixture && state.mixture->next_round) {
+    console.out << fmt::format("data from round {} on: {}\n", *state.mixture->next_round, state.mixture->next_weights);
   }
   if (state.last_validation) {
     console.out << fmt::format("validation loss {} after round {} (first {})\n",
                                format_loss(state.last_validation->loss_nats), state.last_validation->outer_step,
                                format_loss(state.first_validation->loss_nats));
   }
+  print_evaluations(state, console);
   console.out << fmt::format("{} {} {} {} {} {} {}\n", fit("island", 20), fit("name", 14), fit("state", 11),
                              fit_right("step", 6), fit_right("loss", 7), fit_right("tokens/s", 10), "accepted");
   for (const HubState::Island& island : state.islands) {
     console.out << fmt::format(
-        "{} {} {} {} {} {} {} rounds{}\n", fit(printable(island.id), 20), fit(printable(island.name), 14),
+        "{} {} {} {} {} {} {}{}\n", fit(printable(island.id), 20), fit(printable(island.name), 14),
         fit(island.word(), 11), fit_right(std::to_string(island.inner_step), 6),
         fit_right(format_loss(island.loss_nats), 7),
-        fit_right(format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10), island.rounds_accepted,
+        fit_right(format_count(static_cast<std::uint64_t>(island.tokens_per_second)), 10),
+        format_number_of(island.rounds_accepted, "round"),
         island.last_seen_seconds > 5 ? ", last seen " + format_duration(island.last_seen_seconds) + " ago" : "");
   }
   console.out << std::flush;

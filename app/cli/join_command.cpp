@@ -13,6 +13,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console_input.h"
 #include "app/cli/foreground_agent.h"
+#include "app/cli/gpu_choice.h"
 #include "app/cli/join_preflight.h"
 #include "app/cli/join_progress.h"
 #include "app/cli/service/service_command.h"
@@ -95,8 +96,8 @@ Status ask_consent(const Join& command, const Invite& invite, CommandContext& co
              "Join? [y/N] ",
              printable(invite.run_name), to_string(invite.hub.front()))
       << std::flush;
-  ATOLL_ASSIGN_OR_RETURN(const std::string answer, read_input(context.interrupt));
-  if (answer == "y\n" || answer == "Y\n" || answer == "yes\n") return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(const bool yes, said_yes(context.interrupt));
+  if (yes) return ok_status();
   return Error{ErrorCode::kAborted, "not joined, as you said"};
 }
 
@@ -171,7 +172,9 @@ Status await_first_step(ControlClient& agent, JoinProgress& progress, CommandCon
   while (!context.interrupt.raised()) {
     ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
                            ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
-    ATOLL_ASSIGN_OR_RETURN(const IslandState state, IslandState::from_json(json));
+    ATOLL_ASSIGN_OR_RETURN(NodeState node, node_state_from_json(json));
+    const IslandState state = node.island;
+    progress.take(event::StateChanged{std::move(node)});  // what it waits for
     // Without a process these are the last words of the trainer before.
     if (state.pid > 0 && state.tokens > 0) return ok_status();
     if (state.state == IslandPhase::kError) return Error{ErrorCode::kTrainerFailed, state.error};
@@ -195,7 +198,8 @@ Status join_through(ControlClient& agent, const Join& command, const std::string
   JoinProgress progress(context.console);
   ATOLL_RETURN_IF_ERROR(await_join(agent, events.value("last", std::uint64_t{0}), progress, context));
   if (command.wait) return await_first_step(agent, progress, context);
-  context.console.out << "this machine's agent trains from now on; see atoll status" << std::endl;
+  context.console.out << "this machine's agent trains from now on; see atoll status, and end it with atoll finish"
+                      << std::endl;
   return ok_status();
 }
 
@@ -232,6 +236,7 @@ Result<std::unique_ptr<ControlClient>> start_service(const Join& command, Comman
 
 Status run(const Join& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(command.home));
+  if (!command.gpus.empty()) ATOLL_RETURN_IF_ERROR(check_gpus_exist(command.gpus, context.interrupt));
   ATOLL_ASSIGN_OR_RETURN(const std::string text, read_invite(command, context));
   std::optional<Invite> invite;
   if (!text.empty()) {
@@ -247,9 +252,10 @@ Status run(const Join& command, CommandContext& context) {
                  "no agent is running, and one is needed that trains on afterwards; start it with 'atoll agent' or "
                  "'atoll service install', and see 'atoll service status'"};
   }
-  JoinPreflight check(home.island, may_ask(command, context), context);
+  JoinPreflight check(home, may_ask(command, context), context);
   Status joined = join_here(command, std::move(invite), home, check, context);
-  if (joined.ok()) return train_in_foreground(home, context);
+  const std::string come_back = command.home.empty() ? "atoll join" : "atoll join --home " + command.home;
+  if (joined.ok()) return train_in_foreground(home, come_back, context);
   if (!check.failed()) return joined;
   context.finish(joined);
   context.exit_code = kExitCheckFailed;

@@ -7,6 +7,7 @@
 #include "app/cli/check_this_node.h"
 #include "app/cli/console_input.h"
 #include "app/cli/text.h"
+#include "net/disk/kept_states.h"
 
 namespace atl {
 
@@ -27,16 +28,22 @@ Status JoinPreflight::run() {
   context_.console.out << fmt::format("checked this machine{}: {} pass, {} warn, {} fail", again ? " for the run" : "",
                                       report.count(Verdict::kPass), report.count(Verdict::kWarn), fails)
                        << std::endl;
+  const bool comes_back = !kept_states(home_.island.checkpoint()).empty();
+  if (fails > 0 && comes_back) {
+    context_.console.out << "it has trained in this run and goes on all the same, as well as it can; see to it"
+                         << std::endl;
+    return ok_status();
+  }
   if (fails > 0) {
     failed_ = true;
     return Error{ErrorCode::kPermissionDenied,
                  fmt::format("this machine fails {} of the node check; do what 'fix' says above, then join again",
                              format_number_of(fails, "row"))};
   }
-  if (!news || !ask_) return ok_status();
+  if (!news || !ask_ || comes_back) return ok_status();
   context_.console.out << "Go on? [y/N] " << std::flush;
-  ATOLL_ASSIGN_OR_RETURN(const std::string answer, read_input(context_.interrupt));
-  if (answer == "y\n" || answer == "Y\n" || answer == "yes\n") return ok_status();
+  ATOLL_ASSIGN_OR_RETURN(const bool yes, said_yes(context_.interrupt));
+  if (yes) return ok_status();
   return Error{ErrorCode::kAborted, "not joined, as you said"};
 }
 

@@ -1,5 +1,6 @@
 // The quick node check of `atoll join`: before the invite is used, of what can be known without the run; after, of what
-// its run asks. A failure stops; warnings ask a person at a terminal. Main thread.
+// its run asks. A failure stops, but not an island that holds a state of the run, for which others may be waiting,
+// while something else keeps its machine busy; warnings ask a person at a terminal. Main thread.
 #pragma once
 
 #include <set>
@@ -13,7 +14,7 @@ namespace atl {
 class JoinPreflight {
  public:
   // `ask`: warnings ask before going on.
-  JoinPreflight(IslandHome home, bool ask, CommandContext& context)
+  JoinPreflight(AgentHome home, bool ask, CommandContext& context)
       : home_(std::move(home)), ask_(ask), context_(context) {}
 
   // A hub that does not answer is left to what follows, which says whether name, port or TLS is to blame.
@@ -21,7 +22,7 @@ class JoinPreflight {
   bool failed() const { return failed_; }  // a row did: exit code 6
 
  private:
-  const IslandHome home_;
+  const AgentHome home_;
   const bool ask_;
   CommandContext& context_;
   std::set<std::string> shown_;  // rows that warned: nobody is asked twice

@@ -1,6 +1,5 @@
 #include "app/cli/join_progress.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -54,14 +53,20 @@ void JoinProgress::show(const ControlEvent& event) {
                  [&](const event::JoinProgress& e) { show_stage(e); }, [&](const event::HubLink& e) { show_hub(e); },
                  [&](const event::SyncDone& e) { show_round(e.state.island); }, [](const auto&) {}},
       event);
-  if (const NodeState* state = state_in(event)) show_trouble(state->island);
+  if (const NodeState* state = state_in(event)) {
+    show_trouble(state->island);
+    show_end(*state);
+  }
 }
 
 void JoinProgress::print(const std::string& line) { console_.out << line << std::endl; }
 
 void JoinProgress::show_round(const IslandState& state) {
+  const std::string islands = format_number_of(state.islands_live, "island");
+  // A newcomer takes the round's outer step before it has trained.
+  if (state.tokens == 0) return print(fmt::format("round {}  followed, not trained here  {}", state.round, islands));
   print(fmt::format("round {}  loss {}  {}  {}", state.round, format_loss(state.loss_nats),
-                    format_rate(state.tokens_per_second), format_number_of(state.islands_live, "island")));
+                    format_rate(state.tokens_per_second), islands));
 }
 
 void JoinProgress::show_hub(const event::HubLink& link) {
@@ -70,13 +75,7 @@ void JoinProgress::show_hub(const event::HubLink& link) {
     return print("the hub answers again");
   }
   hub_text_ = printable(link.text);
-  std::string line = fmt::format("the hub does not answer ({}); trying again", hub_text_);
-  if (const auto tries_for = link.tries_for_seconds) {
-    const auto seconds = std::chrono::seconds(static_cast<long>(*tries_for));
-    const auto until = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + seconds);
-    line += fmt::format(" until {:%H:%M}", fmt::localtime(until));
-  }
-  print(line);
+  print(fmt::format("the hub does not answer ({}); trying again until it does", hub_text_));
 }
 
 void JoinProgress::show_trouble(const IslandState& state) {
@@ -86,6 +85,15 @@ void JoinProgress::show_trouble(const IslandState& state) {
   if (!hub_text_.empty() && trouble.find(hub_text_) != std::string::npos) trouble.clear();  // said by hub.link
   if (trouble == std::exchange(trouble_, trouble) || trouble.empty()) return;
   print(console_.styled(trouble, Style::kWarning));
+}
+
+// Why the trainer ended that is started again. Of one that is not, this command's own error tells.
+void JoinProgress::show_end(const NodeState& state) {
+  const auto& exit = state.agent.last_exit;
+  if (!exit || !state.agent.restart_in_seconds || exit->time == std::exchange(ended_at_, exit->time)) return;
+  print(console_.styled(fmt::format("the trainer ended: {}; it is started again in {}", printable(exit->text),
+                                    format_duration(*state.agent.restart_in_seconds)),
+                        Style::kWarning));
 }
 
 void JoinProgress::show_stage(const event::JoinProgress& progress) {

@@ -3,27 +3,54 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/cli/run_preset.h"
+#include "net/hub/base_model.h"
+#include "net/hub/hub.h"
 
 namespace atl {
 
+inline constexpr const char* kUsualPreset = "demo";
+
 struct NewRun {
-  std::string data;  // directory of a dataset
+  std::vector<std::string> data;          // of each source [NAME=]DIR
+  std::string weights = {};               // NAME=SHARE,...; empty: by their tokens
+  std::vector<std::string> mirrors = {};  // [NAME=]PLACE
   std::string name;
-  std::string preset = "demo";
+  std::optional<std::string> preset = {};  // empty: kUsualPreset
   std::string operator_name = {};
-  std::string from =
-      {};  // s3://BUCKET/PREFIX[/outer-STEP]: it begins with the parameters published there; empty: fresh
+  // It begins with the parameters of a published state, s3://BUCKET/PREFIX[/outer-STEP], or of a directory's model
+  // (net/hub/base_model.h); empty: fresh.
+  std::string from = {};
+  std::vector<std::string> evaluate = {};  // task files, asked of outer states every so many rounds
+  std::uint32_t evaluate_every = 10;
   RunOverrides overrides;
+};
+
+// [NAME=]REST, where NAME could be a source's.
+std::pair<std::string, std::string> split_name(const std::string& text);
+// What becomes a hub's home, after all that can be known beforehand was checked.
+struct PlannedRun {
+  HubInitOptions options;               // without the directory
+  std::optional<BaseModel> base_model;  // with which it begins
 };
 
 // The options that set `run` but for data, name and number of islands; `run` outlives the parsing.
 void add_run_options(CLI::App& sub, NewRun& run);
 // The learning rate over the run, a line for a person.
 std::string describe_learning_rate(const InnerOptimizerConfig& inner);
-// Makes a hub's home of it, after all that can be known beforehand was checked. The run as it was made.
-Result<RunConfig> init_run(const NewRun& run, const std::filesystem::path& hub_directory);
+// What is asked of outer states, a line for a person; empty where nothing is.
+std::string describe_evaluation(const RunEvaluation& evaluation);
+// Nothing is made yet. `abort` outlives what it returns. `on_matrix`, which may be empty, is told how far the search
+// for what is to be trained is, of a run that asks for one (minutes to hours for billions of parameters).
+Result<PlannedRun> plan_run(const NewRun& run, const AbortSignal& abort,
+                            const std::function<void(std::size_t done, std::size_t all)>& on_matrix = {});
+// Makes a hub's home of it. The run as it was made.
+Result<RunConfig> init_run(const PlannedRun& planned, const std::filesystem::path& hub_directory);
 
 }  // namespace atl

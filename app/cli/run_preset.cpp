@@ -9,6 +9,7 @@
 #include "app/cli/resources.h"
 #include "net/base/file.h"
 #include "net/base/json_reader.h"
+#include "net/model/config.h"
 #include "net/wire/ring_frame.h"
 
 namespace atl {
@@ -49,6 +50,7 @@ void apply(const RunOverrides& overrides, nlohmann::json& run) {
   set(run, "max_rounds", overrides.max_rounds);
   set(run, "sequences_per_step", overrides.sequences_per_step);
   set(run, "sequence_length", overrides.sequence_length);
+  set(run, "attention", overrides.attention);
   set(run, "validate_every", overrides.validate_every);
   set(run, "quorum", overrides.quorum);
   set(run, "when_lost", overrides.when_lost);
@@ -57,11 +59,13 @@ void apply(const RunOverrides& overrides, nlohmann::json& run) {
   set(run, "upload_every", overrides.upload_every);
   set(run, "upload_store", overrides.upload_store);
   set(run, "fragments", overrides.fragments);
+  if (!overrides.train_only.empty()) run["train_only"] = overrides.train_only;
   set(run, "norm_bound", overrides.norm_bound);
   set(run, "validation_rise", overrides.validation_rise);
   set(run["inner"], "warmup_steps", overrides.warmup_steps);
   set(run["inner"], "learning_rate", overrides.learning_rate);
   set(run["inner"], "decay_steps", overrides.decay_steps);
+  set(run["inner"], "decay_shape", overrides.decay_shape);
   set(run["inner"], "decay_start_step", overrides.decay_start_step);
   set(run["inner"], "final_learning_rate", overrides.final_learning_rate);
   set(run, "outer_learning_rate", overrides.outer_learning_rate);
@@ -110,6 +114,20 @@ Status settle_decay(const RunOverrides& overrides, nlohmann::json& run) {
   return ok_status();
 }
 
+// Rounded up, because processors compute products of odd sizes slowly.
+constexpr std::int64_t kVocabularyMultiple = 128;
+
+Result<std::string> with_tokens(const std::string& model, const DataTokens& tokens) {
+  if (tokens.vocab_size == 0) return model;
+  ATOLL_ASSIGN_OR_RETURN(ModelConfig config, model_config_from_json(model));
+  if (config.vocab_size < tokens.vocab_size) {
+    config.vocab_size = (tokens.vocab_size + kVocabularyMultiple - 1) / kVocabularyMultiple * kVocabularyMultiple;
+  }
+  if (tokens.begin_of_text) config.bos_token_ids = {*tokens.begin_of_text};
+  if (tokens.end_of_text) config.eos_token_ids = {*tokens.end_of_text};
+  return to_json(config);
+}
+
 }  // namespace
 
 std::vector<std::string_view> preset_names() {
@@ -120,7 +138,13 @@ std::vector<std::string_view> preset_names() {
   return names;
 }
 
-Result<RunConfig> make_run(const std::string& preset, const std::string& run_name, const RunOverrides& overrides) {
+DataTokens tokens_of(const DatasetManifest& manifest) {
+  if (!manifest.tokenizer_file) return {};  // bytes, which every preset has room for
+  return {manifest.vocab_size, manifest.begin_of_text, manifest.end_of_text};
+}
+
+Result<RunConfig> make_run(const std::string& preset, const std::string& run_name, const RunOverrides& overrides,
+                           const DataTokens& tokens) {
   ATOLL_ASSIGN_OR_RETURN(const std::string text, named_or_file(run_presets(), preset, "run preset"));
   const auto unformed = [&](const Error& why) {
     return Error{
@@ -135,8 +159,11 @@ Result<RunConfig> make_run(const std::string& preset, const std::string& run_nam
   const nlohmann::json* overridden = reader.find("run");
   if (overridden != nullptr && !overridden->is_object()) reader.fail_field("run", "is no JSON object");
   if (!reader.status().ok()) return unformed(reader.status().error());
-  ATOLL_ASSIGN_OR_RETURN(const std::string model,
-                         named_or_file(model_presets(), overrides.model.value_or(model_name), "model"));
+  if (overrides.model) model_name = *overrides.model;
+  ATOLL_ASSIGN_OR_RETURN(std::string model, named_or_file(model_presets(), model_name, "model"));
+  if (find(model_presets(), model_name)) {
+    ATOLL_ASSIGN_OR_RETURN(model, with_tokens(model, tokens));
+  }
   nlohmann::json run = RunConfig{}.to_json();
   run.merge_patch(*overridden);
   apply(overrides, run);

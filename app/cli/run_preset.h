@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net/base/result.h"
+#include "net/data/dataset.h"
 #include "net/wire/run_config.h"
 
 namespace atl {
@@ -25,12 +26,24 @@ struct RunOverrides {
   std::optional<std::uint64_t> decay_start_step, decay_steps;
   std::optional<double> learning_rate, final_learning_rate, outer_learning_rate, outer_momentum, norm_bound,
       validation_rise;
-  std::optional<std::string> when_lost;     // "ask", "rollback"
-  std::optional<std::string> upload_store;  // s3://BUCKET/PREFIX
+  std::optional<std::string> when_lost;      // "ask", "rollback"
+  std::optional<std::string> attention;      // one of kAttentionScopes
+  std::optional<std::string> decay_shape;    // "1-sqrt", "linear", "cosine"
+  std::optional<std::string> upload_store;   // s3://BUCKET/PREFIX
+  std::vector<std::string> train_only = {};  // patterns; empty: the preset's
+  std::optional<double> train_top_snr = {};  // share of each kind of matrix that is trained beside them
 };
 
+// What a model preset takes from the dataset that it is to be trained on.
+struct DataTokens {
+  std::uint32_t vocab_size = 0;  // it gets as many where it has fewer, rounded up to a multiple of 128
+  std::optional<std::uint32_t> begin_of_text, end_of_text;
+};
+DataTokens tokens_of(const DatasetManifest& manifest);
+
 // A run of this name; `preset`: a name of preset_names(), or the path of a JSON file. run_id and dataset_json are left
-// for hub_init.
-Result<RunConfig> make_run(const std::string& preset, const std::string& run_name, const RunOverrides& overrides);
+// for hub_init. A model that is no preset of ours stays as its file says.
+Result<RunConfig> make_run(const std::string& preset, const std::string& run_name, const RunOverrides& overrides,
+                           const DataTokens& tokens = {});
 
 }  // namespace atl

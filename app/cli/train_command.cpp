@@ -36,6 +36,7 @@ Status check_memory(const RunConfig& run, std::optional<int> micro_batch) {
   const MicroBatch least = micro_batches(model, {.sequences_per_step = run.sequences_per_step,
                                                  .sequence_length = run.sequence_length,
                                                  .wire = run.wire,
+                                                 .attention = run.attention,
                                                  .island = {.micro_batch = micro_batch.value_or(0)}})
                                .front();
   const std::uint64_t total = usable_memory().total;
@@ -50,7 +51,7 @@ Status check_memory(const RunConfig& run, std::optional<int> micro_batch) {
 }
 
 // The hub's home: a new run's, or that of the run which the directory holds.
-Status prepare_run(Train& command, const HubHome& hub) {
+Status prepare_run(Train& command, const HubHome& hub, const AbortSignal& interrupt) {
   if (std::filesystem::exists(hub.run_file())) {
     if (!command.describes_run) {
       ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(hub));
@@ -71,9 +72,9 @@ Status prepare_run(Train& command, const HubHome& hub) {
   command.run.overrides.min_islands = 1;
   // There is nobody to ask but its owner, who is here and has lost at most what this machine's disk has.
   if (!command.run.overrides.when_lost) command.run.overrides.when_lost = "rollback";
-  ATOLL_ASSIGN_OR_RETURN(const RunConfig run, make_run(command.run.preset, command.run.name, command.run.overrides));
-  ATOLL_RETURN_IF_ERROR(check_memory(run, command.micro_batch));
-  ATOLL_RETURN_IF_ERROR(init_run(command.run, hub.directory));
+  ATOLL_ASSIGN_OR_RETURN(const PlannedRun planned, plan_run(command.run, interrupt));
+  ATOLL_RETURN_IF_ERROR(check_memory(planned.options.run, command.micro_batch));
+  ATOLL_RETURN_IF_ERROR(init_run(planned, hub.directory));
   return ok_status();
 }
 
@@ -104,14 +105,14 @@ Status run(Train& command, CommandContext& context) {
   const std::filesystem::path directory = std::filesystem::absolute(command.directory);
   const HubHome hub{directory / "hub"};
   const AgentHome home = agent_home_in(directory / "island");
-  ATOLL_RETURN_IF_ERROR(prepare_run(command, hub));
+  ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, context.interrupt));
   spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
   HubServeOptions options;
   options.directory = hub.directory;
   options.listen = {"127.0.0.1", 0};
   ATOLL_ASSIGN_OR_RETURN(const auto server, HubServer::start(options, {}));
   ATOLL_RETURN_IF_ERROR(join_own_hub(command, hub, server->port(), home.island, context.interrupt));
-  ATOLL_RETURN_IF_ERROR(train_in_foreground(home, context));
+  ATOLL_RETURN_IF_ERROR(train_in_foreground(home, "atoll train --dir " + command.directory, context));
   context.console.out << fmt::format("all is kept in {}; the model: atoll export --home {} --output MODEL",
                                      directory.string(), home.island.directory.string())
                       << std::endl;
@@ -127,7 +128,8 @@ void add_train_command(CLI::App& app, CommandContext& context) {
       "Examples:\n"
       "  atoll train --data data --dir my-run --rounds 20\n"
       "  atoll train --dir my-run               goes on with it\n"
-      "  atoll train --data data --dir larger --preset 150m --micro-batch 1\n\n"
+      "  atoll train --data data --dir larger --preset 150m --micro-batch 1\n"
+      "  atoll train --data data --dir further --from SmolLM2-135M --lr 3e-4\n\n"
       "The same steps as an island's of a larger run, without other islands; Ctrl-C ends it.");
   auto* directory = sub->add_option("--dir", command->directory, "Directory of the run, made if need be")
                         ->required()

@@ -8,7 +8,7 @@
 #include "net/check/thresholds.h"
 #include "net/model/config.h"
 #include "net/model/fragments.h"
-#include "net/model/layout.h"
+#include "net/model/train_only.h"
 
 namespace atl {
 namespace {
@@ -27,7 +27,8 @@ Status validate_run(const RunConfig& run, std::uint32_t vocab_size) {
   ATOLL_RETURN_IF_ERROR(parse_check_policy(run.check_json));
   ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
   ATOLL_RETURN_IF_ERROR(check_trainable(model, vocab_size, run.sequence_length));
-  if (const auto fragments = fragments_of(canonical_layout(model), run.fragments); !fragments.ok()) {
+  ATOLL_RETURN_IF_ERROR(check_train_only(model, run.train_only));
+  if (const auto fragments = fragments_of(layout_of_training(model, run.train_only), run.fragments); !fragments.ok()) {
     return Error{ErrorCode::kInvalidArgument, fragments.error().message + "; choose fewer --fragments"};
   }
   if (!(run.inner.learning_rate > 0)) {

@@ -1,12 +1,15 @@
 #include "app/cli/validators.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "net/control/home.h"
+#include "net/model/attention_scope.h"
+#include "net/tokenizer/split_pattern.h"
 
 namespace atl {
 namespace {
@@ -47,6 +50,12 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
   });
 }
 
+CLI::Validator attention_scope() {
+  return validator([](std::string& text) -> std::string {
+    return attention_scope_named(text) ? "" : fmt::format("must be one of {}", fmt::join(kAttentionScopes, ", "));
+  });
+}
+
 CLI::Validator is_device() {
   return validator([](std::string& text) -> std::string {
     const auto choice = parse_device_choice(text);
@@ -58,6 +67,12 @@ CLI::Validator is_precision() {
   return validator([](std::string& text) -> std::string {
     const auto choice = parse_precision_choice(text);
     return choice.ok() ? "" : choice.error().message;
+  });
+}
+
+CLI::Validator is_split_pattern() {
+  return validator([](std::string& text) -> std::string {
+    return parse_split_pattern(text) ? "" : "must be gpt2, cl100k_base, llama3, qwen2 or o200k_base";
   });
 }
 

@@ -142,8 +142,9 @@ Result<std::string> normalise_file(const ConfigKey& key, std::string_view text) 
   return not_a(key, text, "an absolute path, or empty");
 }
 
-// Levenshtein's distance: how many letters lie between two names.
-std::size_t distance(std::string_view a, std::string_view b) {
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -156,8 +157,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
   }
   return row[b.size()];
 }
-
-}  // namespace
 
 const std::vector<ConfigKey>& config_keys() {
   using enum ConfigType;
@@ -182,7 +181,16 @@ const std::vector<ConfigKey>& config_keys() {
        "bf16 on GPUs, fp32 on the processor",
        0, 0, "auto fp32 bf16"},
       {"island.gpus", kGpus, "all", "GPUs that the trainer may use: all, none, or for instance 0-3,6"},
-      {"limits.upload", kRate, "none", "What the all-reduce, and what is served and published meanwhile, may send together"},
+      {"island.data_cache", kBytes, "10 GB",
+       "What a run's data may take on the disk: it is fetched when it is needed, and what was used least recently "
+       "goes"},
+      {"island.data_mirrors", kOneOf, "https",
+       "Which places that a run names its data may be fetched from, beside its islands and its hub. https: https:// "
+       "and "
+       "s3:// on the internet; web: http:// and private networks too; all: and paths of this machine",
+       0, 0, "none https web all"},
+      {"limits.upload", kRate, "none",
+       "What the all-reduce, and what is served and published meanwhile, may send together"},
       {"limits.gpu_power", kWhole, "0",
        "Watts that each GPU may draw while training (needs root); 0: as the driver has it", 0, 10'000},
       {"limits.gpu_temperature", kWhole, "0", "Degrees Celsius above which training pauses; 0: no limit", 0, 120},
@@ -202,6 +210,9 @@ const std::vector<ConfigKey>& config_keys() {
       {"store.credentials_file", kFile, "",
        "Its access key and secret, a file as ~/.aws/credentials that only its owner may read; empty: AWS_ACCESS_KEY_ID "
        "and AWS_SECRET_ACCESS_KEY, or that file"},
+      {"store.authorities_file", kFile, "",
+       "Certificates (PEM) of the authorities by which object stores and mirrors of data are trusted; empty: this "
+       "system's"},
       {"agent.stop_within", kDuration, "90s", "How long a trainer that is ended may take"},
       {"history.max_size", kBytes, "256 MB", "What the history of this island may take on the disk"},
       {"log.level", kOneOf, "info", "What agent and trainer log, from when they start next", 0, 0,
@@ -218,7 +229,7 @@ Result<const ConfigKey*> find_config_key(std::string_view name) {
     if (name == key.name) return &key;
     // A name without its section is as near as can be.
     const bool ending = std::string_view(key.name).ends_with(fmt::format(".{}", name));
-    const std::size_t letters = ending ? 0 : distance(name.substr(0, kMaxTextBytes), key.name);
+    const std::size_t letters = ending ? 0 : edit_distance(name.substr(0, kMaxTextBytes), key.name);
     if (letters < least) {
       least = letters;
       nearest = &key;

@@ -38,6 +38,8 @@ struct ConfigKey {
 };
 
 const std::vector<ConfigKey>& config_keys();
+// How many letters lie between two words: Levenshtein's distance. Takes the product of their lengths: of short ones.
+std::size_t edit_distance(std::string_view a, std::string_view b);
 // kInvalidArgument, naming the nearest key.
 Result<const ConfigKey*> find_config_key(std::string_view name);
 

@@ -137,7 +137,7 @@ std::optional<Advice> state_advice(const NodeState& state) {
     return Advice{Tone::kNeutral,
                   until ? IslandText::tr("Paused until %1.").arg(date_time(static_cast<double>(*until)))
                         : IslandText::tr("Paused until you resume."),
-                  IslandText::tr("The GPUs are free meanwhile.")};
+                  IslandText::tr("Processors and GPUs are free meanwhile.")};
   }
   if (phase == IslandPhase::kWaiting && state.island.islands_total > 0) {
     return Advice{Tone::kNeutral, IslandText::tr("Waiting for the next round to begin."),

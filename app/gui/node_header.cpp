@@ -128,7 +128,7 @@ void NodeHeader::refresh() {
   set_plain_text(state_, word.word);
   state_->setAccessibleName(tr("State: %1").arg(word.word));
   QString run;
-  if (state && state->joined()) {
+  if (state && state->joined() && !state->island.run_name.empty()) {
     run = tr("run %1").arg(QString::fromStdString(state->island.run_name));
     if (state->island.round > 0) run += " \u00B7 " + tr("round %1").arg(text::count(state->island.round));
   }

@@ -34,7 +34,18 @@ constexpr qint64 kTrendsEvery = 2000;  // milliseconds
 constexpr double kSmoothing = 0.6;
 constexpr int kFactsWidth = 480;  // a value stays near its caption, however wide the window
 
-enum Contribution { kTokens, kAccepted, kSent, kOuterStep, kSafe };
+// Over all restarts; of an agent of before what its trainer has counted.
+ContributionView contributed(const NodeState& state) {
+  const IslandState& island = state.island;
+  if (state.agent.contributed) return *state.agent.contributed;
+  const Contribution since_start{.tokens = island.tokens,
+                                 .rounds_accepted = island.rounds_accepted.value_or(0),
+                                 .bytes_sent = island.bytes_sent,
+                                 .seconds = island.inner_seconds + island.sync_seconds};
+  return {.run = since_start, .life = since_start};
+}
+
+enum ContributionRow { kTokens, kRoundsAccepted, kAccepted, kSent, kTime, kOuterStep, kSafe };
 enum Machine { kGpus, kDisk, kModel, kStepTime, kTrainer, kNetwork };
 
 // The last ten minutes, evenly spaced.
@@ -142,8 +153,10 @@ QWidget* OverviewPage::makeFacts() {
   auto* contribution = new Card(tr("This island's contribution"));
   contribution->body()->addWidget(contribution_ = new FactsList);
   contribution_->add(kTokens, "tokens", tr("Tokens trained"));
+  contribution_->add(kRoundsAccepted, "rounds_accepted", tr("Rounds accepted"));
   contribution_->add(kAccepted, "accepted", tr("Last accepted"));
   contribution_->add(kSent, "sent", tr("Sent"));
+  contribution_->add(kTime, "time_trained", tr("Time trained"));
   contribution_->add(kOuterStep, "outer_step", tr("Outer steps"));
   contribution_->add(kSafe, "safe", tr("Run is safe"));
   column->addWidget(contribution);
@@ -213,8 +226,9 @@ void OverviewPage::refreshTiles(const NodeState& state) {
   const bool stepped = island.loss_nats != 0;
   loss_->setFigure(stepped ? text::loss(island.loss_nats) : QString("\u2013"),
                    stepped ? tr("nats per token") : QString(), validation);
-  speed_->setFigure(text::compact(island.tokens_per_second), tr("tokens/s"),
-                    tr("%1 in this run").arg(tr("%1 tokens").arg(text::compact(static_cast<double>(island.tokens)))));
+  speed_->setFigure(
+      text::compact(island.tokens_per_second), tr("tokens/s"),
+      tr("%1 in this run").arg(tr("%1 tokens").arg(text::compact(static_cast<double>(contributed(state).run.tokens)))));
   const auto computing = text::computing_share(state);
   const QString share = computing ? tr("computing %1 of the time").arg(text::percent(*computing)) : QString();
   if (island.mfu) {
@@ -244,18 +258,26 @@ void OverviewPage::refreshRound(const NodeState& state) {
 
 void OverviewPage::refreshFacts(const NodeState& state) {
   const IslandState& island = state.island;
-  contribution_->set(kTokens, text::count(island.tokens));
+  const ContributionView given = contributed(state);
+  // Of a machine that has given to other runs, too, what it gave to all stands below.
+  const auto with_all = [&](const QString& run, const QString& life) {
+    return given.life.tokens > given.run.tokens ? run + "\n" + tr("%1 in all runs").arg(life) : run;
+  };
+  contribution_->set(kTokens, with_all(text::count(given.run.tokens), text::count(given.life.tokens)));
+  contribution_->set(kRoundsAccepted,
+                     with_all(text::count(given.run.rounds_accepted), text::count(given.life.rounds_accepted)));
+  contribution_->set(kTime, with_all(text::duration(given.run.seconds), text::duration(given.life.seconds)));
   QString accepted = text::accepted(state);
   // Two rounds without a contribution: somebody should know.
   if (island.round > 2 && island.accepted_round.value_or(0) + 2 < island.round) {
     accepted += "\n" + tr("nothing of later rounds was");
   }
   contribution_->set(kAccepted, accepted);
-  contribution_->set(kSent, text::bytes(static_cast<double>(island.bytes_sent)));
+  contribution_->set(kSent, with_all(text::bytes(static_cast<double>(given.run.bytes_sent)),
+                                     text::bytes(static_cast<double>(given.life.bytes_sent))));
   contribution_->set(kOuterStep, tr("%1 applied").arg(text::count(island.outer_step)));
-  contribution_->set(kSafe, island.safe_outer_step
-                                ? tr("up to outer step %1").arg(text::count(*island.safe_outer_step))
-                                : tr("not known yet"));
+  contribution_->set(kSafe, island.safe_outer_step ? tr("up to outer step %1").arg(text::count(*island.safe_outer_step))
+                                                   : tr("not known yet"));
   machine_->set(kGpus, gpus_text(node().gpus()));
   machine_->set(kDisk, text::or_dash(state.disk_free_bytes, text::bytes));
   machine_->set(kModel, tr("%1 parameters").arg(text::compact(static_cast<double>(island.parameters))));

@@ -4,7 +4,7 @@ atoll_add_library(atoll_app_gui_pages
           demo_page.cpp diagnostics_dialog.cpp first_start.cpp link_inbox.cpp log_filter.cpp logs_page.cpp
           setting_editor.cpp setting_field.cpp setting_text.cpp settings_page.cpp
           translation.cpp tray.cpp way_button.cpp
-          demo/demo_choice.cpp demo/demo_progress.cpp demo/demo_runner.cpp demo/demo_summary_view.cpp demo/loss_sketch.cpp
+          demo/demo_choice.cpp demo/demo_progress.cpp demo/demo_runner.cpp demo/demo_summary_view.cpp demo/loss_sketch.cpp demo/sketch.cpp
           parts/card.cpp parts/check_table.cpp parts/check_titles.cpp parts/elided_label.cpp parts/empty_state.cpp parts/notice.cpp
           parts/plain_label.cpp parts/question.cpp parts/stat_tile.cpp
           "${PROJECT_SOURCE_DIR}/resources/desktop.qrc"

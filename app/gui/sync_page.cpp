@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kRoundsShown = 60;    // a bar each
 constexpr std::size_t kRoundsJudged = 400;  // for the distribution
-constexpr std::size_t kRoundsMarked = 10;   // from so many on: half of them, 95 of 100
+constexpr std::size_t kRoundsMarked = 10;   // from so many on: the median, the 95th percentile
 constexpr int kBars = 18;
 constexpr int kIslandsSeen = 12;  // without scrolling within the table
 
@@ -102,8 +102,8 @@ QWidget* SyncPage::makePhases() {
   phases_card_->body()->addSpacing(6);
   phases_card_->body()->addWidget(facts_ = new FactsList);
   facts_->add(kLast, "last_sync", tr("Last all-reduce"));
-  facts_->add(kMedian, "median_sync", tr("Half of them within"));
-  facts_->add(kSlow, "slow_sync", tr("95 of 100 within"));
+  facts_->add(kMedian, "median_sync", tr("Median"));
+  facts_->add(kSlow, "slow_sync", tr("95th percentile"));
   facts_->add(kSent, "bytes", tr("Sent in the last round"));
   facts_->add(kUse, "use", tr("Compute utilisation"));
   phases_card_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);

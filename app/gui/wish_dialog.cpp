@@ -30,8 +30,8 @@ WishText text_of(WishDialog::Wish wish) {
     case WishDialog::Wish::kPause:
       return {QT_TRANSLATE_NOOP("atl::WishDialog", "Pause"),
               QT_TRANSLATE_NOOP("atl::WishDialog",
-                                "Training stops after the current step and the GPUs are free, also after a restart of "
-                                "the machine."),
+                                "Training stops after the current step; processors and GPUs are free, also after a "
+                                "restart of the machine."),
               QT_TRANSLATE_NOOP("atl::WishDialog", "&Pause")};
     case WishDialog::Wish::kFinish:
       return {QT_TRANSLATE_NOOP("atl::WishDialog", "Finish"),

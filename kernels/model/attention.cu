@@ -16,25 +16,30 @@ __device__ inline void soften(Own& scores, float (&top)[kOwn], float (&sum)[kOwn
     for (int half = kSide / 2; half > 0; half /= 2) {
       largest = fmaxf(largest, __shfl_xor_sync(kWholeWarp, largest, half));
     }
-    shrink[i] = exp2f(top[i] - largest);
+    // Of a row whose document begins behind these keys all scores are -infinity, from which nothing is subtracted.
+    const float base = largest == -INFINITY ? 0.0f : largest;
+    shrink[i] = exp2f(top[i] - base);
     top[i] = largest;
     sum[i] *= shrink[i];
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) {
-      scores[i][j] = exp2f(scores[i][j] - largest);
+      scores[i][j] = exp2f(scores[i][j] - base);
       sum[i] += scores[i][j];
     }
   }
 }
 
-// Scores, scaled by log2(e) too; none for keys after the query.
-__device__ inline void scale_and_mask(int first_query, int first_key, float scale, Own& scores) {
+// Scores, scaled by log2(e) too; none for keys after the query, or before its document.
+__device__ inline void scale_and_mask(int first_query, int first_key, const DocumentStarts& starts, float scale,
+                                      Own& scores) {
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
+    const int query = first_query + thread_y() * kOwn + i;
+    const int start = starts[query];
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) {
-      const bool later = first_key + thread_x() + j * kSide > first_query + thread_y() * kOwn + i;
-      scores[i][j] = later ? -INFINITY : scores[i][j] * scale;
+      const int key = first_key + thread_x() + j * kSide;
+      scores[i][j] = key > query || key < start ? -INFINITY : scores[i][j] * scale;
     }
   }
 }
@@ -85,10 +90,11 @@ __global__ __launch_bounds__(kTileThreads, 2) void attention_kernel(const Attent
   Own out[kHalves] = {};
   float top[kOwn] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
   float sum[kOwn] = {};
-  for (int first_key = 0; first_key <= first_query; first_key += kTile) {
+  const DocumentStarts starts = document_starts(a.starts, sizes, at.sequence);
+  for (int first_key = starts.first_tile(first_query); first_key <= first_query; first_key += kTile) {
     Own scores = {};
     multiply_rows(queries, first_query, keys, first_key, left, right, scores);
-    scale_and_mask(first_query, first_key, scale, scores);
+    scale_and_mask(first_query, first_key, starts, scale, scores);
     float shrink[kOwn];
     soften(scores, top, sum, shrink);
     // All are past the barriers of multiply_rows, and so past the last reading of the weights.

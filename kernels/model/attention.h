@@ -1,8 +1,9 @@
 // Causal attention whose queries share keys in groups, on one CPU thread: softmax(q k^T / sqrt(head_dim)) v and its
 // gradient, as net/step/operation.h's Attention and AttentionBackward have them. Tiled as FlashAttention-2
 // (arXiv:2307.08691): the scores of kAttentionQueries queries and kAttentionKeys keys are there at once, never all.
-// Callers divide the work by sequence and head, and bring scratch; nothing is allocated here but what gemm.h says. Any
-// thread.
+// Each document of a sequence is tiled from its own first row on, so that its values are those of a sequence of its
+// own, and what lies before it costs nothing. Callers divide the work by sequence and head, and bring scratch; nothing
+// is allocated here but what gemm.h says. Any thread.
 //
 // T is float or Bf16. Scores, their maxima and sums, and all sums over keys or queries are fp32; with Bf16,
 // probabilities and the gradients of scores are rounded to Bf16 as operands of the products that follow, as GPUs do.
@@ -29,6 +30,9 @@ struct AttentionPass {
   const T* qkv = nullptr;      // [sequences * length, qkv_columns]
   T* out = nullptr;            // [sequences * length, columns]
   float* logsumexp = nullptr;  // [sequences * heads, length], of the scaled scores
+  // [sequences * length], ascending within a sequence from 0: where in it each row's document begins, before which the
+  // row sees nothing. None: a sequence is one document.
+  const std::int32_t* starts = nullptr;
 };
 template <class T>
 struct AttentionBackwardPass {
@@ -37,7 +41,8 @@ struct AttentionBackwardPass {
   const T* qkv = nullptr;
   const T* out = nullptr;
   const float* logsumexp = nullptr;
-  T* dqkv = nullptr;  // as qkv
+  T* dqkv = nullptr;                     // as qkv
+  const std::int32_t* starts = nullptr;  // as of AttentionPass
 };
 
 // Writes out and logsumexp of one head of one sequence.

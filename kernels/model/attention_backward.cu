@@ -33,6 +33,7 @@ struct Head {
   HeadRows<const T> queries, keys, values, dout;
   const float* logsumexp;  // [length]
   const float* row_dots;
+  DocumentStarts starts;
 };
 
 template <class T>
@@ -49,10 +50,11 @@ __device__ inline Head<T> head_of(const AttentionGradient<T>& a, bool vectors, s
           rows_of(key_head + sizes.key_value_heads),
           head_rows(a.dout, a.dout_stride, vectors, sizes, sequence, head),
           a.logsumexp + first,
-          a.scratch + first};
+          a.scratch + first,
+          document_starts(a.starts, sizes, sequence)};
 }
 
-// P of 64 queries by 64 keys; 0 for later keys and for queries behind the end.
+// P of 64 queries by 64 keys; 0 for later keys, those before a query's document, and for queries behind the end.
 template <class T>
 __device__ inline void probabilities(const Head<T>& head, int first_query, int first_key, float scale, Chunk& left,
                                      Chunk& right, Own& own) {
@@ -61,10 +63,11 @@ __device__ inline void probabilities(const Head<T>& head, int first_query, int f
   for (int i = 0; i < kOwn; ++i) {
     const int query = first_query + thread_y() * kOwn + i;
     const float logsumexp = query < head.queries.rows ? head.logsumexp[query] : INFINITY;
+    const int start = head.starts[query];
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) {
-      const bool later = first_key + thread_x() + j * kSide > query;
-      own[i][j] = later ? 0.0f : exp2f((own[i][j] * scale - logsumexp) * kLog2E);
+      const int key = first_key + thread_x() + j * kSide;
+      own[i][j] = key > query || key < start ? 0.0f : exp2f((own[i][j] * scale - logsumexp) * kLog2E);
     }
   }
 }
@@ -84,8 +87,8 @@ __device__ inline void score_gradients(const Head<T>& head, int first_query, int
   }
 }
 
-// A block has a tile of keys of one key head and goes through all queries of the heads that share it, in order. The
-// first tiles, which have the most queries, first.
+// A block has a tile of keys of one key head and goes through all queries of the heads that share it, in order, up to
+// those whose documents begin behind its keys. The first tiles, which have the most queries, first.
 template <class T, int kHalves>
 __global__ __launch_bounds__(kTileThreads) void key_value_gradient_kernel(const AttentionGradient<T> a, unsigned groups,
                                                                           bool vectors) {
@@ -102,7 +105,8 @@ __global__ __launch_bounds__(kTileThreads) void key_value_gradient_kernel(const 
   Own dvalues[kHalves] = {};
   for (std::int64_t shared = 0; shared < sharing; ++shared) {
     const Head<T> head = head_of(a, vectors, at.sequence, at.head * sharing + shared);
-    for (int first_query = first_key; first_query < head.queries.rows; first_query += kTile) {
+    for (int first_query = first_key; first_query < head.queries.rows && head.starts[first_query] < first_key + kTile;
+         first_query += kTile) {
       Own scores = {};
       probabilities(head, first_query, first_key, scale, left, right, scores);
       store_scores(scores, weights);
@@ -139,7 +143,7 @@ __global__ __launch_bounds__(kTileThreads) void query_gradient_kernel(const Atte
   const int first_query = (tiles - 1 - static_cast<int>(at.tile)) * kTile;
   const float scale = 1.0f / sqrtf(static_cast<float>(sizes.head_dim));
   Own dqueries[kHalves] = {};
-  for (int first_key = 0; first_key <= first_query; first_key += kTile) {
+  for (int first_key = head.starts.first_tile(first_query); first_key <= first_query; first_key += kTile) {
     Own scores = {};
     probabilities(head, first_query, first_key, scale, left, right, scores);
     score_gradients(head, first_query, first_key, left, right, scores);

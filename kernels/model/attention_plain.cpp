@@ -5,6 +5,7 @@ constexpr int kLanes = 4;
 }
 }  // namespace atl
 #include "kernels/model/attention_tiles.h"
+#include "kernels/model/cached_attention_tiles.h"
 
 namespace atl::plain {
 
@@ -23,6 +24,14 @@ void attention_backward_group(const AttentionBackwardPass<float>& pass, std::int
 void attention_backward_group(const AttentionBackwardPass<Bf16>& pass, std::int64_t sequence,
                               std::int64_t key_value_head, std::byte* scratch, Sgemm sgemm, GemmKernel kernel) {
   group_backward(pass, sequence, key_value_head, scratch, {sgemm, kernel});
+}
+void cached_attention_group(const CachedAttentionPass<float>& pass, const CachedRun& run, std::int64_t key_value_head,
+                            std::byte* scratch, Sgemm sgemm, GemmKernel kernel) {
+  cached_group_forward(pass, run, key_value_head, scratch, {sgemm, kernel});
+}
+void cached_attention_group(const CachedAttentionPass<Bf16>& pass, const CachedRun& run, std::int64_t key_value_head,
+                            std::byte* scratch, Sgemm sgemm, GemmKernel kernel) {
+  cached_group_forward(pass, run, key_value_head, scratch, {sgemm, kernel});
 }
 
 }  // namespace atl::plain

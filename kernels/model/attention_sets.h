@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/model/attention.h"
+#include "kernels/model/cached_attention.h"
 
 namespace atl {
 
@@ -13,6 +14,10 @@ namespace atl {
                                 GemmKernel);                                                                        \
   void attention_backward_group(const AttentionBackwardPass<Bf16>&, std::int64_t, std::int64_t, std::byte*, Sgemm,  \
                                 GemmKernel);                                                                        \
+  void cached_attention_group(const CachedAttentionPass<float>&, const CachedRun&, std::int64_t, std::byte*, Sgemm, \
+                              GemmKernel);                                                                          \
+  void cached_attention_group(const CachedAttentionPass<Bf16>&, const CachedRun&, std::int64_t, std::byte*, Sgemm,  \
+                              GemmKernel);                                                                          \
   }
 ATOLL_ATTENTION_OF(plain)
 ATOLL_ATTENTION_OF(avx2)

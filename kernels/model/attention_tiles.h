@@ -175,16 +175,31 @@ T* take(std::byte*& scratch, std::int64_t count) {
   return taken;
 }
 
-// One head of one sequence, or for the backward pass one group of heads: where its first row begins.
+// Rows of one document, by their numbers among all sequences' and in their own.
+struct DocumentRows {
+  std::int64_t row = 0, begin = 0, count = 0;
+};
+// task(DocumentRows), for each document of a sequence in order.
+template <class Task>
+void each_document(const AttentionSizes& sizes, const std::int32_t* starts, std::int64_t sequence, const Task& task) {
+  const std::int64_t first = sequence * sizes.length;
+  for (std::int64_t begin = 0, end = 0; begin < sizes.length; begin = end) {
+    end = starts == nullptr ? sizes.length : begin + 1;
+    while (end < sizes.length && starts[first + end] == begin) ++end;
+    task(DocumentRows{first + begin, begin, end - begin});
+  }
+}
+
+// One head from a row on: where its query, key and value begin.
 template <class T>
 struct HeadRows {
   const T *query, *key, *value;
   std::int64_t ld;
 };
 template <class T>
-HeadRows<T> head_rows(const AttentionSizes& sizes, const T* qkv, std::int64_t sequence, std::int64_t head) {
+HeadRows<T> head_rows(const AttentionSizes& sizes, const T* qkv, std::int64_t first_row, std::int64_t head) {
   const std::int64_t group = sizes.heads / sizes.key_value_heads;
-  const T* const row = qkv + sequence * sizes.length * sizes.qkv_columns();
+  const T* const row = qkv + first_row * sizes.qkv_columns();
   const T* const key = row + (sizes.heads + head / group) * sizes.head_dim;
   return {row + head * sizes.head_dim, key, key + sizes.key_value_heads * sizes.head_dim, sizes.qkv_columns()};
 }
@@ -271,34 +286,58 @@ void softmax_tile(const ScoreTile& tile, float scale, std::int64_t head_dim, con
 }
 
 template <class T>
-void head_forward(const AttentionPass<T>& pass, std::int64_t sequence, std::int64_t head, std::byte* scratch,
-                  const Products& multiply_by) {
+struct ForwardScratch {
+  float* scores;  // [kAttentionQueries, ld]
+  T* p;
+  float* sums;  // [kAttentionQueries, head_dim]
+  RowState* states;
+};
+template <class T>
+ForwardScratch<T> forward_scratch(const AttentionSizes& sizes, std::byte* scratch) {
+  const std::int64_t tile = kAttentionQueries * scores_ld(sizes);
+  ForwardScratch<T> s;
+  s.scores = take<float>(scratch, tile);
+  s.p = sizeof(T) == sizeof(float) ? reinterpret_cast<T*>(s.scores) : take<T>(scratch, tile);
+  s.sums = take<float>(scratch, kAttentionQueries * sizes.head_dim);
+  s.states = take<RowState>(scratch, kAttentionQueries);
+  return s;
+}
+
+// logsumexp: of the document's first row.
+template <class T>
+void document_forward(const AttentionPass<T>& pass, const DocumentRows& document, std::int64_t head, float* logsumexp,
+                      const ForwardScratch<T>& s, const Products& multiply_by) {
   const AttentionSizes& sizes = pass.sizes;
   const std::int64_t head_dim = sizes.head_dim;
   const std::int64_t ld = scores_ld(sizes);
   const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(head_dim));
-  const HeadRows<T> rows = head_rows(sizes, pass.qkv, sequence, head);
-  float* const scores = take<float>(scratch, kAttentionQueries * ld);
-  T* const p = sizeof(T) == sizeof(float) ? reinterpret_cast<T*>(scores) : take<T>(scratch, kAttentionQueries * ld);
-  float* const sums = take<float>(scratch, kAttentionQueries * head_dim);
-  RowState* const states = take<RowState>(scratch, kAttentionQueries);
-  T* const out = pass.out + sequence * sizes.length * sizes.columns() + head * head_dim;
-  float* const logsumexp = pass.logsumexp + (sequence * sizes.heads + head) * sizes.length;
+  const HeadRows<T> rows = head_rows(sizes, pass.qkv, document.row, head);
+  T* const out = pass.out + document.row * sizes.columns() + head * head_dim;
 
-  for (std::int64_t query = 0; query < sizes.length; query += kAttentionQueries) {
-    ScoreTile tile{.query = query, .queries = min_of(kAttentionQueries, sizes.length - query)};
+  for (std::int64_t query = 0; query < document.count; query += kAttentionQueries) {
+    ScoreTile tile{.query = query, .queries = min_of(kAttentionQueries, document.count - query)};
     const std::int64_t keys = query + tile.queries;
     for (tile.key = 0; tile.key < keys; tile.key += kAttentionKeys) {
       tile.keys = min_of(kAttentionKeys, keys - tile.key);
-      multiply_by(scores_of(tile, rows.query, rows.ld, rows.key, rows.ld, head_dim, scores, ld));
-      softmax_tile(tile, scale, head_dim, scores, ld, p, states, sums);
-      multiply_by(over_keys(tile, p, ld, rows.value, rows.ld, head_dim, sums));
+      multiply_by(scores_of(tile, rows.query, rows.ld, rows.key, rows.ld, head_dim, s.scores, ld));
+      softmax_tile(tile, scale, head_dim, s.scores, ld, s.p, s.states, s.sums);
+      multiply_by(over_keys(tile, s.p, ld, rows.value, rows.ld, head_dim, s.sums));
     }
     for (std::int64_t r = 0; r < tile.queries; ++r) {
-      scaled(sums + r * head_dim, 1.0f / states[r].sum, head_dim, out + (query + r) * sizes.columns());
-      logsumexp[query + r] = states[r].largest + __builtin_logf(states[r].sum);
+      scaled(s.sums + r * head_dim, 1.0f / s.states[r].sum, head_dim, out + (query + r) * sizes.columns());
+      logsumexp[query + r] = s.states[r].largest + __builtin_logf(s.states[r].sum);
     }
   }
+}
+
+template <class T>
+void head_forward(const AttentionPass<T>& pass, std::int64_t sequence, std::int64_t head, std::byte* scratch,
+                  const Products& multiply_by) {
+  const ForwardScratch<T> s = forward_scratch<T>(pass.sizes, scratch);
+  float* const logsumexp = pass.logsumexp + (sequence * pass.sizes.heads + head) * pass.sizes.length;
+  each_document(pass.sizes, pass.starts, sequence, [&](const DocumentRows& document) {
+    document_forward(pass, document, head, logsumexp + document.begin, s, multiply_by);
+  });
 }
 
 template <class T>
@@ -323,24 +362,25 @@ BackwardScratch<T> backward_scratch(const AttentionSizes& sizes, std::byte* scra
   return s;
 }
 
-// One head's share of dkey and dvalue, and its dquery.
+// One head's share of dkey and dvalue of a document, and its dquery. logsumexp: of the document's first row.
 template <class T>
-void head_backward(const AttentionBackwardPass<T>& pass, std::int64_t sequence, std::int64_t head,
-                   const BackwardScratch<T>& s, const Products& multiply_by) {
+void document_backward(const AttentionBackwardPass<T>& pass, const DocumentRows& document, std::int64_t head,
+                       const float* logsumexp, const BackwardScratch<T>& s, const Products& multiply_by) {
   const AttentionSizes& sizes = pass.sizes;
   const std::int64_t head_dim = sizes.head_dim;
   const std::int64_t ld = scores_ld(sizes);
   const std::int64_t columns = sizes.columns();
   const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(head_dim));
-  const HeadRows<T> rows = head_rows(sizes, pass.qkv, sequence, head);
-  const std::int64_t first = sequence * sizes.length * columns + head * head_dim;
+  const HeadRows<T> rows = head_rows(sizes, pass.qkv, document.row, head);
+  const std::int64_t first = document.row * columns + head * head_dim;
   const T* const dout = pass.dout + first;
   const T* const out = pass.out + first;
-  const float* const logsumexp = pass.logsumexp + (sequence * sizes.heads + head) * sizes.length;
-  T* const dquery = pass.dqkv + sequence * sizes.length * rows.ld + head * head_dim;
+  T* const dquery = pass.dqkv + document.row * rows.ld + head * head_dim;
+  float* const dkey = s.dkey + document.begin * head_dim;
+  float* const dvalue = s.dvalue + document.begin * head_dim;
 
-  for (std::int64_t query = 0; query < sizes.length; query += kAttentionQueries) {
-    ScoreTile tile{.query = query, .queries = min_of(kAttentionQueries, sizes.length - query)};
+  for (std::int64_t query = 0; query < document.count; query += kAttentionQueries) {
+    ScoreTile tile{.query = query, .queries = min_of(kAttentionQueries, document.count - query)};
     const std::int64_t keys = query + tile.queries;
     for (std::int64_t r = 0; r < tile.queries; ++r) {
       s.means[r] = dot(dout + (query + r) * columns, out + (query + r) * columns, head_dim);
@@ -353,8 +393,8 @@ void head_backward(const AttentionBackwardPass<T>& pass, std::int64_t sequence, 
         score_gradients(s.scores + r * ld, s.dscores + r * ld, scale, logsumexp[query + r], s.means[r], tile.visible(r),
                         tile.keys, s.p + r * ld, s.ds + r * ld);
       }
-      multiply_by(over_queries(tile, s.p, ld, dout, columns, head_dim, s.dvalue));
-      multiply_by(over_queries(tile, s.ds, ld, rows.query, rows.ld, head_dim, s.dkey));
+      multiply_by(over_queries(tile, s.p, ld, dout, columns, head_dim, dvalue));
+      multiply_by(over_queries(tile, s.ds, ld, rows.query, rows.ld, head_dim, dkey));
       multiply_by(over_keys(tile, s.ds, ld, rows.key, rows.ld, head_dim, s.dquery));
     }
     for (std::int64_t r = 0; r < tile.queries; ++r) {
@@ -373,7 +413,12 @@ void group_backward(const AttentionBackwardPass<T>& pass, std::int64_t sequence,
   const std::int64_t numel = sizes.length * head_dim;
   for (std::int64_t i = 0; i < numel; ++i) s.dkey[i] = 0;
   for (std::int64_t i = 0; i < numel; ++i) s.dvalue[i] = 0;
-  for (std::int64_t i = 0; i < group; ++i) head_backward(pass, sequence, key_value_head * group + i, s, multiply_by);
+  for (std::int64_t head = key_value_head * group; head < (key_value_head + 1) * group; ++head) {
+    const float* const logsumexp = pass.logsumexp + (sequence * sizes.heads + head) * sizes.length;
+    each_document(sizes, pass.starts, sequence, [&](const DocumentRows& document) {
+      document_backward(pass, document, head, logsumexp + document.begin, s, multiply_by);
+    });
+  }
 
   T* dkey = pass.dqkv + sequence * sizes.length * sizes.qkv_columns() + (sizes.heads + key_value_head) * head_dim;
   for (std::int64_t r = 0; r < sizes.length; ++r, dkey += sizes.qkv_columns()) {

@@ -20,6 +20,21 @@ __device__ inline HeadRows<T> head_rows(T* data, std::int64_t stride, bool vecto
           static_cast<int>(sizes.head_dim), vectors};
 }
 
+// Where each row's document begins in a sequence; see AttentionForward::starts.
+struct DocumentStarts {
+  const std::int32_t* of_rows;  // of this sequence; nullptr: at 0
+  int rows;
+
+  // Of rows behind the end: 0.
+  __device__ int operator[](int row) const { return of_rows == nullptr || row >= rows ? 0 : of_rows[row]; }
+  // The first key of the first tile that a query sees, and those that follow it.
+  __device__ int first_tile(int query) const { return (*this)[query] / kTile * kTile; }
+};
+__device__ inline DocumentStarts document_starts(const std::int32_t* starts, const AttentionSizes& sizes,
+                                                 std::int64_t sequence) {
+  return {starts == nullptr ? nullptr : starts + sequence * sizes.length, static_cast<int>(sizes.length)};
+}
+
 // Of a block: its tile of a head's rows, counted from 0, its head of `heads`, and the first of its columns.
 struct BlockPlace {
   unsigned tile, sequence, head;

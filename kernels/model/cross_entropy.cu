@@ -70,6 +70,15 @@ __global__ __launch_bounds__(kThreads) void cross_entropy_kernel(const CrossEntr
   const int vocab = static_cast<int>(a.vocab);
   T* const logits = a.logits + row * a.vocab;
   const int label = a.labels[row];
+  if (label < 0) {  // adds nothing
+    if (threadIdx.x == 0) a.row_sums[row] = a.row_sums[a.rows + row] = 0.0f;
+    const float zeros[kWidth] = {};
+    for (int column = static_cast<int>(threadIdx.x) * kWidth; a.gradient && column < vocab;
+         column += kThreads * kWidth) {
+      store<kWidth>(logits + column, zeros);
+    }
+    return;
+  }
   // Read before the barrier, behind which the thread that has it writes its gradient.
   const float of_label = load<1>(logits + label)[0];
   const Largest largest = largest_of_block(largest_of_thread<T, kWidth>(logits, vocab), shared);

@@ -61,11 +61,12 @@ struct RmsNormGradient {
 template <class T>
 cudaError_t launch_rms_norm_backward(const RmsNormGradient<T>& gradient, cudaStream_t stream);
 
-// In place; x's rows are `stride` elements apart. Bytes an element: 2 sizeof(T); the tables come from the cache.
+// In place; x's rows are `stride` elements apart. starts [rows]: nullptr where all are 0. Bytes an element: 2
+// sizeof(T); the tables come from the cache.
 template <class T>
 cudaError_t launch_rope(T* x, std::int64_t stride, std::int64_t rows, const float* cosines, const float* sines,
-                        std::int64_t heads, std::int64_t head_dim, std::int64_t length, float direction,
-                        cudaStream_t stream);
+                        std::int64_t heads, std::int64_t head_dim, std::int64_t length, const std::int32_t* starts,
+                        float direction, cudaStream_t stream);
 
 // Bytes an element of `out`: 3 sizeof(T).
 template <class T>

@@ -43,7 +43,7 @@ struct ModelKernels {
                    float direction);
   // In place with gradient; without, logits stay as they are. Rows of `vocab` logits; the sums are added up in fp64,
   // row by row. A logit of -infinity has probability 0; NaN or +infinity in a row makes the cross-entropy NaN or
-  // infinite.
+  // infinite. A row with a negative label adds nothing, whatever its logits; its gradient is 0.
   LossSums (*cross_entropy)(T* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t vocab, float scale,
                             float max_z_loss, bool gradient);
   void (*embed)(const T* table, const std::int32_t* tokens, std::int64_t rows, std::int64_t hidden, T* x);

@@ -154,6 +154,10 @@ LossSums cross_entropy(T* logits, const std::int32_t* labels, std::int64_t rows,
   LossSums sums;
   for (std::int64_t row = 0; row < rows; ++row, logits += vocab) {
     const std::int64_t label = labels[row];
+    if (label < 0) {
+      if (gradient) __builtin_memset(static_cast<void*>(logits), 0, static_cast<std::size_t>(vocab) * sizeof(T));
+      continue;
+    }
     const float largest = largest_of(logits, vocab);
     const float label_logit = widened(logits[label]);
     const double total = sum_of_powers(logits, vocab, largest);

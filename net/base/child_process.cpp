@@ -230,6 +230,12 @@ Result<ChildProcess> ChildProcess::spawn(const ChildOptions& options) {
   return process;
 }
 
+// Where /proc does not show others' processes the kernel still knows whether there is one.
+bool is_process_alive(pid_t pid) {
+  const auto facts = facts_of(pid);
+  return facts ? lives(facts) : ::kill(pid, 0) == 0 || errno != ESRCH;
+}
+
 std::optional<ChildProcess> ChildProcess::take_over(pid_t pid) {
   if (pid <= 1) return std::nullopt;
   const auto facts = facts_of(pid);

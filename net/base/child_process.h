@@ -59,6 +59,10 @@ struct ChildOptions {
   std::function<void(const ChildProcess&)> before_program = {};
 };
 
+// Whether the process runs. One that was killed does not, though threads of it may wait for a disk in the kernel, and
+// all that it had open stays open until they are through.
+bool is_process_alive(pid_t pid);
+
 class ChildProcess {
  public:
   // Returns when the program has begun. kNotFound when there is none.

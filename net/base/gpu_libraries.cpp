@@ -74,7 +74,11 @@ void* OpenLibrary::symbol(const char* name) const { return ::dlsym(handle_.get()
 
 std::filesystem::path libtorch_directory() {
   const char* chosen = std::getenv("ATOLL_LIBTORCH");
-  return chosen != nullptr && chosen[0] != '\0' ? chosen : ATOLL_LIBTORCH_OF_BUILD;
+  if (chosen != nullptr && chosen[0] != '\0') return chosen;
+  std::error_code ignored;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  const auto of_package = program.parent_path() / "libtorch";
+  return std::filesystem::is_directory(of_package, ignored) ? of_package : ATOLL_LIBTORCH_OF_BUILD;
 }
 
 Result<OpenLibrary> open_gpu_library(GpuLibrary library, const std::filesystem::path& libtorch) {

@@ -24,7 +24,7 @@ std::string_view file_of(GpuLibrary library);  // "libcublasLt.so.13"
 
 // What brings them, for a person.
 inline constexpr std::string_view kGpuLibrariesFix =
-    "run installer/gpu_libraries.sh of atoll's sources (1.1 GB to download)";
+    "run installer/gpu_libraries.sh of atoll's sources, or libexec/gpu-libraries of its package (1.1 GB to download)";
 
 class OpenLibrary {  // closed with it
  public:
@@ -47,7 +47,8 @@ class OpenLibrary {  // closed with it
   std::string path_;
 };
 
-// The directory with torch/ and nvidia/: ATOLL_LIBTORCH in the environment, else the one of the build.
+// The directory with torch/ and nvidia/: ATOLL_LIBTORCH in the environment, else a package's (../libtorch of the
+// program's directory), else the one of the build.
 std::filesystem::path libtorch_directory();
 
 // In the wheels of `libtorch`, then by its bare name. kNotFound: the message says where it was looked for and what

@@ -1,16 +1,65 @@
 #include "net/base/network_address.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 namespace atl {
 namespace {
 
 constexpr std::array<std::uint8_t, 12> kMappedV4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
+constexpr std::array<std::uint8_t, 12> kNat64{0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0};  // RFC 6052
+
+struct SpecialNetwork {
+  std::array<std::uint8_t, 4> first;
+  int bits;
+};
+constexpr SpecialNetwork kSpecialV4[]{
+    {{0, 0, 0, 0}, 8},      {{10, 0, 0, 0}, 8},    {{100, 64, 0, 0}, 10},   {{127, 0, 0, 0}, 8},
+    {{169, 254, 0, 0}, 16}, {{172, 16, 0, 0}, 12}, {{192, 0, 0, 0}, 24},    {{192, 0, 2, 0}, 24},
+    {{192, 168, 0, 0}, 16}, {{198, 18, 0, 0}, 15}, {{198, 51, 100, 0}, 24}, {{203, 0, 113, 0}, 24},
+    {{224, 0, 0, 0}, 3},
+};
+
+bool is_within(std::span<const std::uint8_t> address, const SpecialNetwork& network) {
+  for (int bit = 0; bit < network.bits; ++bit) {
+    const auto byte = static_cast<std::size_t>(bit / 8);
+    if (((address[byte] ^ network.first[byte]) >> (7 - bit % 8) & 1) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::optional<NetworkAddress> NetworkAddress::of(const sockaddr& address) {
+  NetworkAddress found;
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    std::ranges::copy(kMappedV4, found.bytes_.begin());
+    std::memcpy(found.bytes_.data() + kMappedV4.size(), &v4.sin_addr, sizeof v4.sin_addr);
+    return found;
+  }
+  if (address.sa_family != AF_INET6) return std::nullopt;
+  std::memcpy(found.bytes_.data(), &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, found.bytes_.size());
+  return found;
+}
+
+bool NetworkAddress::is_public() const {
+  const std::span<const std::uint8_t> bytes = bytes_;
+  if (is_v4() || std::equal(kNat64.begin(), kNat64.end(), bytes_.begin())) {
+    return std::ranges::none_of(kSpecialV4, [&](const auto& special) { return is_within(bytes.last(4), special); });
+  }
+  // 2000::/3 alone is given out; of it 2001:db8::/32 and 3fff::/20 are for documents, 2001::/23 and 2002::/16 for ways
+  // through IPv4.
+  if (bytes[0] >> 5 != 1) return false;
+  if (bytes[0] == 0x20 && bytes[1] == 0x01) return bytes[2] >= 2 && !(bytes[2] == 0x0d && bytes[3] == 0xb8);
+  if (bytes[0] == 0x20 && bytes[1] == 0x02) return false;
+  return !(bytes[0] == 0x3f && bytes[1] == 0xff && bytes[2] < 0x10);
+}
 
 std::optional<NetworkAddress> NetworkAddress::parse(const std::string& host) {
   NetworkAddress address;

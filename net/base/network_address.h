@@ -1,5 +1,5 @@
 // Where a connection comes from, as limits count it: a machine's address, and the network that one holder is likely to
-// have to himself.
+// have to himself. And where one goes: whether that is the internet, or a network of somebody's own.
 #pragma once
 
 #include <array>
@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+
+struct sockaddr;
 
 namespace atl {
 
@@ -20,11 +22,16 @@ class NetworkAddress {
  public:
   // A literal address, with or without a zone ("fe80::1%eth0"); empty for a name.
   static std::optional<NetworkAddress> parse(const std::string& host);
+  static std::optional<NetworkAddress> of(const sockaddr& address);  // empty: neither IPv4 nor IPv6
 
   // What one machine has: the address of IPv4, the /64 of IPv6, in which a machine chooses its addresses itself.
   NetworkPrefix machine() const { return prefix(is_v4() ? 128 : 64); }
   // What is rented at once: the /24 of IPv4, the /48 of IPv6.
   NetworkPrefix network() const { return prefix(is_v4() ? 120 : 48); }
+
+  // On the internet: none of this machine, of a private or a provider's own network, of a link, for documents or
+  // groups (IANA's registries of special-purpose addresses). Of an address that stands for one of IPv4, that one.
+  bool is_public() const;
 
  private:
   bool is_v4() const;

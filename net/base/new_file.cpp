@@ -16,10 +16,11 @@ namespace atl {
 namespace {
 
 constexpr int kTries = 8;
+constexpr std::size_t kRandomBytes = 12;  // of a name, in hex
 const std::string kMark = ".new.";
 
 std::string unguessable_name() {
-  std::array<std::byte, 12> bytes{};
+  std::array<std::byte, kRandomBytes> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     detail::die_on_wrong_access("the kernel gives no random bytes", "");
   }
@@ -42,13 +43,22 @@ bool is_there_still(int fd, const std::filesystem::path& path) {
   return ::fstat(fd, &mine) == 0 && ::lstat(path.c_str(), &there) == 0 && mine.st_ino == there.st_ino;
 }
 
+// As this program names new files, and nobody else his own.
+bool is_new_file_name(std::string_view name) {
+  const auto mark = name.rfind(kMark);
+  if (mark == std::string_view::npos) return false;
+  const std::string_view random = name.substr(mark + kMark.size());
+  return random.size() == 2 * kRandomBytes && random.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 // Who writes one holds its lock: what nobody holds is of a process that was killed.
-void remove_forgotten(const std::filesystem::path& path) {
-  const std::string prefix = path.filename().string() + kMark;
+template <class IsOne>
+void remove_forgotten(const std::filesystem::path& directory, const IsOne& is_one) {
   std::error_code failed;
-  std::filesystem::directory_iterator entries(directory_of(path), failed);
+  std::filesystem::directory_iterator entries(directory, failed);
   for (; !failed && entries != std::filesystem::directory_iterator(); entries.increment(failed)) {
-    if (!entries->path().filename().string().starts_with(prefix)) continue;
+    const std::string name = entries->path().filename().string();
+    if (!is_one(name)) continue;
     const UniqueFd fd(::open(entries->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat info {};
     const bool ours = fd && ::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid();
@@ -71,7 +81,8 @@ NewFile::~NewFile() {
 }
 
 Result<NewFile> NewFile::create(const std::filesystem::path& path, FileMode mode) {
-  remove_forgotten(path);
+  const std::string prefix = path.filename().string() + kMark;
+  remove_forgotten(directory_of(path), [&](const std::string& name) { return name.starts_with(prefix); });
   for (int tries = 1;; ++tries) {
     std::filesystem::path temporary = beside(path, kMark + unguessable_name());
     UniqueFd fd(
@@ -154,6 +165,8 @@ Status NewDirectory::take_place() {
 }
 
 // ---- what is there already
+
+void remove_forgotten_files(const std::filesystem::path& directory) { remove_forgotten(directory, is_new_file_name); }
 
 Status rename_and_flush(const std::filesystem::path& from, const std::filesystem::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) return errno_error("rename", from);

@@ -57,6 +57,10 @@ class NewDirectory {
   std::filesystem::path temporary_;
 };
 
+// What processes that were killed left of new files in this directory, whatever their place was to be. Those that
+// somebody writes stay. Of a directory that is not there: nothing.
+void remove_forgotten_files(const std::filesystem::path& directory);
+
 // Renamed over what is there, and the directories of both names flushed: a power cut does not undo it. Of a file that
 // this process has written, flush the file first.
 Status rename_and_flush(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -7,8 +7,10 @@
 
 namespace atl {
 
-// part(i) for every i < count, each once, in no order; returns when all are done. On as many threads as the machine has
-// processors, the caller's among them, and on no more than there are parts. `part` does not throw.
+std::size_t parallel_threads();  // at most; the machine's processors
+
+// part(i) for every i < count, each once, in no order; returns when all are done. On parallel_threads() threads, the
+// caller's among them, and on no more than there are parts. `part` does not throw.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& part);
 
 }  // namespace atl

@@ -123,6 +123,7 @@ void fields(Archive& archive, RunNeeds& run) {
   archive.field("sequence_length", run.sequence_length);
   archive.field("data_bytes", run.data_bytes);
   archive.field("keep_states", run.keep_states);
+  archive.field("work_bytes", run.work_bytes);
   archive.field("payload_bytes", run.payload_bytes);
   archive.field("round_payload_bytes", run.round_payload_bytes);
   archive.field("min_islands", run.min_islands);

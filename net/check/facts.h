@@ -111,6 +111,7 @@ struct RunNeeds {
   std::uint32_t sequence_length = 0;  // tokens
   std::uint64_t data_bytes = 0;
   std::uint32_t keep_states = 1;          // outer states on its disk
+  std::uint64_t work_bytes = 0;           // on its disk: the work of an open round, where its owner has it kept
   std::uint64_t payload_bytes = 0;        // of all fragments' averages, on the wire
   std::uint64_t round_payload_bytes = 0;  // of the largest one: a round averages one
   std::uint32_t min_islands = 1;

@@ -68,6 +68,14 @@ class ControlWriter : public JsonWriter {
   void part_if(const char* name, bool there, const T& part) {
     if (there) object[name] = object_of(part);
   }
+  template <class T>
+  void part_if_any(const char* name, const std::optional<T>& part) {
+    if (part) object[name] = object_of(*part);
+  }
+  template <class T>
+  void part(const char* name, const T& part) {
+    object[name] = object_of(part);
+  }
 
   void exit_status(const char* name, int value) { object[name] = value; }  // of a process; -1: not known
   // Seconds since 1970, whole ones.
@@ -162,6 +170,15 @@ class ControlReader : public JsonReader {
   void part_if(const char* name, bool& there, T& part) {
     there = is_told(name);
     if (there) read_part(path_of(name), object_[name], part);
+  }
+  template <class T>
+  void part_if_any(const char* name, std::optional<T>& part) {
+    part_or_null(name, part);
+  }
+  template <class T>
+  void part(const char* name, T& part) {
+    const nlohmann::json* found = find(name);
+    if (found != nullptr) read_part(path_of(name), *found, part);
   }
 
   void exit_status(const char* name, int& value) {

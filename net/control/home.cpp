@@ -121,6 +121,12 @@ Result<JoinFile> load_join_file(const std::filesystem::path& path) {
   const auto text = read_file(path, kMaxJoinFileBytes);
   if (!text.ok()) {
     if (text.error().code != ErrorCode::kNotFound) return text.error();
+    const auto left = read_file(path.parent_path() / IslandHome{}.left_file(), kMaxJoinFileBytes);
+    const auto before = left.ok() ? JoinFile::from_json(*left) : Result<JoinFile>(left.error());
+    if (before.ok()) {
+      return Error{ErrorCode::kNotJoined, fmt::format("{} has left run {}; come back to it with: atoll join",
+                                                      path.parent_path().string(), before->run_name)};
+    }
     return Error{ErrorCode::kNotJoined,
                  fmt::format("{} has joined no run; join one with: atoll join INVITE", path.parent_path().string())};
   }

@@ -66,6 +66,7 @@ struct AgentHome {
 
   std::filesystem::path settings_file() const { return state / "settings.json"; }
   std::filesystem::path wish_file() const { return state / "wish.json"; }
+  std::filesystem::path contributions() const { return state / "contributions.json"; }
   std::filesystem::path gpu_power_file() const { return state / "gpu_power"; }  // limits to be restored
   std::filesystem::path history() const { return state / "history.sqlite"; }
   std::filesystem::path agent_log() const { return state / "agent.log"; }
@@ -85,8 +86,12 @@ struct HubHome {
   std::filesystem::path identity() const { return directory / "identity"; }    // the hub's own certificate
   std::filesystem::path run_file() const { return directory / "run.json"; }    // RunConfig
   std::filesystem::path hub_file() const { return directory / "hub.json"; }    // where this hub finds its dataset
+  std::filesystem::path trees() const { return directory / "trees"; }          // of its data (net/data/chunk_tree.h)
   std::filesystem::path database() const { return directory / "hub.sqlite"; }
   std::filesystem::path control_socket() const { return directory / "control.sock"; }
+  // Of a run that begins with a model of its operator's (net/hub/base_model.h).
+  std::filesystem::path base_model_manifest() const { return directory / "base_model.json"; }
+  std::filesystem::path base_model_parameters() const { return directory / "base_model.parameters"; }
 };
 
 // $ATOLL_HOME, else $XDG_DATA_HOME/atoll, else ~/.local/share/atoll.

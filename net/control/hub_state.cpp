@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/control/json_fields.h"
+#include "net/wire/evaluation.h"
 
 namespace atl {
 namespace {
@@ -45,7 +46,88 @@ nlohmann::json json_of(const std::optional<HubState::Validation>& validation) {
 
 nlohmann::json json_of(const std::optional<HubState::Standstill>& standstill) {
   if (!standstill) return {};
-  return {{"kind", standstill->kind}, {"text", standstill->text}, {"back_to", or_null(standstill->back_to)}};
+  return {{"kind", standstill->kind},
+          {"text", standstill->text},
+          {"back_to", or_null(standstill->back_to)},
+          {"seconds", standstill->seconds}};
+}
+
+nlohmann::json json_of(const std::optional<DecidedDecay>& decay) {
+  if (!decay) return {};
+  return {{"from_round", decay->from_round},
+          {"rounds", decay->rounds},
+          {"final_learning_rate", decay->final_learning_rate},
+          {"shape", decay_shape_name(decay->shape)}};
+}
+
+Status read_decay(const nlohmann::json& json, std::optional<DecidedDecay>& decay) {
+  decay.reset();
+  const auto found = json.find("decay");
+  if (found == json.end() || found->is_null()) return ok_status();
+  JsonFields fields(*found, "decay");
+  std::string shape;
+  decay.emplace();
+  fields.read("from_round", decay->from_round).read("rounds", decay->rounds);
+  fields.read("final_learning_rate", decay->final_learning_rate).read("shape", shape);
+  decay->shape = parse_decay_shape(shape).value_or(DecayShape::kOneMinusSqrt);
+  return fields.status();
+}
+
+nlohmann::json json_of(const std::optional<HubState::Mixture>& mixture) {
+  if (!mixture) return {};
+  return {{"weights", mixture->weights},
+          {"next_round", or_null(mixture->next_round)},
+          {"next_weights", mixture->next_weights}};
+}
+
+Status read_mixture(const nlohmann::json& json, std::optional<HubState::Mixture>& mixture) {
+  mixture.reset();
+  const auto found = json.find("mixture");
+  if (found == json.end() || found->is_null()) return ok_status();
+  JsonFields fields(*found, "mixture");
+  mixture.emplace();
+  fields.read("weights", mixture->weights).read("next_round", mixture->next_round);
+  return fields.read("next_weights", mixture->next_weights).status();
+}
+
+nlohmann::json json_of(const HubState::Evaluation& evaluation) {
+  nlohmann::json points = nlohmann::json::array(), newest = nlohmann::json::array();
+  for (const auto& point : evaluation.points) {
+    points.push_back({{"outer_step", point.outer_step}, {"value", point.value}});
+  }
+  for (const auto& figure : evaluation.newest) newest.push_back({{"metric", figure.metric}, {"value", figure.value}});
+  return {{"task", evaluation.task},
+          {"metric", evaluation.metric},
+          {"points", std::move(points)},
+          {"newest", std::move(newest)}};
+}
+
+Status read(const nlohmann::json& json, HubState::Evaluation& evaluation) {
+  JsonFields fields(json, "evaluation");
+  fields.read("task", evaluation.task).read("metric", evaluation.metric);
+  const nlohmann::json* points = fields.array("points", HubState::kMaxPoints);
+  const nlohmann::json* newest = fields.array("newest", HubState::kMaxPoints);
+  ATOLL_RETURN_IF_ERROR(fields.status());
+  for (const nlohmann::json& entry : *points) {
+    auto& point = evaluation.points.emplace_back();
+    ATOLL_RETURN_IF_ERROR(
+        JsonFields(entry, "point").read("outer_step", point.outer_step).read("value", point.value).status());
+  }
+  for (const nlohmann::json& entry : *newest) {
+    auto& figure = evaluation.newest.emplace_back();
+    ATOLL_RETURN_IF_ERROR(
+        JsonFields(entry, "figure").read("metric", figure.metric).read("value", figure.value).status());
+  }
+  return ok_status();
+}
+
+Status read_evaluations(const nlohmann::json& json, std::vector<HubState::Evaluation>& evaluations) {
+  if (!json.contains("evaluations")) return ok_status();  // a hub of before does not say
+  JsonFields fields(json, "the hub's state");
+  const nlohmann::json* list = fields.array("evaluations", kMaxEvaluationTasks);
+  ATOLL_RETURN_IF_ERROR(fields.status());
+  for (const nlohmann::json& entry : *list) ATOLL_RETURN_IF_ERROR(read(entry, evaluations.emplace_back()));
+  return ok_status();
 }
 
 Status read_standstill(const nlohmann::json& json, std::optional<HubState::Standstill>& standstill) {
@@ -55,6 +137,7 @@ Status read_standstill(const nlohmann::json& json, std::optional<HubState::Stand
   JsonFields fields(*found, "standstill");
   standstill.emplace();
   fields.read("kind", standstill->kind).read("text", standstill->text);
+  if (found->contains("seconds")) fields.read("seconds", standstill->seconds);  // a hub of before does not say
   return fields.read("back_to", standstill->back_to).status();
 }
 
@@ -104,12 +187,18 @@ nlohmann::json HubState::to_json() const {
                          {"min_islands", min_islands},
                          {"finished", finished},
                          {"standstill", json_of(standstill)},
+                         {"waits_for", waits_for},
+                         {"disks_with_committed", disks_with_committed},
                          {"safe_outer_step", or_null(safe_outer_step)},
                          {"uploaded_outer_step", or_null(uploaded_outer_step)},
+                         {"decay", json_of(decay)},
+                         {"mixture", json_of(mixture)},
                          {"first_validation", json_of(first_validation)},
                          {"last_validation", json_of(last_validation)}};
   json["rounds"] = nlohmann::json::array();
   for (const Round& round : rounds) json["rounds"].push_back(json_of(round));
+  json["evaluations"] = nlohmann::json::array();
+  for (const Evaluation& evaluation : evaluations) json["evaluations"].push_back(json_of(evaluation));
   json["islands"] = nlohmann::json::array();
   for (const Island& island : islands) json["islands"].push_back(json_of(island));
   return json;
@@ -134,15 +223,24 @@ Result<HubState> HubState::from_json(const nlohmann::json& json) {
   for (const nlohmann::json& round : *rounds) ATOLL_RETURN_IF_ERROR(read(round, state.rounds.emplace_back()));
   for (const nlohmann::json& island : *islands) ATOLL_RETURN_IF_ERROR(read(island, state.islands.emplace_back()));
   ATOLL_RETURN_IF_ERROR(read_standstill(json, state.standstill));
-  if (json.contains("safe_outer_step")) {  // a hub of before does not say
+  if (json.contains("waits_for")) {  // a hub of before does not say
+    ATOLL_RETURN_IF_ERROR(fields.read("waits_for", state.waits_for).status());
+  }
+  if (json.contains("disks_with_committed")) {  // a hub of before does not say
+    ATOLL_RETURN_IF_ERROR(fields.read("disks_with_committed", state.disks_with_committed).status());
+  }
+  if (json.contains("safe_outer_step")) {
     ATOLL_RETURN_IF_ERROR(fields.read("safe_outer_step", state.safe_outer_step).status());
   }
   if (json.contains("uploaded_outer_step")) {
     ATOLL_RETURN_IF_ERROR(fields.read("uploaded_outer_step", state.uploaded_outer_step).status());
   }
+  ATOLL_RETURN_IF_ERROR(read_decay(json, state.decay));
+  ATOLL_RETURN_IF_ERROR(read_mixture(json, state.mixture));
   if (json.contains("fragments")) ATOLL_RETURN_IF_ERROR(fields.read("fragments", state.fragments).status());
   ATOLL_RETURN_IF_ERROR(read_validation(json, "first_validation", state.first_validation));
   ATOLL_RETURN_IF_ERROR(read_validation(json, "last_validation", state.last_validation));
+  ATOLL_RETURN_IF_ERROR(read_evaluations(json, state.evaluations));
   return state;
 }
 

@@ -12,6 +12,7 @@
 
 #include "net/base/result.h"
 #include "net/control/hub_words.h"
+#include "net/wire/learning_rate.h"
 
 namespace atl {
 
@@ -52,10 +53,34 @@ struct HubState {
     double loss_nats = 0;
   };
 
+  // What a task of the run's came to, over outer steps.
+  struct Evaluation {
+    struct Point {
+      std::uint32_t outer_step = 0;
+      double value = 0;
+    };
+    struct Figure {
+      std::string metric;
+      double value = 0;
+    };
+    std::string task;
+    std::string metric;          // which the points are of: "acc", "bits_per_byte"
+    std::vector<Point> points;   // at most kMaxPoints, evenly over the run; the first and the last are among them
+    std::vector<Figure> newest;  // all metrics of the last point's state
+  };
+
+  struct Mixture {                                 // of a run with several sources; "NAME=SHARE,NAME=SHARE"
+    std::string weights;                           // of what is leased now
+    std::optional<std::uint32_t> next_round = {};  // from then on, as the organiser decided:
+    std::string next_weights = {};
+  };
+
   struct Standstill {  // the run has islands and cannot go on by itself
-    std::string kind;  // "lost", "undecided", "split_state", "split_average", "spoiled", "quorum", "stragglers"
+    std::string kind;  // "lost", "undecided", "split_state", "split_average", "spoiled", "quorum", "stragglers",
+                       // "no_data"
     std::string text;  // for a person: why, and which command settles it
     std::optional<std::uint32_t> back_to;  // the newest outer state to which it can go back
+    double seconds = 0;                    // for so long what it names has been so
   };
 
   std::string run_id;
@@ -70,14 +95,22 @@ struct HubState {
   std::uint32_t min_islands = 1;
   bool finished = false;
   std::optional<Standstill> standstill;
+  std::string
+      waits_for;  // before that is one: nobody here holds the committed state, and who has it; empty: all is well
+  // Islands, here or away, whose disks have outer state `outer_step`.
+  std::uint32_t disks_with_committed = 0;
   // The newest that as many islands as the run asks for have on their disks; and that is in its object store.
   std::optional<std::uint32_t> safe_outer_step, uploaded_outer_step;
-  std::vector<Round> rounds;                     // the last kMaxRounds, oldest first
+  std::optional<DecidedDecay> decay;  // of the learning rate, as the organiser decided while the run lives
+  std::optional<Mixture> mixture;
+  std::vector<Round> rounds;  // the last kMaxRounds, oldest first
   std::vector<Island> islands;
   std::optional<Validation> first_validation, last_validation;
+  std::vector<Evaluation> evaluations;  // a task each, in the run's order
 
   static constexpr std::size_t kMaxRounds = 32;
   static constexpr std::size_t kMaxIslands = 1024;
+  static constexpr std::size_t kMaxPoints = 200;
 
   nlohmann::json to_json() const;
   static Result<HubState> from_json(const nlohmann::json& json);

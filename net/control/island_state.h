@@ -56,11 +56,12 @@ struct IslandState {
   std::uint64_t bytes_sent = 0;
   double inner_seconds = 0;
   double sync_seconds = 0;
+  std::optional<std::uint64_t> rounds_accepted;  // since it started; a trainer of before does not say
 
-  std::uint32_t outer_step = 0;  // outer steps applied
+  std::uint32_t outer_step = 0;                  // outer steps applied
   std::optional<std::uint32_t> safe_outer_step;  // up to which the run is safe on the islands' disks, as the hub says
-  std::string state_hash;        // tree hash of parameters and momentum, hex
-  std::string error;             // in kError and kReconnecting: why; else what is amiss while it goes on
+  std::string state_hash;                        // tree hash of parameters and momentum, hex
+  std::string error;  // in kError and kReconnecting: why; else what is amiss while it goes on
 
   nlohmann::json to_json() const;
   static Result<IslandState> from_json(const nlohmann::json& json);

@@ -8,10 +8,15 @@
 
 namespace atl {
 
-inline constexpr std::size_t kMaxParamText = 512;  // bytes
+inline constexpr std::size_t kMaxParamText = 512;     // bytes
+inline constexpr std::size_t kMaxWeightsText = 8192;  // of 64 sources
 
 template <class Archive>
 void fields(Archive&, method::StateGet&) {}
+template <class Archive>
+void fields(Archive&, method::RunDecayCancel&) {}
+template <class Archive>
+void fields(Archive&, method::RunMixtureCancel&) {}
 template <class Archive>
 void fields(Archive& archive, method::Pause& m) {
   archive.known("for_seconds", m.for_seconds);
@@ -86,6 +91,8 @@ void fields(Archive&, method::AgentAlive&) {}
 template <class Archive>
 void fields(Archive& archive, method::ModelExport& m) {
   archive.bounded("directory", m.directory, kMaxControlText);
+  archive.told_if_any("dtype", m.dtype);
+  archive.told("max_shard_bytes", m.max_shard_bytes);
 }
 template <class Archive>
 void fields(Archive& archive, method::ModelExported& m) {
@@ -105,6 +112,30 @@ void fields(Archive& archive, method::RunRollback& m) {
 template <class Archive>
 void fields(Archive& archive, method::RolledBackTo& m) {
   archive.field("outer_step", m.outer_step);
+}
+template <class Archive>
+void fields(Archive& archive, method::RunDecay& m) {
+  archive.known("from_round", m.from_round);
+  archive.field("rounds", m.rounds);
+  archive.known("final_learning_rate", m.final_learning_rate);
+  archive.told_if_any("shape", m.shape);
+}
+template <class Archive>
+void fields(Archive& archive, method::DecayDecided& m) {
+  archive.field("from_round", m.from_round);
+  archive.field("rounds", m.rounds);
+  archive.field("final_learning_rate", m.final_learning_rate);
+  archive.told_if_any("shape", m.shape);
+}
+template <class Archive>
+void fields(Archive& archive, method::RunMixture& m) {
+  archive.known("from_round", m.from_round);
+  archive.bounded("weights", m.weights, kMaxWeightsText);
+}
+template <class Archive>
+void fields(Archive& archive, method::MixtureDecided& m) {
+  archive.field("from_round", m.from_round);
+  archive.bounded("weights", m.weights, kMaxWeightsText);
 }
 
 }  // namespace atl

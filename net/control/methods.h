@@ -86,7 +86,9 @@ struct AgentAlive {  // its agent lives; answered with the state
 };
 struct ModelExport {
   static constexpr std::string_view kName = "model.export";
-  std::string directory = {};  // absolute
+  std::string directory = {};         // absolute
+  std::string dtype = {};             // "float32", "bfloat16"; empty: the first
+  std::uint64_t max_shard_bytes = 0;  // 0: 5 GB
 };
 struct ModelExported {
   std::string directory = {};
@@ -107,6 +109,33 @@ struct RunRollback {
 struct RolledBackTo {
   std::uint32_t outer_step = 0;
 };
+struct RunDecay {  // answered with a DecayDecided; what is left out: from the next round on, to the run's final rate
+  static constexpr std::string_view kName = "run.decay";
+  std::optional<std::uint32_t> from_round = {};
+  std::uint32_t rounds = 0;
+  std::optional<double> final_learning_rate = {};
+  std::string shape = {};  // "1-sqrt", "linear", "cosine"; empty: the first
+};
+struct DecayDecided {
+  std::uint32_t from_round = 0, rounds = 0;
+  double final_learning_rate = 0;
+  std::string shape = {};
+};
+struct RunDecayCancel {
+  static constexpr std::string_view kName = "run.decay_cancel";
+};
+struct RunMixture {  // answered with a MixtureDecided; what is left out: from the next round on
+  static constexpr std::string_view kName = "run.mixture";
+  std::optional<std::uint32_t> from_round = {};
+  std::string weights = {};  // "web=0.55,code=0.2": shares of the run's sources, of any sum
+};
+struct MixtureDecided {
+  std::uint32_t from_round = 0;
+  std::string weights = {};  // of all sources, of the sum 1
+};
+struct RunMixtureCancel {
+  static constexpr std::string_view kName = "run.mixture_cancel";
+};
 
 }  // namespace method
 
@@ -118,7 +147,8 @@ struct Methods {
 };
 using AllMethods = Methods<method::StateGet, method::Pause, method::Resume, method::Finish, method::Stop, method::Leave,
                            method::Join, method::JoinCancel, method::InviteLook, method::CheckRun, method::AgentAlive,
-                           method::ModelExport, method::IslandSendAway, method::RunRollback>;
+                           method::ModelExport, method::IslandSendAway, method::RunRollback, method::RunDecay,
+                           method::RunDecayCancel, method::RunMixture, method::RunMixtureCancel>;
 
 // For the types above.
 template <class Message>

@@ -27,6 +27,19 @@ struct TrainerExitView {
   int status = -1;        // 128 + signal for a signal; -1: unknown
 };
 
+// What this machine gave: summed over trainers, whatever came to their rounds.
+struct Contribution {
+  std::uint64_t tokens = 0;  // trained
+  std::uint64_t rounds_accepted = 0;
+  std::uint64_t bytes_sent = 0;
+  double seconds = 0;  // inner steps and synchronisation
+};
+
+struct ContributionView {
+  Contribution run = {};   // to the run that it belongs to
+  Contribution life = {};  // to all runs
+};
+
 struct AgentView {
   std::optional<std::int64_t> pid = {};
   std::string version = {};
@@ -41,6 +54,7 @@ struct AgentView {
   std::optional<double> restart_in_seconds = {};
   std::optional<TrainerExitView> last_exit = {};
   std::string warning = {};
+  std::optional<ContributionView> contributed = {};  // an agent of before does not say
 };
 
 struct NodeState {

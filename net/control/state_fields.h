@@ -50,6 +50,7 @@ void fields(Archive& archive, IslandState& s) {
   archive.field("bytes_sent", s.bytes_sent);
   archive.field("inner_seconds", s.inner_seconds);
   archive.field("sync_seconds", s.sync_seconds);
+  archive.known("rounds_accepted", s.rounds_accepted);
   archive.field("outer_step", s.outer_step);
   archive.known("safe_outer_step", s.safe_outer_step);
   archive.field("state_hash", s.state_hash);
@@ -89,6 +90,20 @@ void fields(Archive& archive, TrainerExitView& exit) {
 }
 
 template <class Archive>
+void fields(Archive& archive, Contribution& contribution) {
+  archive.field("tokens", contribution.tokens);
+  archive.field("rounds_accepted", contribution.rounds_accepted);
+  archive.field("bytes_sent", contribution.bytes_sent);
+  archive.field("seconds", contribution.seconds);
+}
+
+template <class Archive>
+void fields(Archive& archive, ContributionView& contributed) {
+  archive.part("run", contributed.run);
+  archive.part("life", contributed.life);
+}
+
+template <class Archive>
 void fields(Archive& archive, AgentView& agent) {
   archive.or_null("pid", agent.pid);
   archive.told("version", agent.version);
@@ -104,6 +119,7 @@ void fields(Archive& archive, AgentView& agent) {
   archive.or_null("restart_in_seconds", agent.restart_in_seconds);
   archive.part_or_null("last_exit", agent.last_exit);
   archive.told("warning", agent.warning);
+  archive.part_if_any("contributed", agent.contributed);
 }
 
 template <class Archive>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,12 @@ inline std::optional<double> number(const nlohmann::json& object, const char* ke
   const auto found = object.is_object() ? object.find(key) : object.end();
   const bool good = found != object.end() && found->is_number() && std::isfinite(found->get<double>());
   return good ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+// A whole number, 0 where none was told that could be one.
+inline std::uint64_t count(const nlohmann::json& object, const char* key) {
+  const double value = number(object, key).value_or(0);
+  return value > 0 && value < 1e18 ? static_cast<std::uint64_t>(value) : 0;
 }
 
 inline bool yes(const nlohmann::json& object, const char* key) {

@@ -19,11 +19,18 @@ inline constexpr const char* kKeepRoundsVariable = "ATOLL_TRAINER_KEEP_ROUNDS";
 // Likewise: seconds in which the work of an open round is written to the disk. Not set, 0: only by a pause.
 inline constexpr const char* kWorkEveryVariable = "ATOLL_TRAINER_WORK_EVERY";
 
+// Likewise: bytes of the disk that the run's data may take. Not set: as many as by default.
+inline constexpr const char* kDataCacheVariable = "ATOLL_TRAINER_DATA_CACHE";
+
+// Likewise: which mirrors of the run's data it may ask (net/data/mirror_policy.h). Not set: "https".
+inline constexpr const char* kDataMirrorsVariable = "ATOLL_TRAINER_DATA_MIRRORS";
+
 // Likewise: the owner's object store (StoreSettings), and the file with its credentials: their place alone, never they.
 inline constexpr const char* kStoreEndpointVariable = "ATOLL_TRAINER_STORE_ENDPOINT";
 inline constexpr const char* kStoreRegionVariable = "ATOLL_TRAINER_STORE_REGION";
 inline constexpr const char* kStoreBucketVariable = "ATOLL_TRAINER_STORE_BUCKET";
 inline constexpr const char* kStoreCredentialsVariable = "ATOLL_TRAINER_STORE_CREDENTIALS";
+inline constexpr const char* kStoreAuthoritiesVariable = "ATOLL_TRAINER_STORE_AUTHORITIES";
 
 // Likewise: the file that its output goes to, and how many bytes of the disk that and the one before it may take: the
 // trainer itself keeps it so, for it may live for weeks.

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "net/base/child_process.h"
 #include "net/base/file.h"
 
 namespace atl {
@@ -41,6 +42,16 @@ int connect_once(int socket, const sockaddr_un& address) {
   return ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
+// Whether somebody would answer. The kernel knows who listens; 0: a process of another PID namespace.
+bool is_served(const sockaddr_un& address) {
+  const UniqueFd socket = new_socket();
+  if (connect_once(socket.get(), address) != 0) return false;
+  ucred server{};
+  socklen_t size = sizeof server;
+  const bool known = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0 && server.pid > 0;
+  return !known || is_process_alive(server.pid);
+}
+
 }  // namespace
 
 Result<UnixListener> UnixListener::listen(const std::filesystem::path& path, SocketAccess access) {
@@ -50,7 +61,7 @@ Result<UnixListener> UnixListener::listen(const std::filesystem::path& path, Soc
   if (::flock(directory.get(), LOCK_EX) != 0) return errno_error("lock", path.parent_path());
   const std::string name = path.filename().string();
   ATOLL_ASSIGN_OR_RETURN(const sockaddr_un address, address_in(directory.get(), name));
-  if (connect_once(new_socket().get(), address) == 0) {
+  if (is_served(address)) {
     return Error{
         ErrorCode::kPermissionDenied,
         fmt::format("another process serves {} already; stop it first, or use another directory", path.string())};

@@ -17,7 +17,8 @@ enum class SocketAccess { kOwner, kGroup };
 // there. Removed with its owner, unless another has taken its place.
 class UnixListener {
  public:
-  // A stale socket is replaced; kPermissionDenied when a living process serves it.
+  // A stale socket is replaced, and that of a process which was killed and is not gone yet (is_process_alive());
+  // kPermissionDenied when a living process serves it.
   static Result<UnixListener> listen(const std::filesystem::path& path, SocketAccess access = SocketAccess::kOwner);
   UnixListener(UnixListener&&) noexcept = default;
   UnixListener& operator=(UnixListener&&) = delete;

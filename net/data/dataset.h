@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "net/base/file.h"
 #include "net/base/result.h"
+#include "net/data/data_statistics.h"
 
 namespace atl {
 
@@ -25,15 +27,41 @@ struct ShardEntry {
   std::string sha256;       // of the whole file, hex
 };
 
+// The tokenizer's file, which lies in the dataset beside the shards.
+struct TokenizerEntry {
+  std::string file;  // a plain name
+  std::uint64_t bytes = 0;
+  std::string sha256;
+};
+
+nlohmann::json tokenizer_entry_to_json(const TokenizerEntry& entry);
+void read_tokenizer_entry(JsonReader& reader, TokenizerEntry& entry);
+void read_license(JsonReader& reader, std::string& license);  // field "license"
+
+// Of a text's licence: an SPDX expression ("CC-BY-4.0", "MIT OR Apache-2.0", "LicenseRef-..."), by its characters: 1 to
+// 128 of letters, digits and " .+-:()".
+bool is_license(std::string_view text);
+
 struct DatasetManifest {
   std::string tokenizer = "bytes";  // byte-level: token = byte, kEndOfText between documents
   std::uint32_t vocab_size = 257;
+  std::uint32_t end_of_text = 256;               // behind each document
+  std::optional<std::uint32_t> begin_of_text;    // before each document; none: nothing is
+  std::optional<TokenizerEntry> tokenizer_file;  // of all but "bytes"
+  // The shards say which tokens count as labels (token_shard.h): of chats those that an assistant says.
+  bool marked_labels = false;
+  std::optional<DataStatistics> statistics;  // datasets of version 1 have none
+  std::string license;                       // is_license, of the text; empty: nobody said
   std::vector<ShardEntry> train;
   std::vector<ShardEntry> validation;
 
-  std::string to_json() const;  // canonical: sorted keys, no spaces
+  // Canonical: sorted keys, no spaces. Of version 1 where it says nothing that version 1 has no word for.
+  std::string to_json() const;
   static Result<DatasetManifest> from_json(std::string_view text);
+  // Of a directory, whose shards may be elsewhere. kNotFound says how one is made.
+  static Result<DatasetManifest> load(const std::filesystem::path& directory);
   std::uint64_t tokens(Split split) const;
+  const std::vector<ShardEntry>& shards(Split split) const { return split == Split::kTrain ? train : validation; }
 };
 
 class Dataset {
@@ -46,9 +74,13 @@ class Dataset {
   Status verify(Split split) const;
 
   const DatasetManifest& manifest() const { return manifest_; }
+  // A shard as it lies on the disk, with its header, by its number in the manifest.
+  ByteView shard_file(Split split, std::size_t shard) const { return shards(split)[shard].file.bytes(); }
+  std::uint32_t token_bytes(Split split) const;  // of its widest shard
   // Sequence i of a split: tokens [i * length, i * length + length + 1), i.e. inputs and labels overlap by all but one.
   std::uint64_t sequences(Split split, std::uint32_t length) const;
-  // Writes length + 1 token ids. `index` < sequences(split, length). May cross shards.
+  // Writes length + 1 token ids, each with kUncountedBit where it counts for nothing as a label. `index` <
+  // sequences(split, length). May cross shards.
   void read_sequence(Split split, std::uint64_t index, std::uint32_t length, std::span<std::int32_t> tokens) const;
 
  private:
@@ -58,7 +90,9 @@ class Dataset {
     std::uint32_t token_bytes = 2;  // uint16 or uint32
     MappedFile file;
   };
+  const std::vector<Shard>& shards(Split split) const { return split == Split::kTrain ? train_ : validation_; }
   Status verify(const ShardEntry& entry, const Shard& shard) const;
+  Status verify_tokenizer() const;
 
   DatasetManifest manifest_;
   std::filesystem::path directory_;

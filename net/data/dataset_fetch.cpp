@@ -14,6 +14,7 @@
 #include "net/base/backoff.h"
 #include "net/base/file.h"
 #include "net/base/new_file.h"
+#include "net/base/plain_name.h"
 #include "net/base/sha256.h"
 #include "net/base/unique_fd.h"
 #include "net/https/https_fetcher.h"
@@ -22,7 +23,6 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{200};
-constexpr std::size_t kMaxNameBytes = 128;
 constexpr long kStatusOk = 200;
 constexpr long kStatusPartialContent = 206;
 constexpr long kStatusForbidden = 403;
@@ -82,13 +82,6 @@ class PartialFile {
   std::filesystem::path path_;
   std::uint64_t size_ = 0;
 };
-
-bool is_plain_file_name(const std::string& name) {
-  return !name.empty() && name.size() <= kMaxNameBytes && name.front() != '.' && std::ranges::all_of(name, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
-           c == '-';
-  });
-}
 
 // A full disk or the hub's refusal stays what it is. All else may be the network's, or mended by the hub's operator.
 bool is_worth_another_try(ErrorCode code) {
@@ -227,7 +220,10 @@ Status fetch_dataset_file(const Identity& self, const std::vector<Address>& hub,
                           const std::filesystem::path& destination, const AbortSignal& abort,
                           const FetchProgress& progress, const FetchTrouble& trouble,
                           const DatasetFetchOptions& options) {
-  if (!is_plain_file_name(name) || hub.empty()) {
+  const auto slash = name.find('/');
+  const bool plain =
+      is_plain_name(name.substr(slash + 1)) && (slash == std::string::npos || is_plain_name(name.substr(0, slash)));
+  if (!plain || hub.empty()) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no file of a dataset on a known hub", name)};
   }
   std::filesystem::path partial = destination;

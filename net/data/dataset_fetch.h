@@ -29,9 +29,10 @@ struct DatasetFetchOptions {
 // Why nothing comes, while it is tried again; empty: bytes come again.
 using FetchTrouble = std::function<void(const std::string& why)>;
 
-// A file of the run's dataset from the hub (GET /data/<name>), to `destination`, verified. What has arrived is kept
-// beside it (".part") through breaks, a full disk and restarts, and resumed. Tries until it has the file or `abort` is
-// raised, whatever the network does and whatever is wrong with the hub's file; only this disk's errors (kDiskFull, kIo,
+// A file of the run's dataset, FILE or SOURCE/FILE, from the hub (GET /data/<name>), to `destination`, verified. What
+// has arrived is kept beside it (".part") through breaks, a full disk and restarts, and resumed. Tries until it has the
+// file or `abort` is raised, whatever the network does and whatever is wrong with the hub's file; only this disk's
+// errors (kDiskFull, kIo,
 // ...) end it, and the hub's own word that this island is not in its roster (kPermissionDenied).
 Status fetch_dataset_file(const Identity& self, const std::vector<Address>& hub, const std::string& name,
                           std::uint64_t size_bytes, const std::string& sha256_hex,

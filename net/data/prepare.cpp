@@ -1,118 +1,28 @@
 #include "net/data/prepare.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+
 #include <algorithm>
 
 #include "net/base/new_file.h"
-#include "net/data/shard_writer.h"
-#include "net/data/text_input.h"
-#include "net/data/token_shard.h"
+#include "net/base/parallel.h"
+#include "net/base/sha256.h"
+#include "net/data/chat.h"
+#include "net/data/prepare_passes.h"
 
 namespace atl {
 namespace {
 
-constexpr std::uint64_t kMinBlocks = 50;
-constexpr std::uint64_t kProgressBytes = 1u << 20;
-
-// The first pass: how much text there is, and that it can be read.
-class CountingSink : public TextSink {
- public:
-  explicit CountingSink(const PrepareProgress& progress) : progress_(progress) {}
-  Status text(std::string_view piece) override {
-    bytes_ += piece.size();
-    if (progress_) progress_(bytes_, 0);
-    return ok_status();
-  }
-  Status end_of_document() override { return ok_status(); }
-  std::uint64_t bytes() const { return bytes_; }
-
- private:
-  const PrepareProgress& progress_;
-  std::uint64_t bytes_ = 0;
-};
-
-// Which blocks of the text are held out: one in each stretch of `every`, and one in the last, shorter one if it is at
-// least half as long.
-class HeldOutBlocks {
- public:
-  HeldOutBlocks(std::uint64_t total_bytes, const PrepareOptions& options)
-      : every_(std::max<std::uint64_t>(2, options.validation_every)), seed_(options.seed) {
-    block_bytes_ = std::clamp<std::uint64_t>(total_bytes / kMinBlocks, 1, options.block_bytes);
-    blocks_ = (total_bytes + block_bytes_ - 1) / block_bytes_;
-  }
-
-  std::uint64_t block_bytes() const { return block_bytes_; }
-
-  bool held_out(std::uint64_t block) const {
-    if (block >= blocks_) return false;
-    const std::uint64_t stretch = block / every_;
-    const std::uint64_t length = std::min(every_, blocks_ - stretch * every_);
-    if (stretch > 0 && length < every_ / 2) return false;
-    return block % every_ == mix(seed_ + 0x9e3779b97f4a7c15u * (stretch + 1)) % length;
-  }
-
- private:
-  static std::uint64_t mix(std::uint64_t x) {  // the finalizer of SplitMix64
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  }
-
-  std::uint64_t every_;
-  std::uint64_t seed_;
-  std::uint64_t block_bytes_ = 0;
-  std::uint64_t blocks_ = 0;
-};
-
-// The second pass: cuts the text into blocks and sends each to its split. Where a piece of a split ends, it says
-// kEndOfText.
-class SplittingSink : public TextSink {
- public:
-  SplittingSink(const HeldOutBlocks& blocks, std::uint64_t total_bytes, ShardWriter& train, ShardWriter& validation,
-                const PrepareProgress& progress)
-      : blocks_(blocks), total_bytes_(total_bytes), train_(train), validation_(validation), progress_(progress) {}
-
-  Status text(std::string_view piece) override {
-    while (!piece.empty()) {
-      const std::uint64_t block = position_ / blocks_.block_bytes();
-      ShardWriter* const writer = blocks_.held_out(block) ? &validation_ : &train_;
-      if (writer != open_piece_) {
-        ATOLL_RETURN_IF_ERROR(end_of_document());
-        open_piece_ = writer;
-      }
-      const std::uint64_t room = (block + 1) * blocks_.block_bytes() - position_;
-      const std::string_view part = piece.substr(0, std::min<std::uint64_t>(room, piece.size()));
-      ATOLL_RETURN_IF_ERROR(writer->put_text(part));
-      piece.remove_prefix(part.size());
-      position_ += part.size();
-    }
-    if (progress_ && position_ - reported_ >= kProgressBytes) progress_(reported_ = position_, total_bytes_);
-    return ok_status();
-  }
-
-  Status end_of_document() override {
-    if (open_piece_ != nullptr) ATOLL_RETURN_IF_ERROR(open_piece_->put_token(kEndOfText));
-    open_piece_ = nullptr;
-    return ok_status();
-  }
-
-  std::uint64_t position() const { return position_; }
-
- private:
-  const HeldOutBlocks& blocks_;
-  const std::uint64_t total_bytes_;
-  ShardWriter& train_;
-  ShardWriter& validation_;
-  const PrepareProgress& progress_;
-  std::uint64_t position_ = 0;
-  std::uint64_t reported_ = 0;
-  ShardWriter* open_piece_ = nullptr;
-};
-
 // Over a dataset that is there already, too.
-Status replace_output(NewDirectory staging, const std::filesystem::path& output) {
+Status take_output(const std::filesystem::path& made, const std::filesystem::path& output) {
   std::error_code ignored;
-  if (!std::filesystem::exists(output, ignored)) return staging.take_place();
+  if (!std::filesystem::exists(output, ignored)) return rename_and_flush(made, output);
+  if (std::filesystem::is_empty(output, ignored)) {
+    std::filesystem::remove(output, ignored);
+    return rename_and_flush(made, output);
+  }
   // The old one goes aside, and with its owner once the new one is there.
   ATOLL_ASSIGN_OR_RETURN(const NewDirectory old, NewDirectory::create(output, FileMode::kPrivate));
   const std::filesystem::path aside = old.path() / "old";
@@ -120,7 +30,7 @@ Status replace_output(NewDirectory staging, const std::filesystem::path& output)
     return Error{ErrorCode::kIo,
                  fmt::format("cannot replace the dataset in {}: {}", output.string(), moved.error().message)};
   }
-  Status placed = staging.take_place();
+  Status placed = rename_and_flush(made, output);
   if (!placed.ok()) (void)rename_and_flush(aside, output);
   return placed;
 }
@@ -146,41 +56,199 @@ std::filesystem::path without_trailing_slash(const std::filesystem::path& path) 
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
+Status check_chats(const std::vector<TextFile>& files, const Tokenizer& tokenizer) {
+  for (const TextFile& file : files) {
+    if (file.format == TextFormat::kJsonLines) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is no JSON Lines (.jsonl, .ndjson, .json), of which --chat reads a chat a line",
+                             file.path.string())};
+  }
+  ATOLL_RETURN_IF_ERROR(llama3_chat_tokens(tokenizer));
+  return ok_status();
+}
+
+// All that the dataset's bytes depend on.
+std::string preparation_key(const std::vector<TextFile>& files, const PrepareOptions& options) {
+  Sha256 hash;
+  const DatasetTokenizer& tokenizer = options.tokenizer;
+  hash.update(as_bytes(fmt::format("atoll-prepare-2\n{} {}\n{}\n{} {} {} {} {} {}\n",
+                                   sha256_hex(as_bytes(tokenizer.file)), tokenizer.end_of_text, options.read.field,
+                                   options.read.whole_files, options.read.block_bytes, options.validation_share,
+                                   options.seed, options.keep_duplicates, options.shard_tokens)));
+  if (options.read.chat) hash.update(as_bytes(std::string_view("chat\n")));
+  for (const TextFile& file : files) {
+    hash.update(as_bytes(fmt::format("{} {} {} {}\n", std::filesystem::absolute(file.path).string(), file.source,
+                                     file.disk_bytes, file.modified)));
+  }
+  return to_hex(hash.finish());
+}
+
+// Where it is prepared, and that nobody else does so there.
+class Workplace {
+ public:
+  static Result<Workplace> enter(std::filesystem::path directory) {
+    ATOLL_RETURN_IF_ERROR(make_directories(directory));
+    UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock) return errno_error("open", directory);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+      return Error{ErrorCode::kConflict,
+                   fmt::format("another process prepares data in {}; wait for it, or choose another "
+                               "--output",
+                               directory.string())};
+    }
+    return Workplace(std::move(directory), std::move(lock));
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+  Status empty() {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
+      std::filesystem::remove_all(entry.path(), error);
+      if (error)
+        return Error{ErrorCode::kIo, fmt::format("cannot remove {}: {}", entry.path().string(), error.message())};
+    }
+    return ok_status();
+  }
+  void leave_nothing() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+ private:
+  Workplace(std::filesystem::path path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  std::filesystem::path path_;
+  UniqueFd lock_;
+};
+
+Result<PrepareJournal> begin_or_go_on(Workplace& place, const std::string& key, const PrepareOptions& options) {
+  if (options.restart) ATOLL_RETURN_IF_ERROR(place.empty());
+  ATOLL_ASSIGN_OR_RETURN(std::optional<PrepareJournal> journal, PrepareJournal::load(place.path()));
+  if (journal && journal->key == key) return std::move(*journal);
+  if (journal) {
+    return Error{ErrorCode::kConflict,
+                 fmt::format("{} holds what another command left unfinished, of other inputs or options (or a file has "
+                             "changed); finish that one with the same command, or remove it with --restart",
+                             place.path().string())};
+  }
+  ATOLL_RETURN_IF_ERROR(place.empty());
+  PrepareJournal fresh;
+  fresh.key = key;
+  return fresh;
+}
+
+void name_sources(const std::vector<std::filesystem::path>& inputs, const std::vector<TextFile>& files,
+                  DataStatistics& statistics) {
+  statistics.sources.resize(std::min(inputs.size(), kMaxSources));
+  for (std::size_t i = 0; i < statistics.sources.size(); ++i) {
+    statistics.sources[i].name = without_trailing_slash(inputs[i]).filename().string();
+  }
+  if (inputs.size() > kMaxSources) statistics.sources.back().name = "all others";
+  for (const TextFile& file : files) {
+    statistics.sources[std::min(file.source, statistics.sources.size() - 1)].files += 1;
+  }
+}
+
+Result<DocumentPlan> make_plan(const PreparePass& pass) {
+  if (pass.journal.text_bytes < kMinTextBytes) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} bytes of text are too few to train on and hold some out; at least {} are needed",
+                             pass.journal.text_bytes, kMinTextBytes)};
+  }
+  ATOLL_ASSIGN_OR_RETURN(const MappedFile records, MappedFile::open(pass.directory / kDocumentsFile));
+  const PrepareOptions& options = pass.options;
+  return plan_documents(records.bytes(),
+                        {.validation_share = options.validation_share,
+                         .seed = options.seed,
+                         .keep_duplicates = options.keep_duplicates,
+                         .memory_bytes = options.memory_bytes},
+                        [&](std::uint64_t done, std::uint64_t total) {
+                          if (pass.progress) pass.progress({PrepareStage::kComparing, done, total, 0, 0});
+                        });
+}
+
+Result<DocumentPlan> read_and_plan(const PreparePass& pass) {
+  if (pass.journal.writing) {
+    ATOLL_ASSIGN_OR_RETURN(std::string packed, read_file(pass.directory / kPlanFile, SIZE_MAX));
+    if (packed.size() != pass.journal.documents / 4 + 1) {
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("{} is damaged; start anew with --restart", (pass.directory / kPlanFile).string())};
+    }
+    return DocumentPlan(std::move(packed));
+  }
+  ATOLL_RETURN_IF_ERROR(read_all_text(pass));
+  ATOLL_ASSIGN_OR_RETURN(DocumentPlan plan, make_plan(pass));
+  ATOLL_RETURN_IF_ERROR(write_file_atomically(pass.directory / kPlanFile, plan.packed(), FileMode::kPublic));
+  pass.journal.writing = true;
+  pass.journal.next = {};
+  ATOLL_RETURN_IF_ERROR(pass.journal.save(pass.directory));
+  return plan;
+}
+
+Result<DatasetManifest> write_manifest(const PreparePass& pass) {
+  const DatasetTokenizer& tokenizer = pass.options.tokenizer;
+  DatasetManifest manifest;
+  manifest.tokenizer = tokenizer.tokenizer->facts().kind;
+  manifest.vocab_size = tokenizer.tokenizer->facts().vocab_size;
+  manifest.begin_of_text = tokenizer.begin_of_text;
+  manifest.end_of_text = tokenizer.end_of_text;
+  manifest.train = pass.journal.train.shards;
+  manifest.validation = pass.journal.validation.shards;
+  manifest.marked_labels = pass.options.read.chat;
+  manifest.statistics = pass.journal.statistics;
+  manifest.license = pass.options.license;
+  if (!tokenizer.file_name.empty()) {
+    manifest.tokenizer_file = {tokenizer.file_name, tokenizer.file.size(), sha256_hex(as_bytes(tokenizer.file))};
+    ATOLL_RETURN_IF_ERROR(
+        write_file_atomically(pass.directory / tokenizer.file_name, tokenizer.file, FileMode::kPublic));
+  }
+  ATOLL_RETURN_IF_ERROR(
+      write_file_atomically(pass.directory / "dataset.json", manifest.to_json() + "\n", FileMode::kPublic));
+  std::error_code ignored;
+  for (const char* file : {kPrepareJournalFile, kDocumentsFile, kBlocksFile, kPlanFile}) {
+    std::filesystem::remove(pass.directory / file, ignored);
+  }
+  ATOLL_RETURN_IF_ERROR(flush_directory(pass.directory));
+  return manifest;
+}
+
+Result<DatasetManifest> prepare_in(const PreparePass& pass) {
+  ATOLL_ASSIGN_OR_RETURN(const DocumentPlan plan, read_and_plan(pass));
+  ATOLL_RETURN_IF_ERROR(write_all_tokens(pass, plan));
+  return write_manifest(pass);
+}
+
 }  // namespace
 
 Result<DatasetManifest> prepare_dataset(const std::vector<std::filesystem::path>& inputs,
-                                        const std::filesystem::path& output, const PrepareOptions& options,
-                                        const PrepareProgress& progress) {
+                                        const std::filesystem::path& output, const PrepareOptions& asked,
+                                        const OnPrepareProgress& progress) {
   const std::filesystem::path target = without_trailing_slash(output);
-  ATOLL_RETURN_IF_ERROR(check_output(target, options.replace));
-  ATOLL_ASSIGN_OR_RETURN(const auto files, expand_text_inputs(inputs));
-
-  CountingSink counter(progress);
-  for (const auto& file : files) ATOLL_RETURN_IF_ERROR(read_text_file(file, counter));
-  if (counter.bytes() < kMinTextBytes) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} bytes of text are too few to train on and hold some out; at least "
-                             "{} are needed",
-                             counter.bytes(), kMinTextBytes)};
+  ATOLL_RETURN_IF_ERROR(check_output(target, asked.replace));
+  if (!asked.license.empty() && !is_license(asked.license)) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "a licence is an SPDX expression, like CC-BY-4.0 or 'MIT OR Apache-2.0'; one that has no name there is "
+        "LicenseRef-NAME"};
   }
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<TextFile> files, find_text_files(inputs));
+  if (asked.read.chat) ATOLL_RETURN_IF_ERROR(check_chats(files, *asked.tokenizer.tokenizer));
+  PrepareOptions options = asked;
+  if (options.threads == 0) options.threads = parallel_threads();
 
-  ATOLL_ASSIGN_OR_RETURN(NewDirectory staging, NewDirectory::create(target, FileMode::kPublic));
-  ShardWriter train(staging.path(), "train", options.shard_tokens),
-      validation(staging.path(), "validation", options.shard_tokens);
-  const HeldOutBlocks blocks(counter.bytes(), options);
-  SplittingSink splitter(blocks, counter.bytes(), train, validation, progress);
-  for (const auto& file : files) ATOLL_RETURN_IF_ERROR(read_text_file(file, splitter));
-  if (splitter.position() != counter.bytes()) {
-    return Error{ErrorCode::kIo, "the text changed while it was being read; try again"};
+  const std::filesystem::path beside = target.parent_path() / (target.filename().string() + ".preparing");
+  ATOLL_ASSIGN_OR_RETURN(Workplace place, Workplace::enter(beside));
+  ATOLL_ASSIGN_OR_RETURN(PrepareJournal journal, begin_or_go_on(place, preparation_key(files, options), options));
+  if (journal.statistics.sources.empty()) name_sources(inputs, files, journal.statistics);
+  auto manifest = prepare_in({files, options, place.path(), journal, progress});
+  if (!manifest.ok()) {
+    // What is wrong with the inputs is found before much was done. Else what was done is kept: the disk may be full.
+    const ErrorCode code = manifest.error().code;
+    const bool of_inputs =
+        code == ErrorCode::kInvalidArgument || code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt;
+    if (of_inputs && !journal.writing) place.leave_nothing();
+    return manifest.error();
   }
-
-  DatasetManifest manifest;
-  ATOLL_ASSIGN_OR_RETURN(manifest.train, train.finish());
-  ATOLL_ASSIGN_OR_RETURN(manifest.validation, validation.finish());
-  ATOLL_RETURN_IF_ERROR(
-      write_file_atomically(staging.path() / "dataset.json", manifest.to_json() + "\n", FileMode::kPublic));
-  ATOLL_RETURN_IF_ERROR(replace_output(std::move(staging), target));
-  if (progress) progress(counter.bytes(), counter.bytes());
+  ATOLL_RETURN_IF_ERROR(take_output(place.path(), target));
   return manifest;
 }
 

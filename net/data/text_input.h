@@ -1,29 +1,39 @@
-// Reading text to be made into tokens: plain files, JSON Lines with a "text" field, both also compressed with gzip (a
-// dictzip file is gzip too), and directories of them. One thread.
+// Which files are read, in which order, and what each of them is. Pure but for looking at directories; any thread.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "net/base/result.h"
 
 namespace atl {
 
-// Gets the text of documents piece by piece.
-class TextSink {
- public:
-  virtual ~TextSink() = default;
-  virtual Status text(std::string_view piece) = 0;
-  virtual Status end_of_document() = 0;
+// By the name, without .gz, .zst, .dz behind it.
+enum class TextFormat {
+  kText,       // any other name
+  kJsonLines,  // .jsonl .ndjson .json: an object a line
+  kParquet,    // .parquet
+  kTokens,     // .bin of Megatron-LM and .ds of datatrove: token_files.h
 };
 
-// Files stay, in the order given; a directory becomes the .txt and .jsonl files (also .gz) below it, sorted by path.
-// kNotFound when a path does not exist or a directory holds no such file.
-Result<std::vector<std::filesystem::path>> expand_text_inputs(const std::vector<std::filesystem::path>& inputs);
+TextFormat text_format_of(const std::filesystem::path& file);
+// The file beside one of kTokens that says where documents end.
+std::filesystem::path token_index_of(const std::filesystem::path& file);
 
-// kInvalidArgument when it is not text (a NUL byte), naming the offset, or a line is not JSON with a text, naming the
-// line. kCorrupt when the compressed data is damaged.
-Status read_text_file(const std::filesystem::path& file, TextSink& sink);
+struct TextFile {
+  std::filesystem::path path;
+  TextFormat format = TextFormat::kText;
+  std::size_t source = 0;        // which of the inputs named it
+  std::uint64_t disk_bytes = 0;  // as it lies there, compressed or not
+  std::int64_t modified = 0;     // nanoseconds of the file system's clock
+};
+
+// Inputs in the order given: a file is itself; a directory the .txt, .jsonl, .ndjson and .parquet files (the first
+// three also .gz or .zst) below it, and the .bin and .ds files with their index, sorted by path; a pattern (*, ?, [...]) what it matches, sorted. kNotFound when
+// there is nothing, kInvalidArgument when one file would be read twice.
+Result<std::vector<TextFile>> find_text_files(const std::vector<std::filesystem::path>& inputs);
+Result<std::vector<std::filesystem::path>> expand_text_inputs(const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace atl

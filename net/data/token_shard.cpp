@@ -7,7 +7,7 @@ namespace atl {
 Bytes encode_token_shard_header(const TokenShardHeader& header) {
   ByteWriter writer;
   writer.put_bytes(as_bytes(kTokenShardMagic));
-  writer.put(kTokenShardVersion);
+  writer.put(header.marked ? kMarkedTokenShardVersion : kTokenShardVersion);
   writer.put(header.token_bytes);
   writer.put(header.vocab_size);
   writer.put(std::uint32_t{0});
@@ -25,14 +25,16 @@ Result<TokenShardHeader> decode_token_shard_header(ByteView file) {
   const auto reserved = reader.get<std::uint32_t>();
   header.token_count = reader.get<std::uint64_t>();
   if (!reader.ok() || magic != kTokenShardMagic) return Error{ErrorCode::kCorrupt, "this is no token shard"};
-  if (version != kTokenShardVersion) {
+  if (version != kTokenShardVersion && version != kMarkedTokenShardVersion) {
     return Error{ErrorCode::kVersionUnsupported,
-                 fmt::format("token shard of version {}, this program reads {}; prepare the data again with "
+                 fmt::format("token shard of version {}, this program reads {} and {}; prepare the data again with "
                              "'atoll data prepare'",
-                             version, kTokenShardVersion)};
+                             version, kTokenShardVersion, kMarkedTokenShardVersion)};
   }
-  const bool known_width = header.token_bytes == 2 || header.token_bytes == 4;
-  const bool vocabulary_fits = header.vocab_size >= 1 && (header.token_bytes == 4 || header.vocab_size <= 65536);
+  header.marked = version == kMarkedTokenShardVersion;
+  const bool known_width = header.token_bytes == 4 || (header.token_bytes == 2 && !header.marked);
+  const bool vocabulary_fits = header.vocab_size >= 1 && (header.token_bytes == 4 || header.vocab_size <= 65536) &&
+                               header.vocab_size <= kUncountedBit;
   if (!known_width || !vocabulary_fits || reserved != 0) {
     return Error{ErrorCode::kCorrupt, "token shard with an impossible header"};
   }

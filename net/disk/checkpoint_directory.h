@@ -22,6 +22,7 @@ inline constexpr const char* kInnerStateFile = "inner.state";     // of a paused
 inline constexpr const char* kKeptAverageFile = "average.kept";   // of the open round of fragment 0; see below
 inline constexpr const char* kRoundsDirectory = "rounds";         // of committed rounds; round_log.h
 inline constexpr const char* kModelConfigFile = "config.json";    // of the model; net/model/config.h
+inline constexpr const char* kRunFile = "run.json";               // of the run; net/wire/run_config.h
 inline constexpr const char* kCommitLogFile = "commits.log";      // the hub's signed commits; commit_log.h
 inline constexpr const char* kEpochFile = "epoch.json";           // the highest epoch of the hub's; commit_log.h
 

@@ -15,7 +15,8 @@ namespace atl {
 namespace {
 
 constexpr std::string_view kMagic = "ATLINNER";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersionOfAll = 1;
 constexpr std::uint64_t kHeaderBytes = 144;
 constexpr std::size_t kHashChars = 64;
 constexpr std::uint64_t kMaxSteps = INT64_MAX;
@@ -43,9 +44,10 @@ Bytes encode_header(const InnerState& state) {
 }
 
 Result<InnerStateInfo> decode_header(const StoredFile& file, ByteView head) {
-  ByteReader header(head);
-  const bool known = is_stored(header, kMagic, kVersion);
+  ByteReader header(head), of_before(head);
   InnerStateInfo info;
+  info.has_frozen = is_stored(of_before, kMagic, kVersionOfAll);
+  const bool known = is_stored(header, kMagic, kVersion) || info.has_frozen;
   InnerState& work = info.work;
   work.round.round.value = header.get<std::uint32_t>();
   work.round.inner_steps = header.get<std::uint32_t>();
@@ -67,6 +69,21 @@ Result<InnerStateInfo> decode_header(const StoredFile& file, ByteView head) {
       is_sha256_hex(work.outer_hash);
   if (!fits) return not_whole(file.path());
   return info;
+}
+
+std::uint64_t numel_of(std::span<const ParameterRange> ranges) {
+  std::uint64_t numel = 0;
+  for (const ParameterRange& range : ranges) numel += static_cast<std::uint64_t>(range.numel);
+  return numel;
+}
+
+// Of values of the whole model those of the ranges, end to end.
+void keep_ranges(std::vector<float>& values, std::span<const ParameterRange> ranges) {
+  auto to = values.begin();
+  for (const ParameterRange& range : ranges) {
+    to = std::copy_n(values.begin() + range.offset, range.numel, to);  // never behind where it comes from
+  }
+  values.erase(to, values.end());
 }
 
 // An open file, of which the header was read and hashed; then all of it, in its order.
@@ -149,14 +166,19 @@ Result<InnerStateInfo> verify_inner_state(const std::filesystem::path& path) {
   return std::move(reader.info());
 }
 
-Result<InnerState> load_inner_state(const std::filesystem::path& path, std::uint64_t numel) {
+Result<InnerState> load_inner_state(const std::filesystem::path& path, std::uint64_t numel,
+                                    std::span<const ParameterRange> trained) {
   ATOLL_ASSIGN_OR_RETURN(InnerStateReader reader, InnerStateReader::open(path));
-  if (reader.info().numel != numel) return not_whole(path);
-  const std::uint64_t residual_numel = reader.info().residual_numel;
+  const InnerStateInfo& info = reader.info();
+  if (info.numel != (info.has_frozen ? numel : numel_of(trained))) return not_whole(path);
+  const std::uint64_t residual_numel = info.residual_numel;
+  const bool has_frozen = info.has_frozen;
+  const auto held = static_cast<std::size_t>(info.numel);
   InnerState state = std::move(reader.info().work);
   for (auto* values : {&state.parameters, &state.first_moment, &state.second_moment, &state.residual}) {
-    values->resize(static_cast<std::size_t>(values == &state.residual ? residual_numel : numel));
+    values->resize(values == &state.residual ? static_cast<std::size_t>(residual_numel) : held);
     ATOLL_RETURN_IF_ERROR(reader.read(*values));
+    if (has_frozen && !values->empty()) keep_ranges(*values, trained);
   }
   ATOLL_RETURN_IF_ERROR(reader.finish());
   return state;

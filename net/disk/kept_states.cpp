@@ -213,18 +213,18 @@ RetentionPlan plan_retention(const std::vector<KeptState>& all, const LoggedRoun
   return plan;
 }
 
-RetentionPlan remove_states(const std::filesystem::path& directory, const Retention& retention, const RoundLog& log) {
-  RetentionPlan plan = plan_retention(kept_states(directory), log.rounds(), retention);
+void remove_states(const std::filesystem::path& directory, const Retention& retention, const RoundLog& log) {
+  const RetentionPlan plan = plan_retention(kept_states(directory), log.rounds(), retention);
   std::error_code ignored;
   std::filesystem::remove_all(directory / kRemovedSnapshot, ignored);  // of a process that died
   for (const KeptState& state : plan.remove) remove_state(state);
-  return plan;
 }
 
-void remove_rounds(const std::filesystem::path& directory, const RetentionPlan& plan, const RoundLog& log) {
+void remove_rounds(const std::filesystem::path& directory, const Retention& retention, const RoundLog& log) {
   const std::vector<KeptState> kept = kept_states(directory);
   const KeptState* newest = newest_of(kept);
   if (newest == nullptr) return;
+  const RetentionPlan plan = plan_retention(kept, log.rounds(), retention);
   OuterStep oldest = newest->state().outer_step;
   for (const KeptState& state : kept) oldest = std::min(oldest, state.info.oldest_chunk());
   log.prune(oldest, newest->state().outer_step, most_logged_bytes(newest->info.numel), plan.needed_rounds);

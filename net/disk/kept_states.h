@@ -64,10 +64,10 @@ struct RetentionPlan {
 // Never the newest; first what does not come before it: a rollback undid that.
 RetentionPlan plan_retention(const std::vector<KeptState>& kept, const LoggedRounds& logged,
                              const Retention& retention);
-// Carries it out, as far as states go. What cannot be removed is told in the log. Returns the plan.
-RetentionPlan remove_states(const std::filesystem::path& checkpoint_directory, const Retention& retention,
-                            const RoundLog& log);
-// The rounds that no state needs which is left, as RoundLog::prune says.
-void remove_rounds(const std::filesystem::path& checkpoint_directory, const RetentionPlan& plan, const RoundLog& log);
+// Carries it out, as far as states go. What cannot be removed is told in the log.
+void remove_states(const std::filesystem::path& checkpoint_directory, const Retention& retention, const RoundLog& log);
+// The rounds that no state needs which is there now, as RoundLog::prune says: states may have come since some were
+// removed.
+void remove_rounds(const std::filesystem::path& checkpoint_directory, const Retention& retention, const RoundLog& log);
 
 }  // namespace atl

@@ -208,8 +208,9 @@ Result<HeldState> replay(StateOnDisk way, const RoundLog& log, const ParameterLa
 
 }  // namespace
 
-Result<FetchedState> restore(const StateOnDisk& way, const RoundLog& log, const ParameterLayout& layout) {
-  FetchedState state;
+Result<FetchedState> restore(const StateOnDisk& way, const RoundLog& log, const ParameterLayout& layout,
+                             FetchedState room) {
+  FetchedState state = std::move(room);
   ATOLL_ASSIGN_OR_RETURN(
       const HeldState made, replay(way, log, layout, [&](Replay& replay) {
         // Not before it is known that the snapshot is of this model.

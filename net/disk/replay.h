@@ -18,8 +18,10 @@
 namespace atl {
 
 // Where a round cannot be taken again, the state before it, and the log says why: whoever wants another looks at what
-// it is. kCorrupt when the snapshot is not whole, or of another model, or leads to no state before that round.
-Result<FetchedState> restore(const StateOnDisk& way, const RoundLog& log, const ParameterLayout& layout);
+// it is. kCorrupt when the snapshot is not whole, or of another model, or leads to no state before that round. In the
+// memory of `room`, a state that is not needed any more.
+Result<FetchedState> restore(const StateOnDisk& way, const RoundLog& log, const ParameterLayout& layout,
+                             FetchedState room = {});
 // The same without keeping it: which state it is.
 Result<HeldState> try_restore(const StateOnDisk& way, const RoundLog& log, const ParameterLayout& layout);
 

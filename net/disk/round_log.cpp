@@ -114,15 +114,31 @@ Status RoundLog::keep(const LoggedRound& round, const std::filesystem::path& kep
   return write_logged_round(record_file(number), round);
 }
 
+Result<AverageWriter> RoundLog::begin_average(OuterStep round, WireFormat wire, std::uint64_t bytes) const {
+  ATOLL_RETURN_IF_ERROR(make_directories(directory_, FileMode::kPrivate));
+  return AverageWriter::create(average_file(round), round, wire, bytes);
+}
+
+Status RoundLog::keep(const LoggedRound& round, AverageWriter average) const {
+  ATOLL_RETURN_IF_ERROR(average.finish(round.record.commit.digest));
+  return write_logged_round(record_file(round.round()), round);
+}
+
+Result<LoggedRound> RoundLog::round(OuterStep number) const {
+  Result<LoggedRound> round = read_logged_round(record_file(number));
+  const Result<KeptAverageInfo> average = peek_average(average_file(number));
+  const bool is_whole = round.ok() && round->round() == number && average.ok() && average->round == number &&
+                        average->digest == round->record.commit.digest;
+  if (!is_whole) return Error{ErrorCode::kNotFound, fmt::format("round {} is not logged", number.value)};
+  round->average_bytes = average->bytes;
+  return round;
+}
+
 LoggedRounds RoundLog::rounds() const {
   LoggedRounds found;
   for (const OuterStep number : numbers()) {
-    Result<LoggedRound> round = read_logged_round(record_file(number));
-    if (!round.ok() || round->round() != number) continue;
-    const Result<KeptAverageInfo> average = peek_average(average_file(number));
-    if (!average.ok() || average->round != number || average->digest != round->record.commit.digest) continue;
-    round->average_bytes = average->bytes;
-    found.emplace(number, std::move(*round));
+    Result<LoggedRound> round = this->round(number);
+    if (round.ok()) found.emplace(number, std::move(*round));
   }
   return found;
 }

@@ -59,6 +59,11 @@ class RoundLog {
   // Logged when it returns. `kept`: the file of the round's average, which is moved; where it is of another, the
   // average is written from the caller's memory, unless it is here already.
   Status keep(const LoggedRound& round, const std::filesystem::path& kept, WireFormat wire, ByteView canonical) const;
+  // The same of an average that was written beside its place, as it came.
+  Result<AverageWriter> begin_average(OuterStep round, WireFormat wire, std::uint64_t bytes) const;
+  Status keep(const LoggedRound& round, AverageWriter average) const;
+  // One of those that rounds() has; kNotFound.
+  Result<LoggedRound> round(OuterStep number) const;
   // Those that can be taken again, as the files say of themselves: record and average are there, and of one digest.
   LoggedRounds rounds() const;
   std::filesystem::path average_file(OuterStep round) const;

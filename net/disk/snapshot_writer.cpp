@@ -8,6 +8,7 @@
 #include <set>
 
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 #include "net/base/new_file.h"
 #include "net/base/unique_fd.h"
 #include "net/base/unix_time.h"
@@ -39,6 +40,13 @@ Result<UniqueFd> open_to_write(const std::filesystem::path& path) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!fd) return errno_error("open", path);
   return fd;
+}
+
+// Held from looking at what is there until it has taken its place: a state that was fetched and one that was written
+// may be whole at the same time, and of two with one number nobody could tell which is the newer.
+Mutex& placing() {
+  static Mutex mutex;
+  return mutex;
 }
 
 // Higher than that of any snapshot there; 1 and 0 are those of single files.
@@ -225,6 +233,7 @@ Status SnapshotWriter::finish(const HeldState& state, const std::filesystem::pat
     info.chunks.push_back(*impl_->chunks[i]);
   }
   ATOLL_RETURN_IF_ERROR(flush());
+  const MutexLock lock(placing());
   info.number = next_number(place.parent_path());
   info.saved_at = static_cast<std::uint64_t>(std::max<std::int64_t>(0, unix_seconds_now()));
   ATOLL_RETURN_IF_ERROR(write_snapshot_index(impl_->directory, info));

@@ -45,7 +45,11 @@ bool is_secret_of(const InviteRecord& invite, ByteView secret) {
 
 EnrolOutcome refused(ErrorCode code, std::string message) { return {{}, Error{code, std::move(message)}}; }
 
-EnrolOutcome expired() { return refused(ErrorCode::kInviteExpired, "this invite has expired; ask for a new one"); }
+EnrolOutcome is_over(const InviteRecord& invite) {
+  return refused(ErrorCode::kInviteExpired, invite.revoked()
+                                                ? "this invite was taken back by the run's operator; ask for a new one"
+                                                : "this invite has expired; ask for a new one");
+}
 
 }  // namespace
 
@@ -105,6 +109,14 @@ Result<std::vector<InviteRecord>> EnrolmentStore::invites() {
   }
 }
 
+Status EnrolmentStore::revoke(const std::string& invite_id) {
+  ATOLL_ASSIGN_OR_RETURN(Statement update, database_->prepare("UPDATE invite SET expires = ? WHERE id = ?"));
+  ATOLL_RETURN_IF_ERROR(update.bind(InviteRecord::kRevoked.time_since_epoch().count(), invite_id));
+  ATOLL_RETURN_IF_ERROR(update.run());
+  if (database_->changed_rows() > 0) return ok_status();
+  return Error{ErrorCode::kNotFound, fmt::format("there is no invite {}; see: atoll hub invites", invite_id)};
+}
+
 // ---- enrolling
 
 Result<EnrolOutcome> EnrolmentStore::enrol(const std::string& invite_id, ByteView secret,
@@ -115,7 +127,7 @@ Result<EnrolOutcome> EnrolmentStore::enrol(const std::string& invite_id, ByteVie
   if (!invite || !is_secret_of(*invite, secret)) {
     return refused(ErrorCode::kInviteUnknown, "the hub does not know this invite; ask for a new one");
   }
-  const bool is_over = invite->expires <= newcomer.enrolled_at;
+  const bool over = invite->expires <= newcomer.enrolled_at;
   ATOLL_ASSIGN_OR_RETURN(const std::optional<Known> known, find_known(newcomer.key_sha256));
   if (known && known->removed) {
     return refused(ErrorCode::kConflict,
@@ -129,12 +141,13 @@ Result<EnrolOutcome> EnrolmentStore::enrol(const std::string& invite_id, ByteVie
                                "it got, or make a new key: join from another directory",
                                known->id.value));
   }
-  if (known) return is_over ? expired() : EnrolOutcome{known->id, {}};
+  if (known) return over ? is_over(*invite) : EnrolOutcome{known->id, {}};
+  if (invite->revoked()) return is_over(*invite);
   if (invite->uses_left == 0) {
     return refused(ErrorCode::kInviteUsed,
                    "this invite was used already, by as many islands as it was for; ask for a new one");
   }
-  if (is_over) return expired();
+  if (over) return is_over(*invite);
   ATOLL_RETURN_IF_ERROR(enter(invite_id, newcomer));
   ATOLL_RETURN_IF_ERROR(transaction.commit());
   return EnrolOutcome{newcomer.id, {}};

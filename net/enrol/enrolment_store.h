@@ -22,6 +22,9 @@ struct InviteRecord {
   Digest secret_sha256{};
   std::uint32_t uses_left = 1;
   std::chrono::sys_seconds expires;
+  bool revoked() const { return expires == kRevoked; }
+
+  static constexpr std::chrono::sys_seconds kRevoked{};  // as `expires`: taken back by the run's operator
 };
 
 struct EnrolledIsland {
@@ -45,6 +48,9 @@ class EnrolmentStore {
 
   Status create(const InviteRecord& invite);
   Result<std::vector<InviteRecord>> invites();  // newest first
+  // Nobody enrols by it from now on, nor gets an answer of before again; islands that came by it stay. kNotFound when
+  // there is none of that id.
+  Status revoke(const std::string& invite_id);
 
   // Takes one use of the invite and enters the newcomer, both or neither: of two that come with the last use, one gets
   // it. A key that came by the same invite before is the island that it was, and takes no other use. The time is that

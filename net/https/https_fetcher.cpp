@@ -170,7 +170,8 @@ void set_request(Transfer& transfer, std::chrono::milliseconds stall) {
   transfer.connect_to.reset(curl_slist_append(nullptr, dial.c_str()));
   curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   curl_easy_setopt(easy, CURLOPT_CONNECT_TO, transfer.connect_to.get());
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(stall.count()));
+  const auto connect = request.connect.count() > 0 ? request.connect : stall;
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect.count()));
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kReceiveBufferBytes);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.message.data());
@@ -179,6 +180,8 @@ void set_request(Transfer& transfer, std::chrono::milliseconds stall) {
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
+  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request.close_after ? 1L : 0L);
+  curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request.close_after ? 1L : 0L);
   if (request.upload_bytes > 0) {
     transfer.headers.reset(curl_slist_append(nullptr, "Expect:"));  // no waiting for a permission to send
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.headers.get());

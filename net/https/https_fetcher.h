@@ -29,6 +29,8 @@ struct HttpsRequest {
   std::uint64_t max_bytes = 0;             // of body; more is an error
   std::uint64_t upload_bytes = 0;          // a POST of so much noise, in place of a GET
   double upload_rate = 0;                  // bytes/s at most; 0: as fast as it goes
+  bool close_after = false;                // its connection serves no other request
+  std::chrono::milliseconds connect{0};    // to be connected; 0: as long as a stall
   // Body bytes of a 200 or 206 (which: `partial`). An error ends the transfer and becomes its outcome.
   std::function<Status(ByteView, bool partial)> on_body;
 };

@@ -9,7 +9,6 @@
 #include <boost/beast/http/write.hpp>
 
 #include "net/base/byte_range.h"
-#include "net/base/unique_fd.h"
 
 namespace atl {
 namespace {
@@ -41,27 +40,28 @@ asio::awaitable<bool> send_range(TlsStream& stream, int fd, ByteRange range) {
 
 }  // namespace
 
-DataFiles::DataFiles(std::filesystem::path directory, const DatasetManifest& manifest)
-    : directory_(std::move(directory)) {
-  for (const auto* split : {&manifest.train, &manifest.validation}) {
-    for (const ShardEntry& shard : *split) sizes_[shard.file] = shard.bytes;
-  }
-}
-
 asio::awaitable<bool> DataFiles::answer(TlsStream& stream, const HttpRequest& request) const {
   const std::string_view target(request.target().data(), request.target().size());
   const auto found =
-      target.starts_with(kDataPrefix) ? sizes_.find(std::string(target.substr(kDataPrefix.size()))) : sizes_.end();
-  if (request.method() != http::verb::get || found == sizes_.end()) {
+      target.starts_with(kDataPrefix) ? files_.find(std::string(target.substr(kDataPrefix.size()))) : files_.end();
+  if (request.method() != http::verb::get || found == files_.end()) {
     co_return co_await answer_text(stream, request, http::status::not_found, "there is nothing here\n");
   }
-  const UniqueFd file(::open((directory_ / found->first).c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open(found->second.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno == ENOENT) {  // a mirror has it
+    co_return co_await answer_text(stream, request, http::status::not_found, "the hub has no copy of this file\n");
+  }
   if (!file) {
     co_return co_await answer_text(stream, request, http::status::internal_server_error,
                                    "the hub cannot read this file of its dataset\n");
   }
+  co_return co_await answer_file(stream, request, file, found->second.bytes);
+}
+
+asio::awaitable<bool> answer_file(TlsStream& stream, const HttpRequest& request, const UniqueFd& file,
+                                  std::uint64_t bytes) {
   const auto header = request[http::field::range];
-  const auto [verdict, range] = choose_range({header.data(), header.size()}, found->second);
+  const auto [verdict, range] = choose_range({header.data(), header.size()}, bytes);
   if (verdict == RangeVerdict::kUnsatisfiable) {
     co_return co_await answer_text(stream, request, http::status::range_not_satisfiable, "it has no such bytes\n");
   }
@@ -74,7 +74,7 @@ asio::awaitable<bool> DataFiles::answer(TlsStream& stream, const HttpRequest& re
   response.content_length(range.count);
   if (!whole) {
     response.set(http::field::content_range,
-                 fmt::format("bytes {}-{}/{}", range.first, range.first + range.count - 1, found->second));
+                 fmt::format("bytes {}-{}/{}", range.first, range.first + range.count - 1, bytes));
   }
   http::response_serializer<http::empty_body> serializer(response);
   beast::get_lowest_layer(stream).expires_after(kShortAnswer);

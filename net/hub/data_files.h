@@ -1,15 +1,14 @@
-// GET /data/<file>: the shards of the run's dataset, by exact name, with Range, streamed. On the hub's io_context
-// thread.
+// GET /data/NAME: the shards of the run's dataset, their hash trees, the tokenizer and tasks, by exact name
+// (SOURCE/FILE), with Range, streamed. On the hub's io_context thread.
 #pragma once
 
-#include <filesystem>
-#include <map>
 #include <string>
 
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
-#include "net/data/dataset.h"
+#include "net/base/unique_fd.h"
+#include "net/hub/hub_data.h"
 #include "net/mesh/asio_tls.h"
 
 namespace atl {
@@ -18,15 +17,18 @@ using HttpRequest = boost::beast::http::request<boost::beast::http::string_body>
 
 class DataFiles {
  public:
-  DataFiles(std::filesystem::path directory, const DatasetManifest& manifest);
+  explicit DataFiles(ServedFiles files) : files_(std::move(files)) {}
 
   // Answers the request, also when there is no such file (404). False when the connection is to be closed.
   boost::asio::awaitable<bool> answer(TlsStream& stream, const HttpRequest& request) const;
 
  private:
-  std::filesystem::path directory_;
-  std::map<std::string, std::uint64_t> sizes_;  // by name
+  const ServedFiles files_;
 };
+
+// A whole file of `bytes` bytes, or the range of it that is asked for. False when the connection is to be closed.
+boost::asio::awaitable<bool> answer_file(TlsStream& stream, const HttpRequest& request, const UniqueFd& file,
+                                         std::uint64_t bytes);
 
 // A short answer in words. False when the connection is to be closed.
 boost::asio::awaitable<bool> answer_text(TlsStream& stream, const HttpRequest& request,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "net/base/result.h"
@@ -18,10 +19,10 @@ Result<RunConfig> load_run(const HubHome& home);  // kNotFound when there is no 
 Result<UniqueFd> lock_home(const HubHome& home);
 
 struct HubFile {  // hub.json: what is this hub's, and not the run's
-  std::filesystem::path dataset;
+  // Of each source; of a run without sources one, without a name.
+  std::map<std::string, std::filesystem::path> datasets;
   std::string operator_name;  // may be empty
 };
 Result<HubFile> load_hub_file(const HubHome& home);
-Result<std::filesystem::path> load_dataset_directory(const HubHome& home);
 
 }  // namespace atl

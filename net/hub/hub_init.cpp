@@ -1,6 +1,7 @@
 // hub_init and create_invite: what needs no server.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 
 #include <chrono>
@@ -12,20 +13,22 @@
 #include "net/base/json_reader.h"
 #include "net/base/printable.h"
 #include "net/control/home.h"
-#include "net/data/dataset.h"
 #include "net/enrol/enroller.h"
+#include "net/hub/base_model.h"
+#include "net/hub/evaluation_files.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"
 #include "net/hub/hub_store.h"
 #include "net/hub/initial_state.h"
 #include "net/model/config.h"
-#include "net/model/layout.h"
+#include "net/model/train_only.h"
 #include "net/tls/authority.h"
 
 namespace atl {
 namespace {
 
-constexpr int kHubFileVersion = 1;
+constexpr int kHubFileVersion = 2;
+constexpr int kOneDirectoryVersion = 1;  // of a run without sources
 constexpr std::size_t kMaxHubFileBytes = 64u << 10;
 constexpr int kMaxHubFileDepth = 2;
 constexpr std::int64_t kQuickParameters = 200'000'000;  // whose initial state is hashed within seconds
@@ -36,10 +39,31 @@ std::string random_run_id() {
 }
 
 Status save_hub_file(const HubHome& home, const HubFile& hub) {
-  nlohmann::json file = {{"version", kHubFileVersion}, {"dataset_directory", hub.dataset.string()}};
+  nlohmann::json file = {{"version", kHubFileVersion}};
+  for (const auto& [source, directory] : hub.datasets) file["datasets"][source] = directory.string();
   if (!hub.operator_name.empty()) file["operator"] = hub.operator_name;
   return write_file_atomically(
       home.hub_file(), file.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", FileMode::kPrivate);
+}
+
+// What can be known before the data is read.
+Status check_run(RunConfig run, const HubInitOptions& options) {
+  run.dataset_json = "{}";  // made later
+  ATOLL_RETURN_IF_ERROR(run.validate());
+  ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
+  ATOLL_RETURN_IF_ERROR(check_train_only(model, run.train_only));
+  for (const HubDataSource& source : options.data) {
+    ATOLL_ASSIGN_OR_RETURN(const DatasetManifest manifest, DatasetManifest::load(source.directory));
+    ATOLL_RETURN_IF_ERROR(check_trainable(model, manifest.vocab_size, run.sequence_length));
+  }
+  return ok_status();
+}
+
+// Copied into the hub's home, which serves it; its hash is the run's.
+Status begin_with(const BaseModel& model, const HubHome& home, RunConfig& run) {
+  run.initial_state = std::string(RunConfig::kHubScheme) + model.name();
+  ATOLL_ASSIGN_OR_RETURN(run.initial_state_sha256, write_base_model(model, home));
+  return run.validate();
 }
 
 }  // namespace
@@ -58,28 +82,40 @@ Result<RunConfig> hub_init(const HubInitOptions& options) {
   }
   RunConfig run = options.run;
   run.run_id = random_run_id();
-  ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(options.dataset_directory));
-  run.dataset_json = dataset.manifest().to_json();
+  if (!options.evaluation.empty()) run.evaluation.every = options.evaluate_every;
+  for (const EvaluationFile& file : options.evaluation) run.evaluation.tasks.push_back(file.task);
+  ATOLL_RETURN_IF_ERROR(check_run(run, options));
+  ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
+  ATOLL_ASSIGN_OR_RETURN(const RunDataset data, make_run_dataset(options.data, options.weights, run.sequence_length,
+                                                                 home, options.on_indexing));
+  run.dataset_json = data.to_json();
   ATOLL_RETURN_IF_ERROR(run.validate());
   ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
-  ATOLL_RETURN_IF_ERROR(check_trainable(model, dataset.manifest().vocab_size, run.sequence_length));
-  ATOLL_RETURN_IF_ERROR(make_directories(home.directory, FileMode::kPrivate));
+  if (options.base_model != nullptr && options.base_model->config() != model) {
+    return Error{ErrorCode::kInvalidArgument, "the run's model is not the one with which it is to begin"};
+  }
+  if (options.base_model != nullptr) ATOLL_RETURN_IF_ERROR(begin_with(*options.base_model, home, run));
+  ATOLL_RETURN_IF_ERROR(keep_evaluation_files(options.evaluation, home));
   ATOLL_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::create(run.run_id));
   ATOLL_RETURN_IF_ERROR(make_directories(home.authority(), FileMode::kPrivate));
   ATOLL_RETURN_IF_ERROR(authority.save(home.authority()));
   ATOLL_ASSIGN_OR_RETURN(const Identity identity, authority.make_hub_identity(Validity::starting(
                                                       std::chrono::system_clock::now(), kHubCertificateLifetime)));
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), identity));
-  ATOLL_RETURN_IF_ERROR(
-      save_hub_file(home, {std::filesystem::absolute(options.dataset_directory), options.operator_name}));
+  HubFile hub{{}, options.operator_name};
+  for (std::size_t i = 0; i < options.data.size(); ++i) {
+    hub.datasets[data.sources[i].name] = std::filesystem::absolute(options.data[i].directory);
+  }
+  ATOLL_RETURN_IF_ERROR(save_hub_file(home, hub));
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
   if (!options.initial_hash.empty()) {
     ATOLL_RETURN_IF_ERROR(store->save(PersistStateHash{OuterStep{0}, options.initial_hash, std::nullopt}));
   }
   // A large model's takes minutes: the hub does it when it first serves.
-  const bool drawn = options.initial_hash.empty();
-  if (drawn && canonical_layout(model).numel <= kQuickParameters)
+  const bool drawn = options.initial_hash.empty() && options.base_model == nullptr;
+  if (options.base_model != nullptr || (drawn && canonical_layout(model).numel <= kQuickParameters)) {
     ATOLL_RETURN_IF_ERROR(save_initial_state_hash(run, *store));
+  }
   // Last: a directory with it is a whole hub.
   ATOLL_RETURN_IF_ERROR(write_file_atomically(home.run_file(), run.to_json().dump(2) + "\n", FileMode::kPrivate));
   return run;
@@ -96,13 +132,34 @@ Result<InviteReport> create_invite(const std::filesystem::path& hub_directory, c
   }
   if (addresses.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "it is not known where islands reach this hub: serve it first, or give its address (HOST:PORT)"};
+                 "it is not known where islands reach this hub: start it first (atoll hub serve), or say it: --address "
+                 "HOST:PORT"};
   }
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   ATOLL_ASSIGN_OR_RETURN(const Invite invite, make_invite(authority, store->enrolments(), run.name, addresses,
                                                           options.uses, now + options.valid_for));
   ATOLL_ASSIGN_OR_RETURN(std::string text, encode_invite(invite));
   return InviteReport{std::move(text), invite.id, std::move(addresses), invite.expires.time_since_epoch().count()};
+}
+
+Result<std::vector<GivenInvite>> given_invites(const std::filesystem::path& hub_directory) {
+  const HubHome home{hub_directory};
+  ATOLL_RETURN_IF_ERROR(load_run(home));
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<InviteRecord> invites, store->enrolments().invites());
+  std::vector<GivenInvite> given;
+  given.reserve(invites.size());
+  for (const InviteRecord& invite : invites) {
+    given.push_back({invite.id, invite.uses_left, invite.expires.time_since_epoch().count(), invite.revoked()});
+  }
+  return given;
+}
+
+Status revoke_invite(const std::filesystem::path& hub_directory, const std::string& id) {
+  const HubHome home{hub_directory};
+  ATOLL_RETURN_IF_ERROR(load_run(home));
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<HubStore> store, HubStore::open(home.database()));
+  return store->enrolments().revoke(id);
 }
 
 Result<std::vector<EnrolledIslandReport>> enrolled_islands(const std::filesystem::path& hub_directory) {
@@ -126,19 +183,21 @@ Status remove_enrolled_island(const std::filesystem::path& hub_directory, const 
   return store->enrolments().remove_island(IslandId{island});
 }
 
-Status move_dataset(const std::filesystem::path& hub_directory, const std::filesystem::path& dataset) {
+Status move_dataset(const std::filesystem::path& hub_directory, const std::string& source,
+                    const std::filesystem::path& dataset) {
   const HubHome home{hub_directory};
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(home));
-  ATOLL_ASSIGN_OR_RETURN(const Dataset opened, Dataset::open(dataset));
-  if (opened.manifest().to_json() != run.dataset_json) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("{} is another dataset than that of run {}, whose islands have agreed on its hashes; copy the "
-                    "run's own there",
-                    dataset.string(), run.name)};
-  }
   ATOLL_ASSIGN_OR_RETURN(HubFile hub, load_hub_file(home));
-  hub.dataset = std::filesystem::absolute(dataset);
+  const auto found = source.empty() && hub.datasets.size() == 1 ? hub.datasets.begin() : hub.datasets.find(source);
+  if (found == hub.datasets.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, directory] : hub.datasets) names.push_back(name);
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the run's data has no source '{}'; say one of them, NAME=DIR: {}", source,
+                             fmt::join(names, ", "))};
+  }
+  ATOLL_RETURN_IF_ERROR(check_moved_data(run, found->first, dataset));
+  found->second = std::filesystem::absolute(dataset);
   return save_hub_file(home, hub);
 }
 
@@ -148,6 +207,16 @@ Result<RunConfig> load_run(const HubHome& home) {
     if (text.error().code != ErrorCode::kNotFound) return text.error();
     return Error{ErrorCode::kNotFound,
                  fmt::format("{} holds no hub; make one with `atoll hub init`", home.directory.string())};
+  }
+  // A new one would know of no island and of no round: the run would be another, with the same name.
+  std::error_code failed;
+  if (!std::filesystem::exists(home.database(), failed) && !failed) {
+    return Error{
+        ErrorCode::kNotFound,
+        fmt::format("{} is gone, which holds the run's islands and rounds; move what is left in {} aside and "
+                    "restore the hub from a backup, however old: `atoll hub restore FILE`. Its islands show it "
+                    "what it missed",
+                    home.database().string(), home.directory.string())};
   }
   auto run = RunConfig::from_json(*text);
   if (!run.ok()) return run.error().with_context(home.run_file().string());
@@ -174,18 +243,30 @@ Result<HubFile> load_hub_file(const HubHome& home) {
   if (!file.ok()) return corrupt(file.error().message);
   JsonReader reader(*file);
   int version = 0;
-  std::string dataset, operator_name;
+  std::string operator_name;
+  HubFile hub;
   reader.field("version", version);
-  reader.bounded("dataset_directory", dataset, kMaxHubFileBytes);
+  if (version == kOneDirectoryVersion) {
+    std::string directory;
+    reader.bounded("dataset_directory", directory, kMaxHubFileBytes);
+    hub.datasets[""] = directory;
+  } else if (const nlohmann::json* datasets = reader.find("datasets")) {
+    JsonReader directories(*datasets, reader.path_of("datasets"));
+    for (const auto& [source, directory] : datasets->items()) {
+      std::string path;
+      directories.bounded(source.c_str(), path, kMaxHubFileBytes);
+      hub.datasets[source] = path;
+    }
+    if (!directories.status().ok()) reader.fail(directories.status().error());
+  }
   if (reader.has_value("operator")) reader.bounded("operator", operator_name, kMaxHubFileBytes);
-  if (reader.status().ok() && version != kHubFileVersion) reader.fail(fmt::format("it says version {}", version));
+  if (reader.status().ok() && version != kOneDirectoryVersion && version != kHubFileVersion) {
+    reader.fail(fmt::format("it says version {}", version));
+  }
+  if (reader.status().ok() && hub.datasets.empty()) reader.fail("it names no data");
   if (!reader.status().ok()) return corrupt(reader.status().error().message);
-  return HubFile{dataset, printable(operator_name, kMaxOperatorName)};
-}
-
-Result<std::filesystem::path> load_dataset_directory(const HubHome& home) {
-  ATOLL_ASSIGN_OR_RETURN(const HubFile hub, load_hub_file(home));
-  return hub.dataset;
+  hub.operator_name = printable(operator_name, kMaxOperatorName);
+  return hub;
 }
 
 }  // namespace atl

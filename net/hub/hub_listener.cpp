@@ -7,6 +7,7 @@
 
 #include "net/hub/hub_stream.h"
 #include "net/mesh/spawn.h"
+#include "net/wire/contributors.h"
 #include "net/wire/mesh.h"
 
 namespace atl {
@@ -35,11 +36,13 @@ std::string host_of(const tcp::socket& socket) {
 
 }  // namespace
 
-HubListener::HubListener(asio::io_context& io, const TlsContext& tls, const DataFiles& data, CheckEndpoints& checks,
-                         HubGate& gate, const HubPortLimits& limits)
+HubListener::HubListener(asio::io_context& io, const TlsContext& tls, const DataFiles& data,
+                         const BaseModelFiles& base_model, CheckEndpoints& checks, HubGate& gate,
+                         const HubPortLimits& limits)
     : io_(io),
       tls_(share_context(tls)),
       data_(data),
+      base_model_(base_model),
       checks_(checks),
       gate_(gate),
       acceptor_(io),
@@ -177,6 +180,20 @@ asio::awaitable<bool> HubListener::serve_certificate(TlsStream& stream, const Ht
   co_return co_await answer_text(stream, request, http::status::internal_server_error, renewed.error().message + "\n");
 }
 
+asio::awaitable<bool> HubListener::serve_contributors(TlsStream& stream, const HttpRequest& request) {
+  Result<std::string> found = gate_.contributors();
+  if (found.ok()) co_return co_await answer_text(stream, request, http::status::ok, std::move(*found));
+  co_return co_await answer_text(stream, request, http::status::service_unavailable, found.error().message + "\n");
+}
+
+// Of a request without a body.
+asio::awaitable<bool> HubListener::answer(TlsStream& stream, const HttpRequest& request, const EnrolledIsland& island) {
+  if (request.target() == kCertificatePath) co_return co_await serve_certificate(stream, request, island);
+  if (request.target() == kContributorsPath) co_return co_await serve_contributors(stream, request);
+  if (BaseModelFiles::serves(request)) co_return co_await base_model_.answer(stream, request);
+  co_return co_await data_.answer(stream, request);
+}
+
 // Empty when it was told that it is not admitted, or not now; the connection is to be closed then.
 asio::awaitable<std::optional<EnrolledIsland>> HubListener::admit(TlsStream& stream, const HttpRequest& request,
                                                                   const PeerCertificate& peer) {
@@ -231,8 +248,7 @@ asio::awaitable<void> HubListener::serve_http(TlsStream& stream, OpenConnections
       continue;
     }
     if (has_body) co_return;
-    const bool again = request.target() == kCertificatePath ? co_await serve_certificate(stream, request, *island)
-                                                            : co_await data_.answer(stream, request);
+    const bool again = co_await answer(stream, request, *island);
     if (!again) break;
   }
   co_await shut_down(stream, kShutdownTimeout);

@@ -1,6 +1,6 @@
 // The hub's port: accepts, completes TLS, and leads each connection where it may go: enrolment, the mesh, the dataset,
-// its members' node checks. On the hub's io_context thread. Bounded by address, network and member, and in the time of
-// each step (OpenConnections).
+// the base model, its members' node checks. On the hub's io_context thread. Bounded by address, network and member, and
+// in the time of each step (OpenConnections).
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "net/base/log_limit.h"
+#include "net/hub/base_model_files.h"
 #include "net/hub/check_endpoints.h"
 #include "net/hub/data_files.h"
 #include "net/hub/island_link.h"
@@ -28,6 +29,7 @@ class HubGate {
   virtual Result<std::optional<EnrolledIsland>> admit(const PeerCertificate& certificate) = 0;
   // A new certificate for the key that this one certifies.
   virtual Result<std::string> renew(const EnrolledIsland& island, const std::string& certificate_pem) = 0;
+  virtual Result<std::string> contributors() = 0;  // net/wire/contributors.h
   virtual EnrolResponse enrol(const EnrolRequest& request) = 0;
   virtual AboutResponse about(const AboutRequest& request) = 0;                             // what everybody may know
   virtual boost::asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) = 0;  // until it ends
@@ -37,8 +39,9 @@ class HubGate {
 class HubListener {
  public:
   // All outlive it, and the coroutines that it starts on `io`.
-  HubListener(boost::asio::io_context& io, const TlsContext& tls, const DataFiles& data, CheckEndpoints& checks,
-              HubGate& gate, const HubPortLimits& limits = {});
+  HubListener(boost::asio::io_context& io, const TlsContext& tls, const DataFiles& data,
+              const BaseModelFiles& base_model, CheckEndpoints& checks, HubGate& gate,
+              const HubPortLimits& limits = {});
 
   Status listen(
       const Address& address);  // kPermissionDenied when the port is taken, kInvalidArgument for a wrong address
@@ -60,12 +63,15 @@ class HubListener {
                                           const EnrolledIsland& island, std::string host);
   boost::asio::awaitable<std::optional<EnrolledIsland>> admit(TlsStream& stream, const HttpRequest& request,
                                                               const PeerCertificate& peer);
+  boost::asio::awaitable<bool> answer(TlsStream& stream, const HttpRequest& request, const EnrolledIsland& island);
+  boost::asio::awaitable<bool> serve_contributors(TlsStream& stream, const HttpRequest& request);
   boost::asio::awaitable<bool> serve_certificate(TlsStream& stream, const HttpRequest& request,
                                                  const EnrolledIsland& island);
 
   boost::asio::io_context& io_;
   boost::asio::ssl::context tls_;
   const DataFiles& data_;
+  const BaseModelFiles& base_model_;
   CheckEndpoints& checks_;
   HubGate& gate_;
   boost::asio::ip::tcp::acceptor acceptor_;

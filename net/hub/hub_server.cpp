@@ -12,6 +12,7 @@
 #include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 #include "net/check/run_needs.h"
+#include "net/hub/base_model.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"
 #include "net/hub/hub_listener.h"
@@ -31,7 +32,7 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds kGoodbyeTimeout{1'000};
 constexpr std::chrono::milliseconds kLongestTick{250};
 constexpr std::chrono::milliseconds kShortestTick{20};
-constexpr std::chrono::seconds kRollbackTimeout{10};
+constexpr std::chrono::seconds kDecisionTimeout{10};
 
 std::vector<Address> reachable_at(const HubServeOptions& options, std::uint16_t port) {
   std::vector<Address> addresses = options.advertised;
@@ -57,6 +58,10 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
     return health_;
   }
   Status roll_back(OuterStep to, const std::string& reason);
+  Result<DecidedDecay> decide_decay(const DecayWish& wish);
+  Status cancel_decay();
+  Result<MixtureWish> decide_mixture(const MixtureWish& wish);
+  Status cancel_mixture();
   void send_away(const std::string& island) {
     asio::post(io_, [this, id = IslandId{island}] { send_away_now(id); });
   }
@@ -65,6 +70,7 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   // HubGate, on the hub's thread
   Result<std::optional<EnrolledIsland>> admit(const PeerCertificate& certificate) override;
   Result<std::string> renew(const EnrolledIsland& island, const std::string& certificate_pem) override;
+  Result<std::string> contributors() override;
   EnrolResponse enrol(const EnrolRequest& request) override;
   AboutResponse about(const AboutRequest& request) override;
   asio::awaitable<void> serve_island(std::shared_ptr<IslandLink> link) override {
@@ -90,6 +96,8 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   Status renew_own_certificate();
   void run();
   Status roll_back_now(OuterStep to, const std::string& reason);
+  template <class Answer, class Act>
+  Answer on_own_thread(Act act);
   asio::awaitable<void> tick();
   void send_away_now(const IslandId& id);
 
@@ -107,6 +115,7 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   std::optional<KnownHosts> hosts_;
   std::optional<Enroller> enroller_;
   std::optional<DataFiles> data_;
+  std::optional<BaseModelFiles> base_model_;
   std::unique_ptr<RoundService> rounds_;
   LogLimit renewals_;  // a line an island now and then, however often it asks
   mutable Mutex mutex_;
@@ -159,8 +168,13 @@ Status HubServer::Impl::open_home(const HubServeOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(TlsContext tls, TlsContext::hub_server(identity_));
   tls_.emplace(std::move(tls));
   ATOLL_ASSIGN_OR_RETURN(const HubFile file, load_hub_file(home_));
-  ATOLL_ASSIGN_OR_RETURN(const DatasetManifest manifest, DatasetManifest::from_json(run_.dataset_json));
-  data_.emplace(file.dataset, manifest);
+  ATOLL_ASSIGN_OR_RETURN(ServedFiles served, served_files(run_, file, home_));
+  data_.emplace(std::move(served));
+  base_model_.emplace(home_);
+  if (run_.begins_at_hub()) {
+    const auto kept = kept_base_model(home_, run_);
+    if (!kept.ok()) spdlog::warn("hub base_model error=\"{}\"", kept.error().message);
+  }
   about_run_ = {run_.run_id, run_.name, file.operator_name, describe_model(run_), 0};
   if (const auto needs = needs_of(run_); needs.ok()) about_run_.parameters = needs->parameters;
   ATOLL_ASSIGN_OR_RETURN(store_, HubStore::open(home_.database()));
@@ -175,7 +189,7 @@ Status HubServer::Impl::open_home(const HubServeOptions& options) {
 Status HubServer::Impl::open_port(const HubServeOptions& options) {
   const auto about_checks = [this] { return check_about(run_, rounds_->coordinator(), state()); };
   ATOLL_ASSIGN_OR_RETURN(checks_, CheckEndpoints::start(io_, identity_, about_checks));
-  listener_ = std::make_unique<HubListener>(io_, *tls_, *data_, *checks_, *this);
+  listener_ = std::make_unique<HubListener>(io_, *tls_, *data_, *base_model_, *checks_, *this);
   listener_->expect(hosts_->all());
   return listener_->listen(options.listen);
 }
@@ -240,6 +254,11 @@ Result<std::string> HubServer::Impl::renew(const EnrolledIsland& island, const s
                            Validity::starting(std::chrono::system_clock::now(), certificate_lifetime_));
 }
 
+Result<std::string> HubServer::Impl::contributors() {
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<Contributor> found, store_->contributors());
+  return encode(found);
+}
+
 // Its own certificate is made anew as well, when a hub that holds an old one starts: islands know it by its
 // authority.
 Status HubServer::Impl::renew_own_certificate() {
@@ -284,12 +303,51 @@ asio::awaitable<void> HubServer::Impl::tick() {
 }
 
 // Any thread but the hub's own.
+template <class Answer, class Act>
+Answer HubServer::Impl::on_own_thread(Act act) {
+  const auto done = std::make_shared<std::promise<Answer>>();
+  std::future<Answer> outcome = done->get_future();
+  asio::post(io_, [done, act] { done->set_value(act()); });
+  if (outcome.wait_for(kDecisionTimeout) == std::future_status::ready) return outcome.get();
+  return Error{ErrorCode::kTimeout, "the hub is busy; what becomes of it is told by: atoll hub status"};
+}
+
 Status HubServer::Impl::roll_back(OuterStep to, const std::string& reason) {
-  const auto done = std::make_shared<std::promise<Status>>();
-  std::future<Status> outcome = done->get_future();
-  asio::post(io_, [this, done, to, reason] { done->set_value(roll_back_now(to, reason)); });
-  if (outcome.wait_for(kRollbackTimeout) == std::future_status::ready) return outcome.get();
-  return Error{ErrorCode::kTimeout, "the hub is busy; whether it goes back is told by: atoll hub status"};
+  return on_own_thread<Status>([this, to, reason] { return roll_back_now(to, reason); });
+}
+
+Result<DecidedDecay> HubServer::Impl::decide_decay(const DecayWish& wish) {
+  return on_own_thread<Result<DecidedDecay>>([this, wish]() -> Result<DecidedDecay> {
+    ATOLL_RETURN_IF_ERROR(health());
+    auto decided = rounds_->decide_decay(wish);
+    ATOLL_RETURN_IF_ERROR(health());
+    return decided;
+  });
+}
+
+Status HubServer::Impl::cancel_decay() {
+  return on_own_thread<Status>([this]() -> Status {
+    ATOLL_RETURN_IF_ERROR(health());
+    ATOLL_RETURN_IF_ERROR(rounds_->cancel_decay());
+    return health();
+  });
+}
+
+Result<MixtureWish> HubServer::Impl::decide_mixture(const MixtureWish& wish) {
+  return on_own_thread<Result<MixtureWish>>([this, wish]() -> Result<MixtureWish> {
+    ATOLL_RETURN_IF_ERROR(health());
+    auto decided = rounds_->decide_mixture(wish);
+    ATOLL_RETURN_IF_ERROR(health());
+    return decided;
+  });
+}
+
+Status HubServer::Impl::cancel_mixture() {
+  return on_own_thread<Status>([this]() -> Status {
+    ATOLL_RETURN_IF_ERROR(health());
+    ATOLL_RETURN_IF_ERROR(rounds_->cancel_mixture());
+    return health();
+  });
 }
 
 Status HubServer::Impl::roll_back_now(OuterStep to, const std::string& reason) {
@@ -312,6 +370,10 @@ std::uint16_t HubServer::port() const { return impl_->port(); }
 HubState HubServer::state() const { return impl_->state(); }
 void HubServer::send_away(const std::string& island) { impl_->send_away(island); }
 Status HubServer::roll_back(OuterStep to, const std::string& reason) { return impl_->roll_back(to, reason); }
+Result<DecidedDecay> HubServer::decide_decay(const DecayWish& wish) { return impl_->decide_decay(wish); }
+Status HubServer::cancel_decay() { return impl_->cancel_decay(); }
+Result<MixtureWish> HubServer::decide_mixture(const MixtureWish& wish) { return impl_->decide_mixture(wish); }
+Status HubServer::cancel_mixture() { return impl_->cancel_mixture(); }
 Status HubServer::health() const { return impl_->health(); }
 
 }  // namespace atl

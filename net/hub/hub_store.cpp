@@ -10,7 +10,8 @@
 namespace atl {
 namespace {
 
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 4;
+constexpr int kContributionVersion = 4;           // from which on they are counted
 constexpr std::int64_t kStatesRemembered = 4096;  // agreed hashes, the newest
 constexpr std::int64_t kValidationsRemembered = 3;
 
@@ -24,6 +25,12 @@ constexpr const char* kTables = R"(
     seconds REAL NOT NULL, mean_loss_nats REAL NOT NULL, message TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS state_hash (outer_step INTEGER PRIMARY KEY, hash TEXT NOT NULL, unanimous INTEGER);
   CREATE TABLE IF NOT EXISTS validation (outer_step INTEGER PRIMARY KEY, island TEXT NOT NULL, loss_nats REAL NOT NULL);
+  CREATE TABLE IF NOT EXISTS evaluation (
+    outer_step INTEGER NOT NULL, task TEXT NOT NULL, metric TEXT NOT NULL, value REAL NOT NULL,
+    islands INTEGER NOT NULL, PRIMARY KEY (task, metric, outer_step)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS contribution (
+    island TEXT PRIMARY KEY, rounds INTEGER NOT NULL, tokens INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS uploaded (outer_step INTEGER PRIMARY KEY, hash TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS rollback (
     epoch INTEGER PRIMARY KEY, outer_step INTEGER NOT NULL, reason TEXT NOT NULL, automatic INTEGER NOT NULL,
     at INTEGER NOT NULL);
@@ -54,6 +61,7 @@ Status HubStore::make_tables() {
   if (found == kSchemaVersion) return ok_status();
   ATOLL_ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
   ATOLL_RETURN_IF_ERROR(database_.exec(kTables));
+  if (found < kContributionVersion) ATOLL_RETURN_IF_ERROR(count_from(OuterStep{0}, 1));
   ATOLL_RETURN_IF_ERROR(database_.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
@@ -151,6 +159,7 @@ Status HubStore::save(const PersistCommit& commit) {
                                        commit.commit.members.size(), tokens, commit.seconds, commit.mean_loss_nats,
                                        encode(HubMessage(commit.commit))));
   ATOLL_RETURN_IF_ERROR(statement.run());
+  ATOLL_RETURN_IF_ERROR(count(commit.commit, 1));
   ATOLL_ASSIGN_OR_RETURN(Statement lease, database_.prepare("UPDATE lease SET committed = 1 WHERE first = ?"));
   for (const LeaseRange& range : commit.leases) {
     ATOLL_RETURN_IF_ERROR(lease.bind(range.first));
@@ -162,9 +171,11 @@ Status HubStore::save(const PersistCommit& commit) {
 
 // Commits from this round on are kept aside: they happened, and count no more.
 Status HubStore::undo_from(OuterStep round) {
+  ATOLL_RETURN_IF_ERROR(count_from(round, -1));
   for (const char* sql : {"INSERT INTO undone_commit (message) SELECT message FROM round_commit WHERE round >= ?",
                           "DELETE FROM round_commit WHERE round >= ?", "DELETE FROM state_hash WHERE outer_step > ?",
-                          "DELETE FROM validation WHERE outer_step > ?"}) {
+                          "DELETE FROM validation WHERE outer_step > ?", "DELETE FROM evaluation WHERE outer_step > ?",
+                          "DELETE FROM uploaded WHERE outer_step > ?"}) {
     ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare(sql));
     ATOLL_RETURN_IF_ERROR(statement.bind(round.value));
     ATOLL_RETURN_IF_ERROR(statement.run());
@@ -205,6 +216,7 @@ Status HubStore::save(const PersistFastForward& forward) {
   ATOLL_RETURN_IF_ERROR(statement.bind(commit.round.value, commit.attempt.value, commit.members.size(), tokens,
                                        encode(HubMessage(commit))));
   ATOLL_RETURN_IF_ERROR(statement.run());
+  ATOLL_RETURN_IF_ERROR(count(commit, 1));
   ATOLL_ASSIGN_OR_RETURN(Statement leases, database_.prepare("UPDATE lease SET committed = 1 WHERE first < ?"));
   ATOLL_RETURN_IF_ERROR(leases.bind(commit.lease_cursor));
   ATOLL_RETURN_IF_ERROR(leases.run());
@@ -274,6 +286,18 @@ Status HubStore::save(const IslandValidated& validation) {
   ATOLL_RETURN_IF_ERROR(statement.bind(validation.outer_step.value, validation.island.value, validation.loss_nats));
   return statement.run();
 }
+
+Status HubStore::save(const PersistUploaded& uploaded) {
+  ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare("INSERT OR REPLACE INTO uploaded VALUES (?, ?)"));
+  ATOLL_RETURN_IF_ERROR(statement.bind(uploaded.state.outer_step.value, uploaded.state.state_hash));
+  return statement.run();
+}
+
+Status HubStore::save(const PersistDecay& decided) {
+  return set("decay", decided.decay ? to_json(*decided.decay) : std::string());
+}
+
+Status HubStore::save(const PersistMixture& decided) { return set("mixture", to_json(decided.mixture)); }
 
 Status HubStore::save(const PersistSpoiled& spoiled) {
   return set("spoiled", fmt::format("{} {}", spoiled.state.outer_step.value, spoiled.state.loss_nats));
@@ -372,6 +396,21 @@ Status HubStore::read_records(CoordinatorMemory& memory) {
     ATOLL_ASSIGN_OR_RETURN(row, validations.step());
     if (!row) break;
     memory.validations.push_back({OuterStep{static_cast<std::uint32_t>(validations.integer(0))}, validations.real(1)});
+  }
+  ATOLL_ASSIGN_OR_RETURN(Statement uploaded,
+                         database_.prepare("SELECT outer_step, hash FROM uploaded ORDER BY outer_step"));
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(row, uploaded.step());
+    if (!row) break;
+    memory.uploaded.push_back({OuterStep{static_cast<std::uint32_t>(uploaded.integer(0))}, uploaded.text(1)});
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> decay, get("decay"));
+  if (decay && !decay->empty()) {
+    ATOLL_ASSIGN_OR_RETURN(memory.decay, parse_decided_decay(*decay));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::optional<std::string> mixture, get("mixture"));
+  if (mixture && !mixture->empty()) {
+    ATOLL_ASSIGN_OR_RETURN(memory.mixture, parse_run_mixture(*mixture));
   }
   ATOLL_ASSIGN_OR_RETURN(memory.spoiled, spoiled());
   ATOLL_ASSIGN_OR_RETURN(const std::uint64_t first, number("measured_from"));

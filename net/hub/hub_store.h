@@ -16,6 +16,7 @@
 #include "net/control/hub_state.h"
 #include "net/enrol/enrolment_store.h"
 #include "net/mesh/coordinator_types.h"
+#include "net/wire/contributors.h"
 
 namespace atl {
 
@@ -42,9 +43,13 @@ class HubStore {
   Status save(const PersistCommit& commit);
   Status save(const PersistStateHash& hash);
   Status save(const IslandValidated& validation);
+  Status save(const StateEvaluated& evaluated);
   Status save(const PersistRollback& rollback, std::int64_t unix_seconds);
   Status save(const PersistFastForward& forward);
   Status save(const PersistSpoiled& spoiled);
+  Status save(const PersistUploaded& uploaded);
+  Status save(const PersistDecay& decided);
+  Status save(const PersistMixture& decided);
 
   // The epoch in which this hub serves from now on: higher than any before, and than any that another copy of this home
   // was served in before now, if the clocks are right.
@@ -61,6 +66,10 @@ class HubStore {
   // The last `limit` commits, oldest first.
   Result<std::vector<HubState::Round>> rounds(std::size_t limit);
   Result<std::optional<HubState::Validation>> validation(bool first);  // the first or the last
+  // Of each state that was asked it, the figures of metrics_of(task.kind), in their order.
+  Result<std::map<OuterStep, std::vector<double>>> evaluations(const EvaluationTask& task);
+  // Those of them that trained in rounds which count, at most kMaxContributors.
+  Result<std::vector<Contributor>> contributors();
 
  private:
   explicit HubStore(Database database) : database_(std::move(database)) {}
@@ -74,6 +83,8 @@ class HubStore {
   Status read_leases(CoordinatorMemory& memory);
   Status read_records(CoordinatorMemory& memory);
   Status undo_from(OuterStep round);
+  Status count(const HubCommit& commit, int sign);  // 1, or -1: it counts no more
+  Status count_from(OuterStep round, int sign);     // of that round and the later ones
 
   Database database_;
   std::optional<EnrolmentStore> enrolments_;  // uses database_

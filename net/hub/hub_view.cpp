@@ -32,6 +32,7 @@ const char* name_of(Standstill::Kind kind) {
     case Standstill::Kind::kSpoiled: return "spoiled";
     case Standstill::Kind::kQuorum: return "quorum";
     case Standstill::Kind::kStragglers: return "stragglers";
+    case Standstill::Kind::kNoData: return "no_data";
   }
   return "lost";
 }
@@ -102,6 +103,17 @@ NewsEvent event_of(const IslandValidated& news) {
   return {"validation",
           {{"island", news.island.value}, {"outer_step", news.outer_step.value}, {"loss_nats", news.loss_nats}}};
 }
+NewsEvent event_of(const StateEvaluated& news) {
+  const auto metrics = metrics_of(news.found.kind);
+  json figures = json::object();
+  for (std::size_t i = 0; i < metrics.size(); ++i) figures[std::string(metrics[i].name)] = news.found.figures[i];
+  return {"evaluation",
+          {{"island", news.island.value},
+           {"outer_step", news.found.outer_step.value},
+           {"task", news.found.task},
+           {"islands", news.found.islands},
+           {"figures", std::move(figures)}}};
+}
 NewsEvent event_of(const RunFinished& news) { return {"run.finished", {{"outer_step", news.outer_step.value}}}; }
 NewsEvent event_of(const RolledBack& news) {
   return {"run.rolled_back",
@@ -149,7 +161,12 @@ void HubView::learn(const CoordinatorNews& news) {
   } else if (const auto* validated = std::get_if<IslandValidated>(&news)) {
     state_.last_validation = HubState::Validation{validated->outer_step.value, validated->loss_nats};
     if (!state_.first_validation) state_.first_validation = state_.last_validation;
+  } else if (const auto* evaluated = std::get_if<StateEvaluated>(&news)) {
+    curves_.learn(evaluated->found);
+    state_.evaluations = curves_.shown();
   } else if (const auto* back = std::get_if<RolledBack>(&news)) {
+    curves_.go_back_to(back->to);
+    state_.evaluations = curves_.shown();
     std::erase_if(state_.rounds, [&](const HubState::Round& round) { return round.round >= back->to.value; });
     if (state_.last_validation && state_.last_validation->outer_step > back->to.value) state_.last_validation.reset();
     if (!state_.last_validation) state_.last_validation = state_.first_validation;
@@ -164,6 +181,17 @@ void HubView::learn(const CoordinatorNews& news) {
   }
 }
 
+std::optional<HubState::Mixture> HubView::mixture_of(const RunMixture& mixture) const {
+  std::optional<HubState::Mixture> view = state_.mixture;
+  if (!view) return view;
+  if (!mixture.eras.empty()) view->weights = describe_weights(sources_, mixture.eras.back().weights);
+  if (mixture.decided) {
+    view->next_round = mixture.decided->from_round;
+    view->next_weights = describe_weights(sources_, mixture.decided->weights);
+  }
+  return view;
+}
+
 HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point now) const {
   HubState state = state_;
   state.phase = phase_of(coordinator.phase());
@@ -171,12 +199,21 @@ HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point n
   state.round_open = coordinator.round_open();
   state.finished = coordinator.phase() == RoundCoordinator::Phase::kFinished;
   if (const auto& stop = coordinator.standstill()) {
-    state.standstill = HubState::Standstill{name_of(stop->kind), stop->text, std::nullopt};
+    state.standstill = HubState::Standstill{name_of(stop->kind), stop->text, std::nullopt, 0};
+    state.standstill->seconds = Seconds(now - coordinator.standstill_since()).count();
     if (stop->back_to) state.standstill->back_to = stop->back_to->value;
   }
+  state.waits_for = coordinator.waits_for();
   if (const auto safe = coordinator.safekeeping().safe_step()) state.safe_outer_step = safe->value;
-  if (const auto& there = coordinator.safekeeping().uploaded()) state.uploaded_outer_step = there->value;
-  for (const auto& [id, island] : coordinator.islands()) state.islands.push_back(view_of(island, now));
+  state.disks_with_committed = coordinator.safekeeping().disks_with_committed();
+  state.decay = coordinator.decay();
+  state.mixture = mixture_of(coordinator.mixture());
+  const auto uploaded = coordinator.safekeeping().uploaded();
+  state.uploaded_outer_step = uploaded ? std::optional(uploaded->value) : std::nullopt;
+  for (const auto& [id, island] : coordinator.islands()) {
+    state.islands.push_back(view_of(island, now));
+    if (state.finished && !island.connected) state.islands.back().state = HubIslandState::kGone;
+  }
   for (const auto& [id, island] : gone_) {
     if (!coordinator.islands().contains(id) && state.islands.size() < HubState::kMaxIslands) {
       state.islands.push_back(island);

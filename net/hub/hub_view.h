@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/control/hub_state.h"
+#include "net/hub/evaluation_curves.h"
 #include "net/mesh/round_coordinator.h"
 #include "net/wire/check.h"
 
@@ -25,14 +26,21 @@ CheckAbout check_about(const RunConfig& run, const RoundCoordinator& coordinator
 
 class HubView {
  public:
-  // `state` holds what does not change, and the rounds and validations of before a restart.
-  explicit HubView(HubState state) : state_(std::move(state)) {}
+  // `state` holds what does not change, and the rounds, validations and evaluations of before a restart, of which
+  // `curves` has all points.
+  // `sources`: names of the run's sources of data.
+  explicit HubView(HubState state, std::vector<std::string> sources = {}, EvaluationCurves curves = {})
+      : state_(std::move(state)), sources_(std::move(sources)), curves_(std::move(curves)) {}
 
   void learn(const CoordinatorNews& news);
   HubState build(const RoundCoordinator& coordinator, Clock::time_point now) const;
 
  private:
+  std::optional<HubState::Mixture> mixture_of(const RunMixture& mixture) const;
+
   HubState state_;
+  std::vector<std::string> sources_;
+  EvaluationCurves curves_;
   std::map<IslandId, HubState::Island> gone_;  // at most HubState::kMaxIslands
 };
 

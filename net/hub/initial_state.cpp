@@ -66,6 +66,7 @@ class ChunkDigests {
 }  // namespace
 
 Result<std::string> initial_state_hash(const RunConfig& run) {
+  if (run.begins_at_hub()) return run.initial_state_sha256;
   if (!run.initial_state.empty()) {
     return Error{ErrorCode::kNotFound,
                  fmt::format("hub.db has lost the hash of the state with which the run began ({}); restore it from a "

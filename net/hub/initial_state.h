@@ -11,8 +11,8 @@
 
 namespace atl {
 
-// Tree hash (net/recovery/outer_state.h), hex, of outer step 0: fresh parameters (net/model/initialise.h), zero
-// momentum. kInvalidArgument for a model that Atoll does not compute.
+// Tree hash (net/recovery/outer_state.h), hex, of outer step 0: fresh parameters (net/model/initialise.h), or those
+// that the hub has (base_model.h), zero momentum. kInvalidArgument for a model that Atoll does not compute.
 Result<std::string> initial_state_hash(const RunConfig& run);
 // The same, kept in the store.
 Result<std::string> save_initial_state_hash(const RunConfig& run, HubStore& store);

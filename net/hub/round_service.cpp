@@ -8,6 +8,7 @@
 
 #include "net/base/encoding.h"
 #include "net/base/unix_time.h"
+#include "net/data/run_dataset.h"
 #include "net/hub/initial_state.h"
 #include "net/mesh/commit_signature.h"
 #include "net/mesh/spawn.h"
@@ -48,6 +49,18 @@ Status RoundService::read_store() {
   ATOLL_ASSIGN_OR_RETURN(state.rounds, store_.rounds(HubState::kMaxRounds));
   ATOLL_ASSIGN_OR_RETURN(state.first_validation, store_.validation(/*first=*/true));
   ATOLL_ASSIGN_OR_RETURN(state.last_validation, store_.validation(/*first=*/false));
+  for (const EvaluationTask& task : run_.evaluation.tasks) {
+    ATOLL_ASSIGN_OR_RETURN(EvaluationCurves::Figures known, store_.evaluations(task));
+    curves_.add(task, std::move(known));
+  }
+  state.evaluations = curves_.shown();
+  state.decay = memory.decay;
+  if (const auto data = facts_of_run_data(run_.dataset_json); data.ok() && data->sources.size() > 1) {
+    sources_ = data->names();
+    const auto& eras = memory.mixture.eras;
+    state.mixture = HubState::Mixture{describe_weights(sources_, eras.empty() ? data->weights() : eras.back().weights)};
+  }
+  if (!memory.uploaded.empty()) state.uploaded_outer_step = memory.uploaded.back().outer_step.value;
   coordinator_.emplace(run_, memory, [this](const HubCommit& commit) { return sign(commit); });
   MutexLock lock(mutex_);
   state_ = std::move(state);
@@ -57,7 +70,7 @@ Status RoundService::read_store() {
 void RoundService::begin(const std::vector<Address>& addresses) {
   MutexLock lock(mutex_);
   for (const Address& address : addresses) state_.addresses.push_back(to_string(address));
-  view_.emplace(state_);
+  view_.emplace(state_, sources_, std::move(curves_));
   last_step_ = Clock::now();
 }
 
@@ -90,6 +103,78 @@ Status RoundService::roll_back(OuterStep to, const std::string& reason, bool aut
   ATOLL_ASSIGN_OR_RETURN(event.leases, store_.leases_since(to));
   ATOLL_ASSIGN_OR_RETURN(epoch_, sign_epoch(event.epoch));
   step(event);
+  return ok_status();
+}
+
+Status RoundService::may_decide_decay() const {
+  const auto& decided = coordinator_->decay();
+  const std::uint32_t next = coordinator_->next_round().value;
+  if (!decided || decided->from_round >= next) return ok_status();
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("the learning rate falls since round {}; to undo that: atoll hub rollback --to {}, then decide "
+                  "anew",
+                  decided->from_round, decided->from_round)};
+}
+
+Result<DecidedDecay> RoundService::decide_decay(const DecayWish& wish) {
+  ATOLL_RETURN_IF_ERROR(may_decide_decay());
+  const InnerOptimizerConfig& inner = run_.inner;
+  const std::uint32_t next = coordinator_->next_round().value;
+  const DecidedDecay decay{wish.from_round.value_or(next), wish.rounds,
+                           wish.final_learning_rate.value_or(inner.final_learning_rate), wish.shape};
+  const auto refuse = [](std::string why) { return Error{ErrorCode::kInvalidArgument, std::move(why)}; };
+  if (decay.from_round < next) {
+    return refuse(fmt::format("round {} has begun; the first that can be asked for is {}", decay.from_round, next));
+  }
+  if (decay.rounds == 0) return refuse("over how many rounds does the learning rate fall? At least one");
+  if (decay.final_learning_rate > inner.learning_rate) {
+    return refuse(fmt::format("the learning rate would fall from {} up to {}; choose a final rate below the peak",
+                              inner.learning_rate, decay.final_learning_rate));
+  }
+  const std::uint64_t configured = inner.decay_start_step / run_.inner_steps;
+  if (inner.decay_steps > 0 && configured < next) {
+    return refuse(fmt::format("by the run's configuration the learning rate falls since round {}", configured));
+  }
+  step(DecideDecay{decay});
+  return decay;
+}
+
+Status RoundService::cancel_decay() {
+  if (!coordinator_->decay()) return Error{ErrorCode::kNotFound, "no decay was decided; there is nothing to take back"};
+  ATOLL_RETURN_IF_ERROR(may_decide_decay());
+  step(DecideDecay{});
+  return ok_status();
+}
+
+Result<MixtureWish> RoundService::decide_mixture(const MixtureWish& wish) {
+  const auto refuse = [](std::string why) { return Error{ErrorCode::kInvalidArgument, std::move(why)}; };
+  ATOLL_ASSIGN_OR_RETURN(const RunDataFacts data, facts_of_run_data(run_.dataset_json));
+  if (data.sources.size() < 2) {
+    return refuse(
+        "this run has one source of data; sources are named when it is made: atoll hub init --data A --data B");
+  }
+  const std::uint32_t next = coordinator_->next_round().value;
+  DecidedMixture mixture{wish.from_round.value_or(next), {}};
+  if (mixture.from_round < next) {
+    return refuse(fmt::format("round {} has begun; the first that can be asked for is {}", mixture.from_round, next));
+  }
+  if (coordinator_->mixture().eras.size() >= kMaxMixtureEras) {
+    return refuse(fmt::format("the run's mixture has changed {} times, and can no more", kMaxMixtureEras));
+  }
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<NamedShare> shares, parse_named_shares(wish.weights));
+  const std::vector<std::string> names = data.names();
+  ATOLL_ASSIGN_OR_RETURN(mixture.weights, weights_of(names, shares));
+  MixtureWish decided{mixture.from_round, describe_weights(names, mixture.weights)};
+  step(DecideMixture{std::move(mixture)});
+  return decided;
+}
+
+Status RoundService::cancel_mixture() {
+  if (!coordinator_->mixture().decided) {
+    return Error{ErrorCode::kNotFound, "no mixture was decided that has not begun; there is nothing to take back"};
+  }
+  step(DecideMixture{});
   return ok_status();
 }
 
@@ -187,6 +272,9 @@ Status RoundService::carry_out(const StepDown& down) {
 Status RoundService::carry_out(const Publish& publish) {
   if (const auto* validated = std::get_if<IslandValidated>(&publish.news)) {
     ATOLL_RETURN_IF_ERROR(store_.save(*validated));
+  }
+  if (const auto* evaluated = std::get_if<StateEvaluated>(&publish.news)) {
+    ATOLL_RETURN_IF_ERROR(store_.save(*evaluated));
   }
   announce(publish.news);
   return ok_status();

@@ -42,6 +42,12 @@ class RoundService {
   // its disk is whole.
   void step(const CoordinatorEvent& event);
   Status roll_back(OuterStep to, const std::string& reason, bool automatic);
+  // As HubServer::decide_decay.
+  Result<DecidedDecay> decide_decay(const DecayWish& wish);
+  Status cancel_decay();
+  // As HubServer::decide_mixture.
+  Result<MixtureWish> decide_mixture(const MixtureWish& wish);
+  Status cancel_mixture();
 
   const RoundCoordinator& coordinator() const { return *coordinator_; }
   const SignedEpoch& epoch() const { return epoch_; }  // in which it serves
@@ -51,6 +57,9 @@ class RoundService {
   RoundService(const RunConfig& run, const Identity& identity, HubStore& store, RoundOutlet& outlet,
                HubServer::OnEvent on_event);
   Status read_store();
+  std::vector<std::string> sources_;  // names of the run's sources of data
+  EvaluationCurves curves_;           // of before, until begin()
+  Status may_decide_decay() const;    // none has begun
   std::string sign(const HubCommit& commit) const;
   Result<SignedEpoch> sign_epoch(std::uint64_t epoch) const;
   void take(const CoordinatorEvent& event);

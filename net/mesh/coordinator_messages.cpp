@@ -167,6 +167,16 @@ void RoundCoordinator::said(MeshIsland& island, const IslandChunks& message) {
   if (OpenRound* round = find_round(message.round)) round->said(island, message);
 }
 
+void RoundCoordinator::said(MeshIsland& island, const IslandLeaseReturned& message) {
+  OpenRound* round = find_round(message.round);
+  if (round == nullptr) return;
+  const RoundPart& part = round->parts().of(island.id());
+  if (part.role == RoundPart::Role::kTrainer && part.begun.validate) {
+    act_on_validation(island.id(), trust_.validation().drop(island.id()));  // it would have told by now
+  }
+  round->said(island, message);
+}
+
 void RoundCoordinator::said(MeshIsland& island, const IslandValidation& message) {
   if (!is_loss(message.loss_nats)) return;
   act_on_validation(island.id(), trust_.validation().report(island.id(), message.outer_step, message.loss_nats));

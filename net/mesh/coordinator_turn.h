@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,11 +27,18 @@ class CoordinatorTurn {
   void act(CoordinatorAction action) { actions_.push_back(std::move(action)); }
   void send(const IslandId& island, HubMessage message) { act(SendTo{island, std::move(message)}); }
   void publish(CoordinatorNews news) { act(Publish{std::move(news)}); }
+  // As its organiser decided since.
+  const std::optional<DecidedDecay>& decay() const { return decay_; }
+  void set_decay(std::optional<DecidedDecay> decay) { decay_ = decay; }
+  const RunMixture& mixture() const { return mixture_; }
+  void set_mixture(RunMixture mixture) { mixture_ = std::move(mixture); }
   Actions take() { return std::exchange(actions_, {}); }  // what was added since
 
  private:
   const RunConfig run_;
   Clock::time_point now_;
+  std::optional<DecidedDecay> decay_;
+  RunMixture mixture_;
   Actions actions_;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "net/base/id.h"
+#include "net/mesh/evaluation_book.h"
 #include "net/mesh/lease_book.h"
 #include "net/mesh/validation_watch.h"
 #include "net/wire/mesh.h"
@@ -57,8 +58,14 @@ struct RollBackFailed {  // WantRollback could not be answered now
 };
 struct Tick {};
 
+struct DecideDecay {  // of a round that has not begun; empty: what was decided, and has not begun, is taken back
+  std::optional<DecidedDecay> decay;
+};
+struct DecideMixture {  // likewise
+  std::optional<DecidedMixture> mixture;
+};
 using CoordinatorEvent = std::variant<IslandConnected, IslandSaid, IslandDisconnected, IslandDialled, IslandRemoved,
-                                      RollBack, RollBackFailed, Tick>;
+                                      RollBack, RollBackFailed, DecideDecay, DecideMixture, Tick>;
 
 // ---- out: to be carried out in order
 
@@ -111,6 +118,15 @@ struct PersistFastForward {  // a commit that an island showed, newer than what 
 struct PersistSpoiled {  // until a rollback: the run does not go on upon it
   ValidatedState state;
 };
+struct PersistUploaded {  // a state that is whole in the run's object store
+  HeldState state;
+};
+struct PersistDecay {
+  std::optional<DecidedDecay> decay;
+};
+struct PersistMixture {
+  RunMixture mixture;
+};
 struct WantRollback {  // then say RollBack, if that state's hash is known; by the run's policy
   OuterStep to;
   std::string reason;
@@ -130,6 +146,7 @@ struct Standstill {
     kSpoiled,       // its validation loss is far above what it was
     kQuorum,        // fewer islands train than RunConfig::quorum
     kStragglers,    // half of the trainers or fewer are ready, and the others take far longer
+    kNoData,        // nobody gets the data of its part of the round
   };
   Kind kind = Kind::kLost;
   std::string text;
@@ -175,6 +192,10 @@ struct IslandValidated {
   OuterStep outer_step;
   double loss_nats = 0;
 };
+struct StateEvaluated {  // what is known of a task after this island's word
+  IslandId island;
+  EvaluatedState found;
+};
 struct RunFinished {
   OuterStep outer_step;
 };
@@ -190,7 +211,7 @@ struct FastForwarded {
 struct StandstillChanged {
   std::optional<Standstill> standstill;  // empty: the run goes on
 };
-struct WorkLeftOut {  // of a round that the others average without it
+struct WorkLeftOut {  // of a round that the others average without it, or data that it could not get
   IslandId island;
   OuterStep round;
   std::string reason;
@@ -207,14 +228,15 @@ struct StateUploaded {  // to the run's object store
 };
 using CoordinatorNews = std::variant<RoundBegan, RoundCommitted, StateHashesCompared, AttemptFailed, IslandJoined,
                                      IslandGone, IslandPaused, IslandValidated, RunFinished, RolledBack, FastForwarded,
-                                     StandstillChanged, WorkLeftOut, ValidationDoubted, StateUploaded>;
+                                     StandstillChanged, WorkLeftOut, ValidationDoubted, StateUploaded, StateEvaluated>;
 struct Publish {
   CoordinatorNews news;
 };
 
 using CoordinatorAction =
     std::variant<SendTo, CloseConnection, DialIsland, PersistLeases, PersistAttempt, PersistCommit, PersistStateHash,
-                 PersistRollback, PersistFastForward, PersistSpoiled, WantRollback, StepDown, Publish>;
+                 PersistRollback, PersistFastForward, PersistSpoiled, PersistUploaded, PersistDecay, PersistMixture,
+                 WantRollback, StepDown, Publish>;
 
 // ---- what a hub that restarts knows
 
@@ -241,7 +263,10 @@ struct CoordinatorMemory {
   std::map<OuterStep, std::string> state_hashes = {};  // agreed ones of late, and that of step 0
   std::vector<ValidatedState> validations = {};        // of late, oldest first; none of a spoiled state
   std::optional<ValidatedState> spoiled = {};
-  std::set<IslandId> removed = {};  // by the operator: what they said counts no more
+  std::optional<DecidedDecay> decay = {};
+  RunMixture mixture = {};
+  std::vector<HeldState> uploaded = {};  // that are in the run's object store, oldest first
+  std::set<IslandId> removed = {};       // by the operator: what they said counts no more
 };
 
 // Signs a commit record: base64url. Called once a commit.

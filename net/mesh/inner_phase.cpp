@@ -50,7 +50,8 @@ void InnerPhase::begin(OpenRound& round, const OpenRound* before) {
   ids.reserve(trainers.size());
   for (const MeshIsland* island : trainers) ids.push_back(island->id());
   const std::set<IslandId> validators = trust_.ask_for_validation(round.round(), state_.committed(), ids);
-  round.parts().begin(trainers, validators);
+  round.parts().begin(trainers, validators,
+                      trust_.ask_for_evaluation(round.round(), state_.committed(), ids, validators));
   links_.dial_again(trainers);
   to_be_probed_ = std::move(ids);
   probe_links(/*averages=*/before != nullptr);

@@ -62,6 +62,14 @@ Error connection_error(const boost::system::error_code& error, const Address& hu
   return Error{ErrorCode::kUnreachable, fmt::format("hub {}: {}", to_string(hub), error.message())};
 }
 
+// Why a connection that stood ended, for a person.
+std::string how_it_ended(const boost::system::error_code& error) {
+  const bool closed = error == beast::websocket::error::closed || error == asio::error::eof ||
+                      error == asio::ssl::error::stream_truncated;
+  return closed ? "the hub closed the connection; is it being restarted?"
+                : "the connection to the hub broke: " + error.message();
+}
+
 // Codes of what only a hub whose certificate was verified can have said.
 bool is_final(const Error& error) {
   return error.code == ErrorCode::kPermissionDenied || error.code == ErrorCode::kVersionUnsupported;
@@ -294,7 +302,7 @@ asio::awaitable<Error> MeshClient::Impl::converse() {
   session->writing = true;
   const AsioError hello_error = co_await write_message(socket, hello);
   session->writing = false;
-  Error ended{ErrorCode::kPeerLost, "the connection to the hub broke: " + hello_error.message()};
+  Error ended{ErrorCode::kPeerLost, how_it_ended(hello_error)};
   if (hello_error) co_return ended;
   connected_ = true;
   heartbeat_period_ = {};
@@ -309,8 +317,7 @@ asio::awaitable<Error> MeshClient::Impl::converse() {
     const AsioError error = co_await read_message(socket, buffer);
     if (error) {
       const bool unwelcome = heartbeat_period_.count() == 0 && welcome_timer_.expiry() <= Clock::now();
-      ended.message = unwelcome ? "the hub accepted the connection but sends no welcome"
-                                : "the connection to the hub broke: " + error.message();
+      ended.message = unwelcome ? "the hub accepted the connection but sends no welcome" : how_it_ended(error);
       break;
     }
     const Status taken = take(beast::buffers_to_string(buffer.data()));

@@ -26,6 +26,7 @@ struct MeshIsland {
   // Recovering:
   bool catches_up = false;                   // by commits that it was sent again
   std::optional<OuterStep> told_to_recover;  // which outer state it was last told to fetch or make
+  bool recovers_from_store = false;          // was told to: nobody that was here held it
   std::string recovered_hash;                // what it now says to hold of the committed outer step; empty: nothing yet
   int wrong_recoveries = 0;                  // in a row
   std::optional<Clock::time_point> left_behind_since;  // it was in no commit since

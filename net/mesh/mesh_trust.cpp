@@ -16,6 +16,7 @@ MeshTrust::MeshTrust(CoordinatorTurn& turn, const CoordinatorMemory& memory)
       state_hashes_(memory.state_hashes),
       norms_(turn.run().fragments, NormWatch(turn.run().norm_bound)),
       validation_(turn.run().validation_rise, memory.validations),
+      evaluation_(turn.run().evaluation),
       spoiled_(memory.spoiled) {
   agreement_.begin(memory.last_commit ? voters_of(*memory.last_commit) : Voters{}, memory.agreed_hash);
   for (const IslandId& id : memory.removed) agreement_.unseat(id);
@@ -65,6 +66,7 @@ void MeshTrust::go_back_to(OuterStep step, const std::string& state_hash) {
   compared_ = true;
   spoiled_.reset();
   validation_.go_back_to(step, /*as_it_is=*/is_spoiled);
+  evaluation_.go_back_to(step);
 }
 
 // ---- validations
@@ -98,6 +100,22 @@ std::optional<ValidatedState> MeshTrust::learn(const IslandId& by, ValidationWat
     turn_.act(PersistSpoiled{found});
   }
   return found;
+}
+
+// ---- the run's tasks
+
+std::set<IslandId> MeshTrust::ask_for_evaluation(OuterStep round, OuterStep committed,
+                                                 const std::vector<IslandId>& trainers,
+                                                 const std::set<IslandId>& validators) {
+  if (!evaluation_.is_due(round)) return {};
+  std::set<IslandId> asked = validators;
+  if (asked.empty()) asked.insert(trainers[round.value / turn_.run().evaluation.every % trainers.size()]);
+  evaluation_.ask(committed, asked);
+  return asked;
+}
+
+void MeshTrust::learn(const IslandId& by, const IslandEvaluation& said) {
+  if (auto found = evaluation_.report(by, said)) turn_.publish(StateEvaluated{by, std::move(*found)});
 }
 
 }  // namespace atl

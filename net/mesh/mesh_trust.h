@@ -1,5 +1,6 @@
 // What of the islands' words is believed: which outer state the last commit made (HashAgreement), whose norm is within
-// bounds (NormWatch), which validation losses count, and whether they say that the state is spoiled (ValidationWatch).
+// bounds (NormWatch), which validation losses count, and whether they say that the state is spoiled (ValidationWatch);
+// which answers to the run's tasks count (EvaluationBook).
 // One thread; owned by the RoundCoordinator.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "net/mesh/coordinator_turn.h"
+#include "net/mesh/evaluation_book.h"
 #include "net/mesh/hash_agreement.h"
 #include "net/mesh/norm_watch.h"
 #include "net/mesh/validation_watch.h"
@@ -50,6 +52,14 @@ class MeshTrust {
   const std::optional<ValidatedState>& spoiled() const { return spoiled_; }
   void forget_spoiled() { spoiled_.reset(); }
 
+  // ---- the run's tasks
+  EvaluationBook& evaluation() { return evaluation_; }
+  // Those that validate the state, or one in turn.
+  std::set<IslandId> ask_for_evaluation(OuterStep round, OuterStep committed, const std::vector<IslandId>& trainers,
+                                        const std::set<IslandId>& validators);
+  // Tells what is known now, where that counts.
+  void learn(const IslandId& by, const IslandEvaluation& said);
+
  private:
   CoordinatorTurn& turn_;
   HashAgreement agreement_;
@@ -58,6 +68,7 @@ class MeshTrust {
   std::map<OuterStep, std::string> state_hashes_;
   std::vector<NormWatch> norms_;  // by fragment
   ValidationWatch validation_;
+  EvaluationBook evaluation_;
   std::optional<ValidatedState> spoiled_;
 };
 

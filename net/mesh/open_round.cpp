@@ -94,6 +94,15 @@ void OpenRound::said(const MeshIsland& island, const IslandChunks& message) {
   if (inquiry_ && message.attempt == inquiry_->attempt()) inquiry_->answer(island.id(), message.digests);
 }
 
+// Not of one that said that it is ready: its work may be in the average.
+void OpenRound::said(const MeshIsland& island, const IslandLeaseReturned& message) {
+  const RoundPart& part = parts_.of(island.id());
+  if (part.role != RoundPart::Role::kTrainer || part.ready || part.begun.inner_steps == 0) return;
+  if (message.lease_first_sequence != part.begun.lease_first_sequence) return;
+  turn_.publish(WorkLeftOut{island.id(), round_, "it cannot get its data: " + message.reason});
+  parts_.return_lease(island.id(), averages());
+}
+
 void OpenRound::lose(const IslandId& island) {
   if (kept_) kept_->lose(island);
   if (inquiry_) inquiry_->lose(island);

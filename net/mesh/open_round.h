@@ -53,6 +53,7 @@ class OpenRound {
   void said(const MeshIsland& island, const IslandHave& message);
   void said(const MeshIsland& island, const IslandAttemptFailed& message);
   void said(const MeshIsland& island, const IslandChunks& message);
+  void said(const MeshIsland& island, const IslandLeaseReturned& message);
   // It is lost to the attempt that runs, and nobody waits for what it has to say of the last one.
   void lose(const IslandId& island);
   void disconnected(const IslandId& island);

@@ -18,20 +18,40 @@ void Recovery::place_returning(MeshIsland& island, const IslandHello& hello) {
   const auto before = trust_.state_hash(hello.outer_step.value_or(state_.committed()));
   const bool is_the_runs = before.value_or(hello.state_hash) == hello.state_hash;
   const auto missed = state_.commits_since(hello.outer_step.value_or(state_.committed()), island.id());
-  if (!missed.empty() && is_the_runs) {
-    // Perhaps another process than the one that held the average: it keeps its place until it says.
-    island.standing = MeshIsland::Standing::kRecovering;
+  // Perhaps another process than the one that held the averages: it keeps its place until it says.
+  if (!missed.empty() && is_the_runs) return lead(island, {*hello.outer_step, hello.state_hash}, missed);
+  verdicts_.start_recovering(island.id());
+  if (state_.committed().value == 0 && trust_.agreed()) return send_recover(island);
+  if (!hello.outer_step && may_begin_at_beginning(island)) {
     island.catches_up = true;
     island.told_to_recover = state_.committed();
-    island.recovered_hash.clear();
-    island.claimed = HeldState{*hello.outer_step, hello.state_hash};
-    trust_.agreement().expect(island.id());
-    const std::size_t at_once = std::min<std::size_t>(missed.size(), turn_.run().fragments);
-    for (std::size_t i = 0; i < at_once; ++i) turn_.send(island.id(), missed[i]);
-    return;
+    turn_.send(island.id(), HubInitialise{});
   }
-  verdicts_.start_recovering(island.id());
-  if (state_.committed().value == 0 && trust_.agreed()) send_recover(island);
+}
+
+// Dead before its disk had a first whole state, it may have all averages since the beginning, which anybody can make.
+// Where somebody who is here holds the committed state, or the store does, that is fetched.
+bool Recovery::may_begin_at_beginning(const MeshIsland& island) const {
+  const OuterStep committed = state_.committed();
+  const auto holds_it = [&](const auto& entry) {
+    const MeshIsland& other = entry.second;
+    return other.connected && other.claimed && other.claimed->outer_step == committed;
+  };
+  const auto& agreed = trust_.agreed();
+  const bool is_stored = agreed && safekeeping_.is_uploaded({committed, *agreed});
+  return trust_.state_hash(OuterStep{0}) && !turn_.run().begins_at_hub() && !is_stored &&
+         std::ranges::none_of(members_.islands(), holds_it) && !state_.commits_since(OuterStep{0}, island.id()).empty();
+}
+
+void Recovery::lead(MeshIsland& island, const HeldState& from, const std::vector<HubCommit>& missed) {
+  island.standing = MeshIsland::Standing::kRecovering;
+  island.catches_up = true;
+  island.told_to_recover = state_.committed();
+  island.recovered_hash.clear();
+  island.claimed = from;
+  trust_.agreement().expect(island.id());
+  const std::size_t at_once = std::min<std::size_t>(missed.size(), turn_.run().fragments);
+  for (std::size_t i = 0; i < at_once; ++i) turn_.send(island.id(), missed[i]);
 }
 
 void Recovery::place_holder(MeshIsland& island, const std::string& hash) {
@@ -73,6 +93,10 @@ void Recovery::lead_on(const MeshIsland& island, OuterStep held) {
 void Recovery::said(MeshIsland& island, const IslandRecovered& message) {
   island.claimed = HeldState{message.outer_step, message.state_hash};
   const bool recovers = island.standing == MeshIsland::Standing::kRecovering;
+  if (recovers && island.catches_up && message.outer_step == OuterStep{0} &&
+      trust_.state_hash(OuterStep{0}) == message.state_hash) {
+    return lead(island, {OuterStep{0}, message.state_hash}, state_.commits_since(OuterStep{0}, island.id()));
+  }
   if (!recovers || message.outer_step != state_.committed()) return;
   island.recovered_hash = message.state_hash;
   // One that recovers may tell what nobody knows yet; it casts no doubt on what the others agreed on.
@@ -84,6 +108,7 @@ void Recovery::said(MeshIsland& island, const IslandRecovered& message) {
 void Recovery::begin(MeshIsland& island) {
   island.standing = MeshIsland::Standing::kRecovering;
   island.catches_up = false;
+  island.recovers_from_store = false;
   island.told_to_recover.reset();
   island.recovered_hash.clear();
   if (!island.left_behind_since) island.left_behind_since = turn_.now();
@@ -120,7 +145,17 @@ void Recovery::settle(MeshIsland& island) {
                      : "it fetched the outer state three times and holds another hash each time; check its memory");
     }
   }
-  if (island.told_to_recover != state_.committed()) send_recover(island);
+  // Who fetches it from the store, which others have to do as well, had better fetch it from those that came with it.
+  const bool others_came = island.recovers_from_store && !others_with_state(island).empty();
+  if (others_came || island.told_to_recover != state_.committed()) send_recover(island);
+}
+
+std::vector<IslandId> Recovery::others_with_state(const MeshIsland& island) const {
+  std::vector<IslandId> others;
+  for (const IslandId& holder : trust_.agreement().holders()) {
+    if (members_.is_here(holder) && holder != island.id()) others.push_back(holder);
+  }
+  return others;
 }
 
 void Recovery::send_recover(MeshIsland& island) {
@@ -128,13 +163,11 @@ void Recovery::send_recover(MeshIsland& island) {
   const OuterStep committed = state_.committed();
   const HashAgreement& agreement = trust_.agreement();
   const std::string& agreed = *agreement.agreed();
-  std::vector<IslandId> sources;
-  for (const IslandId& holder : agreement.holders()) {
-    if (members_.is_here(holder) && holder != island.id()) sources.push_back(holder);
-  }
-  // Made, not fetched; what lies in a store is fetched from each other as soon as somebody has it.
+  std::vector<IslandId> sources = others_with_state(island);
+  // Made, not fetched; what lies in a store, or at the hub, is fetched from each other as soon as somebody has it.
   const bool from_peers = !turn_.run().initial_state.empty() && !sources.empty();
-  if (committed.value == 0 && island.wrong_recoveries == 0 && !from_peers) {
+  const bool at_hub = committed.value == 0 && turn_.run().begins_at_hub();
+  if (committed.value == 0 && island.wrong_recoveries == 0 && !from_peers && !at_hub) {
     turn_.send(island.id(), HubInitialise{});
     island.told_to_recover = committed;
     return;
@@ -142,7 +175,9 @@ void Recovery::send_recover(MeshIsland& island) {
   // Its own disk will do; or the only one left whose inner state went wrong still holds the outer state itself.
   const bool holds_it = agreement.reported(island.id()) == agreed;
   if ((sources.empty() && holds_it) || keeps(island, committed, agreed)) sources.push_back(island.id());
-  if (sources.empty()) return;  // until one that holds it comes back
+  // Else it waits until one that holds it comes back.
+  island.recovers_from_store = sources.empty() && (at_hub || safekeeping_.is_uploaded({committed, agreed}));
+  if (sources.empty() && !island.recovers_from_store) return;
   members_.send_roster_if_changed(island.id());
   turn_.send(island.id(), HubRecover{committed, agreed, std::move(sources)});
   island.told_to_recover = committed;

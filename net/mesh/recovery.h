@@ -1,19 +1,23 @@
-// How an island gets to hold the committed outer state: from its own disk, by the commits that it missed, or from
-// others. And when it is believed that it does. One thread; owned by the RoundCoordinator.
+// How an island gets to hold the committed outer state: from its own disk, by the commits that it missed, from others,
+// or, where none of them is here, from the run's object store, or outer step 0 from the hub. And when it is believed
+// that it does. One thread; owned by the RoundCoordinator.
 #pragma once
+
+#include <vector>
 
 #include "net/mesh/committed_state.h"
 #include "net/mesh/membership.h"
 #include "net/mesh/mesh_trust.h"
 #include "net/mesh/mesh_verdicts.h"
+#include "net/mesh/safekeeping.h"
 
 namespace atl {
 
 class Recovery {
  public:
   Recovery(CoordinatorTurn& turn, Membership& members, MeshTrust& trust, const CommittedState& state,
-           MeshVerdicts& verdicts)
-      : turn_(turn), members_(members), trust_(trust), state_(state), verdicts_(verdicts) {}
+           const Safekeeping& safekeeping, MeshVerdicts& verdicts)
+      : turn_(turn), members_(members), trust_(trust), state_(state), safekeeping_(safekeeping), verdicts_(verdicts) {}
 
   // An island that comes (back) is told again where it stands: what was sent before may never have arrived.
   void place_returning(MeshIsland& island, const IslandHello& hello);
@@ -29,14 +33,18 @@ class Recovery {
   void find_other_sources();  // one of them is gone
 
  private:
+  bool may_begin_at_beginning(const MeshIsland& island) const;
+  void lead(MeshIsland& island, const HeldState& from, const std::vector<HubCommit>& missed);
   void lead_on(const MeshIsland& island, OuterStep held);
   void settle(MeshIsland& island);
   void send_recover(MeshIsland& island);
+  std::vector<IslandId> others_with_state(const MeshIsland& island) const;
 
   CoordinatorTurn& turn_;
   Membership& members_;
   MeshTrust& trust_;
   const CommittedState& state_;
+  const Safekeeping& safekeeping_;
   MeshVerdicts& verdicts_;
 };
 

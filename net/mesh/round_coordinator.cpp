@@ -7,7 +7,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and the last validation
+constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and what is asked of the last state
 
 }  // namespace
 
@@ -18,9 +18,11 @@ RoundCoordinator::RoundCoordinator(RunConfig run, const CoordinatorMemory& memor
       trust_(turn_, memory),
       state_(turn_, memory, std::move(sign)),
       inner_(turn_, members_, links_, trust_, state_, memory),
-      recovery_(turn_, members_, trust_, state_, *this),
-      standstill_(turn_, members_, trust_, state_),
-      safekeeping_(turn_, members_, trust_, state_) {
+      safekeeping_(turn_, members_, trust_, state_, memory),
+      recovery_(turn_, members_, trust_, state_, safekeeping_, *this),
+      standstill_(turn_, members_, trust_, state_, safekeeping_) {
+  turn_.set_decay(memory.decay);
+  turn_.set_mixture(memory.mixture);
   resume(memory);
 }
 
@@ -110,6 +112,7 @@ OpenRound& RoundCoordinator::begin_round(OuterStep number) {
   const OpenRound* before = find_round_before(number);
   auto& round = rounds_[number] = std::make_unique<OpenRound>(number, surroundings());
   if (before != nullptr) round->parts().follow(&before->parts());
+  begin_mixture(number);
   inner_.begin(*round, before);
   return *round;
 }
@@ -128,6 +131,8 @@ void RoundCoordinator::recover_those_who_train(const std::vector<IslandId>& isla
 
 void RoundCoordinator::act_on_validation(const IslandId& by, ValidationWatch::Outcome outcome) {
   const auto found = trust_.learn(by, outcome);
+  // Whoever tries tasks on the last state says that it is ready once it has told what they came to.
+  if (trust_.evaluation().asks()) return;
   if (found && last_validator_ == by && found->outer_step == state_.committed()) finish();
 }
 
@@ -176,6 +181,7 @@ void RoundCoordinator::commit(OpenRound& round) {
   const OpenAttempt done = round.take_attempt();
   HubCommit commit = round.record(done);
   commit.lease_cursor = inner_.leases().cursor();
+  commit.mixture = turn_.mixture().eras;
   commit = state_.sign(std::move(commit));
   PersistCommit persist = round.account(done, commit);
   const RoundCommitted news{commit, persist.seconds, persist.mean_loss_nats};
@@ -260,6 +266,39 @@ void RoundCoordinator::on(const RollBack& event) {
   place_all();
 }
 
+// A round keeps the rate with which it began.
+OuterStep RoundCoordinator::next_round() const {
+  return rounds_.empty() ? state_.committed() : OuterStep{rounds_.rbegin()->first.value + 1};
+}
+
+void RoundCoordinator::on(const DecideDecay& event) {
+  if (event.decay && event.decay->from_round < next_round().value) return;
+  turn_.set_decay(event.decay);
+  turn_.act(PersistDecay{event.decay});
+}
+
+void RoundCoordinator::on(const DecideMixture& event) {
+  if (event.mixture && event.mixture->from_round < next_round().value) return;
+  RunMixture mixture = turn_.mixture();
+  mixture.decided = event.mixture;
+  adopt(std::move(mixture));
+}
+
+// Its era begins where nothing was leased yet: what comes back of earlier ones keeps theirs, so that no position ever
+// is of two sources.
+void RoundCoordinator::begin_mixture(OuterStep round) {
+  RunMixture mixture = turn_.mixture();
+  if (!mixture.decided || mixture.decided->from_round > round.value) return;
+  mixture.eras.push_back({inner_.leases().cursor(), std::move(mixture.decided->weights)});
+  mixture.decided.reset();
+  adopt(std::move(mixture));
+}
+
+void RoundCoordinator::adopt(RunMixture mixture) {
+  turn_.act(PersistMixture{mixture});
+  turn_.set_mixture(std::move(mixture));
+}
+
 void RoundCoordinator::on(const RollBackFailed& event) { standstill_.rollback_failed(event.to); }
 
 // A commit of this run that this hub does not know of, because it was restored from an older backup.
@@ -269,6 +308,7 @@ void RoundCoordinator::fast_forward(const IslandConnected& event) {
   abandon_rounds();
   state_.go_forth(commit, event.entry.id);
   inner_.leases().forget_before(commit.lease_cursor);
+  if (commit.mixture.size() > turn_.mixture().eras.size()) adopt({commit.mixture, {}});
   trust_.forget_states_from(state_.committed());
   trust_.begin_state(voters_of(commit));
   trust_.forget_spoiled();
@@ -288,16 +328,25 @@ void RoundCoordinator::settle_end() {
     return;
   }
   if (!trust_.agreement().complete() && !late) return;
-  const OuterStep last = state_.committed();
+  const bool asks = turn_.run().validate_every > 0 || trust_.evaluation().asks();
   for (const IslandId& id : trust_.agreement().holders()) {
-    if (turn_.run().validate_every == 0 || late || !members_.is_here(id)) continue;
-    last_validator_ = id;
-    trust_.validation().ask(last, {id}, /*all=*/false);
-    // Evaluates the final parameters; trains nothing.
-    turn_.send(id, HubRoundBegin{last, 0, 0, 0, true, turn_.run().fragment_of(last)});
-    return;
+    if (!asks || late || !members_.is_here(id)) continue;
+    return ask_of_last_state(id);
   }
   finish();
+}
+
+// It validates and evaluates the final parameters, and trains nothing.
+void RoundCoordinator::ask_of_last_state(const IslandId& id) {
+  const OuterStep last = state_.committed();
+  last_validator_ = id;
+  HubRoundBegin begin{last, 0, 0, 0, turn_.run().validate_every > 0, turn_.run().fragment_of(last)};
+  if (begin.validate) trust_.validation().ask(last, {id}, /*all=*/false);
+  if (trust_.evaluation().asks()) {
+    trust_.evaluation().ask(last, {id});
+    begin.evaluate = true;
+  }
+  turn_.send(id, begin);
 }
 
 void RoundCoordinator::finish() {

@@ -50,7 +50,12 @@ class RoundCoordinator final : private MeshVerdicts {
   const std::map<IslandId, MeshIsland>& islands() const { return members_.islands(); }
   bool dialable(const IslandId& island) const { return links_.dialable(island); }
   const std::optional<Standstill>& standstill() const { return standstill_.standstill(); }
+  Clock::time_point standstill_since() const { return standstill_.since(); }
+  std::string waits_for() const { return standstill_.waits_for(); }
   const Safekeeping& safekeeping() const { return safekeeping_; }
+  const std::optional<DecidedDecay>& decay() const { return turn_.decay(); }
+  const RunMixture& mixture() const { return turn_.mixture(); }
+  OuterStep next_round() const;  // the first that has not begun
 
  private:
   // MeshVerdicts
@@ -70,6 +75,8 @@ class RoundCoordinator final : private MeshVerdicts {
   void on(const IslandRemoved& event);
   void on(const RollBack& event);
   void on(const RollBackFailed& event);
+  void on(const DecideDecay& event);
+  void on(const DecideMixture& event);
   void on(const Tick&) {}
   void said(MeshIsland&, const IslandHello&) {}  // only the first message of a connection counts
   void said(MeshIsland& island, const IslandHeartbeat& message);
@@ -78,7 +85,9 @@ class RoundCoordinator final : private MeshVerdicts {
   void said(MeshIsland& island, const IslandAttemptFailed& message);
   void said(MeshIsland& island, const IslandApplied& message) { recovery_.said(island, message); }
   void said(MeshIsland& island, const IslandRecovered& message) { recovery_.said(island, message); }
+  void said(MeshIsland& island, const IslandLeaseReturned& message);
   void said(MeshIsland& island, const IslandValidation& message);
+  void said(MeshIsland& island, const IslandEvaluation& message) { trust_.learn(island.id(), message); }
   void said(MeshIsland& island, const IslandLeaving& message);
   void said(MeshIsland& island, const IslandLinkReport& message);
   void said(MeshIsland& island, const IslandChunks& message);
@@ -94,6 +103,8 @@ class RoundCoordinator final : private MeshVerdicts {
   void settle();
   void settle_rounds();
   OpenRound& begin_round(OuterStep round);
+  void begin_mixture(OuterStep round);
+  void adopt(RunMixture mixture);
   void compare_hashes();
   void recover_those_who_train(const std::vector<IslandId>& islands);
   void close(OpenRound& round, const OpenAttempt& done);
@@ -103,6 +114,7 @@ class RoundCoordinator final : private MeshVerdicts {
   void forget_expected();
   void act_on_validation(const IslandId& by, ValidationWatch::Outcome outcome);
   void settle_end();
+  void ask_of_last_state(const IslandId& id);
   void finish();
   void say_goodbye(const IslandId& id);
   OpenRound* find_round(OuterStep round) const;
@@ -119,14 +131,15 @@ class RoundCoordinator final : private MeshVerdicts {
   MeshTrust trust_;
   CommittedState state_;
   InnerPhase inner_;
+  Safekeeping safekeeping_;
   Recovery recovery_;
   StandstillWatch standstill_;
-  Safekeeping safekeeping_;
   OpenRounds rounds_;
   std::vector<std::unique_ptr<OpenRound>> closed_;  // in this event: who closed one may be in the midst of it
   bool began_ = false;                              // an event came
 
-  std::optional<Clock::time_point> end_by_;  // after the last round: waits for reports, then for its validation
+  // After the last round: waits for reports, then for its validation and its evaluation.
+  std::optional<Clock::time_point> end_by_;
   std::optional<IslandId> last_validator_;
   bool finished_ = false;
 };

@@ -7,6 +7,7 @@ namespace {
 
 constexpr int kMostLostAttempts = 3;  // of one island in one round; then it sits it out
 constexpr std::chrono::seconds kTakeBackPace{30};
+constexpr std::chrono::seconds kReturnPace{30};  // leases that one island cannot get the data of
 
 }  // namespace
 
@@ -27,7 +28,11 @@ bool RoundParts::is_through(const IslandId& id) const {
 // ---- after a restart of the hub
 
 void RoundParts::expect(const std::vector<IslandLease>& leases) {
-  for (const IslandLease& lease : leases) expected_back_[lease.island] = lease.range;
+  for (const IslandLease& lease : leases) {
+    LeaseRange& its = expected_back_[lease.island];
+    leases_.give_back(its);  // it had another one before
+    its = lease.range;
+  }
 }
 
 void RoundParts::forget_expected(const IslandId& id) {
@@ -50,24 +55,65 @@ void RoundParts::train(const IslandId& id, bool validate) {
 }
 
 void RoundParts::train(const IslandId& id, bool validate, LeaseRange lease) {
-  const RunConfig& run = turn_.run();
   RoundPart& part = parts_[id];
   part.role = RoundPart::Role::kTrainer;
-  part.begun = HubRoundBegin{round_, run.inner_steps, lease.first, lease.sequences, validate, fragment()};
+  part.begun = begun_with(lease, validate);
   part.told = false;
   part.ready.reset();
 }
 
-void RoundParts::begin(const std::vector<MeshIsland*>& trainers, const std::set<IslandId>& validators) {
+HubRoundBegin RoundParts::begun_with(LeaseRange lease, bool validate) const {
+  return {round_,     turn_.run().inner_steps, lease.first,         lease.sequences, validate,
+          fragment(), turn_.decay(),           turn_.mixture().eras};
+}
+
+void RoundParts::only_receive(const IslandId& id) {
+  RoundPart& part = parts_[id];
+  part.role = RoundPart::Role::kReceiver;
+  part.begun = HubRoundBegin{round_, 0, 0, 0, false, fragment()};
+  part.awaited_until = turn_.now() + turn_.run().heartbeat;  // it has nothing to do first
+}
+
+void RoundParts::return_lease(const IslandId& id, bool averages) {
+  const MeshIsland* island = members_.find(id);
+  if (island == nullptr) return;
+  leases_.put_off(of(id).lease());
+  const bool first = !returned_at_.contains(id);
+  returned_at_[id] = turn_.now();
+  if (first && !averages) {
+    train(id, false);
+    turn_.act(PersistLeases{round_, {{id, of(id).lease()}}});
+  } else {
+    only_receive(id);
+    parts_[id].ready.reset();
+  }
+  tell(*island);
+}
+
+bool RoundParts::lacks_data() const {
+  return count_trainers() == 0 && std::ranges::any_of(returned_at_, [this](const auto& entry) {
+           return members_.is_here(entry.first) && turn_.now() - entry.second < 2 * kReturnPace;
+         });
+}
+
+void RoundParts::begin(const std::vector<MeshIsland*>& trainers, const std::set<IslandId>& validators,
+                       const std::set<IslandId>& evaluators) {
   PersistLeases leases{round_, {}};
   RoundBegan news{round_, {}};
   for (const MeshIsland* island : trainers) {
     train(island->id(), validators.contains(island->id()));
+    parts_[island->id()].begun.evaluate = evaluators.contains(island->id());
     leases.leases.push_back({island->id(), of(island->id()).lease()});
     news.trainers.push_back(island->id());
   }
   turn_.act(std::move(leases));
-  for (const MeshIsland* island : trainers) tell(*island);
+  std::uint64_t next = leases_.cursor();
+  for (const MeshIsland* island : trainers) {
+    HubRoundBegin& begun = parts_[island->id()].begun;
+    begun.expected_sequence = next;
+    next += begun.lease_sequences;
+    tell(*island);
+  }
   turn_.publish(std::move(news));
 }
 
@@ -96,7 +142,7 @@ void RoundParts::give(MeshIsland& island, bool averages, Attempt last_attempt) {
   RoundPart& part = parts_[id];
   if (back != expected_back_.end()) {  // the hub restarted; the island has worked on since
     part.role = RoundPart::Role::kTrainer;
-    part.begun = {round_, turn_.run().inner_steps, back->second.first, back->second.sequences, false, fragment()};
+    part.begun = begun_with(back->second, false);
     expected_back_.erase(back);
     // An attempt of before the restart may still run.
     if (last_attempt.value > 0) turn_.send(id, HubAbort{round_, last_attempt, "the hub restarted", fragment()});
@@ -104,9 +150,7 @@ void RoundParts::give(MeshIsland& island, bool averages, Attempt last_attempt) {
     if (part.role == RoundPart::Role::kNone) train(id, false);
     turn_.act(PersistLeases{round_, {{id, part.lease()}}});
   } else {
-    part.role = RoundPart::Role::kReceiver;
-    part.begun = HubRoundBegin{round_, 0, 0, 0, false, fragment()};
-    part.awaited_until = turn_.now() + turn_.run().heartbeat;  // it has nothing to do first
+    only_receive(id);
   }
   part.told = false;
   part.sits_out = lost_too_often(id);
@@ -116,6 +160,8 @@ void RoundParts::give(MeshIsland& island, bool averages, Attempt last_attempt) {
 std::vector<IslandId> RoundParts::receivers() const {
   std::vector<IslandId> islands;
   for (const auto& [id, island] : members_.islands()) {
+    const auto returned = returned_at_.find(id);
+    if (returned != returned_at_.end() && turn_.now() - returned->second < kReturnPace) continue;
     if (island.connected && of(id).role == RoundPart::Role::kReceiver) islands.push_back(id);
   }
   return islands;

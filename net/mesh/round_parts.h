@@ -52,16 +52,23 @@ class RoundParts {
   bool may_work(const IslandId& id) const { return before_ == nullptr || before_->is_through(id); }
 
   // The round begins: each trains with a lease of its own, which is on the disk before it hears of it.
-  void begin(const std::vector<MeshIsland*>& trainers, const std::set<IslandId>& validators);
+  void begin(const std::vector<MeshIsland*>& trainers, const std::set<IslandId>& validators,
+             const std::set<IslandId>& evaluators);
   // For one that came to train while the round is open. `averages`: an attempt was begun and is not done with.
   void give(MeshIsland& island, bool averages, Attempt last_attempt);
   // A round that has too few trainers is trained by those who came meanwhile, too.
-  std::vector<IslandId> receivers() const;  // that are connected
+  // Those that are connected; but for who could not get its data of late.
+  std::vector<IslandId> receivers() const;
   void promote(const std::vector<IslandId>& receivers);
   void tell(const MeshIsland& island);  // (again), when it may work
   void tell_the_untold();
   void disconnected(const IslandId& id, bool averages);
   void stop_waiting(const IslandId& id) { parts_[id].awaited_until = turn_.now(); }
+  // It cannot get the data of its lease, which others get later. Once in the round it gets another one, while nothing
+  // is averaged; else it only receives.
+  void return_lease(const IslandId& id, bool averages);
+  // All that could train have returned a lease of late.
+  bool lacks_data() const;
   // Its lease is free again; where its work is `in_average`, one that waits to be committed, only if that fails.
   void drop(const IslandId& id, bool in_average);
   void forget(const IslandId& id, bool in_average);  // it is no member any more
@@ -99,6 +106,8 @@ class RoundParts {
  private:
   void train(const IslandId& id, bool validate);
   void train(const IslandId& id, bool validate, LeaseRange lease);
+  HubRoundBegin begun_with(LeaseRange lease, bool validate) const;
+  void only_receive(const IslandId& id);
   bool takes_up_work(const MeshIsland& island, bool averages);
   bool may_still_train(bool averages) const;
 
@@ -116,6 +125,7 @@ class RoundParts {
   std::optional<Clock::time_point> first_ready_;  // of its trainers
   std::optional<Clock::time_point> grace_ends_;   // since most trainers were ready
   std::map<IslandId, int> lost_attempts_;
+  std::map<IslandId, Clock::time_point> returned_at_;  // their last lease
   std::set<IslandId> left_out_;
   Clock::time_point take_back_at_{};  // who sits out comes back no earlier
 };

@@ -1,14 +1,51 @@
 #include "net/mesh/safekeeping.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kUploadPause{60};  // after one that failed
+// Without a byte more in the store. Before the first an island reads through the state, which may be tens of gigabytes,
+// and the rounds since; then a part of 16 MiB after the other lets the ring go first.
+constexpr std::chrono::hours kUploadPatience{1};
+// For all of it, whatever the island says of the store: ten billion parameters in a day are 7.4 Mbit/s. What is in the
+// store by then is not written again by the next.
+constexpr std::chrono::hours kUploadLimit{24};
 
 }  // namespace
+
+Safekeeping::Safekeeping(CoordinatorTurn& turn, Membership& members, const MeshTrust& trust,
+                         const CommittedState& state, const CoordinatorMemory& memory)
+    : turn_(turn), members_(members), trust_(trust), state_(state) {
+  for (const HeldState& held : memory.uploaded) uploaded_.emplace(held.outer_step, held.state_hash);
+}
+
+std::optional<OuterStep> Safekeeping::uploaded() const {
+  return uploaded_.empty() ? std::nullopt : std::optional(uploaded_.rbegin()->first);
+}
+
+bool Safekeeping::is_uploaded(const HeldState& state) const {
+  const auto there = uploaded_.find(state.outer_step);
+  return there != uploaded_.end() && there->second == state.state_hash;
+}
+
+std::optional<OuterStep> Safekeeping::newest_kept(OuterStep at_most) const {
+  std::optional<OuterStep> newest;
+  const auto look_at = [&](const HeldState& held) {
+    if (held.outer_step > at_most || trust_.state_hash(held.outer_step) != held.state_hash) return;
+    newest = std::max(newest, std::optional(held.outer_step));
+  };
+  for (const auto& [id, island] : members_.islands()) {
+    if (island.connected) std::ranges::for_each(island.durable, look_at);
+  }
+  for (const auto& [step, hash] : uploaded_) look_at({step, hash});
+  // What the run began with can be made again; but before anybody is here nobody knows what there is.
+  if (!newest && members_.is_anybody_here() && trust_.state_hash(OuterStep{0})) return OuterStep{0};
+  return newest;
+}
 
 std::optional<HeldState> Safekeeping::newest_kept(const MeshIsland& island) const {
   std::optional<HeldState> newest;
@@ -25,19 +62,29 @@ std::optional<OuterStep> Safekeeping::safe_step() const {
   for (const auto& [id, island] : members_.islands()) {
     if (const auto newest = newest_kept(island)) kept.push_back(newest->outer_step);
   }
-  const std::size_t copies = std::min<std::size_t>(turn_.run().safe_copies, members_.islands().size());
+  const std::size_t known = std::max(members_.islands().size(), state_.last_holders().size());
+  const std::size_t copies = std::min<std::size_t>(turn_.run().safe_copies, known);
   if (copies == 0 || kept.size() < copies) return std::nullopt;
   std::ranges::sort(kept, std::greater{});
   return kept[copies - 1];
 }
 
+std::uint32_t Safekeeping::disks_with_committed() const {
+  const auto has_it = [&](const auto& entry) {
+    const auto newest = newest_kept(entry.second);
+    return newest && newest->outer_step == state_.committed();
+  };
+  return static_cast<std::uint32_t>(std::ranges::count_if(members_.islands(), has_it));
+}
+
 void Safekeeping::settle() {
-  const std::optional<OuterStep> safe = safe_step();
+  const OuterStep safe = safe_step().value_or(OuterStep{0});
   for (auto& [id, island] : members_.islands()) {
-    if (!island.connected || !safe || island.told_safe == safe) continue;
+    if (!island.connected || island.told_safe == safe) continue;
     island.told_safe = safe;
-    turn_.send(id, HubSafe{*safe});
+    turn_.send(id, HubSafe{safe});
   }
+  watch_upload();
   ask_for_upload();
 }
 
@@ -45,12 +92,12 @@ void Safekeeping::settle() {
 
 bool Safekeeping::upload_is_due(OuterStep step) const {
   const std::uint32_t every = turn_.run().upload_every;
-  return step.value >= every && (!uploaded_ || step.value / every > uploaded_->value / every);
+  const auto newest = uploaded();
+  return step.value >= every && (!newest || step.value / every > newest->value / every);
 }
 
 void Safekeeping::ask_for_upload() {
   if (turn_.run().upload_every == 0) return;
-  if (under_way_ && !members_.is_here(under_way_->by)) under_way_.reset();  // another goes on with what is there
   if (under_way_ || turn_.now() < not_before_) return;
   std::optional<Upload> best;
   for (const bool again : {false, true}) {
@@ -58,7 +105,9 @@ void Safekeeping::ask_for_upload() {
       if (!island.connected || !island.can_upload || failed_.contains(id) != again) continue;
       const auto kept = newest_kept(island);
       if (!kept || !upload_is_due(kept->outer_step)) continue;
-      if (!best || kept->outer_step > best->state.outer_step) best = Upload{id, *kept};
+      if (best && kept->outer_step <= best->state.outer_step) continue;
+      const auto now = turn_.now();
+      best = Upload{id, *kept, island.heartbeat ? island.heartbeat->uploaded_bytes : std::nullopt, now, now};
     }
     if (best) break;
   }
@@ -70,20 +119,41 @@ void Safekeeping::ask_for_upload() {
 void Safekeeping::said(const MeshIsland& island, const IslandUploaded& message) {
   const HeldState state{message.outer_step, message.state_hash};
   if (!under_way_ || under_way_->by != island.id() || under_way_->state != state) return;
+  if (!message.error.empty()) return upload_failed(message.error);
   under_way_.reset();
-  turn_.publish(StateUploaded{island.id(), message.outer_step, message.error});
-  if (message.error.empty()) {
-    failed_.clear();
-    uploaded_ = message.outer_step;
-  } else {
-    failed_.insert(island.id());
-    not_before_ = turn_.now() + kUploadPause;
+  turn_.publish(StateUploaded{island.id(), message.outer_step, {}});
+  failed_.clear();
+  uploaded_[state.outer_step] = state.state_hash;
+  turn_.act(PersistUploaded{state});
+}
+
+// Who is gone, or gets no further, holds up nobody's: another goes on with what is in the store.
+void Safekeeping::watch_upload() {
+  if (!under_way_) return;
+  const MeshIsland* island = members_.find(under_way_->by);
+  if (island == nullptr || !island->connected) return under_way_.reset();
+  const auto bytes = island->heartbeat ? island->heartbeat->uploaded_bytes : std::nullopt;
+  if (bytes > under_way_->bytes) {
+    under_way_->bytes = bytes;
+    under_way_->moved_at = turn_.now();
   }
+  if (turn_.now() - under_way_->began >= kUploadLimit) {
+    upload_failed("it was not all in the store after a day; another island goes on with it, if there is one");
+  } else if (turn_.now() - under_way_->moved_at >= kUploadPatience) {
+    upload_failed("nothing more of it came to the store for an hour; another island is asked, if there is one");
+  }
+}
+
+void Safekeeping::upload_failed(const std::string& why) {
+  const Upload failed = *std::exchange(under_way_, std::nullopt);
+  turn_.publish(StateUploaded{failed.by, failed.state.outer_step, why});
+  failed_.insert(failed.by);
+  not_before_ = turn_.now() + kUploadPause;
 }
 
 void Safekeeping::go_back_to(OuterStep step) {
   under_way_.reset();
-  if (uploaded_ && *uploaded_ > step) uploaded_.reset();
+  uploaded_.erase(uploaded_.upper_bound(step), uploaded_.end());
 }
 
 }  // namespace atl

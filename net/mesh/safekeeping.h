@@ -3,8 +3,10 @@
 // it keeps: nothing that is committed depends on it. One thread; owned by the RoundCoordinator.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "net/mesh/committed_state.h"
 #include "net/mesh/membership.h"
@@ -14,14 +16,21 @@ namespace atl {
 
 class Safekeeping {
  public:
-  Safekeeping(CoordinatorTurn& turn, Membership& members, const MeshTrust& trust, const CommittedState& state)
-      : turn_(turn), members_(members), trust_(trust), state_(state) {}
+  Safekeeping(CoordinatorTurn& turn, Membership& members, const MeshTrust& trust, const CommittedState& state,
+              const CoordinatorMemory& memory);
 
   // The newest outer step that RunConfig::safe_copies islands (all of them, where there are fewer), here or away, have
-  // on their disks: it, or a newer one, which came of it. Nothing while one of so few has none.
+  // on their disks: it, or a newer one, which came of it. Nothing while one of so few has none. Who held the last
+  // round's average is one of them, also when this hub has not met it yet.
   std::optional<OuterStep> safe_step() const;
-  // The newest that is in the store, as far as this hub heard since it started.
-  const std::optional<OuterStep>& uploaded() const { return uploaded_; }
+  // How many islands, here or away, have the newest committed state on their disks.
+  std::uint32_t disks_with_committed() const;
+  // The newest that is in the store, as islands said who wrote it.
+  std::optional<OuterStep> uploaded() const;
+  bool is_uploaded(const HeldState& state) const;
+  // The newest of the run's states, none newer than `at_most`, that an island which is here keeps, that is in the
+  // store, or with which the run began.
+  std::optional<OuterStep> newest_kept(OuterStep at_most) const;
 
   void settle();  // tells what changed, and asks for an upload when one is due
   void said(const MeshIsland& island, const IslandUploaded& message);
@@ -32,16 +41,21 @@ class Safekeeping {
   std::optional<HeldState> newest_kept(const MeshIsland& island) const;
   bool upload_is_due(OuterStep step) const;
   void ask_for_upload();
+  void watch_upload();
+  void upload_failed(const std::string& why);
 
   CoordinatorTurn& turn_;
   Membership& members_;
   const MeshTrust& trust_;
   const CommittedState& state_;
 
-  std::optional<OuterStep> uploaded_;
+  std::map<OuterStep, std::string> uploaded_;  // to the tree hash
   struct Upload {
     IslandId by;
     HeldState state;
+    std::optional<std::uint64_t> bytes = {};  // the most that it said the store to have
+    Clock::time_point moved_at{};             // when it first said so
+    Clock::time_point began{};
   };
   std::optional<Upload> under_way_;
   std::set<IslandId> failed_;  // since an upload ended well: the others are asked first

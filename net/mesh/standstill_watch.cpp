@@ -3,30 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace atl {
 namespace {
 
 constexpr int kRollbacksByPolicy = 2;  // to the same state; then its operator has to look
 constexpr std::chrono::seconds kRollbackPause{30};
-constexpr int kLongTimes = 8;  // as the first trainer took, that the others may take before it is said
+constexpr std::chrono::seconds kSayAfter{3};  // those who come back at once are not spoken of
+constexpr int kLongTimes = 8;                 // as the first trainer took, that the others may take before it is said
 
 }  // namespace
 
-// ---- what islands keep
+bool StandstillWatch::is_at_hub() const { return state_.committed() == OuterStep{0} && turn_.run().begins_at_hub(); }
 
-std::optional<OuterStep> StandstillWatch::newest_kept(OuterStep at_most) const {
-  std::optional<OuterStep> newest;
-  for (const auto& [id, island] : members_.islands()) {
-    if (!island.connected) continue;
-    for (const HeldState& held : island.durable) {
-      const bool is_the_runs = trust_.state_hash(held.outer_step) == held.state_hash;
-      if (is_the_runs && held.outer_step <= at_most && (!newest || held.outer_step > *newest)) newest = held.outer_step;
-    }
-  }
-  // What the run began with can be made again; but before anybody is here nobody knows what there is.
-  if (!newest && members_.is_anybody_here() && trust_.state_hash(OuterStep{0})) return OuterStep{0};
-  return newest;
+bool StandstillWatch::is_in_store() const {
+  const auto& agreed = trust_.agreed();
+  return agreed && safekeeping_.is_uploaded({state_.committed(), *agreed});
 }
 
 // ---- why it does not go on
@@ -39,7 +32,7 @@ std::optional<Standstill> StandstillWatch::of_validation() const {
       fmt::format("the validation loss of outer step {} is {:.3f}, far above what it was: more than half of "
                   "the islands found it so",
                   spoiled->outer_step.value, spoiled->loss_nats)};
-  stop.back_to = newest_kept(trust_.validation().newest_good().value_or(OuterStep{0}));
+  stop.back_to = safekeeping_.newest_kept(trust_.validation().newest_good().value_or(OuterStep{0}));
   stop.text += fmt::format("; `atoll hub rollback --to {}` goes on with it as it is", state_.committed().value);
   return stop;
 }
@@ -56,7 +49,7 @@ std::optional<Standstill> StandstillWatch::of_state() const {
   Standstill stop;
   const OuterStep committed = state_.committed();
   const std::uint32_t below = committed.value > 0 ? committed.value - 1 : 0;
-  stop.back_to = newest_kept(OuterStep{below});
+  stop.back_to = safekeeping_.newest_kept(OuterStep{below});
   if (split) {
     stop.kind = Kind::kSplitState;
     std::map<std::string, std::vector<IslandId>> camps;
@@ -80,14 +73,54 @@ std::optional<Standstill> StandstillWatch::of_state() const {
     stop.text = fmt::format(
         "every island that held the average of round {} was removed from the run before another held outer step {}",
         below, committed.value);
-  } else {
+  } else if (is_at_hub()) {
+    stop.kind = Kind::kLost;
+    stop.text =
+        "no island that is here holds outer step 0 yet, the model with which the run begins; islands fetch it from the "
+        "hub, which takes as long as it is large: if this lasts, look at what they say of it (atoll status)";
+  } else if (is_in_store()) {
     stop.kind = Kind::kLost;
     stop.text = fmt::format(
-        "no island that is here holds outer step {}, the newest that was committed; if one that does "
-        "comes back, the run goes on",
+        "no island that is here holds outer step {}, the newest that was committed; it is in the run's object store, "
+        "from where islands fetch it: if this lasts, look at what they say of it (atoll status)",
         committed.value);
+  } else {
+    stop.kind = Kind::kLost;
+    stop.text = fmt::format("no island that is here holds outer step {}, the newest that was committed; {}",
+                            committed.value, where_it_may_be());
   }
   return stop;
+}
+
+// Who held it and is away; else nobody's disk will bring it back by itself.
+std::string StandstillWatch::where_it_may_be() const {
+  std::set<IslandId> away;
+  for (const IslandId& id : state_.last_holders()) {
+    if (!members_.is_here(id)) away.insert(id);
+  }
+  for (const auto& [id, island] : members_.islands()) {
+    const auto is_it = [&](const HeldState& held) {
+      return held.outer_step == state_.committed() && trust_.state_hash(held.outer_step) == held.state_hash;
+    };
+    if (!island.connected && std::ranges::any_of(island.durable, is_it)) away.insert(id);
+  }
+  if (!away.empty()) {
+    return fmt::format(
+        "those whose disks should have it are waited for: {}. When one of them comes back with its disk "
+        "the run goes on",
+        members_.names({away.begin(), away.end()}));
+  }
+  return "all that held it are here, and their disks have it no more. Whoever has a copy of an island's checkpoint "
+         "directory elsewhere puts it back and starts that island again";
+}
+
+std::string StandstillWatch::waits_for() const {
+  const bool waits = unsettled_since_ && turn_.now() - *unsettled_since_ >= kSayAfter;
+  if (!waits || standstill_ || !trust_.agreed()) return {};
+  // Islands make that one themselves, or fetch it from where it is.
+  if (state_.committed() == OuterStep{0} || is_in_store()) return {};
+  return fmt::format("no island that is here holds outer step {}, the newest that was committed; {}",
+                     state_.committed().value, where_it_may_be());
 }
 
 std::optional<Standstill> StandstillWatch::of_lies(const OpenRound& round) const {
@@ -114,6 +147,15 @@ std::optional<Standstill> StandstillWatch::of_stragglers(const OpenRound& round)
                   round.round().value, members_.names(parts.late()))};
 }
 
+std::optional<Standstill> StandstillWatch::of_data(const OpenRound& round) const {
+  if (!round.parts().lacks_data()) return std::nullopt;
+  return Standstill{Standstill::Kind::kNoData,
+                    fmt::format("no island gets the data of its part of round {}: look at what they say of it (atoll "
+                                "status), at the hub's own copy (atoll hub data) and at the run's mirrors. It is tried "
+                                "again twice a minute",
+                                round.round().value)};
+}
+
 std::optional<Standstill> StandstillWatch::of_quorum(const OpenRounds& rounds) const {
   if (!no_quorum_since_ || turn_.now() - *no_quorum_since_ < turn_.run().lost_after) return std::nullopt;
   std::vector<IslandId> out;
@@ -135,6 +177,7 @@ std::optional<Standstill> StandstillWatch::find(const OpenRounds& rounds) const 
   }
   for (const auto& [number, round] : rounds) {
     if (auto stop = of_stragglers(*round)) return stop;
+    if (auto stop = of_data(*round)) return stop;
   }
   return of_quorum(rounds);
 }
@@ -157,15 +200,27 @@ void StandstillWatch::note_times(const OpenRounds& rounds) {
   }
 }
 
+void StandstillWatch::note_since(Standstill::Kind kind) {
+  using Kind = Standstill::Kind;
+  since_ = turn_.now();
+  if (kind == Kind::kLost || kind == Kind::kUndecided) since_ = unsettled_since_.value_or(since_);
+  if (kind == Kind::kQuorum) since_ = no_quorum_since_.value_or(since_);
+}
+
 void StandstillWatch::settle(const OpenRounds& rounds, bool finished) {
   note_times(rounds);
   std::optional<Standstill> found = finished ? std::nullopt : find(rounds);
-  if (found && found->back_to) {
+  const bool begins_again = found && found->back_to == OuterStep{0} && state_.committed().value > 0;
+  if (begins_again) {
     found->text +=
-        fmt::format(". To go back to outer step {}, the newest that islands keep: `atoll hub rollback --to {}`",
-                    found->back_to->value, found->back_to->value);
+        ". No later outer step is kept by those who are here: `atoll hub rollback --to 0` begins again from outer step "
+        "0, and all rounds are lost";
+  } else if (found && found->back_to) {
+    found->text += fmt::format(". To go back to outer step {}, the newest that is kept: `atoll hub rollback --to {}`",
+                               found->back_to->value, found->back_to->value);
   }
   if (found != standstill_) {
+    if (found && !standstill_) note_since(found->kind);
     standstill_ = std::move(found);
     turn_.publish(StandstillChanged{standstill_});
   }
@@ -185,6 +240,7 @@ void StandstillWatch::ask_for_rollback(const Standstill& standstill) {
   if (turn_.run().when_lost != WhenLost::kRollBack || !standstill.back_to || wants_rollback_) return;
   if (turn_.now() < rollback_again_) return;
   if (state_.still_waits()) return;  // who keeps a newer one may still come
+  if (standstill.kind == Standstill::Kind::kLost && (is_in_store() || is_at_hub())) return;  // islands fetch it
   const OuterStep to = *standstill.back_to;
   const std::uint32_t undone = state_.committed().value - to.value;
   if (undone > kMostRoundsUndone || rollbacks_[to] >= kRollbacksByPolicy) return;
@@ -193,11 +249,12 @@ void StandstillWatch::ask_for_rollback(const Standstill& standstill) {
   turn_.act(WantRollback{to, standstill.text});
 }
 
-// What each island's owner is to know: why the run stands still, or why its own work was left out.
+// What each island's owner is to know: why the run stands still, who is waited for, or why its own work was left out.
 void StandstillWatch::notify_islands() {
+  const std::string waits = waits_for();
   for (auto& [id, island] : members_.islands()) {
     if (!island.connected) continue;
-    const std::string& text = standstill_ ? standstill_->text : island.left_out_for;
+    const std::string& text = standstill_ ? standstill_->text : waits.empty() ? island.left_out_for : waits;
     if (text == island.noticed) continue;
     island.noticed = text;
     turn_.send(id, HubNotice{text});

@@ -9,15 +9,21 @@
 
 #include "net/mesh/committed_state.h"
 #include "net/mesh/open_round.h"
+#include "net/mesh/safekeeping.h"
 
 namespace atl {
 
 class StandstillWatch {
  public:
-  StandstillWatch(CoordinatorTurn& turn, Membership& members, const MeshTrust& trust, const CommittedState& state)
-      : turn_(turn), members_(members), trust_(trust), state_(state) {}
+  StandstillWatch(CoordinatorTurn& turn, Membership& members, const MeshTrust& trust, const CommittedState& state,
+                  const Safekeeping& safekeeping)
+      : turn_(turn), members_(members), trust_(trust), state_(state), safekeeping_(safekeeping) {}
 
   const std::optional<Standstill>& standstill() const { return standstill_; }
+  Clock::time_point since() const { return since_; }  // while there is one: from when on what it names was so
+
+  // Before that is a standstill: who holds the committed state is waited for, and who that is. Empty: nobody.
+  std::string waits_for() const;
 
   // Looks; tells what changed, and asks for a rollback where the run's policy is to go back.
   void settle(const OpenRounds& rounds, bool finished);
@@ -32,9 +38,12 @@ class StandstillWatch {
   std::optional<Standstill> of_state() const;
   std::optional<Standstill> of_lies(const OpenRound& round) const;
   std::optional<Standstill> of_stragglers(const OpenRound& round) const;
+  std::optional<Standstill> of_data(const OpenRound& round) const;
   std::optional<Standstill> of_quorum(const OpenRounds& rounds) const;
-  // That an island which is here keeps, or what the run began with.
-  std::optional<OuterStep> newest_kept(OuterStep at_most) const;
+  bool is_at_hub() const;    // the committed state is outer step 0, which the hub serves
+  bool is_in_store() const;  // the committed state
+  std::string where_it_may_be() const;
+  void note_since(Standstill::Kind kind);
   void ask_for_rollback(const Standstill& standstill);
   void notify_islands();
 
@@ -42,8 +51,10 @@ class StandstillWatch {
   Membership& members_;
   const MeshTrust& trust_;
   const CommittedState& state_;
+  const Safekeeping& safekeeping_;
 
   std::optional<Standstill> standstill_;
+  Clock::time_point since_{};
   std::optional<Clock::time_point> unsettled_since_;  // nobody that is here is known to hold the committed state
   std::optional<Clock::time_point> no_quorum_since_;
   std::map<OuterStep, int> rollbacks_;  // that were asked for by the run's policy

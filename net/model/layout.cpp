@@ -59,4 +59,10 @@ ParameterLayout canonical_layout(const ModelConfig& config) {
   return builder.take();
 }
 
+std::int64_t trained_numel(const ParameterLayout& layout) {
+  std::int64_t numel = 0;
+  for (const ParameterInfo& parameter : layout.parameters) numel += parameter.trained ? parameter.numel : 0;
+  return numel;
+}
+
 }  // namespace atl

@@ -20,6 +20,7 @@ struct ParameterInfo {
   std::int64_t offset = 0;          // first element in the canonical order
   std::int64_t numel = 0;
   Beginning beginning = Beginning::kNormal;
+  bool trained = true;  // by the run; what is not stays as it began (net/model/train_only.h)
 };
 
 // What a transformer block is made of, in the canonical order.
@@ -42,5 +43,6 @@ struct ParameterLayout {
 };
 
 ParameterLayout canonical_layout(const ModelConfig& config);
+std::int64_t trained_numel(const ParameterLayout& layout);
 
 }  // namespace atl

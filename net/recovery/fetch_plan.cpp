@@ -15,6 +15,7 @@ constexpr std::uint64_t kChunksAhead = 128;
 // So many chunks of one outer step that averages lead elsewhere, and none to the target: that step, or a round since,
 // is of another history. One alone may be a flipped bit.
 constexpr int kWrongInARow = 3;
+constexpr std::uint32_t kMostStepsTold = 256;  // through which a chunk has stayed the same: more than are ever logged
 
 }  // namespace
 
@@ -24,7 +25,7 @@ FetchPlan::FetchPlan(const Identity& self, FetchModel model, std::function<void(
       came_(std::move(came)),
       state_(model_.numel),
       ways_(state_.chunks(), Way::kUnknown),
-      asked_(state_.chunks()) {
+      on_its_way_(state_.chunks()) {
   for (const Fragment& fragment : model_.fragments) {
     std::vector<std::uint64_t>& bytes = touching_bytes_.emplace_back(state_.chunks());
     for (std::uint64_t i = 0; i < bytes.size(); ++i) {
@@ -38,7 +39,10 @@ FetchPlan::FetchPlan(const Identity& self, FetchModel model, std::function<void(
 
 void FetchPlan::aim(const HeldState& target) {
   if (target == target_) return seek_rounds_again();
-  if (target.outer_step <= target_.outer_step) averages_.clear();  // a way back: rounds are committed anew
+  if (target.outer_step <= target_.outer_step) {  // a way back: rounds are committed anew
+    averages_.clear();
+    if (rounds_taken_ != nullptr) rounds_taken_->begin_anew();
+  }
   target_ = target;
   manifest_.reset();
   right_ = 0;
@@ -71,6 +75,7 @@ Status FetchPlan::take_manifest(ByteView json) {
   if (to_hex(manifest.tree_hash()) != target_.state_hash || manifest.state_bytes != state_.state_bytes()) {
     return Error{ErrorCode::kCorrupt, "its outer state is not the one that the hub names"};
   }
+  if (manifest_) return ok_status();  // the same, for there is one of this hash: all is planned
   manifest_ = std::move(manifest);
   for (std::uint64_t chunk = 0; chunk < state_.chunks(); ++chunk) plan(chunk);
   for (auto& [round, average] : averages_) average.trim();
@@ -140,6 +145,12 @@ void FetchPlan::plan(std::uint64_t chunk) {
   ways_[chunk] = decide(chunk);
   switch (ways_[chunk]) {
     case Way::kRight:
+      if (rounds_taken_ != nullptr) {
+        const StoredChunk& is = *state_.chunk(chunk);
+        const std::uint32_t to = target_.outer_step.value;
+        const OuterStep from{std::clamp(is.step.value, to - std::min(to, kMostStepsTold), to)};
+        rounds_taken_->chunk_was(chunk, from, std::vector<Digest>(to - from.value + 1, is.sha256));
+      }
       state_.mark(chunk, wanted(chunk));  // untouched since an earlier step: of the target's, too
       ++right_;
       break;
@@ -213,13 +224,23 @@ FetchedAverage* FetchPlan::average(OuterStep round, const std::string& digest) {
   return found != averages_.end() && found->second.manifest().record.commit.digest == digest ? &found->second : nullptr;
 }
 
+FetchedAverage::Accepted FetchPlan::take_pieces(FetchedAverage& average, PieceSpan asked, ByteView bytes) {
+  FetchedAverage::Accepted accepted = average.accept(asked, bytes);
+  if (rounds_taken_ == nullptr) return accepted;
+  for (const std::size_t piece : accepted.fresh_pieces) {
+    const ByteView body = bytes.subspan((piece - asked.first) * kDigestPieceBytes);
+    rounds_taken_->piece_came(average.manifest(), piece, body.first(average.manifest().piece_bytes(piece)));
+  }
+  return accepted;
+}
+
 // ---- whole chunks
 // -----------------------------------------------------------------------------------------------------
 
 std::optional<std::uint64_t> FetchPlan::next_chunk() {
-  const auto next = std::ranges::find_if(fetching_, [&](std::uint64_t chunk) { return asked_[chunk] == 0; });
+  const auto next = std::ranges::find_if(fetching_, [&](std::uint64_t chunk) { return !on_its_way_[chunk]; });
   if (next == fetching_.end()) return std::nullopt;
-  ++asked_[*next];
+  on_its_way_[*next] = true;
   return *next;
 }
 
@@ -227,7 +248,7 @@ Result<bool> FetchPlan::take_chunk(std::uint64_t chunk, const StoredChunk& is, B
   if (bytes.size() != state_.chunk_bytes(chunk) || sha256(bytes) != is.sha256) {
     return Error{ErrorCode::kCorrupt, fmt::format("chunk {} of outer step {} has a wrong hash", chunk, is.step.value)};
   }
-  if (asked_[chunk] > 0) --asked_[chunk];
+  on_its_way_[chunk] = false;
   const std::optional<StoredChunk>& before = state_.chunk(chunk);
   const bool is_wanted = manifest_ && is == wanted(chunk);
   if (is_right(chunk) || (ways_[chunk] == Way::kStep && !is_wanted)) return false;
@@ -237,10 +258,6 @@ Result<bool> FetchPlan::take_chunk(std::uint64_t chunk, const StoredChunk& is, B
   if (manifest_) plan(chunk);
   if (is_right(chunk) && came_) came_(chunk);
   return true;
-}
-
-void FetchPlan::give_back_chunk(std::uint64_t chunk) {
-  if (asked_[chunk] > 0) --asked_[chunk];
 }
 
 // ---- outer steps
@@ -255,17 +272,25 @@ bool FetchPlan::is_ready(std::uint64_t chunk) const {
   return ready;
 }
 
-// In memory, so that nothing can fail.
-Digest FetchPlan::step(std::uint64_t chunk) {
-  for_each_round(chunk, [&](OuterStep round) {
-    const FetchedAverage& average = averages_.at(round);
-    const HubCommit& commit = average.manifest().record.commit;
-    const Status stepped = step_chunk(
-        chunk, state_.parameters(chunk), state_.momentum(chunk), average.ranges(), average.manifest().wire, average,
-        {static_cast<float>(commit.outer_learning_rate), static_cast<float>(commit.outer_momentum)});
-    if (!stepped.ok()) detail::die_on_wrong_access("all pieces of a round are there", stepped.error().message);
-  });
-  return chunk_digest(state_.parameters(chunk), state_.momentum(chunk));
+// In memory, so that nothing can fail. Its digests, from that which it had to that of the target's step; those between
+// only where somebody is told of the rounds.
+std::vector<Digest> FetchPlan::step(std::uint64_t chunk) {
+  const auto digest = [&] { return chunk_digest(state_.parameters(chunk), state_.momentum(chunk)); };
+  std::vector<Digest> digests{state_.chunk(chunk)->sha256};
+  for (OuterStep round = state_.chunk(chunk)->step; round < target_.outer_step; ++round.value) {
+    if (touches(round, chunk)) take_outer_step(chunk, averages_.at(round));
+    if (rounds_taken_ != nullptr) digests.push_back(touches(round, chunk) ? digest() : digests.back());
+  }
+  if (rounds_taken_ == nullptr) digests.push_back(digest());
+  return digests;
+}
+
+void FetchPlan::take_outer_step(std::uint64_t chunk, const FetchedAverage& average) {
+  const HubCommit& commit = average.manifest().record.commit;
+  const Status stepped =
+      step_chunk(chunk, state_.parameters(chunk), state_.momentum(chunk), average.ranges(), average.manifest().wire,
+                 average, {static_cast<float>(commit.outer_learning_rate), static_cast<float>(commit.outer_momentum)});
+  if (!stepped.ok()) detail::die_on_wrong_access("all pieces of a round are there", stepped.error().message);
 }
 
 void FetchPlan::step_ready() {
@@ -274,16 +299,17 @@ void FetchPlan::step_ready() {
     if (chunk > *stepping_.begin() + kChunksAhead) break;
     if (is_ready(chunk)) ready.push_back(chunk);
   }
-  std::vector<Digest> digests(ready.size());
+  std::vector<std::vector<Digest>> digests(ready.size());
   parallel_for(ready.size(), [&](std::size_t i) { digests[i] = step(ready[i]); });
   for (std::size_t i = 0; i < ready.size(); ++i) stepped(ready[i], digests[i]);
 }
 
-void FetchPlan::stepped(std::uint64_t chunk, const Digest& digest) {
+void FetchPlan::stepped(std::uint64_t chunk, const std::vector<Digest>& digests) {
   const OuterStep from = state_.chunk(chunk)->step;
   leave_way(chunk);
-  const bool is_right = digest == manifest_->chunk_sha256[chunk];
+  const bool is_right = digests.back() == manifest_->chunk_sha256[chunk];
   if (is_right) {
+    if (rounds_taken_ != nullptr) rounds_taken_->chunk_was(chunk, from, digests);
     state_.mark(chunk, wanted(chunk));
     ++trust_[from].right;
   } else {

@@ -13,6 +13,7 @@
 
 #include "net/model/fragments.h"
 #include "net/recovery/fetched_average.h"
+#include "net/recovery/fetched_rounds.h"
 #include "net/recovery/partial_state.h"
 #include "net/tls/identity.h"
 
@@ -30,6 +31,10 @@ class FetchPlan {
   // `self` outlives this: the hub of its run signs rounds. `came`: a chunk of the target is right, after fetching or
   // stepping; may be empty.
   FetchPlan(const Identity& self, FetchModel model, std::function<void(std::uint64_t chunk)> came);
+
+  // Before anything comes: is told of the rounds that chunks go by, whose states are hashed one by one then. Outlives
+  // this, or until it is null.
+  void tell_rounds_to(FetchedRounds* rounds) { rounds_taken_ = rounds; }
 
   PartialState& state() { return state_; }
   const PartialState& state() const { return state_; }
@@ -55,15 +60,18 @@ class FetchPlan {
   std::set<OuterStep> rounds_with_open_pieces() const;
   std::uint64_t open_pieces() const;                                    // of all rounds
   FetchedAverage* average(OuterStep round, const std::string& digest);  // null: no longer
+  // What came of an average, as FetchedAverage::accept() says.
+  FetchedAverage::Accepted take_pieces(FetchedAverage& average, PieceSpan asked, ByteView bytes);
 
   // ---- whole chunks
-  std::optional<std::uint64_t> next_chunk();  // counts as asked
-  void ask_again(std::uint64_t chunk) { ++asked_[chunk]; }
+  std::optional<std::uint64_t> next_chunk();  // is on its way then
+  std::uint64_t chunks_to_fetch() const { return fetching_.size(); }
+  bool is_to_fetch(std::uint64_t chunk) const { return fetching_.contains(chunk); }
   StoredChunk wanted(std::uint64_t chunk) const { return {target_.outer_step, manifest_->chunk_sha256[chunk]}; }
   bool is_right(std::uint64_t chunk) const { return manifest_ && ways_[chunk] == Way::kRight; }
   // What was asked for, of whichever target. kCorrupt where these are other bytes. Returns whether they were of use.
   Result<bool> take_chunk(std::uint64_t chunk, const StoredChunk& is, ByteView bytes);
-  void give_back_chunk(std::uint64_t chunk);  // it did not come: asked for again
+  void give_back_chunk(std::uint64_t chunk) { on_its_way_[chunk] = false; }  // it will not come: asked for again
 
   // Takes the outer steps for which everything has come, on all processors.
   void step_ready();
@@ -86,13 +94,15 @@ class FetchPlan {
   void plan(std::uint64_t chunk);
   void leave_way(std::uint64_t chunk);
   bool is_ready(std::uint64_t chunk) const;
-  Digest step(std::uint64_t chunk);
-  void stepped(std::uint64_t chunk, const Digest& digest);
+  std::vector<Digest> step(std::uint64_t chunk);
+  void take_outer_step(std::uint64_t chunk, const FetchedAverage& average);
+  void stepped(std::uint64_t chunk, const std::vector<Digest>& digests);
   void distrust(OuterStep from);
 
   const Identity& self_;
   const FetchModel model_;
   const std::function<void(std::uint64_t)> came_;
+  FetchedRounds* rounds_taken_ = nullptr;
   PartialState state_;
   // By fragment and chunk: what an outer step on the chunk reads of an average of the run's format.
   std::vector<std::vector<std::uint64_t>> touching_bytes_;
@@ -101,7 +111,7 @@ class FetchPlan {
   std::vector<Way> ways_;
   std::uint64_t right_ = 0;
   std::set<std::uint64_t> stepping_, fetching_;  // chunks, by way
-  std::vector<std::uint8_t> asked_;              // requests under way, by chunk
+  std::vector<bool> on_its_way_;                 // by chunk
   std::map<OuterStep, FetchedAverage> averages_;
   std::set<OuterStep> unknown_rounds_, lost_rounds_;
   std::map<OuterStep, Trust> trust_;  // by the outer step from which chunks were stepped

@@ -123,9 +123,13 @@ PieceSpan FetchedAverage::ask(std::size_t most) {
   return span;
 }
 
+void FetchedAverage::ask_again(PieceSpan span) {
+  for (std::size_t piece = span.first; piece < span.end(); ++piece) ++asked_[piece];
+}
+
 void FetchedAverage::give_back(PieceSpan asked) {
   for (std::size_t piece = asked.first; piece < asked.end(); ++piece) {
-    asked_[piece] = 0;
+    --asked_[piece];
     open_or_close(piece);
   }
 }
@@ -142,9 +146,10 @@ FetchedAverage::Accepted FetchedAverage::accept(PieceSpan asked, ByteView bytes)
                                                                piece, manifest_.record.commit.round.value)};
       return accepted;
     }
-    if (came_.contains(piece) || (wanted_by_[piece] == 0 && !keeps_all_)) continue;
+    if (!needs(piece)) continue;
     came_.emplace(piece, Bytes(body.begin(), body.end()));
     accepted.fresh_bytes += count;
+    accepted.fresh_pieces.push_back(piece);
     open_or_close(piece);
   }
   return accepted;

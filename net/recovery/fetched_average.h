@@ -16,6 +16,7 @@
 
 namespace atl {
 
+// Side by side.
 struct PieceSpan {
   std::size_t first = 0, count = 0;
   std::size_t end() const { return first + count; }
@@ -45,10 +46,14 @@ class FetchedAverage final : public AverageSource {
   std::size_t open_pieces() const { return open_.size(); }
   std::uint64_t first_open_chunk() const;  // that waits for what is not asked for; is_open()
   PieceSpan ask(std::size_t most);         // the next pieces, side by side; is_open()
-  void give_back(PieceSpan asked);         // what has not come of them is open again
+  void ask_again(PieceSpan span);          // of somebody else
+  void give_back(PieceSpan asked);         // this request has ended: what nobody else is asked for is open again
+  int asked(std::size_t piece) const { return asked_[piece]; }  // requests under way
+  bool needs(std::size_t piece) const { return (wanted_by_[piece] > 0 || keeps_all_) && !came_.contains(piece); }
   struct Accepted {
-    std::uint64_t fresh_bytes = 0;  // that were wanted and had not come
-    Status status;                  // kCorrupt when a piece is not what the manifest says; those before it are kept
+    std::uint64_t fresh_bytes = 0;               // that were wanted and had not come
+    std::vector<std::size_t> fresh_pieces = {};  // they are these
+    Status status = ok_status();  // kCorrupt when a piece is not what the manifest says; those before it are kept
   };
   // What came of them, from the first on; a piece that is cut off is left out.
   Accepted accept(PieceSpan asked, ByteView bytes);
@@ -63,7 +68,7 @@ class FetchedAverage final : public AverageSource {
   const std::span<const ParameterRange> ranges_;
   std::vector<std::uint32_t> wanted_by_;    // chunks, by piece
   std::vector<std::uint64_t> first_chunk_;  // that wants it, by piece
-  std::vector<std::uint8_t> asked_;         // by piece
+  std::vector<std::uint8_t> asked_;         // requests, by piece
   std::map<std::size_t, Bytes> came_;       // pieces
   std::set<std::size_t> open_;              // wanted, not come, not asked for
   bool keeps_all_ = false;                  // nobody knows yet what will be wanted

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "net/base/encoding.h"
 #include "net/base/parallel.h"
+#include "net/base/sha256_streams.h"
 #include "net/wire/json_archive.h"
 
 namespace atl {
@@ -75,12 +77,33 @@ Digest chunk_digest(std::span<const float> parameters, std::span<const float> mo
   return hash.finish();
 }
 
+std::vector<std::span<const std::uint64_t>> chunks_in_step(std::span<const std::uint64_t> chunks, std::uint64_t numel) {
+  std::vector<std::span<const std::uint64_t>> groups;
+  // The last chunk may be short.
+  const bool short_end = !chunks.empty() && (chunks.back() + 1) * kStateChunkNumel > numel;
+  const std::size_t whole = chunks.size() - (short_end ? 1 : 0);
+  const std::size_t processors = parallel_threads();
+  const std::size_t most = std::clamp<std::size_t>((whole + processors - 1) / processors, 1, kSha256Streams);
+  for (std::size_t i = 0; i < whole; i += most) groups.push_back(chunks.subspan(i, std::min(most, whole - i)));
+  if (short_end) groups.push_back(chunks.last(1));
+  return groups;
+}
+
 StateManifest make_state_manifest(OuterStep version, std::span<const float> parameters,
                                   std::span<const float> momentum) {
   StateManifest manifest{version, parameters.size_bytes() + momentum.size_bytes(), {}};
   manifest.chunk_sha256.resize(state_chunks(parameters.size()));
-  parallel_for(manifest.chunk_sha256.size(), [&](std::size_t index) {
-    manifest.chunk_sha256[index] = chunk_digest(of_chunk(parameters, index), of_chunk(momentum, index));
+  std::vector<std::uint64_t> chunks(manifest.chunk_sha256.size());
+  std::iota(chunks.begin(), chunks.end(), 0);
+  const auto groups = chunks_in_step(chunks, parameters.size());
+  parallel_for(groups.size(), [&](std::size_t part) {
+    Sha256Streams hash(groups[part].size());
+    for (const std::span<const float> values : {parameters, momentum}) {
+      std::vector<ByteView> parts;
+      for (const std::uint64_t index : groups[part]) parts.push_back(std::as_bytes(of_chunk(values, index)));
+      hash.update(parts);
+    }
+    std::ranges::copy(hash.finish(), manifest.chunk_sha256.begin() + static_cast<std::ptrdiff_t>(groups[part].front()));
   });
   return manifest;
 }

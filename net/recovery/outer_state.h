@@ -45,6 +45,9 @@ std::span<Value> of_chunk(std::span<Value> values, std::uint64_t index) {
 
 // SHA-256 of a chunk: its parameters, then their momentum.
 Digest chunk_digest(std::span<const float> parameters, std::span<const float> momentum);
+// Of `chunks` (ascending, of a model of `numel` parameters) those that one thread hashes in step with each other
+// (net/base/sha256_streams.h), which are equally long: as many as leave no processor idle.
+std::vector<std::span<const std::uint64_t>> chunks_in_step(std::span<const std::uint64_t> chunks, std::uint64_t numel);
 // On all processors. Both spans: [numel].
 StateManifest make_state_manifest(OuterStep version, std::span<const float> parameters,
                                   std::span<const float> momentum);

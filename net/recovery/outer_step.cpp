@@ -6,6 +6,7 @@
 #include "kernels/reduce.h"
 #include "kernels/wire_codec.h"
 #include "net/base/parallel.h"
+#include "net/base/sha256_streams.h"
 #include "net/recovery/outer_state.h"
 
 namespace atl {
@@ -108,27 +109,49 @@ class AverageReader {
 
 constexpr auto kChunk = static_cast<std::int64_t>(kStateChunkNumel);
 
-// The chunk's values are stepped a piece at a time; `done(begin, count)`, of the chunk, after each.
-template <class Done>
-Status step_pieces(std::uint64_t index, std::span<float> parameters, std::span<float> momentum, const FlatOrder& order,
-                   AverageReader& average, OuterSgd hyper, Done done) {
-  const std::int64_t base = static_cast<std::int64_t>(index) * kChunk;
-  for (std::int64_t piece = 0; piece < std::ssize(parameters); piece += kPieceNumel) {
-    const std::int64_t count = std::min(kPieceNumel, std::ssize(parameters) - piece);
-    Status read;
-    order.for_each_placed(
-        base + piece, base + piece + count, [&](std::int64_t place, std::int64_t flat, std::int64_t numel) {
-          const auto d = average.read(flat, numel);
-          if (!d.ok()) {
-            read = d.error();
-            return;
-          }
-          outer_nesterov(slice(parameters, place - base, numel), slice(momentum, place - base, numel), *d, hyper);
-        });
-    ATOLL_RETURN_IF_ERROR(read);
-    done(piece, count);
+// What one thread steps: a chunk of the parameters and of the momentum, a piece at a time.
+struct StepChunk {
+  std::uint64_t index = 0;
+  std::span<float> parameters, momentum;
+
+  std::int64_t piece_numel(std::int64_t begin) const { return std::min(kPieceNumel, std::ssize(parameters) - begin); }
+};
+
+// The values of a chunk from `piece` on.
+Status step_piece(const StepChunk& chunk, std::int64_t piece, const FlatOrder& order, AverageReader& average,
+                  OuterSgd hyper) {
+  const std::int64_t base = static_cast<std::int64_t>(chunk.index) * kChunk;
+  const std::int64_t begin = base + piece;
+  Status read;
+  order.for_each_placed(begin, begin + chunk.piece_numel(piece),
+                        [&](std::int64_t place, std::int64_t flat, std::int64_t numel) {
+                          const auto d = average.read(flat, numel);
+                          if (!d.ok()) {
+                            read = d.error();
+                            return;
+                          }
+                          outer_nesterov(slice(chunk.parameters, place - base, numel),
+                                         slice(chunk.momentum, place - base, numel), *d, hyper);
+                        });
+  return read;
+}
+
+// Equally long chunks, one after the other a piece at a time, so that they are hashed in step.
+void step_and_hash(std::span<const StepChunk> group, const FlatOrder& order, AverageReader average, OuterSgd hyper,
+                   std::span<Digest> chunks) {
+  Sha256Streams hash(group.size());
+  std::vector<ByteView> parts(group.size());
+  for (std::int64_t piece = 0; piece < std::ssize(group[0].parameters); piece += kPieceNumel) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      (void)step_piece(group[i], piece, order, average, hyper);  // memory can be read
+      parts[i] = std::as_bytes(slice(group[i].parameters, piece, group[i].piece_numel(piece)));
+    }
+    hash.update(parts);
   }
-  return ok_status();
+  for (std::size_t i = 0; i < group.size(); ++i) parts[i] = std::as_bytes(group[i].momentum);
+  hash.update(parts);
+  const std::vector<Digest> digests = hash.finish();
+  for (std::size_t i = 0; i < group.size(); ++i) chunks[group[i].index] = digests[i];
 }
 
 }  // namespace
@@ -161,23 +184,18 @@ void outer_step(std::span<float> theta, std::span<float> velocity, std::span<con
                 WireFormat wire, ByteView canonical, OuterSgd hyper, std::span<Digest> chunks) {
   const FlatOrder order(ranges);
   const AverageInMemory bytes(canonical);
-  std::vector<std::size_t> touched;
+  std::vector<std::uint64_t> touched;
   for (const ParameterRange& range : ranges) {
-    const auto last = static_cast<std::size_t>((range.offset + range.numel - 1) / kChunk);
-    for (auto i = static_cast<std::size_t>(range.offset / kChunk); i <= last; ++i) {
+    const auto last = static_cast<std::uint64_t>((range.offset + range.numel - 1) / kChunk);
+    for (auto i = static_cast<std::uint64_t>(range.offset / kChunk); i <= last; ++i) {
       if (touched.empty() || touched.back() < i) touched.push_back(i);
     }
   }
-  parallel_for(touched.size(), [&](std::size_t part) {
-    const std::size_t index = touched[part];
-    AverageReader average(wire, bytes, order.numel());
-    const auto parameters = of_chunk(theta, index), momentum = of_chunk(velocity, index);
-    Sha256 hash;
-    (void)step_pieces(index, parameters, momentum, order, average, hyper, [&](std::int64_t begin, std::int64_t count) {
-      hash.update(std::as_bytes(slice(parameters, begin, count)));
-    });  // memory can be read
-    hash.update(std::as_bytes(momentum));
-    chunks[index] = hash.finish();
+  const auto groups = chunks_in_step(touched, theta.size());
+  parallel_for(groups.size(), [&](std::size_t part) {
+    std::vector<StepChunk> group;
+    for (const std::uint64_t i : groups[part]) group.push_back({i, of_chunk(theta, i), of_chunk(velocity, i)});
+    step_and_hash(group, order, AverageReader(wire, bytes, order.numel()), hyper, chunks);
   });
 }
 
@@ -193,7 +211,11 @@ Status step_chunk(std::uint64_t index, std::span<float> parameters, std::span<fl
                   OuterSgd hyper) {
   const FlatOrder order(ranges);
   AverageReader reader(wire, average, order.numel());
-  return step_pieces(index, parameters, momentum, order, reader, hyper, [](std::int64_t, std::int64_t) {});
+  const StepChunk chunk{index, parameters, momentum};
+  for (std::int64_t piece = 0; piece < std::ssize(parameters); piece += kPieceNumel) {
+    ATOLL_RETURN_IF_ERROR(step_piece(chunk, piece, order, reader, hyper));
+  }
+  return ok_status();
 }
 
 }  // namespace atl

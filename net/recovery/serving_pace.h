@@ -1,5 +1,5 @@
 // How fast an island serves others: within what its owner lets it send, and out of the ring's way. While an attempt is
-// under way, serving has a twentieth of what the ring's link carries, but enough that whoever fetches lives on;
+// under way, serving has a hundredth of what the ring's link carries, but enough that whoever fetches lives on;
 // between attempts all that the owner allows. What waits is served in its order. Thread-safe: threads of connections
 // ask, lanes tell of attempts.
 #pragma once
@@ -15,10 +15,10 @@ namespace atl {
 class ServingPace {
  public:
   static constexpr std::size_t kMostAtOnce = 256 * 1024;
-  static constexpr double kShareOfRing = 0.05;
-  // bytes/s during an attempt, whatever the link: sixteen connections have eight times as much as HttpsPaceLimits asks
-  // of them.
-  static constexpr double kFloor = 512 * 1024;
+  static constexpr double kShareOfRing = 0.01;
+  // bytes/s during an attempt, whatever the link: sixteen connections have twice as much as HttpsPaceLimits asks of
+  // them.
+  static constexpr double kFloor = 128 * 1024;
 
   // upload: bytes/s that the owner lets the island send in all; empty: as its links can.
   explicit ServingPace(std::optional<double> upload = {}) : upload_(upload) {}

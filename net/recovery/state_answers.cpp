@@ -12,7 +12,6 @@
 
 #include "net/base/json_reader.h"
 #include "net/mesh/link_probe.h"
-#include "net/recovery/round_manifest.h"
 
 namespace atl {
 namespace {
@@ -114,61 +113,18 @@ Answer answer_average(const RoundLog& rounds, OuterStep round, std::string_view 
   return answer;
 }
 
-// A round's manifest: its hashes are made while they are sent, each once.
-class ManifestText {
- public:
-  ManifestText(AverageFile file, const SignedCommit& record)
-      : file_(std::move(file)), head_(round_manifest_head(record, file_.info().wire, file_.info().bytes)) {}
-
-  std::uint64_t bytes() const { return head_.size() + sizeof(PieceHash) * digest_pieces(average_bytes()); }
-  Status read(std::uint64_t offset, std::span<std::byte> part) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      const auto at = static_cast<std::size_t>(offset) + i;
-      if (at < head_.size()) {
-        part[i] = head_[at];
-        continue;
-      }
-      const std::size_t piece = (at - head_.size()) / sizeof(PieceHash);
-      if (piece_ != piece) ATOLL_RETURN_IF_ERROR(hash(piece));
-      part[i] = hash_[(at - head_.size()) % sizeof(PieceHash)];
-    }
-    return ok_status();
-  }
-
- private:
-  std::size_t average_bytes() const { return static_cast<std::size_t>(file_.info().bytes); }
-  Status hash(std::size_t piece) {
-    const std::size_t begin = piece * kDigestPieceBytes;
-    room_.resize(std::min(kDigestPieceBytes, average_bytes() - begin));
-    ATOLL_RETURN_IF_ERROR(file_.read(begin, room_));
-    hash_ = hash_of_piece(room_, 0);
-    piece_ = piece;
-    return ok_status();
-  }
-
-  const AverageFile file_;
-  const Bytes head_;
-  Bytes room_;
-  std::optional<std::size_t> piece_;
-  PieceHash hash_{};
-};
-
-Answer answer_round_manifest(const RoundLog& rounds, OuterStep round) {
-  const LoggedRounds logged = rounds.rounds();
-  const auto found = logged.find(round);
-  if (found == logged.end()) return no_such_round();
-  auto file = AverageFile::open(rounds.average_file(round));
-  if (!file.ok() || file->info().digest != found->second.record.commit.digest) return no_such_round();
-  const auto text = std::make_shared<ManifestText>(std::move(*file), found->second.record);
+Answer answer_round_manifest(ServedRounds& rounds, OuterStep round) {
+  const auto found = rounds.manifest(round);
+  if (!found.ok()) return no_such_round();
   Answer answer;
-  answer.bytes = text->bytes();
+  answer.bytes = (*found)->bytes();
   answer.part_bytes = kHashesAtOnce * sizeof(PieceHash);
-  answer.read = [text](std::uint64_t offset, std::span<std::byte> part) { return text->read(offset, part); };
+  answer.read = [text = *found](std::uint64_t offset, std::span<std::byte> part) { return text->read(offset, part); };
   return answer;
 }
 
 // /rounds/ROUND/manifest, /rounds/ROUND/DIGEST/average
-Answer answer_round(std::string_view target, const RoundLog* rounds) {
+Answer answer_round(std::string_view target, ServedRounds* rounds) {
   OuterStep round;
   const auto rest = take_number(target.substr(kRoundsPrefix.size()), round.value);
   if (!rest || rounds == nullptr) return no_such_round();
@@ -178,7 +134,7 @@ Answer answer_round(std::string_view target, const RoundLog* rounds) {
   if (slash == std::string_view::npos || rest->substr(slash + 1) != kAverageName || !is_sha256_hex(digest)) {
     return no_such_round();
   }
-  return answer_average(*rounds, round, digest);
+  return answer_average(rounds->log(), round, digest);
 }
 
 // TLS does not compress, so that any bytes do.
@@ -201,7 +157,7 @@ Answer refuse(http::status status, std::string_view why) {
 
 bool is_probe(std::string_view target) { return target.starts_with(kProbeTarget); }
 
-Answer answer_to(std::string_view target, const OuterStateSource& state, const RoundLog* rounds) {
+Answer answer_to(std::string_view target, const OuterStateSource& state, ServedRounds* rounds) {
   if (target == kManifestTarget) return answer_manifest(state);
   if (is_probe(target)) return answer_probe(target.substr(kProbeTarget.size()));
   if (target.starts_with(kRoundsPrefix)) return answer_round(target, rounds);
@@ -210,7 +166,7 @@ Answer answer_to(std::string_view target, const OuterStateSource& state, const R
   }
   return refuse(http::status::not_found,
                 "there is /state/manifest, /state/VERSION/CHUNK, /rounds/ROUND/manifest, "
-                "/rounds/ROUND/DIGEST/average and /v1/probe?bytes=N");
+                "/rounds/ROUND/DIGEST/average, /data/TREE/CHUNK and /v1/probe?bytes=N");
 }
 
 }  // namespace atl

@@ -11,8 +11,8 @@
 
 #include "net/base/bytes.h"
 #include "net/base/result.h"
-#include "net/disk/round_log.h"
 #include "net/recovery/outer_state.h"
+#include "net/recovery/served_rounds.h"
 
 namespace atl {
 
@@ -32,6 +32,6 @@ Answer refuse(boost::beast::http::status status, std::string_view why);
 bool is_probe(std::string_view target);
 
 // Of a GET. `rounds`: null where nothing is logged.
-Answer answer_to(std::string_view target, const OuterStateSource& state, const RoundLog* rounds);
+Answer answer_to(std::string_view target, const OuterStateSource& state, ServedRounds* rounds);
 
 }  // namespace atl

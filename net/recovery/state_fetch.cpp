@@ -36,7 +36,8 @@ StateFetch::StateFetch(const Identity& self, HttpsFetcher fetcher, FetchModel mo
     : fetcher_(std::move(fetcher)),
       self_(self),
       options_(options),
-      plan_(std::make_unique<FetchPlan>(self_, std::move(model), std::move(came))) {}
+      plan_(std::make_unique<FetchPlan>(self_, std::move(model), std::move(came))),
+      chunks_(std::make_unique<ChunkFetch>(*plan_)) {}
 
 // What they said of another target is past; their transfers go on.
 void StateFetch::name(const std::vector<StateSourceAddress>& sources) {
@@ -109,35 +110,78 @@ std::optional<StateFetch::Purpose> StateFetch::next_purpose(const Source& source
     return ForPieces{commit.round, commit.digest, average->ask(pieces_at_once())};
   }
   if (!source.has_target()) return std::nullopt;
-  const auto chunk = plan_->next_chunk();
-  if (!chunk) return std::nullopt;
-  return ForChunk{*chunk, plan_->wanted(*chunk)};
+  const auto holders = static_cast<std::size_t>(
+      std::ranges::count_if(sources_, [](const auto& entry) { return entry.second.has_target(); }));
+  return chunks_->next(holders, holders * static_cast<std::size_t>(options_.transfers_per_source));
 }
 
-// Nothing is left to ask for the first time: what somebody else is slow with, at most twice at once.
+// Nothing is left to ask for the first time: a part of what somebody else is slow with.
 std::optional<StateFetch::Purpose> StateFetch::slow_purpose(const Source& source) {
   const auto now = Clock::now();
   const auto slow_since = now - options_.hedge_after;
   double together = 0;
   for (const auto& [id, flight] : flights_) together += flight.rate.bytes_per_second(now);
-  const Flight* oldest = nullptr;
+  std::optional<Purpose> best;
+  Clock::time_point oldest{};
   for (const auto& [id, flight] : flights_) {
-    if (flight.source == source.where.id || flight.since > slow_since || flight.body->size() >= flight.bytes) continue;
-    const bool helps = may_serve(source, flight.purpose) && twins_of(flight.purpose) == 1 &&
-                       rates_.is_worth_asking_again(flight.bytes - flight.body->size(),
-                                                    flight.rate.bytes_per_second(now), flight.bytes, together);
-    if (helps && (oldest == nullptr || flight.since < oldest->since)) oldest = &flight;
+    if (flight.source == source.where.id || flight.since > slow_since || !may_serve(source, flight.purpose)) continue;
+    if (best && flight.since >= oldest) continue;
+    const double rate = flight.rate.bytes_per_second(now);
+    std::optional<Purpose> rest = rest_of(flight, rate <= 0);
+    if (!rest || !rates_.is_worth_asking_again(flight.body->enough - flight.came(), rate, bytes_of(*rest), together)) {
+      continue;
+    }
+    best = std::move(rest);
+    oldest = flight.since;
   }
-  if (oldest == nullptr) return std::nullopt;
-  if (const auto* chunk = std::get_if<ForChunk>(&oldest->purpose)) plan_->ask_again(chunk->index);
-  return oldest->purpose;
+  if (!best) return std::nullopt;
+  if (const auto* part = std::get_if<ChunkPart>(&*best)) chunks_->ask_again(*part);
+  if (const auto* part = std::get_if<ForPieces>(&*best))
+    plan_->average(part->round, part->digest)->ask_again(part->pieces);
+  return best;
+}
+
+// The second half of what has not come of it, all of that where it is silent; but what is asked of two already.
+std::optional<StateFetch::Purpose> StateFetch::rest_of(const Flight& flight, bool is_silent) {
+  const auto cut = [&](PieceSpan span, std::size_t piece_bytes, const auto& asked) {
+    const std::size_t begin = std::min(span.end(), span.first + static_cast<std::size_t>(flight.came() / piece_bytes));
+    std::size_t end = span.end();
+    while (end > begin && asked(end - 1) > 1) --end;
+    const std::size_t count = is_silent ? end - begin : (end - begin + 1) / 2;
+    return PieceSpan{end - count, count};
+  };
+  if (const auto* chunk = std::get_if<ChunkPart>(&flight.purpose)) {
+    if (!chunks_->may_be_split(*chunk)) return std::nullopt;
+    ChunkPart rest = *chunk;
+    rest.pieces =
+        cut(chunk->pieces, kChunkPieceBytes, [&](std::size_t piece) { return chunks_->asked(*chunk, piece); });
+    return rest.pieces.count > 0 ? std::optional<Purpose>(rest) : std::nullopt;
+  }
+  const auto* part = std::get_if<ForPieces>(&flight.purpose);
+  const FetchedAverage* average = part ? plan_->average(part->round, part->digest) : nullptr;
+  if (!average) return std::nullopt;
+  ForPieces rest = *part;
+  rest.pieces = cut(part->pieces, kDigestPieceBytes, [&](std::size_t piece) { return average->asked(piece); });
+  return rest.pieces.count > 0 ? std::optional<Purpose>(rest) : std::nullopt;
+}
+
+std::uint64_t StateFetch::bytes_of(const Purpose& purpose) const {
+  return std::visit(
+      Match{[&](const ForManifest&) { return max_manifest_bytes(plan_->state().state_bytes()); },
+            [&](const ChunkPart& part) { return chunks_->bytes_of(part); },
+            [&](const ForRound& round) { return max_round_manifest_bytes(plan_->average_numel(round.round)); },
+            [&](const ForPieces& part) {
+              const RoundManifest& manifest = plan_->average(part.round, part.digest)->manifest();
+              return (part.pieces.count - 1) * kDigestPieceBytes + manifest.piece_bytes(part.pieces.end() - 1);
+            }},
+      purpose);
 }
 
 void StateFetch::look_at_rates(Clock::time_point now) {
   std::uint64_t bytes = landed_bytes_;
   for (auto& [id, flight] : flights_) {
-    flight.rate.look(flight.body->size(), now);
-    bytes += flight.body->size();
+    flight.rate.look(flight.came(), now);
+    bytes += flight.came();
   }
   rates_.look(bytes, now);
 }
@@ -153,26 +197,11 @@ std::size_t StateFetch::pieces_at_once() const {
 // What is fetched of it is of use, and it has it as far as is known.
 bool StateFetch::may_serve(const Source& source, const Purpose& purpose) {
   if (!plan_->has_manifest()) return false;
-  if (const auto* chunk = std::get_if<ForChunk>(&purpose)) {
+  if (const auto* chunk = std::get_if<ChunkPart>(&purpose)) {
     return source.has_target() && chunk->is == plan_->wanted(chunk->index);
   }
   const auto* part = std::get_if<ForPieces>(&purpose);
   return part && may_ask_for_round(source, part->round) && plan_->average(part->round, part->digest);
-}
-
-// Requests under way for the same.
-int StateFetch::twins_of(const Purpose& purpose) const {
-  return static_cast<int>(
-      std::ranges::count_if(flights_, [&](const auto& entry) { return is_same(entry.second.purpose, purpose); }));
-}
-
-bool StateFetch::is_same(const Purpose& one, const Purpose& other) {
-  const auto *chunk = std::get_if<ForChunk>(&one), *other_chunk = std::get_if<ForChunk>(&other);
-  if (chunk && other_chunk) return chunk->index == other_chunk->index && chunk->is == other_chunk->is;
-  const auto *part = std::get_if<ForPieces>(&one), *other_part = std::get_if<ForPieces>(&other);
-  if (!part || !other_part) return false;
-  return part->round == other_part->round && part->digest == other_part->digest &&
-         part->pieces.first == other_part->pieces.first;
 }
 
 // Who is not named may be out of reach; it is asked for what none of those that are has.
@@ -192,37 +221,29 @@ bool StateFetch::is_asked_for_round(OuterStep round) const {
 }
 
 void StateFetch::start(Source& source, Purpose purpose) {
-  auto body = std::make_unique<Bytes>();
+  auto body = std::make_unique<Body>();
   HttpsRequest request;
   request.peer = source.where.id;
   request.address = source.where.address;
-  bool wants_part = false;
-  std::visit(Match{[&](const ForManifest&) {
-                     request.path = "/state/manifest";
-                     request.max_bytes = max_manifest_bytes(plan_->state().state_bytes());
-                   },
-                   [&](const ForChunk& chunk) {
+  request.max_bytes = body->enough = bytes_of(purpose);
+  std::visit(Match{[&](const ForManifest&) { request.path = "/state/manifest"; },
+                   [&](const ChunkPart& chunk) {
                      request.path = fmt::format("/state/{}/{}", chunk.is.step.value, chunk.index);
-                     request.max_bytes = plan_->state().chunk_bytes(chunk.index);
+                     if (!chunks_->is_all(chunk)) request.resume_at = chunks_->offset_of(chunk);
                    },
-                   [&](const ForRound& round) {
-                     request.path = fmt::format("/rounds/{}/manifest", round.round.value);
-                     request.max_bytes = max_round_manifest_bytes(plan_->average_numel(round.round));
-                   },
+                   [&](const ForRound& round) { request.path = fmt::format("/rounds/{}/manifest", round.round.value); },
                    [&](const ForPieces& part) {
-                     const RoundManifest& manifest = plan_->average(part.round, part.digest)->manifest();
-                     const std::size_t last = part.pieces.end() - 1;
                      request.path = fmt::format("/rounds/{}/{}/average", part.round.value, part.digest);
                      request.resume_at = part.pieces.first * kDigestPieceBytes;
-                     request.range_bytes = (part.pieces.count - 1) * kDigestPieceBytes + manifest.piece_bytes(last);
-                     request.max_bytes = request.range_bytes;
-                     wants_part = true;
                    }},
              purpose);
-  request.on_body = [into = body.get(), wants_part](ByteView bytes, bool partial) {
+  const bool wants_part = request.resume_at.has_value();
+  if (wants_part) request.range_bytes = request.max_bytes;
+  request.on_body = [into = body.get(), wants_part, all = request.max_bytes](ByteView bytes, bool partial) {
     if (wants_part && !partial) return Status(Error{ErrorCode::kProtocol, "it sends all in place of a range"});
-    into->insert(into->end(), bytes.begin(), bytes.end());
-    return ok_status();
+    into->bytes.insert(into->bytes.end(), bytes.begin(), bytes.end());
+    const bool is_cut = into->enough < all && into->bytes.size() >= into->enough;
+    return is_cut ? Status(Error{ErrorCode::kAborted, "others have brought the rest"}) : ok_status();
   };
   const std::uint64_t request_bytes = request.max_bytes;
   const TransferId id = fetcher_.start(std::move(request));
@@ -237,33 +258,30 @@ void StateFetch::start(Source& source, Purpose purpose) {
 
 void StateFetch::land(const HttpsOutcome& outcome) {
   auto node = flights_.extract(outcome.id);
-  if (node.empty()) return;  // cancelled in this turn: another source was faster
-  const Flight flight = std::move(node.mapped());
-  landed_bytes_ += flight.body->size();
+  if (node.empty()) return;  // ended in this turn: others were faster
+  Flight flight = std::move(node.mapped());
+  landed_bytes_ += flight.came();
   Source& source = sources_.at(flight.source);
   --source.running;
   const bool is_missing = outcome.http_status == kStatusNotFound || outcome.http_status == kStatusPreconditionFailed;
-  if (!outcome.error && is_missing) {
-    lose(flight);
-    return has_not(source, flight.purpose);
-  }
   Status status = ok_status();
-  if (outcome.error) {
-    status = *outcome.error;
-    // What came of several pieces before it broke off is as good.
-    const auto* part = std::get_if<ForPieces>(&flight.purpose);
-    if (part != nullptr) {
-      if (const Status taken = take(*part, *flight.body); !taken.ok()) status = taken;
-    }
+  if (!outcome.error && is_missing) {
+    has_not(source, flight.purpose);
+  } else if (outcome.error) {
+    // What came of several pieces before it broke off is as good; and it ends early where that is enough.
+    const bool is_cut = outcome.error->code == ErrorCode::kAborted && flight.has_enough();
+    status = take_parts(flight);
+    if (status.ok() && !is_cut) status = *outcome.error;
   } else {
     status = accept(flight, outcome.http_status);
   }
+  give_back(flight);
+  shorten_others();
   if (status.ok()) {
     source.failures = 0;
     source.pause.reset();
     return;
   }
-  lose(flight);
   const auto* manifest = std::get_if<ForManifest>(&flight.purpose);
   if (manifest != nullptr && status.error().code == ErrorCode::kNotFound) {
     source.moved_on = status.error();
@@ -272,12 +290,21 @@ void StateFetch::land(const HttpsOutcome& outcome) {
   blame(source, status.error());
 }
 
-Status StateFetch::accept(const Flight& flight, long http_status) {
+Status StateFetch::accept(Flight& flight, long http_status) {
   if (http_status != kStatusOk && http_status != kStatusPartial) {
     return Error{ErrorCode::kProtocol, fmt::format("it answers with HTTP status {}", http_status)};
   }
-  ATOLL_RETURN_IF_ERROR(std::visit([&](const auto& purpose) { return take(purpose, *flight.body); }, flight.purpose));
-  cancel_twins(flight);
+  if (const auto* manifest = std::get_if<ForManifest>(&flight.purpose)) return take(*manifest, flight.body->bytes);
+  if (const auto* round = std::get_if<ForRound>(&flight.purpose)) return take(*round, flight.body->bytes);
+  const bool is_short = !flight.has_enough();
+  ATOLL_RETURN_IF_ERROR(take_parts(flight));
+  return is_short ? Status(Error{ErrorCode::kProtocol, "it sends less than it was asked for"}) : ok_status();
+}
+
+// Of an answer that broke off, too.
+Status StateFetch::take_parts(Flight& flight) {
+  if (const auto* part = std::get_if<ForPieces>(&flight.purpose)) return take(*part, flight.body->bytes);
+  if (const auto* part = std::get_if<ChunkPart>(&flight.purpose)) return take(*part, flight.body->bytes, flight.source);
   return ok_status();
 }
 
@@ -291,10 +318,17 @@ Status StateFetch::take(const ForManifest& purpose, const Bytes& body) {
   return ok_status();
 }
 
-Status StateFetch::take(const ForChunk& purpose, const Bytes& body) {
-  ATOLL_ASSIGN_OR_RETURN(const bool was_wanted, plan_->take_chunk(purpose.index, purpose.is, body));
-  (was_wanted ? counts_.chunk_bytes : counts_.lost_bytes) += body.size();
-  return ok_status();
+Status StateFetch::take(const ChunkPart& purpose, Bytes& body, const IslandId& from) {
+  const ChunkFetch::Taken taken = chunks_->take(purpose, std::move(body), from);
+  counts_.chunk_bytes += taken.useful;
+  counts_.lost_bytes += taken.lost;
+  Status status = ok_status();
+  for (const IslandId& liar : taken.liars) {
+    const Error wrong{ErrorCode::kCorrupt,
+                      fmt::format("chunk {} of outer step {} has a wrong hash", purpose.index, purpose.is.step.value)};
+    liar == from ? static_cast<void>(status = wrong) : blame(sources_.at(liar), wrong);
+  }
+  return status;
 }
 
 Status StateFetch::take(const ForRound& purpose, const Bytes& body) {
@@ -314,41 +348,48 @@ Status StateFetch::take(const ForPieces& purpose, const Bytes& body) {
     counts_.lost_bytes += body.size();
     return ok_status();
   }
-  const FetchedAverage::Accepted accepted = average->accept(purpose.pieces, body);
-  average->give_back(purpose.pieces);
+  const FetchedAverage::Accepted accepted = plan_->take_pieces(*average, purpose.pieces, body);
   counts_.average_bytes += accepted.fresh_bytes;
   counts_.lost_bytes += body.size() - accepted.fresh_bytes;
   return accepted.status;
 }
 
-// It brought nothing: what it was for is asked again.
-void StateFetch::lose(const Flight& flight) {
-  if (const auto* chunk = std::get_if<ForChunk>(&flight.purpose)) {
-    plan_->give_back_chunk(chunk->index);
-    counts_.lost_bytes += flight.body->size();
-  } else if (const auto* part = std::get_if<ForPieces>(&flight.purpose)) {
-    FetchedAverage* average = plan_->average(part->round, part->digest);
-    if (average && twins_of(flight.purpose) == 0) average->give_back(part->pieces);
+// What it did not bring is asked for again.
+void StateFetch::give_back(const Flight& flight) {
+  if (const auto* chunk = std::get_if<ChunkPart>(&flight.purpose)) chunks_->give_back(*chunk);
+  if (const auto* part = std::get_if<ForPieces>(&flight.purpose)) {
+    if (FetchedAverage* average = plan_->average(part->round, part->digest)) average->give_back(part->pieces);
   }
 }
 
-// Others that fetch what has come.
-void StateFetch::cancel_twins(const Flight& done) {
-  const auto is_twin = [&](const Flight& other) {
-    const bool is_manifest = std::holds_alternative<ForManifest>(other.purpose) && plan_->has_manifest();
-    return is_manifest || is_same(other.purpose, done.purpose);
+// Up to the last piece that is still needed.
+std::uint64_t StateFetch::needed_of(const Flight& flight) {
+  const auto up_to = [&](PieceSpan span, std::size_t piece_bytes, const auto& needs) {
+    std::size_t end = span.end();
+    while (end > span.first && !needs(end - 1)) --end;
+    return std::min<std::uint64_t>((end - span.first) * piece_bytes, flight.bytes);
   };
-  std::erase_if(flights_, [&](const auto& entry) {
-    const Flight& flight = entry.second;
-    if (!is_twin(flight)) return false;
-    fetcher_.cancel(entry.first);
-    landed_bytes_ += flight.body->size();
-    const auto* chunk = std::get_if<ForChunk>(&flight.purpose);
-    if (chunk != nullptr) plan_->give_back_chunk(chunk->index);
-    if (!std::holds_alternative<ForManifest>(flight.purpose)) counts_.lost_bytes += flight.body->size();
-    --sources_.at(flight.source).running;
-    return true;
-  });
+  if (const auto* chunk = std::get_if<ChunkPart>(&flight.purpose)) {
+    return up_to(chunk->pieces, kChunkPieceBytes, [&](std::size_t piece) { return chunks_->needs(*chunk, piece); });
+  }
+  const auto* part = std::get_if<ForPieces>(&flight.purpose);
+  if (!part) return flight.bytes;
+  const FetchedAverage* average = plan_->average(part->round, part->digest);
+  if (!average) return 0;
+  return up_to(part->pieces, kDigestPieceBytes, [&](std::size_t piece) { return average->needs(piece); });
+}
+
+// Those of which others have brought a part: they end where theirs ends.
+void StateFetch::shorten_others() {
+  std::vector<TransferId> ended;
+  for (auto& [id, flight] : flights_) {
+    flight.body->enough = needed_of(flight);
+    if (flight.bytes > flight.body->enough && flight.has_enough()) ended.push_back(id);
+  }
+  for (const TransferId id : ended) {
+    fetcher_.cancel(id);
+    land({id, 0, std::nullopt, Error{ErrorCode::kAborted, "others have brought the rest"}});
+  }
 }
 
 // ---- sources
@@ -361,7 +402,7 @@ void StateFetch::has_not(Source& source, const Purpose& purpose) {
                      if (manifest.version != plan_->target().outer_step) return;
                      source.moved_on = Error{ErrorCode::kNotFound, "it holds no outer state"};
                    },
-                   [&](const ForChunk& chunk) {
+                   [&](const ChunkPart& chunk) {
                      if (chunk.is.step != plan_->target().outer_step) return;
                      source.moved_on = Error{ErrorCode::kNotFound, "its outer state is of another version"};
                    },

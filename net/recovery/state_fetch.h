@@ -19,6 +19,7 @@
 #include "net/base/result.h"
 #include "net/https/fetch_progress.h"
 #include "net/https/https_fetcher.h"
+#include "net/recovery/chunk_fetch.h"
 #include "net/recovery/fetch_plan.h"
 #include "net/recovery/fetch_rates.h"
 #include "net/tls/identity.h"
@@ -35,9 +36,10 @@ struct StateFetchOptions {
   std::chrono::milliseconds stall{10'000};  // without a byte for so long, a transfer is given up
   std::chrono::milliseconds retry_after{
       500};  // a source that failed is tried again, later after every failure in a row
-  std::chrono::milliseconds hedge_after{3'000};  // what takes longer is asked of an idle source, too
+  std::chrono::milliseconds hedge_after{3'000};  // what takes longer is shared with an idle source
   int max_failures = 4;                          // in a row, then a source is dropped
-  int transfers_per_source = 2;
+  int transfers_per_source = 3;  // one waits for its next answer meanwhile; an island has four places for a member, of
+                                 // which probes take one (ServingTurns)
 };
 
 // Of bodies, since it began.
@@ -57,7 +59,7 @@ class StateFetch {
 
   // Before the first run(): what is there already goes in here.
   PartialState& state() { return plan_->state(); }
-  const FetchPlan& plan() const { return *plan_; }
+  FetchPlan& plan() { return *plan_; }
   const FetchCounts& counts() const { return counts_; }
 
   // The state with this outer step and tree hash (both from the hub), whole in state(). A source that stalls (no byte
@@ -85,10 +87,6 @@ class StateFetch {
   struct ForManifest {
     OuterStep version;
   };
-  struct ForChunk {
-    std::uint64_t index = 0;
-    StoredChunk is;
-  };
   struct ForRound {
     OuterStep round;
   };
@@ -97,14 +95,22 @@ class StateFetch {
     std::string digest;
     PieceSpan pieces;
   };
-  using Purpose = std::variant<ForManifest, ForChunk, ForRound, ForPieces>;
+  using Purpose = std::variant<ForManifest, ChunkPart, ForRound, ForPieces>;
+  // Filled by the transfer.
+  struct Body {
+    Bytes bytes;
+    std::uint64_t enough = 0;  // what is asked for, or less when others brought the rest: it ends there
+  };
   struct Flight {
     IslandId source;
     Purpose purpose;
-    std::uint64_t bytes = 0;      // of all that is asked for
-    std::unique_ptr<Bytes> body;  // filled by the transfer
+    std::uint64_t bytes = 0;  // of all that is asked for
+    std::unique_ptr<Body> body;
     Clock::time_point since;
     FlightRate rate;
+
+    std::uint64_t came() const { return body->bytes.size(); }
+    bool has_enough() const { return came() >= body->enough; }
   };
 
   StateFetch(const Identity& self, HttpsFetcher fetcher, FetchModel model, std::function<void(std::uint64_t)> came,
@@ -115,21 +121,23 @@ class StateFetch {
   std::optional<Purpose> next_purpose(const Source& source);
   std::optional<Purpose> slow_purpose(const Source& source);
   bool may_serve(const Source& source, const Purpose& purpose);
-  int twins_of(const Purpose& purpose) const;
+  std::optional<Purpose> rest_of(const Flight& flight, bool is_silent);
+  std::uint64_t bytes_of(const Purpose& purpose) const;
   void look_at_rates(Clock::time_point now);
   std::size_t pieces_at_once() const;
-  static bool is_same(const Purpose& one, const Purpose& other);
   void start(Source& source, Purpose purpose);
   bool may_ask_for_round(const Source& source, OuterStep round) const;
   bool is_asked_for_round(OuterStep round) const;
   void land(const HttpsOutcome& outcome);
-  Status accept(const Flight& flight, long http_status);
+  Status accept(Flight& flight, long http_status);
+  Status take_parts(Flight& flight);
   Status take(const ForManifest& purpose, const Bytes& body);
-  Status take(const ForChunk& purpose, const Bytes& body);
+  Status take(const ChunkPart& purpose, Bytes& body, const IslandId& source);
   Status take(const ForRound& purpose, const Bytes& body);
   Status take(const ForPieces& purpose, const Bytes& body);
-  void lose(const Flight& flight);
-  void cancel_twins(const Flight& done);
+  void give_back(const Flight& flight);
+  void shorten_others();
+  std::uint64_t needed_of(const Flight& flight);
   void has_not(Source& source, const Purpose& purpose);
   void give_up_rounds();
   void blame(Source& source, const Error& error);
@@ -140,6 +148,7 @@ class StateFetch {
   const Identity& self_;
   const StateFetchOptions options_;
   std::unique_ptr<FetchPlan> plan_;
+  std::unique_ptr<ChunkFetch> chunks_;
   FetchCounts counts_;
   FetchRates rates_;
   std::uint64_t landed_bytes_ = 0;  // of bodies

@@ -8,6 +8,7 @@
 #include <boost/beast/http.hpp>
 
 #include "net/base/byte_range.h"
+#include "net/recovery/chunk_answers.h"
 #include "net/recovery/state_answers.h"
 #include "net/transport/socket.h"
 
@@ -190,18 +191,21 @@ bool send(BeastStream& stream, const http::request<http::empty_body>& request, c
   return send_body(stream, answer, choice.range) && request.keep_alive();
 }
 
-Answer answer_to(const http::request<http::empty_body>& request, const ServedState& served, int& probes_left) {
+Answer answer_to(const http::request<http::empty_body>& request, const ServedState& served, const IslandId& peer,
+                 const AbortSignal& abort, int& probes_left) {
   if (request.method() != http::verb::get) return refuse(http::status::method_not_allowed, "only GET is served here");
   const auto raw = request.target();
   const std::string_view target(raw.data(), raw.size());
   if (is_probe(target) && probes_left-- <= 0) {
     return refuse(http::status::too_many_requests, "this connection has probed enough");
   }
+  if (target.starts_with(kDataPrefix)) return answer_data(target, peer, served.chunks, abort);
   return answer_to(target, served.state, served.rounds);
 }
 
 // False when the connection is to end.
-bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const ServedState& served, int& probes_left) {
+bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const ServedState& served, const IslandId& peer,
+               const AbortSignal& abort, int& probes_left) {
   http::request_parser<http::empty_body> parser;
   parser.header_limit(kMaxHeaderBytes);
   if (buffer.size() == 0 && !stream.await_request()) return false;
@@ -221,18 +225,22 @@ bool serve_one(BeastStream& stream, boost::beast::flat_buffer& buffer, const Ser
   const bool has_body = request.count(http::field::transfer_encoding) > 0 ||
                         (request.count(http::field::content_length) > 0 && request[http::field::content_length] != "0");
   if (has_body) request.keep_alive(false);
-  return send(stream, request, answer_to(request, served, probes_left));
+  return send(stream, request, answer_to(request, served, peer, abort, probes_left));
 }
 
 }  // namespace
 
 void serve_state(TlsConnection connection, const ServedState& served, HttpSession& session,
                  const HttpsPaceLimits& pace) {
+  // As the ring's: a state is gigabytes over whatever link. What the kernel holds unsent is little, so that it is out
+  // of the ring's way as soon as an attempt begins.
+  tune_for_bulk(connection.fd(), "bbr");
+  const IslandId peer = connection.peer();
   BeastStream stream(connection, session, served.pace, pace);
   boost::beast::flat_buffer buffer(kMaxHeaderBytes + 1024);
   int probes_left = kProbesOfConnection;
   try {
-    while (!session.abort().raised() && serve_one(stream, buffer, served, probes_left)) {
+    while (!session.abort().raised() && serve_one(stream, buffer, served, peer, session.abort(), probes_left)) {
     }
   } catch (const std::exception&) {
     // Out of memory for a chunk, at worst: this connection ends, the fetcher goes elsewhere.

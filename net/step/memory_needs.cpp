@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "net/model/layout.h"
+#include "net/model/train_only.h"
 
 namespace atl {
 namespace {
@@ -36,6 +36,8 @@ Arenas arenas_of(const ModelConfig& config, const TrainingShape& shape) {
                             .precision = shape.island.precision,
                             .recompute = shape.island.recompute,
                             .keep_gathered = shape.island.keep_gathered,
+                            .attention = shape.attention,
+                            .train_only = shape.train_only,
                             .traits = cpu_step_traits(1)};
   const LlamaStep step(config, options);
   const auto all = [&](std::int64_t bytes) { return static_cast<std::uint64_t>(bytes) * options.ranks; };
@@ -51,6 +53,8 @@ std::uint64_t gpu_arenas(const ModelConfig& config, const TrainingShape& shape) 
                             .precision = island.precision,
                             .recompute = island.recompute,
                             .keep_gathered = island.keep_gathered,
+                            .attention = shape.attention,
+                            .train_only = shape.train_only,
                             .traits = cuda_step_traits()};
   if (beyond_bounds(config, shape)) return static_cast<std::uint64_t>(kBeyondBounds);
   const LlamaStep step(config, options);
@@ -61,29 +65,35 @@ std::uint64_t gpu_arenas(const ModelConfig& config, const TrainingShape& shape) 
 }  // namespace
 
 MemoryNeeds memory_needs(const ModelConfig& config, const TrainingShape& shape) {
-  const ParameterLayout layout = canonical_layout(config);
+  const ParameterLayout layout = layout_of_training(config, shape.train_only);
   const std::uint64_t whole = kFloat * static_cast<std::uint64_t>(layout.numel);  // the model once, in fp32
-  const std::uint64_t feedback = feeds_errors_back(shape.wire) ? whole : 0;
+  const std::uint64_t trained = kFloat * static_cast<std::uint64_t>(trained_numel(layout));
+  const std::uint64_t feedback = feeds_errors_back(shape.wire) ? trained : 0;
   const Arenas arenas = arenas_of(config, shape);
   MemoryNeeds needs;
   needs.program = kProgram;
   needs.engine = arenas.kept;
-  needs.outer = 3 * whole + 2 * feedback;
+  needs.outer = 2 * whole + trained + 2 * feedback;
   // Each fragment's attempt holds the pseudo-gradient and what is lost of its part alone; together they are the whole.
-  if (shape.fragments > 1) needs.averages = static_cast<std::uint64_t>(encoded_bytes(shape.wire, layout.numel));
+  if (shape.fragments > 1) {
+    needs.averages = static_cast<std::uint64_t>(encoded_bytes(shape.wire, trained_numel(layout)));
+  }
   needs.step = arenas.step;
-  if (shape.island.keeps_work) needs.work = 3 * whole;
-  // A pause copies parameters, moments and residual; an average is encoded.
-  needs.between_steps = 3 * whole + feedback;
+  if (shape.island.keeps_work) needs.work = 3 * trained;
+  // A pause copies parameters, moments and residual of what is trained; a validation puts the parameters aside; an
+  // average is encoded.
+  needs.between_steps = std::max(whole, 3 * trained) + feedback;
   needs.exported = whole;
   return needs;
 }
 
-std::uint64_t gpu_memory_needs(const ModelConfig& config, std::int64_t sequence_length, int gpus) {
+std::uint64_t gpu_memory_needs(const ModelConfig& config, std::int64_t sequence_length, int gpus,
+                               const std::vector<std::string>& train_only) {
   return gpu_arenas(
       config,
       {.sequences_per_step = gpus,
        .sequence_length = sequence_length,
+       .train_only = train_only,
        .island = {.local_ranks = gpus, .micro_batch = 1, .precision = Precision::kBf16, .recompute = Recompute::kAll}});
 }
 

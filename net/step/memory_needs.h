@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "kernels/wire_format.h"
@@ -14,7 +15,9 @@
 
 namespace atl {
 
-// How an island computes, by its owner's choice.
+inline constexpr std::uint64_t kDefaultDataCacheBytes = 10'000'000'000;
+
+// How an island computes, by its owner's choice; and what it may keep.
 struct IslandShape {
   std::int64_t local_ranks = 1;
   std::int64_t micro_batch = 0;  // most sequences that a rank computes at once; 0: not chosen
@@ -22,6 +25,7 @@ struct IslandShape {
   Recompute recompute = Recompute::kNone;
   bool keep_gathered = false;
   bool keeps_work = false;  // of an open round, now and then, on the disk: copied while it trains on
+  std::uint64_t data_cache_bytes = kDefaultDataCacheBytes;  // of the run's data, on the disk
 };
 
 struct TrainingShape {
@@ -29,6 +33,8 @@ struct TrainingShape {
   std::int64_t sequence_length = 1;     // tokens
   WireFormat wire = WireFormat::kInt8Block;
   std::int64_t fragments = 1;  // that are averaged in turn, while the model is trained on where there are several
+  AttentionScope attention = AttentionScope::kPacked;
+  std::vector<std::string> train_only = {};  // patterns (net/model/train_only.h); empty: everything is trained
   IslandShape island = {};
 
   // Sequences of the fullest rank.
@@ -69,8 +75,9 @@ struct MemoryNeeds {
 MemoryNeeds memory_needs(const ModelConfig& config, const TrainingShape& shape);
 
 // What each of so many GPUs has to hold at least: in bf16, one sequence at once, everything computed again. Its arenas;
-// the context of the driver and the libraries' own come on top.
-std::uint64_t gpu_memory_needs(const ModelConfig& config, std::int64_t sequence_length, int gpus);
+// the context of the driver and the libraries' own come on top. `train_only`: as of TrainingShape.
+std::uint64_t gpu_memory_needs(const ModelConfig& config, std::int64_t sequence_length, int gpus,
+                               const std::vector<std::string>& train_only);
 
 // What memory_needs() grows by with one more parameter, at least.
 inline constexpr std::uint64_t kBytesPerParameter = 44;

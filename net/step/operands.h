@@ -78,9 +78,11 @@ void each(Is<Rope> auto& o, const auto& v) {
   v.update(o.x);
   v.read(o.cosines);
   v.read(o.sines);
+  if (o.starts) v.read(*o.starts);
 }
 void each(Is<Attention> auto& o, const auto& v) {
   v.read(o.qkv);
+  if (o.starts) v.read(*o.starts);
   v.write(o.out);
   v.write(o.logsumexp);
   v.write(o.scratch);
@@ -90,6 +92,7 @@ void each(Is<AttentionBackward> auto& o, const auto& v) {
   v.read(o.qkv);
   v.read(o.out);
   v.read(o.logsumexp);
+  if (o.starts) v.read(*o.starts);
   v.write(o.dqkv);
   v.write(o.scratch);
 }
@@ -136,6 +139,21 @@ void each(Is<ReduceScatter> auto& o, const auto& v) {
   if (o.scratch) v.write(*o.scratch);
 }
 void each(Is<AllReduce> auto& o, const auto& v) { v.update(o.values); }
+void each(Is<CachedAttention> auto& o, const auto& v) {
+  v.read(o.qkv);
+  v.read(o.slots);
+  v.read(o.positions);
+  v.update(o.keys);
+  v.update(o.values);
+  v.write(o.out);
+  v.write(o.scratch);
+}
+void each(Is<LogProbability> auto& o, const auto& v) {
+  v.read(o.logits);
+  v.read(o.labels);
+  v.write(o.log_probabilities);
+  v.write(o.greedy);
+}
 
 }  // namespace operands
 

@@ -68,12 +68,13 @@ struct MatMul {
 };
 
 // Turns, in place, the pairs (i, i + head_dim / 2) of the first `heads` heads of each row by its position's angles, as
-// HuggingFace's Llama does; row r's position is r % length. direction +1 is the embedding, -1 its transpose. x: T
-// [rows, >= heads * head_dim]; cosines, sines: fp32 [length, head_dim / 2].
+// HuggingFace's Llama does; row r's position is r % length, less starts[r]. direction +1 is the embedding, -1 its
+// transpose. x: T [rows, >= heads * head_dim]; cosines, sines: fp32 [length, head_dim / 2]; starts: as of Attention.
 struct Rope {
   Tensor x, cosines, sines;
   std::int64_t heads = 0, head_dim = 0, length = 0;
   float direction = 1;
+  std::optional<Tensor> starts = std::nullopt;
 };
 
 // What attention is over: `sequences` sequences of `length` rows each; a row of qkv is heads queries, key_value_heads
@@ -86,14 +87,35 @@ struct AttentionShape {
 
 // Causal softmax(q k^T / sqrt(head_dim)) v (FlashAttention-2, arXiv:2307.08691). qkv: T [rows, qkv_columns], out: T
 // [rows, heads * head_dim]; logsumexp: fp32 [sequences * heads, length], of the scaled scores, natural logarithm.
-// scratch: whatever the device asked for (StepTraits).
+// scratch: whatever the device asked for (StepTraits). A row sees what its sequence holds from starts[row] up to it;
+// starts: int32 [rows], where in its sequence each row's document begins: at 0 for the first row, and for each other
+// where the row before it says, or at itself. Without: 0.
 struct Attention {
   Tensor qkv, out, logsumexp, scratch;
   AttentionShape shape;
+  std::optional<Tensor> starts = std::nullopt;
 };
 struct AttentionBackward {
   Tensor dout, qkv, out, logsumexp, dqkv, scratch;
   AttentionShape shape;
+  std::optional<Tensor> starts = std::nullopt;
+};
+
+// Attention of rows of any sequences over a cache: each row's key and value are written to its slot at its position,
+// and its queries see that slot's positions up to its own. qkv, out: as in Attention, without its order of rows; slots,
+// positions: int32 [rows], a slot of -1 being a row that is not there, whose `out` is 0; keys, values: T [slots *
+// key_value_heads * capacity, head_dim], a head of a slot a block of `capacity` rows. Rows that follow each other in a
+// sequence also do here. Inference alone; processors alone.
+struct CachedAttention {
+  Tensor qkv, slots, positions, keys, values, out, scratch;
+  std::int64_t heads = 0, key_value_heads = 0, head_dim = 0, capacity = 0;
+};
+
+// Of rows of logits: the natural logarithm of the label's probability, and whether the label is the first of the
+// largest (1, else 0). logits: T [rows, vocab]; labels, greedy: int32 [rows]; log_probabilities: fp32 [rows]. Inference
+// alone; processors alone.
+struct LogProbability {
+  Tensor logits, labels, log_probabilities, greedy;
 };
 
 // out = silu(gate) * up. gate_up: T [rows, 2 inner], a row is gate then up; out: T [rows, inner].
@@ -106,8 +128,10 @@ struct SwigluBackward {
 
 // sums[0] += sum over rows of the cross-entropy in nats, sums[1] += of (largest logit)^2. With `gradient`, logits
 // become, in place, the gradient of scale * sum(cross_entropy + max_z_loss * largest^2), whose second part goes to the
-// first of the largest logits. logits: T [rows, vocab]; labels: int32 [rows]; scale: fp32 [1]; sums: fp64 [2];
-// row_sums: fp32 [2, at least rows and 2], scratch.
+// first of the largest logits. A row whose label is negative (kNoLabel) adds nothing, and its gradient is 0. logits: T
+// [rows, vocab]; labels: int32 [rows]; scale: fp32 [1]; sums: fp64 [2]; row_sums: fp32 [2, at least rows and 2],
+// scratch.
+inline constexpr std::int32_t kNoLabel = -1;
 struct CrossEntropy {
   Tensor logits, labels, scale, sums, row_sums;
   float max_z_loss = 0;
@@ -124,7 +148,7 @@ constexpr std::int64_t square_parts(std::int64_t numel) { return (numel + kSquar
 
 // What a step's scalars are, each a float of one kept buffer. The host writes the first kHostScalars before a step.
 enum class StepScalar : std::uint8_t {
-  kLossScale,           // 1 / tokens of the island's whole batch
+  kLossScale,           // 1 / tokens that count of the island's whole batch; 0 where none does
   kDecay,               // 1 - learning_rate * weight_decay
   kStepSize,            // learning_rate / (1 - beta1^t)
   kInverseCorrection2,  // 1 / sqrt(1 - beta2^t)
@@ -179,7 +203,7 @@ struct AllReduce {
 
 using Operation = std::variant<Fill, Convert, Embed, EmbedBackward, RmsNorm, RmsNormBackward, MatMul, Rope, Attention,
                                AttentionBackward, Swiglu, SwigluBackward, CrossEntropy, SquaredNorm, ClipScale, AdamW,
-                               AllGather, ReduceScatter, AllReduce>;
+                               AllGather, ReduceScatter, AllReduce, CachedAttention, LogProbability>;
 
 // How an operation touches an operand. kWrite: all of it, whatever it held.
 enum class Access : std::uint8_t { kRead, kWrite, kReadWrite };

@@ -44,6 +44,8 @@ constexpr StepPart of(const AdamW&) { return StepPart::kOptimiser; }
 constexpr StepPart of(const AllGather&) { return StepPart::kCommunication; }
 constexpr StepPart of(const ReduceScatter&) { return StepPart::kCommunication; }
 constexpr StepPart of(const AllReduce&) { return StepPart::kCommunication; }
+constexpr StepPart of(const CachedAttention&) { return StepPart::kAttention; }
+constexpr StepPart of(const LogProbability&) { return StepPart::kLoss; }
 
 }  // namespace step_parts
 

@@ -18,7 +18,6 @@
 namespace atl {
 namespace {
 
-constexpr std::uint64_t kLeastMoved = 1024;  // bytes, in StoreClientOptions::stall
 constexpr std::size_t kMaxHeaders = 64;
 constexpr std::size_t kMaxHeaderBytes = 4096;
 constexpr std::uint64_t kMaxRefusalBytes = 64 * 1024;
@@ -154,15 +153,17 @@ int on_progress(void* context, curl_off_t, curl_off_t received, curl_off_t, curl
   if (exchange.abort.raised()) return 1;
   const auto now = Clock::now();
   const auto moved = static_cast<std::uint64_t>(received + sent);
-  if (moved >= exchange.at_window + kLeastMoved) {
+  const auto stall = std::chrono::duration_cast<std::chrono::milliseconds>(exchange.options.stall);
+  const auto least = kLeastStoreRate * static_cast<std::uint64_t>(stall.count()) / 1000;
+  if (moved >= exchange.at_window + least) {
     exchange.window_began = now;
     exchange.at_window = moved;
   }
-  if (now < exchange.window_began + exchange.options.stall) return 0;
+  if (now < exchange.window_began + stall) return 0;
   exchange.own_error =
       Error{ErrorCode::kTimeout,
-            fmt::format("nothing moved for {} s",
-                        std::chrono::duration_cast<std::chrono::seconds>(exchange.options.stall).count())};
+            fmt::format("nothing moved for {} s, or less than {} bytes a second",
+                        std::chrono::duration_cast<std::chrono::seconds>(stall).count(), kLeastStoreRate)};
   return 1;
 }
 
@@ -222,7 +223,7 @@ class StoreClient::Impl {
       StoreRefusal refusal;
       if (!answer.ok()) {
         refusal = {answer.error(), may_pass(answer.error())};
-      } else if (answer->status / 100 != 2 || is_refusal_in_body(*answer)) {
+      } else if (answer->status / 100 != 2 || (request.method != StoreMethod::kGet && is_refusal_in_body(*answer))) {
         refusal = refusal_of(*answer, action, access_);
       } else {
         return answer;
@@ -297,6 +298,11 @@ class StoreClient::Impl {
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kBufferBytes);
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, kBufferBytes);
     curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+    if (!access_.authorities_file.empty()) {
+      curl_easy_setopt(easy, CURLOPT_CAINFO, access_.authorities_file.c_str());
+      curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
+    }
+    options_.filter.apply_to(easy);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange.message.data());
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);

@@ -1,6 +1,7 @@
 // Requests to an object store that speaks S3, over libcurl, which signs them (AWS Signature Version 4). Objects are
-// addressed by path (ENDPOINT/BUCKET/KEY), which every such store understands; TLS trusts the system's authorities. A
-// body is signed with its SHA-256, so that the store takes only what was meant. One thread at a time.
+// addressed by path (ENDPOINT/BUCKET/KEY), which every such store understands; TLS trusts the system's authorities, or
+// those that the owner names. A body is signed with its SHA-256, so that the store takes only what was meant. One
+// thread at a time.
 #pragma once
 
 #include <chrono>
@@ -17,25 +18,31 @@
 #include "net/base/bytes.h"
 #include "net/base/result.h"
 #include "net/base/sha256.h"
+#include "net/store/address_filter.h"
 #include "net/store/credentials.h"
 #include "net/store/store_url.h"
 
 namespace atl {
+
+inline constexpr std::uint64_t kLeastStoreRate = 1024;  // bytes a second
 
 // Where a bucket is, and with what it is asked.
 struct StoreAccess {
   std::string endpoint;  // https://HOST[:PORT]
   std::string region = "us-east-1";
   std::string bucket;
-  StoreCredentials credentials;  // none: what everybody may read
+  StoreCredentials credentials;                 // none: what everybody may read
+  std::filesystem::path authorities_file = {};  // PEM; empty: the system's
 };
 
 struct StoreClientOptions {
   std::chrono::milliseconds connect{20'000};
-  // A request of which not a kilobyte moves in so long is given up. Stores think for some seconds before they answer.
+  // A request of which less than kLeastStoreRate moves for so long is given up: silence, and a store that drips. Stores
+  // think for some seconds before they answer.
   std::chrono::milliseconds stall{60'000};
   int tries = 6;  // of what may pass: 5xx, 429, broken connections, a stall
   std::chrono::milliseconds first_pause{500}, longest_pause{30'000};
+  AddressFilter filter = {};  // of the addresses that may be connected to; empty: all
 };
 
 struct ByteSpan {

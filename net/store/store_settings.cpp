@@ -15,6 +15,7 @@ std::string endpoint_of(const StoreSettings& settings, const std::string& region
 Result<StoreAccess> place_of(const StoreSettings& settings, const StoreUrl& url) {
   StoreAccess access;
   access.bucket = url.bucket;
+  access.authorities_file = settings.authorities_file;
   access.region = !settings.region.empty() ? settings.region : !url.region.empty() ? url.region : kUsualRegion;
   ATOLL_ASSIGN_OR_RETURN(access.endpoint, normalise_store_endpoint(endpoint_of(settings, access.region)));
   if (url.endpoint.empty() || url.endpoint == access.endpoint) return access;

@@ -17,7 +17,8 @@ struct StoreSettings {
   std::string endpoint;  // https://HOST[:PORT], http:// for tests; empty: Amazon's, of the region
   std::string region;    // empty: us-east-1
   std::string bucket;    // to which this machine may write, and which it reads with its credentials; empty: none
-  std::filesystem::path credentials_file;  // empty: load_store_credentials() says from where else
+  std::filesystem::path credentials_file;       // empty: load_store_credentials() says from where else
+  std::filesystem::path authorities_file = {};  // PEM, in place of the system's, also of data mirrors; empty: those
 };
 
 // There are credentials for the owner's bucket.

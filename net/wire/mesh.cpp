@@ -4,7 +4,9 @@
 
 #include <array>
 
+#include "net/wire/decay_fields.h"
 #include "net/wire/json_archive.h"
+#include "net/wire/mixture_fields.h"
 #include "net/wire/wire_format_field.h"
 
 namespace atl {
@@ -100,6 +102,7 @@ void fields(Archive& archive, HubCommit& m) {
   archive.field("epoch", m.epoch);
   archive.field("holders", m.holders);
   archive.field("lease_cursor", m.lease_cursor);
+  mixture_eras(archive, "mixture", m.mixture);
 }
 
 // An object within an object.
@@ -175,6 +178,7 @@ void fields(Archive& archive, IslandHeartbeat& m) {
   archive.field("bytes_sent", m.bytes_sent);
   archive.field("inner_seconds", m.inner_seconds);
   archive.field("sync_seconds", m.sync_seconds);
+  archive.field("uploaded_bytes", m.uploaded_bytes);
 }
 
 template <class Archive>
@@ -241,6 +245,13 @@ void fields(Archive& archive, IslandValidation& m) {
 }
 
 template <class Archive>
+void fields(Archive& archive, IslandEvaluation& m) {
+  archive.field("outer_step", m.outer_step);
+  archive.field("task", m.task);
+  archive.figures("figures", m.figures);
+}
+
+template <class Archive>
 void fields(Archive& archive, IslandLeaving& m) {
   archive.text("reason", m.reason);
   if_so(archive, "keeps_place", m.keeps_place);
@@ -251,6 +262,14 @@ void fields(Archive& archive, IslandUploaded& m) {
   archive.field("outer_step", m.outer_step);
   archive.hash("state_hash", m.state_hash);
   archive.text("error", m.error);
+}
+
+template <class Archive>
+void fields(Archive& archive, IslandLeaseReturned& m) {
+  archive.field("round", m.round);
+  archive.field("fragment", m.fragment);
+  archive.field("lease_first_sequence", m.lease_first_sequence);
+  archive.text("reason", m.reason);
 }
 
 template <class Archive>
@@ -308,6 +327,13 @@ void fields(Archive& archive, HubRoundBegin& m) {
   archive.field("lease_first_sequence", m.lease_first_sequence);
   archive.field("lease_sequences", m.lease_sequences);
   archive.field("validate", m.validate);
+  if (Archive::kReads ? says(archive, "decay") : m.decay.has_value()) {
+    if (!m.decay) m.decay.emplace();
+    object(archive, "decay", *m.decay);
+  }
+  mixture_eras(archive, "mixture", m.mixture);
+  archive.field("expected_sequence", m.expected_sequence);
+  if_so(archive, "evaluate", m.evaluate);
 }
 
 template <class Archive>
@@ -375,9 +401,9 @@ void fields(Archive& archive, HubUpload& m) {
 
 // ---- types by name, in the order of the variants
 
-constexpr std::array<const char*, 13> kIslandTypes = {"hello",   "heartbeat", "ready",      "have",    "attempt_failed",
-                                                      "applied", "recovered", "validation", "leaving", "link_report",
-                                                      "chunks",  "durable",   "uploaded"};
+constexpr std::array<const char*, 15> kIslandTypes = {
+    "hello",   "heartbeat",   "ready",  "have",    "attempt_failed", "applied",        "recovered", "validation",
+    "leaving", "link_report", "chunks", "durable", "uploaded",       "lease_returned", "evaluation"};
 constexpr std::array<const char*, 14> kHubTypes = {"welcome",     "roster", "recover", "initialise", "round_begin",
                                                    "attempt",     "abort",  "commit",  "goodbye",    "probe",
                                                    "show_chunks", "notice", "safe",    "upload"};
@@ -449,6 +475,9 @@ std::string commit_record(const HubCommit& commit) {
                            {"lease_cursor", commit.lease_cursor}};
   // Records of before, which islands keep, do not name it.
   if (commit.fragment != FragmentId{}) record["fragment"] = commit.fragment.value;
+  for (const MixtureEra& era : commit.mixture) {
+    record["mixture"].push_back({{"from_position", era.from_position}, {"weights", era.weights}});
+  }
   return dump_json(record);
 }
 

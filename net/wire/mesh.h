@@ -18,11 +18,12 @@
 #include "net/base/address.h"
 #include "net/base/id.h"
 #include "net/base/result.h"
+#include "net/wire/mixture.h"
 #include "net/wire/run_config.h"
 
 namespace atl {
 
-inline constexpr int kMeshVersion = 6;
+inline constexpr int kMeshVersion = 7;
 inline constexpr std::size_t kMaxMeshMessageBytes = 1u << 20;
 
 // ---- island -> hub
@@ -89,14 +90,18 @@ struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of
   std::uint64_t bytes_sent = 0;  // on the ring since it started
   double inner_seconds = 0;      // computing since it started
   double sync_seconds = 0;       // waiting, ring and outer steps since it started
+  // How much the run's store has of the state that it was asked to write there (HubUpload); empty: it writes none.
+  std::optional<std::uint64_t> uploaded_bytes = {};
 };
 
 struct IslandReady {  // finished the inner phase (or, weight 0, holds the round's outer state and can take part)
   OuterStep round;
-  std::uint64_t tokens = 0;    // its weight
+  // Its weight: the inputs of the steps that it took, of which the hub knows how many its lease has. Not its labels, of
+  // which a mask may leave few: an AdamW step is as long whatever it was made of, and how many there were is its word.
+  std::uint64_t tokens = 0;
   double norm_over_steps = 0;  // L2 norm of the pseudo-gradient / inner steps
-  double mean_loss_nats = 0;
-  FragmentId fragment = {};  // of the round
+  double mean_loss_nats = 0;   // of the steps, each a mean over its labels
+  FragmentId fragment = {};    // of the round
   // Which part of the data it trained, as round_begin said: one that is told another meanwhile is not ready. Nothing:
   // it trained none.
   std::optional<std::uint64_t> lease_first_sequence = {};
@@ -153,6 +158,14 @@ struct IslandValidation {
   double loss_nats = 0;
 };
 
+// What a task came to on the outer parameters that the hub asked about (HubRoundBegin::evaluate); one message a task,
+// as each is done.
+struct IslandEvaluation {
+  OuterStep outer_step;         // of the outer parameters that were evaluated
+  std::uint32_t task = 0;       // of RunConfig::evaluation
+  std::vector<double> figures;  // of the task's metrics_of(), in their order
+};
+
 struct IslandLeaving {  // also the death rattle: sent on a signal or crash
   std::string reason;
   bool keeps_place = false;  // paused: it comes back to its lease, if the round is still open then; nobody waits for it
@@ -162,6 +175,14 @@ struct IslandUploaded {  // the answer to HubUpload, once it is done or has fail
   OuterStep outer_step;
   std::string state_hash;  // tree hash, hex
   std::string error;       // for a person; empty: it lies in RunConfig::upload_store
+};
+
+// The data of its lease cannot be had: the hub gives the lease to another, and this island another one, or none.
+struct IslandLeaseReturned {
+  OuterStep round;
+  std::uint64_t lease_first_sequence = 0;
+  std::string reason;        // for a person
+  FragmentId fragment = {};  // of the round
 };
 
 // One direction of an edge between this island and a peer, as a probe or the last all-reduce measured it.
@@ -180,7 +201,7 @@ inline constexpr std::size_t kMaxReportedLinks = 64;
 
 using IslandMessage = std::variant<IslandHello, IslandHeartbeat, IslandReady, IslandHave, IslandAttemptFailed,
                                    IslandApplied, IslandRecovered, IslandValidation, IslandLeaving, IslandLinkReport,
-                                   IslandChunks, IslandDurable, IslandUploaded>;
+                                   IslandChunks, IslandDurable, IslandUploaded, IslandLeaseReturned, IslandEvaluation>;
 
 // ---- hub -> island
 
@@ -205,7 +226,9 @@ struct HubRoster {  // whenever it changes; live members only
   std::vector<IslandId> removed = {};  // by the run's operator, of late: what they have open is to be closed
 };
 
-struct HubRecover {  // fetch this state from these islands, then say IslandRecovered
+// Fetch this state from these islands, or, with none, from the run's store, or outer step 0 from a hub that has it;
+// then IslandRecovered.
+struct HubRecover {
   OuterStep outer_step;
   std::string state_hash;
   std::vector<IslandId> sources;  // in the roster
@@ -214,13 +237,20 @@ struct HubRecover {  // fetch this state from these islands, then say IslandReco
 struct HubInitialise {  // outer step 0: make the initial parameters from the run's seed, then say IslandRecovered
 };
 
-struct HubRoundBegin {
+struct HubRoundBegin {  // again, of the same round with another lease: what was trained for the one before is given up
   OuterStep round;
   std::uint32_t inner_steps = 0;
   std::uint64_t lease_first_sequence = 0;  // positions in the run's sequence order (net/data/sequence_order.h)
   std::uint64_t lease_sequences = 0;
-  bool validate = false;     // this island evaluates the outer parameters that it holds first
-  FragmentId fragment = {};  // of the round
+  bool validate = false;                   // this island evaluates the outer parameters that it holds first
+  FragmentId fragment = {};                // of the round
+  std::optional<DecidedDecay> decay = {};  // as the run's organiser decided; empty: as its configuration says
+  // As the run's organiser decided, all that have begun; before their positions it is as its configuration says.
+  std::vector<MixtureEra> mixture = {};
+  // Where this island's next lease begins, if all goes on as it does: its data may be fetched ahead. Nothing is
+  // promised.
+  std::optional<std::uint64_t> expected_sequence = {};
+  bool evaluate = false;  // this island tries the run's tasks on the outer parameters that it holds, while it trains
 };
 
 struct AttemptMember {
@@ -268,6 +298,7 @@ struct HubCommit {  // the round is decided, on the hub's disk; the one that hol
   std::vector<IslandId> holders = {};
   std::uint64_t lease_cursor = 0;  // first position of the run's sequence order that was never leased, at that time
   FragmentId fragment = {};        // of the round
+  std::vector<MixtureEra> mixture = {};  // as HubRoundBegin::mixture
 };
 
 // A commit with what it takes to check its signature: what islands keep, and show to a hub that knows less.
@@ -297,11 +328,14 @@ struct HubNotice {   // why the run stands still, or what was amiss with this is
   std::string text;  // for a person
 };
 
-struct HubSafe {  // whenever it changes: up to here nothing is lost, whatever RunConfig::safe_copies - 1 disks do
+// Whenever it changes, also for less, and to each that comes: up to here nothing is lost, whatever
+// RunConfig::safe_copies - 1 disks do. Outer step 0, which can be made again: no more than that.
+struct HubSafe {
   OuterStep outer_step;
 };
 
-struct HubUpload {  // write this state to RunConfig::upload_store, then say IslandUploaded
+// Write this state to RunConfig::upload_store, then say IslandUploaded. One before it that is another is given up.
+struct HubUpload {
   OuterStep outer_step;
   std::string state_hash;  // tree hash, hex
 };

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "net/base/sha256.h"
+#include "net/model/train_only.h"
+#include "net/wire/decay_fields.h"
 #include "net/wire/json_archive.h"
 #include "net/wire/ring_frame.h"
 #include "net/wire/wire_format_field.h"
@@ -26,6 +28,15 @@ constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 53;  // of a run: whole 
 constexpr int kMaxPartDepth = 16;                            // of those three
 constexpr std::uint32_t kMaxMilliseconds = 24 * 60 * 60 * 1000;
 
+// What runs of before do not say: as it is by default.
+template <class Archive, class Read>
+void if_said(Archive& archive, const char* name, Read read) {
+  if constexpr (Archive::kReads) {
+    if (!archive.has(name)) return;
+  }
+  read();
+}
+
 template <class Archive>
 void fields(Archive& archive, InnerOptimizerConfig& c) {
   archive.field("learning_rate", c.learning_rate);
@@ -33,6 +44,7 @@ void fields(Archive& archive, InnerOptimizerConfig& c) {
   archive.field("warmup_steps", c.warmup_steps);
   archive.field("decay_start_step", c.decay_start_step);
   archive.field("decay_steps", c.decay_steps);
+  if_said(archive, "decay_shape", [&] { decay_shape(archive, "decay_shape", c.decay_shape); });
   archive.field("beta1", c.beta1);
   archive.field("beta2", c.beta2);
   archive.field("epsilon", c.epsilon);
@@ -49,15 +61,6 @@ void milliseconds(Archive& archive, const char* name, std::chrono::milliseconds&
 }
 
 constexpr std::array<const char*, 2> kWhenLostNames = {"ask", "rollback"};
-
-// What runs of before do not say: as it is by default.
-template <class Archive, class Read>
-void if_said(Archive& archive, const char* name, Read read) {
-  if constexpr (Archive::kReads) {
-    if (!archive.has(name)) return;
-  }
-  read();
-}
 
 template <class Archive>
 void when_lost(Archive& archive, const char* name, WhenLost& value) {
@@ -94,6 +97,90 @@ void store_fields(Archive& archive, RunConfig& c) {
           [&] { archive.bounded("initial_state_sha256", c.initial_state_sha256, 2 * sizeof(Digest)); });
 }
 
+// Written only where it says something, as `check`: islands of before do not know it.
+constexpr const char* kAttention = "attention";
+template <class Archive>
+void attention_scope(Archive& archive, AttentionScope& scope) {
+  if constexpr (Archive::kReads) {
+    if (!archive.has(kAttention)) return;
+    std::string word;
+    archive.bounded(kAttention, word, 16);
+    const auto found = attention_scope_named(word);
+    if (!found) return archive.fail("field 'attention' is neither 'packed' nor 'document'");
+    scope = *found;
+  } else if (scope != AttentionScope::kPacked) {
+    archive.object[kAttention] = attention_scope_name(scope);
+  }
+}
+
+constexpr const char* kEvaluation = "evaluation";
+
+template <class Archive>
+void fields(Archive& archive, EvaluationTask& task) {
+  archive.bounded("name", task.name, kMaxPersonName);
+  std::string kind(task_kind_name(task.kind));
+  archive.bounded("kind", kind, kMaxPersonName);
+  if constexpr (Archive::kReads) {
+    const auto found = task_kind_named(kind);
+    if (!found) return archive.fail("field 'kind' names no kind of task");
+    task.kind = *found;
+  }
+  archive.field("documents", task.documents);
+  archive.field("bytes", task.bytes);
+  archive.hash("sha256", task.sha256);
+}
+
+void read_evaluation(JsonReader& reader, RunEvaluation& evaluation) {
+  const nlohmann::json* found = reader.find(kEvaluation);
+  if (found == nullptr) return;
+  JsonReader part(*found, reader.path_of(kEvaluation));
+  part.field("every", evaluation.every);
+  if (const nlohmann::json* tasks = part.entries("tasks", kMaxEvaluationTasks)) {
+    for (std::size_t i = 0; i < tasks->size(); ++i) {
+      JsonReader one((*tasks)[i], part.element_path("tasks", i));
+      fields(one, evaluation.tasks.emplace_back());
+      if (!one.status().ok()) return reader.fail(one.status().error());
+    }
+  }
+  if (!part.status().ok()) reader.fail(part.status().error());
+}
+
+template <class Archive>
+void evaluation_of_states(Archive& archive, RunEvaluation& evaluation) {
+  if constexpr (Archive::kReads) {
+    if (archive.has(kEvaluation)) read_evaluation(archive, evaluation);
+  } else if (evaluation.every > 0) {
+    nlohmann::json tasks = nlohmann::json::array();
+    for (EvaluationTask& task : evaluation.tasks) {
+      JsonWriter writer;
+      fields(writer, task);
+      tasks.push_back(std::move(writer.object));
+    }
+    archive.object[kEvaluation] = {{"every", evaluation.every}, {"tasks", std::move(tasks)}};
+  }
+}
+
+constexpr const char* kTrainOnly = "train_only";
+
+void read_train_only(JsonReader& reader, std::vector<std::string>& patterns) {
+  const nlohmann::json* entries = reader.entries(kTrainOnly, kMostTrainPatterns);
+  if (entries == nullptr) return;
+  for (const nlohmann::json& entry : *entries) {
+    if (!entry.is_string()) return reader.fail_field(kTrainOnly, "is no list of patterns");
+    patterns.push_back(entry.get<std::string>());
+  }
+  if (patterns.empty()) reader.fail_field(kTrainOnly, "names nothing; where everything is trained it is left out");
+}
+
+template <class Archive>
+void trained_part(Archive& archive, std::vector<std::string>& patterns) {
+  if constexpr (Archive::kReads) {
+    if (archive.has(kTrainOnly)) read_train_only(archive, patterns);
+  } else if (!patterns.empty()) {
+    archive.object[kTrainOnly] = patterns;
+  }
+}
+
 template <class Archive>
 void fields(Archive& archive, RunConfig& c) {
   archive.bounded("run_id", c.run_id, 16);
@@ -104,6 +191,8 @@ void fields(Archive& archive, RunConfig& c) {
   archive.field("inner_steps", c.inner_steps);
   archive.field("sequences_per_step", c.sequences_per_step);
   archive.field("sequence_length", c.sequence_length);
+  attention_scope(archive, c.attention);
+  trained_part(archive, c.train_only);
   archive.field("max_rounds", c.max_rounds);
   if_said(archive, "fragments", [&] { archive.field("fragments", c.fragments); });
   archive.field("outer_learning_rate", c.outer_learning_rate);
@@ -114,6 +203,7 @@ void fields(Archive& archive, RunConfig& c) {
   archive.field("max_islands", c.max_islands);
   archive.field("validate_every", c.validate_every);
   archive.field("validation_sequences", c.validation_sequences);
+  evaluation_of_states(archive, c.evaluation);
   milliseconds(archive, "heartbeat_ms", c.heartbeat);
   milliseconds(archive, "dead_after_ms", c.dead_after);
   milliseconds(archive, "straggler_grace_ms", c.straggler_grace);
@@ -170,6 +260,22 @@ void check_inner(Checks& checks, const InnerOptimizerConfig& inner) {
                   inner.learning_rate, inner.final_learning_rate));
 }
 
+void check_evaluation(Checks& checks, const RunEvaluation& evaluation) {
+  checks.that(evaluation.tasks.empty() == (evaluation.every == 0),
+              "evaluation has tasks without a number of rounds, or rounds without tasks");
+  checks.that(evaluation.tasks.size() <= kMaxEvaluationTasks, "evaluation has more than 16 tasks");
+  std::set<std::string_view> names;
+  std::uint64_t bytes = 0;
+  for (const EvaluationTask& task : evaluation.tasks) {
+    checks.that(is_task_name(task.name), "evaluation has a task whose name is not of 1 to 64 of A-Z a-z 0-9 . _ -");
+    checks.that(names.insert(task.name).second, "evaluation has two tasks of one name");
+    checks.that(is_sha256_hex(task.sha256), "evaluation has a task without the SHA-256 of its file");
+    checks.that(task.documents > 0 && task.bytes > 0, "evaluation has a task that asks nothing");
+    bytes += std::min(task.bytes, kMaxEvaluationBytes + 1);
+  }
+  checks.that(bytes <= kMaxEvaluationBytes, "evaluation has task files of more than 64 MiB together");
+}
+
 bool is_json_object(const std::string& text) {
   const auto parsed = parse_bounded_json(text, kMaxDatasetJson, kMaxPartDepth);
   return parsed.ok() && parsed->is_object();
@@ -213,10 +319,19 @@ Status RunConfig::validate() const {
                           wire_format_name(wire), kMaxDirectIslands));
   checks.that(upload_store.empty() ? upload_every == 0 : upload_store.starts_with(kStoreScheme) && upload_every > 0,
               "upload_store is no s3://BUCKET/PREFIX with upload_every of 1 or more, nor is there neither");
+  const bool begins_somewhere = begins_at_hub() || initial_state.starts_with(kStoreScheme);
   checks.that(
-      initial_state.empty() ? initial_state_sha256.empty()
-                            : initial_state.starts_with(kStoreScheme) && is_sha256_hex(initial_state_sha256),
-      "initial_state is no s3://BUCKET/PREFIX/outer-STEP with the SHA-256 of its manifest, nor is there neither");
+      initial_state.empty() ? initial_state_sha256.empty() : begins_somewhere && is_sha256_hex(initial_state_sha256),
+      "initial_state is neither s3://BUCKET/PREFIX/outer-STEP with the SHA-256 of its manifest nor hub:NAME with "
+      "the tree hash of outer step 0, nor is there neither");
+  checks.that(initial_state.size() <= kMaxStoreUrl && is_printable(initial_state),
+              "initial_state is no printable name");
+  const auto is_pattern = [](const std::string& pattern) {
+    return !pattern.empty() && pattern.size() <= kMostTrainPatternBytes && is_printable(pattern);
+  };
+  checks.that(train_only.size() <= kMostTrainPatterns && std::ranges::all_of(train_only, is_pattern),
+              "train_only is no list of at most 2048 patterns of at most 64 bytes");
+  check_evaluation(checks, evaluation);
   check_inner(checks, inner);
   checks.range<long>("heartbeat_ms", heartbeat.count(), 10, kMaxMilliseconds)
       .range<long>("dead_after_ms", dead_after.count(), 10, kMaxMilliseconds)
@@ -264,7 +379,9 @@ Result<RunConfig> RunConfig::from_json(std::string_view text) {
   // All islands must take every field the same way: one that this version does not know cannot be skipped.
   const nlohmann::json known = RunConfig{}.to_json();
   for (const auto& [name, value] : parsed->items()) {
-    if (known.contains(name) || name == "check") continue;
+    if (known.contains(name) || name == "check" || name == kAttention || name == kTrainOnly || name == kEvaluation) {
+      continue;
+    }
     return Error{
         ErrorCode::kVersionUnsupported,
         fmt::format("run configuration: field '{}' is not known here; update atoll", printable(name, kMaxPersonName))};

@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "kernels/wire_format.h"
 #include "net/base/id.h"
 #include "net/base/result.h"
+#include "net/model/attention_scope.h"
+#include "net/wire/evaluation.h"
+#include "net/wire/learning_rate.h"
 
 namespace atl {
 
@@ -21,6 +25,7 @@ struct InnerOptimizerConfig {          // AdamW (arXiv:1711.05101) with warm-up 
   std::uint64_t warmup_steps = 40;     // of the run: round * inner_steps + step
   std::uint64_t decay_start_step = 0;  // likewise; the warm-up is over then
   std::uint64_t decay_steps = 0;       // 0: no decay
+  DecayShape decay_shape = DecayShape::kOneMinusSqrt;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
@@ -36,18 +41,23 @@ inline constexpr std::uint32_t kMostRoundsUndone = 10;
 
 struct RunConfig {
   static constexpr int kVersion = 1;
+  static constexpr std::string_view kHubScheme = "hub:";  // of initial_state
 
   std::string run_id;        // 16 hex digits, made at init
   std::string name;          // for people
   std::string model_json;    // a HuggingFace config.json
-  std::string dataset_json;  // the dataset's manifest (net/data/dataset.h)
+  std::string dataset_json;  // its sources and their weights (net/data/run_dataset.h)
   std::string check_json;    // what it asks of machines (net/check/thresholds.h); empty: the defaults
   std::uint64_t seed = 1;    // initial parameters, order of sequences
+  // Patterns on the names of the parameters that are trained (net/model/train_only.h); the others stay as they began.
+  // Empty: all are.
+  std::vector<std::string> train_only;
 
   std::uint32_t inner_steps = 20;        // H, of a round
   std::uint32_t sequences_per_step = 8;  // the inner batch of every island
   std::uint32_t sequence_length = 256;   // tokens
-  std::uint32_t max_rounds = 0;          // 0: until stopped
+  AttentionScope attention = AttentionScope::kPacked;
+  std::uint32_t max_rounds = 0;  // 0: until stopped
   InnerOptimizerConfig inner;
   // F: parts of the model that are averaged in turn (Streaming DiLoCo, arXiv:2501.18512), each every F rounds, while
   // the next is trained; 1 to kMaxFragments. 1: the whole model, and training waits for the average (DiLoCo).
@@ -65,6 +75,7 @@ struct RunConfig {
   std::uint32_t quorum = 1;
   std::uint32_t validate_every = 5;  // rounds; 0: never
   std::uint32_t validation_sequences = 32;
+  RunEvaluation evaluation;  // asked of outer states beside their validation
 
   std::chrono::milliseconds heartbeat{2'000};
   std::chrono::milliseconds dead_after{6'000};        // without a heartbeat
@@ -85,9 +96,15 @@ struct RunConfig {
   // rounds; empty, 0: none does.
   std::string upload_store;
   std::uint32_t upload_every = 0;
-  // Outer step 0 has the parameters of this published state ("s3://BUCKET/PREFIX/outer-STEP"), whose manifest has this
-  // SHA-256 (hex), and no momentum; empty: they are drawn from the seed.
+  // Outer step 0 has these parameters and no momentum: of a published state ("s3://BUCKET/PREFIX/outer-STEP"), whose
+  // manifest has this SHA-256 (hex); or of a model that the hub serves ("hub:NAME", a name for people), with which
+  // outer step 0 has this tree hash (net/recovery/outer_state.h). Empty: they are drawn from the seed.
   std::string initial_state, initial_state_sha256;
+  bool begins_at_hub() const { return initial_state.starts_with(kHubScheme); }
+  // For people: what it begins with; empty where that is drawn from the seed.
+  std::string_view beginning() const {
+    return std::string_view(initial_state).substr(begins_at_hub() ? kHubScheme.size() : 0);
+  }
 
   FragmentId fragment_of(OuterStep round) const { return FragmentId{round.value % fragments}; }
 

@@ -560,7 +560,7 @@
         <translation>Der Hub ist nicht erreichbar.</translation>
     </message>
     <message>
-        <source>Look after this machine&apos;s network. If it is well, ask the operator whether the hub runs and its port is open.</source>
+        <source>Check this machine&apos;s network. If that works, ask the operator whether the hub runs and its port is open.</source>
         <translation>Sehen Sie nach dem Netz dieses Rechners. Ist es in Ordnung, fragen Sie den Betreiber, ob der Hub läuft und sein Port offen ist.</translation>
     </message>
     <message>
@@ -719,8 +719,8 @@
         <translation>Pausiert, bis Sie fortsetzen.</translation>
     </message>
     <message>
-        <source>The GPUs are free meanwhile.</source>
-        <translation>Die GPUs sind so lange frei.</translation>
+        <source>Processors and GPUs are free meanwhile.</source>
+        <translation>Prozessoren und GPUs sind so lange frei.</translation>
     </message>
     <message>
         <source>This island completes the round with the others, then it leaves.</source>
@@ -1223,6 +1223,30 @@
     <message>
         <source>A crash costs what was trained since. 0s: only a pause saves it.</source>
         <translation>Ein Absturz kostet, was seither trainiert wurde. 0s: Nur eine Pause sichert sie.</translation>
+    </message>
+    <message>
+        <source>Data on the disk</source>
+        <translation>Daten auf der Platte</translation>
+    </message>
+    <message>
+        <source>What a run&apos;s data may take. It is fetched when it is needed.</source>
+        <translation>Was die Daten eines Laufs belegen dürfen. Sie werden geholt, wenn sie gebraucht werden.</translation>
+    </message>
+    <message>
+        <source>Mirrors of data</source>
+        <translation>Spiegel der Daten</translation>
+    </message>
+    <message>
+        <source>That a run may name. https: on the internet. web: private networks too. all: and this machine&apos;s paths.</source>
+        <translation>Die ein Lauf nennen darf. https: im Internet. web: auch private Netze. all: auch Pfade dieser Maschine.</translation>
+    </message>
+    <message>
+        <source>Trusted authorities</source>
+        <translation>Vertraute Stellen</translation>
+    </message>
+    <message>
+        <source>Certificates for stores and mirrors, a PEM file. Empty: the system&apos;s.</source>
+        <translation>Zertifikate für Speicher und Spiegel, eine PEM-Datei. Leer: die des Systems.</translation>
     </message>
 </context>
 <context>
@@ -2993,8 +3017,8 @@
         <translation>Einladung aus einer Datei lesen</translation>
     </message>
     <message>
-        <source>An invite to the run %1.</source>
-        <translation>Eine Einladung zum Lauf %1.</translation>
+        <source>An invite to the run “%1”.</source>
+        <translation>Eine Einladung zum Lauf „%1“.</translation>
     </message>
     <message>
         <source>Its hub is %1, and it is good until %2.</source>
@@ -3895,6 +3919,18 @@
         <translation>Trainierte Token</translation>
     </message>
     <message>
+        <source>Rounds accepted</source>
+        <translation>Angenommene Runden</translation>
+    </message>
+    <message>
+        <source>Time trained</source>
+        <translation>Trainiert</translation>
+    </message>
+    <message>
+        <source>%1 in all runs</source>
+        <translation>%1 in allen Läufen</translation>
+    </message>
+    <message>
         <source>Last accepted</source>
         <translation>Zuletzt angenommen</translation>
     </message>
@@ -4550,12 +4586,12 @@
         <translation>Letztes All-Reduce</translation>
     </message>
     <message>
-        <source>Half of them within</source>
-        <translation>Die Hälfte innerhalb von</translation>
+        <source>Median</source>
+        <translation>Median</translation>
     </message>
     <message>
-        <source>95 of 100 within</source>
-        <translation>95 von 100 innerhalb von</translation>
+        <source>95th percentile</source>
+        <translation>95. Perzentil</translation>
     </message>
     <message>
         <source>Sent in the last round</source>
@@ -4673,6 +4709,29 @@
     <message>
         <source>not known</source>
         <translation>nicht bekannt</translation>
+    </message>
+</context>
+<context>
+    <name>atl::TaskSketch</name>
+    <message>
+        <source>%1 %2 after round %3</source>
+        <translation>%1 %2 nach Runde %3</translation>
+    </message>
+    <message>
+        <source>Accuracy on tasks: none yet</source>
+        <translation>Genauigkeit bei Aufgaben: noch keine</translation>
+    </message>
+    <message>
+        <source>Accuracy on tasks: %1</source>
+        <translation>Genauigkeit bei Aufgaben: %1</translation>
+    </message>
+    <message>
+        <source>Accuracy</source>
+        <translation>Genauigkeit</translation>
+    </message>
+    <message>
+        <source>The first point comes with the first evaluation.</source>
+        <translation>Der erste Punkt kommt mit der ersten Auswertung.</translation>
     </message>
 </context>
 <context>
@@ -4970,8 +5029,8 @@
         <translation>Pausieren</translation>
     </message>
     <message>
-        <source>Training stops after the current step and the GPUs are free, also after a restart of the machine.</source>
-        <translation>Das Training hält nach dem laufenden Schritt an, und die GPUs sind frei, auch nach einem Neustart des Rechners.</translation>
+        <source>Training stops after the current step; processors and GPUs are free, also after a restart of the machine.</source>
+        <translation>Das Training hält nach dem laufenden Schritt an; Prozessoren und GPUs sind frei, auch nach einem Neustart des Rechners.</translation>
     </message>
     <message>
         <source>&amp;Pause</source>

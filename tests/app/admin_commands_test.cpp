@@ -37,6 +37,7 @@ class FakeSystemd {
       if (contains(line, "show-user")) return ProgramOutcome{0, linger ? "Linger=yes" : "Linger=no"};
       if (contains(line, "is-active")) return ProgramOutcome{0, "active"};
       if (contains(line, "is-enabled")) return ProgramOutcome{0, "enabled"};
+      if (contains(line, "FragmentPath")) return ProgramOutcome{0, packaged};
       return ProgramOutcome{0, ""};
     };
   }
@@ -45,6 +46,7 @@ class FakeSystemd {
   }
   std::vector<std::string> calls;
   bool linger = false;
+  std::string packaged;  // the unit of a package
   std::string fails, failure = "it went wrong";
 };
 
@@ -77,11 +79,14 @@ class AdminCommandsTest : public QObject {
 
  private Q_SLOTS:
   void an_island_is_listed_and_removed();
+  void an_island_is_removed_by_its_name_where_one_alone_has_it();
+  void an_invite_is_listed_and_taken_back();
   void a_hub_comes_back_from_its_backup();
   void what_is_no_backup_is_refused_data();
   void what_is_no_backup_is_refused();
   void a_dataset_may_move_but_not_change();
   void a_service_is_installed_and_removed_without_a_trace();
+  void a_packages_service_is_known_and_left_to_the_package();
   void a_service_may_wait_for_the_next_boot();
   void lingering_that_was_on_stays_on();
   void a_service_that_does_not_start_leaves_nothing_behind();
@@ -111,6 +116,51 @@ void AdminCommandsTest::an_island_is_listed_and_removed() {
   const CliOutcome json = atoll({"hub", "islands", "--json", "--home", home});
   QCOMPARE(nlohmann::json::parse(json.out)["islands"][0]["state"].get<std::string>(), std::string("removed"));
   QCOMPARE(atoll({"hub", "remove", "isl-none", "--home", home}).exit_code, static_cast<int>(kExitOther));
+}
+
+void AdminCommandsTest::an_island_is_removed_by_its_name_where_one_alone_has_it() {
+  CliRun atoll;
+  const std::string home = atoll.path("hub-first").string();
+  const auto hub = atoll.start_hub();
+  const auto another_invite = [&] {
+    atoll.invite = atoll({"hub", "invite", "--home", home}).out;
+    return enrolled_island(atoll);
+  };
+  const std::string first = enrolled_island(atoll), second = another_invite();
+
+  const CliOutcome which = atoll({"hub", "remove", "attic", "--home", home});
+  QCOMPARE(which.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(which.err, first) && contains(which.err, second), which.err.c_str());
+  QCOMPARE(atoll({"hub", "remove", first, "--yes", "--home", home}).exit_code, 0);
+
+  const CliOutcome removed = atoll({"hub", "remove", "attic", "--json", "--home", home});
+  QCOMPARE(nlohmann::json::parse(removed.out)["island"].get<std::string>(), second);
+  const CliOutcome nobody = atoll({"hub", "remove", "attic", "--home", home});
+  QVERIFY2(contains(nobody.err, "no island has the id or the name 'attic'"), nobody.err.c_str());
+}
+
+void AdminCommandsTest::an_invite_is_listed_and_taken_back() {
+  CliRun atoll;
+  const std::string home = atoll.path("hub-first").string();
+  const auto hub = atoll.start_hub();
+  const auto invites = [&] {
+    return nlohmann::json::parse(atoll({"hub", "invites", "--json", "--home", home}).out)["invites"];
+  };
+  const std::string id = invites()[0]["id"].get<std::string>();
+  QCOMPARE(invites()[0]["state"].get<std::string>(), std::string("open"));
+  QVERIFY(contains(atoll({"hub", "invites", "--home", home}).out, id));
+
+  QCOMPARE(atoll({"hub", "invites", "revoke", id, "--home", home}).exit_code, 0);
+
+  QCOMPARE(invites()[0]["state"].get<std::string>(), std::string("revoked"));
+  const auto invite =
+      decode_invite(atoll.invite, std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
+  const auto refused = enrol(*invite, "attic", Deadline::after(std::chrono::seconds(20)));
+  QCOMPARE(refused.error().code, ErrorCode::kInviteExpired);
+  QVERIFY2(contains(refused.error().message, "taken back"), refused.error().message.c_str());
+  const CliOutcome unknown = atoll({"hub", "invites", "revoke", "nobody", "--home", home});
+  QCOMPARE(unknown.exit_code, static_cast<int>(kExitOther));
+  QVERIFY2(contains(unknown.err, "there is no invite nobody"), unknown.err.c_str());
 }
 
 void AdminCommandsTest::a_hub_comes_back_from_its_backup() {
@@ -193,6 +243,20 @@ void AdminCommandsTest::a_service_is_installed_and_removed_without_a_trace() {
   QVERIFY(systemd.called("disable --now"));
   QVERIFY(!std::filesystem::exists(installed->unit));
   QCOMPARE(remove_service(ServiceScope::kUser, systemd.run()).error().code, ErrorCode::kNotFound);
+}
+
+void AdminCommandsTest::a_packages_service_is_known_and_left_to_the_package() {
+  ConfigHome config;
+  FakeSystemd systemd;
+  QVERIFY(!service_status(ServiceScope::kSystem, systemd.run())->installed);
+  systemd.packaged = "/usr/lib/systemd/system/atoll.service";
+
+  const auto status = service_status(ServiceScope::kSystem, systemd.run());
+
+  QVERIFY(status->installed && status->enabled);
+  QCOMPARE(status->unit.string(), systemd.packaged);
+  const Status removed = remove_service(ServiceScope::kUser, systemd.run());
+  QVERIFY(contains(removed.error().message, "systemctl --user disable --now atoll"));
 }
 
 void AdminCommandsTest::a_service_may_wait_for_the_next_boot() {

@@ -7,6 +7,8 @@
 #include "net/check/check_row.h"
 #include "net/check/judge.h"
 #include "net/check/report_file.h"
+#include "net/control/home.h"
+#include "net/disk/checkpoint_directory.h"
 #include "tests/app/cli_run.h"
 
 using namespace atl;
@@ -46,6 +48,7 @@ class CheckCommandTest : public QObject {
   void nothing_is_left_where_no_run_was_joined();
   void quick_and_full_exclude_each_other();
   void a_member_is_checked_for_its_run_and_the_report_is_kept();
+  void who_holds_a_state_of_the_run_comes_back_to_it_whatever_the_check_says();
   void who_holds_an_invite_learns_how_near_the_hub_is_and_keeps_the_invite();
   void a_join_stops_at_a_row_that_fails_before_the_invite_is_used();
 };
@@ -175,6 +178,29 @@ void CheckCommandTest::a_join_stops_at_a_row_that_fails_before_the_invite_is_use
   QVERIFY(!std::filesystem::exists(atoll.path("island") / "join.json"));
   fake_gpu_probe(atoll, kNoGpu);
   QCOMPARE(atoll({"join", atoll.invite}).exit_code, 0);
+}
+
+// No hub answers in no time.
+void CheckCommandTest::who_holds_a_state_of_the_run_comes_back_to_it_whatever_the_check_says() {
+  CliRun atoll;
+  fake_gpu_probe(atoll, kNoGpu);
+  std::ofstream(atoll.path("strict.json"))
+      << R"({"model": "demo", "run": {"check": {"thresholds": {"net.rtt": {"pass": 0, "warn": 0}}}}})";
+  const auto hub = atoll.start_hub("strict", {"--preset", atoll.path("strict.json").string()});
+  atoll.fake_trainer("exit 0");
+  const CliOutcome refused = atoll({"join", atoll.invite, "--listen", "127.0.0.1:0"});
+  QCOMPARE(refused.exit_code, static_cast<int>(kExitCheckFailed));
+  const CliOutcome again = atoll({"join"});
+  QVERIFY2(again.exit_code == static_cast<int>(kExitCheckFailed), again.out.c_str());
+
+  const IslandHome home{atoll.path("island")};
+  std::filesystem::create_directories(home.checkpoint());
+  std::filesystem::copy(ATOLL_TEST_DATA_DIR "/disk/outer.state", home.checkpoint() / kOuterStateFile);
+  const CliOutcome back = atoll({"join"});
+
+  QVERIFY2(back.exit_code == 0, back.err.c_str());
+  QVERIFY2(contains(back.out, "FAIL net.rtt"), back.out.c_str());
+  QVERIFY2(contains(back.out, "goes on all the same"), back.out.c_str());
 }
 
 QTEST_GUILESS_MAIN(CheckCommandTest)

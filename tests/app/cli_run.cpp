@@ -11,12 +11,14 @@ void CliRun::fake_trainer(const std::string& script) const {
   qputenv("ATOLL_TRAINER", QByteArray::fromStdString(path("trainer.sh").string()));
 }
 
-std::unique_ptr<HubServer> CliRun::start_hub(const std::string& name) {
+std::unique_ptr<HubServer> CliRun::start_hub(const std::string& name, const std::vector<std::string>& options) {
   const std::string home = path("hub-" + name).string();
   if (!std::filesystem::exists(path("data"))) {
     (*this)({"data", "prepare", write_text().string(), "--output", path("data").string()});
   }
-  const CliOutcome init = (*this)({"hub", "init", "--home", home, "--data", path("data").string(), "--name", name});
+  std::vector<std::string> arguments{"hub", "init", "--home", home, "--data", path("data").string(), "--name", name};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  const CliOutcome init = (*this)(arguments);
   if (init.exit_code != 0) qFatal("%s", init.err.c_str());
   auto server = HubServer::start({.directory = home, .listen = {"127.0.0.1", 0}, .advertised = {}}, {});
   if (!server.ok()) qFatal("%s", server.error().message.c_str());

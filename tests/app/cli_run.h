@@ -53,7 +53,7 @@ class CliRun {
   }
 
   // A hub that serves in this process, with its invite in `invite`.
-  std::unique_ptr<HubServer> start_hub(const std::string& name = "first");
+  std::unique_ptr<HubServer> start_hub(const std::string& name = "first", const std::vector<std::string>& options = {});
   // From now on the trainer is this script; what it is called with is appended to path("calls").
   void fake_trainer(const std::string& script) const;
 

@@ -59,6 +59,9 @@ class CliTest : public QObject {
  private Q_SLOTS:
   void a_wrong_flag_is_a_usage_error_data();
   void a_wrong_flag_is_a_usage_error();
+  void an_unknown_flag_gets_a_suggestion_data();
+  void an_unknown_flag_gets_a_suggestion();
+  void a_model_that_is_there_is_not_written_over();
   void wrong_numbers_are_named_in_words_data();
   void wrong_numbers_are_named_in_words();
   void an_unknown_word_is_named();
@@ -103,6 +106,50 @@ void CliTest::a_wrong_flag_is_a_usage_error() {
 
   QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
   QVERIFY(!outcome.err.empty());
+}
+
+void CliTest::an_unknown_flag_gets_a_suggestion_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("near") << QStringList{"status", "--jsn"}
+                        << "atoll: there is no option '--jsn' here; did you mean '--json'?; see atoll status --help\n";
+  QTest::newRow("of a part") << QStringList{"hub", "serve", "--lisen=0.0.0.0:1"}
+                             << "atoll: there is no option '--lisen' here; did you mean '--listen'?; see atoll hub "
+                                "serve --help\n";
+  QTest::newRow("near none") << QStringList{"status", "--zzzzzzzzzz"}
+                             << "atoll: there is no option '--zzzzzzzzzz' here; see atoll status --help\n";
+  QTest::newRow("a command, nearly") << QStringList{"hub", "stauts"}
+                                     << "atoll: there is no command 'stauts' here; did you mean 'status'?; see atoll "
+                                        "hub --help\n";
+  QTest::newRow("a command, near none") << QStringList{"swim"}
+                                        << "atoll: there is no command 'swim'; see atoll --help\n";
+  QTest::newRow("a word too many") << QStringList{"status", "gcide"}
+                                   << "atoll: nothing is expected for 'gcide' here; see atoll status --help\n";
+}
+
+void CliTest::an_unknown_flag_gets_a_suggestion() {
+  QFETCH(const QStringList, arguments);
+  QFETCH(const QString, says);
+  CliRun atoll;
+
+  QCOMPARE(QString::fromStdString(atoll(words(arguments)).err), says);
+}
+
+void CliTest::a_model_that_is_there_is_not_written_over() {
+  CliRun atoll;
+  atoll.fake_trainer("exit 0");
+  QVERIFY(make_directories(atoll.path("island"), FileMode::kPrivate).ok());
+  QVERIFY(save_join_file(atoll.path("island") / "join.json", JoinFile{}).ok());
+  const std::string model = atoll.path("model").string();
+  QVERIFY(make_directories(model, FileMode::kPrivate).ok());
+  QCOMPARE(atoll({"export", "--output", model}).exit_code, 0);  // an empty directory is nobody's
+  QVERIFY(write_file_atomically(atoll.path("model") / "config.json", "{}", FileMode::kPrivate).ok());
+
+  const CliOutcome again = atoll({"export", "--output", model});
+
+  QCOMPARE(again.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(again.err, "--force"), again.err.c_str());
+  QCOMPARE(atoll({"export", "--output", model, "--force"}).exit_code, 0);
 }
 
 void CliTest::wrong_numbers_are_named_in_words_data() {
@@ -231,6 +278,13 @@ void CliTest::data_prepare_makes_a_dataset_and_says_what_is_wrong() {
 
   QCOMPARE(made.exit_code, 0);
   QVERIFY2(contains(made.out, "training and"), made.out.c_str());
+  const CliOutcome info = atoll({"data", "info", output, "--verify", "--json"});
+  QVERIFY2(info.exit_code == 0, info.err.c_str());
+  const auto manifest = DatasetManifest::from_json(info.out);
+  QVERIFY2(manifest.ok() && manifest->tokenizer == "bytes" && !manifest->train.empty(), info.out.c_str());
+  // The last line is the same.
+  const CliOutcome as_json = atoll({"data", "prepare", text, "--output", output, "--force", "--json"});
+  QVERIFY2(as_json.out.ends_with(info.out), as_json.out.c_str());
   QCOMPARE(again.exit_code, static_cast<int>(kExitUsage));
   QVERIFY(contains(again.err, "--force"));
   QVERIFY(contains(missing.err, "/no/such/text does not exist"));
@@ -240,8 +294,9 @@ void CliTest::hub_init_makes_a_run_of_the_preset_with_overrides() {
   CliRun atoll;
   atoll({"data", "prepare", atoll.write_text().string(), "--output", atoll.path("data").string()});
 
-  const CliOutcome made = atoll({"hub", "init", "--data", atoll.path("data").string(), "--name", "first",
-                                 "--inner-steps", "7", "--islands", "2", "--wire", "fp32", "--lr", "0.0001"});
+  const CliOutcome made =
+      atoll({"hub", "init", "--data", atoll.path("data").string(), "--name", "first", "--inner-steps", "7", "--islands",
+             "2", "--wire", "fp32", "--lr", "0.0001", "--attention", "document"});
 
   QVERIFY2(made.exit_code == 0, made.err.c_str());
   const auto run = RunConfig::from_json(*read_file(atoll.path("hub") / "run.json"));
@@ -251,6 +306,7 @@ void CliTest::hub_init_makes_a_run_of_the_preset_with_overrides() {
   QCOMPARE(run->fragments, 1u);
   QCOMPARE(run->min_islands, 2u);
   QCOMPARE(run->wire, WireFormat::kFp32);
+  QCOMPARE(run->attention, AttentionScope::kDocument);
   QCOMPARE(run->inner.learning_rate, 0.0001);
   QVERIFY(contains(run->model_json, "\"vocab_size\": 257"));
   QVERIFY2(contains(made.out, "each island wants 2") && !contains(made.out, "few machines"), made.out.c_str());
@@ -313,6 +369,7 @@ void CliTest::hub_init_refuses_bad_configurations_data() {
   QTest::newRow("no preset") << QStringList{"--preset", "huge"} << "one of demo, 150m, 1b, 10b";
   QTest::newRow("no model") << QStringList{"--model", "gpt"} << "no model 'gpt'";
   QTest::newRow("out of range") << QStringList{"--inner-steps", "0"} << "--inner-steps";
+  QTest::newRow("attention to nothing") << QStringList{"--attention", "none"} << "must be one of packed, document";
   QTest::newRow("wire of benchmarks") << QStringList{"--wire", "int8-codebook"} << "--wire";
   QTest::newRow("decay of a run without an end") << QStringList{"--decay-steps", "10"} << "--decay-start N";
   QTest::newRow("decay longer than the run")
@@ -465,7 +522,13 @@ void CliTest::status_tells_unjoined_from_not_running() {
   QCOMPARE(stopped.exit_code, static_cast<int>(kExitNotRunning));
   QCOMPARE(nlohmann::json::parse(stopped.out)["state"].get<std::string>(), std::string("stopped"));
   QVERIFY(contains(stopped.err, "atoll join"));
-  QCOMPARE(atoll({"leave"}).exit_code, static_cast<int>(kExitNotRunning));
+  // Without an agent, too; and from then on it is said how to come back.
+  const CliOutcome left = atoll({"leave"});
+  QCOMPARE(left.exit_code, 0);
+  QVERIFY2(contains(left.out, "'atoll join' comes back"), left.out.c_str());
+  const CliOutcome after = atoll({"status"});
+  QCOMPARE(after.exit_code, static_cast<int>(kExitNotJoined));
+  QVERIFY2(contains(after.err, "has left run gcide; come back to it with: atoll join"), after.err.c_str());
 }
 
 void CliTest::status_shows_what_the_trainer_says() {
@@ -491,6 +554,7 @@ void CliTest::leave_asks_the_trainer() {
 
   QCOMPARE(atoll({"leave"}).exit_code, 0);
   QVERIFY(service.left);
+  QVERIFY(!std::filesystem::exists(atoll.path("island") / "join.json"));
 }
 
 void CliTest::trainer_commands_pass_flags_and_exit_code_on() {
@@ -507,7 +571,7 @@ void CliTest::trainer_commands_pass_flags_and_exit_code_on() {
            "sample --model=/m --prompt=-once upon --tokens=5\n"
            "eval --model=/h --data=/d --json\n"
            "export --home=" +
-               atoll.path("island").string() + " --output=/o\n");
+               atoll.path("island").string() + " --output=/o --dtype=float32 --max-shard-bytes=5000000000\n");
 }
 
 QTEST_GUILESS_MAIN(CliTest)

@@ -8,6 +8,7 @@
 #include "app/cli/island/status_view.h"
 #include "app/cli/text.h"
 #include "net/base/file.h"
+#include "net/check/facts.h"
 #include "net/control/control_server.h"
 #include "net/control/home.h"
 #include "net/control/island_state.h"
@@ -90,6 +91,10 @@ class IslandCommandsTest : public QObject {
   void status_asks_the_agent_before_the_trainer();
   void status_fits_a_narrow_terminal();
   void status_shows_what_the_agent_adds();
+  void status_says_until_when_it_is_paused_and_why_data();
+  void status_says_until_when_it_is_paused_and_why();
+  void a_blank_setting_is_shown_by_its_meaning();
+  void gpus_that_are_not_there_are_refused();
   void status_shows_where_the_time_of_a_step_goes();
   void the_watch_ends_by_ctrl_c();
   void the_watch_tells_how_old_its_data_is();
@@ -117,6 +122,9 @@ void IslandCommandsTest::rounds_and_peers_are_read_from_the_file_while_no_agent_
   QVERIFY2(contains(rounds.out, "42") && contains(rounds.out, "yes"), rounds.out.c_str());
   QCOMPARE(nlohmann::json::parse(json.out)["rounds"][0]["round"].get<int>(), 42);
   QVERIFY2(contains(peers.out, "isl-7") && contains(peers.out, "attic"), peers.out.c_str());
+  // Nobody is up for an island that does not train.
+  const std::string row = peers.out.substr(peers.out.find("isl-7"));
+  QVERIFY2(contains(peers.out, "does not train now") && !contains(row, "up"), peers.out.c_str());
 }
 
 void IslandCommandsTest::rounds_are_asked_of_the_agent_that_runs() {
@@ -179,7 +187,16 @@ void IslandCommandsTest::status_shows_what_the_agent_adds() {
   std::ostringstream out, err;
   Console console{out, err};
   nlohmann::json state = training_state().to_json();
-  state["agent"] = {{"wish", "pause"}, {"restarts", 2}, {"last_exit", {{"text", "out of GPU memory"}}}};
+  console.columns = 200;
+  const auto given = [](std::uint64_t tokens) {
+    return nlohmann::json{{"tokens", tokens}, {"rounds_accepted", 12}, {"bytes_sent", 1.9e9}, {"seconds", 3600.0}};
+  };
+  state["name"] = "attic";
+  state["agent"] = {{"wish", "pause"},
+                    {"seconds", 7500.0},
+                    {"restarts", 2},
+                    {"last_exit", {{"text", "out of GPU memory"}}},
+                    {"contributed", {{"run", given(349'696)}, {"life", given(349'697)}}}};
   state["mfu"] = 0.38;
   state["gpus"] = {{{"name", "H100"}, {"utilisation", 0.98}, {"power_watts", 612}, {"temperature_celsius", 67}}};
   state["disk_free_bytes"] = 812e9;
@@ -187,11 +204,81 @@ void IslandCommandsTest::status_shows_what_the_agent_adds() {
   std::string text;
   for (const std::string& line : status_lines(state, console)) text += line + "\n";
 
-  for (const char* part : {"MFU 38 %", "gpu 1x H100", "98 %  612 W  67 C", "disk 812 GB free", "wish pause",
-                           "2 restarts", "last: out of GPU memory"}) {
+  for (const char* part : {"MFU 38 %", "gpu 1x H100", "98 %  612 W  67 C", "disk 812 GB free", "as attic",
+                           "paused until 'atoll resume'", "agent up for 2h05m", "2 restarts", "last: out of GPU memory",
+                           "contributed to this run: 349,696 tokens trained, 12 rounds accepted, 1.9 GB sent, 1h00m of "
+                           "training",
+                           "contributed to all runs: 349,697 tokens trained"}) {
     QVERIFY2(contains(text, part), text.c_str());
   }
   QVERIFY(!contains(text, "\033"));  // no colour was asked for
+  QVERIFY2(!contains(text, "pid 0") && !contains(text, "wish"), text.c_str());
+}
+
+void IslandCommandsTest::status_says_until_when_it_is_paused_and_why_data() {
+  QTest::addColumn<QString>("agent");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("for a while") << R"({"wish": "pause", "paused_until_unix_seconds": 1700000000})"
+                               << "paused until 2023-11-1";
+  QTest::newRow("in another age") << R"({"wish": "pause", "paused_until_unix_seconds": 1e300})"
+                                  << "paused until ";
+  QTest::newRow("by the clock") << R"({"wish": "run", "followed": "pause"})"
+                                << "schedule.hours";
+  QTest::newRow("finishing") << R"({"wish": "finish"})"
+                             << "finishes this round";
+  QTest::newRow("stopped") << R"({"wish": "stop"})"
+                           << "stopped until 'atoll resume'";
+}
+
+void IslandCommandsTest::status_says_until_when_it_is_paused_and_why() {
+  QFETCH(const QString, agent);
+  QFETCH(const QString, says);
+  std::ostringstream out, err;
+  const Console console{out, err};
+  nlohmann::json state = training_state().to_json();
+  state["agent"] = nlohmann::json::parse(agent.toStdString());
+
+  std::string text;
+  for (const std::string& line : status_lines(state, console)) text += line + "\n";
+
+  QVERIFY2(contains(text, says.toStdString()), text.c_str());
+}
+
+void IslandCommandsTest::a_blank_setting_is_shown_by_its_meaning() {
+  CliRun atoll;
+  join_home(atoll);
+
+  const CliOutcome list = atoll({"config", "get"});
+  const CliOutcome one = atoll({"config", "get", "island.threads"});
+
+  QCOMPARE(one.out, std::string("0\n"));  // as it is, for scripts
+  for (const char* said : {"0 (all cores)", "(always)", "0 (no limit)", "none"}) {
+    QVERIFY2(contains(list.out, said), list.out.c_str());
+  }
+  QVERIFY(contains(atoll({"config", "validate"}).out, "is not there"));
+}
+
+void IslandCommandsTest::gpus_that_are_not_there_are_refused() {
+  CliRun atoll;
+  join_home(atoll);
+  GpuFacts two;
+  two.driver_found = true;
+  two.devices.resize(2);
+  std::ofstream(atoll.path("probe.sh")) << "#!/bin/sh\necho '" << to_json(two).dump() << "'\n";
+  std::filesystem::permissions(atoll.path("probe.sh"), std::filesystem::perms::owner_all);
+  qputenv("ATOLL_GPU_PROBE", QByteArray::fromStdString(atoll.path("probe.sh").string()));
+
+  const CliOutcome there = atoll({"config", "set", "island.gpus", "0-1"});
+  const CliOutcome missing = atoll({"config", "set", "island.gpus", "1,9"});
+  const CliOutcome joining = atoll({"join", "--gpus", "2"});
+
+  QCOMPARE(there.exit_code, 0);
+  QVERIFY2(contains(there.out, "in force from the next 'atoll join' on"), there.out.c_str());
+  QCOMPARE(missing.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(missing.err, "no GPU 9 (it has 2 GPUs, numbered from 0;"), missing.err.c_str());
+  QVERIFY2(contains(joining.err, "no GPU 2"), joining.err.c_str());
+  QCOMPARE(atoll({"config", "get", "island.gpus"}).out, std::string("0-1\n"));
+  QCOMPARE(atoll({"config", "set", "island.gpus", "none"}).exit_code, 0);
 }
 
 void IslandCommandsTest::status_shows_where_the_time_of_a_step_goes() {

@@ -157,10 +157,9 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
   atoll.fake_trainer("exit 0");
   std::ofstream(atoll.path("invite.txt")) << atoll.invite;
 
-  const CliOutcome joined =
-      atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name", "under the desk", "--listen",
-             "127.0.0.1:0", "--threads", "2", "--gpus", "1,0", "--micro-batch", "3", "--precision", "bf16", "--device",
-             "gpu"});
+  const CliOutcome joined = atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name",
+                                   "under the desk", "--listen", "127.0.0.1:0", "--threads", "2", "--gpus", "none",
+                                   "--micro-batch", "3", "--precision", "bf16", "--device", "gpu"});
   const CliOutcome back = atoll({"join"});
 
   QVERIFY2(joined.exit_code == 0, joined.err.c_str());
@@ -172,7 +171,7 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
   QCOMPARE(join->micro_batch, 3);
   QCOMPARE(join->precision, PrecisionChoice::kBf16);
   QCOMPARE(join->device, DeviceChoice::kGpu);
-  QCOMPARE(join->gpus, std::string("0-1"));
+  QCOMPARE(join->gpus, std::string("none"));
   QCOMPARE(join->bind.host, std::string("127.0.0.1"));
   const std::string call = "run --home " + atoll.path("island").string() + "\n";
   QCOMPARE(*read_file(atoll.path("calls")), call + call);

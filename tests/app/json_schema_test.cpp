@@ -16,6 +16,7 @@
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
 #include "net/control/island_state.h"
+#include "net/model_files/model_writer.h"
 #include "tests/app/cli_run.h"
 #include "tests/app/schema_defects.h"
 #include "tests/fakes/told_events.h"
@@ -83,6 +84,17 @@ void fill_home(const CliRun& atoll) {
   feed.flush();
 }
 
+// Of bytes, with the end of text.
+std::string write_model(const CliRun& atoll) {
+  ModelConfig config;
+  config.vocab_size = 257, config.hidden_size = 4, config.intermediate_size = 8, config.num_hidden_layers = 1;
+  config.num_attention_heads = config.num_key_value_heads = 1, config.head_dim = 4;
+  const std::vector<float> values(static_cast<std::size_t>(canonical_layout(config).numel));
+  const std::string model = atoll.path("model").string();
+  if (!write_model_directory(model, config, values).ok()) qFatal("cannot write a model");
+  return model;
+}
+
 // Commands, and the schema that what they print with --json fits.
 std::vector<std::pair<const char*, const char*>> schema_of_command() {
   return {{"status", "status"},
@@ -99,6 +111,7 @@ std::vector<std::pair<const char*, const char*>> schema_of_command() {
           {"config validate", "config-validate"},
           {"bench all-reduce --islands 2 --payload 1MiB --repeat 1", "bench-all-reduce"},
           {"service status", "service-status"},
+          {"version", "version"},
           {"bench quantise --payload 1MiB --threads 1", "bench-quantise"}};
 }
 
@@ -113,7 +126,10 @@ class JsonSchemaTest : public QObject {
   void every_command_that_prints_json_is_looked_at();
   void hub_outputs_fit_their_schemas();
   void a_measured_link_fits_its_schema();
+  void a_merge_fits_its_schema();
+  void a_runs_base_model_fits_its_schema();
   void metrics_fit_their_schema();
+  void tokens_fit_their_schema();
   void a_page_of_logs_fits_its_schema();
   void a_schema_refuses_what_does_not_fit_data();
   void a_schema_refuses_what_does_not_fit();
@@ -148,11 +164,14 @@ void JsonSchemaTest::outputs_fit_their_schemas() {
 
 // By the options in the manual's pages, which are made of the commands.
 void JsonSchemaTest::every_command_that_prints_json_is_looked_at() {
-  std::set<QString> looked_at{
-      "hub islands", "hub config", "hub data",     "hub invite",  "hub backup", "hub status", "bench link",  // below
-      "eval",        "export",     "sample",                       // train_test
-      "check",       "hub remove", "hub rollback", "hub restore",  // the tests of these commands read what they print
-      "pause",       "resume",     "finish",       "stop",        "leave"};  // the agent's answer: control_method_test
+  std::set<QString> looked_at{"hub islands", "hub config", "hub data", "hub base-model", "hub invite", "hub invites",
+                              "hub backup", "hub status", "bench link", "tokenize", "merge",  // below
+                              "eval", "export", "sample",                                     // train_test
+                              "data prepare", "data info",                                    // cli_test
+                              // The tests of these commands read what they print.
+                              "check", "hub remove", "hub invites revoke", "hub rollback", "hub restore", "hub decay",
+                              "hub mixture", "pause", "resume", "finish", "stop",
+                              "leave"};  // the agent's answer: control_method_test
   for (const auto& [command, schema] : schema_of_command()) looked_at.insert(command);
   CliRun atoll;
   QCOMPARE(atoll({"man", atoll.path("man1").string()}).exit_code, 0);
@@ -182,6 +201,7 @@ void JsonSchemaTest::hub_outputs_fit_their_schemas() {
   QCOMPARE(defects("hub-config", document({"hub", "config"})), std::string());
   QCOMPARE(defects("hub-data", document({"hub", "data"})), std::string());
   QCOMPARE(defects("hub-invite", document({"hub", "invite"})), std::string());
+  QCOMPARE(defects("hub-invites", document({"hub", "invites"})), std::string());
   QCOMPARE(defects("hub-invite", document({"hub", "invite", "--output", atoll.path("invite.txt").string()})),
            std::string());
   QCOMPARE(defects("hub-backup", document({"hub", "backup", atoll.path("b.tar").string()})), std::string());
@@ -204,12 +224,40 @@ void JsonSchemaTest::a_measured_link_fits_its_schema() {
   QCOMPARE(defects("bench-link", nlohmann::json::parse(outcome.out)), std::string());
 }
 
+void JsonSchemaTest::a_merge_fits_its_schema() {
+  CliRun atoll;
+  const std::string model = write_model(atoll);
+
+  const CliOutcome outcome = atoll({"merge", "--model", model, "-o", atoll.path("out").string(), "--json"});
+
+  QCOMPARE(defects("merge", nlohmann::json::parse(outcome.out, nullptr, false)), std::string());
+}
+
+void JsonSchemaTest::a_runs_base_model_fits_its_schema() {
+  CliRun atoll;
+  const std::string data = atoll.path("data").string();
+  QCOMPARE(atoll({"data", "prepare", atoll.write_text().string(), "--output", data}).exit_code, 0);
+  const CliOutcome made = atoll({"hub", "init", "--data", data, "--name", "first", "--from", write_model(atoll)});
+  QVERIFY2(made.exit_code == 0, made.err.c_str());
+
+  const CliOutcome outcome = atoll({"hub", "base-model", "--json"});
+
+  QCOMPARE(defects("hub-base-model", nlohmann::json::parse(outcome.out, nullptr, false)), std::string());
+}
+
 void JsonSchemaTest::metrics_fit_their_schema() {
   CliRun atoll;
   fill_home(atoll);
   const auto store = HistoryStore::open_to_read(atoll.path("island") / "state" / "history.sqlite");
 
   QCOMPARE(defects("metrics", *query_metrics(**store, {{"name", "loss_nats"}})), std::string());
+}
+
+void JsonSchemaTest::tokens_fit_their_schema() {
+  CliRun atoll;
+  const CliOutcome outcome = atoll({"tokenize", "--tokenizer", "bytes", "--json", atoll.write_text().string()});
+
+  QCOMPARE(defects("tokenize", nlohmann::json::parse(outcome.out, nullptr, false)), std::string());
 }
 
 void JsonSchemaTest::a_page_of_logs_fits_its_schema() {

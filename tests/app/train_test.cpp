@@ -78,8 +78,9 @@ void TrainTest::a_run_alone_ends_after_its_rounds_and_is_not_made_anew() {
 
 void TrainTest::an_interrupted_run_goes_on() {
   // The first round that it tells of, of those that count: under way, so all before are done.
-  const auto round_of = [](QProcess& process, int least) {
-    QByteArray out;
+  QByteArray out;
+  const auto round_of = [&out](QProcess& process, int least) {
+    out.clear();
     for (;;) {
       auto told = QRegularExpression("round (\\d+)  loss").globalMatch(out);
       while (told.hasNext()) {
@@ -90,14 +91,16 @@ void TrainTest::an_interrupted_run_goes_on() {
     }
   };
   const auto first = start(QStringList{"train", "--dir", path("long")} + small());
-  QVERIFY(round_of(*first, 1) >= 1);
+  QVERIFY2(round_of(*first, 1) >= 1, out);
   ::kill(static_cast<pid_t>(first->processId()), SIGINT);
   QVERIFY(first->waitForFinished(kLimitMilliseconds));
   QVERIFY2(first->exitCode() == 0, first->readAllStandardError());
 
   const auto second = start({"train", "--dir", path("long")});
 
-  QVERIFY(round_of(*second, 0) >= 1);
+  const int goes_on_at = round_of(*second, 0);
+  const QByteArray told = out + second->readAllStandardError();
+  QVERIFY2(goes_on_at >= 1, told);
   ::kill(static_cast<pid_t>(second->processId()), SIGINT);
   QVERIFY(second->waitForFinished(kLimitMilliseconds));
 }

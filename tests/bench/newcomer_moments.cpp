@@ -54,7 +54,7 @@ State state_of(const Engine& engine) {
   State state{std::vector<float>(numel), std::vector<float>(numel), std::vector<float>(numel),
               engine.optimizer_steps()};
   engine.read_parameters(state.parameters);
-  engine.read_moments(state.first, state.second);
+  engine.read_moments(std::vector<ParameterRange>{{0, engine.numel()}}, state.first, state.second);
   return state;
 }
 
@@ -88,7 +88,9 @@ Status run(const std::string& path, int before, int after, unsigned seed) {
        {Way{"goes on (moments of another)", true, false}, Way{"no moments, everybody's rate", false, false},
         Way{"no moments, warm-up of its own", false, true}}) {
     engine->write_parameters(old.parameters);
-    way.moments ? engine->write_moments(old.first, old.second, old.steps) : engine->write_moments(zeros, zeros, 0);
+    const std::vector<ParameterRange> whole{{0, engine->numel()}};
+    way.moments ? engine->write_moments(whole, old.first, old.second, old.steps)
+                : engine->write_moments(whole, zeros, zeros, 0);
     Batches same(text, seed + 1);
     std::string means;
     double sum = 0, highest = 0;

@@ -14,8 +14,9 @@
 
 #include "app/cli/bench/bench_figures.h"
 #include "net/base/file.h"
+#include "net/model_files/model_reader.h"
+#include "net/model_files/model_writer.h"
 #include "net/step/memory_needs.h"
-#include "trainer/checkpoint/huggingface.h"
 #include "trainer/engine/engine.h"
 #include "trainer/optim/schedule.h"
 

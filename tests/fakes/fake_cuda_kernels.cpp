@@ -98,11 +98,11 @@ cudaError_t launch_rms_norm_backward(const RmsNormGradient<T>& g, cudaStream_t s
 
 template <class T>
 cudaError_t launch_rope(T* x, std::int64_t stride, std::int64_t rows, const float* cosines, const float* sines,
-                        std::int64_t heads, std::int64_t head_dim, std::int64_t length, float direction,
-                        cudaStream_t stream) {
+                        std::int64_t heads, std::int64_t head_dim, std::int64_t length, const std::int32_t* starts,
+                        float direction, cudaStream_t stream) {
   return FakeCuda::launch(stream, [=] {
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t angle = row % length * (head_dim / 2);
+      const std::int64_t angle = (row % length - (starts == nullptr ? 0 : starts[row])) * (head_dim / 2);
       model_kernels<T>().rope_row(x + row * stride, cosines + angle, sines + angle, heads, head_dim, direction);
     }
   });
@@ -177,7 +177,7 @@ cudaError_t launch_adamw(const AdamWArrays& arrays, const AdamWScalars& at, floa
 template <class T>
 cudaError_t launch_attention(const AttentionForward<T>& o, cudaStream_t stream) {
   return FakeCuda::launch(stream, [o] {
-    const AttentionPass<T> pass{on_cpu(o.sizes), o.qkv, o.out, o.logsumexp};
+    const AttentionPass<T> pass{on_cpu(o.sizes), o.qkv, o.out, o.logsumexp, o.starts};
     Scratch scratch(pass.sizes);
     for (std::int64_t task = 0; task < o.sizes.sequences * o.sizes.heads; ++task) {
       attention_head<T>(pass, task / o.sizes.heads, task % o.sizes.heads, scratch.aligned(), reference_sgemm);
@@ -189,7 +189,7 @@ template <class T>
 cudaError_t launch_attention_backward(const AttentionGradient<T>& o, cudaStream_t stream) {
   return FakeCuda::launch(stream, [o] {
     std::fill_n(o.scratch, attention_backward_scratch_numel(o.sizes), std::nanf(""));
-    const AttentionBackwardPass<T> pass{on_cpu(o.sizes), o.dout, o.qkv, o.out, o.logsumexp, o.dqkv};
+    const AttentionBackwardPass<T> pass{on_cpu(o.sizes), o.dout, o.qkv, o.out, o.logsumexp, o.dqkv, o.starts};
     Scratch scratch(pass.sizes);
     const std::int64_t groups = o.sizes.key_value_heads;
     for (std::int64_t task = 0; task < o.sizes.sequences * groups; ++task) {
@@ -208,7 +208,7 @@ template cudaError_t launch_fill(double*, std::int64_t, float, cudaStream_t);
                                        cudaStream_t);                                                             \
   template cudaError_t launch_rms_norm_backward(const RmsNormGradient<T>&, cudaStream_t);                         \
   template cudaError_t launch_rope(T*, std::int64_t, std::int64_t, const float*, const float*, std::int64_t,      \
-                                   std::int64_t, std::int64_t, float, cudaStream_t);                              \
+                                   std::int64_t, std::int64_t, const std::int32_t*, float, cudaStream_t);         \
   template cudaError_t launch_swiglu(const T*, std::int64_t, std::int64_t, T*, cudaStream_t);                     \
   template cudaError_t launch_swiglu_backward(const T*, const T*, std::int64_t, std::int64_t, T*, cudaStream_t);  \
   template cudaError_t launch_cross_entropy(const CrossEntropyRows<T>&, cudaStream_t);                            \

@@ -135,6 +135,7 @@ nlohmann::json measure(Engine& engine, const Plan& plan, int ranks, std::int64_t
   const std::int64_t sequences = plan.sequences * ranks;
   const auto tokens = random_tokens(sequences * (length + 1), engine.config().vocab_size);
   const TokenBatch batch{tokens, sequences, length};
+  const ParameterLayout layout = canonical_layout(engine.config());
   const int warm = fake() ? 1 : 3, timed = fake() ? 1 : 5;
   const double first = value_of(engine.train_step(batch, 3e-4f)).loss_nats;
   for (int i = 1; i < warm; ++i) (void)value_of(engine.train_step(batch, 3e-4f));
@@ -147,8 +148,8 @@ nlohmann::json measure(Engine& engine, const Plan& plan, int ranks, std::int64_t
           {"recompute", name_of(plan.recompute)},
           {"seconds", best->seconds},
           {"tokens_per_second", per_second},
-          {"flops_per_second", per_second * flops_per_token(engine.config(), length)},
-          {"torchtitan_flops_per_second", per_second * torchtitan_flops_per_token(engine.config(), length)},
+          {"flops_per_second", per_second * flops_per_token(engine.config(), layout, length)},
+          {"torchtitan_flops_per_second", per_second * torchtitan_flops_per_token(engine.config(), layout, length)},
           {"parts", parts_of(*best)},
           {"loss_first", first},
           {"loss_last", steps.back().loss_nats},

@@ -79,6 +79,12 @@ std::vector<double> decoded(const Bytes& bytes, DType dtype) {
   return values;
 }
 
+// Three documents a sequence, of a third of it each; the last has what is left over as well.
+float document_start(std::int64_t place, std::int64_t length) {
+  const std::int64_t second = length / 3, last = second + length / 3;
+  return static_cast<float>(place < second ? 0 : place < last ? second : last);
+}
+
 // What each buffer holds, the same for both devices. The order of tokens is that of the tokens before it.
 std::vector<Bytes> contents_of(const OperationCase& one, std::int64_t vocab) {
   std::vector<Bytes> all;
@@ -90,6 +96,12 @@ std::vector<Bytes> contents_of(const OperationCase& one, std::int64_t vocab) {
     if (buffer.contents == Contents::kOrder) {
       std::iota(values.begin(), values.end(), 0.0f);
       std::ranges::stable_sort(values, {}, [&](float row) { return tokens[static_cast<std::size_t>(row)]; });
+    }
+    if (buffer.contents == Contents::kStarts) {
+      const std::int64_t length = buffer.tensor.columns;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = document_start(static_cast<std::int64_t>(i) % length, length);
+      }
     }
     all.push_back(encoded(values, buffer.tensor.dtype));
   }

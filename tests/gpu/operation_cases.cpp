@@ -17,7 +17,8 @@ class Maker {
     norm();
     rope();
     swiglu();
-    attention();
+    attention("attention", "attention backward", /*documents=*/false);
+    attention("attention within documents", "attention within documents backward", /*documents=*/true);
     products();
     loss();
     optimiser();
@@ -105,24 +106,28 @@ class Maker {
     finish(SwigluBackward{dout, of, dgate_up}, {dgate_up}, 5 * size_ * elements);
   }
 
-  // Half of the scores, which are all that a causal kernel needs.
-  void attention() {
+  // Half of the scores, which are all that a causal kernel needs; of three documents a third of that.
+  void attention(const char* name, const char* backward_name, bool documents) {
     const AttentionShape shape{s_.sequences, s_.length, s_.heads, s_.key_value_heads, s_.head_dim};
-    const double product = static_cast<double>(shape.rows() * s_.length * s_.heads * s_.head_dim);  // 2 x a half
+    const double product =
+        static_cast<double>(shape.rows() * s_.length * s_.heads * s_.head_dim) / (documents ? 3 : 1);  // 2 x a half
     const auto tensors = [&] {
-      return Attention{values_of(shape.rows(), shape.qkv_columns()), values_of(shape.rows(), s_.heads * s_.head_dim),
-                       add(DType::kFloat32, s_.sequences * s_.heads, s_.length), scratch(shape), shape};
+      Attention attention{values_of(shape.rows(), shape.qkv_columns()), values_of(shape.rows(), s_.heads * s_.head_dim),
+                          add(DType::kFloat32, s_.sequences * s_.heads, s_.length), scratch(shape), shape};
+      if (documents) attention.starts = add(DType::kInt32, s_.sequences, s_.length, Contents::kStarts);
+      return attention;
     };
-    begin("attention");
+    begin(name);
     const Attention forward = tensors();
     finish(forward, {forward.out, forward.logsumexp}, 0, 2 * product);
-    begin("attention backward");
+    begin(backward_name);
     const Attention of = tensors();
     cases_.back().before.push_back(of);
     cases_.back().roundings = 4;  // out, probabilities, the gradients of scores, the result
     const Tensor dout = values_of(shape.rows(), s_.heads * s_.head_dim),
                  dqkv = values_of(shape.rows(), shape.qkv_columns());
-    finish(AttentionBackward{dout, of.qkv, of.out, of.logsumexp, dqkv, of.scratch, shape}, {dqkv}, 0, 5 * product);
+    finish(AttentionBackward{dout, of.qkv, of.out, of.logsumexp, dqkv, of.scratch, shape, of.starts}, {dqkv}, 0,
+           5 * product);
   }
   // Enough for the processor that it is compared with, too.
   Tensor scratch(const AttentionShape& shape) {

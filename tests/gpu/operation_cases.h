@@ -21,7 +21,7 @@ struct Sizes {
 };
 
 // What a kept buffer holds before an operation.
-enum class Contents : std::uint8_t { kNormal, kPositive, kZero, kOne, kTokens, kOrder, kScalars };
+enum class Contents : std::uint8_t { kNormal, kPositive, kZero, kOne, kTokens, kOrder, kStarts, kScalars };
 
 struct Buffer {
   Tensor tensor;

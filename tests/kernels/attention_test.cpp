@@ -69,8 +69,15 @@ struct SoftmaxRow {
 
 template <class T>
 struct Problem {
-  Problem(std::int64_t sequence_count, AttentionSizes of, std::uint32_t seed)
+  // document_begins: of each sequence, beside 0, as far as it reaches; none: each is one document.
+  Problem(std::int64_t sequence_count, AttentionSizes of, std::uint32_t seed,
+          const std::vector<std::int32_t>& document_begins = {})
       : sizes(of), sequences(sequence_count), rows(sequence_count * of.length) {
+    for (std::int64_t i = 0; !document_begins.empty() && i < rows; ++i) {
+      const auto place = static_cast<std::int32_t>(i % of.length);
+      const bool begins = place == 0 || std::ranges::count(document_begins, place) > 0;
+      starts.push_back(begins ? place : starts.back());
+    }
     std::mt19937 random(seed);
     std::normal_distribution<double> normal;
     for (std::int64_t i = 0; i < rows * sizes.qkv_columns(); ++i) qkv.push_back(rounded<T>(normal(random)));
@@ -90,9 +97,13 @@ struct Problem {
   double at(std::int64_t i) const { return value_of(qkv[static_cast<std::size_t>(i)]); }
   double dout_at(std::int64_t i) const { return value_of(dout[static_cast<std::size_t>(i)]); }
 
-  AttentionPass<T> pass() { return {sizes, qkv.data(), out.data(), logsumexp.data()}; }
+  // The first place of its sequence that a row sees.
+  std::int64_t begin(std::int64_t row) const { return starts.empty() ? 0 : starts[static_cast<std::size_t>(row)]; }
+
+  const std::int32_t* documents() const { return starts.empty() ? nullptr : starts.data(); }
+  AttentionPass<T> pass() { return {sizes, qkv.data(), out.data(), logsumexp.data(), documents()}; }
   AttentionBackwardPass<T> backward_pass() {
-    return {sizes, dout.data(), qkv.data(), out.data(), logsumexp.data(), dqkv.data()};
+    return {sizes, dout.data(), qkv.data(), out.data(), logsumexp.data(), dqkv.data(), documents()};
   }
 
   SoftmaxRow softmax(std::int64_t first, std::int64_t i, std::int64_t h) const {
@@ -100,7 +111,7 @@ struct Problem {
     double most = -std::numeric_limits<double>::infinity();
     double magnitude = 0;
     const double scale = 1 / std::sqrt(static_cast<double>(sizes.head_dim));
-    for (std::int64_t j = 0; j <= i; ++j) {
+    for (std::int64_t j = begin(first + i); j <= i; ++j) {
       double score = 0;
       double magnitudes = 0;
       for (std::int64_t d = 0; d < sizes.head_dim; ++d) {
@@ -125,6 +136,7 @@ struct Problem {
   std::int64_t sequences, rows;
   std::vector<T> qkv, dout, out, dqkv;
   std::vector<float> logsumexp;
+  std::vector<std::int32_t> starts;
 };
 
 struct Forward {
@@ -143,8 +155,9 @@ Forward expected_forward(const Problem<T>& problem) {
         const SoftmaxRow row = problem.softmax(first, i, h);
         const double of_p = row.exponent_error + 4 * kUnit32;
         const double of_sum = static_cast<double>(i + 8) * kUnit32;
-        for (std::int64_t j = 0; j <= i; ++j) {
-          const double p = row.p[static_cast<std::size_t>(j)];
+        const std::int64_t begin = problem.begin(first + i);
+        for (std::int64_t j = begin; j <= i; ++j) {
+          const double p = row.p[static_cast<std::size_t>(j - begin)];
           for (std::int64_t d = 0; d < sizes.head_dim; ++d) {
             const double part = p * problem.at(problem.value(first + j, h) + d);
             expected.out.add(problem.output(first + i, h) + d, part,
@@ -172,7 +185,8 @@ ScoreGradientRow score_gradients(const Problem<T>& problem, const SoftmaxRow& ro
   std::vector<double> dp, dp_bounds;
   double mean = 0;
   double mean_bound = 0;
-  for (std::int64_t j = 0; j <= i; ++j) {
+  const std::int64_t begin = problem.begin(first + i);
+  for (std::int64_t j = begin; j <= i; ++j) {
     double sum = 0;
     double magnitudes = 0;
     for (std::int64_t d = 0; d < head_dim; ++d) {
@@ -183,7 +197,7 @@ ScoreGradientRow score_gradients(const Problem<T>& problem, const SoftmaxRow& ro
     }
     dp.push_back(sum);
     dp_bounds.push_back(magnitudes * of_sum);
-    mean += row.p[static_cast<std::size_t>(j)] * sum;
+    mean += row.p[static_cast<std::size_t>(j - begin)] * sum;
   }
   for (std::int64_t d = 0; d < head_dim; ++d) {
     const auto o = static_cast<std::size_t>(problem.output(first + i, h) + d);
@@ -212,10 +226,11 @@ Expected expected_backward(const Problem<T>& problem) {
       for (std::int64_t i = 0; i < sizes.length; ++i) {
         const SoftmaxRow row = problem.softmax(first, i, h);
         const ScoreGradientRow gradient = score_gradients(problem, row, first, i, h);
-        for (std::int64_t j = 0; j <= i; ++j) {
-          const double p = row.p[static_cast<std::size_t>(j)];
-          const double ds = gradient.ds[static_cast<std::size_t>(j)];
-          const double ds_bound = gradient.bounds[static_cast<std::size_t>(j)] + std::abs(ds) * of_sum;
+        const std::int64_t begin = problem.begin(first + i);
+        for (std::int64_t j = begin; j <= i; ++j) {
+          const double p = row.p[static_cast<std::size_t>(j - begin)];
+          const double ds = gradient.ds[static_cast<std::size_t>(j - begin)];
+          const double ds_bound = gradient.bounds[static_cast<std::size_t>(j - begin)] + std::abs(ds) * of_sum;
           const double p_bound = p * (row.exponent_error + 5 * kUnit32 + kUnit<T> + of_sum);
           for (std::int64_t d = 0; d < sizes.head_dim; ++d) {
             const double q = problem.at(problem.query(first + i, h) + d);
@@ -279,16 +294,20 @@ void take_forward(Problem<T>& problem, const Forward& expected) {
 struct Shape {
   std::int64_t sequences;
   AttentionSizes sizes;
+  std::vector<std::int32_t> document_begins = {};
 };
 // Lengths about the edges of tiles; groups of 1, 2 and 3 heads; dimensions of no, one and two vectors and a rest.
-constexpr Shape kShapes[] = {{2, {1, 2, 2, 8}},    {3, {5, 3, 1, 7}},    {1, {64, 4, 2, 32}},
-                             {2, {129, 2, 1, 20}}, {1, {300, 3, 3, 24}}, {1, {300, 2, 1, 40}}};
+const Shape kShapes[] = {{2, {1, 2, 2, 8}},    {3, {5, 3, 1, 7}},    {1, {64, 4, 2, 32}},
+                         {2, {129, 2, 1, 20}}, {1, {300, 3, 3, 24}}, {1, {300, 2, 1, 40}}};
+// Of a single token, at the end too; of a tile of queries and one more; of the rest.
+const Shape kDocuments{2, {200, 2, 1, 20}, {1, 2, 67, 132, 199}};
 // More keys than one tile's.
-constexpr Shape kLong{1, {2 * kAttentionKeys + 77, 2, 1, 4}};
+const Shape kLong{1, {2 * kAttentionKeys + 77, 2, 1, 4}};
+const Shape kLongDocument{1, {2 * kAttentionKeys + 77, 2, 1, 4}, {30}};
 
 template <class T>
 QString first_forward_difference(const Shape& shape, GemmKernel kernel) {
-  Problem<T> problem(shape.sequences, shape.sizes, 3);
+  Problem<T> problem(shape.sequences, shape.sizes, 3, shape.document_begins);
   const Forward expected = expected_forward(problem);
   const Scratch scratch(shape.sizes);
   run_forward(problem, kernel, scratch);
@@ -299,7 +318,7 @@ QString first_forward_difference(const Shape& shape, GemmKernel kernel) {
 
 template <class T>
 QString first_backward_difference(const Shape& shape, GemmKernel kernel) {
-  Problem<T> problem(shape.sequences, shape.sizes, 4);
+  Problem<T> problem(shape.sequences, shape.sizes, 4, shape.document_begins);
   take_forward(problem, expected_forward(problem));
   const Scratch scratch(shape.sizes);
   run_backward(problem, kernel, scratch);
@@ -330,6 +349,10 @@ class AttentionTest : public QObject {
   void gradients_are_as_near_as_their_sums_can_be();
   void many_keys_go_tile_by_tile_data() { kernels(); }
   void many_keys_go_tile_by_tile();
+  void documents_see_nothing_of_each_other_data() { kernels(); }
+  void documents_see_nothing_of_each_other();
+  void a_document_is_computed_as_if_it_were_alone_data() { kernels(); }
+  void a_document_is_computed_as_if_it_were_alone();
   void a_head_writes_nothing_but_its_own_data() { kernels(); }
   void a_head_writes_nothing_but_its_own();
   void what_comes_later_has_no_say_data() { kernels(); }
@@ -360,6 +383,38 @@ void AttentionTest::many_keys_go_tile_by_tile() {
   QCOMPARE(first_forward_difference<Bf16>(kLong, by), QString());
   QCOMPARE(first_backward_difference<float>(kLong, by), QString());
   QCOMPARE(first_backward_difference<Bf16>(kLong, by), QString());
+}
+
+void AttentionTest::documents_see_nothing_of_each_other() {
+  SKIP_WHAT_IS_LACKING(kernel);
+  for (const Shape& shape : {kDocuments, kLongDocument}) {
+    QCOMPARE(first_forward_difference<float>(shape, by), QString());
+    QCOMPARE(first_forward_difference<Bf16>(shape, by), QString());
+    QCOMPARE(first_backward_difference<float>(shape, by), QString());
+    QCOMPARE(first_backward_difference<Bf16>(shape, by), QString());
+  }
+}
+
+// To the bit: rows 67 to 131 of the documents' shape as a sequence of their own.
+void AttentionTest::a_document_is_computed_as_if_it_were_alone() {
+  SKIP_WHAT_IS_LACKING(kernel);
+  constexpr std::int64_t kBegin = 67, kCount = 65;
+  Problem<Bf16> packed(1, kDocuments.sizes, 8, kDocuments.document_begins);
+  Problem<Bf16> alone(1, {kCount, kDocuments.sizes.heads, kDocuments.sizes.key_value_heads, kDocuments.sizes.head_dim},
+                      8);
+  const std::int64_t qkv = packed.sizes.qkv_columns() * kBegin, out = packed.sizes.columns() * kBegin;
+  std::copy_n(packed.qkv.begin() + qkv, alone.qkv.size(), alone.qkv.begin());
+  std::copy_n(packed.dout.begin() + out, alone.dout.size(), alone.dout.begin());
+
+  for (Problem<Bf16>* problem : {&packed, &alone}) {
+    const Scratch scratch(problem->sizes);
+    run_forward(*problem, by, scratch);
+    run_backward(*problem, by, scratch);
+  }
+
+  const auto same = [](Bf16 a, Bf16 b) { return a.bits == b.bits; };
+  QVERIFY(std::equal(alone.out.begin(), alone.out.end(), packed.out.begin() + out, same));
+  QVERIFY(std::equal(alone.dqkv.begin(), alone.dqkv.end(), packed.dqkv.begin() + qkv, same));
 }
 
 // Head 1 of 3, key and value head 1 of 3, of the second of two sequences.

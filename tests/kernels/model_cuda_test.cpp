@@ -285,13 +285,18 @@ void ModelCudaTest::rope_turns_the_pairs_of_the_first_heads() {
       cosines.push_back(std::cos(static_cast<float>(i)));
       sines.push_back(std::sin(static_cast<float>(i)));
     }
-    for (const float direction : {1.0f, -1.0f}) {
+    // The other way, with documents: of each sequence the second begins behind its first row.
+    for (const bool documents : {false, true}) {
+      const float direction = documents ? -1.0f : 1.0f;
+      std::vector<std::int32_t> starts;
+      for (std::int64_t r = 0; r < c.rows; ++r) starts.push_back(documents && r % length > 0 ? 1 : 0);
       const auto [turned] = repeatable([&] {
         const DeviceArray<T> in_place(x, c.shift);
         const DeviceArray<float> cosine(cosines);
         const DeviceArray<float> sine(sines);
-        if (launch_rope(in_place.get(), stride, c.rows, cosine.get(), sine.get(), heads, head_dim, length, direction,
-                        nullptr) != cudaSuccess) {
+        const DeviceArray<std::int32_t> start(starts);
+        if (launch_rope(in_place.get(), stride, c.rows, cosine.get(), sine.get(), heads, head_dim, length,
+                        documents ? start.get() : nullptr, direction, nullptr) != cudaSuccess) {
           qFatal("launch_rope");
         }
         return std::tuple(in_place.to_host());
@@ -303,8 +308,9 @@ void ModelCudaTest::rope_turns_the_pairs_of_the_first_heads() {
         for (std::int64_t i = 0; i < heads * half; ++i) {
           const std::size_t a = at(r, stride, i / half * head_dim + i % half);
           const std::size_t b = a + static_cast<std::size_t>(half);
-          const auto cosine = static_cast<double>(cosines[at(r % length, half, i % half)]);
-          const double sine = static_cast<double>(direction * sines[at(r % length, half, i % half)]);
+          const std::int64_t position = r % length - starts[static_cast<std::size_t>(r)];
+          const auto cosine = static_cast<double>(cosines[at(position, half, i % half)]);
+          const double sine = static_cast<double>(direction * sines[at(position, half, i % half)]);
           const double before_a = exact[a], before_b = exact[b];
           exact[a] = before_a * cosine - before_b * sine;
           exact[b] = before_b * cosine + before_a * sine;
@@ -378,6 +384,11 @@ ExactLoss exact_loss(const Case& c, const std::vector<T>& logits, const std::vec
   for (std::int64_t r = 0; r < c.rows; ++r) {
     const auto x = [&](std::int64_t i) { return static_cast<double>(widened(logits[at(r, c.columns, i)])); };
     const std::int64_t label = labels[static_cast<std::size_t>(r)];
+    if (label < 0) {  // counts for nothing
+      exact.gradient.resize(exact.gradient.size() + static_cast<std::size_t>(c.columns));
+      exact.size_gradient.resize(exact.gradient.size());
+      continue;
+    }
     std::int64_t largest = 0;
     for (std::int64_t i = 1; i < c.columns; ++i) largest = x(i) > x(largest) ? i : largest;
     double sum = 0;
@@ -406,6 +417,7 @@ void ModelCudaTest::cross_entropy_and_its_gradient_follow_fp64() {
       logits[at(r, c.columns, r % 2 == 0 ? labels[static_cast<std::size_t>(r)] : c.columns - 2)] = rounded_to<T>(5);
       logits[at(r, c.columns, c.columns - 1)] = rounded_to<T>(5);
     }
+    if (c.rows > 1) labels[1] = -1;
     for (const bool gradient : {true, false}) {
       const auto [after, sums] = repeatable([&] {
         const DeviceArray<T> x(logits, c.shift);

@@ -45,6 +45,7 @@ class ModelKernelsTest : public QObject {
   void rope_turns_pairs_by_the_angle_and_back();
   void cross_entropy_and_its_gradient_follow_their_formulas();
   void cross_entropy_without_gradient_leaves_the_logits();
+  void a_row_without_a_label_counts_for_nothing();
   void the_first_of_the_largest_logits_gets_the_max_z_gradient();
   void a_masked_logit_has_probability_zero();
   void one_bad_logit_makes_the_loss_not_finite();
@@ -281,6 +282,26 @@ void ModelKernelsTest::cross_entropy_without_gradient_leaves_the_logits() {
     QVERIFY(logits.same_bits(before));
     QVERIFY(without.cross_entropy == with.cross_entropy);
     QVERIFY(without.squared_max_logit == with.squared_max_logit);
+  });
+}
+
+void ModelKernelsTest::a_row_without_a_label_counts_for_nothing() {
+  with_every_width([](auto type, const auto& kernels, std::size_t n) {
+    using T = decltype(type);
+    const auto logits = Buffer<T>::random(2 * n, 1);
+    Buffer<T> both = logits, first = logits;
+    const std::vector<std::int32_t> labels{0, -1};
+
+    const LossSums of_both = kernels.cross_entropy(both.data(), labels.data(), 2, i64(n), 1.0f, 0.5f, true);
+    const LossSums of_first = kernels.cross_entropy(first.data(), labels.data(), 1, i64(n), 1.0f, 0.5f, true);
+
+    QVERIFY(of_both.cross_entropy == of_first.cross_entropy);
+    QVERIFY(of_both.squared_max_logit == of_first.squared_max_logit);
+    for (std::size_t i = 0; i < n; ++i) {
+      QVERIFY(both.at(i) == first.at(i));
+      QVERIFY(both.at(n + i) == 0);
+    }
+    QVERIFY(both.intact());
   });
 }
 

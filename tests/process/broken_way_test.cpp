@@ -47,7 +47,7 @@ void BrokenWayTest::an_island_whose_first_downloads_are_reset_goes_on_to_train()
   QVERIFY2(trains && runs, said.c_str());
   QCOMPARE(way.broken(), 3);
   QCOMPARE(outcome.exit_code, 0);
-  QVERIFY2(said.find("cannot fetch") != std::string::npos && said.find("trying again") != std::string::npos,
+  QVERIFY2(said.find("cannot get") != std::string::npos && said.find("trying again") != std::string::npos,
            said.c_str());
 }
 

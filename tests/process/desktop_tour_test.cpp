@@ -164,7 +164,7 @@ void DesktopTourTest::an_invite_that_is_none_says_what_is_wrong_with_it() {
     QVERIFY(!can_go_on());
   }
   paste(good);
-  AWAIT_TEXT(desktop_->said("invite_notice"), "An invite to the run test run.");
+  AWAIT_TEXT(desktop_->said("invite_notice"), "An invite to the run \u201Ctest run\u201D.");
   QVERIFY(can_go_on());
 }
 

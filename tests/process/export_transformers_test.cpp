@@ -1,18 +1,22 @@
 // An export opens in HuggingFace transformers and is the same model there: `atoll export` of a trained island, `atoll
 // eval` of the directory, and transformers' loss of it on the same tokens. Needs a Python with torch and transformers:
 // ATOLL_TRANSFORMERS_PYTHON, or else python3 where that has them; what an export consists of is compared without
-// (tests/trainer/checkpoint/export_golden_test.cpp).
+// (tests/net/model_files/export_golden_test.cpp).
 #include <QtCore/QProcess>
 #include <QtCore/QTemporaryDir>
 #include <QtTest/QTest>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "kernels/bf16.h"
 #include "net/base/file.h"
 #include "net/control/home.h"
 #include "net/model/config.h"
-#include "tests/process/program.h"
+#include "net/model_files/model_reader.h"
+#include "tests/process/agent_service.h"
 #include "tests/process/run_parts.h"
+#include "tests/process/scene.h"
 #include "trainer/engine/engine.h"
 #include "trainer/island/batch_source.h"
 #include "trainer/island/island_disk.h"
@@ -34,6 +38,7 @@ constexpr double kTolerance = 1e-4;
 constexpr double kTold = 100 * kTolerance;
 
 constexpr char kScript[] = ATOLL_TEST_DATA_DIR "/../process/transformers_loss.py";
+constexpr char kRoundTrip[] = ATOLL_TEST_DATA_DIR "/../process/transformers_round_trip.py";
 constexpr int kPythonMilliseconds = 180'000;  // to import torch from a cold disk, most of it
 
 struct Shape {
@@ -88,6 +93,15 @@ std::optional<QString> python_with_transformers() {
   return std::nullopt;
 }
 
+QByteArray said_by(const QString& python, const QStringList& arguments) {
+  QProcess process;
+  process.start(python, arguments);
+  if (!process.waitForFinished(kPythonMilliseconds) || process.exitCode() != 0) {
+    qFatal("%s: %s", qPrintable(arguments.front()), process.readAllStandardError().constData());
+  }
+  return process.readAllStandardOutput();
+}
+
 }  // namespace
 
 class ExportTransformersTest : public QObject {
@@ -98,6 +112,11 @@ class ExportTransformersTest : public QObject {
   void a_loss_tells_ropes_and_heads_apart();
   void transformers_computes_the_loss_of_atoll_eval_data();
   void transformers_computes_the_loss_of_atoll_eval();
+  void an_export_is_what_was_trained();
+  void transformers_opens_shards_of_either_type_data();
+  void transformers_opens_shards_of_either_type();
+  void a_model_of_transformers_comes_out_of_a_run_as_it_went_in_data();
+  void a_model_of_transformers_comes_out_of_a_run_as_it_went_in();
 
  private:
   std::filesystem::path path(const std::string& name) const {
@@ -112,6 +131,8 @@ class ExportTransformersTest : public QObject {
   // Of an island that is not running.
   void write_home(const std::filesystem::path& home, const Engine& engine) const;
   void write_validation_tokens(const std::filesystem::path& file) const;
+  nlohmann::json evaluated(const std::string& model) const;
+  nlohmann::json loss_in_transformers(const QString& python, const std::string& model) const;
   nlohmann::json atoll(const std::vector<std::string>& arguments) const;
 
   QTemporaryDir directory_;
@@ -171,6 +192,16 @@ nlohmann::json ExportTransformersTest::atoll(const std::vector<std::string>& arg
   return nlohmann::json::parse(outcome.out);
 }
 
+nlohmann::json ExportTransformersTest::evaluated(const std::string& model) const {
+  return atoll({"eval", "--model", model, "--data", path("data"), "--sequences", std::to_string(kSequences),
+                "--sequence-length", std::to_string(kLength), "--json"});
+}
+
+nlohmann::json ExportTransformersTest::loss_in_transformers(const QString& python, const std::string& model) const {
+  return nlohmann::json::parse(
+      said_by(python, {kScript, model.c_str(), path("tokens").c_str(), QString::number(kLength)}).toStdString());
+}
+
 // Otherwise transformers could compute another model, and its loss would still be the same.
 void ExportTransformersTest::a_loss_tells_ropes_and_heads_apart() {
   const auto engine = trained(kShapes[3]);
@@ -208,14 +239,7 @@ void ExportTransformersTest::transformers_computes_the_loss_of_atoll_eval() {
   write_validation_tokens(path("tokens"));
 
   atoll({"export", "--home", home, "--output", model, "--json"});
-  const nlohmann::json ours =
-      atoll({"eval", "--model", model, "--data", path("data"), "--sequences", std::to_string(kSequences),
-             "--sequence-length", std::to_string(kLength), "--json"});
-  QProcess process;
-  process.start(*python, {kScript, model.c_str(), path("tokens").c_str(), QString::number(kLength)});
-  QVERIFY(process.waitForFinished(kPythonMilliseconds));
-  QVERIFY2(process.exitCode() == 0, process.readAllStandardError().constData());
-  const auto theirs = nlohmann::json::parse(process.readAllStandardOutput().toStdString());
+  const nlohmann::json ours = evaluated(model), theirs = loss_in_transformers(*python, model);
 
   const double our_loss = ours.at("loss_nats"), their_loss = theirs.at("loss_nats");
   qInfo("atoll eval %.7f, transformers %s %.7f: %.1e apart", our_loss,
@@ -225,6 +249,95 @@ void ExportTransformersTest::transformers_computes_the_loss_of_atoll_eval() {
   QCOMPARE(theirs.at("class").get<std::string>(), std::string("LlamaForCausalLM"));
   QCOMPARE(theirs.at("tied").get<bool>(), kShapes[shape].tied);
   QCOMPARE(theirs.at("rope_type").get<std::string>(), std::string(kShapes[shape].scaling ? "llama3" : "default"));
+}
+
+// In one file or in shards; as bf16 each number is what it rounds to.
+void ExportTransformersTest::an_export_is_what_was_trained() {
+  const auto engine = trained(kShapes[1]);
+  std::vector<float> parameters(static_cast<std::size_t>(engine->numel()));
+  engine->read_parameters(parameters);
+  const std::string home = path("exact home"), model = path("exact model");
+  write_home(home, *engine);
+
+  atoll({"export", "--home", home, "--output", model, "--json"});
+  QVERIFY(require(read_model_directory(model)).parameters == parameters);
+
+  atoll({"export", "--home", home, "--output", model, "--max-shard-size", "100kB", "--force", "--json"});
+  QVERIFY(std::filesystem::exists(std::filesystem::path(model) / kIndexFile));
+  QVERIFY(require(read_model_directory(model)).parameters == parameters);
+
+  atoll({"export", "--home", home, "--output", model, "--dtype", "bfloat16", "--force", "--json"});
+  std::vector<std::byte> halves(2 * parameters.size());
+  encode_bf16(parameters.data(), parameters.size(), halves.data());
+  decode_bf16(halves.data(), parameters.size(), parameters.data());
+  QVERIFY(require(read_model_directory(model)).parameters == parameters);
+  QVERIFY(require(read_file(std::filesystem::path(model) / "README.md")).find("test run") != std::string::npos);
+}
+
+void ExportTransformersTest::transformers_opens_shards_of_either_type_data() {
+  QTest::addColumn<QString>("type");
+  for (const char* type : {"float32", "bfloat16"}) QTest::newRow(type) << type;
+}
+
+void ExportTransformersTest::transformers_opens_shards_of_either_type() {
+  QFETCH(const QString, type);
+  static const auto python = python_with_transformers();
+  if (!python) QSKIP("python3 has no transformers: name one that has in ATOLL_TRANSFORMERS_PYTHON");
+  const std::string home = path("sharded home"), model = path("sharded " + type.toStdString());
+  write_home(home, *trained(kShapes[4]));
+  write_validation_tokens(path("tokens"));
+
+  atoll({"export", "--home", home, "--output", model, "--dtype", type.toStdString(), "--max-shard-size", "100kB",
+         "--json"});
+  const nlohmann::json ours = evaluated(model), theirs = loss_in_transformers(*python, model);
+
+  QVERIFY(std::filesystem::exists(std::filesystem::path(model) / kIndexFile));
+  const double our_loss = ours.at("loss_nats"), their_loss = theirs.at("loss_nats");
+  qInfo("atoll eval %.7f, transformers %.7f: %.1e apart", our_loss, their_loss, std::abs(our_loss - their_loss));
+  QVERIFY(std::abs(our_loss - their_loss) <= kTolerance);
+}
+
+void ExportTransformersTest::a_model_of_transformers_comes_out_of_a_run_as_it_went_in_data() {
+  QTest::addColumn<QString>("head");
+  QTest::addColumn<QString>("type");
+  QTest::newRow("tied embeddings") << "tied"
+                                   << "float32";
+  QTest::newRow("an untied head, bf16") << "untied"
+                                        << "bfloat16";
+}
+
+// Before the first round: with one island of two nothing is trained.
+void ExportTransformersTest::a_model_of_transformers_comes_out_of_a_run_as_it_went_in() {
+  QFETCH(const QString, head);
+  QFETCH(const QString, type);
+  static const auto python = python_with_transformers();
+  if (!python) QSKIP("python3 has no transformers: name one that has in ATOLL_TRANSFORMERS_PYTHON");
+  Scene scene;
+  const auto at = [&](const char* name) { return scene.path(name).string(); };
+  said_by(*python, {kRoundTrip, "make", at("given").c_str(), head, type});
+  make_dataset(scene.path("text.txt"), scene.path("data"));
+  const ProgramOutcome made = scene.run({"hub", "init", "--home", at("hub"), "--data", at("data"), "--name", "test run",
+                                         "--islands", "2", "--from", at("given")});
+  QVERIFY2(made.exit_code == 0, made.err.c_str());
+  scene.serve_hub();
+  const auto island = scene.start(
+      {"join", scene.invite(), "--yes", "--threads", "1", "--listen", "127.0.0.1:0", "--home", at("island")});
+  QVERIFY(wait_for([&] {
+    const auto state =
+        nlohmann::json::parse(scene.run({"status", "--json", "--home", at("island")}).out, nullptr, false);
+    return state.is_object() && !state.value("state_hash", std::string()).empty();
+  }));
+
+  const ProgramOutcome exported = scene.run({"export", "--home", at("island"), "--output", at("taken"), "--dtype",
+                                             type.toStdString(), "--max-shard-size", "100kB"});
+
+  QVERIFY2(exported.exit_code == 0, exported.err.c_str());
+  const auto logits = nlohmann::json::parse(
+      said_by(*python, {kRoundTrip, "compare", at("given").c_str(), at("taken").c_str()}).toStdString());
+  QCOMPARE(logits.at("apart").get<double>(), 0.0);
+  QVERIFY(logits.at("largest").get<double>() > 0.1);
+  ::kill(static_cast<pid_t>(island->processId()), SIGINT);
+  (void)outcome_of(*island);
 }
 
 QTEST_GUILESS_MAIN(ExportTransformersTest)

@@ -8,6 +8,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/node_view.h"
 #include "app/gui/parts/stat_tile.h"
+#include "tests/fakes/patience.h"
 #include "tests/process/agent_service.h"
 #include "tests/process/local_run.h"
 
@@ -58,10 +59,10 @@ class GuiRecordingTest : public QObject {
     QVERIFY(service.wait_for_rounds(4));
     QCOMPARE(program->state(), QProcess::Running);
     program->terminate();
-    QVERIFY(program->waitForFinished(30'000));
+    QVERIFY(program->waitForFinished(120'000));
     service.end();
     peer->terminate();
-    peer->waitForFinished(30'000);
+    peer->waitForFinished(120'000);
 
     QCOMPARE(QFile::permissions(file) & 0x0077, QFileDevice::Permissions());
     Theme theme(*qApp);

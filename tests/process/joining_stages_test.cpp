@@ -19,7 +19,7 @@ class Events {
  public:
   explicit Events(const std::filesystem::path& socket) {
     const auto connects = [&] {
-      auto client = ControlClient::connect(socket, Deadline::after(std::chrono::seconds(5)));
+      auto client = ControlClient::connect(socket, Deadline::after(std::chrono::seconds(60)));
       if (client.ok()) client_ = std::move(*client);
       return client.ok();
     };
@@ -27,7 +27,7 @@ class Events {
     (void)call("events.subscribe");
   }
   nlohmann::json call(const char* method, const nlohmann::json& params = nlohmann::json::object()) {
-    return require(client_->call(method, params, Deadline::after(std::chrono::seconds(30))));
+    return require(client_->call(method, params, Deadline::after(std::chrono::seconds(60))));
   }
   // Until an event of that name comes for which `holds`; each on the way is given to `see`.
   nlohmann::json await(const std::string& name, const std::function<bool(const nlohmann::json&)>& holds,
@@ -76,7 +76,7 @@ void JoiningStagesTest::initTestCase() {
 void JoiningStagesTest::cleanupTestCase() {
   service_.reset();
   for (const auto& peer : peers_) peer->terminate();
-  for (const auto& peer : peers_) peer->waitForFinished(30'000);
+  for (const auto& peer : peers_) peer->waitForFinished(120'000);
 }
 
 void JoiningStagesTest::each_stage_is_told_from_the_invite_to_the_first_step() {

@@ -18,8 +18,7 @@ std::chrono::sys_seconds now() {
 LocalRun::LocalRun(RunConfig run, const std::string& initial_hash) {
   make_dataset(directory() / "text.txt", dataset());
   run.name = "test run";
-  config_ =
-      require(hub_init({.directory = directory() / "hub", .dataset_directory = dataset(), .run = std::move(run)}));
+  config_ = require(hub_init({.directory = directory() / "hub", .data = {{dataset()}}, .run = std::move(run)}));
   if (!initial_hash.empty()) {
     const auto store = require(HubStore::open(HubHome{directory() / "hub"}.database()));
     require(store->save(PersistStateHash{OuterStep{0}, initial_hash, std::nullopt}));
@@ -48,7 +47,7 @@ Invite LocalRun::invite(std::uint32_t uses, std::chrono::seconds valid_for) cons
 }
 
 Identity LocalRun::enrol(const std::string& name) const {
-  return require(atl::enrol(invite(), name, Deadline::after(std::chrono::seconds(10)))).identity;
+  return require(atl::enrol(invite(), name, Deadline::after(std::chrono::seconds(60)))).identity;
 }
 
 void LocalRun::remove(const std::string& island) const {

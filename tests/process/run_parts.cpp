@@ -28,7 +28,7 @@ void make_dataset(const std::filesystem::path& text, const std::filesystem::path
 
 IslandHome make_island_home(const IslandHomeOptions& options, const RunConfig& run) {
   const Identity identity =
-      require(enrol(options.invite, options.display_name, Deadline::after(std::chrono::seconds(10)))).identity;
+      require(enrol(options.invite, options.display_name, Deadline::after(std::chrono::seconds(60)))).identity;
   IslandHome home{options.directory / identity.name.value};
   require(make_directories(home.directory, FileMode::kPrivate));
   require(save_identity(home.identity(), identity));

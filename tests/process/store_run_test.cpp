@@ -9,6 +9,7 @@
 
 #include "net/base/file.h"
 #include "net/control/home.h"
+#include "net/model_files/model_reader.h"
 #include "net/store/state_download.h"
 #include "net/wire/run_config.h"
 #include "tests/fakes/processes.h"
@@ -43,7 +44,9 @@ class StoreRunTest : public QObject {
   void an_island_publishes_the_states_of_its_run();
   void the_secret_is_in_its_file_alone();
   void what_is_wrong_with_the_address_is_told_before_a_hub_is_made();
+  void a_run_whose_disks_are_gone_goes_on_from_the_store();
   void a_run_begins_with_the_published_parameters();
+  void a_published_state_is_exported();
 
  private:
   void join(const std::string& name);
@@ -99,7 +102,7 @@ void StoreRunTest::end_programs() {
 
 void StoreRunTest::join(const std::string& name) {
   programs_.push_back(
-      scene_.start({"join", scene_.invite({}, name == "island" ? "hub" : "hub two"), "--yes", "--threads", "1",
+      scene_.start({"join", scene_.invite({}, name == "second" ? "hub two" : "hub"), "--yes", "--threads", "1",
                     "--listen", "127.0.0.1:0", "--home", scene_.path(name).string()}));
 }
 
@@ -186,6 +189,35 @@ void StoreRunTest::what_is_wrong_with_the_address_is_told_before_a_hub_is_made()
   QVERIFY(!std::filesystem::exists(scene_.path("hub none")));
 }
 
+// Every island's disk is gone, and the hub started anew: what is left is the store.
+void StoreRunTest::a_run_whose_disks_are_gone_goes_on_from_the_store() {
+  std::filesystem::remove_all(scene_.path("island"));
+  scene_.kill_hub();
+  scene_.serve_hub();
+  const std::string hub = scene_.path("hub").string();
+  const auto state_of_hub = [&] {
+    return nlohmann::json::parse(scene_.run({"hub", "status", "--json", "--home", hub}).out, nullptr, false);
+  };
+  const auto before = state_of_hub();
+  const auto committed = before.at("outer_step").get<std::uint32_t>();
+  const auto stored = newest().manifest.state.version.value;
+  QCOMPARE(before.at("uploaded_outer_step").get<std::uint32_t>(), stored);
+  const std::size_t chunks = chunks_asked();
+
+  join("newcomer");
+  if (stored < committed) {
+    const ProgramOutcome back = scene_.run({"hub", "rollback", "--to", std::to_string(stored), "--home", hub});
+    QVERIFY2(back.exit_code == 0, back.err.c_str());
+  }
+
+  QVERIFY(wait_for([&] {
+    const auto state = state_of_hub();
+    return state.is_object() && state.value("outer_step", 0u) > stored;
+  }));
+  QVERIFY(chunks_asked() > chunks);
+  end_programs();
+}
+
 // The hub has never seen them: it knows the hash of what islands will hold, from the manifest, and a round is committed
 // only by an island that holds it.
 void StoreRunTest::a_run_begins_with_the_published_parameters() {
@@ -207,6 +239,29 @@ void StoreRunTest::a_run_begins_with_the_published_parameters() {
   QCOMPARE(run.initial_state_sha256, published.manifest_sha256);
   QCOMPARE(run.model_json, published.manifest.model_json);
   QCOMPARE(chunks_asked() - before, published.manifest.state.chunk_sha256.size());
+}
+
+void StoreRunTest::a_published_state_is_exported() {
+  const PublishedState published = newest();
+  const StoreAccess access{store_.endpoint(), "us-east-1", kFakeBucket, {kFakeKeyId, kFakeSecret, "", "a test"}};
+  ParametersSink sink(published.manifest.state.state_bytes / (2 * sizeof(float)));
+  const AbortSignal never;
+  require(fetch_published_state(access, published, sink, never, [](std::uint64_t, std::uint64_t) {}));
+  const std::vector<float> parameters = sink.take();
+
+  for (const std::string& from : {kUrl, kUrl + "/" + published_name(published.manifest.state.version)}) {
+    const auto made = scene_.path("exported");
+    std::filesystem::remove_all(made);
+    const ProgramOutcome outcome = scene_.run({"export", "--from", from, "--output", made.string(), "--json"});
+    QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
+    QVERIFY(nlohmann::json::parse(outcome.out).at("outer_step") == published.manifest.state.version.value);
+    QVERIFY(read_model_directory(made)->parameters == parameters);
+    QVERIFY(!holds_secret(outcome.out + outcome.err));
+  }
+  const ProgramOutcome none =
+      scene_.run({"export", "--from", kUrl + "/outer-99999", "--output", scene_.path("none").string()});
+  QVERIFY(none.exit_code != 0);
+  QVERIFY(!std::filesystem::exists(scene_.path("none")));
 }
 
 QTEST_GUILESS_MAIN(StoreRunTest)

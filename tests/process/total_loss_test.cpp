@@ -5,9 +5,6 @@
 #include <QtCore/QThread>
 #include <QtTest/QTest>
 #include <algorithm>
-#include <csignal>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 
@@ -15,12 +12,10 @@
 #include "net/base/file.h"
 #include "net/control/hub_state.h"
 #include "net/disk/checkpoint_directory.h"
+#include "net/disk/round_log.h"
 #include "net/disk/snapshot.h"
-#include "net/hub/hub.h"
 #include "net/hub/hub_store.h"
-#include "tests/process/agent_service.h"
-#include "tests/process/run_parts.h"
-#include "tests/process/scene.h"
+#include "tests/process/whole_run.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -28,8 +23,6 @@ using namespace atl::test;
 namespace {
 
 constexpr std::uint32_t kIslands = 3;
-constexpr std::chrono::seconds kLimit{120};    // for anything; a hang, not a slow machine
-constexpr std::chrono::seconds kLostAfter{5};  // then the hub says what is missing
 
 // Per kind of round; ATOLL_TOTAL_LOSSES asks for another number.
 int losses() {
@@ -47,96 +40,24 @@ class TotalLossTest : public QObject {
   void the_run_goes_on_from_what_is_safe_or_says_what_is_missing();
   void no_committed_round_is_lost_with_states_that_were_not_written_data();
   void no_committed_round_is_lost_with_states_that_were_not_written();
+  void no_committed_round_is_lost_before_any_state_was_written();
   void a_run_that_lives_goes_back_and_on_data();
   void a_run_that_lives_goes_back_and_on();
 
  private:
   void make_run(std::uint32_t inner_steps, std::uint32_t fragments = 1, std::uint32_t keep_states = 3);
-  void start_all();
-  void kill_all();
-  HubState hub_state() const;
-  bool wait_for_step(std::uint32_t step, HubState& last);
-  std::optional<std::uint32_t> go_back_as_told(const HubState& state);
-  std::optional<std::string> hash_of(OuterStep step) const;
   bool wait_for_rounds_of_all(std::size_t count) const;
 
-  std::unique_ptr<Scene> scene_;
-  std::vector<IslandHome> homes_;
-  std::vector<std::unique_ptr<QProcess>> islands_;
+  std::unique_ptr<WholeRun> run_;
 };
 
 void TotalLossTest::make_run(std::uint32_t inner_steps, std::uint32_t fragments, std::uint32_t keep_states) {
-  islands_.clear();
-  homes_.clear();
-  scene_ = std::make_unique<Scene>();
-  make_dataset(scene_->path("text.txt"), scene_->path("data"));
   RunConfig run = small_run(kIslands);
-  run.name = "test run";
   run.inner_steps = inner_steps;
   run.fragments = fragments;
   run.keep_states = keep_states;
-  run.lost_after = kLostAfter;
-  run = require(
-      hub_init({.directory = scene_->path("hub"), .dataset_directory = scene_->path("data"), .run = std::move(run)}));
-  scene_->serve_hub();  // for the invites
-  for (std::uint32_t i = 0; i < kIslands; ++i) {
-    const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-    homes_.push_back(make_island_home({.directory = scene_->path("islands"),
-                                       .dataset = scene_->path("data"),
-                                       .invite = require(decode_invite(scene_->invite(), now)),
-                                       .display_name = "island " + std::to_string(i),
-                                       .bind = {"127.0.0.1", 0}},
-                                      run));
-  }
-  scene_->kill_hub();
-}
-
-void TotalLossTest::start_all() {
-  scene_->serve_hub();
-  for (const IslandHome& home : homes_) islands_.push_back(start_trainer(home));
-}
-
-void TotalLossTest::kill_all() {
-  ::kill(static_cast<pid_t>(scene_->hub_pid()), SIGKILL);
-  for (const auto& island : islands_) ::kill(static_cast<pid_t>(island->processId()), SIGKILL);
-  scene_->kill_hub();
-  for (const auto& island : islands_) island->waitForFinished();
-  islands_.clear();
-}
-
-HubState TotalLossTest::hub_state() const {
-  ProgramOutcome outcome;
-  const bool answered = wait_for([&] {
-    outcome = scene_->run({"hub", "status", "--home", scene_->path("hub").string(), "--json"});
-    return outcome.exit_code == 0;
-  });
-  if (!answered) qFatal("hub status: %s", outcome.err.c_str());
-  return require(HubState::from_json(nlohmann::json::parse(outcome.out)));
-}
-
-// False when the run stands still though everybody is there, or when nothing happens for kLimit.
-bool TotalLossTest::wait_for_step(std::uint32_t step, HubState& last) {
-  const Deadline deadline = Deadline::after(kLimit);
-  for (;;) {
-    last = hub_state();
-    if (last.outer_step >= step) return true;
-    const auto here = std::ranges::count_if(last.islands, [](const HubState::Island& island) {
-      return island.state == HubIslandState::kTraining || island.state == HubIslandState::kRecovering;
-    });
-    if ((last.standstill && here == kIslands) || deadline.expired()) return false;
-    QThread::msleep(100);
-  }
-}
-
-// Gives the command that a run which stands still names; to which outer step it went back. Nothing: no such command was
-// named, or it did not help.
-std::optional<std::uint32_t> TotalLossTest::go_back_as_told(const HubState& state) {
-  if (!state.standstill || !state.standstill->back_to) return std::nullopt;
-  const std::string to = std::to_string(*state.standstill->back_to);
-  if (state.standstill->text.find("`atoll hub rollback --to " + to + "`") == std::string::npos) return std::nullopt;
-  const ProgramOutcome back = scene_->run({"hub", "rollback", "--home", scene_->path("hub").string(), "--to", to});
-  if (back.exit_code != 0) return std::nullopt;
-  return state.standstill->back_to;
+  run_.reset();
+  run_ = std::make_unique<WholeRun>(run, kIslands);
 }
 
 void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing_data() {
@@ -156,58 +77,52 @@ void TotalLossTest::the_run_goes_on_from_what_is_safe_or_says_what_is_missing() 
   int settled_by_command = 0;
   double round_seconds = 1;
   HubState state;
-  start_all();
-  QVERIFY(wait_for_step(1, state));
+  run_->start_all();
+  QVERIFY(run_->wait_for_step(1, state));
   for (int loss = 0; loss < losses(); ++loss) {
     // Given a run at a moment anywhere in a round, or while it still comes back from the last loss,
     const bool again_at_once = between(0, 1) < 0.25;
-    state = hub_state();
+    state = run_->state();
     if (!state.rounds.empty()) round_seconds = state.rounds.back().seconds;
     QThread::usleep(static_cast<unsigned long>(between(0, 2 * round_seconds) * 1e6));
-    const HubState before = hub_state();
+    const HubState before = run_->state();
 
     // when everybody dies and is started again,
-    kill_all();
-    start_all();
+    run_->kill_all();
+    run_->start_all();
     if (again_at_once) {
       QThread::usleep(static_cast<unsigned long>(between(0, 3) * 1e6));
-      kill_all();
-      start_all();
+      run_->kill_all();
+      run_->start_all();
     }
 
     // then nothing that was committed is forgotten, and the run goes on from there,
-    QVERIFY(hub_state().outer_step >= before.outer_step);
-    if (!wait_for_step(before.outer_step + 2, state)) {
+    QVERIFY(run_->state().outer_step >= before.outer_step);
+    if (!run_->wait_for_step(before.outer_step + 2, state)) {
       // or says what is missing, and the command that it names settles that without undoing what was safe.
       QVERIFY2(state.standstill, qPrintable(QString("silence at loss %1").arg(loss)));
       const std::string text = state.standstill->text;
       qInfo("loss %d: %s", loss, text.c_str());
-      const std::optional<std::uint32_t> back = go_back_as_told(state);
+      const std::optional<std::uint32_t> back = run_->go_back_as_told(state);
       QVERIFY2(back && *back >= before.safe_outer_step.value_or(0), text.c_str());
       ++settled_by_command;
-      QVERIFY2(wait_for_step(*back + 2, state), state.standstill ? state.standstill->text.c_str() : "silence");
+      QVERIFY2(run_->wait_for_step(*back + 2, state), state.standstill ? state.standstill->text.c_str() : "silence");
     }
   }
   qInfo("%d losses of everything, %d settled by a command; rounds of %.2f s, %u committed", losses(),
         settled_by_command, round_seconds, state.outer_step);
-  kill_all();
-}
-
-// As the hub's disk has it.
-std::optional<std::string> TotalLossTest::hash_of(OuterStep step) const {
-  const Result<std::string> hash = require(HubStore::open(HubHome{scene_->path("hub")}.database()))->state_hash(step);
-  return hash.ok() ? std::optional(*hash) : std::nullopt;
+  run_->kill_all();
 }
 
 // The last rounds, so many, were everybody's: each island holds all that was committed since.
 bool TotalLossTest::wait_for_rounds_of_all(std::size_t count) const {
-  const std::uint32_t since = hub_state().outer_step;
-  const Deadline deadline = Deadline::after(kLimit);
+  const std::uint32_t since = run_->state().outer_step;
+  const Deadline deadline = Deadline::after(kRunLimit);
   const auto is_of_all = [&](const HubState::Round& round) {
     return round.round >= since && round.members == kIslands;
   };
   while (!deadline.expired()) {
-    const HubState now = hub_state();
+    const HubState now = run_->state();
     const auto other = std::find_if_not(now.rounds.rbegin(), now.rounds.rend(), is_of_all);
     if (static_cast<std::size_t>(other - now.rounds.rbegin()) >= count) return true;
     QThread::msleep(100);
@@ -251,39 +166,63 @@ void TotalLossTest::no_committed_round_is_lost_with_states_that_were_not_written
   make_run(/*inner_steps=*/20, fragments, /*keep_states=*/8);
   std::mt19937 random(fragments + (one_lacks_an_average ? 10 : 0));
   HubState state;
-  start_all();
+  run_->start_all();
   for (int loss = 0; loss < losses(); ++loss) {
     // Given a run at a moment anywhere in a round,
     QVERIFY(wait_for_rounds_of_all(kBehind + 3));
     QThread::usleep(std::uniform_int_distribution<unsigned long>(0, 1'000'000)(random));
 
     // when everybody dies, has not written a state for rounds, and is started again,
-    kill_all();
-    const auto memory = require(require(HubStore::open(HubHome{scene_->path("hub")}.database()))->memory());
+    run_->kill_all();
+    const auto memory = require(require(HubStore::open(run_->hub_home().database()))->memory());
     const OuterStep committed = memory.committed;
-    for (const IslandHome& home : homes_) forget_states(home, committed, kBehind);
+    for (const IslandHome& home : run_->homes()) forget_states(home, committed, kBehind);
     if (one_lacks_an_average) {
       const std::string name = "round." + std::to_string(committed.value - 3) + ".average";
-      QVERIFY(std::filesystem::remove(homes_[1].checkpoint() / kRoundsDirectory / name));
+      QVERIFY(std::filesystem::remove(run_->homes()[1].checkpoint() / kRoundsDirectory / name));
     }
-    for (const IslandHome& home : homes_) {
+    for (const IslandHome& home : run_->homes()) {
       if (without_records) forget_records(home);
       std::filesystem::resize_file(home.trainer_log(), 0);
     }
-    start_all();
+    run_->start_all();
 
     // then it goes on from the last committed round by itself, with the state that this made,
-    QVERIFY2(wait_for_step(committed.value + 2, state), state.standstill ? state.standstill->text.c_str() : "silence");
-    QVERIFY(hash_of(committed).has_value());
-    if (memory.agreed_hash) QCOMPARE(*hash_of(committed), *memory.agreed_hash);
+    QVERIFY2(run_->wait_for_step(committed.value + 2, state),
+             state.standstill ? state.standstill->text.c_str() : "silence");
+    QVERIFY(run_->hash_of(committed).has_value());
+    if (memory.agreed_hash) QCOMPARE(*run_->hash_of(committed), *memory.agreed_hash);
     // which everybody made of its own averages.
-    for (const IslandHome& home : homes_) {
+    for (const IslandHome& home : run_->homes()) {
       const std::string log = require(read_file(home.trainer_log()));
       QVERIFY2(log.find(without_records ? "average=kept" : "round_log round=") != std::string::npos, log.c_str());
     }
   }
   qInfo("%d losses of everything, %u rounds committed", losses(), state.outer_step);
-  kill_all();
+  run_->kill_all();
+}
+
+// As if the first outer state had taken longer to be written than the first rounds took.
+void TotalLossTest::no_committed_round_is_lost_before_any_state_was_written() {
+  make_run(/*inner_steps=*/200, /*fragments=*/1, /*keep_states=*/8);
+  HubState state;
+  run_->start_all();
+  QVERIFY(run_->wait_for_step(2, state));
+  run_->kill_all();
+  const auto memory = require(require(HubStore::open(run_->hub_home().database()))->memory());
+  for (const IslandHome& home : run_->homes()) {
+    for (const auto& file : require(outer_state_files(home.checkpoint()))) std::filesystem::remove_all(file);
+    const LoggedRounds rounds = RoundLog(home.checkpoint()).rounds();
+    QVERIFY(!rounds.empty() && rounds.begin()->first == OuterStep{0});
+  }
+
+  run_->start_all();
+
+  QVERIFY2(run_->wait_for_step(memory.committed.value + 2, state),
+           state.standstill ? state.standstill->text.c_str() : "silence");
+  QVERIFY(run_->hash_of(memory.committed).has_value());
+  if (memory.agreed_hash) QCOMPARE(*run_->hash_of(memory.committed), *memory.agreed_hash);
+  run_->kill_all();
 }
 
 void TotalLossTest::a_run_that_lives_goes_back_and_on_data() {
@@ -297,21 +236,21 @@ void TotalLossTest::a_run_that_lives_goes_back_and_on() {
   QFETCH(const std::uint32_t, steps);
   make_run(/*inner_steps=*/20);
   HubState state;
-  start_all();
-  QVERIFY(wait_for_step(6, state));
+  run_->start_all();
+  QVERIFY(run_->wait_for_step(6, state));
   // A run that goes on before the command comes may keep that outer step no more: it says what it keeps. Not every
   // time.
   bool went_back = false;
   for (int attempt = 0; attempt < 3 && !went_back; ++attempt) {
     const std::uint32_t to = state.outer_step > steps ? state.outer_step - steps : 0;
-    const ProgramOutcome back =
-        scene_->run({"hub", "rollback", "--home", scene_->path("hub").string(), "--to", std::to_string(to)});
+    const ProgramOutcome back = run_->scene().run(
+        {"hub", "rollback", "--home", run_->hub_home().directory.string(), "--to", std::to_string(to)});
     QVERIFY2(back.exit_code == 0, back.err.c_str());
-    went_back = wait_for_step(to + 3, state);
+    went_back = run_->wait_for_step(to + 3, state);
     if (went_back) continue;
-    const std::optional<std::uint32_t> kept = go_back_as_told(state);
+    const std::optional<std::uint32_t> kept = run_->go_back_as_told(state);
     QVERIFY2(kept, state.standstill ? state.standstill->text.c_str() : "silence");
-    QVERIFY2(wait_for_step(*kept + 6, state), state.standstill ? state.standstill->text.c_str() : "silence");
+    QVERIFY2(run_->wait_for_step(*kept + 6, state), state.standstill ? state.standstill->text.c_str() : "silence");
   }
   QVERIFY(went_back);
   const auto all_train = [](const HubState& now) {
@@ -319,17 +258,17 @@ void TotalLossTest::a_run_that_lives_goes_back_and_on() {
   };
   for (int i = 0; i < 100 && !all_train(state); ++i) {
     QThread::msleep(100);
-    state = hub_state();
+    state = run_->state();
   }
   QVERIFY(all_train(state));
   if (steps == 2) {
-    const std::uint32_t before = hub_state().outer_step;
-    kill_all();
-    start_all();
-    QVERIFY2(wait_for_step(before + 2, state), state.standstill ? state.standstill->text.c_str() : "silence");
+    const std::uint32_t before = run_->state().outer_step;
+    run_->kill_all();
+    run_->start_all();
+    QVERIFY2(run_->wait_for_step(before + 2, state), state.standstill ? state.standstill->text.c_str() : "silence");
   }
-  for (const auto& island : islands_) QCOMPARE(island->state(), QProcess::Running);
-  kill_all();
+  for (const auto& island : run_->trainers()) QCOMPARE(island->state(), QProcess::Running);
+  run_->kill_all();
 }
 
 QTEST_GUILESS_MAIN(TotalLossTest)

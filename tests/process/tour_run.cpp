@@ -70,7 +70,7 @@ RunConfig TourRun::make_hub(const char* name) const {
   run.validate_every = 2;
   run.validation_sequences = 2;
   return require(hub_init(
-      {.directory = path(name), .dataset_directory = path("data"), .run = std::move(run), .operator_name = "Ada"}));
+      {.directory = path(name), .data = {{path("data")}}, .run = std::move(run), .operator_name = "Ada"}));
 }
 
 // ---- processes
@@ -136,7 +136,7 @@ std::string TourRun::expired_invite() const {
 
 std::string TourRun::used_invite() const {
   std::string text = good_invite();
-  (void)require(enrol(require(decode_invite(text, now())), "somebody", Deadline::after(std::chrono::seconds(10))));
+  (void)require(enrol(require(decode_invite(text, now())), "somebody", Deadline::after(std::chrono::seconds(60))));
   return text;
 }
 

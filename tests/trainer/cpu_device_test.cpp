@@ -21,6 +21,17 @@ using namespace atl::test;
 // Rows and values are divided among threads by 64 and 65,536: these are neither.
 constexpr std::int64_t kRows = 150, kValues = 140'000;
 
+// Of two sequences, whose documents begin at these places.
+Tensor document_starts(Lab& lab) {
+  std::vector<double> starts;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const auto place = static_cast<double>(row % (kRows / 2));
+    const bool begins = place == 0 || place == 1 || place == (row < kRows / 2 ? 30 : 66);
+    starts.push_back(begins ? place : starts.back());
+  }
+  return lab.add(DType::kInt32, 1, kRows, starts);
+}
+
 // fp32 sums of some hundred terms, each of 6e-8; in bf16 the one rounding of what is written, and so many more inside.
 double tolerance_of(DType dtype, int inner_roundings = 0) {
   return dtype == DType::kBfloat16 ? (1 + inner_roundings) * 0x1p-8 : 1e-5;
@@ -165,9 +176,11 @@ void CpuDeviceTest::pairs_are_turned() {
   Lab lab;
   const Tensor x = lab.random(type, kRows, 5 * 8);  // two heads of values are left alone
   const Tensor cosines = lab.random(DType::kFloat32, 75, 4), sines = lab.random(DType::kFloat32, 75, 4);
+  const Tensor starts = document_starts(lab);
 
   for (const float direction : {1.0f, -1.0f}) {
     QVERIFY_NOTHING_WRONG(lab.check(Rope{x, cosines, sines, 3, 8, 75, direction}, {x}, tolerance_of(type)));
+    QVERIFY_NOTHING_WRONG(lab.check(Rope{x, cosines, sines, 3, 8, 75, direction, starts}, {x}, tolerance_of(type)));
   }
 }
 
@@ -182,11 +195,15 @@ void CpuDeviceTest::attention_and_its_gradient_follow_their_formulas() {
   const Tensor out = lab.random(type, kRows, 64), dout = lab.random(type, kRows, 64);
   const Tensor logsumexp = lab.random(DType::kFloat32, 2 * 4, kRows / 2);
 
-  QVERIFY_NOTHING_WRONG(lab.check(Attention{qkv, out, logsumexp, scratch, shape}, {logsumexp}, 1e-5));
-  QVERIFY_NOTHING_WRONG(lab.check(Attention{qkv, out, logsumexp, scratch, shape}, {out}, tolerance_of(type, 1)));
-  lab.prepare(Attention{qkv, out, logsumexp, scratch, shape});
-  QVERIFY_NOTHING_WRONG(
-      lab.check(AttentionBackward{dout, qkv, out, logsumexp, dqkv, scratch, shape}, {dqkv}, tolerance_of(type, 2)));
+  for (const std::optional<Tensor>& starts : {std::optional<Tensor>(), std::optional(document_starts(lab))}) {
+    const Attention forward{qkv, out, logsumexp, scratch, shape, starts};
+    const AttentionBackward backward{dout, qkv, out, logsumexp, dqkv, scratch, shape, starts};
+
+    QVERIFY_NOTHING_WRONG(lab.check(forward, {logsumexp}, 1e-5));
+    QVERIFY_NOTHING_WRONG(lab.check(forward, {out}, tolerance_of(type, 1)));
+    lab.prepare(forward);
+    QVERIFY_NOTHING_WRONG(lab.check(backward, {dqkv}, tolerance_of(type, 2)));
+  }
 }
 
 void CpuDeviceTest::gates_and_their_gradient_follow_their_formulas() {
@@ -202,7 +219,10 @@ void CpuDeviceTest::gates_and_their_gradient_follow_their_formulas() {
 void CpuDeviceTest::losses_are_added_up() {
   QFETCH(const DType, type);
   Lab lab;
-  const Tensor logits = lab.random(type, kRows, 300, 2), labels = lab.integers(kRows, 300);
+  const Tensor logits = lab.random(type, kRows, 300, 2);
+  std::vector<double> of_rows;  // some have none
+  for (std::int64_t row = 0; row < kRows; ++row) of_rows.push_back(row % 7 == 3 ? kNoLabel : row * 37 % 300);
+  const Tensor labels = lab.add(DType::kInt32, 1, kRows, of_rows);
   const Tensor scale = lab.add(DType::kFloat32, 1, 1, {1.0 / 400}), sums = lab.random(DType::kFloat64, 1, 2);
   const Tensor row_sums = lab.random(DType::kFloat32, 2, kRows);
 

@@ -122,10 +122,12 @@ void DeviceCheckTest::devices_that_compute_as_this_processor_does_pass() {
   QFETCH(const int, ranks);
   QFETCH(const bool, bf16);
 
-  const Status status = check_devices(model(), bf16 ? Precision::kBf16 : Precision::kFp32,
-                                      std::make_unique<CpuDeviceGroup>(ranks, 1, std::chrono::seconds(60)));
+  for (const AttentionScope attention : {AttentionScope::kPacked, AttentionScope::kDocument}) {
+    const Status status = check_devices(model(), bf16 ? Precision::kBf16 : Precision::kFp32, attention,
+                                        std::make_unique<CpuDeviceGroup>(ranks, 1, std::chrono::seconds(60)));
 
-  QVERIFY2(status.ok(), status.ok() ? "" : status.error().message.c_str());
+    QVERIFY2(status.ok(), status.ok() ? "" : status.error().message.c_str());
+  }
 }
 
 void DeviceCheckTest::a_mistake_of_any_operation_is_named_data() {
@@ -143,7 +145,7 @@ void DeviceCheckTest::a_mistake_of_any_operation_is_named() {
   QFETCH(const bool, bf16);
 
   const Status status =
-      check_devices(model(), bf16 ? Precision::kBf16 : Precision::kFp32,
+      check_devices(model(), bf16 ? Precision::kBf16 : Precision::kFp32, AttentionScope::kDocument,
                     std::make_unique<WrongGroup>(1, kMistakes[static_cast<std::size_t>(mistake)].second));
 
   QVERIFY(!status.ok());

@@ -1,47 +1,17 @@
 // The engine's own rules: determinism, sharded memory, what a bad step leaves behind.
-#include "trainer/engine/engine.h"
-
 #include <QtTest>
 
 #include <algorithm>
 #include <limits>
-#include <random>
 
 #include "net/base/file.h"
-#include "net/model/initialise.h"
-#include "net/model/layout.h"
 #include "net/step/memory_needs.h"
+#include "tests/trainer/small_engines.h"
 
 namespace {
 
 using namespace atl;
-
-ModelConfig small_model(bool tied) {
-  ModelConfig config;
-  config.vocab_size = 97;
-  config.hidden_size = 32;
-  config.intermediate_size = 80;
-  config.num_hidden_layers = 6;
-  config.num_attention_heads = 4;
-  config.num_key_value_heads = 2;
-  config.head_dim = 8;
-  config.tie_word_embeddings = tied;
-  return config;
-}
-
-std::unique_ptr<Engine> engine_of(const ModelConfig& config, int local_ranks, std::uint64_t seed = 3) {
-  EngineOptions options;
-  options.local_ranks = local_ranks;
-  options.seed = seed;
-  return Engine::create(config, options).value();
-}
-
-std::vector<std::int32_t> tokens_of(std::int64_t sequences, std::int64_t length, unsigned seed = 5) {
-  std::mt19937 random(seed);
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences * (length + 1)));
-  for (auto& token : tokens) token = static_cast<std::int32_t>(random() % 97);
-  return tokens;
-}
+using namespace atl::test;
 
 ModelConfig preset(const std::string& name) {
   return model_config_from_json(read_file(std::string(ATOLL_MODEL_PRESETS_DIR "/") + name + ".json").value()).value();
@@ -74,19 +44,12 @@ ModelConfig model_named(const QString& name) {
   return name == "medium" ? medium() : name == "wide heads" ? wide_heads() : preset(name.toStdString());
 }
 
-std::vector<float> parameters_of(const Engine& engine) {
-  std::vector<float> values(static_cast<std::size_t>(engine.numel()));
-  engine.read_parameters(values);
-  return values;
-}
-
 }  // namespace
 
 class EngineTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void initial_parameters_depend_on_the_seed_alone();
   void the_same_steps_give_the_same_bits();
   void a_micro_batch_changes_no_result_beyond_rounding_data();
   void a_micro_batch_changes_no_result_beyond_rounding();
@@ -97,42 +60,15 @@ class EngineTest : public QObject {
   void gradients_are_of_the_last_batch_alone_data();
   void gradients_are_of_the_last_batch_alone();
   void a_step_that_is_not_finite_changes_nothing();
-  void some_parameters_are_read_and_written_alone_data();
-  void some_parameters_are_read_and_written_alone();
   void a_step_that_is_given_up_changes_nothing_data();
   void a_step_that_is_given_up_changes_nothing();
   void bad_batches_are_refused();
-  void moments_move_to_another_engine_data();
-  void moments_move_to_another_engine();
   void a_step_takes_the_memory_that_was_worked_out_data();
   void a_step_takes_the_memory_that_was_worked_out();
   void memory_is_taken_once();
   void padding_changes_nothing();
   void a_clipped_step_is_no_longer_than_the_clip_norm();
 };
-
-void EngineTest::initial_parameters_depend_on_the_seed_alone() {
-  const auto one = parameters_of(*engine_of(small_model(false), 1));
-
-  QCOMPARE(parameters_of(*engine_of(small_model(false), 4)), one);
-  QVERIFY(parameters_of(*engine_of(small_model(false), 1, 4)) != one);
-  // Each is a stream of its own (net/model/initialise.h), whoever draws it.
-  const ParameterLayout layout = canonical_layout(small_model(false));
-  std::vector<float> expected(one.size());
-  for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
-    const ParameterInfo& parameter = layout.parameters[p];
-    initialise_parameter(small_model(false), parameter, p, 3,
-                         std::span(expected).subspan(static_cast<std::size_t>(parameter.offset),
-                                                     static_cast<std::size_t>(parameter.numel)));
-  }
-  QVERIFY(one == expected);
-  const auto empty = Engine::create(small_model(false), {.local_ranks = 2, .seed = std::nullopt}).value();
-  QVERIFY(parameters_of(*empty) == std::vector<float>(one.size(), 0.0f));
-  double squares = 0;
-  for (std::size_t i = 0; i < 97 * 32; ++i) squares += static_cast<double>(one[i]) * one[i];
-  const double deviation = std::sqrt(squares / (97 * 32));
-  QVERIFY(std::abs(deviation - 0.02) < 0.001);  // 4 sigma of 3,104 draws
-}
 
 void EngineTest::the_same_steps_give_the_same_bits() {
   const auto tokens = tokens_of(5, 16);
@@ -187,34 +123,6 @@ void EngineTest::a_micro_batch_changes_no_result_beyond_rounding() {
   QVERIFY2(largest_difference(parameters_of(*whole), parameters_of(*parts)) < 1e-4, "parameters after three steps");
   const double loss = whole->evaluate({tokens, 7, 16}).value();
   QVERIFY(std::abs(parts->evaluate({tokens, 7, 16}).value() - loss) < 1e-5 * loss);
-}
-
-void EngineTest::some_parameters_are_read_and_written_alone_data() {
-  QTest::addColumn<int>("local_ranks");
-  for (const int ranks : {1, 3}) QTest::addRow("%d ranks", ranks) << ranks;
-}
-
-void EngineTest::some_parameters_are_read_and_written_alone() {
-  QFETCH(const int, local_ranks);
-  const auto engine = engine_of(small_model(false), local_ranks);
-  const std::vector<float> before = parameters_of(*engine);
-  // Beginnings and ends inside units, over several of them, and of the model.
-  const std::vector<ParameterRange> ranges{{0, 1}, {1000, 20'000}, {30'001, 7}, {engine->numel() - 3, 3}};
-  std::vector<float> expected, read(20'011);
-  std::vector<float> other(before.size()), after = before;
-  for (std::size_t i = 0; i < other.size(); ++i) other[i] = static_cast<float>(i);
-  for (const ParameterRange& range : ranges) {
-    for (std::int64_t i = range.offset; i < range.offset + range.numel; ++i) {
-      expected.push_back(before[static_cast<std::size_t>(i)]);
-      after[static_cast<std::size_t>(i)] = other[static_cast<std::size_t>(i)];
-    }
-  }
-
-  engine->read_parameters(ranges, read);
-  QVERIFY(read == expected);
-  engine->write_parameters(ranges, other);
-
-  QVERIFY(parameters_of(*engine) == after);
 }
 
 void EngineTest::every_parameter_has_a_gradient_data() {
@@ -365,51 +273,22 @@ void EngineTest::bad_batches_are_refused() {
   QVERIFY(!engine->next_token_logits({}).ok());
 }
 
-void EngineTest::moments_move_to_another_engine_data() {
-  QTest::addColumn<int>("local_ranks");
-  QTest::addColumn<int>("precision");
-  QTest::newRow("fp32") << 1 << static_cast<int>(Precision::kFp32);
-  QTest::newRow("bf16") << 1 << static_cast<int>(Precision::kBf16);
-  QTest::newRow("bf16, three ranks") << 3 << static_cast<int>(Precision::kBf16);
-}
-
-// The same bits: what a step in bf16 leaves of its rounded weights is what another engine makes of the parameters.
-void EngineTest::moments_move_to_another_engine() {
-  QFETCH(const int, local_ranks);
-  QFETCH(const int, precision);
-  const auto tokens = tokens_of(4, 8);
-  const auto other_tokens = tokens_of(4, 8, 6);
-  EngineOptions options{.local_ranks = local_ranks, .seed = 3, .precision = static_cast<Precision>(precision)};
-  const auto first = Engine::create(small_model(true), options).value();
-  QVERIFY(first->train_step({tokens, 4, 8}, 1e-2f).ok());
-  std::vector<float> m(static_cast<std::size_t>(first->numel()));
-  std::vector<float> v(m.size());
-  first->read_moments(m, v);
-  options.seed = 99;
-  const auto second = Engine::create(small_model(true), options).value();
-  second->write_parameters(parameters_of(*first));
-  second->write_moments(m, v, first->optimizer_steps());
-
-  QCOMPARE(second->evaluate({other_tokens, 4, 8}).value(), first->evaluate({other_tokens, 4, 8}).value());
-  QVERIFY(first->train_step({other_tokens, 4, 8}, 1e-2f).ok());
-  QVERIFY(second->train_step({other_tokens, 4, 8}, 1e-2f).ok());
-
-  QCOMPARE(parameters_of(*second), parameters_of(*first));
-}
-
 void EngineTest::a_step_takes_the_memory_that_was_worked_out_data() {
   QTest::addColumn<QString>("model");
   QTest::addColumn<int>("local_ranks");
   QTest::addColumn<int>("sequences");
   QTest::addColumn<int>("length");
   QTest::addColumn<int>("micro_batch");
-  QTest::newRow("demo, all at once") << "demo" << 1 << 4 << 256 << 0;
-  QTest::newRow("demo, one at once") << "demo" << 1 << 4 << 256 << 1;
-  QTest::newRow("demo, two ranks") << "demo" << 2 << 4 << 256 << 1;
-  QTest::newRow("medium, two at once") << "medium" << 1 << 4 << 64 << 2;
-  QTest::newRow("medium, two ranks") << "medium" << 2 << 4 << 64 << 1;
-  QTest::newRow("wide heads") << "wide heads" << 1 << 2 << 256 << 1;
-  QTest::newRow("150m") << "150m" << 1 << 1 << 16 << 0;
+  QTest::addColumn<AttentionScope>("attention");
+  constexpr auto kPacked = AttentionScope::kPacked, kDocument = AttentionScope::kDocument;
+  QTest::newRow("demo, all at once") << "demo" << 1 << 4 << 256 << 0 << kPacked;
+  QTest::newRow("demo, one at once") << "demo" << 1 << 4 << 256 << 1 << kPacked;
+  QTest::newRow("demo, two ranks") << "demo" << 2 << 4 << 256 << 1 << kPacked;
+  QTest::newRow("demo, within documents") << "demo" << 2 << 4 << 256 << 2 << kDocument;
+  QTest::newRow("medium, two at once") << "medium" << 1 << 4 << 64 << 2 << kPacked;
+  QTest::newRow("medium, two ranks") << "medium" << 2 << 4 << 64 << 1 << kPacked;
+  QTest::newRow("wide heads") << "wide heads" << 1 << 2 << 256 << 1 << kPacked;
+  QTest::newRow("150m") << "150m" << 1 << 1 << 16 << 0 << kPacked;
 }
 
 // To the byte; 1b and 10b would not fit everywhere, and are laid out by the same lines.
@@ -419,12 +298,15 @@ void EngineTest::a_step_takes_the_memory_that_was_worked_out() {
   QFETCH(const int, sequences);
   QFETCH(const int, length);
   QFETCH(const int, micro_batch);
+  QFETCH(const AttentionScope, attention);
   const ModelConfig config = model_named(model);
   const MemoryNeeds needs = memory_needs(config, {.sequences_per_step = sequences,
                                                   .sequence_length = length,
+                                                  .attention = attention,
                                                   .island = {.local_ranks = local_ranks, .micro_batch = micro_batch}});
   const auto engine =
-      Engine::create(config, {.local_ranks = local_ranks, .micro_batch_sequences = micro_batch}).value();
+      Engine::create(config, {.local_ranks = local_ranks, .micro_batch_sequences = micro_batch, .attention = attention})
+          .value();
   const auto tokens = tokens_of(sequences, length);
 
   QVERIFY(engine->train_step({tokens, sequences, length}, 1e-3f).ok());
@@ -470,7 +352,7 @@ void EngineTest::a_clipped_step_is_no_longer_than_the_clip_norm() {
     const auto engine = Engine::create(small_model(true), {.seed = 3, .clip_norm = clip_norm}).value();
     *norm = engine->train_step({tokens, 4, 16}, 1e-2f).value().gradient_norm;
     std::vector<float> m(static_cast<std::size_t>(engine->numel())), v(m.size());
-    engine->read_moments(m, v);
+    engine->read_moments(std::vector<ParameterRange>{{0, engine->numel()}}, m, v);
     double squares = 0;
     for (const float value : m) squares += static_cast<double>(value) * value;
     return std::sqrt(squares) / (1 - AdamWHyper{}.beta1);  // of the first step: the clipped gradient's norm

@@ -75,8 +75,9 @@ class NaiveOperations {
         const std::int64_t head = i / half, pair = i % half;
         double& first = at(o.x, r, head * o.head_dim + pair);
         double& second = at(o.x, r, head * o.head_dim + pair + half);
-        const double cosine = at(o.cosines, r % o.length, pair);
-        const double sine = static_cast<double>(o.direction) * at(o.sines, r % o.length, pair);
+        const std::int64_t position = r % o.length - (o.starts ? index(*o.starts, r) : 0);
+        const double cosine = at(o.cosines, position, pair);
+        const double sine = static_cast<double>(o.direction) * at(o.sines, position, pair);
         const double turned = first * cosine - second * sine;
         second = second * cosine + first * sine;
         first = turned;
@@ -85,7 +86,7 @@ class NaiveOperations {
   }
 
   void operator()(const Attention& o) const {
-    each_query(o.shape, [&](const Query& q) {
+    each_query(o, [&](const Query& q) {
       const std::vector<double> scores = scores_of(o.qkv, o.shape, q);
       const double most = *std::max_element(scores.begin(), scores.end());
       double sum = 0;
@@ -103,7 +104,7 @@ class NaiveOperations {
   void operator()(const AttentionBackward& o) const {
     (*this)(Fill{o.dqkv});
     const double scale = 1 / std::sqrt(static_cast<double>(o.shape.head_dim));
-    each_query(o.shape, [&](const Query& q) {
+    each_query(o, [&](const Query& q) {
       const std::vector<double> scores = scores_of(o.qkv, o.shape, q);
       const double logsumexp = at(o.logsumexp, q.sequence * o.shape.heads + q.head, q.position);
       double mean = 0;  // of the gradients of the probabilities
@@ -153,6 +154,10 @@ class NaiveOperations {
       double sum = 0;
       for (std::int64_t c = 0; c < o.logits.columns; ++c) sum += std::exp(at(o.logits, r, c) - most);
       const std::int64_t label = index(o.labels, r);
+      if (label < 0) {
+        for (std::int64_t c = 0; o.gradient && c < o.logits.columns; ++c) at(o.logits, r, c) = 0;
+        continue;
+      }
       at(o.sums, 0, 0) += most + std::log(sum) - at(o.logits, r, label);
       at(o.sums, 0, 1) += most * most;
       for (std::int64_t c = 0; o.gradient && c < o.logits.columns; ++c) {
@@ -204,29 +209,35 @@ class NaiveOperations {
     });
   }
   void operator()(const AllReduce&) const {}
+  // Of no training step; inference_engine_test compares them with what such a step computes.
+  void operator()(const CachedAttention&) const { throw std::logic_error("CachedAttention is not computed here"); }
+  void operator()(const LogProbability&) const { throw std::logic_error("LogProbability is not computed here"); }
 
  private:
   struct Query {
-    std::int64_t sequence, head, position, row, first_row;
+    std::int64_t sequence, head, position, row, first_row;  // the first row that it sees
     std::int64_t query_column, key_column, value_column;
     std::int64_t key_row(std::size_t key) const { return first_row + static_cast<std::int64_t>(key); }
   };
 
-  template <class Visit>
-  static void each_query(const AttentionShape& s, Visit&& visit) {
+  template <class AnyAttention, class Visit>
+  void each_query(const AnyAttention& o, Visit&& visit) const {
+    const AttentionShape& s = o.shape;
     for (std::int64_t sequence = 0; sequence < s.sequences; ++sequence) {
       for (std::int64_t head = 0; head < s.heads; ++head) {
         const std::int64_t shared = head / (s.heads / s.key_value_heads);
         for (std::int64_t position = 0; position < s.length; ++position) {
-          visit(Query{sequence, head, position, sequence * s.length + position, sequence * s.length, head * s.head_dim,
-                      (s.heads + shared) * s.head_dim, (s.heads + s.key_value_heads + shared) * s.head_dim});
+          const std::int64_t row = sequence * s.length + position;
+          const std::int64_t first = sequence * s.length + (o.starts ? index(*o.starts, row) : 0);
+          visit(Query{sequence, head, position, row, first, head * s.head_dim, (s.heads + shared) * s.head_dim,
+                      (s.heads + s.key_value_heads + shared) * s.head_dim});
         }
       }
     }
   }
   // Of the keys up to the query's own.
   std::vector<double> scores_of(const Tensor& qkv, const AttentionShape& s, const Query& q) const {
-    std::vector<double> scores(static_cast<std::size_t>(q.position + 1));
+    std::vector<double> scores(static_cast<std::size_t>(q.row - q.first_row + 1));
     for (std::size_t k = 0; k < scores.size(); ++k) {
       for (std::int64_t d = 0; d < s.head_dim; ++d) {
         scores[k] += at(qkv, q.row, q.query_column + d) * at(qkv, q.key_row(k), q.key_column + d);

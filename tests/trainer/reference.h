@@ -12,8 +12,8 @@
 
 #include "net/base/file.h"
 #include "net/model/layout.h"
-#include "trainer/checkpoint/huggingface.h"
-#include "trainer/checkpoint/safetensors.h"
+#include "net/model_files/model_reader.h"
+#include "net/model_files/safetensors.h"
 #include "trainer/engine/engine.h"
 
 namespace atl::test {

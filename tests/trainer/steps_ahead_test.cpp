@@ -81,7 +81,7 @@ Bits state_of(const Engine& engine) {
   std::vector<float> values(3 * numel);
   const std::span all(values);
   engine.read_parameters(all.first(numel));
-  engine.read_moments(all.subspan(numel, numel), all.last(numel));
+  engine.read_moments(std::vector<ParameterRange>{{0, engine.numel()}}, all.subspan(numel, numel), all.last(numel));
   return bits_of(values);
 }
 

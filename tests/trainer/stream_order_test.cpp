@@ -59,7 +59,7 @@ std::vector<float> train(Engine& engine) {
   std::vector<float> values(3 * numel);
   const std::span all(values);
   engine.read_parameters(all.first(numel));
-  engine.read_moments(all.subspan(numel, numel), all.last(numel));
+  engine.read_moments(std::vector<ParameterRange>{{0, engine.numel()}}, all.subspan(numel, numel), all.last(numel));
   return values;
 }
 
@@ -71,6 +71,7 @@ struct Case {
   bool kept = false;
   Recompute recompute = Recompute::kNone;
   bool scratch = false;
+  AttentionScope attention = AttentionScope::kPacked;
 };
 
 enum class Tested { kFirst, kNext, kReduce, kEvaluate };
@@ -79,6 +80,7 @@ StepOptions options_of(const Case& c) {
   return {.ranks = c.ranks,
           .recompute = c.recompute,
           .keep_gathered = c.kept,
+          .attention = c.attention,
           .max_z_loss = 1e-3f,
           .traits = StreamDeviceGroup::traits_of({.ranks = c.ranks, .reduce_scatter_scratch = c.scratch})};
 }
@@ -130,6 +132,9 @@ class RankRun {
     upload(device_, program.input("order"), order);
     upload(device_, program.input("cosines"), rope.cosines);
     upload(device_, program.input("sines"), rope.sines);
+    if (step_.options().attention == AttentionScope::kDocument) {
+      upload(device_, program.input("starts"), std::vector<std::int32_t>{0, 0, 2, 2});
+    }
     runner_.run(program);
   }
 
@@ -251,16 +256,20 @@ void StreamOrderTest::no_wait_may_be_left_out_data() {
   QTest::addColumn<bool>("tied");
   QTest::addColumn<bool>("kept");
   QTest::addColumn<int>("recompute");
-  const auto row = [](const char* name, Tested tested, bool tied, bool kept, Recompute recompute) {
-    QTest::addRow("%s, %s, %s, recompute %d", name, tied ? "tied" : "untied", kept ? "kept gathered" : "gathered anew",
-                  static_cast<int>(recompute))
-        << static_cast<int>(tested) << tied << kept << static_cast<int>(recompute);
+  QTest::addColumn<AttentionScope>("attention");
+  const auto row = [](const char* name, Tested tested, bool tied, bool kept, Recompute recompute,
+                      AttentionScope attention = AttentionScope::kPacked) {
+    QTest::addRow("%s, %s, %s, recompute %d, %s", name, tied ? "tied" : "untied",
+                  kept ? "kept gathered" : "gathered anew", static_cast<int>(recompute),
+                  attention_scope_name(attention).data())
+        << static_cast<int>(tested) << tied << kept << static_cast<int>(recompute) << attention;
   };
   for (const bool tied : {false, true}) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kCheap, Recompute::kAll}) {
       row("first micro-batch", Tested::kFirst, tied, false, recompute);
       row("next micro-batch", Tested::kNext, tied, false, recompute);
     }
+    row("first micro-batch", Tested::kFirst, tied, false, Recompute::kAll, AttentionScope::kDocument);
     row("evaluation", Tested::kEvaluate, tied, false, Recompute::kNone);
     row("reduction", Tested::kReduce, tied, false, Recompute::kNone);
     row("reduction", Tested::kReduce, tied, true, Recompute::kNone);
@@ -272,7 +281,12 @@ void StreamOrderTest::no_wait_may_be_left_out() {
   QFETCH(const bool, tied);
   QFETCH(const bool, kept);
   QFETCH(const int, recompute);
-  const Case which{.tied = tied, .kept = kept, .recompute = static_cast<Recompute>(recompute), .scratch = tied};
+  QFETCH(const AttentionScope, attention);
+  const Case which{.tied = tied,
+                   .kept = kept,
+                   .recompute = static_cast<Recompute>(recompute),
+                   .scratch = tied,
+                   .attention = attention};
   const Experiment experiment(which, static_cast<Tested>(tested));
   const std::vector<Bytes> expected = experiment.in_program_order();
   QVERIFY(experiment.in_random_order(experiment.tested(), 0) == expected);

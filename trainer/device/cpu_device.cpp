@@ -4,12 +4,15 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "kernels/model/attention.h"
+#include "kernels/model/cached_attention.h"
 #include "kernels/model/gemm.h"
 #include "kernels/model/model_kernels.h"
 #include "net/base/deadline.h"
@@ -115,10 +118,11 @@ class CpuRunner {
 
   void operator()(const Rope& o) const {
     const std::int64_t half = o.head_dim / 2;
+    const std::int32_t* const starts = starts_of(o);
     typed(o.x, [&]<class T>(T) {
       rows(o.x.rows, [&](std::int64_t begin, std::int64_t count) {
         for (std::int64_t row = begin; row < begin + count; ++row) {
-          const std::int64_t angle = row % o.length * half;
+          const std::int64_t angle = (row % o.length - (starts == nullptr ? 0 : starts[row])) * half;
           model_kernels<T>().rope_row(at<T>(o.x) + row * o.x.stride, at<float>(o.cosines) + angle,
                                       at<float>(o.sines) + angle, o.heads, o.head_dim, o.direction);
         }
@@ -128,7 +132,7 @@ class CpuRunner {
 
   void operator()(const Attention& o) const {
     typed(o.qkv, [&]<class T>(T) {
-      const AttentionPass<T> pass{sizes_of(o.shape), at<T>(o.qkv), at<T>(o.out), at<float>(o.logsumexp)};
+      const AttentionPass<T> pass{sizes_of(o.shape), at<T>(o.qkv), at<T>(o.out), at<float>(o.logsumexp), starts_of(o)};
       with_scratch(o.scratch, o.shape.sequences * o.shape.heads, [&](std::int64_t task, std::byte* scratch) {
         attention_head<T>(pass, task / o.shape.heads, task % o.shape.heads, scratch, library_sgemm);
       });
@@ -137,11 +141,51 @@ class CpuRunner {
 
   void operator()(const AttentionBackward& o) const {
     typed(o.qkv, [&]<class T>(T) {
-      const AttentionBackwardPass<T> pass{sizes_of(o.shape), at<T>(o.dout),          at<T>(o.qkv),
-                                          at<T>(o.out),      at<float>(o.logsumexp), at<T>(o.dqkv)};
+      const AttentionBackwardPass<T> pass{sizes_of(o.shape),      at<T>(o.dout), at<T>(o.qkv), at<T>(o.out),
+                                          at<float>(o.logsumexp), at<T>(o.dqkv), starts_of(o)};
       const std::int64_t groups = o.shape.key_value_heads;
       with_scratch(o.scratch, o.shape.sequences * groups, [&](std::int64_t task, std::byte* scratch) {
         attention_backward_group<T>(pass, task / groups, task % groups, scratch, library_sgemm);
+      });
+    });
+  }
+
+  void operator()(const CachedAttention& o) const {
+    const auto* const slots = at<std::int32_t>(o.slots);
+    const auto* const positions = at<std::int32_t>(o.positions);
+    std::vector<CachedRun> runs;
+    for (std::int64_t row = 0; row < o.qkv.rows; ++row) {
+      const CachedRun one{row, 1, slots[row], positions[row]};
+      const bool goes_on = !runs.empty() && runs.back().slot == one.slot && runs.back().count < kAttentionQueries &&
+                           runs.back().position + runs.back().count == one.position;
+      goes_on ? void(++runs.back().count) : runs.push_back(one);
+    }
+    typed(o.qkv, [&]<class T>(T) {
+      write_cache<T>(o, runs);
+      const CachedAttentionPass<T> pass{{o.heads, o.key_value_heads, o.head_dim, o.capacity},
+                                        at<T>(o.qkv),
+                                        at<T>(o.keys),
+                                        at<T>(o.values),
+                                        at<T>(o.out)};
+      const auto tasks = static_cast<std::int64_t>(runs.size()) * o.key_value_heads;
+      with_scratch(o.scratch, tasks, [&](std::int64_t task, std::byte* scratch) {
+        const CachedRun& run = runs[static_cast<std::size_t>(task / o.key_value_heads)];
+        if (run.slot < 0) return;
+        cached_attention_group<T>(pass, run, task % o.key_value_heads, scratch, library_sgemm);
+      });
+    });
+  }
+
+  void operator()(const LogProbability& o) const {
+    const std::int64_t vocab = o.logits.columns;
+    typed(o.logits, [&]<class T>(T) {
+      pieces(o.logits.rows, 1, [&](std::int64_t row, std::int64_t) {
+        T* const logits = at<T>(o.logits) + row * vocab;
+        const std::int32_t label = at<std::int32_t>(o.labels)[row];
+        const LossSums sums =
+            model_kernels<T>().cross_entropy(logits, &label, 1, vocab, 1.0f, 0.0f, /*gradient=*/false);
+        at<float>(o.log_probabilities)[row] = static_cast<float>(-sums.cross_entropy);
+        at<std::int32_t>(o.greedy)[row] = is_first_of_largest(logits, vocab, label) ? 1 : 0;
       });
     });
   }
@@ -247,6 +291,45 @@ class CpuRunner {
     return reinterpret_cast<T*>(device_.at(tensor));
   }
 
+  const std::int32_t* starts_of(const auto& o) const { return o.starts ? at<std::int32_t>(*o.starts) : nullptr; }
+
+  // The keys and values of the runs' rows, to their places; what is not there gets its zeros.
+  template <class T>
+  void write_cache(const CachedAttention& o, std::span<const CachedRun> runs) const {
+    const auto head_bytes = static_cast<std::size_t>(o.head_dim) * sizeof(T);
+    for (const CachedRun& run : runs) {
+      if (run.slot < 0) {
+        std::memset(static_cast<void*>(at<T>(o.out) + run.row * o.out.columns), 0,
+                    static_cast<std::size_t>(run.count * o.out.columns) * sizeof(T));
+        continue;
+      }
+      for (std::int64_t i = 0; i < run.count; ++i) {
+        const T* const key = at<T>(o.qkv) + (run.row + i) * o.qkv.columns + o.heads * o.head_dim;
+        for (std::int64_t head = 0; head < o.key_value_heads; ++head) {
+          const std::int64_t place =
+              ((run.slot * o.key_value_heads + head) * o.capacity + run.position + i) * o.head_dim;
+          std::memcpy(static_cast<void*>(at<T>(o.keys) + place), key + head * o.head_dim, head_bytes);
+          std::memcpy(static_cast<void*>(at<T>(o.values) + place), key + (o.key_value_heads + head) * o.head_dim,
+                      head_bytes);
+        }
+      }
+    }
+  }
+
+  static float widened(float value) { return value; }
+  static float widened(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+  template <class T>
+  static bool is_first_of_largest(const T* logits, std::int64_t vocab, std::int64_t label) {
+    const float most = widened(logits[label]);
+    for (std::int64_t i = 0; i < label; ++i) {
+      if (!(widened(logits[i]) < most)) return false;
+    }
+    for (std::int64_t i = label + 1; i < vocab; ++i) {
+      if (!(widened(logits[i]) <= most)) return false;
+    }
+    return true;
+  }
+
   template <class Task>
   static void typed(const Tensor& tensor, Task&& task) {
     tensor.dtype == DType::kBfloat16 ? task(Bf16{}) : task(float{});
@@ -262,7 +345,7 @@ class CpuRunner {
     pieces(count, kValuesPerTask, task);
   }
   template <class Task>
-  void pieces(std::int64_t count, std::int64_t piece, Task& task) const {
+  void pieces(std::int64_t count, std::int64_t piece, Task&& task) const {
     const auto one = [&](std::int64_t index) { task(index * piece, std::min(piece, count - index * piece)); };
     const std::int64_t tasks = (count + piece - 1) / piece;
     if (threads_ == 1) {

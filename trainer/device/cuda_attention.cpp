@@ -21,7 +21,8 @@ cudaError_t launch_forward(const AttentionCall& call, cudaStream_t stream) {
                                                           .qkv_stride = call.qkv_stride,
                                                           .out = reinterpret_cast<T*>(call.out),
                                                           .out_stride = call.out_stride,
-                                                          .logsumexp = call.logsumexp},
+                                                          .logsumexp = call.logsumexp,
+                                                          .starts = call.starts},
                                 stream);
 }
 
@@ -37,7 +38,8 @@ cudaError_t launch_backward(const AttentionCall& call, cudaStream_t stream) {
                                                                     .logsumexp = call.logsumexp,
                                                                     .dqkv = reinterpret_cast<T*>(call.dqkv),
                                                                     .dqkv_stride = call.dqkv_stride,
-                                                                    .scratch = reinterpret_cast<float*>(call.scratch)},
+                                                                    .scratch = reinterpret_cast<float*>(call.scratch),
+                                                                    .starts = call.starts},
                                          stream);
 }
 

@@ -25,6 +25,7 @@ struct AttentionCall {
   std::byte* out = nullptr;
   std::int64_t out_stride = 0;
   float* logsumexp = nullptr;
+  const std::int32_t* starts = nullptr;  // of documents; nullptr: none
   const std::byte* dout = nullptr;
   std::int64_t dout_stride = 0;
   std::byte* dqkv = nullptr;
@@ -45,9 +46,10 @@ std::unique_ptr<CudaAttention> make_own_attention();
 
 // Whether there is cuDNN, and this program was built with its front end; the error says why not.
 Status cudnn_attention_loads(const std::filesystem::path& libtorch = libtorch_directory());
-// cuDNN's fused attention, with `otherwise` for what it does not take: fp32, head sizes that are no multiples of 8 or
-// over 128, lengths that are no multiples of kCudnnLengths, more workspace than the call has scratch. Which of them
-// computes a shape is logged when it first comes. On the device's thread, with its GPU current.
+// cuDNN's fused attention, with `otherwise` for what it does not take: attention within documents (whose number a plan
+// of cuDNN's would have to know), fp32, head sizes that are no multiples of 8 or over 128, lengths that are no
+// multiples of kCudnnLengths, more workspace than the call has scratch. Which of them computes a shape is logged when
+// it first comes. On the device's thread, with its GPU current.
 Result<std::unique_ptr<CudaAttention>> make_cudnn_attention(
     std::unique_ptr<CudaAttention> otherwise, const std::filesystem::path& libtorch = libtorch_directory());
 // Sampling comes with each length once, and cuDNN takes longer to plan a shape than the other kernels to compute it.

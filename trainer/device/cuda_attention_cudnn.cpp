@@ -253,11 +253,12 @@ class CudnnAttention final : public CudaAttention {
   // Told once: sampling comes with another length at each token.
   bool refused(const AttentionCall& call) {
     const AttentionShape& shape = call.shape;
-    const bool takes = call.dtype == DType::kBfloat16 && shape.head_dim % 8 == 0 && shape.head_dim <= kLargestHead &&
-                       shape.length % kCudnnLengths == 0;
+    const bool takes = call.starts == nullptr && call.dtype == DType::kBfloat16 && shape.head_dim % 8 == 0 &&
+                       shape.head_dim <= kLargestHead && shape.length % kCudnnLengths == 0;
     if (!takes && !std::exchange(told_, true)) {
-      spdlog::info("attention by=own length={} head_dim={} dtype={}: not a shape for cuDNN", shape.length,
-                   shape.head_dim, call.dtype == DType::kBfloat16 ? "bf16" : "fp32");
+      spdlog::info("attention by=own length={} head_dim={} dtype={} scope={}: not for cuDNN", shape.length,
+                   shape.head_dim, call.dtype == DType::kBfloat16 ? "bf16" : "fp32",
+                   call.starts == nullptr ? "packed" : "document");
     }
     return !takes;
   }

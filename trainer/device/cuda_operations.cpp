@@ -81,7 +81,7 @@ class CudaRunner {
   cudaError_t operator()(const Rope& o) const {
     return typed(o.x, [&]<class T>(T) {
       return cuda::launch_rope(at<T>(o.x), o.x.stride, o.x.rows, at<float>(o.cosines), at<float>(o.sines), o.heads,
-                               o.head_dim, o.length, o.direction, stream_);
+                               o.head_dim, o.length, starts_of(o), o.direction, stream_);
     });
   }
 
@@ -183,7 +183,13 @@ class CudaRunner {
     return cudaSuccess;
   }
 
+  // Of no training step.
+  cudaError_t operator()(const CachedAttention&) const { throw std::runtime_error(kProcessorsAlone); }
+  cudaError_t operator()(const LogProbability&) const { throw std::runtime_error(kProcessorsAlone); }
+
  private:
+  static constexpr const char* kProcessorsAlone = "inference over a cache is computed by processors alone";
+
   template <class T>
   T* at(const Tensor& tensor) const {
     return reinterpret_cast<T*>(tools_.arenas[static_cast<std::size_t>(tensor.arena)] + tensor.byte);
@@ -195,6 +201,8 @@ class CudaRunner {
     return tensor.dtype == DType::kBfloat16 ? task(Bf16{}) : task(float{});
   }
 
+  const std::int32_t* starts_of(const auto& o) const { return o.starts ? at<std::int32_t>(*o.starts) : nullptr; }
+
   template <class AnyAttention>
   AttentionCall call_of(const AnyAttention& o) const {
     return {.shape = o.shape,
@@ -204,6 +212,7 @@ class CudaRunner {
             .out = at<std::byte>(o.out),
             .out_stride = o.out.stride,
             .logsumexp = at<float>(o.logsumexp),
+            .starts = starts_of(o),
             .scratch = at<std::byte>(o.scratch),
             .scratch_bytes = o.scratch.extent_bytes()};
   }
@@ -213,11 +222,12 @@ class CudaRunner {
   const cudaStream_t stream_;
 };
 
-constexpr const char* kNames[] = {"Fill",         "Convert",           "Embed",     "EmbedBackward",
-                                  "RmsNorm",      "RmsNormBackward",   "MatMul",    "Rope",
-                                  "Attention",    "AttentionBackward", "Swiglu",    "SwigluBackward",
-                                  "CrossEntropy", "SquaredNorm",       "ClipScale", "AdamW",
-                                  "AllGather",    "ReduceScatter",     "AllReduce"};
+constexpr const char* kNames[] = {"Fill",          "Convert",           "Embed",     "EmbedBackward",
+                                  "RmsNorm",       "RmsNormBackward",   "MatMul",    "Rope",
+                                  "Attention",     "AttentionBackward", "Swiglu",    "SwigluBackward",
+                                  "CrossEntropy",  "SquaredNorm",       "ClipScale", "AdamW",
+                                  "AllGather",     "ReduceScatter",     "AllReduce", "CachedAttention",
+                                  "LogProbability"};
 static_assert(std::size(kNames) == std::variant_size_v<Operation>);
 
 }  // namespace

@@ -29,6 +29,9 @@ ModelConfig small_model(const ModelConfig& model) {
   return small;
 }
 
+// Three documents a sequence, one of them of a single token, one over the edge of a tile.
+std::int32_t document_start(std::int64_t place) { return place < 20 ? 0 : place == 20 ? 20 : 21; }
+
 // ||a - b|| / ||b||
 double relative_difference(std::span<const float> a, std::span<const float> b) {
   double difference = 0, norm = 0;
@@ -56,19 +59,26 @@ Error differs(const std::string& what, double by, double at_most) {
 
 }  // namespace
 
-Status check_devices(const ModelConfig& model, Precision precision, std::unique_ptr<DeviceGroup> devices) {
+Status check_devices(const ModelConfig& model, Precision precision, AttentionScope attention,
+                     std::unique_ptr<DeviceGroup> devices) {
   const ModelConfig small = small_model(model);
   EngineOptions options;
   options.local_ranks = devices->world_size();
   options.seed = 1;
   options.max_z_loss = 1e-3;
   options.precision = precision;
+  options.attention = attention;
   options.micro_batch_sequences = 1;
   const std::int64_t sequences = 2 * devices->world_size();
   std::mt19937 random(1);
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences * (kLength + 1)));
   for (auto& token : tokens) token = static_cast<std::int32_t>(random() % static_cast<unsigned>(small.vocab_size));
-  const TokenBatch batch{tokens, sequences, kLength};
+  TokenBatch batch{tokens, sequences, kLength};
+  std::vector<std::int32_t> starts;
+  if (attention == AttentionScope::kDocument) {
+    for (std::int64_t i = 0; i < batch.token_count(); ++i) starts.push_back(document_start(i % kLength));
+    batch.starts = starts;
+  }
 
   ATOLL_ASSIGN_OR_RETURN(const auto there, create_engine(small, options, std::move(devices)));
   ATOLL_ASSIGN_OR_RETURN(const GradientReport got, there->gradients(batch));

@@ -14,7 +14,9 @@
 namespace atl {
 
 // `devices`: used, and given back. The heads of the small model are those of `model`, a group of them, in size and
-// number of queries a key. kInternal names what differs, by how much.
-Status check_devices(const ModelConfig& model, Precision precision, std::unique_ptr<DeviceGroup> devices);
+// number of queries a key; with AttentionScope::kDocument the batch has several documents a sequence. kInternal names
+// what differs, by how much.
+Status check_devices(const ModelConfig& model, Precision precision, AttentionScope attention,
+                     std::unique_ptr<DeviceGroup> devices);
 
 }  // namespace atl

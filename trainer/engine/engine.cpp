@@ -31,13 +31,26 @@ StepOptions step_options(const EngineOptions& options, const StepTraits& traits)
           .precision = options.precision,
           .recompute = options.recompute,
           .keep_gathered = options.keep_gathered,
+          .attention = options.attention,
           .max_z_loss = static_cast<float>(options.max_z_loss),
           .clip_norm = static_cast<float>(options.clip_norm),
           .beta1 = options.adamw.beta1,
           .beta2 = options.adamw.beta2,
           .epsilon = options.adamw.epsilon,
+          .train_only = options.train_only,
           .traits = traits};
 }
+
+// As Attention of net/step/operation.h has them; the kernels look nowhere else.
+bool begin_documents(std::span<const std::int32_t> starts, std::int64_t length) {
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const auto place = static_cast<std::int32_t>(i % static_cast<std::size_t>(length));
+    if (starts[i] != place && (place == 0 || starts[i] != starts[i - 1])) return false;
+  }
+  return true;
+}
+
+double per_token(double sum, std::int64_t tokens) { return tokens == 0 ? 0 : sum / static_cast<double>(tokens); }
 
 class FsdpEngine final : public Engine {
  public:
@@ -68,13 +81,16 @@ class FsdpEngine final : public Engine {
 
   void read_parameters(std::span<float> canonical) const override { read(ShardArray::kParameters, whole(), canonical); }
   void write_parameters(std::span<const float> canonical) override {
-    write(ShardArray::kParameters, whole(), canonical);
+    write(ShardArray::kParameters, whole(), canonical, ValuesOf::kModel);
   }
   void read_parameters(std::span<const ParameterRange> ranges, std::span<float> values) const override {
     read(ShardArray::kParameters, ranges, values);
   }
   void write_parameters(std::span<const ParameterRange> ranges, std::span<const float> canonical) override {
-    write(ShardArray::kParameters, ranges, canonical);
+    write(ShardArray::kParameters, ranges, canonical, ValuesOf::kModel);
+  }
+  void write_range_values(std::span<const ParameterRange> ranges, std::span<const float> values) override {
+    write(ShardArray::kParameters, ranges, values, ValuesOf::kRanges);
   }
 
   Result<StepReport> train_step(const TokenBatch& batch, float learning_rate) override;
@@ -88,13 +104,15 @@ class FsdpEngine final : public Engine {
   Result<std::vector<float>> next_token_logits(std::span<const std::int32_t> tokens) override;
 
   std::int64_t optimizer_steps() const override { return steps_; }
-  void read_moments(std::span<float> first, std::span<float> second) const override {
-    read(ShardArray::kFirstMoment, whole(), first);
-    read(ShardArray::kSecondMoment, whole(), second);
+  void read_moments(std::span<const ParameterRange> ranges, std::span<float> first,
+                    std::span<float> second) const override {
+    read(ShardArray::kFirstMoment, ranges, first);
+    read(ShardArray::kSecondMoment, ranges, second);
   }
-  void write_moments(std::span<const float> first, std::span<const float> second, std::int64_t steps) override {
-    write(ShardArray::kFirstMoment, whole(), first);
-    write(ShardArray::kSecondMoment, whole(), second);
+  void write_moments(std::span<const ParameterRange> ranges, std::span<const float> first,
+                     std::span<const float> second, std::int64_t steps) override {
+    write(ShardArray::kFirstMoment, ranges, first, ValuesOf::kRanges);
+    write(ShardArray::kSecondMoment, ranges, second, ValuesOf::kRanges);
     steps_ = steps;
   }
   void rest() override {
@@ -108,6 +126,7 @@ class FsdpEngine final : public Engine {
     int slot = 0;
     std::int64_t number = 0;  // t, if those before it are taken
     std::int64_t tokens = 0;
+    std::int64_t predicted = 0;  // labels that count
     Clock::time_point since;
   };
   struct FinishedStep {
@@ -128,7 +147,7 @@ class FsdpEngine final : public Engine {
   Status run(const std::function<void(LocalRank, RankModel&)>& task) const;
   std::vector<ParameterRange> whole() const { return {{0, step_.layout().numel}}; }
   void read(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) const;
-  void write(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> canonical);
+  void write(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> values, ValuesOf of);
 
   const ModelConfig config_;
   const EngineOptions options_;
@@ -157,6 +176,17 @@ Status FsdpEngine::check(const TokenBatch& batch) const {
     return bad_option(fmt::format("sequences of {} tokens are longer than max_position_embeddings = {}", batch.length,
                                   config_.max_position_embeddings));
   }
+  const auto inputs = static_cast<std::size_t>(batch.token_count());
+  if (!batch.starts.empty() && (options_.attention != AttentionScope::kDocument || batch.starts.size() != inputs ||
+                                !begin_documents(batch.starts, batch.length))) {
+    return bad_option(
+        "a batch says where documents begin, but attention is not kept within them, or they do not "
+        "follow each other");
+  }
+  if (!batch.counts.empty() && batch.counts.size() != batch.tokens.size()) {
+    return bad_option(
+        fmt::format("a batch of {} tokens says of {} whether they count", batch.tokens.size(), batch.counts.size()));
+  }
   const auto [smallest, largest] = std::minmax_element(batch.tokens.begin(), batch.tokens.end());
   if (*smallest < 0 || *largest >= config_.vocab_size) {
     return bad_option(
@@ -174,7 +204,14 @@ RankBatch FsdpEngine::share(const TokenBatch& batch, LocalRank rank) {
       options_.micro_batch_sequences == 0 ? largest_share : std::min(options_.micro_batch_sequences, largest_share);
   const auto row = static_cast<std::size_t>(batch.length + 1);
   const std::int64_t micro_batches = (largest_share + micro - 1) / micro;
-  return {.tokens = batch.tokens.subspan(static_cast<std::size_t>(first) * row, static_cast<std::size_t>(count) * row),
+  const auto part = [&](auto of_rows, std::size_t of_row) {
+    return of_rows.empty()
+               ? of_rows
+               : of_rows.subspan(static_cast<std::size_t>(first) * of_row, static_cast<std::size_t>(count) * of_row);
+  };
+  return {.tokens = part(batch.tokens, row),
+          .starts = part(batch.starts, row - 1),
+          .counts = part(batch.counts, row),
           .sequences = count,
           .length = batch.length,
           .micro_sequences = micro,
@@ -196,7 +233,7 @@ std::function<void(std::int64_t)> FsdpEngine::after_micro_batch(LocalRank rank, 
 }
 
 StepNumbers FsdpEngine::numbers(const TokenBatch& batch, float learning_rate, std::int64_t step) const {
-  return {.loss_scale = static_cast<float>(1.0 / static_cast<double>(batch.token_count())),
+  return {.loss_scale = static_cast<float>(per_token(1, batch.predicted_count())),
           .learning_rate = learning_rate,
           .weight_decay = options_.adamw.weight_decay,
           .step = step,
@@ -225,8 +262,9 @@ void FsdpEngine::read(ShardArray array, std::span<const ParameterRange> ranges, 
   broken_ = std::move(status);
 }
 
-void FsdpEngine::write(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> canonical) {
-  Status status = run([&](LocalRank, RankModel& rank) { rank.write_shard(array, ranges, canonical); });
+void FsdpEngine::write(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> values,
+                       ValuesOf of) {
+  Status status = run([&](LocalRank, RankModel& rank) { rank.write_shard(array, ranges, values, of); });
   if (!status.ok()) broken_ = std::move(status);
 }
 
@@ -234,6 +272,7 @@ FsdpEngine::BegunStep FsdpEngine::next_step(const TokenBatch& batch) const {
   return {.slot = begun_.empty() ? 0 : (begun_.back().slot + 1) % kResultSlots,
           .number = steps_ + 1 + static_cast<std::int64_t>(begun_.size()),
           .tokens = batch.token_count(),
+          .predicted = batch.predicted_count(),
           .since = Clock::now()};
 }
 
@@ -253,10 +292,9 @@ void FsdpEngine::await(const BegunStep& step, LocalRank local, RankModel& rank, 
 
 Result<StepReport> FsdpEngine::report_of(const BegunStep& step, const FinishedStep& finished) {
   const StepSums& sums = finished.result.sums;
-  const auto tokens = static_cast<double>(step.tokens);
   const auto now = Clock::now();
-  StepReport report{.loss_nats = sums.cross_entropy / tokens,
-                    .max_z_loss = options_.max_z_loss * sums.squared_max_logit / tokens,
+  StepReport report{.loss_nats = per_token(sums.cross_entropy, step.predicted),
+                    .max_z_loss = options_.max_z_loss * per_token(sums.squared_max_logit, step.predicted),
                     .gradient_norm = std::sqrt(sums.gradient_squares),
                     .tokens = step.tokens,
                     .seconds = Seconds(now - std::max(step.since, finished_)).count(),
@@ -314,7 +352,7 @@ Result<double> FsdpEngine::evaluate(const TokenBatch& batch) {
   double loss = 0;
   ATOLL_RETURN_IF_ERROR(run([&](LocalRank local, RankModel& rank) {
     const StepSums sums = rank.evaluate(share(batch, local));
-    if (local.value == 0) loss = sums.cross_entropy / static_cast<double>(batch.token_count());
+    if (local.value == 0) loss = per_token(sums.cross_entropy, batch.predicted_count());
   }));
   if (!std::isfinite(loss)) return Error{ErrorCode::kNonFinite, "the loss of this model on this text is not finite"};
   return loss;
@@ -323,13 +361,13 @@ Result<double> FsdpEngine::evaluate(const TokenBatch& batch) {
 Result<GradientReport> FsdpEngine::gradients(const TokenBatch& batch) {
   ATOLL_RETURN_IF_ERROR(check(batch));
   GradientReport report;
-  const auto tokens = static_cast<double>(batch.token_count());
+  const std::int64_t predicted = batch.predicted_count();
   ATOLL_RETURN_IF_ERROR(run([&](LocalRank local, RankModel& rank) {
     rank.forward_backward(share(batch, local), numbers(batch, 0, 1));
     const StepSums sums = rank.sums();
     if (local.value != 0) return;
-    report.loss_nats = sums.cross_entropy / tokens;
-    report.max_z_loss = options_.max_z_loss * sums.squared_max_logit / tokens;
+    report.loss_nats = per_token(sums.cross_entropy, predicted);
+    report.max_z_loss = options_.max_z_loss * per_token(sums.squared_max_logit, predicted);
   }));
   report.gradients.resize(static_cast<std::size_t>(numel()));
   read(ShardArray::kGradients, whole(), report.gradients);
@@ -371,6 +409,15 @@ EngineMemory FsdpEngine::memory() const {
 }
 
 }  // namespace
+
+std::int64_t TokenBatch::predicted_count() const {
+  if (counts.empty()) return token_count();
+  std::int64_t predicted = 0;
+  for (std::int64_t i = 0; i < std::ssize(counts); ++i) {
+    if (i % (length + 1) != 0 && counts[static_cast<std::size_t>(i)] != 0) ++predicted;
+  }
+  return predicted;
+}
 
 Status EngineOptions::validate() const {
   if (local_ranks < 1 || local_ranks > kMaxLocalRanks) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "net/base/result.h"
@@ -35,6 +36,8 @@ struct EngineOptions {
   Precision precision = Precision::kFp32;  // of activations and gathered weights; the master parameters are fp32
   Recompute recompute = Recompute::kNone;
   bool keep_gathered = false;  // whole parameters and gradients, for a whole step (net/step/llama_step.h)
+  AttentionScope attention = AttentionScope::kPacked;
+  std::vector<std::string> train_only = {};  // patterns (net/model/train_only.h); empty: everything is trained
   // After each micro-batch, also of an evaluation, on a thread of the engine's. False: the call is given up,
   // if micro-batches are left of it: kAborted, and nothing has changed. May be empty; must not block.
   std::function<bool()> on_micro_batch = {};
@@ -45,28 +48,35 @@ struct EngineOptions {
 };
 
 // Sequences of equal length, row-major [sequences, length + 1]: inputs are all tokens but the last of a row, labels all
-// but the first. The tokens stay the caller's.
+// but the first. What the spans are of stays the caller's.
 struct TokenBatch {
   std::span<const std::int32_t> tokens;
   std::int64_t sequences = 0;
-  std::int64_t length = 0;  // tokens predicted in each sequence
+  std::int64_t length = 0;  // inputs of each sequence
+  // [sequences, length]: where in its sequence the document of each input begins, as Attention of net/step/operation.h
+  // has it; for AttentionScope::kDocument. Empty: a sequence is one document.
+  std::span<const std::int32_t> starts = {};
+  // [sequences, length + 1]: 0 where a token, as a label, counts for nothing: neither in the loss, nor among the tokens
+  // that the loss is a mean over. Empty: all count.
+  std::span<const std::uint8_t> counts = {};
 
   std::int64_t token_count() const { return sequences * length; }
+  std::int64_t predicted_count() const;  // of labels that count
 };
 
 struct StepReport {
-  double loss_nats = 0;      // mean cross-entropy over the batch's tokens, without max-z-loss
+  double loss_nats = 0;      // mean cross-entropy over the labels that count, without max-z-loss; of none: 0
   double max_z_loss = 0;     // coefficient times mean squared largest logit
   double gradient_norm = 0;  // before clipping
-  std::int64_t tokens = 0;
-  double seconds = 0;                     // of the whole step, or since the one before it was finished
+  std::int64_t tokens = 0;   // inputs
+  double seconds = 0;        // of the whole step, or since the one before it was finished
   std::optional<StepSeconds> parts = {};  // of local rank 0, where its device tells
 };
 
 struct GradientReport {
   double loss_nats = 0;
   double max_z_loss = 0;
-  std::vector<float> gradients;  // canonical, unclipped
+  std::vector<float> gradients;  // canonical, unclipped; 0 of what is not trained
 };
 
 // Of the fullest rank; taken once, when the first batch of a shape comes, and what net/step works out for it.
@@ -90,10 +100,11 @@ class Engine {
   // Spans of numel() elements. Reading and writing, like evaluations, come after the steps that are under way.
   virtual void read_parameters(std::span<float> canonical) const = 0;
   virtual void write_parameters(std::span<const float> canonical) = 0;
-  // Some of them. Read: the values of the ranges, end to end. Written: from a span of numel() elements, of which those
-  // of the ranges alone are looked at.
+  // Some of them. Read: the values of the ranges, end to end. write_parameters: from a span of numel() elements, of
+  // which those of the ranges alone are looked at; write_range_values: from what was read.
   virtual void read_parameters(std::span<const ParameterRange> ranges, std::span<float> values) const = 0;
   virtual void write_parameters(std::span<const ParameterRange> ranges, std::span<const float> canonical) = 0;
+  virtual void write_range_values(std::span<const ParameterRange> ranges, std::span<const float> values) = 0;
 
   // Forward, backward, clip, AdamW. A loss or gradient that is not finite is kNonFinite, and changes nothing. kAborted,
   // as from evaluate() and gradients(): on_micro_batch said so. While no other step is under way.
@@ -111,7 +122,7 @@ class Engine {
   // How many should be when one is finished: 0 where a step is over when it was begun.
   virtual int steps_ahead() const = 0;
 
-  // Mean cross-entropy in nats a token.
+  // Mean cross-entropy in nats a token that counts; of none: 0.
   virtual Result<double> evaluate(const TokenBatch& batch) = 0;
 
   // Forward and backward without an optimiser step; parameters and moments stay as they are.
@@ -123,10 +134,13 @@ class Engine {
   // [vocab_size] after the last of `tokens` (at least one, at most max_position_embeddings).
   virtual Result<std::vector<float>> next_token_logits(std::span<const std::int32_t> tokens) = 0;
 
-  // AdamW's state: moments of numel() elements each, and the steps taken so far, as far as they are finished.
+  // AdamW's state: moments of ranges that are trained, end to end, and the steps taken so far, as far as they are
+  // finished.
   virtual std::int64_t optimizer_steps() const = 0;
-  virtual void read_moments(std::span<float> first, std::span<float> second) const = 0;
-  virtual void write_moments(std::span<const float> first, std::span<const float> second, std::int64_t steps) = 0;
+  virtual void read_moments(std::span<const ParameterRange> ranges, std::span<float> first,
+                            std::span<float> second) const = 0;
+  virtual void write_moments(std::span<const ParameterRange> ranges, std::span<const float> first,
+                             std::span<const float> second, std::int64_t steps) = 0;
 
   // Between steps that are far apart: what a step takes is given back until the next, where it is the machine's main
   // memory.

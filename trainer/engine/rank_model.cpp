@@ -86,17 +86,18 @@ const Tensor& RankModel::tensor_of(ShardArray array) const {
 }
 
 template <class Copy>
-void RankModel::for_each_piece(std::span<const ParameterRange> ranges, Copy&& copy) const {
+void RankModel::for_each_piece(ShardArray array, std::span<const ParameterRange> ranges, Copy&& copy) const {
   std::int64_t before = 0;  // values of the ranges before this one
   for (const ParameterRange& range : ranges) {
-    for (std::size_t u = 0; u < step_.layout().units.size(); ++u) {
-      const ParameterUnit& unit = step_.layout().units[u];
-      const std::int64_t at = step_.shard_offsets()[u];
-      const std::int64_t shard = step_.shard_offsets()[u + 1] - at;
-      const std::int64_t first = unit.offset + shard * rank_.value;  // canonical, of this rank's part
-      const std::int64_t begin = std::max(range.offset, first);
-      const std::int64_t end = std::min({range.offset + range.numel, first + shard, unit.offset + unit.numel});
-      if (begin < end) copy(at + begin - first, before + begin - range.offset, begin, end - begin);
+    for (const FlatRun& run : step_.runs()) {
+      if (!run.trained && array != ShardArray::kParameters) continue;
+      const FlatPart& part = step_.part(run.unit, run.trained);
+      const std::int64_t mine = part.shard * rank_.value;  // this rank's part, in the flat parameter
+      const std::int64_t shift = run.canonical - run.place;
+      const std::int64_t begin = std::max({range.offset, run.canonical, mine + shift});
+      const std::int64_t end =
+          std::min({range.offset + range.numel, run.canonical + run.numel, mine + part.shard + shift});
+      if (begin < end) copy(part.offset + begin - shift - mine, before + begin - range.offset, begin, end - begin);
     }
     before += range.numel;
   }
@@ -104,19 +105,20 @@ void RankModel::for_each_piece(std::span<const ParameterRange> ranges, Copy&& co
 
 void RankModel::read_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values) {
   runner_.join();
-  for_each_piece(ranges, [&](std::int64_t mine, std::int64_t place, std::int64_t, std::int64_t count) {
+  for_each_piece(array, ranges, [&](std::int64_t mine, std::int64_t place, std::int64_t, std::int64_t count) {
     device_->download(
         tensor_of(array).view(mine, 1, count),
         std::as_writable_bytes(values.subspan(static_cast<std::size_t>(place), static_cast<std::size_t>(count))));
   });
 }
 
-void RankModel::write_shard(ShardArray array, std::span<const ParameterRange> ranges,
-                            std::span<const float> canonical) {
+void RankModel::write_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> values,
+                            ValuesOf of) {
   runner_.join();
-  for_each_piece(ranges, [&](std::int64_t mine, std::int64_t, std::int64_t begin, std::int64_t count) {
+  for_each_piece(array, ranges, [&](std::int64_t mine, std::int64_t place, std::int64_t begin, std::int64_t count) {
+    const auto from = static_cast<std::size_t>(of == ValuesOf::kModel ? begin : place);
     device_->upload(tensor_of(array).view(mine, 1, count),
-                    std::as_bytes(canonical.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count))));
+                    std::as_bytes(values.subspan(from, static_cast<std::size_t>(count))));
   });
   if (array == ShardArray::kParameters) runner_.run(program(Kind::kRound));
   device_->synchronize();
@@ -129,16 +131,25 @@ std::int64_t RankModel::micro_batch_size(const RankBatch& batch, std::int64_t in
   return std::min(batch.micro_sequences, batch.sequences - first);
 }
 
+void RankModel::take_sequences(const RankBatch& batch, std::int64_t first, std::int64_t count) {
+  inputs_.clear();
+  labels_.clear();
+  const auto row = static_cast<std::size_t>(batch.length + 1);
+  for (auto at = static_cast<std::size_t>(first) * row; at < static_cast<std::size_t>(first + count) * row; at += row) {
+    const auto tokens = batch.tokens.subspan(at, row);
+    inputs_.insert(inputs_.end(), tokens.begin(), tokens.end() - 1);
+    for (std::size_t i = 1; i < row; ++i) {
+      const bool counts = batch.counts.empty() || batch.counts[at + i] != 0;
+      labels_.push_back(counts ? tokens[i] : kNoLabel);
+    }
+  }
+}
+
 void RankModel::run_micro_batch(const RankBatch& batch, std::int64_t index, const Program& program) {
   const std::int64_t count = micro_batch_size(batch, index);
   if (count > 0) {
-    inputs_.clear();
-    labels_.clear();
-    const std::int32_t* row = batch.tokens.data() + index * batch.micro_sequences * (batch.length + 1);
-    for (std::int64_t i = 0; i < count; ++i, row += batch.length + 1) {
-      inputs_.insert(inputs_.end(), row, row + batch.length);
-      labels_.insert(labels_.end(), row + 1, row + batch.length + 1);
-    }
+    const std::int64_t first = index * batch.micro_sequences;
+    take_sequences(batch, first, count);
     order_.resize(inputs_.size());
     std::iota(order_.begin(), order_.end(), 0);
     std::ranges::stable_sort(order_, {}, [&](std::int32_t r) { return inputs_[static_cast<std::size_t>(r)]; });
@@ -147,6 +158,14 @@ void RankModel::run_micro_batch(const RankBatch& batch, std::int64_t index, cons
     device_->upload(program.input("tokens"), bytes_of(inputs_));
     device_->upload(program.input("labels"), bytes_of(labels_));
     device_->upload(program.input("order"), bytes_of(order_));
+    if (step_.options().attention == AttentionScope::kDocument) {
+      starts_.assign(inputs_.size(), 0);
+      if (!batch.starts.empty()) {
+        std::ranges::copy(batch.starts.subspan(static_cast<std::size_t>(first * batch.length), starts_.size()),
+                          starts_.begin());
+      }
+      device_->upload(program.input("starts"), bytes_of(starts_));
+    }
     device_->upload(program.input("cosines"), std::as_bytes(std::span(rope_.cosines).first(angles)));
     device_->upload(program.input("sines"), std::as_bytes(std::span(rope_.sines).first(angles)));
   }

@@ -20,9 +20,11 @@
 
 namespace atl {
 
-// The sequences of one rank, rows of length + 1 tokens, and in how many micro-batches all ranks go through theirs.
+// The sequences of one rank, as a TokenBatch (engine.h) has them, and in how many micro-batches all ranks go through
+// theirs.
 struct RankBatch {
-  std::span<const std::int32_t> tokens;
+  std::span<const std::int32_t> tokens, starts;
+  std::span<const std::uint8_t> counts;
   std::int64_t sequences = 0;
   std::int64_t length = 0;
   std::int64_t micro_sequences = 1;
@@ -55,14 +57,21 @@ struct StepNumbers {
 
 enum class ShardArray { kParameters, kGradients, kFirstMoment, kSecondMoment };
 
+enum class ValuesOf {
+  kRanges,  // end to end
+  kModel    // all of it, in canonical order
+};
+
 class RankModel {
  public:
   // config and step outlive it.
   RankModel(const ModelConfig& config, const LlamaStep& step, LocalRank rank, std::unique_ptr<Device> device);
 
-  // Copies this rank's part of the ranges: to their values, end to end, and from a canonical vector of the whole model.
+  // Copies this rank's part of the ranges, to their values, end to end, and from these or those of the whole model. Of
+  // gradients and moments what is frozen has none: its values stay as they are.
   void read_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<float> values);
-  void write_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> canonical);
+  void write_shard(ShardArray array, std::span<const ParameterRange> ranges, std::span<const float> values,
+                   ValuesOf of);
 
   // Collective. Gradients, reduced, and sums stay on the device.
   void forward_backward(const RankBatch& batch, const StepNumbers& numbers);
@@ -110,11 +119,13 @@ class RankModel {
   Program make(Kind kind, std::int64_t sequences, std::int64_t length) const;
   // Those of its sequences, on the device; how many they are.
   std::int64_t micro_batch_size(const RankBatch& batch, std::int64_t index) const;
+  // Inputs and labels of `count` sequences from the batch's `first` on.
+  void take_sequences(const RankBatch& batch, std::int64_t first, std::int64_t count);
   void run_micro_batch(const RankBatch& batch, std::int64_t index, const Program& program);
   void begin_sums(const StepNumbers& numbers);
   const Tensor& tensor_of(ShardArray array) const;
   template <class Copy>
-  void for_each_piece(std::span<const ParameterRange> ranges, Copy&& copy) const;
+  void for_each_piece(ShardArray array, std::span<const ParameterRange> ranges, Copy&& copy) const;
 
   const ModelConfig& config_;
   const LlamaStep& step_;
@@ -124,7 +135,7 @@ class RankModel {
   std::list<Made> made_;  // the newest first
   std::int64_t step_bytes_ = 0;
   // Of the micro-batch that is being uploaded.
-  std::vector<std::int32_t> inputs_, labels_, order_;
+  std::vector<std::int32_t> inputs_, labels_, order_, starts_;
   RopeTable rope_;  // of the longest sequence seen
 };
 

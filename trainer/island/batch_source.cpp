@@ -12,14 +12,8 @@ DatasetBatches::DatasetBatches(Dataset dataset, DatasetBatchShape shape)
     : dataset_(std::move(dataset)),
       shape_(shape),
       train_sequences_(dataset_.sequences(Split::kTrain, shape.sequence_length)),
-      validation_total_(dataset_.sequences(Split::kValidation, shape.sequence_length)) {
-  tokens_.resize(static_cast<std::size_t>(shape_.sequences_per_step) * (shape_.sequence_length + 1));
-}
-
-TokenBatch DatasetBatches::batch_of(std::uint32_t sequences) const {
-  const std::size_t row = shape_.sequence_length + 1;
-  return TokenBatch{std::span(tokens_).first(sequences * row), sequences, shape_.sequence_length};
-}
+      validation_total_(dataset_.sequences(Split::kValidation, shape.sequence_length)),
+      rows_(shape.sequences_per_step, shape.sequence_length, shape.attention, dataset_.manifest().end_of_text) {}
 
 Result<TokenBatch> DatasetBatches::train_batch(OuterStep round, std::uint32_t step, const Lease& lease) {
   const std::uint64_t offset = std::uint64_t{step} * shape_.sequences_per_step;
@@ -28,12 +22,11 @@ Result<TokenBatch> DatasetBatches::train_batch(OuterStep round, std::uint32_t st
                  fmt::format("the lease of round {} has {} sequences, too few for inner step {} of {} each",
                              round.value, lease.sequences, step, shape_.sequences_per_step)};
   }
-  const std::size_t row = shape_.sequence_length + 1;
   for (std::uint32_t i = 0; i < shape_.sequences_per_step; ++i) {
     const std::uint64_t sequence = sequence_at(shape_.seed, lease.first_sequence + offset + i, train_sequences_);
-    dataset_.read_sequence(Split::kTrain, sequence, shape_.sequence_length, std::span(tokens_).subspan(i * row, row));
+    dataset_.read_sequence(Split::kTrain, sequence, shape_.sequence_length, rows_.row(i));
   }
-  return batch_of(shape_.sequences_per_step);
+  return rows_.batch(shape_.sequences_per_step);
 }
 
 std::uint32_t DatasetBatches::validation_batches() const {
@@ -46,13 +39,11 @@ Result<TokenBatch> DatasetBatches::validation_batch(std::uint32_t index) {
   const std::uint64_t total = std::min<std::uint64_t>(shape_.validation_sequences, validation_total_);
   const std::uint64_t first = std::uint64_t{index} * shape_.sequences_per_step;
   const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(shape_.sequences_per_step, total - first));
-  const std::size_t row = shape_.sequence_length + 1;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t sequence = (first + i) * validation_total_ / total;
-    dataset_.read_sequence(Split::kValidation, sequence, shape_.sequence_length,
-                           std::span(tokens_).subspan(i * row, row));
+    dataset_.read_sequence(Split::kValidation, sequence, shape_.sequence_length, rows_.row(i));
   }
-  return batch_of(count);
+  return rows_.batch(count);
 }
 
 }  // namespace atl

@@ -1,20 +1,27 @@
 #include "trainer/island/catch_up.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "net/recovery/base_model_fetch.h"
+
 namespace atl {
 namespace {
 
 constexpr std::size_t kMostNamed = 8;  // wrong chunks, to a person
+constexpr std::chrono::milliseconds kFirstPause{500}, kLongestPause{15'000}, kLookAround{100};
 
 }  // namespace
 
 CatchUp::CatchUp(Surroundings around, FetchModel model)
-    : around_(std::move(around)), model_(std::move(model)), news_(Download::kState, around_.on_event) {}
+    : around_(std::move(around)),
+      model_(std::move(model)),
+      news_(Download::kState, around_.on_event),
+      hub_pause_(kFirstPause, kLongestPause) {}
 
 CatchUp::~CatchUp() = default;
 
@@ -27,6 +34,11 @@ Status CatchUp::begin() {
                            if (incoming_) incoming_->put(chunk, fetch_->state());
                          }));
   fetch_.emplace(std::move(fetch));
+  if (around_.disk.keeps()) {
+    rounds_ = std::make_unique<FetchedRounds>(around_.disk.log(), model_.numel,
+                                              static_cast<std::uint32_t>(model_.fragments.size()));
+    fetch_->plan().tell_rounds_to(rounds_.get());
+  }
   if (const auto held = around_.own.held(); held.ok()) fetch_->state().copy_from(around_.own, held->outer_step);
   if (incoming_) incoming_->read_into(fetch_->state());
   return ok_status();
@@ -42,6 +54,32 @@ Result<FetchedState> CatchUp::fetch(const HeldState& target, const std::vector<S
   const Status done = fetch_->run(
       target, sources, abort, [&](std::uint64_t came, std::uint64_t all) { news_.progress(came, all, Clock::now()); },
       superseded);
+  return end(target, done, abort);
+}
+
+Result<FetchedState> CatchUp::fetch_from_store(const HeldState& target, const AbortSignal& abort,
+                                               const std::function<bool()>& superseded) {
+  if (!fetch_) ATOLL_RETURN_IF_ERROR(begin());
+  spdlog::info("recovery outer_step={} store=\"{}\"", target.outer_step.value, around_.store.upload_store);
+  const auto progress = [&](std::uint64_t came, std::uint64_t all) { news_.progress(came, all, Clock::now()); };
+  return end(target, atl::fetch_from_store(around_.store, target, fetch_->plan(), abort, progress, superseded), abort);
+}
+
+Result<FetchedState> CatchUp::fetch_from_hub(const HeldState& target, const AbortSignal& abort,
+                                             const std::function<bool()>& superseded) {
+  if (!fetch_) ATOLL_RETURN_IF_ERROR(begin());
+  spdlog::info("recovery outer_step={} from=hub", target.outer_step.value);
+  while (Clock::now() < ask_hub_from_ && !abort.raised() && !superseded()) {
+    pollfd wake{abort.fd(), POLLIN, 0};
+    (void)::poll(&wake, 1, static_cast<int>(kLookAround.count()));
+  }
+  const auto progress = [&](std::uint64_t came, std::uint64_t all) { news_.progress(came, all, Clock::now()); };
+  const Status done = fetch_base_model(around_.self, around_.hub, target, fetch_->plan(), abort, progress, superseded);
+  if (!done.ok()) ask_hub_from_ = Clock::now() + hub_pause_.next();
+  return end(target, done, abort);
+}
+
+Result<FetchedState> CatchUp::end(const HeldState& target, const Status& done, const AbortSignal& abort) {
   wrong_.insert(fetch_->plan().wrong().begin(), fetch_->plan().wrong().end());
   if (done.ok()) return take(target);
   // That the others have gone on to a newer one is no trouble: the hub names it next.
@@ -65,6 +103,7 @@ FetchedState CatchUp::take(const HeldState& target) {
   }
   FetchedState state = fetch_->state().release(target.outer_step);
   fetch_.reset();
+  if (rounds_) around_.keep_rounds(std::move(rounds_));
   news_.done(wrong);
   around_.trouble("");
   return state;

@@ -5,7 +5,7 @@
 
 #include "net/base/file.h"
 #include "net/disk/checkpoint_directory.h"
-#include "net/disk/kept_states.h"
+#include "net/disk/checkpoint_model.h"
 #include "net/disk/replay.h"
 #include "net/disk/round_log.h"
 #include "net/model/layout.h"
@@ -20,8 +20,9 @@ Error none_yet(const std::filesystem::path& directory) {
                            directory.string())};
 }
 
-// Of the states there, when none of them leads anywhere.
-Error why_none(const std::filesystem::path& directory) {
+}  // namespace
+
+Error no_whole_checkpoint(const std::filesystem::path& directory) {
   const auto paths = outer_state_files(directory);
   if (!paths.ok()) return paths.error();
   for (const std::filesystem::path& path : *paths) {
@@ -33,14 +34,12 @@ Error why_none(const std::filesystem::path& directory) {
                fmt::format("the rounds are missing that the checkpoints in {} need", directory.string())};
 }
 
-}  // namespace
-
-Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory) {
-  const Result<std::string> config = read_file(directory / kModelConfigFile, 1u << 20);
-  if (!config.ok()) return config.error().code == ErrorCode::kNotFound ? none_yet(directory) : config.error();
+Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory, std::vector<KeptState>* unreadable) {
   IslandCheckpoint checkpoint;
-  ATOLL_ASSIGN_OR_RETURN(checkpoint.model, model_config_from_json(*config));
-  const ParameterLayout layout = canonical_layout(checkpoint.model);
+  auto model = load_checkpoint_model(directory);
+  if (!model.ok()) return model.error().code == ErrorCode::kNotFound ? none_yet(directory) : model.error();
+  checkpoint.model = std::move(model->config);
+  const ParameterLayout& layout = model->layout;
   const RoundLog log(directory);
   std::optional<Error> why;
   for (const StateOnDisk& found : newest_states(kept_states(directory), log.rounds())) {
@@ -52,8 +51,9 @@ Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory)
     }
     spdlog::warn("checkpoint error=\"{}\"", state.error().message);
     why = state.error();
+    if (unreadable != nullptr) unreadable->push_back(found.snapshot);
   }
-  return why ? *why : why_none(directory);
+  return why ? *why : no_whole_checkpoint(directory);
 }
 
 }  // namespace atl

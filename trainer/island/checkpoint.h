@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <vector>
 
+#include "net/disk/kept_states.h"
 #include "net/model/config.h"
 #include "trainer/island/outer_state_store.h"
 
@@ -17,7 +19,10 @@ struct IslandCheckpoint {
 };
 
 // Where a file cannot be read, the newest state that the others lead to. kNotFound when there is none; kCorrupt when
-// none is whole.
-Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory);
+// none is whole. `unreadable` is given the kept states that were tried in vain.
+Result<IslandCheckpoint> load_checkpoint(const std::filesystem::path& directory,
+                                         std::vector<KeptState>* unreadable = nullptr);
+// Why the directory leads to no state.
+Error no_whole_checkpoint(const std::filesystem::path& directory);
 
 }  // namespace atl

@@ -21,7 +21,7 @@ Result<EngineDevices> on_gpus(const ModelConfig& model, const RunConfig& run, co
   const int ranks = static_cast<int>(chosen.plan.island.local_ranks);
   const auto timeout = EngineOptions{}.collective_timeout;
   ATOLL_ASSIGN_OR_RETURN(auto tried, make_gpu_devices(ranks, timeout));
-  ATOLL_RETURN_IF_ERROR(check_devices(model, chosen.plan.island.precision, std::move(tried)));
+  ATOLL_RETURN_IF_ERROR(check_devices(model, chosen.plan.island.precision, run.attention, std::move(tried)));
   ATOLL_ASSIGN_OR_RETURN(chosen.gpus, make_gpu_devices(ranks, timeout));
   chosen.peak_flops = peak_flops_of(std::span(gpus).first(static_cast<std::size_t>(ranks)));
   spdlog::info("computes on gpus={} first=\"{}\"", ranks, gpus.front().name);

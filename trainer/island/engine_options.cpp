@@ -10,6 +10,7 @@ EngineOptions engine_options(const RunConfig& run, const IslandShape& island, in
                   .beta2 = static_cast<float>(run.inner.beta2),
                   .epsilon = static_cast<float>(run.inner.epsilon),
                   .weight_decay = static_cast<float>(run.inner.weight_decay)};
+  engine.train_only = run.train_only;
   engine.clip_norm = run.inner.clip_grad_norm;
   engine.max_z_loss = run.inner.max_z_loss;
   engine.compute_threads = threads;
@@ -17,6 +18,7 @@ EngineOptions engine_options(const RunConfig& run, const IslandShape& island, in
   engine.precision = island.precision;
   engine.recompute = island.recompute;
   engine.keep_gathered = island.keep_gathered;
+  engine.attention = run.attention;
   return engine;
 }
 

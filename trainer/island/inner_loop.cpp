@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/model/train_only.h"
 #include "net/step/flops.h"
 #include "trainer/island/validation.h"
 
@@ -26,6 +27,7 @@ InnerLoop::InnerLoop(const RunConfig& run, std::vector<Fragment> fragments, Engi
                      OuterStateStore& outer, IslandStatus& status, InnerLoopOwner& owner, const AbortSignal& stop)
     : run_(run),
       fragments_(std::move(fragments)),
+      trained_(ranges_of(fragments_)),
       engine_(engine),
       batches_(batches),
       outer_(outer),
@@ -34,8 +36,10 @@ InnerLoop::InnerLoop(const RunConfig& run, std::vector<Fragment> fragments, Engi
       stop_(stop),
       schedule_(schedule_of(run.inner)),
       steps_(engine),
-      flops_(flops_per_token(engine.config(), run.sequence_length)),
-      torchtitan_flops_(torchtitan_flops_per_token(engine.config(), run.sequence_length)),
+      flops_(
+          flops_per_token(engine.config(), layout_of_training(engine.config(), run.train_only), run.sequence_length)),
+      torchtitan_flops_(torchtitan_flops_per_token(engine.config(), layout_of_training(engine.config(), run.train_only),
+                                                   run.sequence_length)),
       buffers_(fragments_.size()) {}
 
 Status InnerLoop::handle(const HubMessage& message) {
@@ -52,7 +56,10 @@ void InnerLoop::show(IslandPhase phase) {
 
 // The hub's configuration was read before this loop existed; after a reconnection it comes again.
 Status InnerLoop::on(const HubWelcome& message) {
-  if (message.run.run_id == run_.run_id) return ok_status();
+  if (message.run.run_id == run_.run_id) {
+    owner_.give_up_uploads_after(message.outer_step);
+    return ok_status();
+  }
   return Error{ErrorCode::kInviteOtherRun,
                "the hub at this address now serves another run; join it with an invite of its own"};
 }
@@ -136,6 +143,7 @@ Status InnerLoop::on(const LaneDropped& news) {
 
 Status InnerLoop::initialise() {
   initialises_ = false;
+  (void)outer_.release();  // of before a way back: there is no room for two
   ATOLL_ASSIGN_OR_RETURN(std::vector<float> parameters, owner_.initial_parameters());
   outer_.initialise(std::move(parameters));
   for (std::uint32_t lane = 0; lane < fragments_.size(); ++lane) owner_.post(FragmentId{lane}, LaneOwes{});
@@ -158,6 +166,7 @@ Status InnerLoop::recover() {
   const auto began = Clock::now();
   Result<FetchedState> fetched = owner_.kept_state({recover_->outer_step, recover_->state_hash});
   if (!fetched.ok()) fetched = owner_.fetch(*recover_);
+  if (!outer_.holds_state()) state_.reset();  // it made room
   if (!fetched.ok()) {
     // Its sources may have moved on or gone; the hub's next message brings newer ones.
     spdlog::warn("recovery round={} error=\"{}\"", recover_->outer_step.value, fetched.error().message);
@@ -267,6 +276,7 @@ Status InnerLoop::start(const HubRoundBegin& message) {
   owner_.publish(StateNews::kRoundBegin);
   if (goes_on) return ok_status();
   if (message.validate) ATOLL_RETURN_IF_ERROR(validate());
+  if (message.evaluate) owner_.evaluate(/*to_the_end=*/message.inner_steps == 0);
   return message.inner_steps == 0 ? end_inner_phase(true) : ok_status();
 }
 
@@ -289,6 +299,11 @@ Status InnerLoop::validate() {
   }
   const Result<std::optional<double>> loss = validation_loss(engine_, batches_, stop_);
   if (!local.empty()) engine_.write_parameters(local);
+  if (!loss.ok() && loss.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
+  if (!loss.ok() && loss.error().code == ErrorCode::kUnreachable) {                // the hub waits for nobody's loss
+    spdlog::warn("validation outer_step={} error=\"{}\"", of.value, loss.error().message);
+    return ok_status();
+  }
   if (!loss.ok()) return loss.error();
   if (!*loss) return ok_status();
   status_.update([&](IslandState& s) { s.validation_loss_nats = **loss; });
@@ -302,11 +317,25 @@ Status InnerLoop::validate() {
 // (tests/bench/newcomer_moments); and moments are nobody's but who says so.
 float InnerLoop::learning_rate(std::uint32_t inner_step) const {
   const std::int64_t step = std::int64_t{round_.round.value} * run_.inner_steps + inner_step;
-  const double rate = learning_rate_at(schedule_, step, 1);
+  const WarmupStableDecay schedule = round_.decay ? with_decay(schedule_, *round_.decay, run_.inner_steps) : schedule_;
+  const double rate = learning_rate_at(schedule, step, 1);
   const std::int64_t own = engine_.optimizer_steps() + steps_.under_way();
   const double warmup = 2 / (1 - run_.inner.beta2);
   if (own >= step) return static_cast<float>(rate);  // it was there from the beginning
   return static_cast<float>(rate * std::min(1.0, static_cast<double>(own + 1) / warmup));
+}
+
+// The hub answers with another lease, or with none: the round is then begun again here, from the outer parameters.
+Status InnerLoop::return_lease(const Error& why) {
+  spdlog::warn("round={} lease={} returned=1 inner_step={} error=\"{}\"", round_.round.value,
+               round_.lease_first_sequence, inner_step_, why.message);
+  steps_.forget();
+  training_ = false;
+  starts_anew_ = true;
+  owner_.send(IslandLeaseReturned{round_.round, round_.lease_first_sequence, why.message, round_.fragment});
+  show(IslandPhase::kWaiting);
+  owner_.publish(StateNews::kChanged);
+  return ok_status();
 }
 
 // Of the whole phase there is always one step that is not finished while the next is begun, where the engine can be
@@ -315,9 +344,12 @@ Status InnerLoop::work() {
   const std::uint32_t next = inner_step_ + steps_.under_way();
   if (next < round_.inner_steps) {
     const auto since = Clock::now();
-    const Lease lease{round_.lease_first_sequence, round_.lease_sequences};
-    ATOLL_ASSIGN_OR_RETURN(const TokenBatch batch, batches_.train_batch(round_.round, next, lease));
-    Status begun = steps_.begin(batch, learning_rate(next), since, seconds_since(since));
+    const Lease lease{round_.lease_first_sequence, round_.lease_sequences, round_.mixture, round_.expected_sequence};
+    const Result<TokenBatch> batch = batches_.train_batch(round_.round, next, lease);
+    if (!batch.ok() && batch.error().code == ErrorCode::kUnreachable) return return_lease(batch.error());
+    if (!batch.ok() && batch.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
+    if (!batch.ok()) return batch.error();
+    Status begun = steps_.begin(*batch, learning_rate(next), since, seconds_since(since));
     if (!begun.ok() && begun.error().code == ErrorCode::kAborted) return ok_status();  // its owner ends it
     if (!begun.ok()) return begun;
   }
@@ -451,7 +483,13 @@ Status InnerLoop::on(LaneApplied news) {
     show(open_.empty() ? IslandPhase::kWaiting : IslandPhase::kSyncing);
     if (had_round && open_.empty()) end_waiting();
   }
-  if (news.contributed) status_.update([&](IslandState& s) { s.accepted_round = news.round.value; });
+  status_.update([&](IslandState& s) {
+    if (news.contributed) {
+      s.accepted_round = news.round.value;
+      s.rounds_accepted = s.rounds_accepted.value_or(0) + 1;
+    }
+    if (!had_round && !training_) s.round = news.round.value;  // told again by the hub: it began in another process
+  });
   owner_.publish(StateNews::kSyncDone);
   if (!commits_.empty()) owner_.post(commits_.front().fragment, commits_.front());
   return begin_what_waits();

@@ -36,8 +36,13 @@ class InnerLoopOwner {
   virtual Result<FetchedState> fetch(const HubRecover& recover) = 0;
   virtual Result<std::vector<float>> initial_parameters() = 0;
   virtual void publish(StateNews news) = 0;  // the status has changed in a way that people watch
+  // The hub asks what the run's tasks come to on the outer parameters as they are now; `to_the_end`: nothing is trained
+  // before it is told.
+  virtual void evaluate(bool /*to_the_end*/) {}
   // The hub asks for that state to be written to the run's object store; answered with IslandUploaded.
   virtual void upload(const HubUpload&) {}
+  // The run is at this outer step: what is later was undone.
+  virtual void give_up_uploads_after(OuterStep) {}
   // From the island's disk; by default there is none.
   virtual Result<FetchedState> kept_state(const HeldState&) { return Error{ErrorCode::kNotFound, "nothing is kept"}; }
 };
@@ -117,6 +122,7 @@ class InnerLoop {
   std::optional<InnerState> copy_of_work() const;
   bool take_up_interrupted_work(const HubRoundBegin& message);
   Status validate();
+  Status return_lease(const Error& why);
   Status end_inner_phase(bool finite);
   void refuse(const HubCommit& message, const char* why);
   Status begin_what_waits();
@@ -128,6 +134,7 @@ class InnerLoop {
 
   const RunConfig& run_;
   const std::vector<Fragment> fragments_;
+  const std::vector<ParameterRange> trained_;  // of all of them, ascending
   Engine& engine_;
   BatchSource& batches_;
   OuterStateStore& outer_;

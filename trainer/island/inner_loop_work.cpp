@@ -7,6 +7,16 @@
 #include "trainer/island/inner_loop.h"
 
 namespace atl {
+namespace {
+
+// Where values of one of these ranges begin, among the values of all of them, end to end.
+std::int64_t place_of(std::span<const ParameterRange> ranges, const ParameterRange& range) {
+  std::int64_t place = 0;
+  for (const ParameterRange& before : ranges) place += before.offset < range.offset ? before.numel : 0;
+  return place;
+}
+
+}  // namespace
 
 Result<std::optional<InnerState>> InnerLoop::work_so_far() {
   while (training_ && steps_.under_way() > 0) {
@@ -29,7 +39,7 @@ std::optional<InnerState> InnerLoop::interrupted_work(const std::vector<std::vec
     work->residual.resize(work->parameters.size());  // zeros, for lanes that lost nothing yet
     auto from = residuals[lane].begin();
     for (const ParameterRange& range : fragments_[lane].ranges) {
-      std::copy_n(from, range.numel, work->residual.begin() + range.offset);
+      std::copy_n(from, range.numel, work->residual.begin() + place_of(trained_, range));
       from += range.numel;
     }
   }
@@ -46,10 +56,11 @@ std::optional<InnerState> InnerLoop::copy_of_work() const {
   work.loss_sum = loss_sum_;
   work.inner_seconds = inner_seconds_;
   work.optimizer_steps = engine_.optimizer_steps();
-  const auto numel = static_cast<std::size_t>(engine_.numel());
+  std::size_t numel = 0;
+  for (const Fragment& fragment : fragments_) numel += static_cast<std::size_t>(fragment.numel);
   for (auto* values : {&work.parameters, &work.first_moment, &work.second_moment}) values->resize(numel);
-  engine_.read_parameters(work.parameters);
-  engine_.read_moments(work.first_moment, work.second_moment);
+  engine_.read_parameters(trained_, work.parameters);
+  engine_.read_moments(trained_, work.first_moment, work.second_moment);
   return work;
 }
 
@@ -61,13 +72,14 @@ bool InnerLoop::take_up_interrupted_work(const HubRoundBegin& message) {
                  work->round.round.value, work->inner_step);
     return false;
   }
-  engine_.write_parameters(work->parameters);
-  engine_.write_moments(work->first_moment, work->second_moment, work->optimizer_steps);
+  // What is frozen is the outer state's, which the engine has.
+  engine_.write_range_values(trained_, work->parameters);
+  engine_.write_moments(trained_, work->first_moment, work->second_moment, work->optimizer_steps);
   for (std::uint32_t lane = 0; lane < fragments_.size() && !work->residual.empty(); ++lane) {
     LaneOwes owes;
     owes.residual.reserve(static_cast<std::size_t>(fragments_[lane].numel));
     for (const ParameterRange& range : fragments_[lane].ranges) {
-      const auto from = work->residual.begin() + range.offset;
+      const auto from = work->residual.begin() + place_of(trained_, range);
       owes.residual.insert(owes.residual.end(), from, from + range.numel);
     }
     owner_.post(FragmentId{lane}, std::move(owes));

@@ -8,15 +8,15 @@
 #include <algorithm>
 #include <chrono>
 
-#include "net/model/layout.h"
+#include "net/model/train_only.h"
 #include "net/recovery/state_server.h"
-#include "trainer/checkpoint/huggingface.h"
 #include "trainer/engine/fsdp_engine.h"
 #include "trainer/island/checkpoint.h"
 #include "trainer/island/engine_devices.h"
 #include "trainer/island/engine_options.h"
 #include "trainer/island/island_impl.h"
 #include "trainer/island/memory_plan.h"
+#include "trainer/island/model_export.h"
 #include "trainer/island/run_data.h"
 #include "trainer/island/transfer_news.h"
 
@@ -33,6 +33,18 @@ IslandState initial_state(const IslandOptions& options) {
   return state;
 }
 
+// The peer asks another island.
+class NoStateYet final : public OuterStateSource {
+ public:
+  Result<StateManifest> manifest() const override { return none(); }
+  Result<Bytes> copy_chunk(OuterStep, std::uint64_t) const override { return none(); }
+
+ private:
+  static Error none() { return {ErrorCode::kNotFound, "this island has no outer state yet"}; }
+};
+
+constexpr const char* kNoModelYet = "this island has no model yet; it is still joining";
+
 }  // namespace
 
 Island::Impl::Impl(IslandOptions options) : options_(std::move(options)), status_(initial_state(options_)) {}
@@ -45,7 +57,7 @@ Status Island::Impl::listen() {
   ATOLL_ASSIGN_OR_RETURN(TlsContext client, TlsContext::client(options_.identity, kAlpnRing));
   ring_context_.emplace(std::move(client));
   ring_.emplace(options_.identity.name, inbox_, *ring_context_);
-  if (disk_.keeps()) rounds_.emplace(options_.checkpoint_directory);
+  if (disk_.keeps()) rounds_.emplace(RoundLog(options_.checkpoint_directory));
   keeper_.emplace(disk_,
                   RoundKeeper::Tell{.kept = [this](OuterStep round, const Status& kept) { on_kept(round, kept); },
                                     .durable_changed = [this] { send(IslandDurable{disk_.durable()}); }});
@@ -65,12 +77,28 @@ Status Island::Impl::listen() {
       listener_,
       PeerListener::start(
           listener, std::move(server), [this](const PeerCertificate& peer) { return roster_.admit(peer); }, inbox_,
-          [this](TlsConnection connection, HttpSession& session) {
-            // Without state yet there is nothing to serve; the peer asks another island.
-            if (const auto state = outer())
-              serve_state(std::move(connection), {*state, rounds_ ? &*rounds_ : nullptr, serving_}, session);
-          }));
+          [this](TlsConnection connection, HttpSession& session) { serve(std::move(connection), session); }));
   return ok_status();
+}
+
+void Island::Impl::serve(TlsConnection connection, HttpSession& session) {
+  static const NoStateYet nothing;
+  const std::shared_ptr<OuterStateStore> state = outer();
+  const OuterStateSource& source = state ? static_cast<const OuterStateSource&>(*state) : nothing;
+  serve_state(std::move(connection), {source, rounds_ ? &*rounds_ : nullptr, serving_, &chunks_}, session);
+}
+
+std::vector<ChunkPeer> Island::Impl::chunk_peers() const {
+  std::vector<ChunkPeer> peers;
+  for (RosterEntry& entry : roster_.all()) peers.push_back({std::move(entry.id), std::move(entry.address)});
+  return peers;
+}
+
+// A pause ends it at once. So does a finish, once the data is missed: the lease goes back, and nobody waits for it.
+std::optional<Error> Island::Impl::ends_data_wait(bool in_vain) const {
+  if (pause_asked_) return Error{ErrorCode::kAborted, "paused by its owner"};
+  if (finish_asked_ && in_vain) return Error{ErrorCode::kUnreachable, "its owner ends it, and the data does not come"};
+  return std::nullopt;
 }
 
 IslandHello Island::Impl::hello() const {
@@ -124,11 +152,7 @@ void Island::Impl::on_urgent(const HubMessage& message) {
 // On the mesh thread too. The newest cause stands in the status; the event is told once.
 void Island::Impl::on_hub_lost(const std::string& why, std::optional<Seconds> tries_for) {
   const bool first = news_.hub_lost(why, tries_for);
-  std::string text = fmt::format("the hub does not answer ({}); trying again", why);
-  if (tries_for) {
-    const auto until = std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::seconds>(*tries_for);
-    text += fmt::format(" until {:%H:%M}", fmt::localtime(std::chrono::system_clock::to_time_t(until)));
-  }
+  const std::string text = fmt::format("the hub does not answer ({}); trying again until it does", why);
   if (status_.set_trouble(Trouble::kHub, text) && first) publish(StateNews::kChanged);
 }
 
@@ -155,11 +179,15 @@ void Island::Impl::on_trouble(Trouble of, const std::string& text) {
 Status Island::Impl::prepare(const RunConfig& run) {
   run_ = run;
   ATOLL_ASSIGN_OR_RETURN(model_, model_config_from_json(run_.model_json));
+  ATOLL_RETURN_IF_ERROR(check_train_only(model_, run_.train_only));
+  keep_run(options_.checkpoint_directory, run_);
   const IslandChoice choice{options_.local_ranks, options_.micro_batch, options_.threads, options_.precision,
                             options_.work_every > options_.work_every.zero()};
   EngineDevices devices = choose_devices(model_, run_, choice, options_.device);
   const MemoryPlan& memory = devices.plan;
   peak_flops_ = devices.peak_flops;
+  training_bytes_ = memory.needs.most();
+  has_processor_to_itself_ = devices.gpus != nullptr;
   spdlog::info("memory {}", memory.log_line());
   if (!devices.trouble.empty()) spdlog::warn("gpu trouble=\"{}\"", devices.trouble);
   status_.set_trouble(Trouble::kDevice, devices.trouble);
@@ -176,8 +204,17 @@ Status Island::Impl::prepare(const RunConfig& run) {
     ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
   } else {
     TransferNews news(Download::kData, options_.on_event);
-    auto data = open_run_data(run_, options_.identity, options_.hub_addresses, options_.data_directory, end_downloads_,
-                              news, [this](const std::string& why) { on_trouble(Trouble::kData, why); });
+    auto data = open_run_data(run_,
+                              {.identity = options_.identity,
+                               .hub = options_.hub_addresses,
+                               .directory = options_.data_directory,
+                               .cache_bytes = options_.data_cache_bytes,
+                               .mirrors = options_.data_mirrors,
+                               .store = options_.store,
+                               .islands = &chunks_,
+                               .trouble = [this](const std::string& why) { on_trouble(Trouble::kData, why); },
+                               .ends_wait = [this](bool in_vain) { return ends_data_wait(in_vain); }},
+                              end_downloads_, news);
     data.ok() ? news.done() : news.failed(data.error().message);
     ATOLL_ASSIGN_OR_RETURN(batches_, std::move(data));
   }
@@ -198,7 +235,8 @@ Status Island::Impl::prepare(const RunConfig& run) {
                {.keep = run_.keep_states,
                 .anchor_every = run_.validate_every,
                 .days = options_.keep_days,
-                .rounds = options_.keep_rounds});
+                .rounds = options_.keep_rounds},
+               run_.train_only);
   return ok_status();
 }
 
@@ -235,14 +273,17 @@ void Island::Impl::publish(StateNews news) {
 
 Result<std::pair<OuterStep, std::vector<float>>> Island::Impl::outer_parameters() const {
   const auto outer = this->outer();
-  if (!outer) return Error{ErrorCode::kNotFound, "this island has no model yet; it is still joining"};
+  if (!outer) return Error{ErrorCode::kNotFound, kNoModelYet};
   return outer->snapshot();
 }
 
-Result<OuterStep> Island::Impl::export_model(const std::filesystem::path& directory) const {
-  ATOLL_ASSIGN_OR_RETURN(const auto snapshot, outer_parameters());
-  ATOLL_RETURN_IF_ERROR(write_model_directory(directory, model_, snapshot.second));
-  return snapshot.first;
+Result<OuterStep> Island::Impl::export_model(const std::filesystem::path& directory,
+                                             const ModelFilesOptions& files) const {
+  const auto outer = this->outer();
+  if (!outer) return Error{ErrorCode::kNotFound, kNoModelYet};
+  ModelCard card{.run_id = run_.run_id, .run_name = run_.name, .run = run_};
+  card.contributors = ask_contributors(options_.identity, options_.hub_addresses);
+  return export_outer_state(*outer, model_, std::move(card), options_.data_directory, directory, files);
 }
 
 // ---- the public face
@@ -264,8 +305,8 @@ bool Island::paused() const { return impl_->paused(); }
 bool Island::round_finished() const { return impl_->round_finished(); }
 IslandState Island::state() const { return impl_->state(); }
 bool Island::run_finished() const { return impl_->run_finished(); }
-Result<OuterStep> Island::export_model(const std::filesystem::path& directory) const {
-  return impl_->export_model(directory);
+Result<OuterStep> Island::export_model(const std::filesystem::path& directory, const ModelFilesOptions& files) const {
+  return impl_->export_model(directory, files);
 }
 Result<std::pair<OuterStep, std::vector<float>>> Island::outer_parameters() const { return impl_->outer_parameters(); }
 

@@ -18,7 +18,10 @@
 #include "net/base/address.h"
 #include "net/base/result.h"
 #include "net/control/events.h"
+#include "net/data/mirror_policy.h"
 #include "net/model/config.h"
+#include "net/model_files/model_writer.h"
+#include "net/step/memory_needs.h"
 #include "net/store/store_settings.h"
 #include "net/tls/identity.h"
 #include "net/wire/mesh.h"
@@ -40,10 +43,12 @@ struct IslandOptions {
   PrecisionChoice precision = PrecisionChoice::kAuto;
   std::optional<double> upload_bytes_per_second;  // that the all-reduce may send
   std::filesystem::path data_directory;
-  std::filesystem::path checkpoint_directory;  // empty: nothing is kept across restarts
-  std::uint32_t keep_days = 0;      // the newest outer state of each day, so many days back, stays beside the run's
+  std::uint64_t data_cache_bytes = kDefaultDataCacheBytes;  // that the run's data may take there
+  MirrorPolicy data_mirrors = MirrorPolicy::kHttps;         // that may be asked for it
+  std::filesystem::path checkpoint_directory;               // empty: nothing is kept across restarts
+  std::uint32_t keep_days = 0;         // the newest outer state of each day, so many days back, stays beside the run's
   std::chrono::seconds work_every{0};  // in which the work of an open round is written to the disk; 0: only by a pause
-  std::set<OuterStep> keep_rounds;  // that can be come back to as long as they are named here
+  std::set<OuterStep> keep_rounds;     // that can be come back to as long as they are named here
 
   StoreSettings store;  // what its owner says of object stores
 
@@ -83,8 +88,8 @@ class Island {
   // After run(): whether it ended by a pause or a finish, and did what was asked.
   bool paused() const;
   bool round_finished() const;
-  // Writes a HuggingFace directory of the outer parameters as they are now; its outer step.
-  Result<OuterStep> export_model(const std::filesystem::path& directory) const;
+  // Writes a HuggingFace directory of the outer parameters as they are now (model_export.h); its outer step.
+  Result<OuterStep> export_model(const std::filesystem::path& directory, const ModelFilesOptions& files) const;
   // The outer parameters, canonical order, with the outer step that they are of.
   Result<std::pair<OuterStep, std::vector<float>>> outer_parameters() const;
 

@@ -12,8 +12,10 @@
 #include "net/base/mailbox.h"
 #include "net/base/mutex.h"
 #include "net/collective/all_reduce.h"
+#include "net/data/chunk_exchange.h"
 #include "net/mesh/link_probe.h"
 #include "net/mesh/mesh_client.h"
+#include "net/recovery/served_rounds.h"
 #include "net/recovery/serving_pace.h"
 #include "net/transport/peer_listener.h"
 #include "trainer/engine/engine.h"
@@ -27,6 +29,7 @@
 #include "trainer/island/roster.h"
 #include "trainer/island/round_keeper.h"
 #include "trainer/island/snapshot_keeper.h"
+#include "trainer/island/state_evaluator.h"
 #include "trainer/island/state_uploader.h"
 #include "trainer/island/sync_lanes.h"
 #include "trainer/island/work_keeper.h"
@@ -53,12 +56,19 @@ class Island::Impl final : public InnerLoopOwner {
   }
   Result<FetchedState> fetch(const HubRecover& recover) override;
   Result<std::vector<float>> initial_parameters() override;
+  void evaluate(bool to_the_end) override {
+    if (evaluator_) evaluator_->evaluate(to_the_end);
+  }
   void upload(const HubUpload& asked) override {
     if (uploader_) uploader_->upload(asked);
   }
+  void give_up_uploads_after(OuterStep committed) override {
+    if (uploader_) uploader_->give_up_after(committed);
+  }
   Result<FetchedState> kept_state(const HeldState& wanted) override {
+    if (!disk_.keeps() || !disk_.has_way_to(wanted)) return Error{ErrorCode::kNotFound, "it is not on this disk"};
     const std::vector<HeldState> before = disk_.durable();
-    auto state = disk_.kept_state(wanted, model_);
+    auto state = disk_.kept_state(wanted, model_, let_go_of_state());
     if (state.ok()) {
       spdlog::info("recovery round={} from=disk", wanted.outer_step.value);
       end_catch_up();
@@ -71,17 +81,22 @@ class Island::Impl final : public InnerLoopOwner {
   IslandState state() const { return status_.snapshot(); }
   bool run_finished() const { return run_finished_; }
   Result<std::pair<OuterStep, std::vector<float>>> outer_parameters() const;
-  Result<OuterStep> export_model(const std::filesystem::path& directory) const;
+  Result<OuterStep> export_model(const std::filesystem::path& directory, const ModelFilesOptions& files) const;
 
  private:
   IslandHello hello() const;
+  std::vector<ChunkPeer> chunk_peers() const;
+  std::optional<Error> ends_data_wait(bool in_vain) const;
+  void serve(TlsConnection connection, HttpSession& session);
   void on_urgent(const HubMessage& message);
   void on_hub_lost(const std::string& why, std::optional<Seconds> tries_for);
   void on_trouble(Trouble of, const std::string& text);
   void on_hub_back();
   void on_kept(OuterStep round, const Status& kept);
   void end_catch_up();
+  FetchedState let_go_of_state();
   void look_for_checkpoint();
+  void begin_evaluations();
   std::optional<HeldWork> held_work() const {
     MutexLock lock(told_mutex_);
     return held_work_;
@@ -107,20 +122,23 @@ class Island::Impl final : public InnerLoopOwner {
   std::optional<TlsContext> ring_context_;
   std::optional<RingAllReduce> ring_;  // the lanes'
   IslandDisk disk_{options_.checkpoint_directory};
-  std::optional<RoundLog> rounds_;  // that it serves; none without a disk
+  std::optional<ServedRounds> rounds_;  // none without a disk
   ServingPace serving_{options_.upload_bytes_per_second};
+  ChunkExchange chunks_{options_.identity, [this] { return chunk_peers(); }};
   std::optional<RoundKeeper> keeper_;  // until the mesh ends
   std::optional<WorkKeeper> works_;    // while it trains, where its owner asks for it
   std::atomic<bool> run_finished_{false};
   std::atomic<bool> pause_asked_{false};
-  std::optional<Clock::time_point> pause_by_;  // of the island's thread
+  std::optional<Clock::time_point> pause_since_;  // of the island's thread
   std::atomic<bool> finish_asked_{false};
   std::atomic<bool> round_finished_{false};
   RunConfig run_;
   ModelConfig model_;
   std::optional<IslandCheckpoint> checkpoint_;  // from the start until the run's model is known
   std::unique_ptr<Engine> engine_;
-  std::optional<double> peak_flops_;  // of what it computes on
+  std::optional<double> peak_flops_;      // of what it computes on
+  std::uint64_t training_bytes_ = 0;      // of main memory, at most
+  bool has_processor_to_itself_ = false;  // GPUs train
   std::unique_ptr<BatchSource> batches_;
   mutable Mutex outer_mutex_;  // of the pointer alone: listener and control threads come before it is set
   std::shared_ptr<OuterStateStore> outer_
@@ -140,7 +158,8 @@ class Island::Impl final : public InnerLoopOwner {
                        (void)link_reports_.push({{{link.peer, false, link.bytes_per_second, link.rtt_seconds, false}}});
                      }};
   std::unique_ptr<MeshClient> mesh_;
-  std::optional<StateUploader> uploader_;  // of a run that has a store
+  std::optional<StateUploader> uploader_;    // of a run that has a store
+  std::optional<StateEvaluator> evaluator_;  // of a run that has tasks
 
   std::shared_ptr<OuterStateStore> outer() const {
     MutexLock lock(outer_mutex_);

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "net/model/fragments.h"
 #include "net/model/initialise.h"
-#include "net/model/layout.h"
+#include "net/model/train_only.h"
 #include "trainer/island/island_impl.h"
 #include "trainer/island/store_start.h"
 #include "trainer/island/transfer_news.h"
@@ -15,6 +16,7 @@
 namespace atl {
 namespace {
 
+constexpr std::chrono::seconds kPauseWithoutHub{10};    // nobody commits what is averaged
 constexpr std::chrono::seconds kPauseTime{60};          // less than the agent gives a trainer to end (Supervisor)
 constexpr std::chrono::milliseconds kMessageWait{100};  // how often a waiting island looks whether it should stop
 
@@ -48,34 +50,49 @@ Status Island::Impl::wait_for_goodbye() {
   return Error{ErrorCode::kAborted, stop_.reason()};
 }
 
-// Who holds the state serves its chunks; averages of rounds any member may have.
+// Who holds the state serves its chunks; averages of rounds any member may have. Where nobody holds it, the hub names
+// no sources: it is in the run's object store, or outer step 0 at the hub itself.
 Result<FetchedState> Island::Impl::fetch(const HubRecover& recover) {
   const HeldState target{recover.outer_step, recover.state_hash};
   if (!catch_up_) {
-    const auto fragments = fragments_of(canonical_layout(model_), run_.fragments);
+    if (outer()->current_version() > target.outer_step) (void)let_go_of_state();  // what was undone is of little use
+    const auto fragments = fragments_of(layout_of_training(model_, run_.train_only), run_.fragments);
     if (!fragments.ok()) return fragments.error();
     catch_up_.emplace(
         CatchUp::Surroundings{.self = options_.identity,
                               .own = *outer(),
                               .disk = disk_,
+                              .store = {options_.store, run_.upload_store},
+                              .hub = options_.hub_addresses,
                               .trouble = [this](const auto& text) { on_trouble(Trouble::kState, text); },
                               .disk_trouble = [this](const auto& text) { on_trouble(Trouble::kCheckpoint, text); },
+                              .keep_rounds = [this](auto rounds) { keeper_->keep_fetched(std::move(rounds)); },
                               .on_event = options_.on_event},
         FetchModel{static_cast<std::uint64_t>(engine_->numel()), *fragments, run_.wire});
   }
+  const auto superseded = [&] {
+    MutexLock lock(told_mutex_);
+    return told_to_recover_ != target;
+  };
   std::vector<StateSourceAddress> sources;
   for (const RosterEntry& entry : roster_.all()) {
     const bool is_named = std::ranges::find(recover.sources, entry.id) != recover.sources.end();
     if (entry.id != options_.identity.name) sources.push_back({entry.id, entry.address, is_named});
   }
-  auto state = catch_up_->fetch(target, sources, end_downloads_, [&] {
-    MutexLock lock(told_mutex_);
-    return told_to_recover_ != target;
-  });
+  const bool at_hub = recover.outer_step == OuterStep{0} && run_.begins_at_hub();
+  auto state = !recover.sources.empty() ? catch_up_->fetch(target, sources, end_downloads_, superseded)
+               : at_hub                 ? catch_up_->fetch_from_hub(target, end_downloads_, superseded)
+                                        : catch_up_->fetch_from_store(target, end_downloads_, superseded);
   if (!state.ok()) return state;
   catch_up_.reset();
   if (disk_.keeps()) send(IslandDurable{disk_.durable()});
   return state;
+}
+
+// Until it holds another, which takes the room of this one, it holds none, and says so.
+FetchedState Island::Impl::let_go_of_state() {
+  status_.update([](IslandState& s) { s.state_hash.clear(); });
+  return outer()->release();
 }
 
 void Island::Impl::end_catch_up() {
@@ -142,6 +159,8 @@ Status Island::Impl::run() {
   const std::string reason = paused() ? "paused by its owner" : "stopped by its owner";
   (void)mesh_->send(IslandLeaving{status.ok() ? reason : status.error().message, status.ok() && paused()});
   publish(status.ok() ? StateNews::kChanged : StateNews::kError);
+  end_downloads_.raise("the island ends");
+  evaluator_.reset();
   keeper_.reset();
   uploader_.reset();
   mesh_.reset();
@@ -154,7 +173,8 @@ Status Island::Impl::loop() {
   if (const Status prepared = prepare(run); !prepared.ok()) {
     return prepared.error().code == ErrorCode::kAborted ? wait_for_goodbye() : prepared;
   }
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<Fragment> fragments, fragments_of(canonical_layout(model_), run_.fragments));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<Fragment> fragments,
+                         fragments_of(layout_of_training(model_, run_.train_only), run_.fragments));
   const std::shared_ptr<OuterStateStore> outer = this->outer();
   lanes_->start(run_, fragments, *outer, status_);
   InnerLoop inner(run_, fragments, *engine_, *batches_, *outer, status_, *this, stop_);
@@ -163,11 +183,16 @@ Status Island::Impl::loop() {
   if (disk_.keeps() && !run_.upload_store.empty()) {
     uploader_.emplace(
         StateUploader::Surroundings{options_.store, options_.checkpoint_directory, options_.upload_bytes_per_second,
-                                    ring_->under_way(), [this](const IslandUploaded& how) { send(how); }},
+                                    ring_->under_way(),
+                                    [this](std::optional<std::uint64_t> bytes) { status_.set_uploaded_bytes(bytes); },
+                                    [this](const IslandUploaded& how) { send(how); }},
         run_, model_);
   }
+  if (!run_.evaluation.tasks.empty()) begin_evaluations();
   if (options_.work_every > options_.work_every.zero()) works_.emplace(disk_, options_.work_every);
-  if (auto work = disk_.take_work(static_cast<std::uint64_t>(engine_->numel()))) inner.resume_from(std::move(*work));
+  if (auto work = disk_.take_work(static_cast<std::uint64_t>(engine_->numel()), ranges_of(fragments))) {
+    inner.resume_from(std::move(*work));
+  }
   inner.begin();
   const Status trained = train(inner);
   // What lanes say until they end is said before the island's goodbye.
@@ -179,6 +204,19 @@ Status Island::Impl::loop() {
   works_.reset();
   if (const auto work = inner.interrupted_work(owed)) disk_.keep_work(*work);
   return ok_status();
+}
+
+// One thread beside those that train, on a processor that trains; half of one that does not.
+void Island::Impl::begin_evaluations() {
+  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  evaluator_.emplace(StateEvaluator::Surroundings{.self = options_.identity,
+                                                  .hub = options_.hub_addresses,
+                                                  .data = options_.data_directory,
+                                                  .outer = outer(),
+                                                  .training_bytes = training_bytes_,
+                                                  .threads = has_processor_to_itself_ ? std::max(1, processors / 2) : 1,
+                                                  .told = [this](const IslandEvaluation& said) { send(said); }},
+                     run_, model_, end_downloads_);
 }
 
 Status Island::Impl::train(InnerLoop& inner) {
@@ -230,8 +268,9 @@ Status Island::Impl::take_lane_news(InnerLoop& inner, Deadline deadline) {
 // island; a pause does not wait for them for ever, for the GPUs are wanted, and who leaves in order keeps its place.
 bool Island::Impl::may_end(InnerLoop& inner) {
   if (pause_asked_) {
-    if (!pause_by_) pause_by_ = Clock::now() + kPauseTime;
-    if (!inner.averages() || Clock::now() >= *pause_by_) return true;
+    if (!pause_since_) pause_since_ = Clock::now();
+    const auto patience = mesh_->connected() ? kPauseTime : kPauseWithoutHub;
+    if (!inner.averages() || Clock::now() >= *pause_since_ + patience) return true;
   }
   if (!finish_asked_) return false;
   inner.begin_no_more();

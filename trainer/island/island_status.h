@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "net/base/deadline.h"
@@ -54,13 +55,20 @@ class IslandStatus {
                            .tokens = state_.tokens,
                            .bytes_sent = state_.bytes_sent,
                            .inner_seconds = state_.inner_seconds,
-                           .sync_seconds = state_.sync_seconds};
+                           .sync_seconds = state_.sync_seconds,
+                           .uploaded_bytes = uploaded_bytes_};
+  }
+  // For heartbeats alone, as they say.
+  void set_uploaded_bytes(std::optional<std::uint64_t> bytes) {
+    MutexLock lock(mutex_);
+    uploaded_bytes_ = bytes;
   }
 
  private:
   mutable Mutex mutex_;
   IslandState state_ ATOLL_GUARDED_BY(mutex_);
   std::array<std::string, 8> troubles_ ATOLL_GUARDED_BY(mutex_){};  // by Trouble
+  std::optional<std::uint64_t> uploaded_bytes_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -18,6 +18,8 @@ TrainingShape shape_of(const RunConfig& run, const IslandChoice& choice) {
           .sequence_length = run.sequence_length,
           .wire = run.wire,
           .fragments = run.fragments,
+          .attention = run.attention,
+          .train_only = run.train_only,
           .island = {.micro_batch = choice.micro_batch, .keeps_work = choice.keeps_work}};
 }
 

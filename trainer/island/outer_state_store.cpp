@@ -62,6 +62,19 @@ void OuterStateStore::replace(FetchedState state) {
   hold(std::move(state));
 }
 
+FetchedState OuterStateStore::release() {
+  MutexLock change(changing_);
+  MutexLock lock(mutex_);
+  await_readers(lock);
+  FetchedState state{std::exchange(version_, {}), std::exchange(parameters_, {}), std::exchange(momentum_, {})};
+  manifest_ = {};
+  tree_hash_.clear();
+  ++generation_;
+  steps_ = false;
+  stepped_.notify_all();
+  return state;
+}
+
 HeldState OuterStateStore::apply(std::span<const ParameterRange> ranges, WireFormat wire, ByteView canonical,
                                  float learning_rate, float momentum) {
   MutexLock change(changing_);

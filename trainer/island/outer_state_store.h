@@ -42,6 +42,8 @@ class OuterStateStore final : public OuterStateSource {
   void initialise(std::vector<float> parameters);
   // What was fetched from another island, or loaded from disk. The manifest was verified against it by the caller.
   void replace(FetchedState state);
+  // It holds none from then on: for who makes another state in the same memory, of which there is not twice as much.
+  FetchedState release();
   // The outer step of one fragment on its canonical average (net/recovery/outer_step.h): version + 1; the others stay.
   // Chunks are not served while it lasts, and then those of the new version. Returns what is held now.
   HeldState apply(std::span<const ParameterRange> ranges, WireFormat wire, ByteView canonical, float learning_rate,

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -45,10 +46,13 @@ class RoundKeeper {
   // Nothing where this island keeps none.
   std::unique_ptr<Average> begin(FragmentId fragment, OuterStep round, WireFormat wire, SharedBytes canonical);
   // All its bytes were final: the average becomes that which the island holds of its fragment. Returns when it is
-  // flushed, or after `patience`, while the disk goes on: others wait for this island.
+  // flushed, or after `patience`, while the disk goes on: others wait for this island. At once, and it is given up,
+  // where two of the fragment wait for the disk already (small ones may be more).
   void finish(std::unique_ptr<Average> average, const std::string& digest, std::chrono::milliseconds patience);
-  // IslandDisk::keep_round(), then.
+  // IslandDisk::keep_round(), then. Not where the disk is two rounds of the fragment behind: their averages are memory.
   void keep_round(const HubCommit& commit, WireFormat wire, SharedBytes canonical, std::string from, HeldState made);
+  // IslandDisk::keep_fetched(), then.
+  void keep_fetched(std::unique_ptr<FetchedRounds> rounds);
   // All that was asked for before is on the disk, or failed; false when `patience` passes first.
   bool await_idle(Deadline patience);
 
@@ -56,6 +60,14 @@ class RoundKeeper {
   void run();
   void post(std::function<void()> job);
   void write_pending(Average::File& file);
+  enum class Work { kFinish, kLog };
+  struct Held {
+    int averages = 0;
+    std::size_t bytes = 0;
+  };
+  // Another average of the fragment, until that work is done: false when too many are held.
+  bool may_hold(Work work, FragmentId fragment, std::size_t bytes);
+  void let_go(Work work, FragmentId fragment, std::size_t bytes);
 
   IslandDisk& disk_;
   const Tell tell_;
@@ -63,6 +75,7 @@ class RoundKeeper {
   CondVar changed_;
   std::deque<std::function<void()>> jobs_ ATOLL_GUARDED_BY(mutex_);
   bool busy_ ATOLL_GUARDED_BY(mutex_) = false;
+  std::map<std::pair<Work, std::uint32_t>, Held> held_ ATOLL_GUARDED_BY(mutex_);  // of each fragment
   bool ends_ ATOLL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;  // last: it uses all of the above
 };

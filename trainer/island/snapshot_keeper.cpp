@@ -122,6 +122,7 @@ void SnapshotKeeper::write(const HeldState& state, const std::stop_token& stop) 
   const Result<HeldState> written = write_snapshot(disk_, outer_, stop);
   pace_.wrote(began, Clock::now());
   if (!written.ok() && written.error().code == ErrorCode::kAborted) return;
+  if (!outer_.held().ok()) return;  // another state is about to take the place of it
   told_(written.ok() ? ok_status() : Status(written.error()));
 }
 

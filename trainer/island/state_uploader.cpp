@@ -10,7 +10,7 @@
 
 #include "net/base/deadline.h"
 #include "net/disk/replay.h"
-#include "net/model/layout.h"
+#include "net/model/train_only.h"
 #include "net/store/state_upload.h"
 
 namespace atl {
@@ -84,44 +84,71 @@ StateUploader::StateUploader(Surroundings around, RunConfig run, ModelConfig mod
 }
 
 StateUploader::~StateUploader() {
-  abort_.raise("the island stops");
   thread_.request_stop();
+  {
+    MutexLock lock(mutex_);
+    if (under_way_) under_way_->abort.raise("the island stops");
+  }
   thread_.join();
 }
 
 void StateUploader::upload(const HubUpload& asked) {
+  const auto is_it = [&](const HubUpload& other) {
+    return other.outer_step == asked.outer_step && other.state_hash == asked.state_hash;
+  };
   {
     MutexLock lock(mutex_);
+    asked_.reset();
+    if (under_way_ && !under_way_->abort.raised() && is_it(under_way_->asked)) return;
     asked_ = asked;
+    if (under_way_) under_way_->abort.raise("another state is asked for");
   }
   changed_.notify_all();
+}
+
+void StateUploader::give_up_after(OuterStep committed) {
+  MutexLock lock(mutex_);
+  if (asked_ && asked_->outer_step > committed) asked_.reset();
+  if (under_way_ && under_way_->asked.outer_step > committed) under_way_->abort.raise("a rollback undid that state");
+}
+
+// Null: the island stops.
+std::shared_ptr<StateUploader::Upload> StateUploader::next(const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  under_way_.reset();
+  (void)changed_.wait(lock, stop, [&]() ATOLL_REQUIRES(mutex_) { return asked_.has_value(); });
+  if (stop.stop_requested()) return nullptr;
+  under_way_ = std::make_shared<Upload>(*std::exchange(asked_, std::nullopt));
+  return under_way_;
 }
 
 void StateUploader::run(const std::stop_token& stop) {
   // Of this thread, and of those that it starts to read through a state: what trains comes first.
   (void)::setpriority(PRIO_PROCESS, 0, kNicest);
-  while (!stop.stop_requested()) {
-    HubUpload asked;
-    {
-      MutexLock lock(mutex_);
-      if (!changed_.wait(lock, stop, [&]() ATOLL_REQUIRES(mutex_) { return asked_.has_value(); })) return;
-      asked = *std::exchange(asked_, std::nullopt);
-    }
-    Status published = Error{ErrorCode::kInternal, "no memory"};
-    try {
-      published = publish(asked);
-    } catch (const std::exception& failure) {
-      published = Error{ErrorCode::kInternal, failure.what()};
-    }
+  while (const std::shared_ptr<Upload> upload = next(stop)) {
+    const HubUpload& asked = upload->asked;
+    around_.progress(0);
+    const Status published = try_to_publish(*upload);
+    around_.progress(std::nullopt);
     if (stop.stop_requested()) return;
     if (!published.ok()) {
       spdlog::warn("upload outer_step={} error=\"{}\"", asked.outer_step.value, published.error().message);
     }
+    if (!published.ok() && upload->abort.raised()) continue;
     around_.told({asked.outer_step, asked.state_hash, published.ok() ? "" : published.error().message});
   }
 }
 
-Status StateUploader::publish(const HubUpload& asked) const {
+Status StateUploader::try_to_publish(const Upload& upload) const {
+  try {
+    return publish(upload);
+  } catch (const std::exception& failure) {
+    return Error{ErrorCode::kInternal, failure.what()};
+  }
+}
+
+Status StateUploader::publish(const Upload& upload) const {
+  const HubUpload& asked = upload.asked;
   ATOLL_ASSIGN_OR_RETURN(const StoreUrl url, parse_store_url(run_.upload_store));
   ATOLL_ASSIGN_OR_RETURN(const StoreAccess access, access_to_write(around_.store, url));
   const RoundLog log(around_.checkpoint_directory);
@@ -131,17 +158,21 @@ Status StateUploader::publish(const HubUpload& asked) const {
     return Error{ErrorCode::kNotFound,
                  fmt::format("this island's disk does not lead to outer step {}", asked.outer_step.value)};
   }
-  ATOLL_ASSIGN_OR_RETURN(RestoredChunks chunks, RestoredChunks::open(*way, log, canonical_layout(model_), abort_));
+  ATOLL_ASSIGN_OR_RETURN(RestoredChunks chunks,
+                         RestoredChunks::open(*way, log, layout_of_training(model_, run_.train_only), upload.abort));
   const DiskSource source(std::move(chunks));
   RingFirst ring_first(around_.ring, around_.upload_bytes_per_second);
   StateUploadOptions options;
   options.connections = around_.upload_bytes_per_second ? 1 : kConnections;
   LoggedProgress progress(asked.outer_step);
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress(done, total); };
+  options.progress = [&](std::uint64_t done, std::uint64_t total) {
+    progress(done, total);
+    around_.progress(done);
+  };
   options.take_turn = [&](const AbortSignal& abort) { return ring_first.take(abort); };
   ATOLL_ASSIGN_OR_RETURN(
       const StateUploadReport report,
-      publish_state(access, url.prefix, {run_.run_id, run_.name, run_.model_json}, source, abort_, options));
+      publish_state(access, url.prefix, {run_.run_id, run_.name, run_.model_json}, source, upload.abort, options));
   spdlog::info("upload outer_step={} store=\"{}\" sent_bytes={} manifest_sha256={}", asked.outer_step.value,
                to_string(url), report.sent_bytes, report.manifest_sha256);
   return ok_status();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "net/base/abort_signal.h"
 #include "net/base/mutex.h"
@@ -25,27 +26,38 @@ class StateUploader {
     StoreSettings store;
     std::filesystem::path checkpoint_directory;
     std::optional<double> upload_bytes_per_second;
-    AttemptsUnderWay& ring;                           // outlives it
+    AttemptsUnderWay& ring;  // outlives it
+    // How much the store has of the state that is written; nothing: none is. On any of the upload's threads.
+    std::function<void(std::optional<std::uint64_t>)> progress;
     std::function<void(const IslandUploaded&)> told;  // how one ended; on the uploader's thread
   };
 
   StateUploader(Surroundings around, RunConfig run, ModelConfig model);
   ~StateUploader();  // breaks off; the next process goes on with what the store has
 
-  // Any thread; returns at once. One that is under way ends first; of those that wait the newest counts.
+  // Any thread; returns at once. One of another state that is under way, or waits, is given up, and nothing told of it.
   void upload(const HubUpload& asked);
+  // Any thread; returns at once. What is of a later outer step is given up, too: a rollback undid it.
+  void give_up_after(OuterStep committed);
 
  private:
+  struct Upload {
+    explicit Upload(HubUpload wanted) : asked(std::move(wanted)) {}
+    const HubUpload asked;
+    AbortSignal abort;
+  };
   void run(const std::stop_token& stop);
-  Status publish(const HubUpload& asked) const;
+  std::shared_ptr<Upload> next(const std::stop_token& stop);
+  Status try_to_publish(const Upload& upload) const;
+  Status publish(const Upload& upload) const;
 
   const Surroundings around_;
   const RunConfig run_;
   const ModelConfig model_;
-  AbortSignal abort_;
   Mutex mutex_;
   StoppableCondVar changed_;
-  std::optional<HubUpload> asked_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<HubUpload> asked_ ATOLL_GUARDED_BY(mutex_);     // not begun
+  std::shared_ptr<Upload> under_way_ ATOLL_GUARDED_BY(mutex_);  // may be given up already
   std::jthread thread_;
 };
 

@@ -20,8 +20,8 @@ Result<std::optional<double>> validation_loss(Engine& engine, BatchSource& batch
     if (!evaluated.ok() && evaluated.error().code == ErrorCode::kAborted) return given_up;  // its owner ends it
     const bool is_no_number = !evaluated.ok() && evaluated.error().code == ErrorCode::kNonFinite;
     ATOLL_ASSIGN_OR_RETURN(const double loss, is_no_number ? Result<double>(kWorstLoss) : evaluated);
-    loss_sum += loss * static_cast<double>(batch.token_count());
-    tokens += batch.token_count();
+    loss_sum += loss * static_cast<double>(batch.predicted_count());
+    tokens += batch.predicted_count();
   }
   if (tokens == 0 || stop.raised()) return given_up;
   // A state whose loss is no number is as bad as can be; the hub has to hear of it.

@@ -1,6 +1,6 @@
 // The work of an open round, now and then, on the island's disk: a process that dies costs what was trained since. The
-// parameters and moments are copied in main memory while the training holds still, 12 bytes a parameter, and written by
-// a thread of its own. Calls by the island's thread; owned by the island.
+// parameters and moments are copied in main memory while the training holds still, 12 bytes a parameter that is
+// trained, and written by a thread of its own. Calls by the island's thread; owned by the island.
 #pragma once
 
 #include <chrono>

@@ -2,10 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "net/wire/run_config.h"
 
 namespace atl {
+namespace {
+
+// Of the way from the peak to the final rate, at x of the decay.
+double left_of(DecayShape shape, double x) {
+  switch (shape) {
+    case DecayShape::kOneMinusSqrt: return 1 - std::sqrt(x);
+    case DecayShape::kLinear: return 1 - x;
+    case DecayShape::kCosine: return 0.5 * (1 + std::cos(std::numbers::pi * x));
+  }
+  return 0;
+}
+
+}  // namespace
 
 Status WarmupStableDecay::validate() const {
   const auto bad = [](const char* what) {
@@ -26,19 +40,31 @@ WarmupStableDecay schedule_of(const InnerOptimizerConfig& inner) {
   schedule.warmup = static_cast<std::int64_t>(inner.warmup_steps);
   schedule.decay = static_cast<std::int64_t>(inner.decay_steps);
   schedule.total = static_cast<std::int64_t>(inner.decay_steps == 0 ? 0 : inner.decay_start_step + inner.decay_steps);
+  schedule.shape = inner.decay_shape;
+  return schedule;
+}
+
+WarmupStableDecay with_decay(WarmupStableDecay schedule, const DecidedDecay& decay, std::uint32_t inner_steps) {
+  const std::int64_t begin = std::int64_t{decay.from_round} * inner_steps;
+  schedule.decay = std::int64_t{decay.rounds} * inner_steps;
+  schedule.total = begin + schedule.decay;
+  schedule.final_ratio = decay.final_learning_rate / schedule.peak;
+  schedule.shape = decay.shape;
   return schedule;
 }
 
 double learning_rate_at(const WarmupStableDecay& schedule, std::int64_t progress, std::int64_t step) {
   const std::int64_t reached = progress + step;
-  if (reached < schedule.warmup) {
-    return schedule.peak * static_cast<double>(reached) / static_cast<double>(schedule.warmup);
-  }
   const std::int64_t decay_begin = schedule.total - schedule.decay;
-  if (schedule.decay == 0 || progress < decay_begin) return schedule.peak;
-  const double fraction =
-      std::min(1.0, static_cast<double>(progress - decay_begin) / static_cast<double>(schedule.decay));
-  return schedule.peak * (schedule.final_ratio + (1 - schedule.final_ratio) * (1 - std::sqrt(fraction)));
+  const bool decays = schedule.decay > 0 && progress >= decay_begin;
+  const double warmed = static_cast<double>(decays ? std::min(reached, decay_begin + step) : reached);
+  const double peak =
+      schedule.peak *
+      (warmed < static_cast<double>(schedule.warmup) ? warmed / static_cast<double>(schedule.warmup) : 1.0);
+  if (!decays) return peak;
+  const double x = std::min(1.0, static_cast<double>(progress - decay_begin) / static_cast<double>(schedule.decay));
+  const double last = std::min(peak, schedule.peak * schedule.final_ratio);
+  return last + (peak - last) * left_of(schedule.shape, x);
 }
 
 }  // namespace atl

@@ -10,8 +10,8 @@
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "net/control/methods.h"
-#include "trainer/checkpoint/huggingface.h"
-#include "trainer/island/checkpoint.h"
+#include "net/model_files/model_reader.h"
+#include "trainer/island/model_export.h"
 
 namespace atl {
 namespace {
@@ -37,44 +37,54 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-Result<OuterStep> export_from_checkpoint(const IslandHome& home, const std::filesystem::path& output) {
-  ATOLL_ASSIGN_OR_RETURN(const IslandCheckpoint checkpoint, load_checkpoint(home.checkpoint()));
-  ATOLL_RETURN_IF_ERROR(write_model_directory(output, checkpoint.model, checkpoint.outer->parameters()));
-  return checkpoint.outer->version();
+Result<OuterStep> export_from_checkpoint(const IslandHome& home, const std::filesystem::path& output,
+                                         const ModelFilesOptions& files, bool for_others,
+                                         std::optional<OuterStep> wanted) {
+  ModelCard card;
+  if (const auto join = load_join_file(home.join_file()); join.ok()) {
+    card.run_id = join->run_id;
+    card.run_name = join->run_name;
+    if (const auto self = load_identity(home.identity()); for_others && self.ok()) {
+      card.contributors = ask_contributors(*self, join->hub_addresses);
+    }
+  }
+  return export_checkpoint(home.checkpoint(), std::move(card), home.data(), output, files, wanted);
 }
 
 }  // namespace
 
-Result<OuterStep> export_from_home(const std::filesystem::path& directory, const std::filesystem::path& output) {
+Result<OuterStep> export_from_home(const std::filesystem::path& directory, const std::filesystem::path& output,
+                                   const ModelFilesOptions& files, bool for_others, std::optional<OuterStep> wanted) {
   const IslandHome home{directory};
+  if (wanted) return export_from_checkpoint(home, output, files, for_others, wanted);
   auto client = ControlClient::connect(home.control_socket(), Deadline::after(std::chrono::seconds(5)));
   if (!client.ok()) {
     if (client.error().code != ErrorCode::kNotRunning) return client.error();
-    return export_from_checkpoint(home, output);
+    return export_from_checkpoint(home, output, files, for_others, {});
   }
-  const nlohmann::json params = encode_message(method::ModelExport{std::filesystem::absolute(output).string()});
+  const nlohmann::json params = encode_message(method::ModelExport{
+      std::filesystem::absolute(output).string(), std::string(name_of(files.dtype)), files.max_shard_bytes});
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json reply, (*client)->call(method::ModelExport::kName, params,
                                                                      Deadline::after(std::chrono::minutes(30))));
   ATOLL_ASSIGN_OR_RETURN(const auto exported, decode_message<method::ModelExported>(reply));
   return OuterStep{exported.outer_step};
 }
 
-Result<std::unique_ptr<Engine>> load_engine(const ModelSource& source, int threads) {
-  std::optional<TemporaryDirectory> exported;
+Result<OpenedModel> open_model(const ModelSource& source) {
+  std::shared_ptr<const TemporaryDirectory> exported;
   std::filesystem::path directory = source.model;
   if (directory.empty()) {
     ATOLL_ASSIGN_OR_RETURN(TemporaryDirectory temporary, TemporaryDirectory::make());
-    exported.emplace(std::move(temporary));
+    exported = std::make_shared<const TemporaryDirectory>(std::move(temporary));
     directory = exported->path();
-    ATOLL_RETURN_IF_ERROR(export_from_home(source.home, directory));
+    ATOLL_RETURN_IF_ERROR(export_from_home(source.home, directory, {}, /*for_others=*/false));
   }
-  ATOLL_ASSIGN_OR_RETURN(const ModelDirectory model, read_model_directory(directory));
-  EngineOptions options;
-  options.seed.reset();  // the model's own are written
-  options.compute_threads = threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  ATOLL_ASSIGN_OR_RETURN(auto engine, Engine::create(model.config, options));
-  engine->write_parameters(model.parameters);
-  return engine;
+  ATOLL_ASSIGN_OR_RETURN(ModelReader reader, ModelReader::open(directory));
+  return OpenedModel{std::move(exported), std::move(directory), std::move(reader)};
+}
+
+int threads_or_all(int threads) {
+  return threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 }  // namespace atl

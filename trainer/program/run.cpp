@@ -22,6 +22,7 @@
 #include "trainer/island/island.h"
 #include "trainer/program/agent_watch.h"
 #include "trainer/program/program.h"
+#include "trainer/program/trainer_environment.h"
 
 namespace atl {
 namespace {
@@ -58,7 +59,13 @@ class TrainerControl final : public ControlService {
     const std::filesystem::path path = params.directory;
     if (!path.is_absolute())
       return Error{ErrorCode::kInvalidArgument, "model.export: the directory must be an absolute path"};
-    ATOLL_ASSIGN_OR_RETURN(const OuterStep outer_step, island_.export_model(path));
+    ModelFilesOptions files;
+    const auto dtype = parse_model_dtype(params.dtype);
+    if (!dtype && !params.dtype.empty())
+      return Error{ErrorCode::kInvalidArgument, "model.export: 'dtype' must be float32 or bfloat16"};
+    files.dtype = dtype.value_or(files.dtype);
+    if (params.max_shard_bytes > 0) files.max_shard_bytes = params.max_shard_bytes;
+    ATOLL_ASSIGN_OR_RETURN(const OuterStep outer_step, island_.export_model(path, files));
     return encode_message(method::ModelExported{path.string(), outer_step.value});
   }
 
@@ -85,11 +92,6 @@ std::optional<double> upload_limit() {
   const char* text = std::getenv(kUploadLimitVariable);
   const double limit = text == nullptr ? 0 : std::strtod(text, nullptr);
   return limit > 0 ? std::optional(limit) : std::nullopt;
-}
-
-std::string environment(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? std::string() : text;
 }
 
 // "12, 500"; what is no number is passed over.
@@ -137,9 +139,14 @@ Result<int> run_island(const RunCommand& command) {
   options.checkpoint_directory = home.checkpoint();
   options.keep_days = static_cast<std::uint32_t>(std::strtoul(environment(kKeepDaysVariable).c_str(), nullptr, 10));
   options.work_every = std::chrono::seconds(std::strtoul(environment(kWorkEveryVariable).c_str(), nullptr, 10));
+  if (const std::string cache = environment(kDataCacheVariable); !cache.empty()) {
+    options.data_cache_bytes = std::strtoull(cache.c_str(), nullptr, 10);
+  }
+  if (const std::string mirrors = environment(kDataMirrorsVariable); !mirrors.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(options.data_mirrors, parse_mirror_policy(mirrors));
+  }
   options.keep_rounds = steps_in(environment(kKeepRoundsVariable));
-  options.store = {environment(kStoreEndpointVariable), environment(kStoreRegionVariable),
-                   environment(kStoreBucketVariable), environment(kStoreCredentialsVariable)};
+  options.store = store_of_environment();
 
   // The server is there before the island that publishes to it, and outlives it.
   std::unique_ptr<ControlServer> control;

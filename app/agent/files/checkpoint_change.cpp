@@ -8,16 +8,11 @@
 #include "net/base/file.h"
 #include "net/base/new_file.h"
 #include "net/disk/checkpoint_directory.h"
+#include "net/disk/checkpoint_model.h"
 #include "net/disk/replay.h"
 
 namespace atl {
 namespace {
-
-Result<ParameterLayout> layout_of(const std::filesystem::path& directory) {
-  ATOLL_ASSIGN_OR_RETURN(const std::string config, read_file(directory / kModelConfigFile, 1u << 20));
-  ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(config));
-  return canonical_layout(model);
-}
 
 Error leads_nowhere(OuterStep step, const std::vector<KeptState>& kept, const LoggedRounds& logged) {
   std::string there;
@@ -87,7 +82,8 @@ Result<RestoredCheckpoint> restore_checkpoint(const IslandHome& home, OuterStep 
   std::erase_if(kept, [&](const KeptState& state) { return state.state().outer_step > step; });
   const auto way = way_to(step, kept, logged);
   if (!way) return leads_nowhere(step, kept_states(directory), logged);
-  ATOLL_ASSIGN_OR_RETURN(const ParameterLayout layout, layout_of(directory));
+  ATOLL_ASSIGN_OR_RETURN(const CheckpointModel model, load_checkpoint_model(directory));
+  const ParameterLayout& layout = model.layout;
   ATOLL_ASSIGN_OR_RETURN(const HeldState made, try_restore(*way, log, layout));
   if (made != way->state) {
     return Error{ErrorCode::kCorrupt, fmt::format("a round that leads to outer step {} is damaged: {} is as far as it "
@@ -122,7 +118,8 @@ RemovedCheckpoints prune_checkpoints(const IslandHome& home, const Retention& re
     removed.states.push_back({kept.path, kept.state().outer_step, snapshot_bytes(kept.path)});
   }
   const LoggedRounds before = log.rounds();
-  remove_rounds(directory, remove_states(directory, retention, log), log);
+  remove_states(directory, retention, log);
+  remove_rounds(directory, retention, log);
   std::erase_if(removed.states, [](const auto& state) { return std::filesystem::exists(state.path); });
   for (const auto& state : removed.states) removed.bytes += state.bytes;
   const LoggedRounds after = log.rounds();

@@ -16,8 +16,8 @@ constexpr double kLongestPauseSeconds = 366.0 * 24 * 3600;
 
 Status require_joined(AgentControl& control) {
   if (control.board().facts().joined) return ok_status();
-  return Error{ErrorCode::kNotJoined, fmt::format("{} has joined no run; join one with: atoll join INVITE",
-                                                  control.home().island.directory.string())};
+  const auto join = load_join_file(control.home().island.join_file());
+  return join.ok() ? ok_status() : Status(join.error());  // joined meanwhile
 }
 
 method::WishTaken follow(AgentControl& control, WishFile wish, bool at_once = false) {

@@ -112,12 +112,12 @@ Status DemoRun::make_hub() {
   options_.run.max_rounds = options_.rounds;
   options_.run.validate_every = kValidateEvery;
   HubInitOptions hub;
-  ATOLL_ASSIGN_OR_RETURN(hub.run, make_run("demo", "demo", options_.run));
   ATOLL_ASSIGN_OR_RETURN(const Dataset dataset, Dataset::open(data.directory));
+  ATOLL_ASSIGN_OR_RETURN(hub.run, make_run("demo", "demo", options_.run, tokens_of(dataset.manifest())));
   ATOLL_RETURN_IF_ERROR(validate_run(hub.run, dataset.manifest().vocab_size));
   ATOLL_ASSIGN_OR_RETURN(directory_, make_demo_directory(options_.directory));
   hub.directory = directory_ / "hub";
-  hub.dataset_directory = data.directory;
+  hub.data = {{data.directory}};
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, hub_init(hub));
   facts_ = {.parameters = 0,
             .text_bytes = data.text_bytes,

@@ -7,22 +7,29 @@
 #include <nlohmann/json.hpp>
 
 #include "app/agent/files/log_reader.h"
+#include "app/cli/console_input.h"
 #include "app/cli/hub_admin/hub_backup.h"
+#include "app/cli/run_init.h"
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
+#include "net/base/json_text.h"
 #include "net/control/control_client.h"
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
 #include "net/control/methods.h"
+#include "net/hub/base_model.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"
 
 namespace atl {
 namespace {
 
+constexpr std::size_t kMaxShownModel = 1u << 20;  // bytes
+constexpr int kMaxModelNesting = 16;
+
 struct HubAdmin {
   std::string home, argument;
-  bool json = false;
+  bool json = false, yes = false;
 };
 
 std::string dumped(const nlohmann::json& json, int indent = -1) {
@@ -75,13 +82,50 @@ Status islands(const HubAdmin& command, CommandContext& context) {
   return ok_status();
 }
 
+// By its id, or by its name where one member alone has it.
+Result<EnrolledIslandReport> find_island(const std::filesystem::path& directory, const std::string& given) {
+  ATOLL_ASSIGN_OR_RETURN(const auto enrolled, enrolled_islands(directory));
+  std::vector<EnrolledIslandReport> named;
+  for (const EnrolledIslandReport& island : enrolled) {
+    if (island.id == given) return island;
+    if (!island.removed && island.name == given) named.push_back(island);
+  }
+  if (named.size() == 1) return named.front();
+  if (named.empty()) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("no island has the id or the name '{}'; see: atoll hub islands", printable(given, 64))};
+  }
+  std::string ids;
+  for (const EnrolledIslandReport& island : named) ids += (ids.empty() ? "" : ", ") + island.id;
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{} islands have the name '{}'; say which by its id: {}",
+                                                        named.size(), printable(given, 64), ids)};
+}
+
+// A person at a terminal is asked; a script says --yes or has no terminal to be asked on.
+Status ask_removal(const HubAdmin& command, const EnrolledIslandReport& island, CommandContext& context) {
+  if (command.yes || !input_is_terminal() || !context.console.out_is_terminal) return ok_status();
+  context.console.out << fmt::format("Remove {} ({}) from the run? It cannot come back without another invite. [y/N] ",
+                                     printable(island.name), island.id)
+                      << std::flush;
+  ATOLL_ASSIGN_OR_RETURN(const bool yes, said_yes(context.interrupt));
+  if (yes) return ok_status();
+  return Error{ErrorCode::kAborted, "not removed, as you said"};
+}
+
 Status remove(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
-  ATOLL_RETURN_IF_ERROR(remove_enrolled_island(directory, command.argument));
+  ATOLL_ASSIGN_OR_RETURN(const EnrolledIslandReport island, find_island(directory, command.argument));
+  ATOLL_RETURN_IF_ERROR(ask_removal(command, island, context));
+  ATOLL_RETURN_IF_ERROR(remove_enrolled_island(directory, island.id));
   ATOLL_ASSIGN_OR_RETURN(const auto told, ask_hub(HubHome{directory}, method::IslandSendAway::kName,
-                                                  encode_message(method::IslandSendAway{command.argument})));
-  context.console.out << fmt::format("island {} is no member any more{}; its certificate is refused from now on",
-                                     command.argument, told ? ", its connections are closed" : "")
+                                                  encode_message(method::IslandSendAway{island.id})));
+  if (command.json) {
+    context.console.out << dumped({{"island", island.id}, {"name", printable(island.name)}, {"told", told.has_value()}})
+                        << std::endl;
+    return ok_status();
+  }
+  context.console.out << fmt::format("{} ({}) is no member any more{}; its certificate is refused from now on",
+                                     printable(island.name), island.id, told ? ", its connections are closed" : "")
                       << std::endl;
   return ok_status();
 }
@@ -89,7 +133,14 @@ Status remove(const HubAdmin& command, CommandContext& context) {
 Status config(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(HubHome{directory}));
-  context.console.out << dumped(run.to_json(), command.json ? -1 : 2) << std::endl;
+  nlohmann::json shown = run.to_json();
+  // For a person the model is shown as the JSON that it is; a program gets the bytes that the run's islands agreed on.
+  if (!command.json) {
+    if (auto model = parse_bounded_json(run.model_json, kMaxShownModel, kMaxModelNesting); model.ok()) {
+      shown["model_json"] = std::move(*model);
+    }
+  }
+  context.console.out << dumped(shown, command.json ? -1 : 2) << std::endl;
   return ok_status();
 }
 
@@ -98,16 +149,54 @@ Status data(const HubAdmin& command, CommandContext& context) {
   const HubHome home{directory};
   ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(home));
   if (!command.argument.empty()) {
-    ATOLL_RETURN_IF_ERROR(move_dataset(directory, command.argument));
+    const auto [source, moved_to] = split_name(command.argument);
+    ATOLL_RETURN_IF_ERROR(move_dataset(directory, source, moved_to));
   }
-  ATOLL_ASSIGN_OR_RETURN(const auto dataset, load_dataset_directory(home));
+  ATOLL_ASSIGN_OR_RETURN(const HubFile hub, load_hub_file(home));
+  nlohmann::json sources = nlohmann::json::object();
+  for (const auto& [source, dataset] : hub.datasets) {
+    sources[source] = dataset.string();
+    if (command.json) continue;
+    context.console.out << (hub.datasets.size() > 1 ? source + "=" : std::string()) << dataset.string() << std::endl;
+  }
   if (command.json) {
-    context.console.out << dumped({{"run", run.name}, {"directory", dataset.string()}}) << std::endl;
-  } else {
-    context.console.out << dataset.string() << std::endl;
+    context.console.out << dumped({{"run", run.name},
+                                   {"directory", hub.datasets.begin()->second.string()},
+                                   {"sources", std::move(sources)}})
+                        << std::endl;
   }
   if (!command.argument.empty())
     context.console.err << "a hub that serves now reads it there once it is started again" << std::endl;
+  return ok_status();
+}
+
+// The hub's copy of the model with which the run began; with a directory it is made anew of what is there.
+Status base_model(const HubAdmin& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+  const HubHome home{directory};
+  ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(home));
+  if (!command.argument.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(const BaseModel model, BaseModel::open(command.argument, context.interrupt));
+    ATOLL_RETURN_IF_ERROR(restore_base_model(directory, model));
+  }
+  if (!run.begins_at_hub()) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("run {} does not begin with a model of its hub's", printable(run.name))};
+  }
+  ATOLL_ASSIGN_OR_RETURN(const BaseModelManifest kept, kept_base_model(home, run));
+  if (command.json) {
+    context.console.out << dumped({{"run", run.name},
+                                   {"base_model", run.beginning()},
+                                   {"dtype", name_of(kept.dtype)},
+                                   {"bytes", kept.parameters_bytes()},
+                                   {"tree_hash", run.initial_state_sha256}})
+                        << std::endl;
+    return ok_status();
+  }
+  context.console.out << fmt::format("{}, {}, {} in {}\n", run.beginning(), name_of(kept.dtype),
+                                     format_bytes(static_cast<double>(kept.parameters_bytes())),
+                                     home.base_model_parameters().string())
+                      << std::flush;
   return ok_status();
 }
 
@@ -132,8 +221,10 @@ Status backup(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const HubBackupReport report, back_up_hub(directory, command.argument));
   tell(report, std::filesystem::absolute(command.argument), command.json, "backed up", context);
-  context.console.err << "the file holds the run's keys: who has it can let anybody in. The dataset is not in it."
-                      << std::endl;
+  context.console.err
+      << fmt::format("the file holds the run's keys: who has it can let anybody in. The dataset is not in it{}.",
+                     report.begins_at_hub ? ", nor is the model with which the run began" : "")
+      << std::endl;
   return ok_status();
 }
 
@@ -141,9 +232,17 @@ Status restore(const HubAdmin& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   ATOLL_ASSIGN_OR_RETURN(const HubBackupReport report, restore_hub(command.argument, directory));
   tell(report, directory, command.json, "restored", context);
-  context.console.err << "if the dataset is elsewhere now: atoll hub data DIR. Islands tell it what it missed; of "
-                         "two hubs the one that was started last goes on, and the other one stops."
-                      << std::endl;
+  const char* base_model =
+      report.begins_at_hub
+          ? " The model with which the run began, which islands fetch for outer step 0, is made anew by: "
+            "atoll hub base-model DIR."
+          : "";
+  context.console.err
+      << fmt::format(
+             "if the dataset is elsewhere now: atoll hub data DIR.{} Islands tell it what it missed; of "
+             "two hubs the one that was started last goes on, and the other one stops.",
+             base_model)
+      << std::endl;
   return ok_status();
 }
 
@@ -153,20 +252,25 @@ struct Rollback {
   bool json = false;
 };
 
-Status roll_back(const Rollback& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
+// What a hub's islands are to hear of: a hub that serves is needed.
+Result<nlohmann::json> ask_serving_hub(const std::string& home, std::string_view method, const nlohmann::json& params) {
+  ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(home));
   ATOLL_RETURN_IF_ERROR(load_run(HubHome{directory}));
-  ATOLL_ASSIGN_OR_RETURN(const auto done, ask_hub(HubHome{directory}, method::RunRollback::kName,
-                                                  encode_message(method::RunRollback{command.to, command.reason})));
-  if (!done) {
-    return Error{
-        ErrorCode::kNotRunning,
-        fmt::format("the hub in {} does not serve, and its islands are to hear of this; start it with: atoll hub "
-                    "serve",
-                    directory.string())};
-  }
+  ATOLL_ASSIGN_OR_RETURN(auto done, ask_hub(HubHome{directory}, method, params));
+  if (done) return std::move(*done);
+  return Error{
+      ErrorCode::kNotRunning,
+      fmt::format("the hub in {} does not serve, and its islands are to hear of this; start it with: atoll hub "
+                  "serve",
+                  directory.string())};
+}
+
+Status roll_back(const Rollback& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto done,
+                         ask_serving_hub(command.home, method::RunRollback::kName,
+                                         encode_message(method::RunRollback{command.to, command.reason})));
   if (command.json) {
-    context.console.out << dumped(*done) << std::endl;
+    context.console.out << dumped(done) << std::endl;
   } else {
     context.console.out << fmt::format(
                                "the run goes on from outer step {}; what was committed after it is kept aside, and "
@@ -193,19 +297,127 @@ void add_rollback(CLI::App& hub, CommandContext& context) {
   sub->callback([command, &context] { context.finish(roll_back(*command, context)); });
 }
 
+struct Decay {
+  std::string home;
+  method::RunDecay wish;
+  bool cancel = false, json = false;
+};
+
+Status decay(const Decay& command, CommandContext& context) {
+  if (!command.cancel && command.wish.rounds == 0) {
+    return Error{ErrorCode::kInvalidArgument, "over how many rounds is the learning rate to fall? Say --rounds N"};
+  }
+  ATOLL_ASSIGN_OR_RETURN(
+      const auto answer,
+      command.cancel
+          ? ask_serving_hub(command.home, method::RunDecayCancel::kName, encode_message(method::RunDecayCancel{}))
+          : ask_serving_hub(command.home, method::RunDecay::kName, encode_message(command.wish)));
+  if (command.json) {
+    context.console.out << dumped(answer) << std::endl;
+    return ok_status();
+  }
+  if (command.cancel) {
+    context.console.out << "taken back: the learning rate goes on as the run's configuration says" << std::endl;
+    return ok_status();
+  }
+  ATOLL_ASSIGN_OR_RETURN(const auto decided, decode_message<method::DecayDecided>(answer));
+  context.console.out << fmt::format("the learning rate falls to {} from round {} on, over {} ({})\n",
+                                     decided.final_learning_rate, decided.from_round,
+                                     format_number_of(decided.rounds, "round"), decided.shape)
+                      << "the run goes on afterwards at that rate, until it is ended" << std::endl;
+  return ok_status();
+}
+
+void add_decay(CLI::App& hub, CommandContext& context) {
+  auto command = std::make_shared<Decay>();
+  CLI::App* sub = hub.add_subcommand("decay", "Let the learning rate fall, from a round on that has not begun");
+  sub->footer(
+      "Examples:\n  atoll hub decay --rounds 200                     from the next round on\n"
+      "  atoll hub decay --from-round 1200 --rounds 200 --shape linear\n  atoll hub decay --cancel\n\n"
+      "Instead of the decay of the run's configuration (hub init --decay-steps), for a run whose end is decided while\n"
+      "it lives. It is recorded, and each island is told with the round.");
+  sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
+  auto* rounds =
+      sub->add_option("--rounds", command->wish.rounds, "In which it falls")->check(whole_number(1, 1 << 30));
+  auto* from = sub->add_option("--from-round", command->wish.from_round, "The first of them (default: the next)")
+                   ->check(whole_number(0, UINT32_MAX));
+  auto* final_rate = sub->add_option("--final-lr", command->wish.final_learning_rate,
+                                     "Learning rate at the end, and after it (default: the run's)")
+                         ->check(number_between(0, 10));
+  auto* shape = sub->add_option("--shape", command->wish.shape, "How it falls (default: 1-sqrt)")
+                    ->check(CLI::IsMember(std::vector<std::string>(kDecayShapes.begin(), kDecayShapes.end())));
+  auto* cancel = sub->add_flag("--cancel", command->cancel, "Take back what was decided, while it has not begun");
+  for (CLI::Option* option : {rounds, from, final_rate, shape}) cancel->excludes(option);
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, &context] { context.finish(decay(*command, context)); });
+}
+
+struct MixtureOptions {
+  std::string home;
+  method::RunMixture wish;
+  bool cancel = false, json = false;
+};
+
+Status mixture(const MixtureOptions& command, CommandContext& context) {
+  if (!command.cancel && command.wish.weights.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "in which shares? Say --weights NAME=SHARE,NAME=SHARE"};
+  }
+  ATOLL_ASSIGN_OR_RETURN(
+      const auto answer,
+      command.cancel
+          ? ask_serving_hub(command.home, method::RunMixtureCancel::kName, encode_message(method::RunMixtureCancel{}))
+          : ask_serving_hub(command.home, method::RunMixture::kName, encode_message(command.wish)));
+  if (command.json) {
+    context.console.out << dumped(answer) << std::endl;
+    return ok_status();
+  }
+  if (command.cancel) {
+    context.console.out << "taken back: the mixture stays as it is" << std::endl;
+    return ok_status();
+  }
+  ATOLL_ASSIGN_OR_RETURN(const auto decided, decode_message<method::MixtureDecided>(answer));
+  context.console.out << fmt::format("from round {} on: {}\n", decided.from_round, decided.weights) << std::flush;
+  return ok_status();
+}
+
+void add_mixture(CLI::App& hub, CommandContext& context) {
+  auto command = std::make_shared<MixtureOptions>();
+  CLI::App* sub = hub.add_subcommand("mixture", "Change the shares of the data's sources, from a round on");
+  sub->footer(
+      "Examples:\n  atoll hub mixture --weights web=0.55,code=0.2     from the next round on\n"
+      "  atoll hub mixture --weights math=1 --from-round 1200\n  atoll hub mixture --cancel\n\n"
+      "Of the sources that the run was made with (hub init --data); one that is not named has no share. It is\n"
+      "recorded, signed with each round, and each island is told. Data that was leased before keeps its shares.");
+  sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
+  auto* weights =
+      sub->add_option("--weights", command->wish.weights, "Shares, of any sum")->type_name("NAME=SHARE,...");
+  auto* from = sub->add_option("--from-round", command->wish.from_round, "The first such round (default: the next)")
+                   ->check(whole_number(0, UINT32_MAX));
+  auto* cancel = sub->add_flag("--cancel", command->cancel, "Take back what was decided, while it has not begun");
+  for (CLI::Option* option : {weights, from}) cancel->excludes(option);
+  sub->add_flag("--json", command->json, "Print JSON");
+  sub->callback([command, &context] { context.finish(mixture(*command, context)); });
+}
+
 using Action = Status (*)(const HubAdmin&, CommandContext&);
 
+struct Argument {
+  const char* name = nullptr;  // none where there is no name
+  const char* help = "";
+  bool required = false;
+};
+
 CLI::App* add_action(CLI::App& hub, CommandContext& context, const char* name, const char* what, const char* examples,
-                     const char* argument, Action action, bool required) {
-  auto command = std::make_shared<HubAdmin>();
+                     Action action, const Argument& argument = {},
+                     const std::shared_ptr<HubAdmin>& command = std::make_shared<HubAdmin>()) {
   CLI::App* sub = hub.add_subcommand(name, what);
   sub->footer(fmt::format("Examples:\n{}", examples));
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
   sub->add_flag("--json", command->json, "Print JSON");
-  if (argument != nullptr) {
-    auto* option = sub->add_option(argument, command->argument, argument[0] == 'I' ? "Its id, isl-..." : "Where")
-                       ->type_name(argument);
-    if (required) option->required();
+  if (argument.name != nullptr) {
+    sub->add_option(argument.name, command->argument, argument.help)
+        ->type_name(argument.name)
+        ->required(argument.required);
   }
   sub->callback([command, action, &context] { context.finish(action(*command, context)); });
   return sub;
@@ -214,19 +426,28 @@ CLI::App* add_action(CLI::App& hub, CommandContext& context, const char* name, c
 }  // namespace
 
 void add_hub_admin_commands(CLI::App& hub, CommandContext& context) {
-  add_action(hub, context, "islands", "The islands that ever enrolled", "  atoll hub islands --json", nullptr, islands,
-             false);
+  add_action(hub, context, "islands", "The islands that ever enrolled", "  atoll hub islands --json", islands);
+  auto removal = std::make_shared<HubAdmin>();
   add_action(hub, context, "remove", "Take an island's membership away, at once",
-             "  atoll hub remove isl-0123456789abcdef", "ISLAND", remove, true);
+             "  atoll hub remove isl-0123456789abcdef\n  atoll hub remove attic --yes", remove,
+             {"ISLAND", "Its id, isl-..., or its name where one alone has it", true}, removal)
+      ->add_flag("--yes", removal->yes, "Do not ask");
   add_action(hub, context, "config", "The run's configuration, on which its islands have agreed", "  atoll hub config",
-             nullptr, config, false);
+             config);
   add_action(hub, context, "data", "Where the hub reads its dataset; with DIR: where it was moved to",
-             "  atoll hub data\n  atoll hub data /srv/data", "DIR", data, false);
+             "  atoll hub data\n  atoll hub data /srv/data\n  atoll hub data web=/srv/web", data,
+             {"DIR", "Where it is now; of several NAME=DIR"});
+  add_action(hub, context, "base-model",
+             "The hub's copy of the model with which the run began; with DIR: made anew of that model",
+             "  atoll hub base-model\n  atoll hub base-model SmolLM2-135M", base_model,
+             {"DIR", "HuggingFace directory of that model, from which the lost copy is made anew"});
   add_action(hub, context, "backup", "All of the hub in one file; works while it serves", "  atoll hub backup hub.tar",
-             "FILE", backup, true);
-  add_action(hub, context, "restore", "A hub made of a backup", "  atoll hub restore hub.tar --home DIR", "FILE",
-             restore, true);
+             backup, {"FILE", "To be written", true});
+  add_action(hub, context, "restore", "A hub made of a backup", "  atoll hub restore hub.tar --home DIR", restore,
+             {"FILE", "Made by 'atoll hub backup'", true});
   add_rollback(hub, context);
+  add_decay(hub, context);
+  add_mixture(hub, context);
 }
 
 }  // namespace atl

@@ -41,7 +41,7 @@ bool is_known(const std::string& name) {
            name.find("..") == std::string::npos && name.size() > directory.size();
   };
   return name == "run.json" || name == "hub.json" || name == kDatabase || directly_in("authority/") ||
-         directly_in("identity/");
+         directly_in("identity/") || directly_in("trees/") || directly_in("evaluation/");
 }
 
 Result<HubBackupReport> examine(const HubHome& home) {
@@ -55,7 +55,8 @@ Result<HubBackupReport> examine(const HubHome& home) {
   if (!answered || check.text(0) != "ok") return Error{ErrorCode::kCorrupt, "its database is damaged"};
   ATOLL_ASSIGN_OR_RETURN(Statement count, database.prepare("SELECT count(*) FROM round_commit"));
   ATOLL_ASSIGN_OR_RETURN(const bool row, count.step());
-  return HubBackupReport{run.run_id, run.name, row ? static_cast<std::uint32_t>(count.integer(0)) : 0, 0};
+  return HubBackupReport{run.run_id, run.name, row ? static_cast<std::uint32_t>(count.integer(0)) : 0, 0,
+                         run.begins_at_hub()};
 }
 
 }  // namespace
@@ -72,6 +73,11 @@ Result<HubBackupReport> back_up_hub(const std::filesystem::path& hub_directory, 
   Files files;
   ATOLL_RETURN_IF_ERROR(read_directory(home.authority(), "authority/", files));
   ATOLL_RETURN_IF_ERROR(read_directory(home.identity(), "identity/", files));
+  // A run without sources has no trees, one that asks nothing no tasks.
+  for (const char* name : {"trees", "evaluation"}) {
+    if (!std::filesystem::exists(home.directory / name, ignored)) continue;
+    ATOLL_RETURN_IF_ERROR(read_directory(home.directory / name, std::string(name) + "/", files));
+  }
   ATOLL_ASSIGN_OR_RETURN(files["run.json"], read_file(home.run_file(), 1u << 20));
   ATOLL_ASSIGN_OR_RETURN(files["hub.json"], read_file(home.hub_file(), 1u << 20));
   {

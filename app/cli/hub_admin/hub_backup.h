@@ -14,6 +14,7 @@ struct HubBackupReport {
   std::string run_id, run_name;
   std::uint32_t rounds = 0;  // committed
   std::uint64_t bytes = 0;
+  bool begins_at_hub = false;  // its base model is not in the file, as large as it may be
 };
 
 // Also while the hub serves. 0600; kInvalidArgument when there is something of that name already.

@@ -6,8 +6,10 @@
 
 #include "app/agent/agent_config.h"
 #include "app/cli/agent_client.h"
+#include "app/cli/gpu_choice.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
+#include "app/config/config_keys.h"
 #include "app/config/config_queries.h"
 
 namespace atl {
@@ -23,6 +25,20 @@ Result<ConfigSources> sources_of(const Settle& command) {
   return config_sources(home);
 }
 
+// One key alone as it is, for scripts; in the list what a blank or a 0 means.
+std::string shown_in_list(const nlohmann::json& value) {
+  const auto text = value["value"].get<std::string>();
+  if (!text.empty() && text != "0" && text != "0s") return text;
+  // "Compute threads; 0: all cores" says what it is. It ends with the sentence.
+  const auto meaning = value["meaning"].get<std::string>();
+  const std::string marker = text.empty() ? "empty: " : text + ": ";
+  const std::size_t begin = meaning.find(marker);
+  if (begin == std::string::npos) return text.empty() ? "-" : text;
+  const std::size_t end = std::min(meaning.find_first_of(";.,", begin), meaning.size());
+  const std::string said = meaning.substr(begin + marker.size(), end - begin - marker.size());
+  return text.empty() ? fmt::format("({})", said) : fmt::format("{} ({})", text, said);
+}
+
 Status get(const Settle& command, CommandContext& context) {
   if (command.as_file) {
     context.console.out << config_file_template() << std::flush;
@@ -36,9 +52,9 @@ Status get(const Settle& command, CommandContext& context) {
     return ok_status();
   }
   for (const nlohmann::json& value : answer["values"]) {
-    const auto text = value["value"].get<std::string>();
-    const std::string line =
-        command.key.empty() ? fmt::format("{} {}", fit(value["key"].get<std::string>(), 30), text) : text;
+    const std::string line = command.key.empty()
+                                 ? fmt::format("{} {}", fit(value["key"].get<std::string>(), 30), shown_in_list(value))
+                                 : value["value"].get<std::string>();
     context.console.out << (command.origin ? fmt::format("{}  ({})", line, value["origin"].get<std::string>()) : line)
                         << '\n';
   }
@@ -46,12 +62,25 @@ Status get(const Settle& command, CommandContext& context) {
   return ok_status();
 }
 
-// A running agent is told, so that what can change while it runs does.
+// Agent and trainer read their configuration when they start, and a membership what was set when it was joined.
+std::string when_in_force(const std::string& key, bool agent_runs) {
+  if (key.starts_with("island.") && key != "island.data_cache" && key != "island.data_mirrors") {
+    return "in force from the next 'atoll join' on";
+  }
+  return agent_runs ? "in force when the agent is started again" : "in force when the agent starts";
+}
+
+// A running agent is told, so that its settings are written by one process.
 Status set(const Settle& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
   ATOLL_ASSIGN_OR_RETURN(const ConfigSources sources, sources_of(command));
   if (command.unset != command.value.empty()) {
     return Error{ErrorCode::kInvalidArgument, "say a value, or --unset to go back to config.toml or the default"};
+  }
+  const auto key = find_config_key(command.key);
+  if (key.ok() && (*key)->type == ConfigType::kGpus && !command.unset) {
+    ATOLL_RETURN_IF_ERROR(normalise_config_value(**key, command.value));
+    ATOLL_RETURN_IF_ERROR(check_gpus_exist(command.value, context.interrupt));
   }
   const nlohmann::json params = {{"key", command.key},
                                  {"value", command.unset ? nlohmann::json() : nlohmann::json(command.value)}};
@@ -66,6 +95,7 @@ Status set(const Settle& command, CommandContext& context) {
                               : fmt::format("{} = {}  ({})", value["key"].get<std::string>(),
                                             value["value"].get<std::string>(), value["origin"].get<std::string>()))
                       << std::endl;
+  if (!command.json) context.console.out << when_in_force(command.key, agent.ok()) << std::endl;
   return ok_status();
 }
 
@@ -98,7 +128,14 @@ Status validate(const Settle& command, CommandContext& context) {
     context.console.out << report.dump() << std::endl;
   }
   if (!loaded.ok()) return loaded.error();
-  if (!command.json) context.console.out << sources.file.string() << ": good" << std::endl;
+  std::error_code ignored;
+  if (!command.json) {
+    context.console.out << sources.file.string()
+                        << (std::filesystem::exists(sources.file, ignored)
+                                ? ": good"
+                                : ": is not there; defaults, settings and environment are good")
+                        << std::endl;
+  }
   return ok_status();
 }
 

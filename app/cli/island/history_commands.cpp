@@ -10,6 +10,7 @@
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
 #include "net/base/unix_time.h"
+#include "net/control/methods.h"
 #include "net/control/told.h"
 
 namespace atl {
@@ -63,17 +64,29 @@ Status show_rounds(const Listing& command, CommandContext& context) {
   return ok_status();
 }
 
+// Whether this island is among the others now: what is told of them is as old as its last round otherwise.
+bool is_connected(const Listing& command) {
+  const auto home = home_of_agent(command.home);
+  if (!home.ok()) return false;
+  const auto island = connect_island(*home);
+  if (!island.ok()) return false;
+  const auto state = (*island)->call(method::StateGet::kName, nlohmann::json::object(), answer_deadline());
+  return state.ok() && told::number(*state, "pid").value_or(0) > 0;
+}
+
 Status show_peers(const Listing& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "peers.list", nlohmann::json::object(), context));
   if (command.json) return ok_status();
   Console& console = context.console;
+  const bool connected = is_connected(command);
+  if (!connected) console.out << "this island does not train now; the others as it last knew them:\n";
   console.out << fmt::format("{} {} {} {} {} {} {} {} {} {}\n", fit("island", 20), fit("name", 16), fit("region", 10),
                              fit("state", 5), fit_right("rtt", 8), fit_right("up", 11), fit_right("down", 11),
                              fit_right("retries", 7), fit("version", 12), "since");
   for (const nlohmann::json& peer : answer.value("peers", nlohmann::json::array())) {
     console.out << fmt::format(
         "{} {} {} {} {} {} {} {} {} {}\n", fit(told::line(peer, "island"), 20), fit(told::line(peer, "name"), 16),
-        fit(told::line(peer, "region"), 10), fit(told::line(peer, "state"), 5),
+        fit(told::line(peer, "region"), 10), fit(connected ? told::line(peer, "state") : "-", 5),
         fit_right(number(peer, "rtt_seconds", milliseconds), 8), fit_right(number(peer, "bytes_per_second", rate), 11),
         fit_right(number(peer, "down_bytes_per_second", rate), 11), fit_right(number(peer, "retries", count), 7),
         fit(told::line(peer, "version"), 12), number(peer, "last_change", ago));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/agent_client.h"
+#include "app/cli/contribution_text.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
 #include "net/base/new_file.h"
@@ -18,6 +19,8 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{250};
+constexpr const char* kLeft =
+    "this island leaves the run; what it contributed so far stays. 'atoll join' comes back, without another invite";
 
 struct LifeRequest {
   std::string home;
@@ -65,7 +68,7 @@ Status pause(const LifeRequest& command, CommandContext& context) {
   const auto until = taken.paused_until_unix_seconds;
   const std::string when = until ? fmt::format("until {:%F %H:%M}", fmt::localtime(static_cast<std::time_t>(*until)))
                                  : "until 'atoll resume', also after a restart of the machine";
-  context.console.out << fmt::format("paused after the current step {}: the GPUs are free then; {}\n", when,
+  context.console.out << fmt::format("paused after the current step {}: processors and GPUs are free then; {}\n", when,
                                      stake_text(taken.at_stake))
                       << std::flush;
   return ok_status();
@@ -78,13 +81,13 @@ Status resume(const LifeRequest& command, CommandContext& context) {
   return ok_status();
 }
 
-// Until the trainer is gone.
-Status await_end(ControlClient& agent, CommandContext& context) {
+// Until the trainer is gone; what is known then.
+Result<NodeState> await_end(ControlClient& agent, CommandContext& context) {
   while (!context.interrupt.raised()) {
     ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
                            ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
-    ATOLL_ASSIGN_OR_RETURN(const NodeState state, node_state_from_json(json));
-    if (state.agent.trainer_pid == 0 && state.agent.wish == Wish::kStop) return ok_status();
+    ATOLL_ASSIGN_OR_RETURN(NodeState state, node_state_from_json(json));
+    if (state.agent.trainer_pid == 0 && state.agent.wish == Wish::kStop) return state;
     if (state.agent.wish == Wish::kRun) return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};
     pollfd wake{context.interrupt.fd(), POLLIN, 0};
     ::poll(&wake, 1, static_cast<int>(kLook.count()));
@@ -96,13 +99,19 @@ Status finish(const LifeRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
   ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Finish{}, context));
   if (!command.json) {
-    context.console.out << "the round is completed with the others, then this island leaves; 'atoll resume' takes that "
-                           "back"
+    context.console.out << "the round is completed with the others, then this island leaves; until then 'atoll resume' "
+                           "takes that back, afterwards 'atoll join' comes back to the run"
                         << std::endl;
   }
   if (!command.wait) return ok_status();
-  ATOLL_RETURN_IF_ERROR(await_end(*agent, context));
-  if (!command.json) context.console.out << "finished" << std::endl;
+  ATOLL_ASSIGN_OR_RETURN(const NodeState state, await_end(*agent, context));
+  if (command.json) return ok_status();
+  context.console.out << "finished" << std::endl;
+  if (const auto& given = state.agent.contributed) {
+    context.console.out << fmt::format("contributed to this run: {}\nto all runs: {}\n", contribution_text(given->run),
+                                       contribution_text(given->life))
+                        << std::flush;
+  }
   return ok_status();
 }
 
@@ -115,33 +124,35 @@ Status stop(const LifeRequest& command, CommandContext& context) {
   return ok_status();
 }
 
-// Without an agent: a trainer that somebody started by hand.
-Status leave_alone(const LifeRequest& command, const Error& no_agent, CommandContext& context) {
+// Without an agent: the membership is set aside here, and a trainer that somebody started by hand is ended.
+Status leave_alone(const LifeRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
   ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
   const auto trainer = ControlClient::connect(home.island.control_socket(), answer_deadline());
+  if (!trainer.ok() && trainer.error().code != ErrorCode::kNotRunning && !command.force) {
+    return trainer.error().with_context("the trainer does not answer; 'atoll leave --force' leaves all the same");
+  }
   if (trainer.ok()) {
     ATOLL_RETURN_IF_ERROR((*trainer)->call(method::Leave::kName, nlohmann::json::object(), answer_deadline()));
-  } else if (!command.force) {
-    return Error{no_agent.code, no_agent.message + "; 'atoll leave --force' sets the membership aside all the same"};
   }
-  if (command.force) {
-    ATOLL_RETURN_IF_ERROR(rename_and_flush(home.island.join_file(), home.island.left_file()));
+  ATOLL_RETURN_IF_ERROR(rename_and_flush(home.island.join_file(), home.island.left_file()));
+  if (command.json) {
+    context.console.out << encode_message(method::WishTaken{.wish = Wish::kStop, .kept = true}).dump() << std::endl;
+    return ok_status();
   }
-  context.console.out << "this island leaves the run; what it contributed so far stays" << std::endl;
+  context.console.out << kLeft << std::endl;
   return ok_status();
 }
 
 Status leave(const LifeRequest& command, CommandContext& context) {
   const auto agent = connect_agent(command.home);
   if (!agent.ok() && agent.error().code == ErrorCode::kNotRunning) {
-    return leave_alone(command, agent.error(), context);
+    return leave_alone(command, context);
   }
   if (!agent.ok()) return agent.error();
   ATOLL_RETURN_IF_ERROR(tell(**agent, command, method::Leave{command.force}, context));
   if (!command.json) {
-    context.console.out << "this island leaves the run; what it contributed so far stays. 'atoll join' comes back"
-                        << std::endl;
+    context.console.out << kLeft << std::endl;
   }
   return ok_status();
 }
@@ -161,7 +172,7 @@ CLI::App* add(CLI::App& app, CommandContext& context, const char* name, const ch
 
 void add_life_commands(CLI::App& app, CommandContext& context) {
   auto command = std::make_shared<LifeRequest>();
-  CLI::App* sub = add(app, context, "pause", "Free the GPUs, and go on later", command, pause);
+  CLI::App* sub = add(app, context, "pause", "Free processors and GPUs, and go on later", command, pause);
   sub->footer("Examples:\n  atoll pause --for 2h\n  atoll pause && atoll resume");
   sub->add_option("--for", command->pause_for, "Go on by itself after 30m, 2h, 1d, ...")->type_name("DURATION");
 
@@ -182,7 +193,7 @@ void add_life_commands(CLI::App& app, CommandContext& context) {
   command = std::make_shared<LifeRequest>();
   sub = add(app, context, "leave", "Leave the run; 'atoll join' comes back to it", command, leave);
   sub->footer("Example:\n  atoll leave");
-  sub->add_flag("--force", command->force, "Also when the trainer does not answer, or nothing runs");
+  sub->add_flag("--force", command->force, "Also when the trainer does not answer");
 }
 
 }  // namespace atl

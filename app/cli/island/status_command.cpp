@@ -1,5 +1,6 @@
 // atoll status: once, or again and again.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -39,10 +40,20 @@ void print(const nlohmann::json& state, bool json, Console& console) {
   console.out << std::flush;
 }
 
+// Where the run's hub is, which the state does not say.
+void print_hub(const AgentHome& home, Console& console) {
+  const auto join = load_join_file(home.island.join_file());
+  if (!join.ok()) return;
+  std::vector<std::string> addresses;
+  for (const Address& address : join->hub_addresses) addresses.push_back(to_string(address));
+  console.out << fmt::format("hub {}", fmt::join(addresses, ", ")) << std::endl;
+}
+
 Status show(const StatusRequest& command, const AgentHome& home, CommandContext& context) {
   const auto state = ask_state(home);
   if (state.ok()) {
     print(*state, command.json, context.console);
+    if (!command.json) print_hub(home, context.console);
     // An agent that answers for a home without a run says so; a script wants the exit code as well.
     if (state->value("state", "") != word_of(IslandPhase::kUnjoined)) return ok_status();
     return load_join_file(home.island.join_file()).ok() ? ok_status()

@@ -1,11 +1,13 @@
 #include "app/cli/island/status_view.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/contribution_text.h"
 #include "app/cli/text.h"
 #include "net/check/figures.h"
 #include "net/control/told.h"
@@ -15,17 +17,15 @@ namespace atl {
 namespace {
 
 constexpr double kStaleSeconds = 5;
+constexpr double kLatestUnixSeconds = 1e11;
 
 double number(const nlohmann::json& object, const char* key, double otherwise = 0) {
   return told::number(object, key).value_or(otherwise);
 }
 bool has_number(const nlohmann::json& object, const char* key) { return told::number(object, key).has_value(); }
-std::uint64_t count(const nlohmann::json& object, const char* key) {
-  const double value = number(object, key);
-  return value > 0 && value < 1e18 ? static_cast<std::uint64_t>(value) : 0;
-}
+using told::count;
 nlohmann::json part(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
+  const auto found = object.is_object() ? object.find(key) : object.end();
   return found != object.end() ? *found : nlohmann::json();
 }
 
@@ -53,6 +53,7 @@ std::vector<std::string> training_facts(const nlohmann::json& state, const Conso
   const std::string word = told::line(state, "state");
   std::vector<std::string> facts = {console.styled(word.empty() ? "unknown" : word, style_of(word))};
   if (!told::line(state, "run_name").empty()) facts.push_back("run " + told::line(state, "run_name"));
+  if (!told::line(state, "name").empty()) facts.push_back("as " + told::line(state, "name"));
   if (count(state, "inner_steps") > 0) {
     facts.push_back(fmt::format("round {}", count(state, "round")));
     facts.push_back(fmt::format("step {}/{}", count(state, "inner_step"), count(state, "inner_steps")));
@@ -103,10 +104,29 @@ std::vector<std::string> sync_facts(const nlohmann::json& state) {
 
 std::vector<std::string> total_facts(const nlohmann::json& state) {
   const double seconds = number(state, "inner_seconds") + number(state, "sync_seconds");
-  return {format_count(count(state, "tokens")) + " tokens",
-          "computing " + (seconds > 0 ? format_percent(number(state, "inner_seconds") / seconds) : std::string("-")),
-          "validation loss " + format_loss(number(state, "validation_loss_nats")),
-          fmt::format("pid {}", count(state, "pid"))};
+  std::vector<std::string> facts = {
+      format_number_of(count(state, "tokens"), "token") + " since the trainer started",
+      "computing " + (seconds > 0 ? format_percent(number(state, "inner_seconds") / seconds) : std::string("-")),
+      "validation loss " + format_loss(number(state, "validation_loss_nats"))};
+  if (count(state, "pid") > 0) facts.push_back(fmt::format("pid {}", count(state, "pid")));
+  return facts;
+}
+
+std::string given_in(const nlohmann::json& given) {
+  return contribution_text({.tokens = count(given, "tokens"),
+                            .rounds_accepted = count(given, "rounds_accepted"),
+                            .bytes_sent = count(given, "bytes_sent"),
+                            .seconds = number(given, "seconds")});
+}
+
+// Over all restarts, which the figures of the trainer are not.
+std::vector<std::string> contributed_lines(const nlohmann::json& state) {
+  const nlohmann::json given = part(part(state, "agent"), "contributed");
+  if (!given.is_object()) return {};
+  std::vector<std::string> lines;
+  if (!told::line(state, "run_id").empty()) lines.push_back("contributed to this run: " + given_in(part(given, "run")));
+  lines.push_back("contributed to all runs: " + given_in(part(given, "life")));
+  return lines;
 }
 
 std::vector<std::string> machine_facts(const nlohmann::json& state) {
@@ -131,13 +151,30 @@ std::vector<std::string> machine_facts(const nlohmann::json& state) {
   return facts;
 }
 
+// What the owner wants, unless it is that it trains; or why it does not at this hour.
+std::string wish_text(const nlohmann::json& agent) {
+  switch (parse_word<Wish>(told::line(agent, "wish"))) {
+    case Wish::kPause: {
+      if (!has_number(agent, "paused_until_unix_seconds")) return "paused until 'atoll resume'";
+      const auto until =
+          static_cast<std::time_t>(std::clamp(number(agent, "paused_until_unix_seconds"), 0.0, kLatestUnixSeconds));
+      return fmt::format("paused until {:%F %H:%M}, or 'atoll resume'", fmt::localtime(until));
+    }
+    case Wish::kFinish: return "finishes this round, then leaves";
+    case Wish::kStop: return "stopped until 'atoll resume'";
+    default: break;
+  }
+  const bool waits = parse_word<Wish>(told::line(agent, "followed")) == Wish::kPause;
+  return waits ? "paused by its own rules (schedule.hours, limits.gpu_temperature)" : "";
+}
+
 // What the agent adds: the owner's wish, and how the trainer ended last.
 std::vector<std::string> agent_facts(const nlohmann::json& state, const Console& console) {
   const nlohmann::json agent = part(state, "agent");
   if (!agent.is_object()) return {};
   std::vector<std::string> facts;
-  const std::string wish = told::line(agent, "wish");
-  if (!wish.empty() && parse_word<Wish>(wish) != Wish::kRun) facts.push_back("wish " + wish);
+  if (const std::string wish = wish_text(agent); !wish.empty()) facts.push_back(wish);
+  if (number(agent, "seconds") > 0) facts.push_back("agent up for " + format_duration(number(agent, "seconds")));
   if (count(agent, "restarts") > 0) facts.push_back(format_number_of(count(agent, "restarts"), "restart"));
   const std::string exit = told::line(part(agent, "last_exit"), "text");
   if (!exit.empty() && count(agent, "restarts") > 0) facts.push_back(console.styled("last: " + exit, Style::kWarning));
@@ -158,6 +195,7 @@ std::vector<std::string> status_lines(const nlohmann::json& state, const Console
     flow(total_facts(state), console.columns, lines);
   }
   flow(machine_facts(state), console.columns, lines);
+  for (const std::string& line : contributed_lines(state)) flow({line}, console.columns, lines);
   flow(agent_facts(state, console), console.columns, lines);
   return lines;
 }

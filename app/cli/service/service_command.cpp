@@ -8,6 +8,7 @@
 #include "app/cli/console_input.h"
 #include "app/cli/own_programs.h"
 #include "app/cli/service/service_install.h"
+#include "net/base/file.h"
 
 namespace atl {
 namespace {
@@ -27,8 +28,7 @@ Result<bool> ask_linger(bool yes, CommandContext& context) {
                          "(loginctl enable-linger; 'atoll service remove' switches it off again).\n"
                          "Switch it on, so that the island trains while you are away? [y/N] "
                       << std::flush;
-  ATOLL_ASSIGN_OR_RETURN(const std::string answer, read_input(context.interrupt));
-  return answer == "y\n" || answer == "Y\n" || answer == "yes\n";
+  return said_yes(context.interrupt);
 }
 
 Status show(const Service& command, CommandContext& context) {
@@ -59,6 +59,29 @@ Status remove(const Service& command, CommandContext& context) {
   ATOLL_RETURN_IF_ERROR(remove_service(command.scope(), run_system_program));
   context.console.out << "the service was stopped and removed; what the island has learned stays in its home"
                       << std::endl;
+  return ok_status();
+}
+
+// What a package has of the service, made of what `install` writes: DIR/system, DIR/user, DIR/sysusers.d,
+// DIR/tmpfiles.d.
+Status write_files(const std::filesystem::path& directory, const std::filesystem::path& program) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string system,
+                         unit_text({.scope = ServiceScope::kSystem, .program = program, .home = {}}));
+  ATOLL_ASSIGN_OR_RETURN(const std::string user,
+                         unit_text({.scope = ServiceScope::kUser, .program = program, .home = {}}));
+  ATOLL_ASSIGN_OR_RETURN(const std::string system_hub, hub_unit_text(ServiceScope::kSystem, program));
+  ATOLL_ASSIGN_OR_RETURN(const std::string user_hub, hub_unit_text(ServiceScope::kUser, program));
+  const std::pair<std::filesystem::path, std::string> files[] = {
+      {std::filesystem::path("system") / kServiceName, system},
+      {std::filesystem::path("user") / kServiceName, user},
+      {std::filesystem::path("system") / kHubServiceName, system_hub},
+      {std::filesystem::path("user") / kHubServiceName, user_hub},
+      {std::filesystem::path("sysusers.d") / kServiceFilesName, kServiceUsers},
+      {std::filesystem::path("tmpfiles.d") / kServiceFilesName, kServiceDirectories}};
+  for (const auto& [name, text] : files) {
+    ATOLL_RETURN_IF_ERROR(make_directories((directory / name).parent_path()));
+    ATOLL_RETURN_IF_ERROR(write_file_atomically(directory / name, text, FileMode::kPublic));
+  }
   return ok_status();
 }
 
@@ -110,6 +133,13 @@ void add_service_command(CLI::App& app, CommandContext& context) {
   sub = add("status", "Whether it runs, and when it starts", "  atoll service status --json");
   sub->add_flag("--json", command->json, "Print JSON");
   sub->callback([command, &context] { context.finish(show(*command, context)); });
+  auto directory = std::make_shared<std::string>();
+  auto program = std::make_shared<std::string>();
+  sub = service->add_subcommand("files", "Write the units, users and directories of a package");
+  sub->group("");  // for packages
+  sub->add_option("DIR", *directory, "Directory to write them to")->required();
+  sub->add_option("--program", *program, "Where the package has atoll")->required();
+  sub->callback([directory, program, &context] { context.finish(write_files(*directory, *program)); });
 }
 
 }  // namespace atl

@@ -165,8 +165,13 @@ Status remove_service(ServiceScope scope, const RunProgram& run, const std::file
   ATOLL_RETURN_IF_ERROR(check_root(scope, etc));
   ATOLL_ASSIGN_OR_RETURN(const auto path, unit_path(scope, etc));
   ATOLL_ASSIGN_OR_RETURN(const std::string text, our_unit(path));
-  if (text.empty())
-    return Error{ErrorCode::kNotFound, fmt::format("no service is installed ({} is not there)", path.string())};
+  if (text.empty()) {
+    return Error{
+        ErrorCode::kNotFound,
+        fmt::format("no service is installed by this command ({} is not there); one that came with a package is "
+                    "switched off with: systemctl {}disable --now atoll",
+                    path.string(), scope == ServiceScope::kUser ? "--user " : "")};
+  }
   return undo(scope, path, etc, text.find(kLingerMark) != std::string::npos, run);
 }
 
@@ -175,6 +180,12 @@ Result<ServiceStatus> service_status(ServiceScope scope, const RunProgram& run) 
   ATOLL_ASSIGN_OR_RETURN(status.unit, unit_path(scope));
   std::error_code ignored;
   status.installed = std::filesystem::exists(status.unit, ignored);
+  if (!status.installed) {  // a package's lies elsewhere
+    ATOLL_ASSIGN_OR_RETURN(const ProgramOutcome found,
+                           run(systemctl(scope, {"show", "--property=FragmentPath", "--value", kServiceName})));
+    status.installed = found.exit_code == 0 && found.output.starts_with('/');
+    if (status.installed) status.unit = found.output;
+  }
   ATOLL_ASSIGN_OR_RETURN(const ProgramOutcome enabled, run(systemctl(scope, {"is-enabled", kServiceName})));
   status.enabled = enabled.output == "enabled";
   ATOLL_ASSIGN_OR_RETURN(const ProgramOutcome active, run(systemctl(scope, {"is-active", kServiceName})));

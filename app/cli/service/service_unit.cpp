@@ -33,12 +33,10 @@ constexpr const char* kHardening =
     "RestrictSUIDSGID=yes\n"
     "LockPersonality=yes\n";
 
-// What the system's own service may write, and as whom it runs.
+// What the system's own services may write, and as whom they run.
 constexpr const char* kSystemHardening =
     "User=atoll\n"
     "Group=atoll\n"
-    "RuntimeDirectory=atoll\n"
-    "RuntimeDirectoryMode=0750\n"
     "StateDirectory=atoll\n"
     "StateDirectoryMode=0700\n"
     "ConfigurationDirectory=atoll\n"
@@ -46,6 +44,13 @@ constexpr const char* kSystemHardening =
     "ProtectHome=yes\n"
     "ProtectClock=yes\n"
     "ProtectHostname=yes\n";
+// Of the agent alone: systemd removes it with the unit.
+constexpr const char* kControlDirectory =
+    "RuntimeDirectory=atoll\n"
+    "RuntimeDirectoryMode=0750\n";
+constexpr const char* kAfterNetwork = "Wants=network-online.target\nAfter=network-online.target\n";
+
+constexpr const char* target_of(bool system) { return system ? "multi-user.target" : "default.target"; }
 
 }  // namespace
 
@@ -81,11 +86,43 @@ Result<std::string> unit_text(const ServiceUnit& unit) {
       "\n"
       "[Install]\n"
       "WantedBy={target}\n",
-      fmt::arg("after", system ? "Wants=network-online.target\nAfter=network-online.target\n" : ""),
-      fmt::arg("command", command), fmt::arg("invite", static_cast<int>(kExitInvite)),
-      fmt::arg("pin", static_cast<int>(kExitPinMismatch)), fmt::arg("version", static_cast<int>(kExitVersion)),
+      fmt::arg("after", system ? kAfterNetwork : ""), fmt::arg("command", command),
+      fmt::arg("invite", static_cast<int>(kExitInvite)), fmt::arg("pin", static_cast<int>(kExitPinMismatch)),
+      fmt::arg("version", static_cast<int>(kExitVersion)), fmt::arg("hardening", kHardening),
+      fmt::arg("system", system ? std::string(kControlDirectory) + kSystemHardening : std::string()),
+      fmt::arg("target", target_of(system)));
+}
+
+Result<std::string> hub_unit_text(ServiceScope scope, const std::filesystem::path& program) {
+  const bool system = scope == ServiceScope::kSystem;
+  ATOLL_ASSIGN_OR_RETURN(std::string command, unit_word(program.string()));
+  command += " hub serve";
+  if (system) command += std::string(" --home ") + kSystemHub;
+  return fmt::format(
+      "[Unit]\n"
+      "Description=Atoll: the hub of a run\n"
+      "Documentation=man:atoll-hub-serve(1)\n"
+      "{after}"
+      "ConditionPathExists={home}/run.json\n"
+      "\n"
+      "[Service]\n"
+      "Type=exec\n"
+      "EnvironmentFile=-{options}\n"
+      "ExecStart={command} $HUB_OPTIONS\n"
+      "KillMode=mixed\n"
+      "TimeoutStopSec=60\n"
+      "Restart=on-failure\n"
+      "RestartSec=5\n"
+      "LimitNOFILE=65536\n"
+      "{hardening}{system}"
+      "\n"
+      "[Install]\n"
+      "WantedBy={target}\n",
+      fmt::arg("after", system ? kAfterNetwork : ""),
+      fmt::arg("home", system ? kSystemHub : "%h/.local/share/atoll-hub"),
+      fmt::arg("options", system ? kHubOptionsFile : "%h/.config/atoll/hub"), fmt::arg("command", command),
       fmt::arg("hardening", kHardening), fmt::arg("system", system ? kSystemHardening : ""),
-      fmt::arg("target", system ? "multi-user.target" : "default.target"));
+      fmt::arg("target", target_of(system)));
 }
 
 Result<std::filesystem::path> unit_path(ServiceScope scope, const std::filesystem::path& etc) {

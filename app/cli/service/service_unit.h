@@ -20,6 +20,15 @@ inline constexpr const char* kServiceName = "atoll.service";
 
 // The unit file's text. kInvalidArgument for a path that no unit can name.
 Result<std::string> unit_text(const ServiceUnit& unit);
+
+// Of a hub, for packages: `program hub serve` with the options that HUB_OPTIONS has in the file beside it (environment
+// file: kHubOptionsFile, or ~/.config/atoll/hub). It starts only where `atoll hub init` has made one: the system's in
+// kSystemHub, a user's in the default place.
+inline constexpr const char* kHubServiceName = "atoll-hub.service";
+inline constexpr const char* kHubOptionsFile = "/etc/atoll/hub";
+inline constexpr const char* kSystemHub = "/var/lib/atoll/hub";
+Result<std::string> hub_unit_text(ServiceScope scope, const std::filesystem::path& program);
+
 // Where it belongs: ~/.config/systemd/user, ETC/systemd/system.
 Result<std::filesystem::path> unit_path(ServiceScope scope, const std::filesystem::path& etc = "/etc");
 

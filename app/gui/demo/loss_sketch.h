@@ -2,9 +2,7 @@
 // plots are for reading. GUI thread.
 #pragma once
 
-#include <map>
-
-#include <QWidget>
+#include "app/gui/demo/sketch.h"
 
 namespace atl {
 
@@ -16,7 +14,7 @@ class LossSketch : public QWidget {
 
   explicit LossSketch(Unit unit = Unit::kByte, QWidget* parent = nullptr);
 
-  void setLosses(const std::map<unsigned, double>& mean, const std::map<unsigned, double>& validation);
+  void setLosses(const SketchSeries& mean, const SketchSeries& validation);
   QSize sizeHint() const override;
 
  protected:
@@ -24,7 +22,7 @@ class LossSketch : public QWidget {
 
  private:
   const Unit unit_;
-  std::map<unsigned, double> mean_, validation_;
+  SketchSeries mean_, validation_;
 };
 
 }  // namespace atl

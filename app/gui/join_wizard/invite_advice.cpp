@@ -96,11 +96,10 @@ InviteAdvice advice_for_hub(const Error& error) {
     case ErrorCode::kUnreachable:
     case ErrorCode::kTimeout:
     case ErrorCode::kPeerLost:
-      return {
-          Text::tr("The hub cannot be reached."),
-          Text::tr("Look after this machine's network. If it is well, ask the operator whether the hub runs and its "
-                   "port is open."),
-          details};
+      return {Text::tr("The hub cannot be reached."),
+              Text::tr("Check this machine's network. If that works, ask the operator whether the hub runs and its "
+                       "port is open."),
+              details};
     case ErrorCode::kDiskFull:
       return {Text::tr("This machine's disk is full."), Text::tr("Free some space, then try again."), details};
     case ErrorCode::kNotRunning:

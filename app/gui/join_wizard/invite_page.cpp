@@ -97,7 +97,8 @@ void InvitePage::edited() {
     notice_->clear();
   } else if (const Status read = join_.setInvite(text, now()); read.ok()) {
     const Invite& invite = *join_.invite();
-    notice_->say(Notice::Kind::kGood, tr("An invite to the run %1.").arg(QString::fromStdString(invite.run_name)),
+    notice_->say(Notice::Kind::kGood,
+                 tr("An invite to the run \u201C%1\u201D.").arg(QString::fromStdString(invite.run_name)),
                  tr("Its hub is %1, and it is good until %2.")
                      .arg(QString::fromStdString(to_string(invite.hub.front())),
                           text::date_time(double(invite.expires.time_since_epoch().count()))));

@@ -14,6 +14,7 @@
 #include "app/gui/organise/hub_islands.h"
 #include "app/gui/organise/invite_dialog.h"
 #include "app/gui/organise/run_figures.h"
+#include "app/gui/organise/task_sketch.h"
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
@@ -102,7 +103,11 @@ QWidget* HubPage::makeIslands() {
   makeTable();
   column->addWidget(table_, 2);
   column->addSpacing(4);
-  column->addWidget(sketch_ = new LossSketch(LossSketch::Unit::kToken), 1);
+  auto* curves = new QHBoxLayout;
+  curves->setSpacing(12);
+  curves->addWidget(sketch_ = new LossSketch(LossSketch::Unit::kToken), 1);
+  curves->addWidget(tasks_ = new TaskSketch, 1);
+  column->addLayout(curves, 1);
   return islands;
 }
 
@@ -165,6 +170,8 @@ void HubPage::showState(const HubState& state) {
   for (const HubState::Round& round : state.rounds) mean[round.round] = round.mean_loss_nats;
   if (state.last_validation) validation[state.last_validation->outer_step] = state.last_validation->loss_nats;
   sketch_->setLosses(mean, validation);
+  tasks_->setEvaluations(state.evaluations);
+  tasks_->setVisible(!tasks_->isEmpty());
 }
 
 void HubPage::showNotice() {

@@ -19,6 +19,7 @@ class HubIslands;
 class LossSketch;
 class Notice;
 class RunFigures;
+class TaskSketch;
 
 class HubPage : public QWidget {
   Q_OBJECT
@@ -50,9 +51,10 @@ class HubPage : public QWidget {
   QLabel* reached_;
   RunFigures* figures_;
   EmptyState* nobody_;
-  QWidget* somebody_;  // the islands, and how their loss fell
+  QWidget* somebody_;  // the islands, how their loss fell and what tasks came to
   QTableView* table_;
   LossSketch* sketch_;
+  TaskSketch* tasks_;  // of a run that asks some
   QPushButton* invite_;
   QPushButton* serve_;
   QPushButton* remove_;

@@ -81,7 +81,7 @@ class AgentFixture {
   }
 
   Result<nlohmann::json> call(const char* method, const nlohmann::json& params = nlohmann::json::object()) const {
-    const Deadline deadline = Deadline::after(std::chrono::seconds(5));
+    const Deadline deadline = Deadline::after(std::chrono::seconds(60));
     ATOLL_ASSIGN_OR_RETURN(const auto client, ControlClient::connect(home().socket, deadline));
     return client->call(method, params, deadline);
   }

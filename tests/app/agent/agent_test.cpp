@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "net/base/file.h"
+#include "net/base/mutex.h"
 #include "net/control/unix_socket.h"
 #include "tests/app/agent/agent_fixture.h"
 
@@ -16,6 +17,28 @@ using namespace atl;
 namespace {
 
 bool has_trainer(const nlohmann::json& state) { return state["agent"]["trainer_pid"] > 0; }
+
+// One that has contributed; its process ends when it is asked to.
+class GivingTrainer final : public ControlService {
+ public:
+  void says(pid_t pid, std::uint64_t tokens, std::uint64_t rounds) {
+    MutexLock lock(mutex_);
+    state_.pid = pid;
+    state_.run_id = "0123456789abcdef";
+    state_.state = IslandPhase::kTraining;
+    state_.tokens = tokens;
+    state_.rounds_accepted = rounds;
+  }
+  Result<nlohmann::json> call(std::string_view method, const nlohmann::json&) override {
+    MutexLock lock(mutex_);
+    if (method == "pause" && state_.pid > 0) ::kill(static_cast<pid_t>(state_.pid), SIGTERM);
+    return method == "agent.alive" || method == "state.get" ? state_.to_json() : nlohmann::json::object();
+  }
+
+ private:
+  Mutex mutex_;
+  IslandState state_ ATOLL_GUARDED_BY(mutex_);
+};
 
 }  // namespace
 
@@ -27,6 +50,7 @@ class AgentTest : public QObject {
   void a_joined_run_is_trained();
   void a_trainer_sees_the_gpus_that_it_may_use();
   void the_state_is_the_trainers_and_more();
+  void what_was_contributed_outlives_trainers_and_agents();
   void events_of_the_trainer_are_passed_on();
   void the_free_disk_is_part_of_the_state();
   void the_logs_are_read_page_by_page();
@@ -97,6 +121,33 @@ void AgentTest::the_state_is_the_trainers_and_more() {
   QVERIFY(parsed.ok());
   QCOMPARE(parsed->round, 42u);
   QVERIFY(f.state()["agent"]["heard_seconds_ago"].is_number());
+}
+
+void AgentTest::what_was_contributed_outlives_trainers_and_agents() {
+  AgentFixture f;
+  GivingTrainer service;
+  const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
+  const auto given = [](const nlohmann::json& state) {
+    return state.value("agent", nlohmann::json::object()).value("contributed", nlohmann::json::object());
+  };
+  const auto gave = [&](std::uint64_t tokens, std::uint64_t rounds) {
+    return f.wait_until([&](const nlohmann::json& state) {
+      const nlohmann::json life = given(state).value("life", nlohmann::json::object());
+      return life.value("tokens", 0u) == tokens && life.value("rounds_accepted", 0u) == rounds;
+    });
+  };
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+  service.says(f.trainer(), 349'696, 12);
+  QVERIFY(gave(349'696, 12));
+  f.end();
+
+  service.says(0, 0, 0);
+  QVERIFY(f.start().ok());
+  QVERIFY(f.wait_until(has_trainer));
+  service.says(f.trainer(), 20'480, 1);
+  QVERIFY(gave(370'176, 13));
+  QCOMPARE(given(f.state())["run"]["tokens"].get<std::uint64_t>(), 370'176u);
 }
 
 void AgentTest::events_of_the_trainer_are_passed_on() {

@@ -66,6 +66,10 @@ void TrainerExitTest::the_cause_is_told_from_status_and_last_words_data() {
                                  << "unusable";
   QTest::newRow("not joined") << 4 << ""
                               << "unusable";
+  QTest::newRow("no memory") << 1 << "atoll-trainer: DefaultCPUAllocator: can't allocate memory: you tried 4 GB"
+                             << "out_of_memory";
+  QTest::newRow("no memory in C++") << 128 + SIGABRT << "terminate called after throwing 'std::bad_alloc'"
+                                    << "out_of_memory";
   QTest::newRow("anything else") << 1 << "atoll-trainer: the sea is rough"
                                  << "other";
 }
@@ -129,7 +133,8 @@ void TrainerExitTest::an_old_error_line_is_not_the_cause_of_a_success() {
 
 // Frozen: whoever adds a field to IslandState decides here whether it is still true when its trainer is gone.
 void TrainerExitTest::without_a_trainer_the_state_says_what_is_still_true() {
-  AgentBoard board(IslandHome{"/no/such/home"});
+  const ContributionBook contributions("/no/such/contributions.json");
+  AgentBoard board(IslandHome{"/no/such/home"}, contributions);
   AgentFacts facts;
   facts.joined = true;
   facts.trainer_pid = 4711;
@@ -146,7 +151,7 @@ void TrainerExitTest::without_a_trainer_the_state_says_what_is_still_true() {
   for (const auto& [name, value] : before.items()) over += after[name] != value ? name + " " : "";
   QCOMPARE(over, std::string("error flops_per_second memory_bytes mfu micro_batch next_sync_seconds pid state "
                              "step_seconds tokens_per_second "));
-  QCOMPARE(after.size(), std::size_t{34});  // one more: is it true of an island whose trainer is gone?
+  QCOMPARE(after.size(), std::size_t{35});  // one more: is it true of an island whose trainer is gone?
 }
 
 QTEST_GUILESS_MAIN(TrainerExitTest)

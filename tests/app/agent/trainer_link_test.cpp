@@ -8,6 +8,7 @@
 
 #include "net/base/mutex.h"
 #include "net/control/control_server.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 

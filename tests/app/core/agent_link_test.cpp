@@ -5,6 +5,7 @@
 #include <QtTest>
 
 #include "tests/app/core/fake_agent.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace std::chrono_literals;

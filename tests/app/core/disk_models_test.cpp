@@ -7,6 +7,7 @@
 #include "app/core/log_model.h"
 #include "app/core/settings_model.h"
 #include "tests/app/core/model_fixture.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using atl::test::FakeCommands;

@@ -9,6 +9,7 @@
 #include "app/core/token_count.h"
 #include "net/control/event_reader.h"
 #include "tests/app/core/fake_agent.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace std::chrono_literals;

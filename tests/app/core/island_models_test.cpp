@@ -9,6 +9,7 @@
 #include "app/core/rounds_model.h"
 #include "app/core/sync_model.h"
 #include "tests/app/core/model_fixture.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using atl::test::event_of;

@@ -3,6 +3,7 @@
 
 #include "app/core/join_model.h"
 #include "tests/app/core/join_fixture.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "tests/app/core/join_fixture.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

@@ -8,6 +8,7 @@
 #include "app/core/nodes.h"
 #include "tests/app/core/fake_agent.h"
 #include "tests/app/core/fake_commands.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace std::chrono_literals;
@@ -152,7 +153,7 @@ void NodeTest::a_silent_agent_grows_old_though_it_is_connected() {
 
   f.agent.fall_silent();
 
-  QTRY_VERIFY_WITH_TIMEOUT(!f.node.live(), 8000);
+  QTRY_VERIFY_WITH_TIMEOUT(!f.node.live(), 60'000);
   QCOMPARE(f.node.link().state(), LinkState::kConnected);
   QVERIFY(*f.node.age() >= kStaleAfter);
   changed.clear();
@@ -218,7 +219,7 @@ void NodeTest::an_agent_behind_a_bridge_that_is_another_one_is_noticed() {
 
   f.agent.say({{"agent", {{"pid", 9999}}}});
 
-  QTRY_VERIFY_WITH_TIMEOUT(f.agent.count("events.subscribe") >= 2, 5000);
+  QTRY_VERIFY_WITH_TIMEOUT(f.agent.count("events.subscribe") >= 2, 60'000);
   QCOMPARE(f.agent.attempts(), 1u);
 }
 

@@ -19,6 +19,7 @@
 #include "tests/app/core/recorded_week.h"
 #include "tests/app/core/recording_script.h"
 #include "tests/app/core/resident.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace std::chrono_literals;

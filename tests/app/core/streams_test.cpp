@@ -18,6 +18,7 @@
 #include "net/control/control_server.h"
 #include "net/control/unix_socket.h"
 #include "tests/app/core/loop_watch.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace std::chrono_literals;

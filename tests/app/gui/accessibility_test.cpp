@@ -6,6 +6,7 @@
 #include "app/gui/translation.h"
 #include "tests/app/gui/gui_scene.h"
 #include "tests/app/gui/reach.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

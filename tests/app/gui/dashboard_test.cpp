@@ -19,6 +19,7 @@
 #include "app/gui/parts/stat_tile.h"
 #include "app/gui/plot/history_plot.h"
 #include "tests/app/gui/gui_scene.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

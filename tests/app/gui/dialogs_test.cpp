@@ -19,6 +19,7 @@
 #include "app/gui/tray.h"
 #include "tests/app/gui/gui_node.h"
 #include "tests/app/gui/reach.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

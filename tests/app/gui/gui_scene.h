@@ -14,6 +14,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/node_view.h"
 #include "tests/app/gui/run_story.h"
+#include "tests/fakes/patience.h"
 
 namespace atl::test {
 

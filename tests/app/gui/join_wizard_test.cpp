@@ -17,6 +17,7 @@
 #include "net/check/gpu_compute.h"
 #include "tests/app/gui/reach.h"
 #include "tests/app/gui/wizard_fixture.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

@@ -15,6 +15,7 @@
 #include "app/gui/wish_dialog.h"
 #include "tests/app/core/loop_watch.h"
 #include "tests/app/gui/gui_scene.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -114,7 +115,7 @@ class MainWindowTest : public QObject {
 
     scene_->agent.fall_silent();
 
-    QTRY_COMPARE_WITH_TIMEOUT(scene_->text("state"), QString("Not answering"), 9000);
+    QTRY_COMPARE_WITH_TIMEOUT(scene_->text("state"), QString("Not answering"), 60'000);
     QVERIFY2(scene_->text("age").startsWith("Last update "), qPrintable(scene_->text("age")));
     scene_->agent.answer_again();
     QTRY_COMPARE_WITH_TIMEOUT(scene_->text("state"), QString("Training"), 20'000);

@@ -13,16 +13,19 @@
 #include <QtTest>
 
 #include "app/core/hub_model.h"
+#include "app/gui/look/colours.h"
 #include "app/gui/organise/create_run_page.h"
 #include "app/gui/organise/hub_page.h"
 #include "app/gui/organise/invite_dialog.h"
 #include "app/gui/organise/preset_facts.h"
 #include "app/gui/organise/qr_code.h"
+#include "app/gui/organise/task_sketch.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/stat_tile.h"
 #include "tests/app/core/fake_agent.h"
 #include "tests/app/gui/reach.h"
 #include "tests/fakes/hub_states.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -72,6 +75,7 @@ class OrganiseTest : public QObject {
   void what_is_missing_is_said();
   void a_run_that_could_not_be_made_says_why();
   void a_hub_that_serves_shows_who_takes_part();
+  void what_tasks_came_to_is_drawn_over_rounds();
   void a_run_without_islands_asks_for_an_invite();
   void a_hub_that_stands_still_is_said_so();
   void a_run_that_cannot_go_on_says_what_is_missing_and_goes_back_when_asked();
@@ -206,6 +210,43 @@ void OrganiseTest::a_hub_that_serves_shows_who_takes_part() {
   QVERIFY(!find<Notice>("hub_notice")->says());
 }
 
+namespace {
+
+// Pixels of about this colour.
+int count_pixels(const QImage& image, const QColor& colour) {
+  int found = 0;
+  for (int y = 0; y < image.height(); ++y) {
+    for (int x = 0; x < image.width(); ++x) {
+      const QColor pixel = image.pixelColor(x, y);
+      const int apart = std::abs(pixel.red() - colour.red()) + std::abs(pixel.green() - colour.green()) +
+                        std::abs(pixel.blue() - colour.blue());
+      if (apart < 24) ++found;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+void OrganiseTest::what_tasks_came_to_is_drawn_over_rounds() {
+  HubState state = serving_state();
+  state.evaluations = {{"hellaswag", "acc", {{0, 0.25}, {10, 0.375}}, {{"acc", 0.375}}},
+                       {"<i>arc</i>", "acc", {{0, 0.2}, {10, 0.5}}, {{"acc", 0.5}}},
+                       {"wikitext", "bits_per_byte", {{0, 8}, {10, 2}}, {{"bits_per_byte", 2}}}};
+  hub_agent_->answer("state.get", state.to_json());
+  open(/*made=*/true);
+  auto* tasks = find<TaskSketch>("tasks");
+  QTRY_COMPARE(tasks->accessibleName(),
+               QString("Accuracy on tasks: hellaswag 38 % after round 10, <i>arc</i> 50 % after round 10"));
+  QVERIFY(tasks->isVisible());
+  const QImage drawn = tasks->grab().toImage();
+  const Colours& colours = colours_of(tasks->palette());
+  for (const std::size_t task : {0, 1}) QVERIFY(count_pixels(drawn, colours.series[task]) > 100);
+
+  hub_agent_->answer("state.get", serving_state().to_json());  // of a run that asks nothing
+  QTRY_VERIFY_WITH_TIMEOUT(!tasks->isVisible(), 60'000);
+}
+
 void OrganiseTest::a_run_without_islands_asks_for_an_invite() {
   hub_agent_->answer("state.get", young_run().to_json());
   commands_->answer({"hub", "islands"}, {.out = R"({"serving":true,"islands":[]})"});
@@ -249,7 +290,7 @@ void OrganiseTest::a_run_that_cannot_go_on_says_what_is_missing_and_goes_back_wh
   QTRY_COMPARE(hub_agent_->count("run.rollback"), std::size_t{1});
   QVERIFY(hub_agent_->last_params("run.rollback") == nlohmann::json({{"to", 9}}));
   hub_agent_->answer("state.get", serving_state().to_json());
-  QTRY_VERIFY_WITH_TIMEOUT(!find<QPushButton>("go_back")->isVisible(), 8000);
+  QTRY_VERIFY_WITH_TIMEOUT(!find<QPushButton>("go_back")->isVisible(), 60'000);
 }
 
 void OrganiseTest::an_island_is_removed_after_a_question() {

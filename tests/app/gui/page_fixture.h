@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tests/app/gui/gui_node.h"
+#include "tests/fakes/patience.h"
 
 namespace atl::test {
 

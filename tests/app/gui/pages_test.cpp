@@ -30,6 +30,7 @@
 #include "net/check/judge_rows.h"
 #include "tests/app/gui/page_fixture.h"
 #include "tests/app/gui/reach.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

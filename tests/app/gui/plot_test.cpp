@@ -9,6 +9,7 @@
 #include "app/gui/plot/history_plot.h"
 #include "app/gui/plot/readout.h"
 #include "tests/app/gui/gui_scene.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

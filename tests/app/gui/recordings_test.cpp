@@ -11,6 +11,7 @@
 #include "tests/app/core/fake_agent.h"
 #include "tests/app/core/full_disk.h"
 #include "tests/app/core/recording_script.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

@@ -11,6 +11,7 @@
 #include "app/gui/setting_editor.h"
 #include "app/gui/setting_field.h"
 #include "tests/app/gui/page_fixture.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;

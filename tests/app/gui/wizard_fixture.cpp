@@ -1,4 +1,5 @@
 #include "tests/app/gui/wizard_fixture.h"
+#include "tests/fakes/patience.h"
 
 #include <QCheckBox>
 

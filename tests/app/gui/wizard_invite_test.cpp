@@ -9,6 +9,7 @@
 #include "app/gui/parts/notice.h"
 #include "net/base/encoding.h"
 #include "tests/app/gui/wizard_fixture.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace atl::test;
@@ -86,7 +87,7 @@ void WizardInviteTest::a_good_invite_names_its_run() {
 
   paste(good_invite());
 
-  QCOMPARE(notice("invite_notice")->sentence(), QString("An invite to the run gcide-demo."));
+  QCOMPARE(notice("invite_notice")->sentence(), QString("An invite to the run \u201Cgcide-demo\u201D."));
   QVERIFY(notice("invite_notice")->advice().contains("hub.example.org:47000"));
   QVERIFY(can_go_on());
 }

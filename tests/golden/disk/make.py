@@ -107,8 +107,8 @@ def snapshot(outer_step=7, chunk_step=6, numel=300):
     }
 
 
-def inner_state(residual, numel=120):
-    header = b"ATLINNER" + struct.pack("<IIIIQQddQQQ", 1, 7, 20, 11, 1 << 40, 160, 31.5, 2.25, 151, numel,
+def inner_state(residual, numel=120, version=2):
+    header = b"ATLINNER" + struct.pack("<IIIIQQddQQQ", version, 7, 20, 11, 1 << 40, 160, 31.5, 2.25, 151, numel,
                                        numel if residual else 0)
     header += hashlib.sha256(b"outer").hexdigest().encode()
     content = header + fp32(values(numel, 37, 101, 8)) + fp32(values(numel, 53, 97, 64)) + fp32(values(numel, 29, 89, 32))
@@ -161,6 +161,8 @@ def files():
         **snapshot(),
         "inner.state": inner_state(residual=True),
         "inner-without-residual.state": inner_state(residual=False),
+        # Of a program that kept values of frozen parameters, too.
+        "inner-v1.state": inner_state(residual=True, version=1),
         "average.kept": average(),
         "round.record": logged_round(),
         "commits.log": (commit(6, 0) + commit(7, 1)).encode(),

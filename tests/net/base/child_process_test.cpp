@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "net/base/file.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace std::chrono_literals;

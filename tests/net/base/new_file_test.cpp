@@ -9,6 +9,7 @@
 
 #include <QTemporaryDir>
 #include <QtTest>
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <set>
@@ -70,6 +71,7 @@ class NewFileTest : public QObject {
   void what_is_written_has_a_name_that_nobody_knows();
   void a_write_that_fails_leaves_the_old_file_and_nothing_else();
   void what_a_killed_writer_left_is_removed_and_what_is_being_written_is_not();
+  void what_killed_writers_left_in_a_directory_is_removed_and_nothing_else();
   void a_directory_takes_its_place_whole();
   void after_each_rename_its_directories_are_flushed();
   void a_directory_that_is_made_is_flushed_into_its_parent();
@@ -133,17 +135,23 @@ void NewFileTest::a_write_that_fails_leaves_the_old_file_and_nothing_else() {
   QCOMPARE(place.names(), (std::set<std::string>{"a"}));
 }
 
-void NewFileTest::what_a_killed_writer_left_is_removed_and_what_is_being_written_is_not() {
-  const Place place;
+// A process begins to write these, and is killed.
+void leave_behind(const Place& place, const std::vector<const char*>& names) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto file = NewFile::create(place / "a", FileMode::kPrivate);
-    ::_exit(file.ok() ? 0 : 1);  // as when killed: nobody cleans up
+    std::vector<Result<NewFile>> files;
+    for (const char* name : names) files.push_back(NewFile::create(place / name, FileMode::kPrivate));
+    ::_exit(std::ranges::all_of(files, [](const auto& file) { return file.ok(); }) ? 0 : 1);  // nobody cleans up
   }
   int status = 0;
   QCOMPARE(::waitpid(child, &status, 0), child);
   QCOMPARE(status, 0);
-  QCOMPARE(place.names().size(), std::size_t{1});
+  QCOMPARE(place.names().size(), names.size());
+}
+
+void NewFileTest::what_a_killed_writer_left_is_removed_and_what_is_being_written_is_not() {
+  const Place place;
+  leave_behind(place, {"a"});
   const std::string left = *place.names().begin();
 
   auto first = NewFile::create(place / "a", FileMode::kPrivate);
@@ -155,6 +163,25 @@ void NewFileTest::what_a_killed_writer_left_is_removed_and_what_is_being_written
   QVERIFY(first.value().take_place().ok());
   QCOMPARE(read_file(place / "a").value(), std::string("one"));
   QVERIFY(second.value().take_place().ok());
+}
+
+// Nobody may ever write those files again.
+void NewFileTest::what_killed_writers_left_in_a_directory_is_removed_and_nothing_else() {
+  const Place place;
+  leave_behind(place, {"round.7.average", "round.7.record"});
+  auto written = NewFile::create(place / "round.8.average", FileMode::kPrivate);
+  const std::set<std::string> others{"round.6.average", "a.new.", "a.new.0123", "b.new.0123456789abcdef0123456X"};
+  for (const std::string& name : others) std::ofstream(place / name) << "x";
+
+  remove_forgotten_files(place / "");
+  remove_forgotten_files(place / "not there");
+
+  std::set<std::string> left = place.names();
+  for (const std::string& name : others) QCOMPARE(left.erase(name), std::size_t{1});
+  QCOMPARE(left.size(), std::size_t{1});
+  QVERIFY(written.value().write(as_bytes("one")).ok());
+  QVERIFY(written.value().take_place().ok());
+  QCOMPARE(read_file(place / "round.8.average").value(), std::string("one"));
 }
 
 void NewFileTest::a_directory_takes_its_place_whole() {

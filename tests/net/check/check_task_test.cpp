@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/base/mutex.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 

@@ -13,6 +13,7 @@
 
 #include "net/check/judge.h"
 #include "net/check/nvml.h"
+#include "tests/fakes/patience.h"
 
 using namespace atl;
 using namespace std::chrono_literals;

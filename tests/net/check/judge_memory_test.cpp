@@ -44,6 +44,7 @@ class JudgeMemoryTest : public QObject {
  private Q_SLOTS:
   void check_counts_activations_data();
   void check_counts_activations();
+  void work_that_is_kept_takes_memory_and_disk();
   void a_choice_that_does_not_fit_is_judged_as_it_is();
   void cards_take_nothing_off_the_cpu_while_they_lie_idle();
   void its_limits_from_both_sides_data();
@@ -82,6 +83,20 @@ void JudgeMemoryTest::check_counts_activations() {
   QVERIFY2(QByteArray::fromStdString(row.text).contains(says), row.text.c_str());
   QVERIFY2(static_cast<int>(row.verdict) == verdict, row.text.c_str());
   QCOMPARE(row.fix.empty(), row.verdict == kPass);
+}
+
+// 12 bytes a parameter are copied, and lie on the disk twice while they are written.
+void JudgeMemoryTest::work_that_is_kept_takes_memory_and_disk() {
+  const RunConfig run = run_of_150m();
+  const RunNeeds without = needs_of(run, {.micro_batch = 2}).value();
+  const RunNeeds with = needs_of(run, {.micro_batch = 2, .keeps_work = true}).value();
+  QCOMPARE(with.work_bytes, 24 * with.parameters);
+  QCOMPARE(without.work_bytes, std::uint64_t{0});
+  QVERIFY(disk_bytes(with, 1) > disk_bytes(without, 1) + static_cast<double>(with.work_bytes));
+  // A step of so many sequences takes more than what it has to make room for between steps.
+  const RunNeeds large = needs_of(run, {.micro_batch = 64}).value();
+  const RunNeeds large_with = needs_of(run, {.micro_batch = 64, .keeps_work = true}).value();
+  QCOMPARE(large_with.micro_batches.back().bytes, large.micro_batches.back().bytes + 12 * with.parameters);
 }
 
 void JudgeMemoryTest::a_choice_that_does_not_fit_is_judged_as_it_is() {
@@ -128,8 +143,8 @@ void JudgeMemoryTest::its_limits_from_both_sides() {
   QFETCH(const int, verdict);
   NodeFacts facts = desk_for({}, memory);
   facts.run->micro_batches = {{1, Recompute::kNone, 10'000'000'000},
-                               {2, Recompute::kNone, 12'000'000'000},
-                               {4, Recompute::kNone, 16'000'000'000}};
+                              {2, Recompute::kNone, 12'000'000'000},
+                              {4, Recompute::kNone, 16'000'000'000}};
   if (unused > 0) facts.host.ram_available_bytes = static_cast<std::uint64_t>(unused * 1e9);
 
   const CheckRow row = judge_ram(facts);

@@ -7,6 +7,7 @@
 
 #include "net/collective/attempt_context.h"
 #include "net/transport/socket.h"
+#include "tests/fakes/patience.h"
 #include "tests/net/collective/fault_parts.h"
 #include "tests/net/collective/slow_link.h"
 

@@ -77,6 +77,9 @@ void ControlMethodTest::what_is_asked_and_answered_survives_the_round_trip() {
   QVERIFY(comes_back(method::Cancelled{true, "not kept"}));
   QVERIFY(comes_back(method::ModelExported{"/a/b", 42}));
   QVERIFY(comes_back(method::RunRollback{42, "a bad island"}));
+  QVERIFY(comes_back(method::RunDecay{12, 200, 3e-5, "linear"}));
+  QVERIFY(comes_back(method::RunDecay{{}, 200, {}, {}}));
+  QVERIFY(comes_back(method::DecayDecided{12, 200, 3e-5, "1-sqrt"}));
   QCOMPARE(encode_message(method::Started{}).dump(), std::string(R"({"started":true})"));
   QCOMPARE(encode_message(method::Stopping{}).dump(), std::string(R"({"stopping":true})"));
 }

@@ -3,8 +3,12 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <semaphore>
 #include <thread>
@@ -12,6 +16,7 @@
 #include <QTemporaryDir>
 #include <nlohmann/json.hpp>
 
+#include "net/base/child_process.h"
 #include "net/base/open_files.h"
 #include "net/control/control_client.h"
 #include "net/control/control_server.h"
@@ -75,6 +80,7 @@ class ControlSocketTest : public QObject {
   void a_path_longer_than_a_socket_address_works();
   void a_second_server_is_refused_while_the_first_lives();
   void a_stale_socket_is_replaced();
+  void the_socket_of_a_killed_process_that_waits_for_a_disk_is_replaced();
   void no_server_is_not_running();
   void a_subscriber_gets_kept_events_then_new_ones();
   void a_subscriber_resumes_after_a_sequence_number();
@@ -174,6 +180,31 @@ void ControlSocketTest::a_stale_socket_is_replaced() {
 
   QVERIFY(server.ok());
   QVERIFY(connect());
+}
+
+// Its first thread is gone, as after kill -9; another keeps open what it had open, as one does that writes to a disk.
+void ControlSocketTest::the_socket_of_a_killed_process_that_waits_for_a_disk_is_replaced() {
+  const auto path = socket_.parent_path() / "trainer.sock";
+  const auto pipe = make_pipe();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto listener = UnixListener::listen(path);
+    std::thread([] { ::pause(); }).detach();
+    if (listener.ok() && ::write(pipe->writing.get(), "l", 1) == 1) ::syscall(SYS_exit, 0);
+    ::_exit(1);
+  }
+  char byte = 0;
+  QCOMPARE(::read(pipe->reading.get(), &byte, 1), ssize_t{1});
+  QTRY_VERIFY_WITH_TIMEOUT(!is_process_alive(child), 20'000);
+  QVERIFY(connect_unix(path, soon()).ok());
+
+  const auto listener = UnixListener::listen(path);
+
+  QVERIFY2(listener.ok(), listener.ok() ? "" : listener.error().message.c_str());
+  QVERIFY(connect_unix(path, soon()).ok());
+  QVERIFY(!UnixListener::listen(path).ok());  // this process lives
+  ::kill(child, SIGKILL);
+  QCOMPARE(::waitpid(child, nullptr, 0), child);
 }
 
 void ControlSocketTest::no_server_is_not_running() {

@@ -39,6 +39,8 @@ HubState example() {
   state.fragments = 2;
   state.rounds[1].outer_hashes_equal.reset();
   state.first_validation = {0, 5.5};
+  state.evaluations = {{"hellaswag", "acc", {{0, 0.25}, {10, 0.3125}}, {{"acc", 0.3125}, {"acc_norm", 0.5}}},
+                       {"lambada", "acc", {}, {}}};
   return state;
 }
 
@@ -57,7 +59,9 @@ void ControlStateTest::a_hub_state_survives_the_round_trip() {
   QCOMPARE(read->fragments, 2u);
   nlohmann::json of_before = state.to_json();
   of_before.erase("fragments");
+  of_before.erase("evaluations");
   QCOMPARE(HubState::from_json(of_before)->fragments, 1u);
+  QVERIFY(HubState::from_json(of_before)->evaluations.empty());
 }
 
 void ControlStateTest::an_island_state_survives_the_round_trip() {

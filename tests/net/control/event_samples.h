@@ -50,6 +50,7 @@ inline NodeState sample_state() {
   island.bytes_sent = 1'900'000'000;
   island.inner_seconds = 9200;
   island.sync_seconds = 800;
+  island.rounds_accepted = 40;
   island.outer_step = 42;
   island.state_hash = std::string(64, 'a');
   island.error = "the hub does not answer";
@@ -70,6 +71,9 @@ inline NodeState sample_state() {
   agent.restart_in_seconds = 8;
   agent.last_exit = TrainerExitView{ExitCause::kKilled, "somebody killed it", 1'763'725'100, 137};
   agent.warning = "the history is not written";
+  agent.contributed =
+      ContributionView{.run = {.tokens = 349'696, .rounds_accepted = 41, .bytes_sent = 64, .seconds = 30.5},
+                       .life = {.tokens = 370'176, .rounds_accepted = 43, .bytes_sent = 96, .seconds = 32.5}};
   return state;
 }
 
@@ -243,6 +247,14 @@ class FieldNames {
   }
   template <class T>
   void part_if(const char* name, bool, const T&) {
+    within<T>(name);
+  }
+  template <class T>
+  void part_if_any(const char* name, const std::optional<T>&) {
+    within<T>(name);
+  }
+  template <class T>
+  void part(const char* name, const T&) {
     within<T>(name);
   }
 

@@ -289,7 +289,7 @@ void DatasetFetchTest::a_hub_that_removed_this_island_is_asked_no_more() {
 
 void DatasetFetchTest::names_that_leave_the_directory_are_refused() {
   const FakeHub hub(run_.hub(), content_);
-  for (const char* name : {"", "..", "../key.pem", "a/b", "a b", ".hidden", "a\r\nHost: x"}) {
+  for (const char* name : {"", "..", "../key.pem", "a/b/c", "a/..", "/b", "a/", "a b", ".hidden", "a\r\nHost: x"}) {
     QCOMPARE(fetch(hub, name).error().code, ErrorCode::kInvalidArgument);
   }
 }

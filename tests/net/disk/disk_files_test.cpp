@@ -30,6 +30,8 @@ std::vector<float> values(int count, int step, int modulus, float divisor) {
 }
 
 constexpr int kOuterNumel = 300, kInnerNumel = 120;
+constexpr std::array kAllTrained{ParameterRange{0, kInnerNumel}};
+constexpr std::array kUpperTrained{ParameterRange{10, 5}, ParameterRange{80, 40}};
 
 FetchedState outer_state() { return {OuterStep{7}, values(kOuterNumel, 37, 101, 8), values(kOuterNumel, 53, 97, 64)}; }
 
@@ -94,12 +96,17 @@ const std::vector<Format>& formats() {
        [](const Path& file) { return status_of(peek_snapshot(file)); }},
       {"inner.state",
        {64, 72},
-       [](const Path& file) { return status_of(load_inner_state(file, kInnerNumel)); },
+       [](const Path& file) { return status_of(load_inner_state(file, kInnerNumel, kAllTrained)); },
+       [](const Path& file) { return status_of(verify_inner_state(file)); },
+       [](const Path& file) { return status_of(peek_inner_state(file)); }},
+      {"inner-v1.state",
+       {64, 72},
+       [](const Path& file) { return status_of(load_inner_state(file, kInnerNumel, kUpperTrained)); },
        [](const Path& file) { return status_of(verify_inner_state(file)); },
        [](const Path& file) { return status_of(peek_inner_state(file)); }},
       {"inner-without-residual.state",
        {64, 72},
-       [](const Path& file) { return status_of(load_inner_state(file, kInnerNumel)); },
+       [](const Path& file) { return status_of(load_inner_state(file, kInnerNumel, kAllTrained)); },
        [](const Path& file) { return status_of(verify_inner_state(file)); },
        [](const Path& file) { return status_of(peek_inner_state(file)); }},
       {"average.kept",
@@ -165,7 +172,7 @@ class DiskFilesTest : public QObject {
     QVERIFY(save_inner_state(path("inner.state"), state).ok());
 
     QVERIFY(content_of(path("inner.state")) == content_of(expected));
-    const auto read = load_inner_state(expected, kInnerNumel);
+    const auto read = load_inner_state(expected, kInnerNumel, kAllTrained);
     QVERIFY(read.ok());
     QVERIFY(read->belongs_to(state.round, state.outer_hash));
     QCOMPARE(read->inner_step, state.inner_step);
@@ -183,6 +190,27 @@ class DiskFilesTest : public QObject {
       QCOMPARE(info->numel, std::uint64_t{kInnerNumel});
       QCOMPARE(info->residual_numel, with_residual ? std::uint64_t{kInnerNumel} : 0);
     }
+  }
+
+  // Layout 1 has values of what is frozen, too.
+  void of_interrupted_work_of_the_layout_before_what_is_trained_is_read() {
+    const InnerState whole = inner_state(true);
+    const auto trained_of = [](const std::vector<float>& values) {
+      std::vector<float> trained(values.begin() + 10, values.begin() + 15);
+      trained.insert(trained.end(), values.begin() + 80, values.end());
+      return trained;
+    };
+
+    const auto read = load_inner_state(golden("inner-v1.state"), kInnerNumel, kUpperTrained);
+
+    QVERIFY(read.ok());
+    QVERIFY(read->belongs_to(whole.round, whole.outer_hash));
+    QCOMPARE(read->parameters, trained_of(whole.parameters));
+    QCOMPARE(read->first_moment, trained_of(whole.first_moment));
+    QCOMPARE(read->second_moment, trained_of(whole.second_moment));
+    QCOMPARE(read->residual, trained_of(whole.residual));
+    QCOMPARE(*load_inner_state(golden("inner-v1.state"), kInnerNumel, kAllTrained)->parameters.rbegin(),
+             whole.parameters.back());
   }
 
   void an_average_is_written_as_before_and_read_back() {
@@ -314,7 +342,9 @@ class DiskFilesTest : public QObject {
 
   void a_file_of_a_model_of_another_size_is_refused() {
     for (const std::uint64_t wrong : {0, 1, kInnerNumel - 1, kInnerNumel + 1}) {
-      QCOMPARE(load_inner_state(golden("inner.state"), wrong).error().code, ErrorCode::kCorrupt);
+      QCOMPARE(load_inner_state(golden("inner-v1.state"), wrong, kUpperTrained).error().code, ErrorCode::kCorrupt);
+      const ParameterRange other{0, static_cast<std::int64_t>(wrong)};
+      QCOMPARE(load_inner_state(golden("inner.state"), kInnerNumel, {&other, 1}).error().code, ErrorCode::kCorrupt);
     }
   }
 

@@ -12,6 +12,7 @@ using namespace atl;
 namespace {
 
 constexpr std::uint64_t kNumel = 1000;
+constexpr std::array kTrained{ParameterRange{300, 100}, ParameterRange{500, 900}};  // of 1,500
 
 InnerState sample() {
   InnerState state;
@@ -51,7 +52,7 @@ void InnerStateTest::what_is_kept_comes_back() {
     if (!with_residual) state.residual.clear();
     QVERIFY(save_inner_state(path(), state).ok());
 
-    const auto loaded = load_inner_state(path(), kNumel);
+    const auto loaded = load_inner_state(path(), 1500, kTrained);
 
     QVERIFY(loaded.ok());
     QVERIFY(loaded->belongs_to(state.round, state.outer_hash));
@@ -75,6 +76,7 @@ void InnerStateTest::a_file_that_is_not_whole_is_refused_data() {
   QTest::newRow("all but a byte") << -1 << -1;
   QTest::newRow("another magic") << 0 << 0;
   QTest::newRow("another version") << 0 << 8;
+  QTest::newRow("as if of the whole model") << 0 << -2;
   QTest::newRow("a changed step") << 0 << 20;
   QTest::newRow("a changed parameter") << 0 << 5000;
 }
@@ -85,10 +87,11 @@ void InnerStateTest::a_file_that_is_not_whole_is_refused() {
   QVERIFY(save_inner_state(path(), sample()).ok());
   std::string content = *read_file(path());
   if (cut != 0) content.resize(cut > 0 ? static_cast<std::size_t>(cut) : content.size() - 1);
+  if (flipped == -2) content[8] = 1;
   if (flipped >= 0) content[static_cast<std::size_t>(flipped)] ^= 1;
   std::ofstream(path(), std::ios::binary) << content;
 
-  const auto loaded = load_inner_state(path(), kNumel);
+  const auto loaded = load_inner_state(path(), 1500, kTrained);
 
   QVERIFY(!loaded.ok());
   QCOMPARE(loaded.error().code, ErrorCode::kCorrupt);
@@ -97,11 +100,11 @@ void InnerStateTest::a_file_that_is_not_whole_is_refused() {
 void InnerStateTest::another_models_file_is_refused() {
   QVERIFY(save_inner_state(path(), sample()).ok());
 
-  QCOMPARE(load_inner_state(path(), kNumel + 1).error().code, ErrorCode::kCorrupt);
+  QCOMPARE(load_inner_state(path(), 1500, std::span(kTrained).first(1)).error().code, ErrorCode::kCorrupt);
 }
 
 void InnerStateTest::no_file_is_not_found() {
-  QCOMPARE(load_inner_state("/no/such/inner.state", kNumel).error().code, ErrorCode::kNotFound);
+  QCOMPARE(load_inner_state("/no/such/inner.state", 1500, kTrained).error().code, ErrorCode::kNotFound);
 }
 
 void InnerStateTest::only_the_same_round_from_the_same_state_goes_on_data() {

@@ -5,6 +5,9 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <fstream>
+#include <latch>
+#include <set>
+#include <thread>
 
 #include "net/base/file.h"
 #include "net/disk/checkpoint_directory.h"
@@ -103,6 +106,32 @@ class SnapshotTest : public QObject {
   }
 
  private Q_SLOTS:
+  // One that was fetched and one that was written: which is the newer is told by their numbers alone.
+  void those_that_are_whole_at_the_same_time_have_different_numbers() {
+    constexpr std::size_t kAtOnce = 8;
+    const Bytes bytes = golden_chunk();
+    std::vector<SnapshotWriter> writers;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      writers.push_back(open(directory() / ("writing." + std::to_string(i)), kSmall));
+      QVERIFY(writers.back().put(0, {OuterStep{7}, sha256(bytes)}, bytes).ok());
+    }
+    std::vector<Status> placed(kAtOnce, ok_status());
+    {
+      std::latch all(kAtOnce);
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < kAtOnce; ++i) {
+        threads.emplace_back([&, i] {
+          all.arrive_and_wait();
+          placed[i] = std::move(writers[i]).finish({OuterStep{7}, hash()}, place(7));
+        });
+      }
+    }
+    std::set<std::uint64_t> numbers;
+    for (const KeptState& kept : kept_states(directory())) numbers.insert(kept.info.number);
+    for (const Status& status : placed) QVERIFY2(status.ok(), status.ok() ? "" : status.error().message.c_str());
+    QCOMPARE(numbers.size(), kAtOnce);
+  }
+
   void init() { home_ = std::make_unique<QTemporaryDir>(); }
 
   // ---- golden files
@@ -274,7 +303,8 @@ class SnapshotTest : public QObject {
     QVERIFY(open(writing()).chunks()[2] == stored(2, 8));
     // A head that is none: all is begun anew.
     put(writing() / "written", whole.substr(0, 27));
-    for (const auto& there : open(writing()).chunks()) QVERIFY(!there);
+    const SnapshotWriter anew = open(writing());
+    for (const auto& there : anew.chunks()) QVERIFY(!there);
     QVERIFY(!std::filesystem::exists(writing() / "chunks.00000"));
   }
 

@@ -156,19 +156,19 @@ void HubFaultsTest::a_broken_download_of_data_is_tried_again() {
   QFETCH(const bool, stalls);
   const QTemporaryDir directory;
   const std::filesystem::path destination = std::filesystem::path(directory.path().toStdString()) / "shard";
-  const auto shard = nlohmann::json::parse(hub_.run().dataset_json)["train"][0];
-  const std::string sha256 = shard["sha256"];
+  const ShardEntry shard = DatasetManifest::load(hub_.dataset()).value().train.front();
+  const std::string name = source_name_of(hub_.dataset()) + "/" + shard.file;
   DatasetFetchOptions options;
   options.stall = silence_until(stalls);
   options.retry_after = 0ms;
 
   const auto wrong = break_everywhere(proxy_, breaking_of(stalls), [&]() -> std::optional<std::string> {
-    const Status fetched = fetch_dataset_file(island_, {proxy_.address()}, shard["file"], shard["bytes"], sha256,
-                                              destination, never_, {}, {}, options);
+    const Status fetched = fetch_dataset_file(island_, {proxy_.address()}, name, shard.bytes, shard.sha256, destination,
+                                              never_, {}, {}, options);
     if (!fetched.ok()) return words(fetched.error());
     const std::string hash = sha256_hex(as_bytes(read_file(destination).value()));
     std::filesystem::remove(destination);
-    return hash == sha256 ? std::nullopt : std::optional<std::string>("another content");
+    return hash == shard.sha256 ? std::nullopt : std::optional<std::string>("another content");
   });
 
   QVERIFY2(!wrong, wrong ? wrong->c_str() : "");

@@ -31,7 +31,7 @@ class HubInitTest : public QObject {
     run.name = "a run";
     run.model_json = tiny_model_json();
     run.sequence_length = 64;
-    return {path(hub), path("data"), run};
+    return {path(hub), {{path("data")}}, run};
   }
   QTemporaryDir directory_;
 };
@@ -40,7 +40,7 @@ void HubInitTest::initTestCase() {
   std::string text;
   for (int i = 0; text.size() < 16 * 1024; ++i) text += "line " + std::to_string(i) + " of a ring of islands\n";
   QVERIFY(write_file_atomically(path("text.txt"), text, FileMode::kPublic).ok());
-  QVERIFY(prepare_dataset({path("text.txt")}, path("data"), {}, [](std::uint64_t, std::uint64_t) {}).ok());
+  QVERIFY(prepare_dataset({path("text.txt")}, path("data"), {}, {}).ok());
 }
 
 void HubInitTest::hub_init_refuses_what_every_island_refuses_data() {

@@ -11,6 +11,7 @@
 #include "net/base/open_files.h"
 #include "net/transport/socket.h"
 #include "net/transport/tls_connection.h"
+#include "tests/fakes/patience.h"
 #include "tests/fakes/test_run.h"
 #include "tests/net/hub/loopback_hub.h"
 
@@ -29,6 +30,9 @@ class OpenGate final : public HubGate {
   }
   Result<std::string> renew(const EnrolledIsland&, const std::string&) override {
     return Error{ErrorCode::kInternal, "not here"};
+  }
+  Result<std::string> contributors() override {
+    return Error{ErrorCode::kTimeout, "another process holds the database"};
   }
   EnrolResponse enrol(const EnrolRequest&) override { return Error{ErrorCode::kInternal, "not here"}; }
   AboutResponse about(const AboutRequest&) override { return Error{ErrorCode::kInternal, "not here"}; }
@@ -96,6 +100,7 @@ class HubListenerTest : public QObject {
   std::optional<boost::asio::io_context> io_;
   std::optional<TlsContext> tls_;
   std::optional<DataFiles> data_;
+  const BaseModelFiles base_model_{HubHome{}};
   std::unique_ptr<CheckEndpoints> checks_;
   std::unique_ptr<HubListener> listener_;
   std::jthread thread_;
@@ -108,13 +113,12 @@ void HubListenerTest::initTestCase() {
 }
 
 void HubListenerTest::start(const HubPortLimits& limits) {
-  DatasetManifest manifest;
-  manifest.train.push_back({"shard", 1, kShardBytes, ""});
   io_.emplace(1);
   tls_.emplace(TlsContext::hub_server(run_.hub()).value());
-  data_.emplace(directory_.path().toStdString(), manifest);
+  const std::filesystem::path shard = std::filesystem::path(directory_.path().toStdString()) / "shard";
+  data_.emplace(ServedFiles{{"shard", {shard, kShardBytes}}});
   checks_ = CheckEndpoints::start(*io_, run_.hub(), [] { return CheckAbout{}; }).value();
-  listener_ = std::make_unique<HubListener>(*io_, *tls_, *data_, *checks_, gate_, limits);
+  listener_ = std::make_unique<HubListener>(*io_, *tls_, *data_, base_model_, *checks_, gate_, limits);
   QVERIFY(listener_->listen({"127.0.0.1", 0}).ok());
   thread_ = std::jthread([this] { io_->run(); });
 }

@@ -94,6 +94,7 @@ class HubServerTest : public QObject {
   void an_island_renews_its_certificate_and_is_admitted_with_it();
   void an_island_outlives_its_certificate();
   void the_dataset_is_served_by_exact_name_and_in_ranges();
+  void a_run_of_before_data_had_sources_is_served_as_it_was();
 };
 
 void HubServerTest::three_islands_commit_three_rounds_with_equal_hashes() {
@@ -116,9 +117,12 @@ void HubServerTest::three_islands_commit_three_rounds_with_equal_hashes() {
   QVERIFY(state.last_validation && state.last_validation->outer_step == 3);
   QCOMPARE(islands[0]->state_hash(), islands[1]->state_hash());
   QCOMPARE(islands[0]->state_hash(), islands[2]->state_hash());
-  QTRY_VERIFY_WITH_TIMEOUT(islands[0]->finished() && islands[1]->finished() && islands[2]->finished(), 3000);
+  QTRY_VERIFY_WITH_TIMEOUT(islands[0]->finished() && islands[1]->finished() && islands[2]->finished(), 60'000);
   QCOMPARE(hub.count("round.commit"), 3);
   QCOMPARE(hub.count("run.finished"), 1);
+  QVERIFY(hub.wait([](const HubState& ended) {  // nobody trains any more
+    return std::ranges::all_of(ended.islands, [](const auto& island) { return island.state == HubIslandState::kGone; });
+  }));
 }
 
 void HubServerTest::an_island_that_vanishes_does_not_stop_the_others() {
@@ -176,7 +180,7 @@ void HubServerTest::an_island_that_is_not_in_the_roster_is_refused_for_good() {
 
   PuppetIsland island(hub.address(), stranger);
 
-  QTRY_VERIFY_WITH_TIMEOUT(island.ended().has_value(), 5000);
+  QTRY_VERIFY_WITH_TIMEOUT(island.ended().has_value(), 60'000);
   QCOMPARE(island.ended()->code, ErrorCode::kPermissionDenied);
   QVERIFY(island.ended()->message.find("invite") != std::string::npos);
   QVERIFY(hub.server().state().islands.empty());
@@ -188,7 +192,7 @@ void HubServerTest::a_hub_that_restarts_goes_on_where_it_was() {
   QVERIFY(hub.wait(committed(3)));
   hub.stop();
   const std::uint32_t held = std::max(islands[0]->outer_step(), islands[1]->outer_step());
-  QTRY_VERIFY_WITH_TIMEOUT(islands[0]->times_lost() > 0 && islands[1]->times_lost() > 0, 5000);
+  QTRY_VERIFY_WITH_TIMEOUT(islands[0]->times_lost() > 0 && islands[1]->times_lost() > 0, 60'000);
 
   hub.start();
 
@@ -222,10 +226,10 @@ void HubServerTest::who_holds_an_invite_is_told_which_run_it_is_for() {
   QCOMPARE(described->run.parameters, std::uint64_t{2 * 257 * 128 + 4 * 128 * (2 * 128 + 2 * 64 + 3 * 384 + 2) + 128});
   QVERIFY(enrol(invite, "lagoon", Deadline::after(5s)).ok());  // it costs no use
   hub.stop();
-  QVERIFY(move_dataset(hub.directory(), hub.dataset()).ok());
+  QVERIFY(move_dataset(hub.directory(), "", hub.dataset()).ok());
   hub.start();
   QCOMPARE(describe_hub(invite, Deadline::after(5s))->run.operator_name, std::string("Ada"));
-  const HubInitOptions too_long{hub.directory() / "other", hub.dataset(), run, std::string(65, 'x')};
+  const HubInitOptions too_long{hub.directory() / "other", {{hub.dataset()}}, run, std::string(65, 'x')};
   QCOMPARE(hub_init(too_long).error().code, ErrorCode::kInvalidArgument);
 }
 
@@ -384,9 +388,8 @@ void HubServerTest::an_island_outlives_its_certificate() {
 void HubServerTest::the_dataset_is_served_by_exact_name_and_in_ranges() {
   LoopbackHub hub(loopback_run(1, 0));
   const Identity identity = hub.enrol("reader");
-  const auto manifest = nlohmann::json::parse(hub.run().dataset_json);
-  const std::string name = manifest["train"][0]["file"];
-  const std::size_t size = manifest["train"][0]["bytes"];
+  const ShardEntry shard = DatasetManifest::load(hub.dataset()).value().train.front();
+  const std::string name = source_name_of(hub.dataset()) + "/" + shard.file;
 
   const std::string whole = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1");
   const std::string range = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1\r\nRange: bytes=10-");
@@ -396,13 +399,38 @@ void HubServerTest::the_dataset_is_served_by_exact_name_and_in_ranges() {
 
   QVERIFY2(whole.starts_with("HTTP/1.1 200"), whole.substr(0, 80).c_str());
   const std::string body = whole.substr(whole.find("\r\n\r\n") + 4);
-  QCOMPARE(body.size(), size);
-  QCOMPARE(sha256_hex(as_bytes(body)), manifest["train"][0]["sha256"].get<std::string>());
+  QCOMPARE(body.size(), std::size_t{shard.bytes});
+  QCOMPARE(sha256_hex(as_bytes(body)), shard.sha256);
   QVERIFY(range.starts_with("HTTP/1.1 206"));
   QCOMPARE(range.substr(range.find("\r\n\r\n") + 4), body.substr(10));
   QVERIFY(beyond.starts_with("HTTP/1.1 416"));
   QVERIFY(outside.starts_with("HTTP/1.1 404"));
   QVERIFY(other.starts_with("HTTP/1.1 404"));
+}
+
+// Its islands hold the whole dataset, whose manifest is in their configuration.
+void HubServerTest::a_run_of_before_data_had_sources_is_served_as_it_was() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const Identity identity = hub.enrol("reader");
+  hub.stop();
+  const HubHome home{hub.directory()};
+  RunConfig run = hub.run();
+  run.dataset_json = DatasetManifest::load(hub.dataset()).value().to_json();
+  QVERIFY(write_file_atomically(home.run_file(), run.to_json().dump(), FileMode::kPrivate).ok());
+  const nlohmann::json file = {{"version", 1}, {"dataset_directory", hub.dataset().string()}};
+  QVERIFY(write_file_atomically(home.hub_file(), file.dump(), FileMode::kPrivate).ok());
+  hub.start();
+
+  const ShardEntry shard = DatasetManifest::load(hub.dataset()).value().train.front();
+  const std::string whole = http_get(hub, identity, "GET /data/" + shard.file + " HTTP/1.1");
+
+  QVERIFY2(whole.starts_with("HTTP/1.1 200"), whole.substr(0, 80).c_str());
+  QCOMPARE(whole.size() - whole.find("\r\n\r\n") - 4, std::size_t{shard.bytes});
+  QVERIFY(!hub.server().state().mixture);
+  hub.stop();
+  QVERIFY(move_dataset(hub.directory(), "", hub.dataset()).ok());
+  hub.start();
+  QVERIFY(http_get(hub, identity, "GET /data/" + shard.file + " HTTP/1.1").starts_with("HTTP/1.1 200"));
 }
 
 }  // namespace atl

@@ -37,7 +37,12 @@ class HubStoreTest : public QObject {
   void leases_of_committed_rounds_that_were_not_used_up_are_free();
   void only_attempts_of_rounds_that_may_be_open_are_remembered();
   void after_a_rollback_no_attempt_is_remembered();
+  void a_decided_decay_is_remembered_until_it_is_taken_back();
+  void what_is_in_the_object_store_is_remembered_until_it_is_undone();
   void what_a_hub_of_one_round_at_a_time_wrote_is_read();
+  void what_tasks_came_to_is_remembered_until_it_is_undone();
+  void who_contributed_is_counted_until_it_is_undone();
+  void commits_of_a_database_of_before_are_counted_once();
 
  private:
   std::filesystem::path path() const { return std::filesystem::path(directory_->path().toStdString()) / "hub.db"; }
@@ -122,6 +127,29 @@ void HubStoreTest::after_a_rollback_no_attempt_is_remembered() {
   for (const BegunRound& begun : found.begun) QCOMPARE(begun.last_attempt, Attempt{0});
 }
 
+void HubStoreTest::a_decided_decay_is_remembered_until_it_is_taken_back() {
+  const DecidedDecay decay{12, 200, 3.25e-5, DecayShape::kCosine};
+  QVERIFY(!memory().decay);
+  QVERIFY(store().save(PersistDecay{decay}).ok());
+  QVERIFY(memory().decay == decay);
+  QVERIFY(store().save(PersistDecay{}).ok());
+  QVERIFY(!memory().decay);
+}
+
+void HubStoreTest::what_is_in_the_object_store_is_remembered_until_it_is_undone() {
+  const HeldState second{OuterStep{2}, std::string(64, 'a')}, fourth{OuterStep{4}, std::string(64, 'b')};
+  QVERIFY(store().save(PersistUploaded{second}).ok());
+  QVERIFY(store().save(PersistUploaded{{OuterStep{4}, std::string(64, 'c')}}).ok());
+  QVERIFY(store().save(PersistUploaded{fourth}).ok());  // written over
+  store_.reset();
+  store_ = std::move(*HubStore::open(path()));
+  QVERIFY(memory().uploaded == (std::vector<HeldState>{second, fourth}));
+
+  QVERIFY(store().save(PersistRollback{OuterStep{3}, 5, "asked for", false}, 0).ok());
+
+  QVERIFY(memory().uploaded == std::vector<HeldState>{second});
+}
+
 void HubStoreTest::what_a_hub_of_one_round_at_a_time_wrote_is_read() {
   QVERIFY(store().save(leases_of(7, 0)).ok());
   store_.reset();
@@ -144,6 +172,86 @@ void HubStoreTest::what_a_hub_of_one_round_at_a_time_wrote_is_read() {
   QCOMPARE(found.last_commit->fragment, FragmentId{0});
   QCOMPARE(found.begun.size(), std::size_t{1});
   QCOMPARE(found.begun[0].last_attempt, Attempt{3});
+}
+
+void HubStoreTest::what_tasks_came_to_is_remembered_until_it_is_undone() {
+  const EvaluationTask choices{"choices", TaskKind::kMultipleChoice, 4, 9, kHash};
+  const auto came_to = [](std::uint32_t step, std::vector<double> figures, std::uint32_t islands) {
+    return StateEvaluated{IslandId{"isl-1"},
+                          {OuterStep{step}, "choices", TaskKind::kMultipleChoice, std::move(figures), islands}};
+  };
+  QVERIFY(store().save(came_to(0, {0.25, 0.5, 0.125}, 1)).ok());
+  QVERIFY(store().save(came_to(4, {1, 1, 1}, 1)).ok());
+  QVERIFY(store().save(came_to(4, {0.5, 0.25, 0.75}, 3)).ok());  // with what others say
+  (void)memory();                                                // of a hub that starts again
+
+  const auto found = store().evaluations(choices);
+
+  QVERIFY(found.ok());
+  QVERIFY(*found == (std::map<OuterStep, std::vector<double>>{{OuterStep{0}, {0.25, 0.5, 0.125}},
+                                                              {OuterStep{4}, {0.5, 0.25, 0.75}}}));
+  QVERIFY(store().evaluations({"others", TaskKind::kRolling, 1, 9, kHash})->empty());
+  QVERIFY(store().save(PersistRollback{OuterStep{3}, 5, "asked for", false}, 0).ok());
+  QCOMPARE(store().evaluations(choices)->size(), std::size_t{1});
+}
+
+namespace {
+
+void enrol(const std::filesystem::path& path, const std::string& id, const std::string& name) {
+  Result<Database> database = Database::open(path);
+  QVERIFY(database.ok());
+  QVERIFY(database
+              ->exec("INSERT INTO island (id, display_name, key_sha256, enrolled_at) VALUES ('" + id + "', '" + name +
+                     "', '" + id + "', 0)")
+              .ok());
+}
+
+}  // namespace
+
+void HubStoreTest::who_contributed_is_counted_until_it_is_undone() {
+  enrol(path(), "isl-1", "Reef");
+  enrol(path(), "isl-2", "Receiver");
+  for (std::uint32_t round = 0; round < 3; ++round) {
+    PersistCommit commit = commit_of(round, {});
+    commit.commit.members.push_back({IslandId{"isl-2"}, Address{"10.0.0.2", 1}, 0});
+    QVERIFY(store().save(commit).ok());
+  }
+  const auto counted = [&](std::uint64_t rounds) {
+    const auto found = store().contributors();
+    return found.ok() && found->size() == 1 && found->front().name == "Reef" && found->front().rounds == rounds &&
+           found->front().tokens == 64 * rounds;
+  };
+  QVERIFY(counted(3));
+
+  QVERIFY(store().save(PersistRollback{OuterStep{1}, 5, "asked for", false}, 0).ok());
+  QVERIFY(counted(1));
+  PersistFastForward forward{commit_of(7, {}).commit};
+  QVERIFY(store().save(forward).ok());
+  QVERIFY(counted(2));
+}
+
+void HubStoreTest::commits_of_a_database_of_before_are_counted_once() {
+  enrol(path(), "isl-1", "Reef");
+  for (std::uint32_t round = 0; round < 3; ++round) QVERIFY(store().save(commit_of(round, {})).ok());
+  store_.reset();
+  {
+    // As version 3 left it; and a commit of long ago that nobody can read any more.
+    Result<Database> database = Database::open(path());
+    QVERIFY(database.ok());
+    QVERIFY(database
+                ->exec("DROP TABLE contribution; DROP TABLE evaluation; PRAGMA user_version = 3; "
+                       "INSERT INTO round_commit VALUES (9, 1, 1, 64, 0, 0, '{}')")
+                .ok());
+  }
+
+  for (int start = 0; start < 2; ++start) {
+    store_ = std::move(*HubStore::open(path()));
+    const auto found = store().contributors();
+    QVERIFY(found.ok());
+    QCOMPARE(found->size(), std::size_t{1});
+    QCOMPARE(found->front().tokens, std::uint64_t{3 * 64});
+    QVERIFY(store().evaluations({"choices", TaskKind::kMultipleChoice, 4, 9, kHash}).ok());
+  }
 }
 
 }  // namespace atl

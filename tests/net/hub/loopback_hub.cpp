@@ -45,15 +45,18 @@ RunConfig loopback_run(std::uint32_t islands, std::uint32_t max_rounds) {
 
 // ---- the hub
 
-LoopbackHub::LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime, const std::string& operator_name)
+LoopbackHub::LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime, const std::string& operator_name,
+                         const BaseModel* base_model)
     : certificate_lifetime_(certificate_lifetime) {
   std::string text;
   for (int i = 0; text.size() < 64 * 1024; ++i)
     text += "An atoll is a ring of islands, number " + std::to_string(i) + ".\n";
   const std::filesystem::path file = std::filesystem::path(directory_.path().toStdString()) / "text.txt";
   if (!write_file_atomically(file, text, FileMode::kPublic).ok()) qFatal("cannot write the text");
-  must(prepare_dataset({file}, dataset(), {}, [](std::uint64_t, std::uint64_t) {}));
-  run_ = must(hub_init({directory(), dataset(), std::move(run), operator_name}));
+  must(prepare_dataset({file}, dataset(), {}, {}));
+  HubInitOptions options{directory(), {{dataset()}}, std::move(run), operator_name};
+  options.base_model = base_model;
+  run_ = must(hub_init(options));
   start();
 }
 

@@ -20,7 +20,7 @@ namespace atl {
 class LoopbackHub {
  public:
   explicit LoopbackHub(RunConfig run, std::chrono::seconds certificate_lifetime = kIslandCertificateLifetime,
-                       const std::string& operator_name = {});
+                       const std::string& operator_name = {}, const BaseModel* base_model = nullptr);
 
   void start();  // at the same port as before, if there was one
   void stop() { server_.reset(); }

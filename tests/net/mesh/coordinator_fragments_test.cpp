@@ -1,64 +1,11 @@
-// With several fragments a round is trained while the one before is averaged: what that changes for who comes, goes,
-// starts again, and for the way back.
+// With several fragments a round is trained while the one before is averaged: what that changes for who comes, and who
+// is slow.
 #include <QtTest>
 
-#include "tests/net/mesh/coordinator_script.h"
+#include "tests/net/mesh/fragment_script.h"
 
 namespace atl {
 namespace {
-
-RunConfig run_of(std::uint32_t fragments, std::uint32_t islands) {
-  RunConfig run = run_for(islands);
-  run.fragments = fragments;
-  return run;
-}
-
-FragmentId fragment_of(const SimulatedMesh& mesh, std::uint32_t round) {
-  return mesh.run.fragment_of(OuterStep{round});
-}
-
-void say_ready(SimulatedMesh& mesh, int island, std::uint32_t round) {
-  mesh.island(island).lane(fragment_of(mesh, round)).inner_done = true;
-  mesh.island(island).said_ready.insert(OuterStep{round});
-  mesh.say(island, IslandReady{OuterStep{round}, 64, 0.5, 2.0, fragment_of(mesh, round)});
-}
-
-void all_say_ready(SimulatedMesh& mesh, int islands, std::uint32_t round) {
-  for (int i = 1; i <= islands; ++i) say_ready(mesh, i, round);
-  deliver(mesh);
-}
-
-void all_have(SimulatedMesh& mesh, int islands, std::uint32_t round, std::uint32_t attempt = 1) {
-  for (int i = 1; i <= islands; ++i) {
-    mesh.island(i).lane(fragment_of(mesh, round)).average = {Attempt{attempt}, kDigest};
-    mesh.say(i, IslandHave{OuterStep{round}, Attempt{attempt}, kDigest, 0.1, fragment_of(mesh, round)});
-  }
-  deliver(mesh);
-}
-
-// Rounds 0 and 1 are averaged, both by all.
-void average_two_rounds(SimulatedMesh& mesh, int islands) {
-  begin_first_round(mesh, islands);
-  all_say_ready(mesh, islands, 0);
-  all_say_ready(mesh, islands, 1);
-}
-
-std::vector<std::uint32_t> rounds_begun(const SimulatedMesh::Island& island) {
-  std::vector<std::uint32_t> rounds;
-  for (const HubRoundBegin& begun : received<HubRoundBegin>(island)) rounds.push_back(begun.round.value);
-  return rounds;
-}
-
-// Everybody trains and averages by itself, for a while.
-void go_on(SimulatedMesh& mesh, int seconds) {
-  mesh.trains_by_itself = true;
-  for (int i = 0; i < seconds; ++i) {
-    mesh.settle();
-    mesh.pass(1s);
-  }
-}
-
-using Rounds = std::vector<std::uint32_t>;
 
 template <class Message>
 concept NamesFragment = requires(Message message) {
@@ -90,14 +37,6 @@ class CoordinatorFragmentsTest : public QObject {
   void who_comes_back_is_told_of_its_rounds_one_after_the_other();
   void a_straggler_trains_no_later_round_and_is_caught_up_with();
   void who_is_left_behind_for_ever_does_not_hold_up_the_others_for_ever();
-  void who_pauses_with_two_rounds_open_keeps_its_place_in_both();
-  void the_leases_of_one_that_is_removed_are_free_in_all_rounds();
-  void a_hub_that_restarts_goes_on_with_all_open_rounds();
-  void a_hub_that_restarts_after_a_rollback_goes_on_with_one_round();
-  void a_rollback_gives_up_all_open_rounds();
-  void who_misses_the_commit_of_one_round_is_no_member_of_the_next();
-  void everybody_may_die_with_two_rounds_open();
-  void everybody_may_die_before_two_commits_are_on_the_disks_as_states();
   void a_run_ends_after_its_last_round();
 };
 
@@ -108,9 +47,9 @@ void CoordinatorFragmentsTest::with_one_fragment_training_waits_for_the_average(
   all_say_ready(mesh, 3, 0);
 
   QCOMPARE(received<HubAttempt>(mesh.island(1)).size(), std::size_t{1});
-  QCOMPARE(rounds_begun(mesh.island(1)), Rounds{0});
+  QCOMPARE(rounds_begun(mesh.island(1)), BegunRounds{0});
   all_have(mesh, 3, 0);
-  QCOMPARE(rounds_begun(mesh.island(1)), (Rounds{0, 1}));
+  QCOMPARE(rounds_begun(mesh.island(1)), (BegunRounds{0, 1}));
 }
 
 // Of two islands, one's past and the other's word bound a norm: a large fragment's past must not excuse a small one's.
@@ -143,7 +82,7 @@ void CoordinatorFragmentsTest::the_next_round_is_begun_when_one_is_averaged_and_
   for (const std::uint32_t fragments : {2u, 3u, 4u}) {
     SimulatedMesh mesh(run_of(fragments, 3));
     begin_first_round(mesh, 3);
-    Rounds begun{0};
+    BegunRounds begun{0};
     for (std::uint32_t round = 0; round < fragments; ++round) {
       QCOMPARE(rounds_begun(mesh.island(2)), begun);
       all_say_ready(mesh, 3, round);
@@ -189,9 +128,9 @@ void CoordinatorFragmentsTest::who_speaks_of_another_fragment_than_the_rounds_is
     const OuterStep round{number};  // open or not
     IslandAttemptFailed failed{round, Attempt{1}, std::nullopt, "reset"};
     failed.fragment = named;
-    const std::vector<IslandMessage> messages{IslandReady{round, 64, 0.5, 2.0, named},
-                                              IslandHave{round, Attempt{1}, kDigest, 0.1, named},
-                                              IslandChunks{round, Attempt{1}, {}, named}, failed};
+    const std::vector<IslandMessage> messages{
+        IslandReady{round, 64, 0.5, 2.0, named}, IslandHave{round, Attempt{1}, kDigest, 0.1, named},
+        IslandChunks{round, Attempt{1}, {}, named}, IslandLeaseReturned{round, 0, "it is away", named}, failed};
     QCOMPARE(messages.size(), count_fragment_messages(IslandMessage()));
     for (const IslandMessage& message : messages) {
       SimulatedMesh mesh(run_of(fragments, 3));
@@ -248,7 +187,7 @@ void CoordinatorFragmentsTest::who_is_not_through_with_one_round_is_no_member_of
   QCOMPARE(received<HubAttempt>(mesh.island(1)).back().round, OuterStep{2});
   QCOMPARE(received<HubAttempt>(mesh.island(1)).back().order.size(), std::size_t{3});
   QCOMPARE(received<HubAttempt>(mesh.island(4)).size(), std::size_t{1});  // of round 0
-  QCOMPARE(rounds_begun(mesh.island(4)), (Rounds{0, 1}));
+  QCOMPARE(rounds_begun(mesh.island(4)), (BegunRounds{0, 1}));
 }
 
 void CoordinatorFragmentsTest::who_holds_up_one_round_is_left_behind_in_both() {
@@ -313,13 +252,13 @@ void CoordinatorFragmentsTest::the_last_rounds_are_open_together_and_none_is_beg
   SimulatedMesh mesh(run);
   average_two_rounds(mesh, 3);
   QCOMPARE(mesh.hub().rounds().size(), std::size_t{2});
-  QCOMPARE(rounds_begun(mesh.island(1)), (Rounds{0, 1}));
+  QCOMPARE(rounds_begun(mesh.island(1)), (BegunRounds{0, 1}));
 
   all_have(mesh, 3, 1);
   all_have(mesh, 3, 0);
 
   QCOMPARE(mesh.commits().size(), std::size_t{2});
-  QCOMPARE(rounds_begun(mesh.island(1)), (Rounds{0, 1}));
+  QCOMPARE(rounds_begun(mesh.island(1)), (BegunRounds{0, 1}));
   QCOMPARE(mesh.hub().phase(), RoundCoordinator::Phase::kFinished);
 }
 
@@ -332,11 +271,11 @@ void CoordinatorFragmentsTest::who_comes_back_is_told_of_its_rounds_one_after_th
   mesh.cut(3);
   mesh.link(3);
   deliver(mesh);
-  QCOMPARE(rounds_begun(mesh.island(3)), (Rounds{0, 1, 0}));
+  QCOMPARE(rounds_begun(mesh.island(3)), (BegunRounds{0, 1, 0}));
   say_ready(mesh, 3, 0);
   deliver(mesh);
 
-  QCOMPARE(rounds_begun(mesh.island(3)), (Rounds{0, 1, 0, 1}));
+  QCOMPARE(rounds_begun(mesh.island(3)), (BegunRounds{0, 1, 0, 1}));
   QCOMPARE(received<HubRoundBegin>(mesh.island(3)).back().lease_first_sequence, second.lease_first_sequence);
   QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
 }
@@ -350,8 +289,8 @@ void CoordinatorFragmentsTest::a_straggler_trains_no_later_round_and_is_caught_u
   for (int i = 0; i < 61; ++i) mesh.pass(1s);
   deliver(mesh);
 
-  QCOMPARE(rounds_begun(mesh.island(1)), (Rounds{0, 1, 2}));
-  QCOMPARE(rounds_begun(mesh.island(4)), (Rounds{0, 1}));
+  QCOMPARE(rounds_begun(mesh.island(1)), (BegunRounds{0, 1, 2}));
+  QCOMPARE(rounds_begun(mesh.island(4)), (BegunRounds{0, 1}));
   all_have(mesh, 3, 1);
   QCOMPARE(received<HubRecover>(mesh.island(4)).size(), std::size_t{1});
 
@@ -381,180 +320,6 @@ void CoordinatorFragmentsTest::who_is_left_behind_for_ever_does_not_hold_up_the_
   for (int i = 0; i < 601; ++i) mesh.pass(1s);
 
   QCOMPARE(mesh.hub().rounds().size(), std::size_t{2});
-}
-
-void CoordinatorFragmentsTest::who_pauses_with_two_rounds_open_keeps_its_place_in_both() {
-  SimulatedMesh mesh(run_of(2, 3));
-  begin_first_round(mesh, 3);
-  all_say_ready(mesh, 3, 0);
-  const auto leases = received<HubRoundBegin>(mesh.island(3));
-  QCOMPARE(leases.size(), std::size_t{2});
-
-  mesh.say(3, IslandLeaving{"paused by its owner", true});
-  mesh.pass(1s);
-  deliver(mesh);
-  QCOMPARE(received<HubAttempt>(mesh.island(1)).back().order.size(), std::size_t{2});  // nobody waits for it
-  mesh.link(3);
-  deliver(mesh);
-  say_ready(mesh, 3, 0);
-  deliver(mesh);
-
-  const auto told = received<HubRoundBegin>(mesh.island(3));
-  QCOMPARE(told.size(), std::size_t{4});
-  for (std::size_t i : {0, 1}) QCOMPARE(told[2 + i].lease_first_sequence, leases[i].lease_first_sequence);
-  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
-}
-
-void CoordinatorFragmentsTest::the_leases_of_one_that_is_removed_are_free_in_all_rounds() {
-  SimulatedMesh mesh(run_of(2, 3));
-  average_two_rounds(mesh, 3);
-  std::set<std::uint64_t> its;
-  for (const HubRoundBegin& begun : received<HubRoundBegin>(mesh.island(3))) its.insert(begun.lease_first_sequence);
-  QCOMPARE(its.size(), std::size_t{2});
-
-  mesh.remove(3);
-  go_on(mesh, 4);
-
-  QVERIFY(mesh.commits().size() >= 4);
-  for (const LeaseRange& lease : mesh.committed_leases()) its.erase(lease.first);
-  QVERIFY(its.empty());  // others have trained them
-  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
-}
-
-void CoordinatorFragmentsTest::a_hub_that_restarts_goes_on_with_all_open_rounds() {
-  SimulatedMesh mesh(run_of(3, 3));
-  average_two_rounds(mesh, 3);
-  QCOMPARE(mesh.hub().rounds().size(), std::size_t{3});
-  const auto before = received<HubRoundBegin>(mesh.island(2));
-
-  mesh.restart_hub();
-  QCOMPARE(mesh.hub().rounds().size(), std::size_t{3});
-  for (int i = 1; i <= 3; ++i) mesh.link(i);
-  deliver(mesh);
-  for (const std::uint32_t round : {0u, 1u}) all_say_ready(mesh, 3, round);
-
-  const auto told = received<HubRoundBegin>(mesh.island(2));
-  QCOMPARE(told.size(), before.size() + 3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    QCOMPARE(told[before.size() + i].lease_first_sequence, before[i].lease_first_sequence);
-  }
-  // Attempts of before are given up, and not counted again.
-  QCOMPARE(received<HubAttempt>(mesh.island(2)).back().attempt, Attempt{2});
-  go_on(mesh, 3);
-  QVERIFY(mesh.commits().size() >= 3);
-  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
-}
-
-void CoordinatorFragmentsTest::a_hub_that_restarts_after_a_rollback_goes_on_with_one_round() {
-  SimulatedMesh mesh(run_of(2, 3));
-  mesh.keeps_states = true;
-  for (int i = 1; i <= 3; ++i) mesh.start(i);
-  go_on(mesh, 3);
-  const OuterStep to{mesh.hub().committed().value - 2};
-  mesh.roll_back(to);
-
-  // The disk knows leases of the rounds that were undone, and of those that were open: all are free.
-  mesh.restart_hub();
-
-  QCOMPARE(mesh.hub().committed(), to);
-  QVERIFY(mesh.hub().rounds().size() <= 1);
-  for (int i = 1; i <= 3; ++i) mesh.link(i);
-  go_on(mesh, 70);
-  QVERIFY(mesh.hub().committed() > OuterStep{to.value + 3});
-  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
-}
-
-void CoordinatorFragmentsTest::a_rollback_gives_up_all_open_rounds() {
-  SimulatedMesh mesh(run_of(2, 3));
-  mesh.keeps_states = true;
-  average_two_rounds(mesh, 3);
-
-  mesh.roll_back(OuterStep{0});
-  deliver(mesh);
-
-  std::set<std::uint32_t> given_up;
-  for (const HubAbort& abort : received<HubAbort>(mesh.island(1))) given_up.insert(abort.round.value);
-  QCOMPARE(given_up, (std::set<std::uint32_t>{0, 1}));
-  QCOMPARE(rounds_begun(mesh.island(1)), (Rounds{0, 1, 0}));
-  // Its leases are those that are free again.
-  const auto begun = received<HubRoundBegin>(mesh.island(1));
-  QVERIFY(begun.back().lease_first_sequence < 6 * begun.back().lease_sequences);
-  go_on(mesh, 3);
-  QVERIFY(mesh.commits().size() >= 3);
-  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
-}
-
-void CoordinatorFragmentsTest::who_misses_the_commit_of_one_round_is_no_member_of_the_next() {
-  SimulatedMesh mesh(run_of(2, 4));
-  average_two_rounds(mesh, 4);
-  all_have(mesh, 4, 1);  // agreed on, and waits
-  for (int i = 1; i <= 3; ++i) have(mesh, i, 1);
-
-  mesh.cut(4);  // round 0 is committed without it
-  deliver(mesh);
-
-  QCOMPARE(mesh.commits().size(), std::size_t{2});
-  for (const HubCommit& commit : mesh.commits()) QCOMPARE(commit.holders.size(), std::size_t{3});
-  mesh.link(4);
-  go_on(mesh, 5);
-  QCOMPARE(mesh.commits().back().members.size(), std::size_t{4});
-  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
-}
-
-void CoordinatorFragmentsTest::everybody_may_die_with_two_rounds_open() {
-  SimulatedMesh mesh(run_of(2, 3));
-  mesh.keeps_states = true;
-  for (int i = 1; i <= 3; ++i) mesh.start(i);
-  go_on(mesh, 2);
-  const std::size_t before = mesh.commits().size();
-  QVERIFY(before > 0);
-  mesh.trains_by_itself = false;
-  const std::uint32_t oldest = mesh.hub().committed().value;
-  for (std::uint32_t round = oldest; round < oldest + 2; ++round) all_say_ready(mesh, 3, round);
-  QCOMPARE(mesh.hub().rounds().size(), std::size_t{2});
-
-  for (int i = 1; i <= 3; ++i) mesh.kill(i);
-  mesh.pass(1s);
-  for (int i = 1; i <= 3; ++i) mesh.start(i);
-  go_on(mesh, 8);
-
-  QVERIFY(mesh.commits().size() >= before + 3);
-  QCOMPARE(mesh.commits().back().members.size(), std::size_t{3});
-  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
-}
-
-// What each disk holds is the state before both, and the two averages, of which nobody heard that they are committed:
-// the hub sends both commits, nothing is lost.
-void CoordinatorFragmentsTest::everybody_may_die_before_two_commits_are_on_the_disks_as_states() {
-  for (const bool hub_restarts : {false, true}) {
-    SimulatedMesh mesh(run_of(2, 3));
-    mesh.keeps_states = true;
-    average_two_rounds(mesh, 3);
-    all_have(mesh, 3, 1);
-    all_have(mesh, 3, 0);
-    QCOMPARE(mesh.commits().size(), std::size_t{2});
-    for (int i = 1; i <= 3; ++i) {
-      SimulatedMesh::Island& island = mesh.island(i);
-      std::erase_if(island.durable, [](const HeldState& held) { return held.outer_step.value > 0; });
-      island.logged.clear();
-      for (const std::uint32_t round : {0u, 1u}) {
-        island.lane(FragmentId{round}).kept_average = {OuterStep{round}, kDigest};
-      }
-      mesh.kill(i);
-    }
-    if (hub_restarts) mesh.restart_hub();
-
-    for (int i = 1; i <= 3; ++i) mesh.start(i);
-    go_on(mesh, 8);
-
-    const auto told = received<HubCommit>(mesh.island(1));
-    QVERIFY(told.size() > 2);
-    QCOMPARE(told[0].round, OuterStep{0});
-    QCOMPARE(told[1].round, OuterStep{1});
-    QCOMPARE(mesh.count<RolledBack>(), 0);
-    QVERIFY(mesh.commits().size() >= 5);
-    QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
-  }
 }
 
 void CoordinatorFragmentsTest::a_run_ends_after_its_last_round() {

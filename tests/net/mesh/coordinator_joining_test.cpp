@@ -14,6 +14,8 @@ class CoordinatorJoiningTest : public QObject {
   void an_island_whose_initial_parameters_differ_fetches_them_and_is_refused_in_the_end();
   void what_a_run_begins_with_is_made_or_taken_from_who_fetched_it_data();
   void what_a_run_begins_with_is_made_or_taken_from_who_fetched_it();
+  void a_run_that_begins_at_the_hub_is_fetched_from_there_until_an_island_has_it();
+  void a_rollback_to_the_beginning_is_fetched_from_the_hub();
   void an_island_of_another_version_is_refused();
   void an_island_that_claims_a_later_state_without_proof_recovers();
   void one_island_too_many_is_refused();
@@ -68,15 +70,16 @@ void CoordinatorJoiningTest::an_island_whose_initial_parameters_differ_fetches_t
 }
 
 void CoordinatorJoiningTest::what_a_run_begins_with_is_made_or_taken_from_who_fetched_it_data() {
-  QTest::addColumn<bool>("from_store");
-  QTest::newRow("drawn from the seed") << false;
-  QTest::newRow("a published state") << true;
+  QTest::addColumn<QString>("initial_state");
+  QTest::newRow("drawn from the seed") << "";
+  QTest::newRow("a published state") << "s3://bucket/run/outer-7";
 }
 
 void CoordinatorJoiningTest::what_a_run_begins_with_is_made_or_taken_from_who_fetched_it() {
-  QFETCH(const bool, from_store);
+  QFETCH(const QString, initial_state);
   RunConfig run = run_for(2);
-  if (from_store) run.initial_state = "s3://bucket/run/outer-7";
+  run.initial_state = initial_state.toStdString();
+  const bool from_store = !initial_state.isEmpty();
   SimulatedMesh mesh(run);
   mesh.start(1);
   deliver(mesh);
@@ -89,6 +92,53 @@ void CoordinatorJoiningTest::what_a_run_begins_with_is_made_or_taken_from_who_fe
   const auto recover = received<HubRecover>(mesh.island(2));
   QCOMPARE(recover.size(), std::size_t{from_store ? 1u : 0u});
   if (from_store) QCOMPARE(recover[0].sources, (std::vector{IslandId{"isl-1"}}));
+}
+
+// A hub that has them: nothing is made, and who comes later takes them from who has them by then.
+void CoordinatorJoiningTest::a_run_that_begins_at_the_hub_is_fetched_from_there_until_an_island_has_it() {
+  RunConfig run = run_for(3);
+  run.initial_state = "hub:a model";
+  SimulatedMesh mesh(run);
+  mesh.start(1);
+  mesh.start(2);
+  deliver(mesh);
+
+  const auto first = received<HubRecover>(mesh.island(1));
+  QCOMPARE(first.size(), std::size_t{1});
+  QCOMPARE(first[0].outer_step, OuterStep{0});
+  QCOMPARE(first[0].state_hash, mesh.honest_hashes[0]);
+  QVERIFY(first[0].sources.empty());
+  QVERIFY(received<HubInitialise>(mesh.island(1)).empty());
+
+  mesh.settle();
+  mesh.start(3);
+  mesh.settle();
+
+  const auto last = received<HubRecover>(mesh.island(3));
+  QVERIFY(!last.empty());
+  QVERIFY(!last[0].sources.empty());
+  QVERIFY(mesh.hub().committed() > OuterStep{0});
+}
+
+// What nobody keeps any more is at the hub: no way back is needed, and none is taken.
+void CoordinatorJoiningTest::a_rollback_to_the_beginning_is_fetched_from_the_hub() {
+  RunConfig run = run_for(2);
+  run.initial_state = "hub:a model";
+  SimulatedMesh mesh(run);
+  mesh.start(1);
+  mesh.start(2);
+  for (int i = 0; i < 60 && mesh.hub().committed() == OuterStep{0}; ++i) mesh.settle_once();
+  QVERIFY(mesh.hub().committed() > OuterStep{0});
+
+  mesh.roll_back(OuterStep{0});
+  deliver(mesh);
+  QCOMPARE(mesh.hub().committed(), OuterStep{0});
+  const HubRecover told = received<HubRecover>(mesh.island(1)).back();
+  QCOMPARE(told.outer_step, OuterStep{0});
+  QVERIFY(told.sources.empty());
+  for (int i = 0; i < 60 && mesh.hub().committed() == OuterStep{0}; ++i) mesh.settle_once();
+
+  QVERIFY(mesh.hub().committed() > OuterStep{0});
 }
 
 void CoordinatorJoiningTest::an_island_of_another_version_is_refused() {

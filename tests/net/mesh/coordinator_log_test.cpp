@@ -50,7 +50,13 @@ class CoordinatorLogTest : public QObject {
   void who_lacks_an_average_in_the_middle_gets_the_state_from_others();
   void where_nobody_has_an_average_the_standstill_names_the_newest_state_that_is_left_data();
   void where_nobody_has_an_average_the_standstill_names_the_newest_state_that_is_left();
+  void where_no_state_was_ever_written_averages_lead_on_from_the_beginning_data();
+  void where_no_state_was_ever_written_averages_lead_on_from_the_beginning();
+  void who_has_no_averages_either_is_not_led_from_the_beginning_twice();
   void what_an_island_says_to_have_replayed_is_one_word_among_others();
+  void who_claims_a_later_step_than_was_committed_is_not_believed_data();
+  void who_claims_a_later_step_than_was_committed_is_not_believed();
+  void with_two_another_hash_of_a_step_that_was_agreed_on_is_not_believed();
 };
 
 void CoordinatorLogTest::who_comes_back_many_rounds_behind_goes_on_from_the_committed_state_data() {
@@ -169,6 +175,58 @@ void CoordinatorLogTest::where_nobody_has_an_average_the_standstill_names_the_ne
   QCOMPARE(QString::fromStdString(mesh.violation()), QString());
 }
 
+void CoordinatorLogTest::where_no_state_was_ever_written_averages_lead_on_from_the_beginning_data() {
+  QTest::addColumn<int>("islands");
+  QTest::addColumn<quint32>("fragments");
+  for (const int islands : {1, 2, 3}) {
+    for (const quint32 fragments : {1u, 2u}) {
+      QTest::addRow("%d islands, %u fragments", islands, fragments) << islands << fragments;
+    }
+  }
+}
+
+void CoordinatorLogTest::where_no_state_was_ever_written_averages_lead_on_from_the_beginning() {
+  QFETCH(const int, islands);
+  QFETCH(const quint32, fragments);
+  RunConfig run = run_for(static_cast<std::uint32_t>(islands));
+  run.fragments = fragments;
+  SimulatedMesh mesh(run);
+  train_and_die(mesh, islands);
+  const std::vector<HubCommit> before = mesh.commits();
+  for (int i = 1; i <= islands; ++i) mesh.island(i).durable.clear();
+
+  mesh.restart_hub();
+  for (int i = 1; i <= islands; ++i) mesh.start(i);
+  go_on(mesh, 10);
+
+  verify_nothing_was_lost(mesh, before);
+  for (int i = 1; i <= islands; ++i) {
+    QCOMPARE(mesh.island(i).state_hash, mesh.honest_hashes.at(mesh.island(i).outer_step->value));
+  }
+}
+
+// Nobody has anything: that is a standstill as ever. With another's disk the run goes on.
+void CoordinatorLogTest::who_has_no_averages_either_is_not_led_from_the_beginning_twice() {
+  SimulatedMesh mesh(run_for(2));
+  train_and_die(mesh, 2);
+  const std::vector<HubCommit> before = mesh.commits();
+  SimulatedMesh::Island& wiped = mesh.island(1);
+  wiped.durable.clear();
+  wiped.logged.clear();
+  for (auto& lane : wiped.lanes) lane.kept_average.reset();
+
+  mesh.restart_hub();
+  mesh.start(1);
+  go_on(mesh, 70);
+
+  QCOMPARE(received<HubInitialise>(mesh.island(1)).size(), std::size_t{1});
+  QVERIFY(mesh.hub().standstill().has_value());
+  QCOMPARE(mesh.commits().size(), before.size());
+  mesh.start(2);
+  go_on(mesh, 20);
+  verify_nothing_was_lost(mesh, before);
+}
+
 void CoordinatorLogTest::what_an_island_says_to_have_replayed_is_one_word_among_others() {
   for (const bool by_itself : {true, false}) {
     SimulatedMesh mesh(run_for(3));
@@ -186,6 +244,65 @@ void CoordinatorLogTest::what_an_island_says_to_have_replayed_is_one_word_among_
     go_on(mesh, 10);
 
     verify_nothing_was_lost(mesh, before);
+  }
+}
+
+void CoordinatorLogTest::who_claims_a_later_step_than_was_committed_is_not_believed_data() {
+  QTest::addColumn<int>("islands");
+  QTest::addColumn<bool>("knows_the_hash");
+  for (const int islands : {2, 3}) {
+    QTest::addRow("%d islands, honest but for the step", islands) << islands << true;
+    QTest::addRow("%d islands, with a hash of its own", islands) << islands << false;
+  }
+}
+
+// It comes first and alone, after all lost their power. At best it trains on from the committed state, which it has.
+void CoordinatorLogTest::who_claims_a_later_step_than_was_committed_is_not_believed() {
+  QFETCH(const int, islands);
+  QFETCH(const bool, knows_the_hash);
+  SimulatedMesh mesh(run_for(static_cast<std::uint32_t>(islands)));
+  train_and_die(mesh, islands);
+  const std::vector<HubCommit> before = mesh.commits();
+  const OuterStep committed = mesh.hub().committed();
+  mesh.island(1).lies.step = true;
+  mesh.island(1).lies.state_hash = !knows_the_hash;
+
+  mesh.restart_hub();
+  mesh.start(1);
+  deliver(mesh);
+
+  QCOMPARE(mesh.hub().committed(), committed);
+  QCOMPARE(mesh.count<FastForwarded>(), 0);
+  for (int i = 2; i <= islands; ++i) mesh.start(i);
+  go_on(mesh, 5);
+  mesh.island(1).lies = {};
+  mesh.start(1);
+  go_on(mesh, 5);
+  QCOMPARE(mesh.count<FastForwarded>(), 0);
+  verify_nothing_was_lost(mesh, before);
+  for (int i = 1; i <= islands; ++i) {
+    QCOMPARE(mesh.island(i).state_hash, mesh.honest_hashes.at(mesh.island(i).outer_step->value));
+  }
+}
+
+// Where the hub did not learn the hash before, it is a standstill (coordinator_trust_test).
+void CoordinatorLogTest::with_two_another_hash_of_a_step_that_was_agreed_on_is_not_believed() {
+  for (const bool by_itself : {true, false}) {
+    SimulatedMesh mesh(run_for(2));
+    mesh.replays_by_itself = by_itself;
+    train_and_die(mesh, 2);
+    const std::vector<HubCommit> before = mesh.commits();
+    mesh.island(1).lies.state_hash = true;
+
+    mesh.restart_hub();
+    mesh.start(1);
+    go_on(mesh, 5);
+    QCOMPARE(mesh.commits().size(), before.size());
+    mesh.start(2);
+    go_on(mesh, 5);
+
+    verify_nothing_was_lost(mesh, before);
+    QCOMPARE(mesh.island(2).state_hash, mesh.honest_hashes.at(mesh.island(2).outer_step->value));
   }
 }
 

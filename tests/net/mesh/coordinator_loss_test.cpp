@@ -36,6 +36,7 @@ class CoordinatorLossTest : public QObject {
  private Q_SLOTS:
   void when_everybody_dies_the_run_goes_on_from_the_last_committed_round();
   void a_state_that_nobody_holds_is_a_named_standstill_that_its_operator_ends();
+  void a_newcomer_and_the_organiser_hear_who_is_waited_for();
   void who_alone_held_the_average_and_was_removed_took_it_along_data();
   void who_alone_held_the_average_and_was_removed_took_it_along();
   void by_policy_a_run_goes_back_by_itself();
@@ -91,6 +92,7 @@ void CoordinatorLossTest::a_state_that_nobody_holds_is_a_named_standstill_that_i
   wait(mesh, 61);
 
   QVERIFY(mesh.hub().standstill().has_value());
+  QCOMPARE(mesh.hub().waits_for(), std::string());  // that is the standstill's now
   QCOMPARE(mesh.hub().phase(), RoundCoordinator::Phase::kStandstill);
   const std::string command = "atoll hub rollback --to " + std::to_string(kept.value);
   QVERIFY2(mesh.hub().standstill()->text.find(command) != std::string::npos, mesh.hub().standstill()->text.c_str());
@@ -101,6 +103,27 @@ void CoordinatorLossTest::a_state_that_nobody_holds_is_a_named_standstill_that_i
   QVERIFY(!mesh.hub().standstill().has_value());
   QVERIFY(mesh.hub().committed() > committed);
   QCOMPARE(mesh.count<RolledBack>(), 1);
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
+}
+
+void CoordinatorLossTest::a_newcomer_and_the_organiser_hear_who_is_waited_for() {
+  SimulatedMesh mesh(run_for(1));
+  train_a_while(mesh, 1);
+  mesh.kill(1);
+  mesh.restart_hub();
+  mesh.start(2);
+
+  wait(mesh, 5);
+
+  const std::string told = mesh.hub().waits_for();
+  QVERIFY2(told.find("waited for") != std::string::npos, told.c_str());
+  QCOMPARE(received<HubNotice>(mesh.island(2)).back().text, told);
+  QVERIFY(!mesh.hub().standstill());
+  mesh.start(1);
+  mesh.settle();
+  wait(mesh, 1);
+  QCOMPARE(mesh.hub().waits_for(), std::string());
+  QCOMPARE(received<HubNotice>(mesh.island(2)).back().text, std::string());
   QCOMPARE(QString::fromStdString(mesh.violation()), QString());
 }
 

@@ -21,7 +21,40 @@ struct Trained {
   }
   HeldState state(std::uint32_t step) const { return {OuterStep{step}, hashes.at(step)}; }
   void keeps(int island, std::vector<HeldState> states) { mesh.say(island, IslandDurable{std::move(states)}); }
+  // Island 1 writes it to the store, or says so.
+  void upload(const HeldState& state, bool is_true = true) {
+    mesh.island(1).can_upload = true;
+    mesh.cut(1);
+    mesh.link(1);
+    deliver(mesh);
+    keeps(1, {state});
+    mesh.say(1, IslandUploaded{state.outer_step, state.state_hash, {}});
+    if (is_true) mesh.stored.push_back(state);
+  }
+  // All are killed, and nothing is left on any disk but the hub's.
+  void lose_all() {
+    for (int i = 1; i <= 3; ++i) mesh.kill(i);  // the islands keep nothing: keeps_states is false
+    mesh.restart_hub();
+  }
+  HeldState committed() { return {mesh.hub().committed(), mesh.honest_hashes.at(mesh.hub().committed().value)}; }
+  void wait(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      mesh.pass(1s);
+      mesh.settle();
+    }
+  }
   std::optional<OuterStep> safe() { return mesh.hub().safekeeping().safe_step(); }
+  std::vector<std::uint32_t> told_safe(int island) {
+    std::vector<std::uint32_t> steps;
+    for (const HubSafe& told : received<HubSafe>(mesh.island(island))) steps.push_back(told.outer_step.value);
+    return steps;
+  }
+  void pass_minutes(int minutes) {
+    for (int i = 0; i < 15 * minutes; ++i) {
+      mesh.pass(4s);
+      deliver(mesh);
+    }
+  }
 
   SimulatedMesh mesh;
   std::map<std::uint32_t, std::string> hashes;
@@ -42,6 +75,15 @@ void gets_credentials(Trained& run, int island) {
   deliver(run.mesh);
 }
 
+// Both could write the state to the store; the first, which came first, was told to.
+void first_of_two_is_asked(Trained& run) {
+  for (const int island : {1, 2}) {
+    gets_credentials(run, island);
+    run.keeps(island, {run.state(3)});
+  }
+  deliver(run.mesh);
+}
+
 }  // namespace
 
 class CoordinatorSafeTest : public QObject {
@@ -53,11 +95,20 @@ class CoordinatorSafeTest : public QObject {
   void a_newer_state_keeps_the_rounds_before_it();
   void what_is_no_state_of_the_run_counts_for_nothing();
   void islands_are_told_when_it_changes_and_when_they_come();
+  void what_a_rollback_undid_is_said_to_be_safe_no_more();
+  void what_was_on_disks_that_left_for_good_is_said_to_be_safe_no_more();
   void one_that_has_credentials_is_asked_for_an_upload_when_one_is_due();
   void nobody_is_asked_twice_for_the_same_stretch_of_rounds();
   void when_an_upload_fails_another_island_is_asked_after_a_pause();
   void when_the_uploader_is_gone_another_is_asked();
+  void when_the_uploader_gets_no_further_another_is_asked();
+  void an_uploader_has_a_day_whatever_it_says_data();
+  void an_uploader_has_a_day_whatever_it_says();
   void an_answer_to_what_was_not_asked_is_ignored();
+  void what_only_the_store_holds_is_fetched_from_there();
+  void the_second_that_recovers_fetches_from_the_first_and_not_from_the_store();
+  void an_older_state_in_the_store_is_a_way_back();
+  void a_store_that_lacks_what_was_said_to_be_there_is_told_and_leaves_a_way_back();
 };
 
 void CoordinatorSafeTest::a_step_is_safe_once_as_many_islands_as_the_run_asks_for_keep_it_data() {
@@ -107,25 +158,54 @@ void CoordinatorSafeTest::what_is_no_state_of_the_run_counts_for_nothing() {
 
 void CoordinatorSafeTest::islands_are_told_when_it_changes_and_when_they_come() {
   Trained run;
-  const auto told = [&](int island) {
-    std::vector<std::uint32_t> steps;
-    for (const HubSafe& safe : received<HubSafe>(run.mesh.island(island))) steps.push_back(safe.outer_step.value);
-    return steps;
-  };
+  const auto told = [&](int island) { return run.told_safe(island); };
   run.keeps(1, {run.state(2)});
   deliver(run.mesh);
-  QCOMPARE(told(1), std::vector<std::uint32_t>());
+  QCOMPARE(told(1), std::vector<std::uint32_t>{0});  // what the run began with can be made again
   run.keeps(2, {run.state(1)});
   run.keeps(3, {run.state(1)});  // changes nothing
   deliver(run.mesh);
-  for (int i = 1; i <= 3; ++i) QCOMPARE(told(i), std::vector<std::uint32_t>{1});
+  for (int i = 1; i <= 3; ++i) QCOMPARE(told(i), (std::vector<std::uint32_t>{0, 1}));
   run.keeps(3, {run.state(2)});
   deliver(run.mesh);
-  QCOMPARE(told(1), (std::vector<std::uint32_t>{1, 2}));
+  QCOMPARE(told(1), (std::vector<std::uint32_t>{0, 1, 2}));
   run.mesh.cut(1);
   run.mesh.link(1);
   deliver(run.mesh);
-  QVERIFY(told(1).size() > 2);  // as its hello says
+  QVERIFY(told(1).size() > 3);  // as its hello says
+}
+
+void CoordinatorSafeTest::what_a_rollback_undid_is_said_to_be_safe_no_more() {
+  Trained run;
+  run.keeps(1, {run.state(3), run.state(1)});
+  run.keeps(2, {run.state(3), run.state(1)});
+  deliver(run.mesh);
+  QCOMPARE(run.told_safe(3).back(), 3u);
+
+  run.mesh.roll_back(OuterStep{2});
+  deliver(run.mesh);
+  QCOMPARE(run.told_safe(3).back(), 1u);
+  run.mesh.roll_back(OuterStep{0});
+  deliver(run.mesh);
+
+  QCOMPARE(run.told_safe(3).back(), 0u);
+  QCOMPARE(run.safe(), std::optional<OuterStep>());
+}
+
+void CoordinatorSafeTest::what_was_on_disks_that_left_for_good_is_said_to_be_safe_no_more() {
+  Trained run;
+  run.keeps(1, {run.state(3)});
+  run.keeps(2, {run.state(2)});
+  deliver(run.mesh);
+  QCOMPARE(run.told_safe(3).back(), 2u);
+
+  run.mesh.cut(1);
+  deliver(run.mesh);
+  QCOMPARE(run.told_safe(3).back(), 2u);  // it may come back, with its disk
+  run.mesh.say(2, IslandLeaving{"its owner had enough"});
+  deliver(run.mesh);
+
+  QCOMPARE(run.told_safe(3).back(), 0u);
 }
 
 void CoordinatorSafeTest::one_that_has_credentials_is_asked_for_an_upload_when_one_is_due() {
@@ -191,6 +271,54 @@ void CoordinatorSafeTest::when_the_uploader_is_gone_another_is_asked() {
   QCOMPARE(received<HubUpload>(run.mesh.island(2)).size(), std::size_t{1});
 }
 
+// It says that it lives, and nothing of it comes to the store.
+void CoordinatorSafeTest::when_the_uploader_gets_no_further_another_is_asked() {
+  Trained run(uploading_run(1));
+  first_of_two_is_asked(run);
+  QCOMPARE(received<HubUpload>(run.mesh.island(1)).size(), std::size_t{1});
+  const auto asked = [&] { return received<HubUpload>(run.mesh.island(2)).size(); };
+
+  run.pass_minutes(40);
+  for (std::uint64_t bytes = 0; bytes < 3; ++bytes) {
+    run.mesh.island(1).heartbeat.uploaded_bytes = bytes;
+    run.pass_minutes(40);
+    QCOMPARE(asked(), std::size_t{0});
+  }
+  run.pass_minutes(30);
+
+  QCOMPARE(asked(), std::size_t{1});
+  QCOMPARE(received<HubUpload>(run.mesh.island(1)).size(), std::size_t{1});
+  QCOMPARE(run.mesh.count<StateUploaded>(), 1);
+  run.mesh.say(1, IslandUploaded{OuterStep{3}, run.hashes.at(3), {}});  // nobody waits for it any more
+  QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional<OuterStep>());
+  run.mesh.say(2, IslandUploaded{OuterStep{3}, run.hashes.at(3), {}});
+  QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional(OuterStep{3}));
+}
+
+void CoordinatorSafeTest::an_uploader_has_a_day_whatever_it_says_data() {
+  QTest::addColumn<bool>("grows");
+  QTest::addColumn<int>("half_hours");  // until another is asked
+  QTest::newRow("a byte more each time") << true << 48;
+  QTest::newRow("a byte more, a byte less") << false << 3;
+}
+
+void CoordinatorSafeTest::an_uploader_has_a_day_whatever_it_says() {
+  QFETCH(const bool, grows);
+  QFETCH(const int, half_hours);
+  Trained run(uploading_run(1));
+  first_of_two_is_asked(run);
+  const auto asked = [&] { return received<HubUpload>(run.mesh.island(2)).size(); };
+
+  for (int i = 1; i < half_hours; ++i) {
+    run.mesh.island(1).heartbeat.uploaded_bytes = grows ? 100 + i : 100 + i % 2;
+    run.pass_minutes(30);
+    QCOMPARE(asked(), std::size_t{0});
+  }
+  run.pass_minutes(32);
+
+  QCOMPARE(asked(), std::size_t{1});
+}
+
 void CoordinatorSafeTest::an_answer_to_what_was_not_asked_is_ignored() {
   Trained run(uploading_run(1));
   run.mesh.say(3, IslandUploaded{OuterStep{3}, run.hashes.at(3), {}});
@@ -200,6 +328,76 @@ void CoordinatorSafeTest::an_answer_to_what_was_not_asked_is_ignored() {
   run.mesh.say(1, IslandUploaded{OuterStep{2}, run.hashes.at(2), {}});
   QCOMPARE(run.mesh.hub().safekeeping().uploaded(), std::optional<OuterStep>());
   QCOMPARE(run.mesh.count<StateUploaded>(), 0);
+}
+
+void CoordinatorSafeTest::what_only_the_store_holds_is_fetched_from_there() {
+  Trained run(uploading_run(1));
+  const HeldState before = run.committed();
+  run.upload(before);
+  run.lose_all();
+  for (int i = 1; i <= 3; ++i) run.mesh.start(i);
+  deliver(run.mesh);
+  for (int i = 1; i <= 3; ++i) {
+    const auto told = received<HubRecover>(run.mesh.island(i));
+    QCOMPARE(told.size(), std::size_t{1});
+    QCOMPARE(told[0].state_hash, before.state_hash);
+    QVERIFY(told[0].sources.empty());
+  }
+  run.wait(5);
+  QVERIFY(run.mesh.hub().committed() > before.outer_step);
+  QCOMPARE(run.mesh.count<RolledBack>(), 0);
+  QCOMPARE(QString::fromStdString(run.mesh.violation()), QString());
+}
+
+void CoordinatorSafeTest::the_second_that_recovers_fetches_from_the_first_and_not_from_the_store() {
+  Trained run(uploading_run(1));
+  const HeldState before = run.committed();
+  run.upload(before);
+  run.lose_all();
+  run.mesh.trains_by_itself = false;
+  run.mesh.stored.clear();  // nobody gets on with it yet
+  run.mesh.start(1);
+  run.mesh.start(2);
+  deliver(run.mesh);
+  run.mesh.island(1).outer_step = before.outer_step;
+  run.mesh.island(1).state_hash = before.state_hash;
+  run.mesh.say(1, IslandRecovered{before.outer_step, before.state_hash});
+  deliver(run.mesh);
+  QCOMPARE(received<HubRecover>(run.mesh.island(2)).back().sources, std::vector<IslandId>{run.mesh.island(1).id});
+}
+
+void CoordinatorSafeTest::an_older_state_in_the_store_is_a_way_back() {
+  Trained run(uploading_run(1));
+  run.upload(run.state(2));
+  const OuterStep lost = run.mesh.hub().committed();
+  QVERIFY(lost > OuterStep{2});
+  run.lose_all();
+  run.mesh.start(1);
+  run.wait(61);
+  QVERIFY(run.mesh.hub().standstill().has_value());
+  QCOMPARE(run.mesh.hub().standstill()->back_to, std::optional(OuterStep{2}));
+  run.mesh.roll_back(OuterStep{2});
+  run.mesh.start(2);
+  run.mesh.start(3);
+  run.wait(5);
+  QVERIFY(run.mesh.hub().committed() > OuterStep{2});
+  QVERIFY(!run.mesh.hub().standstill().has_value());
+  QCOMPARE(QString::fromStdString(run.mesh.violation()), QString());
+}
+
+void CoordinatorSafeTest::a_store_that_lacks_what_was_said_to_be_there_is_told_and_leaves_a_way_back() {
+  Trained run(uploading_run(1));
+  run.upload(run.state(2));
+  const HeldState lost = run.committed();
+  run.upload(lost, /*is_true=*/false);
+  run.lose_all();
+  run.mesh.start(1);
+  run.wait(61);
+  QVERIFY(run.mesh.hub().standstill().has_value());
+  const std::string text = run.mesh.hub().standstill()->text;
+  QVERIFY2(text.find("object store") != std::string::npos, text.c_str());
+  QCOMPARE(run.mesh.hub().standstill()->back_to, std::optional(OuterStep{2}));
+  QCOMPARE(run.mesh.count<RolledBack>(), 0);
 }
 
 }  // namespace atl

@@ -1,197 +1,11 @@
 // Open rounds alone, two fragments under way: without a coordinator around them, and nothing between them but the
 // members, the links, and whom to trust.
 #include <QtTest>
-#include <algorithm>
 #include <random>
 
-#include "net/base/sha256.h"
-#include "net/mesh/open_round.h"
-#include "tests/net/mesh/coordinator_script.h"
+#include "tests/net/mesh/scripted_rounds.h"
 
 namespace atl {
-namespace {
-
-RunConfig two_fragments() {
-  RunConfig run = small_run();
-  run.fragments = 2;
-  run.straggler_grace = 10s;
-  return run;
-}
-
-CoordinatorMemory first_state() {
-  CoordinatorMemory memory;
-  memory.agreed_hash = fake_sha256("initial");
-  return memory;
-}
-
-// Rounds 0, 1, 2, ...; at most two are open. Notes what they decide, and does of it what concerns them.
-class Rounds final : public MeshVerdicts {
- public:
-  explicit Rounds(int islands) : turn(two_fragments()), members(turn), links(turn), trust(turn, first_state()) {
-    turn.begin(Clock::time_point(1h));
-    for (int i = 1; i <= islands; ++i) enter(i);
-    begin(OuterStep{0});
-  }
-
-  static IslandId id(int island) { return IslandId{"isl-" + std::to_string(island)}; }
-  MeshIsland& island(int number) { return *members.find(id(number)); }
-  OpenRound& at(std::uint32_t round) { return *open.at(OuterStep{round}); }
-  bool is_open(std::uint32_t round) const { return open.contains(OuterStep{round}); }
-
-  void enter(int number) {
-    IslandConnected event;
-    event.entry =
-        RosterEntry{id(number), id(number).value, Address{"10.0.0.1", static_cast<std::uint16_t>(number)}, ""};
-    members.enter(event).island.standing = MeshIsland::Standing::kTraining;
-  }
-
-  // For all that train and are through with the one before.
-  void begin(OuterStep round) {
-    auto fresh = std::make_unique<OpenRound>(round, RoundSurroundings{turn, members, links, trust, leases, *this});
-    const auto before = round.value > 0 ? open.find(OuterStep{round.value - 1}) : open.end();
-    if (before != open.end()) fresh->parts().follow(&before->second->parts());
-    std::vector<MeshIsland*> trainers;
-    for (auto& [name, one] : members.islands()) {
-      if (one.trains() && fresh->parts().may_work(name)) trainers.push_back(&one);
-    }
-    fresh->parts().begin(trainers, {});
-    open[round] = std::move(fresh);
-  }
-
-  // As the coordinator does after each event.
-  void settle() {
-    for (const bool attempts : {true, false}) {
-      std::vector<OuterStep> numbers;
-      for (const auto& [number, round] : open) numbers.push_back(number);
-      for (const OuterStep number : numbers) {
-        if (!open.contains(number)) continue;
-        attempts ? open[number]->settle_attempt() : open[number]->settle_parts();
-      }
-    }
-    if (open.empty()) begin(committed);
-    const OuterStep next{open.rbegin()->first.value + 1};
-    if (open.size() < 2 && open.rbegin()->second->runs_attempt()) begin(next);
-    closed.clear();
-    const CoordinatorTurn::Actions fresh = turn.take();
-    actions.insert(actions.end(), fresh.begin(), fresh.end());
-    all.insert(all.end(), fresh.begin(), fresh.end());
-  }
-
-  void ready(int number, std::uint32_t round, std::uint64_t tokens = 64) {
-    if (is_open(round))
-      at(round).said(island(number), IslandReady{OuterStep{round}, tokens, 0.5, 2.0, fragment(round)});
-    settle();
-  }
-  void have(int number, std::uint32_t round, std::uint32_t attempt, const std::string& digest = kDigest) {
-    const IslandHave message{OuterStep{round}, Attempt{attempt}, digest, 0.1, fragment(round)};
-    if (is_open(round)) at(round).said(island(number), message);
-    settle();
-  }
-  void failed(int number, std::uint32_t round, std::uint32_t attempt, std::vector<bool> whole = {}) {
-    IslandAttemptFailed message{OuterStep{round}, Attempt{attempt}, std::nullopt, "reset", std::move(whole)};
-    message.fragment = fragment(round);
-    if (is_open(round)) at(round).said(island(number), message);
-    settle();
-  }
-  void cut(int number) {
-    members.leave(island(number));
-    for (const OuterStep round : numbers()) {
-      if (open.contains(round)) open[round]->disconnected(id(number));
-    }
-    settle();
-  }
-  void pass(Clock::duration time) {
-    turn.begin(turn.now() + time);
-    settle();
-  }
-
-  std::vector<OuterStep> numbers() const {
-    std::vector<OuterStep> list;
-    for (const auto& [number, round] : open) list.push_back(number);
-    return list;
-  }
-  FragmentId fragment(std::uint32_t round) const { return turn.run().fragment_of(OuterStep{round}); }
-
-  template <class Message>
-  std::vector<Message> sent(std::optional<int> to = {}) const {  // of all time
-    std::vector<Message> found;
-    for (const CoordinatorAction& action : all) {
-      const auto* send = std::get_if<SendTo>(&action);
-      if (send == nullptr || (to && send->island != id(*to))) continue;
-      if (const auto* message = std::get_if<Message>(&send->message)) found.push_back(*message);
-    }
-    return found;
-  }
-
-  // ---- MeshVerdicts
-  void start_recovering(const IslandId& who) override {
-    for (const OuterStep round : numbers()) {
-      if (open.contains(round)) open[round]->lose(who);
-    }
-    for (auto& [number, round] : open) round->drop(who);
-    if (MeshIsland* one = members.find(who)) one->standing = MeshIsland::Standing::kRecovering;
-  }
-  void send_away(const IslandId& who, ErrorCode, const std::string&) override {
-    sent_away.push_back(who);
-    start_recovering(who);
-  }
-  void begin_anew(const IslandId& who, OuterStep round) override {
-    for (auto& [number, later] : open) {
-      if (number <= round) continue;
-      later->lose(who);
-      later->drop(who);
-    }
-  }
-  void tell_parts(const IslandId&) override {}
-  bool may_average() const override { return true; }
-  bool may_commit(OuterStep round) const override { return round == committed; }
-  void commit(OpenRound& round) override {
-    const OpenAttempt done = round.take_attempt();
-    const HubCommit record = round.record(done);
-    turn.act(round.account(done, record));
-    committed = OuterStep{round.round().value + 1};
-    std::set<IslandId> averaged;
-    for (const AttemptMember& member : done.order()) averaged.insert(member.id);
-    round.close(averaged);
-    closed.push_back(std::move(open.extract(round.round()).mapped()));
-    if (open.contains(committed)) open[committed]->parts().follow(nullptr);
-    for (const auto& [name, one] : members.islands()) {
-      if (!done.live().contains(name)) start_recovering(name);
-    }
-  }
-
-  CoordinatorTurn turn;
-  Membership members;
-  MeshLinks links;
-  MeshTrust trust;
-  LeaseBook leases{0, {}};
-  OuterStep committed;
-  OpenRounds open;
-  std::vector<std::unique_ptr<OpenRound>> closed;
-  std::vector<IslandId> sent_away;
-  CoordinatorTurn::Actions actions, all;  // not looked at yet, of all time
-};
-
-void all_say_ready(Rounds& rounds, int islands, std::uint32_t round) {
-  for (int i = 1; i <= islands; ++i) rounds.ready(i, round);
-}
-
-// Both rounds are averaged by all.
-void average_both(Rounds& rounds, int islands) {
-  all_say_ready(rounds, islands, 0);
-  all_say_ready(rounds, islands, 1);
-}
-
-template <class Message>
-std::vector<Message> of_round(const std::vector<Message>& messages, std::uint32_t round) {
-  std::vector<Message> found;
-  for (const Message& message : messages) {
-    if (message.round == OuterStep{round}) found.push_back(message);
-  }
-  return found;
-}
-
-}  // namespace
 
 class OpenRoundTest : public QObject {
   Q_OBJECT
@@ -209,7 +23,7 @@ class OpenRoundTest : public QObject {
 };
 
 void OpenRoundTest::the_next_round_is_trained_while_one_is_averaged() {
-  Rounds rounds(3);
+  ScriptedRounds rounds(3);
   QVERIFY(!rounds.is_open(1));
 
   all_say_ready(rounds, 3, 0);
@@ -225,7 +39,7 @@ void OpenRoundTest::the_next_round_is_trained_while_one_is_averaged() {
 }
 
 void OpenRoundTest::attempts_of_two_fragments_run_at_once_and_each_message_names_its_own() {
-  Rounds rounds(3);
+  ScriptedRounds rounds(3);
 
   average_both(rounds, 3);
 
@@ -239,7 +53,7 @@ void OpenRoundTest::attempts_of_two_fragments_run_at_once_and_each_message_names
 }
 
 void OpenRoundTest::what_fails_in_one_round_changes_nothing_in_the_other() {
-  Rounds rounds(3);
+  ScriptedRounds rounds(3);
   average_both(rounds, 3);
 
   for (std::uint32_t attempt = 1; attempt <= 2; ++attempt) {
@@ -256,7 +70,7 @@ void OpenRoundTest::what_fails_in_one_round_changes_nothing_in_the_other() {
 }
 
 void OpenRoundTest::a_round_that_is_agreed_on_waits_for_the_one_before() {
-  Rounds rounds(3);
+  ScriptedRounds rounds(3);
   average_both(rounds, 3);
 
   for (int i = 1; i <= 3; ++i) rounds.have(i, 1, 1);
@@ -275,7 +89,7 @@ void OpenRoundTest::a_round_that_is_agreed_on_waits_for_the_one_before() {
 }
 
 void OpenRoundTest::one_that_goes_while_its_round_waits_is_no_holder_and_costs_no_attempt() {
-  Rounds rounds(4);
+  ScriptedRounds rounds(4);
   average_both(rounds, 4);
   for (int i = 1; i <= 4; ++i) rounds.have(i, 1, 1);
   for (int i = 1; i <= 3; ++i) rounds.have(i, 0, 1);
@@ -295,7 +109,7 @@ void OpenRoundTest::one_that_goes_while_its_round_waits_is_no_holder_and_costs_n
 }
 
 void OpenRoundTest::where_most_go_while_their_round_waits_they_average_anew() {
-  Rounds rounds(4);
+  ScriptedRounds rounds(4);
   average_both(rounds, 4);
   for (int i = 1; i <= 4; ++i) rounds.have(i, 1, 1);
 
@@ -307,9 +121,9 @@ void OpenRoundTest::where_most_go_while_their_round_waits_they_average_anew() {
 }
 
 void OpenRoundTest::who_comes_back_gets_to_the_next_round_through_the_one_before() {
-  Rounds rounds(3);
+  ScriptedRounds rounds(3);
   all_say_ready(rounds, 3, 0);
-  const LeaseRange lease = rounds.at(1).parts().of(Rounds::id(3)).lease();
+  const LeaseRange lease = rounds.at(1).parts().of(ScriptedRounds::id(3)).lease();
   rounds.cut(3);
   const std::size_t before = rounds.sent<HubRoundBegin>(3).size();
 
@@ -328,7 +142,7 @@ void OpenRoundTest::who_comes_back_gets_to_the_next_round_through_the_one_before
 }
 
 void OpenRoundTest::leases_of_both_rounds_are_disjoint_and_unused_ones_are_free_again() {
-  Rounds rounds(3);
+  ScriptedRounds rounds(3);
   all_say_ready(rounds, 3, 0);
   std::set<std::uint64_t> firsts;
   for (const HubRoundBegin& begun : rounds.sent<HubRoundBegin>()) firsts.insert(begun.lease_first_sequence);
@@ -348,7 +162,7 @@ namespace {
 // What must hold of each fragment, watched from outside.
 class Watcher {
  public:
-  explicit Watcher(Rounds& rounds) : rounds_(rounds) {}
+  explicit Watcher(ScriptedRounds& rounds) : rounds_(rounds) {}
 
   QString check() {
     for (const CoordinatorAction& action : rounds_.actions) {
@@ -427,7 +241,7 @@ class Watcher {
     }
   }
 
-  Rounds& rounds_;
+  ScriptedRounds& rounds_;
   std::map<OuterStep, std::uint32_t> last_attempts_;
   std::set<std::uint64_t> used_up_;  // first positions
   QString broken_;
@@ -438,7 +252,7 @@ std::string digest_of(OuterStep round, Attempt attempt) {
 }
 
 // One thing that an island may do, or that may happen to it.
-void happen(Rounds& rounds, Watcher& watcher, std::mt19937& random, int islands) {
+void happen(ScriptedRounds& rounds, Watcher& watcher, std::mt19937& random, int islands) {
   const int who = 1 + static_cast<int>(random() % static_cast<unsigned>(islands));
   const auto open = rounds.numbers();
   const OuterStep round = open[random() % open.size()];
@@ -479,7 +293,7 @@ void happen(Rounds& rounds, Watcher& watcher, std::mt19937& random, int islands)
 }
 
 // Everybody is here, trains and averages, until three more rounds are committed; or for a minute.
-void heal(Rounds& rounds, Watcher& watcher, int islands) {
+void heal(ScriptedRounds& rounds, Watcher& watcher, int islands) {
   const std::size_t enough = watcher.committed.size() + 3;
   for (int second = 0; second < 60 && watcher.committed.size() < enough; ++second) {
     for (int who = 1; who <= islands; ++who) {
@@ -487,12 +301,12 @@ void heal(Rounds& rounds, Watcher& watcher, int islands) {
       rounds.island(who).standing = MeshIsland::Standing::kTraining;
       for (const OuterStep round : rounds.numbers()) {
         if (!rounds.is_open(round.value)) continue;
-        const RoundPart part = std::as_const(rounds.at(round.value)).parts().of(Rounds::id(who));
+        const RoundPart part = std::as_const(rounds.at(round.value)).parts().of(ScriptedRounds::id(who));
         if (part.told && !part.ready) rounds.ready(who, round.value, part.begun.lease_sequences * 8);
         if (watcher.check(); !rounds.is_open(round.value)) continue;
         const Attempt attempt = watcher.newest_attempt(round);
         const std::string digest = digest_of(round, attempt);
-        watcher.digests[{round, attempt}][Rounds::id(who)] = digest;
+        watcher.digests[{round, attempt}][ScriptedRounds::id(who)] = digest;
         rounds.have(who, round.value, attempt.value, digest);
         watcher.check();
       }
@@ -514,7 +328,7 @@ void OpenRoundTest::whatever_happens_each_fragment_keeps_the_rules() {
   std::size_t overlapped = 0, committed = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed * 31 + static_cast<unsigned>(islands));
-    Rounds rounds(islands);
+    ScriptedRounds rounds(islands);
     rounds.settle();
     Watcher watcher(rounds);
     for (int step = 0; step < 600; ++step) {

@@ -28,7 +28,7 @@ RunConfig careful_run(std::uint32_t islands, std::uint32_t fragments) {
 SimulatedMesh::Lies random_lies(std::mt19937& random) {
   SimulatedMesh::Lies lies;
   for (bool* lie : {&lies.state_hash, &lies.digest, &lies.bytes, &lies.norm, &lies.hidden_norm, &lies.complaint,
-                    &lies.tokens, &lies.links, &lies.validation, &lies.step}) {
+                    &lies.tokens, &lies.links, &lies.validation, &lies.no_data, &lies.step}) {
     *lie = random() % 3 == 0;
   }
   return lies;

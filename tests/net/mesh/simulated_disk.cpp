@@ -113,6 +113,7 @@ void SimulatedDisk::save(const PersistRollback& back) {
   attempts_.clear();
   memory_.agreed_hash = memory_.state_hashes.at(back.to);
   std::erase_if(memory_.state_hashes, [&](const auto& entry) { return entry.first > back.to; });
+  std::erase_if(memory_.uploaded, [&](const HeldState& state) { return state.outer_step > back.to; });
 }
 
 void SimulatedDisk::save(const PersistFastForward& forth) {

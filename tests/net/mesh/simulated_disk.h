@@ -31,6 +31,9 @@ class SimulatedDisk {
   void save(const PersistRollback& back);
   void save(const PersistFastForward& forth);
   void save(const PersistSpoiled& spoiled) { memory_.spoiled = spoiled.state; }
+  void save(const PersistDecay& decided) { memory_.decay = decided.decay; }
+  void save(const PersistMixture& decided) { memory_.mixture = decided.mixture; }
+  void save(const PersistUploaded& uploaded) { memory_.uploaded.push_back(uploaded.state); }
 
   OuterStep committed() const { return memory_.committed; }
   bool is_commit_of_late(const HubCommit& commit) const;

@@ -269,7 +269,12 @@ bool SimulatedIsland::recover_now(SimulatedWorld& world) {
     return own || (source != nullptr && source->running && source->outer_step == recover->outer_step &&
                    source->state_hash == recover->state_hash);
   };
-  if (std::ranges::none_of(recover->sources, serves)) return false;
+  const bool in_store =
+      std::ranges::find(world.stored, HeldState{recover->outer_step, recover->state_hash}) != world.stored.end();
+  const bool at_hub =
+      world.run.begins_at_hub() && recover->outer_step == OuterStep{0} && recover->state_hash == world.honest_hashes[0];
+  const bool from_elsewhere = recover->sources.empty() && (in_store || at_hub);
+  if (!from_elsewhere && std::ranges::none_of(recover->sources, serves)) return false;
   adopt(world, recover->outer_step, std::string(recover->state_hash));
   return true;
 }
@@ -277,6 +282,11 @@ bool SimulatedIsland::recover_now(SimulatedWorld& world) {
 bool SimulatedIsland::train(SimulatedWorld& world, Lane& its) {
   its.inner_done = true;
   const RunConfig& run = world.run;
+  if (lies.no_data && its.round->inner_steps > 0) {
+    outbox.push_back(IslandLeaseReturned{its.round->round, its.round->lease_first_sequence, "it is away",
+                                         its.round->fragment});
+    return true;
+  }
   const std::uint64_t tokens = std::uint64_t{its.round->inner_steps} * run.sequences_per_step * run.sequence_length;
   IslandReady ready{its.round->round, tokens, 0.5, 2.0, its.round->fragment};
   if (tokens > 0) ready.lease_first_sequence = its.round->lease_first_sequence;

@@ -35,6 +35,7 @@ struct SimulatedIsland {
     bool tokens = false;       // trained more than it was leased
     bool links = false;        // accuses others of dead edges
     bool validation = false;   // whether asked or not
+    bool no_data = false;      // says that it cannot get the data of its leases
     bool step = false;         // says that it holds a later state than there is
   };
 
@@ -53,10 +54,11 @@ struct SimulatedIsland {
 
   IslandId id;
   bool running = false;
-  bool linked = false;     // to the hub
+  bool linked = false;  // to the hub
   bool can_upload = false;
+  IslandHeartbeat heartbeat;  // as it says it at every tick
   std::optional<HeldWork> held_work;  // that it says to have on its disk
-  std::uint16_t port = 0;  // 0: its number
+  std::uint16_t port = 0;             // 0: its number
   std::optional<OuterStep> outer_step;
   std::string state_hash;
   std::array<Lane, kMaxFragments> lanes;
@@ -121,6 +123,7 @@ struct SimulatedWorld {
   std::map<std::uint32_t, std::string> honest_hashes;  // by outer step: what the commits make of the initial state
   std::string broken_rule;                             // the first that was seen to be; empty while all is well
 
+  std::vector<HeldState> stored;                 // in the run's object store
   bool keeps_states = false;                     // islands have disks
   std::uint32_t snapshot_every = 1;              // and write a whole state every so many rounds
   bool replays_by_itself = true;                 // an island that starts; else it waits for the hub's commits

@@ -113,7 +113,7 @@ void SimulatedMesh::say(int number, IslandMessage message) {
 void SimulatedMesh::pass(Clock::duration time) {
   now_ += time;
   for (auto& [number, island] : all) {
-    if (island.linked) hub_hears(IslandSaid{island.id, IslandHeartbeat{}});
+    if (island.linked) hub_hears(IslandSaid{island.id, island.heartbeat});
   }
   hub_hears(Tick{});
   if (!wants_back_) return;

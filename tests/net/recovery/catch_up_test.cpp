@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "net/disk/kept_states.h"
+#include "net/recovery/fetched_rounds.h"
 #include "net/recovery/incoming_state.h"
 #include "net/recovery/state_fetch.h"
 #include "tests/net/recovery/committed_run.h"
@@ -76,6 +77,10 @@ class CatchUpTest : public QObject {
   void a_target_that_moves_on_again_and_again_is_reached_data();
   void who_crashed_goes_on_with_what_had_come();
   void what_was_fetched_is_a_snapshot_at_its_end();
+  void rounds_by_which_it_caught_up_are_in_its_log_and_served_on_data();
+  void rounds_by_which_it_caught_up_are_in_its_log_and_served_on();
+  void rounds_that_a_chunk_went_around_are_not_in_its_log();
+  void rounds_that_were_undone_meanwhile_are_not_in_its_log();
   void a_flipped_bit_costs_its_chunk();
   void without_a_disk_it_goes_on_in_memory();
   void garbage_for_a_round_is_refused();
@@ -371,6 +376,88 @@ void CatchUpTest::what_was_fetched_is_a_snapshot_at_its_end() {
     QVERIFY(std::ranges::equal(momentum, of_chunk(std::span(state.momentum), index)));
   }
   QVERIFY(!std::filesystem::exists(directory("incoming.state")));
+}
+
+void CatchUpTest::rounds_by_which_it_caught_up_are_in_its_log_and_served_on_data() {
+  QTest::addColumn<std::uint32_t>("fragments");
+  QTest::newRow("the whole model") << 1u;
+  QTest::newRow("three fragments") << 3u;
+}
+
+// Also where the target moves on meanwhile.
+void CatchUpTest::rounds_by_which_it_caught_up_are_in_its_log_and_served_on() {
+  QFETCH(std::uint32_t, fragments);
+  const auto run = committed(fragments);
+  run->commit(2);
+  const HeldStateSource own(run->copy());
+  run->commit(3);
+  const auto one = peer(1, *run, &run->log());
+  const RoundLog mine(directory("mine"));
+  FetchedRounds rounds(mine, kNumel, fragments);
+  StateFetch fetch = begin(*run, &own);
+  fetch.plan().tell_rounds_to(&rounds);
+  QVERIFY(fetch.run(run->held(), {one->address()}, never_, {}).ok());
+  run->commit(2);
+  QVERIFY(fetch.run(run->held(), {one->address()}, never_, {}).ok());
+  QVERIFY(mine.rounds().empty());
+
+  QCOMPARE(std::move(rounds).log(), std::size_t{5});
+
+  const LoggedRounds all = run->log().rounds(), logged = mine.rounds();
+  QCOMPARE(logged.size(), std::size_t{5});
+  for (const auto& [number, round] : logged) {
+    const LoggedRound& theirs = all.at(number);
+    QCOMPARE(round.before(), theirs.before());
+    QCOMPARE(round.after(), theirs.after());
+    QCOMPARE(round.fragments, fragments);
+    QVERIFY(mine.average(number, theirs.record.commit.digest).ok());
+  }
+  const auto two = peer(2, *run, &mine);
+  StateFetch next = begin(*run, &own);
+  QVERIFY(next.run(run->held(), {two->address()}, never_, {}).ok());
+  QCOMPARE(next.counts().chunk_bytes, std::uint64_t{0});
+  verify_is(*run, next);
+}
+
+// What that chunk was before the target nobody here knows.
+void CatchUpTest::rounds_that_a_chunk_went_around_are_not_in_its_log() {
+  const auto run = committed();
+  HeldStateSource own(run->copy());
+  own.flip_bit(77);
+  run->commit(2);
+  const auto one = peer(1, *run, &run->log());
+  FetchedRounds rounds(RoundLog(directory("mine")), kNumel, 1);
+  StateFetch fetch = begin(*run, &own);
+  fetch.plan().tell_rounds_to(&rounds);
+  QVERIFY(fetch.run(run->held(), {one->address()}, never_, {}).ok());
+  QVERIFY(fetch.counts().average_bytes > 0);
+
+  QCOMPARE(std::move(rounds).log(), std::size_t{0});
+
+  QVERIFY(std::filesystem::is_empty(directory("mine") / "rounds"));
+}
+
+void CatchUpTest::rounds_that_were_undone_meanwhile_are_not_in_its_log() {
+  const auto run = committed();
+  const FetchedState base = run->copy();
+  const HeldStateSource own(base);
+  run->commit(2);
+  const auto one = peer(1, *run, &run->log());
+  const RoundLog mine(directory("mine"));
+  FetchedRounds rounds(mine, kNumel, 1);
+  StateFetch fetch = begin(*run, &own);
+  fetch.plan().tell_rounds_to(&rounds);
+  QVERIFY(fetch.run(run->held(), {one->address()}, never_, {}).ok());
+
+  run->go_back_to(base);
+  run->commit(2);
+  QVERIFY(fetch.run(run->held(), {one->address()}, never_, {}).ok());
+  run->commit(1);
+  QVERIFY(fetch.run(run->held(), {one->address()}, never_, {}).ok());
+
+  QCOMPARE(std::move(rounds).log(), std::size_t{1});
+  QCOMPARE(mine.rounds().begin()->second.after(), run->held());
+  verify_is(*run, fetch);
 }
 
 void CatchUpTest::a_flipped_bit_costs_its_chunk() {

@@ -14,12 +14,15 @@ using namespace atl;
 
 namespace {
 
-constexpr std::int64_t kNumel = 2 * static_cast<std::int64_t>(kStateChunkNumel) + 70'001;  // 3 chunks
-// Over the ends of rows, of blocks, of pieces and of chunks.
+constexpr auto kChunk = static_cast<std::int64_t>(kStateChunkNumel);
+constexpr std::int64_t kNumel = 5 * kChunk + 70'001;  // a short chunk at the end
+// Over the ends of rows, of blocks, of pieces and of chunks; in all of them, so that several are hashed in step.
 const std::vector<ParameterRange> kScattered{{3, 1},
                                              {10, 4096},
                                              {5000, 1'000'000},
-                                             {static_cast<std::int64_t>(kStateChunkNumel) - 77, 300'000},
+                                             {kChunk - 77, 300'000},
+                                             {3 * kChunk - 50, 100},
+                                             {4 * kChunk + 5, 4096},
                                              {kNumel - 60'000, 60'000}};
 
 std::vector<float> normal_values(std::int64_t count, unsigned seed) {
@@ -101,6 +104,10 @@ class OuterStepTest : public QObject {
 
     QVERIFY(theta == expected_theta && velocity == expected_velocity);
     QVERIFY(chunks == make_state_manifest(OuterStep{1}, theta, velocity).chunk_sha256);
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      QCOMPARE(to_hex(chunks[i]), to_hex(chunk_digest(of_chunk(std::span<const float>(theta), i),
+                                                      of_chunk(std::span<const float>(velocity), i))));
+    }
     QCOMPARE(average_squared_norm(wire, canonical, numel), std::optional(squared_norm(d)));
   }
 

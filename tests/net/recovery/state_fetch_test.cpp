@@ -23,6 +23,8 @@ class StateFetchTest : public QObject {
   void several_sources_give_the_state_bit_for_bit();
   void a_source_that_fails_is_replaced();
   void a_source_that_fails_is_replaced_data();
+  void a_liar_among_several_is_found_and_the_others_are_believed();
+  void what_a_slow_source_has_not_sent_comes_from_another();
   void a_liar_alone_is_corrupt();
   void a_version_that_all_have_left_is_not_found();
   void a_version_left_in_the_middle_is_not_found();
@@ -82,6 +84,40 @@ void StateFetchTest::a_source_that_fails_is_replaced() {
 
   QVERIFY(has_the_bits(fetched));
   QVERIFY(bad.chunks_asked() > 0);
+}
+
+// Three chunks are few for three sources: each comes in pieces of several.
+void StateFetchTest::a_liar_among_several_is_found_and_the_others_are_believed() {
+  StatePeer liar(run_.island(1), state_, Behaviour::kLies), one(run_.island(2), state_), two(run_.island(3), state_);
+  const auto all = static_cast<std::int64_t>(kNumel);
+  const FetchModel model{.numel = kNumel, .fragments = {Fragment{{{0, all}}, all}}};
+  StateFetch fetch = StateFetch::create(run_.island(9), model, {}, kFast).value();
+
+  const Status done =
+      fetch.run({kVersion, state_.tree_hash()}, {liar.address(), one.address(), two.address()}, abort_, {});
+
+  QVERIFY2(done.ok(), done.ok() ? "" : done.error().message.c_str());
+  QVERIFY(liar.chunks_asked() > 0);
+  // Each chunk in which it had a part came once more, no more often.
+  QVERIFY(fetch.counts().lost_bytes <= 3 * kStateChunkBytes);
+  QVERIFY(has_the_bits(fetch.state().release(kVersion)));
+}
+
+// At 2 MB/s a chunk takes eight seconds; the other source is idle after a fraction of one.
+void StateFetchTest::what_a_slow_source_has_not_sent_comes_from_another() {
+  StatePeer slow(run_.island(1), state_, Behaviour::kGood, {}, nullptr, 2e6), fast(run_.island(2), state_);
+  const auto all = static_cast<std::int64_t>(kNumel);
+  const FetchModel model{.numel = kNumel, .fragments = {Fragment{{{0, all}}, all}}};
+  StateFetch fetch = StateFetch::create(run_.island(9), model, {}, kFast).value();
+
+  const Status done = fetch.run({kVersion, state_.tree_hash()}, {slow.address(), fast.address()}, abort_, {});
+
+  QVERIFY2(done.ok(), done.ok() ? "" : done.error().message.c_str());
+  QVERIFY(slow.chunks_asked() > 0);
+  // Of each of its requests at most the piece at which it is cut, and one that is asked of both.
+  QVERIFY2(fetch.counts().lost_bytes <= 2 * 3 * kChunkPieceBytes,
+           qPrintable(QString::number(fetch.counts().lost_bytes)));
+  QVERIFY(has_the_bits(fetch.state().release(kVersion)));
 }
 
 void StateFetchTest::a_liar_alone_is_corrupt() {

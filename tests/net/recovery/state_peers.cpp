@@ -64,10 +64,10 @@ StatePeer::StatePeer(const Identity& identity, const OuterStateSource& state, Be
     : name_(identity.name),
       host_(std::move(host)),
       state_(state),
-      rounds_(rounds),
       behaviour_(behaviour),
       pace_(pace),
       serving_pace_(upload_bytes_per_second) {
+  if (rounds != nullptr) rounds_.emplace(*rounds);
   PeerListenerOptions options;
   options.bind = {host_, 0};
   const auto admit = [](const PeerCertificate&) { return ok_status(); };
@@ -82,7 +82,16 @@ StatePeer::StatePeer(const Identity& identity, const OuterStateSource& state, Be
 void StatePeer::serve(TlsConnection connection, HttpSession& session) {
   if (behaviour_ == Behaviour::kDies || behaviour_ == Behaviour::kStalls) return serve_badly(connection, session);
   const SpoiledState spoiled(state_, behaviour_, chunks_asked_);
-  serve_state(std::move(connection), {spoiled, rounds_, serving_pace_}, session, pace_);
+  serve_state(std::move(connection), {spoiled, rounds_ ? &*rounds_ : nullptr, serving_pace_}, session, pace_);
+}
+
+// First and last byte.
+std::optional<std::pair<std::size_t, std::size_t>> range_of(const std::string& head) {
+  std::pair<std::size_t, std::size_t> range;
+  const std::size_t at = head.find("ange: bytes=");
+  if (at == std::string::npos) return std::nullopt;
+  if (std::sscanf(head.c_str() + at, "ange: bytes=%zu-%zu", &range.first, &range.second) != 2) return std::nullopt;
+  return range;
 }
 
 void StatePeer::serve_badly(TlsConnection& connection, const AbortSignal& abort) {
@@ -92,8 +101,16 @@ void StatePeer::serve_badly(TlsConnection& connection, const AbortSignal& abort)
     if (head.empty()) return;
     const bool wants_manifest = head.starts_with("GET /state/manifest ");
     const Bytes chunk = wants_manifest ? Bytes{} : state_.copy_chunk(state_.manifest()->version, 0).value();
-    const std::string body = wants_manifest ? state_.manifest()->to_json() : to_string(ByteView(chunk));
-    const std::string start = fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.size());
+    std::string body = wants_manifest ? state_.manifest()->to_json() : to_string(ByteView(chunk));
+    const auto part = range_of(head);
+    std::string partial;
+    if (part) {
+      partial =
+          fmt::format("206 Partial Content\r\nContent-Range: bytes {}-{}/{}", part->first, part->second, body.size());
+      body = body.substr(part->first, part->second - part->first + 1);
+    }
+    const std::string start =
+        fmt::format("HTTP/1.1 {}\r\nContent-Length: {}\r\n\r\n", part ? partial : "200 OK", body.size());
     if (!wants_manifest) ++chunks_asked_;
     const std::string sent = start + (wants_manifest ? body : body.substr(0, body.size() / 2));
     if (!connection.write_all(as_bytes(sent), Deadline::after(kPatience), &abort).ok()) return;

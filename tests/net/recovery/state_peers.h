@@ -6,6 +6,7 @@
 
 #include "net/disk/round_log.h"
 #include "net/recovery/outer_state.h"
+#include "net/recovery/served_rounds.h"
 #include "net/recovery/serving_pace.h"
 #include "net/recovery/state_fetch.h"
 #include "net/transport/https_pace.h"
@@ -60,7 +61,7 @@ class StatePeer {
   const IslandId name_;
   const std::string host_;
   const OuterStateSource& state_;
-  const RoundLog* const rounds_;
+  std::optional<ServedRounds> rounds_;
   const Behaviour behaviour_;
   const HttpsPaceLimits pace_;
   ServingPace serving_pace_;

@@ -5,10 +5,12 @@
 
 #include <QtCore/QTemporaryDir>
 #include <QtTest>
+#include <fstream>
 #include <thread>
 
 #include "net/recovery/round_manifest.h"
 #include "net/transport/socket.h"
+#include "tests/fakes/patience.h"
 #include "tests/net/recovery/committed_run.h"
 #include "tests/net/recovery/state_peers.h"
 
@@ -18,6 +20,15 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kNumel = 1000;  // one chunk of 8000 bytes
+
+bool flip_byte(const std::filesystem::path& path, std::streamoff at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(at);
+  const int byte = file.get();
+  file.seekp(at);
+  file.put(static_cast<char>(byte ^ 1));
+  return file.good();
+}
 
 }  // namespace
 
@@ -37,6 +48,8 @@ class StateServerTest : public QObject {
   void a_fetch_that_reads_nothing_more_is_ended();
   void a_fetch_that_this_island_holds_back_is_not_cut();
   void a_logged_round_is_served_by_what_the_hub_signed();
+  void an_average_is_hashed_once_however_many_ask();
+  void an_average_that_is_damaged_on_the_disk_is_not_served();
 
  private:
   struct Reply {
@@ -86,6 +99,8 @@ void StateServerTest::every_request_gets_its_status_data() {
   QTest::newRow("another path") << "GET / HTTP/1.1" << 404;
   QTest::newRow("another path above") << "GET /state/../key.pem HTTP/1.1" << 404;
   QTest::newRow("range past the end") << "GET /state/7/0 HTTP/1.1\r\nRange: bytes=8000-" << 416;
+  QTest::newRow("a chunk of data, of which it has none") << "GET /data/0/0 HTTP/1.1" << 404;
+  QTest::newRow("what is no chunk of data") << "GET /data/0/../1 HTTP/1.1" << 404;
   QTest::newRow("part") << "GET /state/7/0 HTTP/1.1\r\nRange: bytes=100-" << 206;
   QTest::newRow("POST") << "POST /state/manifest HTTP/1.1" << 405;
   QTest::newRow("DELETE") << "DELETE /state/7/0 HTTP/1.1" << 405;
@@ -258,6 +273,47 @@ void StateServerTest::a_logged_round_is_served_by_what_the_hub_signed() {
   QVERIFY(ask(connection, "GET /rounds/1/../../key HTTP/1.1").head.startsWith("HTTP/1.1 404 "));
   TlsConnection elsewhere = this->connect();
   QVERIFY(ask(elsewhere, "GET /rounds/1/manifest HTTP/1.1").head.startsWith("HTTP/1.1 404 "));
+}
+
+// What lies on the disk is another average by the second time, and it is not looked at.
+void StateServerTest::an_average_is_hashed_once_however_many_ask() {
+  QTemporaryDir home;
+  CommittedRun run(run_, 1'000'000, 1, home.path().toStdString());  // of four pieces
+  run.commit(1);
+  ServedRounds rounds(run.log());
+  const auto read = [&](std::uint64_t from, std::uint64_t to) {
+    const auto manifest = rounds.manifest(OuterStep{0}).value();
+    Bytes bytes(std::min(to, manifest->bytes()) - from);
+    return manifest->read(from, bytes).ok() ? bytes : Bytes{};
+  };
+  const std::uint64_t all = rounds.manifest(OuterStep{0}).value()->bytes();
+  const Bytes first = read(0, all);
+  QVERIFY(read_round_manifest(first, run_.island(2), OuterStep{0}, 1'000'000, 1).ok());
+
+  QVERIFY(flip_byte(run.log().average_file(OuterStep{0}), 92 + 300'000));
+
+  QVERIFY(read(0, all) == first);
+  // In parts, as they are sent.
+  Bytes parts;
+  for (std::uint64_t at = 0; at < all; at += 100) {
+    const Bytes part = read(at, at + 100);
+    parts.insert(parts.end(), part.begin(), part.end());
+  }
+  QVERIFY(parts == first);
+}
+
+void StateServerTest::an_average_that_is_damaged_on_the_disk_is_not_served() {
+  QTemporaryDir home;
+  CommittedRun run(run_, 1'000'000, 1, home.path().toStdString());
+  run.commit(1);
+  QVERIFY(flip_byte(run.log().average_file(OuterStep{0}), 92 + 300'000));
+  ServedRounds rounds(run.log());
+  const auto manifest = rounds.manifest(OuterStep{0}).value();
+  Bytes bytes(manifest->bytes());
+
+  QCOMPARE(manifest->read(0, bytes).error().code, ErrorCode::kCorrupt);
+
+  QCOMPARE(rounds.manifest(OuterStep{0}).error().code, ErrorCode::kNotFound);
 }
 
 }  // namespace atl

@@ -42,8 +42,17 @@ StepTraits gpu_traits() {
           .overlaps = true};
 }
 
+// What is trained: everything; the upper blocks, with products that are cut; some of each kind down to the table.
+const std::vector<std::vector<std::string>> kTrainOnly{
+    {},
+    {"model.layers.5.*", "*.4.self_attn.q_proj.weight", "*.4.self_attn.v_proj.weight", "*.4.mlp.down_proj.weight"},
+    {"*.2.self_attn.v_proj.weight", "*.3.mlp.up_proj.weight", "*.3.input_layernorm.weight",
+     "model.embed_tokens.weight"},
+    {"*.1.self_attn.o_proj.weight", "*.post_attention_layernorm.weight"},
+    {"model.norm.weight"}};
+
 // All ways in which a step can be put together.
-std::vector<StepOptions> all_options() {
+std::vector<StepOptions> all_options_of(const std::vector<std::string>& train_only) {
   std::vector<StepOptions> all;
   for (const int ranks : {1, 2, 3, 8}) {
     for (const bool kept : {false, true}) {
@@ -57,11 +66,21 @@ std::vector<StepOptions> all_options() {
                            .precision = precision,
                            .recompute = recompute,
                            .keep_gathered = kept,
+                           .attention = ranks == 2 ? AttentionScope::kDocument : AttentionScope::kPacked,
+                           .train_only = train_only,
                            .traits = traits});
           }
         }
       }
     }
+  }
+  return all;
+}
+
+std::vector<StepOptions> all_options() {
+  std::vector<StepOptions> all;
+  for (const auto& train_only : kTrainOnly) {
+    for (const StepOptions& options : all_options_of(train_only)) all.push_back(options);
   }
   return all;
 }
@@ -181,6 +200,7 @@ class LlamaStepTest : public QObject {
   void unsharded_bytes_are_those_of_a_few_blocks_data();
   void unsharded_bytes_are_those_of_a_few_blocks();
   void less_is_kept_where_more_is_computed_again();
+  void what_is_frozen_has_no_optimiser_state_and_makes_no_work();
   void collectives_of_a_block_hide_behind_computing_one();
   void presets_fit_gpus_of_80_gb_data();
   void presets_fit_gpus_of_80_gb();
@@ -224,9 +244,9 @@ void LlamaStepTest::nothing_is_read_that_was_not_written() {
         written.add(t);
       }
       for (std::size_t u = 0; kept.full_gradients.numel() > 0 && u < step.layout().units.size(); ++u) {
-        const std::int64_t numel = step.layout().units[u].numel;
-        written.add(
-            kept.full_gradients.view(step.shard_offsets()[u] * options.ranks + numel, 1, step.padded_numel(u) - numel));
+        const FlatPart& part = step.part(u, /*trained=*/true);
+        written.add(kept.full_gradients.view(part.offset * options.ranks + part.numel, 1,
+                                             part.shard * options.ranks - part.numel));
       }
 
       QVERIFY(reads_what_is_there(step.begin(), written));
@@ -235,6 +255,7 @@ void LlamaStepTest::nothing_is_read_that_was_not_written() {
         written.forget(Arena::kStep);
         if (sequences > 0) {
           for (const char* name : {"tokens", "labels", "order", "cosines", "sines"}) written.add(pass.input(name));
+          if (options.attention == AttentionScope::kDocument) written.add(pass.input("starts"));
         }
         QVERIFY(reads_what_is_there(pass, written));
       }
@@ -329,6 +350,33 @@ void LlamaStepTest::less_is_kept_where_more_is_computed_again() {
 
   QVERIFY(bytes(Recompute::kAll) < bytes(Recompute::kCheap));
   QVERIFY(bytes(Recompute::kCheap) < bytes(Recompute::kNone));
+}
+
+// The upper two of six blocks are trained: the backward pass ends there, and nothing below leaves anything for it.
+void LlamaStepTest::what_is_frozen_has_no_optimiser_state_and_makes_no_work() {
+  const ModelConfig config = small_model(true);
+  const auto products = [](const Program& program) {
+    return std::ranges::count_if(
+        program.steps(), [](const ProgramStep& step) { return std::holds_alternative<MatMul>(step.operation); });
+  };
+  const auto count = [&](const std::vector<std::string>& train_only) {
+    const LlamaStep step(config, {.train_only = train_only, .traits = cpu_step_traits(1)});
+    return products(step.micro_batch(2, 16, true));
+  };
+  const LlamaStep whole(config, {.traits = cpu_step_traits(1)});
+  const LlamaStep upper(config, {.train_only = {"model.layers.4.*", "model.layers.5.*"}, .traits = cpu_step_traits(1)});
+
+  const std::int64_t block = whole.layout().units[1].numel;
+  QVERIFY(upper.trained_shard_numel() >= 2 * block && upper.trained_shard_numel() < 2 * block + 2 * 32);
+  QCOMPARE(upper.shard_numel(), whole.shard_numel());
+  for (const Tensor& state : {upper.kept().gradients, upper.kept().first_moment, upper.kept().second_moment}) {
+    QCOMPARE(state.numel(), upper.trained_shard_numel());
+  }
+  // A block: 4 products forward, 4 + 4 backward; without a head and a table that are trained, a product less.
+  QCOMPARE(count({"model.layers.4.*", "model.layers.5.*"}), count({}) - 4 * 8 - 1);
+  QVERIFY(upper.micro_batch(2, 16, true).step_bytes() < whole.micro_batch(2, 16, true).step_bytes());
+  // One matrix of the last block, and no further: the head's two products, and its own.
+  QCOMPARE(count({"model.layers.5.mlp.down_proj.weight"}), 6 * 4 + 2 + 1);
 }
 
 // What stays is the embedding's: its gather at the beginning and its reduction at the end have no block to hide behind.

@@ -149,6 +149,19 @@ bool send_answer(int socket, const FakeStoreRequest& request, const FakeStoreAns
   return send_all(socket, head + "\r\n" + (request.method == "HEAD" ? "" : answer.body));
 }
 
+// Of a GET.
+bool drip_answer(int socket, const FakeStoreAnswer& answer, const std::atomic<bool>& ends) {
+  if (!send_all(socket,
+                fmt::format("HTTP/1.1 {} .\r\nContent-Length: {}\r\n\r\n", answer.status, answer.body.size()))) {
+    return false;
+  }
+  for (std::size_t at = 0; at < answer.body.size(); at += 16) {
+    if (ends || !send_all(socket, answer.body.substr(at, 16))) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
 std::map<std::string, std::string> meta_of(const FakeStoreRequest& request) {
   std::map<std::string, std::string> meta;
   for (const auto& [name, value] : request.headers) {
@@ -239,7 +252,9 @@ void FakeStore::serve(int socket) {
     if (fault.kind == Kind::kWrongEtag) answer.headers["ETag"] = "\"00000000000000000000000000000000\"";
     if (fault.kind == Kind::kWrongBytes && !answer.body.empty())
       answer.body.back() = static_cast<char>(answer.body.back() ^ 1);
-    if (!send_answer(socket, *request, answer)) break;
+    const bool sent =
+        fault.kind == Kind::kDrip ? drip_answer(socket, answer, ends_) : send_answer(socket, *request, answer);
+    if (!sent) break;
   }
   ::shutdown(socket, SHUT_RDWR);
 }

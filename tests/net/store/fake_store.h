@@ -48,6 +48,7 @@ struct StoreFault {
     kCutBefore,   // the connection is closed; it is not done
     kCutAfter,    // it is done, and the connection closed in place of an answer
     kStall,       // nothing, for as long as the store lives
+    kDrip,        // it is done, and its answer comes at about 800 bytes a second
     kWrongEtag,   // it is done, and another ETag told
     kWrongBytes,  // a GET's body has one byte changed
   };

@@ -47,7 +47,9 @@ class StoreClientTest : public QObject {
   void a_wrong_secret_is_told();
   void a_clock_that_is_off_is_told_with_its_seconds();
   void a_refusal_within_a_success_is_one();
+  void what_an_object_says_is_no_refusal();
   void a_store_that_says_nothing_is_given_up();
+  void a_store_that_drips_is_given_up();
   void nobody_answers_at_a_port_without_a_store();
   void an_answer_that_is_too_long_is_refused();
   void an_abort_ends_a_request_at_once();
@@ -255,6 +257,20 @@ void StoreClientTest::a_refusal_within_a_success_is_one() {
   QCOMPARE(store.asked().size(), std::size_t{2});
 }
 
+// A run may be called anything, and its manifest says so.
+void StoreClientTest::what_an_object_says_is_no_refusal() {
+  const FakeStore store;
+  StoreClient client = take(StoreClient::create(access_of(store), impatient()));
+  AbortSignal abort;
+  const std::string body = R"({"run_name":"<Error><Code>InternalError</Code></Error>"})";
+  take(client.call({.method = StoreMethod::kPut, .key = "manifest.json", .body = as_bytes(body)}, abort));
+
+  const auto answer = client.call({.key = "manifest.json"}, abort);
+
+  QVERIFY2(answer.ok(), answer.ok() ? "" : answer.error().message.c_str());
+  QCOMPARE(to_string(answer->body), body);
+}
+
 void StoreClientTest::a_store_that_says_nothing_is_given_up() {
   const FakeStore store([](const FakeStoreRequest&) { return StoreFault{StoreFault::Kind::kStall, {}}; });
   StoreClientOptions options = impatient();
@@ -265,6 +281,20 @@ void StoreClientTest::a_store_that_says_nothing_is_given_up() {
 
   QCOMPARE(error.code, ErrorCode::kTimeout);
   QVERIFY2(says(error, "nothing moved for 1 s"), error.message.c_str());
+}
+
+// A kilobyte comes in each 1.3 s, for two minutes.
+void StoreClientTest::a_store_that_drips_is_given_up() {
+  FakeStore store([](const FakeStoreRequest&) { return StoreFault{StoreFault::Kind::kDrip, {}}; });
+  store.put("a", std::string(100'000, 'x'));
+  StoreClientOptions options = impatient();
+  options.stall = std::chrono::milliseconds(3000);
+  options.tries = 1;
+
+  const Error error = error_of(access_of(store), {.key = "a"}, options);
+
+  QCOMPARE(error.code, ErrorCode::kTimeout);
+  QVERIFY2(says(error, "less than 1024 bytes a second"), error.message.c_str());
 }
 
 void StoreClientTest::nobody_answers_at_a_port_without_a_store() {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "net/transport/socket.h"
+#include "tests/fakes/patience.h"
 #include "tests/fakes/test_run.h"
 #include "tests/timing.h"
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "net/transport/peer_listener.h"
+#include "tests/fakes/patience.h"
 #include "tests/fakes/test_run.h"
 #include "tests/timing.h"
 

@@ -6,22 +6,12 @@
 #include <random>
 
 #include "net/base/printable.h"
+#include "tests/net/wire/sample_run.h"
 
 namespace atl {
 namespace {
 
 const std::string kHash(64, 'a');
-
-RunConfig sample_run() {
-  RunConfig run;
-  run.run_id = "0123456789abcdef";
-  run.name = "sample";
-  run.model_json = R"({"hidden_size":64})";
-  run.dataset_json = R"({"train":[]})";
-  return run;
-}
-
-std::string text_of(const RunConfig& run) { return run.to_json().dump(); }
 
 std::vector<AttemptMember> sample_members() {
   return {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096}, {IslandId{"isl-2"}, Address{"::1", 47001}, 0}};
@@ -91,37 +81,45 @@ std::vector<IslandMessage> island_samples() {
           IslandChunks{OuterStep{2}, Attempt{1}, {kHash, kHash}},
           IslandDurable{{{OuterStep{3}, kHash}}},
           IslandUploaded{OuterStep{3}, kHash, "the bucket is full"},
+          IslandLeaseReturned{OuterStep{3}, 1ull << 40, "the mirror is away", FragmentId{1}},
           sample_uploader(),
-          IslandReady{OuterStep{3}, 40960, 0.125, 3.5, FragmentId{1}, 12345}};
+          IslandReady{OuterStep{3}, 40960, 0.125, 3.5, FragmentId{1}, 12345},
+          IslandHeartbeat{OuterStep{2}, "training", 7, 2.5, 18000.25, 1u << 20, 12345, 1.5, 0.25, 16u << 20},
+          IslandEvaluation{OuterStep{3}, 1, {0.25, 0.5, 0.375}}};
 }
 
 std::vector<HubMessage> hub_samples() {
-  return {HubWelcome{kMeshVersion, sample_run(), OuterStep{3}, sample_epoch()},
-          HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash}}},
-          HubRecover{OuterStep{3}, kHash, {IslandId{"isl-1"}, IslandId{"isl-2"}}},
-          HubInitialise{},
-          HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, true},
-          HubAttempt{OuterStep{3}, Attempt{2}, sample_members()},
-          HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost"},
-          sample_commit(),
-          HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
-          HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
-          HubProbe{IslandId{"isl-2"}, 8u << 20},
-          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0},
-          HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash, "atoll 0.1.0", "Oslo"}}},
-          HubRoster{{}, {IslandId{"isl-2"}, IslandId{"isl-3"}}},
-          HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), {}, WireFormat::kInt8Block, {62.5e6, 0}},
-          sample_limited_attempt(),
-          HubShowChunks{OuterStep{3}, Attempt{2}},
-          HubNotice{"the run stands still"},
-          HubSafe{OuterStep{7}},
-          HubUpload{OuterStep{7}, kHash},
-          HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost", FragmentId{1}}};
+  return {
+      HubWelcome{kMeshVersion, sample_run(), OuterStep{3}, sample_epoch()},
+      HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash}}},
+      HubRecover{OuterStep{3}, kHash, {IslandId{"isl-1"}, IslandId{"isl-2"}}},
+      HubInitialise{},
+      HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, true},
+      HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, true, {}, DecidedDecay{3, 200, 3.25e-5, DecayShape::kCosine}},
+      HubRoundBegin{
+          OuterStep{3}, 20, 1ull << 40, 160, false, {}, {}, {{1ull << 40, {250'000'000, 750'000'000}}}, 1ull << 41},
+      HubAttempt{OuterStep{3}, Attempt{2}, sample_members()},
+      HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost"},
+      sample_commit(),
+      HubGoodbye{ErrorCode::kVersionUnsupported, "update atoll", false},
+      HubAttempt{OuterStep{3}, Attempt{2}, {{IslandId{"isl-1"}, Address{"10.0.0.1", 47000}, 4096, true}}},
+      HubProbe{IslandId{"isl-2"}, 8u << 20},
+      HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), sample_buckets(), WireFormat::kInt4E3m0},
+      HubRoster{{RosterEntry{IslandId{"isl-1"}, "Reef", Address{"10.0.0.1", 47000}, kHash, "atoll 0.1.0", "Oslo"}}},
+      HubRoster{{}, {IslandId{"isl-2"}, IslandId{"isl-3"}}},
+      HubAttempt{OuterStep{3}, Attempt{2}, sample_members(), {}, WireFormat::kInt8Block, {62.5e6, 0}},
+      sample_limited_attempt(),
+      HubShowChunks{OuterStep{3}, Attempt{2}},
+      HubNotice{"the run stands still"},
+      HubSafe{OuterStep{7}},
+      HubUpload{OuterStep{7}, kHash},
+      HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost", FragmentId{1}},
+      HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, false, {}, {}, {}, {}, true}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
 std::vector<std::string> golden_lines() {
-  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v6.jsonl");
+  std::ifstream file(std::string(ATOLL_TEST_DATA_DIR) + "/mesh/mesh-v7.jsonl");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
@@ -145,14 +143,9 @@ class MeshTest : public QObject {
   void a_name_that_is_too_long_is_refused_in_a_hello();
   void a_roster_shows_nothing_that_moves_a_cursor();
   void an_unknown_type_is_told_in_characters_that_can_be_shown();
-  void a_run_configuration_survives_a_round_trip();
-  void what_a_run_asks_of_machines_travels_only_where_it_is_said();
   void the_rows_of_a_check_travel_with_the_hello();
   void rates_of_edges_that_cannot_be_are_refused_data();
   void rates_of_edges_that_cannot_be_are_refused();
-  void a_wrong_run_configuration_names_its_field_data();
-  void a_wrong_run_configuration_names_its_field();
-  void fragments_share_the_connections_of_an_edge();
 };
 
 void MeshTest::every_message_is_encoded_as_the_golden_file_says() {
@@ -293,19 +286,6 @@ void MeshTest::a_long_reason_is_cut_between_characters() {
   QCOMPARE(std::get<IslandLeaving>(*odd).reason.size(), std::size_t{511});
 }
 
-void MeshTest::what_a_run_asks_of_machines_travels_only_where_it_is_said() {
-  RunConfig run = sample_run();
-  QVERIFY(!run.to_json().contains("check"));  // so that islands of before take it
-  run.check_json = R"({"require":["ram"],"thresholds":{"ram":{"pass":3}}})";
-
-  const auto decoded = RunConfig::from_json(text_of(run));
-
-  QVERIFY2(decoded.ok(), decoded.ok() ? "" : decoded.error().message.c_str());
-  QCOMPARE(decoded->check_json, run.check_json);
-  run.check_json = "[]";
-  QVERIFY(!run.validate().ok());
-}
-
 void MeshTest::the_rows_of_a_check_travel_with_the_hello() {
   IslandHello hello;
   hello.checked = std::vector<CheckedRow>{{"ram", "pass"}, {"net.loss", "warn"}};
@@ -426,105 +406,6 @@ void MeshTest::an_unknown_type_is_told_in_characters_that_can_be_shown() {
 
   QVERIFY(!read.ok());
   QVERIFY2(is_printable(read.error().message), read.error().message.c_str());
-}
-
-void MeshTest::a_run_configuration_survives_a_round_trip() {
-  RunConfig run = sample_run();
-  run.wire = WireFormat::kFp32;
-  run.inner.learning_rate = 0.1 + 0.2;  // needs all its digits
-  run.seed = ~0ull;
-  run.straggler_grace = std::chrono::milliseconds(1234);
-
-  const auto decoded = RunConfig::from_json(text_of(run));
-
-  QVERIFY2(decoded.ok(), decoded.ok() ? "" : decoded.error().message.c_str());
-  QCOMPARE(text_of(*decoded), text_of(run));
-  QCOMPARE(decoded->inner.learning_rate, run.inner.learning_rate);
-}
-
-void MeshTest::a_wrong_run_configuration_names_its_field_data() {
-  QTest::addColumn<QString>("from");
-  QTest::addColumn<QString>("to");
-  QTest::addColumn<QString>("says");
-  QTest::newRow("inner_steps") << R"("inner_steps":20)"
-                               << R"("inner_steps":0)"
-                               << "inner_steps = 0 is not between";
-  QTest::newRow("momentum") << R"("outer_momentum":0.9)"
-                            << R"("outer_momentum":1.0)"
-                            << "outer_momentum = 1 is not";
-  QTest::newRow("not a number") << R"("outer_momentum":0.9)"
-                                << R"("outer_momentum":null)"
-                                << "outer_momentum = nan";
-  QTest::newRow("fragments") << R"("fragments":1)"
-                             << R"("fragments":5)"
-                             << "fragments = 5 is not between 1 and 4";
-  QTest::newRow("beta2") << R"("beta2":0.95)"
-                         << R"("beta2":2.0)"
-                         << "inner.beta2";
-  QTest::newRow("timeouts") << R"("dead_after_ms":6000)"
-                            << R"("dead_after_ms":2500)"
-                            << "two heartbeats";
-  QTest::newRow("wire") << R"("wire":"int8-block")"
-                        << R"("wire":"int3")"
-                        << "wire 'int3'";
-  QTest::newRow("wire of benchmarks") << R"("wire":"int8-block")"
-                                      << R"("wire":"int8-codebook")"
-                                      << "a run takes one of fp32, int8-block, bf16, int4-e3m0";
-  QTest::newRow("decay without a length") << R"("decay_start_step":0)"
-                                          << R"("decay_start_step":900)"
-                                          << "say how many steps it takes";
-  QTest::newRow("decay within the warm-up") << R"("decay_start_step":0,"decay_steps":0)"
-                                            << R"("decay_start_step":39,"decay_steps":10)"
-                                            << "begins at step 39, within the 40 steps of the warm-up";
-  QTest::newRow("decay that rises")
-      << R"("decay_start_step":0,"decay_steps":0,"epsilon":1e-08,"final_learning_rate":0.0003)"
-      << R"("decay_start_step":40,"decay_steps":9,"epsilon":1e-08,"final_learning_rate":0.5)"
-      << "would decay from 0.003 up to 0.5";
-  QTest::newRow("steps beyond all bounds") << R"("decay_steps":0)"
-                                           << R"("decay_steps":9007199254740993)"
-                                           << "inner.decay_steps = 9007199254740993 is not";
-  QTest::newRow("islands") << R"("min_islands":1)"
-                           << R"("min_islands":999)"
-                           << "min_islands = 999";
-  QTest::newRow("model") << R"({\"hidden_size\":64})"
-                         << "[]"
-                         << "model_json is no JSON object";
-  QTest::newRow("run id") << "0123456789abcdef"
-                          << "0123456789abcdeX"
-                          << "run_id";
-  QTest::newRow("version") << R"("version":1)"
-                           << R"("version":2)"
-                           << "version 2";
-  QTest::newRow("unknown field") << R"("seed":1)"
-                                 << R"("seed":1,"sead":2)"
-                                 << "field 'sead'";
-}
-
-void MeshTest::a_wrong_run_configuration_names_its_field() {
-  QFETCH(QString, from);
-  QFETCH(QString, to);
-  QFETCH(QString, says);
-  QString text = QString::fromStdString(text_of(sample_run()));
-  QVERIFY2(text.contains(from), qPrintable(text));
-
-  const auto decoded = RunConfig::from_json(text.replace(from, to).toStdString());
-
-  QVERIFY(!decoded.ok());
-  QVERIFY2(QString::fromStdString(decoded.error().message).contains(says), decoded.error().message.c_str());
-}
-
-void MeshTest::fragments_share_the_connections_of_an_edge() {
-  RunConfig run = sample_run();
-  run.fragments = 4;
-  run.connections_per_edge = 4;
-  QVERIFY(run.validate().ok());
-  run.connections_per_edge = 5;
-
-  const Status refused = run.validate();
-
-  QVERIFY(!refused.ok());
-  QVERIFY2(refused.error().message.find("connections_per_edge = 5 is not between 0 and 4") != std::string::npos,
-           refused.error().message.c_str());
 }
 
 }  // namespace atl

@@ -131,6 +131,29 @@ class OuterStateStoreTest : public QObject {
     QVERIFY(after.chunk_sha256.back() != before.chunk_sha256.back());
   }
 
+  // There is not memory for two.
+  void what_is_let_go_of_makes_room_for_the_next_state() {
+    OuterStateStore outer(kNumel);
+    QVERIFY(outer.release().parameters.empty());
+    outer.initialise(normal_values(kNumel, 1));
+    const float* const parameters = outer.parameters().data();
+    const std::string before = outer.tree_hash();
+    Bytes bytes;
+    const auto first = outer.copy_chunk(0, bytes);
+
+    FetchedState room = outer.release();
+
+    QVERIFY(!outer.holds_state());
+    QCOMPARE(outer.held().error().code, ErrorCode::kNotFound);
+    QCOMPARE(outer.manifest().error().code, ErrorCode::kNotFound);
+    QCOMPARE(outer.copy_chunk(OuterStep{0}, 0).error().code, ErrorCode::kNotFound);
+    QCOMPARE(outer.copy_chunk(0, bytes).error().code, ErrorCode::kNotFound);
+    outer.replace(std::move(room));
+    QCOMPARE(outer.parameters().data(), parameters);
+    QCOMPARE(outer.tree_hash(), before);
+    QVERIFY(outer.copy_chunk(0, bytes)->generation != first->generation);
+  }
+
   // Which a snapshot writes down, while outer steps go on.
   void a_chunk_is_copied_as_it_is_now_with_the_state_that_it_is_of() {
     constexpr std::int64_t kLarge = static_cast<std::int64_t>(kStateChunkNumel) + 10;

@@ -346,6 +346,7 @@ class OverlapTest : public QObject {
     QCOMPARE(after.outer.version().value, 2u);
     QCOMPARE(after.outer.tree_hash(), before.outer.tree_hash());
     QVERIFY(after.inner() == after.theta());
+    QCOMPARE(after.status.snapshot().round, 1u);  // it began none of its own
   }
 
   void a_commit_that_cannot_be_taken_takes_those_after_it_along() {

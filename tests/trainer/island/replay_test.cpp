@@ -4,7 +4,9 @@
 #include <QtTest/QTest>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <random>
+#include <thread>
 
 #include "net/base/encoding.h"
 #include "net/collective/canonical_digest.h"
@@ -109,14 +111,18 @@ class TrainingIsland {
   }
   // As SyncLane::take_outer_step does it.
   void take_outer_step() {
+    apply_round();
+    log_round();
+  }
+  HeldState apply_round() {
     disk_.told(std::make_shared<const SignedCommit>(SignedCommit{commit_, "PEM"}));
     disk_.keep_commit(commit_);
-    const std::string from = outer_.tree_hash();
-    const HeldState made =
-        outer_.apply(fragments_[commit_.fragment.value].ranges, WireFormat::kFp32, canonical(), 0.7f, 0.9f);
-    logged = disk_.keep_round(commit_, WireFormat::kFp32, canonical(), from, made);
+    from_ = outer_.tree_hash();
+    made_ = outer_.apply(fragments_[commit_.fragment.value].ranges, WireFormat::kFp32, canonical(), 0.7f, 0.9f);
     remember();
+    return made_;
   }
+  void log_round() { logged = disk_.keep_round({commit_, "PEM"}, WireFormat::kFp32, canonical(), from_, made_); }
   void train(int rounds) {
     for (int i = 0; i < rounds; ++i) {
       average_round();
@@ -149,6 +155,8 @@ class TrainingIsland {
   std::uniform_real_distribution<float> uniform_{-1, 1};
   std::vector<float> average_;
   HubCommit commit_;
+  std::string from_;
+  HeldState made_;
   States states_;
 };
 
@@ -240,6 +248,23 @@ class ReplayTest : public QObject {
     }
     QVERIFY(!island.disk().kept_state({OuterStep{5}, std::string(64, 'e')}, two_blocks()).ok());
     QVERIFY(!island.disk().kept_state({OuterStep{13}, island.held(12).state_hash}, two_blocks()).ok());
+  }
+
+  void a_way_back_takes_the_memory_of_the_state_that_it_undoes() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(3);
+    QVERIFY(island.disk().has_way_to(island.held(1)));
+    QVERIFY(!island.disk().has_way_to({OuterStep{1}, std::string(64, 'f')}));
+    FetchedState room = island.outer().release();
+    const float* const parameters = room.parameters.data();
+    const float* const momentum = room.momentum.data();
+
+    const auto state = island.disk().kept_state(island.held(1), island.model(), std::move(room));
+
+    QVERIFY(state.ok());
+    QVERIFY(state->parameters.data() == parameters && state->momentum.data() == momentum);
+    QVERIFY(state->parameters == island.states().at(OuterStep{1}).second);
   }
 
   void more_states_than_can_be_told_are_told_newest_first_and_with_all_that_are_kept() {
@@ -358,6 +383,45 @@ class ReplayTest : public QObject {
       QVERIFY(state.ok());
       QCOMPARE(state->parameters, island.states().at(OuterStep{step}).second);
     }
+  }
+
+  // Of its index alone nobody could tell; from when it was read in vain on nobody is to count on it.
+  void a_snapshot_that_cannot_be_read_is_not_said_to_be_durable() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(1);
+    island.snapshot();
+    std::filesystem::remove(directory() / "rounds" / "round.0.record");
+    QCOMPARE(island.disk().durable().front(), island.held(1));
+    flip_byte(directory() / "outer.1.state" / "chunks.00000", 100);
+
+    QVERIFY(!island.disk().kept_state(island.held(1), two_blocks()).ok());
+    QCOMPARE(island.disk().durable(), (std::vector<HeldState>{island.held(0)}));
+    QVERIFY(!island.disk().has_snapshot_of(island.held(1)));
+    IslandDisk again(directory());
+    const auto loaded = again.load();
+    QVERIFY(loaded.ok());
+    QCOMPARE(loaded->outer->version(), OuterStep{0});
+    QCOMPARE(again.durable(), (std::vector<HeldState>{island.held(0)}));
+
+    island.snapshot();  // in its place, of what the island holds still
+    QCOMPARE(island.disk().durable().front(), island.held(1));
+    QVERIFY(island.disk().kept_state(island.held(1), two_blocks()).ok());
+  }
+
+  void a_state_for_which_there_is_no_room_is_not_begun() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    const std::uint64_t largest = kMaxStateChunks * kStateChunkNumel;  // 18 TB
+    if (std::filesystem::space(directory()).available > 2 * sizeof(float) * largest) QSKIP("there is room for it");
+
+    const Status begun = island.disk().begin(largest);
+
+    QVERIFY(!begun.ok());
+    QCOMPARE(begun.error().code, ErrorCode::kDiskFull);
+    QVERIFY(!std::filesystem::exists(directory() / kWrittenSnapshot));
+    island.train(1);
+    QVERIFY(island.logged.ok());
   }
 
   // The hub leads it on, or names others that hold a newer one.
@@ -608,6 +672,47 @@ class ReplayTest : public QObject {
     QVERIFY(island.disk().kept_state(first, island.model()).ok());
   }
 
+  // A state may come between the look at which states stay and that at which rounds do.
+  void rounds_that_a_state_needs_which_came_meanwhile_are_not_removed() {
+    TrainingIsland island(directory(), 1, 3, of_three_chunks());
+    island.snapshot();
+    island.train(1);
+    const Retention retention{.keep = 3, .rounds = {}};
+    remove_states(directory(), retention, RoundLog(directory()));
+    const HeldState came = island.slow_snapshot([&](std::uint64_t) { island.train(1); });
+    QCOMPARE(came, island.held(3));
+    island.train(5);  // too many bytes
+
+    remove_rounds(directory(), retention, RoundLog(directory()));
+
+    const LoggedRounds logged = RoundLog(directory()).rounds();
+    QVERIFY(!logged.contains(OuterStep{0}) && logged.contains(OuterStep{1}) && logged.contains(OuterStep{2}));
+    QVERIFY(island.disk().kept_state(came, island.model()).ok());
+  }
+
+  // Who writes a snapshot waits for the round that made its state, whatever was logged of that number before.
+  void a_round_that_a_rollback_undid_is_not_taken_for_the_one_in_its_place() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(3);
+    island.go_back(1);
+    island.average_round();
+    const HeldState made = island.apply_round();
+
+    std::promise<void> asks;
+    auto led = std::async(std::launch::async, [&] {
+      asks.set_value();
+      return island.disk().rounds_lead_to(OuterStep{1}, made);
+    });
+    asks.get_future().wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // for it to look; no longer is ever needed
+    island.log_round();
+
+    QVERIFY(led.get());
+    island.disk().is_through_with({OuterStep{3}, std::string(64, 'f')});
+    QVERIFY(!island.disk().rounds_lead_to(OuterStep{2}, {OuterStep{3}, std::string(64, 'f')}));  // it is not waited for
+  }
+
   void an_outer_state_in_a_single_file_is_gone_on_from() {
     TrainingIsland island(directory());
     island.snapshot();
@@ -628,6 +733,21 @@ class ReplayTest : public QObject {
     flip_byte(directory() / "outer.state", 103);  // an exponent
 
     QCOMPARE(IslandDisk(directory()).load().error().code, ErrorCode::kCorrupt);
+  }
+
+  // After a kill nobody may ever write that round again.
+  void what_a_killed_process_left_of_files_is_removed_when_the_next_begins() {
+    TrainingIsland island(directory());
+    island.snapshot();
+    island.train(2);
+    const std::set<std::filesystem::path> left{directory() / "average.kept.new.0123456789abcdef01234567",
+                                               directory() / "rounds" / "round.1.average.new.0123456789abcdef01234567",
+                                               directory() / "rounds" / "round.7.record.new.0123456789abcdef01234567"};
+    for (const auto& file : left) std::ofstream(file) << "half";
+
+    verify_comes_back(island.held(2), island.states());
+
+    for (const auto& file : left) QVERIFY(!std::filesystem::exists(file));
   }
 
   void an_island_without_a_directory_keeps_nothing() {

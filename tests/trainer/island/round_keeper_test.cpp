@@ -1,6 +1,8 @@
 // Rounds are written to the disk beside the ring: in pieces, in any order; whatever the disk does, lanes go on.
 #include "trainer/island/round_keeper.h"
 
+#include <fmt/format.h>
+
 #include <QtCore/QTemporaryDir>
 #include <QtTest/QTest>
 #include <fstream>
@@ -61,7 +63,7 @@ struct Keeper {
     made.round = round;
     made.attempt = Attempt{1};
     made.digest = average.digest;
-    made.signature = "signature";
+    made.signature = fmt::format("signature {}", round.value);
     disk.told(std::make_shared<const SignedCommit>(SignedCommit{made, "PEM"}));
     return made;
   }
@@ -88,6 +90,8 @@ class RoundKeeperTest : public QObject {
   void an_attempt_that_failed_leaves_the_average_before_it();
   void a_round_is_logged_after_its_average_and_told();
   void a_lane_waits_for_a_disk_that_is_stuck_no_longer_than_its_patience();
+  void a_round_is_logged_however_many_are_committed_before_the_disk_comes_to_it();
+  void a_disk_that_is_stuck_holds_two_averages_and_no_more();
   void what_was_asked_for_is_written_before_it_ends();
   void a_disk_that_takes_nothing_is_told_and_nothing_else_happens();
   void an_island_without_a_disk_keeps_nothing();
@@ -157,6 +161,44 @@ void RoundKeeperTest::a_lane_waits_for_a_disk_that_is_stuck_no_longer_than_its_p
   let_go.set_value();
   QVERIFY(keeper.keeper->await_idle(Deadline::after(kLong)));
   QCOMPARE(keeper.durable_changed, 1);
+}
+
+// The disk remembers the hub's records of the newest rounds alone.
+void RoundKeeperTest::a_round_is_logged_however_many_are_committed_before_the_disk_comes_to_it() {
+  const Average average(2 * kPiece);
+  std::promise<void> let_go;
+  Keeper keeper;
+  keeper.held = let_go.get_future().share();
+  keeper.write(average, OuterStep{4}, std::chrono::milliseconds(0));
+  keeper.keeper->keep_round(keeper.commit(average, OuterStep{4}), WireFormat::kInt8Block, average.bytes, kFrom, kMade);
+
+  for (std::uint32_t round = 5; round < 5 + kMaxFragments; ++round) (void)keeper.commit(average, OuterStep{round});
+  let_go.set_value();
+
+  QVERIFY(keeper.keeper->await_idle(Deadline::after(kLong)));
+  QCOMPARE(RoundLog(keeper.directory.path().toStdString()).rounds().size(), std::size_t{1});
+}
+
+// An average is gigabytes of memory, and a disk may be stuck for hours. What it does not get is told.
+void RoundKeeperTest::a_disk_that_is_stuck_holds_two_averages_and_no_more() {
+  std::promise<void> let_go;
+  Keeper keeper;
+  keeper.held = let_go.get_future().share();
+  std::vector<Average> averages;
+  for (std::uint32_t round = 0; round < 6; ++round) averages.emplace_back(32 * kPiece, round);
+  for (std::uint32_t round = 0; round < averages.size(); ++round) {
+    keeper.write(averages[round], OuterStep{round}, std::chrono::milliseconds(0));
+    keeper.keeper->keep_round(keeper.commit(averages[round], OuterStep{round}), WireFormat::kInt8Block,
+                              averages[round].bytes, kFrom, {OuterStep{round + 1}, kMade.state_hash});
+  }
+
+  std::vector<long> holders;
+  for (const Average& average : averages) holders.push_back(average.bytes.use_count());
+  let_go.set_value();
+  QVERIFY(keeper.keeper->await_idle(Deadline::after(kLong)));
+  for (std::size_t round = 2; round < holders.size(); ++round) QCOMPARE(holders[round], 1);
+  QCOMPARE(std::ranges::count_if(keeper.told, [](const Status& status) { return !status.ok(); }), 4);
+  QCOMPARE(RoundLog(keeper.directory.path().toStdString()).rounds().size(), std::size_t{2});
 }
 
 void RoundKeeperTest::what_was_asked_for_is_written_before_it_ends() {

@@ -6,8 +6,8 @@
 #include <deque>
 #include <map>
 
-#include "net/model/layout.h"
-#include "trainer/checkpoint/huggingface.h"
+#include "net/model/train_only.h"
+#include "net/model_files/model_reader.h"
 #include "trainer/engine/fsdp_engine.h"
 #include "trainer/island/inner_loop.h"
 #include "trainer/island/sync_lane.h"
@@ -33,13 +33,24 @@ inline ModelConfig tiny_model() {
 class FixedBatches final : public BatchSource {
  public:
   Result<TokenBatch> train_batch(OuterStep, std::uint32_t step, const Lease&) override {
+    if (step == lacks_step) return Error{ErrorCode::kUnreachable, "the mirror is away"};
+    return batch_of(step);
+  }
+  std::uint32_t validation_batches() const override { return 1; }
+  Result<TokenBatch> validation_batch(std::uint32_t index) override {
+    if (lacks_validation) return Error{*lacks_validation, "the mirror is away"};
+    return batch_of(index);
+  }
+
+  std::optional<std::uint32_t> lacks_step;  // whose data cannot be had
+  std::optional<ErrorCode> lacks_validation;
+
+ private:
+  TokenBatch batch_of(std::uint32_t step) {
     tokens_.assign(2 * (kLength + 1), static_cast<std::int32_t>(step % 11));
     return TokenBatch{tokens_, 2, kLength};
   }
-  std::uint32_t validation_batches() const override { return 1; }
-  Result<TokenBatch> validation_batch(std::uint32_t index) override { return train_batch({}, index, {}); }
 
- private:
   std::vector<std::int32_t> tokens_;
 };
 
@@ -132,7 +143,7 @@ class DirectLoop final : public InnerLoopOwner {
   DirectLoop(const RunConfig& run, Engine& engine, BatchSource& batches, OuterStateStore& outer, IslandStatus& status,
              FakeNetwork& network, const AbortSignal& stop)
       : network_(network),
-        fragments_(*fragments_of(canonical_layout(engine.config()), run.fragments)),
+        fragments_(*fragments_of(layout_of_training(engine.config(), run.train_only), run.fragments)),
         inner_(run, fragments_, engine, batches, outer, status, *this, stop) {
     for (std::uint32_t i = 0; i < run.fragments; ++i) {
       gates.push_back(std::make_unique<AttemptGate>());

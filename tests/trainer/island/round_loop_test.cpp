@@ -1,4 +1,6 @@
 // How an island goes through rounds: from joining to a goodbye, with what interrupts it.
+#include <QtCore/QTemporaryDir>
+
 #include "net/base/encoding.h"
 #include "net/step/flops.h"
 #include "tests/trainer/island/round_loop_fixture.h"
@@ -88,6 +90,56 @@ class RoundLoopTest : public QObject {
     }
   }
 
+  void a_lease_whose_data_cannot_be_had_goes_back() {
+    Fixture f;
+    f.batches.lacks_step = 1;
+    f.must(f.loop.handle(HubInitialise{}));
+    f.begin_round(0);
+    f.train();
+    const auto returned = f.said<IslandLeaseReturned>();
+    QCOMPARE(returned.round, OuterStep{0});
+    QCOMPARE(returned.lease_first_sequence, std::uint64_t{0});
+    QCOMPARE(returned.reason, std::string("the mirror is away"));
+    QVERIFY(!f.loop.has_work());
+    QCOMPARE(f.status.snapshot().state, IslandPhase::kWaiting);
+    QVERIFY(f.inner() != f.theta());  // a step of it was taken
+
+    f.batches.lacks_step.reset();
+    f.must(f.loop.handle(HubRoundBegin{OuterStep{0}, kInnerSteps, 400, 4}));
+    QVERIFY(f.inner() == f.theta());  // which nobody hears of
+    f.train();
+    QCOMPARE(f.network.last<IslandReady>().lease_first_sequence, std::optional<std::uint64_t>(400));
+    QCOMPARE(f.network.last<IslandReady>().tokens, std::uint64_t{kInnerSteps * 2 * kLength});
+  }
+
+  void who_gets_no_other_lease_takes_part_with_weight_0() {
+    Fixture f;
+    f.batches.lacks_step = 0;
+    f.train_first_round();
+    f.must(f.loop.handle(HubRoundBegin{OuterStep{0}, 0, 0, 0}));
+    QCOMPARE(f.network.last<IslandReady>().tokens, std::uint64_t{0});
+    f.must(f.loop.handle(f.attempt(0, 1)));
+    f.must(f.loop.handle(f.commit(0, 1, f.network.last<IslandHave>().digest)));
+    QCOMPARE(f.outer.version(), OuterStep{1});
+    QVERIFY(f.inner() == f.theta());
+  }
+
+  // Nor does one whose owner ends it while it waits.
+  void a_validation_without_data_costs_no_round() {
+    for (const ErrorCode lacks : {ErrorCode::kUnreachable, ErrorCode::kAborted}) {
+      Fixture f;
+      f.batches.lacks_validation = lacks;
+      f.must(f.loop.handle(HubInitialise{}));
+      f.begin_round(0, kInnerSteps, /*validate=*/true);
+      f.train();
+      const auto validates = [](const IslandMessage& message) {
+        return std::holds_alternative<IslandValidation>(message);
+      };
+      QVERIFY(std::ranges::none_of(f.network.sent, validates));
+      QCOMPARE(f.network.last<IslandReady>().tokens, std::uint64_t{kInnerSteps * 2 * kLength});
+    }
+  }
+
   void what_the_hub_says_is_safe_is_told() {
     Fixture f;
     QVERIFY(!f.status.snapshot().safe_outer_step);
@@ -115,7 +167,9 @@ class RoundLoopTest : public QObject {
     sum += times.communication.value();
     QVERIFY2(sum <= times.total, qPrintable(QString("%1 of %2 s").arg(sum).arg(times.total)));
     // One step was taken: its time is the round's.
-    QCOMPARE(*state.flops_per_second, flops_per_token(f.engine->config(), kLength) * state.tokens_per_second);
+    QCOMPARE(
+        *state.flops_per_second,
+        flops_per_token(f.engine->config(), canonical_layout(f.engine->config()), kLength) * state.tokens_per_second);
   }
 
   void mfu_is_told_where_the_peak_is_known() {
@@ -127,7 +181,8 @@ class RoundLoopTest : public QObject {
     f.must(f.loop.work());
 
     const IslandState state = f.status.snapshot();
-    QCOMPARE(*state.mfu, torchtitan_flops_per_token(f.engine->config(), kLength) * state.tokens_per_second / 4e12);
+    const double flops = torchtitan_flops_per_token(f.engine->config(), canonical_layout(f.engine->config()), kLength);
+    QCOMPARE(*state.mfu, flops * state.tokens_per_second / 4e12);
   }
 
   void interrupted_work_goes_on_to_the_same_bits() {
@@ -153,6 +208,42 @@ class RoundLoopTest : public QObject {
     whole.engine->read_parameters(a);
     resumed.engine->read_parameters(b);
     QVERIFY(a == b);
+  }
+
+  // What lies on the disk of it is of what is trained alone.
+  void interrupted_work_of_what_is_trained_goes_on_to_the_same_bits_data() {
+    QTest::addColumn<std::uint32_t>("fragments");
+    QTest::newRow("the whole at once") << 1u;
+    QTest::newRow("two fragments in turn") << 2u;
+  }
+  void interrupted_work_of_what_is_trained_goes_on_to_the_same_bits() {
+    QFETCH(const std::uint32_t, fragments);
+    RunConfig run = Fixture::run_config();
+    run.train_only = {"*.v_proj.weight", "*.down_proj.weight", "model.norm.weight"};
+    run.fragments = fragments;
+    const EngineOptions options{.train_only = run.train_only};
+    Fixture whole(run, options), interrupted(run, options), another(run, options);
+    for (Fixture* f : {&whole, &interrupted}) {
+      f->must(f->loop.handle(HubInitialise{}));
+      f->begin_round(0);
+    }
+    whole.train();
+    interrupted.must(interrupted.loop.work());
+    const ParameterLayout layout = layout_of_training(tiny_model(), run.train_only);
+    const std::vector<Fragment> all = fragments_of(layout, fragments).value();
+    const QTemporaryDir directory;
+    const std::filesystem::path file = std::filesystem::path(directory.path().toStdString()) / "inner.state";
+
+    QVERIFY(save_inner_state(file, *interrupted.loop.interrupted_work()).ok());
+    QVERIFY(std::filesystem::file_size(file) < 200 + 12 * static_cast<std::uint64_t>(trained_numel(layout)));
+    another.loop.resume_from(load_inner_state(file, static_cast<std::uint64_t>(layout.numel), ranges_of(all)).value());
+    another.must(another.loop.handle(HubInitialise{}));
+    another.begin_round(0);
+    QCOMPARE(another.status.snapshot().inner_step, 1u);
+    another.train();
+
+    QCOMPARE(another.said<IslandReady>().norm_over_steps, whole.said<IslandReady>().norm_over_steps);
+    QVERIFY(another.inner() == whole.inner());
   }
 
   void interrupted_work_of_another_lease_is_dropped() {

@@ -183,6 +183,24 @@ class SnapshotKeeperTest : public QObject {
     QCOMPARE(keeper.finish().error().code, ErrorCode::kDiskFull);
   }
 
+  // That there is no state while another is made is nobody's trouble.
+  void a_state_that_is_let_go_of_meanwhile_is_not_told_as_a_failure() {
+    TrainedState trained;
+    BlockedDisk disk;
+    std::atomic<int> told{0};
+    SnapshotKeeper keeper(disk, trained.outer, [&](const Status&) { ++told; });
+    keeper.state_is(trained.step());
+    QVERIFY(disk.await_waiting());
+
+    FetchedState room = trained.outer.release();
+    disk.let_through(1000);
+    QVERIFY(keeper.finish().ok());
+
+    QCOMPARE(told.load(), 0);
+    QVERIFY(disk.finished.empty());
+    QVERIFY(!room.parameters.empty());
+  }
+
   void what_takes_long_is_written_for_a_twentieth_of_the_time() {
     WritePace pace;
     const Clock::time_point began{std::chrono::hours(1)};

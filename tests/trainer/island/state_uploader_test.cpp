@@ -44,13 +44,23 @@ class StateUploaderTest : public QObject {
   void what_the_disk_does_not_lead_to_is_told();
   void a_bucket_that_is_not_the_owners_is_left_alone();
   void an_island_that_stops_breaks_an_upload_off();
+  void a_state_that_a_rollback_undid_is_not_uploaded_to_its_end();
+  void of_two_states_the_newer_question_counts();
+  void it_says_how_much_of_the_state_the_store_has();
   void another_run_begins_with_its_parameters();
   void a_store_that_fails_is_tried_again_until_the_island_stops();
 
  private:
   StoreSettings settings() const { return {store_->endpoint(), "", kFakeBucket, key_file_}; }
   StateUploader::Surroundings surroundings() {
-    return {settings(), directory(), std::nullopt, ring_,
+    return {settings(),
+            directory(),
+            std::nullopt,
+            ring_,
+            [this](std::optional<std::uint64_t> bytes) {
+              MutexLock lock(progress_mutex_);
+              progress_.push_back(bytes);
+            },
             [this](const IslandUploaded& told) { (void)told_.push(told); }};
   }
   RunConfig run() const {
@@ -73,6 +83,15 @@ class StateUploaderTest : public QObject {
     return take(find_published_state(client, "runs/first", "", abort));
   }
   void take_round();
+  // The store says nothing to a part.
+  void stall_parts() {
+    store_ = std::make_unique<FakeStore>([](const FakeStoreRequest& request) {
+      return StoreFault{request.is_part() ? StoreFault::Kind::kStall : StoreFault::Kind::kNone, {}};
+    });
+  }
+  bool sends_part() const {
+    return std::ranges::any_of(store_->asked(), [](auto& line) { return line.ends_with(" part"); });
+  }
   std::filesystem::path directory() const { return home_->path().toStdString(); }
 
   const ModelConfig model_ = published_model();
@@ -84,6 +103,8 @@ class StateUploaderTest : public QObject {
   std::unique_ptr<OuterStateStore> outer_;
   AttemptsUnderWay ring_;
   Mailbox<IslandUploaded> told_{8};
+  Mutex progress_mutex_;
+  std::vector<std::optional<std::uint64_t>> progress_ ATOLL_GUARDED_BY(progress_mutex_);
 };
 
 void StateUploaderTest::initTestCase() {
@@ -100,6 +121,10 @@ void StateUploaderTest::initTestCase() {
 void StateUploaderTest::init() {
   home_ = std::make_unique<QTemporaryDir>();
   store_ = std::make_unique<FakeStore>();
+  {
+    MutexLock lock(progress_mutex_);
+    progress_.clear();
+  }
   disk_ = std::make_unique<IslandDisk>(directory());
   disk_->of_run(model_, 1, {.keep = 3, .rounds = {}});
   const auto numel = canonical_layout(model_).numel;
@@ -130,7 +155,7 @@ void StateUploaderTest::take_round() {
   const std::string from = outer_->tree_hash();
   const std::vector<Fragment> whole = take(fragments_of(canonical_layout(model_), 1));
   const HeldState made = outer_->apply(whole.front().ranges, WireFormat::kFp32, canonical, 0.7f, 0.9f);
-  QVERIFY(disk_->keep_round(commit, WireFormat::kFp32, canonical, from, made).ok());
+  QVERIFY(disk_->keep_round({commit, "PEM"}, WireFormat::kFp32, canonical, from, made).ok());
 }
 
 void StateUploaderTest::a_logged_state_is_published_as_it_was() {
@@ -190,21 +215,66 @@ void StateUploaderTest::a_bucket_that_is_not_the_owners_is_left_alone() {
 
 // What the store has stays for the next process; a store that says nothing holds nobody up.
 void StateUploaderTest::an_island_that_stops_breaks_an_upload_off() {
-  store_ = std::make_unique<FakeStore>([](const FakeStoreRequest& request) {
-    return StoreFault{request.is_part() ? StoreFault::Kind::kStall : StoreFault::Kind::kNone, {}};
-  });
+  stall_parts();
   auto uploader = std::make_unique<StateUploader>(surroundings(), run(), model_);
   uploader->upload({OuterStep{1}, outer_->tree_hash()});
-  const auto sends = [&] {
-    return std::ranges::any_of(store_->asked(), [](auto& line) { return line.ends_with(" part"); });
-  };
-  QTRY_VERIFY_WITH_TIMEOUT(sends(), 60'000);
+  QTRY_VERIFY_WITH_TIMEOUT(sends_part(), 60'000);
 
   uploader.reset();
 
   QVERIFY(!told_.try_pop());
   QCOMPARE(store_->open_upload_count(), std::size_t{1});
   QCOMPARE(ring_.count(), 0);
+}
+
+// The store would hold it up for ever.
+void StateUploaderTest::a_state_that_a_rollback_undid_is_not_uploaded_to_its_end() {
+  stall_parts();
+  StateUploader uploader(surroundings(), run(), model_);
+  const HeldState state{OuterStep{1}, outer_->tree_hash()};
+  uploader.upload({state.outer_step, state.state_hash});
+  QTRY_VERIFY_WITH_TIMEOUT(sends_part(), 60'000);
+
+  uploader.give_up_after(OuterStep{1});
+  QVERIFY(!told_.pop(Deadline::after(std::chrono::milliseconds(300))));
+  QVERIFY(ring_.count() > 0);  // it goes on
+  uploader.give_up_after(OuterStep{0});
+
+  QTRY_COMPARE_WITH_TIMEOUT(ring_.count(), 0, 60'000);
+  // The hub, too, has forgotten what it asked for; it asks for another.
+  uploader.upload({OuterStep{2}, std::string(64, 'a')});
+  QCOMPARE(told().outer_step, OuterStep{2});
+  QVERIFY(!told_.try_pop());
+}
+
+void StateUploaderTest::of_two_states_the_newer_question_counts() {
+  stall_parts();
+  StateUploader uploader(surroundings(), run(), model_);
+  const HubUpload first{OuterStep{1}, outer_->tree_hash()};
+  uploader.upload(first);
+  QTRY_VERIFY_WITH_TIMEOUT(sends_part(), 60'000);
+
+  uploader.upload(first);  // again, after the hub started anew
+  QVERIFY(!told_.pop(Deadline::after(std::chrono::milliseconds(300))));
+  QVERIFY(ring_.count() > 0);
+  uploader.upload({OuterStep{2}, std::string(64, 'a')});
+
+  QCOMPARE(told().outer_step, OuterStep{2});
+  QVERIFY(!told_.try_pop());
+  QCOMPARE(ring_.count(), 0);
+}
+
+void StateUploaderTest::it_says_how_much_of_the_state_the_store_has() {
+  StateUploader uploader(surroundings(), run(), model_);
+  uploader.upload({OuterStep{1}, outer_->tree_hash()});
+  QCOMPARE(told().error, std::string());
+
+  MutexLock lock(progress_mutex_);
+  QCOMPARE(progress_.front(), std::optional<std::uint64_t>(0));
+  QVERIFY(progress_.size() >= 5);  // three chunks
+  QVERIFY(std::is_sorted(progress_.begin(), progress_.end() - 1));
+  QCOMPARE(progress_.end()[-2], std::optional<std::uint64_t>(2 * sizeof(float) * outer_->parameters().size()));
+  QCOMPARE(progress_.back(), std::optional<std::uint64_t>());
 }
 
 void StateUploaderTest::another_run_begins_with_its_parameters() {

@@ -1,0 +1,80 @@
+// The documents of a block, one after the other, with what tells them apart. One reader per thread.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "net/base/result.h"
+#include "net/data/chat.h"
+#include "net/data/json_lines.h"
+#include "net/data/text_blocks.h"
+
+namespace atl {
+
+// XXH3 (128 bits) of a document's text; of a piece of a longer text also of where in it the piece stands.
+struct DocumentHash {
+  std::uint64_t high = 0, low = 0;
+  auto operator<=>(const DocumentHash&) const = default;
+};
+
+struct Document {
+  std::string_view text;  // of a chat, as document_of has it
+  bool piece = false;     // goes on where the one before it ended
+};
+
+DocumentHash hash_of(const Document& document, std::uint64_t offset);
+
+class DocumentReader {
+ public:
+  explicit DocumentReader(const ReadOptions& options)
+      : whole_files_(options.whole_files), is_chat_(options.chat), field_(options.field), json_(options.field) {}
+
+  // on_document(document, offset): a Status. `offset`: of a piece in its file's text. Documents without text, and
+  // lines, are left out. An error names the file, and the line or row.
+  template <class OnDocument>
+  Status read(const TextFile& file, TextBlock& block, OnDocument on_document) {
+    if (file.format == TextFormat::kJsonLines) return read_lines(file, block, on_document);
+    std::size_t begin = 0;
+    for (const std::size_t end : block.ends) {
+      const std::string_view text(block.bytes.data() + begin, end - begin);
+      const bool piece = file.format == TextFormat::kText && !whole_files_;
+      if (!text.empty()) ATOLL_RETURN_IF_ERROR(on_document(Document{text, piece}, block.offset + begin));
+      begin = end;
+    }
+    return ok_status();
+  }
+
+ private:
+  template <class OnDocument>
+  Status read_lines(const TextFile& file, TextBlock& block, OnDocument& on_document) {
+    block.bytes.reserve(block.bytes.size() + kJsonPaddingBytes);
+    const std::string_view all = block.bytes;
+    std::uint64_t number = block.first;
+    for (std::size_t begin = 0; begin < all.size(); ++number) {
+      const std::size_t end = std::min(all.find('\n', begin), all.size());
+      const std::string_view line = all.substr(begin, end - begin);
+      begin = end + 1;
+      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      if (line.size() > kMaxDocumentBytes) return too_long(file, number);
+      const auto text = is_chat_ ? chat_in(line) : json_.text_of(line);
+      if (!text.ok()) return no_text(file, number, text.error());
+      if (!text->empty()) ATOLL_RETURN_IF_ERROR(on_document(Document{*text, false}, 0));
+    }
+    return ok_status();
+  }
+  // Valid until the next call.
+  Result<std::string_view> chat_in(std::string_view line) {
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<ChatMessage> chat, read_chat(line));
+    chat_ = document_of(chat);
+    return std::string_view(chat_);
+  }
+  Error no_text(const TextFile& file, std::uint64_t line, const Error& why) const;
+  static Error too_long(const TextFile& file, std::uint64_t line);
+
+  const bool whole_files_, is_chat_;
+  const std::string field_;
+  JsonLineText json_;
+  std::string chat_;
+};
+
+}  // namespace atl

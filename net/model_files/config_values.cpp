@@ -1,0 +1,15 @@
+#include "net/model_files/config_values.h"
+
+#include <nlohmann/json.hpp>
+
+#include "net/base/json_text.h"
+
+namespace atl {
+
+nlohmann::json config_values(const ModelConfig& config) {
+  constexpr int kMaxDepth = 8;
+  const std::string text = to_json(config);
+  return parse_bounded_json(text, text.size(), kMaxDepth).value();
+}
+
+}  // namespace atl

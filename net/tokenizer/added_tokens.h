@@ -1,0 +1,51 @@
+// Tokens that are found in text before it is cut into pieces: special ones, where they are wanted, and those that a
+// tokenizer.json adds to its vocabulary. At each place the longest one counts. Never changes once made; any thread.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/tokenizer/bpe_tables.h"
+
+namespace atl {
+
+struct AddedToken {
+  std::string text;
+  TokenId id = 0;
+  bool special = false;     // only where special tokens are wanted
+  bool normalized = false;  // found in text that is brought into normal form before
+};
+
+class AddedTokens {
+ public:
+  static constexpr std::size_t kMaxTokens = 1u << 16;
+  static constexpr std::size_t kMaxBytes = 256;
+
+  AddedTokens(const std::vector<AddedToken>& tokens, const TokenBytes& bytes);
+  AddedTokens(const AddedTokens&) = delete;
+
+  struct Found {
+    std::size_t at = 0, bytes = 0;
+    TokenId id = 0;
+  };
+  // The first one at or after `from`.
+  std::optional<Found> find(std::string_view text, std::size_t from, SpecialText special) const;
+
+ private:
+  struct Kind {
+    explicit Kind(const TokenBytes& bytes, std::size_t capacity) : table(bytes, capacity) {}
+    PieceTable table;
+    std::array<bool, 256> begins{};    // first bytes
+    std::vector<std::size_t> lengths;  // longest first
+    std::optional<char> only_begin;    // when all begin alike
+  };
+  static void add(Kind& kind, const AddedToken& token);
+  static void finish(Kind& kind);
+
+  Kind all_, ordinary_;
+};
+
+}  // namespace atl

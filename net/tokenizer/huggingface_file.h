@@ -1,0 +1,17 @@
+// HuggingFace's tokenizer.json, of the family of byte-level BPE: GPT-2, Llama 3, Qwen 2.5. Each field that changes what
+// tokens are is read, and whatever is not of that family is refused by its name: a tokenizer that almost fits would
+// train a model on other tokens than its authors'. Pure functions; any thread.
+#pragma once
+
+#include <string_view>
+
+#include "net/tokenizer/bpe_tokenizer.h"
+
+namespace atl {
+
+bool looks_like_huggingface(std::string_view content);  // an object of JSON
+
+// `facts`: gets what the post-processor says of a token that texts begin with.
+Result<BpeVocabulary> read_huggingface(std::string_view content, TokenizerFacts& facts);
+
+}  // namespace atl

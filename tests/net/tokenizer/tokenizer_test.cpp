@@ -1,0 +1,247 @@
+// What tokenizers make of texts is what HuggingFace's tokenizers and tiktoken make of them (tests/golden/tokenizer,
+// made by tests/golden/make_tokenizers.py), and leads back to the text.
+#include <QtTest>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "net/base/file.h"
+#include "net/tokenizer/byte_tokenizer.h"
+#include "net/tokenizer/load_tokenizer.h"
+
+using namespace atl;
+
+namespace {
+
+using nlohmann::json;
+
+std::string golden(const std::string& name) {
+  auto content = read_file(std::string(ATOLL_TEST_DATA_DIR "/tokenizer/") + name);
+  if (!content.ok()) qFatal("%s", content.error().message.c_str());
+  return std::move(content).value();
+}
+
+json expected() { return json::parse(golden("expected.json")); }
+
+std::unique_ptr<Tokenizer> tokenizer_of(std::string_view content, std::optional<SplitPattern> pattern = std::nullopt) {
+  auto made = read_tokenizer(content, pattern);
+  if (!made.ok()) qFatal("%s", made.error().message.c_str());
+  return std::move(made).value();
+}
+
+// tokenizer.json, but for what `patch` says (RFC 7396).
+std::unique_ptr<Tokenizer> patched(const json& patch) {
+  json whole = json::parse(golden("tokenizer.json"));
+  whole.merge_patch(patch);
+  return tokenizer_of(whole.dump());
+}
+
+std::vector<TokenId> encode(const Tokenizer& tokenizer, std::string_view text,
+                            SpecialText special = SpecialText::kIsText) {
+  std::vector<TokenId> ids;
+  const auto scratch = tokenizer.make_scratch();
+  tokenizer.encode(text, special, *scratch, ids);
+  return ids;
+}
+
+std::string decode(const Tokenizer& tokenizer, std::span<const TokenId> ids) {
+  std::string bytes;
+  if (const Status status = tokenizer.decode(ids, bytes); !status.ok()) qFatal("%s", status.error().message.c_str());
+  return bytes;
+}
+
+// Bytes of all kinds: whole characters, parts of some, and words that come again.
+std::string random_bytes(std::mt19937& random, std::size_t size) {
+  static constexpr const char* kParts[] = {
+      "the ", "of",   " ",    "\n",   "é",    "中",    "\xF0\x9F\x98\x80", "\xE4\xB8",
+      "\xFF", "'ll",  "12",   "\xC3", "\x80", "<tool", "<|end_of_text|>",  "\xED\xA0\x80",
+      "A",    "\xC0", "\r\n", "\0x"};
+  std::string bytes;
+  while (bytes.size() < size) {
+    if (random() % 4 == 0) {
+      bytes += static_cast<char>(random());
+    } else {
+      bytes += kParts[random() % std::size(kParts)];
+    }
+  }
+  return bytes;
+}
+
+struct Made {
+  std::string name;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+std::vector<Made> all_tokenizers() {
+  std::vector<Made> all;
+  all.push_back({"bytes", std::make_unique<ByteTokenizer>()});
+  const json cases = expected();
+  for (const json& one : cases["huggingface"]) all.push_back({one["name"], patched(one["patch"])});
+  for (const json& one : cases["tiktoken"]) {
+    all.push_back(
+        {one["name"], tokenizer_of(golden("small.tiktoken"), parse_split_pattern(one["name"].get<std::string>()))});
+  }
+  return all;
+}
+
+}  // namespace
+
+class TokenizerTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void tokens_are_those_of_huggingface();
+  void tokens_are_those_of_tiktoken();
+  void any_bytes_come_back();
+  void text_in_normal_form_comes_back();
+  void special_tokens_in_text_are_text_unless_asked_for();
+  void facts_are_the_files();
+  void the_byte_tokenizer_has_the_ids_of_shards();
+  void a_scratch_remembers_nothing_wrong();
+  void threads_encode_alike();
+  void a_number_that_is_no_token_is_named_and_nothing_appended();
+};
+
+void TokenizerTest::tokens_are_those_of_huggingface() {
+  const json cases = expected();
+  QVERIFY(cases["huggingface"].size() >= 5);
+  for (const json& one : cases["huggingface"]) {
+    const auto tokenizer = patched(one["patch"]);
+    for (std::size_t i = 0; i < cases["texts"].size(); ++i) {
+      const std::string text = cases["texts"][i];
+      const QByteArray where = QByteArray::fromStdString(one["name"].get<std::string>() + ": " + text);
+      QVERIFY2(encode(*tokenizer, text) == one["plain_ids"][i].get<std::vector<TokenId>>(), where);
+      QVERIFY2(encode(*tokenizer, text, SpecialText::kIsToken) == one["ids"][i].get<std::vector<TokenId>>(), where);
+    }
+  }
+}
+
+void TokenizerTest::tokens_are_those_of_tiktoken() {
+  const json cases = expected();
+  QVERIFY(cases["tiktoken"].size() == 5);
+  for (const json& one : cases["tiktoken"]) {
+    const std::string name = one["name"];
+    const auto tokenizer = tokenizer_of(golden("small.tiktoken"), parse_split_pattern(name));
+    for (std::size_t i = 0; i < cases["texts"].size(); ++i) {
+      const std::string text = cases["texts"][i];
+      const QByteArray where = QByteArray::fromStdString(name + ": " + text);
+      QVERIFY2(encode(*tokenizer, text) == one["ids"][i].get<std::vector<TokenId>>(), where);
+    }
+  }
+}
+
+void TokenizerTest::any_bytes_come_back() {
+  std::mt19937 random(1);
+  for (const auto& [name, tokenizer] : all_tokenizers()) {
+    if (name == "qwen2" && tokenizer->facts().vocab_size == 2052) continue;  // normal form C changes text
+    for (const std::size_t size : {0, 1, 2, 15, 16, 17, 100, 5000, 20000}) {
+      const std::string text = random_bytes(random, size);
+      for (const SpecialText special : {SpecialText::kIsText, SpecialText::kIsToken}) {
+        QVERIFY2(decode(*tokenizer, encode(*tokenizer, text, special)) == text, name.c_str());
+      }
+    }
+  }
+}
+
+void TokenizerTest::text_in_normal_form_comes_back() {
+  const auto tokenizer = patched(expected()["huggingface"][3]["patch"]);
+  QCOMPARE(tokenizer->facts().kind, std::string("qwen2"));
+
+  QCOMPARE(decode(*tokenizer, encode(*tokenizer, "caf\u00e9 \xFF \u00c5")), std::string("caf\u00e9 \xFF \u00c5"));
+  QCOMPARE(decode(*tokenizer, encode(*tokenizer, "cafe\u0301 \xFF \u212b")), std::string("caf\u00e9 \xFF \u00c5"));
+}
+
+void TokenizerTest::special_tokens_in_text_are_text_unless_asked_for() {
+  const auto tokenizer = patched(json::object());
+  const TokenId end = *tokenizer->special_token("<|end_of_text|>");
+
+  QCOMPARE(encode(*tokenizer, "<|end_of_text|>", SpecialText::kIsToken), std::vector<TokenId>{end});
+  for (const TokenId id : encode(*tokenizer, "a<|end_of_text|>b <|begin_of_text|>"))
+    QVERIFY(!tokenizer->is_special(id));
+  QVERIFY(!tokenizer->special_token("<tool>"));  // added, but a word like others
+  QCOMPARE(encode(*tokenizer, "<tool>").size(), std::size_t{1});
+}
+
+void TokenizerTest::facts_are_the_files() {
+  const auto llama = patched(json::object());
+  const TokenizerFacts& facts = llama->facts();
+
+  QCOMPARE(facts.kind, std::string("llama3"));
+  QCOMPARE(facts.vocab_size, 2052u);
+  QCOMPARE(facts.sha256.size(), std::size_t{64});
+  QCOMPARE(facts.special_tokens.size(), std::size_t{2});
+  QCOMPARE(facts.begin_of_text, std::optional<TokenId>(2048));
+  QCOMPARE(facts.end_of_text, std::optional<TokenId>(2049));
+  QVERIFY(facts.begins_with_token);
+  QVERIFY(!patched({{"post_processor", nullptr}})->facts().begins_with_token);
+
+  const auto tiktoken = tokenizer_of(golden("small.tiktoken"), SplitPattern::kLlama3);
+  QCOMPARE(tiktoken->facts().vocab_size, 2048u + 256u);
+  QCOMPARE(tiktoken->special_token("<|eot_id|>"), std::optional<TokenId>(2048 + 9));
+  QCOMPARE(tiktoken->special_token("<|reserved_special_token_245|>"), std::optional<TokenId>(2048 + 255));
+  QVERIFY(!tiktoken->facts().begins_with_token);
+}
+
+void TokenizerTest::the_byte_tokenizer_has_the_ids_of_shards() {
+  const auto made = load_tokenizer("bytes");
+  QVERIFY(made.ok());
+  const Tokenizer& tokenizer = **made;
+
+  QCOMPARE(encode(tokenizer, "a\xFF"), (std::vector<TokenId>{97, 255}));
+  QCOMPARE(encode(tokenizer, "a<|endoftext|>b", SpecialText::kIsToken), (std::vector<TokenId>{97, 256, 98}));
+  QCOMPARE(tokenizer.facts().vocab_size, 257u);
+  QCOMPARE(tokenizer.facts().end_of_text, std::optional<TokenId>(256));
+}
+
+void TokenizerTest::a_scratch_remembers_nothing_wrong() {
+  const auto tokenizer = patched(json::object());
+  const auto kept = tokenizer->make_scratch();
+  std::mt19937 random(2);
+  // More words than either of its tables holds, in which many share their beginnings and their ends.
+  for (int round = 0; round < 40; ++round) {
+    std::string text;
+    while (text.size() < 100'000) {
+      text += ' ';
+      const std::string stem(random() % 24, static_cast<char>('a' + random() % 3));
+      text += stem + std::to_string(random() % 7) + std::string(random() % 5, static_cast<char>('x' + random() % 3));
+      for (int i = 0; i < static_cast<int>(random() % 12); ++i) text += static_cast<char>('a' + random() % 26);
+    }
+    std::vector<TokenId> ids;
+    tokenizer->encode(text, SpecialText::kIsText, *kept, ids);
+    QVERIFY(ids == encode(*tokenizer, text));
+    QVERIFY(decode(*tokenizer, ids) == text);
+  }
+}
+
+void TokenizerTest::threads_encode_alike() {
+  const auto tokenizer = patched(json::object());
+  std::mt19937 random(3);
+  const std::string text = random_bytes(random, 200'000);
+  const std::vector<TokenId> alone = encode(*tokenizer, text);
+
+  std::array<std::vector<TokenId>, 4> together;
+  {
+    std::vector<std::jthread> threads;
+    for (auto& ids : together) threads.emplace_back([&] { ids = encode(*tokenizer, text); });
+  }
+
+  for (const auto& ids : together) QVERIFY(ids == alone);
+}
+
+void TokenizerTest::a_number_that_is_no_token_is_named_and_nothing_appended() {
+  for (const auto& [name, tokenizer] : all_tokenizers()) {
+    std::string bytes = "before";
+    const TokenId beyond = tokenizer->facts().vocab_size;
+    const Status status = tokenizer->decode(std::vector<TokenId>{65, beyond}, bytes);
+    QVERIFY2(!status.ok() && status.error().message.find(std::to_string(beyond)) != std::string::npos, name.c_str());
+    QCOMPARE(bytes, std::string("before"));
+  }
+  // Between the ranks and the special tokens of cl100k_base is a number that is none.
+  std::string bytes;
+  QVERIFY(!tokenizer_of(golden("small.tiktoken"), SplitPattern::kCl100kBase)
+               ->decode(std::vector<TokenId>{2048}, bytes)
+               .ok());
+}
+
+QTEST_GUILESS_MAIN(TokenizerTest)
+#include "tokenizer_test.moc"

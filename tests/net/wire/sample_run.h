@@ -1,0 +1,17 @@
+// A run's configuration that says no more than it must.
+#pragma once
+
+#include "net/wire/run_config.h"
+
+namespace atl {
+
+inline RunConfig sample_run() {
+  RunConfig run;
+  run.run_id = "0123456789abcdef";
+  run.name = "sample";
+  run.model_json = R"({"hidden_size":64})";
+  run.dataset_json = R"({"train":[]})";
+  return run;
+}
+
+}  // namespace atl

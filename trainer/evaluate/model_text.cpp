@@ -1,0 +1,69 @@
+#include "trainer/evaluate/model_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace atl {
+namespace {
+
+// End what a model says in a chat, in the templates of Llama 3 and of ChatML; known by their names, as llama.cpp knows
+// them (special_eog_ids). No text of a dataset becomes one of them.
+constexpr std::string_view kTurnEnds[] = {"<|eot_id|>", "<|im_end|>"};
+
+}  // namespace
+
+ModelText::ModelText(std::unique_ptr<Tokenizer> tokenizer)
+    : tokenizer_(std::move(tokenizer)), scratch_(tokenizer_->make_scratch()) {}
+
+Result<ModelText> ModelText::make(std::unique_ptr<Tokenizer> tokenizer, std::int64_t vocab_size,
+                                  std::span<const std::int64_t> ends) {
+  ModelText text(std::move(tokenizer));
+  const TokenizerFacts& facts = text.tokenizer_->facts();
+  if (facts.vocab_size > vocab_size) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the tokenizer has {} tokens and the model {}: they do not belong together; name the "
+                             "model's own with --tokenizer",
+                             facts.vocab_size, vocab_size)};
+  }
+  if (!facts.begin_of_text && !facts.end_of_text) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the tokenizer has neither a begin nor an end of text, after which a text could begin"};
+  }
+  text.prefix_ = static_cast<std::int32_t>(facts.begin_of_text ? *facts.begin_of_text : *facts.end_of_text);
+  text.ends_.assign(ends.begin(), ends.end());
+  if (facts.end_of_text) text.ends_.push_back(*facts.end_of_text);
+  for (const std::string_view name : kTurnEnds) {
+    if (const auto token = text.tokenizer_->special_token(name)) text.ends_.push_back(*token);
+  }
+  text.vocab_size_ = facts.vocab_size;
+  return text;
+}
+
+bool ModelText::ends_text(std::int32_t token) const { return std::ranges::find(ends_, token) != ends_.end(); }
+
+std::vector<std::int32_t> ModelText::encode_plain(std::string_view text) {
+  std::vector<TokenId> ids;
+  tokenizer_->encode(text, SpecialText::kIsToken, *scratch_, ids);
+  return {ids.begin(), ids.end()};
+}
+
+std::vector<std::int32_t> ModelText::encode_after(std::int32_t first, std::string_view text) {
+  std::vector<std::int32_t> tokens = encode_plain(text);
+  if (tokens.empty() || tokens.front() != first) tokens.insert(tokens.begin(), first);
+  return tokens;
+}
+
+std::vector<std::int32_t> ModelText::encode(std::string_view text) {
+  const TokenizerFacts& facts = tokenizer_->facts();
+  if (!facts.begins_with_token || !facts.begin_of_text) return encode_plain(text);
+  return encode_after(static_cast<std::int32_t>(*facts.begin_of_text), text);
+}
+
+std::vector<std::int32_t> ModelText::encode_prompt(std::string_view text) { return encode_after(prefix_, text); }
+
+std::string ModelText::decode(std::int32_t token) const {
+  return token < 0 ? std::string() : tokenizer_->within_text(static_cast<TokenId>(token));
+}
+
+}  // namespace atl

@@ -1,0 +1,42 @@
+#include "trainer/island/exported_tokenizer.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "net/base/file.h"
+#include "net/base/sha256.h"
+#include "net/data/run_dataset.h"
+#include "net/tokenizer/huggingface_writer.h"
+#include "net/tokenizer/load_tokenizer.h"
+
+namespace atl {
+namespace {
+
+Result<CompanionFile> tokenizer_file(const std::optional<TokenizerEntry>& entry, const std::filesystem::path& data) {
+  if (!entry) return CompanionFile{"tokenizer.json", byte_tokenizer_to_huggingface()};
+  const std::filesystem::path path = data / entry->file;
+  ATOLL_ASSIGN_OR_RETURN(std::string content, read_file(path, kMaxTokenizerFile));
+  if (sha256_hex(as_bytes(content)) == entry->sha256) return CompanionFile{entry->file, std::move(content)};
+  return Error{ErrorCode::kCorrupt, fmt::format("{} is not the run's", path.string())};
+}
+
+Result<std::vector<CompanionFile>> tokenizer_files(const RunConfig& run, const std::filesystem::path& data,
+                                                   std::int64_t longest) {
+  ATOLL_ASSIGN_OR_RETURN(const RunDataFacts facts, facts_of_run_data(run.dataset_json));
+  ATOLL_ASSIGN_OR_RETURN(CompanionFile file, tokenizer_file(facts.tokenizer_file, data));
+  ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, read_tokenizer(file.content));
+  CompanionFile config{"tokenizer_config.json", tokenizer_config(*tokenizer, longest)};
+  return std::vector<CompanionFile>{std::move(file), std::move(config)};
+}
+
+}  // namespace
+
+std::vector<CompanionFile> exported_tokenizer(const RunConfig& run, const std::filesystem::path& data,
+                                              std::int64_t longest) {
+  auto files = tokenizer_files(run, data, longest);
+  if (files.ok()) return std::move(*files);
+  spdlog::warn("export without tokenizer: error=\"{}\"", files.error().message);
+  return {};
+}
+
+}  // namespace atl

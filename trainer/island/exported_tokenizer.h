@@ -1,0 +1,20 @@
+// The files by which programs of HuggingFace's turn text into a run's tokens (AutoTokenizer), for a model that is
+// exported. Reads the run's dataset on this island; any thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "net/model_files/model_writer.h"
+#include "net/wire/run_config.h"
+
+namespace atl {
+
+// tokenizer.json, or tokenizer.model of SentencePiece, and tokenizer_config.json. `data`: where the island keeps the run's dataset. `longest`: tokens of the
+// longest text that the model takes. Empty, which the log tells, where the tokenizer's file is not there or damaged: a
+// model without it is worth having.
+std::vector<CompanionFile> exported_tokenizer(const RunConfig& run, const std::filesystem::path& data,
+                                              std::int64_t longest);
+
+}  // namespace atl
