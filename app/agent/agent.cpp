@@ -126,6 +126,7 @@ class Agent::Impl final : public AgentControl {
                           .work_every = options_.work_every,
                           .data_cache_bytes = options_.data_cache_bytes,
                           .data_mirrors = options_.data_mirrors,
+                          .credit = options_.credit,
                           .keep_days = options_.keep_days,
                           .keep_rounds = options_.keep_rounds,
                           .store = options_.store},

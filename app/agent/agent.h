@@ -33,6 +33,7 @@ struct AgentOptions {
   std::chrono::seconds work_every{0};         // as checkpoints.work_every has it
   std::uint64_t data_cache_bytes = 0;         // as island.data_cache has it
   std::string data_mirrors;                   // as island.data_mirrors has it
+  std::string credit;                         // as island.credit has it
   std::uint32_t keep_days = 0;                // as checkpoints.keep_daily has it
   std::string keep_rounds;                    // as checkpoints.keep_rounds has it
   StoreSettings store;                        // as store.* has it

@@ -30,6 +30,7 @@ Status apply_config(const Config& config, AgentOptions& options) {
   options.work_every = std::chrono::seconds(config_seconds(config.text("checkpoints.work_every")));
   options.data_cache_bytes = config_bytes(config.text("island.data_cache"));
   options.data_mirrors = config.text("island.data_mirrors");
+  options.credit = config.text("island.credit");
   options.keep_days = static_cast<std::uint32_t>(config.whole("checkpoints.keep_daily"));
   options.keep_rounds = config.text("checkpoints.keep_rounds");
   options.store = store_settings(config);

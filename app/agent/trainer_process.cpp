@@ -50,7 +50,8 @@ std::map<std::string, std::string> environment_of(const TrainerStart& start, con
                                           {kKeepRoundsVariable, start.keep_rounds},
                                           {kWorkEveryVariable, std::to_string(start.work_every.count())},
                                           {kDataCacheVariable, std::to_string(start.data_cache_bytes)},
-                                          {kDataMirrorsVariable, start.data_mirrors}};
+                                          {kDataMirrorsVariable, start.data_mirrors},
+                                          {kCreditVariable, start.credit}};
   said.merge(store_environment(start.store));
   if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
   if (start.visible_gpus) {

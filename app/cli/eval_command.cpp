@@ -4,6 +4,7 @@
 #include "app/cli/command.h"
 #include "app/cli/trainer_arguments.h"
 #include "app/cli/validators.h"
+#include "net/data/source_name.h"
 
 namespace atl {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 struct Eval {
   TrainerModelSource source;
   TrainerInference inference;
-  std::string data, split = "validation", sequences, sequence_length, attention, max_length, limit, bootstrap, output;
-  std::vector<std::string> tasks;
+  std::string split = "validation", sequences, sequence_length, attention, max_length, limit, bootstrap, output;
+  std::vector<std::string> data, tasks;
   bool log_samples = false, json = false;
 };
 
@@ -23,7 +24,11 @@ Status run_eval(const Eval& command, CommandContext& context) {
   }
   TrainerArguments arguments("eval");
   ATOLL_RETURN_IF_ERROR(command.source.append_to(arguments));
-  arguments.add_path("--data", command.data);
+  for (const std::string& text : command.data) {
+    const auto [name, directory] = split_name(text);
+    const std::string place = std::filesystem::absolute(directory).string();
+    arguments.add("--data", name.empty() ? place : name + "=" + place);
+  }
   arguments.add("--sequences", command.sequences);
   arguments.add("--sequence-length", command.sequence_length);
   arguments.add("--attention", command.attention);
@@ -46,15 +51,19 @@ void add_eval_command(CLI::App& app, CommandContext& context) {
   CLI::App* sub = app.add_subcommand("eval", "Loss of a model on a dataset, and its scores on tasks");
   sub->footer(
       "Examples:\n  atoll eval --model my-model --data data --sequences 64\n"
+      "  atoll eval --data web=data/web --data code=data/code\n"
       "  atoll eval --model my-model --task hellaswag.jsonl --task arc_easy.jsonl --output results\n\n"
       "Task files are JSON Lines (docs/eval-tasks.md); docs/eval_tasks.py makes them of lm-evaluation-harness's\n"
       "tasks, whose results this prints and writes.");
   command->source.add_to(*sub);
-  auto* data = sub->add_option("--data", command->data, "Dataset made by 'atoll data prepare'")->type_name("DIR");
+  auto* data = sub->add_option("--data", command->data,
+                               "Dataset made by 'atoll data prepare' (repeatable: the loss on each source, and on all)")
+                   ->type_name("[NAME=]DIR")
+                   ->allow_extra_args(false);
   sub->add_option("--split", command->split, "Which split")
       ->check(CLI::IsMember({"validation"}))
       ->capture_default_str();
-  sub->add_option("--sequences", command->sequences, "How many sequences")
+  sub->add_option("--sequences", command->sequences, "How many sequences of each")
       ->check(whole_number(1, 1 << 20))
       ->needs(data);
   sub->add_option("--sequence-length", command->sequence_length, "Tokens in each")

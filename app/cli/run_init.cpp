@@ -10,6 +10,7 @@
 #include "net/base/json_reader.h"
 #include "net/control/home.h"
 #include "net/data/run_dataset.h"
+#include "net/data/source_name.h"
 #include "net/hub/evaluation_files.h"
 #include "net/hub/hub.h"
 #include "net/model/config.h"
@@ -133,12 +134,6 @@ std::string describe_evaluation(const RunEvaluation& evaluation) {
   return fmt::format("every {} it is asked: {}", format_number_of(evaluation.every, "round"), fmt::join(tasks, ", "));
 }
 
-std::pair<std::string, std::string> split_name(const std::string& text) {
-  const auto sign = text.find('=');
-  if (sign == std::string::npos || !is_island_name(text.substr(0, sign))) return {{}, text};
-  return {text.substr(0, sign), text.substr(sign + 1)};
-}
-
 namespace {
 
 // A mirror of all sources has a directory of each one's name; of a single source it is that source's.
@@ -200,6 +195,7 @@ Status begin_from_store(const NewRun& run, HubInitOptions& options) {
     return Error{ErrorCode::kCorrupt, fmt::format("{} names a model of another size than its state", run.from)};
   }
   options.run.model_json = state.manifest.model_json;
+  if (!run.overrides.attention && state.manifest.attention) options.run.attention = *state.manifest.attention;
   options.run.initial_state = to_string(with_place({url.bucket, state.prefix, url.endpoint, url.region}, settings));
   options.run.initial_state_sha256 = state.manifest_sha256;
   options.initial_hash = state.manifest.initial_hash;

@@ -32,8 +32,6 @@ struct NewRun {
   RunOverrides overrides;
 };
 
-// [NAME=]REST, where NAME could be a source's.
-std::pair<std::string, std::string> split_name(const std::string& text);
 // What becomes a hub's home, after all that can be known beforehand was checked.
 struct PlannedRun {
   HubInitOptions options;               // without the directory

@@ -189,6 +189,9 @@ const std::vector<ConfigKey>& config_keys() {
        "and "
        "s3:// on the internet; web: http:// and private networks too; all: and paths of this machine",
        0, 0, "none https web all"},
+      {"island.credit", kOneOf, "none",
+       "How the cards of exported models count this island. name: by its name; none: with all that are not named", 0, 0,
+       "none name"},
       {"limits.upload", kRate, "none",
        "What the all-reduce, and what is served and published meanwhile, may send together"},
       {"limits.gpu_power", kWhole, "0",

@@ -54,6 +54,10 @@ constexpr std::array kWords{
           QT_TRANSLATE_NOOP("SettingText",
                             "That a run may name. https: on the internet. web: private networks too. all: and this "
                             "machine's paths.")},
+    Words{"island.credit", QT_TRANSLATE_NOOP("SettingText", "Named in models"),
+          QT_TRANSLATE_NOOP(
+              "SettingText",
+              "Whether the cards of exported models name this island. none: it is counted without a name.")},
     Words{"checkpoints.work_every", QT_TRANSLATE_NOOP("SettingText", "Save work every"),
           QT_TRANSLATE_NOOP("SettingText", "A crash costs what was trained since. 0s: only a pause saves it.")},
     Words{"checkpoints.keep_daily", QT_TRANSLATE_NOOP("SettingText", "Days to keep"),

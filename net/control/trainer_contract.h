@@ -25,6 +25,10 @@ inline constexpr const char* kDataCacheVariable = "ATOLL_TRAINER_DATA_CACHE";
 // Likewise: which mirrors of the run's data it may ask (net/data/mirror_policy.h). Not set: "https".
 inline constexpr const char* kDataMirrorsVariable = "ATOLL_TRAINER_DATA_MIRRORS";
 
+// Likewise: "name" where models of the run may name this island. Not set, "none": they may not.
+inline constexpr const char* kCreditVariable = "ATOLL_TRAINER_CREDIT";
+inline constexpr const char* kCreditByName = "name";
+
 // Likewise: the owner's object store (StoreSettings), and the file with its credentials: their place alone, never they.
 inline constexpr const char* kStoreEndpointVariable = "ATOLL_TRAINER_STORE_ENDPOINT";
 inline constexpr const char* kStoreRegionVariable = "ATOLL_TRAINER_STORE_REGION";

@@ -9,6 +9,7 @@
 #include "net/base/new_file.h"
 #include "net/base/sha256.h"
 #include "net/data/sequence_map.h"
+#include "net/data/source_name.h"
 #include "net/data/token_shard.h"
 #include "net/data/tree_builder.h"
 #include "net/hub/evaluation_files.h"
@@ -137,17 +138,6 @@ void serve_shards(const std::string& prefix, const std::filesystem::path& direct
 }
 
 }  // namespace
-
-std::string source_name_of(const std::filesystem::path& directory) {
-  std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
-  if (path.filename().empty()) path = path.parent_path();
-  std::string name;
-  for (const char c : path.filename().string().substr(0, kMaxPersonName)) {
-    const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    name += (small >= 'a' && small <= 'z') || (small >= '0' && small <= '9') ? small : '-';
-  }
-  return name.empty() ? "data" : name;
-}
 
 Result<RunDataset> make_run_dataset(const std::vector<HubDataSource>& sources, const std::vector<NamedShare>& weights,
                                     std::uint32_t sequence_length, const HubHome& home, const OnIndexing& on_indexing) {

@@ -22,9 +22,6 @@ struct HubDataSource {
   std::vector<std::string> mirrors = {};  // beside the hub (RunSource::mirrors)
 };
 
-// "/srv/Web_Data/" -> "web-data"
-std::string source_name_of(const std::filesystem::path& directory);
-
 // See OnTreeProgress (net/data/tree_builder.h).
 using OnIndexing = std::function<bool(const std::string& source, std::uint64_t done_bytes, std::uint64_t of_bytes)>;
 

@@ -278,7 +278,9 @@ AboutResponse HubServer::Impl::about(const AboutRequest& request) {
 
 Result<IslandConnected> HubServer::Impl::read_hello(const IslandLink& link, const std::string& text) {
   Result<IslandConnected> connected = atl::read_hello(link.island(), link.host(), text, policy_, identity_);
-  if (connected.ok()) hosts_->remember(link.island().id, link.host());
+  if (!connected.ok()) return connected;
+  hosts_->remember(link.island().id, link.host());
+  members_->note_credited(link.island().id, connected->hello.credited);
   return connected;
 }
 

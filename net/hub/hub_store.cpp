@@ -30,6 +30,7 @@ constexpr const char* kTables = R"(
     islands INTEGER NOT NULL, PRIMARY KEY (task, metric, outer_step)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS contribution (
     island TEXT PRIMARY KEY, rounds INTEGER NOT NULL, tokens INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS credited (island TEXT PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS uploaded (outer_step INTEGER PRIMARY KEY, hash TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS rollback (
     epoch INTEGER PRIMARY KEY, outer_step INTEGER NOT NULL, reason TEXT NOT NULL, automatic INTEGER NOT NULL,

@@ -68,8 +68,10 @@ class HubStore {
   Result<std::optional<HubState::Validation>> validation(bool first);  // the first or the last
   // Of each state that was asked it, the figures of metrics_of(task.kind), in their order.
   Result<std::map<OuterStep, std::vector<double>>> evaluations(const EvaluationTask& task);
-  // Those of them that trained in rounds which count, at most kMaxContributors.
+  // Who trained in rounds which count: those who agreed to be named, and the others as one (net/wire/contributors.h).
   Result<std::vector<Contributor>> contributors();
+  // Whether an island's owner agreed to that. Nobody did who has not said so.
+  Status save_credited(const IslandId& island, bool credited);
 
  private:
   explicit HubStore(Database database) : database_(std::move(database)) {}

@@ -28,18 +28,37 @@ Status HubStore::count_from(OuterStep round, int sign) {
   }
 }
 
+Status HubStore::save_credited(const IslandId& island, bool credited) {
+  ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare(credited ? "INSERT OR IGNORE INTO credited VALUES (?)"
+                                                                         : "DELETE FROM credited WHERE island = ?"));
+  ATOLL_RETURN_IF_ERROR(statement.bind(island.value));
+  return statement.run();
+}
+
 Result<std::vector<Contributor>> HubStore::contributors() {
-  ATOLL_ASSIGN_OR_RETURN(Statement statement,
-                         database_.prepare("SELECT display_name, rounds, tokens FROM contribution JOIN island ON id = "
-                                           "contribution.island WHERE tokens > 0 ORDER BY tokens DESC, id LIMIT ?"));
-  ATOLL_RETURN_IF_ERROR(statement.bind(kMaxContributors));
+  ATOLL_ASSIGN_OR_RETURN(
+      Statement statement,
+      database_.prepare("SELECT CASE WHEN credited.island IS NULL THEN '' ELSE display_name END, rounds, tokens FROM "
+                        "contribution JOIN island ON id = contribution.island LEFT JOIN credited ON id = "
+                        "credited.island WHERE tokens > 0 ORDER BY tokens DESC, id"));
   std::vector<Contributor> contributors;
+  Contributor others;
+  others.islands = 0;
   for (;;) {
     ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
-    if (!row) return contributors;
-    contributors.push_back({statement.text(0), static_cast<std::uint64_t>(statement.integer(1)),
-                            static_cast<std::uint64_t>(statement.integer(2))});
+    if (!row) break;
+    Contributor one{statement.text(0), static_cast<std::uint64_t>(statement.integer(1)),
+                    static_cast<std::uint64_t>(statement.integer(2))};
+    if (!one.name.empty() && contributors.size() + 1 < kMaxContributors) {
+      contributors.push_back(std::move(one));
+      continue;
+    }
+    others.rounds += one.rounds;
+    others.tokens += one.tokens;
+    ++others.islands;
   }
+  if (others.islands > 0) contributors.push_back(others);
+  return contributors;
 }
 
 }  // namespace atl

@@ -212,7 +212,7 @@ HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point n
   state.uploaded_outer_step = uploaded ? std::optional(uploaded->value) : std::nullopt;
   for (const auto& [id, island] : coordinator.islands()) {
     state.islands.push_back(view_of(island, now));
-    if (state.finished && !island.connected) state.islands.back().state = HubIslandState::kGone;
+    if (state.finished) state.islands.back().state = HubIslandState::kGone;
   }
   for (const auto& [id, island] : gone_) {
     if (!coordinator.islands().contains(id) && state.islands.size() < HubState::kMaxIslands) {

@@ -42,6 +42,11 @@ Result<bool> MemberRoll::is_member(const EnrolledIsland& island) {
   return found.error();
 }
 
+void MemberRoll::note_credited(const IslandId& island, bool credited) {
+  const Status saved = store_->save_credited(island, credited);
+  if (!saved.ok()) failed(saved.error());
+}
+
 // ---- coming and going
 
 EnrolResponse MemberRoll::enrol(Enroller& enroller, const EnrolRequest& request) {

@@ -27,6 +27,8 @@ class MemberRoll {
   // Empty: not a member. An error: it cannot be said now.
   Result<std::optional<EnrolledIsland>> find(const PeerCertificate& certificate);
   Result<bool> is_member(const EnrolledIsland& island);
+  // Whether models of the run may name it, as it says when it comes.
+  void note_credited(const IslandId& island, bool credited);
   // kTimeout when it is not the request's fault: islands try again by themselves.
   EnrolResponse enrol(Enroller& enroller, const EnrolRequest& request);
 

@@ -10,6 +10,7 @@
 #include "net/base/parallel.h"
 #include "net/base/printable.h"
 #include "net/model_files/config_values.h"
+#include "net/model_files/end_tokens.h"
 #include "net/model_files/model_reader.h"
 #include "net/tokenizer/load_tokenizer.h"
 
@@ -122,6 +123,7 @@ Result<std::int64_t> merge_models(const ModelMerge& merge, const AbortSignal& ab
   const ModelReader& first = merge.base ? inputs.back() : inputs.front();
   ATOLL_ASSIGN_OR_RETURN(std::vector<CompanionFile> companions, tokenizer_of(first.directory()));
   companions.push_back({"README.md", card_of(merge)});
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<std::int64_t> ends, end_tokens(first.directory(), first.config()));
   ModelFilesOptions files = merge.files;
   const auto within_documents = [](const ModelReader& model) { return model.attention() == AttentionScope::kDocument; };
   if (std::ranges::all_of(inputs, within_documents)) files.attention = AttentionScope::kDocument;
@@ -136,7 +138,7 @@ Result<std::int64_t> merge_models(const ModelMerge& merge, const AbortSignal& ab
     ATOLL_RETURN_IF_ERROR(
         merge_parameter(parameter, info, writer, abort, [&](std::int64_t done) { progress(done, layout.numel); }));
   }
-  ATOLL_RETURN_IF_ERROR(std::move(writer).finish(companions));
+  ATOLL_RETURN_IF_ERROR(std::move(writer).finish(companions, ends));
   return layout.numel;
 }
 

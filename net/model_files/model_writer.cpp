@@ -53,14 +53,18 @@ std::string config_json(const ModelConfig& config, ModelDtype dtype, AttentionSc
 }
 
 // What transformers' generate() begins and ends with.
-std::string generation_config_json(const ModelConfig& config) {
+std::string generation_config_json(const ModelConfig& config, std::span<const std::int64_t> ends) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   const auto add = [&](const char* key, const std::vector<std::int64_t>& ids) {
     if (ids.size() == 1) json[key] = ids.front();
     if (ids.size() > 1) json[key] = ids;
   };
   add("bos_token_id", config.bos_token_ids);
-  add("eos_token_id", config.eos_token_ids);
+  std::vector<std::int64_t> all = config.eos_token_ids;
+  for (const std::int64_t end : ends) {
+    if (std::ranges::find(all, end) == all.end()) all.push_back(end);
+  }
+  add("eos_token_id", all);
   return json.dump(2) + "\n";
 }
 
@@ -169,11 +173,11 @@ Status ModelWriter::remove_others() const {
 }
 
 // Small files are written before any takes its place, so that a disk that is full by then leaves what was there.
-Status ModelWriter::finish(std::span<const CompanionFile> companions) && {
+Status ModelWriter::finish(std::span<const CompanionFile> companions, std::span<const std::int64_t> ends) && {
   std::vector<CompanionFile> small;
   if (shards_.size() > 1) small.push_back({kIndexFile, index_json()});
   small.insert(small.end(), companions.begin(), companions.end());
-  small.push_back({kGenerationConfigFile, generation_config_json(config_)});
+  small.push_back({kGenerationConfigFile, generation_config_json(config_, ends)});
   small.push_back({kConfigFile, config_json(config_, dtype_, attention_)});
   std::vector<NewFile> files;
   for (const CompanionFile& each : small) {

@@ -48,8 +48,9 @@ class ModelWriter {
   // Values from `offset` of the canonical order on; pieces in any order, each value once.
   Status write(std::int64_t offset, std::span<const float> values);
   // All values are written. Files take their places: tensors, index, companions, config.json last; then those of a
-  // model that was here before are removed.
-  Status finish(std::span<const CompanionFile> companions = {}) &&;
+  // model that was here before are removed. `ends`: tokens that end a text beside those of the config, for
+  // generation_config.json.
+  Status finish(std::span<const CompanionFile> companions = {}, std::span<const std::int64_t> ends = {}) &&;
 
  private:
   struct Shard {

@@ -69,13 +69,15 @@ std::string chunks_digest(const StateManifest& state, std::uint64_t object) {
 
 std::string PublishedManifest::to_json() const {
   const auto state_object = parse_bounded_json(state.to_json(), kMaxPublishedManifest, kMaxManifestDepth);
-  return dump_json({{"version", kVersion},
-                    {"run_id", run_id},
-                    {"run_name", run_name},
-                    {"model_json", model_json},
-                    {"state", state_object.ok() ? *state_object : nlohmann::json()},
-                    {"state_hash", to_hex(state.tree_hash())},
-                    {"initial_hash", initial_hash}});
+  nlohmann::json json = {{"version", kVersion},
+                         {"run_id", run_id},
+                         {"run_name", run_name},
+                         {"model_json", model_json},
+                         {"state", state_object.ok() ? *state_object : nlohmann::json()},
+                         {"state_hash", to_hex(state.tree_hash())},
+                         {"initial_hash", initial_hash}};
+  if (attention) json["attention"] = attention_scope_name(*attention);
+  return dump_json(json);
 }
 
 Result<PublishedManifest> PublishedManifest::from_json(std::string_view text) {
@@ -90,6 +92,12 @@ Result<PublishedManifest> PublishedManifest::from_json(std::string_view text) {
   reader.bounded("model_json", manifest.model_json, kMaxModelBytes);
   reader.hash("state_hash", hash);
   reader.hash("initial_hash", manifest.initial_hash);
+  if (reader.has("attention")) {
+    std::string name;
+    reader.text("attention", name);
+    manifest.attention = attention_scope_named(name);
+    if (!manifest.attention) return wrong("manifest", "it was trained with an attention that this atoll does not know");
+  }
   const nlohmann::json* state = reader.find("state");
   if (!reader.status().ok()) return wrong("manifest", reader.status().error().message);
   auto decoded = StateManifest::from_json(dump_json(*state));

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/model/attention_scope.h"
 #include "net/recovery/outer_state.h"
 #include "net/store/store_url.h"
 
@@ -47,6 +48,7 @@ struct PublishedManifest {
   StateManifest state;
   // The tree hash, hex, of outer step 0 with these parameters and no momentum: of a run that begins with them.
   std::string initial_hash;
+  std::optional<AttentionScope> attention = {};  // with which it was trained; one of before does not say
 
   std::string to_json() const;
   static Result<PublishedManifest> from_json(std::string_view text);

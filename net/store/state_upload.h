@@ -14,6 +14,7 @@
 #include "net/base/bytes.h"
 #include "net/base/result.h"
 #include "net/https/fetch_progress.h"
+#include "net/model/attention_scope.h"
 #include "net/recovery/outer_state.h"
 #include "net/store/store_client.h"
 
@@ -45,6 +46,7 @@ struct StateUploadOptions {
 
 struct PublishedRun {
   std::string run_id, run_name, model_json;
+  AttentionScope attention = AttentionScope::kPacked;
 };
 
 struct StateUploadReport {

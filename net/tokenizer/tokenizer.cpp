@@ -23,6 +23,14 @@ std::optional<TokenId> Tokenizer::special_token(std::string_view name) const {
   return first_of(facts_.special_tokens, {name});
 }
 
+std::vector<TokenId> Tokenizer::turn_ends() const {
+  std::vector<TokenId> ends;
+  for (const std::string_view name : {"<|eot_id|>", "<|im_end|>"}) {
+    if (const auto token = special_token(name)) ends.push_back(*token);
+  }
+  return ends;
+}
+
 bool Tokenizer::is_special(TokenId id) const {
   const auto& tokens = facts_.special_tokens;
   const auto found = std::lower_bound(tokens.begin(), tokens.end(), id,

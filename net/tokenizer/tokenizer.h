@@ -57,6 +57,9 @@ class Tokenizer {
   const TokenizerFacts& facts() const { return facts_; }
   std::optional<TokenId> special_token(std::string_view name) const;
   bool is_special(TokenId id) const;
+  // Those that end what a model says in a chat, in the templates of Llama 3 and of ChatML; known by their names, as
+  // llama.cpp knows them (special_eog_ids).
+  std::vector<TokenId> turn_ends() const;
 
   virtual std::unique_ptr<TokenizerScratch> make_scratch() const = 0;
   // Appends the tokens of `text`, which may be any bytes, UTF-8 or not, below 4 GiB. The tokens of two texts one after
@@ -64,8 +67,8 @@ class Tokenizer {
   virtual void encode(std::string_view text, SpecialText special, TokenizerScratch& scratch,
                       std::vector<TokenId>& ids) const = 0;
   // Appends the bytes of these tokens; a special token is its name. decode(encode(text)) is text, but where the
-  // tokenizer changes text before (Qwen: normal form C; SentencePiece). kInvalidArgument, and nothing appended, when one
-  // is no token.
+  // tokenizer changes text before (Qwen: normal form C; SentencePiece). kInvalidArgument, and nothing appended, when
+  // one is no token.
   virtual Status decode(std::span<const TokenId> ids, std::string& bytes) const = 0;
   // What a token adds to text that is there: bytes, perhaps a part of a character; nothing for special tokens and
   // numbers that are no token.

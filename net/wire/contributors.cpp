@@ -13,6 +13,7 @@ void fields(Archive& archive, Contributor& contributor) {
   archive.text("name", contributor.name, kMaxPersonName);
   archive.field("rounds", contributor.rounds);
   archive.field("tokens", contributor.tokens);
+  archive.field("islands", contributor.islands);
 }
 
 }  // namespace

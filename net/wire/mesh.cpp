@@ -165,6 +165,7 @@ void fields(Archive& archive, IslandHello& m) {
     object(archive, "work", *m.work);
   }
   if_so(archive, "can_upload", m.can_upload);
+  if_so(archive, "credited", m.credited);
 }
 
 template <class Archive>

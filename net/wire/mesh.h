@@ -78,6 +78,7 @@ struct IslandHello {  // first message after the WebSocket opens, also after a r
   // still open.
   std::optional<HeldWork> work = {};
   bool can_upload = false;  // its owner gave it credentials for RunConfig::upload_store
+  bool credited = false;    // its owner agreed that models of the run name it (net/wire/contributors.h)
 };
 
 struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of an island

@@ -1233,6 +1233,14 @@
         <translation>Was die Daten eines Laufs belegen dürfen. Sie werden geholt, wenn sie gebraucht werden.</translation>
     </message>
     <message>
+        <source>Named in models</source>
+        <translation>In Modellen genannt</translation>
+    </message>
+    <message>
+        <source>Whether the cards of exported models name this island. none: it is counted without a name.</source>
+        <translation>Ob die Karten exportierter Modelle diese Insel nennen. none: sie wird ohne Namen gezählt.</translation>
+    </message>
+    <message>
         <source>Mirrors of data</source>
         <translation>Spiegel der Daten</translation>
     </message>

@@ -565,11 +565,13 @@ void CliTest::trainer_commands_pass_flags_and_exit_code_on() {
 
   QCOMPARE(atoll({"sample", "--model", "/m", "--prompt", "-once upon", "--tokens", "5"}).exit_code, 4);
   QCOMPARE(atoll({"eval", "--model", "/h", "--data", "/d", "--json"}).exit_code, 4);
+  QCOMPARE(atoll({"eval", "--model", "/h", "--data", "web=/w", "--data", "code=/c"}).exit_code, 4);
   QCOMPARE(atoll({"export", "--output", "/o"}).exit_code, 4);
 
   QCOMPARE(*read_file(atoll.path("calls")),
            "sample --model=/m --prompt=-once upon --tokens=5\n"
            "eval --model=/h --data=/d --json\n"
+           "eval --model=/h --data=web=/w --data=code=/c\n"
            "export --home=" +
                atoll.path("island").string() + " --output=/o --dtype=float32 --max-shard-bytes=5000000000\n");
 }

@@ -27,6 +27,7 @@ class TrainTest : public QObject {
   void a_run_alone_ends_after_its_rounds_and_is_not_made_anew();
   void an_interrupted_run_goes_on();
   void its_model_is_used();
+  void its_loss_is_told_by_source();
   void what_cannot_be_trained_is_said_data();
   void what_cannot_be_trained_is_said();
 
@@ -110,8 +111,29 @@ void TrainTest::its_model_is_used() {
            std::string());
   QCOMPARE(defects_of("eval", {"eval", "--model", path("model"), "--data", path("data"), "--sequences", "2", "--json"}),
            std::string());
+  QCOMPARE(defects_of("eval", {"eval", "--model", path("model"), "--data", path("data"), "--data",
+                               "again=" + path("data"), "--sequences", "2", "--json"}),
+           std::string());
   QCOMPARE(defects_of("sample", {"sample", "--model", path("model"), "--prompt", "An", "--tokens", "4", "--json"}),
            std::string());
+}
+
+void TrainTest::its_loss_is_told_by_source() {
+  const QStringList eval{"eval", "--model", path("model"), "--sequences", "2"};
+  const QStringList both{"--data", path("data"), "--data", "again=" + path("data")};
+
+  const Outcome outcome = run(eval + both + QStringList{"--json"});
+  QVERIFY2(outcome.exit_code == 0, outcome.err);
+  const auto json = nlohmann::json::parse(outcome.out.toStdString());
+  const nlohmann::json& one = json.at("sources").at("data");
+  QVERIFY(one == json.at("sources").at("again"));
+  QVERIFY(json.at("tokens") == 2 * one.at("tokens").get<int>());
+  QVERIFY(std::abs(json.at("loss_nats").get<double>() - one.at("loss_nats").get<double>()) < 1e-12);
+  QVERIFY(run(eval + both).out.contains("validation loss on again: "));
+
+  const Outcome twice = run(eval + QStringList{"--data", path("data"), "--data", path("data")});
+  QVERIFY(twice.exit_code != 0);
+  QVERIFY2(twice.err.contains("two datasets are called data"), twice.err);
 }
 
 void TrainTest::what_cannot_be_trained_is_said_data() {

@@ -126,6 +126,13 @@ void ChatRunTest::islands_learn_together_what_assistants_say() {
     models.push_back(require(read_file(std::filesystem::path(model) / "model.safetensors")));
   }
   QVERIFY(models[0] == models[1]);
+  // Who generates with it stops where a turn ends, too.
+  const auto read = [&](const char* file) {
+    return nlohmann::json::parse(require(read_file(std::filesystem::path(path("model-0")) / file)));
+  };
+  const auto ends = read("generation_config.json").at("eos_token_id");
+  QCOMPARE(ends.size(), std::size_t{2});
+  QVERIFY(ends[0] == read("config.json").at("eos_token_id") && ends[1] != ends[0]);
   const auto loss =
       nlohmann::json::parse(must({"eval", "--model", path("model-0"), "--data", path("data"), "--sequences", "100000",
                                   "--sequence-length", std::to_string(kLength), "--json"})

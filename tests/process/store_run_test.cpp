@@ -85,7 +85,7 @@ void StoreRunTest::initTestCase() {
   environment.insert("ATOLL_STORE_BUCKET", kFakeBucket);
   environment.insert("ATOLL_STORE_CREDENTIALS_FILE", QString::fromStdString(credentials));
   scene_.make_hub("hub", {"--inner-steps", "2", "--batch", "2", "--validate-every", "0", "--upload-to", kUrl,
-                          "--upload-every", "2"});
+                          "--upload-every", "2", "--attention", "document"});
   scene_.serve_hub();
 }
 
@@ -238,6 +238,7 @@ void StoreRunTest::a_run_begins_with_the_published_parameters() {
            "s3://" + std::string(kFakeBucket) + "/" + published.prefix + "?endpoint=" + store_.endpoint());
   QCOMPARE(run.initial_state_sha256, published.manifest_sha256);
   QCOMPARE(run.model_json, published.manifest.model_json);
+  QVERIFY(run.attention == AttentionScope::kDocument);  // as it was trained
   QCOMPARE(chunks_asked() - before, published.manifest.state.chunk_sha256.size());
 }
 
@@ -256,6 +257,7 @@ void StoreRunTest::a_published_state_is_exported() {
     QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
     QVERIFY(nlohmann::json::parse(outcome.out).at("outer_step") == published.manifest.state.version.value);
     QVERIFY(read_model_directory(made)->parameters == parameters);
+    QVERIFY(ModelReader::open(made)->attention() == AttentionScope::kDocument);
     QVERIFY(!holds_secret(outcome.out + outcome.err));
   }
   const ProgramOutcome none =

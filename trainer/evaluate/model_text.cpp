@@ -5,14 +5,6 @@
 #include <algorithm>
 
 namespace atl {
-namespace {
-
-// End what a model says in a chat, in the templates of Llama 3 and of ChatML; known by their names, as llama.cpp knows
-// them (special_eog_ids). No text of a dataset becomes one of them.
-constexpr std::string_view kTurnEnds[] = {"<|eot_id|>", "<|im_end|>"};
-
-}  // namespace
-
 ModelText::ModelText(std::unique_ptr<Tokenizer> tokenizer)
     : tokenizer_(std::move(tokenizer)), scratch_(tokenizer_->make_scratch()) {}
 
@@ -33,9 +25,8 @@ Result<ModelText> ModelText::make(std::unique_ptr<Tokenizer> tokenizer, std::int
   text.prefix_ = static_cast<std::int32_t>(facts.begin_of_text ? *facts.begin_of_text : *facts.end_of_text);
   text.ends_.assign(ends.begin(), ends.end());
   if (facts.end_of_text) text.ends_.push_back(*facts.end_of_text);
-  for (const std::string_view name : kTurnEnds) {
-    if (const auto token = text.tokenizer_->special_token(name)) text.ends_.push_back(*token);
-  }
+  // No text of a dataset becomes one of them.
+  for (const TokenId token : text.tokenizer_->turn_ends()) text.ends_.push_back(static_cast<std::int32_t>(token));
   text.vocab_size_ = facts.vocab_size;
   return text;
 }

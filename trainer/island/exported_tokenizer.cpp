@@ -20,22 +20,23 @@ Result<CompanionFile> tokenizer_file(const std::optional<TokenizerEntry>& entry,
   return Error{ErrorCode::kCorrupt, fmt::format("{} is not the run's", path.string())};
 }
 
-Result<std::vector<CompanionFile>> tokenizer_files(const RunConfig& run, const std::filesystem::path& data,
-                                                   std::int64_t longest) {
+Result<ExportedTokenizer> read_and_write(const RunConfig& run, const std::filesystem::path& data,
+                                         std::int64_t longest) {
   ATOLL_ASSIGN_OR_RETURN(const RunDataFacts facts, facts_of_run_data(run.dataset_json));
   ATOLL_ASSIGN_OR_RETURN(CompanionFile file, tokenizer_file(facts.tokenizer_file, data));
   ATOLL_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, read_tokenizer(file.content));
   CompanionFile config{"tokenizer_config.json", tokenizer_config(*tokenizer, longest)};
-  return std::vector<CompanionFile>{std::move(file), std::move(config)};
+  ExportedTokenizer exported{{std::move(file), std::move(config)}, {}};
+  for (const TokenId end : tokenizer->turn_ends()) exported.turn_ends.push_back(static_cast<std::int64_t>(end));
+  return exported;
 }
 
 }  // namespace
 
-std::vector<CompanionFile> exported_tokenizer(const RunConfig& run, const std::filesystem::path& data,
-                                              std::int64_t longest) {
-  auto files = tokenizer_files(run, data, longest);
-  if (files.ok()) return std::move(*files);
-  spdlog::warn("export without tokenizer: error=\"{}\"", files.error().message);
+ExportedTokenizer exported_tokenizer(const RunConfig& run, const std::filesystem::path& data, std::int64_t longest) {
+  auto exported = read_and_write(run, data, longest);
+  if (exported.ok()) return std::move(*exported);
+  spdlog::warn("export without tokenizer: error=\"{}\"", exported.error().message);
   return {};
 }
 

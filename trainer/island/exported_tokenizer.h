@@ -11,10 +11,13 @@
 
 namespace atl {
 
-// tokenizer.json, or tokenizer.model of SentencePiece, and tokenizer_config.json. `data`: where the island keeps the run's dataset. `longest`: tokens of the
-// longest text that the model takes. Empty, which the log tells, where the tokenizer's file is not there or damaged: a
-// model without it is worth having.
-std::vector<CompanionFile> exported_tokenizer(const RunConfig& run, const std::filesystem::path& data,
-                                              std::int64_t longest);
+struct ExportedTokenizer {
+  std::vector<CompanionFile> files;  // tokenizer.json, or tokenizer.model of SentencePiece, and tokenizer_config.json
+  std::vector<std::int64_t> turn_ends;  // Tokenizer::turn_ends
+};
+
+// `data`: where the island keeps the run's dataset. `longest`: tokens of the longest text that the model takes. Empty,
+// which the log tells, where the tokenizer's file is not there or damaged: a model without it is worth having.
+ExportedTokenizer exported_tokenizer(const RunConfig& run, const std::filesystem::path& data, std::int64_t longest);
 
 }  // namespace atl

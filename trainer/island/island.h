@@ -33,7 +33,8 @@ struct IslandOptions {
   Identity identity;
   std::vector<Address> hub_addresses;
   std::string display_name;
-  std::string region;  // for people; may be empty
+  std::string region;     // for people; may be empty
+  bool credited = false;  // models of the run may name it
   Address bind{"0.0.0.0", 0};
   std::string advertised_host;  // empty: the host that the hub sees
   int local_ranks = 1;          // 0: as many as suit the machine

@@ -108,8 +108,9 @@ std::string contributors(const std::vector<Contributor>& all) {
       "| island | tokens | rounds |\n| --- | --- | --- |\n",
       tokens);
   for (const Contributor& one : all) {
-    text +=
-        fmt::format("| {} | {} | {} |\n", one.name.empty() ? "without a name" : cell(one.name), one.tokens, one.rounds);
+    const std::string unnamed =
+        one.islands == 1 ? "one that is not named" : fmt::format("{} that are not named", one.islands);
+    text += fmt::format("| {} | {} | {} |\n", one.name.empty() ? unnamed : cell(one.name), one.tokens, one.rounds);
   }
   return text;
 }

@@ -78,12 +78,12 @@ ModelFilesOptions with_attention(ModelFilesOptions files, const ModelCard& card)
 
 Status finish_export(ModelWriter writer, const ModelCard& card, const ModelConfig& model,
                      const std::filesystem::path& data, const std::filesystem::path& directory) {
-  std::vector<CompanionFile> companions;
-  if (card.run) companions = exported_tokenizer(*card.run, data, model.max_position_embeddings);
+  ExportedTokenizer tokenizer;
+  if (card.run) tokenizer = exported_tokenizer(*card.run, data, model.max_position_embeddings);
   if (may_replace_card(directory / kCardFile)) {
-    companions.push_back({kCardFile, model_card(card, model, writer.layout().numel)});
+    tokenizer.files.push_back({kCardFile, model_card(card, model, writer.layout().numel)});
   }
-  return std::move(writer).finish(companions);
+  return std::move(writer).finish(tokenizer.files, tokenizer.turn_ends);
 }
 
 std::vector<Contributor> ask_contributors(const Identity& self, const std::vector<Address>& hub) {

@@ -56,7 +56,9 @@ Result<OuterStep> export_published(const std::string& url, const StoreSettings& 
   ModelCard card{.run_id = state.manifest.run_id, .run_name = state.manifest.run_name};
   card.run = kept_run(checkpoint, card.run_id);
   card.outer_step = state.manifest.state.version;
-  ATOLL_ASSIGN_OR_RETURN(ModelWriter writer, ModelWriter::create(directory, model, with_attention(files, card)));
+  ModelFilesOptions how = with_attention(files, card);
+  if (state.manifest.attention) how.attention = *state.manifest.attention;
+  ATOLL_ASSIGN_OR_RETURN(ModelWriter writer, ModelWriter::create(directory, model, how));
   if (state.manifest.state.state_bytes != 2 * sizeof(float) * static_cast<std::uint64_t>(writer.layout().numel)) {
     return Error{ErrorCode::kCorrupt, fmt::format("{} names a model of another size than its state", url)};
   }

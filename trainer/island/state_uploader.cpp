@@ -170,9 +170,9 @@ Status StateUploader::publish(const Upload& upload) const {
     around_.progress(done);
   };
   options.take_turn = [&](const AbortSignal& abort) { return ring_first.take(abort); };
-  ATOLL_ASSIGN_OR_RETURN(
-      const StateUploadReport report,
-      publish_state(access, url.prefix, {run_.run_id, run_.name, run_.model_json}, source, upload.abort, options));
+  ATOLL_ASSIGN_OR_RETURN(const StateUploadReport report,
+                         publish_state(access, url.prefix, {run_.run_id, run_.name, run_.model_json, run_.attention},
+                                       source, upload.abort, options));
   spdlog::info("upload outer_step={} store=\"{}\" sent_bytes={} manifest_sha256={}", asked.outer_step.value,
                to_string(url), report.sent_bytes, report.manifest_sha256);
   return ok_status();

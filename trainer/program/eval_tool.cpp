@@ -5,9 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "net/base/deadline.h"
 #include "net/base/json_text.h"
+#include "net/data/source_name.h"
 #include "trainer/evaluate/batch_loss.h"
 #include "trainer/evaluate/eval_report.h"
 #include "trainer/evaluate/evaluate_tasks.h"
@@ -36,17 +39,41 @@ void show_how_far(std::string_view task, std::size_t done, std::size_t of) {
   fmt::print(stderr, "\r{}: {} of {} {}", task, done, of, done == of ? "\n" : "");
 }
 
-Result<Dataset> open_validation(const EvalCommand& command) {
-  ATOLL_ASSIGN_OR_RETURN(Dataset dataset, Dataset::open(command.data));
+struct NamedDataset {
+  std::string name;
+  Dataset data;
+};
+
+Result<NamedDataset> open_validation(const EvalCommand& command, const std::string& text) {
+  const auto [name, directory] = split_name(text);
+  ATOLL_ASSIGN_OR_RETURN(Dataset dataset, Dataset::open(directory));
   if (dataset.sequences(Split::kValidation, command.sequence_length) == 0) {
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format(
             "the validation split of {} has no sequence of {} tokens; prepare more text, or ask for shorter ones",
-            command.data.string(), command.sequence_length)};
+            directory, command.sequence_length)};
   }
   ATOLL_RETURN_IF_ERROR(dataset.verify(Split::kValidation));
-  return dataset;
+  return NamedDataset{name.empty() ? source_name_of(directory) : name, std::move(dataset)};
+}
+
+Result<std::vector<NamedDataset>> open_datasets(const EvalCommand& command) {
+  std::vector<NamedDataset> datasets;
+  for (const std::string& text : command.data) {
+    ATOLL_ASSIGN_OR_RETURN(NamedDataset dataset, open_validation(command, text));
+    const bool taken = std::ranges::any_of(datasets, [&](const auto& other) { return other.name == dataset.name; });
+    if (taken) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("two datasets are called {}: name one, as in --data other={}", dataset.name, text)};
+    }
+    datasets.push_back(std::move(dataset));
+  }
+  return datasets;
+}
+
+std::uint32_t rows_at_once(const EvalCommand& command) {
+  return std::min(static_cast<std::uint32_t>(command.inference.batch), command.sequences);
 }
 
 Status check_fits(const EvalCommand& command, const ModelConfig& config, std::uint32_t vocab_size) {
@@ -70,38 +97,65 @@ Status check_fits(const EvalCommand& command, const ModelConfig& config, std::ui
   return ok_status();
 }
 
-Result<DatasetLoss> dataset_loss(const EvalCommand& command, const OpenedModel& model, Dataset dataset) {
-  ATOLL_RETURN_IF_ERROR(check_fits(command, model.reader.config(), dataset.manifest().vocab_size));
-  const AttentionScope attention =
-      attention_scope_named(command.attention).value_or(model.reader.attention().value_or(AttentionScope::kPacked));
-  const auto batch = std::min(static_cast<std::uint32_t>(command.inference.batch), command.sequences);
-  // A sequence may have any number of documents, each of which is a text.
-  const std::int64_t texts = attention == AttentionScope::kDocument ? command.inference.batch : batch;
-  ATOLL_ASSIGN_OR_RETURN(const auto engine, load_inference(model, command.inference, texts, command.sequence_length));
+Result<DatasetLoss> dataset_loss(const EvalCommand& command, InferenceEngine& engine, AttentionScope attention,
+                                 NamedDataset source) {
   // Of marked labels some tokens are predicted alone, and their bytes are not known.
   const std::optional<DataStatistics> statistics =
-      dataset.manifest().marked_labels ? std::nullopt : dataset.manifest().statistics;
-  DatasetBatches batches(std::move(dataset), {.sequences_per_step = batch,
-                                              .sequence_length = command.sequence_length,
-                                              .validation_sequences = command.sequences,
-                                              .attention = attention});
+      source.data.manifest().marked_labels ? std::nullopt : source.data.manifest().statistics;
+  DatasetBatches batches(std::move(source.data), {.sequences_per_step = rows_at_once(command),
+                                                  .sequence_length = command.sequence_length,
+                                                  .validation_sequences = command.sequences,
+                                                  .attention = attention});
   LossSum sum;
   for (std::uint32_t i = 0; i < batches.validation_batches(); ++i) {
     ATOLL_ASSIGN_OR_RETURN(const TokenBatch rows, batches.validation_batch(i));
-    ATOLL_ASSIGN_OR_RETURN(const LossSum here, batch_loss(*engine, rows));
+    ATOLL_ASSIGN_OR_RETURN(const LossSum here, batch_loss(engine, rows));
     sum.nats += here.nats;
     sum.labels += here.labels;
-    show_how_far("loss", i + 1, batches.validation_batches());
+    show_how_far(command.data.size() > 1 ? "loss on " + source.name : "loss", i + 1, batches.validation_batches());
   }
   if (sum.labels == 0) {
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format("no token of {} counts: each is the first of its document, or marked as none to learn from",
-                    command.data.string())};
+                    source.name)};
   }
   DatasetLoss loss{.loss_nats = sum.nats / static_cast<double>(sum.labels), .tokens = sum.labels};
   if (statistics) loss.loss_nats_a_byte = loss.loss_nats * tokens_a_byte(statistics->validation);
   return loss;
+}
+
+// By source, in their order.
+Result<std::vector<std::pair<std::string, DatasetLoss>>> dataset_losses(const EvalCommand& command,
+                                                                        const OpenedModel& model,
+                                                                        std::vector<NamedDataset> datasets) {
+  for (const NamedDataset& source : datasets) {
+    ATOLL_RETURN_IF_ERROR(check_fits(command, model.reader.config(), source.data.manifest().vocab_size));
+  }
+  const AttentionScope attention =
+      attention_scope_named(command.attention).value_or(model.reader.attention().value_or(AttentionScope::kPacked));
+  // A sequence may have any number of documents, each of which is a text.
+  const std::int64_t texts = attention == AttentionScope::kDocument ? command.inference.batch : rows_at_once(command);
+  ATOLL_ASSIGN_OR_RETURN(const auto engine, load_inference(model, command.inference, texts, command.sequence_length));
+  std::vector<std::pair<std::string, DatasetLoss>> losses;
+  for (NamedDataset& source : datasets) {
+    const std::string name = source.name;
+    ATOLL_ASSIGN_OR_RETURN(const DatasetLoss loss, dataset_loss(command, *engine, attention, std::move(source)));
+    losses.emplace_back(name, loss);
+  }
+  return losses;
+}
+
+// Over all their tokens.
+DatasetLoss sum_of(const std::vector<std::pair<std::string, DatasetLoss>>& losses) {
+  if (losses.size() == 1) return losses.front().second;
+  DatasetLoss sum;
+  for (const auto& [name, loss] : losses) {
+    sum.loss_nats += loss.loss_nats * static_cast<double>(loss.tokens);
+    sum.tokens += loss.tokens;
+  }
+  sum.loss_nats /= static_cast<double>(sum.tokens);
+  return sum;
 }
 
 struct Questions {
@@ -166,14 +220,29 @@ Result<Evaluation> evaluate(const EvalCommand& command, const OpenedModel& model
   return evaluation;
 }
 
-void print_loss(const DatasetLoss& loss, bool as_json, nlohmann::json& json) {
-  const double perplexity = std::exp(loss.loss_nats);
-  json = {{"loss_nats", loss.loss_nats}, {"tokens", loss.tokens}, {"perplexity", perplexity}};
+nlohmann::json loss_json(const DatasetLoss& loss) {
+  nlohmann::json json = {
+      {"loss_nats", loss.loss_nats}, {"tokens", loss.tokens}, {"perplexity", std::exp(loss.loss_nats)}};
   if (loss.loss_nats_a_byte) json["loss_nats_a_byte"] = *loss.loss_nats_a_byte;
-  if (as_json) return;
+  return json;
+}
+
+void print_loss(std::string_view of, const DatasetLoss& loss) {
   const std::string a_byte = loss.loss_nats_a_byte ? fmt::format(", {:.4f} nats a byte", *loss.loss_nats_a_byte) : "";
-  fmt::print("validation loss {:.4f} nats a token  (perplexity {:.3f}, {} tokens{})\n", loss.loss_nats, perplexity,
-             loss.tokens, a_byte);
+  fmt::print("validation loss {}{:.4f} nats a token  (perplexity {:.3f}, {} tokens{})\n",
+             of.empty() ? "" : fmt::format("on {}: ", of), loss.loss_nats, std::exp(loss.loss_nats), loss.tokens,
+             a_byte);
+}
+
+void tell_losses(const std::vector<std::pair<std::string, DatasetLoss>>& losses, bool as_json, nlohmann::json& json) {
+  const DatasetLoss all = sum_of(losses);
+  const bool several = losses.size() > 1;
+  json = loss_json(all);
+  for (const auto& [name, loss] : losses) {
+    if (several) json["sources"][name] = loss_json(loss);
+    if (several && !as_json) print_loss(name, loss);
+  }
+  if (!as_json) print_loss(several ? "all of them" : "", all);
 }
 
 }  // namespace
@@ -183,19 +252,16 @@ void print_loss(const DatasetLoss& loss, bool as_json, nlohmann::json& json) {
 Status eval_model(const EvalCommand& command) {
   ATOLL_ASSIGN_OR_RETURN(std::vector<Task> tasks, load_tasks(command));
   if (!command.output.empty()) ATOLL_RETURN_IF_ERROR(check_output(command.output));
-  std::optional<Dataset> dataset;
-  if (!command.data.empty()) {
-    ATOLL_ASSIGN_OR_RETURN(dataset, open_validation(command));
-  }
+  ATOLL_ASSIGN_OR_RETURN(std::vector<NamedDataset> datasets, open_datasets(command));
   ATOLL_ASSIGN_OR_RETURN(const OpenedModel model, open_model(command.source));
   std::optional<Questions> questions;
   if (!tasks.empty()) {
     ATOLL_ASSIGN_OR_RETURN(questions, tokenise(command, model, std::move(tasks)));
   }
   nlohmann::json json = nlohmann::json::object();
-  if (dataset) {
-    ATOLL_ASSIGN_OR_RETURN(const DatasetLoss loss, dataset_loss(command, model, std::move(*dataset)));
-    print_loss(loss, command.json, json);
+  if (!datasets.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(const auto losses, dataset_losses(command, model, std::move(datasets)));
+    tell_losses(losses, command.json, json);
   }
   std::optional<Evaluation> evaluation;
   if (questions) {

@@ -51,8 +51,8 @@ struct InferenceChoice {
 // (docs/eval-tasks.md). One of them must be there.
 struct EvalCommand {
   ModelSource source;
-  std::filesystem::path data;
-  std::uint32_t sequences = 64;
+  std::vector<std::string> data;  // [NAME=]DIR: the loss on each, and on all
+  std::uint32_t sequences = 64;   // of each
   std::uint32_t sequence_length = 256;
   std::string attention;  // "packed", "document"; empty: the run's at `source`, packed where there is none
   std::vector<std::filesystem::path> tasks;

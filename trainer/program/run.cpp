@@ -145,6 +145,7 @@ Result<int> run_island(const RunCommand& command) {
   if (const std::string mirrors = environment(kDataMirrorsVariable); !mirrors.empty()) {
     ATOLL_ASSIGN_OR_RETURN(options.data_mirrors, parse_mirror_policy(mirrors));
   }
+  options.credited = environment(kCreditVariable) == kCreditByName;
   options.keep_rounds = steps_in(environment(kKeepRoundsVariable));
   options.store = store_of_environment();
 

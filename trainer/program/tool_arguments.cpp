@@ -27,7 +27,8 @@ void add_inference(CLI::App& command, InferenceChoice& choice) {
 CLI::App* add_eval(CLI::App& app, EvalCommand& eval) {
   auto* command = app.add_subcommand("eval", "validation loss of a model, and its scores on tasks");
   add_source(*command, eval.source);
-  auto* data = command->add_option("--data", eval.data, "dataset made by `atoll data prepare`");
+  auto* data = command->add_option("--data", eval.data, "[NAME=]DIR, made by `atoll data prepare` (repeatable)")
+                   ->allow_extra_args(false);
   command->add_option("--sequences", eval.sequences)->check(CLI::Range(1, 1 << 20))->needs(data);
   command->add_option("--sequence-length", eval.sequence_length)->check(CLI::Range(1, 1 << 20))->needs(data);
   command->add_option("--attention", eval.attention)->check(attention_scope())->needs(data);

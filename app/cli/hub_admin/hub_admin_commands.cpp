@@ -17,6 +17,7 @@
 #include "net/control/home.h"
 #include "net/control/hub_state.h"
 #include "net/control/methods.h"
+#include "net/data/source_name.h"
 #include "net/hub/base_model.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"

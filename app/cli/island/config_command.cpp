@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "app/agent/agent_config.h"
 #include "app/cli/agent_client.h"
@@ -64,7 +65,8 @@ Status get(const Settle& command, CommandContext& context) {
 
 // Agent and trainer read their configuration when they start, and a membership what was set when it was joined.
 std::string when_in_force(const std::string& key, bool agent_runs) {
-  if (key.starts_with("island.") && key != "island.data_cache" && key != "island.data_mirrors") {
+  const std::set<std::string> of_the_trainer = {"island.credit", "island.data_cache", "island.data_mirrors"};
+  if (key.starts_with("island.") && !of_the_trainer.contains(key)) {
     return "in force from the next 'atoll join' on";
   }
   return agent_runs ? "in force when the agent is started again" : "in force when the agent starts";

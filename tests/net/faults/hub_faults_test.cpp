@@ -12,6 +12,7 @@
 #include "net/base/exit_code.h"
 #include "net/base/file.h"
 #include "net/data/dataset_fetch.h"
+#include "net/data/source_name.h"
 #include "net/enrol/certificate_renewal.h"
 #include "net/enrol/client.h"
 #include "tests/fakes/enrol_server.h"

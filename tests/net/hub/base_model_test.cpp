@@ -122,15 +122,17 @@ void BaseModelTest::the_copy_is_the_model_to_the_last_bit() {
   parameters[5] = -0.0F;
   if (bf16) parameters = rounded_to_bf16(std::move(parameters));
   const std::string name = QTest::currentDataTag();
-  must(write_model_directory(
-      path(name), config, parameters,
-      {.dtype = bf16 ? ModelDtype::kBfloat16 : ModelDtype::kFloat32, .max_shard_bytes = shard_bytes}));
+  must(write_model_directory(path(name), config, parameters,
+                             {.dtype = bf16 ? ModelDtype::kBfloat16 : ModelDtype::kFloat32,
+                              .max_shard_bytes = shard_bytes,
+                              .attention = tied ? AttentionScope::kDocument : AttentionScope::kPacked}));
 
   const BaseModel model = must(BaseModel::open(path(name), never_));
   const HubHome home = new_home("hub " + name);
   const std::string hash = must(write_base_model(model, home));
 
   QVERIFY(model.config() == config);
+  QVERIFY(model.attention() == (tied ? std::optional(AttentionScope::kDocument) : std::nullopt));
   QCOMPARE(model.name(), name);
   const std::vector<float> copy = parameters_of_copy(home);
   QCOMPARE(copy.size(), parameters.size());

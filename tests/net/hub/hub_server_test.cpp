@@ -8,6 +8,7 @@
 
 #include "net/base/printable.h"
 #include "net/base/sha256.h"
+#include "net/data/source_name.h"
 #include "net/enrol/certificate_keeper.h"
 #include "net/enrol/certificate_renewal.h"
 #include "net/enrol/client.h"

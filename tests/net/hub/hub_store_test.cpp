@@ -41,6 +41,7 @@ class HubStoreTest : public QObject {
   void what_is_in_the_object_store_is_remembered_until_it_is_undone();
   void what_a_hub_of_one_round_at_a_time_wrote_is_read();
   void what_tasks_came_to_is_remembered_until_it_is_undone();
+  void who_agreed_is_named_and_the_others_are_counted();
   void who_contributed_is_counted_until_it_is_undone();
   void commits_of_a_database_of_before_are_counted_once();
 
@@ -208,8 +209,35 @@ void enrol(const std::filesystem::path& path, const std::string& id, const std::
 
 }  // namespace
 
+void HubStoreTest::who_agreed_is_named_and_the_others_are_counted() {
+  for (const char* number : {"1", "2", "3"}) enrol(path(), std::string("isl-") + number, std::string("Reef ") + number);
+  for (std::uint32_t round = 0; round < 2; ++round) {
+    PersistCommit commit = commit_of(round, {});
+    commit.commit.members.push_back({IslandId{"isl-2"}, Address{"10.0.0.2", 1}, 10});
+    commit.commit.members.push_back({IslandId{"isl-3"}, Address{"10.0.0.3", 1}, 20});
+    QVERIFY(store().save(commit).ok());
+  }
+  const auto named = [&] {
+    QStringList names;
+    for (const Contributor& one : *store().contributors()) {
+      names << QString("%1 x%2 %3").arg(QString::fromStdString(one.name)).arg(one.islands).arg(one.tokens);
+    }
+    return names;
+  };
+  QCOMPARE(named(), QStringList{" x3 188"});  // nobody was asked yet
+
+  QVERIFY(store().save_credited(IslandId{"isl-2"}, true).ok());
+  QVERIFY(store().save_credited(IslandId{"isl-2"}, true).ok());
+  QVERIFY(store().save_credited(IslandId{"isl-3"}, false).ok());
+  QCOMPARE(named(), (QStringList{"Reef 2 x1 20", " x2 168"}));
+
+  QVERIFY(store().save_credited(IslandId{"isl-2"}, false).ok());  // a change of mind
+  QCOMPARE(named(), QStringList{" x3 188"});
+}
+
 void HubStoreTest::who_contributed_is_counted_until_it_is_undone() {
   enrol(path(), "isl-1", "Reef");
+  QVERIFY(store().save_credited(IslandId{"isl-1"}, true).ok());
   enrol(path(), "isl-2", "Receiver");
   for (std::uint32_t round = 0; round < 3; ++round) {
     PersistCommit commit = commit_of(round, {});
@@ -239,7 +267,7 @@ void HubStoreTest::commits_of_a_database_of_before_are_counted_once() {
     Result<Database> database = Database::open(path());
     QVERIFY(database.ok());
     QVERIFY(database
-                ->exec("DROP TABLE contribution; DROP TABLE evaluation; PRAGMA user_version = 3; "
+                ->exec("DROP TABLE contribution; DROP TABLE credited; DROP TABLE evaluation; PRAGMA user_version = 3; "
                        "INSERT INTO round_commit VALUES (9, 1, 1, 64, 0, 0, '{}')")
                 .ok());
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "net/base/file.h"
+#include "net/model_files/end_tokens.h"
 #include "net/model_files/merge_models.h"
 #include "net/model_files/model_reader.h"
 
@@ -78,6 +79,8 @@ class MergeTest : public QObject {
   void whole_models_are_merged_in_shards();
   void models_that_differ_are_refused_with_what_differs();
   void tokens_that_end_a_text_may_differ();
+  void a_merge_ends_texts_where_its_first_model_does();
+  void a_merge_keeps_within_documents_where_all_its_models_do();
   void an_input_is_never_written_over();
   void a_merge_that_is_aborted_leaves_nothing();
 
@@ -304,6 +307,36 @@ void MergeTest::tokens_that_end_a_text_may_differ() {
               .ok());
 
   QVERIFY(ModelReader::open(path("out"))->config().eos_token_ids == other.eos_token_ids);
+}
+
+void MergeTest::a_merge_ends_texts_where_its_first_model_does() {
+  write("a", 1);
+  write("b", 2);
+  QVERIFY(write_file_atomically(path("a") / "generation_config.json", R"({"eos_token_id": [5, 7]})", FileMode::kPublic)
+              .ok());
+
+  QVERIFY(merge({.recipe = {.method = MergeMethod::kLinear, .weights = {1, 1}},
+                 .models = {path("a"), path("b")},
+                 .output = path("out")})
+              .ok());
+
+  const auto ends = *end_tokens(path("out"), ModelReader::open(path("out"))->config());
+  for (const std::int64_t end : {5, 7}) QVERIFY(std::ranges::find(ends, end) != ends.end());
+}
+
+void MergeTest::a_merge_keeps_within_documents_where_all_its_models_do() {
+  write("a", 1, {.attention = AttentionScope::kDocument});
+  write("b", 2, {.attention = AttentionScope::kDocument});
+  write("packed", 3);
+  const auto attention_of = [&](const std::vector<std::filesystem::path>& models) {
+    std::filesystem::remove_all(path("out"));
+    const auto merged =
+        merge({.recipe = {.method = MergeMethod::kLinear, .weights = {1, 1}}, .models = models, .output = path("out")});
+    return merged.ok() ? ModelReader::open(path("out"))->attention() : std::nullopt;
+  };
+
+  QVERIFY(attention_of({path("a"), path("b")}) == AttentionScope::kDocument);
+  QVERIFY(!attention_of({path("a"), path("packed")}));
 }
 
 void MergeTest::an_input_is_never_written_over() {

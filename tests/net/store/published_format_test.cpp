@@ -23,6 +23,7 @@ class PublishedFormatTest : public QObject {
  private Q_SLOTS:
   void a_state_is_cut_into_objects_of_two_gibibytes();
   void a_manifest_is_read_back_as_it_was_written();
+  void how_it_attends_is_said_but_by_those_of_before();
   void what_is_no_manifest_is_refused();
   void what_others_wrote_before_is_read();
 };
@@ -62,6 +63,18 @@ void PublishedFormatTest::a_manifest_is_read_back_as_it_was_written() {
   QCOMPARE(read.initial_hash, manifest.initial_hash);
   QVERIFY(read.state.tree_hash() == manifest.state.tree_hash());
   QCOMPARE(read.to_json(), manifest.to_json());
+}
+
+void PublishedFormatTest::how_it_attends_is_said_but_by_those_of_before() {
+  PublishedManifest manifest{"0123456789abcdef", "r", kTestModel, manifest_of_two_chunks(), std::string(64, 'a')};
+  QVERIFY(!take(PublishedManifest::from_json(manifest.to_json())).attention);
+
+  manifest.attention = AttentionScope::kDocument;
+
+  std::string text = manifest.to_json();
+  QVERIFY(take(PublishedManifest::from_json(text)).attention == AttentionScope::kDocument);
+  text.replace(text.find("\"document\""), 10, "\"sideways\"");
+  QVERIFY(!PublishedManifest::from_json(text).ok());
 }
 
 void PublishedFormatTest::what_is_no_manifest_is_refused() {

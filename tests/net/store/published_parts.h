@@ -89,7 +89,7 @@ inline StateUploadOptions quick_upload() {
 inline StateDownloadOptions quick_download() { return {2, impatient()}; }
 
 inline const PublishedRun& test_run_parts() {
-  static const PublishedRun run{"0123456789abcdef", "first run", kTestModel};
+  static const PublishedRun run{"0123456789abcdef", "first run", kTestModel, AttentionScope::kPacked};
   return run;
 }
 

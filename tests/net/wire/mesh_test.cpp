@@ -40,6 +40,7 @@ IslandHello sample_return() {
 IslandHello sample_uploader() {
   IslandHello hello{kMeshVersion, "atoll 0.1.0", "Reef", 47000, "", std::nullopt, ""};
   hello.can_upload = true;
+  hello.credited = true;
   hello.work = HeldWork{OuterStep{3}, 1ull << 40, 160};
   return hello;
 }

@@ -137,9 +137,10 @@ void ModelExportTest::the_card_names_sources_with_their_licences() {
 }
 
 void ModelExportTest::the_card_names_who_contributed() {
-  const std::string text = model_card({.run_name = "a", .contributors = {{"Reef", 12, 3000}, {"", 1, 50}}}, model_, 7);
+  const std::string text =
+      model_card({.run_name = "a", .contributors = {{"Reef", 12, 3000}, {"", 1, 50, 2}}}, model_, 7);
   QVERIFY2(text.find("on 3050 tokens") != std::string::npos, text.c_str());
-  QVERIFY2(text.find("| Reef | 3000 | 12 |\n| without a name | 50 | 1 |") != std::string::npos, text.c_str());
+  QVERIFY2(text.find("| Reef | 3000 | 12 |\n| 2 that are not named | 50 | 1 |") != std::string::npos, text.c_str());
   QVERIFY(model_card({.run_name = "a"}, model_, 7).find("Contributors") == std::string::npos);
 }
 
