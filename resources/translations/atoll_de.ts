@@ -1972,6 +1972,14 @@
         <translation>Adresse, die in Einladungen steht, HOST oder HOST:PORT</translation>
     </message>
     <message>
+        <source>Only this machine can reach %1.</source>
+        <translation>Nur diese Maschine erreicht %1.</translation>
+    </message>
+    <message>
+        <source>For a run with others, listen on 0.0.0.0 and name the address that they dial.</source>
+        <translation>Für einen Lauf mit anderen lauschen Sie auf 0.0.0.0 und nennen die Adresse, die sie wählen.</translation>
+    </message>
+    <message>
         <source>Write where the hub is reached as HOST or HOST:PORT.</source>
         <translation>Geben Sie als HOST oder HOST:PORT an, wo der Hub zu erreichen ist.</translation>
     </message>

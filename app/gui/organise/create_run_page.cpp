@@ -34,6 +34,14 @@ QString reached_at(const QString& host, const QString& listen) {
   return listened.ok() && parse_address(with_port.toStdString()).ok() ? with_port : host;
 }
 
+// Of an address that no other machine can dial, the host; else nothing.
+QString only_here(const RunPlan& plan) {
+  const auto address = parse_address((plan.advertise.isEmpty() ? plan.listen : plan.advertise).toStdString());
+  if (!address.ok()) return {};
+  const QString host = QString::fromStdString(address->host);
+  return host == "localhost" || host.startsWith("127.") || host == "::1" ? host : QString();
+}
+
 }  // namespace
 
 CreateRunPage::CreateRunPage(HubModel& hub, QWidget* parent) : QWidget(parent), hub_(hub) {
@@ -223,6 +231,9 @@ void CreateRunPage::refresh() {
     notice_->say(Kind::kError, tr("The run could not be made."), QString::fromStdString(hub_.problem()));
   } else if (!missing.isEmpty() && !name_->text().isEmpty()) {
     notice_->say(Kind::kInfo, missing);
+  } else if (const QString host = only_here(plan()); missing.isEmpty() && !host.isEmpty()) {
+    notice_->say(Kind::kWarning, tr("Only this machine can reach %1.").arg(host),
+                 tr("For a run with others, listen on 0.0.0.0 and name the address that they dial."));
   } else {
     notice_->clear();
   }

@@ -73,6 +73,7 @@ class OrganiseTest : public QObject {
   void every_preset_says_what_it_asks_of_islands();
   void a_run_is_made_once_nothing_is_missing();
   void what_is_missing_is_said();
+  void an_address_that_no_other_machine_can_dial_is_said();
   void a_run_that_could_not_be_made_says_why();
   void a_hub_that_serves_shows_who_takes_part();
   void what_tasks_came_to_is_drawn_over_rounds();
@@ -176,6 +177,25 @@ void OrganiseTest::what_is_missing_is_said() {
     find<QLineEdit>("advertise")->setText(good);
     QCOMPARE(page->defect(), QString());
   }
+}
+
+void OrganiseTest::an_address_that_no_other_machine_can_dial_is_said() {
+  open(/*made=*/false);
+  find<QLineEdit>("run_name")->setText("first");
+  find<QLineEdit>("text_directory")->setText(directory_->path());
+  find<QLineEdit>("listen")->setText("0.0.0.0:47000");
+  auto* notice = find<Notice>("create_notice");
+
+  for (const char* host : {"127.0.0.1", "localhost:47000", "[::1]:47000"}) {
+    find<QLineEdit>("advertise")->setText(host);
+    QVERIFY2(notice->sentence().startsWith("Only this machine can reach "), host);
+    QVERIFY(find<QPushButton>("create")->isEnabled());  // it may be meant
+  }
+  find<QLineEdit>("advertise")->setText("hub.example.org");
+  QCOMPARE(notice->sentence(), QString());
+  find<QLineEdit>("advertise")->clear();
+  find<QLineEdit>("listen")->setText("127.0.0.1:47000");
+  QCOMPARE(notice->sentence(), QString("Only this machine can reach 127.0.0.1."));
 }
 
 void OrganiseTest::a_run_that_could_not_be_made_says_why() {

@@ -219,7 +219,8 @@ void HubStoreTest::who_agreed_is_named_and_the_others_are_counted() {
   }
   const auto named = [&] {
     QStringList names;
-    for (const Contributor& one : *store().contributors()) {
+    const auto found = store().contributors();
+    for (const Contributor& one : *found) {
       names << QString("%1 x%2 %3").arg(QString::fromStdString(one.name)).arg(one.islands).arg(one.tokens);
     }
     return names;
