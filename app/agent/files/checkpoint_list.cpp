@@ -89,6 +89,30 @@ Result<LoggedRoundFacts> verify_logged_round(LoggedRoundFacts round) {
   return round;
 }
 
+namespace {
+
+template <class Facts, class Verify>
+Status verify_each(std::vector<Facts>& list, const Verify& verify) {
+  std::vector<Facts> verified;
+  for (const Facts& facts : list) {
+    Result<Facts> found = verify(facts);
+    const bool whole = found.ok() && found->whole != false;
+    std::error_code ignored;
+    if (!whole && !std::filesystem::exists(facts.path, ignored)) continue;
+    if (!found.ok()) return found.error();
+    verified.push_back(std::move(*found));
+  }
+  list = std::move(verified);
+  return ok_status();
+}
+
+}  // namespace
+
+Status verify_all(std::vector<CheckpointFacts>& checkpoints, std::vector<LoggedRoundFacts>& rounds) {
+  ATOLL_RETURN_IF_ERROR(verify_each(rounds, verify_logged_round));
+  return verify_each(checkpoints, [](const CheckpointFacts& facts) { return verify_checkpoint(facts.path); });
+}
+
 nlohmann::json checkpoints_json(const std::vector<CheckpointFacts>& checkpoints,
                                 const std::vector<LoggedRoundFacts>& rounds) {
   nlohmann::json list = nlohmann::json::array();

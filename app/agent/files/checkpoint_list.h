@@ -44,6 +44,9 @@ std::vector<LoggedRoundFacts> list_logged_rounds(const IslandHome& home);
 // Reads all of its average and compares the digest with the hub's record.
 Result<LoggedRoundFacts> verify_logged_round(LoggedRoundFacts round);
 
+// Both, for all of the lists. What a trainer that runs has removed meanwhile is left out of them.
+Status verify_all(std::vector<CheckpointFacts>& checkpoints, std::vector<LoggedRoundFacts>& rounds);
+
 // The control protocol's checkpoints.list: {} -> {checkpoints: [...], rounds: [...]}
 nlohmann::json checkpoints_json(const std::vector<CheckpointFacts>& checkpoints,
                                 const std::vector<LoggedRoundFacts>& rounds);

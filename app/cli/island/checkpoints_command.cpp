@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/agent/agent_config.h"
@@ -51,19 +52,9 @@ Status run(const Checkpoints& command, bool verify, CommandContext& context) {
   ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
   ATOLL_ASSIGN_OR_RETURN(auto list, list_checkpoints(home.island));
   auto rounds = list_logged_rounds(home.island);
-  bool damaged = false;
-  for (LoggedRoundFacts& facts : rounds) {
-    if (verify) {
-      ATOLL_ASSIGN_OR_RETURN(facts, verify_logged_round(std::move(facts)));
-    }
-    damaged = damaged || facts.whole == false;
-  }
-  for (CheckpointFacts& facts : list) {
-    if (verify) {
-      ATOLL_ASSIGN_OR_RETURN(facts, verify_checkpoint(facts.path));
-    }
-    damaged = damaged || facts.whole == false;
-  }
+  if (verify) ATOLL_RETURN_IF_ERROR(verify_all(list, rounds));
+  const auto is_damaged = [](const auto& facts) { return facts.whole == false; };
+  const bool damaged = std::ranges::any_of(list, is_damaged) || std::ranges::any_of(rounds, is_damaged);
   if (command.json) {
     context.console.out << checkpoints_json(list, rounds).dump() << std::endl;
   } else {

@@ -71,6 +71,7 @@ class AgentFilesTest : public QObject {
  private Q_SLOTS:
   void a_checkpoint_is_listed_and_verified();
   void logged_rounds_are_listed_and_verified();
+  void what_a_trainer_removes_while_the_rest_is_verified_is_left_out();
   void a_damaged_checkpoint_is_told_data();
   void a_damaged_checkpoint_is_told();
   void logs_of_two_programs_are_one();
@@ -132,6 +133,22 @@ void AgentFilesTest::logged_rounds_are_listed_and_verified() {
   std::fstream(list[0].path, std::ios::in | std::ios::out | std::ios::binary).seekp(500).put('\x77');
   QCOMPARE(*verify_logged_round(list[0])->whole, false);
   QCOMPARE(*verify_logged_round(list[1])->whole, true);
+}
+
+void AgentFilesTest::what_a_trainer_removes_while_the_rest_is_verified_is_left_out() {
+  Home home;
+  home.write_checkpoint(1000);
+  auto states = *list_checkpoints(home.agent.island);
+  states.push_back(states.front());
+  states.back().path += ".gone";
+  std::vector<LoggedRoundFacts> rounds(1);
+  rounds.front().path = home.agent.island.checkpoint() / "rounds" / "round.3.average";
+
+  QVERIFY(verify_all(states, rounds).ok());
+
+  QCOMPARE(states.size(), 1u);
+  QCOMPARE(*states.front().whole, true);
+  QVERIFY(rounds.empty());
 }
 
 void AgentFilesTest::a_damaged_checkpoint_is_told_data() {
