@@ -121,24 +121,20 @@ void keep_run(const std::filesystem::path& checkpoint, const RunConfig& run) {
   if (!kept.ok()) spdlog::warn("run_file error=\"{}\"", kept.error().message);
 }
 
-Result<OuterStep> export_checkpoint(const std::filesystem::path& checkpoint, ModelCard card,
-                                    const std::filesystem::path& data, const std::filesystem::path& directory,
-                                    const ModelFilesOptions& files, std::optional<OuterStep> wanted) {
-  auto loaded = load_checkpoint_model(checkpoint);
-  if (!loaded.ok()) {
-    return loaded.error().code == ErrorCode::kNotFound ? no_whole_checkpoint(checkpoint) : loaded.error();
-  }
-  const ModelConfig& model = loaded->config;
-  if (loaded->run) card.run = loaded->run;
-  const RoundLog log(checkpoint);
-  std::optional<Error> why;
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<StateOnDisk> states, states_to_export(checkpoint, log, wanted));
+namespace {
+
+// The first of them that is whole. kCorrupt or kNotFound: none is.
+Result<OuterStep> export_first(const std::vector<StateOnDisk>& states, const RoundLog& log,
+                               const CheckpointModel& model, ModelCard card, const std::filesystem::path& data,
+                               const std::filesystem::path& directory, const ModelFilesOptions& files) {
+  Error why{ErrorCode::kNotFound, "there is no state"};
   for (const StateOnDisk& found : states) {
-    ATOLL_ASSIGN_OR_RETURN(ModelWriter writer, ModelWriter::create(directory, model, with_attention(files, card)));
-    const Status written = write_restored(found, log, loaded->layout, writer);
+    ATOLL_ASSIGN_OR_RETURN(ModelWriter writer,
+                           ModelWriter::create(directory, model.config, with_attention(files, card)));
+    const Status written = write_restored(found, log, model.layout, writer);
     if (written.ok()) {
       card.outer_step = found.state.outer_step;
-      ATOLL_RETURN_IF_ERROR(finish_export(std::move(writer), card, model, data, directory));
+      ATOLL_RETURN_IF_ERROR(finish_export(std::move(writer), card, model.config, data, directory));
       return card.outer_step;
     }
     // A disk that takes no more takes no other state either.
@@ -147,6 +143,32 @@ Result<OuterStep> export_checkpoint(const std::filesystem::path& checkpoint, Mod
     }
     spdlog::warn("checkpoint error=\"{}\"", written.error().message);
     why = written.error();
+  }
+  return why;
+}
+
+}  // namespace
+
+Result<OuterStep> export_checkpoint(const std::filesystem::path& checkpoint, ModelCard card,
+                                    const std::filesystem::path& data, const std::filesystem::path& directory,
+                                    const ModelFilesOptions& files, std::optional<OuterStep> wanted) {
+  auto loaded = load_checkpoint_model(checkpoint);
+  if (!loaded.ok()) {
+    return loaded.error().code == ErrorCode::kNotFound ? no_whole_checkpoint(checkpoint) : loaded.error();
+  }
+  if (loaded->run) card.run = loaded->run;
+  std::optional<Error> why;
+  std::optional<OuterStep> tried;  // the newest
+  // An island that trains removes states while they are read, and writes newer ones.
+  for (int i = 0; i < kTries; ++i) {
+    const RoundLog log(checkpoint);
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<StateOnDisk> states, states_to_export(checkpoint, log, wanted));
+    if (states.empty() || states.front().state.outer_step == tried) break;
+    tried = states.front().state.outer_step;
+    const Result<OuterStep> exported = export_first(states, log, *loaded, card, data, directory, files);
+    if (exported.ok()) return exported;
+    why = exported.error();
+    if (why->code != ErrorCode::kCorrupt && why->code != ErrorCode::kNotFound) break;
   }
   return why ? *why : no_whole_checkpoint(checkpoint);
 }
