@@ -31,8 +31,8 @@ struct TextFile {
 };
 
 // Inputs in the order given: a file is itself; a directory the .txt, .jsonl, .ndjson and .parquet files (the first
-// three also .gz or .zst) below it, and the .bin and .ds files with their index, sorted by path; a pattern (*, ?, [...]) what it matches, sorted. kNotFound when
-// there is nothing, kInvalidArgument when one file would be read twice.
+// three also .gz or .zst) below it, and the .bin and .ds files with their index, sorted by path; a pattern (*, ?,
+// [...]) what it matches, sorted. kNotFound when there is nothing, kInvalidArgument when one file would be read twice.
 Result<std::vector<TextFile>> find_text_files(const std::vector<std::filesystem::path>& inputs);
 Result<std::vector<std::filesystem::path>> expand_text_inputs(const std::vector<std::filesystem::path>& inputs);
 

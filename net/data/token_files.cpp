@@ -54,7 +54,8 @@ class MegatronIndex final : public DocumentIndex {
   static Result<std::unique_ptr<DocumentIndex>> open(const std::filesystem::path& path, std::uint64_t tokens_bytes) {
     ATOLL_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
     const ByteView bytes = file.bytes();
-    if (bytes.size() < kMegatronHeaderBytes || std::memcmp(bytes.data(), kMegatronMagic.data(), kMegatronMagic.size()) != 0) {
+    if (bytes.size() < kMegatronHeaderBytes ||
+        std::memcmp(bytes.data(), kMegatronMagic.data(), kMegatronMagic.size()) != 0) {
       return Error{ErrorCode::kInvalidArgument, fmt::format("{} is no index of Megatron-LM's", path.string())};
     }
     auto index = std::unique_ptr<MegatronIndex>(new MegatronIndex(path, std::move(file), tokens_bytes));
@@ -97,7 +98,8 @@ class MegatronIndex final : public DocumentIndex {
     constexpr std::uint64_t kSequenceBytes = sizeof(std::int32_t) + sizeof(std::uint64_t);
     if (starts == 0 || sequences_ > rest / kSequenceBytes || starts > rest / sizeof(std::uint64_t) ||
         sequences_ * kSequenceBytes + starts * sizeof(std::uint64_t) != rest) {
-      return wrong_index(path_, fmt::format("it has {} bytes for {} sequences and {} documents", rest, sequences_, starts));
+      return wrong_index(path_,
+                         fmt::format("it has {} bytes for {} sequences and {} documents", rest, sequences_, starts));
     }
     const ByteView lists = file_.bytes().subspan(kMegatronHeaderBytes);
     lengths_ = lists.first(sequences_ * sizeof(std::int32_t));
@@ -160,7 +162,10 @@ class TokenBlocks final : public TextBlocks {
  public:
   TokenBlocks(std::filesystem::path path, MappedFile tokens, std::unique_ptr<DocumentIndex> index,
               const ReadOptions& options)
-      : path_(std::move(path)), tokens_(std::move(tokens)), index_(std::move(index)), block_bytes_(options.block_bytes) {}
+      : path_(std::move(path)),
+        tokens_(std::move(tokens)),
+        index_(std::move(index)),
+        block_bytes_(options.block_bytes) {}
 
   Result<std::optional<TextBlock>> next() override {
     if (number_ == index_->documents()) return std::optional<TextBlock>();
@@ -223,8 +228,9 @@ Result<std::unique_ptr<TextBlocks>> open_token_file(const TextFile& file, const 
   const std::filesystem::path beside = token_index_of(file.path);
   auto index = beside.extension() == ".idx" ? MegatronIndex::open(beside, bytes) : DatatroveIndex::open(beside, bytes);
   if (!index.ok() && index.error().code == ErrorCode::kNotFound) {
-    return Error{ErrorCode::kNotFound, fmt::format("{} holds tokens, and where documents end is in {}, which is not there",
-                                                   file.path.string(), beside.string())};
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("{} holds tokens, and where documents end is in {}, which is not there",
+                             file.path.string(), beside.string())};
   }
   if (!index.ok()) return index.error();
   return std::unique_ptr<TextBlocks>(

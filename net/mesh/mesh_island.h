@@ -38,7 +38,7 @@ struct MeshIsland {
   std::vector<HeldState> durable;
   std::optional<OuterStep> told_safe;  // HubSafe, since it came
   bool can_upload = false;
-  std::optional<HeldWork> work;  // with which it came
+  std::optional<HeldWork> work;      // with which it came
   std::optional<HeldState> claimed;  // the outer state that it last said to hold, whatever that is worth
   std::uint32_t rounds_accepted = 0;
   std::optional<IslandHeartbeat> heartbeat;

@@ -22,9 +22,10 @@ Result<BpeVocabulary> read_vocabulary(std::string_view content, std::optional<Sp
     return read_huggingface(content, facts);
   }
   if (looks_like_tiktoken(content)) return read_tiktoken(content, pattern);
-  return Error{ErrorCode::kInvalidArgument,
-               "it is neither a tokenizer.json, nor a file of tiktoken (base64 and a rank in each line), nor a model of "
-               "SentencePiece"};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      "it is neither a tokenizer.json, nor a file of tiktoken (base64 and a rank in each line), nor a model of "
+      "SentencePiece"};
 }
 
 std::filesystem::path file_within(const std::filesystem::path& directory) {

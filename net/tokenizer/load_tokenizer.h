@@ -1,6 +1,6 @@
 // A tokenizer of a file: HuggingFace's tokenizer.json (huggingface_file.h), tiktoken's ranks, Llama 3's tokenizer.model
-// among them (tiktoken_file.h), a model of SentencePiece (sentencepiece_tokenizer.h); or of the name "bytes". Files come from strangers: bounded, checked,
-// and what cannot be done exactly is refused by name. Any thread.
+// among them (tiktoken_file.h), a model of SentencePiece (sentencepiece_tokenizer.h); or of the name "bytes". Files
+// come from strangers: bounded, checked, and what cannot be done exactly is refused by name. Any thread.
 #pragma once
 
 #include <filesystem>

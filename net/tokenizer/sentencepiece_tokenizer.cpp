@@ -121,8 +121,7 @@ Result<std::unique_ptr<Tokenizer>> read_sentencepiece(std::string_view content, 
   if (processor->bos_id() >= 0) facts.begin_of_text = static_cast<TokenId>(processor->bos_id());
   if (processor->eos_id() >= 0) facts.end_of_text = static_cast<TokenId>(processor->eos_id());
   facts.begins_with_token = facts.begin_of_text.has_value();
-  return std::unique_ptr<Tokenizer>(
-      std::make_unique<SentencePieceTokenizer>(std::move(facts), std::move(processor)));
+  return std::unique_ptr<Tokenizer>(std::make_unique<SentencePieceTokenizer>(std::move(facts), std::move(processor)));
 }
 
 #else

@@ -14,8 +14,8 @@ inline constexpr const char* kSentencePieceKind = "sentencepiece";
 
 bool looks_like_sentencepiece(std::string_view content);
 
-// `facts`: with sha256. Its control pieces (<s>, </s>) are the special tokens; texts begin with <s> where there is one, as
-// Llama's do. kInvalidArgument: the file is damaged, or this build has no SentencePiece.
+// `facts`: with sha256. Its control pieces (<s>, </s>) are the special tokens; texts begin with <s> where there is one,
+// as Llama's do. kInvalidArgument: the file is damaged, or this build has no SentencePiece.
 Result<std::unique_ptr<Tokenizer>> read_sentencepiece(std::string_view content, TokenizerFacts facts);
 
 }  // namespace atl

@@ -1,5 +1,5 @@
-// How long tests wait for what must come: until it counts as a hang. Qt's own five seconds are a judgement on the machine,
-// which may run four test programs on two processors. Includes Qt Test, whose macros it replaces; any thread.
+// How long tests wait for what must come: until it counts as a hang. Qt's own five seconds are a judgement on the
+// machine, which may run four test programs on two processors. Includes Qt Test, whose macros it replaces; any thread.
 #pragma once
 
 #include <QtTest/QTest>

@@ -147,8 +147,8 @@ void TokenizerRunTest::the_model_is_evaluated_and_sampled_from() {
   QVERIFY2(evaluated.exit_code == 0, evaluated.err.c_str());
   const auto losses = nlohmann::json::parse(evaluated.out);
   const DataStatistics statistics = require(Dataset::open(scene_.path("data"))).manifest().statistics.value();
-  const double tokens_a_byte = static_cast<double>(statistics.validation.tokens) /
-                               static_cast<double>(statistics.validation.text_bytes);
+  const double tokens_a_byte =
+      static_cast<double>(statistics.validation.tokens) / static_cast<double>(statistics.validation.text_bytes);
   QVERIFY(losses.at("loss_nats").get<double>() > 0);
   QCOMPARE(losses.at("loss_nats_a_byte").get<double>(), losses.at("loss_nats").get<double>() * tokens_a_byte);
   const ProgramOutcome sampled =
@@ -215,12 +215,14 @@ void TokenizerRunTest::what_is_no_tokenizer_is_refused_data() {
   const QString json = QString::fromStdString(kGolden + "tokenizer.json");
   const QString ranks = QString::fromStdString(kGolden + "small.tiktoken");
   QTest::newRow("no such file") << QStringList{"--tokenizer", "nowhere.json"} << "nowhere.json";
-  QTest::newRow("no tokenizer") << QStringList{"--tokenizer", QString::fromStdString(scene_.path("text.jsonl").string())}
+  QTest::newRow("no tokenizer") << QStringList{"--tokenizer",
+                                               QString::fromStdString(scene_.path("text.jsonl").string())}
                                 << "text.jsonl";
   QTest::newRow("ranks without a pattern") << QStringList{"--tokenizer", ranks} << "by which pattern";
   QTest::newRow("a pattern without a tokenizer") << QStringList{"--pattern", "gpt2"} << "--tokenizer";
   QTest::newRow("an unknown pattern") << QStringList{"--tokenizer", ranks, "--pattern", "gpt5"} << "o200k_base";
-  QTest::newRow("an unknown end") << QStringList{"--tokenizer", json, "--end-of-text", "<|stop|>"} << "<|begin_of_text|>";
+  QTest::newRow("an unknown end") << QStringList{"--tokenizer", json, "--end-of-text", "<|stop|>"}
+                                  << "<|begin_of_text|>";
 }
 
 void TokenizerRunTest::what_is_no_tokenizer_is_refused() {

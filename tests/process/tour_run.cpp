@@ -69,8 +69,8 @@ RunConfig TourRun::make_hub(const char* name) const {
   run.inner_steps = 24;  // long enough to be seen, short enough for three of them
   run.validate_every = 2;
   run.validation_sequences = 2;
-  return require(hub_init(
-      {.directory = path(name), .data = {{path("data")}}, .run = std::move(run), .operator_name = "Ada"}));
+  return require(
+      hub_init({.directory = path(name), .data = {{path("data")}}, .run = std::move(run), .operator_name = "Ada"}));
 }
 
 // ---- processes

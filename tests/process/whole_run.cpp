@@ -21,8 +21,7 @@ WholeRun::WholeRun(RunConfig run, std::uint32_t islands, Parents parents, const 
   const AbortSignal never;
   std::optional<BaseModel> begins_with;
   if (!base_model.empty()) begins_with.emplace(require(BaseModel::open(base_model, never)));
-  HubInitOptions options{
-      .directory = scene_.path("hub"), .data = {{scene_.path("data")}}, .run = std::move(run)};
+  HubInitOptions options{.directory = scene_.path("hub"), .data = {{scene_.path("data")}}, .run = std::move(run)};
   options.base_model = begins_with ? &*begins_with : nullptr;
   run = require(hub_init(options));
   scene_.serve_hub();  // for the invites

@@ -74,8 +74,8 @@ WanRun::WanRun(const WanRunOptions& options) : bits_per_second_(options.bits_per
                               .congestion_control = options.congestion_control}));
   numel_ = canonical_layout(require(model_config_from_json(model_json()))).numel;
   test::make_dataset(directory() / "text.txt", directory() / "dataset");
-  const RunConfig run = require(hub_init(
-      {.directory = directory() / "hub", .data = {{directory() / "dataset"}}, .run = run_config(options)}));
+  const RunConfig run = require(
+      hub_init({.directory = directory() / "hub", .data = {{directory() / "dataset"}}, .run = run_config(options)}));
   const Address address{box_->address(0), kHubPort};
   hub_.emplace(launch(0, "atoll",
                       {"hub", "serve", "--home", (directory() / "hub").string(), "--listen", to_string(address)},

@@ -1,4 +1,5 @@
-// A preparation that is killed (SIGKILL, at any moment) and called again ends with the bytes of one that was left alone.
+// A preparation that is killed (SIGKILL, at any moment) and called again ends with the bytes of one that was left
+// alone.
 #include <zstd.h>
 
 #include <QProcess>

@@ -47,7 +47,8 @@ void write_tokens(const Path& file, const std::vector<std::vector<std::int64_t>>
   put(starts, std::uint64_t{0});
   for (const auto& document : documents) {
     // Of two sequences each.
-    for (const auto part : {std::span(document).first(document.size() / 2), std::span(document).subspan(document.size() / 2)}) {
+    for (const auto part :
+         {std::span(document).first(document.size() / 2), std::span(document).subspan(document.size() / 2)}) {
       put(begins, static_cast<std::uint64_t>(tokens.size()));
       put(lengths, static_cast<std::int32_t>(part.size()));
       for (const std::int64_t token : part) tokens.append(reinterpret_cast<const char*>(&token), width);
@@ -360,13 +361,27 @@ void PrepareTest::tokens_of_others_that_cannot_be_are_named_data() {
   QTest::addColumn<QString>("file");
   QTest::addColumn<QString>("change");
   QTest::addColumn<QString>("says");
-  QTest::newRow("no index") << "tokens.bin" << "remove" << "tokens.idx, which is not there";
-  QTest::newRow("no index of datatrove") << "tokens.ds" << "remove" << "tokens.ds.index, which is not there";
-  QTest::newRow("index cut short") << "tokens.bin" << "cut" << "tokens.idx does not fit";
-  QTest::newRow("index of datatrove cut short") << "tokens.ds" << "cut" << "tokens.ds.index does not fit";
-  QTest::newRow("tokens cut short") << "tokens.bin" << "cut tokens" << "lies behind its end";
-  QTest::newRow("tokens of datatrove cut short") << "tokens.ds" << "cut tokens" << "tokens.ds.index does not fit";
-  QTest::newRow("another tokenizer") << "tokens.bin" << "none" << "holds token 300, and the tokenizer's vocabulary has 257";
+  QTest::newRow("no index") << "tokens.bin"
+                            << "remove"
+                            << "tokens.idx, which is not there";
+  QTest::newRow("no index of datatrove") << "tokens.ds"
+                                         << "remove"
+                                         << "tokens.ds.index, which is not there";
+  QTest::newRow("index cut short") << "tokens.bin"
+                                   << "cut"
+                                   << "tokens.idx does not fit";
+  QTest::newRow("index of datatrove cut short") << "tokens.ds"
+                                                << "cut"
+                                                << "tokens.ds.index does not fit";
+  QTest::newRow("tokens cut short") << "tokens.bin"
+                                    << "cut tokens"
+                                    << "lies behind its end";
+  QTest::newRow("tokens of datatrove cut short") << "tokens.ds"
+                                                 << "cut tokens"
+                                                 << "tokens.ds.index does not fit";
+  QTest::newRow("another tokenizer") << "tokens.bin"
+                                     << "none"
+                                     << "holds token 300, and the tokenizer's vocabulary has 257";
 }
 
 void PrepareTest::tokens_of_others_that_cannot_be_are_named() {
@@ -424,7 +439,9 @@ void PrepareTest::what_parquet_cannot_give_is_named() {
   wrong.replace(wrong.size() / 3, 8, "oh, oops");
   write(path("parquet-bad/wrong.parquet"), wrong);
 
-  const auto says = [](const std::string& message, const char* words) { return message.find(words) != std::string::npos; };
+  const auto says = [](const std::string& message, const char* words) {
+    return message.find(words) != std::string::npos;
+  };
   QVERIFY(says(refusal(golden / "nested.parquet", "doc.title"), "it has id, doc.body, doc.length"));
   QVERIFY(says(refusal(golden / "nested.parquet", "id"), "no text"));
   QVERIFY(says(refusal(path("parquet-bad/cut.parquet"), "doc.body"), "cut.parquet cannot be read"));

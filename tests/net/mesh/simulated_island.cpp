@@ -283,8 +283,8 @@ bool SimulatedIsland::train(SimulatedWorld& world, Lane& its) {
   its.inner_done = true;
   const RunConfig& run = world.run;
   if (lies.no_data && its.round->inner_steps > 0) {
-    outbox.push_back(IslandLeaseReturned{its.round->round, its.round->lease_first_sequence, "it is away",
-                                         its.round->fragment});
+    outbox.push_back(
+        IslandLeaseReturned{its.round->round, its.round->lease_first_sequence, "it is away", its.round->fragment});
     return true;
   }
   const std::uint64_t tokens = std::uint64_t{its.round->inner_steps} * run.sequences_per_step * run.sequence_length;
