@@ -1,8 +1,15 @@
 #include "net/mesh/inner_phase.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace atl {
+namespace {
+
+constexpr std::chrono::seconds kFirstCatchUp{5};
+constexpr int kShareOfCatchUp = 8;  // one part in so many of the time that somebody has been catching up
+
+}  // namespace
 
 InnerPhase::InnerPhase(CoordinatorTurn& turn, Membership& members, MeshLinks& links, MeshTrust& trust,
                        const CommittedState& state, const CoordinatorMemory& memory)
@@ -23,8 +30,26 @@ std::vector<MeshIsland*> InnerPhase::trainers_after(const OpenRound* before) con
 
 bool InnerPhase::waits_for_somebody() const {
   if (turn_.now() < all_back_until_ && members_.is_anybody_recovering()) return true;
+  if (lets_catch_up()) return true;
   const auto is_away = [this](const IslandId& id) { return !members_.contains(id); };
   return std::ranges::any_of(awaited_, is_away);
+}
+
+// The wait is a function of the time alone, by the island that has been behind for longest: however many never arrive,
+// for want of speed or of honesty, they cost the run an eighth of its time, and ever less when the cap is reached.
+bool InnerPhase::lets_catch_up() const {
+  std::optional<Clock::time_point> longest;
+  for (const auto& [id, island] : members_.islands()) {
+    const bool fetches = island.connected && !island.paused && island.standing == MeshIsland::Standing::kRecovering &&
+                         island.told_to_recover && island.left_behind_since;
+    if (fetches && (!longest || *island.left_behind_since < *longest)) longest = island.left_behind_since;
+  }
+  if (!longest) return false;
+  const Clock::duration behind = turn_.now() - *longest;
+  Clock::duration begins = kFirstCatchUp;
+  if (behind < begins) return false;
+  while (behind >= 2 * begins) begins *= 2;
+  return behind - begins < std::min<Clock::duration>(begins / kShareOfCatchUp, turn_.run().lost_after);
 }
 
 bool InnerPhase::may_overlap(const OpenRound& before) const {

@@ -37,6 +37,9 @@ class InnerPhase {
   std::vector<MeshIsland*> trainers_after(const OpenRound* before) const;
   bool may_overlap(const OpenRound& before) const;
   bool waits_for_somebody() const;
+  // Now and then, for who fetches a state that is outdated each time it is there, since the others' rounds are shorter
+  // than its fetch: after five seconds, and each time that it has been behind for twice as long.
+  bool lets_catch_up() const;
 
   CoordinatorTurn& turn_;
   Membership& members_;
