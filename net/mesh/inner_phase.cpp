@@ -40,8 +40,8 @@ bool InnerPhase::waits_for_somebody() const {
 bool InnerPhase::lets_catch_up() const {
   std::optional<Clock::time_point> longest;
   for (const auto& [id, island] : members_.islands()) {
-    const bool fetches = island.connected && !island.paused && island.standing == MeshIsland::Standing::kRecovering &&
-                         island.told_to_recover && island.left_behind_since;
+    const bool fetches = island.connected && !island.paused && island.left_behind_since &&
+                         island.standing == MeshIsland::Standing::kRecovering;
     if (fetches && (!longest || *island.left_behind_since < *longest)) longest = island.left_behind_since;
   }
   if (!longest) return false;

@@ -22,6 +22,7 @@ class CoordinatorJoiningTest : public QObject {
   void a_joiner_recovers_receives_one_round_and_trains_the_next();
   void an_attempt_waits_a_moment_for_a_receiver();
   void a_joiner_waits_until_somebody_holds_the_committed_state();
+  void rounds_shorter_than_a_fetch_wait_now_and_then();
 };
 
 void CoordinatorJoiningTest::the_first_round_waits_for_the_islands_that_the_run_asks_for() {
@@ -246,6 +247,60 @@ void CoordinatorJoiningTest::a_joiner_waits_until_somebody_holds_the_committed_s
   deliver(mesh);
 
   QCOMPARE(received<HubRecover>(mesh.island(2)).size(), std::size_t{1});
+}
+
+// Ten rounds a second: whatever is fetched is outdated when it is there. Now and then the next round waits, at first
+// for half a second, and then for longer; who never comes costs the others an eighth of their time at most.
+void CoordinatorJoiningTest::rounds_shorter_than_a_fetch_wait_now_and_then() {
+  SimulatedMesh mesh(run_for(2));
+  begin_first_round(mesh, 2);
+  mesh.trains_by_itself = true;
+  const auto train_until = [&](std::uint32_t committed) {
+    bool goes_on = true;
+    while (goes_on && mesh.hub().committed() < OuterStep{committed}) {
+      goes_on = mesh.act(mesh.island(1));
+      goes_on = mesh.act(mesh.island(2)) || goes_on;
+    }
+  };
+  train_until(1);
+  mesh.start(3);
+  while (mesh.act(mesh.island(3)) && received<HubWelcome>(mesh.island(3)).empty()) {
+  }
+  QVERIFY(!received<HubWelcome>(mesh.island(3)).empty());
+
+  int ticks = 0;
+  int waited = 0;
+  int longest = 0;  // in ticks
+  const auto go_on = [&] {
+    const std::uint32_t before = mesh.hub().committed().value;
+    train_until(before + 1);
+    const bool waits = mesh.hub().committed().value == before;
+    longest = waits ? longest + 1 : 0;
+    waited += waits ? 1 : 0;
+    mesh.pass(100ms);
+    ++ticks;
+    return longest;
+  };
+  int at_first = 0;
+  for (int i = 0; i < 80; ++i) at_first = std::max(at_first, go_on());
+  int later = 0;
+  for (int i = 0; i < 700; ++i) later = std::max(later, go_on());
+  QVERIFY2(at_first >= 4 && at_first <= 8, qPrintable(QString::number(at_first)));
+  QVERIFY2(later >= 40 && later <= 60, qPrintable(QString::number(later)));
+  QVERIFY2(waited * 8 <= ticks, qPrintable(QString("%1 of %2").arg(waited).arg(ticks)));
+
+  while (go_on() == 0) QVERIFY(ticks < 2000);
+  while (mesh.act(mesh.island(3))) {
+  }
+  go_on();
+
+  QCOMPARE(mesh.commits().back().members.size(), std::size_t{2});  // it was not in that one's inner phase ...
+  for (int i = 0; i < 3; ++i) {
+    mesh.settle_once();
+    go_on();
+  }
+  QVERIFY(std::ranges::any_of(mesh.commits(), [](const HubCommit& commit) { return commit.members.size() == 3; }));
+  QVERIFY2(mesh.violation().empty(), mesh.violation().c_str());
 }
 
 }  // namespace atl
