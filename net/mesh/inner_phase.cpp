@@ -7,6 +7,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kFirstCatchUp{5};
+constexpr std::chrono::seconds kCatchUpPeriod{40};
 constexpr int kShareOfCatchUp = 8;  // one part in so many of the time that somebody has been catching up
 
 }  // namespace
@@ -36,7 +37,7 @@ bool InnerPhase::waits_for_somebody() const {
 }
 
 // The wait is a function of the time alone, by the island that has been behind for longest: however many never arrive,
-// for want of speed or of honesty, they cost the run an eighth of its time, and ever less when the cap is reached.
+// for want of speed or of honesty, they cost the run a fourth of its time at most.
 bool InnerPhase::lets_catch_up() const {
   std::optional<Clock::time_point> longest;
   for (const auto& [id, island] : members_.islands()) {
@@ -48,6 +49,8 @@ bool InnerPhase::lets_catch_up() const {
   const Clock::duration behind = turn_.now() - *longest;
   Clock::duration begins = kFirstCatchUp;
   if (behind < begins) return false;
+  // Who was away for long, and has only now begun to fetch, is not to wait until that has doubled.
+  if (behind % kCatchUpPeriod < kCatchUpPeriod / kShareOfCatchUp && behind >= kCatchUpPeriod) return true;
   while (behind >= 2 * begins) begins *= 2;
   return behind - begins < std::min<Clock::duration>(begins / kShareOfCatchUp, turn_.run().lost_after);
 }
