@@ -1,7 +1,6 @@
 #include "net/mesh/inner_phase.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace atl {
 namespace {
@@ -39,18 +38,16 @@ bool InnerPhase::waits_for_somebody() const {
 // The wait is a function of the time alone, by the island that has been behind for longest: however many never arrive,
 // for want of speed or of honesty, they cost the run a fourth of its time at most.
 bool InnerPhase::lets_catch_up() const {
-  std::optional<Clock::time_point> longest;
+  Clock::duration behind{};
   for (const auto& [id, island] : members_.islands()) {
     const bool fetches = island.connected && !island.paused && island.left_behind_since &&
                          island.standing == MeshIsland::Standing::kRecovering;
-    if (fetches && (!longest || *island.left_behind_since < *longest)) longest = island.left_behind_since;
+    if (fetches) behind = std::max<Clock::duration>(behind, turn_.now() - *island.left_behind_since);
   }
-  if (!longest) return false;
-  const Clock::duration behind = turn_.now() - *longest;
   Clock::duration begins = kFirstCatchUp;
-  if (behind < begins) return false;
+  if (behind < begins) return false;  // or nobody is
   // Who was away for long, and has only now begun to fetch, is not to wait until that has doubled.
-  if (behind % kCatchUpPeriod < kCatchUpPeriod / kShareOfCatchUp && behind >= kCatchUpPeriod) return true;
+  if (behind >= kCatchUpPeriod && behind % kCatchUpPeriod < kCatchUpPeriod / kShareOfCatchUp) return true;
   while (behind >= 2 * begins) begins *= 2;
   return behind - begins < std::min<Clock::duration>(begins / kShareOfCatchUp, turn_.run().lost_after);
 }

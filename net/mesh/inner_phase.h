@@ -38,7 +38,7 @@ class InnerPhase {
   bool may_overlap(const OpenRound& before) const;
   bool waits_for_somebody() const;
   // Now and then, for who fetches a state that is outdated each time it is there, since the others' rounds are shorter
-  // than its fetch: after five seconds, and each time that it has been behind for twice as long.
+  // than its fetch: after five seconds, each time that it has been behind for twice as long, and every forty seconds.
   bool lets_catch_up() const;
 
   CoordinatorTurn& turn_;

@@ -250,7 +250,7 @@ void CoordinatorJoiningTest::a_joiner_waits_until_somebody_holds_the_committed_s
 }
 
 // Ten rounds a second: whatever is fetched is outdated when it is there. Now and then the next round waits, at first
-// for half a second, and then for longer; who never comes costs the others an eighth of their time at most.
+// for half a second, and then for longer; who does not come has cost the others an eighth of this while at most.
 void CoordinatorJoiningTest::rounds_shorter_than_a_fetch_wait_now_and_then() {
   SimulatedMesh mesh(run_for(2));
   begin_first_round(mesh, 2);
