@@ -23,7 +23,8 @@
 #include "trainer/device/cuda_check.h"
 
 // The front end opens a CUDA runtime of its own by name, the first that the system has. It gets the one that this
-// program is linked with.
+// program is linked with: all functions that it could ask for but those of graphs, in which attention is not run
+// (tests/rules/cudnn_functions_test.py).
 namespace atl::cudnn_loading {
 namespace {
 
@@ -52,6 +53,14 @@ const Function kFunctions[] = {
     function("cudaEventSynchronize", cudaEventSynchronize),
     function("cudaEventElapsedTime", cudaEventElapsedTime),
     function("cudaThreadExchangeStreamCaptureMode", cudaThreadExchangeStreamCaptureMode),
+    function("cudaStreamDestroy", cudaStreamDestroy),
+    function("cudaFree", cudaFree),
+    function("cudaGetDriverEntryPointByVersion", cudaGetDriverEntryPointByVersion),
+    function<cudaError_t(void**, std::size_t)>("cudaMalloc", cudaMalloc),
+    function<cudaError_t(cudaStream_t*)>("cudaStreamCreate", cudaStreamCreate),
+    function<cudaError_t(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*, cudaGraph_t*,
+                         const cudaGraphNode_t**, const cudaGraphEdgeData**, std::size_t*)>("cudaStreamGetCaptureInfo",
+                                                                                           cudaStreamGetCaptureInfo),
     function<cudaError_t(cudaEvent_t*)>("cudaEventCreate", cudaEventCreate),
     function<cudaError_t(cudaDeviceProp*, int)>("cudaGetDeviceProperties", cudaGetDeviceProperties),
 };
@@ -210,9 +219,11 @@ class CudnnAttention final : public CudaAttention {
 
   void forward(const AttentionCall& call, cudaStream_t stream) override {
     if (refused(call)) return otherwise_->forward(call, stream);
-    const Plan& plan = plan_for(call);
-    if (!plan.forward || !fits(plan.forward_bytes, call)) return otherwise_->forward(call, stream);
-    execute(*plan.forward, {{kOut, call.out}, {kStats, call.logsumexp}}, call, stream, "attention");
+    Plan& plan = plan_for(call);
+    const bool fitting = plan.forward && fits(plan.forward_bytes, call);
+    if (!fitting || !execute(plan, plan.forward, {{kOut, call.out}, {kStats, call.logsumexp}}, call, stream)) {
+      otherwise_->forward(call, stream);
+    }
   }
 
   // After either's forward pass: what both leave is the same.
@@ -220,15 +231,16 @@ class CudnnAttention final : public CudaAttention {
     if (refused(call)) return otherwise_->backward(call, stream);
     Plan& plan = plan_for(call);
     if (!plan.backward && plan.why.empty()) prepare_backward(plan, call);
-    if (!plan.backward) return otherwise_->backward(call, stream);
-    execute(*plan.backward,
-            {{kOut, call.out},
-             {kStats, call.logsumexp},
-             {kOutGradient, const_cast<std::byte*>(call.dout)},
-             {kQueryGradient, call.dqkv},
-             {kKeyGradient, keys(call.dqkv, call.shape)},
-             {kValueGradient, values(call.dqkv, call.shape)}},
-            call, stream, "attention's backward pass");
+    if (!plan.backward || !execute(plan, plan.backward,
+                                   {{kOut, call.out},
+                                    {kStats, call.logsumexp},
+                                    {kOutGradient, const_cast<std::byte*>(call.dout)},
+                                    {kQueryGradient, call.dqkv},
+                                    {kKeyGradient, keys(call.dqkv, call.shape)},
+                                    {kValueGradient, values(call.dqkv, call.shape)}},
+                                   call, stream)) {
+      otherwise_->backward(call, stream);
+    }
   }
 
  private:
@@ -318,12 +330,22 @@ class CudnnAttention final : public CudaAttention {
                  cudnn ? "cudnn" : "own", cudnn ? fmt::format(" workspace_bytes={}", bytes) : " why=" + plan.why);
   }
 
-  void execute(Graph& graph, Pointers pointers, const AttentionCall& call, cudaStream_t stream, const char* what) {
+  // What was planned and does not run is dropped: false, and the other kernels write over what it wrote.
+  bool execute(Plan& plan, std::shared_ptr<Graph>& graph, Pointers pointers, const AttentionCall& call,
+               cudaStream_t stream) {
     pointers[kQuery] = const_cast<std::byte*>(call.qkv);
     pointers[kKey] = keys(call.qkv, call.shape);
     pointers[kValue] = values(call.qkv, call.shape);
-    if (fe::detail::set_stream(handle_, stream) != CUDNN_STATUS_SUCCESS) throw std::runtime_error("cudnnSetStream");
-    check(graph.execute(handle_, pointers, call.scratch), what);
+    try {
+      if (fe::detail::set_stream(handle_, stream) != CUDNN_STATUS_SUCCESS) throw std::runtime_error("cudnnSetStream");
+      check(graph->execute(handle_, pointers, call.scratch), "run attention");
+      return true;
+    } catch (const std::exception& error) {
+      plan.why = error.what();
+      graph.reset();
+      say(plan, &graph == &plan.forward ? "forward" : "backward", false, 0);
+      return false;
+    }
   }
 
   const std::unique_ptr<CudaAttention> otherwise_;
