@@ -171,11 +171,10 @@ const std::vector<ConfigKey>& config_keys() {
       {"island.micro_batch", kWhole, "0",
        "Sequences that a shard computes at once; 0: as many as the memory allows, and no more than make it faster", 0,
        1 << 20},
-      {"island.device", kOneOf, "processor",
+      {"island.device", kOneOf, "auto",
        "What computes. gpu: those that island.gpus allows, once a small model comes out on them as on the processor; "
-       "they have "
-       "not trained a run yet",
-       0, 0, "processor gpu"},
+       "auto: they, where there are any and the model fits on them, else the processor",
+       0, 0, "auto processor gpu"},
       {"island.precision", kOneOf, "auto",
        "In which numbers the model is computed, with fp32 parameters: bf16 on GPUs and processors that have it; auto: "
        "bf16 on GPUs, fp32 on the processor",

@@ -32,7 +32,7 @@ constexpr std::array kWords{
     Words{"island.micro_batch", QT_TRANSLATE_NOOP("SettingText", "Sequences at once"),
           QT_TRANSLATE_NOOP("SettingText", "That each shard computes. 0: as many as the memory allows.")},
     Words{"island.device", QT_TRANSLATE_NOOP("SettingText", "Computes on"),
-          QT_TRANSLATE_NOOP("SettingText", "The processor or the GPUs. GPUs have not trained a run yet.")},
+          QT_TRANSLATE_NOOP("SettingText", "auto: the GPUs, where there are any and the model fits on them; else the processor.")},
     Words{"island.precision", QT_TRANSLATE_NOOP("SettingText", "Precision"),
           QT_TRANSLATE_NOOP("SettingText",
                             "In which numbers the model is computed. auto: bf16 on GPUs, fp32 on the processor.")},

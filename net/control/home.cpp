@@ -46,7 +46,7 @@ Result<DeviceChoice> parse_device_choice(std::string_view text) {
   const auto choice = parse_word<DeviceChoice>(text);
   if (choice != DeviceChoice::kUnknown) return choice;
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("device '{}' is none: choose processor or gpu", printable(text, 32))};
+               fmt::format("device '{}' is none: choose auto, processor or gpu", printable(text, 32))};
 }
 
 Result<PrecisionChoice> parse_precision_choice(std::string_view text) {

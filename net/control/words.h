@@ -74,8 +74,13 @@ enum class SyncPart {
 
 enum class GpuAlertKind { kTemperature, kPower, kUnknown };
 
-// What an island computes on. GPUs are asked for: they have not trained a run yet.
-enum class DeviceChoice { kProcessor, kGpu, kUnknown };
+// What an island computes on.
+enum class DeviceChoice {
+  kAuto,  // GPUs that compute what the processor does and hold the model; where there are none, the processor
+  kProcessor,
+  kGpu,
+  kUnknown,
+};
 
 // In which numbers an island computes the model, whose parameters are fp32 in any case.
 enum class PrecisionChoice {
@@ -134,7 +139,7 @@ struct WordTable<GpuAlertKind> {
 
 template <>
 struct WordTable<DeviceChoice> {
-  static constexpr std::array<std::string_view, 3> kWords{"processor", "gpu", "unknown"};
+  static constexpr std::array<std::string_view, 4> kWords{"auto", "processor", "gpu", "unknown"};
 };
 template <>
 struct WordTable<PrecisionChoice> {

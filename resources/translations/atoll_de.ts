@@ -1037,8 +1037,8 @@
         <translation>Rechnet auf</translation>
     </message>
     <message>
-        <source>The processor or the GPUs. GPUs have not trained a run yet.</source>
-        <translation>Dem Prozessor oder den GPUs. GPUs haben noch keinen Lauf trainiert.</translation>
+        <source>auto: the GPUs, where there are any and the model fits on them; else the processor.</source>
+        <translation>auto: auf den GPUs, wenn es welche gibt und das Modell darauf passt; sonst auf dem Prozessor.</translation>
     </message>
     <message>
         <source>Precision</source>

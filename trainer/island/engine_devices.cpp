@@ -12,8 +12,8 @@ namespace atl {
 namespace {
 
 // The check uses devices of its own and gives them back: those that train begin with nothing on them.
-Result<EngineDevices> on_gpus(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice) {
-  ATOLL_ASSIGN_OR_RETURN(const auto gpus, usable_gpus());
+Result<EngineDevices> on_gpus(std::span<const UsableGpu> gpus, const ModelConfig& model, const RunConfig& run,
+                              const IslandChoice& choice) {
   const UsableGpu& fullest = *std::ranges::min_element(gpus, {}, &UsableGpu::free_bytes);
   EngineDevices chosen;
   chosen.plan =
@@ -23,7 +23,7 @@ Result<EngineDevices> on_gpus(const ModelConfig& model, const RunConfig& run, co
   ATOLL_ASSIGN_OR_RETURN(auto tried, make_gpu_devices(ranks, timeout));
   ATOLL_RETURN_IF_ERROR(check_devices(model, chosen.plan.island.precision, run.attention, std::move(tried)));
   ATOLL_ASSIGN_OR_RETURN(chosen.gpus, make_gpu_devices(ranks, timeout));
-  chosen.peak_flops = peak_flops_of(std::span(gpus).first(static_cast<std::size_t>(ranks)));
+  chosen.peak_flops = peak_flops_of(gpus.first(static_cast<std::size_t>(ranks)));
   spdlog::info("computes on gpus={} first=\"{}\"", ranks, gpus.front().name);
   return chosen;
 }
@@ -42,13 +42,18 @@ std::optional<double> peak_flops_of(std::span<const UsableGpu> gpus) {
 
 EngineDevices choose_devices(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,
                              DeviceChoice device) {
+  MemoryPlan on_processor = plan_memory(model, run, choice, memory_there_is());
   std::string trouble;
-  if (device == DeviceChoice::kGpu) {
-    auto chosen = on_gpus(model, run, choice);
-    if (chosen.ok()) return std::move(chosen).value();
-    trouble = "the GPUs are left idle, and the processor computes: " + chosen.error().message;
+  if (device != DeviceChoice::kProcessor) {
+    const bool asked = device == DeviceChoice::kGpu;
+    const auto gpus = usable_gpus();
+    auto chosen = gpus.ok() ? on_gpus(*gpus, model, run, choice) : gpus.error();
+    std::string why = chosen.ok() ? chosen.value().plan.trouble() : chosen.error().message;
+    // What fits nowhere is told of the GPUs.
+    if (chosen.ok() && (asked || why.empty() || !on_processor.trouble().empty())) return std::move(chosen).value();
+    if (asked || gpus.ok()) trouble = "the GPUs are left idle, and the processor computes: " + std::move(why);
   }
-  return {plan_memory(model, run, choice, memory_there_is()), nullptr, std::nullopt, std::move(trouble)};
+  return {std::move(on_processor), nullptr, std::nullopt, std::move(trouble)};
 }
 
 }  // namespace atl

@@ -1,5 +1,5 @@
-// What an island computes on: its processor, or the GPUs that its owner asked for, once they have shown that they
-// compute what the processor does. On the island's thread.
+// What an island computes on: the GPUs that its owner lets it have, once they have shown that they compute what the
+// processor does; else its processor. On the island's thread.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct EngineDevices {
   MemoryPlan plan;
   std::unique_ptr<DeviceGroup> gpus;  // nullptr: the processor
   std::optional<double> peak_flops;   // of the GPUs together in dense bf16, where the cards are known
-  std::string trouble;                // why the GPUs that were asked for are left idle; else empty
+  std::string trouble;                // why GPUs that were asked for, or that are there, are left idle; else empty
 };
 
 // FLOP/s of them together in dense bf16. Of a card that is not known nothing is said, and so of none with it.

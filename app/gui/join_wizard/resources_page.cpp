@@ -141,7 +141,7 @@ void ResourcesPage::showGpus() {
   const bool here = std::holds_alternative<LocalNode>(node_.address());  // of another machine its trainer will say
   const bool can = !found_no_gpu(node_.check()) && (!here || gpus_compute());
   const auto device = std::ranges::find(fields_, std::string(kDevice), &SettingField::key);
-  const bool chosen = can && device != fields_.end() && (*device)->value().toStdString() == word_of(DeviceChoice::kGpu);
+  const bool chosen = can && device != fields_.end() && (*device)->value().toStdString() != word_of(DeviceChoice::kProcessor);
   for (SettingField* field : fields_) {
     if (field->key() == kDevice) field->setVisible(can);
     if (field->key() == "limits.gpu_power") field->setVisible(chosen);

@@ -177,10 +177,12 @@ void MemoryPlanTest::gpus_that_cannot_be_used_leave_the_processor() {
 
   const EngineDevices asked = choose_devices(model(), run_config(), {.threads = 2}, DeviceChoice::kGpu);
   const EngineDevices not_asked = choose_devices(model(), run_config(), {.threads = 2}, DeviceChoice::kProcessor);
+  const EngineDevices any = choose_devices(model(), run_config(), {.threads = 2}, DeviceChoice::kAuto);
 
-  QVERIFY(asked.gpus == nullptr && not_asked.gpus == nullptr);
+  QVERIFY(asked.gpus == nullptr && not_asked.gpus == nullptr && any.gpus == nullptr);
   QVERIFY2(asked.trouble.starts_with("the GPUs are left idle"), asked.trouble.c_str());
   QCOMPARE(not_asked.trouble, std::string());
+  QCOMPARE(any.trouble, std::string());
   QCOMPARE(asked.plan.log_line().substr(0, 30), not_asked.plan.log_line().substr(0, 30));
 }
 
