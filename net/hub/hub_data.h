@@ -39,6 +39,9 @@ struct ServedFile {
 using ServedFiles = std::map<std::string, ServedFile>;  // by what follows /data/
 // Of the data, and of the tasks.
 Result<ServedFiles> served_files(const RunConfig& run, const HubFile& hub, const HubHome& home);
+// Which of them are not there, or of another size, for the organiser; empty: all are as the run has them. Only their
+// sizes are looked at.
+std::string lacking(const ServedFiles& files);
 
 // Whether it is the one that the run names, of this source (empty: of the only one).
 Status check_moved_data(const RunConfig& run, const std::string& source, const std::filesystem::path& directory);

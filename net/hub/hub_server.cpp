@@ -169,6 +169,7 @@ Status HubServer::Impl::open_home(const HubServeOptions& options) {
   tls_.emplace(std::move(tls));
   ATOLL_ASSIGN_OR_RETURN(const HubFile file, load_hub_file(home_));
   ATOLL_ASSIGN_OR_RETURN(ServedFiles served, served_files(run_, file, home_));
+  if (const std::string what = lacking(served); !what.empty()) spdlog::warn("hub data error=\"{}\"", what);
   data_.emplace(std::move(served));
   base_model_.emplace(home_);
   if (run_.begins_at_hub()) {

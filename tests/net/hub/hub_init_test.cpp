@@ -7,6 +7,7 @@
 #include "net/base/file.h"
 #include "net/data/prepare.h"
 #include "net/hub/hub.h"
+#include "net/hub/hub_data.h"
 #include "net/hub/hub_store.h"
 #include "tests/fakes/test_run.h"
 
@@ -20,6 +21,7 @@ class HubInitTest : public QObject {
   void hub_init_refuses_what_every_island_refuses_data();
   void hub_init_refuses_what_every_island_refuses();
   void a_run_that_islands_can_train_is_made();
+  void files_that_are_not_there_are_told();
   void a_hub_that_stepped_down_is_the_newest_when_it_is_started_again();
 
  private:
@@ -94,6 +96,31 @@ void HubInitTest::a_run_that_islands_can_train_is_made() {
 
   QVERIFY2(made.ok(), made.ok() ? "" : made.error().message.c_str());
   QVERIFY(std::filesystem::exists(path("made") / "run.json"));
+}
+
+void HubInitTest::files_that_are_not_there_are_told() {
+  const HubHome home{path("lacking")};
+  HubInitOptions chosen = options("lacking");
+  const char* question = R"({"context": "An atoll is a", "choices": ["ring", "line"], "gold": 0})";
+  QVERIFY(write_file_atomically(path("asked.jsonl"), question, FileMode::kPublic).ok());
+  auto tasks = read_evaluation_files({path("asked.jsonl")});
+  QVERIFY2(tasks.ok(), tasks.ok() ? "" : tasks.error().message.c_str());
+  chosen.evaluation = std::move(*tasks);
+  chosen.evaluate_every = 1;
+  const auto made = hub_init(chosen);
+  QVERIFY2(made.ok(), made.ok() ? "" : made.error().message.c_str());
+  const auto files = served_files(*made, *load_hub_file(home), home);
+  QVERIFY2(files.ok(), files.ok() ? "" : files.error().message.c_str());
+  QCOMPARE(lacking(*files), std::string());
+
+  const std::filesystem::path task = evaluation_file_in(home, made->evaluation.tasks.front());
+  std::filesystem::remove(task);
+  const std::string one = lacking(*files);
+  QVERIFY2(one.starts_with(task.string() + " is not there;"), one.c_str());
+  QVERIFY(write_file_atomically(task, "cut", FileMode::kPublic).ok());
+  std::filesystem::remove(path("data") / "train-00000.tok");
+  const std::string two = lacking(*files);
+  QVERIFY2(two.find("is of another size") != std::string::npos && two.find("and 1 more") != std::string::npos, two.c_str());
 }
 
 // Its machine's clock is behind that of the hub whose backup it serves.
