@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   // What a tool prints is its result; the log of one that trains is read by its agent.
   if (!run_command->parsed()) spdlog::default_logger()->sinks() = {std::make_shared<spdlog::sinks::stderr_sink_mt>()};
   atl::set_up_log();
+  if (eval_command->parsed() || sample_command->parsed()) atl::set_log_level("warning");
 
   atl::Status status;
   int code = 0;

@@ -35,6 +35,11 @@ class Agent::Impl final : public AgentControl {
         board_(options_.home.island, contributions_),
         history_(options_.home.history(), options_.history),
         wish_(options_.home.wish_file(), options_.training_hours),
+        rules_([&] {
+          OwnersRulesSettings rules = options_.rules;
+          rules.hours = options_.training_hours;
+          return rules;
+        }()),
         supervisor_(options_.supervisor, wish_.said().wish, is_joined()) {
     board_.set_wish(wish_.said());
     add_state_methods(methods_, *this);
@@ -90,6 +95,8 @@ class Agent::Impl final : public AgentControl {
     return std::filesystem::exists(options_.home.island.join_file(), ignored);
   }
   Wish followed_wish() const;
+  std::string rules_sentence() const;
+  void follow_rules();
   void on_gpus(const std::vector<GpuSample>& gpus);
   void take(const Command& command);
   void take_trainer_news(const ControlEvent& said);
@@ -116,6 +123,7 @@ class Agent::Impl final : public AgentControl {
 
   // The loop's:
   OwnersWish wish_;
+  OwnersRules rules_;
   Supervisor supervisor_;
   IslandTrainer trainer_{options_.home,
                          {.program = options_.trainer,
@@ -157,6 +165,7 @@ class Agent::Impl final : public AgentControl {
   // Last: their threads publish to the server.
   std::optional<CheckTask> check_;
   std::optional<TrainerGpus> gpus_;  // once it serves
+  std::optional<MachineReader> machine_;  // once it serves, where a rule asks for it
   InviteLook look_{publisher()};
 };
 
@@ -187,6 +196,7 @@ Status Agent::Impl::serve() {
   ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
   gpus_.emplace(options_.home, options_.gpu_limits, options_.gpu_sample_period, publisher(),
                 [this](const std::vector<GpuSample>& gpus) { on_gpus(gpus); });
+  if (options_.rules.any()) machine_.emplace(options_.rules, options_.machine);
   (void)take_over();
   news_.listen(options_.home.island.control_socket());
   show();
@@ -235,7 +245,21 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
 
 Wish Agent::Impl::followed_wish() const {
   const Wish wish = wish_.now();
-  return wish == Wish::kRun && gpus_->too_hot() ? Wish::kPause : wish;
+  return wish == Wish::kRun && (gpus_->too_hot() || rules_.pauses()) ? Wish::kPause : wish;
+}
+
+// Where the owner wants it to train, and it does not.
+std::string Agent::Impl::rules_sentence() const {
+  return wish_.said().wish == Wish::kRun ? rules_.sentence(OwnersWish::minute_of_day()) : std::string();
+}
+
+void Agent::Impl::follow_rules() {
+  if (!machine_) return;
+  machine_->set_trainer(trainer_.pid());
+  const bool before = rules_.pauses();
+  rules_.next(machine_->reading(),
+              std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch()).count());
+  if (rules_.pauses() != before) spdlog::log(news_level(), "rules pause={} text=\"{}\"", !before, rules_sentence());
 }
 
 void Agent::Impl::take(const Command& command) {
@@ -277,6 +301,7 @@ void Agent::Impl::look_at_disk() {
 
 void Agent::Impl::turn() {
   if (wish_.pause_is_over()) settle_wish(Wish::kRun);
+  follow_rules();
   if (const Wish followed = followed_wish(); followed != supervisor_.wish()) tell(Wished{followed});
   look_at_trainer();
   look_at_disk();
@@ -342,7 +367,9 @@ void Agent::Impl::settle_wish(Wish wish) {
 std::string Agent::Impl::warning() const {
   if (!wish_.warning().empty()) return wish_.warning();
   if (!history_.trouble().empty()) return history_.trouble();
-  return contributions_.trouble().empty() ? gpus_->warning() : contributions_.trouble();
+  if (!contributions_.trouble().empty()) return contributions_.trouble();
+  const std::string rules = rules_sentence(), gpus = gpus_->warning();
+  return rules.empty() || gpus.empty() ? rules + gpus : rules + "; " + gpus;
 }
 
 // At once: what follows in this turn may wait for a disk.

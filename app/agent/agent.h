@@ -13,6 +13,7 @@
 #include "app/agent/agent_control.h"
 #include "app/agent/gpu_guard.h"
 #include "app/agent/history/history_store.h"
+#include "app/agent/machine_reader.h"
 #include "app/agent/supervisor.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
@@ -38,6 +39,8 @@ struct AgentOptions {
   std::string keep_rounds;                    // as checkpoints.keep_rounds has it
   StoreSettings store;                        // as store.* has it
   std::vector<TrainingHours> training_hours;  // none: always
+  OwnersRulesSettings rules;                  // but for the hours
+  MachineReader::Places machine;              // where what the rules ask is read
   SupervisorOptions supervisor;
   std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most
   GpuLimits gpu_limits;

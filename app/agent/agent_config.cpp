@@ -24,6 +24,12 @@ Status apply_config(const Config& config, AgentOptions& options) {
   };
   limit("limits.gpu_power", options.gpu_limits.power_watts);
   limit("limits.gpu_temperature", options.gpu_limits.celsius);
+  if (const auto percent = config.whole("rules.load"); percent > 0) options.rules.load = static_cast<double>(percent) / 100;
+  if (const auto idle = config_seconds(config.text("rules.idle")); idle > 0) {
+    options.rules.idle_seconds = static_cast<std::int64_t>(idle);
+  }
+  options.rules.battery = config.text("rules.battery") != "train";
+  options.rules.metered = config.text("rules.metered") != "train";
   options.supervisor.end_within = std::chrono::seconds(config_seconds(config.text("agent.stop_within")));
   options.trainer_log_bytes = config_bytes(config.text("log.max_size")) / 2;  // the agent's own takes the other half
   options.trainer_log_level = config.text("log.level");

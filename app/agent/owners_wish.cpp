@@ -7,16 +7,13 @@
 #include "net/base/unix_time.h"
 
 namespace atl {
-namespace {
 
-int minute_of_day() {
+int OwnersWish::minute_of_day() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   ::localtime_r(&now, &local);
   return local.tm_hour * 60 + local.tm_min;
 }
-
-}  // namespace
 
 OwnersWish::OwnersWish(std::filesystem::path file, std::vector<TrainingHours> hours)
     : file_(std::move(file)), hours_(std::move(hours)) {

@@ -18,6 +18,7 @@ class OwnersWish {
 
   const WishFile& said() const { return said_; }
   Wish now() const;
+  static int minute_of_day();  // by this machine's clock, local time
   bool pause_is_over() const { return said_.wish == Wish::kPause && now() == Wish::kRun; }
 
   void say(const WishFile& wish);  // which is in the file already, if it could be

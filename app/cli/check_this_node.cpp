@@ -60,7 +60,7 @@ void set_network(const CheckRequest& request, const Result<JoinFile>& join, Node
   options.network.bind = join->bind;
   options.shape.local_ranks = join->local_ranks;
   options.shape.micro_batch = join->micro_batch;
-  options.wants_gpus = join->device != DeviceChoice::kProcessor;
+  options.wants_gpus = join->device == DeviceChoice::kGpu;
   options.network.trainer_listens = trainer_runs(request.home.island);
   if (options.network.trainer_listens) options.gpus_in_use = "the trainer uses the GPUs; end it first";
 }

@@ -38,7 +38,7 @@ Status run_eval(const Eval& command, CommandContext& context) {
   arguments.add("--bootstrap", command.bootstrap);
   arguments.add_path("--output", command.output);
   arguments.add_flag("--log-samples", command.log_samples);
-  command.inference.append_to(arguments);
+  ATOLL_RETURN_IF_ERROR(command.inference.append_to(arguments, context.interrupt));
   arguments.add_flag("--json", command.json);
   run_trainer(arguments, context);
   return ok_status();

@@ -27,7 +27,7 @@ Status run_sample(const Sample& command, CommandContext& context) {
   arguments.add("--top-p", command.top_p);
   arguments.add_all("--stop", command.stops);
   arguments.add("--seed", command.seed);
-  command.inference.append_to(arguments);
+  ATOLL_RETURN_IF_ERROR(command.inference.append_to(arguments, context.interrupt));
   arguments.add_flag("--json", command.json);
   run_trainer(arguments, context);
   return ok_status();

@@ -7,8 +7,10 @@
 
 #include "app/agent/agent_config.h"
 #include "app/agent/trainer_process.h"
+#include "app/cli/gpu_choice.h"
 #include "app/cli/own_programs.h"
 #include "app/cli/validators.h"
+#include "app/config/gpu_list.h"
 #include "net/base/child_process.h"
 #include "net/control/home.h"
 
@@ -51,6 +53,21 @@ Status TrainerArguments::add_store() {
   return ok_status();
 }
 
+Status TrainerArguments::add_device(const std::string& device, const std::string& gpus) {
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(""));
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
+  const bool configured = config.value("island.device").origin != "default";
+  add("--device", device.empty() && configured ? config.text("island.device") : device);
+  ATOLL_ASSIGN_OR_RETURN(GpuList chosen, parse_gpu_list(gpus.empty() ? config.text("island.gpus") : gpus));
+  // One computes, and the others are not to be touched.
+  if (chosen.numbers && chosen.numbers->size() > 1) chosen.numbers->resize(1);
+  if (const auto visible = chosen.visible_devices()) {
+    environment_["CUDA_VISIBLE_DEVICES"] = *visible;
+    environment_["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";  // as nvidia-smi counts
+  }
+  return ok_status();
+}
+
 void TrainerModelSource::add_to(CLI::App& command) {
   auto* model_option =
       command.add_option("--model", model, "Exported model: a HuggingFace directory")->type_name("DIR");
@@ -72,10 +89,23 @@ void TrainerInference::add_to(CLI::App& command) {
       ->type_name("FILE");
   command.add_flag("--bf16", bf16, "Compute in bf16, in half the memory");
   command.add_option("--batch", batch, "Texts at once (default: 8)")->check(whole_number(1, 1 << 16));
-  command.add_option("--threads", threads, "Compute threads")->check(whole_number(1, 1024));
+  command.add_option("--threads", threads, "Compute threads of the processor")->check(whole_number(1, 1024));
+  command
+      .add_option("--device", device,
+                  "What computes: auto (a GPU, where there is one and the model fits), processor or gpu (default: "
+                  "island.device)")
+      ->type_name("WORD")
+      ->check(is_device());
+  command.add_option("--gpus", gpus, "GPUs, of which the first computes (default: island.gpus)")
+      ->type_name("LIST")
+      ->check([](const std::string& text) {
+        const auto list = parse_gpu_list(text);
+        return list.ok() ? std::string() : list.error().message;
+      });
 }
 
-void TrainerInference::append_to(TrainerArguments& arguments) const {
+Status TrainerInference::append_to(TrainerArguments& arguments, const AbortSignal& interrupt) const {
+  if (!gpus.empty()) ATOLL_RETURN_IF_ERROR(check_gpus_exist(gpus, interrupt));
   if (tokenizer == "bytes") {
     arguments.add("--tokenizer", tokenizer);
   } else {
@@ -84,6 +114,7 @@ void TrainerInference::append_to(TrainerArguments& arguments) const {
   arguments.add_flag("--bf16", bf16);
   arguments.add("--batch", batch);
   arguments.add("--threads", threads);
+  return arguments.add_device(device, gpus);
 }
 
 void run_trainer(const TrainerArguments& arguments, CommandContext& context) {

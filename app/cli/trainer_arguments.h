@@ -23,6 +23,9 @@ class TrainerArguments {
   Status add_home(const std::string& given);
   // The owner's object store, as the configuration of this user has it: in its environment.
   Status add_store();
+  // What computes and which GPU may, the first of a list, as given, else as the configuration of this user has it for
+  // training.
+  Status add_device(const std::string& device, const std::string& gpus);
   const std::vector<std::string>& get() const { return arguments_; }
   const std::map<std::string, std::string>& environment() const { return environment_; }
 
@@ -41,11 +44,11 @@ struct TrainerModelSource {
 
 // How a model is computed that is asked and continued.
 struct TrainerInference {
-  std::string tokenizer, batch, threads;
+  std::string tokenizer, batch, threads, device, gpus;
   bool bf16 = false;
 
   void add_to(CLI::App& command);
-  void append_to(TrainerArguments& arguments) const;
+  Status append_to(TrainerArguments& arguments, const AbortSignal& interrupt) const;
 };
 
 void run_trainer(const TrainerArguments& arguments, CommandContext& context);

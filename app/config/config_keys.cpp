@@ -171,7 +171,7 @@ const std::vector<ConfigKey>& config_keys() {
       {"island.micro_batch", kWhole, "0",
        "Sequences that a shard computes at once; 0: as many as the memory allows, and no more than make it faster", 0,
        1 << 20},
-      {"island.device", kOneOf, "auto",
+      {"island.device", kOneOf, "processor",
        "What computes. gpu: those that island.gpus allows, once a small model comes out on them as on the processor; "
        "auto: they, where there are any and the model fits on them, else the processor",
        0, 0, "auto processor gpu"},
@@ -197,6 +197,15 @@ const std::vector<ConfigKey>& config_keys() {
        "Watts that each GPU may draw while training (needs root); 0: as the driver has it", 0, 10'000},
       {"limits.gpu_temperature", kWhole, "0", "Degrees Celsius above which training pauses; 0: no limit", 0, 120},
       {"schedule.hours", kDayHours, "", "Hours of the day in which to train, local time; empty: always"},
+      {"rules.load", kWhole, "0",
+       "Percent of one processor that other programs may keep busy before training pauses, 150: one and a half; 0: "
+       "whatever they do",
+       0, 102'400},
+      {"rules.idle", kDuration, "0s",
+       "Training waits until nobody has used keyboard or mouse for so long, as the login service says; 0s: it does not"},
+      {"rules.battery", kOneOf, "train", "What is done while the machine runs on its battery", 0, 0, "train pause"},
+      {"rules.metered", kOneOf, "train", "What is done while NetworkManager says that the network is metered", 0, 0,
+       "train pause"},
       {"checkpoints.work_every", kDuration, "0s",
        "The work of an open round is written to the disk as often, for a crash costs what was trained since; takes 12 "
        "bytes a parameter of memory. 0s: only a pause writes it"},

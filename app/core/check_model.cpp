@@ -66,6 +66,7 @@ void CheckModel::take(const HeardEvent& event) {
     // The report is whole, whatever was missed of its rows.
     if (all->report) {
       for (const CheckRow& row : all->report->rows) add(row);
+      run_id_ = all->report->run_id;
     }
     end(all->error, event.time);
   }

@@ -22,8 +22,10 @@ class CheckModel : public QAbstractTableModel {
 
   void run(bool full);
   bool running() const { return running_; }
-  bool finished() const { return finished_; }              // at least one, and none runs
-  double ended_at() const { return ended_at_; }            // seconds since 1970; 0: never
+  bool finished() const { return finished_; }    // at least one, and none runs
+  double ended_at() const { return ended_at_; }  // seconds since 1970; 0: never
+  // The run that the last one was made for, as its report says; empty: none was joined, or it was not said.
+  const std::string& run_id() const { return run_id_; }
   const std::string& problem() const { return problem_; }  // why it could not be run to its end
   const std::vector<CheckRow>& rows() const { return rows_; }
   std::size_t count(Verdict verdict) const;
@@ -49,7 +51,7 @@ class CheckModel : public QAbstractTableModel {
   std::vector<CheckRow> rows_;
   bool running_ = false, finished_ = false;
   double ended_at_ = 0;
-  std::string problem_;
+  std::string run_id_, problem_;
 };
 
 }  // namespace atl

@@ -29,8 +29,10 @@ constexpr std::array kWords{
           QT_TRANSLATE_NOOP("ExitWords", "If it happens again, check the machine's memory and GPUs.")},
     Words{ExitCause::kHubUnreachable, QT_TRANSLATE_NOOP("ExitWords", "The hub does not answer."),
           QT_TRANSLATE_NOOP("ExitWords", "If this lasts, look after the network, or ask the operator.")},
-    Words{ExitCause::kRefused, QT_TRANSLATE_NOOP("ExitWords", "The hub refused this machine."),
-          QT_TRANSLATE_NOOP("ExitWords", "Ask the operator why; a new invite may be needed.")},
+    Words{ExitCause::kRefused, QT_TRANSLATE_NOOP("ExitWords", "The hub no longer lets this machine take part."),
+          QT_TRANSLATE_NOOP("ExitWords",
+                            "The operator may have removed it; ask why. With a new invite it joins again, and what it "
+                            "contributed stays.")},
     Words{ExitCause::kUnusable,
           QT_TRANSLATE_NOOP("ExitWords", "The trainer cannot run with what it finds on this machine."),
           QT_TRANSLATE_NOOP("ExitWords", "Put right what is named below, then resume.")},

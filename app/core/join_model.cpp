@@ -125,8 +125,11 @@ void JoinModel::ask() {
   joining_ = true;
   joined_ = done_ = false;
   problem_.reset();
-  method::Join params{
-      .name = resources_.name, .listen = resources_.listen, .advertise = resources_.advertise, .gpus = resources_.gpus};
+  method::Join params{.name = resources_.name,
+                      .listen = resources_.listen,
+                      .advertise = resources_.advertise,
+                      .gpus = resources_.gpus,
+                      .threads = resources_.threads};
   if (!enrolled_) params.invite = text_;
   const auto waiting = std::ranges::find(stages_, ViewStatus::kWaiting, &StageView::status);
   if (waiting != stages_.end()) waiting->status = ViewStatus::kRunning;

@@ -27,7 +27,8 @@ struct InvitingHub {
 struct JoinResources {
   std::string name;
   std::string gpus = "all";
-  std::string listen, advertise;  // HOST:PORT; empty: the default
+  std::string listen, advertise;              // HOST:PORT; empty: the default
+  std::optional<std::uint32_t> threads = {};  // of the processor; 0: all; empty: as the configuration says
 };
 
 struct StageView {

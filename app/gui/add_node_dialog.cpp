@@ -9,6 +9,7 @@
 #include "app/core/streams.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/screen_fit.h"
 
 namespace atl {
 namespace {
@@ -52,7 +53,7 @@ AddNodeDialog::AddNodeDialog(QWidget* parent, OpenAddress open)
   connect(try_, &QPushButton::clicked, this, &AddNodeDialog::tryIt);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  resize(540, 260);
+  new ScreenFit(*this, {540, 260});
   edited();
 }
 

@@ -29,9 +29,14 @@ CheckPage::CheckPage(Node& node, QWidget* parent) : QWidget(parent), node_(node)
   busy_->setMaximumHeight(6);
   busy_->setAccessibleName(tr("A check is under way"));
   column->addWidget(notice_ = new Notice("check_notice"));
+  start_ = new QPushButton(icon("play"), tr("&Start the agent"));
+  start_->setObjectName("start_agent");
+  start_->setAccessibleName(tr("Start the agent of this machine"));
+  notice_->hold(start_);
   column->addWidget(table_ = new CheckTable(node_.check()), 1);
   column->addWidget(topics_ = new CheckTopics, 1);
   column->addStretch(0);
+  connect(start_, &QPushButton::clicked, this, &CheckPage::startWanted);
   connect(quick_, &QPushButton::clicked, this, [this] { node_.check().run(/*full=*/false); });
   connect(full_, &QPushButton::clicked, this, [this] { node_.check().run(/*full=*/true); });
   connect(&node_.check(), &CheckModel::changed, this, &CheckPage::refresh);
@@ -64,6 +69,23 @@ QWidget* CheckPage::makeHeader() {
   return header;
 }
 
+bool CheckPage::isOfAnotherRun() const {
+  const auto& state = node_.state();
+  if (!state || node_.check().ended_at() <= 0) return false;
+  return node_.check().run_id() != (state->joined() ? state->island.run_id : std::string());
+}
+
+QString CheckPage::lastCheck() const {
+  const CheckModel& check = node_.check();
+  if (check.ended_at() <= 0) return tr("What this machine can do, and what stands in its way.");
+  const QString time = text::date_time(check.ended_at());
+  if (check.run_id().empty()) return tr("Last check: %1, for no run").arg(time);
+  const auto& state = node_.state();
+  const bool known = state && state->island.run_id == check.run_id() && !state->island.run_name.empty();
+  return tr("Last check: %1, for the run \u201C%2\u201D")
+      .arg(time, QString::fromStdString(known ? state->island.run_name : check.run_id()));
+}
+
 void CheckPage::refresh() {
   const CheckModel& check = node_.check();
   const bool connected = node_.link().state() == LinkState::kConnected;
@@ -73,12 +95,18 @@ void CheckPage::refresh() {
   const bool any = check.running() || !check.rows().empty();
   table_->setVisible(any);
   topics_->setVisible(!any);
-  set_plain_text(last_, check.ended_at() > 0 ? tr("Last check: %1").arg(text::date_time(check.ended_at()))
-                                             : tr("What this machine can do, and what stands in its way."));
+  set_plain_text(last_, lastCheck());
+  const bool can_start =
+      node_.link().state() == LinkState::kNoAgent && std::holds_alternative<LocalNode>(node_.address());
+  start_->setVisible(can_start);
+  table_->setEnabled(!isOfAnotherRun());
   const auto fails = static_cast<int>(check.count(Verdict::kFail));
   const auto warnings = static_cast<int>(check.count(Verdict::kWarn));
   using Kind = Notice::Kind;
-  if (!connected && check.rows().empty()) {
+  if (can_start) {
+    notice_->say(Kind::kWarning, tr("No agent runs on this machine, so it cannot be checked from here."),
+                 tr("The agent measures. Starting it trains nothing before you joined a run."));
+  } else if (!connected && check.rows().empty()) {
     notice_->say(Kind::kWarning, tr("No agent answers, so this machine cannot be checked from here."),
                  QString::fromStdString(node_.link().problem()));
   } else if (check.running()) {
@@ -88,6 +116,10 @@ void CheckPage::refresh() {
   } else if (!check.finished()) {
     notice_->say(Kind::kInfo, tr("This machine has not been checked yet."),
                  tr("A quick check takes seconds. A full one also measures GPUs and links, which takes minutes."));
+  } else if (isOfAnotherRun()) {
+    notice_->say(Kind::kWarning, tr("This result is old: it was not made for what this machine does now."),
+                 node_.state()->joined() ? tr("Check again to see whether this machine does for its run.")
+                                         : tr("Check again to see what this machine can do."));
   } else if (fails > 0) {
     const bool joined = node_.state() && node_.state()->joined();
     notice_->say(Kind::kError, tr("%n row(s) failed.", nullptr, fails),

@@ -22,13 +22,20 @@ class CheckPage : public QWidget {
  public:
   explicit CheckPage(Node& node, QWidget* parent = nullptr);
 
+ Q_SIGNALS:
+  void startWanted();  // of this machine's agent, without which nothing is measured
+
  private:
   QWidget* makeHeader();
   void refresh();
+  // The rows are of another run than the one that this machine is in now, or of before it was in any.
+  bool isOfAnotherRun() const;
+  QString lastCheck() const;
 
   Node& node_;
   QPushButton* quick_;
   QPushButton* full_;
+  QPushButton* start_;
   QLabel* last_;
   QProgressBar* busy_;
   Notice* notice_;

@@ -22,6 +22,7 @@
 #include "app/gui/look/format.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/screen_fit.h"
 
 namespace atl {
 namespace {
@@ -75,7 +76,7 @@ DiagnosticsDialog::DiagnosticsDialog(Node& node, QWidget* parent) : QDialog(pare
   connect(collect_, &QPushButton::clicked, this, &DiagnosticsDialog::collect);
   connect(save_, &QPushButton::clicked, this, &DiagnosticsDialog::save);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  resize(880, 600);
+  new ScreenFit(*this, {880, 600});
   if (isHere()) collect();
 }
 

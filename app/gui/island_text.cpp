@@ -98,6 +98,12 @@ const TrainerExitView* exit_behind(const NodeState& state) {
   return error.empty() || (!exit->text.empty() && error.starts_with(exit->text)) ? &*exit : nullptr;
 }
 
+// The hub lets it in no more: its organiser removed it, for instance.
+bool was_refused(const NodeState& state) {
+  const TrainerExitView* exit = exit_behind(state);
+  return state.island.state == IslandPhase::kError && exit != nullptr && exit->cause == ExitCause::kRefused;
+}
+
 // By its cause in the person's language, and beneath that as the agent said it.
 Advice ended_advice(const NodeState& state, Tone tone) {
   Advice advice{tone, plain(state.island.error), {}, Advice::Action::kShowLogs};
@@ -106,6 +112,7 @@ Advice ended_advice(const NodeState& state, Tone tone) {
     advice.sentence = words.sentence;
     advice.what_to_do = words.advice;
     advice.details = plain(exit->text);
+    if (exit->cause == ExitCause::kRefused) advice.action = Advice::Action::kJoin;
   }
   if (advice.sentence.isEmpty()) advice.sentence = IslandText::tr("The trainer ended.");
   QStringList what{advice.what_to_do};
@@ -172,7 +179,7 @@ QString transfer_line(const event::Transfer& transfer) {
   QString line =
       IslandText::tr("fetching %1: %2 of %3")
           .arg(what, bytes(static_cast<double>(transfer.done_bytes)), bytes(static_cast<double>(transfer.total_bytes)));
-  if (transfer.bytes_per_second) line += IslandText::tr(", %1/s").arg(bytes(*transfer.bytes_per_second));
+  if (transfer.bytes_per_second) line += ", " + link_rate(*transfer.bytes_per_second);
   if (transfer.seconds_left) line += IslandText::tr(", %1 left").arg(duration(*transfer.seconds_left));
   return line;
 }
@@ -191,6 +198,7 @@ StateWord state_word(Node& node) {
   if (auto word = link_word(node)) return *word;
   if (!node.state()) return {"connecting", Tone::kNeutral, IslandText::tr("Loading")};
   if (!node.live()) return {"warning", Tone::kWarning, IslandText::tr("Not answering")};
+  if (was_refused(*node.state())) return {"error", Tone::kBad, IslandText::tr("Not a member")};
   for (const Word& word : kWords) {
     if (node.state()->island.state == word.phase) return {word.icon, word.tone, IslandText::tr(word.word)};
   }
@@ -224,6 +232,7 @@ QString action_word(Advice::Action action) {
     case Advice::Action::kReconnect: return IslandText::tr("&Try now");
     case Advice::Action::kReplay: return IslandText::tr("Play &again");
     case Advice::Action::kShowLogs: return IslandText::tr("Show the &log");
+    case Advice::Action::kJoin: return IslandText::tr("&Join again\u2026");
   }
   return {};
 }
@@ -263,8 +272,8 @@ QString network(Node& node) {
   for (const event::Transfer& transfer : node.uplink().transfers()) lines << transfer_line(transfer);
   const auto& ring = node.sync().progress();
   if (node.sync().active() && ring) {
-    lines << IslandText::tr("sends %1/s, receives %2/s")
-                 .arg(bytes(ring->sent_bytes_per_second), bytes(ring->received_bytes_per_second));
+    lines << IslandText::tr("sends %1, receives %2")
+                 .arg(link_rate(ring->sent_bytes_per_second), link_rate(ring->received_bytes_per_second));
   }
   return lines.join('\n');
 }

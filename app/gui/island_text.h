@@ -28,7 +28,7 @@ QString age(Node& node);
 
 // What a person needs to know beyond the figures: what happened, why, what to do; nothing when all is well.
 struct Advice {
-  enum class Action { kNone, kStartAgent, kReconnect, kReplay, kShowLogs };
+  enum class Action { kNone, kStartAgent, kReconnect, kReplay, kShowLogs, kJoin };
   Tone tone = Tone::kNeutral;
   QString sentence;
   QString what_to_do;

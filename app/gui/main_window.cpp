@@ -23,10 +23,18 @@
 #include "app/gui/node_view.h"
 #include "app/gui/organise/organise_window.h"
 #include "app/gui/parts/question.h"
+#include "app/gui/parts/roomy_scroll.h"
+#include "app/gui/parts/screen_fit.h"
 #include "app/gui/side_bar.h"
 #include "net/control/home.h"
 
 namespace atl {
+namespace {
+
+constexpr QSize kUsual{1280, 800}, kLeast{480, 320};
+constexpr int kNarrow = 820;  // here the side bar gives its room to the page
+
+}  // namespace
 
 MainWindow::MainWindow(Nodes& nodes, Theme& theme, QWidget* parent)
     : QMainWindow(parent), nodes_(nodes), theme_(theme), side_bar_(new SideBar(nodes)), stack_(new QStackedWidget) {
@@ -44,8 +52,8 @@ MainWindow::MainWindow(Nodes& nodes, Theme& theme, QWidget* parent)
   connect(side_bar_, &SideBar::demoWanted, this, &MainWindow::demo);
   connect(&nodes_, &Nodes::removing, this, &MainWindow::forget);
   makeActions();
-  resize(1280, 800);
-  setMinimumSize(900, 560);
+  setMinimumSize(kLeast);
+  new ScreenFit(*this, kUsual);
   showNode(*nodes_.all().front());
 }
 
@@ -167,8 +175,11 @@ void MainWindow::host() {
 }
 
 void MainWindow::demo() {
-  if (demo_ == nullptr) stack_->addWidget(demo_ = new DemoPage(thisMachine()));
-  stack_->setCurrentWidget(demo_);
+  if (demo_ == nullptr) {
+    demo_ = new DemoPage(thisMachine());
+    stack_->addWidget(demo_scroll_ = new RoomyScroll(demo_));
+  }
+  stack_->setCurrentWidget(demo_scroll_);
   side_bar_->chooseNoPage();
   refreshTitle();
 }
@@ -197,7 +208,7 @@ void MainWindow::forget(Node* node) {
 
 void MainWindow::refreshTitle() {
   Node* node = side_bar_->node();
-  if (stack_->currentWidget() == demo_ && demo_ != nullptr) return setWindowTitle(tr("Demo - Atoll"));
+  if (demo_scroll_ != nullptr && stack_->currentWidget() == demo_scroll_) return setWindowTitle(tr("Demo - Atoll"));
   if (node == nullptr || !node->state() || node->state()->island.run_name.empty()) return setWindowTitle(tr("Atoll"));
   setWindowTitle(
       tr("%1: %2 - Atoll").arg(text::state_word(*node).word, QString::fromStdString(node->state()->island.run_name)));
@@ -217,6 +228,11 @@ bool MainWindow::mayEnd() {
 void MainWindow::quit() {
   if (!mayEnd()) return;
   QApplication::quit();
+}
+
+void MainWindow::resizeEvent(QResizeEvent* event) {
+  QMainWindow::resizeEvent(event);
+  side_bar_->setNarrow(width() < kNarrow);
 }
 
 // With an icon in the tray the app goes on without its window.

@@ -44,6 +44,7 @@ class MainWindow : public QMainWindow {
 
  protected:
   void closeEvent(QCloseEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   NodeView* makeView(Node& node);
@@ -61,7 +62,8 @@ class MainWindow : public QMainWindow {
   std::map<Node*, NodeView*> views_;
   PageId page_ = PageId::kOverview;
   DemoPage* demo_ = nullptr;
-  QPointer<JoinWizard> wizard_;  // while it is open
+  QWidget* demo_scroll_ = nullptr;  // around it
+  QPointer<JoinWizard> wizard_;     // while it is open
   std::unique_ptr<HubModel> hub_;
   std::unique_ptr<OrganiseWindow> organise_;
 };

@@ -15,6 +15,7 @@
 #include "app/core/node.h"
 #include "app/gui/look/format.h"
 #include "app/gui/look/icons.h"
+#include "app/gui/parts/elided_label.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
 
@@ -22,6 +23,8 @@ namespace atl {
 namespace {
 
 constexpr int kStateIcon = 26;
+constexpr int kBothSides = 2 * 20;  // room at its sides
+constexpr int kRunWidth = 60;       // of the run's name, at least, beside what is done with it
 
 QPushButton* make_button(const char* name, const char* icon_name, const QString& text, const QString& what) {
   auto* button = new QPushButton(icon(icon_name), text);
@@ -48,24 +51,34 @@ NodeHeader::NodeHeader(Node& node, QWidget* parent) : QWidget(parent), node_(nod
   refresh();
 }
 
+// What it is, and what is done with it: beside one another, or in a narrow window beneath.
 QWidget* NodeHeader::makeLine() {
   auto* line = new QWidget;
-  auto* row = new QHBoxLayout(line);
-  row->setContentsMargins(0, 0, 0, 0);
+  line_ = new QBoxLayout(QBoxLayout::LeftToRight, line);
+  line_->setContentsMargins(0, 0, 0, 0);
+  line_->setSpacing(8);
+  auto* row = new QHBoxLayout;
   row->setSpacing(8);
   row->addWidget(icon_ = new QLabel);
   row->addWidget(state_ = as_heading(make_plain_label("state"), 1.35));
   state_->setWordWrap(false);
   row->addSpacing(8);
-  row->addWidget(run_ = make_plain_label("run"), 1);
-  run_->setWordWrap(false);
-  run_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  row->addWidget(run_ = new ElidedLabel, 1);
+  run_->setObjectName("run");
+  line_->addLayout(row, 1);
+  line_->addLayout(makeButtons());
+  return line;
+}
+
+QBoxLayout* NodeHeader::makeButtons() {
+  auto* row = new QHBoxLayout;
+  row->setSpacing(8);
   row->addWidget(makeStep());
   row->addSpacing(4);
   row->addWidget(age_ = make_plain_label("age"));
   age_->setWordWrap(false);
   row->addSpacing(4);
-  row->addWidget(pause_ = make_button("pause", "pause", tr("&Pause\u2026"), tr("Free the GPUs and go on later")));
+  row->addWidget(pause_ = make_button("pause", "pause", tr("&Pause\u2026"), tr("Free this machine and go on later")));
   row->addWidget(resume_ = make_button("resume", "play", tr("&Resume"), tr("Train again")));
   row->addWidget(finish_ = make_button("finish", "finish", tr("&Finish\u2026"),
                                        tr("Complete this round with the others, then leave")));
@@ -73,7 +86,7 @@ QWidget* NodeHeader::makeLine() {
   connect(pause_, &QPushButton::clicked, this, [this] { wish(WishDialog::Wish::kPause); });
   connect(finish_, &QPushButton::clicked, this, [this] { wish(WishDialog::Wish::kFinish); });
   connect(resume_, &QPushButton::clicked, this, &NodeHeader::resume);
-  return line;
+  return row;
 }
 
 // How far the round is: in words above a thin bar.
@@ -153,6 +166,7 @@ void NodeHeader::refresh() {
   }
   refreshButtons();
   refreshAdvice();
+  fitLine();
 }
 
 void NodeHeader::setPageShowsRound(bool shows) {
@@ -221,6 +235,7 @@ void NodeHeader::act() {
     case text::Advice::Action::kReconnect:
     case text::Advice::Action::kReplay: return node_.link().reconnect();
     case text::Advice::Action::kShowLogs: trouble_.clear(); return Q_EMIT logsWanted();
+    case text::Advice::Action::kJoin: trouble_.clear(); return Q_EMIT joinWanted();
     case text::Advice::Action::kStartAgent: return startAgent();
   }
 }
@@ -229,6 +244,18 @@ void NodeHeader::startAgent() {
   const Status started = node_.startAgent();
   trouble_ = started.ok() ? QString() : QString::fromStdString(started.error().message);
   refresh();
+}
+
+void NodeHeader::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fitLine();
+}
+
+void NodeHeader::fitLine() {
+  const int wanted =
+      line_->itemAt(0)->minimumSize().width() + kRunWidth + line_->spacing() + line_->itemAt(1)->minimumSize().width();
+  const bool narrow = contentsRect().width() - kBothSides < wanted;
+  line_->setDirection(narrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
 }
 
 void NodeHeader::changeEvent(QEvent* event) {

@@ -8,6 +8,7 @@
 #include "app/gui/island_text.h"
 #include "app/gui/wish_dialog.h"
 
+class QBoxLayout;
 class QLabel;
 class QMenu;
 class QProgressBar;
@@ -35,23 +36,28 @@ class NodeHeader : public QWidget {
 
  Q_SIGNALS:
   void logsWanted();
+  void joinWanted();  // with an invite
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   QWidget* makeLine();
+  QBoxLayout* makeButtons();
   QWidget* makeStep();
   void makeNotice();
   void makeMenu();
   void refresh();
   void refreshButtons();
   void refreshAdvice();
+  void fitLine();
   void wish(WishDialog::Wish wish);
   void resume();
   void act();
 
   Node& node_;
+  QBoxLayout* line_;
   QLabel* icon_;
   QLabel* state_;
   QLabel* run_;

@@ -12,6 +12,7 @@
 #include "app/gui/node_header.h"
 #include "app/gui/overview_page.h"
 #include "app/gui/parts/empty_state.h"
+#include "app/gui/parts/roomy_scroll.h"
 #include "app/gui/settings_page.h"
 #include "app/gui/sync_page.h"
 #include "app/gui/training_page.h"
@@ -67,10 +68,11 @@ NodeView::NodeView(Node& node, QWidget* parent)
   column->setSpacing(0);
   column->addWidget(header_);
   column->addWidget(stack_, 1);
-  stack_->addWidget(first_start_);
-  stack_->addWidget(unreached_);
-  stack_->addWidget(loading_);
+  for (QWidget* one : std::initializer_list<QWidget*>{first_start_, unreached_, loading_}) {
+    stack_->addWidget(new RoomyScroll(one));
+  }
   connect(header_, &NodeHeader::logsWanted, this, [this] { Q_EMIT pageWanted(PageId::kLogs); });
+  connect(header_, &NodeHeader::joinWanted, this, &NodeView::joinWanted);
   connect(first_start_, &FirstStart::joinWanted, this, &NodeView::joinWanted);
   connect(first_start_, &FirstStart::hostWanted, this, &NodeView::hostWanted);
   connect(first_start_, &FirstStart::demoWanted, this, &NodeView::demoWanted);
@@ -86,11 +88,10 @@ void NodeView::showPage(PageId page) {
 }
 
 QWidget* NodeView::pageWidget() const {
-  QWidget* shown = stack_->currentWidget();
-  return shown == first_start_ || shown == unreached_ || shown == loading_ ? nullptr : shown;
+  return shown_ == first_start_ || shown_ == unreached_ || shown_ == loading_ ? nullptr : shown_;
 }
 
-bool NodeView::showsFirstStart() const { return stack_->currentWidget() == first_start_; }
+bool NodeView::showsFirstStart() const { return shown_ == first_start_; }
 
 QWidget* NodeView::made(PageId page) {
   QWidget*& widget = pages_[page];
@@ -102,7 +103,13 @@ QWidget* NodeView::made(PageId page) {
     widget->setAccessibleName(spec.title);
     if (auto* own = qobject_cast<Page*>(widget)) connect(own, &Page::pageWanted, this, &NodeView::pageWanted);
   }
-  stack_->addWidget(widget);
+  if (auto* check = qobject_cast<CheckPage*>(widget)) {
+    connect(check, &CheckPage::startWanted, header_, &NodeHeader::startAgent);
+  }
+  if (auto* settings = qobject_cast<SettingsPage*>(widget)) {
+    connect(settings, &SettingsPage::startWanted, header_, &NodeHeader::startAgent);
+  }
+  stack_->addWidget(new RoomyScroll(widget));
   return widget;
 }
 
@@ -114,8 +121,19 @@ void NodeView::refresh() {
   QWidget* shown = is_of_the_machine(page_) || (state && !unjoined) ? made(page_)
                    : unjoined                                       ? first_start_
                                                                     : withoutState();
-  header_->setPageShowsAdvice(shown == unreached_);
-  stack_->setCurrentWidget(shown);
+  // Check and Settings offer to start a missing agent themselves.
+  const bool offers = page_ == PageId::kCheck || page_ == PageId::kSettings;
+  const bool agent_missing = node_.link().state() == LinkState::kNoAgent;
+  header_->setPageShowsAdvice(shown == unreached_ || (offers && agent_missing));
+  shown_ = shown;
+  stack_->setCurrentWidget(held(shown));
+}
+
+QWidget* NodeView::held(QWidget* page) {
+  for (int i = 0; i < stack_->count(); ++i) {
+    if (qobject_cast<RoomyScroll*>(stack_->widget(i))->widget() == page) return stack_->widget(i);
+  }
+  return nullptr;
 }
 
 // Nothing is known of the machine yet.

@@ -57,7 +57,11 @@ class NodeView : public QWidget {
   FirstStart* first_start_;
   UnreachedView* unreached_;
   EmptyState* loading_;
+  // What the stack holds for a page: the page within what scrolls it.
+  QWidget* held(QWidget* page);
+
   std::map<PageId, QWidget*> pages_;
+  QWidget* shown_ = nullptr;
   PageId page_ = PageId::kOverview;
 };
 

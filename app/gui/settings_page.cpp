@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
+#include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
@@ -33,6 +34,11 @@ SettingsPage::SettingsPage(Node& node, QWidget* parent) : QWidget(parent), node_
   column->setSpacing(12);
   column->addWidget(as_heading(make_sentence(tr("Settings"))));
   column->addWidget(notice_ = new Notice("settings_notice"));
+  start_ = new QPushButton(icon("play"), tr("&Start the agent"));
+  start_->setObjectName("start_agent");
+  start_->setAccessibleName(tr("Start the agent of this machine"));
+  notice_->hold(start_);
+  connect(start_, &QPushButton::clicked, this, &SettingsPage::startWanted);
   auto* content = new QWidget;
   auto* all = new QVBoxLayout(content);
   all->setContentsMargins(0, 0, 8, 0);
@@ -104,7 +110,13 @@ void SettingsPage::refresh() {
   const bool connected = node_.link().state() == LinkState::kConnected;
   for (const auto& [key, field] : fields_) field->setEnabled(connected);
   using Kind = Notice::Kind;
-  if (!connected) {
+  const bool can_start =
+      node_.link().state() == LinkState::kNoAgent && std::holds_alternative<LocalNode>(node_.address());
+  start_->setVisible(can_start);
+  if (can_start) {
+    notice_->say(Kind::kWarning, tr("No agent runs on this machine, so nothing can be changed from here."),
+                 tr("The agent keeps the settings. Starting it trains nothing before you joined a run."));
+  } else if (!connected) {
     notice_->say(Kind::kWarning, tr("No agent answers, so nothing can be changed from here."),
                  QString::fromStdString(node_.link().problem()));
   } else if (!settings.problem().empty()) {

@@ -23,6 +23,9 @@ class SettingsPage : public QWidget {
  public:
   explicit SettingsPage(Node& node, QWidget* parent = nullptr);
 
+ Q_SIGNALS:
+  void startWanted();  // of this machine's agent, which keeps the configuration
+
  private:
   QWidget* makeButtons();
   void rebuild();  // fields of keys that are new
@@ -37,6 +40,7 @@ class SettingsPage : public QWidget {
   Notice* notice_;
   QLabel* files_;
   QPushButton* apply_;
+  QPushButton* start_;
   QPushButton* discard_;
   bool saving_ = false;
   int failed_ = 0;  // of the last apply

@@ -21,7 +21,8 @@
 namespace atl {
 namespace {
 
-constexpr int kWidth = 208;
+constexpr int kWidth = 208, kNarrowWidth = 72;
+constexpr int kTextFrom = 80;  // a row that is narrower shows its icon alone
 constexpr int kRowHeight = 36;
 constexpr int kListWidth = 300;                                            // a machine's name and its state
 constexpr int kWordRole = Qt::UserRole + 1, kToneRole = Qt::UserRole + 2;  // of a machine's state
@@ -51,6 +52,7 @@ void paint_row(QPainter* painter, const QRect& rect, const RowLook& row, const Q
   const QColor icon_colour = row.chosen ? colours.accent : colours.muted;
   const QPixmap pixmap = icon_pixmap(row.icon, icon_colour, 18, painter->device()->devicePixelRatioF());
   painter->drawPixmap(QPointF(box.left() + 10, std::floor(box.center().y() - 8.5)), pixmap);
+  if (rect.width() < kTextFrom) return painter->restore();
   if (row.chosen) font.setWeight(QFont::DemiBold);
   painter->setFont(font);
   painter->setPen(colours.text);
@@ -62,7 +64,9 @@ class PageDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
 
-  QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {kWidth - 24, kRowHeight}; }
+  QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
+    return {kNarrowWidth - 24, kRowHeight};
+  }
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     const bool chosen = option.state & QStyle::State_Selected;
@@ -82,13 +86,14 @@ class RowButton : public QAbstractButton {
   RowButton(const char* icon_name, const QString& text) : icon_(icon_name) {
     setText(text);
     setAccessibleName(text);
+    setToolTip(text);
     setFixedHeight(kRowHeight);
     setFocusPolicy(Qt::StrongFocus);
     setAttribute(Qt::WA_Hover);
   }
 
  protected:
-  QSize sizeHint() const override { return {kWidth - 24, kRowHeight}; }
+  QSize sizeHint() const override { return {kNarrowWidth - 24, kRowHeight}; }
   void paintEvent(QPaintEvent*) override {
     QPainter painter(this);
     paint_row(&painter, rect(), {.text = text(), .icon = icon_, .hovered = underMouse(), .focused = hasFocus()},
@@ -154,7 +159,7 @@ SideBar::SideBar(Nodes& nodes, QWidget* parent) : QWidget(parent), nodes_(nodes)
 
 QWidget* SideBar::makeNodes() {
   auto* holder = new QWidget;
-  auto* row = new QHBoxLayout(holder);
+  auto* row = nodes_row_ = new QHBoxLayout(holder);
   row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(4);
   row->addWidget(node_ = new QComboBox, 1);
@@ -190,6 +195,7 @@ void SideBar::makePages(QVBoxLayout* column) {
   pages_->setItemDelegate(new PageDelegate(pages_));
   for (const PageSpec& spec : page_list()) {
     auto* item = new QListWidgetItem(spec.title, pages_);
+    item->setToolTip(spec.title);
     item->setData(Qt::UserRole, static_cast<int>(spec.id));
     item->setData(Qt::UserRole + 1, QByteArray(spec.icon));
   }
@@ -200,6 +206,14 @@ void SideBar::makePages(QVBoxLayout* column) {
   };
   connect(pages_, &QListWidget::currentItemChanged, this, choose);
   connect(pages_, &QListWidget::itemClicked, this, choose);  // back to the one that is chosen already
+}
+
+// Icons alone, which say their names to who points at them, or cannot see them.
+void SideBar::setNarrow(bool narrow) {
+  setFixedWidth(narrow ? kNarrowWidth : kWidth);
+  nodes_row_->setDirection(narrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+  node_->setMinimumContentsLength(narrow ? 0 : 8);
+  node_->setMaximumWidth(narrow ? kNarrowWidth - 24 : QWIDGETSIZE_MAX);
 }
 
 void SideBar::choosePage(PageId page) {

@@ -6,6 +6,7 @@
 
 #include "app/gui/page.h"
 
+class QBoxLayout;
 class QComboBox;
 class QListWidget;
 class QVBoxLayout;
@@ -24,6 +25,7 @@ class SideBar : public QWidget {
   void chooseNoPage();  // something else is shown
   void chooseNode(Node* node);
   Node* node() const;
+  void setNarrow(bool narrow);  // icons without words
 
  Q_SIGNALS:
   void pageChosen(atl::PageId page);
@@ -42,6 +44,7 @@ class SideBar : public QWidget {
   void refreshNodes();
 
   Nodes& nodes_;
+  QBoxLayout* nodes_row_ = nullptr;
   QComboBox* node_;
   QListWidget* pages_;
 };

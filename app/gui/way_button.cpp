@@ -21,7 +21,7 @@ WayButton::WayButton(const char* icon, const QString& title, const QString& what
   setAccessibleName(QString(title).remove('&'));
   setAccessibleDescription(what);
   setFocusPolicy(Qt::StrongFocus);
-  QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+  QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);  // fixed, it could not wrap
   policy.setHeightForWidth(true);
   setSizePolicy(policy);
 }

@@ -1,5 +1,6 @@
 #include "app/gui/wish_dialog.h"
 
+#include <algorithm>
 #include <array>
 
 #include <QComboBox>
@@ -15,6 +16,7 @@
 #include "app/gui/look/style.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/screen_fit.h"
 
 namespace atl {
 namespace {
@@ -30,8 +32,8 @@ WishText text_of(WishDialog::Wish wish) {
     case WishDialog::Wish::kPause:
       return {QT_TRANSLATE_NOOP("atl::WishDialog", "Pause"),
               QT_TRANSLATE_NOOP("atl::WishDialog",
-                                "Training stops after the current step; processors and GPUs are free, also after a "
-                                "restart of the machine."),
+                                "Training stops after the current step, and does not begin again with a restart of the "
+                                "machine."),
               QT_TRANSLATE_NOOP("atl::WishDialog", "&Pause")};
     case WishDialog::Wish::kFinish:
       return {QT_TRANSLATE_NOOP("atl::WishDialog", "Finish"),
@@ -98,8 +100,9 @@ WishDialog::WishDialog(Node& node, Wish wish, QWidget* parent) : QDialog(parent)
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(&node_, &Node::changed, this, &WishDialog::refresh);
   refresh();
+  new ScreenFit(*this, {kWidth, layout()->totalHeightForWidth(kWidth)});
   setMinimumWidth(kWidth);
-  resize(kWidth, layout()->totalHeightForWidth(kWidth));
+  grow();
   span_ != nullptr ? span_->setFocus() : ok_->setFocus();
 }
 
@@ -115,6 +118,14 @@ void WishDialog::refresh() {
   }
   set_plain_text(cost_, cost);
   cost_->setAccessibleName(tr("What it costs: %1").arg(cost));
+  grow();
+}
+
+// What is said may take more lines than before.
+void WishDialog::grow() {
+  layout()->activate();
+  const int height = layout()->totalHeightForWidth(std::max(width(), kWidth));
+  if (minimumHeight() != height) setMinimumHeight(height);
 }
 
 void WishDialog::ask() {
@@ -137,6 +148,7 @@ void WishDialog::answered(const Result<nlohmann::json>& result) {
   if (result.ok()) return accept();
   ok_->setEnabled(true);
   notice_->say(Notice::Kind::kError, tr("It was not done."), QString::fromStdString(result.error().message));
+  grow();
 }
 
 }  // namespace atl

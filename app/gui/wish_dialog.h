@@ -25,6 +25,7 @@ class WishDialog : public QDialog {
 
  private:
   void refresh();
+  void grow();
   void ask();
   void answered(const Result<nlohmann::json>& result);
 

@@ -1,12 +1,13 @@
-// The model's operations on the GPU, but attention (attention_cuda.h). What each computes, operand by operand, is said
-// once, in net/step/operation.h; here is what is particular to these kernels. Host code; any thread with a current
-// device.
+// The model's operations on the GPU, but attention (attention_cuda.h, cached_attention_cuda.h). What each computes,
+// operand by operand, is said once, in net/step/operation.h; here is what is particular to these kernels. Host code;
+// any thread with a current device.
 //
 // T is float or Bf16. All pointers: device memory, each aligned to its own type. Matrices are row-major and contiguous
 // where no stride is named. Outputs overlap no inputs but where it says "in place" or "may be". 16 bytes are read and
 // written at a time where addresses and row sizes are multiples of that, single values elsewhere. No sum depends on the
-// order in which threads run; those of launch_rms_norm, its gradient and launch_cross_entropy depend on whether 16
-// bytes are read at a time, so on addresses. Asynchronous on `stream`; the result says whether launches were accepted.
+// order in which threads run; those of launch_rms_norm, its gradient, launch_cross_entropy and launch_log_probability
+// depend on whether 16 bytes are read at a time, so on addresses. Asynchronous on `stream`; the result says whether
+// launches were accepted.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -92,6 +93,18 @@ struct CrossEntropyRows {
 // Bytes a logit: sizeof(T), with gradient 3 sizeof(T), of which one read finds the row in the L2 cache as a rule.
 template <class T>
 cudaError_t launch_cross_entropy(const CrossEntropyRows<T>& loss, cudaStream_t stream);
+
+template <class T>
+struct LogProbabilityRows {
+  const T* logits;             // [rows, vocab]
+  const std::int32_t* labels;  // from 0 to below vocab
+  std::int64_t rows, vocab;
+  float* log_probabilities;  // of the label, natural logarithm
+  std::int32_t* greedy;      // 1 where the label is the first of the largest, else 0
+};
+// Bytes a logit: sizeof(T).
+template <class T>
+cudaError_t launch_log_probability(const LogProbabilityRows<T>& rows, cudaStream_t stream);
 
 // *sum = sum of x^2. part: kSquarePart of net/step/operation.h; scratch: [numel / part, upwards]. Bytes an element: 4.
 cudaError_t launch_squared_norm(const float* x, std::int64_t numel, std::int64_t part, double* scratch, double* sum,

@@ -20,7 +20,7 @@ struct NodeProbeOptions {
   std::string no_network;           // why the hub cannot be asked; empty: as `network` says
   NetworkProbe network;
   IslandShape shape;          // how it would compute
-  bool wants_gpus = true;     // its owner did not choose that the processor computes
+  bool wants_gpus = false;    // its owner chose that they compute
 };
 
 class NodeProbes : public CheckProbes {

@@ -30,7 +30,7 @@ struct JoinFile {
   int local_ranks = 0;                 // shards inside the island, a thread each; 0: the trainer chooses
   int threads = 0;                     // compute threads; 0: all cores
   int micro_batch = 0;                 // sequences that a shard computes at once; 0: as many as the memory allows
-  DeviceChoice device = DeviceChoice::kAuto;           // that computes
+  DeviceChoice device = DeviceChoice::kProcessor;      // that computes
   PrecisionChoice precision = PrecisionChoice::kAuto;  // of activations and gathered weights
   std::string region;                                  // where it stands, for people; may be empty
   std::string gpus = "all";                            // that the trainer may use: "all", "none", "0-3,6"

@@ -62,7 +62,7 @@ Tensor LlamaInference::attended(Pass& pass, std::size_t index, const Tensor& qkv
   pass.builder.compute(
       Rope{qkv, pass.cosines, pass.sines, sizes.heads + sizes.key_value_heads, sizes.head_dim, pass.rows, 1.0f});
   const Tensor out = pass.activation("attended", pass.rows, sizes.heads * sizes.head_dim);
-  const std::int64_t bytes = shape_.traits.threads * arena_aligned(cached_attention_scratch_bytes(sizes));
+  const std::int64_t bytes = shape_.traits.cached_attention_scratch(sizes, pass.rows, shape_.traits.threads);
   const Tensor scratch = pass.builder.buffer("attention's scratch", DType::kInt32, 1, (bytes + 3) / 4);
   pass.builder.compute(CachedAttention{qkv, pass.slots, pass.positions, keys_[index], values_[index], out, scratch,
                                        sizes.heads, sizes.key_value_heads, sizes.head_dim, sizes.capacity});

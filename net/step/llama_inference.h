@@ -20,7 +20,7 @@ struct InferenceShape {
   Precision precision = Precision::kFp32;
   std::int64_t slots = 1;     // texts that are there at once
   std::int64_t capacity = 1;  // tokens of each
-  StepTraits traits;          // of a processor (CachedAttention)
+  StepTraits traits;          // of the device that is to run the programs
 };
 
 class LlamaInference {

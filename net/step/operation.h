@@ -105,7 +105,7 @@ struct AttentionBackward {
 // and its queries see that slot's positions up to its own. qkv, out: as in Attention, without its order of rows; slots,
 // positions: int32 [rows], a slot of -1 being a row that is not there, whose `out` is 0; keys, values: T [slots *
 // key_value_heads * capacity, head_dim], a head of a slot a block of `capacity` rows. Rows that follow each other in a
-// sequence also do here. Inference alone; processors alone.
+// sequence also do here. scratch: whatever the device asked for (StepTraits). Inference alone.
 struct CachedAttention {
   Tensor qkv, slots, positions, keys, values, out, scratch;
   std::int64_t heads = 0, key_value_heads = 0, head_dim = 0, capacity = 0;
@@ -113,7 +113,7 @@ struct CachedAttention {
 
 // Of rows of logits: the natural logarithm of the label's probability, and whether the label is the first of the
 // largest (1, else 0). logits: T [rows, vocab]; labels, greedy: int32 [rows]; log_probabilities: fp32 [rows]. Inference
-// alone; processors alone.
+// alone.
 struct LogProbability {
   Tensor logits, labels, log_probabilities, greedy;
 };

@@ -8,12 +8,16 @@
 
 namespace atl {
 
+struct CachedAttentionSizes;  // kernels/model/cached_attention.h
+
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 
 struct StepTraits {
   DeviceKind kind = DeviceKind::kCpu;
   // Of Attention::scratch and AttentionBackward::scratch, in bytes.
   std::int64_t (*attention_scratch)(const AttentionShape&, DType, int threads) = nullptr;
+  // Of CachedAttention::scratch, in bytes; on a GPU only where the keys of few rows are divided.
+  std::int64_t (*cached_attention_scratch)(const CachedAttentionSizes&, std::int64_t rows, int threads) = nullptr;
   // Most logits of a slice of rows that are there at once. On a GPU wide enough to fill its matrix units.
   std::int64_t most_logits = 1 << 24;
   // ReduceScatter needs scratch to add to what the shard holds.

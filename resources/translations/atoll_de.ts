@@ -335,14 +335,6 @@
         <translation>Hält es an, sehen Sie nach dem Netz, oder fragen Sie den Betreiber.</translation>
     </message>
     <message>
-        <source>The hub refused this machine.</source>
-        <translation>Der Hub wies diesen Rechner ab.</translation>
-    </message>
-    <message>
-        <source>Ask the operator why; a new invite may be needed.</source>
-        <translation>Fragen Sie den Betreiber, warum; vielleicht ist eine neue Einladung nötig.</translation>
-    </message>
-    <message>
         <source>The trainer cannot run with what it finds on this machine.</source>
         <translation>Der Trainer kann mit dem, was er auf diesem Rechner findet, nicht laufen.</translation>
     </message>
@@ -353,6 +345,14 @@
     <message>
         <source>The trainer ended.</source>
         <translation>Der Trainer endete.</translation>
+    </message>
+    <message>
+        <source>The hub no longer lets this machine take part.</source>
+        <translation>Der Hub lässt diesen Rechner nicht mehr teilnehmen.</translation>
+    </message>
+    <message>
+        <source>The operator may have removed it; ask why. With a new invite it joins again, and what it contributed stays.</source>
+        <translation>Vielleicht hat der Betreiber ihn entfernt; fragen Sie, warum. Mit einer neuen Einladung tritt er wieder bei, und was er beigetragen hat, bleibt.</translation>
     </message>
 </context>
 <context>
@@ -851,16 +851,8 @@
         <translation>%1: %2 von %3 geholt</translation>
     </message>
     <message>
-        <source>, %1/s</source>
-        <translation>, %1/s</translation>
-    </message>
-    <message>
         <source>, %1 left</source>
         <translation>, noch %1</translation>
-    </message>
-    <message>
-        <source>sends %1/s, receives %2/s</source>
-        <translation>sendet %1/s, empfängt %2/s</translation>
     </message>
     <message>
         <source>Waiting for the next round to begin.</source>
@@ -917,6 +909,18 @@
     <message>
         <source>other %1</source>
         <translation>Übriges %1</translation>
+    </message>
+    <message>
+        <source>Not a member</source>
+        <translation>Kein Mitglied</translation>
+    </message>
+    <message>
+        <source>&amp;Join again…</source>
+        <translation>Wieder &amp;beitreten…</translation>
+    </message>
+    <message>
+        <source>sends %1, receives %2</source>
+        <translation>sendet %1, empfängt %2</translation>
     </message>
 </context>
 <context>
@@ -1256,6 +1260,38 @@
         <source>Certificates for stores and mirrors, a PEM file. Empty: the system&apos;s.</source>
         <translation>Zertifikate für Speicher und Spiegel, eine PEM-Datei. Leer: die des Systems.</translation>
     </message>
+    <message>
+        <source>Other programs</source>
+        <translation>Andere Programme</translation>
+    </message>
+    <message>
+        <source>Percent of one processor that they may keep busy before training pauses. 0: whatever they do.</source>
+        <translation>Prozent eines Prozessors, die sie auslasten dürfen, bevor das Training pausiert. 0: egal, was sie tun.</translation>
+    </message>
+    <message>
+        <source>Somebody is there</source>
+        <translation>Jemand ist da</translation>
+    </message>
+    <message>
+        <source>Training waits until nobody has used this machine for so long. 0s: it does not.</source>
+        <translation>Das Training wartet, bis so lange niemand diesen Rechner benutzt hat. 0s: Es wartet nicht.</translation>
+    </message>
+    <message>
+        <source>On battery</source>
+        <translation>Auf Akku</translation>
+    </message>
+    <message>
+        <source>What is done while the machine runs on its battery.</source>
+        <translation>Was geschieht, während der Rechner auf Akku läuft.</translation>
+    </message>
+    <message>
+        <source>Metered network</source>
+        <translation>Getaktetes Netz</translation>
+    </message>
+    <message>
+        <source>What is done while NetworkManager says that the network is metered.</source>
+        <translation>Was geschieht, während NetworkManager das Netz getaktet nennt.</translation>
+    </message>
 </context>
 <context>
     <name>atl::AddNodeDialog</name>
@@ -1443,10 +1479,6 @@
         <translation>Minuten: misst auch GPUs und Verbindungen; das Training ist so lange langsamer</translation>
     </message>
     <message>
-        <source>Last check: %1</source>
-        <translation>Letzte Prüfung: %1</translation>
-    </message>
-    <message>
         <source>What this machine can do, and what stands in its way.</source>
         <translation>Was dieser Rechner kann und was ihm im Weg steht.</translation>
     </message>
@@ -1499,6 +1531,42 @@
     <message>
         <source>Training may be slow or fail until this is put right. Choose a row to copy what helps.</source>
         <translation>Das Training kann langsam sein oder scheitern, bis das behoben ist. Wählen Sie eine Zeile, um zu kopieren, was hilft.</translation>
+    </message>
+    <message>
+        <source>&amp;Start the agent</source>
+        <translation>Agenten &amp;starten</translation>
+    </message>
+    <message>
+        <source>Start the agent of this machine</source>
+        <translation>Den Agenten dieses Rechners starten</translation>
+    </message>
+    <message>
+        <source>Last check: %1, for no run</source>
+        <translation>Letzte Prüfung: %1, für keinen Lauf</translation>
+    </message>
+    <message>
+        <source>Last check: %1, for the run “%2”</source>
+        <translation>Letzte Prüfung: %1, für den Lauf „%2“</translation>
+    </message>
+    <message>
+        <source>No agent runs on this machine, so it cannot be checked from here.</source>
+        <translation>Auf diesem Rechner läuft kein Agent, also kann er von hier aus nicht geprüft werden.</translation>
+    </message>
+    <message>
+        <source>The agent measures. Starting it trains nothing before you joined a run.</source>
+        <translation>Der Agent misst. Gestartet trainiert er nichts, bevor Sie einem Lauf beigetreten sind.</translation>
+    </message>
+    <message>
+        <source>This result is old: it was not made for what this machine does now.</source>
+        <translation>Dieses Ergebnis ist alt: Es gilt nicht für das, was dieser Rechner jetzt tut.</translation>
+    </message>
+    <message>
+        <source>Check again to see whether this machine does for its run.</source>
+        <translation>Prüfen Sie erneut, ob dieser Rechner für seinen Lauf taugt.</translation>
+    </message>
+    <message>
+        <source>Check again to see what this machine can do.</source>
+        <translation>Prüfen Sie erneut, was dieser Rechner kann.</translation>
     </message>
 </context>
 <context>
@@ -1774,10 +1842,6 @@
         <translation>den Lauf</translation>
     </message>
     <message>
-        <source>the run %1</source>
-        <translation>den Lauf %1</translation>
-    </message>
-    <message>
         <source>Atoll&apos;s own trainer, as your user, on the GPUs or the processor that you chose. The run brings data and numbers, never programs.</source>
         <translation>Atolls eigener Trainer, unter Ihrem Benutzer, auf den GPUs oder dem Prozessor, die Sie gewählt haben. Der Lauf bringt Daten und Zahlen, nie Programme.</translation>
     </message>
@@ -1796,6 +1860,14 @@
     <message>
         <source>I agree that this machine computes for %1</source>
         <translation>Ich willige ein, dass dieser Rechner für %1 rechnet</translation>
+    </message>
+    <message>
+        <source>the run “%1”</source>
+        <translation>den Lauf „%1“</translation>
+    </message>
+    <message>
+        <source>Atoll&apos;s own trainer, as your user, on the processor. The run brings data and numbers, never programs.</source>
+        <translation>Atolls eigener Trainer, unter Ihrem Benutzer, auf dem Prozessor. Der Lauf bringt Daten und Zahlen, nie Programme.</translation>
     </message>
 </context>
 <context>
@@ -1924,10 +1996,6 @@
         <translation>Andere müssen diesen Port erreichen: Öffnen Sie ihn in Router oder Firewall.</translation>
     </message>
     <message>
-        <source>%1 inner steps a round, %2 tokens a step. An island needs %3 of memory for it, and each synchronisation sends about %4.</source>
-        <translation>%1 innere Schritte je Runde, %2 Token je Schritt. Eine Insel braucht dafür %3 Speicher, und jeder Abgleich sendet etwa %4.</translation>
-    </message>
-    <message>
         <source>Give the run a name.</source>
         <translation>Geben Sie dem Lauf einen Namen.</translation>
     </message>
@@ -1982,6 +2050,10 @@
     <message>
         <source>Write where the hub is reached as HOST or HOST:PORT.</source>
         <translation>Geben Sie als HOST oder HOST:PORT an, wo der Hub zu erreichen ist.</translation>
+    </message>
+    <message>
+        <source>%1 inner steps a round, %2 tokens a step. An island whose processor computes takes %3 of memory, with less at least %4; each synchronisation sends about %5.</source>
+        <translation>%1 innere Schritte je Runde, %2 Token je Schritt. Eine Insel, deren Prozessor rechnet, nimmt %3 Speicher, wo es weniger gibt, mindestens %4; jeder Abgleich sendet etwa %5.</translation>
     </message>
 </context>
 <context>
@@ -2165,6 +2237,10 @@
         <source>Getting ready…</source>
         <translation>Wird vorbereitet …</translation>
     </message>
+    <message>
+        <source>Keeping the model…</source>
+        <translation>Das Modell wird aufgehoben…</translation>
+    </message>
 </context>
 <context>
     <name>atl::DemoSummaryView</name>
@@ -2262,6 +2338,22 @@
     <message>
         <source>from %1 to %2 nats per byte</source>
         <translation>von %1 auf %2 Nats je Byte</translation>
+    </message>
+    <message>
+        <source>What the demo came to until it was stopped</source>
+        <translation>Was die Demo ergab, bis sie gestoppt wurde</translation>
+    </message>
+    <message>
+        <source>Last mean loss:</source>
+        <translation>Letzter mittlerer Verlust:</translation>
+    </message>
+    <message>
+        <source>%1 nats per byte</source>
+        <translation>%1 Nats je Byte</translation>
+    </message>
+    <message>
+        <source>%1 (no island could give its model)</source>
+        <translation>%1 (keine Insel konnte ihr Modell geben)</translation>
     </message>
 </context>
 <context>
@@ -3362,10 +3454,6 @@
         <translation>%1 von %2</translation>
     </message>
     <message>
-        <source>%1, %2/s</source>
-        <translation>%1, %2/s</translation>
-    </message>
-    <message>
         <source>%1, %2 left</source>
         <translation>%1, noch %2</translation>
     </message>
@@ -3444,6 +3532,10 @@
     <message>
         <source>Joining…</source>
         <translation>Beitritt läuft …</translation>
+    </message>
+    <message>
+        <source>%1, %2</source>
+        <translation>%1, %2</translation>
     </message>
 </context>
 <context>
@@ -3708,10 +3800,6 @@
 <context>
     <name>atl::NodeHeader</name>
     <message>
-        <source>Free the GPUs and go on later</source>
-        <translation>Die GPUs freigeben und später weitermachen</translation>
-    </message>
-    <message>
         <source>&amp;Resume</source>
         <translation>&amp;Fortsetzen</translation>
     </message>
@@ -3770,6 +3858,10 @@
     <message>
         <source>&amp;Leave the run…</source>
         <translation>Den Lauf &amp;verlassen …</translation>
+    </message>
+    <message>
+        <source>Free this machine and go on later</source>
+        <translation>Diesen Rechner freigeben und später weitermachen</translation>
     </message>
 </context>
 <context>
@@ -4252,6 +4344,26 @@
         <source>Na&amp;me:</source>
         <translation>Na&amp;me:</translation>
     </message>
+    <message>
+        <source>Processor cores that train</source>
+        <translation>Prozessorkerne, die trainieren</translation>
+    </message>
+    <message>
+        <source>The others stay for what else you do here</source>
+        <translation>Die übrigen bleiben für alles andere, was Sie hier tun</translation>
+    </message>
+    <message>
+        <source>&amp;Cores:</source>
+        <translation>&amp;Kerne:</translation>
+    </message>
+    <message>
+        <source>all</source>
+        <translation>alle</translation>
+    </message>
+    <message>
+        <source> of %1</source>
+        <translation> von %1</translation>
+    </message>
 </context>
 <context>
     <name>atl::RingView</name>
@@ -4539,6 +4651,22 @@
     <message>
         <source>Beside each is what is wrong with it.</source>
         <translation>Daneben steht, was daran falsch ist.</translation>
+    </message>
+    <message>
+        <source>&amp;Start the agent</source>
+        <translation>Agenten &amp;starten</translation>
+    </message>
+    <message>
+        <source>Start the agent of this machine</source>
+        <translation>Den Agenten dieses Rechners starten</translation>
+    </message>
+    <message>
+        <source>No agent runs on this machine, so nothing can be changed from here.</source>
+        <translation>Auf diesem Rechner läuft kein Agent, also lässt sich von hier aus nichts ändern.</translation>
+    </message>
+    <message>
+        <source>The agent keeps the settings. Starting it trains nothing before you joined a run.</source>
+        <translation>Der Agent hält die Einstellungen. Gestartet trainiert er nichts, bevor Sie einem Lauf beigetreten sind.</translation>
     </message>
 </context>
 <context>
@@ -5045,10 +5173,6 @@
         <translation>Pausieren</translation>
     </message>
     <message>
-        <source>Training stops after the current step; processors and GPUs are free, also after a restart of the machine.</source>
-        <translation>Das Training hält nach dem laufenden Schritt an; Prozessoren und GPUs sind frei, auch nach einem Neustart des Rechners.</translation>
-    </message>
-    <message>
         <source>&amp;Pause</source>
         <translation>&amp;Pausieren</translation>
     </message>
@@ -5127,6 +5251,10 @@
     <message>
         <source>It was not done.</source>
         <translation>Es wurde nicht getan.</translation>
+    </message>
+    <message>
+        <source>Training stops after the current step, and does not begin again with a restart of the machine.</source>
+        <translation>Das Training hält nach dem laufenden Schritt an und beginnt auch nach einem Neustart des Rechners nicht von selbst wieder.</translation>
     </message>
 </context>
 <context>

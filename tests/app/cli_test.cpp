@@ -85,6 +85,7 @@ class CliTest : public QObject {
   void status_shows_what_the_trainer_says();
   void leave_asks_the_trainer();
   void trainer_commands_pass_flags_and_exit_code_on();
+  void eval_and_sample_compute_on_what_is_given_or_configured();
 };
 
 void CliTest::a_wrong_flag_is_a_usage_error_data() {
@@ -574,6 +575,30 @@ void CliTest::trainer_commands_pass_flags_and_exit_code_on() {
            "eval --model=/h --data=web=/w --data=code=/c\n"
            "export --home=" +
                atoll.path("island").string() + " --output=/o --dtype=float32 --max-shard-bytes=5000000000\n");
+}
+
+void CliTest::eval_and_sample_compute_on_what_is_given_or_configured() {
+  CliRun atoll;
+  atoll.fake_trainer("echo \"cards $CUDA_VISIBLE_DEVICES\" >> '" + atoll.path("calls").string() + "'");
+  const auto clean = qScopeGuard([] {
+    qunsetenv("ATOLL_ISLAND_DEVICE");
+    qunsetenv("ATOLL_ISLAND_GPUS");
+  });
+  qunsetenv("CUDA_VISIBLE_DEVICES");
+
+  QCOMPARE(atoll({"sample", "--model", "/m", "--device", "gpu", "--gpus", "none"}).exit_code, 0);
+  qputenv("ATOLL_ISLAND_DEVICE", "processor");
+  qputenv("ATOLL_ISLAND_GPUS", "2,5");
+  QCOMPARE(atoll({"sample", "--model", "/m"}).exit_code, 0);
+  QCOMPARE(atoll({"eval", "--model", "/m", "--data", "/d", "--device", "auto"}).exit_code, 0);
+  const CliOutcome wrong = atoll({"eval", "--model", "/m", "--data", "/d", "--device", "tpu"});
+
+  QCOMPARE(*read_file(atoll.path("calls")),
+           "sample --model=/m --device=gpu\ncards \n"
+           "sample --model=/m --device=processor\ncards 2\n"
+           "eval --model=/m --data=/d --device=auto\ncards 2\n");
+  QCOMPARE(wrong.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(wrong.err, "choose auto, processor or gpu"), wrong.err.c_str());
 }
 
 QTEST_GUILESS_MAIN(CliTest)

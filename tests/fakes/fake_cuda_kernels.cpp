@@ -6,6 +6,9 @@
 
 #include "kernels/model/attention.h"
 #include "kernels/model/attention_cuda.h"
+#include "kernels/model/cached_attention.h"
+#include "kernels/model/cached_attention_cuda.h"
+#include "kernels/model/cached_attention_split.h"
 #include "kernels/model/gemm.h"
 #include "kernels/model/model_cuda.h"
 #include "kernels/model/model_kernels.h"
@@ -198,6 +201,55 @@ cudaError_t launch_attention_backward(const AttentionGradient<T>& o, cudaStream_
   });
 }
 
+template <class T>
+cudaError_t launch_cached_attention(const CachedAttentionRows<T>& o, cudaStream_t stream) {
+  return FakeCuda::launch(stream, [o] {
+    std::fill_n(o.scratch, cached_scratch_numel(o.rows, o.heads, o.key_value_heads, o.head_dim, o.capacity),
+                std::nanf(""));
+    const CachedAttentionPass<T> pass{
+        {o.heads, o.key_value_heads, o.head_dim, o.capacity}, o.qkv, o.keys, o.values, o.out};
+    for (std::int64_t row = 0; row < o.rows; ++row) {
+      if (o.slots[row] < 0) std::fill_n(o.out + row * o.heads * o.head_dim, o.heads * o.head_dim, T{});
+      for (std::int64_t head = 0; o.slots[row] >= 0 && head < o.key_value_heads; ++head) {
+        const T* const key = o.qkv + row * pass.sizes.qkv_columns() + (o.heads + head) * o.head_dim;
+        const std::int64_t place =
+            ((o.slots[row] * o.key_value_heads + head) * o.capacity + o.positions[row]) * o.head_dim;
+        std::copy_n(key, o.head_dim, o.keys + place);
+        std::copy_n(key + o.key_value_heads * o.head_dim, o.head_dim, o.values + place);
+      }
+    }
+    std::vector<std::byte> bytes(static_cast<std::size_t>(cached_attention_scratch_bytes(pass.sizes)) + 64);
+    std::byte* const scratch = bytes.data() + (64 - reinterpret_cast<std::uintptr_t>(bytes.data()) % 64) % 64;
+    for (std::int64_t row = 0; row < o.rows; ++row) {
+      for (std::int64_t head = 0; o.slots[row] >= 0 && head < o.key_value_heads; ++head) {
+        cached_attention_group<T>(pass, {row, 1, o.slots[row], o.positions[row]}, head, scratch, reference_sgemm);
+      }
+    }
+  });
+}
+
+template <class T>
+cudaError_t launch_log_probability(const LogProbabilityRows<T>& o, cudaStream_t stream) {
+  return FakeCuda::launch(stream, [o] {
+    std::vector<float> logits(static_cast<std::size_t>(o.vocab));
+    for (std::int64_t row = 0; row < o.rows; ++row) {
+      const T* const of_row = o.logits + row * o.vocab;
+      if constexpr (std::is_same_v<T, Bf16>) {
+        value_kernels().widen(of_row, o.vocab, logits.data());
+      } else {
+        std::copy_n(of_row, o.vocab, logits.data());
+      }
+      const auto largest = std::max_element(logits.begin(), logits.end());
+      double sum = 0;
+      for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - static_cast<double>(*largest));
+      const std::int32_t label = o.labels[row];
+      const float off = logits[static_cast<std::size_t>(label)] - *largest;
+      o.log_probabilities[row] = static_cast<float>(static_cast<double>(off) - std::log(sum));
+      o.greedy[row] = largest - logits.begin() == label ? 1 : 0;
+    }
+  });
+}
+
 template cudaError_t launch_fill(float*, std::int64_t, float, cudaStream_t);
 template cudaError_t launch_fill(double*, std::int64_t, float, cudaStream_t);
 #define ATOLL_BOTH_TYPES(T)                                                                                       \
@@ -213,6 +265,8 @@ template cudaError_t launch_fill(double*, std::int64_t, float, cudaStream_t);
   template cudaError_t launch_swiglu_backward(const T*, const T*, std::int64_t, std::int64_t, T*, cudaStream_t);  \
   template cudaError_t launch_cross_entropy(const CrossEntropyRows<T>&, cudaStream_t);                            \
   template cudaError_t launch_attention(const AttentionForward<T>&, cudaStream_t);                                \
+  template cudaError_t launch_cached_attention(const CachedAttentionRows<T>&, cudaStream_t);                      \
+  template cudaError_t launch_log_probability(const LogProbabilityRows<T>&, cudaStream_t);                        \
   template cudaError_t launch_attention_backward(const AttentionGradient<T>&, cudaStream_t);
 ATOLL_BOTH_TYPES(float)
 ATOLL_BOTH_TYPES(Bf16)

@@ -411,5 +411,15 @@ cudaError_t CUDARTAPI cudaPointerGetAttributes(cudaPointerAttributes*, const voi
 cudaError_t CUDARTAPI cudaDeviceSynchronize() { return cudaErrorNotSupported; }
 cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaErrorNotSupported; }
 cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t*) { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaStreamCreate(cudaStream_t*) { return cudaErrorNotSupported; }
+cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*,
+                                               cudaGraph_t*, const cudaGraphNode_t**, const cudaGraphEdgeData**,
+                                               std::size_t*) {
+  return cudaErrorNotSupported;
+}
+cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long,
+                                                       cudaDriverEntryPointQueryResult*) {
+  return cudaErrorNotSupported;
+}
 
 }  // extern "C"

@@ -6,18 +6,27 @@
 //   gpu_engine speed CONFIG.json RANKS LENGTH...    in bf16, on random tokens: tokens a second, where the time goes,
 //   memory
 //                                          planned and used. Layers are left away until the model fits.
+//   gpu_engine inference CONFIG.json       texts that are read and written over a cache: a small model of the same
+//   heads
+//                                          beside the processor, which fails where they differ; then the model in bf16
+//                                          on parameters that mean nothing: tokens a second of prompts and after them.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <string>
 
+#include "net/model/initialise.h"
 #include "net/step/flops.h"
 #include "tests/gpu/machine.h"
 #include "tests/trainer/reference.h"
 #include "trainer/device/cuda_check.h"
 #include "trainer/engine/fsdp_engine.h"
+#include "trainer/engine/inference_engine.h"
 
 namespace {
 
@@ -193,14 +202,152 @@ int speed(const std::string& file, int ranks, const std::vector<std::int64_t>& l
   return good ? 0 : 1;
 }
 
+// --- Inference ---
+
+std::unique_ptr<DeviceGroup> one_gpu() {
+  const CudaDevices devices = shared_by(1);
+  return std::make_unique<CudaDeviceGroup>(devices, libraries(devices));
+}
+
+// As inference_engine_test: of the largest logit.
+double inference_tolerance(Precision precision) { return precision == Precision::kFp32 ? 6e-5 : 4.0 / 256; }
+
+double furthest(std::span<const float> got, std::span<const float> expected) {
+  double most = 0, largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double off = std::abs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
+    most = off <= most ? most : off;  // NaN too
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+  }
+  return most / largest;
+}
+
+// What both say after a long prompt beside short ones, and after tokens that are added one by one; and of labels.
+double inference_error(const ModelConfig& model, Precision precision) {
+  ModelConfig config = model;
+  const std::int64_t shared_by = config.num_attention_heads / config.num_key_value_heads;
+  config.num_key_value_heads = std::min<std::int64_t>(config.num_key_value_heads, 2);
+  config.num_attention_heads = shared_by * config.num_key_value_heads;
+  config.hidden_size = 16 * config.num_attention_heads;
+  config.intermediate_size = 160;
+  config.num_hidden_layers = 2;
+  config.vocab_size = 1000;
+  config.max_position_embeddings = 512;
+  config.initializer_range = 0.2;  // attention that is not nearly even
+  const std::vector<float> parameters = fresh_parameters(config, 7);
+  const auto read = [&](std::int64_t first, std::span<float> values) {
+    std::copy_n(parameters.begin() + first, values.size(), values.begin());
+  };
+  const InferenceOptions options{
+      .precision = precision, .slots = 3, .capacity = 512, .most_rows = 200, .compute_threads = 4};
+  const auto gpu = value_of(InferenceEngine::create(config, options, read, one_gpu()));
+  const auto cpu = value_of(InferenceEngine::create(config, options, read));
+  const std::vector<std::int32_t> tokens = random_tokens(600, config.vocab_size);
+  const auto part = [&](std::size_t first, std::size_t count) { return std::span(tokens).subspan(first, count); };
+  const std::vector<std::vector<SlotTokens>> passes{
+      {{2, part(0, 301), {}}, {0, part(301, 5), {}}, {1, part(306, 44), {}}},
+      {{2, part(350, 1), {}}, {0, part(351, 1), {}}},
+      {{1, part(352, 1), {}}},
+      {{2, part(353, 1), {}}}};
+  double error = 0;
+  for (const auto& pass : passes) {
+    error = std::max(error, furthest(value_of(gpu->logits(pass)), value_of(cpu->logits(pass))));
+  }
+  const std::vector<SlotTokens> labelled{{1, part(400, 40), part(401, 40)}, {0, part(450, 3), part(451, 2)}};
+  std::vector<float> got, expected;
+  for (const TokenScore& score : value_of(gpu->scores(labelled))) got.push_back(score.log_probability);
+  for (const TokenScore& score : value_of(cpu->scores(labelled))) expected.push_back(score.log_probability);
+  return std::max(error, furthest(got, expected));
+}
+
+double seconds_since(std::chrono::steady_clock::time_point began) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+// Of so many texts: the prompts at once, then a token of each with its logits handed to the host, and with the label's
+// probability alone.
+nlohmann::json measure_inference(InferenceEngine& engine, std::int64_t texts, std::int64_t prompt, std::int64_t added) {
+  const auto tokens = random_tokens(texts * prompt, engine.config().vocab_size);
+  const std::vector<std::int32_t> one{1};
+  std::vector<SlotTokens> prompts, next, labelled;
+  for (std::int64_t text = 0; text < texts; ++text) {
+    prompts.push_back(
+        {text,
+         std::span(tokens).subspan(static_cast<std::size_t>(text * prompt), static_cast<std::size_t>(prompt)),
+         {}});
+    next.push_back({text, one, {}});
+    labelled.push_back({text, one, one});
+  }
+  const auto forget = [&](std::int64_t length) {
+    for (std::int64_t text = 0; text < texts; ++text) engine.keep(text, length);
+  };
+  const auto timed = [](std::int64_t times, const std::function<void()>& work) {
+    const auto began = std::chrono::steady_clock::now();
+    for (std::int64_t i = 0; i < times; ++i) work();
+    return seconds_since(began) / static_cast<double>(times);
+  };
+  const auto read = [&] {
+    forget(0);
+    (void)value_of(engine.logits(prompts));
+  };
+  const auto write = [&] { (void)value_of(engine.logits(next)); };
+  const auto score = [&] { (void)value_of(engine.scores(labelled)); };
+  read();
+  const double reading = timed(fake() ? 1 : 3, read);
+  write();
+  const double writing = timed(added, write);
+  forget(prompt);
+  score();
+  const double scoring = timed(added, score);
+  return {{"texts", texts},
+          {"prompt", prompt},
+          {"prompt_tokens_per_second", static_cast<double>(texts * prompt) / reading},
+          {"tokens_per_second", static_cast<double>(texts) / writing},
+          {"scored_tokens_per_second", static_cast<double>(texts) / scoring},
+          {"weight_gigabytes_per_second",
+           2.0 * static_cast<double>(canonical_layout(engine.config()).numel) / scoring / 1e9}};
+}
+
+int inference(const std::string& file) {
+  const ModelConfig config = value_of(model_config_from_json(value_of(read_file(file))));
+  nlohmann::json report = {{"parameters", canonical_layout(config).numel}};
+  bool good = true;
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    const double error = inference_error(config, precision), most = inference_tolerance(precision);
+    report["checks"][precision_name(precision)] = {{"error", error}, {"tolerance", most}, {"good", error <= most}};
+    good = good && error <= most;
+  }
+  const std::int64_t prompt = fake() ? 16 : 512, added = fake() ? 3 : 64, most_texts = fake() ? 4 : 32;
+  const InferenceOptions options{.precision = Precision::kBf16,
+                                 .slots = most_texts,
+                                 .capacity = prompt + added + 1,
+                                 .most_rows = fake() ? 32 : 2048};
+  const auto cheap = [](std::int64_t first, std::span<float> values) {
+    auto state = static_cast<std::uint32_t>(first) * 2654435761u + 1u;
+    for (float& value : values) {
+      state = state * 1664525u + 1013904223u;
+      value = 0.04f * (static_cast<float>(state >> 8) * 0x1p-24f - 0.5f);
+    }
+  };
+  const auto engine = value_of(InferenceEngine::create(config, options, cheap, one_gpu()));
+  for (const std::int64_t texts : {std::int64_t{1}, most_texts}) {
+    report["rows"].push_back(measure_inference(*engine, texts, prompt, added));
+  }
+  report["good"] = good;
+  fmt::print("{}\n", report.dump(1));
+  return good ? 0 : 1;
+}
+
 int run(const std::vector<std::string>& words) {
+  if (words.size() == 2 && words[0] == "inference") return inference(words[1]);
   if (words.size() == 3 && words[0] == "reference") return reference(words[1], std::stoi(words[2]));
   if (words.size() >= 4 && words[0] == "speed") {
     std::vector<std::int64_t> lengths;
     for (std::size_t i = 3; i < words.size(); ++i) lengths.push_back(std::stoll(words[i]));
     return speed(words[1], std::stoi(words[2]), lengths);
   }
-  fmt::print(stderr, "gpu_engine reference DIRECTORY RANKS | speed CONFIG.json RANKS LENGTH...\n");
+  fmt::print(stderr,
+             "gpu_engine reference DIRECTORY RANKS | speed CONFIG.json RANKS LENGTH... | inference CONFIG.json\n");
   return 2;
 }
 

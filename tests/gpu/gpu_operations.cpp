@@ -2,8 +2,8 @@
 // operation with "error" (of the largest value expected), "tolerance", and "gigabytes_per_second" or
 // "teraflops_per_second". Fails when one is off.
 //
-//   gpu_operations [check | time]: small odd sizes are compared; those of a model of 1 billion parameters are timed.
-//   Both, where neither is said.
+//   gpu_operations [check | time [NAME]]: small odd sizes are compared; those of a model of 1 billion parameters are
+//   timed, of operations whose names contain NAME. Both, where neither is said.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,6 +68,12 @@ std::vector<double> decoded(const Bytes& bytes, DType dtype) {
       std::memcpy(&values[i], bytes.data() + 8 * i, 8);
       continue;
     }
+    if (dtype == DType::kInt32) {
+      std::int32_t value = 0;
+      std::memcpy(&value, bytes.data() + 4 * i, 4);
+      values[i] = value;
+      continue;
+    }
     float value = 0;
     if (dtype == DType::kBfloat16) {
       value_kernels().widen(reinterpret_cast<const Bf16*>(bytes.data()) + i, 1, &value);
@@ -102,6 +108,13 @@ std::vector<Bytes> contents_of(const OperationCase& one, std::int64_t vocab) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = document_start(static_cast<std::int64_t>(i) % length, length);
       }
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto columns = static_cast<std::size_t>(buffer.tensor.columns);
+      if (buffer.contents == Contents::kSlots)
+        values[i] = i + 1 == values.size() ? -1 : static_cast<float>(i / columns);
+      if (buffer.contents == Contents::kPositions)
+        values[i] = static_cast<float>(buffer.first) + static_cast<float>(i % columns);
     }
     all.push_back(encoded(values, buffer.tensor.dtype));
   }
@@ -230,10 +243,11 @@ constexpr Sizes kLargeLoss = [] {
 }();
 
 bool of_logits(const OperationCase& one) {
-  return one.name.starts_with("cross_entropy") || one.name.starts_with("product, logits");
+  return one.name.starts_with("cross_entropy") || one.name.starts_with("log_probability") ||
+         one.name.starts_with("product, logits");
 }
 
-void measure_all(CudaDevice& gpu, nlohmann::json& report) {
+void measure_all(CudaDevice& gpu, const std::string& name, nlohmann::json& report) {
   report["copy_gigabytes_per_second"] = copy_gigabytes(gpu);
   for (const DType dtype : {DType::kBfloat16, DType::kFloat32}) {
     if (dtype == DType::kFloat32 && !fake()) continue;  // training is in bf16
@@ -241,13 +255,14 @@ void measure_all(CudaDevice& gpu, nlohmann::json& report) {
       const Sizes sizes = fake() ? kOdd : logits ? kLargeLoss : kLarge;
       for (const OperationCase& one : operation_cases(sizes, dtype)) {
         if (of_logits(one) != logits || one.name.starts_with("clip_scale")) continue;
+        if (one.name.find(name) == std::string::npos) continue;
         report["times"][one.name] = measure(one, gpu, sizes.vocab);
       }
     }
   }
 }
 
-int run(const std::string& what) {
+int run(const std::string& what, const std::string& name) {
   const CudaDevices devices{.ordinals = {0}};
   CudaDeviceGroup gpus(devices, libraries(devices));
   const auto own = gpus.device(LocalRank{0});
@@ -266,7 +281,7 @@ int run(const std::string& what) {
       }
     }
   }
-  if (what != "check") measure_all(gpu, report);
+  if (what != "check") measure_all(gpu, name, report);
   fmt::print("{}\n", report.dump(1));
   return good ? 0 : 1;
 }
@@ -276,7 +291,7 @@ int run(const std::string& what) {
 int main(int argc, char** argv) {
   atl::gpu::log_to_stderr();
   try {
-    return run(argc > 1 ? argv[1] : "");
+    return run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
   } catch (const std::exception& error) {
     fmt::print(stderr, "gpu_operations: {}\n", error.what());
     return 1;

@@ -1,7 +1,9 @@
 #include "tests/gpu/operation_cases.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "kernels/model/cached_attention.h"
 #include "net/step/traits.h"
 
 namespace atl::gpu {
@@ -19,8 +21,11 @@ class Maker {
     swiglu();
     attention("attention", "attention backward", /*documents=*/false);
     attention("attention within documents", "attention within documents backward", /*documents=*/true);
+    cached_attention("cached attention, prompts", s_.length, s_.length / 3);
+    cached_attention("cached attention, a token a text", 1, 2 * s_.length - 1);
     products();
     loss();
+    log_probability();
     optimiser();
     return std::move(cases_);
   }
@@ -136,6 +141,28 @@ class Maker {
     return add(DType::kInt32, 1, (std::max(here, there) + 3) / 4);
   }
 
+  // Each text has `rows` that follow `before`.
+  void cached_attention(const char* name, std::int64_t rows, std::int64_t before) {
+    begin(name);
+    cases_.back().roundings = 2;  // the processor rounds the weights
+    const CachedAttentionSizes sizes{s_.heads, s_.key_value_heads, s_.head_dim, before + rows};
+    const std::int64_t all = s_.sequences * rows, cached = s_.sequences * sizes.key_value_heads * sizes.capacity;
+    const Tensor qkv = values_of(all, sizes.qkv_columns());
+    const Tensor slots = add(DType::kInt32, s_.sequences, rows, Contents::kSlots);
+    const Tensor positions = add(DType::kInt32, s_.sequences, rows, Contents::kPositions);
+    cases_.back().buffers.back().first = before;
+    const Tensor keys = values_of(cached, s_.head_dim), values = values_of(cached, s_.head_dim);
+    const Tensor out = values_of(all, s_.heads * s_.head_dim);
+    const std::int64_t here = cpu_step_traits(kThreads).cached_attention_scratch(sizes, all, kThreads);
+    const std::int64_t there = cuda_step_traits().cached_attention_scratch(sizes, all, 1);
+    const Tensor scratch = add(DType::kInt32, 1, (std::max(here, there) + 3) / 4);
+    const double seen = static_cast<double>(all) * (static_cast<double>(before) + static_cast<double>(rows + 1) / 2);
+    finish(CachedAttention{qkv, slots, positions, keys, values, out, scratch, sizes.heads, sizes.key_value_heads,
+                           sizes.head_dim, sizes.capacity},
+           {out, keys, values}, 2 * size_ * static_cast<double>(cached * s_.head_dim),
+           rows == 1 ? 0 : 4 * seen * static_cast<double>(s_.heads * s_.head_dim));
+  }
+
   void products() {
     product("product, forward", s_.rows(), 2 * s_.inner, s_.hidden, false, true, t_, false, true);
     product("product, of an input", s_.rows(), s_.hidden, 2 * s_.inner, false, false, t_, false, false);
@@ -163,6 +190,13 @@ class Maker {
     const Tensor row_sums = add(DType::kFloat32, 2, std::max<std::int64_t>(2, s_.rows()));
     finish(CrossEntropy{logits, labels, scale, sums, row_sums, 1e-4f, true}, {logits, sums},
            3 * size_ * static_cast<double>(s_.rows() * s_.vocab));
+  }
+
+  void log_probability() {
+    begin("log_probability");
+    const Tensor logits = values_of(s_.rows(), s_.vocab), labels = add(DType::kInt32, 1, s_.rows(), Contents::kTokens);
+    const Tensor of = add(DType::kFloat32, 1, s_.rows()), greedy = add(DType::kInt32, 1, s_.rows(), Contents::kZero);
+    finish(LogProbability{logits, labels, of, greedy}, {of, greedy}, size_ * static_cast<double>(s_.rows() * s_.vocab));
   }
 
   void optimiser() {

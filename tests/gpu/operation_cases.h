@@ -21,11 +21,23 @@ struct Sizes {
 };
 
 // What a kept buffer holds before an operation.
-enum class Contents : std::uint8_t { kNormal, kPositive, kZero, kOne, kTokens, kOrder, kStarts, kScalars };
+enum class Contents : std::uint8_t {
+  kNormal,
+  kPositive,
+  kZero,
+  kOne,
+  kTokens,
+  kOrder,
+  kStarts,
+  kScalars,
+  kSlots,      // a row of the tensor is of one slot; the last of all is not there
+  kPositions,  // a row of the tensor goes on from `first`
+};
 
 struct Buffer {
   Tensor tensor;
   Contents contents = Contents::kNormal;
+  std::int64_t first = 0;
 };
 
 struct OperationCase {

@@ -127,6 +127,7 @@ engine=(timeout 360 "$programs/gpu_engine")
 part checks "${operations[@]}" check
 for ranks in 1 2 4; do part "reference-$ranks" "${engine[@]}" reference "$root/tests/golden/llama-a" "$ranks"; done
 part times "${operations[@]}" time
+part inference "${engine[@]}" inference "$model"
 part speed "${engine[@]}" speed "$model" 1 "${lengths[@]}"
 part ring-feed timeout 120 "$programs/gpu_ring_feed"
 if [[ ! $fake ]]; then

@@ -16,7 +16,7 @@ LIMITS = {
     "RTX 4090": (165, 1008),
 }
 PARTS = [
-    "build", "machine", "checks", "reference-1", "reference-2", "reference-4", "times", "speed", "torch-2048",
+    "build", "machine", "checks", "reference-1", "reference-2", "reference-4", "times", "inference", "speed", "torch-2048",
     "torch-1024", "torch-8192", "memcheck", "racecheck", "speed-2-ranks", "speed-large", "ring-feed",
 ]  # fmt: skip
 LENGTHS = (1024, 2048, 8192)
@@ -114,6 +114,26 @@ def print_ring_feed(parts, failed):
     print(f"feeding the ring: {said}")
 
 
+def print_inference(parts, failed, limits):
+    part = parts["inference"] or failed.get("inference")
+    if not part:
+        print(f"inference over a cache: {state('inference', parts, failed)}")
+        return
+    errors = ", ".join(
+        f"{name} off by {row['error']:.1e} of {row['tolerance']:.1e}" for name, row in part["checks"].items()
+    )
+    print(f"inference over a cache: {state('inference', parts, failed)}, a small model beside the processor: {errors}")
+    print(f"  1b in bf16, {part['parameters'] / 1e9:.2f} billion parameters, tokens/s")
+    print(f"  {'texts':>5} {'prompt of':>9} {'read':>9} {'written':>9} {'scored':>9}   weights read, of the card")
+    for row in part["rows"]:
+        speed = row["weight_gigabytes_per_second"]
+        print(
+            f"  {row['texts']:5} {row['prompt']:9} {row['prompt_tokens_per_second']:9.0f} "
+            f"{row['tokens_per_second']:9.0f} {row['scored_tokens_per_second']:9.0f}   {speed:6.0f} GB/s "
+            f"{share(speed, limits[1])}"
+        )
+
+
 def read(file):
     """None: it is not there, or the program ended before it had said anything."""
     try:
@@ -136,6 +156,8 @@ def main(results, output):
         print(f"speed of the operations: {state('times', parts, failed)}")
     else:
         print_times(parts["times"], limits)
+    print()
+    print_inference(parts, failed, limits)
     print()
     torch = {length: parts[f"torch-{length}"] for length in LENGTHS if parts[f"torch-{length}"]}
     print_speed("1b", "speed", parts, failed, limits, torch)

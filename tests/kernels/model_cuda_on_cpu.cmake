@@ -4,18 +4,18 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(kernels_dir "${PROJECT_SOURCE_DIR}/kernels/model")
 atoll_cuda_on_cpu_library(atoll_model_cuda_on_cpu
   SOURCES ${kernels_dir}/adamw.cu ${kernels_dir}/attention.cu ${kernels_dir}/attention_backward.cu
-          ${kernels_dir}/cross_entropy.cu ${kernels_dir}/embed.cu ${kernels_dir}/rms_norm.cu ${kernels_dir}/rope.cu
-          ${kernels_dir}/swiglu.cu)
+          ${kernels_dir}/cached_attention.cu ${kernels_dir}/cross_entropy.cu ${kernels_dir}/embed.cu
+          ${kernels_dir}/log_probability.cu ${kernels_dir}/rms_norm.cu ${kernels_dir}/rope.cu ${kernels_dir}/swiglu.cu)
 
 # A test's own object files: a test that runs, and those of planted mistakes, are linked of them.
-foreach(topic IN ITEMS attention model optimizer)
+foreach(topic IN ITEMS attention cached_attention model optimizer)
   set(name ${topic}_cuda_on_cpu_test)
   set(moc "${CMAKE_CURRENT_BINARY_DIR}/moc_on_cpu/${topic}_cuda_test.moc")
   add_custom_command(OUTPUT "${moc}" DEPENDS ${topic}_cuda_test.cpp VERBATIM
-    COMMAND Qt6::moc -o "${moc}" "${CMAKE_CURRENT_SOURCE_DIR}/${topic}_cuda_test.cpp")
+    COMMAND Qt6::moc -DQT_NO_KEYWORDS -o "${moc}" "${CMAKE_CURRENT_SOURCE_DIR}/${topic}_cuda_test.cpp")
   add_library(${name}_objects OBJECT ${topic}_cuda_test.cpp "${moc}")
   target_include_directories(${name}_objects PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/moc_on_cpu" "${PROJECT_SOURCE_DIR}")
-  target_compile_definitions(${name}_objects PRIVATE ATOLL_CUDA_ON_CPU)
+  target_compile_definitions(${name}_objects PRIVATE ATOLL_CUDA_ON_CPU QT_NO_KEYWORDS)
   target_compile_options(${name}_objects PRIVATE -O1)
   target_link_libraries(${name}_objects PUBLIC atoll_cuda_on_cpu Qt6::Test PRIVATE atoll_flags)
   add_executable(${name})
@@ -44,8 +44,12 @@ atoll_model_cuda_plant(adamw optimizer adamw_follows_fp64_and_rounds_its_paramet
   "sqrtf(v[k]) * inverse_correction2 + betas.epsilon" "(sqrtf(v[k]) + betas.epsilon) * inverse_correction2")
 atoll_model_cuda_plant(attention attention forward_follows_fp64 "sum[i] *= shrink[i]" "sum[i] *= 1.0f")
 atoll_model_cuda_plant(attention_backward attention backward_follows_fp64 "dp[i][j] - dot" "dp[i][j] + dot")
+atoll_model_cuda_plant(cached_attention cached_attention attention_over_a_cache_follows_fp64
+  "all += part[column] * weight" "all += part[column]")
+atoll_model_cuda_plant(log_probability cached_attention log_probabilities_follow_fp64
+  "largest.column == label" "largest.column <= label")
 atoll_model_cuda_plant(cross_entropy model cross_entropy_and_its_gradient_follow_fp64
-  "b.column < a.column" "b.column > a.column")
+  "column + k == largest.column" "x[k] == largest.value")
 atoll_model_cuda_plant(embed model embed_backward_adds_in_ascending_order_of_rows "i < end" "i + 1 < end")
 atoll_model_cuda_plant(rms_norm model rms_norm_backward_follows_fp64
   "x[h][k] * inverse * mean" "x[h][k] * mean")

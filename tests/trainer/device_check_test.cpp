@@ -105,6 +105,9 @@ class DeviceCheckTest : public QObject {
   void devices_that_compute_as_this_processor_does_pass();
   void a_mistake_of_any_operation_is_named_data();
   void a_mistake_of_any_operation_is_named();
+  void a_device_that_reads_and_writes_texts_as_this_processor_does_passes();
+  void a_mistake_of_inference_is_named_data();
+  void a_mistake_of_inference_is_named();
 
  private:
   static void rows();
@@ -147,6 +150,48 @@ void DeviceCheckTest::a_mistake_of_any_operation_is_named() {
   const Status status =
       check_devices(model(), bf16 ? Precision::kBf16 : Precision::kFp32, AttentionScope::kDocument,
                     std::make_unique<WrongGroup>(1, kMistakes[static_cast<std::size_t>(mistake)].second));
+
+  QVERIFY(!status.ok());
+  QVERIFY2(QString::fromStdString(status.error().message).contains("another"), status.error().message.c_str());
+}
+
+void DeviceCheckTest::a_device_that_reads_and_writes_texts_as_this_processor_does_passes() {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    const Status status =
+        check_inference_device(model(), precision, std::make_unique<CpuDeviceGroup>(1, 1, std::chrono::seconds(60)));
+
+    QVERIFY2(status.ok(), status.ok() ? "" : status.error().message.c_str());
+  }
+}
+
+namespace {
+
+const std::vector<std::pair<const char*, Mistake>> kMistakesOfInference{
+    {"rows do not see the cache", change<CachedAttention>([](CachedAttention& o) { o.positions = o.slots; })},
+    {"texts are of one slot", change<CachedAttention>([](CachedAttention& o) { o.capacity = 1; })},
+    {"a residual is left out", change<MatMul>([](MatMul& o) { o.add.reset(); })},
+    {"the label's probability is another's", change<LogProbability>([](LogProbability& o) {
+       o.logits.byte += o.logits.extent_bytes() / o.logits.rows;
+       o.logits.rows -= 1;
+       o.labels.columns -= 1;
+     })},
+};
+
+}  // namespace
+
+void DeviceCheckTest::a_mistake_of_inference_is_named_data() {
+  QTest::addColumn<int>("mistake");
+  for (std::size_t i = 0; i < kMistakesOfInference.size(); ++i) {
+    QTest::newRow(kMistakesOfInference[i].first) << static_cast<int>(i);
+  }
+}
+
+void DeviceCheckTest::a_mistake_of_inference_is_named() {
+  QFETCH(const int, mistake);
+
+  const Status status = check_inference_device(
+      model(), Precision::kFp32,
+      std::make_unique<WrongGroup>(1, kMistakesOfInference[static_cast<std::size_t>(mistake)].second));
 
   QVERIFY(!status.ok());
   QVERIFY2(QString::fromStdString(status.error().message).contains("another"), status.error().message.c_str());

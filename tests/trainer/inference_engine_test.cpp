@@ -1,5 +1,6 @@
 // A model computed over a cache is the model: what it says after each text is what the whole text, computed at once by
-// the engine that trains, comes to.
+// the engine that trains, comes to. Built twice: for this processor, and with ATOLL_FAKE_GPU for a GPU that is not
+// there (cuda_machine.h).
 #include "trainer/engine/inference_engine.h"
 
 #include <QtTest>
@@ -12,6 +13,9 @@
 #include "net/model/initialise.h"
 #include "net/step/llama_inference.h"
 #include "trainer/engine/engine.h"
+#ifdef ATOLL_FAKE_GPU
+#include "tests/trainer/cuda_machine.h"
+#endif
 
 namespace {
 
@@ -53,11 +57,21 @@ ReadParameters fresh(const ModelConfig& config) {
   };
 }
 
+Result<std::unique_ptr<InferenceEngine>> created(const ModelConfig& config, const InferenceOptions& options,
+                                                 const ReadParameters& parameters) {
+#ifdef ATOLL_FAKE_GPU
+  static test::CudaMachine machine({.gpu_bytes = std::size_t{1} << 30});
+  return InferenceEngine::create(config, options, parameters, machine.group({0}));
+#else
+  return InferenceEngine::create(config, options, parameters);
+#endif
+}
+
 std::unique_ptr<InferenceEngine> inference(const ModelConfig& config, Precision precision, std::int64_t slots,
                                            std::int64_t capacity, std::int64_t most_rows = 512) {
   const InferenceOptions options{
       .precision = precision, .slots = slots, .capacity = capacity, .most_rows = most_rows, .compute_threads = 2};
-  return InferenceEngine::create(config, options, fresh(config)).value();
+  return created(config, options, fresh(config)).value();
 }
 
 std::unique_ptr<Engine> whole(const ModelConfig& config, Precision precision) {
@@ -205,14 +219,13 @@ void InferenceEngineTest::what_does_not_fit_is_refused_with_what_does() {
   const ModelConfig config = narrow("1b");
   const auto parameters = fresh(config);
   InferenceOptions options{.slots = 1, .capacity = 16, .most_rows = 16, .compute_threads = 1};
-  const auto needed =
-      static_cast<std::uint64_t>(InferenceEngine::create(config, options, parameters).value()->kept_bytes());
+  const auto needed = static_cast<std::uint64_t>(created(config, options, parameters).value()->kept_bytes());
   const auto token = static_cast<std::uint64_t>(LlamaInference::cache_bytes_per_token(config, Precision::kFp32));
   options.slots = 1000;
   options.capacity = 1024;
   // Some megabytes for the passes themselves.
   options.available_bytes = needed + (std::uint64_t{8} << 20) + 3 * 1024 * token;
-  const auto refused = InferenceEngine::create(config, options, parameters);
+  const auto refused = created(config, options, parameters);
   QVERIFY(!refused.ok());
   QCOMPARE(refused.error().code, ErrorCode::kInvalidArgument);
   const std::string& message = refused.error().message;
@@ -221,9 +234,9 @@ void InferenceEngineTest::what_does_not_fit_is_refused_with_what_does() {
   const std::string before = message.substr(0, message.find(" at once"));
   options.slots = std::stoll(before.substr(before.rfind(' ') + 1));
   QVERIFY(options.slots >= 3 && options.slots < 1000);
-  QVERIFY(InferenceEngine::create(config, options, parameters).ok());
+  QVERIFY(created(config, options, parameters).ok());
   options.slots += 1;
-  QVERIFY(!InferenceEngine::create(config, options, parameters).ok());
+  QVERIFY(!created(config, options, parameters).ok());
 }
 
 void InferenceEngineTest::tokens_that_no_slot_or_vocabulary_has_are_refused() {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/model/cached_attention_cuda.h"
 #include "kernels/model/model_cuda.h"
 #include "net/step/operands.h"
 #include "trainer/device/cuda_add.h"
@@ -183,13 +184,38 @@ class CudaRunner {
     return cudaSuccess;
   }
 
-  // Of no training step.
-  cudaError_t operator()(const CachedAttention&) const { throw std::runtime_error(kProcessorsAlone); }
-  cudaError_t operator()(const LogProbability&) const { throw std::runtime_error(kProcessorsAlone); }
+  cudaError_t operator()(const CachedAttention& o) const {
+    return typed(o.qkv, [&]<class T>(T) {
+      return cuda::launch_cached_attention(cuda::CachedAttentionRows<T>{.rows = o.qkv.rows,
+                                                                        .heads = o.heads,
+                                                                        .key_value_heads = o.key_value_heads,
+                                                                        .head_dim = o.head_dim,
+                                                                        .capacity = o.capacity,
+                                                                        .qkv = at<T>(o.qkv),
+                                                                        .slots = at<std::int32_t>(o.slots),
+                                                                        .positions = at<std::int32_t>(o.positions),
+                                                                        .keys = at<T>(o.keys),
+                                                                        .values = at<T>(o.values),
+                                                                        .out = at<T>(o.out),
+                                                                        .scratch = at<float>(o.scratch)},
+                                           stream_);
+    });
+  }
+
+  cudaError_t operator()(const LogProbability& o) const {
+    return typed(o.logits, [&]<class T>(T) {
+      return cuda::launch_log_probability(
+          cuda::LogProbabilityRows<T>{.logits = at<T>(o.logits),
+                                      .labels = at<std::int32_t>(o.labels),
+                                      .rows = o.logits.rows,
+                                      .vocab = o.logits.columns,
+                                      .log_probabilities = at<float>(o.log_probabilities),
+                                      .greedy = at<std::int32_t>(o.greedy)},
+          stream_);
+    });
+  }
 
  private:
-  static constexpr const char* kProcessorsAlone = "inference over a cache is computed by processors alone";
-
   template <class T>
   T* at(const Tensor& tensor) const {
     return reinterpret_cast<T*>(tools_.arenas[static_cast<std::size_t>(tensor.arena)] + tensor.byte);

@@ -7,8 +7,10 @@
 #include <random>
 #include <vector>
 
+#include "net/model/initialise.h"
 #include "net/model/layout.h"
 #include "trainer/engine/fsdp_engine.h"
+#include "trainer/engine/inference_engine.h"
 
 namespace atl {
 namespace {
@@ -27,6 +29,13 @@ ModelConfig small_model(const ModelConfig& model) {
   small.max_position_embeddings = kLength;
   small.initializer_range = 0.05;  // so that attention and gates are not all alike
   return small;
+}
+
+std::vector<std::int32_t> random_tokens(std::int64_t count, const ModelConfig& model) {
+  std::mt19937 random(1);
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(count));
+  for (auto& token : tokens) token = static_cast<std::int32_t>(random() % static_cast<unsigned>(model.vocab_size));
+  return tokens;
 }
 
 // Three documents a sequence, one of them of a single token, one over the edge of a tile.
@@ -70,9 +79,7 @@ Status check_devices(const ModelConfig& model, Precision precision, AttentionSco
   options.attention = attention;
   options.micro_batch_sequences = 1;
   const std::int64_t sequences = 2 * devices->world_size();
-  std::mt19937 random(1);
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences * (kLength + 1)));
-  for (auto& token : tokens) token = static_cast<std::int32_t>(random() % static_cast<unsigned>(small.vocab_size));
+  const std::vector<std::int32_t> tokens = random_tokens(sequences * (kLength + 1), small);
   TokenBatch batch{tokens, sequences, kLength};
   std::vector<std::int32_t> starts;
   if (attention == AttentionScope::kDocument) {
@@ -96,6 +103,42 @@ Status check_devices(const ModelConfig& model, Precision precision, AttentionSco
                                                   std::span(expected.gradients).subspan(first, count));
     if (!(difference <= at_most)) return differs("gradient of " + parameter.name, difference, at_most);
   }
+  return ok_status();
+}
+
+// A long text beside a short one in one pass, then a token of the long one alone, whose keys are then divided; and the
+// labels of what follows.
+Status check_inference_device(const ModelConfig& model, Precision precision, std::unique_ptr<DeviceGroup> device) {
+  ModelConfig small = small_model(model);
+  small.max_position_embeddings = 4 * kLength;
+  const InferenceOptions options{.precision = precision, .slots = 2, .capacity = 4 * kLength, .most_rows = 2 * kLength};
+  const std::vector<float> parameters = fresh_parameters(small, 1);
+  const auto read = [&](std::int64_t first, std::span<float> values) {
+    std::copy_n(parameters.begin() + first, values.size(), values.begin());
+  };
+  ATOLL_ASSIGN_OR_RETURN(const auto there, InferenceEngine::create(small, options, read, std::move(device)));
+  ATOLL_ASSIGN_OR_RETURN(const auto here, InferenceEngine::create(small, options, read));
+  const std::vector<std::int32_t> tokens = random_tokens(4 * kLength, small);
+  const auto part = [&](std::int64_t first, std::int64_t count) {
+    return std::span(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  };
+  const double at_most = tolerance(precision);
+  const std::vector<std::vector<SlotTokens>> passes{{{1, part(0, 3 * kLength), {}}, {0, part(7, 5), {}}},
+                                                    {{1, part(3, 1), {}}}};
+  for (const auto& texts : passes) {
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<float> got, there->logits(texts));
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<float> expected, here->logits(texts));
+    const double difference = relative_difference(got, expected);
+    if (!(difference <= at_most)) return differs("next token", difference, at_most);
+  }
+  const std::vector<SlotTokens> labelled{{0, part(20, 30), part(21, 30)}};
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<TokenScore> got, there->scores(labelled));
+  ATOLL_ASSIGN_OR_RETURN(const std::vector<TokenScore> expected, here->scores(labelled));
+  std::vector<float> scores, of_processor;
+  for (const TokenScore& score : got) scores.push_back(score.log_probability);
+  for (const TokenScore& score : expected) of_processor.push_back(score.log_probability);
+  const double difference = relative_difference(scores, of_processor);
+  if (!(difference <= at_most)) return differs("probability of a token", difference, at_most);
   return ok_status();
 }
 

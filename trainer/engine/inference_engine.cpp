@@ -6,7 +6,9 @@
 #include <chrono>
 #include <map>
 #include <tuple>
+#include <utility>
 
+#include "kernels/model/cached_attention_split.h"
 #include "kernels/model/model_kernels.h"
 #include "net/step/llama_inference.h"
 #include "net/step/rope.h"
@@ -41,17 +43,18 @@ struct Row {
   std::int32_t label = 0;
 };
 
-class CpuInferenceEngine final : public InferenceEngine {
+class DeviceInferenceEngine final : public InferenceEngine {
  public:
-  CpuInferenceEngine(const ModelConfig& config, const InferenceOptions& options)
+  DeviceInferenceEngine(const ModelConfig& config, const InferenceOptions& options,
+                        std::unique_ptr<DeviceGroup> devices)
       : config_(config),
         options_(options),
-        group_(1, options.compute_threads, std::chrono::minutes(10)),
+        group_(std::move(devices)),
         step_(config_, {.precision = options.precision,
                         .slots = options.slots,
                         .capacity = options.capacity,
-                        .traits = group_.traits()}),
-        device_(group_.device(LocalRank{0})),
+                        .traits = group_->traits()}),
+        device_(group_->device(LocalRank{0})),
         runner_(*device_),
         rope_(rope_table(config_, options.capacity)),
         lengths_(static_cast<std::size_t>(options.slots), 0) {}
@@ -67,6 +70,7 @@ class CpuInferenceEngine final : public InferenceEngine {
   const ModelConfig& config() const override { return config_; }
   const InferenceOptions& options() const override { return options_; }
   std::int64_t kept_bytes() const override { return step_.kept_bytes(); }
+  DeviceKind device_kind() const override { return group_->traits().kind; }
   std::int64_t weight_bytes() const { return step_.weight_bytes(); }
   std::int64_t length(std::int64_t slot) const override { return lengths_[static_cast<std::size_t>(slot)]; }
   void keep(std::int64_t slot, std::int64_t length) override {
@@ -85,11 +89,12 @@ class CpuInferenceEngine final : public InferenceEngine {
   const Program& program(Wanted wanted, std::int64_t rows, std::int64_t chosen);
   void upload(const Program& program, std::span<const Row> rows, std::int64_t count, std::int64_t chosen,
               Wanted wanted);
+  // Behind what is there.
   void download(const Tensor& tensor, std::vector<float>& values);
 
   const ModelConfig config_;
   const InferenceOptions options_;
-  CpuDeviceGroup group_;
+  const std::unique_ptr<DeviceGroup> group_;
   const LlamaInference step_;
   const std::unique_ptr<Device> device_;
   ProgramRunner runner_;
@@ -99,7 +104,7 @@ class CpuInferenceEngine final : public InferenceEngine {
   std::int64_t step_bytes_ = 0;
 };
 
-void CpuInferenceEngine::take_memory(const ReadParameters& parameters) {
+void DeviceInferenceEngine::take_memory(const ReadParameters& parameters) {
   device_->take_arena(Arena::kKept, step_.kept_bytes());
   constexpr std::int64_t kPiece = std::int64_t{1} << 20;
   std::vector<float> values;
@@ -119,7 +124,7 @@ void CpuInferenceEngine::take_memory(const ReadParameters& parameters) {
   }
 }
 
-const Program& CpuInferenceEngine::program(Wanted wanted, std::int64_t rows, std::int64_t chosen) {
+const Program& DeviceInferenceEngine::program(Wanted wanted, std::int64_t rows, std::int64_t chosen) {
   const auto key = std::tuple(wanted, rows, chosen);
   if (const auto found = programs_.find(key); found != programs_.end()) return found->second;
   runner_.join();  // it may hold the address of one that goes now
@@ -134,7 +139,7 @@ const Program& CpuInferenceEngine::program(Wanted wanted, std::int64_t rows, std
   return program;
 }
 
-Status CpuInferenceEngine::check(std::span<const SlotTokens> texts, Wanted wanted) const {
+Status DeviceInferenceEngine::check(std::span<const SlotTokens> texts, Wanted wanted) const {
   const auto bad = [](std::string what) { return Error{ErrorCode::kInvalidArgument, "inference: " + what}; };
   for (const SlotTokens& text : texts) {
     if (text.slot < 0 || text.slot >= options_.slots) return bad(fmt::format("there is no slot {}", text.slot));
@@ -153,7 +158,7 @@ Status CpuInferenceEngine::check(std::span<const SlotTokens> texts, Wanted wante
   return ok_status();
 }
 
-std::vector<Row> CpuInferenceEngine::rows_of(std::span<const SlotTokens> texts, Wanted wanted) {
+std::vector<Row> DeviceInferenceEngine::rows_of(std::span<const SlotTokens> texts, Wanted wanted) {
   std::vector<Row> rows;
   for (const SlotTokens& text : texts) {
     std::int64_t& length = lengths_[static_cast<std::size_t>(text.slot)];
@@ -171,8 +176,8 @@ std::vector<Row> CpuInferenceEngine::rows_of(std::span<const SlotTokens> texts, 
   return rows;
 }
 
-void CpuInferenceEngine::upload(const Program& program, std::span<const Row> rows, std::int64_t count,
-                                std::int64_t chosen_count, Wanted wanted) {
+void DeviceInferenceEngine::upload(const Program& program, std::span<const Row> rows, std::int64_t count,
+                                   std::int64_t chosen_count, Wanted wanted) {
   const auto half = static_cast<std::size_t>(config_.head_dim / 2);
   std::vector<std::int32_t> tokens, slots, positions, chosen, labels;
   std::vector<float> cosines, sines;
@@ -201,7 +206,7 @@ void CpuInferenceEngine::upload(const Program& program, std::span<const Row> row
 }
 
 template <class Take>
-Status CpuInferenceEngine::run(std::span<const SlotTokens> texts, Wanted wanted, Take&& take) {
+Status DeviceInferenceEngine::run(std::span<const SlotTokens> texts, Wanted wanted, Take&& take) {
   ATOLL_RETURN_IF_ERROR(check(texts, wanted));
   try {
     const std::vector<Row> rows = rows_of(texts, wanted);
@@ -227,31 +232,33 @@ Status CpuInferenceEngine::run(std::span<const SlotTokens> texts, Wanted wanted,
   return ok_status();
 }
 
-void CpuInferenceEngine::download(const Tensor& tensor, std::vector<float>& values) {
-  values.resize(static_cast<std::size_t>(tensor.numel()));
+void DeviceInferenceEngine::download(const Tensor& tensor, std::vector<float>& values) {
+  const std::size_t before = values.size();
+  values.resize(before + static_cast<std::size_t>(tensor.numel()));
+  const std::span<float> added = std::span(values).subspan(before);
   if (tensor.dtype == DType::kFloat32) {
-    device_->download(tensor, std::as_writable_bytes(std::span(values)));
+    device_->download(tensor, std::as_writable_bytes(added));
     return;
   }
-  std::vector<Bf16> rounded(values.size());
+  std::vector<Bf16> rounded(added.size());
   device_->download(tensor, std::as_writable_bytes(std::span(rounded)));
-  value_kernels().widen(rounded.data(), tensor.numel(), values.data());
+  value_kernels().widen(rounded.data(), tensor.numel(), added.data());
 }
 
-Result<std::vector<float>> CpuInferenceEngine::logits(std::span<const SlotTokens> texts) {
-  std::vector<float> all, values;
+Result<std::vector<float>> DeviceInferenceEngine::logits(std::span<const SlotTokens> texts) {
+  std::vector<float> all;
   ATOLL_RETURN_IF_ERROR(run(texts, Wanted::kLogits, [&](const Program& program, std::int64_t chosen) {
-    download(program.output("logits")->row_range(0, chosen), values);
-    all.insert(all.end(), values.begin(), values.end());
+    download(program.output("logits")->row_range(0, chosen), all);
   }));
   return all;
 }
 
-Result<std::vector<TokenScore>> CpuInferenceEngine::scores(std::span<const SlotTokens> texts) {
+Result<std::vector<TokenScore>> DeviceInferenceEngine::scores(std::span<const SlotTokens> texts) {
   std::vector<TokenScore> all;
   std::vector<float> values;
   std::vector<std::int32_t> greedy;
   ATOLL_RETURN_IF_ERROR(run(texts, Wanted::kScores, [&](const Program& program, std::int64_t chosen) {
+    values.clear();
     download(program.output("log probabilities")->column_range(0, chosen), values);
     greedy.resize(values.size());
     device_->download(program.output("greedy")->column_range(0, chosen), std::as_writable_bytes(std::span(greedy)));
@@ -261,7 +268,7 @@ Result<std::vector<TokenScore>> CpuInferenceEngine::scores(std::span<const SlotT
 }
 
 // What fits in place of what was asked.
-Status check_memory(const ModelConfig& config, const InferenceOptions& options, const CpuInferenceEngine& engine) {
+Status check_memory(const ModelConfig& config, const InferenceOptions& options, const DeviceInferenceEngine& engine) {
   if (!options.available_bytes) return ok_status();
   const auto available = static_cast<double>(*options.available_bytes);
   const auto step = static_cast<double>(engine.step_bytes());
@@ -271,9 +278,10 @@ Status check_memory(const ModelConfig& config, const InferenceOptions& options, 
   const auto token = static_cast<double>(LlamaInference::cache_bytes_per_token(config, options.precision));
   const std::string asked = fmt::format(
       "the model's weights take {:.2f} GB, a cache of {} {} of {} tokens {:.2f} GB and the computation {:.2f} GB, and "
-      "{:.2f} GB are free: ",
+      "{:.2f} GB are free{}: ",
       gigabytes(weights), options.slots, options.slots == 1 ? "text" : "texts", options.capacity,
-      gigabytes(static_cast<double>(engine.kept_bytes()) - weights), gigabytes(step), gigabytes(available));
+      gigabytes(static_cast<double>(engine.kept_bytes()) - weights), gigabytes(step), gigabytes(available),
+      engine.device_kind() == DeviceKind::kCuda ? " on the GPU" : "");
   const auto tokens = room < 0 ? 0 : static_cast<std::int64_t>(room / token);
   if (tokens < 1) {
     return Error{ErrorCode::kInvalidArgument,
@@ -290,16 +298,30 @@ Status check_memory(const ModelConfig& config, const InferenceOptions& options, 
 Result<std::unique_ptr<InferenceEngine>> InferenceEngine::create(const ModelConfig& config,
                                                                  const InferenceOptions& options,
                                                                  const ReadParameters& parameters) {
+  if (options.compute_threads < 1 || options.compute_threads > 1024) {
+    return Error{ErrorCode::kInvalidArgument, "inference: from 1 to 1024 threads compute"};
+  }
+  return create(config, options, parameters,
+                std::make_unique<CpuDeviceGroup>(1, options.compute_threads, std::chrono::minutes(10)));
+}
+
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::create(const ModelConfig& config,
+                                                                 const InferenceOptions& options,
+                                                                 const ReadParameters& parameters,
+                                                                 std::unique_ptr<DeviceGroup> devices) {
   ATOLL_RETURN_IF_ERROR(config.validate());
   const auto bad = [](std::string what) { return Error{ErrorCode::kInvalidArgument, "inference: " + what}; };
   if (options.slots < 1 || options.most_rows < 1) return bad("there must be a slot, and a row at once");
-  if (options.compute_threads < 1 || options.compute_threads > 1024) return bad("from 1 to 1024 threads compute");
+  if (devices->world_size() != 1) return bad("one device computes");
+  if (devices->traits().kind == DeviceKind::kCuda && config.head_dim > kMostCachedHeadDim) {
+    return bad(fmt::format("heads of {} values: GPUs take up to {}", config.head_dim, kMostCachedHeadDim));
+  }
   if (options.capacity < 1 || options.capacity > config.max_position_embeddings) {
     return bad(fmt::format("slots of {} tokens: the model takes from 1 to {}", options.capacity,
                            config.max_position_embeddings));
   }
   try {
-    auto engine = std::make_unique<CpuInferenceEngine>(config, options);
+    auto engine = std::make_unique<DeviceInferenceEngine>(config, options, std::move(devices));
     ATOLL_RETURN_IF_ERROR(check_memory(config, options, *engine));
     engine->take_memory(parameters);
     return std::unique_ptr<InferenceEngine>(std::move(engine));

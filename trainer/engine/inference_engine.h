@@ -1,6 +1,6 @@
-// A model that reads texts and says how it goes on, on this processor, with a cache of keys and values: each token is
-// computed once, whatever follows it. A slot of the cache holds one text from its beginning. Owned and used by one
-// thread, which each call blocks.
+// A model that reads texts and says how it goes on, on this processor or on a GPU, with a cache of keys and values:
+// each token is computed once, whatever follows it. A slot of the cache holds one text from its beginning. Owned and
+// used by one thread, which each call blocks.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,15 @@
 
 namespace atl {
 
+class DeviceGroup;
+
 struct InferenceOptions {
   Precision precision = Precision::kFp32;  // of weights, cache and activations
   std::int64_t slots = 1;
   std::int64_t capacity = 1;     // tokens of a slot; at most max_position_embeddings
   std::int64_t most_rows = 512;  // computed at once: longer prompts take several passes
-  int compute_threads = 1;
-  // What may be taken; none: as much as is wanted.
+  int compute_threads = 1;       // of a processor
+  // What may be taken of the device's memory; none: as much as is wanted.
   std::optional<std::uint64_t> available_bytes = {};
 };
 
@@ -45,9 +47,13 @@ using ReadParameters = std::function<void(std::int64_t first, std::span<float> v
 class InferenceEngine {
  public:
   // Parameters are read in pieces, within the call. kInvalidArgument says how many texts of how many tokens fit where
-  // these do not.
+  // these do not. On this processor.
   static Result<std::unique_ptr<InferenceEngine>> create(const ModelConfig& config, const InferenceOptions& options,
                                                          const ReadParameters& parameters);
+  // On the one device of the group.
+  static Result<std::unique_ptr<InferenceEngine>> create(const ModelConfig& config, const InferenceOptions& options,
+                                                         const ReadParameters& parameters,
+                                                         std::unique_ptr<DeviceGroup> devices);
   virtual ~InferenceEngine() = default;
   InferenceEngine(const InferenceEngine&) = delete;
   InferenceEngine& operator=(const InferenceEngine&) = delete;
@@ -55,6 +61,7 @@ class InferenceEngine {
   virtual const ModelConfig& config() const = 0;
   virtual const InferenceOptions& options() const = 0;
   virtual std::int64_t kept_bytes() const = 0;  // weights and cache
+  virtual DeviceKind device_kind() const = 0;   // what computes
 
   // Tokens that the slot holds.
   virtual std::int64_t length(std::int64_t slot) const = 0;

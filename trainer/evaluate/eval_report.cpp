@@ -93,7 +93,7 @@ json report_json(const EvaluationFacts& facts, std::span<const EvaluatedTask> ta
       {"model", "atoll"},
       {"model_args", {{"pretrained", facts.model}, {"max_length", facts.max_length}, {"dtype", facts.dtype}}},
       {"batch_size", facts.batch},
-      {"device", "cpu"},
+      {"device", facts.device},
       {"limit", facts.limit == 0 ? json() : json(facts.limit)},
       {"bootstrap_iters", facts.bootstrap}};
   report["date"] = facts.began;

@@ -17,6 +17,7 @@ struct EvaluationFacts {
   std::string model = {};      // where it came from
   std::string tokenizer = {};  // its kind
   std::string dtype = {};      // computed in: "float32", "bfloat16"
+  std::string device = {};     // by: "cpu", "cuda:0"
   std::int64_t max_length = 0;
   std::int64_t batch = 1;
   std::int64_t limit = 0;  // documents of each task; 0: all

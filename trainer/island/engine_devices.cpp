@@ -49,8 +49,7 @@ EngineDevices choose_devices(const ModelConfig& model, const RunConfig& run, con
     const auto gpus = usable_gpus();
     auto chosen = gpus.ok() ? on_gpus(*gpus, model, run, choice) : gpus.error();
     std::string why = chosen.ok() ? chosen.value().plan.trouble() : chosen.error().message;
-    // What fits nowhere is told of the GPUs.
-    if (chosen.ok() && (asked || why.empty() || !on_processor.trouble().empty())) return std::move(chosen).value();
+    if (chosen.ok() && (asked || why.empty())) return std::move(chosen).value();
     if (asked || gpus.ok()) trouble = "the GPUs are left idle, and the processor computes: " + std::move(why);
   }
   return {std::move(on_processor), nullptr, std::nullopt, std::move(trouble)};

@@ -25,6 +25,7 @@ class AbortableEngine final : public InferenceEngine {
 
   const ModelConfig& config() const override { return engine_.config(); }
   const InferenceOptions& options() const override { return engine_.options(); }
+  DeviceKind device_kind() const override { return engine_.device_kind(); }
   std::int64_t kept_bytes() const override { return engine_.kept_bytes(); }
   std::int64_t length(std::int64_t slot) const override { return engine_.length(slot); }
   void keep(std::int64_t slot, std::int64_t length) override { engine_.keep(slot, length); }

@@ -211,6 +211,7 @@ Result<Evaluation> evaluate(const EvalCommand& command, const OpenedModel& model
       .model = command.source.model.empty() ? command.source.home.string() : command.source.model.string(),
       .tokenizer = questions.tokenizer,
       .dtype = command.inference.bf16 ? "bfloat16" : "float32",
+      .device = engine->device_kind() == DeviceKind::kCuda ? "cuda:0" : "cpu",
       .max_length = all.max_length,
       .batch = engine->options().slots,
       .limit = command.limit,

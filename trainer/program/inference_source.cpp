@@ -3,18 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "net/base/memory.h"
+#include "net/base/printable.h"
 #include "net/data/token_shard.h"
 #include "net/model_files/end_tokens.h"
 #include "net/tokenizer/byte_tokenizer.h"
 #include "net/tokenizer/load_tokenizer.h"
+#include "trainer/device/gpus.h"
+#include "trainer/engine/device_check.h"
 
 namespace atl {
 namespace {
 
 // Enough for the products' full speed, and a bounded need of memory however long a prompt is.
 constexpr std::int64_t kRowsAtOnce = 512;
+constexpr std::int64_t kGpuRowsAtOnce = 2048;
+constexpr std::uint64_t kGpuReserve = std::uint64_t{768} << 20;  // libraries' code and workspaces
+constexpr std::chrono::seconds kLongestPass{600};
 
 bool has_tokenizer(const std::filesystem::path& directory) {
   std::error_code ignored;
@@ -29,6 +37,17 @@ void warn_of_vocabularies(std::int64_t tokenizer, std::int64_t model) {
              "atoll-trainer: the model's vocabulary ({}) is not the tokenizer's ({}): unless they belong together, "
              "what comes of it means nothing\n",
              model, tokenizer);
+}
+
+// Of what is free; the check's device is given back before.
+Result<std::unique_ptr<InferenceEngine>> on_gpu(const UsableGpu& gpu, const ModelConfig& config,
+                                                InferenceOptions options, const ReadParameters& read) {
+  ATOLL_ASSIGN_OR_RETURN(auto tried, make_gpu_devices(1, kLongestPass));
+  ATOLL_RETURN_IF_ERROR(check_inference_device(config, options.precision, std::move(tried)));
+  options.most_rows = kGpuRowsAtOnce;
+  options.available_bytes = gpu.free_bytes > kGpuReserve ? gpu.free_bytes - kGpuReserve : 0;
+  ATOLL_ASSIGN_OR_RETURN(auto device, make_gpu_devices(1, kLongestPass));
+  return InferenceEngine::create(config, options, read, std::move(device));
 }
 
 }  // namespace
@@ -65,9 +84,20 @@ Result<std::unique_ptr<InferenceEngine>> load_inference(const OpenedModel& model
                                  .most_rows = kRowsAtOnce,
                                  .compute_threads = threads_or_all(choice.threads),
                                  .available_bytes = usable_memory().available};
-  return InferenceEngine::create(model.reader.config(), options, [&](std::int64_t first, std::span<float> values) {
-    model.reader.read(first, values);
-  });
+  const ReadParameters read = [&](std::int64_t first, std::span<float> values) { model.reader.read(first, values); };
+  if (choice.device != DeviceChoice::kProcessor) {
+    const bool asked = choice.device == DeviceChoice::kGpu;
+    const auto gpus = usable_gpus();
+    auto engine = gpus.ok() ? on_gpu(gpus->front(), model.reader.config(), options, read) : gpus.error();
+    if (engine.ok()) return engine;
+    if (asked) return Error{engine.error().code, "--device gpu: " + engine.error().message};
+    // Where there is none, the processor computes without a word.
+    if (gpus.ok()) {
+      fmt::print(stderr, "atoll-trainer: the GPU is left idle, and the processor computes: {}\n",
+                 printable(engine.error().message));
+    }
+  }
+  return InferenceEngine::create(model.reader.config(), options, read);
 }
 
 }  // namespace atl

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "net/base/result.h"
+#include "net/control/words.h"
 
 namespace atl {
 
@@ -44,7 +45,8 @@ struct InferenceChoice {
   std::filesystem::path tokenizer;  // empty: the model directory's own, else bytes
   bool bf16 = false;                // in place of fp32
   int batch = 8;                    // texts at once
-  int threads = 0;                  // 0: all
+  int threads = 0;                  // of the processor; 0: all
+  DeviceChoice device = DeviceChoice::kAuto;
 };
 
 // How good a model is: its loss on the validation split of a prepared dataset, and its scores on tasks

@@ -1,5 +1,6 @@
 #include "trainer/program/tool_arguments.h"
 
+#include "net/control/home.h"
 #include "net/model/attention_scope.h"
 
 namespace atl {
@@ -20,6 +21,14 @@ void add_inference(CLI::App& command, InferenceChoice& choice) {
   command.add_flag("--bf16", choice.bf16, "compute in bf16, in place of fp32");
   command.add_option("--batch", choice.batch, "texts at once")->check(CLI::Range(1, 1 << 16));
   command.add_option("--threads", choice.threads)->check(CLI::Range(1, 1024));
+  command.add_option_function<std::string>(
+      "--device",
+      [&choice](const std::string& word) {
+        const auto device = parse_device_choice(word);
+        if (!device.ok()) throw CLI::ValidationError("--device", device.error().message);
+        choice.device = *device;
+      },
+      "auto, processor or gpu: what computes");
 }
 
 }  // namespace

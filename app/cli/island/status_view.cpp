@@ -165,7 +165,7 @@ std::string wish_text(const nlohmann::json& agent) {
     default: break;
   }
   const bool waits = parse_word<Wish>(told::line(agent, "followed")) == Wish::kPause;
-  return waits ? "paused by its own rules (schedule.hours, limits.gpu_temperature)" : "";
+  return waits ? "paused by its own rules (schedule.hours, limits.gpu_temperature, rules)" : "";
 }
 
 // What the agent adds: the owner's wish, and how the trainer ended last.

@@ -108,7 +108,9 @@ void DemoProgress::makeTable() {
 void DemoProgress::refresh() {
   const HubState* state = runner_.state();
   stop_->setEnabled(runner_.running() && !runner_.wasStopped());
-  if (runner_.wasStopped()) {
+  if (runner_.isKeeping()) {
+    set_plain_text(what_, tr("Keeping the model\u2026"));
+  } else if (runner_.wasStopped()) {
     set_plain_text(what_, tr("Stopping\u2026"));
   } else if (state == nullptr || runner_.seconds() == 0) {
     set_plain_text(what_, tr("Getting ready\u2026"));

@@ -1,5 +1,7 @@
 #include "app/gui/demo/demo_runner.h"
 
+#include <algorithm>
+
 #include <QCoreApplication>
 #include <QDir>
 #include <QFile>
@@ -9,6 +11,7 @@
 #include "app/core/streams.h"
 #include "net/base/exit_code.h"
 #include "net/base/json_reader.h"
+#include "net/base/printable.h"
 
 namespace atl {
 namespace {
@@ -17,6 +20,9 @@ constexpr qint64 kMaxSummaryBytes = 1 << 20;
 constexpr qsizetype kMaxOutput = 256 * 1024;
 
 constexpr int kMaxSummaryDepth = 8;
+// Of a demo that was stopped; the command asks alike at its end.
+constexpr const char* kPrompt = "An atoll is ";
+constexpr const char* kTokens = "200";
 
 // What is missing, or not known, stays as it is.
 template <class T>
@@ -70,6 +76,7 @@ void DemoRunner::start(const DemoWish& wish) {
   errors_.clear();
   problem_.clear();
   outcome_.reset();
+  so_far_ = {};
   training_.invalidate();
   const QPointer<DemoRunner> self(this);
   // A model of before may be large, and the disk slow.
@@ -116,7 +123,7 @@ void DemoRunner::run() {
 }
 
 void DemoRunner::stop() {
-  if (!running_) return;
+  if (!running_ || stopped_) return;
   stopped_ = true;
   if (command_) command_->interrupt();
   Q_EMIT changed();
@@ -129,18 +136,28 @@ double DemoRunner::seconds() const {
 const HubState* DemoRunner::state() const { return hub_ && hub_->state() ? &*hub_->state() : nullptr; }
 
 void DemoRunner::lookAtHub() {
-  if (const HubState* now = state()) {
-    if (!training_.isValid() && now->round_open && now->phase != HubPhase::kWaiting) training_.start();
-    for (const HubState::Round& round : now->rounds) losses_[round.round] = round.mean_loss_nats;
-    for (const auto& validation : {now->first_validation, now->last_validation}) {
-      if (validation) validations_[validation->outer_step] = validation->loss_nats;
-    }
-  }
+  if (const HubState* now = state()) takeHub(*now);
   Q_EMIT changed();
 }
 
+void DemoRunner::takeHub(const HubState& now) {
+  if (!training_.isValid() && now.round_open && now.phase != HubPhase::kWaiting) training_.start();
+  for (const HubState::Round& round : now.rounds) losses_[round.round] = round.mean_loss_nats;
+  for (const auto& validation : {now.first_validation, now.last_validation}) {
+    if (validation) validations_[validation->outer_step] = validation->loss_nats;
+  }
+  so_far_.rounds = now.outer_step;
+  so_far_.training_seconds = seconds();
+  if (now.first_validation) so_far_.first_validation_loss = now.first_validation->loss_nats;
+  if (now.last_validation) so_far_.last_validation_loss = now.last_validation->loss_nats;
+  std::uint64_t sent = 0, tokens = 0;
+  for (const HubState::Island& island : now.islands) sent += island.bytes_sent;
+  for (const HubState::Island& island : now.islands) tokens += island.tokens;
+  so_far_.bytes_sent = std::max(so_far_.bytes_sent, sent);
+  so_far_.tokens = std::max(so_far_.tokens, tokens);
+}
+
 void DemoRunner::finished(const Result<int>& exit_code) {
-  running_ = false;
   if (command_) command_.release()->deleteLater();  // this may be called from within its signal
   if (hub_) hub_.release()->deleteLater();
   if (!exit_code.ok()) {
@@ -154,6 +171,44 @@ void DemoRunner::finished(const Result<int>& exit_code) {
   } else {
     problem_ = errors_.trimmed();
   }
+  if (stopped_ && so_far_.rounds > 0) {
+    keeping_ = true;
+    Q_EMIT changed();
+    return keepModel(QDir(directory_ + "/islands").entryList(QDir::Dirs | QDir::NoDotAndDotDot));
+  }
+  end();
+}
+
+// What a demo that comes to its end does itself: the model of the first island whose disk gives it.
+void DemoRunner::keepModel(const QStringList& islands) {
+  if (islands.isEmpty()) {
+    outcome_ = so_far_;
+    return end();
+  }
+  const QString model = directory_ + "/model";
+  const QStringList arguments{"export",   "--home", directory_ + "/islands/" + islands.front(),
+                              "--output", model,    "--force"};
+  run_to_end(run_, {arguments, {}}, this, [this, islands, model](const Result<CommandOutcome>& outcome) {
+    if (!outcome.ok() || outcome->exit_code != kExitOk) return keepModel(islands.mid(1));
+    so_far_.model_directory = model;
+    askModel();
+  });
+}
+
+void DemoRunner::askModel() {
+  const QStringList arguments{"sample",   "--model", so_far_.model_directory, "--prompt", kPrompt,
+                              "--tokens", kTokens,   "--temperature",         "0.7"};
+  run_to_end(run_, {arguments, {}}, this, [this](const Result<CommandOutcome>& outcome) {
+    if (outcome.ok() && outcome->exit_code == kExitOk) {
+      so_far_.sample = QString::fromStdString(printable_lines(outcome->output.toStdString())).trimmed();
+    }
+    outcome_ = so_far_;
+    end();
+  });
+}
+
+void DemoRunner::end() {
+  running_ = keeping_ = false;
   Q_EMIT changed();
   Q_EMIT ended();
 }

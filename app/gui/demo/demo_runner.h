@@ -46,6 +46,7 @@ class DemoRunner : public QObject {
 
   void start(const DemoWish& wish);
   void stop();
+  void takeHub(const HubState& now);  // what its hub says; it is asked for by itself
   bool running() const { return running_; }
 
   const DemoWish& wish() const { return wish_; }
@@ -58,6 +59,9 @@ class DemoRunner : public QObject {
   const std::optional<DemoOutcome>& outcome() const { return outcome_; }
   const QString& problem() const { return problem_; }  // why it ended without an outcome
   bool wasStopped() const { return stopped_; }         // by the person
+  // It was stopped after a round: its model is kept, and asked to write something.
+  bool isKeeping() const { return keeping_; }
+  const QString& directory() const { return directory_; }
 
  Q_SIGNALS:
   void changed();
@@ -68,15 +72,19 @@ class DemoRunner : public QObject {
   void run();
   void lookAtHub();
   void finished(const Result<int>& exit_code);
+  void keepModel(const QStringList& islands);
+  void askModel();
+  void end();
 
   const RunCommand run_;
   const QString directory_;
   DemoWish wish_;
-  bool running_ = false, stopped_ = false;
+  bool running_ = false, stopped_ = false, keeping_ = false;
   std::unique_ptr<CommandRun> command_;
   std::unique_ptr<HubModel> hub_;
   QElapsedTimer training_;
   std::map<unsigned, double> losses_, validations_;
+  DemoOutcome so_far_;  // as its hub told it, should it not come to its end
   QString output_, errors_, problem_;
   std::optional<DemoOutcome> outcome_;
 };

@@ -23,7 +23,7 @@ DemoSummaryView::DemoSummaryView(DemoRunner& runner, QWidget* parent) : QWidget(
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
-  column->addWidget(as_heading(make_sentence(tr("What the demo came to"))));
+  column->addWidget(title_ = as_heading(make_plain_label("demo_title")));
   auto* middle = new QGridLayout;
   middle->setSpacing(12);
   middle->setColumnStretch(0, 1);
@@ -44,18 +44,18 @@ DemoSummaryView::DemoSummaryView(DemoRunner& runner, QWidget* parent) : QWidget(
   middle->addWidget(loss_ = new LossSketch, 0, 1, 3, 1);
   column->addLayout(middle, 1);
   auto* buttons = new QHBoxLayout;
-  auto* model = new QPushButton(icon("folder"), tr("Open the &model's directory"));
-  model->setObjectName("open_model");
-  model->setAccessibleName(tr("Open the model's directory"));
+  open_ = new QPushButton(icon("folder"), tr("Open the &model's directory"));
+  open_->setObjectName("open_model");
+  open_->setAccessibleName(tr("Open the model's directory"));
   auto* again = new QPushButton(icon("refresh"), tr("&Another demo"));
   again->setObjectName("again");
   again->setAccessibleName(tr("Another demo"));
   setFocusProxy(again);
-  buttons->addWidget(model);
+  buttons->addWidget(open_);
   buttons->addWidget(again);
   buttons->addStretch(1);
   column->addLayout(buttons);
-  connect(model, &QPushButton::clicked, this, &DemoSummaryView::openModel);
+  connect(open_, &QPushButton::clicked, this, &DemoSummaryView::openModel);
   connect(again, &QPushButton::clicked, this, &DemoSummaryView::againWanted);
 }
 
@@ -66,6 +66,9 @@ void DemoSummaryView::add(const QString& caption, const QString& text) {
 void DemoSummaryView::showOutcome() {
   while (figures_->rowCount() > 0) figures_->removeRow(0);
   if (!runner_.outcome()) return;
+  set_plain_text(title_,
+                 runner_.wasStopped() ? tr("What the demo came to until it was stopped") : tr("What the demo came to"));
+  open_->setEnabled(!runner_.outcome()->model_directory.isEmpty());
   addFigures();
   loss_->setLosses(runner_.losses(), runner_.validations());
   const QString& sample = runner_.outcome()->sample;
@@ -76,8 +79,9 @@ void DemoSummaryView::addFigures() {
   const DemoOutcome& outcome = *runner_.outcome();
   add(tr("Trained:"), tr("%n round(s), %1 tokens in %2", nullptr, static_cast<int>(outcome.rounds))
                           .arg(text::count(outcome.tokens), text::duration(outcome.training_seconds)));
-  add(tr("Speed:"), text::speed(outcome.tokens_per_second));
-  add(tr("Model:"), tr("%1 parameters").arg(text::count(outcome.parameters)));
+  // Of one that was stopped not all is known.
+  if (outcome.tokens_per_second > 0) add(tr("Speed:"), text::speed(outcome.tokens_per_second));
+  if (outcome.parameters > 0) add(tr("Model:"), tr("%1 parameters").arg(text::count(outcome.parameters)));
   if (outcome.last_validation_loss > 0) {
     add(tr("Validation loss:"),
         tr("from %1 to %2 nats per byte")
@@ -90,12 +94,17 @@ void DemoSummaryView::addFigures() {
                                   .arg(text::bytes(outcome.bytes_data_parallel_fp32))
                                   .arg(QLocale().toString(times, 'f', 0)));
   }
-  add(tr("Time computing:"), text::percent(outcome.compute_utilisation));
+  if (!runner_.wasStopped()) add(tr("Time computing:"), text::percent(outcome.compute_utilisation));
+  if (runner_.wasStopped() && !runner_.losses().empty()) {
+    add(tr("Last mean loss:"), tr("%1 nats per byte").arg(text::loss(runner_.losses().rbegin()->second)));
+  }
   if (outcome.outer_hashes_equal) {
     add(tr("Islands:"), *outcome.outer_hashes_equal ? tr("held the same bits after every round")
                                                     : tr("held DIFFERENT bits after a round"));
   }
-  add(tr("Kept in:"), outcome.model_directory);
+  add(tr("Kept in:"), outcome.model_directory.isEmpty()
+                          ? tr("%1 (no island could give its model)").arg(runner_.directory())
+                          : outcome.model_directory);
 }
 
 void DemoSummaryView::openModel() {

@@ -6,6 +6,7 @@
 class QFormLayout;
 class QLabel;
 class QPlainTextEdit;
+class QPushButton;
 
 namespace atl {
 
@@ -29,6 +30,8 @@ class DemoSummaryView : public QWidget {
   void openModel();
 
   DemoRunner& runner_;
+  QLabel* title_;
+  QPushButton* open_;
   QFormLayout* figures_;
   LossSketch* loss_;
   QPlainTextEdit* sample_;

@@ -57,13 +57,16 @@ QWidget* ConsentPage::makeService() {
 void ConsentPage::initializePage() {
   const auto& hub = node_.join().hub();
   const QString run = hub ? QString::fromStdString(hub->run_name) : QString();
-  const QString named = run.isEmpty() ? tr("the run") : tr("the run %1").arg(run);
+  const QString named = run.isEmpty() ? tr("the run") : tr("the run \u201C%1\u201D").arg(run);
   const auto say = [](QLabel* label, const QString& text) {
     set_plain_text(label, text);
     label->setAccessibleName(text);
   };
-  say(runs_, tr("Atoll's own trainer, as your user, on the GPUs or the processor that you chose. The run brings data "
-                "and numbers, never programs."));
+  say(runs_, node_.gpus().empty()
+                 ? tr("Atoll's own trainer, as your user, on the processor. The run brings data and numbers, never "
+                      "programs.")
+                 : tr("Atoll's own trainer, as your user, on the GPUs or the processor that you chose. The "
+                      "run brings data and numbers, never programs."));
   say(leaves_,
       tr("What this machine's copy of the model learned, as numbers, goes to the run's other islands, and they "
          "may connect to this one. They and the hub see its address, its name, its speed and the result of the "

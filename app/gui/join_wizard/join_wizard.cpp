@@ -14,6 +14,7 @@
 #include "app/gui/join_wizard/trust_page.h"
 #include "app/gui/join_wizard/wizard_steps.h"
 #include "app/gui/parts/question.h"
+#include "app/gui/parts/screen_fit.h"
 
 namespace atl {
 
@@ -55,7 +56,7 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
   // A wizard that was closed while the agent went on comes back to where that is.
   if (node.join().joining()) setStartId(kJoining);
   nameButtons();
-  resize(1000, 700);
+  new ScreenFit(*this, {1000, 700});
 }
 
 JoinWizard::~JoinWizard() = default;

@@ -62,7 +62,7 @@ QString retry_text(const StageView& stage) {
   return JoiningPage::tr("%1; it is tried again in %2 s").arg(cause).arg(seconds);
 }
 
-// "1.2 GB of 3.4 GB, 20 MB/s, 1 min 50 s left"
+// "1.2 GB of 3.4 GB, 160 Mbit/s, 1 min 50 s left"
 QString progress_text(const StageView& stage) {
   if (stage.status == ViewStatus::kRetrying) return retry_text(stage);
   if (stage.status == ViewStatus::kFailed) return QString::fromStdString(stage.text);
@@ -71,7 +71,7 @@ QString progress_text(const StageView& stage) {
       JoiningPage::tr("%1 of %2").arg(text::bytes(double(stage.done_bytes)), text::bytes(double(stage.total_bytes)));
   if (stage.status != ViewStatus::kRunning) return progress;
   if (stage.bytes_per_second)
-    progress = JoiningPage::tr("%1, %2/s").arg(progress, text::bytes(*stage.bytes_per_second));
+    progress = JoiningPage::tr("%1, %2").arg(progress, text::link_rate(*stage.bytes_per_second));
   if (stage.seconds_left) progress = JoiningPage::tr("%1, %2 left").arg(progress, text::duration(*stage.seconds_left));
   return progress;
 }

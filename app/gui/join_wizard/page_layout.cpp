@@ -10,6 +10,7 @@
 #include "app/gui/look/icons.h"
 #include "app/gui/look/style.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/roomy_scroll.h"
 
 namespace atl {
 namespace {
@@ -21,7 +22,8 @@ constexpr int kWidest = 1100;  // longer lines are hard to read
 QVBoxLayout* lay_out_page(QWizardPage& page, const QString& title, const QString& lead) {
   page.setAccessibleName(title);
   page.setAccessibleDescription(lead);
-  auto* outer = new QHBoxLayout(&page);
+  auto* content = new QWidget;
+  auto* outer = new QHBoxLayout(content);
   outer->setContentsMargins(16, 16, 8, 4);
   auto* held = new QWidget;
   held->setMaximumWidth(kWidest);
@@ -35,6 +37,9 @@ QVBoxLayout* lay_out_page(QWizardPage& page, const QString& title, const QString
   head->addWidget(as_heading(make_sentence(title)));
   head->addWidget(make_lead(lead));
   column->addLayout(head);
+  auto* whole = new QVBoxLayout(&page);
+  whole->setContentsMargins(0, 0, 0, 0);
+  whole->addWidget(new RoomyScroll(content));
   return column;
 }
 

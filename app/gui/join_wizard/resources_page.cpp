@@ -6,8 +6,9 @@
 #include <QGroupBox>
 #include <QLabel>
 #include <QLineEdit>
-#include <QScrollArea>
+#include <QSpinBox>
 #include <QSysInfo>
+#include <QThread>
 #include <QVBoxLayout>
 #include <QWizard>
 
@@ -17,6 +18,7 @@
 #include "app/gui/look/format.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/roomy_scroll.h"
 #include "app/gui/setting_field.h"
 #include "net/check/gpu_compute.h"
 #include "net/control/words.h"
@@ -28,11 +30,19 @@ constexpr const char* kDevice = "island.device";
 // Joining takes the first and the last two from the configuration, too.
 constexpr const char* kSettings[] = {kDevice,         "limits.upload",   "schedule.hours", "limits.gpu_power",
                                      "island.listen", "island.advertise"};
-constexpr int kMaxNameBytes = 64;
+constexpr int kMaxNameBytes = 64, kMostThreads = 1024;
 
 bool found_no_gpu(const CheckModel& check) {
   return std::ranges::any_of(
       check.rows(), [](const CheckRow& row) { return row.id == "gpu.model" && row.verdict == Verdict::kSkip; });
+}
+
+// As the node check counted them; 0: not known.
+int cores_of(Node& node) {
+  const auto& rows = node.check().rows();
+  const auto row = std::ranges::find(rows, "cpu", &CheckRow::id);
+  if (row != rows.end() && row->value && *row->value >= 1) return static_cast<int>(std::min(*row->value, 1024.0));
+  return std::holds_alternative<LocalNode>(node.address()) ? QThread::idealThreadCount() : 0;
 }
 
 }  // namespace
@@ -48,10 +58,7 @@ ResourcesPage::ResourcesPage(Node& node, QWidget* parent) : QWizardPage(parent),
   (new QVBoxLayout(limits))->setSpacing(12);
   groups->addWidget(limits);
   groups->addStretch(1);
-  auto* scroll = new QScrollArea;
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setWidget(content);
+  auto* scroll = new RoomyScroll(content);
   scroll->setAccessibleName(tr("Resources for the run"));
   auto* column =
       lay_out_page(*this, tr("Resources"),
@@ -73,12 +80,24 @@ QWidget* ResourcesPage::makeIsland() {
   name_->setToolTip(tr("What the others see"));
   form->addRow(tr("Na&me:"), name_);
   gpus_ = new GpuChoice;
-  form->addRow(tr("&GPUs:"), gpus_);
+  threads_ = new QSpinBox;
+  threads_->setObjectName("threads");
+  threads_->setAccessibleName(tr("Processor cores that train"));
+  threads_->setToolTip(tr("The others stay for what else you do here"));
+  threads_->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+  // In one row: QFormLayout gives rows the place of others that were hidden once.
+  auto* either = new QWidget;
+  auto* both = new QVBoxLayout(either);
+  both->setContentsMargins(0, 0, 0, 0);
+  both->addWidget(gpus_);
+  both->addWidget(threads_);
+  form->addRow(computing_ = new QLabel(tr("&Cores:")), either);
   island_ = form;
   directory_ = make_plain_label("directory");
   form->addRow(make_sentence(tr("Directory:")), directory_);
   align_captions(*island);
   connect(name_, &QLineEdit::textEdited, this, &ResourcesPage::refresh);
+  connect(threads_, &QSpinBox::valueChanged, this, [this] { threads_chosen_ = true; });
   connect(gpus_, &GpuChoice::edited, this, &ResourcesPage::refresh);
   return island;
 }
@@ -89,6 +108,7 @@ void ResourcesPage::initializePage() {
   takeSettings();
   takeState();
   if (const SettingRow* row = node_.settings().find("island.gpus")) gpus_->setValue(QString::fromStdString(row->value));
+  proposeThreads();
   const SettingRow* name = node_.settings().find("island.name");
   if (name != nullptr && !name->value.empty()) name_->setText(QString::fromStdString(name->value));
 }
@@ -136,18 +156,42 @@ void ResourcesPage::takeState() {
   directory_->setAccessibleName(tr("Directory: %1").arg(directory));
 }
 
+bool ResourcesPage::canComputeOnGpus() const {
+  const bool here = std::holds_alternative<LocalNode>(node_.address());  // of another machine its trainer will say
+  return !found_no_gpu(node_.check()) && (!here || gpus_compute());
+}
+
+bool ResourcesPage::computesOnGpus() const {
+  const auto device = std::ranges::find(fields_, std::string(kDevice), &SettingField::key);
+  return canComputeOnGpus() && device != fields_.end() &&
+         (*device)->value().toStdString() != word_of(DeviceChoice::kProcessor);
+}
+
+// As many as are configured, or all but one: somebody works at this machine, too.
+void ResourcesPage::proposeThreads() {
+  if (threads_chosen_) return;
+  const int cores = cores_of(node_);
+  const QSignalBlocker quiet(threads_);
+  threads_->setRange(cores > 0 ? 1 : 0, cores > 0 ? cores : kMostThreads);
+  threads_->setSpecialValueText(cores > 0 ? QString() : tr("all"));
+  threads_->setSuffix(cores > 0 ? tr(" of %1").arg(cores) : QString());
+  const SettingRow* row = node_.settings().find("island.threads");
+  const int configured = row != nullptr ? QString::fromStdString(row->value).toInt() : 0;
+  threads_->setValue(configured > 0 ? configured : std::max(cores > 0 ? 1 : 0, cores - 1));
+}
+
 // GPUs are to choose where they will compute: there are some, the trainer can use them, and the person has them do it.
 void ResourcesPage::showGpus() {
-  const bool here = std::holds_alternative<LocalNode>(node_.address());  // of another machine its trainer will say
-  const bool can = !found_no_gpu(node_.check()) && (!here || gpus_compute());
-  const auto device = std::ranges::find(fields_, std::string(kDevice), &SettingField::key);
-  const bool chosen = can && device != fields_.end() && (*device)->value().toStdString() != word_of(DeviceChoice::kProcessor);
+  const bool can = canComputeOnGpus();
+  const bool chosen = computesOnGpus();
   for (SettingField* field : fields_) {
     if (field->key() == kDevice) field->setVisible(can);
     if (field->key() == "limits.gpu_power") field->setVisible(chosen);
   }
   gpus_->setVisible(chosen);
-  island_->labelForField(gpus_)->setVisible(chosen);
+  threads_->setVisible(!chosen);
+  computing_->setText(chosen ? tr("&GPUs:") : tr("&Cores:"));
+  computing_->setBuddy(chosen ? static_cast<QWidget*>(gpus_) : threads_);
 }
 
 bool ResourcesPage::isComplete() const {
@@ -192,6 +236,7 @@ JoinResources ResourcesPage::resources() const {
   JoinResources resources;
   resources.name = name_->text().trimmed().toStdString();
   resources.gpus = gpus_->value().toStdString();
+  if (!computesOnGpus()) resources.threads = static_cast<std::uint32_t>(threads_->value());
   return resources;
 }
 

@@ -11,6 +11,7 @@
 class QFormLayout;
 class QLabel;
 class QLineEdit;
+class QSpinBox;
 
 namespace atl {
 
@@ -37,6 +38,9 @@ class ResourcesPage : public QWizardPage {
   void takeSettings();
   void takeState();
   void showGpus();
+  bool canComputeOnGpus() const;
+  bool computesOnGpus() const;
+  void proposeThreads();
   void refresh();
   void saved(int failed);
 
@@ -45,7 +49,10 @@ class ResourcesPage : public QWizardPage {
   Notice* notice_;
   QLineEdit* name_;
   QFormLayout* island_;
+  QLabel* computing_;  // what is chosen in the row: GPUs, or cores
   GpuChoice* gpus_;
+  QSpinBox* threads_;
+  bool threads_chosen_ = false;  // by the person
   QLabel* directory_;
   QWidget* limits_;
   std::vector<SettingField*> fields_;

@@ -9,6 +9,8 @@
 #include <QDateTime>
 #include <QLocale>
 
+#include "app/core/figures.h"
+
 namespace atl::text {
 namespace {
 
@@ -104,7 +106,7 @@ QString scaled(double value, double step) {
 }
 
 QString bytes(double number) { return with_unit(number, "B"); }
-QString link_rate(double bytes_per_second) { return with_unit(8 * bytes_per_second, "bit/s"); }
+QString link_rate(double bytes_per_second) { return figures::rate(bytes_per_second); }
 QString hertz(double hertz) { return with_unit(hertz, "Hz", hertz >= 0.9995e9 ? 2 : 0); }
 
 QString duration(double seconds) {

@@ -181,10 +181,12 @@ void CreateRunPage::showPreset() {
   if (at < presets_.size()) {
     const PresetFacts& preset = presets_[at];
     islands_->setValue(static_cast<int>(preset.min_islands));
-    set_plain_text(facts_, tr("%1 inner steps a round, %2 tokens a step. An island needs %3 of memory for it, and each "
-                              "synchronisation sends about %4.")
-                               .arg(text::count(preset.inner_steps), text::count(preset.tokens_per_step),
-                                    text::bytes(preset.memory_bytes), text::bytes(2.0 * double(preset.payload_bytes))));
+    set_plain_text(facts_,
+                   tr("%1 inner steps a round, %2 tokens a step. An island whose processor computes takes %3 of "
+                      "memory, with less at least %4; each synchronisation sends about %5.")
+                       .arg(text::count(preset.inner_steps), text::count(preset.tokens_per_step),
+                            text::bytes(preset.usual_memory_bytes), text::bytes(preset.memory_bytes),
+                            text::bytes(2.0 * double(preset.payload_bytes))));
     facts_->setAccessibleName(facts_->text());
   }
   refresh();

@@ -18,6 +18,7 @@
 #include "app/gui/organise/qr_code.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/screen_fit.h"
 #include "net/base/file.h"
 
 namespace atl {
@@ -40,7 +41,7 @@ InviteDialog::InviteDialog(HubModel& hub, QWidget* parent) : QDialog(parent), hu
   column->addWidget(buttons);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   align_captions(*this);
-  resize(580, 250);
+  new ScreenFit(*this, {580, 250});
   refresh();
 }
 

@@ -1,12 +1,13 @@
 #include "app/gui/organise/organise_window.h"
 
 #include <QAction>
-#include <QScrollArea>
 #include <QStackedWidget>
 
 #include "app/core/hub_model.h"
 #include "app/gui/organise/create_run_page.h"
 #include "app/gui/organise/hub_page.h"
+#include "app/gui/parts/roomy_scroll.h"
+#include "app/gui/parts/screen_fit.h"
 
 namespace atl {
 
@@ -17,20 +18,17 @@ OrganiseWindow::OrganiseWindow(HubModel& hub, QWidget* parent)
       create_(new CreateRunPage(hub)),
       page_(new HubPage(hub)) {
   setObjectName("organise_window");
-  auto* scroll = new QScrollArea;
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setWidget(create_);
+  auto* scroll = new RoomyScroll(create_);
   scroll->setAccessibleName(tr("A run of your own"));
   stack_->addWidget(scroll);
-  stack_->addWidget(page_);
+  stack_->addWidget(new RoomyScroll(page_));
   setCentralWidget(stack_);
   auto* close = new QAction(tr("&Close"), this);
   close->setShortcut(QKeySequence::Close);
   connect(close, &QAction::triggered, this, &QWidget::close);
   addAction(close);
   connect(&hub_, &HubModel::changed, this, &OrganiseWindow::refresh);
-  resize(880, 720);
+  new ScreenFit(*this, {880, 720});
   refresh();
 }
 

@@ -1,5 +1,7 @@
 #include "app/gui/organise/preset_facts.h"
 
+#include <limits>
+
 #include "app/cli/run_preset.h"
 #include "net/check/run_needs.h"
 #include "net/data/dataset.h"
@@ -27,6 +29,8 @@ Result<PresetFacts> preset_facts(const std::string& name) {
                      .parameters = needs.parameters,
                      .payload_bytes = needs.round_payload_bytes,
                      .memory_bytes = static_cast<double>(needs.micro_batches.front().bytes),
+                     .usual_memory_bytes = static_cast<double>(
+                         choose_micro_batch(needs.micro_batches, std::numeric_limits<std::uint64_t>::max()).bytes),
                      .inner_steps = run.inner_steps,
                      .tokens_per_step = std::uint64_t{run.sequences_per_step} * run.sequence_length,
                      .min_islands = run.min_islands};

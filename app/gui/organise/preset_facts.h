@@ -13,7 +13,8 @@ struct PresetFacts {
   std::string name;
   std::uint64_t parameters = 0;
   std::uint64_t payload_bytes = 0;  // that an island sends about twice in each synchronisation
-  double memory_bytes = 0;          // of an island that computes on its CPU, at least
+  // Of an island that computes on its CPU: at least, and what it takes where there is as much.
+  double memory_bytes = 0, usual_memory_bytes = 0;
   std::uint32_t inner_steps = 0;
   std::uint64_t tokens_per_step = 0;
   std::uint32_t min_islands = 1;

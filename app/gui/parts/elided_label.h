@@ -17,6 +17,11 @@ class ElidedLabel : public QLabel {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  void refreshToolTip();
+
+  QString shown_;
 };
 
 }  // namespace atl

@@ -13,6 +13,9 @@ namespace atl {
 namespace {
 
 constexpr int kBarHeight = 22;
+constexpr int kTextFrom = 18;  // of the legend, behind its marks
+constexpr const char* kLongestShare = "100 % ";
+constexpr const char* kLongestTime = "00 min 00 s  ";
 constexpr int kLegendRows = 6;  // room for the phases of a round that went well
 
 struct PhaseWord {
@@ -89,6 +92,19 @@ QSize PhaseBar::sizeHint() const {
   return {360, kBarHeight + 10 + rows * rowHeight()};
 }
 
+// The legend's columns do not run into one another.
+QSize PhaseBar::minimumSizeHint() const {
+  const QFontMetrics metrics = fontMetrics();
+  int widest = 0;
+  for (const PhaseTime& phase : phases_) {
+    int line = kTextFrom + metrics.horizontalAdvance(phase_word(phase.part));
+    if (phase.bytes > 0) line += metrics.horizontalAdvance("  " + text::bytes(static_cast<double>(phase.bytes)));
+    widest = std::max(widest, line);
+  }
+  const int times = metrics.horizontalAdvance(kLongestShare) + 8 + metrics.horizontalAdvance(kLongestTime);
+  return {std::max(240, widest + times), sizeHint().height()};
+}
+
 void PhaseBar::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
@@ -128,8 +144,8 @@ void PhaseBar::paintBar(QPainter& painter, double total) const {
 void PhaseBar::paintLegend(QPainter& painter, double total) const {
   const Colours& colours = colours_of(palette());
   const QFontMetrics metrics = fontMetrics();
-  const int seconds_right = width() - metrics.horizontalAdvance("100 % ") - 8;
-  const int bytes_right = seconds_right - metrics.horizontalAdvance("00 min 00 s  ");
+  const int seconds_right = width() - metrics.horizontalAdvance(kLongestShare) - 8;
+  const int bytes_right = seconds_right - metrics.horizontalAdvance(kLongestTime);
   int y = kBarHeight + 10;
   for (const PhaseTime& phase : phases_) {
     const QRect row(0, y, width(), rowHeight());
@@ -137,7 +153,7 @@ void PhaseBar::paintLegend(QPainter& painter, double total) const {
     painter.setBrush(greyed_ ? colours.outline : phase_colour(colours, phase.part));
     painter.drawRoundedRect(QRectF(1, row.center().y() - 4, 9, 9), 2, 2);
     painter.setPen(greyed_ ? colours.faint : colours.text);
-    painter.drawText(row.adjusted(18, 0, 0, 0), Qt::AlignVCenter, phase_word(phase.part));
+    painter.drawText(row.adjusted(kTextFrom, 0, 0, 0), Qt::AlignVCenter, phase_word(phase.part));
     painter.drawText(QRect(0, y, seconds_right, row.height()), Qt::AlignVCenter | Qt::AlignRight,
                      text::duration(phase.seconds));
     painter.setPen(colours.muted);

@@ -23,7 +23,7 @@ class PhaseBar : public QWidget {
   void setGreyed(bool greyed);
 
   QSize sizeHint() const override;
-  QSize minimumSizeHint() const override { return {240, sizeHint().height()}; }
+  QSize minimumSizeHint() const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;

@@ -38,6 +38,7 @@ void StatTile::setFigure(const QString& value, const QString& unit, const QStrin
   detail_ = detail;
   setAccessibleName(spoken());
   setToolTip(text::tool_tip(detail));
+  updateGeometry();
   update();
 }
 
@@ -70,7 +71,13 @@ QSize StatTile::sizeHint() const {
   const int height = QFontMetrics(smallFont()).height() * 2 + QFontMetrics(valueFont()).height() + 26;
   return {190, height};
 }
-QSize StatTile::minimumSizeHint() const { return {150, sizeHint().height()}; }
+// Value and unit are never cut; by steps, so that a figure that changes does not move its neighbours each time.
+QSize StatTile::minimumSizeHint() const {
+  constexpr int kStep = 16;
+  const int wanted = QFontMetrics(valueFont()).horizontalAdvance(value_) + 5 +
+                     QFontMetrics(smallFont()).horizontalAdvance(unit_) + 2 * kPadding;
+  return {std::max(150, (wanted + kStep - 1) / kStep * kStep), sizeHint().height()};
+}
 
 void StatTile::keyPressEvent(QKeyEvent* event) {
   if (event->matches(QKeySequence::Copy)) return QGuiApplication::clipboard()->setText(spoken());

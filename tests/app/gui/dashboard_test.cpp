@@ -100,7 +100,7 @@ class DashboardTest : public QObject {
                                     {"bytes_per_second", 2e7},
                                     {"seconds_left", 150.0}});
     QTRY_VERIFY(
-        scene_->text("network").endsWith("\nfetching the model's state: 1 GB of 4 GB, 20 MB/s, 2 min 30 s left"));
+        scene_->text("network").endsWith("\nfetching the model's state: 1 GB of 4 GB, 160 Mbit/s, 2 min 30 s left"));
     scene_->agent.tell("hub.link", {{"up", true}});
     QTRY_VERIFY(scene_->text("network").startsWith("hub reachable since "));
   }

@@ -33,13 +33,14 @@ inline nlohmann::json check_row(const char* id, const char* verdict, const char*
           {"text", text}, {"fix", fix},         {"seconds", 0.1}};
 }
 
-// The agent tells the rows of a check and its end.
-inline void tell_check(FakeAgent& agent, const std::vector<nlohmann::json>& rows) {
+// The agent tells the rows of a check and its end, by default of one for the run that a FakeAgent is in.
+inline void tell_check(FakeAgent& agent, const std::vector<nlohmann::json>& rows, const std::string& run_id = "run-1") {
   for (const nlohmann::json& row : rows) agent.tell("check.result", {{"row", row}});
-  agent.tell("check.result",
-             {{"done", true},
-              {"report",
-               {{"version", 1}, {"software", "atoll"}, {"run_id", ""}, {"time", 0}, {"full", false}, {"rows", rows}}}});
+  agent.tell(
+      "check.result",
+      {{"done", true},
+       {"report",
+        {{"version", 1}, {"software", "atoll"}, {"run_id", run_id}, {"time", 0}, {"full", false}, {"rows", rows}}}});
 }
 
 }  // namespace atl::test

@@ -44,6 +44,9 @@ class JoinWizardTest : public WizardFixture {
   void a_value_that_cannot_be_set_is_told_beside_its_field();
   void gpus_are_to_choose_where_they_compute();
   void gpus_that_are_not_there_are_not_offered();
+  void a_machine_without_gpus_keeps_a_core_and_says_how_many_train();
+  void every_page_fits_a_small_screen_data();
+  void every_page_fits_a_small_screen();
 
   void nothing_is_joined_without_a_tick();
   void joining_shows_each_stage_with_its_bytes();
@@ -138,7 +141,7 @@ void JoinWizardTest::gpus_are_to_choose_where_they_compute() {
   QVERIFY(find<SettingField>("limits.gpu_power")->isVisible());
 
   auto* words = device->findChild<QComboBox*>();
-  words->setCurrentIndex(1 - words->currentIndex());
+  words->setCurrentIndex(words->findText("processor"));
   Q_EMIT words->activated(words->currentIndex());
 
   QVERIFY(device->isVisible());
@@ -161,6 +164,31 @@ void JoinWizardTest::gpus_that_are_not_there_are_not_offered() {
   QVERIFY(!find<SettingField>("island.device")->isVisible());
   QVERIFY(!wizard_->currentPage()->findChild<GpuChoice*>()->isVisible());
   QVERIFY(!find<SettingField>("limits.gpu_power")->isVisible());
+}
+
+void JoinWizardTest::a_machine_without_gpus_keeps_a_core_and_says_how_many_train() {
+  agent().answer("check.run", [this](const auto&) {
+    nlohmann::json cpu = check_row("cpu", "pass", "8 cores, AVX2, no GPU");
+    cpu["value"] = 8;
+    tell_check(agent(), {cpu, check_row("gpu.model", "skip", "no GPU")});
+    return nlohmann::json{{"started", true}};
+  });
+  go_to(JoinWizard::kResources);
+  auto* threads = find<QSpinBox>("threads");
+  QVERIFY(threads->isVisible());
+  QCOMPARE(threads->value(), 7);
+  QCOMPARE(threads->maximum(), 8);
+
+  threads->setValue(3);
+  next();
+  QTRY_COMPARE(wizard_->currentId(), int(JoinWizard::kConsent));
+  QVERIFY(!find<QLabel>("runs_here")->text().contains("GPU"));
+  QVERIFY(find<QCheckBox>("agree")->text().endsWith(QString("\u201D")));
+  find<QCheckBox>("agree")->setChecked(true);
+  commit();
+
+  QTRY_COMPARE(agent().count("join"), std::size_t{1});
+  QCOMPARE(agent().last_params("join")["threads"], nlohmann::json(3));
 }
 
 // ---- consent and joining
@@ -192,7 +220,7 @@ void JoinWizardTest::joining_shows_each_stage_with_its_bytes() {
 
   agent().tell("join.progress", data);
 
-  QTRY_COMPARE(find<QLabel>("stage_4")->text(), QString("1 GB of 4 GB, 20 MB/s, 2 min 30 s left"));
+  QTRY_COMPARE(find<QLabel>("stage_4")->text(), QString("1 GB of 4 GB, 160 Mbit/s, 2 min 30 s left"));
   QCOMPARE(find<QLabel>("stage_0")->text(), QString("done"));
   QCOMPARE(find<QLabel>("stage_5")->text(), QString("to do"));
   QVERIFY(!wizard_->button(QWizard::FinishButton)->isEnabled());
@@ -367,6 +395,26 @@ void JoinWizardTest::every_page_can_be_used_by_everybody() {
   QCOMPARE(unreached_controls(*wizard_), QStringList());
   QCOMPARE(shared_mnemonics(*wizard_).join("; "), QString());
   QCOMPARE(cut_texts(*wizard_), QStringList());
+}
+
+void JoinWizardTest::every_page_fits_a_small_screen_data() { every_page_can_be_used_by_everybody_data(); }
+
+void JoinWizardTest::every_page_fits_a_small_screen() {
+  QFETCH(int, page);
+  go_to(page);
+
+  for (const QSize size : {QSize(900, 600), QSize(640, 400)}) {
+    wizard_->resize(size);
+    QTest::qWait(100);
+    const QString shots = qEnvironmentVariable("ATOLL_SHOTS");
+    if (!shots.isEmpty()) {
+      wizard_->grab().save(QString("%1/wizard-%2-%3.png").arg(shots, QTest::currentDataTag()).arg(size.width()));
+    }
+
+    QCOMPARE(wizard_->size(), size);
+    QCOMPARE(controls_out_of_reach(*wizard_).join("; "), QString());
+    QCOMPARE(cut_texts(*wizard_).join("; "), QString());
+  }
 }
 
 QTEST_MAIN(JoinWizardTest)

@@ -132,6 +132,29 @@ class MainWindowTest : public QObject {
     QCOMPARE(scene_->window->view()->page(), PageId::kLogs);
   }
 
+  void who_was_removed_is_told_so_and_can_join_again() {
+    const std::string text =
+        "the hub no longer has this island in its roster: it was removed; join again with a new invite";
+    scene_->agent.say(
+        {{"state", "error"},
+         {"pid", 0},
+         {"error", text},
+         {"agent",
+          {{"restart_in_seconds", nullptr},
+           {"last_exit",
+            {{"cause", "refused"}, {"text", text}, {"status", 5}, {"unix_seconds", scene_->agent.time()}}}}}});
+    scene_->open();
+
+    QTRY_COMPARE(scene_->text("state"), QString("Not a member"));
+    QVERIFY(scene_->text("run").startsWith("run atlas-150m"));
+    QCOMPARE(scene_->text("sentence"), QString("The hub no longer lets this machine take part."));
+    QVERIFY(scene_->text("advice").contains("With a new invite it joins again"));
+    QVERIFY(scene_->text("details").contains("it was removed"));
+    scene_->click("act");
+
+    QTRY_VERIFY(scene_->dialog<JoinWizard>() != nullptr);
+  }
+
   void a_trainers_end_is_said_by_its_cause_with_the_agents_words_beneath() {
     scene_->agent.say({{"state", "error"},
                        {"pid", 0},

@@ -12,6 +12,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "app/cli/run_preset.h"
 #include "app/core/hub_model.h"
 #include "app/gui/look/colours.h"
 #include "app/gui/organise/create_run_page.h"
@@ -22,6 +23,11 @@
 #include "app/gui/organise/task_sketch.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/stat_tile.h"
+#include "net/check/figures.h"
+#include "net/check/judge_rows.h"
+#include "net/check/run_needs.h"
+#include "net/data/dataset.h"
+#include "net/data/token_shard.h"
 #include "tests/app/core/fake_agent.h"
 #include "tests/app/gui/reach.h"
 #include "tests/fakes/hub_states.h"
@@ -71,6 +77,7 @@ class OrganiseTest : public QObject {
   }
 
   void every_preset_says_what_it_asks_of_islands();
+  void a_presets_memory_is_the_node_checks();
   void a_run_is_made_once_nothing_is_missing();
   void what_is_missing_is_said();
   void an_address_that_no_other_machine_can_dial_is_said();
@@ -131,6 +138,32 @@ void OrganiseTest::every_preset_says_what_it_asks_of_islands() {
     QVERIFY(facts->parameters > 0 && facts->payload_bytes > 0 && facts->inner_steps > 0 && facts->tokens_per_step > 0);
   }
   QVERIFY(preset_facts("10b")->parameters > 9'000'000'000u);
+}
+
+// What the node check holds against a machine's memory where there is enough of it, and what `hub init` says at least.
+void OrganiseTest::a_presets_memory_is_the_node_checks() {
+  for (const std::string& name : run_preset_names()) {
+    auto run = make_run(name, name, {});
+    QVERIFY(run.ok());
+    ShardEntry shard{.file = "shard", .tokens = 1, .bytes = kTokenShardHeaderBytes + 2, .sha256 = std::string(64, '0')};
+    DatasetManifest manifest;
+    manifest.train = manifest.validation = {shard};
+    run->dataset_json = manifest.to_json();
+    NodeFacts facts;
+    facts.run = *needs_of(*run);
+    facts.host.ram_bytes = std::uint64_t{1} << 50;
+    facts.host.ram_available_bytes = facts.host.ram_bytes;
+
+    const CheckRow row = judge_ram(facts, CheckPolicy());
+
+    const auto shown = preset_facts(name);
+    const QString held =
+        QString::fromStdString(figures::bytes(CheckPolicy().thresholds.ram.pass * shown->usual_memory_bytes));
+    QVERIFY2(QString::fromStdString(row.text).contains(">= " + held),
+             qPrintable(QString::fromStdString(row.text) + " / " + held));
+    QCOMPARE(shown->memory_bytes, static_cast<double>(facts.run->micro_batches.front().bytes));
+    QVERIFY(shown->usual_memory_bytes >= shown->memory_bytes);
+  }
 }
 
 void OrganiseTest::a_run_is_made_once_nothing_is_missing() {

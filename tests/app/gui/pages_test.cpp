@@ -3,6 +3,7 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
+#include <QDir>
 #include <QGuiApplication>
 #include <QLabel>
 #include <QLineEdit>
@@ -20,9 +21,11 @@
 #include "app/gui/check_page.h"
 #include "app/gui/check_topics.h"
 #include "app/gui/demo/demo_runner.h"
+#include "app/gui/demo/demo_summary_view.h"
 #include "app/gui/demo_page.h"
 #include "app/gui/first_start.h"
 #include "app/gui/logs_page.h"
+#include "app/gui/look/format.h"
 #include "app/gui/parts/check_table.h"
 #include "app/gui/parts/check_titles.h"
 #include "app/gui/parts/notice.h"
@@ -30,6 +33,7 @@
 #include "net/check/judge_rows.h"
 #include "tests/app/gui/page_fixture.h"
 #include "tests/app/gui/reach.h"
+#include "tests/fakes/hub_states.h"
 #include "tests/fakes/patience.h"
 
 using namespace atl;
@@ -64,7 +68,9 @@ class PagesTest : public QObject, private PageFixture {
   void a_table_that_has_the_keyboard_begins_with_the_worst_row();
   void what_fails_comes_first_once_the_check_is_over();
   void every_row_of_the_check_has_a_name();
-  void without_an_agent_nothing_can_be_checked();
+  void without_an_agent_the_check_offers_to_start_one();
+  void without_an_agent_the_settings_offer_to_start_one();
+  void a_check_of_before_the_join_is_not_shown_as_todays();
 
   void log_lines_are_filtered_by_level_source_and_words();
   void log_lines_are_read_only_while_somebody_looks();
@@ -74,6 +80,7 @@ class PagesTest : public QObject, private PageFixture {
   void the_demo_runs_and_shows_what_it_came_to();
   void a_demo_that_failed_says_why();
   void a_demo_can_be_stopped();
+  void what_a_stopped_demo_came_to_stays();
 
   void every_page_can_be_used_by_everybody_data();
   void every_page_can_be_used_by_everybody();
@@ -199,13 +206,48 @@ void PagesTest::every_row_of_the_check_has_a_name() {
   }
 }
 
-void PagesTest::without_an_agent_nothing_can_be_checked() {
+void PagesTest::without_an_agent_the_check_offers_to_start_one() {
   show<CheckPage>();
+  QVERIFY(!find<QPushButton>("start_agent")->isVisible());
+  QSignalSpy wanted(qobject_cast<CheckPage*>(page_.get()), &CheckPage::startWanted);
 
   hang_up();
 
   QTRY_COMPARE(find<Notice>("check_notice")->kind(), Notice::Kind::kWarning);
   QVERIFY(!find<QPushButton>("quick")->isEnabled());
+  QTRY_VERIFY(find<QPushButton>("start_agent")->isVisible());
+  find<QPushButton>("start_agent")->click();
+  QCOMPARE(wanted.size(), 1);
+  agent().welcome();
+  QTRY_VERIFY(find<QPushButton>("quick")->isEnabled());
+  QTRY_VERIFY(!find<QPushButton>("start_agent")->isVisible());
+}
+
+void PagesTest::without_an_agent_the_settings_offer_to_start_one() {
+  show<SettingsPage>();
+  QSignalSpy wanted(qobject_cast<SettingsPage*>(page_.get()), &SettingsPage::startWanted);
+
+  hang_up();
+
+  QTRY_VERIFY(find<QPushButton>("start_agent")->isVisible());
+  find<QPushButton>("start_agent")->click();
+  QCOMPARE(wanted.size(), 1);
+}
+
+void PagesTest::a_check_of_before_the_join_is_not_shown_as_todays() {
+  show<CheckPage>();
+
+  tell_check(agent(), {check_row("disk.free", "pass", "812 GB")}, /*run_id=*/"");
+
+  auto* notice = find<Notice>("check_notice");
+  QTRY_COMPARE(notice->kind(), Notice::Kind::kWarning);
+  QVERIFY2(notice->sentence().startsWith("This result is old"), qPrintable(notice->sentence()));
+  QVERIFY2(find<QLabel>("last_check")->text().endsWith(", for no run"), qPrintable(find<QLabel>("last_check")->text()));
+  QVERIFY(!find<QTableView>("check_rows")->isEnabled());
+  tell_check(agent(), {check_row("disk.free", "pass", "812 GB")});
+  QTRY_COMPARE(notice->kind(), Notice::Kind::kGood);
+  QVERIFY(find<QLabel>("last_check")->text().contains(QString("for the run \u201C")));
+  QVERIFY(find<QTableView>("check_rows")->isEnabled());
 }
 
 // ---- logs
@@ -320,6 +362,35 @@ void PagesTest::a_demo_can_be_stopped() {
   QTRY_VERIFY(!qobject_cast<DemoPage*>(page_.get())->running());
   QVERIFY(find<QPushButton>("start_demo")->isVisible());
   QVERIFY(!find<Notice>("demo_notice")->says());
+}
+
+void PagesTest::what_a_stopped_demo_came_to_stays() {
+  world_->commands.answer({"demo"}, {.hangs = true});
+  world_->commands.answer({"export"}, {.exit_code = 0});
+  world_->commands.answer({"sample"}, {.exit_code = 0, .out = "An atoll is a ring of coral.\n"});
+  const QString directory = world_->directory.filePath("demo");
+  DemoRunner runner(world_->commands.run(), directory);
+  DemoSummaryView view(runner);
+  runner.start({});
+  QTRY_VERIFY(!world_->commands.asked().empty());
+  QVERIFY(QDir().mkpath(directory + "/islands/amber"));
+  HubState state = training_run(/*islands=*/1, /*rounds=*/12);
+  runner.takeHub(state);
+  QSignalSpy ended(&runner, &DemoRunner::ended);
+
+  runner.stop();
+
+  QTRY_COMPARE(ended.size(), 1);
+  QVERIFY(runner.outcome() && runner.wasStopped());
+  view.showOutcome();
+  QCOMPARE(view.findChild<QPlainTextEdit*>("sample")->toPlainText(), QString("An atoll is a ring of coral."));
+  const auto figures = view.findChildren<QLabel*>("figure");
+  const auto says = [&](const QString& text) {
+    return std::ranges::any_of(figures, [&](const QLabel* one) { return one->text().contains(text); });
+  };
+  QVERIFY(says(directory + "/model"));
+  QVERIFY(says(text::loss(state.rounds.back().mean_loss_nats)));
+  QVERIFY(view.findChild<QPushButton*>("open_model")->isEnabled());
 }
 
 // ---- for everybody

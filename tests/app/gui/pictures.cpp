@@ -125,7 +125,7 @@ Pictures::Pictures(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s OUTDIR [FILTER [LANGUAGE]]\n", argv[0]);
     std::exit(2);
   }
-  if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", ATOLL_OFFSCREEN);
   if (qEnvironmentVariableIsEmpty("QT_SCALE_FACTOR")) {
     qputenv("QT_SCALE_FACTOR", "2");
     QStringList arguments;

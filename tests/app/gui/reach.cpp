@@ -1,12 +1,14 @@
 #include "tests/app/gui/reach.h"
 
 #include <QAbstractButton>
+#include <QAbstractItemView>
 #include <QAbstractSpinBox>
 #include <QAccessible>
 #include <QApplication>
 #include <QComboBox>
 #include <QLabel>
 #include <QMap>
+#include <QScrollArea>
 #include <QSet>
 #include <QtTest>
 
@@ -87,6 +89,38 @@ QStringList shared_mnemonics(const QWidget& window) {
   QStringList found;
   for (const auto& [key, widgets] : chosen.asKeyValueRange()) {
     if (widgets.size() > 1) found << key + ": " + widgets.join(", ");
+  }
+  return found;
+}
+
+QStringList controls_out_of_reach(const QWidget& window) {
+  QStringList found;
+  for (const QWidget* widget : controls(window)) {
+    if (qobject_cast<const QAbstractItemView*>(widget->parentWidget()) != nullptr) continue;  // a part of it
+    QRect place = widget->rect();
+    const QWidget* at = widget;
+    while (at != &window && at != nullptr) {
+      const QWidget* holder = at->parentWidget();
+      place.translate(at->pos());
+      const auto* scroll = holder != nullptr ? qobject_cast<const QScrollArea*>(holder->parentWidget()) : nullptr;
+      if (scroll != nullptr && scroll->widget() == at) {
+        if (!at->geometry().contains(place)) break;
+        at = scroll;  // any part of it is scrolled to
+        place = QRect(QPoint(0, 0), scroll->size());
+        continue;
+      }
+      if (holder == nullptr || !holder->rect().contains(place)) break;
+      at = holder;
+    }
+    if (at != &window) {
+      found << QString("%1 at %2,%3 %4x%5 beyond %6")
+                   .arg(described(widget))
+                   .arg(place.x())
+                   .arg(place.y())
+                   .arg(place.width())
+                   .arg(place.height())
+                   .arg(at != nullptr && at->parentWidget() != nullptr ? described(at->parentWidget()) : QString());
+    }
   }
   return found;
 }

@@ -14,6 +14,8 @@ QStringList unnamed_controls(const QWidget& window);
 QStringList unreached_controls(QWidget& window);
 // Letters with which Alt chooses two things that are seen together: then it chooses neither.
 QStringList shared_mnemonics(const QWidget& window);
+// What can be clicked, but neither lies within the window nor is scrolled to.
+QStringList controls_out_of_reach(const QWidget& window);
 // Labels and buttons whose text does not fit into them.
 QStringList cut_texts(const QWidget& window);
 

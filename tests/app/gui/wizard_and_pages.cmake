@@ -6,7 +6,7 @@ target_compile_definitions(atoll_wizard_fixture PUBLIC QT_NO_KEYWORDS)
 foreach(name wizard_invite_test join_wizard_test organise_test pages_test settings_page_test dialogs_test translation_test)
   atoll_add_test(${name} LABEL unit SOURCES ${name}.cpp
     DEPENDS atoll_fake_agent atoll_gui_reach atoll_hub_states atoll_wizard_fixture atoll_app_gui_pages atoll_join_wizard atoll_organise atoll_agent_files Qt6::Network)
-  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QT_QPA_PLATFORM=offscreen")
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QT_QPA_PLATFORM=${offscreen}")
 endforeach()
 find_program(ATOLL_LUPDATE NAMES lupdate PATHS /usr/lib/qt6/bin NO_DEFAULT_PATH)
 find_program(ATOLL_LUPDATE NAMES lupdate6 lupdate-qt6 lupdate)
@@ -14,6 +14,7 @@ target_compile_definitions(translation_test PRIVATE ATOLL_SOURCE_DIR="${PROJECT_
 
 add_executable(atoll-gui-wizard-screenshots EXCLUDE_FROM_ALL wizard_screenshots.cpp pictures.cpp)
 target_link_libraries(atoll-gui-wizard-screenshots PRIVATE atoll_fake_agent atoll_hub_states atoll_agent_files atoll_config atoll_join_wizard atoll_organise atoll_flags fmt::fmt Qt6::Network Qt6::Test)
+target_compile_definitions(atoll-gui-wizard-screenshots PRIVATE ATOLL_OFFSCREEN="${offscreen}")
 set_target_properties(atoll-gui-wizard-screenshots PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
 # The only pictures that are not composed: of a demo that runs meanwhile.
 add_executable(atoll-gui-demo-pictures EXCLUDE_FROM_ALL demo_pictures.cpp)

@@ -101,7 +101,9 @@ void HubInitTest::a_run_that_islands_can_train_is_made() {
 void HubInitTest::files_that_are_not_there_are_told() {
   const HubHome home{path("lacking")};
   HubInitOptions chosen = options("lacking");
-  const char* question = R"({"context": "An atoll is a", "choices": ["ring", "line"], "gold": 0})";
+  const char* question = R"({"kind": "multiple_choice"})"
+                         "\n"
+                         R"({"context": "An atoll is a", "choices": ["ring", "line"], "gold": 0})";
   QVERIFY(write_file_atomically(path("asked.jsonl"), question, FileMode::kPublic).ok());
   auto tasks = read_evaluation_files({path("asked.jsonl")});
   QVERIFY2(tasks.ok(), tasks.ok() ? "" : tasks.error().message.c_str());
