@@ -218,14 +218,15 @@ std::string lacking(const ServedFiles& files) {
   for (const auto& [name, file] : files) {
     std::error_code failed;
     const std::uintmax_t bytes = std::filesystem::file_size(file.path, failed);
-    if (!failed && bytes == file.bytes) continue;
+    if (!failed && bytes >= file.bytes) continue;
     if (count++ > 0) continue;
-    first = fmt::format("{} {}", file.path.string(), failed ? "is not there" : "is of another size than the run's");
+    first = fmt::format("{} {}", file.path.string(), failed ? "is not there" : "is shorter than the run's");
   }
   if (count == 0) return {};
-  return fmt::format("{}{}; islands that have no mirror or neighbour with it wait for it: put it back, or say where it "
-                     "was moved to (atoll hub data)",
-                     first, count == 1 ? "" : fmt::format(", and {} more", count - 1));
+  return fmt::format(
+      "{}{}; islands that have no mirror or neighbour with it wait for it: put it back, or say where it "
+      "was moved to (atoll hub data)",
+      first, count == 1 ? "" : fmt::format(", and {} more", count - 1));
 }
 
 Status check_moved_data(const RunConfig& run, const std::string& source, const std::filesystem::path& directory) {

@@ -39,7 +39,7 @@ struct ServedFile {
 using ServedFiles = std::map<std::string, ServedFile>;  // by what follows /data/
 // Of the data, and of the tasks.
 Result<ServedFiles> served_files(const RunConfig& run, const HubFile& hub, const HubHome& home);
-// Which of them are not there, or of another size, for the organiser; empty: all are as the run has them. Only their
+// Which of them are not there, or too short, for the organiser; empty: all could be as the run has them. Only their
 // sizes are looked at.
 std::string lacking(const ServedFiles& files);
 
