@@ -164,7 +164,7 @@ class Agent::Impl final : public AgentControl {
   AgentJob job_;
   // Last: their threads publish to the server.
   std::optional<CheckTask> check_;
-  std::optional<TrainerGpus> gpus_;  // once it serves
+  std::optional<TrainerGpus> gpus_;       // once it serves
   std::optional<MachineReader> machine_;  // once it serves, where a rule asks for it
   InviteLook look_{publisher()};
 };

@@ -33,8 +33,8 @@ std::vector<std::string> bus_values(std::vector<std::string> of, const AbortSign
 }
 
 std::optional<bool> asks_battery(const AbortSignal& abort) {
-  const auto values = bus_values(
-      {"org.freedesktop.UPower", "/org/freedesktop/UPower", "org.freedesktop.UPower", "OnBattery"}, abort);
+  const auto values =
+      bus_values({"org.freedesktop.UPower", "/org/freedesktop/UPower", "org.freedesktop.UPower", "OnBattery"}, abort);
   return values.size() == 1 ? std::optional(values[0] == "true") : std::nullopt;
 }
 
@@ -161,8 +161,8 @@ std::optional<double> MachineReader::others_load(pid_t trainer) {
   const std::uint64_t own_before = std::exchange(trainer_ticks_before_, own_ticks);
   // A trainer that began or ended meanwhile: its share is not known.
   if (!now || !before || !same || own_ticks < own_before || now->all <= before->all) return std::nullopt;
-  const double busy = static_cast<double>(now->busy) - static_cast<double>(before->busy) -
-                      static_cast<double>(own_ticks - own_before);
+  const double busy =
+      static_cast<double>(now->busy) - static_cast<double>(before->busy) - static_cast<double>(own_ticks - own_before);
   return std::max(0.0, busy) / static_cast<double>(now->all - before->all) * now->processors;
 }
 

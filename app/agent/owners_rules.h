@@ -14,18 +14,18 @@
 namespace atl {
 
 struct OwnersRulesSettings {
-  std::optional<double> load = {};                  // of others, in processors
-  std::optional<std::int64_t> idle_seconds = {};    // nobody has used the keyboard for so long
-  bool battery = false, metered = false;            // pause on them
-  std::vector<TrainingHours> hours = {};            // none: always; followed by OwnersWish, said here
-  std::int64_t calm_seconds = 60;                   // a pause, and what caused it being away, last at least so long
+  std::optional<double> load = {};                // of others, in processors
+  std::optional<std::int64_t> idle_seconds = {};  // nobody has used the keyboard for so long
+  bool battery = false, metered = false;          // pause on them
+  std::vector<TrainingHours> hours = {};          // none: always; followed by OwnersWish, said here
+  std::int64_t calm_seconds = 60;                 // a pause, and what caused it being away, last at least so long
 
   bool any() const { return load || idle_seconds || battery || metered; }  // that needs the machine read
 };
 
 // Empty: it cannot be known, and pauses nothing.
 struct MachineReading {
-  std::optional<double> others_load = {};  // processors that others than the trainer keep busy
+  std::optional<double> others_load = {};           // processors that others than the trainer keep busy
   std::optional<std::int64_t> unused_seconds = {};  // since a person's last input; 0: somebody is there
   std::optional<bool> on_battery = {}, metered = {};
 };

@@ -202,7 +202,8 @@ const std::vector<ConfigKey>& config_keys() {
        "whatever they do",
        0, 102'400},
       {"rules.idle", kDuration, "0s",
-       "Training waits until nobody has used keyboard or mouse for so long, as the login service says; 0s: it does not"},
+       "Training waits until nobody has used keyboard or mouse for so long, as the login service says; 0s: it does "
+       "not"},
       {"rules.battery", kOneOf, "train", "What is done while the machine runs on its battery", 0, 0, "train pause"},
       {"rules.metered", kOneOf, "train", "What is done while NetworkManager says that the network is metered", 0, 0,
        "train pause"},

@@ -180,8 +180,7 @@ void OwnersRulesTest::all_that_pause_are_said_the_longest_first() {
 
 void OwnersRulesTest::the_hours_are_said() {
   const OwnersRules rules({.hours = {{22 * 60, 6 * 60}, {13 * 60, 14 * 60}}});
-  QCOMPARE(rules.sentence(kNoon),
-           std::string("training is paused: it is not the hour, until 13:00 (schedule.hours)"));
+  QCOMPARE(rules.sentence(kNoon), std::string("training is paused: it is not the hour, until 13:00 (schedule.hours)"));
   QVERIFY(contains(rules.sentence(14 * 60), "until 22:00"));
   QCOMPARE(rules.sentence(23 * 60), std::string());
   QVERIFY(!rules.pauses());  // that is the wish's
@@ -205,10 +204,18 @@ void OwnersRulesTest::a_battery_is_read_data() {
   QTest::addColumn<QString>("status");
   QTest::addColumn<QString>("mains");
   QTest::addColumn<int>("expected");  // -1: there is none
-  QTest::newRow("away from the mains") << "System" << "Discharging" << "0" << 1;
-  QTest::newRow("plugged in") << "System" << "Charging" << "1" << 0;
-  QTest::newRow("a mains that is too weak") << "System" << "Discharging" << "1" << 0;
-  QTest::newRow("a mouse's") << "Device" << "Discharging" << "0" << -1;
+  QTest::newRow("away from the mains") << "System"
+                                       << "Discharging"
+                                       << "0" << 1;
+  QTest::newRow("plugged in") << "System"
+                              << "Charging"
+                              << "1" << 0;
+  QTest::newRow("a mains that is too weak") << "System"
+                                            << "Discharging"
+                                            << "1" << 0;
+  QTest::newRow("a mouse's") << "Device"
+                             << "Discharging"
+                             << "0" << -1;
 }
 
 void OwnersRulesTest::a_battery_is_read() {
