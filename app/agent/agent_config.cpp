@@ -24,8 +24,9 @@ Status apply_config(const Config& config, AgentOptions& options) {
   };
   limit("limits.gpu_power", options.gpu_limits.power_watts);
   limit("limits.gpu_temperature", options.gpu_limits.celsius);
-  if (const auto percent = config.whole("rules.load"); percent > 0)
+  if (const auto percent = config.whole("rules.load"); percent > 0) {
     options.rules.load = static_cast<double>(percent) / 100;
+  }
   if (const auto idle = config_seconds(config.text("rules.idle")); idle > 0) {
     options.rules.idle_seconds = static_cast<std::int64_t>(idle);
   }

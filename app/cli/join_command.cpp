@@ -301,7 +301,9 @@ void add_join_command(CLI::App& app, CommandContext& context) {
   sub->add_option("--micro-batch", command->micro_batch,
                   "Sequences that a shard computes at once; 0, the default: as many as the memory allows")
       ->check(whole_number(0, 1 << 20));
-  sub->add_option("--device", command->device, "What computes: processor (the default), gpu, or auto: GPUs where there are any on which the model fits")
+  sub->add_option(
+         "--device", command->device,
+         "What computes: processor (the default), gpu, or auto: GPUs where there are any on which the model fits")
       ->type_name("WORD")
       ->check(is_device());
   sub->add_option("--precision", command->precision,

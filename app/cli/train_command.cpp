@@ -139,9 +139,12 @@ void add_train_command(CLI::App& app, CommandContext& context) {
   auto* micro_batch = sub->add_option("--micro-batch", command->micro_batch,
                                       "Sequences computed at once; 0, the default: as many as the memory allows")
                           ->check(whole_number(0, 1 << 20));
-  auto* device = sub->add_option("--device", command->device, "What computes: processor (the default), gpu, or auto: GPUs where there are any on which the model fits")
-                     ->type_name("WORD")
-                     ->check(is_device());
+  auto* device =
+      sub->add_option(
+             "--device", command->device,
+             "What computes: processor (the default), gpu, or auto: GPUs where there are any on which the model fits")
+          ->type_name("WORD")
+          ->check(is_device());
   auto* precision = sub->add_option("--precision", command->precision,
                                     "In which numbers the model is computed: auto (the default), fp32 or bf16")
                         ->type_name("WORD")

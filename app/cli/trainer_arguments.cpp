@@ -93,7 +93,7 @@ void TrainerInference::add_to(CLI::App& command) {
   command
       .add_option("--device", device,
                   "What computes: auto (a GPU, where there is one and the model fits), processor or gpu (default: "
-                  "island.device)")
+                  "island.device where it was set, else auto)")
       ->type_name("WORD")
       ->check(is_device());
   command.add_option("--gpus", gpus, "GPUs, of which the first computes (default: island.gpus)")

@@ -35,8 +35,9 @@ bool InnerPhase::waits_for_somebody() const {
   return std::ranges::any_of(awaited_, is_away);
 }
 
-// The wait is a function of the time alone, by the island that has been behind for longest: however many never arrive,
-// for want of speed or of honesty, they cost the run a fourth of its time at most.
+// The wait is a function of the time alone, by the island that has been behind for longest: one that never arrives, for
+// want of speed or of honesty, costs the run a fourth of its time at most. Several that come and go in turn may cost
+// more.
 bool InnerPhase::lets_catch_up() const {
   Clock::duration behind{};
   for (const auto& [id, island] : members_.islands()) {

@@ -42,7 +42,6 @@ std::optional<double> peak_flops_of(std::span<const UsableGpu> gpus) {
 
 EngineDevices choose_devices(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice,
                              DeviceChoice device) {
-  MemoryPlan on_processor = plan_memory(model, run, choice, memory_there_is());
   std::string trouble;
   if (device != DeviceChoice::kProcessor) {
     const bool asked = device == DeviceChoice::kGpu;
@@ -52,7 +51,7 @@ EngineDevices choose_devices(const ModelConfig& model, const RunConfig& run, con
     if (chosen.ok() && (asked || why.empty())) return std::move(chosen).value();
     if (asked || gpus.ok()) trouble = "the GPUs are left idle, and the processor computes: " + std::move(why);
   }
-  return {std::move(on_processor), nullptr, std::nullopt, std::move(trouble)};
+  return {plan_memory(model, run, choice, memory_there_is()), nullptr, std::nullopt, std::move(trouble)};
 }
 
 }  // namespace atl
