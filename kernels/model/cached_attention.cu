@@ -17,12 +17,12 @@ constexpr float kLog2E = 1.4426950408889634f;
 template <class T, int kWidth>
 __global__ __launch_bounds__(kWriters) void write_kernel(const CachedAttentionRows<T> a) {
   const std::int64_t row = blockIdx.x;
-  const std::int64_t slot = a.slots[row];
+  const std::int64_t slot = a.slot_of[row];
   if (slot < 0) return;
   const auto columns = static_cast<unsigned>(a.key_value_heads * a.head_dim);
   const auto head_dim = static_cast<unsigned>(a.head_dim);
   const T* const of_row = a.qkv + (row * (a.heads + 2 * a.key_value_heads) + a.heads) * a.head_dim;
-  const std::int64_t first = slot * a.key_value_heads * a.capacity + a.positions[row];
+  const std::int64_t first = slot * a.key_value_heads * a.capacity + a.position_of[row];
   for (unsigned i = threadIdx.x * kWidth; i < columns; i += kWriters * kWidth) {
     const std::int64_t place = (first + i / head_dim * a.capacity) * a.head_dim + i % head_dim;
     float pieces[kWidth];
@@ -89,8 +89,8 @@ __global__ __launch_bounds__(kThreads) void attend_kernel(const CachedAttentionR
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int group = static_cast<int>(threadIdx.x) % kWarpLanes / kLanes;
   const auto head_dim = static_cast<int>(a.head_dim);
-  const std::int64_t slot = a.slots[row];
-  const Range range = slot < 0 ? Range{0, 0} : range_of(a.positions[row] + std::int64_t{1}, split, d.splits);
+  const std::int64_t slot = a.slot_of[row];
+  const Range range = slot < 0 ? Range{0, 0} : range_of(a.position_of[row] + std::int64_t{1}, split, d.splits);
 
   float query[kHeads][kOwn];
   float out[kHeads][kOwn];
@@ -232,7 +232,7 @@ __global__ __launch_bounds__(kThreads) void add_parts_kernel(const CachedAttenti
   const std::int64_t row = blockIdx.x / a.heads;
   const std::int64_t head = blockIdx.x % a.heads;
   const auto head_dim = static_cast<unsigned>(a.head_dim);
-  const bool there = a.slots[row] >= 0;
+  const bool there = a.slot_of[row] >= 0;
   float largest = -INFINITY;
   for (unsigned s = 0; there && s < d.splits; ++s) largest = fmaxf(largest, part_of(a, d, row, head, s)[head_dim]);
   for (unsigned column = threadIdx.x; column < head_dim; column += kThreads) {

@@ -20,12 +20,12 @@ namespace atl::cuda {
 template <class T>
 struct CachedAttentionRows {
   std::int64_t rows, heads, key_value_heads;
-  std::int64_t head_dim;  // at most kMostCachedHeadDim (cached_attention_split.h)
-  std::int64_t capacity;  // positions of a slot
-  const T* qkv;           // [rows, (heads + 2 key_value_heads) head_dim]
-  const std::int32_t* slots;
-  const std::int32_t* positions;
-  T* keys;  // [slots, key_value_heads, capacity, head_dim]
+  std::int64_t head_dim;            // at most kMostCachedHeadDim (cached_attention_split.h)
+  std::int64_t capacity;            // positions of a slot
+  const T* qkv;                     // [rows, (heads + 2 key_value_heads) head_dim]
+  const std::int32_t* slot_of;      // [rows], -1 for a row that is not there
+  const std::int32_t* position_of;  // [rows]
+  T* keys;                          // [slots, key_value_heads, capacity, head_dim]
   T* values;
   T* out;          // [rows, heads * head_dim]
   float* scratch;  // cached_scratch_numel()

@@ -209,11 +209,11 @@ cudaError_t launch_cached_attention(const CachedAttentionRows<T>& o, cudaStream_
     const CachedAttentionPass<T> pass{
         {o.heads, o.key_value_heads, o.head_dim, o.capacity}, o.qkv, o.keys, o.values, o.out};
     for (std::int64_t row = 0; row < o.rows; ++row) {
-      if (o.slots[row] < 0) std::fill_n(o.out + row * o.heads * o.head_dim, o.heads * o.head_dim, T{});
-      for (std::int64_t head = 0; o.slots[row] >= 0 && head < o.key_value_heads; ++head) {
+      if (o.slot_of[row] < 0) std::fill_n(o.out + row * o.heads * o.head_dim, o.heads * o.head_dim, T{});
+      for (std::int64_t head = 0; o.slot_of[row] >= 0 && head < o.key_value_heads; ++head) {
         const T* const key = o.qkv + row * pass.sizes.qkv_columns() + (o.heads + head) * o.head_dim;
         const std::int64_t place =
-            ((o.slots[row] * o.key_value_heads + head) * o.capacity + o.positions[row]) * o.head_dim;
+            ((o.slot_of[row] * o.key_value_heads + head) * o.capacity + o.position_of[row]) * o.head_dim;
         std::copy_n(key, o.head_dim, o.keys + place);
         std::copy_n(key + o.key_value_heads * o.head_dim, o.head_dim, o.values + place);
       }
@@ -221,8 +221,8 @@ cudaError_t launch_cached_attention(const CachedAttentionRows<T>& o, cudaStream_
     std::vector<std::byte> bytes(static_cast<std::size_t>(cached_attention_scratch_bytes(pass.sizes)) + 64);
     std::byte* const scratch = bytes.data() + (64 - reinterpret_cast<std::uintptr_t>(bytes.data()) % 64) % 64;
     for (std::int64_t row = 0; row < o.rows; ++row) {
-      for (std::int64_t head = 0; o.slots[row] >= 0 && head < o.key_value_heads; ++head) {
-        cached_attention_group<T>(pass, {row, 1, o.slots[row], o.positions[row]}, head, scratch, reference_sgemm);
+      for (std::int64_t head = 0; o.slot_of[row] >= 0 && head < o.key_value_heads; ++head) {
+        cached_attention_group<T>(pass, {row, 1, o.slot_of[row], o.position_of[row]}, head, scratch, reference_sgemm);
       }
     }
   });
