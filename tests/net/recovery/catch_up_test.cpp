@@ -36,8 +36,10 @@ class CatchUpTest : public QObject {
   std::unique_ptr<CommittedRun> committed(std::uint32_t fragments = 1) {
     return std::make_unique<CommittedRun>(run_, kNumel, fragments, directory("island"));
   }
-  std::unique_ptr<StatePeer> peer(int number, const CommittedRun& state, const RoundLog* rounds) {
-    return std::make_unique<StatePeer>(run_.island(number), state, Behaviour::kGood, HttpsPaceLimits{}, rounds);
+  std::unique_ptr<StatePeer> peer(int number, const CommittedRun& state, const RoundLog* rounds,
+                                  std::optional<double> bytes_per_second = {}) {
+    return std::make_unique<StatePeer>(run_.island(number), state, Behaviour::kGood, HttpsPaceLimits{}, rounds,
+                                       bytes_per_second);
   }
   StateFetch begin(const CommittedRun& run, const HeldStateSource* own = nullptr) {
     StateFetch fetch = StateFetch::create(run_.island(9), run.model(), {}, kFast).value();
@@ -311,7 +313,6 @@ void CatchUpTest::a_target_that_moves_on_again_and_again_is_reached() {
 void CatchUpTest::who_crashed_goes_on_with_what_had_come() {
   const auto run = committed();
   run->commit(1);
-  const auto one = peer(1, *run, &run->log());
   std::uint64_t before = 0;
   {
     StateFetch* fetching = nullptr;
@@ -323,7 +324,8 @@ void CatchUpTest::who_crashed_goes_on_with_what_had_come() {
             .value();
     fetching = &fetch;
     AbortSignal crash;
-    const Status done = fetch.run(run->held(), {one->address()}, crash, [&](std::uint64_t came, std::uint64_t) {
+    const auto slow = peer(1, *run, &run->log(), 20e6);  // so that the crash comes before the last chunk
+    const Status done = fetch.run(run->held(), {slow->address()}, crash, [&](std::uint64_t came, std::uint64_t) {
       if (came >= 2 * kStateChunkBytes) crash.raise("the process is gone");
     });
     QCOMPARE(done.error().code, ErrorCode::kAborted);
@@ -331,6 +333,7 @@ void CatchUpTest::who_crashed_goes_on_with_what_had_come() {
     QVERIFY(before >= 2 * kStateChunkBytes && before < kStateBytes);
   }
   run->commit(1);  // meanwhile
+  const auto one = peer(2, *run, &run->log());
 
   StateFetch fetch = begin(*run);
   IncomingState incoming(directory("incoming.state"), kNumel,
