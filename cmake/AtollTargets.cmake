@@ -70,5 +70,7 @@ function(atoll_add_test name)
     ENVIRONMENT "QTEST_FUNCTION_TIMEOUT=${milliseconds}")
   if(ARG_LABEL STREQUAL gpu)  # all of it needs one
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIP   : ")
+  else()
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:atoll_processor_alone>)
   endif()
 endfunction()
