@@ -10,9 +10,7 @@
 
 #include "net/model/train_only.h"
 #include "net/recovery/state_server.h"
-#include "trainer/engine/fsdp_engine.h"
 #include "trainer/island/checkpoint.h"
-#include "trainer/island/engine_devices.h"
 #include "trainer/island/engine_options.h"
 #include "trainer/island/island_impl.h"
 #include "trainer/island/memory_plan.h"
@@ -176,6 +174,21 @@ void Island::Impl::on_trouble(Trouble of, const std::string& text) {
   if (status_.set_trouble(of, text)) publish(StateNews::kChanged);
 }
 
+Result<IslandEngine> Island::Impl::make_engine(const IslandChoice& choice) {
+  const auto gpus = gpus_of_machine();
+  const IslandMachine machine{.gpus = *gpus,
+                              .memory = memory_there_is(),
+                              .slow = {.say = [this](const std::string& text) { on_trouble(Trouble::kDevice, text); }}};
+  return make_island_engine(model_, run_, choice, options_.device, machine, [this](const IslandShape& island) {
+    EngineOptions options = engine_options(run_, island, options_.threads);
+    options.on_micro_batch = [this] {
+      status_.update([](IslandState& s) { ++s.passes; });
+      return !stop_.raised() && !pause_asked_;
+    };
+    return options;
+  });
+}
+
 // Model, data and outer state of the run. Takes as long as the download of missing shards takes.
 Status Island::Impl::prepare(const RunConfig& run) {
   run_ = run;
@@ -184,23 +197,17 @@ Status Island::Impl::prepare(const RunConfig& run) {
   keep_run(options_.checkpoint_directory, run_);
   const IslandChoice choice{options_.local_ranks, options_.micro_batch, options_.threads, options_.precision,
                             options_.work_every > options_.work_every.zero()};
-  EngineDevices devices = choose_devices(model_, run_, choice, options_.device);
-  const MemoryPlan& memory = devices.plan;
-  peak_flops_ = devices.peak_flops;
+  ATOLL_ASSIGN_OR_RETURN(IslandEngine made, make_engine(choice));
+  const MemoryPlan& memory = made.plan;
+  engine_ = std::move(made.engine);
+  peak_flops_ = made.peak_flops;
   training_bytes_ = memory.needs.most();
-  has_processor_to_itself_ = devices.gpus != nullptr;
+  has_processor_to_itself_ = made.on_gpus;
   spdlog::info("memory {}", memory.log_line());
-  if (!devices.trouble.empty()) spdlog::warn("gpu trouble=\"{}\"", devices.trouble);
-  status_.set_trouble(Trouble::kDevice, devices.trouble);
+  if (!made.trouble.empty()) spdlog::warn("gpu trouble=\"{}\"", made.trouble);
+  on_trouble(Trouble::kDevice, made.trouble);
   if (!memory.trouble().empty()) spdlog::warn("memory trouble=\"{}\"", memory.trouble());
   status_.set_trouble(Trouble::kMemory, memory.trouble());
-  EngineOptions engine = engine_options(run_, memory.island, options_.threads);
-  engine.on_micro_batch = [this] {
-    status_.update([](IslandState& s) { ++s.passes; });
-    return !stop_.raised() && !pause_asked_;
-  };
-  ATOLL_ASSIGN_OR_RETURN(
-      engine_, devices.gpus ? create_engine(model_, engine, std::move(devices.gpus)) : Engine::create(model_, engine));
   if (options_.make_batches) {
     ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
   } else {

@@ -40,7 +40,7 @@ struct IslandOptions {
   int local_ranks = 1;          // 0: as many as suit the machine
   int threads = 1;              // compute threads
   int micro_batch = 0;          // sequences that a rank computes at once; 0: by the memory there is
-  DeviceChoice device = DeviceChoice::kProcessor;
+  DeviceChoice device = DeviceChoice::kAuto;
   PrecisionChoice precision = PrecisionChoice::kAuto;
   std::optional<double> upload_bytes_per_second;  // that the all-reduce may send
   std::filesystem::path data_directory;

@@ -23,6 +23,7 @@
 #include "trainer/island/inner_loop.h"
 #include "trainer/island/island.h"
 #include "trainer/island/island_disk.h"
+#include "trainer/island/island_engine.h"
 #include "trainer/island/island_news.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
@@ -104,6 +105,7 @@ class Island::Impl final : public InnerLoopOwner {
   Result<RunConfig> wait_for_welcome();
   Status wait_for_goodbye();
   Status prepare(const RunConfig& run);
+  Result<IslandEngine> make_engine(const IslandChoice& choice);
   Status loop();
   Status train(InnerLoop& inner);
   bool may_end(InnerLoop& inner);
