@@ -171,9 +171,9 @@ const std::vector<ConfigKey>& config_keys() {
       {"island.micro_batch", kWhole, "0",
        "Sequences that a shard computes at once; 0: as many as the memory allows, and no more than make it faster", 0,
        1 << 20},
-      {"island.device", kOneOf, "processor",
-       "What computes. gpu: those that island.gpus allows, once a small model comes out on them as on the processor; "
-       "auto: they, where there are any and the model fits on them, else the processor",
+      {"island.device", kOneOf, "auto",
+       "What computes. auto: GPUs, those that island.gpus allows, where there are any that can and the model fits on "
+       "them, else the processor; processor; gpu: GPUs, or nothing",
        0, 0, "auto processor gpu"},
       {"island.precision", kOneOf, "auto",
        "In which numbers the model is computed, with fp32 parameters: bf16 on GPUs and processors that have it; auto: "

@@ -173,11 +173,8 @@ Result<GpuFacts> gpu_facts_from_json(std::string_view text) {
 }
 
 nlohmann::json NodeFacts::to_json() const {
-  nlohmann::json json = {{"gpus_compute", gpus_compute},
-                         {"gpu", write(gpu)},
-                         {"host", write(host)},
-                         {"disk", write(disk)},
-                         {"net", write(net)}};
+  nlohmann::json json = {{"device", word_of(device)}, {"gpu_kernels", gpu_kernels}, {"gpu", write(gpu)},
+                         {"host", write(host)},       {"disk", write(disk)},        {"net", write(net)}};
   if (run) json["run"] = write(*run);
   return json;
 }
@@ -186,7 +183,10 @@ Result<NodeFacts> NodeFacts::from_json(std::string_view text) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json parsed, parse_bounded_json(text, kMaxFactsBytes, kMaxDepth));
   JsonReader reader(parsed);
   NodeFacts facts;
-  reader.field("gpus_compute", facts.gpus_compute);
+  std::string device;
+  reader.text("device", device);
+  facts.device = parse_word<DeviceChoice>(device);
+  reader.field("gpu_kernels", facts.gpu_kernels);
   read(reader, "gpu", facts.gpu);
   read(reader, "host", facts.host);
   read(reader, "disk", facts.disk);

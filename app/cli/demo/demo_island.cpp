@@ -27,12 +27,13 @@ Result<DemoIsland> DemoIsland::start(const std::string& name, const std::filesys
   ATOLL_RETURN_IF_ERROR(make_directories(home, FileMode::kPrivate));
   ATOLL_ASSIGN_OR_RETURN(const auto atoll, locate_atoll());
   const IslandHome island_home{home};
-  ATOLL_ASSIGN_OR_RETURN(
-      ChildProcess process,
-      ChildProcess::spawn({.program = atoll,
-                           .arguments = {"join", "--invite-file", invite_file.string(), "--home", home.string(),
-                                         "--name", name, "--listen", "127.0.0.1:0", "--threads", "1", "--yes"},
-                           .log = island_home.trainer_log()}));
+  // On the processor: trainers that share a card take turns on it, and a demo is to be the same on every machine.
+  ATOLL_ASSIGN_OR_RETURN(ChildProcess process,
+                         ChildProcess::spawn({.program = atoll,
+                                              .arguments = {"join", "--invite-file", invite_file.string(), "--home",
+                                                            home.string(), "--name", name, "--listen", "127.0.0.1:0",
+                                                            "--threads", "1", "--device", "processor", "--yes"},
+                                              .log = island_home.trainer_log()}));
   return DemoIsland(name, island_home, std::move(process));
 }
 

@@ -27,12 +27,12 @@ std::ptrdiff_t visible_characters(const std::string& text) {
 Result<std::string> sample_of(const std::filesystem::path& model, const AbortSignal& interrupt) {
   const auto written = model.parent_path() / "sample.txt";
   ATOLL_ASSIGN_OR_RETURN(const auto trainer, locate_trainer());
-  ATOLL_ASSIGN_OR_RETURN(
-      ChildProcess process,
-      ChildProcess::spawn({.program = trainer,
-                           .arguments = {"sample", "--model", model.string(), "--prompt", kPrompt, "--tokens",
-                                         kMostTokens, "--temperature", "0.7", "--threads", "2"},
-                           .log = written}));
+  ATOLL_ASSIGN_OR_RETURN(ChildProcess process,
+                         ChildProcess::spawn({.program = trainer,
+                                              .arguments = {"sample", "--model", model.string(), "--prompt", kPrompt,
+                                                            "--tokens", kMostTokens, "--temperature", "0.7",
+                                                            "--threads", "2", "--device", "processor"},
+                                              .log = written}));
   const Deadline deadline = Deadline::after(kSampleTime);
   std::string text;
   for (;;) {
