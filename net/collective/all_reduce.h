@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -99,6 +100,8 @@ struct AllReduceReport {
   Digest digest;                 // canonical_digest (canonical_digest.h)
   std::uint64_t bytes_sent = 0;  // payload and framing, before TLS
   std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_retransmitted = 0;  // to the next rank, by the kernel's count
+  int hops = 0;                           // one after the other, that a value's sum and its result take
   Seconds duration{};
   AllReducePhases phases = {};
   std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
@@ -135,6 +138,9 @@ class RingAllReduce {
  public:
   // `inbox` and `dial_context` outlive this.
   RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context);
+  ~RingAllReduce() { ends_.raise("the ring ends"); }
+  RingAllReduce(const RingAllReduce&) = delete;
+  RingAllReduce& operator=(const RingAllReduce&) = delete;
 
   // input: fp32 [numel], untouched. canonical: encoded_bytes(spec.wire, numel) bytes; final buckets are read, the
   // others written; defined on success, and for whole buckets after a failure. One call at a time for each fragment. On
@@ -166,6 +172,7 @@ class RingAllReduce {
   int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
   OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }
   LinkPacing& link_to(const IslandId& next);
+  void keep_warm();
 
   IslandId self_;
   RingInbox& inbox_;
@@ -174,6 +181,8 @@ class RingAllReduce {
   AttemptsUnderWay under_way_;
   Mutex links_mutex_;
   std::map<IslandId, LinkPacing> links_ ATOLL_GUARDED_BY(links_mutex_);  // by the next rank; each stays where it is
+  AbortSignal ends_;
+  std::jthread warms_;  // what is kept from attempt to attempt; last, as it uses the rest
 };
 
 }  // namespace atl

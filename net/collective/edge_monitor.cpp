@@ -32,11 +32,10 @@ std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_t
   return std::min(kLongestKeepaliveInterval, silence_timeout / 3);
 }
 
-EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
+EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound,
                          std::chrono::milliseconds silence_timeout, EdgePacing& pacing, ProgressMeter* meter)
     : attempt_(attempt),
       outbound_(std::move(outbound)),
-      inbound_(std::move(inbound)),
       silence_timeout_(silence_timeout),
       keepalive_interval_(keepalive_interval(silence_timeout)),
       pacing_(pacing),
@@ -89,15 +88,33 @@ AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now)
   return failure;
 }
 
-std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
+void EdgeMonitor::look_at_outbound(Clock::time_point now) {
   const TcpProgress out = total(outbound_);
-  const TcpProgress in = total(inbound_);
   if (out.bytes_queued == 0 || out.bytes_acknowledged != acknowledged_) last_taken_ = now;
   if (out.bytes_written() != spoken_) last_spoke_ = now;
-  if (in.bytes_received != received_) last_received_ = now;
   acknowledged_ = out.bytes_acknowledged;
   spoken_ = out.bytes_written();
-  received_ = in.bytes_received;
+}
+
+bool EdgeMonitor::look_ahead() {
+  const auto now = Clock::now();
+  look_at_outbound(now);
+  // How long this island waits yet is for the previous one's hello to tell, and nothing to build on.
+  if (now - last_spoke_ >= keepalive_interval_) attempt_.board.ask_for_keepalive(std::chrono::milliseconds(0));
+  pacing_.look(now);
+  return !attempt_.board.failure();
+}
+
+void EdgeMonitor::watch_inbound(std::vector<int> sockets) {
+  inbound_ = std::move(sockets);
+  last_received_ = last_taken_ = last_progress_ = last_look_ = Clock::now();
+}
+
+std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
+  look_at_outbound(now);
+  const std::uint64_t received = total(inbound_).bytes_received;
+  if (received != received_) last_received_ = now;
+  received_ = received;
   const bool all_sent = attempt_.board.all_sent();
   if (now - last_received_ > silence_timeout_ && !attempt_.board.all_received()) {
     return silent(attempt_.previous, "sent");

@@ -69,8 +69,8 @@ std::optional<double> LinkPacing::limit_of_a_socket() const {
 void LinkPacing::spare_bbr_its_probes(Clock::time_point now) {
   if (!pacer_.limit()) return;
   for (Socket& socket : sockets_) {
-    if (now - socket.restarted < kBbrProbesAfter || congestion_control(socket.fd) != "bbr") continue;
-    restart_congestion_control(socket.fd);
+    if (now - socket.restarted < kBbrProbesAfter) continue;
+    spare_bbr_its_probe(socket.fd);
     socket.restarted = now;
   }
 }

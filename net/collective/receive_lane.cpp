@@ -26,6 +26,10 @@ Status ReceiveLane::check_header() {
   Result<RingFrameHeader> decoded = decode_ring_frame_header(header_bytes_);
   if (!decoded.ok()) return decoded.error().with_context(connection_.description());
   const RingFrameHeader& header = *decoded;
+  if (header == resting_keepalive()) {  // its sender has done its part, and what it sent is still under way
+    received_ = 0;
+    return ok_status();
+  }
   if (header.round != attempt_.round || header.attempt != attempt_.attempt || header.fragment != attempt_.fragment) {
     return wrong(fmt::format("a frame of round {} attempt {}, fragment {}", header.round.value, header.attempt.value,
                              header.fragment.value));

@@ -14,6 +14,17 @@ constexpr int kLongestSleepMilliseconds = 500;
 
 bool RingWorker::has_idle_sender() const { return std::ranges::any_of(senders_, &SendLane::idle); }
 
+void RingWorker::join(ReceiveLane& lane) {
+  const MutexLock lock(joining_mutex_);
+  joining_.push_back(&lane);
+}
+
+void RingWorker::take_joined() {
+  const MutexLock lock(joining_mutex_);
+  receivers_.insert(receivers_.end(), joining_.begin(), joining_.end());
+  joining_.clear();
+}
+
 bool RingWorker::pump_receivers() {
   bool moved = false;
   for (ReceiveLane* lane : receivers_) {
@@ -78,6 +89,7 @@ void RingWorker::sleep(std::uint64_t version) {
 void RingWorker::run() {
   while (!attempt_.board.ended()) {
     const std::uint64_t version = attempt_.board.version();
+    take_joined();
     const bool received = pump_receivers();
     const bool sent = pump_senders();
     if (received || sent || hash_piece()) continue;
