@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "app/agent/agent_config.h"
 #include "app/agent/agent_history.h"
 #include "app/agent/agent_job.h"
 #include "app/agent/control_service.h"
@@ -97,6 +98,8 @@ class Agent::Impl final : public AgentControl {
   Wish followed_wish() const;
   std::string rules_sentence() const;
   void follow_rules();
+  Result<CapRules> read_caps() const;
+  void follow_caps();
   void on_gpus(const std::vector<GpuSample>& gpus);
   void take(const Command& command);
   void take_trainer_news(const ControlEvent& said);
@@ -125,10 +128,11 @@ class Agent::Impl final : public AgentControl {
   OwnersWish wish_;
   OwnersRules rules_;
   Supervisor supervisor_;
+  OwnersCaps caps_{
+      options_.caps, {options_.home.config_file, options_.home.settings_file()}, [this] { return read_caps(); }};
   IslandTrainer trainer_{options_.home,
                          {.program = options_.trainer,
                           .patience = options_.trainer_patience,
-                          .upload_bytes_per_second = options_.upload_bytes_per_second,
                           .log_level = options_.trainer_log_level,
                           .log_bytes = options_.trainer_log_bytes,
                           .work_every = options_.work_every,
@@ -198,6 +202,7 @@ Status Agent::Impl::serve() {
                 [this](const std::vector<GpuSample>& gpus) { on_gpus(gpus); });
   if (options_.rules.any()) machine_.emplace(options_.rules, options_.machine);
   (void)take_over();
+  follow_caps();  // before the trainer hears of its agent
   news_.listen(options_.home.island.control_socket());
   show();
   return ok_status();
@@ -262,6 +267,19 @@ void Agent::Impl::follow_rules() {
   if (rules_.pauses() != before) spdlog::log(news_level(), "rules pause={} text=\"{}\"", !before, rules_sentence());
 }
 
+Result<CapRules> Agent::Impl::read_caps() const {
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(options_.home)));
+  return cap_rules(config);
+}
+
+// The trainer hears of it with the next word that its agent lives: within a second.
+void Agent::Impl::follow_caps() {
+  caps_.turn(Clock::now());
+  const TransferCaps caps = caps_.at(std::time(nullptr));
+  trainer_.set_caps(caps);
+  news_.set_caps(caps);
+}
+
 void Agent::Impl::take(const Command& command) {
   if (const auto* news = std::get_if<NewWish>(&command)) {
     wish_.say(news->wish);
@@ -302,6 +320,7 @@ void Agent::Impl::look_at_disk() {
 void Agent::Impl::turn() {
   if (wish_.pause_is_over()) settle_wish(Wish::kRun);
   follow_rules();
+  follow_caps();
   if (const Wish followed = followed_wish(); followed != supervisor_.wish()) tell(Wished{followed});
   look_at_trainer();
   look_at_disk();
@@ -368,6 +387,7 @@ std::string Agent::Impl::warning() const {
   if (!wish_.warning().empty()) return wish_.warning();
   if (!history_.trouble().empty()) return history_.trouble();
   if (!contributions_.trouble().empty()) return contributions_.trouble();
+  if (!caps_.trouble().empty()) return caps_.trouble();
   const std::string rules = rules_sentence(), gpus = gpus_->warning();
   return rules.empty() || gpus.empty() ? rules + gpus : rules + "; " + gpus;
 }
@@ -391,6 +411,8 @@ void Agent::Impl::show() {
                     .last_exit = supervisor_.last_exit(),
                     .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
                     .warning = warning(),
+                    .upload_cap = caps_.upload_view(std::time(nullptr)),
+                    .download_cap = caps_.download_view(std::time(nullptr)),
                     .disk_free_bytes = disk_free_bytes_});
   NodeState state = board_.state();
   const std::pair now(state.island.state, state.agent.wish);

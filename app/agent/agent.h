@@ -14,6 +14,7 @@
 #include "app/agent/gpu_guard.h"
 #include "app/agent/history/history_store.h"
 #include "app/agent/machine_reader.h"
+#include "app/agent/owners_caps.h"
 #include "app/agent/supervisor.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
@@ -42,7 +43,7 @@ struct AgentOptions {
   OwnersRulesSettings rules;                  // but for the hours
   MachineReader::Places machine;              // where what the rules ask is read
   SupervisorOptions supervisor;
-  std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most
+  CapRules caps;  // of transfers, at first: they are read again when the home's settings change
   GpuLimits gpu_limits;
   std::chrono::milliseconds gpu_sample_period{
       5'000};  // while a trainer runs; asked with gpu_limits.probe, if there is one

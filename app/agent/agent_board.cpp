@@ -140,6 +140,8 @@ NodeState AgentBoard::put_together(const IslandState& island, bool trainer_answe
     agent.last_exit = TrainerExitView{exit->cause, exit->text, exit->unix_seconds, exit->status};
   }
   agent.warning = facts_.warning;
+  agent.upload_cap = facts_.upload_cap;
+  agent.download_cap = facts_.download_cap;
   agent.contributed = contributions_.of(island.run_id);
   return state;
 }

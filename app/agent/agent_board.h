@@ -25,8 +25,9 @@ struct AgentFacts {
   std::uint64_t restarts = 0;
   std::optional<TrainerExit> last_exit;
   std::optional<Clock::time_point> retry_at;
-  std::string warning;                    // the wish could not be kept, ...
-  std::optional<double> disk_free_bytes;  // where the island keeps its checkpoint and data
+  std::string warning;                       // the wish could not be kept, ...
+  TransferCapView upload_cap, download_cap;  // as the trainer is told
+  std::optional<double> disk_free_bytes;     // where the island keeps its checkpoint and data
 };
 
 class AgentBoard {

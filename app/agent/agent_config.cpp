@@ -1,5 +1,7 @@
 #include "app/agent/agent_config.h"
 
+#include "app/config/quantity.h"
+
 namespace atl {
 namespace {
 
@@ -16,9 +18,18 @@ StoreSettings store_settings(const Config& config) {
           config.text("store.credentials_file"), config.text("store.authorities_file")};
 }
 
+Result<CapRules> cap_rules(const Config& config) {
+  CapRules rules;
+  rules.upload.otherwise = cap_bytes_per_second(config.text("limits.upload"));
+  rules.download.otherwise = cap_bytes_per_second(config.text("limits.download"));
+  ATOLL_ASSIGN_OR_RETURN(rules.upload.by_hours, parse_cap_hours(config.text("limits.upload_by_hours")));
+  ATOLL_ASSIGN_OR_RETURN(rules.download.by_hours, parse_cap_hours(config.text("limits.download_by_hours")));
+  return rules;
+}
+
 Status apply_config(const Config& config, AgentOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(options.training_hours, parse_training_hours(config.text("schedule.hours")));
-  options.upload_bytes_per_second = config_bytes_per_second(config.text("limits.upload"));
+  ATOLL_ASSIGN_OR_RETURN(options.caps, cap_rules(config));
   const auto limit = [&](const char* key, std::optional<double>& value) {
     if (config.whole(key) > 0) value = static_cast<double>(config.whole(key));
   };

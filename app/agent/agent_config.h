@@ -11,6 +11,9 @@ ConfigSources config_sources(const AgentHome& home);
 
 StoreSettings store_settings(const Config& config);
 
+// What limits.upload, limits.download and theirs by hours say.
+Result<CapRules> cap_rules(const Config& config);
+
 // Limits, hours and sizes. The agent's own flags are set after it.
 Status apply_config(const Config& config, AgentOptions& options);
 // What the request leaves open.

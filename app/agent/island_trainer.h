@@ -25,6 +25,8 @@ class IslandTrainer {
   // While none runs: takes a living one over, or starts one.
   bool find();
   Status start();
+  // What the next one is told at its start.
+  void set_caps(const TransferCaps& caps) { start_.caps = caps; }
 
   // What the supervisor is to be told, if anything: TrainerStopped, or TrainerEnded, after which none runs.
   std::optional<SupervisorEvent> look();
@@ -37,7 +39,7 @@ class IslandTrainer {
   TrainerExit exit() const;
 
   const AgentHome home_;
-  const TrainerStart start_;
+  TrainerStart start_;
   const spdlog::level::level_enum news_level_;
   std::optional<TrainerProcess> process_;
   // Of this process:

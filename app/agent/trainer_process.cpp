@@ -39,10 +39,13 @@ void note(const Status& recorded) {
   if (!recorded.ok()) spdlog::warn("trainer record=none error=\"{}\"", recorded.error().message);
 }
 
+std::string text_of(std::optional<double> cap) { return cap ? fmt::format("{}", *cap) : std::string(); }
+
 // What only the agent says.
 std::map<std::string, std::string> environment_of(const TrainerStart& start, const std::filesystem::path& log) {
   std::map<std::string, std::string> said{{kAgentPatienceVariable, std::to_string(start.patience.count())},
-                                          {kUploadLimitVariable, {}},
+                                          {kUploadCapVariable, text_of(start.caps.upload)},
+                                          {kDownloadCapVariable, text_of(start.caps.download)},
                                           {kLogFileVariable, log.string()},
                                           {kLogLevelVariable, start.log_level},
                                           {kLogBytesVariable, std::to_string(start.log_bytes)},
@@ -53,7 +56,6 @@ std::map<std::string, std::string> environment_of(const TrainerStart& start, con
                                           {kDataMirrorsVariable, start.data_mirrors},
                                           {kCreditVariable, start.credit}};
   said.merge(store_environment(start.store));
-  if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
   if (start.visible_gpus) {
     said["CUDA_VISIBLE_DEVICES"] = *start.visible_gpus;
     said["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";  // as nvidia-smi and NVML count; CUDA's own is by speed

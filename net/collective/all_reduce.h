@@ -29,6 +29,7 @@
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
 #include "net/base/deadline.h"
+#include "net/base/download_pace.h"
 #include "net/base/id.h"
 #include "net/base/mutex.h"
 #include "net/base/result.h"
@@ -76,8 +77,10 @@ struct AllReduceSpec {
   int threads = 0;               // that encode, encrypt and move bytes; 0: as many as processors, at most 4
   // Of the connections to the next rank, where the kernel has it and lets us; else they have the system's own.
   std::string congestion_control = "bbr";
-  // That its owner lets it send, with all other attempts that move bytes meanwhile; empty: as the link can.
-  std::optional<double> most_bytes_per_second = {};
+  // That its owner lets it send at this moment, with all other attempts that move bytes meanwhile; see UploadShare.
+  UploadShare::Most most_bytes_per_second = {};
+  // What its owner lets the island receive, which all attempts share; null: as the link can. Outlives the call.
+  DownloadPace* download = nullptr;
   std::chrono::milliseconds silence_timeout{
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
   // How far it is, while the ring runs: at most four times a second, on the thread that calls run(). May be empty; must
@@ -133,7 +136,7 @@ struct AllReduceFailure {
 
 // Attempts of different fragments may run at the same time, a thread each. Nothing of one is seen by another: its
 // connections, before, while and after it has them, are of its fragment alone. They share what is there once: the link
-// to a peer (edge_pacing.h) and the owner's limit (upload_share.h).
+// to a peer (edge_pacing.h) and the owner's limits (upload_share.h, download_pace.h).
 class RingAllReduce {
  public:
   // `inbox` and `dial_context` outlive this.

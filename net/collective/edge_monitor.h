@@ -49,6 +49,9 @@ class EdgeMonitor {
   Clock::time_point waits_until() const;  // for data
   AllReduceFailure silent(const IslandId& peer, std::string_view verb) const;
   ProgressMeter::Counts counts() const;
+  std::optional<double> of_a_socket(std::optional<double> rate) const;
+  void fit_receive_buffers();
+  bool holds_back(Clock::time_point now) const;
 
   const AttemptContext& attempt_;
   const std::vector<int> outbound_;
@@ -57,6 +60,7 @@ class EdgeMonitor {
   const std::chrono::milliseconds keepalive_interval_;
   EdgePacing& pacing_;
   ProgressMeter* const meter_;
+  std::optional<double> received_at_most_;  // bytes/s, as the inbound sockets know it
   Clock::time_point last_received_ = Clock::now();
   Clock::time_point last_taken_ = last_received_;  // or when the next rank last had all that was written
   Clock::time_point last_spoke_ = last_received_;

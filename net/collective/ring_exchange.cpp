@@ -86,7 +86,8 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
                                canonical,
                                sums,
                                board,
-                               spec.on_final};
+                               spec.on_final,
+                               spec.download};
   std::deque<SendLane> senders;
   Inbound inbound;
   std::deque<RingWorker> workers;

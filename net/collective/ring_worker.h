@@ -34,6 +34,7 @@ class RingWorker {
   bool pump_senders();
   bool hash_piece();
   bool has_idle_sender() const;
+  Deadline wakes_at(Clock::time_point now) const;
   void sleep(std::uint64_t version);
 
   const std::size_t index_;

@@ -87,7 +87,16 @@ void fields(Archive& archive, method::Cancelled& m) {
 }
 
 template <class Archive>
-void fields(Archive&, method::AgentAlive&) {}
+void fields(Archive& archive, TransferCaps& caps) {
+  archive.or_null("upload_bytes_per_second", caps.upload);
+  archive.or_null("download_bytes_per_second", caps.download);
+  archive.require(!caps.upload || *caps.upload > 0, "field 'upload_bytes_per_second' is no rate");
+  archive.require(!caps.download || *caps.download > 0, "field 'download_bytes_per_second' is no rate");
+}
+template <class Archive>
+void fields(Archive& archive, method::AgentAlive& m) {
+  archive.part_if_any("caps", m.caps);
+}
 template <class Archive>
 void fields(Archive& archive, method::ModelExport& m) {
   archive.bounded("directory", m.directory, kMaxControlText);

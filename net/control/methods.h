@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
+#include "net/control/transfer_caps.h"
 #include "net/control/words.h"
 
 namespace atl {
@@ -83,6 +84,7 @@ struct Cancelled {
 
 struct AgentAlive {  // its agent lives; answered with the state
   static constexpr std::string_view kName = "agent.alive";
+  std::optional<TransferCaps> caps = {};  // from now on; empty: as before, by an agent that does not say it
 };
 struct ModelExport {
   static constexpr std::string_view kName = "model.export";

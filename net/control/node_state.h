@@ -14,6 +14,7 @@
 #include "net/base/result.h"
 #include "net/check/gpu_sample.h"
 #include "net/control/island_state.h"
+#include "net/control/transfer_caps.h"
 #include "net/control/words.h"
 
 namespace atl {
@@ -54,7 +55,8 @@ struct AgentView {
   std::optional<double> restart_in_seconds = {};
   std::optional<TrainerExitView> last_exit = {};
   std::string warning = {};
-  std::optional<ContributionView> contributed = {};  // an agent of before does not say
+  std::optional<ContributionView> contributed = {};                   // an agent of before does not say
+  std::optional<TransferCapView> upload_cap = {}, download_cap = {};  // likewise; that the trainer keeps to now
 };
 
 struct NodeState {

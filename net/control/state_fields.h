@@ -104,6 +104,12 @@ void fields(Archive& archive, ContributionView& contributed) {
 }
 
 template <class Archive>
+void fields(Archive& archive, TransferCapView& cap) {
+  archive.or_null("bytes_per_second", cap.bytes_per_second);
+  archive.moment("until_unix_seconds", cap.until);
+}
+
+template <class Archive>
 void fields(Archive& archive, AgentView& agent) {
   archive.or_null("pid", agent.pid);
   archive.told("version", agent.version);
@@ -120,6 +126,8 @@ void fields(Archive& archive, AgentView& agent) {
   archive.part_or_null("last_exit", agent.last_exit);
   archive.told("warning", agent.warning);
   archive.part_if_any("contributed", agent.contributed);
+  archive.part_if_any("upload_cap", agent.upload_cap);
+  archive.part_if_any("download_cap", agent.download_cap);
 }
 
 template <class Archive>

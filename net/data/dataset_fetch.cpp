@@ -229,7 +229,7 @@ Status fetch_dataset_file(const Identity& self, const std::vector<Address>& hub,
   std::filesystem::path partial = destination;
   partial += ".part";
   ATOLL_ASSIGN_OR_RETURN(PartialFile file, PartialFile::open(partial, size_bytes));
-  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall));
+  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall, options.download));
   DatasetFetch fetch(std::move(fetcher), hub, name, std::move(file), size_bytes, abort, progress, trouble, options);
   const Status fetched = fetch.run(sha256_hex, destination);
   return fetched.ok() ? fetched : fetched.error().with_context(fmt::format("cannot fetch {} from the hub", name));

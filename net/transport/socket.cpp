@@ -284,6 +284,21 @@ void spare_bbr_its_probe(int fd) {
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kBbr.data(), kBbr.size());
 }
 
+void limit_receiving(int fd, std::optional<double> bytes_per_second) {
+  constexpr double kLeast = 16 * 1024, kGranted = 200'000;  // bytes; net.core.rmem_max is 212,992 unless it was raised
+  if (bytes_per_second && *bytes_per_second <= kGranted) {
+    const int room = static_cast<int>(std::max(kLeast, *bytes_per_second));
+    (void)::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+    return;
+  }
+  constexpr int kBufferLocks = 72, kReceiveLock = 2;  // SO_BUF_LOCK, SOCK_RCVBUF_LOCK, which glibc's headers may lack
+  int locks = 0;
+  socklen_t size = sizeof locks;
+  if (::getsockopt(fd, SOL_SOCKET, kBufferLocks, &locks, &size) != 0 || (locks & kReceiveLock) == 0) return;
+  locks &= ~kReceiveLock;
+  (void)::setsockopt(fd, SOL_SOCKET, kBufferLocks, &locks, sizeof locks);
+}
+
 void tune_for_bulk(int fd, const std::string& congestion_control) {
   const auto set = [fd](int level, int option, int value) {
     (void)::setsockopt(fd, level, option, &value, sizeof value);

@@ -1065,10 +1065,6 @@
         <translation>Upload-Grenze</translation>
     </message>
     <message>
-        <source>What synchronisation may send.</source>
-        <translation>Was Abgleiche senden dürfen.</translation>
-    </message>
-    <message>
         <source>Watts that each GPU may draw while training; the agent needs root for it. 0: as the driver has it.</source>
         <translation>Watt, die jede GPU beim Training aufnehmen darf; der Agent braucht dafür root. 0: wie im Treiber eingestellt.</translation>
     </message>
@@ -1291,6 +1287,42 @@
     <message>
         <source>What is done while NetworkManager says that the network is metered.</source>
         <translation>Was geschieht, während NetworkManager das Netz getaktet nennt.</translation>
+    </message>
+    <message>
+        <source>What the island may send in all. Changes are in force at once.</source>
+        <translation>Was die Insel insgesamt senden darf. Änderungen gelten sofort.</translation>
+    </message>
+    <message>
+        <source>Upload by hours</source>
+        <translation>Upload nach Uhrzeit</translation>
+    </message>
+    <message>
+        <source>Other limits at given hours, in the machine&apos;s local time, for instance 08:00-18:00 20 Mbit/s, 23:00-06:00 none.</source>
+        <translation>Andere Grenzen zu bestimmten Uhrzeiten, in der Ortszeit des Rechners, zum Beispiel 08:00-18:00 20 Mbit/s, 23:00-06:00 none.</translation>
+    </message>
+    <message>
+        <source>Download limit</source>
+        <translation>Download-Grenze</translation>
+    </message>
+    <message>
+        <source>What the island may receive in all. Changes are in force at once.</source>
+        <translation>Was die Insel insgesamt empfangen darf. Änderungen gelten sofort.</translation>
+    </message>
+    <message>
+        <source>Download by hours</source>
+        <translation>Download nach Uhrzeit</translation>
+    </message>
+    <message>
+        <source>Other limits at given hours, as for the upload.</source>
+        <translation>Andere Grenzen zu bestimmten Uhrzeiten, wie beim Upload.</translation>
+    </message>
+    <message>
+        <source>no limit</source>
+        <translation>keine Grenze</translation>
+    </message>
+    <message>
+        <source>Now: %1, until %2</source>
+        <translation>Jetzt: %1, bis %2</translation>
     </message>
 </context>
 <context>
@@ -4597,6 +4629,10 @@
     <message>
         <source>What is set here has no effect while the agent is started with another value</source>
         <translation>Was hier gesetzt wird, wirkt nicht, solange der Agent mit einem anderen Wert gestartet wird</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
     </message>
 </context>
 <context>

@@ -226,6 +226,13 @@ void IslandCommandsTest::status_says_until_when_it_is_paused_and_why_data() {
                                 << "schedule.hours";
   QTest::newRow("finishing") << R"({"wish": "finish"})"
                              << "finishes this round";
+  QTest::newRow("limited")
+      << R"({"wish": "run", "upload_cap": {"bytes_per_second": 2.5e6, "until_unix_seconds": null}})"
+      << "upload up to 20 Mbit/s\n";
+  QTest::newRow("limited until") << R"({"download_cap": {"bytes_per_second": 2.5e6, "until_unix_seconds": 1700000000}})"
+                                 << "download up to 20 Mbit/s until ";
+  QTest::newRow("unlimited until") << R"({"upload_cap": {"bytes_per_second": null, "until_unix_seconds": 1700000000}})"
+                                   << "upload without a limit until ";
   QTest::newRow("stopped") << R"({"wish": "stop"})"
                            << "stopped until 'atoll resume'";
 }

@@ -41,6 +41,8 @@ class NoStateYet final : public OuterStateSource {
   static Error none() { return {ErrorCode::kNotFound, "this island has no outer state yet"}; }
 };
 
+std::string text_of_cap(std::optional<double> cap) { return cap ? fmt::format("{:.0f}", *cap) : "none"; }
+
 constexpr const char* kNoModelYet = "this island has no model yet; it is still joining";
 
 }  // namespace
@@ -65,6 +67,7 @@ Status Island::Impl::listen() {
                                                         .disk = disk_,
                                                         .keeper = *keeper_,
                                                         .serving_pace = serving_,
+                                                        .download = download_,
                                                         .send = [this](const IslandMessage& message) { send(message); },
                                                         .publish = [this](StateNews news) { publish(news); },
                                                         .on_event = options_.on_event},
@@ -219,6 +222,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
                                .cache_bytes = options_.data_cache_bytes,
                                .mirrors = options_.data_mirrors,
                                .store = options_.store,
+                               .download = &download_,
                                .islands = &chunks_,
                                .trouble = [this](const std::string& why) { on_trouble(Trouble::kData, why); },
                                .ends_wait = [this](bool in_vain) { return ends_data_wait(in_vain); }},
@@ -255,6 +259,14 @@ void Island::Impl::request_stop(const std::string& reason) {
   stop_.raise(reason);
   end_downloads_.raise(reason);
   lanes_->end_attempts(reason);
+}
+
+void Island::Impl::set_transfer_caps(const TransferCaps& caps) {
+  if (TransferCaps{serving_.allowed(), download_.allowed()} == caps) return;
+  spdlog::info("caps upload_bytes_per_second={} download_bytes_per_second={}", text_of_cap(caps.upload),
+               text_of_cap(caps.download));
+  serving_.allow(caps.upload);
+  download_.allow(caps.download);
 }
 
 void Island::Impl::request_pause() {
@@ -311,6 +323,7 @@ void Island::request_pause() { impl_->request_pause(); }
 void Island::request_finish() { impl_->request_finish(); }
 bool Island::paused() const { return impl_->paused(); }
 bool Island::round_finished() const { return impl_->round_finished(); }
+void Island::set_transfer_caps(const TransferCaps& caps) { impl_->set_transfer_caps(caps); }
 IslandState Island::state() const { return impl_->state(); }
 bool Island::run_finished() const { return impl_->run_finished(); }
 Result<OuterStep> Island::export_model(const std::filesystem::path& directory, const ModelFilesOptions& files) const {

@@ -151,6 +151,23 @@ std::vector<std::string> machine_facts(const nlohmann::json& state) {
   return facts;
 }
 
+// "up to 20 Mbit/s until 18:00"; empty: no limit, now or later.
+std::string cap_text(const char* what, const nlohmann::json& cap) {
+  const bool limited = has_number(cap, "bytes_per_second"), changes = has_number(cap, "until_unix_seconds");
+  if (!limited && !changes) return {};
+  std::string text = fmt::format(
+      "{} {}", what,
+      limited ? "up to " + figures::bits_per_second(number(cap, "bytes_per_second")) : std::string("without a limit"));
+  if (!changes) return text;
+  const auto until = static_cast<std::time_t>(std::clamp(number(cap, "until_unix_seconds"), 0.0, kLatestUnixSeconds));
+  return text + fmt::format(" until {:%H:%M}", fmt::localtime(until));
+}
+
+std::vector<std::string> cap_facts(const nlohmann::json& state) {
+  const nlohmann::json agent = part(state, "agent");
+  return {cap_text("upload", part(agent, "upload_cap")), cap_text("download", part(agent, "download_cap"))};
+}
+
 // What the owner wants, unless it is that it trains; or why it does not at this hour.
 std::string wish_text(const nlohmann::json& agent) {
   switch (parse_word<Wish>(told::line(agent, "wish"))) {
@@ -195,6 +212,7 @@ std::vector<std::string> status_lines(const nlohmann::json& state, const Console
     flow(total_facts(state), console.columns, lines);
   }
   flow(machine_facts(state), console.columns, lines);
+  flow(cap_facts(state), console.columns, lines);
   for (const std::string& line : contributed_lines(state)) flow({line}, console.columns, lines);
   flow(agent_facts(state, console), console.columns, lines);
   return lines;

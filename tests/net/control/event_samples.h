@@ -74,6 +74,8 @@ inline NodeState sample_state() {
   agent.contributed =
       ContributionView{.run = {.tokens = 349'696, .rounds_accepted = 41, .bytes_sent = 64, .seconds = 30.5},
                        .life = {.tokens = 370'176, .rounds_accepted = 43, .bytes_sent = 96, .seconds = 32.5}};
+  agent.upload_cap = TransferCapView{2.5e6, 1'763'740'800};
+  agent.download_cap = TransferCapView{5e6, 1'763'740'800};
   return state;
 }
 
