@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -178,11 +179,19 @@ const std::vector<ConfigKey>& config_keys() {
       {"limits.gpu_power", kWhole, "0",
        "Watts that each GPU may draw while training (needs root); 0: as the driver has it", 0, 10'000},
       {"limits.gpu_temperature", kWhole, "0", "Degrees Celsius above which training pauses; 0: no limit", 0, 120},
+      {"limits.cpu_temperature", kWhole, "0",
+       "Degrees Celsius of the processor above which training pauses; 0: no limit", 0, 120},
+      {"limits.power", kWhole, "0",
+       "Watts that processors and the island's GPUs may draw together, as far as the system tells it, before training "
+       "pauses; 0: no limit",
+       0, 100'000},
       {"schedule.hours", kDayHours, "", "Hours of the day in which to train, local time; empty: always"},
       {"rules.load", kWhole, "0",
        "Percent of one processor that other programs may keep busy before training pauses, 150: one and a half; 0: "
        "whatever they do",
        0, 102'400},
+      {"rules.gpu", kBytes, "0 B",
+       "Memory of one of the island's GPUs that other programs may hold before training pauses; 0 B: whatever they do"},
       {"rules.idle", kDuration, "0s",
        "Training waits until nobody has used keyboard or mouse for so long, as the login service says; 0s: it does "
        "not"},
@@ -231,6 +240,13 @@ Result<const ConfigKey*> find_config_key(std::string_view name) {
   }
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("there is no key '{}'; did you mean '{}'?", name.substr(0, kMaxTextBytes), nearest->name)};
+}
+
+bool changes_while_agent_runs(std::string_view name) {
+  constexpr std::array kOthers{
+      "island.gpus", "schedule.hours", "limits.gpu_power", "limits.gpu_temperature", "limits.cpu_temperature",
+      "limits.power"};
+  return name.starts_with("rules.") || std::ranges::find(kOthers, name) != kOthers.end();
 }
 
 Result<std::string> normalise_config_value(const ConfigKey& key, std::string_view text) {

@@ -44,6 +44,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // kInvalidArgument, naming the nearest key.
 Result<const ConfigKey*> find_config_key(std::string_view name);
 
+// Whether a running agent follows it when it is set, by `config.set`.
+bool changes_while_agent_runs(std::string_view name);
+
 // The value as it is kept: the same text for the same meaning. kInvalidArgument says what is allowed.
 Result<std::string> normalise_config_value(const ConfigKey& key, std::string_view text);
 

@@ -34,6 +34,21 @@ void fields(Archive& archive, method::Leave& m) {
   archive.told("force", m.force);
 }
 template <class Archive>
+void fields(Archive& archive, method::GpuPause& m) {
+  archive.field("gpu", m.gpu);
+  archive.known("for_seconds", m.for_seconds);
+}
+template <class Archive>
+void fields(Archive& archive, method::GpuResume& m) {
+  archive.field("gpu", m.gpu);
+}
+template <class Archive>
+void fields(Archive& archive, method::GpusTaken& m) {
+  archive.told_if_any("gpus", m.gpus);
+  archive.field("kept", m.kept);
+  archive.told_if_any("warning", m.warning);
+}
+template <class Archive>
 void fields(Archive& archive, method::Stake& m) {
   archive.field("round", m.round);
   archive.field("inner_steps", m.inner_steps);

@@ -29,7 +29,7 @@ Result<ConfigSources> sources_of(const Settle& command) {
 // One key alone as it is, for scripts; in the list what a blank or a 0 means.
 std::string shown_in_list(const nlohmann::json& value) {
   const auto text = value["value"].get<std::string>();
-  if (!text.empty() && text != "0" && text != "0s") return text;
+  if (!text.empty() && text != "0" && text != "0s" && text != "0 B") return text;
   // "Compute threads; 0: all cores" says what it is. It ends with the sentence.
   const auto meaning = value["meaning"].get<std::string>();
   const std::string marker = text.empty() ? "empty: " : text + ": ";
@@ -63,9 +63,10 @@ Status get(const Settle& command, CommandContext& context) {
   return ok_status();
 }
 
-// Agent and trainer read their configuration when they start, but for limits on transfers, which the agent reads again,
-// and a membership what was set when it was joined.
+// Agent and trainer read their configuration when they start, but for what a running agent follows, and a membership
+// what was set when it was joined.
 std::string when_in_force(const std::string& key, bool agent_runs) {
+  if (agent_runs && changes_while_agent_runs(key)) return "in force now";
   const std::set<std::string> of_the_trainer = {"island.credit", "island.data_cache", "island.data_mirrors"};
   if (key.starts_with("island.") && !of_the_trainer.contains(key)) {
     return "in force from the next 'atoll join' on";

@@ -10,6 +10,7 @@
 #include "app/cli/contribution_text.h"
 #include "app/cli/text.h"
 #include "net/check/figures.h"
+#include "net/control/node_state.h"
 #include "net/control/told.h"
 #include "net/control/words.h"
 
@@ -151,6 +152,11 @@ std::vector<std::string> machine_facts(const nlohmann::json& state) {
   return facts;
 }
 
+std::string local_time(double unix_seconds) {
+  const auto moment = static_cast<std::time_t>(std::clamp(unix_seconds, 0.0, kLatestUnixSeconds));
+  return fmt::format("{:%F %H:%M}", fmt::localtime(moment));
+}
+
 // "up to 20 Mbit/s until 18:00"; empty: no limit, now or later.
 std::string cap_text(const char* what, const nlohmann::json& cap) {
   const bool limited = has_number(cap, "bytes_per_second"), changes = has_number(cap, "until_unix_seconds");
@@ -168,21 +174,44 @@ std::vector<std::string> cap_facts(const nlohmann::json& state) {
   return {cap_text("upload", part(agent, "upload_cap")), cap_text("download", part(agent, "download_cap"))};
 }
 
-// What the owner wants, unless it is that it trains; or why it does not at this hour.
+// What the owner wants, unless it is that it trains.
 std::string wish_text(const nlohmann::json& agent) {
   switch (parse_word<Wish>(told::line(agent, "wish"))) {
     case Wish::kPause: {
       if (!has_number(agent, "paused_until_unix_seconds")) return "paused until 'atoll resume'";
-      const auto until =
-          static_cast<std::time_t>(std::clamp(number(agent, "paused_until_unix_seconds"), 0.0, kLatestUnixSeconds));
-      return fmt::format("paused until {:%F %H:%M}, or 'atoll resume'", fmt::localtime(until));
+      return fmt::format("paused until {}, or 'atoll resume'", local_time(number(agent, "paused_until_unix_seconds")));
     }
     case Wish::kFinish: return "finishes this round, then leaves";
     case Wish::kStop: return "stopped until 'atoll resume'";
-    default: break;
+    default: return {};
   }
-  const bool waits = parse_word<Wish>(told::line(agent, "followed")) == Wish::kPause;
-  return waits ? "paused by its own rules (schedule.hours, limits.gpu_temperature, rules)" : "";
+}
+
+// What pauses it though its owner wants it: a line each, which is broken where the terminal ends.
+std::vector<std::string> pause_lines(const nlohmann::json& state, const Console& console) {
+  const nlohmann::json pauses = part(part(state, "agent"), "paused_by");
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; pauses.is_array() && i < std::min(pauses.size(), kMaxPauses); ++i) {
+    const PausedBy pause{.rule = parse_word<OwnersRule>(told::line(pauses[i], "rule")),
+                         .why = told::line(pauses[i], "why"),
+                         .until = told::line(pauses[i], "until"),
+                         .advice = told::line(pauses[i], "advice")};
+    lines.push_back(console.styled("paused: " + sentence_of(pause), Style::kWarning));
+  }
+  return lines;
+}
+
+std::vector<std::string> paused_gpus(const nlohmann::json& agent) {
+  const nlohmann::json gpus = part(agent, "paused_gpus");
+  std::vector<std::string> facts;
+  for (std::size_t i = 0; gpus.is_array() && i < std::min(gpus.size(), kMaxSampledGpus); ++i) {
+    const std::uint64_t gpu = count(gpus[i], "gpu");
+    facts.push_back(has_number(gpus[i], "until_unix_seconds")
+                        ? fmt::format("GPU {} paused until {}, or 'atoll resume --gpu {}'", gpu,
+                                      local_time(number(gpus[i], "until_unix_seconds")), gpu)
+                        : fmt::format("GPU {} paused until 'atoll resume --gpu {}'", gpu, gpu));
+  }
+  return facts;
 }
 
 // What the agent adds: the owner's wish, and how the trainer ended last.
@@ -191,6 +220,7 @@ std::vector<std::string> agent_facts(const nlohmann::json& state, const Console&
   if (!agent.is_object()) return {};
   std::vector<std::string> facts;
   if (const std::string wish = wish_text(agent); !wish.empty()) facts.push_back(wish);
+  for (std::string& gpu : paused_gpus(agent)) facts.push_back(std::move(gpu));
   if (number(agent, "seconds") > 0) facts.push_back("agent up for " + format_duration(number(agent, "seconds")));
   if (count(agent, "restarts") > 0) facts.push_back(format_number_of(count(agent, "restarts"), "restart"));
   const std::string exit = told::line(part(agent, "last_exit"), "text");
@@ -207,6 +237,7 @@ std::vector<std::string> status_lines(const nlohmann::json& state, const Console
   flow(training_facts(state, console), console.columns, lines);
   flow(step_facts(state), console.columns, lines);
   if (!told::line(state, "error").empty()) lines.push_back(told::line(state, "error"));
+  for (const std::string& line : pause_lines(state, console)) lines.push_back(line);
   if (!told::line(state, "run_id").empty()) {
     flow(sync_facts(state), console.columns, lines);
     flow(total_facts(state), console.columns, lines);

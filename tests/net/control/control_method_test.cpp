@@ -66,6 +66,9 @@ class ControlMethodTest : public QObject {
 
 void ControlMethodTest::what_is_asked_and_answered_survives_the_round_trip() {
   QVERIFY(comes_back(method::Pause{7200.0}));
+  QVERIFY(comes_back(method::GpuPause{3, 7200.0}));
+  QVERIFY(comes_back(method::GpuResume{3}));
+  QVERIFY(comes_back(method::GpusTaken{"0,2-7", true, "forgotten"}));
   QVERIFY(comes_back(method::Stop{true}));
   QVERIFY(comes_back(method::Leave{true}));
   QVERIFY(comes_back(
