@@ -15,7 +15,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kBusTime{5};
-constexpr std::size_t kMaxBytes = 1u << 20;
+constexpr std::size_t kMaxStatBytes = 1u << 20;
 
 std::string word_in(const std::filesystem::path& file) {
   const auto text = read_file(file, 256);
@@ -251,8 +251,8 @@ std::optional<double> MachineReader::processors_watts() {
 
 // Between two readings; what waits for a processor is not counted, for beside a trainer everything waits.
 std::optional<double> MachineReader::others_load(pid_t trainer) {
-  const auto stat = read_file(places_.proc / "stat", kMaxBytes);
-  const auto own = read_file(places_.proc / std::to_string(trainer) / "stat", kMaxBytes);
+  const auto stat = read_file(places_.proc / "stat", kMaxStatBytes);
+  const auto own = read_file(places_.proc / std::to_string(trainer) / "stat", kMaxStatBytes);
   const auto now = stat.ok() ? parse_processor_ticks(*stat) : std::nullopt;
   const auto own_ticks = (own.ok() ? parse_process_ticks(*own) : std::nullopt).value_or(0);
   const auto before = std::exchange(before_, now);

@@ -21,7 +21,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 4096;
+constexpr std::size_t kMaxTrainerFileBytes = 4096;
 constexpr std::size_t kLastWordsBytes = 8192;
 constexpr std::chrono::seconds kTrainerAnswerTime{2};
 
@@ -136,7 +136,7 @@ std::optional<TrainerProcess> TrainerProcess::of_pid(pid_t pid) {
 }
 
 std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
-  if (const auto text = read_file(home.trainer_file(), kMaxFileBytes); text.ok()) {
+  if (const auto text = read_file(home.trainer_file(), kMaxTrainerFileBytes); text.ok()) {
     if (const auto json = parse_control_json(*text); json.ok()) {
       pid_t pid = 0;
       std::uint64_t start_time = 0;

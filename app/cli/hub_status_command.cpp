@@ -15,7 +15,7 @@
 namespace atl {
 namespace {
 
-struct StatusRequest {
+struct HubStatusRequest {
   std::string home;
   bool json = false;
 };
@@ -98,7 +98,7 @@ void print_hub(const HubState& state, Console& console) {
   console.out << std::flush;
 }
 
-Status show_hub(const StatusRequest& command, CommandContext& context) {
+Status show_hub(const HubStatusRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   const HubHome home{directory};
   std::error_code ignored;
@@ -126,7 +126,7 @@ Status show_hub(const StatusRequest& command, CommandContext& context) {
 }  // namespace
 
 void add_hub_status_command(CLI::App& hub, CommandContext& context) {
-  auto command = std::make_shared<StatusRequest>();
+  auto command = std::make_shared<HubStatusRequest>();
   CLI::App* sub = hub.add_subcommand("status", "The run and its islands, as the hub sees them");
   sub->footer("Example:\n  atoll hub status --json");
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");

@@ -1,7 +1,6 @@
 #include "net/check/facts.h"
 
-#include <cmath>
-
+#include "net/check/gpu_bounds.h"
 #include "net/wire/json_archive.h"
 
 namespace atl {
@@ -9,7 +8,6 @@ namespace {
 
 constexpr std::size_t kMaxFactsBytes = 256 * 1024;
 constexpr int kMaxDepth = 6;
-constexpr std::size_t kMaxGpus = 64;
 
 }  // namespace
 
@@ -145,8 +143,6 @@ void read(JsonReader& all, const char* name, T& facts) {
   fields(reader, facts);
   if (!reader.status().ok()) all.fail(reader.status().error().with_context(name));
 }
-
-bool is_figure(const std::optional<double>& value) { return !value || (std::isfinite(*value) && *value >= 0); }
 
 Status check_figures(const GpuFacts& gpu) {
   if (gpu.devices.size() > kMaxGpus) return Error{ErrorCode::kProtocol, "it names more than 64 GPUs"};

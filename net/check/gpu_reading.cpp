@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/check/gpu_bounds.h"
 #include "net/wire/json_archive.h"
 
 namespace atl {
@@ -16,7 +17,6 @@ void fields(Archive& archive, GpuProcess& process) {
 namespace {
 
 constexpr std::size_t kMaxSampleLine = 256 * 1024;
-constexpr std::size_t kMaxGpus = 64;
 
 template <class Archive>
 void reading_fields(Archive& archive, GpuReading& reading) {
@@ -34,8 +34,6 @@ void reading_fields(Archive& archive, GpuReading& reading) {
   archive.field("nvlink_bytes_per_second", gpu.nvlink_bytes_per_second);
   archive.field("processes", reading.processes);
 }
-
-bool is_figure(const std::optional<double>& value) { return !value || (std::isfinite(*value) && *value >= 0); }
 
 Error wrong_sample(const std::string& why) { return Error{ErrorCode::kProtocol, "the GPU probe's sample: " + why}; }
 

@@ -6,14 +6,13 @@
 
 #include "net/base/gpu_libraries.h"
 #include "net/check/figures.h"
+#include "net/check/gpu_bounds.h"
 #include "net/check/gpu_cards.h"
 #include "net/check/judge_rows.h"
 #include "net/check/run_needs.h"
 
 namespace atl {
 namespace {
-
-constexpr double kDay = 24 * 3600;
 
 // "8x NVIDIA H100 80GB HBM3"
 std::string list_models(const GpuFacts& gpu) {
@@ -246,7 +245,7 @@ CheckRow judge_gpu_xid(const NodeFacts& facts, const CheckPolicy&) {
   if (!facts.host.kernel_log_readable) return skipped("the kernel's log may not be read by this user");
   std::vector<std::uint32_t> codes;
   for (const XidEvent& xid : facts.host.xids) {
-    if (xid.age_seconds <= kDay) codes.push_back(xid.code);
+    if (xid.age_seconds <= kXidAgeThatCounts) codes.push_back(xid.code);
   }
   if (codes.empty()) return judged(Verdict::kPass, 0, "count", "no Xid in 24 h", "");
   // 48: a memory error of two bits; 79: the card fell off the bus.

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "net/https/http_status.h"
 #include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {
 
-constexpr long kStatusOk = 200, kStatusNotFound = 404;
 constexpr std::size_t kHomesAsked = 2;    // the second was the first before a newcomer came
 constexpr std::size_t kHoldersAsked = 3;  // of those who are said to have it
 constexpr std::size_t kMostAsked = 16;    // where it cannot be had elsewhere

@@ -17,15 +17,13 @@
 #include "net/base/plain_name.h"
 #include "net/base/sha256.h"
 #include "net/base/unique_fd.h"
+#include "net/https/http_status.h"
 #include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{200};
-constexpr long kStatusOk = 200;
-constexpr long kStatusPartialContent = 206;
-constexpr long kStatusForbidden = 403;
 
 // What has arrived so far, on disk.
 class PartialFile {

@@ -7,13 +7,13 @@
 #include <array>
 
 #include "net/data/run_dataset.h"
+#include "net/https/http_status.h"
 #include "net/store/store_client.h"
 
 namespace atl {
 namespace {
 
 constexpr long kMaxRedirects = 5;
-constexpr long kStatusOk = 200, kStatusPartialContent = 206, kStatusNotFound = 404;
 
 struct CurlDeleter {
   void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }

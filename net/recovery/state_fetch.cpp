@@ -6,16 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/https/http_status.h"
+
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{200};
 constexpr double kMostOfAllowed = 0.5;
 constexpr std::size_t kMostPieces = 32, kFewestPieces = 4;  // of an average at once: 8 MiB, 1 MiB
-constexpr long kStatusOk = 200;
-constexpr long kStatusPartial = 206;
-constexpr long kStatusNotFound = 404;
-constexpr long kStatusPreconditionFailed = 412;
 
 template <class... Cases>
 struct Match : Cases... {
@@ -295,7 +293,7 @@ void StateFetch::land(const HttpsOutcome& outcome) {
 }
 
 Status StateFetch::accept(Flight& flight, long http_status) {
-  if (http_status != kStatusOk && http_status != kStatusPartial) {
+  if (http_status != kStatusOk && http_status != kStatusPartialContent) {
     return Error{ErrorCode::kProtocol, fmt::format("it answers with HTTP status {}", http_status)};
   }
   if (const auto* manifest = std::get_if<ForManifest>(&flight.purpose)) return take(*manifest, flight.body->bytes);

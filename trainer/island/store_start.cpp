@@ -10,7 +10,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::milliseconds kFirstPause{2'000}, kLongestPause{300'000};
+constexpr std::chrono::milliseconds kFirstStorePause{2'000}, kLongestStorePause{300'000};
 
 // One try; credentials are read anew, for their owner may have changed them meanwhile.
 Status fetch_once(const RunConfig& run, const StoreSettings& settings, ParametersSink& sink, std::uint64_t numel,
@@ -36,7 +36,7 @@ Result<std::vector<float>> fetch_initial_parameters(const RunConfig& run, std::u
                                                     DownloadPace* download) {
   ParametersSink sink(numel);  // of all tries
   const auto progress = [&](std::uint64_t done, std::uint64_t total) { news.progress(done, total, Clock::now()); };
-  Backoff backoff(kFirstPause, kLongestPause);
+  Backoff backoff(kFirstStorePause, kLongestStorePause);
   for (;;) {
     const Status fetched = fetch_once(run, settings, sink, numel, abort, progress, download);
     if (fetched.ok()) {

@@ -12,7 +12,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kAnswerTime{3};
+constexpr std::chrono::seconds kIslandAnswerTime{3};
 constexpr std::chrono::seconds kExportTime{30};
 
 Result<std::uint32_t> exported_step(const nlohmann::json& said) {
@@ -39,15 +39,15 @@ Result<DemoIsland> DemoIsland::start(const std::string& name, const std::filesys
 
 Result<IslandState> DemoIsland::state() const {
   ATOLL_ASSIGN_OR_RETURN(const auto client,
-                         ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         client->call(method::StateGet::kName, nlohmann::json::object(), Deadline::after(kAnswerTime)));
+                         ControlClient::connect(home_.control_socket(), Deadline::after(kIslandAnswerTime)));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, client->call(method::StateGet::kName, nlohmann::json::object(),
+                                                                 Deadline::after(kIslandAnswerTime)));
   return IslandState::from_json(json);
 }
 
 Result<std::uint32_t> DemoIsland::export_model(const std::filesystem::path& directory) const {
   ATOLL_ASSIGN_OR_RETURN(const auto client,
-                         ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
+                         ControlClient::connect(home_.control_socket(), Deadline::after(kIslandAnswerTime)));
   ATOLL_ASSIGN_OR_RETURN(
       const nlohmann::json reply,
       client->call(method::ModelExport::kName, encode_message(method::ModelExport{directory.string()}),

@@ -13,7 +13,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kSampleTime{60};
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kSampleLook{100};
 constexpr std::ptrdiff_t kVisibleCharacters = 200;
 constexpr const char* kPrompt = "An atoll is ";
 constexpr const char* kMostTokens = "1000";
@@ -36,7 +36,7 @@ Result<std::string> sample_of(const std::filesystem::path& model, const AbortSig
   const Deadline deadline = Deadline::after(kSampleTime);
   std::string text;
   for (;;) {
-    const auto code = process.wait(Deadline::after(kLook), &interrupt);
+    const auto code = process.wait(Deadline::after(kSampleLook), &interrupt);
     ATOLL_ASSIGN_OR_RETURN(text, read_file(written));
     if (code.ok() && *code == 0) break;
     if (code.ok()) return Error{ErrorCode::kTrainerFailed, printable_lines(without_gaps(text))};

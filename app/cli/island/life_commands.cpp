@@ -18,7 +18,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{250};
+constexpr std::chrono::milliseconds kInterruptLook{250};
 constexpr const char* kLeft =
     "this island leaves the run; what it contributed so far stays. 'atoll join' comes back, without another invite";
 
@@ -110,7 +110,7 @@ Result<NodeState> await_end(ControlClient& agent, CommandContext& context) {
     if (state.agent.trainer_pid == 0 && state.agent.wish == Wish::kStop) return state;
     if (state.agent.wish == Wish::kRun) return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};
     pollfd wake{context.interrupt.fd(), POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(kLook.count()));
+    ::poll(&wake, 1, static_cast<int>(kInterruptLook.count()));
   }
   return Error{ErrorCode::kAborted, "not waited for; the agent finishes the round all the same"};
 }
