@@ -38,9 +38,10 @@ void print_evaluations(const HubState& state, Console& console) {
 }
 
 void print_hub(const HubState& state, Console& console) {
-  const std::string round = state.finished             ? "finished"
-                            : state.standstill         ? "stands still"
-                            : !state.waits_for.empty() ? "waits for who holds the model"
+  const std::string round = state.finished              ? "finished"
+                            : state.standstill          ? "stands still"
+                            : !state.waits_for.empty()  ? "waits for who holds the model"
+                            : !state.fetch_wait.empty() ? "waits for a fetch"
                             : state.round_open
                                 ? fmt::format("round {} {}", state.outer_step, word_of(state.phase))
                                 : fmt::format("waiting for {}", format_number_of(state.min_islands, "island"));
@@ -56,6 +57,7 @@ void print_hub(const HubState& state, Console& console) {
   if (!state.waits_for.empty()) {
     console.out << console.styled(printable(state.waits_for), Style::kWarning) << "\n";
   }
+  if (!state.fetch_wait.empty()) console.out << printable(state.fetch_wait) << "\n";
   if (state.safe_outer_step) {
     console.out << fmt::format("safe on the islands' disks up to outer step {}\n", *state.safe_outer_step);
   } else if (!state.islands.empty()) {
