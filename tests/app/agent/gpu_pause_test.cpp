@@ -65,7 +65,10 @@ std::string all_but(std::vector<unsigned> others) { return *GpuList{}.without(ot
 class GpuPauseTest : public QObject {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase() { qunsetenv("FAKE_NVML"); }
+  void initTestCase() {
+    qunsetenv("FAKE_NVML");
+    qunsetenv("CUDA_VISIBLE_DEVICES");  // the agents pass on what they have, and their trainers compute nothing
+  }
   void a_list_without_some_names_every_other_that_there_could_be();
   void pauses_survive_the_round_trip_and_end();
   void wrong_files_are_refused();
