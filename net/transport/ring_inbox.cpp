@@ -57,8 +57,9 @@ std::string difference(const RingHello& hello, const RingHello& expected) {
   return {};
 }
 
-// Between two looks at whether anything is due while nothing arrives.
-constexpr int kTickMilliseconds = 100;
+// Between two looks at whether anything is due while nothing arrives, and at whether the edge is still waited for: an
+// attempt that has failed meanwhile ends soon.
+constexpr int kTickMilliseconds = 100, kTickOfAsked = 5;
 // A peer that was refused may have come a little before it was waited for.
 constexpr std::chrono::seconds kRefusalCountsFor{3};
 // Of one connection, in one look: whoever sends them without end must not keep us from looking at the time.
@@ -326,7 +327,8 @@ Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline dead
     if (on_tick && !on_tick()) return Error{ErrorCode::kAborted, fmt::format("{}: the attempt has ended", what)};
     watched.assign({pollfd{arrival, POLLIN, 0}, pollfd{abort.fd(), POLLIN, 0}});
     append_polls(expected.fragment, expected.from, watched);
-    (void)::poll(watched.data(), watched.size(), deadline.poll_milliseconds(kTickMilliseconds));
+    (void)::poll(watched.data(), watched.size(),
+                 deadline.poll_milliseconds(on_tick ? kTickOfAsked : kTickMilliseconds));
   }
 }
 
