@@ -52,8 +52,7 @@ struct Wished {
   Wish wish = Wish::kRun;
   bool at_once = false;  // without a clean end
 };
-struct GpusChanged {};  // the trainer is to compute on others than those that it was started with
-struct Joined {         // the home belongs to a run, or no longer
+struct Joined {  // the home belongs to a run, or no longer
   bool joined = true;
 };
 struct EndAsked {};  // of the agent: the trainer ends first
@@ -61,7 +60,7 @@ struct EndNow {};
 struct SupervisorTick {};
 
 using SupervisorEvent = std::variant<TrainerStarted, TrainerDidNotStart, TrainerAnswered, TrainerStopped, TrainerEnded,
-                                     Wished, GpusChanged, Joined, EndAsked, EndNow, SupervisorTick>;
+                                     Wished, Joined, EndAsked, EndNow, SupervisorTick>;
 
 // ---- out: to be carried out in order
 
@@ -105,7 +104,6 @@ class Supervisor {
   void on(const TrainerStopped& event);
   void on(const TrainerEnded& event);
   void on(const Wished& event);
-  void on(const GpusChanged& event);
   void on(const Joined& event);
   void on(const EndAsked& event);
   void on(const EndNow& event);
@@ -131,7 +129,6 @@ class Supervisor {
   bool end_asked_ = false;
   std::optional<Wish> asked_;  // of the trainer that runs
   Clock::time_point end_by_;   // since then
-  bool renews_ = false;        // it is to end, its work kept, for another
   bool killed_ = false;
 
   bool answered_ = false;  // since it was started

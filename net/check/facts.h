@@ -11,7 +11,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
-#include "net/control/words.h"
 #include "net/step/memory_needs.h"
 
 namespace atl {
@@ -120,8 +119,7 @@ struct RunNeeds {
 };
 
 struct NodeFacts {
-  DeviceChoice device = DeviceChoice::kAuto;  // what its owner has it compute on
-  bool gpu_kernels = false;                   // this build's trainer can compute on GPUs (gpu_compute.h)
+  bool gpus_compute = false;  // where there are any (gpu_compute.h)
   GpuFacts gpu;
   HostFacts host;
   DiskFacts disk;

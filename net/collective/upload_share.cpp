@@ -1,10 +1,8 @@
 #include "net/collective/upload_share.h"
 
-#include <utility>
-
 namespace atl {
 
-UploadShare::UploadShare(AttemptsUnderWay& attempts, Most most) : attempts_(attempts), most_(std::move(most)) {
+UploadShare::UploadShare(AttemptsUnderWay& attempts, std::optional<double> most) : attempts_(attempts), most_(most) {
   MutexLock lock(attempts_.mutex_);
   began_alone_ = attempts_.count_++ == 0;
   begun_ = ++attempts_.begun_;
@@ -16,9 +14,8 @@ UploadShare::~UploadShare() {
 }
 
 std::optional<double> UploadShare::most_bytes_per_second() const {
-  const std::optional<double> most = most_ ? most_() : std::nullopt;
-  if (!most) return std::nullopt;
-  return *most / (attempts_.count() * (contributing_ > 0 ? 2 : 1));
+  if (!most_) return std::nullopt;
+  return *most_ / attempts_.count();
 }
 
 bool UploadShare::alone_so_far() const {

@@ -31,8 +31,7 @@ struct MemoryPlan {
   MemoryNeeds needs;
   std::uint64_t available = 0;  // bytes
 
-  std::string log_line() const;     // key=value
-  std::string gpu_trouble() const;  // when the GPUs cannot hold it; else empty
+  std::string log_line() const;  // key=value
   // For the owner, when it will not do; else empty. The island goes on: what is in swap is slow, not lost.
   std::string trouble() const;
 };
@@ -45,11 +44,7 @@ MemoryPlan plan_memory(const ModelConfig& model, const RunConfig& run, const Isl
 MemoryPlan plan_gpu_memory(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice, int gpus,
                            std::uint64_t gpu_available, std::uint64_t available);
 
-struct HostMemory {             // bytes that this process may hold in all
-  std::uint64_t total = 0;      // at best
-  std::uint64_t available = 0;  // now, with what it holds already
-};
-// The kernel's word; without one as much as there can be.
-HostMemory memory_there_is();
+// What this process may hold in all, with what it holds already.
+std::uint64_t memory_there_is();
 
 }  // namespace atl

@@ -33,10 +33,8 @@ constexpr const char* kSettings[] = {kDevice,         "limits.upload",   "schedu
 constexpr int kMaxNameBytes = 64, kMostThreads = 1024;
 
 bool found_no_gpu(const CheckModel& check) {
-  return std::ranges::any_of(check.rows(), [](const CheckRow& row) {
-    const bool left_idle = row.value.value_or(0) > 0;  // as the person chose, who may choose again
-    return row.id == "gpu.model" && row.verdict == Verdict::kSkip && !left_idle;
-  });
+  return std::ranges::any_of(
+      check.rows(), [](const CheckRow& row) { return row.id == "gpu.model" && row.verdict == Verdict::kSkip; });
 }
 
 // As the node check counted them; 0: not known.
