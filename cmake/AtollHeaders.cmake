@@ -2,7 +2,8 @@
 # uses (configure with -DATOLL_PRECOMPILE=OFF -DATOLL_UNITY=OFF to see that it does).
 #
 # A precompiled header fits only targets that see the same definitions and optimise alike, hence one for each kind:
-#   atoll_headers_plain   net, agent, trainer          atoll_headers_asio    event loops of Asio and Beast
+#   atoll_headers_plain   what computes                atoll_headers_light   messages, files, the agent
+#   atoll_headers_cli     commands                     atoll_headers_asio    event loops of Asio and Beast
 #   atoll_headers_qt      what knows Qt Core           atoll_headers_widgets what draws
 #   atoll_headers_test    tests                        atoll_headers_gui_test tests of what draws
 
@@ -42,6 +43,8 @@ endfunction()
 
 set(light "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
 atoll_make_headers(atoll_headers_plain DEPENDS spdlog::spdlog HEADERS <spdlog/spdlog.h>)
+atoll_make_headers(atoll_headers_light OPTIONS ${light} DEPENDS spdlog::spdlog HEADERS <spdlog/spdlog.h>)
+atoll_make_headers(atoll_headers_cli OPTIONS ${light} DEPENDS spdlog::spdlog CLI11::CLI11 HEADERS <spdlog/spdlog.h> <CLI/CLI.hpp>)
 atoll_make_headers(atoll_headers_asio OPTIONS ${light} DEPENDS spdlog::spdlog atoll_asio_flags
   HEADERS <spdlog/spdlog.h> <boost/asio.hpp> <boost/asio/ssl.hpp> <boost/beast/core.hpp> <boost/beast/http.hpp> <boost/beast/websocket.hpp>)
 if(ATOLL_BUILD_GUI)

@@ -11,18 +11,23 @@ option(ATOLL_UNITY "Compile a library's sources several at a time: all of them i
 
 # atoll_add_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [HEADERS name] [SEPARATE]): a room or a part of one, as a static
 # library; with precompiled headers (AtollHeaders.cmake), those of ATOLL_HEADERS if it names none. Those that are not
-# atoll_headers_plain or _qt are for code that computes little: it is optimised less and compiles in a fraction of the time.
+# atoll_headers_plain or _qt are for code that computes little: it is optimised less and compiles in two thirds of the time.
 # SEPARATE: sources that name things of their own alike, each compiled alone.
 function(atoll_add_library name)
   cmake_parse_arguments(ARG "SEPARATE" "HEADERS" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE atoll_flags ${ARG_PRIVATE_DEPENDS})
-  if(NOT ARG_SEPARATE)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ${ATOLL_UNITY} UNITY_BUILD_BATCH_SIZE 6)
-  endif()
   if(NOT ARG_HEADERS)
     set(ARG_HEADERS ${ATOLL_HEADERS})
+  endif()
+  if(NOT ARG_SEPARATE)
+    # A dozen have in common what the compiler instantiates for each batch; of Asio and Qt six take it a gigabyte and more.
+    set(batch 12)
+    if(ARG_HEADERS MATCHES "_(asio|qt|widgets|test)$")
+      set(batch 6)
+    endif()
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${ATOLL_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
   endif()
   if(ARG_HEADERS AND NOT ARG_HEADERS STREQUAL NONE)
     if(NOT ARG_HEADERS MATCHES "_(plain|qt)$")
@@ -70,5 +75,7 @@ function(atoll_add_test name)
     ENVIRONMENT "QTEST_FUNCTION_TIMEOUT=${milliseconds}")
   if(ARG_LABEL STREQUAL gpu)  # all of it needs one
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIP   : ")
+  else()
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:atoll_processor_alone>)
   endif()
 endfunction()

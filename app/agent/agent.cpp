@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "app/agent/agent_config.h"
 #include "app/agent/agent_history.h"
 #include "app/agent/agent_job.h"
 #include "app/agent/control_service.h"
@@ -12,8 +13,8 @@
 #include "app/agent/join_task.h"
 #include "app/agent/methods/methods.h"
 #include "app/agent/owners_wish.h"
+#include "app/agent/rules_watch.h"
 #include "app/agent/service_notice.h"
-#include "app/agent/trainer_gpus.h"
 #include "app/agent/trainer_news.h"
 #include "net/base/mailbox.h"
 #include "net/base/unix_time.h"
@@ -34,16 +35,12 @@ class Agent::Impl final : public AgentControl {
         contributions_(options_.home.contributions()),
         board_(options_.home.island, contributions_),
         history_(options_.home.history(), options_.history),
-        wish_(options_.home.wish_file(), options_.training_hours),
-        rules_([&] {
-          OwnersRulesSettings rules = options_.rules;
-          rules.hours = options_.training_hours;
-          return rules;
-        }()),
+        wish_(options_.home.wish_file()),
         supervisor_(options_.supervisor, wish_.said().wish, is_joined()) {
     board_.set_wish(wish_.said());
     add_state_methods(methods_, *this);
     add_life_methods(methods_, *this);
+    add_gpu_methods(methods_, *this);
     add_history_methods(methods_, *this);
     add_file_methods(methods_, *this);
     add_log_methods(methods_, *this);
@@ -58,6 +55,7 @@ class Agent::Impl final : public AgentControl {
     add_check_method(methods_, *check_);
   }
   ~Impl() override {
+    ends_.raise("the agent ends");
     service_.end();
     job_.stop("the agent ends");
   }
@@ -69,7 +67,9 @@ class Agent::Impl final : public AgentControl {
   const AgentHome& home() const override { return options_.home; }
   AgentBoard& board() override { return board_; }
   Status wish(const WishFile& wish, bool at_once) override;
+  GpuFacts list_gpus() override;
   void look_at_home() override { (void)commands_.push(LookAtHome{}); }  // a full mailbox: looked at soon anyway
+  void look_at_settings() override { (void)commands_.push(LookAtSettings{}); }
   void publish(const ControlEvent& event) override;
   Status start_job(std::string what, Job job) override { return job_.start(what, std::move(job)); }
   void stop_job(const std::string& why) override { job_.stop(why); }
@@ -77,11 +77,12 @@ class Agent::Impl final : public AgentControl {
 
  private:
   struct LookAtHome {};
+  struct LookAtSettings {};
   struct NewWish {
     WishFile wish;
     bool at_once = false;
   };
-  using Command = std::variant<LookAtHome, NewWish, SupervisorEvent, JoinNews, ControlEvent>;
+  using Command = std::variant<LookAtHome, LookAtSettings, NewWish, SupervisorEvent, JoinNews, ControlEvent>;
 
   // A foreground command says in its own words what a log would.
   spdlog::level::level_enum news_level() const {
@@ -95,8 +96,8 @@ class Agent::Impl final : public AgentControl {
     return std::filesystem::exists(options_.home.island.join_file(), ignored);
   }
   Wish followed_wish() const;
-  std::string rules_sentence() const;
-  void follow_rules();
+  Result<CapRules> read_caps() const;
+  void follow_caps();
   void on_gpus(const std::vector<GpuSample>& gpus);
   void take(const Command& command);
   void take_trainer_news(const ControlEvent& said);
@@ -114,6 +115,7 @@ class Agent::Impl final : public AgentControl {
   void show();
 
   const AgentOptions options_;
+  AbortSignal ends_;  // of what methods ask the GPUs' driver
   ContributionBook contributions_;
   AgentBoard board_;
   AgentHistory history_;
@@ -123,12 +125,12 @@ class Agent::Impl final : public AgentControl {
 
   // The loop's:
   OwnersWish wish_;
-  OwnersRules rules_;
   Supervisor supervisor_;
+  OwnersCaps caps_{
+      options_.caps, {options_.home.config_file, options_.home.settings_file()}, [this] { return read_caps(); }};
   IslandTrainer trainer_{options_.home,
                          {.program = options_.trainer,
                           .patience = options_.trainer_patience,
-                          .upload_bytes_per_second = options_.upload_bytes_per_second,
                           .log_level = options_.trainer_log_level,
                           .log_bytes = options_.trainer_log_bytes,
                           .work_every = options_.work_every,
@@ -140,7 +142,7 @@ class Agent::Impl final : public AgentControl {
                           .store = options_.store},
                          news_level()};
   Foreground foreground_;
-  std::pair<IslandPhase, Wish> shown_{IslandPhase::kUnknown, Wish::kUnknown};
+  std::tuple<IslandPhase, Wish, std::vector<OwnersRule>> shown_{IslandPhase::kUnknown, Wish::kUnknown, {}};
   Watchdog watchdog_;
   std::optional<double> disk_free_bytes_;
   Clock::time_point look_at_disk_at_{};
@@ -164,8 +166,7 @@ class Agent::Impl final : public AgentControl {
   AgentJob job_;
   // Last: their threads publish to the server.
   std::optional<CheckTask> check_;
-  std::optional<TrainerGpus> gpus_;       // once it serves
-  std::optional<MachineReader> machine_;  // once it serves, where a rule asks for it
+  std::optional<RulesWatch> rules_;  // once it serves
   InviteLook look_{publisher()};
 };
 
@@ -178,6 +179,13 @@ Status Agent::Impl::wish(const WishFile& wish, bool at_once) {
     return Error{ErrorCode::kTimeout, "the agent is busy; say it again"};
   }
   return kept;
+}
+
+GpuFacts Agent::Impl::list_gpus() {
+  GpuFacts not_asked;
+  not_asked.driver_found = true;
+  const GpuProbe& probe = options_.gpu_limits.probe;
+  return probe.program.empty() ? not_asked : atl::list_gpus(probe, ends_);
 }
 
 void Agent::Impl::publish(const ControlEvent& event) {
@@ -194,10 +202,13 @@ void Agent::Impl::tell_join(JoinNews news) {
 
 Status Agent::Impl::serve() {
   ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
-  gpus_.emplace(options_.home, options_.gpu_limits, options_.gpu_sample_period, publisher(),
-                [this](const std::vector<GpuSample>& gpus) { on_gpus(gpus); });
-  if (options_.rules.any()) machine_.emplace(options_.rules, options_.machine);
+  rules_.emplace(options_.home,
+                 RulesWatch::Options{options_.gpus, options_.rules, options_.gpu_limits, options_.machine,
+                                     options_.gpu_sample_period, options_.read_config, news_level()},
+                 TrainerGpus::Tell{publisher(), [this](const std::vector<GpuSample>& gpus) { on_gpus(gpus); }});
+  board_.set_paused_gpus(rules_->gpus().paused());
   (void)take_over();
+  follow_caps();  // before the trainer hears of its agent
   news_.listen(options_.home.island.control_socket());
   show();
   return ok_status();
@@ -218,7 +229,7 @@ bool Agent::Impl::take_over() {
   if (!trainer_.find()) return false;
   contributions_.follow(trainer_.pid(), /*is_new=*/false);
   news_.take_over();
-  gpus_->set_training(true);
+  rules_->set_trainer(trainer_.pid());
   show_trainer();
   tell(TrainerStarted{.taken_over = true});
   return true;
@@ -245,21 +256,20 @@ Status Agent::Impl::run(const AbortSignal& end, const AbortSignal* hurry) {
 
 Wish Agent::Impl::followed_wish() const {
   const Wish wish = wish_.now();
-  return wish == Wish::kRun && (gpus_->too_hot() || rules_.pauses()) ? Wish::kPause : wish;
+  return wish == Wish::kRun && rules_->pause() ? Wish::kPause : wish;
 }
 
-// Where the owner wants it to train, and it does not.
-std::string Agent::Impl::rules_sentence() const {
-  return wish_.said().wish == Wish::kRun ? rules_.sentence(OwnersWish::minute_of_day()) : std::string();
+Result<CapRules> Agent::Impl::read_caps() const {
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(options_.home)));
+  return cap_rules(config);
 }
 
-void Agent::Impl::follow_rules() {
-  if (!machine_) return;
-  machine_->set_trainer(trainer_.pid());
-  const bool before = rules_.pauses();
-  rules_.next(machine_->reading(),
-              std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch()).count());
-  if (rules_.pauses() != before) spdlog::log(news_level(), "rules pause={} text=\"{}\"", !before, rules_sentence());
+// The trainer hears of it with the next word that its agent lives: within a second.
+void Agent::Impl::follow_caps() {
+  caps_.turn(Clock::now());
+  const TransferCaps caps = caps_.at(std::time(nullptr));
+  trainer_.set_caps(caps);
+  news_.set_caps(caps);
 }
 
 void Agent::Impl::take(const Command& command) {
@@ -267,7 +277,10 @@ void Agent::Impl::take(const Command& command) {
     wish_.say(news->wish);
     tell(Wished{followed_wish(), news->at_once});
   } else if (std::holds_alternative<LookAtHome>(command)) {
+    rules_->gpus().look_at_home();
     tell(Joined{is_joined()});
+  } else if (std::holds_alternative<LookAtSettings>(command)) {
+    rules_->read_settings();
   } else if (const auto* join = std::get_if<JoinNews>(&command)) {
     take_join_news(*join);
   } else if (const auto* said = std::get_if<ControlEvent>(&command)) {
@@ -301,11 +314,14 @@ void Agent::Impl::look_at_disk() {
 
 void Agent::Impl::turn() {
   if (wish_.pause_is_over()) settle_wish(Wish::kRun);
-  follow_rules();
+  rules_->gpus().set_paused(board_.facts().paused_gpus);  // which control methods change
+  rules_->turn();
+  follow_caps();
   if (const Wish followed = followed_wish(); followed != supervisor_.wish()) tell(Wished{followed});
+  if (rules_->gpus().changed()) tell(GpusChanged{});
   look_at_trainer();
   look_at_disk();
-  tell(SupervisorTick{});
+  if (trainer_.pid() != 0 || rules_->known()) tell(SupervisorTick{});
   history_.turn(Clock::now());
   contributions_.turn(Clock::now());
   foreground_.look(supervisor_);
@@ -318,7 +334,7 @@ void Agent::Impl::look_at_trainer() {
   const auto seen = trainer_.look();
   if (!seen) return;
   if (const auto* ended = std::get_if<TrainerEnded>(&*seen)) {
-    gpus_->set_training(false);
+    rules_->set_trainer(0);
     board_.update([](AgentFacts& board) { board.trainer_pid = 0; });
     board_.forget_trainer();
     contributions_.flush();
@@ -348,12 +364,14 @@ void Agent::Impl::start_trainer() {
   news_.expect_another();
   foreground_.trainer_starts();
   if (take_over()) return;  // one that somebody else started, or that nobody had written down
-  if (const Status started = trainer_.start(); !started.ok()) {
+  const auto gpus = rules_->gpus().usable();
+  const Status started = gpus.ok() ? trainer_.start(*gpus) : Status(gpus.error());
+  if (!started.ok()) {
     join_stages_.trainer_ended(started.error().message);
     return tell(TrainerDidNotStart{started.error().message});
   }
   contributions_.follow(trainer_.pid(), /*is_new=*/true);
-  gpus_->set_training(true);
+  rules_->set_trainer(trainer_.pid());
   show_trainer();
   join_stages_.trainer_started();
   tell(TrainerStarted{});
@@ -368,8 +386,8 @@ std::string Agent::Impl::warning() const {
   if (!wish_.warning().empty()) return wish_.warning();
   if (!history_.trouble().empty()) return history_.trouble();
   if (!contributions_.trouble().empty()) return contributions_.trouble();
-  const std::string rules = rules_sentence(), gpus = gpus_->warning();
-  return rules.empty() || gpus.empty() ? rules + gpus : rules + "; " + gpus;
+  if (!caps_.trouble().empty()) return caps_.trouble();
+  return rules_->warning();
 }
 
 // At once: what follows in this turn may wait for a disk.
@@ -391,9 +409,14 @@ void Agent::Impl::show() {
                     .last_exit = supervisor_.last_exit(),
                     .retry_at = backing_off ? std::optional(supervisor_.retry_at()) : std::nullopt,
                     .warning = warning(),
+                    .paused_by = rules_->paused_by(),
+                    .upload_cap = caps_.upload_view(std::time(nullptr)),
+                    .download_cap = caps_.download_view(std::time(nullptr)),
                     .disk_free_bytes = disk_free_bytes_});
   NodeState state = board_.state();
-  const std::pair now(state.island.state, state.agent.wish);
+  std::vector<OwnersRule> rules;
+  for (const PausedBy& pause : state.agent.paused_by) rules.push_back(pause.rule);
+  const std::tuple now(state.island.state, state.agent.wish, std::move(rules));
   if (now == std::exchange(shown_, now)) return;
   state.gpus.clear();  // they have an event of their own
   const ControlEvent changed = event::StateChanged{std::move(state)};

@@ -14,7 +14,10 @@
 #include "app/agent/gpu_guard.h"
 #include "app/agent/history/history_store.h"
 #include "app/agent/machine_reader.h"
+#include "app/agent/owners_caps.h"
+#include "app/agent/owners_rules.h"
 #include "app/agent/supervisor.h"
+#include "app/config/config.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
 #include "net/check/check_task.h"
@@ -30,22 +33,23 @@ struct AgentOptions {
   std::filesystem::path trainer;               // the program
   std::chrono::seconds trainer_patience{30};   // how long it goes on without an agent
   std::uint64_t trainer_log_bytes = 32u << 20;
-  std::string trainer_log_level = "info";     // as log.level has it
-  std::chrono::seconds work_every{0};         // as checkpoints.work_every has it
-  std::uint64_t data_cache_bytes = 0;         // as island.data_cache has it
-  std::string data_mirrors;                   // as island.data_mirrors has it
-  std::string credit;                         // as island.credit has it
-  std::uint32_t keep_days = 0;                // as checkpoints.keep_daily has it
-  std::string keep_rounds;                    // as checkpoints.keep_rounds has it
-  StoreSettings store;                        // as store.* has it
-  std::vector<TrainingHours> training_hours;  // none: always
-  OwnersRulesSettings rules;                  // but for the hours
-  MachineReader::Places machine;              // where what the rules ask is read
+  std::string trainer_log_level = "info";  // as log.level has it
+  std::chrono::seconds work_every{0};      // as checkpoints.work_every has it
+  std::uint64_t data_cache_bytes = 0;      // as island.data_cache has it
+  std::string data_mirrors;                // as island.data_mirrors has it
+  std::string credit;                      // as island.credit has it
+  std::uint32_t keep_days = 0;             // as checkpoints.keep_daily has it
+  std::string keep_rounds;                 // as checkpoints.keep_rounds has it
+  StoreSettings store;                     // as store.* has it
+  std::string gpus = "all";                // as island.gpus has it; what has joined follows it when it is changed
+  OwnersRulesSettings rules;
+  MachineReader::Places machine;  // where what the rules ask is read
+  // The configuration as it is now: rules and GPU limits are read anew when a setting was changed. Empty: they stay.
+  std::function<Result<Config>()> read_config;
   SupervisorOptions supervisor;
-  std::optional<std::uint64_t> upload_bytes_per_second;  // of the all-reduce, at most
+  CapRules caps;  // of transfers, at first: they are read again when the home's settings change
   GpuLimits gpu_limits;
-  std::chrono::milliseconds gpu_sample_period{
-      5'000};  // while a trainer runs; asked with gpu_limits.probe, if there is one
+  std::chrono::milliseconds gpu_sample_period{5'000};  // asked with gpu_limits.probe, if there is one
   HistoryLimits history;
   // Measures this machine for `check.run` and before a run is joined. Empty: there is no check.
   CheckTask::Check check_node;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "net/base/mutex.h"
+#include "net/base/unix_time.h"
 
 namespace atl {
 namespace {
@@ -44,12 +45,18 @@ std::string error_without_trainer(const AgentFacts& facts) {
 void AgentBoard::set_facts(AgentFacts facts) {
   MutexLock lock(mutex_);
   facts.wish = facts_.wish;
+  facts.paused_gpus = facts_.paused_gpus;
   facts_ = std::move(facts);
 }
 
 void AgentBoard::set_wish(const WishFile& wish) {
   MutexLock lock(mutex_);
   facts_.wish = wish;
+}
+
+void AgentBoard::set_paused_gpus(const PausedGpus& paused) {
+  MutexLock lock(mutex_);
+  facts_.paused_gpus = paused;
 }
 
 void AgentBoard::update(const std::function<void(AgentFacts&)>& change) {
@@ -140,6 +147,11 @@ NodeState AgentBoard::put_together(const IslandState& island, bool trainer_answe
     agent.last_exit = TrainerExitView{exit->cause, exit->text, exit->unix_seconds, exit->status};
   }
   agent.warning = facts_.warning;
+  agent.upload_cap = facts_.upload_cap;
+  agent.download_cap = facts_.download_cap;
+  // Where the owner wants it to train, and it does not.
+  if (wish_now(wish, unix_seconds_now()) == Wish::kRun) agent.paused_by = facts_.paused_by;
+  agent.paused_gpus = facts_.paused_gpus.at(unix_seconds_now()).pauses;
   agent.contributed = contributions_.of(island.run_id);
   return state;
 }

@@ -5,8 +5,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/agent/contribution_book.h"
+#include "app/agent/paused_gpus.h"
 #include "app/agent/supervisor.h"
 #include "net/base/deadline.h"
 #include "net/base/mutex.h"
@@ -17,7 +19,7 @@ namespace atl {
 
 struct AgentFacts {
   WishFile wish = {};          // as the owner said
-  Wish followed = Wish::kRun;  // as it is followed now: outside the training hours a run is a pause
+  Wish followed = Wish::kRun;  // as it is followed now: while a rule of the owner's holds a run is a pause
   Supervisor::Phase phase = Supervisor::Phase::kIdle;
   bool joined = false;
   std::int64_t trainer_pid = 0;  // 0: none runs
@@ -25,8 +27,11 @@ struct AgentFacts {
   std::uint64_t restarts = 0;
   std::optional<TrainerExit> last_exit;
   std::optional<Clock::time_point> retry_at;
-  std::string warning;                    // the wish could not be kept, ...
-  std::optional<double> disk_free_bytes;  // where the island keeps its checkpoint and data
+  std::string warning;  // the wish could not be kept, ...
+  std::vector<PausedBy> paused_by;
+  TransferCapView upload_cap, download_cap;  // as the trainer is told
+  PausedGpus paused_gpus = {};               // as the owner said
+  std::optional<double> disk_free_bytes;     // where the island keeps its checkpoint and data
 };
 
 class AgentBoard {
@@ -35,9 +40,10 @@ class AgentBoard {
   AgentBoard(IslandHome home, const ContributionBook& contributions)
       : home_(std::move(home)), contributions_(contributions) {}
 
-  // But for the wish, which may be newer here than in the loop.
+  // But for the wish and the paused GPUs, which may be newer here than in the loop.
   void set_facts(AgentFacts facts);
   void set_wish(const WishFile& wish);
+  void set_paused_gpus(const PausedGpus& paused);
   void set_trainer_state(const IslandState& state);  // of the one that runs
   void forget_trainer();                             // another one was started
   void set_gpus(std::vector<GpuSample> gpus);        // of the trainer that runs

@@ -1,11 +1,21 @@
 #include "app/agent/agent_config.h"
 
+#include "app/config/quantity.h"
+
 namespace atl {
 namespace {
 
 bool is_set(const Config& config, std::string_view key) { return config.value(key).origin != "default"; }
 
+// A whole number of which 0 is none.
+std::optional<double> above_zero(const Config& config, std::string_view key) {
+  const std::int64_t number = config.whole(key);
+  return number > 0 ? std::optional(static_cast<double>(number)) : std::nullopt;
+}
+
 }  // namespace
+
+std::optional<double> gpu_power_limit(const Config& config) { return above_zero(config, "limits.gpu_power"); }
 
 ConfigSources config_sources(const AgentHome& home) {
   return {home.config_file, home.settings_file(), environment_of_process()};
@@ -16,22 +26,37 @@ StoreSettings store_settings(const Config& config) {
           config.text("store.credentials_file"), config.text("store.authorities_file")};
 }
 
+Result<CapRules> cap_rules(const Config& config) {
+  CapRules rules;
+  rules.upload.otherwise = cap_bytes_per_second(config.text("limits.upload"));
+  rules.download.otherwise = cap_bytes_per_second(config.text("limits.download"));
+  ATOLL_ASSIGN_OR_RETURN(rules.upload.by_hours, parse_cap_hours(config.text("limits.upload_by_hours")));
+  ATOLL_ASSIGN_OR_RETURN(rules.download.by_hours, parse_cap_hours(config.text("limits.download_by_hours")));
+  return rules;
+}
+
+Result<OwnersRulesSettings> owners_rules(const Config& config) {
+  OwnersRulesSettings rules;
+  ATOLL_ASSIGN_OR_RETURN(rules.hours, parse_training_hours(config.text("schedule.hours")));
+  rules.load = above_zero(config, "rules.load");
+  if (rules.load) *rules.load /= 100;
+  const std::uint64_t bytes = config_bytes(config.text("rules.gpu"));
+  rules.gpu_bytes = bytes > 0 ? std::optional(static_cast<double>(bytes)) : std::nullopt;
+  const std::uint64_t idle = config_seconds(config.text("rules.idle"));
+  rules.idle_seconds = idle > 0 ? std::optional(static_cast<std::int64_t>(idle)) : std::nullopt;
+  rules.battery = config.text("rules.battery") != "train";
+  rules.metered = config.text("rules.metered") != "train";
+  rules.gpu_celsius = above_zero(config, "limits.gpu_temperature");
+  rules.cpu_celsius = above_zero(config, "limits.cpu_temperature");
+  rules.watts = above_zero(config, "limits.power");
+  return rules;
+}
+
 Status apply_config(const Config& config, AgentOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(options.training_hours, parse_training_hours(config.text("schedule.hours")));
-  options.upload_bytes_per_second = config_bytes_per_second(config.text("limits.upload"));
-  const auto limit = [&](const char* key, std::optional<double>& value) {
-    if (config.whole(key) > 0) value = static_cast<double>(config.whole(key));
-  };
-  limit("limits.gpu_power", options.gpu_limits.power_watts);
-  limit("limits.gpu_temperature", options.gpu_limits.celsius);
-  if (const auto percent = config.whole("rules.load"); percent > 0) {
-    options.rules.load = static_cast<double>(percent) / 100;
-  }
-  if (const auto idle = config_seconds(config.text("rules.idle")); idle > 0) {
-    options.rules.idle_seconds = static_cast<std::int64_t>(idle);
-  }
-  options.rules.battery = config.text("rules.battery") != "train";
-  options.rules.metered = config.text("rules.metered") != "train";
+  ATOLL_ASSIGN_OR_RETURN(options.rules, owners_rules(config));
+  ATOLL_ASSIGN_OR_RETURN(options.caps, cap_rules(config));
+  options.gpus = config.text("island.gpus");
+  options.gpu_limits.power_watts = gpu_power_limit(config);
   options.supervisor.end_within = std::chrono::seconds(config_seconds(config.text("agent.stop_within")));
   options.trainer_log_bytes = config_bytes(config.text("log.max_size")) / 2;  // the agent's own takes the other half
   options.trainer_log_level = config.text("log.level");

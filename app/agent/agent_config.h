@@ -11,7 +11,11 @@ ConfigSources config_sources(const AgentHome& home);
 
 StoreSettings store_settings(const Config& config);
 
-// Limits, hours and sizes. The agent's own flags are set after it.
+// What limits.upload, limits.download and theirs by hours say.
+Result<CapRules> cap_rules(const Config& config);
+Result<OwnersRulesSettings> owners_rules(const Config& config);
+std::optional<double> gpu_power_limit(const Config& config);  // watts of each; empty: as the driver has it
+// Rules, limits and sizes. The agent's own flags are set after it.
 Status apply_config(const Config& config, AgentOptions& options);
 // What the request leaves open.
 void apply_config(const Config& config, JoinRequest& request);

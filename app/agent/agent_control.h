@@ -9,6 +9,7 @@
 #include "app/agent/wish.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
+#include "net/check/facts.h"
 #include "net/control/events.h"
 #include "net/control/home.h"
 
@@ -22,8 +23,12 @@ class AgentControl {
   virtual AgentBoard& board() = 0;
   // Followed from now on, also if it cannot be written down (the error says why). `at_once`: the trainer is killed.
   virtual Status wish(const WishFile& wish, bool at_once) = 0;
-  // After the home's join file came or went.
+  // What the driver says of this machine's GPUs; waits for it, 20 s at most.
+  virtual GpuFacts list_gpus() = 0;
+  // After the home's join file came, went or was changed.
   virtual void look_at_home() = 0;
+  // After a setting was changed: what may change while the agent runs is read anew.
+  virtual void look_at_settings() = 0;
   // To whoever subscribed to events.
   virtual void publish(const ControlEvent& event) = 0;
   // Work that takes long, one at a time, on a thread of its own; ends when `stop` is raised. kPermissionDenied while

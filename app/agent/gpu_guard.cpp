@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 #include "net/base/file.h"
 #include "net/base/mutex.h"
@@ -35,11 +36,12 @@ std::vector<GpuPower> load_power(const std::filesystem::path& file) {
 
 }  // namespace
 
-GpuGuard::GpuGuard(GpuLimits limits, std::filesystem::path power_file, Publish publish)
-    : limits_(std::move(limits)), power_file_(std::move(power_file)), publish_(std::move(publish)) {
-  if (limits_.celsius) heat_.emplace(*limits_.celsius);
-  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-}
+GpuGuard::GpuGuard(const GpuLimits& limits, std::filesystem::path power_file, Publish publish)
+    : probe_(limits.probe),
+      power_file_(std::move(power_file)),
+      publish_(std::move(publish)),
+      watts_(limits.power_watts),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 GpuGuard::~GpuGuard() {
   stop_.raise("the agent ends");
@@ -48,83 +50,77 @@ GpuGuard::~GpuGuard() {
 
 void GpuGuard::set_training(const std::optional<GpuList>& gpus) {
   const MutexLock lock(mutex_);
-  if (gpus == training_) return;
   training_ = gpus;
-  if (gpus) gpus_ = *gpus;
   changed_.notify_all();
 }
 
-bool GpuGuard::too_hot() const {
+void GpuGuard::set_power(std::optional<double> watts) {
   const MutexLock lock(mutex_);
-  return too_hot_;
+  watts_ = watts;
+  changed_.notify_all();
 }
 
 std::string GpuGuard::warning() const {
   const MutexLock lock(mutex_);
-  return power_warning_.empty() ? heat_warning_ : power_warning_;
+  return warning_;
 }
 
-void GpuGuard::warn(std::string GpuGuard::*of, std::string text) {
+void GpuGuard::warn(std::string text) {
   const MutexLock lock(mutex_);
-  if (text != this->*of && !text.empty()) spdlog::warn("gpu warning=\"{}\"", text);
-  this->*of = std::move(text);
+  if (text != warning_ && !text.empty()) spdlog::warn("gpu warning=\"{}\"", text);
+  warning_ = std::move(text);
+}
+
+std::optional<GpuGuard::Wanted> GpuGuard::wanted() const {
+  return training_ && watts_ ? std::optional(Wanted{*training_, *watts_}) : std::nullopt;
 }
 
 void GpuGuard::run(const std::stop_token& stop) {
   MutexLock lock(mutex_);
+  bool first = true;  // what an agent before left behind
+  std::optional<Wanted> held;
   while (!stop.stop_requested()) {
-    const std::optional<GpuList> training = training_;
-    const GpuList gpus = gpus_;
-    lock.unlock();
-    keep_power(training.has_value(), gpus);
-    keep_temperature(training.has_value(), gpus);
-    lock.lock();
-    changed_.wait(lock, stop, Deadline::after(limits_.period),
-                  [&]() ATOLL_REQUIRES(mutex_) { return training_ != training; });
+    const std::optional<Wanted> now = wanted();
+    if (std::exchange(first, false) || now != held) {
+      lock.unlock();
+      restore_power();
+      if (now) limit_power(*now);
+      lock.lock();
+      held = now;
+    }
+    changed_.wait(lock, stop, [&]() ATOLL_REQUIRES(mutex_) { return wanted() != held; });
   }
   lock.unlock();
   restore_power();
 }
 
-// ---- power
-
-void GpuGuard::keep_power(bool training, const GpuList& gpus) {
-  if (!training) {
-    restore_power();
-  } else if (limits_.power_watts && limited_ != gpus) {
-    limit_power(gpus);
-  }
-}
-
-void GpuGuard::limit_power(const GpuList& gpus) {
-  restore_power();  // of others, or what an agent before left behind
-  const GpuFacts facts = list_gpus(limits_.probe, stop_);
-  std::vector<GpuPower> before, wanted;
+void GpuGuard::limit_power(const Wanted& wanted) {
+  const GpuFacts facts = list_gpus(probe_, stop_);
+  std::vector<GpuPower> before, limits;
   for (unsigned gpu = 0; gpu < facts.devices.size(); ++gpu) {
-    if (!gpus.contains(gpu)) continue;
-    wanted.push_back({gpu, *limits_.power_watts});
+    if (!wanted.gpus.contains(gpu)) continue;
+    limits.push_back({gpu, wanted.watts});
     if (const auto watts = facts.devices[gpu].power_limit_watts) before.push_back({gpu, *watts});
   }
-  limited_ = gpus;
   std::vector<std::string> problems{facts.problem};
-  if (facts.problem.empty() && wanted.empty()) problems = {"there is no such GPU"};
-  if (facts.problem.empty() && !wanted.empty()) {
+  if (facts.problem.empty() && limits.empty()) problems = {"there is no such GPU"};
+  if (facts.problem.empty() && !limits.empty()) {
     const Status kept = save_power(power_file_, before);
-    problems = kept.ok() ? limit_gpu_power(limits_.probe, wanted, stop_) : std::vector{kept.error().message};
+    problems = kept.ok() ? limit_gpu_power(probe_, limits, stop_) : std::vector{kept.error().message};
   }
-  if (stop_.raised() || problems.empty()) return warn(&GpuGuard::power_warning_, {});
-  std::string text = fmt::format("limits.gpu_power is not in force (to set it needs root): {}. Training goes on",
-                                 fmt::join(problems, ", "));
-  publish_({.kind = GpuAlertKind::kPower, .cap_watts = limits_.power_watts, .text = text});
-  warn(&GpuGuard::power_warning_, std::move(text));
+  if (stop_.raised() || problems.empty()) return warn({});
+  std::string text = fmt::format(
+      "limits.gpu_power is not in force (to set it needs root): {}. Training goes on; limits.power pauses it instead",
+      fmt::join(problems, ", "));
+  publish_({.kind = GpuAlertKind::kPower, .cap_watts = wanted.watts, .text = text});
+  warn(std::move(text));
 }
 
 void GpuGuard::restore_power() {
-  limited_.reset();
   const std::vector<GpuPower> before = load_power(power_file_);
-  if (before.empty()) return;
+  if (before.empty()) return warn({});
   const AbortSignal whatever_happens;
-  const GpuFacts facts = list_gpus(limits_.probe, whatever_happens);
+  const GpuFacts facts = list_gpus(probe_, whatever_happens);
   std::vector<GpuPower> changed;
   for (const GpuPower& power : before) {
     if (power.gpu >= facts.devices.size()) continue;
@@ -132,52 +128,11 @@ void GpuGuard::restore_power() {
     if (std::abs(now - power.watts) > kSameWatts) changed.push_back(power);
   }
   const auto problems =
-      changed.empty() ? std::vector<std::string>() : limit_gpu_power(limits_.probe, changed, whatever_happens);
+      changed.empty() ? std::vector<std::string>() : limit_gpu_power(probe_, changed, whatever_happens);
   std::error_code ignored;
   if (problems.empty() && facts.problem.empty()) std::filesystem::remove(power_file_, ignored);
-  warn(&GpuGuard::power_warning_,
-       problems.empty() ? std::string()
+  warn(problems.empty() ? std::string()
                         : fmt::format("the power limits of before are not restored: {}", fmt::join(problems, ", ")));
-}
-
-// ---- temperature
-
-void GpuGuard::keep_temperature(bool training, const GpuList& gpus) {
-  if (!heat_ || (!training && !heat_->too_hot())) return;
-  const GpuFacts facts = list_gpus(limits_.probe, stop_);
-  if (stop_.raised()) return;
-  std::optional<unsigned> hottest;
-  for (unsigned gpu = 0; gpu < facts.devices.size(); ++gpu) {
-    const auto celsius = facts.devices[gpu].celsius;
-    if (gpus.contains(gpu) && celsius && (!hottest || *celsius > facts.devices[*hottest].celsius)) hottest = gpu;
-  }
-  if (!hottest) {
-    return warn(&GpuGuard::heat_warning_,
-                fmt::format("limits.gpu_temperature is not watched: {}",
-                            facts.problem.empty() ? "no GPU tells its temperature" : facts.problem));
-  }
-  const double celsius = *facts.devices[*hottest].celsius;
-  const bool changed = heat_->next(celsius);
-  warn(&GpuGuard::heat_warning_,
-       !heat_->too_hot()
-           ? std::string()
-           : fmt::format("GPU {} is too hot (limits.gpu_temperature is {:.0f} C); training goes on below "
-                         "{:.0f} C",
-                         *hottest, heat_->cap_celsius(), heat_->cap_celsius() - HeatWatch::kHysteresisCelsius));
-  if (changed) tell_heat(*hottest, celsius);
-}
-
-void GpuGuard::tell_heat(unsigned gpu, double celsius) {
-  {
-    const MutexLock lock(mutex_);
-    too_hot_ = heat_->too_hot();
-  }
-  spdlog::warn("gpu={} celsius={} cap_celsius={} pauses={}", gpu, celsius, heat_->cap_celsius(), heat_->too_hot());
-  publish_({.kind = GpuAlertKind::kTemperature,
-            .gpu = gpu,
-            .celsius = celsius,
-            .cap_celsius = heat_->cap_celsius(),
-            .pauses = heat_->too_hot()});
 }
 
 }  // namespace atl

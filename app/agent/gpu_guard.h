@@ -1,6 +1,6 @@
-// Keeps GPUs within what their owner allows: a power limit while a trainer runs, and no trainer while one is too hot.
-// They are asked and set by a child process (net/check/gpu_probe.h), on a thread of the guard's: the agent itself never
-// holds a GPU. What cannot be read or set is a warning, and training goes on.
+// Keeps GPUs within the power that their owner allows while a trainer runs. They are asked and set by a child process
+// (net/check/gpu_probe.h), on a thread of the guard's: the agent itself never holds a GPU. What cannot be set is a
+// warning, and training goes on.
 //
 // Owned by the agent, whose loop calls it.
 #pragma once
@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "app/agent/heat_watch.h"
 #include "app/config/gpu_list.h"
 #include "net/base/abort_signal.h"
 #include "net/base/mutex.h"
@@ -23,11 +22,7 @@ namespace atl {
 
 struct GpuLimits {
   GpuProbe probe = {};
-  std::optional<double> power_watts = {};  // of each GPU
-  std::optional<double> celsius = {};
-  std::chrono::milliseconds period{10'000};  // between two readings of the temperatures
-
-  bool any() const { return power_watts || celsius; }
+  std::optional<double> power_watts = {};  // of each GPU; empty: as the driver has it
 };
 
 class GpuGuard {
@@ -36,36 +31,37 @@ class GpuGuard {
 
   // `power_file`: where the power limits of before are written down while there are others, for the next agent should
   // this one be killed. `publish` is called on the guard's thread and outlives it.
-  GpuGuard(GpuLimits limits, std::filesystem::path power_file, Publish publish);
+  GpuGuard(const GpuLimits& limits, std::filesystem::path power_file, Publish publish);
   ~GpuGuard();  // restores the power limits, for which the probe has GpuProbe::list_time
 
   // A trainer runs on these GPUs; empty: none does.
   void set_training(const std::optional<GpuList>& gpus);
-  bool too_hot() const;
-  std::string warning() const;  // for the owner; empty: none
+  void set_power(std::optional<double> watts);  // of each, from now on
+  std::string warning() const;                  // for the owner; empty: none
 
  private:
   void run(const std::stop_token& stop);
-  void keep_power(bool training, const GpuList& gpus);
-  void limit_power(const GpuList& gpus);
+  // What is to hold: which GPUs are limited to how much.
+  struct Wanted {
+    GpuList gpus;
+    double watts = 0;
+    bool operator==(const Wanted&) const = default;
+  };
+  std::optional<Wanted> wanted() const ATOLL_REQUIRES(mutex_);
+  void limit_power(const Wanted& wanted);
   void restore_power();
-  void keep_temperature(bool training, const GpuList& gpus);
-  void tell_heat(unsigned gpu, double celsius);
-  void warn(std::string GpuGuard::*of, std::string text);
+  void warn(std::string text);
 
-  const GpuLimits limits_;
+  const GpuProbe probe_;
   const std::filesystem::path power_file_;
   const Publish publish_;
   AbortSignal stop_;  // of a reading under way
-  std::optional<HeatWatch> heat_;
-  std::optional<GpuList> limited_;  // whose power is limited now
 
   mutable Mutex mutex_;
   StoppableCondVar changed_;
   std::optional<GpuList> training_ ATOLL_GUARDED_BY(mutex_);
-  GpuList gpus_ ATOLL_GUARDED_BY(mutex_);  // of the last trainer
-  bool too_hot_ ATOLL_GUARDED_BY(mutex_) = false;
-  std::string power_warning_ ATOLL_GUARDED_BY(mutex_), heat_warning_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<double> watts_ ATOLL_GUARDED_BY(mutex_);
+  std::string warning_ ATOLL_GUARDED_BY(mutex_);
   std::jthread thread_;  // last
 };
 

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
 #include "net/base/mutex.h"
-#include "net/check/gpu_reading.h"
 
 namespace atl {
 namespace {
@@ -27,27 +28,38 @@ GpuSampler::~GpuSampler() {
   if (asking_) asking_->raise("the agent ends");
 }
 
-void GpuSampler::set_training(const std::optional<GpuList>& gpus) {
+void GpuSampler::watch(const std::optional<GpuList>& gpus) {
   const MutexLock lock(mutex_);
-  if (gpus == training_) return;
-  training_ = gpus;
-  if (asking_) asking_->raise("the trainer has ended, or has other GPUs");
+  if (gpus == watched_) return;
+  watched_ = gpus;
+  problem_.clear();
+  if (asking_) asking_->raise("other GPUs are to be asked, or none");
   changed_.notify_all();
+}
+
+std::string GpuSampler::problem() const {
+  const MutexLock lock(mutex_);
+  return problem_;
+}
+
+void GpuSampler::set_problem(std::string problem) {
+  const MutexLock lock(mutex_);
+  problem_ = std::move(problem);
 }
 
 void GpuSampler::run(const std::stop_token& stop) {
   MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
-    const std::optional<GpuList> training = training_;
-    const auto is_another = [&]() ATOLL_REQUIRES(mutex_) { return training_ != training; };
-    if (!training) {
+    const std::optional<GpuList> watched = watched_;
+    const auto is_another = [&]() ATOLL_REQUIRES(mutex_) { return watched_ != watched; };
+    if (!watched) {
       changed_.wait(lock, stop, is_another);
       continue;
     }
     asking_ = std::make_shared<AbortSignal>();
     const auto asking = asking_;
     lock.unlock();
-    const Next next = stop.stop_requested() ? Next::kGoOn : sample(*training, *asking);
+    const Next next = stop.stop_requested() ? Next::kGoOn : sample(*watched, *asking);
     lock.lock();
     asking_.reset();
     if (next == Next::kRetry) changed_.wait(lock, stop, Deadline::after(kRetry), is_another);
@@ -63,21 +75,23 @@ GpuSampler::Next GpuSampler::sample(const GpuList& gpus, const AbortSignal& abor
                    kMaxBytes};
   if (!probe_.nvml.empty()) child.arguments.insert(child.arguments.end(), {"--nvml", probe_.nvml});
   std::string problem;
-  bool any = false;
+  bool any = false, none_there = false;
   const Status ended = run_probe_child(child, abort, [&](std::string_view line) {
     auto read = parse_gpu_readings(line);
     if (!read.ok()) {
       problem = read.error().message;
+      none_there = read.error().code == ErrorCode::kNotFound;
       return;
     }
-    any = true;
-    std::erase_if(*read, [&](const GpuSample& gpu) { return !gpus.contains(gpu.index); });
+    if (!std::exchange(any, true)) set_problem({});
+    std::erase_if(*read, [&](const GpuReading& gpu) { return !gpus.contains(gpu.now.index); });
     if (!read->empty()) tell_(*read);
   });
   if (!ended.ok() && ended.error().code != ErrorCode::kAborted) problem = ended.error().message;
   if (!problem.empty()) spdlog::debug("gpu samples end reason=\"{}\"", problem);
   if (problem.empty()) return Next::kGoOn;
-  return any ? Next::kRetry : Next::kNever;
+  set_problem(problem);
+  return any || !none_there ? Next::kRetry : Next::kNever;
 }
 
 }  // namespace atl

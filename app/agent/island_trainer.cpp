@@ -4,7 +4,6 @@
 
 #include <csignal>
 
-#include "app/agent/trainer_gpus.h"
 #include "app/agent/trainer_link.h"
 #include "net/base/file.h"
 #include "net/base/unix_time.h"
@@ -29,9 +28,9 @@ bool IslandTrainer::find() {
   return process_.has_value();
 }
 
-Status IslandTrainer::start() {
+Status IslandTrainer::start(const GpuList& gpus) {
   expect_another();
-  Status started = start_process();
+  Status started = start_process(gpus);
   if (started.ok()) {
     spdlog::log(news_level_, "trainer started pid={}", pid());
   } else {
@@ -40,9 +39,8 @@ Status IslandTrainer::start() {
   return started;
 }
 
-Status IslandTrainer::start_process() {
+Status IslandTrainer::start_process(const GpuList& gpus) {
   ATOLL_RETURN_IF_ERROR(make_directories(home_.state, FileMode::kPrivate));
-  ATOLL_ASSIGN_OR_RETURN(const GpuList gpus, TrainerGpus::of_island(home_));
   TrainerStart start = start_;
   start.visible_gpus = gpus.visible_devices();
   ATOLL_ASSIGN_OR_RETURN(process_, TrainerProcess::start(home_, start));

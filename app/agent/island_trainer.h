@@ -10,13 +10,14 @@
 
 #include "app/agent/supervisor.h"
 #include "app/agent/trainer_process.h"
+#include "app/config/gpu_list.h"
 #include "net/control/home.h"
 
 namespace atl {
 
 class IslandTrainer {
  public:
-  // `start` but for the GPUs, which the join file has at each start. What it does is logged at `news_level`.
+  // `start` but for the GPUs, which each start has. What it does is logged at `news_level`.
   IslandTrainer(AgentHome home, TrainerStart start, spdlog::level::level_enum news_level)
       : home_(std::move(home)), start_(std::move(start)), news_level_(news_level) {}
 
@@ -24,7 +25,9 @@ class IslandTrainer {
 
   // While none runs: takes a living one over, or starts one.
   bool find();
-  Status start();
+  Status start(const GpuList& gpus);
+  // What the next one is told at its start.
+  void set_caps(const TransferCaps& caps) { start_.caps = caps; }
 
   // What the supervisor is to be told, if anything: TrainerStopped, or TrainerEnded, after which none runs.
   std::optional<SupervisorEvent> look();
@@ -32,12 +35,12 @@ class IslandTrainer {
   void kill(const std::string& hung);  // why, if it is for that; else empty
 
  private:
-  Status start_process();
+  Status start_process(const GpuList& gpus);
   void expect_another();
   TrainerExit exit() const;
 
   const AgentHome home_;
-  const TrainerStart start_;
+  TrainerStart start_;
   const spdlog::level::level_enum news_level_;
   std::optional<TrainerProcess> process_;
   // Of this process:

@@ -154,6 +154,12 @@ bool was_removed(const JoinFile& join, const IslandHome& home, const AbortSignal
 
 }  // namespace
 
+std::optional<DeviceChoice> device_of(const JoinRequest& request) {
+  const auto device = parse_device_choice(request.device);
+  if (request.gpus == "none" && (!device.ok() || *device == DeviceChoice::kAuto)) return DeviceChoice::kProcessor;
+  return device.ok() ? std::optional(*device) : std::nullopt;
+}
+
 Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
                              const std::function<Status(const Invite&)>& consent, const JoinObserver& observer) {
   const JoinObserver tell = observer ? observer : JoinObserver([](JoinStage, StageStatus) {});

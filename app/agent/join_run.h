@@ -26,6 +26,9 @@ struct JoinRequest {
   std::optional<int> micro_batch = {};  // 0: as many sequences at once as the memory allows; empty: the same
 };
 
+// On what it would have the island compute, of no GPU on the processor. None: it leaves that as it is.
+std::optional<DeviceChoice> device_of(const JoinRequest& request);
+
 struct JoinOutcome {
   JoinFile join;
   std::string text;  // for a person: what happened

@@ -63,10 +63,11 @@ Result<nlohmann::json> JoinTask::join(const nlohmann::json& params) {
 
 // A machine that fails is not to train; why, for the person who joins. One that holds a state of the run is taken back
 // as it is: others may be waiting for it, and it may only be busy for now.
-Status JoinTask::checked(const AbortSignal& stop) {
+Status JoinTask::checked(const JoinRequest& request, const AbortSignal& stop) {
   stage(JoinStage::kCheck, StageStatus::kRunning);
   if (check_) {
-    ATOLL_ASSIGN_OR_RETURN(const CheckReport report, check_(/*full=*/false, stop, [](const CheckRow&) {}));
+    ATOLL_ASSIGN_OR_RETURN(const CheckReport report,
+                           check_({.full = false, .device = device_of(request)}, stop, [](const CheckRow&) {}));
     const auto failed = std::ranges::find_if(
         report.rows, [](const CheckRow& row) { return row.verdict == Verdict::kFail && !is_silent_hub(row); });
     if (failed != report.rows.end() && kept_states(control_.home().island.checkpoint()).empty()) {
@@ -81,10 +82,11 @@ Status JoinTask::checked(const AbortSignal& stop) {
 
 Result<JoinOutcome> JoinTask::join_checked(const JoinRequest& request, const AbortSignal& stop) {
   const IslandHome& home = control_.home().island;
-  ATOLL_ASSIGN_OR_RETURN(JoinOutcome joined, join_run(
-                                                 request, home, &stop, [&](const Invite&) { return checked(stop); },
-                                                 [this](JoinStage of, StageStatus status) { stage(of, status); }));
-  const Status fit = checked(stop);  // for what the run asks
+  ATOLL_ASSIGN_OR_RETURN(JoinOutcome joined,
+                         join_run(
+                             request, home, &stop, [&](const Invite&) { return checked(request, stop); },
+                             [this](JoinStage of, StageStatus status) { stage(of, status); }));
+  const Status fit = checked(request, stop);  // for what the run asks
   if (fit.ok() && !stop.raised()) return joined;
   set_membership_aside();
   return fit.ok() ? cancelled() : fit.error();

@@ -31,7 +31,7 @@ class JoinTask {
   Result<JoinRequest> request_of(const nlohmann::json& params) const;
   void work(const JoinRequest& request, const AbortSignal& stop);
   Result<JoinOutcome> join_checked(const JoinRequest& request, const AbortSignal& stop);
-  Status checked(const AbortSignal& stop);
+  Status checked(const JoinRequest& request, const AbortSignal& stop);
   void told(const Result<JoinOutcome>& joined, const Status& kept);
   void stage(JoinStage stage, StageStatus status);
   void set_membership_aside();

@@ -2,21 +2,11 @@
 
 #include <spdlog/spdlog.h>
 
-#include <ctime>
-
 #include "net/base/unix_time.h"
 
 namespace atl {
 
-int OwnersWish::minute_of_day() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  return local.tm_hour * 60 + local.tm_min;
-}
-
-OwnersWish::OwnersWish(std::filesystem::path file, std::vector<TrainingHours> hours)
-    : file_(std::move(file)), hours_(std::move(hours)) {
+OwnersWish::OwnersWish(std::filesystem::path file) : file_(std::move(file)) {
   const auto kept = load_wish(file_);
   if (kept.ok()) {
     said_ = *kept;
@@ -27,7 +17,7 @@ OwnersWish::OwnersWish(std::filesystem::path file, std::vector<TrainingHours> ho
   }
 }
 
-Wish OwnersWish::now() const { return wish_now(said_, hours_, unix_seconds_now(), minute_of_day()); }
+Wish OwnersWish::now() const { return wish_now(said_, unix_seconds_now()); }
 
 void OwnersWish::say(const WishFile& wish) {
   said_ = wish;

@@ -1,24 +1,21 @@
-// The owner's wish (wish.h) as the agent follows it: by this machine's clock, within the training hours, until another
-// is said. Owned by the agent, whose loop calls it.
+// The owner's wish (wish.h) as the agent follows it: by this machine's clock, until another is said. Owned by the
+// agent, whose loop calls it.
 #pragma once
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "app/agent/wish.h"
-#include "app/config/training_hours.h"
 
 namespace atl {
 
 class OwnersWish {
  public:
   // As `file` has it; without one a run.
-  OwnersWish(std::filesystem::path file, std::vector<TrainingHours> hours);
+  explicit OwnersWish(std::filesystem::path file);
 
   const WishFile& said() const { return said_; }
   Wish now() const;
-  static int minute_of_day();  // by this machine's clock, local time
   bool pause_is_over() const { return said_.wish == Wish::kPause && now() == Wish::kRun; }
 
   void say(const WishFile& wish);  // which is in the file already, if it could be
@@ -28,7 +25,6 @@ class OwnersWish {
 
  private:
   const std::filesystem::path file_;
-  const std::vector<TrainingHours> hours_;
   WishFile said_;
   std::string warning_;
 };

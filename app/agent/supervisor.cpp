@@ -23,7 +23,7 @@ Supervisor::Actions Supervisor::next(const SupervisorEvent& event, Clock::time_p
 void Supervisor::on(const TrainerStarted& event) {
   phase_ = Phase::kRunning;
   asked_.reset();
-  killed_ = false;
+  renews_ = killed_ = false;
   answered_ = false;
   training_ = false;
   progress_ = 0;
@@ -105,6 +105,8 @@ void Supervisor::on(const Wished& event) {
   if (phase_ == Phase::kFailed || phase_ == Phase::kBackoff) phase_ = Phase::kIdle;
 }
 
+void Supervisor::on(const GpusChanged&) { renews_ = has_process(); }
+
 void Supervisor::on(const Joined& event) {
   if (event.joined == joined_) return;
   joined_ = event.joined;
@@ -123,11 +125,13 @@ void Supervisor::on(const EndNow&) {
 
 void Supervisor::settle() {
   if (has_process()) {
-    // What the owner wants now, as the trainer understands it; a resume after a pause starts it anew once it is gone.
+    // What the owner wants now, as the trainer understands it; a resume after a pause, and other GPUs, start it anew
+    // once it is gone.
     const std::optional<Wish> wanted = !joined_              ? std::optional(Wish::kStop)
                                        : end_asked_          ? std::optional(ending_wish())
-                                       : wish_ == Wish::kRun ? std::nullopt
-                                                             : std::optional(wish_);
+                                       : wish_ != Wish::kRun ? std::optional(wish_)
+                                       : renews_             ? std::optional(Wish::kPause)
+                                                             : std::nullopt;
     const bool stronger = wanted && (!asked_ || (*asked_ == Wish::kFinish && *wanted != Wish::kFinish));
     if (stronger && !killed_) {
       asked_ = wanted;

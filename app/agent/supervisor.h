@@ -52,7 +52,8 @@ struct Wished {
   Wish wish = Wish::kRun;
   bool at_once = false;  // without a clean end
 };
-struct Joined {  // the home belongs to a run, or no longer
+struct GpusChanged {};  // the trainer is to compute on others than those that it was started with
+struct Joined {         // the home belongs to a run, or no longer
   bool joined = true;
 };
 struct EndAsked {};  // of the agent: the trainer ends first
@@ -60,7 +61,7 @@ struct EndNow {};
 struct SupervisorTick {};
 
 using SupervisorEvent = std::variant<TrainerStarted, TrainerDidNotStart, TrainerAnswered, TrainerStopped, TrainerEnded,
-                                     Wished, Joined, EndAsked, EndNow, SupervisorTick>;
+                                     Wished, GpusChanged, Joined, EndAsked, EndNow, SupervisorTick>;
 
 // ---- out: to be carried out in order
 
@@ -104,6 +105,7 @@ class Supervisor {
   void on(const TrainerStopped& event);
   void on(const TrainerEnded& event);
   void on(const Wished& event);
+  void on(const GpusChanged& event);
   void on(const Joined& event);
   void on(const EndAsked& event);
   void on(const EndNow& event);
@@ -129,6 +131,7 @@ class Supervisor {
   bool end_asked_ = false;
   std::optional<Wish> asked_;  // of the trainer that runs
   Clock::time_point end_by_;   // since then
+  bool renews_ = false;        // it is to end, its work kept, for another
   bool killed_ = false;
 
   bool answered_ = false;  // since it was started

@@ -18,12 +18,23 @@ constexpr std::chrono::milliseconds kConnectEvery{200};
 
 }  // namespace
 
-TrainerLink::TrainerLink(std::filesystem::path socket, Callbacks callbacks)
+TrainerLink::TrainerLink(std::filesystem::path socket, Callbacks callbacks, const TransferCaps& caps)
     : socket_(std::move(socket)),
+      caps_(caps),
       callbacks_(std::move(callbacks)),
       thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 TrainerLink::~TrainerLink() = default;
+
+void TrainerLink::set_caps(const TransferCaps& caps) {
+  MutexLock lock(mutex_);
+  caps_ = caps;
+}
+
+TransferCaps TrainerLink::caps() const {
+  MutexLock lock(mutex_);
+  return caps_;
+}
 
 // The trainer's last word is its state, so what it told before that is heard first.
 Result<std::unique_ptr<ControlClient>> TrainerLink::connect() {
@@ -83,7 +94,8 @@ void TrainerLink::serve(const std::stop_token& stop) {
         continue;
       }
     }
-    const auto state = client->call(method::AgentAlive::kName, nlohmann::json::object(), Deadline::after(kAnswerTime));
+    const auto state = client->call(method::AgentAlive::kName, encode_message(method::AgentAlive{.caps = caps()}),
+                                    Deadline::after(kAnswerTime));
     if (!state.ok()) {
       client.reset();
       continue;

@@ -1,6 +1,6 @@
-// The agent's line to its trainer: tells it once a second that the agent lives, hears its state in answer, and takes
-// its events, each once and in order, also those from before the line was there. Connects again by itself. Owns its
-// thread, on which the callbacks are made.
+// The agent's line to its trainer: tells it once a second that the agent lives, and what it may send and receive now,
+// hears its state in answer, and takes its events, each once and in order, also those from before the line was there.
+// Connects again by itself. Owns its thread, on which the callbacks are made.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,10 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/deadline.h"
+#include "net/base/mutex.h"
 #include "net/base/result.h"
 #include "net/control/event_reader.h"
+#include "net/control/transfer_caps.h"
 
 namespace atl {
 
@@ -26,8 +28,11 @@ class TrainerLink {
     std::function<void(HeardEvent event)> event;
   };
 
-  TrainerLink(std::filesystem::path socket, Callbacks callbacks);
+  TrainerLink(std::filesystem::path socket, Callbacks callbacks, const TransferCaps& caps = {});
   ~TrainerLink();
+
+  // Any thread: what the trainer is told with each word that its agent lives.
+  void set_caps(const TransferCaps& caps);
 
  private:
   void serve(const std::stop_token& stop);
@@ -36,7 +41,11 @@ class TrainerLink {
   void answer(const nlohmann::json& state);
   void tell_unread(const Error& why);
 
+  TransferCaps caps() const;
+
   const std::filesystem::path socket_;
+  mutable Mutex mutex_;
+  TransferCaps caps_ ATOLL_GUARDED_BY(mutex_);
   const Callbacks callbacks_;
   // The thread's:
   std::int64_t pid_ = 0;         // of the trainer whose events were heard

@@ -10,7 +10,13 @@ namespace atl {
 void TrainerNews::listen(std::filesystem::path socket) {
   link_.emplace(std::move(socket),
                 TrainerLink::Callbacks{.answered = [this](const IslandState& state) { hear_state(state); },
-                                       .event = [this](HeardEvent event) { hear_event(std::move(event)); }});
+                                       .event = [this](HeardEvent event) { hear_event(std::move(event)); }},
+                caps_);
+}
+
+void TrainerNews::set_caps(const TransferCaps& caps) {
+  caps_ = caps;
+  if (link_) link_->set_caps(caps);
 }
 
 void TrainerNews::expect_another() {

@@ -38,6 +38,7 @@ class TrainerNews {
   void take_over() { taken_over_ = true; }    // what it did before is history
   bool taken_over() const { return taken_over_; }
   void follow_joining(bool follow) { joining_ = follow; }
+  void set_caps(const TransferCaps& caps);  // that each trainer is told from now on
 
  private:
   void hear_state(const IslandState& state);
@@ -51,6 +52,7 @@ class TrainerNews {
   std::atomic<bool> taken_over_{false};
   std::atomic<bool> joining_{false};
   std::atomic<bool> is_new_{true};   // to the history
+  TransferCaps caps_;                // the loop's
   std::optional<TrainerLink> link_;  // last
 };
 

@@ -21,7 +21,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 4096;
+constexpr std::size_t kMaxTrainerFileBytes = 4096;
 constexpr std::size_t kLastWordsBytes = 8192;
 constexpr std::chrono::seconds kTrainerAnswerTime{2};
 
@@ -39,10 +39,13 @@ void note(const Status& recorded) {
   if (!recorded.ok()) spdlog::warn("trainer record=none error=\"{}\"", recorded.error().message);
 }
 
+std::string text_of(std::optional<double> cap) { return cap ? fmt::format("{}", *cap) : std::string(); }
+
 // What only the agent says.
 std::map<std::string, std::string> environment_of(const TrainerStart& start, const std::filesystem::path& log) {
   std::map<std::string, std::string> said{{kAgentPatienceVariable, std::to_string(start.patience.count())},
-                                          {kUploadLimitVariable, {}},
+                                          {kUploadCapVariable, text_of(start.caps.upload)},
+                                          {kDownloadCapVariable, text_of(start.caps.download)},
                                           {kLogFileVariable, log.string()},
                                           {kLogLevelVariable, start.log_level},
                                           {kLogBytesVariable, std::to_string(start.log_bytes)},
@@ -53,7 +56,6 @@ std::map<std::string, std::string> environment_of(const TrainerStart& start, con
                                           {kDataMirrorsVariable, start.data_mirrors},
                                           {kCreditVariable, start.credit}};
   said.merge(store_environment(start.store));
-  if (start.upload_bytes_per_second) said[kUploadLimitVariable] = std::to_string(*start.upload_bytes_per_second);
   if (start.visible_gpus) {
     said["CUDA_VISIBLE_DEVICES"] = *start.visible_gpus;
     said["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";  // as nvidia-smi and NVML count; CUDA's own is by speed
@@ -134,7 +136,7 @@ std::optional<TrainerProcess> TrainerProcess::of_pid(pid_t pid) {
 }
 
 std::optional<TrainerProcess> TrainerProcess::find(const AgentHome& home) {
-  if (const auto text = read_file(home.trainer_file(), kMaxFileBytes); text.ok()) {
+  if (const auto text = read_file(home.trainer_file(), kMaxTrainerFileBytes); text.ok()) {
     if (const auto json = parse_control_json(*text); json.ok()) {
       pid_t pid = 0;
       std::uint64_t start_time = 0;

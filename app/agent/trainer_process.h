@@ -16,14 +16,15 @@
 #include "net/base/child_process.h"
 #include "net/base/result.h"
 #include "net/control/home.h"
+#include "net/control/transfer_caps.h"
 #include "net/store/store_settings.h"
 
 namespace atl {
 
 struct TrainerStart {
   std::filesystem::path program;
-  std::chrono::seconds patience{30};  // the trainer's, without an agent
-  std::optional<std::uint64_t> upload_bytes_per_second = {};
+  std::chrono::seconds patience{30};             // the trainer's, without an agent
+  TransferCaps caps = {};                        // at its start; later by agent.alive
   std::optional<std::string> visible_gpus = {};  // as CUDA_VISIBLE_DEVICES, in nvidia-smi's order; empty: as ours
   std::string log_level = "info";                // as log.level has it
   std::uint64_t log_bytes = 32u << 20;           // of home.trainer_log() and what came before it together

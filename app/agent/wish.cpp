@@ -59,12 +59,10 @@ bool may_train(const std::vector<TrainingHours>& hours, int minute_of_day) {
   });
 }
 
-Wish wish_now(const WishFile& file, const std::vector<TrainingHours>& hours, std::int64_t unix_seconds,
-              int minute_of_day) {
+Wish wish_now(const WishFile& file, std::int64_t unix_seconds) {
   const bool pause_is_over =
       file.wish == Wish::kPause && file.paused_until_unix_seconds && unix_seconds >= *file.paused_until_unix_seconds;
-  const Wish wish = pause_is_over ? Wish::kRun : file.wish;
-  return wish == Wish::kRun && !may_train(hours, minute_of_day) ? Wish::kPause : wish;
+  return pause_is_over ? Wish::kRun : file.wish;
 }
 
 }  // namespace atl

@@ -33,8 +33,7 @@ Status save_wish(const std::filesystem::path& path, const WishFile& wish);
 // None: always. A span may run past midnight.
 bool may_train(const std::vector<TrainingHours>& hours, int minute_of_day);
 
-// The wish as it is to be followed now: a pause that is over is kRun, and kRun outside the training hours is kPause.
-Wish wish_now(const WishFile& file, const std::vector<TrainingHours>& hours, std::int64_t unix_seconds,
-              int minute_of_day);
+// The wish as it is now: a pause that is over is kRun.
+Wish wish_now(const WishFile& file, std::int64_t unix_seconds);
 
 }  // namespace atl

@@ -57,7 +57,7 @@ Status run_agent(const AgentRequest& command, CommandContext& context) {
   ConfigSources sources = config_sources(home);
   if (!command.hours.empty()) sources.command_line["schedule.hours"] = command.hours;
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(sources));
-  ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, config));
+  ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, sources, config));
   if (command.system) options.access = SocketAccess::kGroup;
   // A disk that takes no log is no reason not to train.
   if (const Status log = set_up_log(home, config); !log.ok()) spdlog::warn("log error=\"{}\"", log.error().message);

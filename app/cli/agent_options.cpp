@@ -6,13 +6,14 @@
 
 namespace atl {
 
-Result<AgentOptions> agent_options(const AgentHome& home, const Config& config) {
+Result<AgentOptions> agent_options(const AgentHome& home, const ConfigSources& sources, const Config& config) {
   AgentOptions options;
   options.home = home;
   ATOLL_RETURN_IF_ERROR(apply_config(config, options));
+  options.read_config = [sources] { return Config::load(sources); };
   ATOLL_ASSIGN_OR_RETURN(options.trainer, locate_trainer());
   const auto probe = locate_gpu_probe();
-  if (!probe.ok() && options.gpu_limits.any()) return probe.error();
+  if (!probe.ok() && (options.gpu_limits.power_watts || options.rules.ask_gpus())) return probe.error();
   if (probe.ok()) options.gpu_limits.probe.program = *probe;
   options.check_node = node_check_of(home);
   return options;

@@ -7,6 +7,6 @@
 namespace atl {
 
 // The owner's limits, and the programs beside this one. kTrainerFailed when one is missing that is needed.
-Result<AgentOptions> agent_options(const AgentHome& home, const Config& config);
+Result<AgentOptions> agent_options(const AgentHome& home, const ConfigSources& sources, const Config& config);
 
 }  // namespace atl

@@ -60,7 +60,6 @@ void set_network(const CheckRequest& request, const Result<JoinFile>& join, Node
   options.network.bind = join->bind;
   options.shape.local_ranks = join->local_ranks;
   options.shape.micro_batch = join->micro_batch;
-  options.wants_gpus = join->device == DeviceChoice::kGpu;
   options.network.trainer_listens = trainer_runs(request.home.island);
   if (options.network.trainer_listens) options.gpus_in_use = "the trainer uses the GPUs; end it first";
 }
@@ -79,6 +78,15 @@ NodeProbeOptions options_for(const CheckRequest& request, const Result<JoinFile>
   return options;
 }
 
+// On what the island computes, or would: of no GPU, on its processor.
+Result<DeviceChoice> device_of(const CheckRequest& request, const Result<JoinFile>& join, const Config& config) {
+  if (request.device) return *request.device;
+  ATOLL_ASSIGN_OR_RETURN(const DeviceChoice configured, parse_device_choice(config.text("island.device")));
+  const DeviceChoice device = join.ok() ? join->device : configured;
+  const bool no_gpus = (join.ok() ? join->gpus : config.text("island.gpus")) == "none";
+  return no_gpus && device == DeviceChoice::kAuto ? DeviceChoice::kProcessor : device;
+}
+
 }  // namespace
 
 Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
@@ -86,6 +94,8 @@ Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSign
   const Result<JoinFile> join = load_join_file(request.home.island.join_file());
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(request.home)));
   NodeProbeOptions options = options_for(request, join);
+  ATOLL_ASSIGN_OR_RETURN(options.device, device_of(request, join, config));
+  if (options.device == DeviceChoice::kProcessor) options.gpus_in_use = "they are left idle (island.device)";
   options.shape.keeps_work = config_seconds(config.text("checkpoints.work_every")) > 0;
   options.shape.data_cache_bytes = config_bytes(config.text("island.data_cache"));
   NodeProbes probes(std::move(options), interrupt);
@@ -98,8 +108,8 @@ Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSign
 }
 
 CheckTask::Check node_check_of(const AgentHome& home) {
-  return [home](bool full, const AbortSignal& abort, const CheckTask::OnRow& on_row) {
-    return check_this_node({home, full}, abort, on_row);
+  return [home](const CheckTask::Wanted& wanted, const AbortSignal& abort, const CheckTask::OnRow& on_row) {
+    return check_this_node({.home = home, .full = wanted.full, .device = wanted.device}, abort, on_row);
   };
 }
 

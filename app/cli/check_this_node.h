@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace atl {
 struct CheckRequest {
   AgentHome home;
   bool full = false;
-  std::vector<Address> hub = {};  // of an invite, before joining
+  std::vector<Address> hub = {};            // of an invite, before joining
+  std::optional<DeviceChoice> device = {};  // of a join under way; none: as it was joined, else as configured
 };
 
 // Measures, calls `on_row` as rows come, and keeps the report in the home of an island when its run was known.

@@ -39,8 +39,9 @@ void say_goodbye(const AgentHome& home, const Contribution& before, const NodeSt
 }  // namespace
 
 Status train_in_foreground(const AgentHome& home, const std::string& come_back, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
-  ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, config));
+  const ConfigSources sources = config_sources(home);
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(sources));
+  ATOLL_ASSIGN_OR_RETURN(AgentOptions options, agent_options(home, sources, config));
   options.trainer_patience = kForegroundPatience;
   options.foreground = true;
   options.supervisor.agent_ends = Wish::kStop;  // Ctrl-C is a goodbye

@@ -15,7 +15,7 @@
 namespace atl {
 namespace {
 
-struct StatusRequest {
+struct HubStatusRequest {
   std::string home;
   bool json = false;
 };
@@ -38,9 +38,10 @@ void print_evaluations(const HubState& state, Console& console) {
 }
 
 void print_hub(const HubState& state, Console& console) {
-  const std::string round = state.finished             ? "finished"
-                            : state.standstill         ? "stands still"
-                            : !state.waits_for.empty() ? "waits for who holds the model"
+  const std::string round = state.finished              ? "finished"
+                            : state.standstill          ? "stands still"
+                            : !state.waits_for.empty()  ? "waits for who holds the model"
+                            : !state.fetch_wait.empty() ? "waits for a fetch"
                             : state.round_open
                                 ? fmt::format("round {} {}", state.outer_step, word_of(state.phase))
                                 : fmt::format("waiting for {}", format_number_of(state.min_islands, "island"));
@@ -56,6 +57,7 @@ void print_hub(const HubState& state, Console& console) {
   if (!state.waits_for.empty()) {
     console.out << console.styled(printable(state.waits_for), Style::kWarning) << "\n";
   }
+  if (!state.fetch_wait.empty()) console.out << printable(state.fetch_wait) << "\n";
   if (state.safe_outer_step) {
     console.out << fmt::format("safe on the islands' disks up to outer step {}\n", *state.safe_outer_step);
   } else if (!state.islands.empty()) {
@@ -98,7 +100,7 @@ void print_hub(const HubState& state, Console& console) {
   console.out << std::flush;
 }
 
-Status show_hub(const StatusRequest& command, CommandContext& context) {
+Status show_hub(const HubStatusRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   const HubHome home{directory};
   std::error_code ignored;
@@ -126,7 +128,7 @@ Status show_hub(const StatusRequest& command, CommandContext& context) {
 }  // namespace
 
 void add_hub_status_command(CLI::App& hub, CommandContext& context) {
-  auto command = std::make_shared<StatusRequest>();
+  auto command = std::make_shared<HubStatusRequest>();
   CLI::App* sub = hub.add_subcommand("status", "The run and its islands, as the hub sees them");
   sub->footer("Example:\n  atoll hub status --json");
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");

@@ -208,16 +208,16 @@ Status join_through(ControlClient& agent, const Join& command, const std::string
 // The node is checked before the invite is used, and again for what its run asks.
 Status join_here(const Join& command, std::optional<Invite> invite, const AgentHome& home, JoinPreflight& check,
                  CommandContext& context) {
-  const auto consent = [&](const Invite& asked) -> Status {
-    ATOLL_RETURN_IF_ERROR(ask_consent(command, asked, context));
-    return check.run();
-  };
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
   JoinRequest request = request_of(command, std::move(invite));
   apply_config(config, request);
+  const auto consent = [&](const Invite& asked) -> Status {
+    ATOLL_RETURN_IF_ERROR(ask_consent(command, asked, context));
+    return check.run(device_of(request));
+  };
   ATOLL_ASSIGN_OR_RETURN(const JoinOutcome joined, join_run(request, home.island, &context.interrupt, consent));
   context.console.out << printable_lines(joined.text) << std::endl;
-  return check.run();
+  return check.run(device_of(request));
 }
 
 // The agent of the service that is installed and started for it.
@@ -303,7 +303,8 @@ void add_join_command(CLI::App& app, CommandContext& context) {
       ->check(whole_number(0, 1 << 20));
   sub->add_option(
          "--device", command->device,
-         "What computes: processor (the default), gpu, or auto: GPUs where there are any on which the model fits")
+         "What computes: auto (the default: GPUs where there are any on which the model fits, else the processor), "
+         "processor or gpu")
       ->type_name("WORD")
       ->check(is_device());
   sub->add_option("--precision", command->precision,

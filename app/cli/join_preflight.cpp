@@ -11,8 +11,8 @@
 
 namespace atl {
 
-Status JoinPreflight::run() {
-  const CheckRequest request{home_};
+Status JoinPreflight::run(std::optional<DeviceChoice> device) {
+  const CheckRequest request{.home = home_, .device = device};
   const bool again = began_;
   began_ = true;
   bool news = false;

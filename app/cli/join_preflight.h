@@ -3,6 +3,7 @@
 // while something else keeps its machine busy; warnings ask a person at a terminal. Main thread.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -17,8 +18,9 @@ class JoinPreflight {
   JoinPreflight(AgentHome home, bool ask, CommandContext& context)
       : home_(std::move(home)), ask_(ask), context_(context) {}
 
-  // A hub that does not answer is left to what follows, which says whether name, port or TLS is to blame.
-  Status run();
+  // `device`: on what the join would have it compute; none: as before. A hub that does not answer is left to what
+  // follows, which says whether name, port or TLS is to blame.
+  Status run(std::optional<DeviceChoice> device);
   bool failed() const { return failed_; }  // a row did: exit code 6
 
  private:

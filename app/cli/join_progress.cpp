@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -56,6 +57,7 @@ void JoinProgress::show(const ControlEvent& event) {
   if (const NodeState* state = state_in(event)) {
     show_trouble(state->island);
     show_end(*state);
+    show_pauses(*state);
   }
 }
 
@@ -94,6 +96,19 @@ void JoinProgress::show_end(const NodeState& state) {
   print(console_.styled(fmt::format("the trainer ended: {}; it is started again in {}", printable(exit->text),
                                     format_duration(*state.agent.restart_in_seconds)),
                         Style::kWarning));
+}
+
+// Each rule when it begins to pause, and when none does any more.
+void JoinProgress::show_pauses(const NodeState& state) {
+  if (!state.has_agent) return;  // the trainer alone does not know
+  std::vector<OwnersRule> rules;
+  for (const PausedBy& pause : state.agent.paused_by) {
+    rules.push_back(pause.rule);
+    if (std::ranges::find(pauses_, pause.rule) != pauses_.end()) continue;
+    print(console_.styled(fmt::format("paused: {}", printable(sentence_of(pause))), Style::kWarning));
+  }
+  if (rules.empty() && !pauses_.empty() && state.agent.wish == Wish::kRun) print("training goes on");
+  pauses_ = std::move(rules);
 }
 
 void JoinProgress::show_stage(const event::JoinProgress& progress) {

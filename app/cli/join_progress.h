@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "app/cli/console.h"
 #include "net/base/deadline.h"
@@ -28,6 +29,7 @@ class JoinProgress {
   void show_hub(const event::HubLink& link);
   void show_trouble(const IslandState& state);
   void show_end(const NodeState& state);
+  void show_pauses(const NodeState& state);
   void show_stage(const event::JoinProgress& progress);
   void show_transfer(const event::Transfer& transfer);
   void print(const std::string& line);
@@ -39,6 +41,7 @@ class JoinProgress {
   std::map<Download, Clock::time_point> transfers_;  // under way, by what they are of: shown last
   std::string hub_text_;                             // why it does not answer; empty: it does
   std::string trouble_;                              // shown last
+  std::vector<OwnersRule> pauses_;                   // that were shown as pausing
   double ended_at_ = 0;                              // when the trainer ended whose end was shown last: since 1970
   JoinStage stage_ = JoinStage::kUnknown;            // shown last
 };

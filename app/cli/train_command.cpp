@@ -5,16 +5,20 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "app/agent/agent_config.h"
 #include "app/agent/join_run.h"
 #include "app/cli/command.h"
 #include "app/cli/foreground_agent.h"
+#include "app/cli/own_programs.h"
 #include "app/cli/run_init.h"
 #include "app/cli/text.h"
+#include "app/cli/train_memory.h"
 #include "app/cli/validators.h"
 #include "net/base/memory.h"
+#include "net/check/gpu_compute.h"
+#include "net/check/gpu_probe.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"
-#include "net/step/memory_needs.h"
 #include "net/wire/invite.h"
 
 namespace atl {
@@ -29,33 +33,34 @@ struct Train {
   bool describes_run = false;  // something of `run` was given
 };
 
-// Nobody checks this machine for a run of its own; what it can never hold would be killed by the kernel in its first
-// step.
-Status check_memory(const RunConfig& run, std::optional<int> micro_batch) {
-  ATOLL_ASSIGN_OR_RETURN(const ModelConfig model, model_config_from_json(run.model_json));
-  const MicroBatch least = micro_batches(model, {.sequences_per_step = run.sequences_per_step,
-                                                 .sequence_length = run.sequence_length,
-                                                 .wire = run.wire,
-                                                 .attention = run.attention,
-                                                 .island = {.micro_batch = micro_batch.value_or(0)}})
-                               .front();
-  const std::uint64_t total = usable_memory().total;
-  if (total == 0 || least.bytes <= total) return ok_status();
-  return Error{
-      ErrorCode::kInvalidArgument,
-      fmt::format("this machine has {} of memory, and this run wants {} with {} of {} tokens computed at once; "
-                  "choose {}",
-                  format_bytes(static_cast<double>(total)), format_bytes(static_cast<double>(least.bytes)),
-                  format_number_of(least.sequences, "sequence"), run.sequence_length,
-                  least.sequences > 1 ? "a smaller --micro-batch" : "a smaller --model")};
+// What computes: as it was said, else as this run was begun, else as this machine's configuration has it.
+Result<DeviceChoice> device_of(const Train& command, const AgentHome& home) {
+  if (!command.device.empty()) return parse_device_choice(command.device);
+  const auto before = load_join_file(home.island.join_file());
+  if (before.ok()) return before->device;
+  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
+  return parse_device_choice(config.text("island.device"));
+}
+
+Status check_memory(const RunConfig& run, const Train& command, DeviceChoice device, const AbortSignal& interrupt) {
+  const auto ask_gpus = [&] {
+    GpuProbe probe;
+    GpuFacts none;
+    const auto program = locate_gpu_probe();
+    if (!program.ok()) none.problem = program.error().message;
+    if (!program.ok()) return none;
+    probe.program = *program;
+    return list_gpus(probe, interrupt);
+  };
+  return check_train_memory(run, command.micro_batch, device, {usable_memory().total, gpus_compute(), ask_gpus});
 }
 
 // The hub's home: a new run's, or that of the run which the directory holds.
-Status prepare_run(Train& command, const HubHome& hub, const AbortSignal& interrupt) {
+Status prepare_run(Train& command, const HubHome& hub, DeviceChoice device, const AbortSignal& interrupt) {
   if (std::filesystem::exists(hub.run_file())) {
     if (!command.describes_run) {
       ATOLL_ASSIGN_OR_RETURN(const RunConfig run, load_run(hub));
-      return check_memory(run, command.micro_batch);
+      return check_memory(run, command, device, interrupt);
     }
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} holds a run, whose configuration stays as it is; go on with it by --dir alone, or "
@@ -73,19 +78,19 @@ Status prepare_run(Train& command, const HubHome& hub, const AbortSignal& interr
   // There is nobody to ask but its owner, who is here and has lost at most what this machine's disk has.
   if (!command.run.overrides.when_lost) command.run.overrides.when_lost = "rollback";
   ATOLL_ASSIGN_OR_RETURN(const PlannedRun planned, plan_run(command.run, interrupt));
-  ATOLL_RETURN_IF_ERROR(check_memory(planned.options.run, command.micro_batch));
+  ATOLL_RETURN_IF_ERROR(check_memory(planned.options.run, command, device, interrupt));
   ATOLL_RETURN_IF_ERROR(init_run(planned, hub.directory));
   return ok_status();
 }
 
 // The island joins as any other does; a hub that is started again has another port.
-Status join_own_hub(const Train& command, const HubHome& hub, std::uint16_t port, const IslandHome& island,
-                    const AbortSignal& interrupt) {
+Status join_own_hub(const Train& command, const HubHome& hub, std::uint16_t port, DeviceChoice device,
+                    const IslandHome& island, const AbortSignal& interrupt) {
   const Address address{"127.0.0.1", port};
   JoinRequest request;
   request.threads = command.threads;
   request.micro_batch = command.micro_batch;
-  request.device = command.device;
+  request.device = word_of(device);
   request.precision = command.precision;
   auto before = load_join_file(island.join_file());
   if (before.ok()) {
@@ -105,13 +110,14 @@ Status run(Train& command, CommandContext& context) {
   const std::filesystem::path directory = std::filesystem::absolute(command.directory);
   const HubHome hub{directory / "hub"};
   const AgentHome home = agent_home_in(directory / "island");
-  ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, context.interrupt));
+  ATOLL_ASSIGN_OR_RETURN(const DeviceChoice device, device_of(command, home));
+  ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, device, context.interrupt));
   spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
   HubServeOptions options;
   options.directory = hub.directory;
   options.listen = {"127.0.0.1", 0};
   ATOLL_ASSIGN_OR_RETURN(const auto server, HubServer::start(options, {}));
-  ATOLL_RETURN_IF_ERROR(join_own_hub(command, hub, server->port(), home.island, context.interrupt));
+  ATOLL_RETURN_IF_ERROR(join_own_hub(command, hub, server->port(), device, home.island, context.interrupt));
   ATOLL_RETURN_IF_ERROR(train_in_foreground(home, "atoll train --dir " + command.directory, context));
   context.console.out << fmt::format("all is kept in {}; the model: atoll export --home {} --output MODEL",
                                      directory.string(), home.island.directory.string())
@@ -142,7 +148,8 @@ void add_train_command(CLI::App& app, CommandContext& context) {
   auto* device =
       sub->add_option(
              "--device", command->device,
-             "What computes: processor (the default), gpu, or auto: GPUs where there are any on which the model fits")
+             "What computes: auto (the default: GPUs where there are any on which the model fits, else the processor), "
+             "processor or gpu")
           ->type_name("WORD")
           ->check(is_device());
   auto* precision = sub->add_option("--precision", command->precision,

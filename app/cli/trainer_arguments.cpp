@@ -56,8 +56,7 @@ Status TrainerArguments::add_store() {
 Status TrainerArguments::add_device(const std::string& device, const std::string& gpus) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, find_agent_home(""));
   ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home)));
-  const bool configured = config.value("island.device").origin != "default";
-  add("--device", device.empty() && configured ? config.text("island.device") : device);
+  add("--device", device.empty() ? config.text("island.device") : device);
   ATOLL_ASSIGN_OR_RETURN(GpuList chosen, parse_gpu_list(gpus.empty() ? config.text("island.gpus") : gpus));
   // One computes, and the others are not to be touched.
   if (chosen.numbers && chosen.numbers->size() > 1) chosen.numbers->resize(1);
@@ -91,9 +90,10 @@ void TrainerInference::add_to(CLI::App& command) {
   command.add_option("--batch", batch, "Texts at once (default: 8)")->check(whole_number(1, 1 << 16));
   command.add_option("--threads", threads, "Compute threads of the processor")->check(whole_number(1, 1024));
   command
-      .add_option("--device", device,
-                  "What computes: auto (a GPU, where there is one and the model fits), processor or gpu (default: "
-                  "island.device where it was set, else auto)")
+      .add_option(
+          "--device", device,
+          "What computes: auto (a GPU, where there is one and the model fits, else the processor), processor or "
+          "gpu (default: island.device)")
       ->type_name("WORD")
       ->check(is_device());
   command.add_option("--gpus", gpus, "GPUs, of which the first computes (default: island.gpus)")

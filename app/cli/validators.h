@@ -11,7 +11,7 @@ CLI::Validator number_between(double low, double high);              // both all
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);  // both allowed
 
 CLI::Validator attention_scope();   // packed or document
-CLI::Validator is_device();         // processor or gpu
+CLI::Validator is_device();         // auto, processor or gpu
 CLI::Validator is_precision();      // auto, fp32 or bf16
 CLI::Validator is_split_pattern();  // net/tokenizer/split_pattern.h
 

@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 
+#include "app/config/cap_hours.h"
 #include "app/config/gpu_list.h"
+#include "app/config/quantity.h"
 #include "app/config/training_hours.h"
 #include "net/base/address.h"
 
@@ -23,52 +26,20 @@ Error not_a(const ConfigKey& key, std::string_view text, std::string_view wanted
                fmt::format("{} = '{}': must be {}", key.name, text.substr(0, kMaxTextBytes), wanted)};
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-// "2.5 MB" as 2.5 and "MB".
-bool split_quantity(std::string_view text, double& number, std::string_view& unit) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
-  return error == std::errc() && std::isfinite(number) && number >= 0;
-}
-
-std::optional<double> unit_bytes(std::string_view unit) {
-  double factor = 1;
-  for (const char* name : {"B", "kB", "MB", "GB", "TB"}) {
-    if (unit == name) return factor;
-    factor *= 1000;
+Result<std::string> normalise_bytes(const ConfigKey& key, std::string_view text) {
+  auto quantity = parse_quantity(text);
+  const auto bytes = quantity ? bytes_of(*quantity) : std::nullopt;
+  if (!bytes || *bytes > static_cast<double>(kMaxBytes)) {
+    return not_a(key, text, "a size with its unit, for instance 200 MB or 1.5 GB");
   }
-  if (unit == "KB") return 1e3;
-  return unit.empty() ? std::optional<double>(1) : std::nullopt;
+  if (quantity->unit.empty()) quantity->unit = "B";
+  return quantity->text();
 }
 
-std::optional<double> unit_rate(std::string_view unit) {
-  double factor = 1.0 / 8;
-  for (const char* name : {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"}) {
-    if (unit == name) return factor;
-    factor *= 1000;
-  }
-  if (!unit.ends_with("/s") || unit == "/s") return std::nullopt;
-  return unit_bytes(unit.substr(0, unit.size() - 2));
-}
-
-std::string quantity_text(double number, std::string_view unit) { return fmt::format("{} {}", number, unit); }
-
-Result<std::string> normalise_quantity(const ConfigKey& key, std::string_view text) {
-  const bool rate = key.type == ConfigType::kRate;
-  if (rate && (text == "none" || text == "0")) return std::string("none");
-  const char* wanted = rate ? "a rate with its unit, for instance 20 Mbit/s or 2.5 MB/s, or none"
-                            : "a size with its unit, for instance 200 MB or 1.5 GB";
-  double number = 0;
-  std::string_view unit;
-  if (!split_quantity(text, number, unit)) return not_a(key, text, wanted);
-  const std::optional<double> factor = rate ? unit_rate(unit) : unit_bytes(unit);
-  if (!factor || number * *factor > static_cast<double>(kMaxBytes)) return not_a(key, text, wanted);
-  return quantity_text(number, unit.empty() ? "B" : unit);
+Result<std::string> normalise_rate(const ConfigKey& key, std::string_view text) {
+  auto cap = normalised_cap(text);
+  if (!cap) return not_a(key, text, kCapWanted);
+  return std::move(*cap);
 }
 
 Result<std::string> normalise_duration(const ConfigKey& key, std::string_view text) {
@@ -86,6 +57,12 @@ Result<std::string> normalise_hours(const ConfigKey& key, std::string_view text)
   const auto hours = parse_training_hours(text);
   if (hours.ok()) return to_string(*hours);
   return not_a(key, text, "hours of the day, for instance 22:00-06:00, several apart by commas");
+}
+
+Result<std::string> normalise_cap_hours(const ConfigKey& key, std::string_view text) {
+  const auto hours = parse_cap_hours(text);
+  if (hours.ok()) return to_string(*hours);
+  return hours.error().with_context(key.name);
 }
 
 Result<std::string> normalise_whole(const ConfigKey& key, std::string_view text) {
@@ -171,9 +148,9 @@ const std::vector<ConfigKey>& config_keys() {
       {"island.micro_batch", kWhole, "0",
        "Sequences that a shard computes at once; 0: as many as the memory allows, and no more than make it faster", 0,
        1 << 20},
-      {"island.device", kOneOf, "processor",
-       "What computes. gpu: those that island.gpus allows, once a small model comes out on them as on the processor; "
-       "auto: they, where there are any and the model fits on them, else the processor",
+      {"island.device", kOneOf, "auto",
+       "What computes. auto: GPUs, those that island.gpus allows, where there are any that can and the model fits on "
+       "them, else the processor; processor; gpu: GPUs, or nothing",
        0, 0, "auto processor gpu"},
       {"island.precision", kOneOf, "auto",
        "In which numbers the model is computed, with fp32 parameters: bf16 on GPUs and processors that have it; auto: "
@@ -192,15 +169,29 @@ const std::vector<ConfigKey>& config_keys() {
        "How the cards of exported models count this island. name: by its name; none: with all that are not named", 0, 0,
        "none name"},
       {"limits.upload", kRate, "none",
-       "What the all-reduce, and what is served and published meanwhile, may send together"},
+       "What the island may send in all: rounds, what it serves to others, what it publishes"},
+      {"limits.upload_by_hours", kCapHours, "",
+       "Other limits at given hours of the day, local time, for instance 08:00-18:00 20 Mbit/s, 23:00-06:00 none; "
+       "empty: the same at all hours"},
+      {"limits.download", kRate, "none", "What the island may receive in all: rounds, states, data, tasks to evaluate"},
+      {"limits.download_by_hours", kCapHours, "",
+       "Other limits at given hours of the day, local time, as limits.upload_by_hours; empty: the same at all hours"},
       {"limits.gpu_power", kWhole, "0",
        "Watts that each GPU may draw while training (needs root); 0: as the driver has it", 0, 10'000},
       {"limits.gpu_temperature", kWhole, "0", "Degrees Celsius above which training pauses; 0: no limit", 0, 120},
+      {"limits.cpu_temperature", kWhole, "0",
+       "Degrees Celsius of the processor above which training pauses; 0: no limit", 0, 120},
+      {"limits.power", kWhole, "0",
+       "Watts that processors and the island's GPUs may draw together, as far as the system tells it, before training "
+       "pauses; 0: no limit",
+       0, 100'000},
       {"schedule.hours", kDayHours, "", "Hours of the day in which to train, local time; empty: always"},
       {"rules.load", kWhole, "0",
        "Percent of one processor that other programs may keep busy before training pauses, 150: one and a half; 0: "
        "whatever they do",
        0, 102'400},
+      {"rules.gpu", kBytes, "0 B",
+       "Memory of one of the island's GPUs that other programs may hold before training pauses; 0 B: whatever they do"},
       {"rules.idle", kDuration, "0s",
        "Training waits until nobody has used keyboard or mouse for so long, as the login service says; 0s: it does "
        "not"},
@@ -251,6 +242,13 @@ Result<const ConfigKey*> find_config_key(std::string_view name) {
                fmt::format("there is no key '{}'; did you mean '{}'?", name.substr(0, kMaxTextBytes), nearest->name)};
 }
 
+bool changes_while_agent_runs(std::string_view name) {
+  constexpr std::array kOthers{
+      "island.gpus", "schedule.hours", "limits.gpu_power", "limits.gpu_temperature", "limits.cpu_temperature",
+      "limits.power"};
+  return name.starts_with("rules.") || std::ranges::find(kOthers, name) != kOthers.end();
+}
+
 Result<std::string> normalise_config_value(const ConfigKey& key, std::string_view text) {
   text = trimmed(text);
   const bool control = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
@@ -260,8 +258,9 @@ Result<std::string> normalise_config_value(const ConfigKey& key, std::string_vie
       if (text.size() > kMaxTextBytes) return not_a(key, text, fmt::format("of at most {} bytes", kMaxTextBytes));
       return std::string(text);
     case ConfigType::kWhole: return normalise_whole(key, text);
-    case ConfigType::kBytes:
-    case ConfigType::kRate: return normalise_quantity(key, text);
+    case ConfigType::kBytes: return normalise_bytes(key, text);
+    case ConfigType::kRate: return normalise_rate(key, text);
+    case ConfigType::kCapHours: return normalise_cap_hours(key, text);
     case ConfigType::kDuration: return normalise_duration(key, text);
     case ConfigType::kAddress: {
       const auto address = parse_address(text);
@@ -283,16 +282,8 @@ Result<std::string> normalise_config_value(const ConfigKey& key, std::string_vie
 }
 
 std::uint64_t config_bytes(std::string_view value) {
-  double number = 0;
-  std::string_view unit;
-  return split_quantity(value, number, unit) ? static_cast<std::uint64_t>(number * unit_bytes(unit).value_or(0)) : 0;
-}
-
-std::optional<std::uint64_t> config_bytes_per_second(std::string_view value) {
-  double number = 0;
-  std::string_view unit;
-  if (value == "none" || !split_quantity(value, number, unit)) return std::nullopt;
-  return static_cast<std::uint64_t>(number * unit_rate(unit).value_or(0));
+  const auto quantity = parse_quantity(value);
+  return quantity ? static_cast<std::uint64_t>(bytes_of(*quantity).value_or(0)) : 0;
 }
 
 std::uint64_t config_seconds(std::string_view value) {

@@ -49,6 +49,15 @@ bool GpuList::contains(unsigned gpu) const {
   return !numbers || std::binary_search(numbers->begin(), numbers->end(), gpu);
 }
 
+GpuList GpuList::without(const std::vector<unsigned>& others) const {
+  if (others.empty()) return *this;
+  GpuList left{std::vector<unsigned>()};
+  for (unsigned gpu = 0; gpu < kMostGpus; ++gpu) {
+    if (contains(gpu) && !std::ranges::binary_search(others, gpu)) left.numbers->push_back(gpu);
+  }
+  return left;
+}
+
 std::string GpuList::text() const {
   if (!numbers) return "all";
   if (numbers->empty()) return "none";

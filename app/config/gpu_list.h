@@ -17,6 +17,9 @@ struct GpuList {
   std::optional<std::vector<unsigned>> numbers = {};  // ascending, each once; empty: all
 
   bool contains(unsigned gpu) const;
+  // Those that are not among `others`, which are ascending. Of all, that is every number that there could be: CUDA
+  // stops at the first of CUDA_VISIBLE_DEVICES that the machine does not have.
+  GpuList without(const std::vector<unsigned>& others) const;
   // The same text for the same GPUs.
   std::string text() const;
   // The value of CUDA_VISIBLE_DEVICES; empty when all may be used.

@@ -2,20 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
+
+#include "app/config/quantity.h"
 
 namespace atl {
 namespace {
 
-constexpr std::size_t kMostSpans = 32;
 constexpr int kMidnight = 24 * 60;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 // "22:00" in minutes; 24:00 is allowed, as an end.
 std::optional<int> parse_minute(std::string_view text) {

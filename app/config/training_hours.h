@@ -16,7 +16,8 @@ struct TrainingHours {
   bool operator==(const TrainingHours&) const = default;
 };
 
-// None: always. At most 32 spans.
+inline constexpr std::size_t kMostSpans = 32;
+// None: always. At most kMostSpans.
 Result<std::vector<TrainingHours>> parse_training_hours(std::string_view text);
 std::string to_string(const std::vector<TrainingHours>& hours);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/core/exit_words.h"
+#include "app/core/pause_words.h"
 
 namespace atl {
 namespace {
@@ -48,6 +49,12 @@ void AlertList::take(const std::optional<NodeState>& before, const NodeState& no
   }
   if (!now.agent.warning.empty() && now.agent.warning != then.warning) {
     add(Level::kWarning, shown(now.agent.warning), time, news);
+  }
+  // Each when it begins: its figures change all the time. Of a hot GPU gpu.alert tells, with its own.
+  for (const PausedBy& pause : now.agent.paused_by) {
+    if (pause.rule == OwnersRule::kGpuTemperature) continue;
+    if (std::ranges::find(then.paused_by, pause.rule, &PausedBy::rule) != then.paused_by.end()) continue;
+    add(Level::kWarning, pause_words(pause), time, news);
   }
 }
 

@@ -202,6 +202,8 @@ void Node::pause(std::optional<Seconds> span, AgentLink::Answer answer) {
   wish(method::Pause{span ? std::optional(span->count()) : std::nullopt}, std::move(answer));
 }
 
+void Node::pauseGpu(std::uint32_t gpu, AgentLink::Answer answer) { wish(method::GpuPause{gpu, {}}, std::move(answer)); }
+void Node::resumeGpu(std::uint32_t gpu, AgentLink::Answer answer) { wish(method::GpuResume{gpu}, std::move(answer)); }
 void Node::resume(AgentLink::Answer answer) { wish(method::Resume{}, std::move(answer)); }
 void Node::finish(AgentLink::Answer answer) { wish(method::Finish{}, std::move(answer)); }
 void Node::stop(AgentLink::Answer answer) { wish(method::Stop{}, std::move(answer)); }

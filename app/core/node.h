@@ -70,6 +70,9 @@ class Node : public QObject {
   void leave(AgentLink::Answer answer);
   // Starts an agent on this machine that outlives this program (`atoll agent`). kInvalidArgument elsewhere.
   Status startAgent();
+  // One of the island's GPUs alone.
+  void pauseGpu(std::uint32_t gpu, AgentLink::Answer answer);
+  void resumeGpu(std::uint32_t gpu, AgentLink::Answer answer);
   void createDiagnostics(const QString& file, AgentLink::Answer answer);
 
  Q_SIGNALS:

@@ -4,6 +4,7 @@
 
 #include <QGridLayout>
 #include <QLabel>
+#include <QPointer>
 #include <QVBoxLayout>
 
 #include "app/core/node.h"
@@ -12,6 +13,7 @@
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/gpu_panel.h"
 #include "app/gui/parts/gpu_plot.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
 
 namespace atl {
@@ -63,8 +65,10 @@ struct Sum {
 
 }  // namespace
 
-GpusPage::GpusPage(Node& node, QWidget* parent) : Page(node, parent), none_(new EmptyState), some_(new QWidget) {
+GpusPage::GpusPage(Node& node, QWidget* parent)
+    : Page(node, parent), notice_(new Notice("gpus_notice")), none_(new EmptyState), some_(new QWidget) {
   QVBoxLayout* column = makeScrollingColumn();
+  column->addWidget(notice_);
   column->addWidget(none_, 1);
   column->addWidget(some_, 1);
   auto* inner = new QVBoxLayout(some_);
@@ -111,6 +115,7 @@ void GpusPage::build(const std::vector<GpuSample>& gpus) {
     auto* panel = new GpuPanel(static_cast<int>(indices_[i]));
     panel->setChoosable(GpuPlot::spreads(indices_.size()));
     connect(panel, &GpuPanel::choiceWanted, this, [this, i] { choose(i); });
+    connect(panel, &GpuPanel::pauseWanted, this, [this, i](bool wanted) { pause(indices_[i], wanted); });
     panels_.push_back(panel);
   }
   for (std::size_t field = 0; !indices_.empty() && field < std::size(kFields); ++field) {
@@ -142,6 +147,15 @@ void GpusPage::choose(std::size_t place) {
   for (std::size_t i = 0; i < panels_.size(); ++i) panels_[i]->setChosen(chosen_ == i);
   for (GpuPlot* plot : plots_) plot->choose(chosen_);
   for (Legend* legend : legends_) legend->setEntries(GpuPlot::legend(indices_, chosen_));
+}
+
+void GpusPage::pause(std::uint32_t gpu, bool pause) {
+  notice_->clear();
+  const auto answered = [page = QPointer(this)](const Result<nlohmann::json>& result) {
+    if (!page || result.ok()) return;
+    page->notice_->say(Notice::Kind::kError, tr("It was not done."), QString::fromStdString(result.error().message));
+  };
+  pause ? node().pauseGpu(gpu, answered) : node().resumeGpu(gpu, answered);
 }
 
 // One GPU has the whole width; of many, as many stand beside each other as there is room for, in even rows.
@@ -207,7 +221,10 @@ void GpusPage::refresh() {
   build(gpus);
   showSummary(gpus);
   const bool grey = !node().live();
+  const std::vector<GpuPause>& pauses = node().state()->agent.paused_gpus;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const bool paused = std::ranges::find(pauses, gpus[i].index, &GpuPause::gpu) != pauses.end();
+    panels_[i]->setPaused(paused, gpus.size() > 1 && !grey);
     panels_[i]->showSample(gpus[i]);
     panels_[i]->setGreyed(grey);
   }

@@ -16,6 +16,7 @@ class EmptyState;
 class GpuPanel;
 class GpuPlot;
 class Legend;
+class Notice;
 struct GpuSample;
 
 class GpusPage : public Page {
@@ -33,8 +34,10 @@ class GpusPage : public Page {
   void arrange();
   QWidget* makePlot(std::size_t field);
   void choose(std::size_t place);
+  void pause(std::uint32_t gpu, bool pause);
   void showSummary(const std::vector<GpuSample>& gpus);
 
+  Notice* notice_;  // why a GPU was not paused
   EmptyState* none_;
   QWidget* some_;
   QLabel* model_;

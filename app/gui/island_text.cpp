@@ -7,6 +7,7 @@
 
 #include "app/core/exit_words.h"
 #include "app/core/node.h"
+#include "app/core/pause_words.h"
 #include "app/gui/look/format.h"
 
 namespace atl::text {
@@ -125,6 +126,16 @@ Advice ended_advice(const NodeState& state, Tone tone) {
   return advice;
 }
 
+// By the rule that pauses longest, and beneath that all of them as the agent says them, with what is amiss besides.
+Advice paused_advice(const AgentView& agent) {
+  QStringList all;
+  for (const PausedBy& pause : agent.paused_by) all << plain(sentence_of(pause));
+  if (!agent.warning.empty()) all << plain(agent.warning);
+  return Advice{Tone::kNeutral, pause_words(agent.paused_by.front()),
+                IslandText::tr("It goes on by itself. Processors and GPUs are free meanwhile."), Advice::Action::kNone,
+                all.join('\n')};
+}
+
 std::optional<Advice> state_advice(const NodeState& state) {
   const IslandPhase phase = state.island.state;
   if (phase == IslandPhase::kError || (phase == IslandPhase::kReconnecting && exit_behind(state) != nullptr)) {
@@ -136,6 +147,7 @@ std::optional<Advice> state_advice(const NodeState& state) {
                   IslandText::tr("It is tried again by itself."), Advice::Action::kShowLogs};
   }
   if (!error.isEmpty()) return Advice{Tone::kWarning, error, {}, Advice::Action::kShowLogs};
+  if (!state.agent.paused_by.empty()) return paused_advice(state.agent);
   if (!state.agent.warning.empty()) {
     return Advice{Tone::kWarning, plain(state.agent.warning), {}, Advice::Action::kShowLogs};
   }

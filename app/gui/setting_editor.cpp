@@ -224,10 +224,11 @@ SettingEditor* make_setting_editor(const ConfigKey* key, QWidget* parent) {
     case ConfigType::kWhole: return new WholeEditor(*key, parent);
     case ConfigType::kBytes: return new QuantityEditor({"kB", "MB", "GB", "TB"}, false, " ", false, parent);
     case ConfigType::kRate:
-      return new QuantityEditor({"kbit/s", "Mbit/s", "Gbit/s", "kB/s", "MB/s", "GB/s"}, false, " ", true, parent);
+      return new QuantityEditor({"Mbit/s", "Gbit/s", "kB/s", "MB/s", "GB/s"}, false, " ", true, parent);
     case ConfigType::kDuration: return new QuantityEditor({"s", "m", "h", "d"}, true, "", false, parent);
     case ConfigType::kDayHours: return new HoursEditor(parent);
     case ConfigType::kOneOf: return new WordEditor(*key, parent);
+    case ConfigType::kCapHours:
     case ConfigType::kSteps:
     case ConfigType::kEndpoint:
     case ConfigType::kFile:

@@ -41,6 +41,7 @@ SettingField::SettingField(const SettingRow& row, const QString& title, QWidget*
   reset_->setText(tr("Take back"));
   reset_->setAccessibleName(tr("Take back: %1").arg(title_));
   reset_->setToolTip(tr("Go back to what holds without it"));
+  now_ = make_plain_label("now");
   problem_ = make_plain_label("problem");
   problem_symbol_ = new QLabel;
 
@@ -55,8 +56,9 @@ SettingField::SettingField(const SettingRow& row, const QString& title, QWidget*
   grid->addWidget(origin_, 0, 2);
   grid->addWidget(reset_, 0, 3);
   grid->addWidget(meaning, 1, 1, 1, 3);
-  grid->addWidget(problem_symbol_, 2, 0, Qt::AlignRight | Qt::AlignTop);
-  grid->addWidget(problem_, 2, 1, 1, 3);
+  grid->addWidget(now_, 2, 1, 1, 3);
+  grid->addWidget(problem_symbol_, 3, 0, Qt::AlignRight | Qt::AlignTop);
+  grid->addWidget(problem_, 3, 1, 1, 3);
   origin_->setWordWrap(false);
   connect(editor_, &SettingEditor::edited, this, [this] {
     changed_ = editor_->value() != QString::fromStdString(row_.value);
@@ -65,6 +67,7 @@ SettingField::SettingField(const SettingRow& row, const QString& title, QWidget*
   });
   connect(reset_, &QToolButton::clicked, this, &SettingField::resetWanted);
   setProblem({});
+  setNow({});
   setRow(row);
 }
 
@@ -100,6 +103,12 @@ void SettingField::setProblem(const QString& problem) {
     const Colours& colours = colours_of(palette());
     problem_symbol_->setPixmap(icon_pixmap("error", colours.bad, 16, devicePixelRatioF()));
   }
+}
+
+void SettingField::setNow(const QString& now) {
+  set_plain_text(now_, now);
+  now_->setAccessibleName(tr("%1: %2").arg(title_, now));
+  now_->setVisible(!now.isEmpty());
 }
 
 void SettingField::refresh() {

@@ -33,6 +33,7 @@ class SettingField : public QWidget {
   void discard();
   void saved();
   void setProblem(const QString& problem);  // empty: none
+  void setNow(const QString& now);          // what is in force at this hour; empty: nothing to say
   QString problem() const;
   QWidget* control() const;  // that takes the keyboard
 
@@ -48,6 +49,7 @@ class SettingField : public QWidget {
   bool changed_ = false;
   SettingEditor* editor_;
   QLabel* origin_;
+  QLabel* now_;
   QLabel* problem_;
   QLabel* problem_symbol_;
   QToolButton* reset_;

@@ -3,6 +3,9 @@
 #include <array>
 
 #include <QCoreApplication>
+#include <QDateTime>
+
+#include "app/gui/look/format.h"
 
 namespace atl {
 namespace {
@@ -40,18 +43,35 @@ constexpr std::array kWords{
     Words{"island.gpus", QT_TRANSLATE_NOOP("SettingText", "GPUs"),
           QT_TRANSLATE_NOOP("SettingText", "That the trainer may use: all, none, or for instance 0-3,6.")},
     Words{"limits.upload", QT_TRANSLATE_NOOP("SettingText", "Upload limit"),
-          QT_TRANSLATE_NOOP("SettingText", "What synchronisation may send.")},
+          QT_TRANSLATE_NOOP("SettingText", "What the island may send in all. Changes are in force at once.")},
+    Words{"limits.upload_by_hours", QT_TRANSLATE_NOOP("SettingText", "Upload by hours"),
+          QT_TRANSLATE_NOOP("SettingText",
+                            "Other limits at given hours, in the machine's local time, for instance 08:00-18:00 20 "
+                            "Mbit/s, 23:00-06:00 none.")},
+    Words{"limits.download", QT_TRANSLATE_NOOP("SettingText", "Download limit"),
+          QT_TRANSLATE_NOOP("SettingText", "What the island may receive in all. Changes are in force at once.")},
+    Words{"limits.download_by_hours", QT_TRANSLATE_NOOP("SettingText", "Download by hours"),
+          QT_TRANSLATE_NOOP("SettingText", "Other limits at given hours, as for the upload.")},
     Words{"limits.gpu_power", QT_TRANSLATE_NOOP("SettingText", "Power per GPU"),
           QT_TRANSLATE_NOOP("SettingText",
                             "Watts that each GPU may draw while training; the agent needs root for it. 0: as the "
                             "driver has it.")},
     Words{"limits.gpu_temperature", QT_TRANSLATE_NOOP("SettingText", "GPU temperature"),
           QT_TRANSLATE_NOOP("SettingText", "Degrees Celsius above which training pauses. 0: no limit.")},
+    Words{"limits.cpu_temperature", QT_TRANSLATE_NOOP("SettingText", "Processor's temperature"),
+          QT_TRANSLATE_NOOP("SettingText", "Degrees Celsius above which training pauses. 0: no limit.")},
+    Words{"limits.power", QT_TRANSLATE_NOOP("SettingText", "Power in all"),
+          QT_TRANSLATE_NOOP("SettingText",
+                            "Watts that processors and GPUs may draw before training pauses. 0: no limit.")},
     Words{"schedule.hours", QT_TRANSLATE_NOOP("SettingText", "Hours"),
           QT_TRANSLATE_NOOP("SettingText", "When to train, in the machine's local time.")},
     Words{"rules.load", QT_TRANSLATE_NOOP("SettingText", "Other programs"),
           QT_TRANSLATE_NOOP("SettingText",
                             "Percent of one processor that they may keep busy before training pauses. 0: whatever they "
+                            "do.")},
+    Words{"rules.gpu", QT_TRANSLATE_NOOP("SettingText", "Others on a GPU"),
+          QT_TRANSLATE_NOOP("SettingText",
+                            "Memory of a GPU that other programs may hold before training pauses. 0: whatever they "
                             "do.")},
     Words{"rules.idle", QT_TRANSLATE_NOOP("SettingText", "Somebody is there"),
           QT_TRANSLATE_NOOP("SettingText",
@@ -106,6 +126,7 @@ constexpr std::array kGroups{
     std::pair{"island", QT_TRANSLATE_NOOP("SettingText", "Island")},
     std::pair{"limits", QT_TRANSLATE_NOOP("SettingText", "Limits")},
     std::pair{"schedule", QT_TRANSLATE_NOOP("SettingText", "Schedule")},
+    std::pair{"rules", QT_TRANSLATE_NOOP("SettingText", "Rules")},
     std::pair{"checkpoints", QT_TRANSLATE_NOOP("SettingText", "Checkpoints")},
     std::pair{"store", QT_TRANSLATE_NOOP("SettingText", "Object store")},
     std::pair{"agent", QT_TRANSLATE_NOOP("SettingText", "Agent")},
@@ -140,6 +161,12 @@ QString setting_group(const std::string& key) {
     if (name == group) return SettingText::tr(title);
   }
   return QString::fromStdString(name);
+}
+
+QString cap_in_force(const TransferCapView& cap) {
+  if (!cap.until) return {};
+  const QString rate = cap.bytes_per_second ? text::link_rate(*cap.bytes_per_second) : SettingText::tr("no limit");
+  return SettingText::tr("Now: %1, until %2").arg(rate, QDateTime::fromSecsSinceEpoch(*cap.until).toString("HH:mm"));
 }
 
 bool setting_is_overruled(const SettingRow& row) {

@@ -107,6 +107,7 @@ void SettingsPage::refresh() {
   for (const auto& [key, field] : fields_) {
     if (const SettingRow* row = settings.find(key)) field->setRow(*row);
   }
+  showCaps();
   const bool connected = node_.link().state() == LinkState::kConnected;
   for (const auto& [key, field] : fields_) field->setEnabled(connected);
   using Kind = Notice::Kind;
@@ -132,6 +133,17 @@ void SettingsPage::refresh() {
                              .arg(settings.settings().c_str(), settings.file().c_str()));
   files_->setAccessibleName(files_->text());
   refreshButtons();
+}
+
+// What the hour makes of the limits, where it makes a difference.
+void SettingsPage::showCaps() {
+  const auto& state = node_.state();
+  const auto show = [&](const char* key, const std::optional<TransferCapView>& cap) {
+    const auto field = fields_.find(key);
+    if (field != fields_.end()) field->second->setNow(cap ? cap_in_force(*cap) : QString());
+  };
+  show("limits.upload", state ? state->agent.upload_cap : std::nullopt);
+  show("limits.download", state ? state->agent.download_cap : std::nullopt);
 }
 
 void SettingsPage::refreshButtons() {

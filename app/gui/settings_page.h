@@ -30,6 +30,7 @@ class SettingsPage : public QWidget {
   QWidget* makeButtons();
   void rebuild();  // fields of keys that are new
   void refresh();
+  void showCaps();
   void refreshButtons();
   void apply();
   void discard();

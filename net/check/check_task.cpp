@@ -16,7 +16,7 @@ Status CheckTask::run(bool full) {
 }
 
 void CheckTask::work(bool full) {
-  const Result<CheckReport> report = check_(full, stop_, on_row_);
+  const Result<CheckReport> report = check_({.full = full}, stop_, on_row_);
   {
     const MutexLock lock(mutex_);
     running_ = false;

@@ -3,18 +3,24 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "net/base/abort_signal.h"
 #include "net/base/mutex.h"
 #include "net/check/check_row.h"
+#include "net/control/words.h"
 
 namespace atl {
 
 class CheckTask {
  public:
   using OnRow = std::function<void(const CheckRow&)>;
-  using Check = std::function<Result<CheckReport>(bool full, const AbortSignal& abort, const OnRow& on_row)>;
+  struct Wanted {
+    bool full = false;
+    std::optional<DeviceChoice> device = {};  // of a join under way; none: as it was joined, else as configured
+  };
+  using Check = std::function<Result<CheckReport>(const Wanted& wanted, const AbortSignal& abort, const OnRow& on_row)>;
   using OnEnd = std::function<void(const Result<CheckReport>&)>;
 
   // `on_row` and `on_end` are called on the task's thread. What all use outlives this.

@@ -1,7 +1,6 @@
 #include "net/check/facts.h"
 
-#include <cmath>
-
+#include "net/check/gpu_bounds.h"
 #include "net/wire/json_archive.h"
 
 namespace atl {
@@ -9,7 +8,6 @@ namespace {
 
 constexpr std::size_t kMaxFactsBytes = 256 * 1024;
 constexpr int kMaxDepth = 6;
-constexpr std::size_t kMaxGpus = 64;
 
 }  // namespace
 
@@ -146,8 +144,6 @@ void read(JsonReader& all, const char* name, T& facts) {
   if (!reader.status().ok()) all.fail(reader.status().error().with_context(name));
 }
 
-bool is_figure(const std::optional<double>& value) { return !value || (std::isfinite(*value) && *value >= 0); }
-
 Status check_figures(const GpuFacts& gpu) {
   if (gpu.devices.size() > kMaxGpus) return Error{ErrorCode::kProtocol, "it names more than 64 GPUs"};
   bool good = is_figure(gpu.all_reduce_bytes_per_second);
@@ -173,11 +169,8 @@ Result<GpuFacts> gpu_facts_from_json(std::string_view text) {
 }
 
 nlohmann::json NodeFacts::to_json() const {
-  nlohmann::json json = {{"gpus_compute", gpus_compute},
-                         {"gpu", write(gpu)},
-                         {"host", write(host)},
-                         {"disk", write(disk)},
-                         {"net", write(net)}};
+  nlohmann::json json = {{"device", word_of(device)}, {"gpu_kernels", gpu_kernels}, {"gpu", write(gpu)},
+                         {"host", write(host)},       {"disk", write(disk)},        {"net", write(net)}};
   if (run) json["run"] = write(*run);
   return json;
 }
@@ -186,7 +179,10 @@ Result<NodeFacts> NodeFacts::from_json(std::string_view text) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json parsed, parse_bounded_json(text, kMaxFactsBytes, kMaxDepth));
   JsonReader reader(parsed);
   NodeFacts facts;
-  reader.field("gpus_compute", facts.gpus_compute);
+  std::string device;
+  reader.text("device", device);
+  facts.device = parse_word<DeviceChoice>(device);
+  reader.field("gpu_kernels", facts.gpu_kernels);
   read(reader, "gpu", facts.gpu);
   read(reader, "host", facts.host);
   read(reader, "disk", facts.disk);

@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
+#include "net/control/words.h"
 #include "net/step/memory_needs.h"
 
 namespace atl {
@@ -119,7 +120,8 @@ struct RunNeeds {
 };
 
 struct NodeFacts {
-  bool gpus_compute = false;  // where there are any (gpu_compute.h)
+  DeviceChoice device = DeviceChoice::kAuto;  // what its owner has it compute on
+  bool gpu_kernels = false;                   // this build's trainer can compute on GPUs (gpu_compute.h)
   GpuFacts gpu;
   HostFacts host;
   DiskFacts disk;

@@ -1,5 +1,6 @@
 #include "net/check/gpu_cards.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace atl {
@@ -51,6 +52,18 @@ const GpuCard* find_gpu_card(std::string_view name) {
     if (!starts_inside && !is_word(at + card.name.size())) return &card;
   }
   return nullptr;
+}
+
+std::string_view kind_that_computes(std::span<const CardMemory> cards) {
+  std::string_view best;
+  std::uint64_t most = 0;
+  for (const CardMemory& one : cards) {
+    std::uint64_t together = 0;
+    for (const CardMemory& other : cards) together += other.name == one.name ? other.bytes : 0;
+    if (best.empty() || together > most) best = one.name;
+    most = std::max(most, together);
+  }
+  return best;
 }
 
 double pcie_bytes_per_second(unsigned generation, unsigned lanes) {

@@ -2,6 +2,8 @@
 // one direction. A constant table; any thread.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace atl {
@@ -15,6 +17,14 @@ struct GpuCard {
 
 // The first entry whose name is part of `name`; null: not listed.
 const GpuCard* find_gpu_card(std::string_view name);
+
+// Of cards of several kinds those with the most memory together compute: a slower one would hold up the others in every
+// step, and a screen's card might not compute at all. Their name; of no card an empty one.
+struct CardMemory {
+  std::string_view name;
+  std::uint64_t bytes = 0;
+};
+std::string_view kind_that_computes(std::span<const CardMemory> cards);
 
 // What a link carries of payload: the line rate, encoding and packet headers taken off. 0: not known.
 double pcie_bytes_per_second(unsigned generation, unsigned lanes);

@@ -1,5 +1,5 @@
-// Whether this build's trainer can compute on GPUs: it has the kernels. It does where the owner chose so (island.device). What the node check says of a machine follows from
-// it: which of its parts a run will use, and what would keep it from joining. Any thread.
+// Whether this build's trainer can compute on GPUs: it has the kernels. Whether it does is its owner's choice
+// (island.device) and what the cards allow. Any thread.
 #pragma once
 
 namespace atl {

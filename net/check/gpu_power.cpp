@@ -4,12 +4,12 @@
 
 #include <charconv>
 
+#include "net/check/gpu_bounds.h"
 #include "net/wire/json_archive.h"
 
 namespace atl {
 namespace {
 
-constexpr unsigned kMostGpus = 64;
 constexpr double kMostWatts = 10'000;
 
 template <class T>
@@ -27,7 +27,7 @@ Result<GpuPower> parse_gpu_power(std::string_view text) {
   const auto sign = text.find('=');
   const bool read_both = sign != std::string_view::npos && read(text.substr(0, sign), power.gpu) &&
                          read(text.substr(sign + 1), power.watts);
-  if (read_both && power.gpu < kMostGpus && power.watts > 0 && power.watts <= kMostWatts) return power;
+  if (read_both && power.gpu < kMaxGpus && power.watts > 0 && power.watts <= kMostWatts) return power;
   return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no power limit like 0=250", text.substr(0, 64))};
 }
 

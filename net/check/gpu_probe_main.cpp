@@ -58,7 +58,7 @@ int libraries() {
 // Every so many seconds, so many times: whoever wants more starts it again.
 int sample(double seconds, long count, const std::string& nvml) {
   const auto period = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
-  const auto tell = [&](const std::vector<atl::GpuSample>& gpus) {
+  const auto tell = [&](const std::vector<atl::GpuReading>& gpus) {
     const bool written = std::puts(atl::dump_json({{"gpus", atl::to_json(gpus)}}).c_str()) >= 0;
     return written && std::fflush(stdout) == 0 && --count > 0;
   };

@@ -57,6 +57,7 @@ const RowRule* find_rule(std::string_view id) {
 CheckRow judge_row(const RowRule& rule, const NodeFacts& facts, const CheckPolicy& policy) {
   CheckRow row = rule.judge(facts, policy);
   row.id = rule.id;
+  if (is_about_cards(rule.id) && !policy.requires_row(rule.id)) weigh_choice(row, facts);
   if (row.verdict == Verdict::kSkip && policy.requires_row(rule.id)) {
     row.verdict = Verdict::kFail;
     row.text = fmt::format("this run requires it, and it was not checked: {}", row.text);

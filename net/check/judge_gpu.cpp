@@ -6,14 +6,13 @@
 
 #include "net/base/gpu_libraries.h"
 #include "net/check/figures.h"
+#include "net/check/gpu_bounds.h"
 #include "net/check/gpu_cards.h"
 #include "net/check/judge_rows.h"
 #include "net/check/run_needs.h"
 
 namespace atl {
 namespace {
-
-constexpr double kDay = 24 * 3600;
 
 // "8x NVIDIA H100 80GB HBM3"
 std::string list_models(const GpuFacts& gpu) {
@@ -43,7 +42,78 @@ std::string list_gpus(const GpuFacts& gpu, Predicate is_so) {
   return fmt::format("GPU{} {}", found.size() == 1 ? "" : "s", fmt::join(found, ", "));
 }
 
+// nullopt: it is not understood.
+std::optional<unsigned> driver_version(const GpuFacts& gpu) {
+  unsigned major = 0;
+  const char* end = gpu.driver.data() + gpu.driver.size();
+  const auto [at, error] = std::from_chars(gpu.driver.data(), end, major);
+  if (error != std::errc() || (at != end && *at != '.')) return std::nullopt;
+  return major;
+}
+
+// Of the cards that would compute, which are alike.
+struct ComputingCards {
+  std::string_view name;
+  std::size_t count = 0;
+  double smallest_bytes = 0;
+};
+ComputingCards those_that_compute(const GpuFacts& gpu) {
+  std::vector<CardMemory> cards;
+  for (const GpuDevice& device : gpu.devices) cards.push_back({device.name, device.memory_bytes});
+  ComputingCards computing;
+  computing.name = kind_that_computes(cards);
+  for (const CardMemory& card : cards) {
+    if (card.name != computing.name) continue;
+    const auto bytes = static_cast<double>(card.bytes);
+    computing.smallest_bytes = computing.count == 0 ? bytes : std::min(bytes, computing.smallest_bytes);
+    ++computing.count;
+  }
+  return computing;
+}
+
+// Of a run that is not known nothing is said against it.
+bool run_fits(const NodeFacts& facts) {
+  const ComputingCards cards = those_that_compute(facts.gpu);
+  return !facts.run || cards.smallest_bytes >= gpu_bytes(*facts.run, cards.count);
+}
+
+// That the trainer's own look at the cards will end in: it computes on the processor.
+bool cards_cannot_compute(const NodeFacts& facts, const CheckPolicy& policy) {
+  const std::optional<unsigned> driver = driver_version(facts.gpu);
+  return !facts.gpu_kernels || facts.gpu.libraries_found == false || !run_fits(facts) || !driver ||
+         at_least(*driver, policy.thresholds.gpu_driver) == Verdict::kFail;
+}
+
+// Rows whose failure cards_cannot_compute() knows of.
+bool says_that_cards_cannot_compute(std::string_view id) {
+  return id == "gpu.driver" || id == "gpu.libraries" || id == "gpu.memory";
+}
+
 }  // namespace
+
+CardUse use_of_cards(const NodeFacts& facts, const CheckPolicy& policy) {
+  if (facts.gpu.devices.empty()) return CardUse::kNone;
+  if (facts.device == DeviceChoice::kProcessor) return CardUse::kIdle;
+  if (facts.device == DeviceChoice::kGpu) return CardUse::kCompute;
+  return cards_cannot_compute(facts, policy) ? CardUse::kReplaced : CardUse::kCompute;
+}
+
+void weigh_choice(CheckRow& row, const NodeFacts& facts) {
+  if (row.verdict == Verdict::kSkip || facts.device == DeviceChoice::kGpu) return;
+  if (facts.device == DeviceChoice::kProcessor) {
+    row.verdict = Verdict::kSkip;
+    row.text += "; left idle, as its owner chose (island.device)";
+    row.fix.clear();
+    return;
+  }
+  if (row.verdict != Verdict::kFail) return;
+  row.verdict = Verdict::kWarn;
+  if (says_that_cards_cannot_compute(row.id) || !facts.gpu_kernels) {
+    row.text += "; the CPU computes in their place";
+  } else {
+    row.fix += "; to leave GPUs idle: atoll config set island.device processor, then atoll join";
+  }
+}
 
 std::optional<CheckRow> no_gpus(const GpuFacts& gpu) {
   if (!gpu.devices.empty()) return std::nullopt;
@@ -57,34 +127,38 @@ CheckRow judge_gpu_driver(const NodeFacts& facts, const CheckPolicy& policy) {
     return failed(gpu.problem, "run 'nvidia-smi'; if it fails too: reinstall the driver, or restart the machine");
   }
   if (!gpu.driver_found || gpu.devices.empty()) return *no_gpus(gpu);
-  unsigned major = 0;
-  const char* end = gpu.driver.data() + gpu.driver.size();
-  const auto [at, error] = std::from_chars(gpu.driver.data(), end, major);
-  if (error != std::errc() || (at != end && *at != '.')) {
+  const std::optional<unsigned> major = driver_version(gpu);
+  if (!major) {
     return failed(fmt::format("the driver's version is not understood: '{}'", gpu.driver),
                   "install a released NVIDIA driver");
   }
   const Limit limit = policy.thresholds.gpu_driver;
-  return judged(at_least(major, limit), major, "version", fmt::format("driver {}", gpu.driver),
+  return judged(at_least(*major, limit), *major, "version", fmt::format("driver {}", gpu.driver),
                 fmt::format("install NVIDIA driver {} or newer", limit.pass));
 }
 
 CheckRow judge_gpu_model(const NodeFacts& facts, const CheckPolicy&) {
   const GpuFacts& gpu = facts.gpu;
   if (auto row = no_gpus(gpu)) {
+    if (facts.device == DeviceChoice::kGpu) {
+      return failed(row->text + ", and GPUs were asked for",
+                    "if the processor may compute: atoll config set island.device auto, then atoll join");
+    }
     if (gpu.problem.empty()) row->text += "; it trains on its CPU, which suits small models";
     return *row;
   }
   const auto count = static_cast<double>(gpu.devices.size());
   const std::string models = list_models(gpu);
-  if (!computes_on_gpus(facts)) {
-    return judged(Verdict::kWarn, count, "count", fmt::format("{}: {}", models, kGpusIdle),
-                  "none needed for a model that suits its CPU; else: atoll config set island.device gpu, then atoll join");
+  if (!facts.gpu_kernels) {
+    return judged(Verdict::kFail, count, "count", fmt::format("{}: this build of atoll computes on CPUs alone", models),
+                  "take a build with CUDA's kernels: ATOLL_GPU=yes ATOLL_CUDA_KERNELS=yes (README, Building by hand)");
   }
   const std::string& first = gpu.devices.front().name;
   if (!std::ranges::all_of(gpu.devices, [&](const GpuDevice& device) { return device.name == first; })) {
-    return judged(Verdict::kFail, count, "count", models + ": an island's cards must be alike",
-                  "choose cards of one model: atoll join --gpus LIST");
+    return judged(
+        Verdict::kFail, count, "count",
+        fmt::format("{}: only cards that are alike compute together, here {}", models, those_that_compute(gpu).name),
+        "choose cards of one model: atoll join --gpus LIST");
   }
   const bool listed = find_gpu_card(first) != nullptr;
   return judged(listed ? Verdict::kPass : Verdict::kWarn, count, "count",
@@ -100,23 +174,24 @@ CheckRow judge_gpu_libraries(const NodeFacts& facts, const CheckPolicy&) {
   }
   if (*gpu.libraries_found) return {.verdict = Verdict::kPass, .text = "all that computing on GPUs takes is there"};
   // Nothing fails that would not be used.
-  return {.verdict = facts.gpus_compute ? Verdict::kFail : Verdict::kWarn,
+  return {.verdict = facts.gpu_kernels ? Verdict::kFail : Verdict::kWarn,
           .text = "missing: " + gpu.libraries_missing,
           .fix = std::string(kGpuLibrariesFix)};
 }
 
-CheckRow judge_gpu_memory(const NodeFacts& facts, const CheckPolicy&) {
+CheckRow judge_gpu_memory(const NodeFacts& facts, const CheckPolicy& policy) {
   if (auto row = no_gpus(facts.gpu)) return *row;
-  const auto smallest = std::ranges::min_element(facts.gpu.devices, {}, &GpuDevice::memory_bytes);
-  const auto bytes = static_cast<double>(smallest->memory_bytes);
-  if (!computes_on_gpus(facts)) return skipped(fmt::format("{} a card; {}", figures::bytes(bytes), kGpusIdle));
+  const ComputingCards cards = those_that_compute(facts.gpu);
+  const double bytes = cards.smallest_bytes;
+  const bool fits = run_fits(facts);
+  if (fits && !computes_on_gpus(facts, policy)) {
+    return skipped(fmt::format("{} a card; {}", figures::bytes(bytes), kGpusIdle));
+  }
   if (!facts.run) return skipped(fmt::format("{} a card; which run is it for?", figures::bytes(bytes)));
-  const double needed = gpu_bytes(*facts.run, facts.gpu.devices.size());
-  const bool fits = bytes >= needed;
-  return judged(
-      fits ? Verdict::kPass : Verdict::kFail, bytes, "B",
-      fmt::format("{} a card {} {} for this run", figures::bytes(bytes), fits ? ">=" : "<", figures::bytes(needed)),
-      "use more cards, or cards with more memory");
+  return judged(fits ? Verdict::kPass : Verdict::kFail, bytes, "B",
+                fmt::format("{} a card {} {} for this run", figures::bytes(bytes), fits ? ">=" : "<",
+                            figures::bytes(gpu_bytes(*facts.run, cards.count))),
+                "use more cards, or cards with more memory");
 }
 
 CheckRow judge_gpu_ecc(const NodeFacts& facts, const CheckPolicy&) {
@@ -170,7 +245,7 @@ CheckRow judge_gpu_xid(const NodeFacts& facts, const CheckPolicy&) {
   if (!facts.host.kernel_log_readable) return skipped("the kernel's log may not be read by this user");
   std::vector<std::uint32_t> codes;
   for (const XidEvent& xid : facts.host.xids) {
-    if (xid.age_seconds <= kDay) codes.push_back(xid.code);
+    if (xid.age_seconds <= kXidAgeThatCounts) codes.push_back(xid.code);
   }
   if (codes.empty()) return judged(Verdict::kPass, 0, "count", "no Xid in 24 h", "");
   // 48: a memory error of two bits; 79: the card fell off the bus.

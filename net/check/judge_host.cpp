@@ -10,7 +10,7 @@ namespace atl {
 CheckRow judge_cpu(const NodeFacts& facts, const CheckPolicy& policy) {
   const HostFacts& host = facts.host;
   const std::string machine = fmt::format("{} cores, {}", host.cores, host.instructions);
-  if (computes_on_gpus(facts)) return skipped(machine + "; the GPUs compute");
+  if (computes_on_gpus(facts, policy)) return skipped(machine + "; the GPUs compute");
   const char* alone = facts.gpu.devices.empty() ? "no GPU" : "GPUs idle";
   if (!facts.run) {
     const double fits =
@@ -69,7 +69,7 @@ CheckRow judge_ram(const NodeFacts& facts, const CheckPolicy& policy) {
   const auto bytes = static_cast<double>(facts.host.ram_bytes);
   if (!facts.run) return skipped(fmt::format("{}; which run is it for?", figures::bytes(bytes)));
   const Limit limit = policy.thresholds.ram;
-  if (!computes_on_gpus(facts) && !facts.run->micro_batches.empty()) {
+  if (!computes_on_gpus(facts, policy) && !facts.run->micro_batches.empty()) {
     return judge_ram_of_cpu(facts.host, *facts.run, limit);
   }
   const auto needs = static_cast<double>(facts.run->bytes_beside_gpus);
@@ -84,7 +84,9 @@ CheckRow judge_ram(const NodeFacts& facts, const CheckPolicy& policy) {
 
 CheckRow judge_shm(const NodeFacts& facts, const CheckPolicy& policy) {
   const auto bytes = static_cast<double>(facts.host.shm_bytes);
-  if (facts.gpu.devices.size() < 2 || !computes_on_gpus(facts)) return skipped("only several GPUs that compute use it");
+  if (facts.gpu.devices.size() < 2 || !computes_on_gpus(facts, policy)) {
+    return skipped("only several GPUs that compute use it");
+  }
   return judged(at_least(bytes, policy.thresholds.shm), bytes, "B",
                 fmt::format("/dev/shm holds {}", figures::bytes(bytes)),
                 "in a container: --shm-size=8g; else: mount -o remount,size=8G /dev/shm");
@@ -100,8 +102,8 @@ CheckRow judge_nofile(const NodeFacts& facts, const CheckPolicy& policy) {
                 fmt::format("as a service: LimitNOFILE={0:.0f}; in a shell: ulimit -n {0:.0f}", limit.pass));
 }
 
-CheckRow judge_memlock(const NodeFacts& facts, const CheckPolicy&) {
-  if (!computes_on_gpus(facts)) return skipped("only GPUs that compute want locked memory");
+CheckRow judge_memlock(const NodeFacts& facts, const CheckPolicy& policy) {
+  if (!computes_on_gpus(facts, policy)) return skipped("only GPUs that compute want locked memory");
   if (!facts.host.memlock_bytes) return {.verdict = Verdict::kPass, .text = "unlimited"};
   const auto bytes = static_cast<double>(*facts.host.memlock_bytes);
   return judged(Verdict::kWarn, bytes, "B", fmt::format("{}, not unlimited", figures::bytes(bytes)),

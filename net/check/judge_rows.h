@@ -13,9 +13,25 @@ inline CheckRow failed(std::string text, std::string fix) {
 // With `fix` unless it passes.
 CheckRow judged(Verdict verdict, double value, std::string unit, std::string text, std::string fix);
 
+// What the trainer will make of the cards, as far as the facts tell.
+enum class CardUse {
+  kNone,      // there are none
+  kIdle,      // their owner has the processor compute
+  kReplaced,  // by the processor, for something keeps them from computing and nobody insists on them
+  kCompute,   // they are to, and who asked for them is failed by what keeps them from it
+};
+CardUse use_of_cards(const NodeFacts& facts, const CheckPolicy& policy);
 // Otherwise its CPU does, cards or not.
-inline bool computes_on_gpus(const NodeFacts& facts) { return facts.gpus_compute && !facts.gpu.devices.empty(); }
+inline bool computes_on_gpus(const NodeFacts& facts, const CheckPolicy& policy) {
+  return use_of_cards(facts, policy) == CardUse::kCompute;
+}
 inline constexpr const char* kGpusIdle = "it computes on the CPU and leaves GPUs idle";
+
+// Whether a row is about cards and what they need.
+inline bool is_about_cards(std::string_view id) { return id.starts_with("gpu.") || id == "host.shm"; }
+// Such a row by their owner's choice: it fails only whoever asked for GPUs, warns where the processor may take their
+// place, and is no complaint where they are to lie idle.
+void weigh_choice(CheckRow& row, const NodeFacts& facts);
 
 // judge_gpu.cpp: what NVML says
 CheckRow judge_gpu_model(const NodeFacts& facts, const CheckPolicy& policy);

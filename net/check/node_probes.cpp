@@ -13,7 +13,8 @@ constexpr double kQuickMatmulSeconds = 2;  // where a run insists on it
 }  // namespace
 
 void NodeProbes::learn_run(NodeFacts& facts, CheckPolicy& policy) {
-  facts.gpus_compute = options_.wants_gpus && gpus_compute();
+  facts.device = options_.device;
+  facts.gpu_kernels = gpus_compute();
   if (!options_.no_network.empty() || !options_.network.identity) return;
   about_ = ask_about_run(options_.network, abort_, reached_);
   if (!about_.ok()) return;

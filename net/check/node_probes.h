@@ -19,8 +19,8 @@ struct NodeProbeOptions {
   std::string gpus_in_use;          // by what; empty: they may be measured
   std::string no_network;           // why the hub cannot be asked; empty: as `network` says
   NetworkProbe network;
-  IslandShape shape;          // how it would compute
-  bool wants_gpus = false;    // its owner chose that they compute
+  IslandShape shape;                          // how it would compute
+  DeviceChoice device = DeviceChoice::kAuto;  // on what
 };
 
 class NodeProbes : public CheckProbes {

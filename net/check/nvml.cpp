@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -35,6 +36,13 @@ constexpr ThrottleReason kThrottleReasons[] = {
 struct Utilisation {
   unsigned gpu, memory;  // percent
 };
+struct Process {
+  unsigned pid;
+  unsigned long long memory;  // bytes; all ones: not known
+  unsigned gpu_instance, compute_instance;
+};
+static_assert(sizeof(Process) == 24);
+using ListProcesses = Return(Device, unsigned* count, Process*);
 constexpr int kClockSm = 1;
 struct FieldValue {
   unsigned field, scope;
@@ -71,6 +79,7 @@ struct Api {
   Return (*utilisation)(Device, Utilisation*) = nullptr;
   Return (*power_usage)(Device, unsigned* milliwatts) = nullptr;
   Return (*clock)(Device, int type, unsigned* megahertz) = nullptr;
+  ListProcesses *computing = nullptr, *drawing = nullptr;
   Return (*field_values)(Device, int count, FieldValue*) = nullptr;
   Return (*power_limit)(Device, unsigned* milliwatts) = nullptr;
   Return (*power_limit_range)(Device, unsigned* least, unsigned* most) = nullptr;  // milliwatts
@@ -108,6 +117,13 @@ bool load(void* library, Api& api) {
   find(library, "nvmlDeviceGetPowerUsage", api.power_usage);
   find(library, "nvmlDeviceGetClockInfo", api.clock);
   find(library, "nvmlDeviceGetFieldValues", api.field_values);
+  // The second version has the same layout as the third; the first, of drivers before 2021, another.
+  if (!find(library, "nvmlDeviceGetComputeRunningProcesses_v3", api.computing)) {
+    find(library, "nvmlDeviceGetComputeRunningProcesses_v2", api.computing);
+  }
+  if (!find(library, "nvmlDeviceGetGraphicsRunningProcesses_v3", api.drawing)) {
+    find(library, "nvmlDeviceGetGraphicsRunningProcesses_v2", api.drawing);
+  }
   find(library, "nvmlDeviceGetPowerManagementLimit", api.power_limit);
   find(library, "nvmlDeviceGetPowerManagementLimitConstraints", api.power_limit_range);
   find(library, "nvmlDeviceSetPowerManagementLimit", api.set_power_limit);
@@ -222,13 +238,27 @@ std::optional<double> nvlink_bytes(const Api& api, Device handle) {
   return 1024.0 * (static_cast<double>(values[0].value) + static_cast<double>(values[1].value));
 }
 
+// Of a list that is longer than this the driver tells nothing.
+void add_processes(ListProcesses* list, Device handle, std::vector<GpuProcess>& processes) {
+  std::array<Process, 256> found{};
+  auto count = static_cast<unsigned>(found.size());
+  if (!ask(list, handle, &count, found.data())) return;
+  for (unsigned i = 0; i < std::min<std::size_t>(count, found.size()) && processes.size() < kMostGpuProcesses; ++i) {
+    const std::optional<double> memory =
+        found[i].memory == ~0ull ? std::nullopt : std::optional(static_cast<double>(found[i].memory));
+    const auto known = std::ranges::find(processes, found[i].pid, &GpuProcess::pid);  // one may compute and draw
+    if (known == processes.end()) processes.push_back({found[i].pid, memory});
+  }
+}
+
 // One card over time.
 class WatchedGpu {
  public:
   WatchedGpu(const Api& api, Device handle, std::string name) : api_(api), handle_(handle), name_(std::move(name)) {}
 
-  GpuSample read(Clock::time_point now) {
-    GpuSample gpu;
+  GpuReading read(Clock::time_point now) {
+    GpuReading reading;
+    GpuSample& gpu = reading.now;
     gpu.name = name_;
     Utilisation utilisation{};
     if (ask(api_.utilisation, handle_, &utilisation)) gpu.utilisation = utilisation.gpu / 100.0;
@@ -246,7 +276,9 @@ class WatchedGpu {
     if (ask(api_.throttle_reasons, handle_, &count)) gpu.throttling = throttling_of(count);
     if (ask(api_.ecc_errors, handle_, kErrorUncorrected, kCounterVolatile, &count)) gpu.ecc_errors = count;
     read_nvlink(gpu, now);
-    return gpu;
+    add_processes(api_.computing, handle_, reading.processes);
+    add_processes(api_.drawing, handle_, reading.processes);
+    return reading;
   }
 
  private:
@@ -311,7 +343,7 @@ GpuFacts read_nvml(const std::string& library) {
 }
 
 std::string watch_gpus(std::chrono::milliseconds period,
-                       const std::function<bool(const std::vector<GpuSample>& gpus)>& tell,
+                       const std::function<bool(const std::vector<GpuReading>& gpus)>& tell,
                        const std::string& library) {
   const Nvml nvml(library);
   if (!nvml.problem().empty()) return nvml.problem();
@@ -325,10 +357,10 @@ std::string watch_gpus(std::chrono::milliseconds period,
   }
   if (cards.empty()) return "this machine has no GPU that NVML knows";
   for (;;) {
-    std::vector<GpuSample> readings;
+    std::vector<GpuReading> readings;
     for (WatchedGpu& card : cards) {
       readings.push_back(card.read(Clock::now()));
-      readings.back().index = static_cast<std::uint32_t>(readings.size() - 1);
+      readings.back().now.index = static_cast<std::uint32_t>(readings.size() - 1);
     }
     if (!tell(readings)) return {};
     std::this_thread::sleep_for(period);

@@ -19,7 +19,7 @@ GpuFacts read_nvml(const std::string& library = {});
 // Says what the cards do, at once and then each `period`, until `tell` returns false. The problem that ended it, or
 // that kept it from beginning; empty when `tell` did.
 std::string watch_gpus(std::chrono::milliseconds period,
-                       const std::function<bool(const std::vector<GpuSample>& gpus)>& tell,
+                       const std::function<bool(const std::vector<GpuReading>& gpus)>& tell,
                        const std::string& library = {});
 // The limits that were not set, a line for a person each.
 std::vector<std::string> limit_power(const std::vector<GpuPower>& wanted, const std::string& library = {});

@@ -17,13 +17,13 @@
 #include "kernels/instruction_set.h"
 #include "net/base/memory.h"
 #include "net/base/unique_fd.h"
+#include "net/check/gpu_bounds.h"
 
 namespace atl {
 namespace {
 
 constexpr std::size_t kMaxXids = 256;
 constexpr int kMaxRecords = 100'000;  // of the kernel's log
-constexpr double kDay = 24 * 3600;
 
 std::string first_word(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -71,7 +71,7 @@ void read_kernel_log(const std::filesystem::path& path, HostFacts& host) {
     host.kernel_log_readable = true;
     if (count <= 0) return;
     const auto xid = parse_xid({record.data(), static_cast<std::size_t>(count)}, now_microseconds);
-    if (xid && xid->age_seconds <= kDay) host.xids.push_back(*xid);
+    if (xid && xid->age_seconds <= kXidAgeThatCounts) host.xids.push_back(*xid);
   }
 }
 

@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
 #include "net/base/deadline.h"
+#include "net/base/download_pace.h"
 #include "net/base/id.h"
 #include "net/base/mutex.h"
 #include "net/base/result.h"
@@ -75,8 +77,10 @@ struct AllReduceSpec {
   int threads = 0;               // that encode, encrypt and move bytes; 0: as many as processors, at most 4
   // Of the connections to the next rank, where the kernel has it and lets us; else they have the system's own.
   std::string congestion_control = "bbr";
-  // That its owner lets it send, with all other attempts that move bytes meanwhile; empty: as the link can.
-  std::optional<double> most_bytes_per_second = {};
+  // That its owner lets it send at this moment, with all other attempts that move bytes meanwhile; see UploadShare.
+  UploadShare::Most most_bytes_per_second = {};
+  // What its owner lets the island receive, which all attempts share; null: as the link can. Outlives the call.
+  DownloadPace* download = nullptr;
   std::chrono::milliseconds silence_timeout{
       6'000};  // a peer that moves no byte for so long is lost; progress extends it
   // How far it is, while the ring runs: at most four times a second, on the thread that calls run(). May be empty; must
@@ -99,6 +103,8 @@ struct AllReduceReport {
   Digest digest;                 // canonical_digest (canonical_digest.h)
   std::uint64_t bytes_sent = 0;  // payload and framing, before TLS
   std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_retransmitted = 0;  // to the next rank, by the kernel's count
+  int hops = 0;                           // one after the other, that a value's sum and its result take
   Seconds duration{};
   AllReducePhases phases = {};
   std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
@@ -130,11 +136,14 @@ struct AllReduceFailure {
 
 // Attempts of different fragments may run at the same time, a thread each. Nothing of one is seen by another: its
 // connections, before, while and after it has them, are of its fragment alone. They share what is there once: the link
-// to a peer (edge_pacing.h) and the owner's limit (upload_share.h).
+// to a peer (edge_pacing.h) and the owner's limits (upload_share.h, download_pace.h).
 class RingAllReduce {
  public:
   // `inbox` and `dial_context` outlive this.
   RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context);
+  ~RingAllReduce() { ends_.raise("the ring ends"); }
+  RingAllReduce(const RingAllReduce&) = delete;
+  RingAllReduce& operator=(const RingAllReduce&) = delete;
 
   // input: fp32 [numel], untouched. canonical: encoded_bytes(spec.wire, numel) bytes; final buckets are read, the
   // others written; defined on success, and for whole buckets after a failure. One call at a time for each fragment. On
@@ -166,6 +175,7 @@ class RingAllReduce {
   int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
   OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }
   LinkPacing& link_to(const IslandId& next);
+  void keep_warm();
 
   IslandId self_;
   RingInbox& inbox_;
@@ -174,6 +184,8 @@ class RingAllReduce {
   AttemptsUnderWay under_way_;
   Mutex links_mutex_;
   std::map<IslandId, LinkPacing> links_ ATOLL_GUARDED_BY(links_mutex_);  // by the next rank; each stays where it is
+  AbortSignal ends_;
+  std::jthread warms_;  // what is kept from attempt to attempt; last, as it uses the rest
 };
 
 }  // namespace atl

@@ -23,6 +23,7 @@ struct AttemptContext {
   const PartialSums& sums;
   FrameBoard& board;
   const std::function<void(std::size_t, std::size_t)>& on_final;
+  DownloadPace* const download;  // null: no limit
 };
 
 }  // namespace atl

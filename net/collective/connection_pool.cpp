@@ -27,12 +27,18 @@ bool is_open(TlsConnection& connection) {
 }
 
 bool send_keepalive(TlsConnection& connection) {
-  RingFrameHeader header;
-  header.type = RingFrameType::kKeepalive;
   std::array<std::byte, kRingFrameHeaderBytes> keepalive;
-  encode(header, keepalive);
+  encode(resting_keepalive(), keepalive);
   const auto written = connection.try_write(keepalive);
   return written.ok() && *written == keepalive.size();
+}
+
+bool is_unanswered(const TlsConnection& connection) { return tcp_progress(connection.fd()).bytes_queued > 0; }
+
+// Lest the answer to this lone small packet be taken for the first of a rest's end (BBR, socket.h).
+bool ask_whether_it_lives(TlsConnection& connection) {
+  spare_bbr_its_probe(connection.fd());
+  return send_keepalive(connection);
 }
 
 std::vector<Result<TlsConnection>> dial(const IslandId& peer, const Address& address, std::size_t count,
@@ -60,11 +66,9 @@ void ConnectionPool::drop_dead(std::vector<TlsConnection>& connections, const Ab
   std::vector<bool> probed;
   for (TlsConnection& connection : connections) {
     const bool stale = since_last_answer(connection.fd()) > kFreshFor;
-    probed.push_back(stale && send_keepalive(connection));
+    probed.push_back(stale && ask_whether_it_lives(connection));
   }
-  const auto unanswered = [&](std::size_t i) {
-    return probed[i] && tcp_progress(connections[i].fd()).bytes_queued > 0;
-  };
+  const auto unanswered = [&](std::size_t i) { return probed[i] && is_unanswered(connections[i]); };
   const auto somebody_unanswered = [&] {
     for (std::size_t i = 0; i < connections.size(); ++i) {
       if (unanswered(i)) return true;
@@ -124,6 +128,19 @@ void ConnectionPool::give_back(const EdgeEnd& end, const Address& address, std::
 void ConnectionPool::forget(const IslandId& peer) {
   MutexLock lock(mutex_);
   std::erase_if(kept_, [&](const auto& entry) { return entry.first.peer == peer; });
+}
+
+void ConnectionPool::keep_warm() {
+  const MutexLock lock(mutex_);
+  for (auto& [end, kept] : kept_) {
+    std::erase_if(kept.connections, [](TlsConnection& connection) {
+      const bool gone = is_unanswered(connection) && since_last_answer(connection.fd()) > kFreshFor + kProbeTime;
+      return gone || !is_open(connection);
+    });
+    for (TlsConnection& connection : kept.connections) {
+      if (!is_unanswered(connection)) (void)ask_whether_it_lives(connection);
+    }
+  }
 }
 
 void ConnectionPool::keep_only(const std::vector<EdgeEnd>& ends) {

@@ -1,6 +1,7 @@
 // The connections that this island dialled for the ring, kept open between attempts: their congestion windows are warm
 // and nobody shakes hands. One that broke or went stale meanwhile is replaced by a new dial, and nobody hears of it.
-// Of one fragment, whose attempts alone they serve. Used by the thread that runs its all-reduce; forget() by any.
+// Of one fragment, whose attempts alone they serve. Used by the thread that runs its all-reduce; forget() and
+// keep_warm() by any.
 #pragma once
 
 #include <map>
@@ -41,7 +42,11 @@ class ConnectionPool {
   void give_back(const EdgeEnd& end, const Address& address, std::vector<TlsConnection> connections);
   // Closes those of other edges.
   void keep_only(const std::vector<EdgeEnd>& ends);
-  void forget(const IslandId& peer);  // any thread: closes those to it
+  void forget(const IslandId& peer);  // closes those to it
+  // Call it every kWarmEvery while nobody takes: the peers say that they live, so that the next attempt need not ask,
+  // and what is gone is closed. Some 100 bytes a connection and call. Never waits.
+  void keep_warm();
+  static constexpr std::chrono::milliseconds kWarmEvery{4'000};
 
  private:
   struct Kept {

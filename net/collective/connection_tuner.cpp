@@ -1,10 +1,33 @@
 #include "net/collective/connection_tuner.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace atl {
+
+int connections_needed(double bytes_per_second, double rtt_seconds, std::size_t window_bytes, bool lossy) {
+  constexpr double kSlack = 1.2, kSlackOfLossy = 2 * kSlack;
+  const double under_way = bytes_per_second * rtt_seconds * (lossy ? kSlackOfLossy : kSlack);
+  const double needed = std::ceil(under_way / static_cast<double>(std::max<std::size_t>(window_bytes, 1)));
+  return static_cast<int>(std::clamp(needed, 1.0, static_cast<double>(kMaxConnectionsPerEdge)));
+}
+
+void ConnectionTuner::needs(int connections) {
+  int step = 0;
+  while (kSteps[static_cast<std::size_t>(step)] < connections && step + 1 < static_cast<int>(kSteps.size()) &&
+         kSteps[static_cast<std::size_t>(step) + 1] <= most_) {
+    ++step;
+  }
+  least_ = step;
+  if (best_ + (probing_ ? direction_ : 0) >= least_) return;
+  best_ = std::max(best_, least_);
+  probing_ = false;
+  in_vain_ = rest_ = 0;
+}
 
 bool ConnectionTuner::may_probe() const {
   const int step = best_ + direction_;
-  return step >= 0 && step < static_cast<int>(kSteps.size()) && kSteps[static_cast<std::size_t>(step)] <= most_;
+  return step >= least_ && step < static_cast<int>(kSteps.size()) && kSteps[static_cast<std::size_t>(step)] <= most_;
 }
 
 void ConnectionTuner::look_around() {
@@ -12,7 +35,7 @@ void ConnectionTuner::look_around() {
     direction_ = -direction_;
     ++in_vain_;
   }
-  probing_ = in_vain_ < 2;
+  probing_ = in_vain_ < 2 && may_probe();
   if (probing_) return;
   in_vain_ = 0;
   rest_ = kRestAttempts;

@@ -2,10 +2,12 @@
 // for each edge that this island dials, of each fragment.
 //
 // From the best number known it tries the neighbour on one side, then on the other, and moves on only for a gain that
-// noise does not explain; with none to be had it rests for some attempts and tries again, because links change.
+// noise does not explain; with none to be had it rests for some attempts and tries again, because links change. It does
+// not go below what the link's rate and delay need.
 #pragma once
 
 #include <array>
+#include <cstddef>
 
 #include "net/wire/ring_frame.h"
 
@@ -24,6 +26,8 @@ class ConnectionTuner {
     const int step = best_ + (probing_ ? direction_ : 0);
     return kSteps[static_cast<std::size_t>(step)];
   }
+  // No fewer from now on: what connections_needed() says of the link. As many as there may be, if those are fewer.
+  void needs(int connections);
   // What an attempt with that many brought. Attempts with another number (the peer or a person chose) tell nothing.
   void measured(int connections, double bytes_per_second);
 
@@ -32,6 +36,7 @@ class ConnectionTuner {
   void look_around();
 
   int most_;
+  int least_ = 0;       // index of kSteps
   int best_ = 2;        // index of kSteps
   double goodput_ = 0;  // with that many, lately
   bool probing_ = false;
@@ -39,5 +44,10 @@ class ConnectionTuner {
   int in_vain_ = 0;  // probes since the last gain
   int rest_ = 0;     // attempts until the next probe
 };
+
+// Of a link with so many bytes/s and that round trip in seconds, where a connection has at most so much under way: the
+// product, and a fifth more, for a window is never quite full; twice that where packets are lost, for what follows a
+// lost one waits in the window for it to come again. At least 1.
+int connections_needed(double bytes_per_second, double rtt_seconds, std::size_t window_bytes, bool lossy);
 
 }  // namespace atl

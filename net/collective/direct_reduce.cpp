@@ -104,6 +104,7 @@ Status DirectReduce::send_all(std::size_t owner) {
   tune_for_bulk(connection.fd(), spec_.congestion_control);
   std::optional<double> limit;
   ATOLL_RETURN_IF_ERROR(connection.write_all(encode(hello_from(self_)), deadline, &stopped_));
+  std::optional<UploadShare::Contributions> sharing(std::in_place, upload_);
   Bytes frame;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
     const RingSubChunk& sub_chunk = chunks[i].second;
@@ -122,6 +123,7 @@ Status DirectReduce::send_all(std::size_t owner) {
     bytes_sent_ += frame.size();
     board_->count_contribution_sent(frame.size());
   }
+  sharing.reset();
   // Closed only when everybody has read everything: closing earlier could take back what is under way.
   pollfd ended{stopped_.fd(), POLLIN, 0};
   while (!stopped_.raised()) (void)::poll(&ended, 1, 1000);
@@ -174,8 +176,14 @@ bool DirectReduce::wants_more(const Contributor& from, std::size_t summed) const
   return from.frames < std::min(owned_.size(), summed + from.slots.size());
 }
 
+// By the owner's limit: nobody is silent who is not listened to.
+void DirectReduce::held_back_for(Clock::duration time) {
+  for (Contributor& from : contributors_) from.last_progress += time;
+}
+
 bool DirectReduce::receive_some(std::size_t summed) {
   bool moved = false;
+  if (spec_.download != nullptr) held_back_for(spec_.download->wait(DownloadPace::Use::kRing, stopped_));
   for (Contributor& from : contributors_) {
     if (!wants_more(from, summed)) {
       from.last_progress = Clock::now();  // nobody is silent who is not listened to
@@ -221,6 +229,7 @@ Status DirectReduce::receive(Contributor& from) {
     if (count == 0) return ok_status();
     from.received += count;
     bytes_received_ += count;
+    if (spec_.download != nullptr) spec_.download->has_read(DownloadPace::Use::kRing, count, Clock::now());
     board_->count_contribution(count);
     if (from.received == kRingFrameHeaderBytes) {
       ATOLL_RETURN_IF_ERROR(check_header(from));

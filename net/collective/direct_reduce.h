@@ -76,6 +76,7 @@ class DirectReduce {
   bool take_connections();
   // False when the attempt has ended.
   bool receive_some(std::size_t summed);
+  void held_back_for(Clock::duration time);
   Status receive(Contributor& from);
   Status check_header(const Contributor& from) const;
   bool wants_more(const Contributor& from, std::size_t summed) const;

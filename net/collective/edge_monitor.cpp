@@ -32,15 +32,31 @@ std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_t
   return std::min(kLongestKeepaliveInterval, silence_timeout / 3);
 }
 
-EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
+EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound,
                          std::chrono::milliseconds silence_timeout, EdgePacing& pacing, ProgressMeter* meter)
     : attempt_(attempt),
       outbound_(std::move(outbound)),
-      inbound_(std::move(inbound)),
       silence_timeout_(silence_timeout),
       keepalive_interval_(keepalive_interval(silence_timeout)),
       pacing_(pacing),
       meter_(meter) {}
+
+std::optional<double> EdgeMonitor::of_a_socket(std::optional<double> rate) const {
+  return rate ? std::optional(*rate / static_cast<double>(std::max<std::size_t>(1, inbound_.size()))) : std::nullopt;
+}
+
+// The owner's word may have changed.
+void EdgeMonitor::fit_receive_buffers() {
+  if (attempt_.download == nullptr) return;
+  const std::optional<double> allowed = attempt_.download->allowed();
+  if (allowed == std::exchange(received_at_most_, allowed)) return;
+  for (const int socket : inbound_) limit_receiving(socket, of_a_socket(allowed));
+}
+
+// What waits here by the owner's limit is no silence of the peer's.
+bool EdgeMonitor::holds_back(Clock::time_point now) const {
+  return attempt_.download != nullptr && attempt_.download->may_read_at(DownloadPace::Use::kRing, now) > now;
+}
 
 ProgressMeter::Counts EdgeMonitor::counts() const {
   return {attempt_.board.data_received(), attempt_.board.contributions(),
@@ -89,15 +105,38 @@ AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now)
   return failure;
 }
 
-std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
+void EdgeMonitor::look_at_outbound(Clock::time_point now) {
   const TcpProgress out = total(outbound_);
-  const TcpProgress in = total(inbound_);
   if (out.bytes_queued == 0 || out.bytes_acknowledged != acknowledged_) last_taken_ = now;
   if (out.bytes_written() != spoken_) last_spoke_ = now;
-  if (in.bytes_received != received_) last_received_ = now;
   acknowledged_ = out.bytes_acknowledged;
   spoken_ = out.bytes_written();
-  received_ = in.bytes_received;
+}
+
+bool EdgeMonitor::look_ahead() {
+  const auto now = Clock::now();
+  look_at_outbound(now);
+  // How long this island waits yet is for the previous one's hello to tell, and nothing to build on.
+  if (now - last_spoke_ >= keepalive_interval_) attempt_.board.ask_for_keepalive(std::chrono::milliseconds(0));
+  pacing_.look(now);
+  return !attempt_.board.failure();
+}
+
+void EdgeMonitor::watch_inbound(std::vector<int> sockets) {
+  inbound_ = std::move(sockets);
+  if (attempt_.download != nullptr) {
+    received_at_most_ = attempt_.download->allowed();
+    for (const int socket : inbound_) limit_receiving(socket, of_a_socket(received_at_most_));
+  }
+  last_received_ = last_taken_ = last_progress_ = last_look_ = Clock::now();
+}
+
+std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
+  look_at_outbound(now);
+  const std::uint64_t received = total(inbound_).bytes_received;
+  const bool held = holds_back(now);
+  if (received != received_ || held) last_received_ = now;
+  received_ = received;
   const bool all_sent = attempt_.board.all_sent();
   if (now - last_received_ > silence_timeout_ && !attempt_.board.all_received()) {
     return silent(attempt_.previous, "sent");
@@ -106,7 +145,7 @@ std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
   const auto progress = attempt_.board.progress();
   // After a sleep of this machine or process: what came meanwhile the workers have yet to read.
   const bool slept = now - std::exchange(last_look_, now) > silence_timeout_;
-  if (progress != progress_ || slept) last_progress_ = now;
+  if (progress != progress_ || slept || held) last_progress_ = now;
   progress_ = progress;
   if (now > waits_until() && !attempt_.board.all_received()) return stalled(now);
   if (now - last_spoke_ >= keepalive_interval_ && !all_sent) {
@@ -128,6 +167,7 @@ void EdgeMonitor::run(const AbortSignal& abort) {
     if (abort.raised()) return attempt_.board.fail(aborted(abort.reason(), now));
     if (failure) return attempt_.board.fail(std::move(*failure));
     pacing_.look(now);
+    fit_receive_buffers();
     if (meter_ != nullptr) meter_->look(counts(), now);
     (void)::poll(watched.data(), watched.size(), static_cast<int>(interval.count()));
   }

@@ -26,29 +26,41 @@ namespace atl {
 
 class EdgeMonitor {
  public:
-  // Sockets of both edges, which stay open while this lives. References and `meter` (null: nobody wants to know how far
-  // it is) outlive this; `pacing` is used by run() alone.
-  EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::vector<int> inbound,
-              std::chrono::milliseconds silence_timeout, EdgePacing& pacing, ProgressMeter* meter = nullptr);
+  // `outbound`: sockets to the next rank, which stay open while this lives. References and `meter` (null: nobody wants
+  // to know how far it is) outlive this; `pacing` is used by this alone.
+  EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound, std::chrono::milliseconds silence_timeout,
+              EdgePacing& pacing, ProgressMeter* meter = nullptr);
 
+  // While the previous rank is waited for: keeps the pace, and tells the next rank that this island lives, but judges
+  // nobody, for the next one may wait for others itself and not read yet. Call it several times a second. False when
+  // the attempt has failed.
+  bool look_ahead();
+  // Its sockets, which stay open while this lives. From now on nothing is held against either neighbour that was
+  // before.
+  void watch_inbound(std::vector<int> sockets);
   // Until the board says that the attempt has ended, for which `abort` and silence are reasons.
   void run(const AbortSignal& abort);
 
  private:
+  void look_at_outbound(Clock::time_point now);
   std::optional<AllReduceFailure> look(Clock::time_point now);
   AllReduceFailure aborted(std::string reason, Clock::time_point now) const;
   AllReduceFailure stalled(Clock::time_point now) const;
   Clock::time_point waits_until() const;  // for data
   AllReduceFailure silent(const IslandId& peer, std::string_view verb) const;
   ProgressMeter::Counts counts() const;
+  std::optional<double> of_a_socket(std::optional<double> rate) const;
+  void fit_receive_buffers();
+  bool holds_back(Clock::time_point now) const;
 
   const AttemptContext& attempt_;
   const std::vector<int> outbound_;
-  const std::vector<int> inbound_;
+  std::vector<int> inbound_;
   const std::chrono::milliseconds silence_timeout_;
   const std::chrono::milliseconds keepalive_interval_;
   EdgePacing& pacing_;
   ProgressMeter* const meter_;
+  std::optional<double> received_at_most_;  // bytes/s, as the inbound sockets know it
   Clock::time_point last_received_ = Clock::now();
   Clock::time_point last_taken_ = last_received_;  // or when the next rank last had all that was written
   Clock::time_point last_spoke_ = last_received_;

@@ -69,8 +69,8 @@ std::optional<double> LinkPacing::limit_of_a_socket() const {
 void LinkPacing::spare_bbr_its_probes(Clock::time_point now) {
   if (!pacer_.limit()) return;
   for (Socket& socket : sockets_) {
-    if (now - socket.restarted < kBbrProbesAfter || congestion_control(socket.fd) != "bbr") continue;
-    restart_congestion_control(socket.fd);
+    if (now - socket.restarted < kBbrProbesAfter) continue;
+    spare_bbr_its_probe(socket.fd);
     socket.restarted = now;
   }
 }
@@ -97,19 +97,18 @@ EdgePacing::EdgePacing(LinkPacing& link, std::vector<int> sockets, const UploadS
     : link_(link),
       sockets_(std::move(sockets)),
       upload_(upload),
-      paces_(!sockets_.empty() && (upload_.limited() || !leads_to_this_machine(sockets_.front()))) {
-  if (!paces_) return;
-  link_.join(sockets_, Clock::now());
+      learns_(!sockets_.empty() && (upload_.most_bytes_per_second() || !leads_to_this_machine(sockets_.front()))) {
+  if (learns_) link_.join(sockets_, Clock::now());
   applied_ = limit_of_a_socket();
   for (const int socket : sockets_) limit_pacing(socket, applied_);
 }
 
 EdgePacing::~EdgePacing() {
-  if (paces_) link_.leave(sockets_, Clock::now());
+  if (learns_) link_.leave(sockets_, Clock::now());
 }
 
 std::optional<double> EdgePacing::limit_of_a_socket() const {
-  const std::optional<double> of_link = link_.limit_of_a_socket();
+  const std::optional<double> of_link = learns_ ? link_.limit_of_a_socket() : std::nullopt;
   const std::optional<double> allowed = upload_.most_bytes_per_second();
   if (!allowed) return of_link;
   const double of_upload = *allowed / static_cast<double>(sockets_.size());
@@ -117,8 +116,7 @@ std::optional<double> EdgePacing::limit_of_a_socket() const {
 }
 
 void EdgePacing::look(Clock::time_point now) {
-  if (!paces_) return;
-  link_.look(now);
+  if (learns_) link_.look(now);
   const std::optional<double> limit = limit_of_a_socket();
   if (limit == applied_) return;
   applied_ = limit;

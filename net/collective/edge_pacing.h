@@ -56,8 +56,8 @@ class LinkPacing {
 // One attempt's sockets. Owned and used by one thread.
 class EdgePacing {
  public:
-  // References outlive this; the sockets stay open. Never faster than `upload`; where that has no limit a peer on this
-  // machine is left alone.
+  // References outlive this; the sockets stay open. Never faster than `upload`, whose limit may come, go and change. Of
+  // the link to a peer on this machine nothing is learned where it has none at first.
   EdgePacing(LinkPacing& link, std::vector<int> sockets, const UploadShare& upload);
   ~EdgePacing();
   EdgePacing(const EdgePacing&) = delete;
@@ -73,7 +73,7 @@ class EdgePacing {
   LinkPacing& link_;
   const std::vector<int> sockets_;
   const UploadShare& upload_;
-  const bool paces_;
+  const bool learns_;  // of the link
   std::optional<double> applied_;
 };
 

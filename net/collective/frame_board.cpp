@@ -28,13 +28,13 @@ void signal(const UniqueFd& event) {
 }  // namespace
 
 FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound, const EdgeSchedule& inbound,
-                       Connections connections, std::size_t workers)
+                       std::size_t connections, std::size_t workers)
     : payload_(payload),
       outbound_(outbound),
       inbound_(inbound),
       ended_event_(new_event()),
       sleepers_(workers),
-      open_(connections),
+      open_outbound_(connections),
       next_own_(outbound.next_own(0)),
       own_ready_end_(outbound.encodes_own() ? outbound.frames() : 0),
       sent_(outbound.frames()),
@@ -54,6 +54,13 @@ FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound,
                 static_cast<std::uint64_t>(payload.bucket_bytes(bucket)));
   }
   end_if_complete();
+}
+
+void FrameBoard::inbound_joined(std::size_t connections) {
+  const MutexLock lock(mutex_);
+  open_inbound_ = connections;
+  ++version_;
+  wake_all();
 }
 
 // ---- frames to send
@@ -221,13 +228,13 @@ void FrameBoard::fail(AllReduceFailure failure) {
 
 void FrameBoard::outbound_closed(const IslandId& next) {
   const MutexLock lock(mutex_);
-  if (--open_.outbound > 0 || sent_count_ == outbound_.frames()) return;
+  if (--open_outbound_ > 0 || sent_count_ == outbound_.frames()) return;
   set_failure({{ErrorCode::kPeerLost, next.value + " closed every connection before all was sent to it"}, next, {}});
 }
 
 void FrameBoard::inbound_closed(const IslandId& previous) {
   const MutexLock lock(mutex_);
-  if (--open_.inbound > 0 || received_count_ == inbound_.frames()) return;
+  if (--open_inbound_ > 0 || received_count_ == inbound_.frames()) return;
   set_failure(
       {{ErrorCode::kPeerLost, previous.value + " closed every connection before it had sent all"}, previous, {}});
 }

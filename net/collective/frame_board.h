@@ -25,13 +25,11 @@ namespace atl {
 
 class FrameBoard {
  public:
-  struct Connections {
-    std::size_t outbound = 0;
-    std::size_t inbound = 0;
-  };
-  // References outlive this.
+  // `connections`: to the next rank. References outlive this.
   FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound, const EdgeSchedule& inbound,
-             Connections connections, std::size_t workers);
+             std::size_t connections, std::size_t workers);
+  // The connections from the previous rank are there, and workers have them.
+  void inbound_joined(std::size_t connections);
 
   // ---- frames to send: the first one in the schedule that is ready
   std::optional<std::uint32_t> take_to_send();
@@ -118,7 +116,8 @@ class FrameBoard {
   mutable Mutex mutex_;
   std::vector<Sleeper> sleepers_ ATOLL_GUARDED_BY(mutex_);
   std::uint64_t version_ ATOLL_GUARDED_BY(mutex_) = 0;
-  Connections open_ ATOLL_GUARDED_BY(mutex_);
+  std::size_t open_outbound_ ATOLL_GUARDED_BY(mutex_);
+  std::size_t open_inbound_ ATOLL_GUARDED_BY(mutex_) = 0;
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_ ATOLL_GUARDED_BY(mutex_);
   std::uint32_t next_own_ ATOLL_GUARDED_BY(mutex_) = 0;
   std::uint32_t own_ready_end_ ATOLL_GUARDED_BY(mutex_);  // own frames below may be sent

@@ -26,6 +26,10 @@ Status ReceiveLane::check_header() {
   Result<RingFrameHeader> decoded = decode_ring_frame_header(header_bytes_);
   if (!decoded.ok()) return decoded.error().with_context(connection_.description());
   const RingFrameHeader& header = *decoded;
+  if (header == resting_keepalive()) {  // its sender has done its part, and what it sent is still under way
+    received_ = 0;
+    return ok_status();
+  }
   if (header.round != attempt_.round || header.attempt != attempt_.attempt || header.fragment != attempt_.fragment) {
     return wrong(fmt::format("a frame of round {} attempt {}, fragment {}", header.round.value, header.attempt.value,
                              header.fragment.value));
@@ -63,10 +67,22 @@ Status ReceiveLane::admit() {
 }
 
 Result<std::size_t> ReceiveLane::pump(bool sends_itself) {
-  std::size_t moved = 0;
+  DownloadPace* const pace = attempt_.download;
   if (early_) ATOLL_RETURN_IF_ERROR(admit());
-  while (moved < kSubChunkBytes && !at_end() && !early_) {
-    Result<std::size_t> count = connection_.try_read(room());
+  const auto now = Clock::now();
+  held_until_ = pace != nullptr ? pace->may_read_at(DownloadPace::Use::kRing, now) : now;
+  if (held_until_ > now) return std::size_t{0};
+  const std::size_t most = pace != nullptr ? pace->at_once(DownloadPace::Use::kRing) : kSubChunkBytes;
+  const auto moved = take(most, sends_itself);
+  if (pace != nullptr && moved.ok()) pace->has_read(DownloadPace::Use::kRing, *moved, now);
+  return moved;
+}
+
+Result<std::size_t> ReceiveLane::take(std::size_t most, bool sends_itself) {
+  std::size_t moved = 0;
+  while (moved < most && !at_end() && !early_) {
+    const std::span<std::byte> place = room();
+    Result<std::size_t> count = connection_.try_read(place.first(std::min(place.size(), most - moved)));
     if (!count.ok()) {
       if (count.error().code != ErrorCode::kPeerLost || received_ > 0) return count.error();
       closed_ = true;
@@ -86,8 +102,8 @@ Result<std::size_t> ReceiveLane::pump(bool sends_itself) {
   return moved;
 }
 
-pollfd ReceiveLane::poll_request() const {
-  const bool listens = !at_end() && !early_;
+pollfd ReceiveLane::poll_request(Clock::time_point now) const {
+  const bool listens = !at_end() && !early_ && held_until_ <= now;
   return {listens ? connection_.fd() : -1, connection_.poll_events_for_read(), 0};
 }
 

@@ -23,19 +23,22 @@ class ReceiveLane {
   ReceiveLane(TlsConnection& connection, const AttemptContext& attempt, std::chrono::milliseconds early_allowed)
       : connection_(connection), attempt_(attempt), early_allowed_(early_allowed) {}
 
-  // Takes what has come, at most about one frame. Returns bytes moved, keepalives among them. `sends_itself`: whether a
-  // lane of the same worker is free to forward a frame.
+  // Takes what has come, at most about one frame, and no more than the owner lets the island receive. Returns bytes
+  // moved, keepalives among them. `sends_itself`: whether a lane of the same worker is free to forward a frame.
   Result<std::size_t> pump(bool sends_itself);
   bool closed() const { return closed_; }
   // Whether nothing more is to be read in this attempt.
   bool at_end() const { return closed_ || next_attempt_; }
-  pollfd poll_request() const;
+  pollfd poll_request(Clock::time_point now) const;
+  // Until when nothing is read, by its owner's limit; in the past: it is read.
+  Clock::time_point held_until() const { return held_until_; }
 
   // After the attempt: what was read beyond its frames, of a keepalive or of the next hello. Empty optional: the
   // connection is closed, or in the middle of a frame.
   std::optional<Bytes> surplus() const;
 
  private:
+  Result<std::size_t> take(std::size_t most, bool sends_itself);
   std::span<std::byte> room();
   Status check_header();
   Status admit();
@@ -52,6 +55,7 @@ class ReceiveLane {
   std::uint32_t sequence_ = 0;
   RingSubChunk sub_chunk_;
   std::size_t received_ = 0;  // of header and payload
+  Clock::time_point held_until_{};
 };
 
 }  // namespace atl

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cmath>
@@ -110,15 +111,26 @@ Digest encode_alone(const RingPayload& payload, const PartialSums& sums, ByteVie
   return canonical_digest(canonical);
 }
 
-// Of the connections that have just carried an attempt to the next rank.
-void measure_link(const std::vector<TlsConnection>& connections, const LinkPacing& link, AllReduceReport& report) {
+double least_rtt_seconds(const std::vector<TlsConnection>& connections) {
+  double least = 0;  // not known
   for (const TlsConnection& connection : connections) {
     const double rtt = least_rtt(connection.fd()).count();
-    if (rtt > 0 && (report.rtt_seconds == 0 || rtt < report.rtt_seconds)) report.rtt_seconds = rtt;
+    if (rtt > 0 && (least == 0 || rtt < least)) least = rtt;
   }
+  return least;
+}
+
+// Of the connections that have just carried an attempt to the next rank.
+void measure_link(const std::vector<TlsConnection>& connections, const LinkPacing& link, AllReduceReport& report) {
+  report.rtt_seconds = least_rtt_seconds(connections);
   const std::optional<double> rate = link.link_rate();
   report.at_least = !rate;
   report.link_bytes_per_second = rate.value_or(report.bytes_per_second);
+}
+
+// The kernel counts a buffer's bookkeeping in its size.
+int connections_for(double bytes_per_second, double rtt_seconds, bool lossy) {
+  return connections_needed(bytes_per_second, rtt_seconds, most_send_buffer_bytes() / 4 * 3, lossy);
 }
 
 AllReducePhases phases_of(const PartialSums& sums, Seconds connect, Clock::time_point moving_since,
@@ -151,6 +163,21 @@ std::vector<TlsConnection> between_messages(std::vector<RingInbox::Parked> parke
 RingAllReduce::RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context)
     : self_(std::move(self)), inbox_(inbox), dial_context_(dial_context) {
   for (std::uint32_t i = 0; i < kMaxFragments; ++i) fragments_.emplace_back(dial_context);
+  try {
+    warms_ = std::jthread([this] { keep_warm(); });
+  } catch (const std::system_error&) {
+    // Attempts then ask, as their first step, whether what they kept still lives.
+  }
+}
+
+// An all-reduce comes after minutes of inner steps. Connections that are found alive before it begins save it a round
+// trip, and one that died is dialled anew by it at once.
+void RingAllReduce::keep_warm() {
+  pollfd ends{ends_.fd(), POLLIN, 0};
+  while (::poll(&ends, 1, static_cast<int>(ConnectionPool::kWarmEvery.count())) == 0) {
+    for (OfFragment& fragment : fragments_) fragment.pool.keep_warm();
+    inbox_.look_at_parked();
+  }
 }
 
 std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllReduceSpec& spec,
@@ -225,26 +252,30 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   const int inbound = dials_previous ? connections_of(spec, in) : 0;
   ConnectionPool& pool = of(spec.fragment).pool;
   const auto connecting_since = Clock::now();
-  auto edges = connect_edges(chosen, self, payload, pool, inbox_, abort, inbound);
-  if (auto* failure = std::get_if<AllReduceFailure>(&edges)) return std::move(*failure);
-  auto& connected = std::get<RingEdges>(edges);
+  EdgeConnector connector(chosen, self, payload, pool, inbox_, abort, inbound);
+  auto edge = connector.connect_next();
+  if (auto* failure = std::get_if<AllReduceFailure>(&edge)) return std::move(*failure);
+  auto& to_next = std::get<EdgeConnector::ToNext>(edge);
   AllReduceReport report;
   report.next = next.id;
   report.previous = previous.id;
-  report.connections = static_cast<int>(connected.to_next.size());
-  report.connections_reused = connected.reused;
+  report.connections = static_cast<int>(to_next.connections.size());
+  report.connections_reused = to_next.reused;
   LinkPacing& link = link_to(next.id);
   const UploadShare upload(under_way_, spec.most_bytes_per_second);
   const auto moving_since = Clock::now();
   std::optional<DirectReduce> direct;
   if (!sums_hop_by_hop(spec.wire)) direct.emplace(spec, self, payload, sums, inbox_, dial_context_, upload);
-  auto outcome = exchange(spec, self, std::move(connected), sums, payload, canonical, link, upload,
+  auto outcome = exchange(spec, self, connector, std::move(to_next), sums, payload, canonical, link, upload,
                           direct ? &*direct : nullptr, abort);
   if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return std::move(*failure);
   auto& done = std::get<ExchangeOutcome>(outcome);
   report.digest = done.digest;
   report.bytes_sent = done.bytes_sent;
   report.bytes_received = done.bytes_received;
+  report.bytes_retransmitted = done.bytes_retransmitted;
+  const auto all_gather_hops = static_cast<int>(world_size) - 1;
+  report.hops = (sums_hop_by_hop(spec.wire) ? all_gather_hops : 1) + all_gather_hops;
   report.phases = phases_of(sums, moving_since - connecting_since, moving_since, done.threads);
   const double seconds = std::max(Seconds(Clock::now() - moving_since).count(), 1e-6);
   report.bytes_per_second = static_cast<double>(done.bytes_to_next) / seconds;
@@ -252,15 +283,25 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   if (!done.to_next.empty()) report.congestion_control = congestion_control(done.to_next.front().fd());
   measure_link(done.to_next, link, report);
   const bool tells = upload.alone_so_far();  // else it tells of the others, and not of the number of connections
+  constexpr double kLossy = 0.002;           // of the bytes
+  const bool lossy = static_cast<double>(done.bytes_retransmitted) > kLossy * static_cast<double>(done.bytes_to_next);
   if (dials_next) {
-    if (tells) tuner_of(spec, out).measured(report.connections, report.bytes_per_second);
+    if (tells) {
+      tuner_of(spec, out).measured(report.connections, report.bytes_per_second);
+      tuner_of(spec, out).needs(connections_for(report.link_bytes_per_second, report.rtt_seconds, lossy));
+    }
     pool.give_back(out, next.address, std::move(done.to_next));
   } else {
     inbox_.park(spec.fragment, without_surplus(std::move(done.to_next)));
   }
   if (dials_previous) {
-    if (tells) tuner_of(spec, in).measured(inbound, report.bytes_per_second_received);
-    pool.give_back(in, previous.address, between_messages(std::move(done.from_previous)));
+    std::vector<TlsConnection> from_previous = between_messages(std::move(done.from_previous));
+    if (tells) {
+      tuner_of(spec, in).measured(inbound, report.bytes_per_second_received);
+      tuner_of(spec, in).needs(
+          connections_for(report.bytes_per_second_received, least_rtt_seconds(from_previous), lossy));
+    }
+    pool.give_back(in, previous.address, std::move(from_previous));
   } else {
     inbox_.park(spec.fragment, std::move(done.from_previous));
   }

@@ -2,6 +2,7 @@
 // did keeps it in its pool between attempts and begins the next one; the other end's inbox holds or receives it.
 #pragma once
 
+#include <functional>
 #include <variant>
 #include <vector>
 
@@ -11,23 +12,51 @@
 
 namespace atl {
 
-struct RingEdges {
-  std::vector<TlsConnection> to_next;
-  std::vector<TlsConnection> from_previous;
-  int reused = 0;  // of those to the next rank
-};
-
 // What spec and input make of the payload.
 RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel);
 // How `rank` speaks first on an edge of one connection.
 RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, RingRole role, const RingPayload& payload);
 
-// `pool`: of spec.fragment. Blocks until both edges stand, each step of it within spec.silence_timeout; meanwhile the
-// one to the next rank is kept alive. World size at least 2. `connections_from_previous`: where this island dials the
-// previous rank; 0: as many as to the next one.
-std::variant<RingEdges, AllReduceFailure> connect_edges(const AllReduceSpec& spec, Rank self,
-                                                        const RingPayload& payload, ConnectionPool& pool,
-                                                        RingInbox& inbox, const AbortSignal& abort,
-                                                        int connections_from_previous = 0);
+// How the two edges come to stand: first everybody dials, then who is called by the next rank answers it; both is
+// connect_next(). From then on frames may be sent, while wait_for_previous() still waits: the hello of the previous
+// rank is half a round trip under way. No step waits for a peer's step that waits for this island.
+class EdgeConnector {
+ public:
+  // `pool`: of spec.fragment. World size at least 2. `connections_from_previous`: where this island dials the previous
+  // rank; 0: as many as to the next one. References outlive this.
+  EdgeConnector(const AllReduceSpec& spec, Rank self, const RingPayload& payload, ConnectionPool& pool,
+                RingInbox& inbox, const AbortSignal& abort, int connections_from_previous = 0);
+
+  struct ToNext {
+    std::vector<TlsConnection> connections;
+    int reused = 0;  // of those
+  };
+  // Each blocks for some spec.silence_timeout at most. On failure everything of the fragment that waits for its next
+  // attempt is closed, which tells the neighbours.
+  std::variant<ToNext, AllReduceFailure> connect_next();
+  // As RingInbox::take's: called several times a second, and says whether to wait on.
+  std::variant<std::vector<TlsConnection>, AllReduceFailure> wait_for_previous(const std::function<bool()>& on_tick);
+
+ private:
+  AllReduceFailure failed(const Error& error, const IslandId& peer);
+  const IslandId& next() const { return spec_.order[next_].id; }
+  const IslandId& previous() const { return spec_.order[previous_].id; }
+  bool next_dials() const { return spec_.order[next_].dials_previous; }
+  bool dials_previous() const { return spec_.order[self_].dials_previous; }
+  void forget_other_edges();
+  Result<ConnectionPool::Edge> dial(std::size_t rank, RingRole role, int count);
+  Status dial_previous();
+  Result<ConnectionPool::Edge> answer_next();
+  Status check_count(const RingInbox::Edge& edge, const IslandId& peer) const;
+
+  const AllReduceSpec& spec_;
+  const std::size_t self_, next_, previous_;
+  const RingPayload& payload_;
+  ConnectionPool& pool_;
+  RingInbox& inbox_;
+  const AbortSignal& abort_;
+  const int connections_from_previous_;
+  Clock::time_point step_began_;
+};
 
 }  // namespace atl

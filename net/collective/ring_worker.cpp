@@ -14,6 +14,17 @@ constexpr int kLongestSleepMilliseconds = 500;
 
 bool RingWorker::has_idle_sender() const { return std::ranges::any_of(senders_, &SendLane::idle); }
 
+void RingWorker::join(ReceiveLane& lane) {
+  const MutexLock lock(joining_mutex_);
+  joining_.push_back(&lane);
+}
+
+void RingWorker::take_joined() {
+  const MutexLock lock(joining_mutex_);
+  receivers_.insert(receivers_.end(), joining_.begin(), joining_.end());
+  joining_.clear();
+}
+
 bool RingWorker::pump_receivers() {
   bool moved = false;
   for (ReceiveLane* lane : receivers_) {
@@ -56,12 +67,22 @@ bool RingWorker::hash_piece() {
   return true;
 }
 
+// When the owner's limit lets the first of its receivers read on.
+Deadline RingWorker::wakes_at(Clock::time_point now) const {
+  auto first = now + std::chrono::milliseconds(kLongestSleepMilliseconds);
+  for (const ReceiveLane* lane : receivers_) {
+    if (!lane->at_end() && lane->held_until() > now) first = std::min(first, lane->held_until());
+  }
+  return Deadline::at(first);
+}
+
 void RingWorker::sleep(std::uint64_t version) {
+  const auto now = Clock::now();
   polls_.assign(1, pollfd{attempt_.board.wake_fd(index_), POLLIN, 0});
   for (const SendLane* lane : senders_) polls_.push_back(lane->poll_request());
-  for (const ReceiveLane* lane : receivers_) polls_.push_back(lane->poll_request());
+  for (const ReceiveLane* lane : receivers_) polls_.push_back(lane->poll_request(now));
   if (!attempt_.board.may_sleep(index_, version, has_idle_sender())) return;
-  const int ready = ::poll(polls_.data(), polls_.size(), kLongestSleepMilliseconds);
+  const int ready = ::poll(polls_.data(), polls_.size(), wakes_at(now).poll_milliseconds(kLongestSleepMilliseconds));
   attempt_.board.woke(index_);
   if (ready <= 0) return;
   for (std::size_t i = 0; i < senders_.size(); ++i) {
@@ -78,6 +99,7 @@ void RingWorker::sleep(std::uint64_t version) {
 void RingWorker::run() {
   while (!attempt_.board.ended()) {
     const std::uint64_t version = attempt_.board.version();
+    take_joined();
     const bool received = pump_receivers();
     const bool sent = pump_senders();
     if (received || sent || hash_piece()) continue;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "net/base/mutex.h"
 #include "net/collective/attempt_context.h"
 #include "net/collective/receive_lane.h"
 #include "net/collective/send_lane.h"
@@ -18,7 +19,8 @@ class RingWorker {
   // References outlive this.
   RingWorker(std::size_t index, const AttemptContext& attempt) : index_(index), attempt_(attempt) {}
   void add(SendLane& lane) { senders_.push_back(&lane); }
-  void add(ReceiveLane& lane) { receivers_.push_back(&lane); }
+  // Any thread, also while it runs; it looks at it once the board is told (FrameBoard::inbound_joined).
+  void join(ReceiveLane& lane);
 
   // Until the board says that the attempt has ended. Failures go to the board.
   void run();
@@ -27,16 +29,20 @@ class RingWorker {
   std::uint64_t bytes_received() const { return bytes_received_; }
 
  private:
+  void take_joined();
   bool pump_receivers();  // whether anything moved
   bool pump_senders();
   bool hash_piece();
   bool has_idle_sender() const;
+  Deadline wakes_at(Clock::time_point now) const;
   void sleep(std::uint64_t version);
 
   const std::size_t index_;
   const AttemptContext& attempt_;
   std::vector<SendLane*> senders_;
   std::vector<ReceiveLane*> receivers_;
+  Mutex joining_mutex_;
+  std::vector<ReceiveLane*> joining_ ATOLL_GUARDED_BY(joining_mutex_);
   std::vector<pollfd> polls_;
   std::uint64_t bytes_sent_ = 0;
   std::uint64_t bytes_received_ = 0;

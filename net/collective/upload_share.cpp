@@ -1,8 +1,10 @@
 #include "net/collective/upload_share.h"
 
+#include <utility>
+
 namespace atl {
 
-UploadShare::UploadShare(AttemptsUnderWay& attempts, std::optional<double> most) : attempts_(attempts), most_(most) {
+UploadShare::UploadShare(AttemptsUnderWay& attempts, Most most) : attempts_(attempts), most_(std::move(most)) {
   MutexLock lock(attempts_.mutex_);
   began_alone_ = attempts_.count_++ == 0;
   begun_ = ++attempts_.begun_;
@@ -14,8 +16,9 @@ UploadShare::~UploadShare() {
 }
 
 std::optional<double> UploadShare::most_bytes_per_second() const {
-  if (!most_) return std::nullopt;
-  return *most_ / attempts_.count();
+  const std::optional<double> most = most_ ? most_() : std::nullopt;
+  if (!most) return std::nullopt;
+  return *most / (attempts_.count() * (contributing_ > 0 ? 2 : 1));
 }
 
 bool UploadShare::alone_so_far() const {

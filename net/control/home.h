@@ -12,7 +12,7 @@
 
 namespace atl {
 
-// What an owner writes: processor or gpu; auto, fp32 or bf16.
+// What an owner writes: auto, processor or gpu; auto, fp32 or bf16.
 Result<DeviceChoice> parse_device_choice(std::string_view text);
 Result<PrecisionChoice> parse_precision_choice(std::string_view text);
 
@@ -30,7 +30,7 @@ struct JoinFile {
   int local_ranks = 0;                 // shards inside the island, a thread each; 0: the trainer chooses
   int threads = 0;                     // compute threads; 0: all cores
   int micro_batch = 0;                 // sequences that a shard computes at once; 0: as many as the memory allows
-  DeviceChoice device = DeviceChoice::kProcessor;      // that computes
+  DeviceChoice device = DeviceChoice::kAuto;           // what computes
   PrecisionChoice precision = PrecisionChoice::kAuto;  // of activations and gathered weights
   std::string region;                                  // where it stands, for people; may be empty
   std::string gpus = "all";                            // that the trainer may use: "all", "none", "0-3,6"

@@ -188,6 +188,7 @@ nlohmann::json HubState::to_json() const {
                          {"finished", finished},
                          {"standstill", json_of(standstill)},
                          {"waits_for", waits_for},
+                         {"fetch_wait", fetch_wait},
                          {"disks_with_committed", disks_with_committed},
                          {"safe_outer_step", or_null(safe_outer_step)},
                          {"uploaded_outer_step", or_null(uploaded_outer_step)},
@@ -225,6 +226,9 @@ Result<HubState> HubState::from_json(const nlohmann::json& json) {
   ATOLL_RETURN_IF_ERROR(read_standstill(json, state.standstill));
   if (json.contains("waits_for")) {  // a hub of before does not say
     ATOLL_RETURN_IF_ERROR(fields.read("waits_for", state.waits_for).status());
+  }
+  if (json.contains("fetch_wait")) {  // a hub of before does not say
+    ATOLL_RETURN_IF_ERROR(fields.read("fetch_wait", state.fetch_wait).status());
   }
   if (json.contains("disks_with_committed")) {  // a hub of before does not say
     ATOLL_RETURN_IF_ERROR(fields.read("disks_with_committed", state.disks_with_committed).status());

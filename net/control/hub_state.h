@@ -97,6 +97,8 @@ struct HubState {
   std::optional<Standstill> standstill;
   std::string
       waits_for;  // before that is one: nobody here holds the committed state, and who has it; empty: all is well
+  std::string
+      fetch_wait;  // for whose fetch of the model the next round waits, and how long at most; empty: for nobody's
   // Islands, here or away, whose disks have outer state `outer_step`.
   std::uint32_t disks_with_committed = 0;
   // The newest that as many islands as the run asks for have on their disks; and that is in its object store.

@@ -34,6 +34,21 @@ void fields(Archive& archive, method::Leave& m) {
   archive.told("force", m.force);
 }
 template <class Archive>
+void fields(Archive& archive, method::GpuPause& m) {
+  archive.field("gpu", m.gpu);
+  archive.known("for_seconds", m.for_seconds);
+}
+template <class Archive>
+void fields(Archive& archive, method::GpuResume& m) {
+  archive.field("gpu", m.gpu);
+}
+template <class Archive>
+void fields(Archive& archive, method::GpusTaken& m) {
+  archive.told_if_any("gpus", m.gpus);
+  archive.field("kept", m.kept);
+  archive.told_if_any("warning", m.warning);
+}
+template <class Archive>
 void fields(Archive& archive, method::Stake& m) {
   archive.field("round", m.round);
   archive.field("inner_steps", m.inner_steps);
@@ -87,7 +102,16 @@ void fields(Archive& archive, method::Cancelled& m) {
 }
 
 template <class Archive>
-void fields(Archive&, method::AgentAlive&) {}
+void fields(Archive& archive, TransferCaps& caps) {
+  archive.or_null("upload_bytes_per_second", caps.upload);
+  archive.or_null("download_bytes_per_second", caps.download);
+  archive.require(!caps.upload || *caps.upload > 0, "field 'upload_bytes_per_second' is no rate");
+  archive.require(!caps.download || *caps.download > 0, "field 'download_bytes_per_second' is no rate");
+}
+template <class Archive>
+void fields(Archive& archive, method::AgentAlive& m) {
+  archive.part_if_any("caps", m.caps);
+}
 template <class Archive>
 void fields(Archive& archive, method::ModelExport& m) {
   archive.bounded("directory", m.directory, kMaxControlText);

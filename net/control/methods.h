@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/base/result.h"
+#include "net/control/transfer_caps.h"
 #include "net/control/words.h"
 
 namespace atl {
@@ -39,6 +40,23 @@ struct Stop {  // of a trainer and a hub, too: there it is answered with a Stopp
 struct Leave {
   static constexpr std::string_view kName = "leave";
   bool force = false;
+};
+
+// One of the island's GPUs is left to others; a trainer that runs goes on with its work on those that are left.
+// Answered with a GpusTaken.
+struct GpuPause {
+  static constexpr std::string_view kName = "gpu.pause";
+  std::uint32_t gpu = 0;                   // as nvidia-smi counts
+  std::optional<double> for_seconds = {};  // empty: until it is resumed
+};
+struct GpuResume {
+  static constexpr std::string_view kName = "gpu.resume";
+  std::uint32_t gpu = 0;
+};
+struct GpusTaken {
+  std::string gpus = {};  // that the island trains on now: "0,2-7"
+  bool kept = false;      // on the disk
+  std::string warning = {};
 };
 
 struct Stake {  // what a pause loses that outlives the open round
@@ -83,6 +101,7 @@ struct Cancelled {
 
 struct AgentAlive {  // its agent lives; answered with the state
   static constexpr std::string_view kName = "agent.alive";
+  std::optional<TransferCaps> caps = {};  // from now on; empty: as before, by an agent that does not say it
 };
 struct ModelExport {
   static constexpr std::string_view kName = "model.export";
@@ -145,10 +164,11 @@ struct Methods {
   template <class Message>
   static constexpr bool kHas = (std::is_same_v<Message, Each> || ...);
 };
-using AllMethods = Methods<method::StateGet, method::Pause, method::Resume, method::Finish, method::Stop, method::Leave,
-                           method::Join, method::JoinCancel, method::InviteLook, method::CheckRun, method::AgentAlive,
-                           method::ModelExport, method::IslandSendAway, method::RunRollback, method::RunDecay,
-                           method::RunDecayCancel, method::RunMixture, method::RunMixtureCancel>;
+using AllMethods =
+    Methods<method::StateGet, method::Pause, method::Resume, method::Finish, method::Stop, method::Leave,
+            method::GpuPause, method::GpuResume, method::Join, method::JoinCancel, method::InviteLook, method::CheckRun,
+            method::AgentAlive, method::ModelExport, method::IslandSendAway, method::RunRollback, method::RunDecay,
+            method::RunDecayCancel, method::RunMixture, method::RunMixtureCancel>;
 
 // For the types above.
 template <class Message>

@@ -1,5 +1,7 @@
 #include "net/control/node_state.h"
 
+#include <fmt/format.h>
+
 #include "net/control/state_fields.h"
 
 namespace atl {
@@ -31,6 +33,14 @@ Result<IslandState> IslandState::from_json(const nlohmann::json& json) {
 nlohmann::json to_json(const NodeState& state) { return ControlWriter::object_of(state); }
 
 Result<NodeState> node_state_from_json(const nlohmann::json& json) { return read_fields<NodeState>(json, "the state"); }
+
+std::string sentence_of(const PausedBy& pause) {
+  std::string text = pause.why;
+  if (!pause.until.empty()) text += ", until " + pause.until;
+  // A rule that this program does not know has its own words all the same.
+  if (pause.rule != OwnersRule::kUnknown) text += fmt::format(" ({})", word_of(pause.rule));
+  return pause.advice.empty() ? text : fmt::format("{}; {}", text, pause.advice);
+}
 
 std::vector<std::pair<const char*, double>> changing_figures(const GpuSample& gpu) {
   FigureList list;

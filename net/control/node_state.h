@@ -14,11 +14,14 @@
 #include "net/base/result.h"
 #include "net/check/gpu_sample.h"
 #include "net/control/island_state.h"
+#include "net/control/rule_words.h"
+#include "net/control/transfer_caps.h"
 #include "net/control/words.h"
 
 namespace atl {
 
 inline constexpr std::size_t kMaxSampledGpus = 64;
+inline constexpr std::size_t kMaxPauses = 32;
 
 struct TrainerExitView {
   ExitCause cause = ExitCause::kUnknown;
@@ -40,6 +43,26 @@ struct ContributionView {
   Contribution life = {};  // to all runs
 };
 
+// What pauses the training though its owner wants it, and until when, for a person.
+struct PausedBy {
+  OwnersRule rule = OwnersRule::kUnknown;
+  std::string why = {};                            // "the machine runs on its battery"
+  std::string until = {};                          // "1 min after it is plugged in"
+  std::optional<std::int64_t> until_seconds = {};  // where that is a time: since 1970
+  std::string advice = {};                         // how to mend what may last for ever; empty: it will not
+
+  bool operator==(const PausedBy&) const = default;
+};
+// "the machine runs on its battery, until 1 min after it is plugged in (rules.battery)", and the advice behind it.
+std::string sentence_of(const PausedBy& pause);
+
+struct GpuPause {                                  // of one of the island's GPUs, by its owner
+  std::uint32_t gpu = 0;                           // as nvidia-smi counts
+  std::optional<std::int64_t> until_seconds = {};  // since 1970; empty: until it is resumed
+
+  bool operator==(const GpuPause&) const = default;
+};
+
 struct AgentView {
   std::optional<std::int64_t> pid = {};
   std::string version = {};
@@ -54,7 +77,10 @@ struct AgentView {
   std::optional<double> restart_in_seconds = {};
   std::optional<TrainerExitView> last_exit = {};
   std::string warning = {};
+  std::vector<PausedBy> paused_by = {};              // its owner's rules: the hours, then those that pause longest
+  std::vector<GpuPause> paused_gpus = {};            // which the island would train on
   std::optional<ContributionView> contributed = {};  // an agent of before does not say
+  std::optional<TransferCapView> upload_cap = {}, download_cap = {};  // likewise; that the trainer keeps to now
 };
 
 struct NodeState {

@@ -104,6 +104,27 @@ void fields(Archive& archive, ContributionView& contributed) {
 }
 
 template <class Archive>
+void fields(Archive& archive, TransferCapView& cap) {
+  archive.or_null("bytes_per_second", cap.bytes_per_second);
+  archive.moment("until_unix_seconds", cap.until);
+}
+
+template <class Archive>
+void fields(Archive& archive, PausedBy& pause) {
+  archive.field("rule", pause.rule);
+  archive.field("why", pause.why);
+  archive.field("until", pause.until);
+  archive.moment("until_unix_seconds", pause.until_seconds);
+  archive.told_if_any("advice", pause.advice);
+}
+
+template <class Archive>
+void fields(Archive& archive, GpuPause& pause) {
+  archive.field("gpu", pause.gpu);
+  archive.moment("until_unix_seconds", pause.until_seconds);
+}
+
+template <class Archive>
 void fields(Archive& archive, AgentView& agent) {
   archive.or_null("pid", agent.pid);
   archive.told("version", agent.version);
@@ -119,7 +140,11 @@ void fields(Archive& archive, AgentView& agent) {
   archive.or_null("restart_in_seconds", agent.restart_in_seconds);
   archive.part_or_null("last_exit", agent.last_exit);
   archive.told("warning", agent.warning);
+  archive.list_if_any("paused_by", agent.paused_by, kMaxPauses);
+  archive.list_if_any("paused_gpus", agent.paused_gpus, kMaxSampledGpus);
   archive.part_if_any("contributed", agent.contributed);
+  archive.part_if_any("upload_cap", agent.upload_cap);
+  archive.part_if_any("download_cap", agent.download_cap);
 }
 
 template <class Archive>

@@ -8,8 +8,10 @@ namespace atl {
 // before it saves and ends.
 inline constexpr const char* kAgentPatienceVariable = "ATOLL_AGENT_PATIENCE";
 
-// Likewise: the most that its all-reduce may send, bytes/s. Not set: no limit.
-inline constexpr const char* kUploadLimitVariable = "ATOLL_UPLOAD_BYTES_PER_SECOND";
+// Likewise: the most that it may send and receive at its start, bytes/s; from then on `agent.alive` says it. Not set,
+// or empty: no limit.
+inline constexpr const char* kUploadCapVariable = "ATOLL_UPLOAD_BYTES_PER_SECOND";
+inline constexpr const char* kDownloadCapVariable = "ATOLL_DOWNLOAD_BYTES_PER_SECOND";
 
 // Likewise: which outer states its owner wants kept beside those of the run: of so many days back the newest of each,
 // and these outer steps, apart by commas. Not set: none.

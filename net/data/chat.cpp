@@ -15,7 +15,6 @@
 namespace atl {
 namespace {
 
-constexpr int kMaxLineDepth = 256;
 constexpr std::size_t kMaxRoleName = 64;
 
 // What the two kinds of files call the same things.

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "net/https/http_status.h"
 #include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {
 
-constexpr long kStatusOk = 200, kStatusNotFound = 404;
 constexpr std::size_t kHomesAsked = 2;    // the second was the first before a newcomer came
 constexpr std::size_t kHoldersAsked = 3;  // of those who are said to have it
 constexpr std::size_t kMostAsked = 16;    // where it cannot be had elsewhere
@@ -88,8 +88,7 @@ class ChunkExchange::Asking final : public ChunkPeers {
   }
 
   Result<std::vector<IslandId>> holders_of(const ChunkPeer& home, ChunkId id, const AbortSignal& abort) {
-    const Result<Bytes> answer =
-        get(home, to_target({id, true}), kMaxHoldersBytes, Deadline::after(all_.options_.connect), abort);
+    const Result<Bytes> answer = get(home, to_target({id, true}), kMaxHoldersBytes, all_.options_.connect, abort);
     auto holders =
         answer.ok() ? decode_holders(to_string(ByteView(*answer))) : Result<std::vector<IslandId>>(answer.error());
     if (!holders.ok() && !abort.raised()) all_.failed(home.id, holders.error());
@@ -100,8 +99,7 @@ class ChunkExchange::Asking final : public ChunkPeers {
     const IslandId& id = candidate.peer.id;
     const ChunkExchangeOptions& options = all_.options_;
     const std::chrono::milliseconds moves(1000 * wanted.bytes / options.least_rate);
-    Result<Bytes> bytes =
-        get(candidate.peer, to_target({wanted.id}), wanted.bytes, Deadline::after(options.silence + moves), abort);
+    Result<Bytes> bytes = get(candidate.peer, to_target({wanted.id}), wanted.bytes, options.silence + moves, abort);
     if (!bytes.ok() && bytes.error().code == ErrorCode::kNotFound) {
       all_.book_.forget(id, wanted.id);
       // It was given away, or comes yet; or one of the two does not say the truth.
@@ -120,7 +118,7 @@ class ChunkExchange::Asking final : public ChunkPeers {
   }
 
   // One request, on a connection of its own: places at an island's port are few, and states are fetched there.
-  Result<Bytes> get(const ChunkPeer& peer, std::string path, std::uint64_t max_bytes, Deadline end,
+  Result<Bytes> get(const ChunkPeer& peer, std::string path, std::uint64_t max_bytes, Clock::duration patience,
                     const AbortSignal& abort) {
     Bytes body;
     HttpsRequest request;
@@ -135,7 +133,7 @@ class ChunkExchange::Asking final : public ChunkPeers {
       return ok_status();
     };
     const TransferId id = fetcher_.start(std::move(request));
-    const auto outcomes = fetcher_.wait(end, abort);
+    const auto outcomes = fetcher_.wait_for_peer(patience, abort);
     if (outcomes.ok() && !outcomes->empty()) return judged(outcomes->front(), std::move(body));
     fetcher_.cancel(id);
     if (!outcomes.ok()) return outcomes.error();
@@ -160,7 +158,7 @@ ChunkExchange::ChunkExchange(const Identity& self, std::function<std::vector<Chu
 ChunkExchange::~ChunkExchange() = default;
 
 Result<std::unique_ptr<ChunkPeers>> ChunkExchange::on_this_thread() {
-  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self_, options_.silence));
+  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self_, options_.silence, options_.download));
   return std::unique_ptr<ChunkPeers>(std::make_unique<Asking>(*this, std::move(fetcher)));
 }
 

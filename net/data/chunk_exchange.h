@@ -12,6 +12,7 @@
 #include "net/base/address.h"
 #include "net/base/backoff.h"
 #include "net/base/deadline.h"
+#include "net/base/download_pace.h"
 #include "net/base/mutex.h"
 #include "net/data/chunk_peers.h"
 #include "net/data/holder_book.h"
@@ -29,6 +30,7 @@ struct ChunkExchangeOptions {
   std::chrono::milliseconds silence{6'000};  // without a byte of one: it may be on its way there (ChunkStoreOptions)
   std::uint64_t least_rate = 128 * 1024;     // bytes/s of a chunk, beside the silence: who is slower is given up
   std::chrono::milliseconds aside{15'000}, longest_aside{600'000};  // who failed is not asked for so long
+  DownloadPace* download = nullptr;  // what the owner lets the island receive; null: no limit. Outlives the exchange
 };
 
 class ChunkExchange final : public ServedChunks {

@@ -10,8 +10,8 @@
 namespace atl {
 namespace {
 
-constexpr std::string_view kMagic = "ATOLLTRE";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::string_view kTreeMagic = "ATOLLTRE";
+constexpr std::uint32_t kTreeVersion = 1;
 constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 52;
 constexpr std::uint64_t kLeastShardBytes = 8 + 2 + 1;
 
@@ -80,8 +80,8 @@ std::uint64_t ChunkTreeIndex::leaves_of(std::uint64_t part) const {
 
 Bytes encode(const ChunkTreeIndex& index) {
   ByteWriter writer;
-  writer.put_bytes(as_bytes(kMagic));
-  writer.put(kVersion);
+  writer.put_bytes(as_bytes(kTreeMagic));
+  writer.put(kTreeVersion);
   writer.put(index.token_bytes);
   writer.put(index.vocab_size);
   writer.put(index.chunk_bytes);
@@ -99,13 +99,13 @@ Bytes encode(const ChunkTreeIndex& index) {
 Result<ChunkTreeIndex> decode_chunk_tree_index(ByteView bytes) {
   if (bytes.size() > kMaxTreeIndexBytes) return corrupt("is larger than this program takes");
   ByteReader reader(bytes);
-  const std::string magic = to_string(reader.get_bytes(kMagic.size()));
+  const std::string magic = to_string(reader.get_bytes(kTreeMagic.size()));
   const auto version = reader.get<std::uint32_t>();
-  if (!reader.ok() || magic != kMagic) return corrupt("is none of Atoll's");
-  if (version != kVersion) {
+  if (!reader.ok() || magic != kTreeMagic) return corrupt("is none of Atoll's");
+  if (version != kTreeVersion) {
     return Error{ErrorCode::kVersionUnsupported,
                  fmt::format("the dataset's hash tree is of version {}, this program reads {}; update atoll", version,
-                             kVersion)};
+                             kTreeVersion)};
   }
   ChunkTreeIndex index;
   index.token_bytes = reader.get<std::uint32_t>();

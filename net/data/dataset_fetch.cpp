@@ -17,15 +17,13 @@
 #include "net/base/plain_name.h"
 #include "net/base/sha256.h"
 #include "net/base/unique_fd.h"
+#include "net/https/http_status.h"
 #include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{200};
-constexpr long kStatusOk = 200;
-constexpr long kStatusPartialContent = 206;
-constexpr long kStatusForbidden = 403;
 
 // What has arrived so far, on disk.
 class PartialFile {
@@ -229,7 +227,7 @@ Status fetch_dataset_file(const Identity& self, const std::vector<Address>& hub,
   std::filesystem::path partial = destination;
   partial += ".part";
   ATOLL_ASSIGN_OR_RETURN(PartialFile file, PartialFile::open(partial, size_bytes));
-  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall));
+  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall, options.download));
   DatasetFetch fetch(std::move(fetcher), hub, name, std::move(file), size_bytes, abort, progress, trouble, options);
   const Status fetched = fetch.run(sha256_hex, destination);
   return fetched.ok() ? fetched : fetched.error().with_context(fmt::format("cannot fetch {} from the hub", name));

@@ -11,6 +11,7 @@
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
+#include "net/base/download_pace.h"
 #include "net/base/result.h"
 #include "net/https/fetch_progress.h"
 #include "net/tls/identity.h"
@@ -24,6 +25,7 @@ struct DatasetFetchOptions {
   // The same where it is the hub's file that is wrong: each of these tries costs a whole download.
   std::chrono::milliseconds retry_wrong_after{60'000};
   std::chrono::milliseconds longest_retry_wrong{3'600'000};
+  DownloadPace* download = nullptr;  // what the owner lets the island receive; null: no limit. Outlives the fetch
 };
 
 // Why nothing comes, while it is tried again; empty: bytes come again.

@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "net/https/http_status.h"
+
 namespace atl {
 namespace {
 
-constexpr std::chrono::milliseconds kTurn{200};
-constexpr long kStatusOk = 200, kStatusPartialContent = 206, kStatusForbidden = 403, kStatusNotFound = 404;
+constexpr std::chrono::milliseconds kOriginTurn{200};
 
 class HubOrigin final : public DataOrigin {
  public:
@@ -39,7 +40,7 @@ class HubOrigin final : public DataOrigin {
     };
     const TransferId id = fetcher_->start(std::move(request));
     for (;;) {
-      const auto outcomes = fetcher_->wait(Deadline::after(kTurn), abort);
+      const auto outcomes = fetcher_->wait(Deadline::after(kOriginTurn), abort);
       if (!outcomes.ok()) {
         fetcher_->cancel(id);
         return outcomes.error();

@@ -12,8 +12,6 @@ namespace atl {
 namespace {
 
 static_assert(kJsonPaddingBytes >= simdjson::SIMDJSON_PADDING);
-constexpr int kMaxLineDepth = 256;
-
 // The last value of that key.
 simdjson::error_code find_last(simdjson::dom::element object, std::string_view key, simdjson::dom::element& found) {
   simdjson::dom::object fields;

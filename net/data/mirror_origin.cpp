@@ -3,16 +3,17 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "net/data/run_dataset.h"
+#include "net/https/http_status.h"
 #include "net/store/store_client.h"
 
 namespace atl {
 namespace {
 
 constexpr long kMaxRedirects = 5;
-constexpr long kStatusOk = 200, kStatusPartialContent = 206, kStatusNotFound = 404;
 
 struct CurlDeleter {
   void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
@@ -21,6 +22,7 @@ struct CurlDeleter {
 struct Transfer {
   CURL* easy;
   const AbortSignal& abort;
+  DownloadPace* download;
   std::uint64_t offset, bytes;
   Bytes body = {};
   std::string too_much = {};
@@ -37,6 +39,10 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* conte
   if (!transfer.too_much.empty()) return CURL_WRITEFUNC_ERROR;
   const auto* first = reinterpret_cast<const std::byte*>(data);
   transfer.body.insert(transfer.body.end(), first, first + bytes);
+  if (transfer.download != nullptr) {  // the thread waits for this alone
+    transfer.download->has_read(DownloadPace::Use::kFetch, bytes, Clock::now());
+    (void)transfer.download->wait(DownloadPace::Use::kFetch, transfer.abort);
+  }
   return bytes;
 }
 
@@ -53,7 +59,7 @@ class WebOrigin final : public DataOrigin {
   Result<Bytes> read(const std::string& file, std::uint64_t offset, std::uint64_t bytes,
                      const AbortSignal& abort) override {
     CURL* easy = easy_.get();
-    Transfer transfer{easy, abort, offset, bytes};
+    Transfer transfer{easy, abort, options_.download, offset, bytes};
     std::array<char, CURL_ERROR_SIZE> message{};
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, fmt::format("{}{}{}", url_, url_.ends_with('/') ? "" : "/", file).c_str());
@@ -65,7 +71,10 @@ class WebOrigin final : public DataOrigin {
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options_.connect.count()));
     curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall.count()));
-    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options_.least_rate));
+    // Where the owner's limit is shared by several, it may be what is slow.
+    const bool limited = options_.download != nullptr && options_.download->allowed();
+    const std::uint64_t least = limited ? std::min(kLeastStoreRate, options_.least_rate) : options_.least_rate;
+    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(least));
     if (options_.policy < MirrorPolicy::kWeb) options_.filter.apply_to(easy);
     if (!authorities_.empty()) {
       curl_easy_setopt(easy, CURLOPT_CAINFO, authorities_.c_str());
@@ -148,6 +157,7 @@ Result<std::unique_ptr<DataOrigin>> mirror_origin(const std::string& mirror, con
     ATOLL_ASSIGN_OR_RETURN(StoreAccess access, access_to_read(settings, url));
     // One try: who asks tries again, or asks another.
     StoreClientOptions client_options{.connect = options.connect, .stall = options.stall, .tries = 1};
+    client_options.download = options.download;
     const bool is_owners = access.bucket == settings.bucket && !access.credentials.anonymous();
     if (options.policy < MirrorPolicy::kWeb && !is_owners) client_options.filter = options.filter;
     ATOLL_ASSIGN_OR_RETURN(StoreClient client, StoreClient::create(std::move(access), std::move(client_options)));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "net/base/download_pace.h"
 #include "net/data/data_origin.h"
 #include "net/data/mirror_policy.h"
 #include "net/store/address_filter.h"
@@ -21,6 +22,7 @@ struct MirrorOptions {
   std::chrono::seconds stall{20};                            // in which less than least_rate comes: it is given up
   std::uint64_t least_rate = 16 * 1024;                      // bytes/s
   AddressFilter filter = AddressFilter::public_addresses();  // below MirrorPolicy::kWeb
+  DownloadPace* download = nullptr;  // what the owner lets the island receive; null: no limit. Outlives the origin
 };
 
 // kInvalidArgument when it is none (check_mirror, net/data/run_dataset.h), kPermissionDenied as check_allowed and

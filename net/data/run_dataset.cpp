@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxRunDatasetBytes = 512u << 10;  // net/wire/run_config.h
 constexpr int kMaxDepth = 5;
 constexpr std::size_t kMaxMirrorBytes = 1024;
-constexpr std::uint64_t kVersion = 3;
+constexpr std::uint64_t kDatasetVersion = 3;
 
 Error bad(std::string_view why) { return {ErrorCode::kCorrupt, fmt::format("the run's dataset {}", why)}; }
 
@@ -135,7 +135,7 @@ std::string RunDataset::to_json() const {
     if (!source.license.empty()) entry["license"] = source.license;
     list.push_back(std::move(entry));
   }
-  nlohmann::json json = {{"format", "atoll-dataset"}, {"version", kVersion},        {"tokenizer", tokenizer},
+  nlohmann::json json = {{"format", "atoll-dataset"}, {"version", kDatasetVersion}, {"tokenizer", tokenizer},
                          {"vocab_size", vocab_size},  {"end_of_text", end_of_text}, {"sources", std::move(list)}};
   if (tokenizer_file) json["tokenizer_file"] = tokenizer_entry_to_json(*tokenizer_file);
   return dump_json(json);
@@ -155,7 +155,7 @@ Result<RunDataset> RunDataset::from_json(std::string_view text) {
   reader.bounded("format", format, kMaxPersonName);
   reader.field("version", version);
   if (!reader.status().ok() || format != "atoll-dataset") return bad("is none of Atoll's");
-  if (version != kVersion) {
+  if (version != kDatasetVersion) {
     return Error{ErrorCode::kVersionUnsupported, "the run's dataset is of another version; update atoll"};
   }
   RunDataset dataset;

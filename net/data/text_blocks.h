@@ -16,6 +16,7 @@ namespace atl {
 
 // A document is kept whole in memory, and its tokens beside it.
 inline constexpr std::size_t kMaxDocumentBytes = 64u << 20;
+inline constexpr int kMaxLineDepth = 256;  // of JSON in JSON
 
 struct ReadOptions {
   std::string field = "text";  // of a line's JSON object, or a Parquet file's column; "a.b": of the object in it

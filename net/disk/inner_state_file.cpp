@@ -14,21 +14,20 @@
 namespace atl {
 namespace {
 
-constexpr std::string_view kMagic = "ATLINNER";
-constexpr std::uint32_t kVersion = 2;
-constexpr std::uint32_t kVersionOfAll = 1;
-constexpr std::uint64_t kHeaderBytes = 144;
-constexpr std::size_t kHashChars = 64;
+constexpr std::string_view kInnerStateMagic = "ATLINNER";
+constexpr std::uint32_t kInnerStateVersion = 2;
+constexpr std::uint32_t kInnerStateVersionOfAll = 1;
+constexpr std::uint64_t kInnerStateHeaderBytes = 144;
 constexpr std::uint64_t kMaxSteps = INT64_MAX;
 
-Error not_whole(const std::filesystem::path& path) {
+Error not_whole_work(const std::filesystem::path& path) {
   return Error{ErrorCode::kCorrupt,
                fmt::format("{} is not the whole work of an interrupted round of this model", path.string())};
 }
 
 Bytes encode_header(const InnerState& state) {
   ByteWriter header;
-  begin_stored(header, kMagic, kVersion);
+  begin_stored(header, kInnerStateMagic, kInnerStateVersion);
   header.put(state.round.round.value);
   header.put(state.round.inner_steps);
   header.put(state.inner_step);
@@ -46,8 +45,8 @@ Bytes encode_header(const InnerState& state) {
 Result<InnerStateInfo> decode_header(const StoredFile& file, ByteView head) {
   ByteReader header(head), of_before(head);
   InnerStateInfo info;
-  info.has_frozen = is_stored(of_before, kMagic, kVersionOfAll);
-  const bool known = is_stored(header, kMagic, kVersion) || info.has_frozen;
+  info.has_frozen = is_stored(of_before, kInnerStateMagic, kInnerStateVersionOfAll);
+  const bool known = is_stored(header, kInnerStateMagic, kInnerStateVersion) || info.has_frozen;
   InnerState& work = info.work;
   work.round.round.value = header.get<std::uint32_t>();
   work.round.inner_steps = header.get<std::uint32_t>();
@@ -60,14 +59,14 @@ Result<InnerStateInfo> decode_header(const StoredFile& file, ByteView head) {
   work.optimizer_steps = static_cast<std::int64_t>(steps);
   info.numel = header.get<std::uint64_t>();
   info.residual_numel = header.get<std::uint64_t>();
-  work.outer_hash = to_string(header.get_bytes(kHashChars));
+  work.outer_hash = to_string(header.get_bytes(kStoredHashChars));
   const std::uint64_t most = file.size() / sizeof(float);
   const bool fits =
       known && header.ok() && steps <= kMaxSteps && info.numel <= most && info.residual_numel <= most &&
       (info.residual_numel == 0 || info.residual_numel == info.numel) &&
-      file.size() == kHeaderBytes + (3 * info.numel + info.residual_numel) * sizeof(float) + sizeof(Digest) &&
+      file.size() == kInnerStateHeaderBytes + (3 * info.numel + info.residual_numel) * sizeof(float) + sizeof(Digest) &&
       is_sha256_hex(work.outer_hash);
-  if (!fits) return not_whole(file.path());
+  if (!fits) return not_whole_work(file.path());
   return info;
 }
 
@@ -91,7 +90,7 @@ class InnerStateReader {
  public:
   static Result<InnerStateReader> open(const std::filesystem::path& path) {
     ATOLL_ASSIGN_OR_RETURN(StoredFile file, StoredFile::open(path));
-    ATOLL_ASSIGN_OR_RETURN(const Bytes head, file.head(kHeaderBytes));
+    ATOLL_ASSIGN_OR_RETURN(const Bytes head, file.head(kInnerStateHeaderBytes));
     ATOLL_ASSIGN_OR_RETURN(InnerStateInfo info, decode_header(file, head));
     InnerStateReader reader(std::move(file), std::move(info));
     reader.hash_->update(head);
@@ -114,7 +113,7 @@ class InnerStateReader {
   Status finish() {
     Digest said;
     ATOLL_RETURN_IF_ERROR(file_.read_at(offset_, said));
-    return hash_->finish() == said ? ok_status() : Status(not_whole(file_.path()));
+    return hash_->finish() == said ? ok_status() : Status(not_whole_work(file_.path()));
   }
 
  private:
@@ -124,7 +123,7 @@ class InnerStateReader {
   StoredFile file_;
   InnerStateInfo info_;
   std::unique_ptr<Sha256> hash_;
-  std::uint64_t offset_ = kHeaderBytes;
+  std::uint64_t offset_ = kInnerStateHeaderBytes;
 };
 
 }  // namespace
@@ -170,7 +169,7 @@ Result<InnerState> load_inner_state(const std::filesystem::path& path, std::uint
                                     std::span<const ParameterRange> trained) {
   ATOLL_ASSIGN_OR_RETURN(InnerStateReader reader, InnerStateReader::open(path));
   const InnerStateInfo& info = reader.info();
-  if (info.numel != (info.has_frozen ? numel : numel_of(trained))) return not_whole(path);
+  if (info.numel != (info.has_frozen ? numel : numel_of(trained))) return not_whole_work(path);
   const std::uint64_t residual_numel = info.residual_numel;
   const bool has_frozen = info.has_frozen;
   const auto held = static_cast<std::size_t>(info.numel);

@@ -13,27 +13,26 @@
 namespace atl {
 namespace {
 
-constexpr std::string_view kMagic = "ATLAVERG";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::uint64_t kHeaderBytes = 92;
-constexpr std::size_t kDigestChars = 64;
+constexpr std::string_view kKeptAverageMagic = "ATLAVERG";
+constexpr std::uint32_t kKeptAverageVersion = 1;
+constexpr std::uint64_t kKeptAverageHeaderBytes = 92;
 
-Error not_whole(const std::filesystem::path& path) {
+Error not_whole_average(const std::filesystem::path& path) {
   return Error{ErrorCode::kCorrupt, fmt::format("{} is not a whole average of a round", path.string())};
 }
 
 Result<KeptAverageInfo> read_info(const StoredFile& file) {
-  ATOLL_ASSIGN_OR_RETURN(const Bytes head, file.head(kHeaderBytes));
+  ATOLL_ASSIGN_OR_RETURN(const Bytes head, file.head(kKeptAverageHeaderBytes));
   ByteReader header(head);
-  const bool known = is_stored(header, kMagic, kVersion);
+  const bool known = is_stored(header, kKeptAverageMagic, kKeptAverageVersion);
   KeptAverageInfo info;
   info.round.value = header.get<std::uint32_t>();
   const auto wire = header.get<std::uint32_t>();
   info.bytes = header.get<std::uint64_t>();
-  info.digest = to_string(header.get_bytes(kDigestChars));
+  info.digest = to_string(header.get_bytes(kStoredHashChars));
   const bool fits = known && header.ok() && wire <= UINT8_MAX && is_wire_format(static_cast<std::uint8_t>(wire)) &&
-                    info.bytes == file.size() - kHeaderBytes && is_sha256_hex(info.digest);
-  if (!fits) return not_whole(file.path());
+                    info.bytes == file.size() - kKeptAverageHeaderBytes && is_sha256_hex(info.digest);
+  if (!fits) return not_whole_average(file.path());
   info.wire = static_cast<WireFormat>(wire);
   return info;
 }
@@ -45,11 +44,11 @@ Status read_pieces(const StoredFile& file, const KeptAverageInfo& info, RoomFor 
   for (std::uint64_t done = 0; done < info.bytes;) {
     const std::span<std::byte> piece =
         room_for(done, static_cast<std::size_t>(std::min<std::uint64_t>(info.bytes - done, kDigestPieceBytes)));
-    ATOLL_RETURN_IF_ERROR(file.read_at(kHeaderBytes + done, piece));
+    ATOLL_RETURN_IF_ERROR(file.read_at(kKeptAverageHeaderBytes + done, piece));
     hashes.push_back(hash_of_piece(piece, 0));
     done += piece.size();
   }
-  return to_hex(digest_of_pieces(hashes)) == info.digest ? ok_status() : Status(not_whole(file.path()));
+  return to_hex(digest_of_pieces(hashes)) == info.digest ? ok_status() : Status(not_whole_average(file.path()));
 }
 
 }  // namespace
@@ -65,7 +64,7 @@ Result<AverageWriter> AverageWriter::create(const std::filesystem::path& path, O
 }
 
 Status AverageWriter::write(std::uint64_t offset, ByteView canonical) {
-  return file_.write_at(kHeaderBytes + offset, canonical);
+  return file_.write_at(kKeptAverageHeaderBytes + offset, canonical);
 }
 
 Status AverageWriter::finish(const std::string& digest) {
@@ -74,7 +73,7 @@ Status AverageWriter::finish(const std::string& digest) {
                  fmt::format("an average without its digest is not written to {}", path_.string())};
   }
   ByteWriter header;
-  begin_stored(header, kMagic, kVersion);
+  begin_stored(header, kKeptAverageMagic, kKeptAverageVersion);
   header.put(round_.value);
   header.put(static_cast<std::uint32_t>(wire_));
   header.put(bytes_);
@@ -127,7 +126,7 @@ Status AverageFile::read(std::uint64_t offset, std::span<std::byte> bytes) const
   if (offset > info_.bytes || bytes.size() > info_.bytes - offset) {
     return Error{ErrorCode::kInvalidArgument, "an average is read past its end"};
   }
-  return file_.read_at(kHeaderBytes + offset, bytes);
+  return file_.read_at(kKeptAverageHeaderBytes + offset, bytes);
 }
 
 }  // namespace atl

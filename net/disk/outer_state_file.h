@@ -24,6 +24,8 @@
 
 namespace atl {
 
+inline constexpr std::uint64_t kOuterValueBytes = 2 * sizeof(float);  // of one parameter: it and its momentum
+
 // What such a file says of itself.
 struct OuterStateInfo {
   OuterStep outer_step;

@@ -19,20 +19,21 @@
 namespace atl {
 namespace {
 
-constexpr std::string_view kMagic = "ATLROUND";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kHeaderBytes = 144, kHashChars = 64;
-constexpr std::uint64_t kMostBytes = 4u << 20;  // a record is no longer than a message of the mesh; escapes included
-constexpr std::string_view kPrefix = "round.", kAverage = ".average", kRecord = ".record";
+constexpr std::string_view kRoundMagic = "ATLROUND";
+constexpr std::uint32_t kRoundVersion = 1;
+constexpr std::size_t kRoundHeaderBytes = 144;
+constexpr std::uint64_t kMostRoundBytes = 4u
+                                          << 20;  // a record is no longer than a message of the mesh; escapes included
+constexpr std::string_view kRoundPrefix = "round.", kAverage = ".average", kRecord = ".record";
 
-Error not_whole(const std::filesystem::path& path) {
+Error not_whole_record(const std::filesystem::path& path) {
   return Error{ErrorCode::kCorrupt, fmt::format("{} is not a whole record of a round", path.string())};
 }
 
 // The N of round.N.average or round.N.record.
 std::optional<OuterStep> round_of_name(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
+  if (!name.starts_with(kRoundPrefix)) return std::nullopt;
+  name.remove_prefix(kRoundPrefix.size());
   for (const std::string_view suffix : {kAverage, kRecord}) {
     if (!name.ends_with(suffix)) continue;
     const std::string_view digits = name.substr(0, name.size() - suffix.size());
@@ -50,7 +51,7 @@ Status write_logged_round(const std::filesystem::path& path, const LoggedRound& 
     return Error{ErrorCode::kInternal, fmt::format("a round without its states is not written to {}", path.string())};
   }
   ByteWriter header;
-  begin_stored(header, kMagic, kVersion);
+  begin_stored(header, kRoundMagic, kRoundVersion);
   header.put(round.fragments);
   header.put_bytes(as_bytes(round.from));
   header.put_bytes(as_bytes(round.made));
@@ -62,23 +63,23 @@ Status write_logged_round(const std::filesystem::path& path, const LoggedRound& 
 
 Result<LoggedRound> read_logged_round(const std::filesystem::path& path) {
   ATOLL_ASSIGN_OR_RETURN(const StoredFile file, StoredFile::open(path));
-  if (file.size() < kHeaderBytes + sizeof(Digest) || file.size() > kMostBytes) return not_whole(path);
+  if (file.size() < kRoundHeaderBytes + sizeof(Digest) || file.size() > kMostRoundBytes) return not_whole_record(path);
   ATOLL_ASSIGN_OR_RETURN(const Bytes all, file.head(static_cast<std::size_t>(file.size())));
   const ByteView hashed = ByteView(all).first(all.size() - sizeof(Digest));
   const Digest digest = sha256(hashed);
-  if (!std::ranges::equal(digest, ByteView(all).last(sizeof(Digest)))) return not_whole(path);
+  if (!std::ranges::equal(digest, ByteView(all).last(sizeof(Digest)))) return not_whole_record(path);
   ByteReader header(hashed);
   LoggedRound round;
-  const bool known = is_stored(header, kMagic, kVersion);
+  const bool known = is_stored(header, kRoundMagic, kRoundVersion);
   round.fragments = header.get<std::uint32_t>();
-  round.from = to_string(header.get_bytes(kHashChars));
-  round.made = to_string(header.get_bytes(kHashChars));
+  round.from = to_string(header.get_bytes(kStoredHashChars));
+  round.made = to_string(header.get_bytes(kStoredHashChars));
   const bool fits = known && header.ok() && round.fragments >= 1 && round.fragments <= kMaxFragments &&
                     is_sha256_hex(round.from) && is_sha256_hex(round.made);
-  if (!fits) return not_whole(path);
-  Result<SignedCommit> record = decode_signed_commit(to_string(hashed.subspan(kHeaderBytes)));
+  if (!fits) return not_whole_record(path);
+  Result<SignedCommit> record = decode_signed_commit(to_string(hashed.subspan(kRoundHeaderBytes)));
   if (!record.ok() || record->commit.fragment.value != record->commit.round.value % round.fragments) {
-    return not_whole(path);
+    return not_whole_record(path);
   }
   round.record = std::move(*record);
   return round;
@@ -88,11 +89,11 @@ RoundLog::RoundLog(const std::filesystem::path& checkpoint_directory)
     : directory_(checkpoint_directory / kRoundsDirectory) {}
 
 std::filesystem::path RoundLog::average_file(OuterStep round) const {
-  return directory_ / fmt::format("{}{}{}", kPrefix, round.value, kAverage);
+  return directory_ / fmt::format("{}{}{}", kRoundPrefix, round.value, kAverage);
 }
 
 std::filesystem::path RoundLog::record_file(OuterStep round) const {
-  return directory_ / fmt::format("{}{}{}", kPrefix, round.value, kRecord);
+  return directory_ / fmt::format("{}{}{}", kRoundPrefix, round.value, kRecord);
 }
 
 // The average first: a record says that all is there. What an earlier epoch left under the same name has another digest

@@ -17,13 +17,12 @@ namespace atl {
 namespace {
 
 constexpr std::string_view kIndexMagic = "ATLSTATE", kJournalMagic = "ATLCHUNK";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kHeadBytes = 104, kEntryBytes = 36, kHashChars = 64;
+constexpr std::uint32_t kSnapshotVersion = 1;
+constexpr std::size_t kHeadBytes = 104, kEntryBytes = 36;
 constexpr std::size_t kJournalHeadBytes = 28, kRecordBytes = 48, kChecksumBytes = 8;
-constexpr std::uint64_t kValueBytes = 2 * sizeof(float);  // of one parameter
 constexpr std::uint64_t kMostNumel = kMaxStateChunks * kStateChunkNumel;
 
-Error not_whole(const std::filesystem::path& path) {
+Error no_whole_snapshot(const std::filesystem::path& path) {
   return Error{ErrorCode::kCorrupt, fmt::format("{} is no whole checkpoint", path.string())};
 }
 
@@ -46,33 +45,33 @@ bool is_sealed(ByteView bytes) {
 Result<SnapshotInfo> parse_index(ByteView hashed, const std::filesystem::path& path) {
   ByteReader reader(hashed);
   SnapshotInfo info;
-  const bool known = is_stored(reader, kIndexMagic, kVersion);
+  const bool known = is_stored(reader, kIndexMagic, kSnapshotVersion);
   info.state.outer_step.value = reader.get<std::uint32_t>();
   info.numel = reader.get<std::uint64_t>();
   info.number = reader.get<std::uint64_t>();
   info.saved_at = reader.get<std::uint64_t>();
-  info.state.state_hash = to_string(reader.get_bytes(kHashChars));
+  info.state.state_hash = to_string(reader.get_bytes(kStoredHashChars));
   const bool fits = known && reader.ok() && info.numel > 0 && info.numel <= kMostNumel &&
                     is_sha256_hex(info.state.state_hash) &&
                     hashed.size() == kHeadBytes + kEntryBytes * state_chunks(info.numel);
-  if (!fits) return not_whole(path);
+  if (!fits) return no_whole_snapshot(path);
   info.chunks.resize(state_chunks(info.numel));
   for (StoredChunk& chunk : info.chunks) {
     chunk.step.value = reader.get<std::uint32_t>();
     std::ranges::copy(reader.get_bytes(sizeof(Digest)), chunk.sha256.begin());
-    if (chunk.step > info.state.outer_step) return not_whole(path);
+    if (chunk.step > info.state.outer_step) return no_whole_snapshot(path);
   }
   return info;
 }
 
 Result<SnapshotInfo> read_index(const std::filesystem::path& directory) {
   const Result<StoredFile> file = StoredFile::open(directory / kSnapshotIndex);
-  if (!file.ok()) return file.error().code == ErrorCode::kNotFound ? not_whole(directory) : file.error();
+  if (!file.ok()) return file.error().code == ErrorCode::kNotFound ? no_whole_snapshot(directory) : file.error();
   constexpr std::uint64_t kMostBytes = kHeadBytes + kEntryBytes * kMaxStateChunks + sizeof(Digest);
-  if (file->size() < kHeadBytes + sizeof(Digest) || file->size() > kMostBytes) return not_whole(directory);
+  if (file->size() < kHeadBytes + sizeof(Digest) || file->size() > kMostBytes) return no_whole_snapshot(directory);
   ATOLL_ASSIGN_OR_RETURN(const Bytes all, file->head(static_cast<std::size_t>(file->size())));
   const ByteView hashed = ByteView(all).first(all.size() - sizeof(Digest));
-  if (!std::ranges::equal(sha256(hashed), ByteView(all).last(sizeof(Digest)))) return not_whole(directory);
+  if (!std::ranges::equal(sha256(hashed), ByteView(all).last(sizeof(Digest)))) return no_whole_snapshot(directory);
   return parse_index(hashed, directory);
 }
 
@@ -100,19 +99,19 @@ std::filesystem::path chunk_file(const std::filesystem::path& directory, std::ui
 std::uint64_t chunk_offset(std::uint64_t index) { return index % kChunksOfFile * kStateChunkBytes; }
 
 std::uint64_t chunk_bytes_of(std::uint64_t numel, std::uint64_t index) {
-  return std::min(kStateChunkBytes, kValueBytes * numel - index * kStateChunkBytes);
+  return std::min(kStateChunkBytes, kOuterValueBytes * numel - index * kStateChunkBytes);
 }
 
 std::uint64_t chunk_files(std::uint64_t numel) { return (state_chunks(numel) + kChunksOfFile - 1) / kChunksOfFile; }
 
 std::uint64_t chunk_file_bytes(std::uint64_t numel, std::uint64_t number) {
   constexpr std::uint64_t kWhole = kChunksOfFile * kStateChunkBytes;
-  return std::min(kWhole, kValueBytes * numel - number * kWhole);
+  return std::min(kWhole, kOuterValueBytes * numel - number * kWhole);
 }
 
 Bytes journal_head(std::uint64_t numel) {
   ByteWriter head;
-  begin_stored(head, kJournalMagic, kVersion);
+  begin_stored(head, kJournalMagic, kSnapshotVersion);
   head.put(numel);
   return sealed(std::move(head));
 }
@@ -156,7 +155,7 @@ Status write_snapshot_index(const std::filesystem::path& directory, const Snapsh
                  fmt::format("a state without its hash or its chunks is not written to {}", directory.string())};
   }
   ByteWriter index;
-  begin_stored(index, kIndexMagic, kVersion);
+  begin_stored(index, kIndexMagic, kSnapshotVersion);
   index.put(info.state.outer_step.value);
   index.put(info.numel);
   index.put(info.number);
@@ -205,8 +204,8 @@ Result<SnapshotReader> SnapshotReader::open(const std::filesystem::path& path) {
   ATOLL_ASSIGN_OR_RETURN(impl->info, read_index(path));
   for (std::uint64_t i = 0; i < chunk_files(impl->info.numel); ++i) {
     Result<StoredFile> file = StoredFile::open(chunk_file(path, i));
-    if (!file.ok()) return file.error().code == ErrorCode::kNotFound ? not_whole(path) : file.error();
-    if (file->size() != chunk_file_bytes(impl->info.numel, i)) return not_whole(path);
+    if (!file.ok()) return file.error().code == ErrorCode::kNotFound ? no_whole_snapshot(path) : file.error();
+    if (file->size() != chunk_file_bytes(impl->info.numel, i)) return no_whole_snapshot(path);
     impl->files.push_back(std::move(*file));
   }
   return SnapshotReader(std::move(impl));
@@ -235,7 +234,7 @@ Result<SnapshotInfo> peek_snapshot(const std::filesystem::path& path) {
 Result<SnapshotInfo> verify_snapshot(const std::filesystem::path& path) {
   ATOLL_ASSIGN_OR_RETURN(const SnapshotReader reader, SnapshotReader::open(path));
   const SnapshotInfo& info = reader.info();
-  StateManifest manifest{info.state.outer_step, kValueBytes * info.numel, {}};
+  StateManifest manifest{info.state.outer_step, kOuterValueBytes * info.numel, {}};
   manifest.chunk_sha256.resize(info.chunks.size());
   std::vector<Status> read(info.chunks.size(), ok_status());
   parallel_for(read.size(), [&](std::size_t index) {
@@ -246,7 +245,7 @@ Result<SnapshotInfo> verify_snapshot(const std::filesystem::path& path) {
   });
   for (const Status& status : read) ATOLL_RETURN_IF_ERROR(status);
   const bool is_whole_itself = info.oldest_chunk() == info.state.outer_step;
-  if (is_whole_itself && to_hex(manifest.tree_hash()) != info.state.state_hash) return not_whole(path);
+  if (is_whole_itself && to_hex(manifest.tree_hash()) != info.state.state_hash) return no_whole_snapshot(path);
   return info;
 }
 

@@ -19,6 +19,7 @@
 namespace atl {
 
 inline constexpr std::size_t kMagicBytes = 8;
+inline constexpr std::size_t kStoredHashChars = 64;         // a SHA-256 in hex
 inline constexpr std::size_t kStoredPieceBytes = 4u << 20;  // read and hashed at once: stays in a processor's cache
 
 class StoredFile {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,9 +16,10 @@
 namespace atl {
 namespace {
 
-constexpr long kReceiveBufferBytes = 512 * 1024;
-constexpr std::size_t kMaxRefusalBytes = 64 * 1024;  // of the body of a status that is no success
-constexpr HttpsPaceLimits kPace;                     // of a server; it holds for what is asked of one, too
+constexpr long kReceiveBufferBytes = 512 * 1024, kLeastReceiveBufferBytes = 16 * 1024;
+constexpr std::size_t kMaxRefusalBytes = 64 * 1024;    // of the body of a status that is no success
+constexpr HttpsPaceLimits kPace;                       // of a server; it holds for what is asked of one, too
+constexpr std::chrono::milliseconds kLookAtPace{100};  // which may have changed
 constexpr long kOk = 200;
 constexpr long kPartialContent = 206;
 
@@ -44,6 +46,7 @@ struct Transfer {
   std::uint64_t sent = 0;  // of the upload
   bool head_complete = false;
   const Identity* self = nullptr;
+  DownloadPace* download = nullptr;
   std::optional<Error> own_error;  // of this end: why it ended the transfer
 
   std::uint64_t moved() const { return received + sent; }
@@ -59,6 +62,9 @@ long status_of(CURL* easy) {
 Status take_body(Transfer& transfer, ByteView bytes) {
   transfer.last_byte = Clock::now();
   transfer.received += bytes.size();
+  if (transfer.download != nullptr) {
+    transfer.download->has_read(DownloadPace::Use::kFetch, bytes.size(), transfer.last_byte);
+  }
   const long status = status_of(transfer.easy.get());
   const bool wanted = status == kOk || status == kPartialContent;
   if (transfer.received > (wanted ? transfer.request.max_bytes : kMaxRefusalBytes)) {
@@ -160,6 +166,13 @@ void set_trust(Transfer& transfer) {
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 }
 
+// libcurl reads as much at a time as its buffer holds.
+long receive_buffer_bytes(const DownloadPace* download) {
+  if (download == nullptr || !download->allowed()) return kReceiveBufferBytes;
+  return std::clamp(static_cast<long>(download->at_once(DownloadPace::Use::kFetch)), kLeastReceiveBufferBytes,
+                    kReceiveBufferBytes);
+}
+
 void set_request(Transfer& transfer, std::chrono::milliseconds stall) {
   CURL* easy = transfer.easy.get();
   const HttpsRequest& request = transfer.request;
@@ -173,7 +186,7 @@ void set_request(Transfer& transfer, std::chrono::milliseconds stall) {
   const auto connect = request.connect.count() > 0 ? request.connect : stall;
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect.count()));
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kReceiveBufferBytes);
+  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, receive_buffer_bytes(transfer.download));
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.message.data());
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
@@ -214,8 +227,8 @@ std::optional<Error> error_of(const Transfer& transfer, CURLcode code) {
 
 class HttpsFetcher::Impl {
  public:
-  Impl(const Identity& self, std::chrono::milliseconds stall, CURLM* multi)
-      : self_(self), stall_(stall), multi_(multi) {}
+  Impl(const Identity& self, std::chrono::milliseconds stall, DownloadPace* download, CURLM* multi)
+      : self_(self), stall_(stall), download_(download), multi_(multi) {}
   ~Impl() {
     for (const auto& [id, transfer] : transfers_) curl_multi_remove_handle(multi_.get(), transfer->easy.get());
   }
@@ -228,6 +241,7 @@ class HttpsFetcher::Impl {
     transfer->easy.reset(curl_easy_init());
     if (!transfer->easy) detail::die_on_wrong_access("there is memory for a transfer", "curl_easy_init failed");
     transfer->self = &self_;
+    transfer->download = download_;
     set_trust(*transfer);
     set_request(*transfer, stall_);
     curl_multi_add_handle(multi_.get(), transfer->easy.get());
@@ -242,8 +256,14 @@ class HttpsFetcher::Impl {
     transfers_.erase(found);
   }
 
+  Clock::duration held_back() const { return held_back_; }
+
   Result<std::vector<HttpsOutcome>> wait(Deadline deadline, const AbortSignal& abort) {
     for (;;) {
+      if (!hold_back(deadline, abort)) {
+        if (abort.raised()) return Error{ErrorCode::kAborted, abort.reason()};
+        return std::vector<HttpsOutcome>();
+      }
       int running = 0;
       if (const CURLMcode code = curl_multi_perform(multi_.get(), &running); code != CURLM_OK) {
         return Error{ErrorCode::kInternal, fmt::format("libcurl: {}", curl_multi_strerror(code))};
@@ -258,6 +278,27 @@ class HttpsFetcher::Impl {
   }
 
  private:
+  // While more was read than the owner allows. False when the deadline passed, or `abort` was raised.
+  bool hold_back(Deadline deadline, const AbortSignal& abort) {
+    if (download_ == nullptr) return true;
+    const auto began = Clock::now();
+    auto now = began;
+    for (; !abort.raised(); now = Clock::now()) {
+      const Clock::time_point when = download_->may_read_at(DownloadPace::Use::kFetch, now);
+      if (when <= now || deadline.when() <= now) break;
+      pollfd wake{abort.fd(), POLLIN, 0};
+      (void)::poll(&wake, 1,
+                   Deadline::at(std::min(when, now + kLookAtPace)).but_not_after(deadline).poll_milliseconds());
+    }
+    const auto held = now - began;
+    held_back_ += held;
+    for (const auto& [id, transfer] : transfers_) {
+      transfer->last_byte += held;
+      transfer->window_began += held;
+    }
+    return !abort.raised() && download_->may_read_at(DownloadPace::Use::kFetch, now) <= now;
+  }
+
   Deadline next_stall() const {
     auto next = Clock::now() + std::chrono::seconds(1);
     for (const auto& [id, transfer] : transfers_) next = std::min(next, transfer->last_byte + stall_);
@@ -301,15 +342,18 @@ class HttpsFetcher::Impl {
 
   const Identity& self_;
   const std::chrono::milliseconds stall_;
+  DownloadPace* const download_;
+  Clock::duration held_back_{};  // in all
   std::unique_ptr<CURLM, CurlMultiDeleter> multi_;
   std::map<TransferId, std::unique_ptr<Transfer>> transfers_;
   TransferId last_id_ = 0;
 };
 
-Result<HttpsFetcher> HttpsFetcher::create(const Identity& self, std::chrono::milliseconds stall) {
+Result<HttpsFetcher> HttpsFetcher::create(const Identity& self, std::chrono::milliseconds stall,
+                                          DownloadPace* download) {
   CURLM* multi = curl_multi_init();
   if (multi == nullptr) return Error{ErrorCode::kInternal, "libcurl does not start: out of memory"};
-  return HttpsFetcher(std::make_unique<Impl>(self, stall, multi));
+  return HttpsFetcher(std::make_unique<Impl>(self, stall, download, multi));
 }
 
 HttpsFetcher::HttpsFetcher(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -321,6 +365,17 @@ TransferId HttpsFetcher::start(HttpsRequest request) { return impl_->start(std::
 void HttpsFetcher::cancel(TransferId id) { impl_->cancel(id); }
 Result<std::vector<HttpsOutcome>> HttpsFetcher::wait(Deadline deadline, const AbortSignal& abort) {
   return impl_->wait(deadline, abort);
+}
+
+Result<std::vector<HttpsOutcome>> HttpsFetcher::wait_for_peer(Clock::duration patience, const AbortSignal& abort) {
+  const auto begun = Clock::now();
+  const Clock::duration held_before = impl_->held_back();
+  for (;;) {
+    const Deadline end = Deadline::at(begun + patience + (impl_->held_back() - held_before));
+    auto outcomes = impl_->wait(end, abort);
+    const bool held = end.when() < begun + patience + (impl_->held_back() - held_before);
+    if (!outcomes.ok() || !outcomes->empty() || !held) return outcomes;
+  }
 }
 
 }  // namespace atl

@@ -15,6 +15,7 @@
 #include "net/base/address.h"
 #include "net/base/bytes.h"
 #include "net/base/deadline.h"
+#include "net/base/download_pace.h"
 #include "net/base/result.h"
 #include "net/tls/identity.h"
 
@@ -46,9 +47,11 @@ struct HttpsOutcome {
 
 class HttpsFetcher {
  public:
-  // `self` outlives it. A transfer without a byte for `stall` ends with kTimeout, and one with fewer than
+  // `self` and `download` outlive it. A transfer without a byte for `stall` ends with kTimeout, and one with fewer than
   // HttpsPaceLimits asks of those who are served: nobody holds up a fetch by dripping.
-  static Result<HttpsFetcher> create(const Identity& self, std::chrono::milliseconds stall);
+  // `download`: what the owner lets the island receive; null: no limit. What is held back by it is nobody's stall.
+  static Result<HttpsFetcher> create(const Identity& self, std::chrono::milliseconds stall,
+                                     DownloadPace* download = nullptr);
   HttpsFetcher(HttpsFetcher&&) noexcept;
   HttpsFetcher& operator=(HttpsFetcher&&) noexcept;
   ~HttpsFetcher();
@@ -57,6 +60,8 @@ class HttpsFetcher {
   void cancel(TransferId id);
   // The transfers that ended; empty when `deadline` passes first. kAborted as soon as `abort` is raised.
   Result<std::vector<HttpsOutcome>> wait(Deadline deadline, const AbortSignal& abort);
+  // The same, but that what is held back by `download` does not count: for who gives a peer so much time.
+  Result<std::vector<HttpsOutcome>> wait_for_peer(Clock::duration patience, const AbortSignal& abort);
 
  private:
   class Impl;

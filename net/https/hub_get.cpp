@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "net/https/http_status.h"
 #include "net/https/https_fetcher.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kStall{10};
-constexpr long kStatusOk = 200;
 
 Result<std::string> ask(HttpsFetcher& fetcher, const Address& hub, const std::string& path, std::uint64_t max_bytes,
                         Deadline deadline, const AbortSignal& abort) {

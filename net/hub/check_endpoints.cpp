@@ -21,7 +21,7 @@ constexpr std::size_t kNoisePieceBytes = 128 * 1024;
 constexpr std::chrono::seconds kStall{10};
 // Nobody measures longer; a slow link is measured by what came until then.
 constexpr std::chrono::seconds kLongestTransfer{15};
-constexpr std::chrono::milliseconds kLook{20};  // at a dial under way
+constexpr std::chrono::milliseconds kDialLook{20};  // at a dial under way
 constexpr std::chrono::seconds kLongestDial{15};
 
 std::string_view target_of(const HttpRequest& request) { return {request.target().data(), request.target().size()}; }
@@ -186,7 +186,7 @@ asio::awaitable<bool> CheckEndpoints::dial_back(TlsStream& stream, const HttpReq
   beast::get_lowest_layer(stream).expires_never();
   asio::steady_timer timer(io_);
   while (!dials_[island].ended && std::chrono::steady_clock::now() < end) {
-    timer.expires_after(kLook);
+    timer.expires_after(kDialLook);
     co_await timer.async_wait(kAwait);
   }
   const bool answered = dials_[island].answered;

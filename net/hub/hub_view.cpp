@@ -204,6 +204,7 @@ HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point n
     if (stop->back_to) state.standstill->back_to = stop->back_to->value;
   }
   state.waits_for = coordinator.waits_for();
+  state.fetch_wait = coordinator.fetch_wait();
   if (const auto safe = coordinator.safekeeping().safe_step()) state.safe_outer_step = safe->value;
   state.disks_with_committed = coordinator.safekeeping().disks_with_committed();
   state.decay = coordinator.decay();

@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace atl {
-namespace {
-
-constexpr std::chrono::seconds kFirstCatchUp{5};
-constexpr std::chrono::seconds kCatchUpPeriod{40};
-constexpr int kShareOfCatchUp = 8;  // one part in so many of the time that somebody has been catching up
-
-}  // namespace
 
 InnerPhase::InnerPhase(CoordinatorTurn& turn, Membership& members, MeshLinks& links, MeshTrust& trust,
                        const CommittedState& state, const CoordinatorMemory& memory)
@@ -18,7 +11,8 @@ InnerPhase::InnerPhase(CoordinatorTurn& turn, Membership& members, MeshLinks& li
       links_(links),
       trust_(trust),
       state_(state),
-      leases_(memory.lease_cursor, memory.returned_leases) {}
+      leases_(memory.lease_cursor, memory.returned_leases),
+      fetch_wait_(turn_.run().lost_after) {}
 
 std::vector<MeshIsland*> InnerPhase::trainers_after(const OpenRound* before) const {
   std::vector<MeshIsland*> trainers;
@@ -30,27 +24,30 @@ std::vector<MeshIsland*> InnerPhase::trainers_after(const OpenRound* before) con
 
 bool InnerPhase::waits_for_somebody() const {
   if (turn_.now() < all_back_until_ && members_.is_anybody_recovering()) return true;
-  if (lets_catch_up()) return true;
   const auto is_away = [this](const IslandId& id) { return !members_.contains(id); };
   return std::ranges::any_of(awaited_, is_away);
 }
 
-// The wait is a function of the time alone, by the island that has been behind for longest: one that never arrives, for
-// want of speed or of honesty, costs the run a fourth of its time at most. Several that come and go in turn may cost
-// more.
-bool InnerPhase::lets_catch_up() const {
-  Clock::duration behind{};
+// Over the whole of a round: where rounds are longer than a fetch, whoever fetches gets there by itself.
+bool InnerPhase::fetches(const MeshIsland& island) const {
+  return island.connected && island.standing == MeshIsland::Standing::kRecovering && island.recovers_since <= began_;
+}
+
+std::optional<Clock::duration> InnerPhase::oldest_fetch() const {
+  std::optional<Clock::duration> oldest;
   for (const auto& [id, island] : members_.islands()) {
-    const bool fetches = island.connected && !island.paused && island.left_behind_since &&
-                         island.standing == MeshIsland::Standing::kRecovering;
-    if (fetches) behind = std::max<Clock::duration>(behind, turn_.now() - *island.left_behind_since);
+    if (fetches(island)) oldest = std::max(oldest.value_or(Clock::duration{}), turn_.now() - island.recovers_since);
   }
-  Clock::duration begins = kFirstCatchUp;
-  if (behind < begins) return false;  // or nobody is
-  // Who was away for long, and has only now begun to fetch, is not to wait until that has doubled.
-  if (behind >= kCatchUpPeriod && behind % kCatchUpPeriod < kCatchUpPeriod / kShareOfCatchUp) return true;
-  while (behind >= 2 * begins) begins *= 2;
-  return behind - begins < std::min<Clock::duration>(begins / kShareOfCatchUp, turn_.run().lost_after);
+  return oldest;
+}
+
+std::vector<IslandId> InnerPhase::fetching() const {
+  std::vector<IslandId> islands;
+  if (fetch_wait_.left() <= Clock::duration{}) return islands;
+  for (const auto& [id, island] : members_.islands()) {
+    if (fetches(island)) islands.push_back(id);
+  }
+  return islands;
 }
 
 bool InnerPhase::may_overlap(const OpenRound& before) const {
@@ -62,15 +59,23 @@ bool InnerPhase::may_overlap(const OpenRound& before) const {
   return before.runs_attempt() && std::ranges::none_of(members_.islands(), is_left_behind);
 }
 
-bool InnerPhase::may_begin(OuterStep round, const OpenRound* before) const {
+bool InnerPhase::could_begin(OuterStep round, const OpenRound* before) const {
   if (!state_.is_of_run(round) || trust_.spoiled() || state_.may_be_outdated()) return false;
   if (before != nullptr ? !may_overlap(*before) : waits_for_somebody()) return false;
   const RunConfig& run = turn_.run();
   return trainers_after(before).size() >= std::max(round.value > 0 ? 1u : run.min_islands, run.quorum);
 }
 
+bool InnerPhase::may_begin(OuterStep round, const OpenRound* before) {
+  const bool could = could_begin(round, before);
+  std::optional<FetchWait::Asked> asked;
+  if (const auto oldest = could ? oldest_fetch() : std::nullopt) asked = {*oldest, before == nullptr};
+  return !fetch_wait_.waits(asked, turn_.now()) && could;
+}
+
 void InnerPhase::begin(OpenRound& round, const OpenRound* before) {
   awaited_.clear();
+  began_ = turn_.now();
   const std::vector<MeshIsland*> trainers = trainers_after(before);
   std::vector<IslandId> ids;
   ids.reserve(trainers.size());

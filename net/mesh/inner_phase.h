@@ -2,10 +2,12 @@
 // and then, and uses what the links are idle. One thread; owned by the RoundCoordinator.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "net/mesh/committed_state.h"
+#include "net/mesh/fetch_wait.h"
 #include "net/mesh/open_round.h"
 
 namespace atl {
@@ -27,8 +29,12 @@ class InnerPhase {
 
   // `before`: the round before, while it is open; then the next is begun while that is averaged, for those who are
   // through with it. Not so while one that is here was left behind: between an average and the next it gets the
-  // committed state, and where rounds overlap there may be no such time. Nor is it waited for for ever.
-  bool may_begin(OuterStep round, const OpenRound* before) const;
+  // committed state, and where rounds overlap there may be no such time. Nor is it waited for for ever. And not while
+  // it waits for those who have fetched for longer than the last round took (FetchWait).
+  bool may_begin(OuterStep round, const OpenRound* before);
+  // For whom the next round waits, and how much longer at most; nobody: it does not.
+  std::vector<IslandId> fetching() const;
+  Clock::duration fetch_wait_left() const { return fetch_wait_.left(); }
   void begin(OpenRound& round, const OpenRound* before);
   // The links are idle while the islands train. `averages`: a round is being averaged now.
   void probe_links(bool averages);
@@ -37,9 +43,9 @@ class InnerPhase {
   std::vector<MeshIsland*> trainers_after(const OpenRound* before) const;
   bool may_overlap(const OpenRound& before) const;
   bool waits_for_somebody() const;
-  // Now and then, for who fetches a state that is outdated each time it is there, since the others' rounds are shorter
-  // than its fetch: after five seconds, each time that it has been behind for twice as long, and every forty seconds.
-  bool lets_catch_up() const;
+  bool could_begin(OuterStep round, const OpenRound* before) const;
+  bool fetches(const MeshIsland& island) const;
+  std::optional<Clock::duration> oldest_fetch() const;
 
   CoordinatorTurn& turn_;
   Membership& members_;
@@ -50,6 +56,8 @@ class InnerPhase {
   LeaseBook leases_;
   std::set<IslandId> awaited_;
   Clock::time_point all_back_until_{};
+  FetchWait fetch_wait_;
+  Clock::time_point began_{};           // when the newest round did
   std::vector<IslandId> to_be_probed_;  // trainers of the newest round
 };
 

@@ -60,12 +60,12 @@ Result<Fetched> fetch(HttpsFetcher& fetcher, const LinkProbe& probe, std::uint64
 }  // namespace
 
 Result<MeasuredLink> measure_link(const Identity& self, const LinkProbe& probe, Deadline deadline,
-                                  const AbortSignal& abort) {
+                                  const AbortSignal& abort, DownloadPace* download) {
   const std::string what = fmt::format("probe of the link from {} at {}", probe.peer.value, to_string(probe.address));
   if (probe.bytes < 2 || probe.bytes > kMaxProbeBytes) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {} bytes; 2 to {}", what, probe.bytes, kMaxProbeBytes)};
   }
-  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, kStall));
+  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, kStall, download));
   MeasuredLink link{probe.peer, 0, 0};
   std::optional<Seconds> least;
   for (int i = 0; i < 3; ++i) {  // the first opens the connection
@@ -85,8 +85,8 @@ Result<MeasuredLink> measure_link(const Identity& self, const LinkProbe& probe, 
   return link;
 }
 
-LinkProber::LinkProber(const Identity& self, std::function<void(const MeasuredLink&)> report)
-    : self_(self), report_(std::move(report)), thread_([this] { run(); }) {}
+LinkProber::LinkProber(const Identity& self, std::function<void(const MeasuredLink&)> report, DownloadPace* download)
+    : self_(self), report_(std::move(report)), download_(download), thread_([this] { run(); }) {}
 
 LinkProber::~LinkProber() {
   stop_.raise("the island stops");
@@ -122,7 +122,7 @@ void LinkProber::run() {
     if (!wish) continue;
     const std::shared_ptr<AbortSignal> abort = begin(*wish);
     if (!abort) continue;
-    const auto link = measure_link(self_, wish->probe, Deadline::after(kProbeTimeout), *abort);
+    const auto link = measure_link(self_, wish->probe, Deadline::after(kProbeTimeout), *abort, download_);
     if (link.ok()) {
       report_(*link);
     } else if (!abort->raised()) {

@@ -11,6 +11,7 @@
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
 #include "net/base/deadline.h"
+#include "net/base/download_pace.h"
 #include "net/base/mailbox.h"
 #include "net/base/mutex.h"
 #include "net/base/result.h"
@@ -33,14 +34,16 @@ struct MeasuredLink {
   double rtt_seconds = 0;
 };
 
+// `download`: what the owner lets the island receive, which is then what is measured; null: no limit.
 Result<MeasuredLink> measure_link(const Identity& self, const LinkProbe& probe, Deadline deadline,
-                                  const AbortSignal& abort);
+                                  const AbortSignal& abort, DownloadPace* download = nullptr);
 
 // Probes one after the other, on a thread of its own. A probe that fails is not reported: the hub asks again.
 class LinkProber {
  public:
-  // `self` and what `report` uses outlive this. `report` is called on the prober's thread.
-  LinkProber(const Identity& self, std::function<void(const MeasuredLink&)> report);
+  // `self`, `download` (see measure_link) and what `report` uses outlive this. `report` is called on the prober's
+  // thread.
+  LinkProber(const Identity& self, std::function<void(const MeasuredLink&)> report, DownloadPace* download = nullptr);
   ~LinkProber();  // ends the probe under way
 
   // Any thread:
@@ -58,6 +61,7 @@ class LinkProber {
 
   const Identity& self_;
   const std::function<void(const MeasuredLink&)> report_;
+  DownloadPace* const download_;
   Mailbox<Wish> waiting_{4};
   AbortSignal stop_;
   Mutex mutex_;

@@ -73,6 +73,7 @@ Membership::Entered Membership::enter(const IslandConnected& event) {
   island.connected = true;
   island.paused = false;
   island.last_heard = turn_.now();
+  island.recovers_since = turn_.now();
   island.durable = event.hello.durable;
   island.claimed.reset();
   if (event.hello.outer_step) island.claimed = HeldState{*event.hello.outer_step, event.hello.state_hash};

@@ -24,6 +24,7 @@ struct MeshIsland {
   Clock::time_point disconnected_at;  // while not connected; its place is kept for RunConfig::dead_after
 
   // Recovering:
+  Clock::time_point recovers_since;          // and is here
   bool catches_up = false;                   // by commits that it was sent again
   std::optional<OuterStep> told_to_recover;  // which outer state it was last told to fetch or make
   bool recovers_from_store = false;          // was told to: nobody that was here held it

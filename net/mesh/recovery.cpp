@@ -106,6 +106,7 @@ void Recovery::said(MeshIsland& island, const IslandRecovered& message) {
 }
 
 void Recovery::begin(MeshIsland& island) {
+  if (island.standing == MeshIsland::Standing::kTraining) island.recovers_since = turn_.now();
   island.standing = MeshIsland::Standing::kRecovering;
   island.catches_up = false;
   island.recovers_from_store = false;

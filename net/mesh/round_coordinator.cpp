@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace atl {
 namespace {
@@ -264,6 +265,13 @@ void RoundCoordinator::on(const RollBack& event) {
     if (island.connected) turn_.send(id, HubWelcome{kMeshVersion, turn_.run(), state_.committed(), {}});
   }
   place_all();
+}
+
+std::string RoundCoordinator::fetch_wait() const {
+  const std::vector<IslandId> islands = inner_.fetching();
+  if (islands.empty() || finished_) return {};
+  return fmt::format("round {} waits for {} to fetch the model (up to {:.0f} s more)", next_round().value,
+                     members_.names(islands), std::ceil(Seconds(inner_.fetch_wait_left()).count()));
 }
 
 // A round keeps the rate with which it began.

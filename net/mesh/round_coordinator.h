@@ -52,6 +52,8 @@ class RoundCoordinator final : private MeshVerdicts {
   const std::optional<Standstill>& standstill() const { return standstill_.standstill(); }
   Clock::time_point standstill_since() const { return standstill_.since(); }
   std::string waits_for() const { return standstill_.waits_for(); }
+  std::string fetch_wait()
+      const;  // for people: for whose fetch the next round waits, and how long; empty: for nobody's
   const Safekeeping& safekeeping() const { return safekeeping_; }
   const std::optional<DecidedDecay>& decay() const { return turn_.decay(); }
   const RunMixture& mixture() const { return turn_.mixture(); }

@@ -178,11 +178,11 @@ bool is_of_the_way(ErrorCode code) {
 
 Status fetch_base_model(const Identity& self, const std::vector<Address>& hub, const HeldState& target, FetchPlan& plan,
                         const AbortSignal& abort, const FetchProgress& progress,
-                        const std::function<bool()>& superseded) {
+                        const std::function<bool()>& superseded, DownloadPace* download) {
   plan.aim(target);
   Status fetched = Error{ErrorCode::kInvalidArgument, "no address of the run's hub is known"};
   for (const Address& address : hub) {
-    ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, kStall));
+    ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, kStall, download));
     fetched = BaseModelFetch(std::move(fetcher), address, plan, abort, progress, superseded).run();
     if (fetched.ok() || !is_of_the_way(fetched.error().code)) break;
   }

@@ -8,6 +8,7 @@
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
+#include "net/base/download_pace.h"
 #include "net/base/result.h"
 #include "net/https/fetch_progress.h"
 #include "net/recovery/fetch_plan.h"
@@ -18,9 +19,9 @@ namespace atl {
 // What `plan` lacks of `target`, from the first of the hub's addresses that serves it. kNotFound when `superseded` (may
 // be empty) says that the hub names another state; kCorrupt when the hub has no copy of the model, or another one,
 // which its operator can mend; kPermissionDenied when the hub does not know this island; kAborted; else the network's
-// error. `progress` in bytes of what the hub sends.
+// error. `progress` in bytes of what the hub sends. `download`: what the owner lets the island receive; null: no limit.
 Status fetch_base_model(const Identity& self, const std::vector<Address>& hub, const HeldState& target, FetchPlan& plan,
                         const AbortSignal& abort, const FetchProgress& progress,
-                        const std::function<bool()>& superseded = {});
+                        const std::function<bool()>& superseded = {}, DownloadPace* download = nullptr);
 
 }  // namespace atl

@@ -8,8 +8,6 @@ namespace {
 
 namespace http = boost::beast::http;
 
-constexpr std::size_t kPartBytes = 256 * 1024;
-
 Answer holders_as_text(const std::vector<IslandId>& holders) {
   const std::string text = encode_holders(holders);
   Answer answer;
@@ -31,7 +29,7 @@ Answer answer_data(std::string_view text, const IslandId& asker, ServedChunks* c
   const auto file = std::make_shared<const MappedFile>(std::move(*held));
   Answer answer;
   answer.bytes = file->bytes().size();
-  answer.part_bytes = kPartBytes;
+  answer.part_bytes = kServedPartBytes;
   answer.read = [file](std::uint64_t offset, std::span<std::byte> part) {
     std::ranges::copy(file->bytes().subspan(offset, part.size()), part.begin());
     return ok_status();

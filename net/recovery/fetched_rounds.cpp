@@ -11,7 +11,7 @@ namespace atl {
 namespace {
 
 constexpr std::size_t kPiecesWaiting = 512;  // 128 MiB of copies
-constexpr std::chrono::seconds kLook{60};
+constexpr std::chrono::seconds kLongestIdle{60};
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void FetchedRounds::begin_anew() {
 
 void FetchedRounds::write_what_comes() {
   for (;;) {
-    const std::optional<Item> item = items_.pop(Deadline::after(kLook));
+    const std::optional<Item> item = items_.pop(Deadline::after(kLongestIdle));
     if (item) write(*item);
     if (!item && items_.closed()) return;
   }

@@ -1,7 +1,9 @@
 // How fast an island serves others: within what its owner lets it send, and out of the ring's way. While an attempt is
 // under way, serving has a hundredth of what the ring's link carries, but enough that whoever fetches lives on;
-// between attempts all that the owner allows. What waits is served in its order. Thread-safe: threads of connections
-// ask, lanes tell of attempts.
+// between attempts all that the owner allows, which it shares with a state that is being published. What waits is
+// served in its order. The owner's word may change at any time, and all that is sent is held to it within a moment: so
+// this says, too, what is left to attempts and to publishing. Thread-safe: threads of connections ask, lanes tell of
+// attempts, the uploader of its parts, the control socket what the owner allows.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +25,9 @@ class ServingPace {
   // upload: bytes/s that the owner lets the island send in all; empty: as its links can.
   explicit ServingPace(std::optional<double> upload = {}) : upload_(upload) {}
 
+  void allow(std::optional<double> upload);  // from now on
+  std::optional<double> allowed() const;
+
   // An attempt of the all-reduce, as long as it lives. `pace` outlives it.
   class Attempt {
    public:
@@ -34,9 +39,22 @@ class ServingPace {
    private:
     ServingPace& pace_;
   };
+  // A part of a published state that is being sent, as long as it lives. `pace` outlives it.
+  class Part {
+   public:
+    explicit Part(ServingPace& pace);
+    ~Part();
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+
+   private:
+    ServingPace& pace_;
+  };
   void saw_link(double bytes_per_second);  // what the last attempt's link carried
   // bytes/s that attempts may send together: with what is served meanwhile it is what the owner allows.
   std::optional<double> left_to_ring() const;
+  // bytes/s for all parts together, and for attempts where some are under way.
+  std::optional<double> left_to_parts(Clock::time_point now) const;
 
   struct Turn {
     std::size_t bytes = 0;  // of those that were asked for; at least 1
@@ -47,12 +65,15 @@ class ServingPace {
 
  private:
   std::optional<double> rate() const ATOLL_REQUIRES(mutex_);
-  std::optional<double> share_of_owner() const;
+  std::optional<double> share_of_owner() const ATOLL_REQUIRES(mutex_);
+  std::optional<double> ring_of_owner() const ATOLL_REQUIRES(mutex_);
 
-  const std::optional<double> upload_;
   mutable Mutex mutex_;
+  std::optional<double> upload_ ATOLL_GUARDED_BY(mutex_);
   int attempts_ ATOLL_GUARDED_BY(mutex_) = 0;
-  double link_ ATOLL_GUARDED_BY(mutex_) = 0;  // bytes/s; 0: not known
+  int parts_ ATOLL_GUARDED_BY(mutex_) = 0;
+  Clock::time_point asked_ ATOLL_GUARDED_BY(mutex_){};  // when somebody was served last
+  double link_ ATOLL_GUARDED_BY(mutex_) = 0;            // bytes/s; 0: not known
   Clock::time_point free_ ATOLL_GUARDED_BY(mutex_);
 };
 

@@ -22,7 +22,6 @@ constexpr std::string_view kManifestTarget = "/state/manifest";
 constexpr std::string_view kStatePrefix = "/state/";
 constexpr std::string_view kRoundsPrefix = "/rounds/";
 constexpr std::string_view kManifestName = "manifest", kAverageName = "average";
-constexpr std::size_t kPartBytes = 256 * 1024;
 constexpr std::size_t kHashesAtOnce = 64;  // of pieces, 16 MiB of the disk: bytes go on moving while it is read
 
 Answer whole(std::string_view type, Bytes content) {
@@ -107,7 +106,7 @@ Answer answer_average(const RoundLog& rounds, OuterStep round, std::string_view 
   const auto file = std::make_shared<AverageFile>(std::move(*opened));
   Answer answer;
   answer.bytes = file->info().bytes;
-  answer.part_bytes = kPartBytes;
+  answer.part_bytes = kServedPartBytes;
   answer.etag = fmt::format("\"{}\"", digest);
   answer.read = [file](std::uint64_t offset, std::span<std::byte> part) { return file->read(offset, part); };
   return answer;

@@ -16,6 +16,8 @@
 
 namespace atl {
 
+inline constexpr std::size_t kServedPartBytes = 256 * 1024;  // read of a file at once
+
 struct Answer {
   boost::beast::http::status status = boost::beast::http::status::ok;
   std::string_view type = "application/octet-stream";

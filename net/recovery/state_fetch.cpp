@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/https/http_status.h"
+
 namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kTurn{200};
+constexpr double kMostOfAllowed = 0.5;
 constexpr std::size_t kMostPieces = 32, kFewestPieces = 4;  // of an average at once: 8 MiB, 1 MiB
-constexpr long kStatusOk = 200;
-constexpr long kStatusPartial = 206;
-constexpr long kStatusNotFound = 404;
-constexpr long kStatusPreconditionFailed = 412;
 
 template <class... Cases>
 struct Match : Cases... {
@@ -27,7 +26,7 @@ Match(Cases...) -> Match<Cases...>;
 
 Result<StateFetch> StateFetch::create(const Identity& self, FetchModel model, std::function<void(std::uint64_t)> came,
                                       const StateFetchOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall));
+  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher fetcher, HttpsFetcher::create(self, options.stall, options.download));
   return StateFetch(self, std::move(fetcher), std::move(model), std::move(came), options);
 }
 
@@ -121,6 +120,9 @@ std::optional<StateFetch::Purpose> StateFetch::slow_purpose(const Source& source
   const auto slow_since = now - options_.hedge_after;
   double together = 0;
   for (const auto& [id, flight] : flights_) together += flight.rate.bytes_per_second(now);
+  // Where the owner's limit is what is slow, nobody else is faster.
+  const auto allowed = options_.download != nullptr ? options_.download->allowed() : std::nullopt;
+  if (allowed && together > kMostOfAllowed * *allowed) return std::nullopt;
   std::optional<Purpose> best;
   Clock::time_point oldest{};
   for (const auto& [id, flight] : flights_) {
@@ -291,7 +293,7 @@ void StateFetch::land(const HttpsOutcome& outcome) {
 }
 
 Status StateFetch::accept(Flight& flight, long http_status) {
-  if (http_status != kStatusOk && http_status != kStatusPartial) {
+  if (http_status != kStatusOk && http_status != kStatusPartialContent) {
     return Error{ErrorCode::kProtocol, fmt::format("it answers with HTTP status {}", http_status)};
   }
   if (const auto* manifest = std::get_if<ForManifest>(&flight.purpose)) return take(*manifest, flight.body->bytes);

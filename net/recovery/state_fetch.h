@@ -40,6 +40,7 @@ struct StateFetchOptions {
   int max_failures = 4;                          // in a row, then a source is dropped
   int transfers_per_source = 3;  // one waits for its next answer meanwhile; an island has four places for a member, of
                                  // which probes take one (ServingTurns)
+  DownloadPace* download = nullptr;  // what the owner lets the island receive; null: no limit. Outlives the fetch
 };
 
 // Of bodies, since it began.

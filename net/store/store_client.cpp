@@ -91,6 +91,10 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* conte
     return bytes.empty() ? 1 : 0;
   }
   body.insert(body.end(), bytes.begin(), bytes.end());
+  if (DownloadPace* const pace = exchange.options.download) {  // the thread is the exchange's own, so it may wait
+    pace->has_read(DownloadPace::Use::kFetch, bytes.size(), Clock::now());
+    exchange.window_began += pace->wait(DownloadPace::Use::kFetch, exchange.abort);
+  }
   return bytes.size();
 }
 

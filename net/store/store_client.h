@@ -16,6 +16,7 @@
 
 #include "net/base/abort_signal.h"
 #include "net/base/bytes.h"
+#include "net/base/download_pace.h"
 #include "net/base/result.h"
 #include "net/base/sha256.h"
 #include "net/store/address_filter.h"
@@ -42,7 +43,8 @@ struct StoreClientOptions {
   std::chrono::milliseconds stall{60'000};
   int tries = 6;  // of what may pass: 5xx, 429, broken connections, a stall
   std::chrono::milliseconds first_pause{500}, longest_pause{30'000};
-  AddressFilter filter = {};  // of the addresses that may be connected to; empty: all
+  AddressFilter filter = {};         // of the addresses that may be connected to; empty: all
+  DownloadPace* download = nullptr;  // what the owner lets the island receive; null: no limit. Outlives the client
 };
 
 struct ByteSpan {

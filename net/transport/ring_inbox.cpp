@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "net/base/mutex.h"
 
@@ -56,8 +57,9 @@ std::string difference(const RingHello& hello, const RingHello& expected) {
   return {};
 }
 
-// Between two looks at whether anything is due while nothing arrives.
-constexpr int kTickMilliseconds = 100;
+// Between two looks at whether anything is due while nothing arrives, and at whether the edge is still waited for: an
+// attempt that has failed meanwhile ends soon.
+constexpr int kTickMilliseconds = 100, kTickOfAsked = 5;
 // A peer that was refused may have come a little before it was waited for.
 constexpr std::chrono::seconds kRefusalCountsFor{3};
 // Of one connection, in one look: whoever sends them without end must not keep us from looking at the time.
@@ -283,6 +285,18 @@ bool RingInbox::listen_to_parked(FragmentId fragment, const IslandId& peer) {
   return !dropped.empty();
 }
 
+void RingInbox::look_at_parked() {
+  std::set<std::pair<FragmentId, IslandId>> edges;
+  {
+    MutexLock lock(mutex_);
+    for (const ParkedOf& one : parked_) edges.emplace(one.fragment, one.parked.connection.peer());
+  }
+  for (const auto& [fragment, peer] : edges) {
+    (void)listen_to_parked(fragment, peer);
+    wake(arrival_of(fragment));  // for whoever takes after all
+  }
+}
+
 void RingInbox::append_polls(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls) {
   MutexLock lock(mutex_);
   for (const auto& [of_fragment, parked] : parked_) {
@@ -292,7 +306,7 @@ void RingInbox::append_polls(FragmentId fragment, const IslandId& peer, std::vec
 }
 
 Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
-                                        const std::function<void()>& on_tick) {
+                                        const std::function<bool()>& on_tick) {
   const int arrival = arrival_of(expected.fragment).get();
   const std::string what = fmt::format("waiting for {} to begin its edge", expected.from.value);
   std::vector<pollfd> watched;
@@ -310,10 +324,11 @@ Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline dead
     if (deadline.expired()) {
       return Error{ErrorCode::kTimeout, fmt::format("{}: {} connections came within the time allowed", what, arrived)};
     }
-    if (on_tick) on_tick();
+    if (on_tick && !on_tick()) return Error{ErrorCode::kAborted, fmt::format("{}: the attempt has ended", what)};
     watched.assign({pollfd{arrival, POLLIN, 0}, pollfd{abort.fd(), POLLIN, 0}});
     append_polls(expected.fragment, expected.from, watched);
-    (void)::poll(watched.data(), watched.size(), deadline.poll_milliseconds(kTickMilliseconds));
+    (void)::poll(watched.data(), watched.size(),
+                 deadline.poll_milliseconds(on_tick ? kTickOfAsked : kTickMilliseconds));
   }
 }
 

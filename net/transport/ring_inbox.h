@@ -48,9 +48,10 @@ class RingInbox {
   // All connections of the edge to expected.from and of expected.fragment, as many as its hellos say. Every other field
   // of the hellos must be as expected: kProtocol, naming the peer, when one differs. (Two islands alone share two
   // edges, which their roles tell apart.) kTimeout, kAborted; kPeerLost when a connection is closed after the first
-  // one's hello came. `on_tick` is called several times a second meanwhile.
+  // one's hello came. `on_tick` is called several times a second meanwhile; once it says false nobody waits for the
+  // edge any more (kAborted).
   Result<Edge> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
-                    const std::function<void()>& on_tick = {});
+                    const std::function<bool()>& on_tick = {});
 
   // Keeps connections open on which the fragment's next hello is awaited. `surplus` was read beyond the attempt that
   // they ended.
@@ -59,6 +60,9 @@ class RingInbox {
     Bytes surplus;
   };
   void park(FragmentId fragment, std::vector<Parked> connections);
+  // Call it now and then while nobody takes: keepalives that come on parked connections are read, and what is closed is
+  // closed here too. Never waits.
+  void look_at_parked();
   // Closes the fragment's parked connections of everybody else.
   void keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers);
   // The hub began anew, and rounds and attempts of all fragments may count back: what waits is of no attempt to come.

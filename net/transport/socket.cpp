@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -223,6 +224,7 @@ TcpProgress tcp_progress(int fd) {
           static_cast<std::uint64_t>(std::max(queued, 0)),
           info.tcpi_notsent_bytes,
           std::uint64_t{info.tcpi_delivered} * info.tcpi_snd_mss,
+          info.tcpi_bytes_retrans,
           std::chrono::microseconds(info.tcpi_rtt),
           info.tcpi_ca_state == TCP_CA_Loss};
 }
@@ -237,6 +239,16 @@ void limit_pacing(int fd, std::optional<double> bytes_per_second) {
           ? static_cast<int>(std::clamp(*bytes_per_second * kUnsentSeconds, kLeastUnsentBytes, kMostUnsentBytes))
           : kUnsentBytesAtFirst;
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+}
+
+std::size_t most_send_buffer_bytes() {
+  static const std::size_t most = [] {
+    constexpr std::size_t kOfMostSystems = std::size_t{4} << 20;
+    std::ifstream file("/proc/sys/net/ipv4/tcp_wmem");
+    std::size_t least = 0, at_first = 0, at_most = 0;
+    return file >> least >> at_first >> at_most && at_most > 0 ? at_most : kOfMostSystems;
+  }();
+  return most;
 }
 
 Seconds least_rtt(int fd) {
@@ -254,12 +266,37 @@ std::chrono::milliseconds since_last_answer(int fd) {
   return std::chrono::milliseconds(info.tcpi_last_ack_recv);
 }
 
-void restart_congestion_control(int fd) {
-  const std::string own = congestion_control(fd);
-  constexpr std::string_view kOther = "reno";  // every kernel has it
-  if (own == kOther) return;
+std::chrono::milliseconds since_last_sent(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::chrono::milliseconds::max();
+  return std::chrono::milliseconds(info.tcpi_last_data_sent);
+}
+
+void spare_bbr_its_probe(int fd) {
+  constexpr std::string_view kBbr = "bbr", kOther = "reno";  // every kernel has it
+  constexpr unsigned kWindowOfProbe = 4;                     // segments
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (congestion_control(fd) != kBbr || ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+  if (info.tcpi_snd_cwnd <= kWindowOfProbe) return;
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kOther.data(), kOther.size());
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, own.data(), own.size());
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kBbr.data(), kBbr.size());
+}
+
+void limit_receiving(int fd, std::optional<double> bytes_per_second) {
+  constexpr double kLeast = 16 * 1024, kGranted = 200'000;  // bytes; net.core.rmem_max is 212,992 unless it was raised
+  if (bytes_per_second && *bytes_per_second <= kGranted) {
+    const int room = static_cast<int>(std::max(kLeast, *bytes_per_second));
+    (void)::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+    return;
+  }
+  constexpr int kBufferLocks = 72, kReceiveLock = 2;  // SO_BUF_LOCK, SOCK_RCVBUF_LOCK, which glibc's headers may lack
+  int locks = 0;
+  socklen_t size = sizeof locks;
+  if (::getsockopt(fd, SOL_SOCKET, kBufferLocks, &locks, &size) != 0 || (locks & kReceiveLock) == 0) return;
+  locks &= ~kReceiveLock;
+  (void)::setsockopt(fd, SOL_SOCKET, kBufferLocks, &locks, sizeof locks);
 }
 
 void tune_for_bulk(int fd, const std::string& congestion_control) {

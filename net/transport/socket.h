@@ -43,6 +43,7 @@ struct TcpProgress {
   std::uint64_t bytes_queued = 0;     // not acknowledged yet
   std::uint64_t bytes_unsent = 0;     // of those: not sent yet
   std::uint64_t bytes_delivered = 0;  // about: those that were acknowledged out of order count as well
+  std::uint64_t bytes_retransmitted = 0;
   std::chrono::microseconds smoothed_rtt{0};
   bool lost_all = false;  // nothing was acknowledged for so long that all that was under way counts as lost
   std::uint64_t bytes_written() const { return bytes_acknowledged + bytes_queued; }
@@ -51,11 +52,20 @@ TcpProgress tcp_progress(int fd);
 // Of what this end sends, bytes/s; nothing: none. Ignored where the kernel does not pace. Also bounds the data that the
 // kernel keeps unsent, to what it sends at this rate in a moment.
 void limit_pacing(int fd, std::optional<double> bytes_per_second);
+// Of what this end reads no faster than this, bytes/s: a receive buffer of about a second, so that the peer hears of
+// each part that was read, and takes a reader that is slow on purpose for none that is gone. Nothing, or so much that
+// the kernel grants no such buffer: as the kernel sizes it (which an older one than 5.14 does not again, once it was
+// set).
+void limit_receiving(int fd, std::optional<double> bytes_per_second);
 bool leads_to_this_machine(int fd);
+// To which the kernel lets a connection's send buffer grow by itself (net.ipv4.tcp_wmem).
+std::size_t most_send_buffer_bytes();
 // Of the path, in the last minutes; zero when the kernel does not know.
 Seconds least_rtt(int fd);
 // Since the peer's kernel last answered anything.
 std::chrono::milliseconds since_last_answer(int fd);
+// Since this end last sent data.
+std::chrono::milliseconds since_last_sent(int fd);
 
 // For connections that carry bulk data and rest for long between: the congestion control of this name where the kernel
 // has it and lets us (not to this machine itself, where nothing is ever congested and pacing only costs), little unsent
@@ -64,9 +74,10 @@ std::chrono::milliseconds since_last_answer(int fd);
 // this machine itself, where small ones stay in the processor's caches); setting them would end that. Again on a tuned
 // connection: as new.
 void tune_for_bulk(int fd, const std::string& congestion_control);
-// The connection's congestion control forgets what it knew but its window, and takes its least round trip from the
-// kernel's records of minutes.
-void restart_congestion_control(int fd);
+// A connection that BBR governs begins anew with its window, and takes its least round trip from the kernel's records
+// of minutes: so it does not stop for a probe of it (for 200 ms, every 10 s and at the end of a rest). Nothing happens
+// to others, nor within such a probe, whose window is next to none.
+void spare_bbr_its_probe(int fd);
 std::string congestion_control(int fd);
 
 }  // namespace atl

@@ -104,6 +104,12 @@ RingMessage ring_message_at(ByteView magic) {
   return value == kRingFrameMagic ? RingMessage::kFrame : RingMessage::kNeither;
 }
 
+RingFrameHeader resting_keepalive() {
+  RingFrameHeader header;
+  header.type = RingFrameType::kKeepalive;
+  return header;
+}
+
 void encode(const RingFrameHeader& header, std::span<std::byte, kRingFrameHeaderBytes> out) {
   ByteWriter writer;
   writer.put(kRingFrameMagic);

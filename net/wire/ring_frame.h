@@ -96,6 +96,8 @@ struct RingFrameHeader {
 
   bool operator==(const RingFrameHeader&) const = default;
 };
+// On a connection between two attempts: of none of them, and without a promise.
+RingFrameHeader resting_keepalive();
 
 // By its first four bytes.
 enum class RingMessage { kHello, kFrame, kNeither };

@@ -922,12 +922,55 @@
         <source>sends %1, receives %2</source>
         <translation>sendet %1, empfängt %2</translation>
     </message>
+    <message>
+        <source>It goes on by itself. Processors and GPUs are free meanwhile.</source>
+        <translation>Es geht von selbst weiter. Prozessoren und GPUs sind solange frei.</translation>
+    </message>
 </context>
 <context>
     <name>NodeAddress</name>
     <message>
         <source>This machine</source>
         <translation>Dieser Rechner</translation>
+    </message>
+</context>
+<context>
+    <name>PauseWords</name>
+    <message>
+        <source>Training is paused outside the hours that are set.</source>
+        <translation>Das Training pausiert außerhalb der eingestellten Stunden.</translation>
+    </message>
+    <message>
+        <source>Training is paused while other programs compute.</source>
+        <translation>Das Training pausiert, während andere Programme rechnen.</translation>
+    </message>
+    <message>
+        <source>Training is paused while other programs use a GPU.</source>
+        <translation>Das Training pausiert, während andere Programme eine GPU nutzen.</translation>
+    </message>
+    <message>
+        <source>Training is paused while somebody uses the machine.</source>
+        <translation>Das Training pausiert, während jemand den Rechner benutzt.</translation>
+    </message>
+    <message>
+        <source>Training is paused while the machine runs on its battery.</source>
+        <translation>Das Training pausiert, während der Rechner auf Akku läuft.</translation>
+    </message>
+    <message>
+        <source>Training is paused on a metered network.</source>
+        <translation>Das Training pausiert in einem getakteten Netz.</translation>
+    </message>
+    <message>
+        <source>Training is paused until a GPU is cooler.</source>
+        <translation>Das Training pausiert, bis eine GPU kühler ist.</translation>
+    </message>
+    <message>
+        <source>Training is paused until the processor is cooler.</source>
+        <translation>Das Training pausiert, bis der Prozessor kühler ist.</translation>
+    </message>
+    <message>
+        <source>Training is paused until less power is drawn.</source>
+        <translation>Das Training pausiert, bis weniger Leistung gezogen wird.</translation>
     </message>
 </context>
 <context>
@@ -1063,10 +1106,6 @@
     <message>
         <source>Upload limit</source>
         <translation>Upload-Grenze</translation>
-    </message>
-    <message>
-        <source>What synchronisation may send.</source>
-        <translation>Was Abgleiche senden dürfen.</translation>
     </message>
     <message>
         <source>Watts that each GPU may draw while training; the agent needs root for it. 0: as the driver has it.</source>
@@ -1291,6 +1330,66 @@
     <message>
         <source>What is done while NetworkManager says that the network is metered.</source>
         <translation>Was geschieht, während NetworkManager das Netz getaktet nennt.</translation>
+    </message>
+    <message>
+        <source>What the island may send in all. Changes are in force at once.</source>
+        <translation>Was die Insel insgesamt senden darf. Änderungen gelten sofort.</translation>
+    </message>
+    <message>
+        <source>Upload by hours</source>
+        <translation>Upload nach Uhrzeit</translation>
+    </message>
+    <message>
+        <source>Other limits at given hours, in the machine&apos;s local time, for instance 08:00-18:00 20 Mbit/s, 23:00-06:00 none.</source>
+        <translation>Andere Grenzen zu bestimmten Uhrzeiten, in der Ortszeit des Rechners, zum Beispiel 08:00-18:00 20 Mbit/s, 23:00-06:00 none.</translation>
+    </message>
+    <message>
+        <source>Download limit</source>
+        <translation>Download-Grenze</translation>
+    </message>
+    <message>
+        <source>What the island may receive in all. Changes are in force at once.</source>
+        <translation>Was die Insel insgesamt empfangen darf. Änderungen gelten sofort.</translation>
+    </message>
+    <message>
+        <source>Download by hours</source>
+        <translation>Download nach Uhrzeit</translation>
+    </message>
+    <message>
+        <source>Other limits at given hours, as for the upload.</source>
+        <translation>Andere Grenzen zu bestimmten Uhrzeiten, wie beim Upload.</translation>
+    </message>
+    <message>
+        <source>no limit</source>
+        <translation>keine Grenze</translation>
+    </message>
+    <message>
+        <source>Now: %1, until %2</source>
+        <translation>Jetzt: %1, bis %2</translation>
+    </message>
+    <message>
+        <source>Processor&apos;s temperature</source>
+        <translation>Temperatur Prozessor</translation>
+    </message>
+    <message>
+        <source>Power in all</source>
+        <translation>Leistung insgesamt</translation>
+    </message>
+    <message>
+        <source>Watts that processors and GPUs may draw before training pauses. 0: no limit.</source>
+        <translation>Watt, die Prozessoren und GPUs ziehen dürfen, bevor das Training pausiert. 0: keine Grenze.</translation>
+    </message>
+    <message>
+        <source>Others on a GPU</source>
+        <translation>Andere auf GPUs</translation>
+    </message>
+    <message>
+        <source>Memory of a GPU that other programs may hold before training pauses. 0: whatever they do.</source>
+        <translation>Speicher einer GPU, den andere Programme belegen dürfen, bevor das Training pausiert. 0: egal, was sie tun.</translation>
+    </message>
+    <message>
+        <source>Rules</source>
+        <translation>Regeln</translation>
     </message>
 </context>
 <context>
@@ -2661,6 +2760,26 @@
         <source>Show its lines in the plots</source>
         <translation>Ihre Linien in den Kurven zeigen</translation>
     </message>
+    <message>
+        <source>paused</source>
+        <translation>pausiert</translation>
+    </message>
+    <message>
+        <source>Resume GPU %1</source>
+        <translation>GPU %1 fortsetzen</translation>
+    </message>
+    <message>
+        <source>Pause GPU %1</source>
+        <translation>GPU %1 pausieren</translation>
+    </message>
+    <message>
+        <source>Train on it again</source>
+        <translation>Wieder auf ihr trainieren</translation>
+    </message>
+    <message>
+        <source>Leave it to other programs; training goes on on the others</source>
+        <translation>Sie anderen Programmen überlassen; auf den übrigen wird weiter trainiert</translation>
+    </message>
 </context>
 <context>
     <name>atl::GpuPlot</name>
@@ -2726,6 +2845,10 @@
     <message>
         <source>the hottest %1</source>
         <translation>die heißeste %1</translation>
+    </message>
+    <message>
+        <source>It was not done.</source>
+        <translation>Es wurde nicht getan.</translation>
     </message>
 </context>
 <context>
@@ -4597,6 +4720,10 @@
     <message>
         <source>What is set here has no effect while the agent is started with another value</source>
         <translation>Was hier gesetzt wird, wirkt nicht, solange der Agent mit einem anderen Wert gestartet wird</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
     </message>
 </context>
 <context>

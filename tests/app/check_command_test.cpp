@@ -34,6 +34,12 @@ const char* const kBroken =
 const char* const kEccOff =
     R"(echo '{"cuda_version":13000,"devices":[{"name":"NVIDIA H100 80GB HBM3","memory_bytes":85520809984,"ecc":false,"throttled":false,"pcie_generation":5,"pcie_lanes":16,"nvlinks":0}],"driver":"580.95.05","driver_found":true,"failed_how":"","failed_row":"","not_measured":"","problem":""}')";
 
+// island.device, as the environment has it.
+struct Configured {
+  explicit Configured(const char* device) { qputenv("ATOLL_ISLAND_DEVICE", device); }
+  ~Configured() { qunsetenv("ATOLL_ISLAND_DEVICE"); }
+};
+
 }  // namespace
 
 class CheckCommandTest : public QObject {
@@ -41,6 +47,8 @@ class CheckCommandTest : public QObject {
 
  private Q_SLOTS:
   void a_row_that_fails_is_exit_code_6_and_has_a_fix();
+  void gpus_that_are_broken_fail_only_who_asked_for_them_data();
+  void gpus_that_are_broken_fail_only_who_asked_for_them();
   void warnings_are_exit_code_7_only_with_strict();
   void json_is_the_report();
   void a_machine_without_gpu_is_told_what_it_can_do();
@@ -51,11 +59,13 @@ class CheckCommandTest : public QObject {
   void who_holds_a_state_of_the_run_comes_back_to_it_whatever_the_check_says();
   void who_holds_an_invite_learns_how_near_the_hub_is_and_keeps_the_invite();
   void a_join_stops_at_a_row_that_fails_before_the_invite_is_used();
+  void who_left_the_choice_joins_with_gpus_that_are_broken_and_is_told();
 };
 
 void CheckCommandTest::a_row_that_fails_is_exit_code_6_and_has_a_fix() {
   CliRun atoll;
   fake_gpu_probe(atoll, kBroken);
+  const Configured asked("gpu");
 
   const CliOutcome outcome = atoll({"check", "--quick"});
 
@@ -64,6 +74,31 @@ void CheckCommandTest::a_row_that_fails_is_exit_code_6_and_has_a_fix() {
   QVERIFY(contains(outcome.out, "fix: run 'nvidia-smi'"));
   QVERIFY(contains(outcome.out, "(exit 6)"));
   QVERIFY(outcome.err.empty());
+}
+
+void CheckCommandTest::gpus_that_are_broken_fail_only_who_asked_for_them_data() {
+  QTest::addColumn<QByteArray>("configured");
+  QTest::addColumn<QByteArray>("says");
+  QTest::addColumn<bool>("fails");
+  QTest::newRow("not configured") << QByteArray() << QByteArray("WARN gpu.driver") << false;
+  QTest::newRow("auto") << QByteArray("auto") << QByteArray("WARN gpu.driver") << false;
+  QTest::newRow("processor") << QByteArray("processor") << QByteArray("skip gpu.driver") << false;
+  QTest::newRow("gpu") << QByteArray("gpu") << QByteArray("FAIL gpu.driver") << true;
+}
+
+void CheckCommandTest::gpus_that_are_broken_fail_only_who_asked_for_them() {
+  QFETCH(const QByteArray, configured);
+  QFETCH(const QByteArray, says);
+  QFETCH(const bool, fails);
+  CliRun atoll;
+  fake_gpu_probe(atoll, kBroken);
+  const Configured device(configured);
+  if (configured.isEmpty()) qunsetenv("ATOLL_ISLAND_DEVICE");
+
+  const CliOutcome outcome = atoll({"check", "--quick"});
+
+  QVERIFY2(contains(outcome.out, says.toStdString()), outcome.out.c_str());
+  QCOMPARE(contains(outcome.out, "FAIL gpu"), fails);
 }
 
 void CheckCommandTest::warnings_are_exit_code_7_only_with_strict() {
@@ -171,13 +206,32 @@ void CheckCommandTest::a_join_stops_at_a_row_that_fails_before_the_invite_is_use
   const auto hub = atoll.start_hub();
   atoll.fake_trainer("exit 0");
 
-  const CliOutcome refused = atoll({"join", atoll.invite, "--yes"});
+  const CliOutcome refused = atoll({"join", atoll.invite, "--yes", "--device", "gpu"});
 
   QCOMPARE(refused.exit_code, static_cast<int>(kExitCheckFailed));
   QVERIFY2(contains(refused.out, "FAIL gpu.driver"), refused.out.c_str());
   QVERIFY(!std::filesystem::exists(atoll.path("island") / "join.json"));
-  fake_gpu_probe(atoll, kNoGpu);
-  QCOMPARE(atoll({"join", atoll.invite}).exit_code, 0);
+  const Configured asked("gpu");
+  const CliOutcome configured = atoll({"join", atoll.invite, "--yes"});
+  QCOMPARE(configured.exit_code, static_cast<int>(kExitCheckFailed));
+  // What is said for this join counts, not what is configured.
+  const CliOutcome without = atoll({"join", atoll.invite, "--listen", "127.0.0.1:0", "--yes", "--device", "processor"});
+  QVERIFY2(without.exit_code == 0, without.out.c_str());
+  QVERIFY2(!contains(without.out, "gpu.driver"), without.out.c_str());
+}
+
+void CheckCommandTest::who_left_the_choice_joins_with_gpus_that_are_broken_and_is_told() {
+  CliRun atoll;
+  fake_gpu_probe(atoll, kBroken);
+  const auto hub = atoll.start_hub();
+  atoll.fake_trainer("exit 0");
+
+  const CliOutcome joined = atoll({"join", atoll.invite, "--listen", "127.0.0.1:0", "--yes"});
+
+  QVERIFY2(joined.exit_code == 0, joined.out.c_str());
+  QVERIFY2(contains(joined.out, "WARN gpu.driver"), joined.out.c_str());
+  QVERIFY2(contains(joined.out, "the CPU computes in their place"), joined.out.c_str());
+  QCOMPARE(load_join_file(atoll.path("island") / "join.json")->device, DeviceChoice::kAuto);
 }
 
 // No hub answers in no time.

@@ -570,9 +570,9 @@ void CliTest::trainer_commands_pass_flags_and_exit_code_on() {
   QCOMPARE(atoll({"export", "--output", "/o"}).exit_code, 4);
 
   QCOMPARE(*read_file(atoll.path("calls")),
-           "sample --model=/m --prompt=-once upon --tokens=5\n"
-           "eval --model=/h --data=/d --json\n"
-           "eval --model=/h --data=web=/w --data=code=/c\n"
+           "sample --model=/m --prompt=-once upon --tokens=5 --device=auto\n"
+           "eval --model=/h --data=/d --device=auto --json\n"
+           "eval --model=/h --data=web=/w --data=code=/c --device=auto\n"
            "export --home=" +
                atoll.path("island").string() + " --output=/o --dtype=float32 --max-shard-bytes=5000000000\n");
 }

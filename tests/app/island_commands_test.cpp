@@ -222,10 +222,29 @@ void IslandCommandsTest::status_says_until_when_it_is_paused_and_why_data() {
                                << "paused until 2023-11-1";
   QTest::newRow("in another age") << R"({"wish": "pause", "paused_until_unix_seconds": 1e300})"
                                   << "paused until ";
-  QTest::newRow("by the clock") << R"({"wish": "run", "followed": "pause"})"
-                                << "schedule.hours";
+  QTest::newRow("by a rule")
+      << R"({"wish": "run", "followed": "pause", "warning": "the disk is full", "paused_by": [{"rule": "rules.battery",
+             "why": "the machine runs on its battery", "until": "1 min after it is plugged in"}]})"
+      << "paused: the machine runs on its battery, until 1 min after it is plugged in (rules.battery)\n";
+  QTest::newRow("what is amiss besides")
+      << R"({"wish": "run", "warning": "the disk is full", "paused_by": [{"rule": "rules.battery", "why": "w"}]})"
+      << "the disk is full";
+  QTest::newRow("by a rule of a newer agent") << R"({"paused_by": [{"rule": "rules.moon", "why": "it is full",
+                                                    "until": "it wanes", "advice": "wait"}]})"
+                                              << "paused: it is full, until it wanes; wait\n";
+  QTest::newRow("a GPU") << R"({"paused_gpus": [{"gpu": 3, "until_unix_seconds": null}]})"
+                         << "GPU 3 paused until 'atoll resume --gpu 3'";
+  QTest::newRow("a GPU for a while") << R"({"paused_gpus": [{"gpu": 3, "until_unix_seconds": 1700000000}]})"
+                                     << "GPU 3 paused until 2023-11-1";
   QTest::newRow("finishing") << R"({"wish": "finish"})"
                              << "finishes this round";
+  QTest::newRow("limited")
+      << R"({"wish": "run", "upload_cap": {"bytes_per_second": 2.5e6, "until_unix_seconds": null}})"
+      << "upload up to 20 Mbit/s\n";
+  QTest::newRow("limited until") << R"({"download_cap": {"bytes_per_second": 2.5e6, "until_unix_seconds": 1700000000}})"
+                                 << "download up to 20 Mbit/s until ";
+  QTest::newRow("unlimited until") << R"({"upload_cap": {"bytes_per_second": null, "until_unix_seconds": 1700000000}})"
+                                   << "upload without a limit until ";
   QTest::newRow("stopped") << R"({"wish": "stop"})"
                            << "stopped until 'atoll resume'";
 }

@@ -159,7 +159,7 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
 
   const CliOutcome joined = atoll({"join", "--invite-file", atoll.path("invite.txt").string(), "--name",
                                    "under the desk", "--listen", "127.0.0.1:0", "--threads", "2", "--gpus", "none",
-                                   "--micro-batch", "3", "--precision", "bf16", "--device", "gpu"});
+                                   "--micro-batch", "3", "--precision", "bf16", "--device", "processor"});
   const CliOutcome back = atoll({"join"});
 
   QVERIFY2(joined.exit_code == 0, joined.err.c_str());
@@ -170,7 +170,7 @@ void JoinCommandTest::join_enrols_trains_and_comes_back() {
   QCOMPARE(join->threads, 2);
   QCOMPARE(join->micro_batch, 3);
   QCOMPARE(join->precision, PrecisionChoice::kBf16);
-  QCOMPARE(join->device, DeviceChoice::kGpu);
+  QCOMPARE(join->device, DeviceChoice::kProcessor);
   QCOMPARE(join->gpus, std::string("none"));
   QCOMPARE(join->bind.host, std::string("127.0.0.1"));
   const std::string call = "run --home " + atoll.path("island").string() + "\n";

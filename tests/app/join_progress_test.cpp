@@ -48,6 +48,7 @@ class JoinProgressTest : public QObject {
   void what_ended_a_trainer_that_is_started_again_is_said_once_each_time();
   void a_hub_that_does_not_answer_is_said_once_and_so_is_its_return();
   void what_is_amiss_is_said_when_it_is_new();
+  void what_pauses_it_is_said_when_it_begins_and_when_it_is_over();
   void a_download_is_told_with_its_size_and_its_end();
   void stages_of_a_joining_are_told_in_words();
 };
@@ -121,6 +122,30 @@ void JoinProgressTest::what_is_amiss_is_said_when_it_is_new() {
 
   QCOMPARE(screen.lines(),
            QStringList({"no checkpoint is written: the disk is full", "no checkpoint is written: the disk is full"}));
+}
+
+void JoinProgressTest::what_pauses_it_is_said_when_it_begins_and_when_it_is_over() {
+  Screen screen;
+  const auto hear = [&](const std::vector<PausedBy>& pauses) {
+    NodeState state;
+    state.has_agent = true;
+    state.agent.wish = Wish::kRun;
+    state.agent.paused_by = pauses;
+    screen.hear("state.changed", to_json(state));
+  };
+  const PausedBy battery{OwnersRule::kBattery, "the machine runs on its battery", "1 min after it is plugged in"};
+  const PausedBy load{OwnersRule::kLoad, "other programs keep 2.1 processors busy", "it is less"};
+
+  hear({});
+  hear({battery});
+  hear({battery, load});
+  hear({load});
+  hear({});
+
+  QCOMPARE(screen.lines(),
+           QStringList({"paused: the machine runs on its battery, until 1 min after it is plugged in (rules.battery)",
+                        "paused: other programs keep 2.1 processors busy, until it is less (rules.load)",
+                        "training goes on"}));
 }
 
 void JoinProgressTest::a_download_is_told_with_its_size_and_its_end() {

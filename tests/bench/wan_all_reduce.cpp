@@ -5,11 +5,11 @@
 //
 //   wan_all_reduce --islands 4 --rate 500 --rtt 80 --payload 1GiB --wire int8-block --congestion bbr --repeat 6
 //   wan_all_reduce --rate 100 --rtt 80 --loss 0.001 --payload 256MiB
-//   wan_all_reduce --payload 512MiB --wire fp32 --idle 60      the last one after a minute's idleness
-//   wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3  unequal links, in a given order
-//   wan_all_reduce --islands 6 --unequal 1      random links, --rate / 20 to --rate, in the order that the hub would
-//   choose wan_all_reduce --islands 6 --unequal 1 --shuffled          the same links in a random order, beside the same
-//   ideal
+//   wan_all_reduce --payload 512MiB --idle 60                  each but the first after a minute's idleness, as in a
+//   run wan_all_reduce --payload 16MiB,64MiB,256MiB --repeat 5     and what is fixed of an all-reduce, what grows with
+//   bytes wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3  unequal links, in a given order wan_all_reduce
+//   --islands 6 --unequal 1      random links, --rate / 20 to --rate, in the order that the hub would choose
+//   wan_all_reduce --islands 6 --unequal 1 --shuffled          the same links in a random order, beside the same ideal
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -41,11 +41,11 @@ struct Options {
   double rtt_ms = 80;
   double loss = 0;
   int queue_ms = 100;
-  std::string payload = "256MiB";
+  std::vector<std::string> payloads{"256MiB"};
   std::string wire = "int8-block";
   int connections = 4;
   std::string congestion = "bbr";
-  int repeat = 6;
+  int repeat = 5;
   double idle_s = 0;
   std::string pair_rates;
   unsigned unequal = 0;
@@ -56,6 +56,15 @@ struct Options {
   bool json = false;
   std::vector<std::string> member;  // of a child: its directory and rank
 };
+
+Result<std::vector<std::uint64_t>> payload_bytes(const Options& options) {
+  std::vector<std::uint64_t> payloads;
+  for (const std::string& text : options.payloads) {
+    ATOLL_ASSIGN_OR_RETURN(const std::uint64_t bytes, parse_size(text));
+    payloads.push_back(bytes);
+  }
+  return payloads;
+}
 
 // ---- a member: one process
 
@@ -71,38 +80,49 @@ AllReduceSpec spec_of(const Options& options, WireFormat wire) {
   return spec;
 }
 
+// One all-reduce of the first `numel` values.
+Status average(BenchIsland& island, const AllReduceSpec& spec, std::span<const float> input, bool verify) {
+  const auto numel = std::ssize(input);
+  Bytes canonical(static_cast<std::size_t>(encoded_bytes(spec.wire, numel)));
+  const std::uint64_t resident = process_use().resident_bytes;
+  reset_peak();
+  const double cpu = process_use().cpu_seconds;
+  const AbortSignal never;
+  const auto outcome = island.ring().run(spec, input, canonical, never);
+  const ProcessUse use = process_use();
+  if (const auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failure->error;
+  const auto& report = std::get<AllReduceReport>(outcome);
+  if (verify) {
+    const auto islands = static_cast<int>(spec.order.size());
+    const double error = sampled_error(spec.wire, canonical, numel, islands);
+    if (!(error <= tolerated_error(spec.wire, islands))) {
+      return Error{ErrorCode::kCorrupt, fmt::format("the mean is wrong: relative error {:.3g}", error)};
+    }
+  }
+  std::cout << fmt::format("done {} {} {} {} {} {} {}", report.duration.count(), use.cpu_seconds - cpu,
+                           use.peak_resident_bytes - std::min(use.peak_resident_bytes, resident), report.hops,
+                           report.bytes_retransmitted, report.phases.connect.count(), to_hex(report.digest))
+            << std::endl;
+  return ok_status();
+}
+
 Status run_member(const Options& options) {
   const int host = std::stoi(options.member[1]);
-  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t bytes, parse_size(options.payload));
+  ATOLL_ASSIGN_OR_RETURN(const auto payloads, payload_bytes(options));
   ATOLL_ASSIGN_OR_RETURN(const WireFormat wire, parse_wire_format(options.wire));
   ATOLL_ASSIGN_OR_RETURN(const Identity identity, load_identity(options.member[0]));
   ATOLL_ASSIGN_OR_RETURN(const auto island, BenchIsland::start(identity, {"0.0.0.0", kPort}));
-  std::vector<float> input(bytes / sizeof(float));
+  std::vector<float> input(std::ranges::max(payloads) / sizeof(float));
   fill_bench_values(host, input);
-  const auto numel = std::ssize(input);
-  Bytes canonical(static_cast<std::size_t>(encoded_bytes(wire, numel)));
   AllReduceSpec spec = spec_of(options, wire);
   std::cout << "ready" << std::endl;
-  const AbortSignal never;
-  for (std::string line; std::getline(std::cin, line);) {  // each line: average once more
+  for (std::string line; std::getline(std::cin, line);) {  // each line: average so many bytes once more
+    std::istringstream in(line);
+    std::string word;
+    std::uint64_t bytes = 0;
+    if (!(in >> word >> bytes)) return Error{ErrorCode::kInternal, "a member was told " + line};
     spec.attempt = Attempt{spec.attempt.value + 1};
-    const std::uint64_t resident = process_use().resident_bytes;
-    reset_peak();
-    const double cpu = process_use().cpu_seconds;
-    const auto outcome = island->ring().run(spec, input, canonical, never);
-    const ProcessUse use = process_use();
-    if (const auto* failure = std::get_if<AllReduceFailure>(&outcome)) return failure->error;
-    const auto& report = std::get<AllReduceReport>(outcome);
-    if (line == "verify") {
-      const double error = sampled_error(wire, canonical, numel, options.islands);
-      if (!(error <= tolerated_error(wire, options.islands))) {
-        return Error{ErrorCode::kCorrupt, fmt::format("the mean is wrong: relative error {:.3g}", error)};
-      }
-    }
-    std::cout << fmt::format("done {} {} {} {}", report.duration.count(), use.cpu_seconds - cpu,
-                             use.peak_resident_bytes - std::min(use.peak_resident_bytes, resident),
-                             to_hex(report.digest))
-              << std::endl;
+    ATOLL_RETURN_IF_ERROR(average(*island, spec, std::span(input).first(bytes / sizeof(float)), word == "verify"));
   }
   return ok_status();
 }
@@ -113,6 +133,9 @@ struct Measured {
   double seconds = 0;             // of the slowest member
   double cpu_seconds = 0;         // a member, mean
   std::uint64_t extra_bytes = 0;  // resident above what was there before, the largest member
+  int hops = 0;
+  std::uint64_t retransmitted = 0;  // bytes, all members
+  double connect_seconds = 0;       // until bytes could move, the slowest member
 };
 
 class Members {
@@ -137,17 +160,19 @@ class Members {
     return members;
   }
 
-  Result<Measured> all_reduce(bool verify) {
-    for (wan::WanProcess& process : processes_) ATOLL_RETURN_IF_ERROR(process.write_line(verify ? "verify" : "go"));
+  Result<Measured> all_reduce(std::uint64_t bytes, bool verify) {
+    const std::string order = fmt::format("{} {}", verify ? "verify" : "go", bytes);
+    for (wan::WanProcess& process : processes_) ATOLL_RETURN_IF_ERROR(process.write_line(order));
     Measured measured;
     std::string first_digest;
     for (wan::WanProcess& process : processes_) {
       ATOLL_ASSIGN_OR_RETURN(const std::string line, process.read_line(Deadline::after(kLongest)));
       std::istringstream in(line);
       std::string word, digest;
-      double seconds = 0, cpu = 0;
-      std::uint64_t extra = 0;
-      if (!(in >> word >> seconds >> cpu >> extra >> digest) || word != "done") {
+      double seconds = 0, cpu = 0, connect = 0;
+      std::uint64_t extra = 0, retransmitted = 0;
+      if (!(in >> word >> seconds >> cpu >> extra >> measured.hops >> retransmitted >> connect >> digest) ||
+          word != "done") {
         return Error{ErrorCode::kInternal, "a member says " + line};
       }
       if (first_digest.empty()) first_digest = digest;
@@ -155,6 +180,8 @@ class Members {
       measured.seconds = std::max(measured.seconds, seconds);
       measured.cpu_seconds += cpu / static_cast<double>(processes_.size());
       measured.extra_bytes = std::max(measured.extra_bytes, extra);
+      measured.retransmitted += retransmitted;
+      measured.connect_seconds = std::max(measured.connect_seconds, connect);
     }
     return measured;
   }
@@ -225,22 +252,52 @@ void print(const Options& options, const std::string& which, const Measured& mea
                                       {"seconds", measured.seconds},
                                       {"ideal_seconds", ideal},
                                       {"ratio", measured.seconds / ideal},
+                                      {"connect_seconds", measured.connect_seconds},
+                                      {"hops", measured.hops},
+                                      {"bytes_retransmitted", measured.retransmitted},
                                       {"cpu_seconds_per_island", measured.cpu_seconds},
                                       {"extra_bytes_per_island", measured.extra_bytes},
                                       {"emulation_cpu_seconds", router_cpu}}
                            .dump());
   } else {
     fmt::print(
-        "{:<12} {:7.2f} s = {:.3f} x ideal ({:.2f} s); CPU {:.2f} s and {:.0f} MiB an island; emulation {:.2f} s\n",
-        which, measured.seconds, measured.seconds / ideal, ideal, measured.cpu_seconds,
+        "{:<12} {:7.2f} s = {:.3f} x ideal ({:.2f} s); connected after {:.2f} s; {} hops; {:.1f} MB sent again; CPU "
+        "{:.2f} s and {:.0f} MiB an island; emulation {:.2f} s\n",
+        which, measured.seconds, measured.seconds / ideal, ideal, measured.connect_seconds, measured.hops,
+        static_cast<double>(measured.retransmitted) / 1e6, measured.cpu_seconds,
         static_cast<double>(measured.extra_bytes) / (1 << 20), router_cpu);
   }
   std::fflush(stdout);
 }
 
-Status run(Options& options, char** argv) {
-  ATOLL_ASSIGN_OR_RETURN(const std::uint64_t bytes, parse_size(options.payload));
-  ATOLL_ASSIGN_OR_RETURN(const WireFormat wire, parse_wire_format(options.wire));
+// Medians of the warm ones, a payload each.
+struct Point {
+  double ideal = 0;    // s
+  double seconds = 0;  // taken
+};
+
+// seconds = fixed + share x ideal, by least squares.
+void print_fit(const Options& options, const std::vector<Point>& points) {
+  double ideal = 0, seconds = 0, squares = 0, products = 0;
+  const auto count = static_cast<double>(points.size());
+  for (const Point& point : points) {
+    ideal += point.ideal / count;
+    seconds += point.seconds / count;
+  }
+  for (const Point& point : points) {
+    squares += (point.ideal - ideal) * (point.ideal - ideal);
+    products += (point.ideal - ideal) * (point.seconds - seconds);
+  }
+  if (squares == 0) return;
+  const double share = products / squares, fixed = seconds - share * ideal;
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json{{"fixed_seconds", fixed}, {"seconds_per_ideal_second", share}}.dump());
+  } else {
+    fmt::print("over the payloads: {:.3f} s fixed, and {:.3f} x ideal\n", fixed, share);
+  }
+}
+
+Result<std::unique_ptr<wan::WanBox>> make_box(const Options& options) {
   if (const auto reason = wan::WanBox::unavailable()) return Error{ErrorCode::kPermissionDenied, *reason};
   wan::WanOptions wan;
   wan.hosts = options.islands;
@@ -250,32 +307,46 @@ Status run(Options& options, char** argv) {
   wan.large_packets = !options.small_packets;
   wan.congestion_control = options.congestion;
   wan.rates = {options.rate_mbit * 1e6, options.rate_mbit * 1e6};
-  ATOLL_ASSIGN_OR_RETURN(const auto box, wan::WanBox::create(wan));
+  ATOLL_ASSIGN_OR_RETURN(auto box, wan::WanBox::create(wan));
   ATOLL_RETURN_IF_ERROR(set_pair_rates(options.pair_rates, *box));
+  return box;
+}
+
+Status run(Options& options, char** argv) {
+  ATOLL_ASSIGN_OR_RETURN(const auto payloads, payload_bytes(options));
+  ATOLL_ASSIGN_OR_RETURN(const WireFormat wire, parse_wire_format(options.wire));
+  ATOLL_ASSIGN_OR_RETURN(const auto box, make_box(options));
   ATOLL_ASSIGN_OR_RETURN(const auto members, Members::start(options, *box, argv));
-  const double ideal = ideal_seconds(options, bytes, wire);
   if (!options.json) {
     fmt::print(
-        "{} islands, {} Mbit/s each way, {} ms round trip, loss {}, {}; {} of fp32 as {}, {} connections an edge\n",
-        options.islands, options.rate_mbit, options.rtt_ms, options.loss, options.congestion, options.payload,
-        options.wire, options.connections);
+        "{} islands, {} Mbit/s each way, {} ms round trip, loss {}, {}; {} of fp32 as {}, {} connections an edge, {} s "
+        "of idleness before each but the first\n",
+        options.islands, options.rate_mbit, options.rtt_ms, options.loss, options.congestion,
+        fmt::join(options.payloads, ", "), options.wire, options.connections, options.idle_s);
   }
-  const auto measure = [&](const std::string& which, bool verify) -> Result<double> {
-    const double before = Seconds(box->router_cpu_time()).count();
-    ATOLL_ASSIGN_OR_RETURN(const Measured measured, members->all_reduce(verify));
-    print(options, which, measured, ideal, Seconds(box->router_cpu_time()).count() - before);
-    return measured.seconds / ideal;
-  };
-  std::vector<double> ratios;
-  for (int i = 0; i < options.repeat; ++i) {
-    ATOLL_ASSIGN_OR_RETURN(const double ratio, measure(i == 0 ? "first" : fmt::format("number {}", i + 1), i == 0));
-    if (i > 0) ratios.push_back(ratio);
+  std::vector<Point> points;
+  bool first = true;  // cold: connections are made
+  for (std::size_t payload = 0; payload < payloads.size(); ++payload) {
+    const double ideal = ideal_seconds(options, payloads[payload], wire);
+    std::vector<double> seconds;
+    for (int i = first ? -1 : 0; i < options.repeat; ++i) {
+      if (!first && options.idle_s > 0) ::usleep(static_cast<useconds_t>(options.idle_s * 1e6));
+      const double before = Seconds(box->router_cpu_time()).count();
+      ATOLL_ASSIGN_OR_RETURN(const Measured measured, members->all_reduce(payloads[payload], i <= 0));
+      print(options, first ? "first" : fmt::format("{} {}", options.payloads[payload], i + 1), measured, ideal,
+            Seconds(box->router_cpu_time()).count() - before);
+      if (!first) seconds.push_back(measured.seconds);
+      first = false;
+    }
+    if (seconds.empty()) continue;
+    points.push_back({ideal, median(seconds)});
+    if (!options.json) {
+      fmt::print("median of {}, {}: {:.3f} x ideal\n", seconds.size(), options.payloads[payload],
+                 points.back().seconds / ideal);
+      std::fflush(stdout);
+    }
   }
-  if (!ratios.empty() && !options.json) fmt::print("median from the second on: {:.3f} x ideal\n", median(ratios));
-  if (options.idle_s > 0) {
-    ::usleep(static_cast<useconds_t>(options.idle_s * 1e6));
-    ATOLL_RETURN_IF_ERROR(measure(fmt::format("idle {} s", options.idle_s), false));
-  }
+  print_fit(options, points);
   return ok_status();
 }
 
@@ -289,12 +360,13 @@ int main(int argc, char** argv) {
   app.add_option("--rtt", options.rtt_ms, "round trip of every pair, ms");
   app.add_option("--loss", options.loss, "probability of each 1500-byte packet")->check(CLI::Range(0.0, 1.0));
   app.add_option("--queue", options.queue_ms, "of each link, ms of its rate");
-  app.add_option("--payload", options.payload, "bytes of fp32");
+  app.add_option("--payload", options.payloads, "bytes of fp32; several: one after the other, with a fit")
+      ->delimiter(',');
   app.add_option("--wire", options.wire);
   app.add_option("--connections", options.connections);
   app.add_option("--congestion", options.congestion, "default congestion control of the islands");
-  app.add_option("--repeat", options.repeat);
-  app.add_option("--idle", options.idle_s, "then once more after so many seconds");
+  app.add_option("--repeat", options.repeat, "of each payload, beside the first one, which is cold");
+  app.add_option("--idle", options.idle_s, "seconds of idleness before each but the first");
   app.add_option("--pair-rates", options.pair_rates, "FROM-TO:MBIT,... beside --rate");
   app.add_option("--order", options.order, "hosts in ring order")->delimiter(',');
   app.add_option("--unequal", options.unequal, "seed of random links, over a factor 20 up to --rate");

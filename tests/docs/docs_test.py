@@ -129,7 +129,8 @@ class Session:
         text = "".join(f"Island {i} of the ring hears what island {i * 7 % 101} has learned.\n" for i in range(6000))
         (self.work / "corpus" / "ring.txt").write_text(text)
         keep = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ}
-        self.environment = {**keep, "HOME": str(directory / "home"),
+        # On the processor, whatever the machine has.
+        self.environment = {**keep, "HOME": str(directory / "home"), "CUDA_VISIBLE_DEVICES": "",
                             "PATH": f"{pathlib.Path(ATOLL).parent}:{os.environ['PATH']}"}
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

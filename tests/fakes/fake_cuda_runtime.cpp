@@ -247,6 +247,8 @@ struct FakeCudaCalls {
     ++fake.counts_.host_waits;
   }
   static int gpus() { return runtime().options_.gpus; }
+  static int driver() { return runtime().options_.driver; }
+  static cudaError_t failing(const char* call) { return result(runtime().trouble(call)); }
   static cudaError_t memory(std::size_t* unused, std::size_t* total) {
     FakeCuda& fake = runtime();
     const MutexLock lock(fake.mutex_);
@@ -347,7 +349,16 @@ const char* CUDARTAPI cudaGetErrorString(cudaError_t error) {
 cudaError_t CUDARTAPI cudaGetLastError() { return std::exchange(atl::test::last_error, cudaSuccess); }
 cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
   *count = FakeCudaCalls::gpus();
+  return FakeCudaCalls::failing("cudaGetDeviceCount");
+}
+cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {
+  *version = FakeCudaCalls::driver();
   return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::strcpy(properties->name, "Fake GPU");
+  return FakeCudaCalls::failing("cudaGetDeviceProperties");
 }
 cudaError_t CUDARTAPI cudaSetDevice(int gpu) {
   if (gpu < 0 || gpu >= FakeCudaCalls::gpus()) return atl::test::result(cudaErrorInvalidDevice);
@@ -405,7 +416,6 @@ cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) { return FakeCudaC
 // Of these the trainer's sources hold the addresses alone, for cuDNN's front end.
 cudaError_t CUDARTAPI cudaRuntimeGetVersion(int*) { return cudaErrorNotSupported; }
 cudaError_t CUDARTAPI cudaDeviceGetAttribute(int*, cudaDeviceAttr, int) { return cudaErrorNotSupported; }
-cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp*, int) { return cudaErrorNotSupported; }
 cudaError_t CUDARTAPI cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus*) { return cudaErrorNotSupported; }
 cudaError_t CUDARTAPI cudaPointerGetAttributes(cudaPointerAttributes*, const void*) { return cudaErrorNotSupported; }
 cudaError_t CUDARTAPI cudaDeviceSynchronize() { return cudaErrorNotSupported; }

@@ -25,6 +25,7 @@ struct FakeCudaOptions {
   std::size_t gpu_bytes = std::size_t{1} << 30;  // of each
   std::uint64_t seed = 1;
   std::chrono::microseconds most_delay{30};  // before each thing that a stream does
+  int driver = 13000;                        // the CUDA that it knows; 0: there is none
 };
 
 class FakeCuda {

@@ -63,7 +63,8 @@ void check_stream(Input& input) {
   const int world_size = 2 + input.get<std::uint8_t>() % 4;
   const EdgeSchedule inbound(payload, world_size, Rank{world_size - 1});
   const EdgeSchedule outbound(payload, world_size, Rank{0});
-  FrameBoard board(payload, outbound, inbound, {1, 1}, 1);
+  FrameBoard board(payload, outbound, inbound, 1, 1);
+  board.inbound_joined(1);
   std::vector<bool> seen(inbound.frames());
   std::uint32_t count = 0;
   while (!input.rest().empty()) {

@@ -20,11 +20,11 @@
 #include <random>
 #include <string>
 
-#include "net/model/initialise.h"
 #include "net/step/flops.h"
 #include "tests/gpu/machine.h"
 #include "tests/trainer/reference.h"
 #include "trainer/device/cuda_check.h"
+#include "trainer/engine/device_check.h"
 #include "trainer/engine/fsdp_engine.h"
 #include "trainer/engine/inference_engine.h"
 
@@ -212,52 +212,9 @@ std::unique_ptr<DeviceGroup> one_gpu() {
 // As inference_engine_test: of the largest logit.
 double inference_tolerance(Precision precision) { return precision == Precision::kFp32 ? 6e-5 : 4.0 / 256; }
 
-double furthest(std::span<const float> got, std::span<const float> expected) {
-  double most = 0, largest = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double off = std::abs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
-    most = off <= most ? most : off;  // NaN too
-    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
-  }
-  return most / largest;
-}
-
-// What both say after a long prompt beside short ones, and after tokens that are added one by one; and of labels.
 double inference_error(const ModelConfig& model, Precision precision) {
-  ModelConfig config = model;
-  const std::int64_t shared_by = config.num_attention_heads / config.num_key_value_heads;
-  config.num_key_value_heads = std::min<std::int64_t>(config.num_key_value_heads, 2);
-  config.num_attention_heads = shared_by * config.num_key_value_heads;
-  config.hidden_size = 16 * config.num_attention_heads;
-  config.intermediate_size = 160;
-  config.num_hidden_layers = 2;
-  config.vocab_size = 1000;
-  config.max_position_embeddings = 512;
-  config.initializer_range = 0.2;  // attention that is not nearly even
-  const std::vector<float> parameters = fresh_parameters(config, 7);
-  const auto read = [&](std::int64_t first, std::span<float> values) {
-    std::copy_n(parameters.begin() + first, values.size(), values.begin());
-  };
-  const InferenceOptions options{
-      .precision = precision, .slots = 3, .capacity = 512, .most_rows = 200, .compute_threads = 4};
-  const auto gpu = value_of(InferenceEngine::create(config, options, read, one_gpu()));
-  const auto cpu = value_of(InferenceEngine::create(config, options, read));
-  const std::vector<std::int32_t> tokens = random_tokens(600, config.vocab_size);
-  const auto part = [&](std::size_t first, std::size_t count) { return std::span(tokens).subspan(first, count); };
-  const std::vector<std::vector<SlotTokens>> passes{
-      {{2, part(0, 301), {}}, {0, part(301, 5), {}}, {1, part(306, 44), {}}},
-      {{2, part(350, 1), {}}, {0, part(351, 1), {}}},
-      {{1, part(352, 1), {}}},
-      {{2, part(353, 1), {}}}};
-  double error = 0;
-  for (const auto& pass : passes) {
-    error = std::max(error, furthest(value_of(gpu->logits(pass)), value_of(cpu->logits(pass))));
-  }
-  const std::vector<SlotTokens> labelled{{1, part(400, 40), part(401, 40)}, {0, part(450, 3), part(451, 2)}};
-  std::vector<float> got, expected;
-  for (const TokenScore& score : value_of(gpu->scores(labelled))) got.push_back(score.log_probability);
-  for (const TokenScore& score : value_of(cpu->scores(labelled))) expected.push_back(score.log_probability);
-  return std::max(error, furthest(got, expected));
+  const InferenceDifference by = value_of(compare_inference(model, precision, one_gpu()));
+  return by.probability <= by.next_token ? by.next_token : by.probability;  // NaN too
 }
 
 double seconds_since(std::chrono::steady_clock::time_point began) {

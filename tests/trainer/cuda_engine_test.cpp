@@ -7,6 +7,7 @@
 
 #include "tests/trainer/cuda_machine.h"
 #include "tests/trainer/reference.h"
+#include "trainer/engine/device_check.h"
 #include "trainer/engine/fsdp_engine.h"
 
 namespace {
@@ -19,6 +20,8 @@ using namespace std::chrono_literals;
 constexpr double kForwardTolerance = 1e-5;
 constexpr double kGradientTolerance = 1e-4;
 constexpr double kParameterTolerance = 1e-4;
+// The device check has a length that cuDNN's attention computes.
+static_assert(kFusedCheckLength % kCudnnLengths == 0);
 constexpr int kUploadsOfAStep = 7;  // of a rank whose share is one micro-batch
 
 EngineOptions options_of(const Reference& reference, int local_ranks) {

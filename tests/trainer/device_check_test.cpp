@@ -105,6 +105,8 @@ class DeviceCheckTest : public QObject {
   void devices_that_compute_as_this_processor_does_pass();
   void a_mistake_of_any_operation_is_named_data();
   void a_mistake_of_any_operation_is_named();
+  void a_mistake_of_fused_attention_alone_is_named_data();
+  void a_mistake_of_fused_attention_alone_is_named();
   void a_device_that_reads_and_writes_texts_as_this_processor_does_passes();
   void a_mistake_of_inference_is_named_data();
   void a_mistake_of_inference_is_named();
@@ -150,6 +152,32 @@ void DeviceCheckTest::a_mistake_of_any_operation_is_named() {
   const Status status =
       check_devices(model(), bf16 ? Precision::kBf16 : Precision::kFp32, AttentionScope::kDocument,
                     std::make_unique<WrongGroup>(1, kMistakes[static_cast<std::size_t>(mistake)].second));
+
+  QVERIFY(!status.ok());
+  QVERIFY2(QString::fromStdString(status.error().message).contains("another"), status.error().message.c_str());
+}
+
+void DeviceCheckTest::a_mistake_of_fused_attention_alone_is_named_data() {
+  QTest::addColumn<bool>("backward");
+  QTest::newRow("forward") << false;
+  QTest::newRow("backward") << true;
+}
+
+// As cuDNN's kernels, which take no other lengths.
+void DeviceCheckTest::a_mistake_of_fused_attention_alone_is_named() {
+  QFETCH(const bool, backward);
+  const auto halve = [](AttentionShape& shape) {
+    if (shape.length % 64 != 0) return;
+    shape.sequences *= 2;
+    shape.length /= 2;
+  };
+  const Mistake mistake = [=](Operation& operation) {
+    if (auto* op = std::get_if<Attention>(&operation); op != nullptr && !backward) halve(op->shape);
+    if (auto* op = std::get_if<AttentionBackward>(&operation); op != nullptr && backward) halve(op->shape);
+  };
+
+  const Status status =
+      check_devices(model(), Precision::kBf16, AttentionScope::kPacked, std::make_unique<WrongGroup>(1, mistake));
 
   QVERIFY(!status.ok());
   QVERIFY2(QString::fromStdString(status.error().message).contains("another"), status.error().message.c_str());

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <list>
@@ -60,7 +61,7 @@ const Function kFunctions[] = {
     function<cudaError_t(cudaStream_t*)>("cudaStreamCreate", cudaStreamCreate),
     function<cudaError_t(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*, cudaGraph_t*,
                          const cudaGraphNode_t**, const cudaGraphEdgeData**, std::size_t*)>("cudaStreamGetCaptureInfo",
-                                                                                           cudaStreamGetCaptureInfo),
+                                                                                            cudaStreamGetCaptureInfo),
     function<cudaError_t(cudaEvent_t*)>("cudaEventCreate", cudaEventCreate),
     function<cudaError_t(cudaDeviceProp*, int)>("cudaGetDeviceProperties", cudaGetDeviceProperties),
 };
@@ -344,6 +345,12 @@ class CudnnAttention final : public CudaAttention {
       plan.why = error.what();
       graph.reset();
       say(plan, &graph == &plan.forward ? "forward" : "backward", false, 0);
+      // Once a process: each shape and rank has its line above, and the cause is the machine's.
+      static std::atomic_flag warned;
+      if (!warned.test_and_set()) {
+        spdlog::warn("attention is computed by Atoll's own kernels, which are slower: cuDNN's do not run here: {}",
+                     plan.why);
+      }
       return false;
     }
   }

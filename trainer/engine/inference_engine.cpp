@@ -19,7 +19,7 @@ namespace atl {
 namespace {
 
 // Of programs that are kept: each is a list of some thousand operations.
-constexpr std::size_t kMostPrograms = 64;
+constexpr std::size_t kMostShapes = 64;
 // Above so many rows programs are made for multiples of it, the rest being rows that are not there.
 constexpr std::int64_t kRowStep = 8;
 
@@ -28,11 +28,6 @@ std::int64_t rounded_rows(std::int64_t rows) {
 }
 
 double gigabytes(double bytes) { return bytes / 1e9; }
-
-template <class T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
 
 enum class Wanted : std::uint8_t { kLogits, kScores };
 
@@ -128,7 +123,7 @@ const Program& DeviceInferenceEngine::program(Wanted wanted, std::int64_t rows, 
   const auto key = std::tuple(wanted, rows, chosen);
   if (const auto found = programs_.find(key); found != programs_.end()) return found->second;
   runner_.join();  // it may hold the address of one that goes now
-  if (programs_.size() == kMostPrograms) programs_.clear();
+  if (programs_.size() == kMostShapes) programs_.clear();
   Program made = wanted == Wanted::kLogits ? step_.logits(rows, chosen) : step_.scores(rows, chosen);
   const Program& program = programs_.emplace(key, std::move(made)).first->second;
   if (program.step_bytes() > step_bytes_) {

@@ -1,10 +1,20 @@
 // Runs programs on a device. Owned and used by one rank's thread.
 #pragma once
 
+#include <cstddef>
+#include <span>
+#include <vector>
+
 #include "net/step/program.h"
 #include "trainer/device/device.h"
 
 namespace atl {
+
+// As Device::upload takes them.
+template <class T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
 
 class ProgramRunner {
  public:

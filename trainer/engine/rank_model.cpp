@@ -14,11 +14,6 @@ namespace {
 // Sampling asks for another length at each token.
 constexpr std::size_t kMostPrograms = 16;
 
-template <class T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
 StepSums sums_of(const std::array<double, kStepSums>& values) {
   const auto of = [&](StepSum which) { return values[static_cast<std::size_t>(which)]; };
   return {of(StepSum::kCrossEntropy), of(StepSum::kSquaredLargestLogit), of(StepSum::kGradientSquares)};

@@ -34,7 +34,7 @@ void fit(Written& text, std::int64_t capacity) {
 
 std::optional<TextEnd> add_token(Written& text, std::int32_t token, const ModelText& model,
                                  const GenerateOptions& options, const GenerateEvents& events) {
-  if (model.ends_text(token)) return TextEnd::kEndOfText;
+  if (model.ends_text(token)) return TextEnd::kEndToken;
   ++text.added;
   text.tokens.push_back(token);
   const std::string shown = text.stream.add(model.decode(token));

@@ -16,9 +16,9 @@
 namespace atl {
 
 // Why a text ended.
-enum class TextEnd : std::uint8_t { kLength, kEndOfText, kStop };
+enum class TextEnd : std::uint8_t { kLength, kEndToken, kStop };
 constexpr std::string_view text_end_name(TextEnd end) {
-  return end == TextEnd::kLength ? "length" : end == TextEnd::kEndOfText ? "end_of_text" : "stop";
+  return end == TextEnd::kLength ? "length" : end == TextEnd::kEndToken ? "end_of_text" : "stop";
 }
 
 struct GenerateOptions {

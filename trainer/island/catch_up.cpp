@@ -30,9 +30,11 @@ Status CatchUp::begin() {
   if (around_.disk.keeps()) {
     incoming_ = std::make_unique<IncomingState>(around_.disk.incoming(), model_.numel, around_.disk_trouble);
   }
-  ATOLL_ASSIGN_OR_RETURN(StateFetch fetch, StateFetch::create(around_.self, model_, [this](std::uint64_t chunk) {
-                           if (incoming_) incoming_->put(chunk, fetch_->state());
-                         }));
+  ATOLL_ASSIGN_OR_RETURN(StateFetch fetch, StateFetch::create(around_.self, model_,
+                                                              [this](std::uint64_t chunk) {
+                                                                if (incoming_) incoming_->put(chunk, fetch_->state());
+                                                              },
+                                                              {.download = &around_.download}));
   fetch_.emplace(std::move(fetch));
   if (around_.disk.keeps()) {
     rounds_ = std::make_unique<FetchedRounds>(around_.disk.log(), model_.numel,
@@ -74,7 +76,8 @@ Result<FetchedState> CatchUp::fetch_from_hub(const HeldState& target, const Abor
     (void)::poll(&wake, 1, static_cast<int>(kLookAround.count()));
   }
   const auto progress = [&](std::uint64_t came, std::uint64_t all) { news_.progress(came, all, Clock::now()); };
-  const Status done = fetch_base_model(around_.self, around_.hub, target, fetch_->plan(), abort, progress, superseded);
+  const Status done = fetch_base_model(around_.self, around_.hub, target, fetch_->plan(), abort, progress, superseded,
+                                       &around_.download);
   if (!done.ok()) ask_hub_from_ = Clock::now() + hub_pause_.next();
   return end(target, done, abort);
 }

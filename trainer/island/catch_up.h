@@ -28,6 +28,7 @@ class CatchUp {
     const OuterStateStore& own;
     IslandDisk& disk;
     StoreRecovery store;                                              // a copy
+    DownloadPace& download;                                           // of all that it fetches
     const std::vector<Address>& hub;                                  // its addresses
     std::function<void(const std::string&)> trouble;                  // of the fetch, for a person; empty: all is well
     std::function<void(const std::string&)> disk_trouble;             // on any thread

@@ -30,7 +30,7 @@ Result<std::unique_ptr<Tokenizer>> run_tokenizer(const RunConfig& run, const std
 }  // namespace
 
 Status fetch_run_tasks(const RunEvaluation& evaluation, const Identity& self, const std::vector<Address>& hub,
-                       const std::filesystem::path& directory, const AbortSignal& abort) {
+                       const std::filesystem::path& directory, const AbortSignal& abort, DownloadPace* download) {
   for (const EvaluationTask& task : evaluation.tasks) {
     const std::string name = evaluation_file_name(task);
     const std::filesystem::path path = directory / name;
@@ -41,7 +41,8 @@ Status fetch_run_tasks(const RunEvaluation& evaluation, const Identity& self, co
         self, hub, name, task.bytes, task.sha256, path, abort, [](std::uint64_t, std::uint64_t) {},
         [&](const std::string& why) {
           if (!why.empty()) spdlog::warn("evaluation fetch={} error=\"{}\"", task.name, why);
-        }));
+        },
+        {.download = download}));
   }
   return ok_status();
 }

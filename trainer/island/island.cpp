@@ -10,9 +10,7 @@
 
 #include "net/model/train_only.h"
 #include "net/recovery/state_server.h"
-#include "trainer/engine/fsdp_engine.h"
 #include "trainer/island/checkpoint.h"
-#include "trainer/island/engine_devices.h"
 #include "trainer/island/engine_options.h"
 #include "trainer/island/island_impl.h"
 #include "trainer/island/memory_plan.h"
@@ -43,6 +41,8 @@ class NoStateYet final : public OuterStateSource {
   static Error none() { return {ErrorCode::kNotFound, "this island has no outer state yet"}; }
 };
 
+std::string text_of_cap(std::optional<double> cap) { return cap ? fmt::format("{:.0f}", *cap) : "none"; }
+
 constexpr const char* kNoModelYet = "this island has no model yet; it is still joining";
 
 }  // namespace
@@ -67,6 +67,7 @@ Status Island::Impl::listen() {
                                                         .disk = disk_,
                                                         .keeper = *keeper_,
                                                         .serving_pace = serving_,
+                                                        .download = download_,
                                                         .send = [this](const IslandMessage& message) { send(message); },
                                                         .publish = [this](StateNews news) { publish(news); },
                                                         .on_event = options_.on_event},
@@ -176,6 +177,21 @@ void Island::Impl::on_trouble(Trouble of, const std::string& text) {
   if (status_.set_trouble(of, text)) publish(StateNews::kChanged);
 }
 
+Result<IslandEngine> Island::Impl::make_engine(const IslandChoice& choice) {
+  const auto gpus = gpus_of_machine();
+  const IslandMachine machine{.gpus = *gpus,
+                              .memory = memory_there_is(),
+                              .slow = {.say = [this](const std::string& text) { on_trouble(Trouble::kDevice, text); }}};
+  return make_island_engine(model_, run_, choice, options_.device, machine, [this](const IslandShape& island) {
+    EngineOptions options = engine_options(run_, island, options_.threads);
+    options.on_micro_batch = [this] {
+      status_.update([](IslandState& s) { ++s.passes; });
+      return !stop_.raised() && !pause_asked_;
+    };
+    return options;
+  });
+}
+
 // Model, data and outer state of the run. Takes as long as the download of missing shards takes.
 Status Island::Impl::prepare(const RunConfig& run) {
   run_ = run;
@@ -184,23 +200,17 @@ Status Island::Impl::prepare(const RunConfig& run) {
   keep_run(options_.checkpoint_directory, run_);
   const IslandChoice choice{options_.local_ranks, options_.micro_batch, options_.threads, options_.precision,
                             options_.work_every > options_.work_every.zero()};
-  EngineDevices devices = choose_devices(model_, run_, choice, options_.device);
-  const MemoryPlan& memory = devices.plan;
-  peak_flops_ = devices.peak_flops;
+  ATOLL_ASSIGN_OR_RETURN(IslandEngine made, make_engine(choice));
+  const MemoryPlan& memory = made.plan;
+  engine_ = std::move(made.engine);
+  peak_flops_ = made.peak_flops;
   training_bytes_ = memory.needs.most();
-  has_processor_to_itself_ = devices.gpus != nullptr;
+  has_processor_to_itself_ = made.on_gpus;
   spdlog::info("memory {}", memory.log_line());
-  if (!devices.trouble.empty()) spdlog::warn("gpu trouble=\"{}\"", devices.trouble);
-  status_.set_trouble(Trouble::kDevice, devices.trouble);
+  if (!made.trouble.empty()) spdlog::warn("gpu trouble=\"{}\"", made.trouble);
+  on_trouble(Trouble::kDevice, made.trouble);
   if (!memory.trouble().empty()) spdlog::warn("memory trouble=\"{}\"", memory.trouble());
   status_.set_trouble(Trouble::kMemory, memory.trouble());
-  EngineOptions engine = engine_options(run_, memory.island, options_.threads);
-  engine.on_micro_batch = [this] {
-    status_.update([](IslandState& s) { ++s.passes; });
-    return !stop_.raised() && !pause_asked_;
-  };
-  ATOLL_ASSIGN_OR_RETURN(
-      engine_, devices.gpus ? create_engine(model_, engine, std::move(devices.gpus)) : Engine::create(model_, engine));
   if (options_.make_batches) {
     ATOLL_ASSIGN_OR_RETURN(batches_, options_.make_batches(run_));
   } else {
@@ -212,6 +222,7 @@ Status Island::Impl::prepare(const RunConfig& run) {
                                .cache_bytes = options_.data_cache_bytes,
                                .mirrors = options_.data_mirrors,
                                .store = options_.store,
+                               .download = &download_,
                                .islands = &chunks_,
                                .trouble = [this](const std::string& why) { on_trouble(Trouble::kData, why); },
                                .ends_wait = [this](bool in_vain) { return ends_data_wait(in_vain); }},
@@ -248,6 +259,14 @@ void Island::Impl::request_stop(const std::string& reason) {
   stop_.raise(reason);
   end_downloads_.raise(reason);
   lanes_->end_attempts(reason);
+}
+
+void Island::Impl::set_transfer_caps(const TransferCaps& caps) {
+  if (TransferCaps{serving_.allowed(), download_.allowed()} == caps) return;
+  spdlog::info("caps upload_bytes_per_second={} download_bytes_per_second={}", text_of_cap(caps.upload),
+               text_of_cap(caps.download));
+  serving_.allow(caps.upload);
+  download_.allow(caps.download);
 }
 
 void Island::Impl::request_pause() {
@@ -304,6 +323,7 @@ void Island::request_pause() { impl_->request_pause(); }
 void Island::request_finish() { impl_->request_finish(); }
 bool Island::paused() const { return impl_->paused(); }
 bool Island::round_finished() const { return impl_->round_finished(); }
+void Island::set_transfer_caps(const TransferCaps& caps) { impl_->set_transfer_caps(caps); }
 IslandState Island::state() const { return impl_->state(); }
 bool Island::run_finished() const { return impl_->run_finished(); }
 Result<OuterStep> Island::export_model(const std::filesystem::path& directory, const ModelFilesOptions& files) const {

@@ -18,6 +18,7 @@
 #include "net/base/address.h"
 #include "net/base/result.h"
 #include "net/control/events.h"
+#include "net/control/transfer_caps.h"
 #include "net/data/mirror_policy.h"
 #include "net/model/config.h"
 #include "net/model_files/model_writer.h"
@@ -40,9 +41,9 @@ struct IslandOptions {
   int local_ranks = 1;          // 0: as many as suit the machine
   int threads = 1;              // compute threads
   int micro_batch = 0;          // sequences that a rank computes at once; 0: by the memory there is
-  DeviceChoice device = DeviceChoice::kProcessor;
+  DeviceChoice device = DeviceChoice::kAuto;
   PrecisionChoice precision = PrecisionChoice::kAuto;
-  std::optional<double> upload_bytes_per_second;  // that the all-reduce may send
+  TransferCaps transfer_caps;  // at first; see set_transfer_caps
   std::filesystem::path data_directory;
   std::uint64_t data_cache_bytes = kDefaultDataCacheBytes;  // that the run's data may take there
   MirrorPolicy data_mirrors = MirrorPolicy::kHttps;         // that may be asked for it
@@ -83,6 +84,9 @@ class Island {
   void request_pause();
   // Any thread: completes the round with its all-reduce, then leaves the run.
   void request_finish();
+  // Any thread: what its owner lets it send and receive from now on, all of it together. Attempts, transfers and
+  // answers that are under way keep to it within a moment.
+  void set_transfer_caps(const TransferCaps& caps);
   IslandState state() const;
   // After run(): the hub said that the run is finished.
   bool run_finished() const;

@@ -23,6 +23,7 @@
 #include "trainer/island/inner_loop.h"
 #include "trainer/island/island.h"
 #include "trainer/island/island_disk.h"
+#include "trainer/island/island_engine.h"
 #include "trainer/island/island_news.h"
 #include "trainer/island/island_status.h"
 #include "trainer/island/outer_state_store.h"
@@ -45,6 +46,7 @@ class Island::Impl final : public InnerLoopOwner {
   void request_stop(const std::string& reason);
   void request_pause();
   void request_finish() { finish_asked_ = true; }
+  void set_transfer_caps(const TransferCaps& caps);
   bool paused() const { return pause_asked_ && !run_finished_; }
   bool round_finished() const { return round_finished_; }
 
@@ -104,6 +106,7 @@ class Island::Impl final : public InnerLoopOwner {
   Result<RunConfig> wait_for_welcome();
   Status wait_for_goodbye();
   Status prepare(const RunConfig& run);
+  Result<IslandEngine> make_engine(const IslandChoice& choice);
   Status loop();
   Status train(InnerLoop& inner);
   bool may_end(InnerLoop& inner);
@@ -123,8 +126,9 @@ class Island::Impl final : public InnerLoopOwner {
   std::optional<RingAllReduce> ring_;  // the lanes'
   IslandDisk disk_{options_.checkpoint_directory};
   std::optional<ServedRounds> rounds_;  // none without a disk
-  ServingPace serving_{options_.upload_bytes_per_second};
-  ChunkExchange chunks_{options_.identity, [this] { return chunk_peers(); }};
+  ServingPace serving_{options_.transfer_caps.upload};
+  DownloadPace download_{options_.transfer_caps.download};
+  ChunkExchange chunks_{options_.identity, [this] { return chunk_peers(); }, {.download = &download_}};
   std::optional<RoundKeeper> keeper_;  // until the mesh ends
   std::optional<WorkKeeper> works_;    // while it trains, where its owner asks for it
   std::atomic<bool> run_finished_{false};
@@ -154,9 +158,11 @@ class Island::Impl final : public InnerLoopOwner {
   // Last, so that their threads end before what they use.
   std::unique_ptr<PeerListener> listener_;
   Mailbox<IslandLinkReport> link_reports_{8};  // from the prober to the loop, which tells the hub
-  LinkProber prober_{options_.identity, [this](const MeasuredLink& link) {
+  LinkProber prober_{options_.identity,
+                     [this](const MeasuredLink& link) {
                        (void)link_reports_.push({{{link.peer, false, link.bytes_per_second, link.rtt_seconds, false}}});
-                     }};
+                     },
+                     &download_};
   std::unique_ptr<MeshClient> mesh_;
   std::optional<StateUploader> uploader_;    // of a run that has a store
   std::optional<StateEvaluator> evaluator_;  // of a run that has tasks

@@ -62,7 +62,8 @@ Result<FetchedState> Island::Impl::fetch(const HubRecover& recover) {
         CatchUp::Surroundings{.self = options_.identity,
                               .own = *outer(),
                               .disk = disk_,
-                              .store = {options_.store, run_.upload_store},
+                              .store = {options_.store, run_.upload_store, &download_},
+                              .download = download_,
                               .hub = options_.hub_addresses,
                               .trouble = [this](const auto& text) { on_trouble(Trouble::kState, text); },
                               .disk_trouble = [this](const auto& text) { on_trouble(Trouble::kCheckpoint, text); },
@@ -106,8 +107,9 @@ Result<std::vector<float>> Island::Impl::initial_parameters() {
   if (options_.initial_parameters) return options_.initial_parameters(model_);
   if (run_.initial_state.empty()) return fresh_parameters(model_, run_.seed);
   TransferNews news(Download::kState, options_.on_event);
-  return fetch_initial_parameters(run_, static_cast<std::uint64_t>(engine_->numel()), options_.store, end_downloads_,
-                                  news, [this](const std::string& why) { on_trouble(Trouble::kState, why); });
+  return fetch_initial_parameters(
+      run_, static_cast<std::uint64_t>(engine_->numel()), options_.store, end_downloads_, news,
+      [this](const std::string& why) { on_trouble(Trouble::kState, why); }, &download_);
 }
 
 // ---- the loop
@@ -182,8 +184,7 @@ Status Island::Impl::loop() {
   if (disk_.keeps()) snapshots_.emplace(disk_, *outer, [this](const Status& status) { (void)written_.push(status); });
   if (disk_.keeps() && !run_.upload_store.empty()) {
     uploader_.emplace(
-        StateUploader::Surroundings{options_.store, options_.checkpoint_directory, options_.upload_bytes_per_second,
-                                    ring_->under_way(),
+        StateUploader::Surroundings{options_.store, options_.checkpoint_directory, serving_, ring_->under_way(),
                                     [this](std::optional<std::uint64_t> bytes) { status_.set_uploaded_bytes(bytes); },
                                     [this](const IslandUploaded& how) { send(how); }},
         run_, model_);
@@ -212,6 +213,7 @@ void Island::Impl::begin_evaluations() {
   evaluator_.emplace(StateEvaluator::Surroundings{.self = options_.identity,
                                                   .hub = options_.hub_addresses,
                                                   .data = options_.data_directory,
+                                                  .download = &download_,
                                                   .outer = outer(),
                                                   .training_bytes = training_bytes_,
                                                   .threads = has_processor_to_itself_ ? std::max(1, processors / 2) : 1,

@@ -21,11 +21,13 @@ std::variant<AllReduceReport, AllReduceFailure> LaneLink::all_reduce(const AllRe
                                                                      const AbortSignal& abort) {
   const auto began = Clock::now();
   AllReduceSpec limited = spec;
-  limited.most_bytes_per_second = around_.serving_pace.left_to_ring();
+  limited.most_bytes_per_second = [this] { return around_.serving_pace.left_to_ring(); };
+  limited.download = &around_.download;
   limited.on_progress = [&](const AllReduceProgress& progress) { news_.progress(spec, progress); };
   average_ = around_.keeper.begin(fragment_, spec.round, spec.wire, canonical);
   if (average_) limited.on_final = [this](std::size_t at, std::size_t count) { average_->final_bytes(at, count); };
   const ServingPace::Attempt attempt(around_.serving_pace);
+  const DownloadPace::Attempt receives(around_.download);
   auto result = around_.ring.run(limited, input, *canonical, abort);
   news_.attempt_done(spec, result, began, Clock::now());
   if (const auto* report = std::get_if<AllReduceReport>(&result)) {

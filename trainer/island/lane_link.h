@@ -23,6 +23,7 @@ struct LaneSurroundings {
   IslandDisk& disk;
   RoundKeeper& keeper;
   ServingPace& serving_pace;  // told of attempts; says what is left of the upload to all lanes together
+  DownloadPace& download;     // likewise of what the island receives
   std::function<void(const IslandMessage&)> send;
   std::function<void(StateNews)> publish;
   IslandNews::Publish on_event;  // may be empty

@@ -36,6 +36,14 @@ std::string MemoryPlan::log_line() const {
       needs.between_steps, needs.most(), available, gpu_bytes, gpu_available);
 }
 
+std::string MemoryPlan::gpu_trouble() const {
+  if (gpu_bytes <= gpu_available) return {};
+  return fmt::format(
+      "this run wants {} of each GPU, and {} are free: use more GPUs, end what else uses them, or join a "
+      "run with a smaller model",
+      gigabytes(gpu_bytes), gigabytes(gpu_available));
+}
+
 std::string MemoryPlan::trouble() const {
   if (needs.most() > available) {
     const char* what_to_do = island.micro_batch > 1
@@ -45,11 +53,6 @@ std::string MemoryPlan::trouble() const {
                        gigabytes(needs.most()),
                        island.micro_batch == 1 ? "one sequence" : fmt::format("{} sequences", island.micro_batch),
                        gigabytes(available), what_to_do);
-  }
-  if (gpu_bytes > gpu_available) {
-    return fmt::format(
-        "this run wants {} of each GPU, and {} are free: use more GPUs, or join a run with a smaller model",
-        gigabytes(gpu_bytes), gigabytes(gpu_available));
   }
   if (!lacks_bf16) return {};
   return "this processor has no bf16 arithmetic, so the model is computed in fp32: set island.precision to auto";
@@ -109,10 +112,12 @@ MemoryPlan plan_gpu_memory(const ModelConfig& model, const RunConfig& run, const
   return plan;
 }
 
-std::uint64_t memory_there_is() {
+HostMemory memory_there_is() {
   const UsableMemory memory = usable_memory();
-  if (memory.total == 0) return std::numeric_limits<std::uint64_t>::max();  // the kernel does not say
-  return std::min(memory.total, memory.available + own_memory());
+  if (memory.total == 0) {
+    return {std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max()};
+  }
+  return {memory.total, std::min(memory.total, memory.available + own_memory())};
 }
 
 }  // namespace atl

@@ -31,7 +31,8 @@ struct MemoryPlan {
   MemoryNeeds needs;
   std::uint64_t available = 0;  // bytes
 
-  std::string log_line() const;  // key=value
+  std::string log_line() const;     // key=value
+  std::string gpu_trouble() const;  // when the GPUs cannot hold it; else empty
   // For the owner, when it will not do; else empty. The island goes on: what is in swap is slow, not lost.
   std::string trouble() const;
 };
@@ -44,7 +45,11 @@ MemoryPlan plan_memory(const ModelConfig& model, const RunConfig& run, const Isl
 MemoryPlan plan_gpu_memory(const ModelConfig& model, const RunConfig& run, const IslandChoice& choice, int gpus,
                            std::uint64_t gpu_available, std::uint64_t available);
 
-// What this process may hold in all, with what it holds already.
-std::uint64_t memory_there_is();
+struct HostMemory {             // bytes that this process may hold in all
+  std::uint64_t total = 0;      // at best
+  std::uint64_t available = 0;  // now, with what it holds already
+};
+// The kernel's word; without one as much as there can be.
+HostMemory memory_there_is();
 
 }  // namespace atl

@@ -59,13 +59,14 @@ DatasetBatchShape shape_of(const RunConfig& run) {
 // Of a thread: mirrors before the hub, which serves everybody. One that may not be asked says so where data is missed.
 Result<std::vector<DataOrigins>> origins_of(const std::vector<RunSource>& sources, const std::vector<TreeFile>& trees,
                                             const RunDataOptions& options) {
-  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher made, HttpsFetcher::create(options.identity, DatasetFetchOptions{}.stall));
+  ATOLL_ASSIGN_OR_RETURN(HttpsFetcher made,
+                         HttpsFetcher::create(options.identity, DatasetFetchOptions{}.stall, options.download));
   const auto fetcher = std::make_shared<HttpsFetcher>(std::move(made));
   std::vector<DataOrigins> origins(trees.size());
   for (std::size_t i = 0; i < trees.size(); ++i) {
     const auto source = std::ranges::find(sources, trees[i].source, &RunSource::name);
     for (const std::string& mirror : source->mirrors) {
-      auto origin = mirror_origin(mirror, options.store, {.policy = options.mirrors});
+      auto origin = mirror_origin(mirror, options.store, {.policy = options.mirrors, .download = options.download});
       origins[i].push_back(origin.ok() ? std::move(*origin) : refused_origin(mirror, origin.error()));
     }
     origins[i].push_back(hub_origin(fetcher, options.hub, source->name));
@@ -80,9 +81,9 @@ Status fetch_tokenizer(const TokenizerEntry& file, const RunDataOptions& options
   const Result<MappedFile> there = MappedFile::open(path);
   if (there.ok() && sha256_hex(there->bytes()) == file.sha256) return ok_status();
   ATOLL_RETURN_IF_ERROR(make_directories(options.directory));
-  return fetch_dataset_file(
-      options.identity, options.hub, file.file, file.bytes, file.sha256, path, abort,
-      [&](std::uint64_t done, std::uint64_t all) { news.progress(done, all, Clock::now()); }, options.trouble);
+  return fetch_dataset_file(options.identity, options.hub, file.file, file.bytes, file.sha256, path, abort,
+                            [&](std::uint64_t done, std::uint64_t all) { news.progress(done, all, Clock::now()); },
+                            options.trouble, {.download = options.download});
 }
 
 Result<std::unique_ptr<BatchSource>> open_streamed(const RunConfig& run, const RunDataOptions& options,
@@ -128,7 +129,7 @@ Result<std::unique_ptr<BatchSource>> open_run_data(const RunConfig& run, const R
       ATOLL_RETURN_IF_ERROR(fetch_dataset_file(
           options.identity, options.hub, file.name, file.bytes, file.sha256, directory / file.name, abort,
           [&](std::uint64_t done, std::uint64_t) { news.progress(before + done, total, Clock::now()); },
-          options.trouble));
+          options.trouble, {.download = options.download}));
       before += file.bytes;
     }
     return ok_status();

@@ -29,7 +29,8 @@ struct RunDataOptions {
   std::filesystem::path directory;
   std::uint64_t cache_bytes = 0;  // that a run with sources may take there
   MirrorPolicy mirrors = MirrorPolicy::kHttps;
-  StoreSettings store;  // of mirrors
+  StoreSettings store;               // of mirrors
+  DownloadPace* download = nullptr;  // what the owner lets the island receive; null: no limit. Outlives what is opened
   ChunkExchange* islands =
       nullptr;           // asked for chunks, and gives them to others; null: neither. Outlives what is opened
   FetchTrouble trouble;  // see fetch_dataset_file, ChunkStoreParts; any thread, one at a time

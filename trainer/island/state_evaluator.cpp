@@ -129,7 +129,8 @@ bool StateEvaluator::wait_for_request() {
 }
 
 Status StateEvaluator::prepare() {
-  ATOLL_RETURN_IF_ERROR(fetch_run_tasks(run_.evaluation, around_.self, around_.hub, around_.data, abort_));
+  ATOLL_RETURN_IF_ERROR(
+      fetch_run_tasks(run_.evaluation, around_.self, around_.hub, around_.data, abort_, around_.download));
   ATOLL_ASSIGN_OR_RETURN(tasks_, load_run_tasks(run_, model_, around_.data));
   return ok_status();
 }

@@ -28,7 +28,8 @@ class StateEvaluator {
   struct Surroundings {
     const Identity& self;  // outlives it, as do the hub's addresses
     const std::vector<Address>& hub;
-    std::filesystem::path data;  // of the run's dataset
+    std::filesystem::path data;        // of the run's dataset
+    DownloadPace* download = nullptr;  // of the tasks; null: no limit
     std::shared_ptr<const OuterStateStore> outer;
     std::uint64_t training_bytes = 0;                   // of main memory, that training takes at most
     int threads = 1;                                    // to compute with

@@ -51,7 +51,7 @@ class LoggedProgress {
 // A part of an upload counts as an attempt: what the owner allows is shared with the ring's own.
 class RingFirst {
  public:
-  RingFirst(AttemptsUnderWay& ring, std::optional<double> most) : ring_(ring), most_(most) {}
+  RingFirst(AttemptsUnderWay& ring, ServingPace& pace) : ring_(ring), pace_(pace) {}
 
   std::unique_ptr<UploadTurn> take(const AbortSignal& abort) {
     const Deadline yields = Deadline::after(kYields);
@@ -64,15 +64,19 @@ class RingFirst {
 
  private:
   struct Turn final : UploadTurn {
-    explicit Turn(RingFirst& of) : owner(of), share(of.ring_, of.most_) { ++owner.own_; }
+    explicit Turn(RingFirst& of)
+        : owner(of), part(of.pace_), share(of.ring_, [&of] { return of.pace_.left_to_parts(Clock::now()); }) {
+      ++owner.own_;
+    }
     ~Turn() override { --owner.own_; }
     std::optional<double> bytes_per_second() const override { return share.most_bytes_per_second(); }
     RingFirst& owner;
+    ServingPace::Part part;
     UploadShare share;
   };
 
   AttemptsUnderWay& ring_;
-  const std::optional<double> most_;
+  ServingPace& pace_;
   std::atomic<int> own_{0};  // parts that are being sent
 };
 
@@ -161,9 +165,9 @@ Status StateUploader::publish(const Upload& upload) const {
   ATOLL_ASSIGN_OR_RETURN(RestoredChunks chunks,
                          RestoredChunks::open(*way, log, layout_of_training(model_, run_.train_only), upload.abort));
   const DiskSource source(std::move(chunks));
-  RingFirst ring_first(around_.ring, around_.upload_bytes_per_second);
+  RingFirst ring_first(around_.ring, around_.pace);
   StateUploadOptions options;
-  options.connections = around_.upload_bytes_per_second ? 1 : kConnections;
+  options.connections = around_.pace.allowed() ? 1 : kConnections;
   LoggedProgress progress(asked.outer_step);
   options.progress = [&](std::uint64_t done, std::uint64_t total) {
     progress(done, total);

@@ -1,7 +1,7 @@
 // Writes outer states to the run's object store when the hub asks for one (HubUpload), from this island's disk, on a
 // thread of its own: training goes on whatever the store does. The ring comes first: no part begins while an
 // all-reduce has the link, but for one a minute, so that an upload ends also where rounds follow each other closely;
-// and the owner's limit on the upload is that of both together. Owned by the island.
+// and the owner's limit on the upload is that of both together, and of what is served. Owned by the island.
 #pragma once
 
 #include <filesystem>
@@ -15,6 +15,7 @@
 #include "net/base/mutex.h"
 #include "net/collective/upload_share.h"
 #include "net/model/config.h"
+#include "net/recovery/serving_pace.h"
 #include "net/store/store_settings.h"
 #include "net/wire/mesh.h"
 
@@ -25,8 +26,8 @@ class StateUploader {
   struct Surroundings {
     StoreSettings store;
     std::filesystem::path checkpoint_directory;
-    std::optional<double> upload_bytes_per_second;
-    AttemptsUnderWay& ring;  // outlives it
+    ServingPace& pace;  // says what the owner leaves to parts; this and the next outlive it
+    AttemptsUnderWay& ring;
     // How much the store has of the state that is written; nothing: none is. On any of the upload's threads.
     std::function<void(std::optional<std::uint64_t>)> progress;
     std::function<void(const IslandUploaded&)> told;  // how one ended; on the uploader's thread

@@ -37,7 +37,7 @@ Status fetch_from_store(const StoreRecovery& store, const HeldState& target, Fet
   plan.aim(target);
   ATOLL_ASSIGN_OR_RETURN(const StoreUrl url, parse_store_url(store.upload_store));
   ATOLL_ASSIGN_OR_RETURN(const StoreAccess access, access_to_read(store.settings, url));
-  ATOLL_ASSIGN_OR_RETURN(StoreClient client, StoreClient::create(access));
+  ATOLL_ASSIGN_OR_RETURN(StoreClient client, StoreClient::create(access, {.download = store.download}));
   ATOLL_ASSIGN_OR_RETURN(
       const PublishedState found,
       find_published_state(client, url.key(published_name(target.outer_step)), /*manifest_sha256=*/{}, abort));
@@ -48,7 +48,7 @@ Status fetch_from_store(const StoreRecovery& store, const HeldState& target, Fet
                              found.prefix, store.upload_store, target.outer_step.value)};
   }
   PlanSink sink(plan, superseded);
-  return fetch_published_state(access, found, sink, abort, progress);
+  return fetch_published_state(access, found, sink, abort, progress, {.client = {.download = store.download}});
 }
 
 }  // namespace atl

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "net/base/abort_signal.h"
+#include "net/base/download_pace.h"
 #include "net/base/result.h"
 #include "net/https/fetch_progress.h"
 #include "net/recovery/fetch_plan.h"
@@ -14,8 +15,9 @@
 namespace atl {
 
 struct StoreRecovery {
-  StoreSettings settings;    // the owner's
-  std::string upload_store;  // RunConfig's
+  StoreSettings settings;            // the owner's
+  std::string upload_store;          // RunConfig's
+  DownloadPace* download = nullptr;  // what the owner lets the island receive; null: no limit
 };
 
 // What `plan` lacks of `target`. Blocks; the plan is the caller's thread's again afterwards. kNotFound when the store

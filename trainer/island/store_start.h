@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/base/abort_signal.h"
+#include "net/base/download_pace.h"
 #include "net/base/result.h"
 #include "net/store/store_settings.h"
 #include "net/wire/run_config.h"
@@ -16,10 +17,11 @@ namespace atl {
 
 // [numel] in canonical order. What the store or the way to it does is tried again, with `trouble` (empty: none) told
 // each time; kAborted once `abort` is raised, kInvalidArgument when the published state is of a model of another size,
-// or its address none.
+// or its address none. `download`: what the owner lets the island receive; null: no limit.
 Result<std::vector<float>> fetch_initial_parameters(const RunConfig& run, std::uint64_t numel,
                                                     const StoreSettings& settings, const AbortSignal& abort,
                                                     TransferNews& news,
-                                                    const std::function<void(const std::string&)>& trouble);
+                                                    const std::function<void(const std::string&)>& trouble,
+                                                    DownloadPace* download = nullptr);
 
 }  // namespace atl

@@ -12,7 +12,7 @@
 #include "net/model_files/end_tokens.h"
 #include "net/tokenizer/byte_tokenizer.h"
 #include "net/tokenizer/load_tokenizer.h"
-#include "trainer/device/gpus.h"
+#include "trainer/device/device_choice.h"
 #include "trainer/engine/device_check.h"
 
 namespace atl {
@@ -39,14 +39,17 @@ void warn_of_vocabularies(std::int64_t tokenizer, std::int64_t model) {
              model, tokenizer);
 }
 
-// Of what is free; the check's device is given back before.
-Result<std::unique_ptr<InferenceEngine>> on_gpu(const UsableGpu& gpu, const ModelConfig& config,
-                                                InferenceOptions options, const ReadParameters& read) {
-  ATOLL_ASSIGN_OR_RETURN(auto tried, make_gpu_devices(1, kLongestPass));
+// On the first of them, of what is free there; the check's device is given back before.
+Result<std::unique_ptr<InferenceEngine>> on_gpu(Gpus& machine, std::span<const UsableGpu> gpus,
+                                                const ModelConfig& config, InferenceOptions options,
+                                                const ReadParameters& read) {
+  const auto first = gpus.first(1);
+  ATOLL_ASSIGN_OR_RETURN(auto tried, machine.devices(first, kLongestPass));
   ATOLL_RETURN_IF_ERROR(check_inference_device(config, options.precision, std::move(tried)));
   options.most_rows = kGpuRowsAtOnce;
-  options.available_bytes = gpu.free_bytes > kGpuReserve ? gpu.free_bytes - kGpuReserve : 0;
-  ATOLL_ASSIGN_OR_RETURN(auto device, make_gpu_devices(1, kLongestPass));
+  const std::uint64_t free_bytes = first.front().free_bytes;
+  options.available_bytes = free_bytes > kGpuReserve ? free_bytes - kGpuReserve : 0;
+  ATOLL_ASSIGN_OR_RETURN(auto device, machine.devices(first, kLongestPass));
   return InferenceEngine::create(config, options, read, std::move(device));
 }
 
@@ -85,18 +88,16 @@ Result<std::unique_ptr<InferenceEngine>> load_inference(const OpenedModel& model
                                  .compute_threads = threads_or_all(choice.threads),
                                  .available_bytes = usable_memory().available};
   const ReadParameters read = [&](std::int64_t first, std::span<float> values) { model.reader.read(first, values); };
-  if (choice.device != DeviceChoice::kProcessor) {
-    const bool asked = choice.device == DeviceChoice::kGpu;
-    const auto gpus = usable_gpus();
-    auto engine = gpus.ok() ? on_gpu(gpus->front(), model.reader.config(), options, read) : gpus.error();
-    if (engine.ok()) return engine;
-    if (asked) return Error{engine.error().code, "--device gpu: " + engine.error().message};
-    // Where there is none, the processor computes without a word.
-    if (gpus.ok()) {
-      fmt::print(stderr, "atoll-trainer: the GPU is left idle, and the processor computes: {}\n",
-                 printable(engine.error().message));
-    }
-  }
+  const auto tell = [](const std::string& text) { fmt::print(stderr, "atoll-trainer: {}\n", printable(text)); };
+  const auto machine = gpus_of_machine();
+  std::unique_ptr<InferenceEngine> engine;
+  const auto make = [&](std::span<const UsableGpu> gpus) -> Status {
+    ATOLL_ASSIGN_OR_RETURN(engine, on_gpu(*machine, gpus, model.reader.config(), options, read));
+    return ok_status();
+  };
+  ATOLL_ASSIGN_OR_RETURN(const DeviceOutcome outcome, choose_device(choice.device, *machine, make, {.say = tell}));
+  if (!outcome.trouble.empty()) tell(outcome.trouble);
+  if (outcome.on_gpus) return engine;
   return InferenceEngine::create(model.reader.config(), options, read);
 }
 

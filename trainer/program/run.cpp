@@ -39,6 +39,8 @@ class TrainerControl final : public ControlService {
     if (name == method::StateGet::kName) return island_.state().to_json();
     if (name == method::AgentAlive::kName) {
       agent_.heard();
+      ATOLL_ASSIGN_OR_RETURN(const auto alive, decode_message<method::AgentAlive>(params));
+      if (alive.caps) island_.set_transfer_caps(*alive.caps);
       return island_.state().to_json();
     }
     if (name == method::Stop::kName || name == method::Leave::kName) {
@@ -88,10 +90,9 @@ void bound_what_heaps_keep() {
 #endif
 }
 
-std::optional<double> upload_limit() {
-  const char* text = std::getenv(kUploadLimitVariable);
-  const double limit = text == nullptr ? 0 : std::strtod(text, nullptr);
-  return limit > 0 ? std::optional(limit) : std::nullopt;
+std::optional<double> cap_in(const char* variable) {
+  const double cap = std::strtod(environment(variable).c_str(), nullptr);
+  return cap > 0 ? std::optional(cap) : std::nullopt;
 }
 
 // "12, 500"; what is no number is passed over.
@@ -130,7 +131,7 @@ Result<int> run_island(const RunCommand& command) {
   options.device = join.device;
   options.precision = join.precision;
   if (options.threads <= 0) options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  options.upload_bytes_per_second = upload_limit();
+  options.transfer_caps = {cap_in(kUploadCapVariable), cap_in(kDownloadCapVariable)};
   options.data_directory = home.data();
   options.checked = [directory = home.directory, run_id = join.run_id]() -> std::optional<std::vector<CheckedRow>> {
     const auto report = load_check(directory);

@@ -11,6 +11,7 @@ namespace atl {
 
 void add_state_methods(MethodTable& table, AgentControl& control);            // state.get
 void add_life_methods(MethodTable& table, AgentControl& control);             // pause, resume, finish, stop, leave
+void add_gpu_methods(MethodTable& table, AgentControl& control);              // gpu.pause, gpu.resume
 void add_join_methods(MethodTable& table, JoinTask& join, InviteLook& look);  // join, join.cancel, invite.look
 void add_check_method(MethodTable& table, CheckTask& check);                  // check.run
 

@@ -12,7 +12,7 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kAnswerTime{3};
+constexpr std::chrono::seconds kIslandAnswerTime{3};
 constexpr std::chrono::seconds kExportTime{30};
 
 Result<std::uint32_t> exported_step(const nlohmann::json& said) {
@@ -27,26 +27,27 @@ Result<DemoIsland> DemoIsland::start(const std::string& name, const std::filesys
   ATOLL_RETURN_IF_ERROR(make_directories(home, FileMode::kPrivate));
   ATOLL_ASSIGN_OR_RETURN(const auto atoll, locate_atoll());
   const IslandHome island_home{home};
-  ATOLL_ASSIGN_OR_RETURN(
-      ChildProcess process,
-      ChildProcess::spawn({.program = atoll,
-                           .arguments = {"join", "--invite-file", invite_file.string(), "--home", home.string(),
-                                         "--name", name, "--listen", "127.0.0.1:0", "--threads", "1", "--yes"},
-                           .log = island_home.trainer_log()}));
+  // On the processor: trainers that share a card take turns on it, and a demo is to be the same on every machine.
+  ATOLL_ASSIGN_OR_RETURN(ChildProcess process,
+                         ChildProcess::spawn({.program = atoll,
+                                              .arguments = {"join", "--invite-file", invite_file.string(), "--home",
+                                                            home.string(), "--name", name, "--listen", "127.0.0.1:0",
+                                                            "--threads", "1", "--device", "processor", "--yes"},
+                                              .log = island_home.trainer_log()}));
   return DemoIsland(name, island_home, std::move(process));
 }
 
 Result<IslandState> DemoIsland::state() const {
   ATOLL_ASSIGN_OR_RETURN(const auto client,
-                         ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         client->call(method::StateGet::kName, nlohmann::json::object(), Deadline::after(kAnswerTime)));
+                         ControlClient::connect(home_.control_socket(), Deadline::after(kIslandAnswerTime)));
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json, client->call(method::StateGet::kName, nlohmann::json::object(),
+                                                                 Deadline::after(kIslandAnswerTime)));
   return IslandState::from_json(json);
 }
 
 Result<std::uint32_t> DemoIsland::export_model(const std::filesystem::path& directory) const {
   ATOLL_ASSIGN_OR_RETURN(const auto client,
-                         ControlClient::connect(home_.control_socket(), Deadline::after(kAnswerTime)));
+                         ControlClient::connect(home_.control_socket(), Deadline::after(kIslandAnswerTime)));
   ATOLL_ASSIGN_OR_RETURN(
       const nlohmann::json reply,
       client->call(method::ModelExport::kName, encode_message(method::ModelExport{directory.string()}),

@@ -13,7 +13,7 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kSampleTime{60};
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kSampleLook{100};
 constexpr std::ptrdiff_t kVisibleCharacters = 200;
 constexpr const char* kPrompt = "An atoll is ";
 constexpr const char* kMostTokens = "1000";
@@ -27,16 +27,16 @@ std::ptrdiff_t visible_characters(const std::string& text) {
 Result<std::string> sample_of(const std::filesystem::path& model, const AbortSignal& interrupt) {
   const auto written = model.parent_path() / "sample.txt";
   ATOLL_ASSIGN_OR_RETURN(const auto trainer, locate_trainer());
-  ATOLL_ASSIGN_OR_RETURN(
-      ChildProcess process,
-      ChildProcess::spawn({.program = trainer,
-                           .arguments = {"sample", "--model", model.string(), "--prompt", kPrompt, "--tokens",
-                                         kMostTokens, "--temperature", "0.7", "--threads", "2"},
-                           .log = written}));
+  ATOLL_ASSIGN_OR_RETURN(ChildProcess process,
+                         ChildProcess::spawn({.program = trainer,
+                                              .arguments = {"sample", "--model", model.string(), "--prompt", kPrompt,
+                                                            "--tokens", kMostTokens, "--temperature", "0.7",
+                                                            "--threads", "2", "--device", "processor"},
+                                              .log = written}));
   const Deadline deadline = Deadline::after(kSampleTime);
   std::string text;
   for (;;) {
-    const auto code = process.wait(Deadline::after(kLook), &interrupt);
+    const auto code = process.wait(Deadline::after(kSampleLook), &interrupt);
     ATOLL_ASSIGN_OR_RETURN(text, read_file(written));
     if (code.ok() && *code == 0) break;
     if (code.ok()) return Error{ErrorCode::kTrainerFailed, printable_lines(without_gaps(text))};

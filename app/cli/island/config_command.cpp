@@ -29,7 +29,7 @@ Result<ConfigSources> sources_of(const Settle& command) {
 // One key alone as it is, for scripts; in the list what a blank or a 0 means.
 std::string shown_in_list(const nlohmann::json& value) {
   const auto text = value["value"].get<std::string>();
-  if (!text.empty() && text != "0" && text != "0s") return text;
+  if (!text.empty() && text != "0" && text != "0s" && text != "0 B") return text;
   // "Compute threads; 0: all cores" says what it is. It ends with the sentence.
   const auto meaning = value["meaning"].get<std::string>();
   const std::string marker = text.empty() ? "empty: " : text + ": ";
@@ -63,11 +63,16 @@ Status get(const Settle& command, CommandContext& context) {
   return ok_status();
 }
 
-// Agent and trainer read their configuration when they start, and a membership what was set when it was joined.
+// Agent and trainer read their configuration when they start, but for what a running agent follows, and a membership
+// what was set when it was joined.
 std::string when_in_force(const std::string& key, bool agent_runs) {
+  if (agent_runs && changes_while_agent_runs(key)) return "in force now";
   const std::set<std::string> of_the_trainer = {"island.credit", "island.data_cache", "island.data_mirrors"};
   if (key.starts_with("island.") && !of_the_trainer.contains(key)) {
     return "in force from the next 'atoll join' on";
+  }
+  if (agent_runs && (key.starts_with("limits.upload") || key.starts_with("limits.download"))) {
+    return "in force within seconds, also for what is under way";
   }
   return agent_runs ? "in force when the agent is started again" : "in force when the agent starts";
 }
@@ -166,7 +171,8 @@ void add_config_command(CLI::App& app, CommandContext& context) {
   sub->callback([command, &context] { context.finish(get(*command, context)); });
 
   sub = add_action(*config, command, "set", "Set a value; config.toml stays as you wrote it",
-                   "  atoll config set limits.upload '20 Mbit/s'\n  atoll config set limits.upload --unset");
+                   "  atoll config set limits.upload '20 Mbit/s'\n  atoll config set limits.upload --unset\n"
+                   "  atoll config set limits.upload_by_hours '08:00-18:00 20 Mbit/s, 23:00-06:00 none'");
   sub->add_option("KEY", command->key, "What to set")->required();
   sub->add_option("VALUE", command->value, "To what");
   sub->add_flag("--unset", command->unset, "Take it back");

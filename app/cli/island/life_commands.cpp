@@ -18,25 +18,25 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{250};
+constexpr std::chrono::milliseconds kInterruptLook{250};
 constexpr const char* kLeft =
     "this island leaves the run; what it contributed so far stays. 'atoll join' comes back, without another invite";
 
 struct LifeRequest {
   std::string home;
   std::string pause_for;
-  bool wait = false;   // finish
-  bool now = false;    // stop
-  bool force = false;  // leave
+  std::optional<unsigned> gpu = {};  // pause, resume: this one alone
+  bool wait = false;                 // finish
+  bool now = false;                  // stop
+  bool force = false;                // leave
   bool json = false;
 };
 
 // The agent's answer, printed as JSON if that was asked for.
-template <class Method>
-Result<method::WishTaken> tell(ControlClient& agent, const LifeRequest& command, const Method& method,
-                               CommandContext& context) {
+template <class Taken = method::WishTaken, class Method>
+Result<Taken> tell(ControlClient& agent, const LifeRequest& command, const Method& method, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask_agent(agent, Method::kName, encode_message(method)));
-  ATOLL_ASSIGN_OR_RETURN(method::WishTaken taken, decode_message<method::WishTaken>(answer));
+  ATOLL_ASSIGN_OR_RETURN(Taken taken, decode_message<Taken>(answer));
   if (command.json) context.console.out << answer.dump() << std::endl;
   if (!command.json && !taken.warning.empty()) {
     context.console.err << "atoll: " << printable(taken.warning) << std::endl;
@@ -53,6 +53,20 @@ std::string stake_text(const std::optional<method::Stake>& stake) {
                      stake->inner_steps, stake->round);
 }
 
+// An agent of before knows no such method: nothing is paused then, not all.
+template <class Method>
+Status tell_of_gpu(const LifeRequest& command, const Method& method, const std::string& what, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
+  ATOLL_ASSIGN_OR_RETURN(const auto taken, tell<method::GpusTaken>(*agent, command, method, context));
+  if (command.json) return ok_status();
+  context.console.out << fmt::format(
+                             "GPU {} {}: the island trains on {}; a trainer that runs is started anew and goes on "
+                             "with its work\n",
+                             *command.gpu, what, printable(taken.gpus))
+                      << std::flush;
+  return ok_status();
+}
+
 Status pause(const LifeRequest& command, CommandContext& context) {
   method::Pause params;
   if (!command.pause_for.empty()) {
@@ -61,6 +75,11 @@ Status pause(const LifeRequest& command, CommandContext& context) {
       return Error{ErrorCode::kInvalidArgument, fmt::format("--for {}: write it as 30m, 2h or 1d", command.pause_for)};
     }
     params.for_seconds = static_cast<double>(seconds);
+  }
+  if (command.gpu) {
+    const std::string when = params.for_seconds ? "for " + format_duration(*params.for_seconds)
+                                                : fmt::format("until 'atoll resume --gpu {}'", *command.gpu);
+    return tell_of_gpu(command, method::GpuPause{*command.gpu, params.for_seconds}, "is paused " + when, context);
   }
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
   ATOLL_ASSIGN_OR_RETURN(const method::WishTaken taken, tell(*agent, command, params, context));
@@ -75,6 +94,7 @@ Status pause(const LifeRequest& command, CommandContext& context) {
 }
 
 Status resume(const LifeRequest& command, CommandContext& context) {
+  if (command.gpu) return tell_of_gpu(command, method::GpuResume{*command.gpu}, "is used again", context);
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
   ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Resume{}, context));
   if (!command.json) context.console.out << "training goes on" << std::endl;
@@ -90,7 +110,7 @@ Result<NodeState> await_end(ControlClient& agent, CommandContext& context) {
     if (state.agent.trainer_pid == 0 && state.agent.wish == Wish::kStop) return state;
     if (state.agent.wish == Wish::kRun) return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};
     pollfd wake{context.interrupt.fd(), POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(kLook.count()));
+    ::poll(&wake, 1, static_cast<int>(kInterruptLook.count()));
   }
   return Error{ErrorCode::kAborted, "not waited for; the agent finishes the round all the same"};
 }
@@ -173,12 +193,15 @@ CLI::App* add(CLI::App& app, CommandContext& context, const char* name, const ch
 void add_life_commands(CLI::App& app, CommandContext& context) {
   auto command = std::make_shared<LifeRequest>();
   CLI::App* sub = add(app, context, "pause", "Free processors and GPUs, and go on later", command, pause);
-  sub->footer("Examples:\n  atoll pause --for 2h\n  atoll pause && atoll resume");
+  sub->footer("Examples:\n  atoll pause --for 2h\n  atoll pause && atoll resume\n  atoll pause --gpu 1 --for 3h");
+  sub->add_option("--gpu", command->gpu, "Only this one, as nvidia-smi counts: training goes on on the others")
+      ->type_name("N");
   sub->add_option("--for", command->pause_for, "Go on by itself after 30m, 2h, 1d, ...")->type_name("DURATION");
 
   command = std::make_shared<LifeRequest>();
-  add(app, context, "resume", "Train again after pause, finish, stop or an error", command, resume)
-      ->footer("Example:\n  atoll resume");
+  sub = add(app, context, "resume", "Train again after pause, finish, stop or an error", command, resume);
+  sub->footer("Examples:\n  atoll resume\n  atoll resume --gpu 1");
+  sub->add_option("--gpu", command->gpu, "Train again on this one, which was paused alone")->type_name("N");
 
   command = std::make_shared<LifeRequest>();
   sub = add(app, context, "finish", "Complete this round with its all-reduce, then leave", command, finish);

@@ -10,6 +10,7 @@
 #include "app/cli/contribution_text.h"
 #include "app/cli/text.h"
 #include "net/check/figures.h"
+#include "net/control/node_state.h"
 #include "net/control/told.h"
 #include "net/control/words.h"
 
@@ -19,7 +20,7 @@ namespace {
 constexpr double kStaleSeconds = 5;
 constexpr double kLatestUnixSeconds = 1e11;
 
-double number(const nlohmann::json& object, const char* key, double otherwise = 0) {
+double figure(const nlohmann::json& object, const char* key, double otherwise = 0) {
   return told::number(object, key).value_or(otherwise);
 }
 bool has_number(const nlohmann::json& object, const char* key) { return told::number(object, key).has_value(); }
@@ -57,19 +58,19 @@ std::vector<std::string> training_facts(const nlohmann::json& state, const Conso
   if (count(state, "inner_steps") > 0) {
     facts.push_back(fmt::format("round {}", count(state, "round")));
     facts.push_back(fmt::format("step {}/{}", count(state, "inner_step"), count(state, "inner_steps")));
-    facts.push_back("loss " + format_loss(number(state, "loss_nats")));
-    facts.push_back(format_rate(number(state, "tokens_per_second")));
+    facts.push_back("loss " + format_loss(figure(state, "loss_nats")));
+    facts.push_back(format_rate(figure(state, "tokens_per_second")));
   }
-  if (has_number(state, "mfu")) facts.push_back("MFU " + format_percent(number(state, "mfu")));
+  if (has_number(state, "mfu")) facts.push_back("MFU " + format_percent(figure(state, "mfu")));
   return facts;
 }
 
 // How fast the last step was, and where its time went: what is half a per cent or more of it.
 std::vector<std::string> step_facts(const nlohmann::json& state) {
   std::vector<std::string> facts;
-  if (number(state, "flops_per_second") > 0) facts.push_back(figures::flops(number(state, "flops_per_second")));
+  if (figure(state, "flops_per_second") > 0) facts.push_back(figures::flops(figure(state, "flops_per_second")));
   const nlohmann::json times = part(state, "step_seconds");
-  const double total = times.is_object() ? number(times, "total") : 0;
+  const double total = times.is_object() ? figure(times, "total") : 0;
   if (!(total > 0)) return facts;
   facts.insert(facts.begin(), "step " + figures::seconds(total));
   double rest = total;
@@ -77,8 +78,8 @@ std::vector<std::string> step_facts(const nlohmann::json& state) {
     if (seconds >= 0.005 * total) facts.push_back(fmt::format("{} {}", name, format_percent(seconds / total)));
   };
   for (const char* name : {"data", "matmul", "attention", "elementwise", "loss", "optimiser", "communication"}) {
-    add(name, number(times, name));
-    rest -= number(times, name);
+    add(name, figure(times, name));
+    rest -= figure(times, name);
   }
   if (has_number(times, "matmul")) add("other", rest);
   return facts;
@@ -87,13 +88,13 @@ std::vector<std::string> step_facts(const nlohmann::json& state) {
 std::vector<std::string> sync_facts(const nlohmann::json& state) {
   std::string last = "-";
   if (has_number(state, "last_sync_seconds")) {
-    last = fmt::format("{}, {} up in all", format_duration(number(state, "last_sync_seconds")),
-                       format_bytes(number(state, "bytes_sent")));
+    last = fmt::format("{}, {} up in all", format_duration(figure(state, "last_sync_seconds")),
+                       format_bytes(figure(state, "bytes_sent")));
     last += has_number(state, "accepted_round") ? fmt::format(", round {} accepted", count(state, "accepted_round"))
                                                 : ", nothing accepted yet";
   }
   std::vector<std::string> facts{
-      "next sync " + (has_number(state, "next_sync_seconds") ? "~" + format_duration(number(state, "next_sync_seconds"))
+      "next sync " + (has_number(state, "next_sync_seconds") ? "~" + format_duration(figure(state, "next_sync_seconds"))
                                                              : std::string("-")),
       fmt::format("islands {}/{}", count(state, "islands_live"), count(state, "islands_total")), "last sync " + last};
   if (has_number(state, "safe_outer_step")) {
@@ -103,11 +104,11 @@ std::vector<std::string> sync_facts(const nlohmann::json& state) {
 }
 
 std::vector<std::string> total_facts(const nlohmann::json& state) {
-  const double seconds = number(state, "inner_seconds") + number(state, "sync_seconds");
+  const double seconds = figure(state, "inner_seconds") + figure(state, "sync_seconds");
   std::vector<std::string> facts = {
       format_number_of(count(state, "tokens"), "token") + " since the trainer started",
-      "computing " + (seconds > 0 ? format_percent(number(state, "inner_seconds") / seconds) : std::string("-")),
-      "validation loss " + format_loss(number(state, "validation_loss_nats"))};
+      "computing " + (seconds > 0 ? format_percent(figure(state, "inner_seconds") / seconds) : std::string("-")),
+      "validation loss " + format_loss(figure(state, "validation_loss_nats"))};
   if (count(state, "pid") > 0) facts.push_back(fmt::format("pid {}", count(state, "pid")));
   return facts;
 }
@@ -116,7 +117,7 @@ std::string given_in(const nlohmann::json& given) {
   return contribution_text({.tokens = count(given, "tokens"),
                             .rounds_accepted = count(given, "rounds_accepted"),
                             .bytes_sent = count(given, "bytes_sent"),
-                            .seconds = number(given, "seconds")});
+                            .seconds = figure(given, "seconds")});
 }
 
 // Over all restarts, which the figures of the trainer are not.
@@ -135,37 +136,82 @@ std::vector<std::string> machine_facts(const nlohmann::json& state) {
   if (gpus.is_array() && !gpus.empty()) {
     double load = 0, watts = 0, hottest = 0;
     for (const nlohmann::json& gpu : gpus) {
-      load += number(gpu, "utilisation") / static_cast<double>(gpus.size());
-      watts += number(gpu, "power_watts");
-      hottest = std::max(hottest, number(gpu, "temperature_celsius"));
+      load += figure(gpu, "utilisation") / static_cast<double>(gpus.size());
+      watts += figure(gpu, "power_watts");
+      hottest = std::max(hottest, figure(gpu, "temperature_celsius"));
     }
     facts.push_back(fmt::format("gpu {}x {}", gpus.size(), told::line(gpus[0], "name")));
     facts.push_back(fmt::format("{}  {:.0f} W  {:.0f} C", format_percent(load), watts, hottest));
   }
   if (has_number(state, "memory_bytes") && has_number(state, "micro_batch")) {
-    facts.push_back(fmt::format("up to {} of memory, {} at once", format_bytes(number(state, "memory_bytes")),
+    facts.push_back(fmt::format("up to {} of memory, {} at once", format_bytes(figure(state, "memory_bytes")),
                                 format_number_of(count(state, "micro_batch"), "sequence")));
   }
   if (has_number(state, "disk_free_bytes"))
-    facts.push_back("disk " + format_bytes(number(state, "disk_free_bytes")) + " free");
+    facts.push_back("disk " + format_bytes(figure(state, "disk_free_bytes")) + " free");
   return facts;
 }
 
-// What the owner wants, unless it is that it trains; or why it does not at this hour.
+std::string local_time(double unix_seconds) {
+  const auto moment = static_cast<std::time_t>(std::clamp(unix_seconds, 0.0, kLatestUnixSeconds));
+  return fmt::format("{:%F %H:%M}", fmt::localtime(moment));
+}
+
+// "up to 20 Mbit/s until 18:00"; empty: no limit, now or later.
+std::string cap_text(const char* what, const nlohmann::json& cap) {
+  const bool limited = has_number(cap, "bytes_per_second"), changes = has_number(cap, "until_unix_seconds");
+  if (!limited && !changes) return {};
+  std::string text = fmt::format(
+      "{} {}", what,
+      limited ? "up to " + figures::bits_per_second(figure(cap, "bytes_per_second")) : std::string("without a limit"));
+  if (!changes) return text;
+  const auto until = static_cast<std::time_t>(std::clamp(figure(cap, "until_unix_seconds"), 0.0, kLatestUnixSeconds));
+  return text + fmt::format(" until {:%H:%M}", fmt::localtime(until));
+}
+
+std::vector<std::string> cap_facts(const nlohmann::json& state) {
+  const nlohmann::json agent = part(state, "agent");
+  return {cap_text("upload", part(agent, "upload_cap")), cap_text("download", part(agent, "download_cap"))};
+}
+
+// What the owner wants, unless it is that it trains.
 std::string wish_text(const nlohmann::json& agent) {
   switch (parse_word<Wish>(told::line(agent, "wish"))) {
     case Wish::kPause: {
       if (!has_number(agent, "paused_until_unix_seconds")) return "paused until 'atoll resume'";
-      const auto until =
-          static_cast<std::time_t>(std::clamp(number(agent, "paused_until_unix_seconds"), 0.0, kLatestUnixSeconds));
-      return fmt::format("paused until {:%F %H:%M}, or 'atoll resume'", fmt::localtime(until));
+      return fmt::format("paused until {}, or 'atoll resume'", local_time(figure(agent, "paused_until_unix_seconds")));
     }
     case Wish::kFinish: return "finishes this round, then leaves";
     case Wish::kStop: return "stopped until 'atoll resume'";
-    default: break;
+    default: return {};
   }
-  const bool waits = parse_word<Wish>(told::line(agent, "followed")) == Wish::kPause;
-  return waits ? "paused by its own rules (schedule.hours, limits.gpu_temperature, rules)" : "";
+}
+
+// What pauses it though its owner wants it: a line each, which is broken where the terminal ends.
+std::vector<std::string> pause_lines(const nlohmann::json& state, const Console& console) {
+  const nlohmann::json pauses = part(part(state, "agent"), "paused_by");
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; pauses.is_array() && i < std::min(pauses.size(), kMaxPauses); ++i) {
+    const PausedBy pause{.rule = parse_word<OwnersRule>(told::line(pauses[i], "rule")),
+                         .why = told::line(pauses[i], "why"),
+                         .until = told::line(pauses[i], "until"),
+                         .advice = told::line(pauses[i], "advice")};
+    lines.push_back(console.styled("paused: " + sentence_of(pause), Style::kWarning));
+  }
+  return lines;
+}
+
+std::vector<std::string> paused_gpus(const nlohmann::json& agent) {
+  const nlohmann::json gpus = part(agent, "paused_gpus");
+  std::vector<std::string> facts;
+  for (std::size_t i = 0; gpus.is_array() && i < std::min(gpus.size(), kMaxSampledGpus); ++i) {
+    const std::uint64_t gpu = count(gpus[i], "gpu");
+    facts.push_back(has_number(gpus[i], "until_unix_seconds")
+                        ? fmt::format("GPU {} paused until {}, or 'atoll resume --gpu {}'", gpu,
+                                      local_time(figure(gpus[i], "until_unix_seconds")), gpu)
+                        : fmt::format("GPU {} paused until 'atoll resume --gpu {}'", gpu, gpu));
+  }
+  return facts;
 }
 
 // What the agent adds: the owner's wish, and how the trainer ended last.
@@ -174,7 +220,8 @@ std::vector<std::string> agent_facts(const nlohmann::json& state, const Console&
   if (!agent.is_object()) return {};
   std::vector<std::string> facts;
   if (const std::string wish = wish_text(agent); !wish.empty()) facts.push_back(wish);
-  if (number(agent, "seconds") > 0) facts.push_back("agent up for " + format_duration(number(agent, "seconds")));
+  for (std::string& gpu : paused_gpus(agent)) facts.push_back(std::move(gpu));
+  if (figure(agent, "seconds") > 0) facts.push_back("agent up for " + format_duration(figure(agent, "seconds")));
   if (count(agent, "restarts") > 0) facts.push_back(format_number_of(count(agent, "restarts"), "restart"));
   const std::string exit = told::line(part(agent, "last_exit"), "text");
   if (!exit.empty() && count(agent, "restarts") > 0) facts.push_back(console.styled("last: " + exit, Style::kWarning));
@@ -190,11 +237,13 @@ std::vector<std::string> status_lines(const nlohmann::json& state, const Console
   flow(training_facts(state, console), console.columns, lines);
   flow(step_facts(state), console.columns, lines);
   if (!told::line(state, "error").empty()) lines.push_back(told::line(state, "error"));
+  for (const std::string& line : pause_lines(state, console)) lines.push_back(line);
   if (!told::line(state, "run_id").empty()) {
     flow(sync_facts(state), console.columns, lines);
     flow(total_facts(state), console.columns, lines);
   }
   flow(machine_facts(state), console.columns, lines);
+  flow(cap_facts(state), console.columns, lines);
   for (const std::string& line : contributed_lines(state)) flow({line}, console.columns, lines);
   flow(agent_facts(state, console), console.columns, lines);
   return lines;
@@ -245,7 +294,7 @@ std::vector<std::string> watch_lines(const WatchFrame& frame, const Console& con
     lines = status_lines(state, console);
     const auto width = static_cast<std::size_t>(std::clamp(console.columns - 8, 10, 100));
     if (count(state, "inner_steps") > 0) {
-      lines.push_back("round " + progress_bar(number(state, "inner_step") / number(state, "inner_steps", 1), width - 2,
+      lines.push_back("round " + progress_bar(figure(state, "inner_step") / figure(state, "inner_steps", 1), width - 2,
                                               console.unicode));
     }
     if (frame.losses.size() > 1) lines.push_back("loss  " + spark_line(frame.losses, width, console.unicode));

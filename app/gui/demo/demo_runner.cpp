@@ -197,7 +197,8 @@ void DemoRunner::keepModel(const QStringList& islands) {
 
 void DemoRunner::askModel() {
   const QStringList arguments{"sample",   "--model", so_far_.model_directory, "--prompt", kPrompt,
-                              "--tokens", kTokens,   "--temperature",         "0.7"};
+                              "--tokens", kTokens,   "--temperature",         "0.7",      "--device",
+                              "processor"};
   run_to_end(run_, {arguments, {}}, this, [this](const Result<CommandOutcome>& outcome) {
     if (outcome.ok() && outcome->exit_code == kExitOk) {
       so_far_.sample = QString::fromStdString(printable_lines(outcome->output.toStdString())).trimmed();

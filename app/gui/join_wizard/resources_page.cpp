@@ -33,8 +33,10 @@ constexpr const char* kSettings[] = {kDevice,         "limits.upload",   "schedu
 constexpr int kMaxNameBytes = 64, kMostThreads = 1024;
 
 bool found_no_gpu(const CheckModel& check) {
-  return std::ranges::any_of(
-      check.rows(), [](const CheckRow& row) { return row.id == "gpu.model" && row.verdict == Verdict::kSkip; });
+  return std::ranges::any_of(check.rows(), [](const CheckRow& row) {
+    const bool left_idle = row.value.value_or(0) > 0;  // as the person chose, who may choose again
+    return row.id == "gpu.model" && row.verdict == Verdict::kSkip && !left_idle;
+  });
 }
 
 // As the node check counted them; 0: not known.

@@ -10,6 +10,7 @@
 #include <QLabel>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "app/gui/look/format.h"
@@ -80,6 +81,7 @@ GpuPanel::GpuPanel(int index, QWidget* parent)
       index_(index),
       verdict_icon_(new QLabel),
       verdict_text_(make_plain_label("verdict")),
+      pause_(new QToolButton),
       use_(new Meter(tr("Utilisation"))),
       memory_(new Meter(tr("Memory"))),
       power_(new Meter(tr("Power"))),
@@ -93,6 +95,12 @@ GpuPanel::GpuPanel(int index, QWidget* parent)
   verdict_text_->setFocusPolicy(Qt::NoFocus);
   addToHeader(verdict_icon_);
   addToHeader(verdict_text_);
+  addToHeader(pause_);
+  pause_->setObjectName("pause_gpu");
+  pause_->setAutoRaise(true);
+  pause_->setFocusPolicy(Qt::StrongFocus);
+  connect(pause_, &QToolButton::clicked, this, [this] { Q_EMIT pauseWanted(!paused_); });
+  setPaused(false, false);
   meters_->setHorizontalSpacing(24);
   meters_->setVerticalSpacing(8);
   name_->setForegroundRole(QPalette::PlaceholderText);
@@ -110,7 +118,7 @@ GpuPanel::GpuPanel(int index, QWidget* parent)
 }
 
 void GpuPanel::showSample(const GpuSample& sample) {
-  sample_ = sample;
+  if (&sample != &sample_) sample_ = sample;
   name_->setText(QString::fromStdString(sample.name));
   use_->setReading(sample.utilisation.value_or(-1), text::or_dash(sample.utilisation, text::percent));
   show_reading(memory_, sample.memory_bytes, sample.memory_total_bytes, text::bytes);
@@ -123,10 +131,21 @@ void GpuPanel::showSample(const GpuSample& sample) {
   facts_->set(kEcc, sample.ecc_errors ? text::count(*sample.ecc_errors) : tr("not known"));
   facts_->set(kNvlink, sample.nvlink_bytes_per_second ? tr("%1/s").arg(text::bytes(*sample.nvlink_bytes_per_second))
                                                       : tr("none"));
-  verdict_ = judge_gpu(sample);
+  verdict_ = paused_ ? GpuVerdict{Tone::kNeutral, tr("paused")} : judge_gpu(sample);
   showRoom();
   showVerdict();
   describe();
+}
+
+void GpuPanel::setPaused(bool paused, bool changeable) {
+  paused_ = paused;
+  pause_->setIcon(icon(paused ? "play" : "pause"));
+  const QString what = paused ? tr("Resume GPU %1").arg(index_) : tr("Pause GPU %1").arg(index_);
+  pause_->setAccessibleName(what);
+  pause_->setToolTip(paused ? tr("Train on it again")
+                            : tr("Leave it to other programs; training goes on on the others"));
+  pause_->setVisible(changeable);
+  if (!sample_.name.empty()) showSample(sample_);
 }
 
 void GpuPanel::describe() {

@@ -8,6 +8,7 @@
 
 class QGridLayout;
 class QLabel;
+class QToolButton;
 
 namespace atl {
 
@@ -29,6 +30,8 @@ class GpuPanel : public Card {
 
   void showSample(const GpuSample& sample);
   void setGreyed(bool greyed);
+  // Whether its owner has paused it, and whether that can be changed: not of the last one.
+  void setPaused(bool paused, bool changeable);
   // Wide: it has the page's width, two meters stand beside each other. Little: one of many, which shows throttling and
   // errors only where there are some, and not the name that all of them share.
   enum class Room { kWide, kUsual, kLittle };
@@ -39,6 +42,7 @@ class GpuPanel : public Card {
 
  Q_SIGNALS:
   void choiceWanted();  // or no longer, where it is chosen
+  void pauseWanted(bool pause);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -53,11 +57,12 @@ class GpuPanel : public Card {
 
   const int index_;
   Room room_ = Room::kUsual;
-  bool choosable_ = false, chosen_ = false;
+  bool choosable_ = false, chosen_ = false, paused_ = false;
   GpuSample sample_;
   GpuVerdict verdict_;
   QLabel* verdict_icon_;
   QLabel* verdict_text_;
+  QToolButton* pause_;
   Meter* use_;
   Meter* memory_;
   Meter* power_;

@@ -145,6 +145,7 @@ class JoiningTest : public QObject {
   void a_look_tells_apart_what_is_wrong();
   void a_new_look_takes_the_place_of_the_one_under_way();
   void each_stage_is_told_until_the_first_step();
+  void a_machine_is_checked_for_what_it_is_to_compute_on();
   void a_machine_that_fails_its_check_fails_that_stage_and_uses_no_invite();
   void cancelled_before_the_enrolment_it_leaves_nothing();
   void cancelled_while_the_trainer_comes_it_leaves_a_membership_to_come_back_to();
@@ -231,7 +232,8 @@ void JoiningTest::a_new_look_takes_the_place_of_the_one_under_way() {
 
 void JoiningTest::each_stage_is_told_until_the_first_step() {
   const LoopbackHub hub(loopback_run(1, 0));
-  Fixture f([](bool, const AbortSignal&, const CheckTask::OnRow&) { return report_of(Verdict::kPass); });
+  Fixture f(
+      [](const CheckTask::Wanted&, const AbortSignal&, const CheckTask::OnRow&) { return report_of(Verdict::kPass); });
   FakeTrainer service(hub.run().run_id);
   std::filesystem::create_directories(f.home().island.directory);
   const auto trainer = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", service);
@@ -260,9 +262,25 @@ void JoiningTest::each_stage_is_told_until_the_first_step() {
   QVERIFY2(QString::fromStdString(f.stages).endsWith("data:done state:done first_step:done "), f.stages.c_str());
 }
 
+// The check is asked before there is a join file, and after.
+void JoiningTest::a_machine_is_checked_for_what_it_is_to_compute_on() {
+  const LoopbackHub hub(loopback_run(1, 0));
+  std::vector<std::optional<DeviceChoice>> devices;
+  Fixture f([&](const CheckTask::Wanted& wanted, const AbortSignal&, const CheckTask::OnRow&) {
+    devices.push_back(wanted.device);
+    return report_of(Verdict::kPass);
+  });
+
+  (void)f.must("join", {{"invite", invite_text(hub)}, {"listen", "127.0.0.1:0"}, {"device", "gpu"}});
+  QVERIFY(f.await("join.done")["ok"].get<bool>());
+
+  QVERIFY((devices == std::vector<std::optional<DeviceChoice>>{DeviceChoice::kGpu, DeviceChoice::kGpu}));
+}
+
 void JoiningTest::a_machine_that_fails_its_check_fails_that_stage_and_uses_no_invite() {
   const LoopbackHub hub(loopback_run(1, 0));
-  Fixture f([](bool, const AbortSignal&, const CheckTask::OnRow&) { return report_of(Verdict::kFail); });
+  Fixture f(
+      [](const CheckTask::Wanted&, const AbortSignal&, const CheckTask::OnRow&) { return report_of(Verdict::kFail); });
   const std::string text = invite_text(hub);
 
   (void)f.must("join", {{"invite", text}, {"listen", "127.0.0.1:0"}});
@@ -279,7 +297,7 @@ void JoiningTest::a_machine_that_fails_its_check_fails_that_stage_and_uses_no_in
 void JoiningTest::cancelled_before_the_enrolment_it_leaves_nothing() {
   const LoopbackHub hub(loopback_run(1, 0));
   std::atomic<bool> checks{false};
-  Fixture f([&](bool, const AbortSignal& abort, const CheckTask::OnRow&) -> Result<CheckReport> {
+  Fixture f([&](const CheckTask::Wanted&, const AbortSignal& abort, const CheckTask::OnRow&) -> Result<CheckReport> {
     checks = true;
     while (!abort.raised()) std::this_thread::sleep_for(5ms);
     return Error{ErrorCode::kAborted, abort.reason()};

@@ -78,6 +78,7 @@ class SupervisorTest : public QObject {
   void no_step_for_long_is_a_hang_only_while_it_trains();
   void slow_steps_are_given_their_time();
   void a_pause_asks_the_trainer_and_a_resume_starts_it_again();
+  void other_gpus_end_the_trainer_with_its_work_kept_and_start_it_anew();
   void a_trainer_that_does_not_end_is_killed();
   void a_finish_is_a_stop_once_it_is_done();
   void a_finish_that_is_taken_back_trains_on();
@@ -308,6 +309,34 @@ void SupervisorTest::a_pause_asks_the_trainer_and_a_resume_starts_it_again() {
 
   script.say(Wished{Wish::kRun});
 
+  QCOMPARE(script.count<StartTrainer>(), 2);
+}
+
+void SupervisorTest::other_gpus_end_the_trainer_with_its_work_kept_and_start_it_anew() {
+  Script script;
+  script.pass(1s);
+  script.started();
+  script.train(10s);
+
+  script.say(GpusChanged{});
+  script.say(GpusChanged{});  // told until it has others
+
+  QCOMPARE(script.count<AskTrainer>(), 1);
+  const auto* asked = std::get_if<AskTrainer>(&script.actions.back());
+  QVERIFY(asked != nullptr && asked->to == Wish::kPause);
+  script.say(TrainerEnded{exit_with(ExitCause::kPaused)});
+  QCOMPARE(script.count<StartTrainer>(), 2);
+  QCOMPARE(script.supervisor.restarts(), std::uint64_t{0});  // nothing has failed
+  script.started();
+  script.train(10s);
+  QCOMPARE(script.count<AskTrainer>(), 1);
+
+  // A pause that is wished meanwhile is followed; without a trainer there is none to be started anew.
+  script.say(GpusChanged{});
+  script.say(Wished{Wish::kPause});
+  script.say(TrainerEnded{exit_with(ExitCause::kPaused)});
+  script.say(GpusChanged{});
+  script.pass(10s);
   QCOMPARE(script.count<StartTrainer>(), 2);
 }
 

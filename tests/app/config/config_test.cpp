@@ -7,6 +7,7 @@
 #include "app/config/config.h"
 #include "app/config/config_queries.h"
 #include "app/config/gpu_list.h"
+#include "app/config/quantity.h"
 
 using namespace atl;
 
@@ -91,7 +92,7 @@ void ConfigTest::a_defect_is_named_with_its_line_data() {
   QTest::newRow("without section") << "upload = \"none\"\n"
                                    << "did you mean 'limits.upload'?";
   QTest::newRow("no unit") << "[limits]\nupload = 20\n"
-                           << "line 2: limits.upload = '20': must be a rate with its unit";
+                           << "line 2: limits.upload = '20': must be a rate of at least 1 Mbit/s with its unit";
   QTest::newRow("too large") << "[island]\nthreads = 5000\n"
                              << "from 0 to 1024";
   QTest::newRow("list") << "[island]\nname = [0, 1]\n"
@@ -208,9 +209,9 @@ void ConfigTest::the_printed_file_is_one_that_can_be_read() {
 
 void ConfigTest::values_with_units_mean_what_they_say() {
   QCOMPARE(config_bytes("1.5 GB"), 1'500'000'000u);
-  QCOMPARE(*config_bytes_per_second("20 Mbit/s"), 2'500'000u);
-  QCOMPARE(*config_bytes_per_second("2.5 MB/s"), 2'500'000u);
-  QVERIFY(!config_bytes_per_second("none"));
+  QCOMPARE(cap_bytes_per_second("20 Mbit/s"), std::optional(2.5e6));
+  QCOMPARE(cap_bytes_per_second("2.5 MB/s"), std::optional(2.5e6));
+  QVERIFY(!cap_bytes_per_second("none"));
   QCOMPARE(config_seconds("10m"), 600u);
   QCOMPARE(config_steps("12, 500"), (std::set<std::uint32_t>{12, 500}));
   QVERIFY(config_steps("").empty());

@@ -7,12 +7,15 @@
 #include <QPushButton>
 #include <QSlider>
 #include <QTableView>
+#include <QToolButton>
 #include <QtTest>
 
+#include "app/gui/island_text.h"
 #include "app/gui/look/format.h"
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/gpu_panel.h"
 #include "app/gui/parts/gpu_plot.h"
+#include "app/gui/parts/notice.h"
 #include "app/gui/parts/phase_bar.h"
 #include "app/gui/parts/ring_geometry.h"
 #include "app/gui/parts/ring_view.h"
@@ -125,6 +128,30 @@ class DashboardTest : public QObject {
         {{"kind", "temperature"}, {"gpu", 3u}, {"celsius", 91.0}, {"cap_celsius", 85.0}, {"pauses", true}});
 
     QTRY_VERIFY(alerts->item(0)->text().contains("91"));
+  }
+
+  void what_pauses_it_is_said_with_what_is_amiss_besides() {
+    open(PageId::kOverview);
+    nlohmann::json agent = scene_->agent.state()["agent"];
+    agent["followed"] = "pause";
+    agent["warning"] = "the disk is full";
+    agent["paused_by"] = {{{"rule", "rules.battery"},
+                           {"why", "the machine runs on its battery"},
+                           {"until", "1 min after it is plugged in"},
+                           {"until_unix_seconds", nullptr}}};
+    scene_->agent.say({{"state", "paused"}, {"agent", agent}});
+
+    const auto advice = [&] { return text::advice(scene_->node()).value_or(text::Advice{}); };
+    QTRY_COMPARE(advice().sentence, QString("Training is paused while the machine runs on its battery."));
+    QCOMPARE(advice().details, QString("the machine runs on its battery, until 1 min after it is plugged in "
+                                       "(rules.battery)\nthe disk is full"));
+    auto* alerts = scene_->find<QListWidget>("alerts");
+    const auto said = [&] {
+      QStringList texts;
+      for (int i = 0; i < alerts->count(); ++i) texts << alerts->item(i)->text();
+      return texts.join('\n');
+    };
+    QTRY_VERIFY(said().contains("runs on its battery") && said().contains("the disk is full"));
   }
 
   // ---- Training
@@ -294,6 +321,35 @@ class DashboardTest : public QObject {
     QVERIFY(panels().at(1)->accessibleName().startsWith("GPU 6"));
     QCOMPARE(plots().at(0)->line(1).name, QString("GPU 6"));
     QTRY_VERIFY(plots().at(0)->message().isEmpty());  // its history is asked for by that, too
+  }
+
+  void one_of_several_gpus_is_paused_and_resumed() {
+    scene_->agent.answer("gpu.pause", {{"gpus", "0-4,6-7"}, {"kept", true}});
+    scene_->agent.fail("gpu.resume", ErrorCode::kInvalidArgument, "GPU 5 is not paused");
+    open(PageId::kGpus);
+    QTRY_COMPARE(panels().size(), 8);
+    auto* button = panels().at(5)->findChild<QToolButton*>("pause_gpu");
+    QTRY_VERIFY(button->isVisible());
+    QCOMPARE(button->accessibleName(), QString("Pause GPU 5"));
+
+    QTest::mouseClick(button, Qt::LeftButton);
+    QTRY_COMPARE(scene_->agent.last_params("gpu.pause").dump(), std::string(R"({"gpu":5})"));
+    nlohmann::json agent = scene_->agent.state()["agent"];
+    agent["paused_gpus"] = {{{"gpu", 5u}, {"until_unix_seconds", nullptr}}};
+    scene_->agent.say({{"agent", agent}});
+
+    QTRY_COMPARE(button->accessibleName(), QString("Resume GPU 5"));
+    QVERIFY2(panels().at(5)->accessibleName().endsWith("paused"), qPrintable(panels().at(5)->accessibleName()));
+    QTest::mouseClick(button, Qt::LeftButton);
+    QTRY_VERIFY(scene_->find<Notice>("gpus_notice")->isVisible());
+  }
+
+  void the_only_gpu_is_not_paused_alone() {
+    scene_ = std::make_unique<GuiScene>(1);
+    open(PageId::kGpus);
+    QTRY_COMPARE(panels().size(), 1);
+
+    QVERIFY(!panels().at(0)->findChild<QToolButton*>("pause_gpu")->isVisible());
   }
 
   void errors_of_memory_weigh_more_than_heat() {

@@ -44,6 +44,7 @@ class JoinWizardTest : public WizardFixture {
   void a_value_that_cannot_be_set_is_told_beside_its_field();
   void gpus_are_to_choose_where_they_compute();
   void gpus_that_are_not_there_are_not_offered();
+  void gpus_that_lie_idle_can_be_chosen_again();
   void a_machine_without_gpus_keeps_a_core_and_says_how_many_train();
   void every_page_fits_a_small_screen_data();
   void every_page_fits_a_small_screen();
@@ -164,6 +165,20 @@ void JoinWizardTest::gpus_that_are_not_there_are_not_offered() {
   QVERIFY(!find<SettingField>("island.device")->isVisible());
   QVERIFY(!wizard_->currentPage()->findChild<GpuChoice*>()->isVisible());
   QVERIFY(!find<SettingField>("limits.gpu_power")->isVisible());
+}
+
+void JoinWizardTest::gpus_that_lie_idle_can_be_chosen_again() {
+  if (!gpus_compute()) QSKIP("without CUDA's kernels no GPU is offered");
+  agent().answer("check.run", [this](const auto&) {
+    nlohmann::json left_idle = check_row("gpu.model", "skip", "2x H100; left idle, as its owner chose");
+    left_idle["value"] = 2;
+    tell_check(agent(), {left_idle});
+    return nlohmann::json{{"started", true}};
+  });
+
+  go_to(JoinWizard::kResources);
+
+  QVERIFY(find<SettingField>("island.device")->isVisible());
 }
 
 void JoinWizardTest::a_machine_without_gpus_keeps_a_core_and_says_how_many_train() {

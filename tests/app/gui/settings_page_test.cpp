@@ -38,6 +38,7 @@ class SettingsPageTest : public QObject, private PageFixture {
   void a_wrong_value_is_told_beside_its_field();
   void a_setting_can_be_taken_back();
   void an_overruled_setting_is_said_so();
+  void a_limit_by_hours_says_what_holds_now();
   void what_is_edited_survives_news();
 
  private:
@@ -148,6 +149,23 @@ void SettingsPageTest::an_overruled_setting_is_said_so() {
   const auto texts = find<SettingField>("limits.upload")->findChildren<QLabel*>();
   QVERIFY(std::ranges::any_of(texts, [](const QLabel* l) { return l->text().contains("ATOLL_LIMITS_UPLOAD"); }));
   QVERIFY(!find<SettingField>("limits.upload")->control()->isEnabled());
+}
+
+void SettingsPageTest::a_limit_by_hours_says_what_holds_now() {
+  configure({setting("limits.upload", "none", "none"), setting("limits.download", "none", "none")});
+  const qint64 until = QDateTime(QDate(2026, 5, 10), QTime(18, 0)).toSecsSinceEpoch();
+  nlohmann::json agent_part = agent().state().value("agent", nlohmann::json::object());
+  agent_part["upload_cap"] = {{"bytes_per_second", 2.5e6}, {"until_unix_seconds", until}};
+  agent_part["download_cap"] = {{"bytes_per_second", nullptr}, {"until_unix_seconds", nullptr}};
+
+  agent().say({{"agent", agent_part}});
+  agent().tell_state("state.changed");
+  show<SettingsPage>();
+
+  const auto now = [&](const char* key) { return find<SettingField>(key)->findChild<QLabel*>("now"); };
+  QTRY_COMPARE(now("limits.upload")->text(), QString("Now: 20 Mbit/s, until 18:00"));
+  QVERIFY(now("limits.upload")->isVisible());
+  QVERIFY(!now("limits.download")->isVisible());  // the field says it
 }
 
 void SettingsPageTest::what_is_edited_survives_news() {

@@ -57,11 +57,7 @@ void WizardFixture::open() {
           {"values",
            {{{"key", "limits.upload"}, {"value", "none"}, {"default", "none"}, {"origin", "default"}, {"meaning", "m"}},
             {{"key", "schedule.hours"}, {"value", ""}, {"default", ""}, {"origin", "default"}, {"meaning", "m"}},
-            {{"key", "island.device"},
-             {"value", "gpu"},
-             {"default", "processor"},
-             {"origin", "file"},
-             {"meaning", "m"}},
+            {{"key", "island.device"}, {"value", "gpu"}, {"default", "auto"}, {"origin", "file"}, {"meaning", "m"}},
             {{"key", "limits.gpu_power"}, {"value", "0"}, {"default", "0"}, {"origin", "default"}, {"meaning", "m"}}}},
           {"file", "/c/config.toml"},
           {"settings", "/s/settings.json"}});

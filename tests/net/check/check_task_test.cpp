@@ -56,8 +56,9 @@ class CheckTaskTest : public QObject {
 
  private:
   CheckTask::Check held_by(Gate& gate) {
-    return [&gate](bool full, const AbortSignal& abort, const CheckTask::OnRow& on_row) -> Result<CheckReport> {
-      CheckReport report{.software = "atoll", .full = full};
+    return [&gate](const CheckTask::Wanted& wanted, const AbortSignal& abort,
+                   const CheckTask::OnRow& on_row) -> Result<CheckReport> {
+      CheckReport report{.software = "atoll", .full = wanted.full};
       report.rows.push_back({.id = "ram", .verdict = Verdict::kPass});
       on_row(report.rows.front());
       gate.pass(abort);

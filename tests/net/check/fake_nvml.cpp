@@ -1,6 +1,7 @@
 // A libnvidia-ml for tests: behaves as the environment variable FAKE_NVML says. Two cards unless told otherwise. In the
 // directory FAKE_NVML_DIR, if there is one: "celsius", the second card's temperature; "watts.0" and "watts.1", the
-// power limits (700 W while there is no file), kept there when they are set; "denied", if nobody may set them.
+// power limits (700 W while there is no file), kept there when they are set; "denied", if nobody may set them; "draws",
+// what each card draws in watts; "computing.0" to "drawing.1", who uses a card: a process and its MB a line.
 #include <unistd.h>
 
 #include <cstdio>
@@ -79,7 +80,8 @@ int nvmlDeviceGetUtilizationRates(void* card, unsigned* percent) {
   return 0;
 }
 int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
-  *milliwatts = 612'500;
+  *milliwatts = number_in(path("draws"), 0) * 1000;
+  if (*milliwatts == 0) *milliwatts = 612'500;
   return 0;
 }
 int nvmlDeviceGetClockInfo(void*, int type, unsigned* megahertz) {
@@ -101,6 +103,29 @@ int nvmlDeviceGetFieldValues(void* card, int count, FieldValue* values) {
     values[i].value = kib;
   }
   return 0;
+}
+struct Process {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+int list_processes(const std::string& file, unsigned* count, Process* processes) {
+  std::ifstream stream(file);
+  unsigned found = 0, megabytes = 0;
+  for (Process process{}; stream >> process.pid >> megabytes; ++found) {
+    if (found == *count) return 7;  // too small
+    process.memory = megabytes * 1'000'000ull;
+    processes[found] = process;
+  }
+  *count = found;
+  return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void* card, unsigned* count, Process* processes) {
+  return list_processes(path(is_second(card) ? "computing.1" : "computing.0"), count, processes);
+}
+// As drivers of 2021 have it.
+int nvmlDeviceGetGraphicsRunningProcesses_v2(void* card, unsigned* count, Process* processes) {
+  return list_processes(path(is_second(card) ? "drawing.1" : "drawing.0"), count, processes);
 }
 int nvmlDeviceGetEccMode(void*, int* current, int* pending) {
   *current = *pending = 1;

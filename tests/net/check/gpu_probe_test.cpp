@@ -22,8 +22,10 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-Verdict verdict_of(const std::string& row, const GpuFacts& gpu) {
+// Where the owner asked for GPUs, as else what is wrong with them is a warning.
+Verdict verdict_of(const std::string& row, const GpuFacts& gpu, DeviceChoice device = DeviceChoice::kGpu) {
   NodeFacts facts;
+  facts.device = device;
   facts.gpu = gpu;
   return judge_row(*find_rule(row), facts, {}).verdict;
 }
@@ -115,16 +117,21 @@ void GpuProbeTest::a_machine_without_nvml_has_no_driver() {
   const GpuFacts none = two_cards();
 
   QVERIFY(none.driver_found && none.devices.empty() && none.problem.empty());
-  QCOMPARE(verdict_of("gpu.model", none), Verdict::kSkip);
+  QCOMPARE(verdict_of("gpu.model", none, DeviceChoice::kAuto), Verdict::kSkip);
 }
 
 void GpuProbeTest::what_cards_do_is_read_over_time() {
   qunsetenv("FAKE_NVML");
-  std::vector<std::vector<GpuSample>> told;
+  const QTemporaryDir directory;
+  qputenv("FAKE_NVML_DIR", directory.path().toUtf8());
+  const auto no_directory = qScopeGuard([] { qunsetenv("FAKE_NVML_DIR"); });
+  std::ofstream(directory.filePath("computing.1").toStdString()) << "4711 12000\n";
+  std::ofstream(directory.filePath("drawing.1").toStdString()) << "4711 12000\n815 150\n";
+  std::vector<std::vector<GpuReading>> told;
 
   const std::string problem = watch_gpus(
       20ms,
-      [&](const std::vector<GpuSample>& gpus) {
+      [&](const std::vector<GpuReading>& gpus) {
         told.push_back(gpus);
         return told.size() < 2;
       },
@@ -132,7 +139,7 @@ void GpuProbeTest::what_cards_do_is_read_over_time() {
 
   QVERIFY2(problem.empty(), problem.c_str());
   QCOMPARE(told.size(), std::size_t{2});
-  const GpuSample& first = told[0].at(0);
+  const GpuSample& first = told[0].at(0).now;
   QCOMPARE(first.name, std::string("NVIDIA H100 80GB HBM3"));
   QCOMPARE(first.utilisation, std::optional(0.07));
   QCOMPARE(first.memory_bytes, std::optional(1e6));
@@ -141,17 +148,19 @@ void GpuProbeTest::what_cards_do_is_read_over_time() {
   QCOMPARE(first.temperature_celsius, std::optional(40.0));
   QCOMPARE(first.sm_clock_hertz, std::optional(1.98e9));
   QVERIFY(first.throttling.empty());  // it is idle
-  QVERIFY(!told[0][1].nvlink_bytes_per_second && !told[1][0].nvlink_bytes_per_second);
-  const GpuSample& second = told[1].at(1);
+  QVERIFY(!told[0][1].now.nvlink_bytes_per_second && !told[1][0].now.nvlink_bytes_per_second);
+  const GpuSample& second = told[1].at(1).now;
   QCOMPARE(second.throttling, std::string("heat"));
   QCOMPARE(second.ecc_errors, std::optional<std::uint64_t>(3));
   QVERIFY(second.nvlink_bytes_per_second && *second.nvlink_bytes_per_second > 0);
   // At least 20 ms for four times 1 MiB: the two cards' readings count the fake's both links up.
   QVERIFY(*second.nvlink_bytes_per_second <= 4.0 * (1 << 20) / 0.02);
+  QVERIFY(told[1][0].processes.empty());
+  QCOMPARE(told[1][1].processes, (std::vector<GpuProcess>{{4711, 12e9}, {815, 150e6}}));  // each once
   const auto read = parse_gpu_readings(nlohmann::json({{"gpus", to_json(told[1])}}).dump());
   QVERIFY(read.ok());
   QCOMPARE(to_json(*read).dump(), to_json(told[1]).dump());
-  QCOMPARE(read->at(1).index, 1u);  // its place in the list
+  QCOMPARE(read->at(1).now.index, 1u);  // its place in the list
   QVERIFY(contains(watch_gpus(
                        20ms, [](const auto&) { return false; }, "/nowhere/libnvidia-ml.so.1"),
                    "/nowhere"));
@@ -167,6 +176,11 @@ void GpuProbeTest::a_sample_that_cannot_be_is_refused_data() {
   QTest::newRow("a card without a name") << QByteArray(R"({"gpus": [{}]})") << wrong;
   QTest::newRow("a negative figure") << QByteArray(R"({"gpus": [{"name": "H100", "power_watts": -1}]})") << wrong;
   QTest::newRow("a text for a figure") << QByteArray(R"({"gpus": [{"name": "H100", "power_watts": "1"}]})") << wrong;
+  QTest::newRow("no processes") << QByteArray(R"({"gpus": [{"name": "H100", "processes": 7}]})") << wrong;
+  QTest::newRow("a process without a number")
+      << QByteArray(R"({"gpus": [{"name": "H100", "processes": [{"memory_bytes": 1}]}]})") << wrong;
+  QTest::newRow("a process with less than nothing")
+      << QByteArray(R"({"gpus": [{"name": "H100", "processes": [{"pid": 1, "memory_bytes": -1}]}]})") << wrong;
   QTest::newRow("more than there can be")
       << QByteArray(R"({"gpus": [)") + QByteArray(R"({"name": "H100"},)").repeated(64) + R"({"name": "H100"}]})"
       << wrong;
@@ -207,7 +221,7 @@ void GpuProbeTest::a_driver_that_hangs_or_crashes_is_a_failed_row() {
   }
   QVERIFY2(contains(gpu.problem, says.toStdString()), gpu.problem.c_str());
   QCOMPARE(verdict_of("gpu.driver", gpu), Verdict::kFail);
-  QCOMPARE(verdict_of("gpu.model", gpu), Verdict::kSkip);
+  QCOMPARE(verdict_of("gpu.model", gpu, DeviceChoice::kAuto), Verdict::kSkip);
 }
 
 const char* const kBf16 = R"(echo '{"begin":"gpu.bf16"}'

@@ -111,9 +111,10 @@ void JudgeMemoryTest::cards_take_nothing_off_the_cpu_while_they_lie_idle() {
   NodeFacts facts = desk_for({1, 0}, 8.2);
   const CheckRow without = judge_ram(facts);
   facts.gpu.devices.resize(1);
+  facts.device = DeviceChoice::kProcessor;
 
   const CheckRow idle = judge_ram(facts);
-  facts.gpus_compute = true;
+  facts.device = DeviceChoice::kGpu;
   const CheckRow computing = judge_ram(facts);
 
   QCOMPARE(idle.text, without.text);

@@ -26,6 +26,7 @@ class JudgeTest : public QObject {
   void a_good_node_passes_every_row();
   void a_machine_without_gpu_is_told_what_it_can_do();
   void cards_that_lie_idle_are_never_said_to_compute();
+  void what_is_wrong_with_gpus_fails_only_who_insists_on_them();
   void every_warning_and_failure_has_a_fix();
   void a_run_may_move_every_threshold();
   void a_wrong_policy_is_refused_data();
@@ -98,7 +99,7 @@ void JudgeTest::cards_that_lie_idle_are_never_said_to_compute() {
 
   const CheckRow model = judge("gpu.model", facts), cpu = judge("cpu", facts);
 
-  QVERIFY2(model.text.find("computes on the CPU") != std::string::npos, model.text.c_str());
+  QVERIFY2(model.text.find("left idle, as its owner chose") != std::string::npos, model.text.c_str());
   QVERIFY2(cpu.text.find("GPUs idle") != std::string::npos, cpu.text.c_str());
   for (const RowRule& rule : check_rules()) {
     const CheckRow row = judge_row(rule, facts, {});
@@ -108,6 +109,40 @@ void JudgeTest::cards_that_lie_idle_are_never_said_to_compute() {
   const auto policy = parse_check_policy(R"({"require": ["gpu.memory"]})");
   QVERIFY(policy.ok());
   QCOMPARE(judge("gpu.memory", facts, *policy).verdict, kFail);
+}
+
+// By the owner, or by the run.
+void JudgeTest::what_is_wrong_with_gpus_fails_only_who_insists_on_them() {
+  int seen = 0;
+  for (const JudgedCase& c : all_cases()) {
+    const std::string id = c.row;
+    if ((!id.starts_with("gpu.") && id != "host.shm") || c.verdict != kFail) continue;
+    NodeFacts facts = machine("h100x8");
+    facts.device = DeviceChoice::kGpu;
+    c.change(facts);
+    if (facts.gpu.devices.empty() && facts.gpu.problem.empty()) continue;  // nothing is wrong with what is not there
+    ++seen;
+    const auto judged_with = [&](DeviceChoice device, const CheckPolicy& policy = {}) {
+      NodeFacts own = facts;
+      own.device = device;
+      return judge(id, own, policy);
+    };
+    const CheckRow asked = judged_with(DeviceChoice::kGpu), any = judged_with(DeviceChoice::kAuto);
+    const CheckRow none = judged_with(DeviceChoice::kProcessor);
+
+    QVERIFY2(asked.verdict == kFail, c.name);
+    QVERIFY2(id == "host.shm" || any.verdict == kWarn, (id + ": " + c.name).c_str());
+    QVERIFY2(id != "host.shm" || any.verdict != kFail, c.name);
+    QVERIFY2(any.text.find("the CPU computes") != std::string::npos ||
+                 any.fix.find("island.device processor") != std::string::npos,
+             (any.text + " / " + any.fix).c_str());
+    QVERIFY2(none.verdict == kSkip && none.fix.empty(), c.name);
+    const auto policy = parse_check_policy(fmt::format(R"({{"require": ["{}"]}})", id));
+    for (const DeviceChoice device : {DeviceChoice::kAuto, DeviceChoice::kProcessor}) {
+      QVERIFY2(judged_with(device, *policy).verdict == kFail, c.name);
+    }
+  }
+  QVERIFY(seen > 12);
 }
 
 void JudgeTest::every_warning_and_failure_has_a_fix() {

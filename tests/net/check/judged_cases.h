@@ -103,10 +103,15 @@ inline FactsChange xid(unsigned code, double age) {
   return [=](NodeFacts& f) { f.host.xids.push_back({code, age}); };
 }
 
-inline void idle(NodeFacts& f) { f.gpus_compute = false; }
+inline void idle(NodeFacts& f) { f.device = DeviceChoice::kProcessor; }
+// In a build without kernels; the owner left the choice to the trainer.
+inline void no_kernels(NodeFacts& f) {
+  f.device = DeviceChoice::kAuto;
+  f.gpu_kernels = false;
+}
 inline FactsChange libraries(std::optional<bool> found, bool compute = true) {
   return [=](NodeFacts& f) {
-    f.gpus_compute = compute;
+    f.gpu_kernels = compute;
     f.gpu.libraries_found = found;
     f.gpu.libraries_missing = "NCCL (NCCL was not found)";
   };
@@ -121,18 +126,31 @@ inline std::vector<JudgedCase> gpu_cases() {
          for (auto& d : f.gpu.devices) d.name = "NVIDIA Z1";
        }},
       {"mixed", "gpu.model", kFail, device(1, [](GpuDevice& d) { d.name = "NVIDIA H200"; })},
-      {"none", "gpu.model", kSkip, [](NodeFacts& f) { f.gpu.devices.clear(); }},
-      {"idle", "gpu.model", kWarn, idle},
+      {"none, and they were asked for", "gpu.model", kFail, [](NodeFacts& f) { f.gpu.devices.clear(); }},
+      {"none, and nobody insists", "gpu.model", kSkip,
+       [](NodeFacts& f) {
+         f.device = DeviceChoice::kAuto;
+         f.gpu.devices.clear();
+       }},
+      {"idle", "gpu.model", kSkip, idle},
+      {"no kernels", "gpu.model", kFail, [](NodeFacts& f) { f.gpu_kernels = false; }},
+      {"no kernels, and nobody insists", "gpu.model", kWarn, no_kernels},
       {"all there", "gpu.libraries", kPass, nothing},
       {"one missing", "gpu.libraries", kFail, libraries(false)},
       {"one missing that nothing would use", "gpu.libraries", kWarn, libraries(false, false)},
       {"not tried", "gpu.libraries", kSkip, libraries(std::nullopt)},
       {"no cards", "gpu.libraries", kSkip, [](NodeFacts& f) { f.gpu.devices.clear(); }},
       {"idle", "gpu.memory", kSkip, idle},
+      {"replaced by the CPU", "gpu.memory", kSkip, no_kernels},
       {"fits", "gpu.memory", kPass,
        [](NodeFacts& f) { f.gpu.devices[4].memory_bytes = static_cast<std::uint64_t>(gpu_bytes(*f.run, 8)) + 1; }},
       {"does not fit", "gpu.memory", kFail,
        [](NodeFacts& f) { f.gpu.devices[4].memory_bytes = static_cast<std::uint64_t>(gpu_bytes(*f.run, 8)) - 1; }},
+      {"a card for the screen counts for nothing", "gpu.memory", kPass,
+       [](NodeFacts& f) {
+         f.gpu.devices[1].name = "NVIDIA T400";
+         f.gpu.devices[1].memory_bytes = 1;
+       }},
       {"no run", "gpu.memory", kSkip, [](NodeFacts& f) { f.run.reset(); }},
       {"on", "gpu.ecc", kPass, nothing},
       {"off", "gpu.ecc", kWarn, device(2, [](GpuDevice& d) { d.ecc = false; })},
@@ -224,6 +242,13 @@ inline std::vector<JudgedCase> host_cases() {
       {"GPUs lie idle", "cpu", kFail,
        [](NodeFacts& f) {
          idle(f);
+         f.run->parameters = 3'000'000'001;
+       }},
+      {"GPUs that nobody insists on compute", "cpu", kSkip, [](NodeFacts& f) { f.device = DeviceChoice::kAuto; }},
+      {"GPUs cannot compute", "cpu", kFail,
+       [](NodeFacts& f) {
+         f.device = DeviceChoice::kAuto;
+         f.gpu.driver = "535.1";
          f.run->parameters = 3'000'000'001;
        }},
       {"small model", "cpu", kPass, cpu_for(300e6)},

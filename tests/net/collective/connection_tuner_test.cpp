@@ -35,7 +35,49 @@ class ConnectionTunerTest : public QObject {
   void noise_below_the_gain_that_counts_moves_nothing();
   void it_follows_a_link_that_changes();
   void attempts_with_another_number_tell_nothing();
+  void connections_hold_what_is_under_way_data();
+  void connections_hold_what_is_under_way();
+  void it_does_not_go_below_what_the_link_needs();
 };
+
+void ConnectionTunerTest::connections_hold_what_is_under_way_data() {
+  QTest::addColumn<double>("mbit");
+  QTest::addColumn<double>("milliseconds");
+  QTest::addColumn<bool>("lossy");
+  QTest::addColumn<int>("needed");
+  QTest::newRow("nothing known") << 0.0 << 0.0 << false << 1;
+  QTest::newRow("near") << 1000.0 << 5.0 << false << 1;
+  QTest::newRow("a continent") << 500.0 << 80.0 << false << 2;
+  QTest::newRow("an ocean") << 800.0 << 200.0 << false << 8;
+  QTest::newRow("with losses") << 800.0 << 200.0 << true << 16;
+  QTest::newRow("beyond what an edge may have") << 1e6 << 1000.0 << true << 16;
+}
+
+void ConnectionTunerTest::connections_hold_what_is_under_way() {
+  QFETCH(double, mbit);
+  QFETCH(double, milliseconds);
+  QFETCH(bool, lossy);
+  QFETCH(int, needed);
+  constexpr std::size_t kWindow = std::size_t{3} << 20;
+
+  QCOMPARE(connections_needed(mbit * 1e6 / 8, milliseconds / 1000, kWindow, lossy), needed);
+}
+
+void ConnectionTunerTest::it_does_not_go_below_what_the_link_needs() {
+  for (const int most : {16, 4}) {
+    ConnectionTuner tuner(most);
+    const auto equal = [](int) { return 1e8; };  // of a link that is full with any number
+    tuner.needs(7);
+    QCOMPARE(tuner.connections(), std::min(8, most));
+    QCOMPARE(settles_at(tuner, equal), std::min(8, most));
+    for (int attempt = 0; attempt < 50; ++attempt) {
+      QVERIFY(tuner.connections() >= std::min(8, most));
+      tuner.measured(tuner.connections(), 1e8);
+    }
+    tuner.needs(1);
+    QCOMPARE(settles_at(tuner, [](int k) { return 1e9 / k; }), 2);  // where fewer are faster
+  }
+}
 
 void ConnectionTunerTest::it_finds_the_top_of_the_hill_data() {
   QTest::addColumn<int>("top");

@@ -74,6 +74,8 @@ class EdgePacingTest : public QObject {
   void an_attempt_knows_whether_it_was_alone();
   void a_peer_on_this_machine_is_left_alone_without_a_limit();
   void attempts_to_one_peer_share_what_its_link_carries();
+  void a_limit_that_changes_holds_from_the_next_look_on();
+  void contributions_and_their_edge_have_half_each();
 };
 
 void EdgePacingTest::attempts_at_once_share_the_owners_limit() {
@@ -81,11 +83,11 @@ void EdgePacingTest::attempts_at_once_share_the_owners_limit() {
   LinkPacing link, other_link;
   Connection first, second, other;
   const auto now = Clock::now();
-  const UploadShare upload(attempts, 1e6);
+  const UploadShare upload(attempts, [] { return std::optional(1e6); });
   EdgePacing pacing(link, {first.fd(), second.fd()}, upload);
   QCOMPARE(first.paced_to(), std::optional(5e5));  // of each connection
   {
-    const UploadShare other_upload(attempts, 1e6);
+    const UploadShare other_upload(attempts, [] { return std::optional(1e6); });
     EdgePacing other_pacing(other_link, {other.fd()}, other_upload);
 
     pacing.look(now);
@@ -126,18 +128,46 @@ void EdgePacingTest::a_peer_on_this_machine_is_left_alone_without_a_limit() {
 }
 
 // The link's rate is what both carry together; each has its part of it, and all of it once the other has ended.
+// The owner may say another thing at any time; to a peer on this machine, too.
+void EdgePacingTest::a_limit_that_changes_holds_from_the_next_look_on() {
+  AttemptsUnderWay attempts;
+  LinkPacing link;
+  Connection connection;
+  std::optional<double> most;
+  const UploadShare upload(attempts, [&] { return most; });
+  EdgePacing pacing(link, {connection.fd()}, upload);
+  QVERIFY(!connection.paced_to());
+
+  for (const std::optional<double> now : {std::optional(1e6), std::optional(3e5), std::optional<double>()}) {
+    most = now;
+    pacing.look(Clock::now());
+    QCOMPARE(connection.paced_to(), now);
+  }
+}
+
+void EdgePacingTest::contributions_and_their_edge_have_half_each() {
+  AttemptsUnderWay attempts;
+  const UploadShare upload(attempts, [] { return std::optional(1e6); });
+  {
+    const UploadShare::Contributions to_one(upload), to_another(upload);
+    QCOMPARE(upload.most_bytes_per_second(), std::optional(5e5));
+  }
+  QCOMPARE(upload.most_bytes_per_second(), std::optional(1e6));
+}
+
 void EdgePacingTest::attempts_to_one_peer_share_what_its_link_carries() {
   AttemptsUnderWay attempts;
   LinkPacing link;
   Connection first, second;
-  const UploadShare upload(attempts, 1e12);  // so that a peer on this machine is paced, but by the link
+  const UploadShare upload(
+      attempts, [] { return std::optional(1e12); });  // so that a peer on this machine is paced, but by the link
   auto now = Clock::now();
   constexpr std::size_t kBytes = 1'000'000;
   constexpr auto kInterval = 1s;
   for (Connection* connection : {&first, &second}) connection->carry(kBytes);  // the queues are full
   EdgePacing pacing(link, {first.fd()}, upload);
   {
-    const UploadShare other_upload(attempts, 1e12);
+    const UploadShare other_upload(attempts, [] { return std::optional(1e12); });
     EdgePacing other(link, {second.fd()}, other_upload);
     for (int i = 0; i < 20; ++i) {
       first.carry(kBytes);

@@ -22,11 +22,13 @@ struct Book {
   FrameBoard board;
 
   explicit Book(int world_size, std::int64_t buckets = 1, std::vector<bool> final_buckets = {},
-                FrameBoard::Connections connections = {1, 1})
+                std::size_t connections = 1)
       : payload{WireFormat::kInt8Block, buckets * kBucket, kBucket, std::move(final_buckets)},
         outbound(payload, world_size, Rank{0}),
         inbound(payload, world_size, Rank{world_size - 1}),
-        board(payload, outbound, inbound, connections, 2) {}
+        board(payload, outbound, inbound, connections, 2) {
+    board.inbound_joined(connections);
+  }
 
   std::vector<std::uint32_t> send_all_ready() {
     std::vector<std::uint32_t> sent;
@@ -208,8 +210,8 @@ void FrameBoardTest::a_failure_after_the_end_is_none() {
 
 void FrameBoardTest::only_the_last_connection_that_closes_is_a_failure() {
   const IslandId peer{"isl-1"};
-  Book sending(3, 1, {}, {2, 2});
-  Book receiving(3, 1, {}, {2, 2});
+  Book sending(3, 1, {}, 2);
+  Book receiving(3, 1, {}, 2);
 
   sending.board.outbound_closed(peer);
   receiving.board.inbound_closed(peer);

@@ -64,12 +64,17 @@ std::vector<MemberResult> LoopbackRing::run(const AllReduceSpec& spec, const std
 RingEdges LoopbackRing::edges_of(int rank, const AllReduceSpec& spec, std::int64_t numel) {
   LoopbackIsland& member = island(rank);
   ConnectionPool pool(*member.dial_context);
-  auto edges = connect_edges(spec, Rank{rank}, payload_of(spec, numel), pool, member.inbox, abort);
-  if (const auto* failure = std::get_if<AllReduceFailure>(&edges)) {
-    std::fprintf(stderr, "loopback ring: %s\n", failure->error.message.c_str());
-    std::abort();
-  }
-  return std::move(std::get<RingEdges>(edges));
+  const auto done = [](auto edge) {
+    if (const auto* failure = std::get_if<AllReduceFailure>(&edge)) {
+      std::fprintf(stderr, "loopback ring: %s\n", failure->error.message.c_str());
+      std::abort();
+    }
+    return std::move(std::get<0>(edge));
+  };
+  const RingPayload payload = payload_of(spec, numel);
+  EdgeConnector connector(spec, Rank{rank}, payload, pool, member.inbox, abort);
+  std::vector<TlsConnection> to_next = done(connector.connect_next()).connections;
+  return {std::move(to_next), done(connector.wait_for_previous([] { return true; }))};
 }
 
 }  // namespace atl

@@ -32,6 +32,11 @@ struct LoopbackIsland {
   std::unique_ptr<PeerListener> listener;  // after the inbox that it fills
 };
 
+struct RingEdges {
+  std::vector<TlsConnection> to_next;
+  std::vector<TlsConnection> from_previous;
+};
+
 class LoopbackRing {
  public:
   explicit LoopbackRing(int world_size);

@@ -1,5 +1,6 @@
 // What an all-reduce does when a link or a member is bad: every fault ends in a named error at the edge where it is,
 // and what is only slow does not.
+#include <fcntl.h>
 #include <poll.h>
 
 #include <QtTest>
@@ -7,6 +8,7 @@
 
 #include "kernels/wire_codec.h"
 #include "net/collective/canonical_digest.h"
+#include "net/transport/socket.h"
 #include "tests/net/collective/fault_parts.h"
 #include "tests/net/collective/slow_link.h"
 
@@ -20,6 +22,7 @@ class RingFaultsTest : public QObject {
   void connections_stay_open_for_the_next_attempt();
   void fewer_and_more_connections_follow_each_other();
   void connections_are_chosen_by_goodput_when_nobody_says_how_many();
+  void connections_at_rest_are_asked_whether_they_live();
   void connections_that_broke_meanwhile_are_replaced();
   void a_ring_in_another_order_dials_anew();
   void buckets_that_are_final_stay_as_they_are();
@@ -30,6 +33,7 @@ class RingFaultsTest : public QObject {
   void a_link_that_goes_dark_is_named_by_both_of_its_ends();
   void a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once();
   void a_peer_that_takes_nothing_is_named();
+  void frames_follow_the_hello_before_the_previous_rank_has_come();
   void a_frame_sent_twice_is_refused();
   void a_peer_of_another_version_is_told_apart_at_once();
   void a_member_at_anothers_address_is_a_certificate_error();
@@ -81,6 +85,52 @@ void RingFaultsTest::connections_are_chosen_by_goodput_when_nobody_says_how_many
     if (QTest::currentTestFailed()) return;
     QVERIFY(results[0].report().connections >= 2 && results[0].report().connections <= 16);
   }
+}
+
+void RingFaultsTest::connections_at_rest_are_asked_whether_they_live() {
+  LoopbackRing ring(2);
+  const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const RingPayload payload = payload_of(spec, 300'000);
+  RingInbox& inbox_of_peer = ring.island(1).inbox;
+  std::jthread peer([&] {
+    std::vector<RingInbox::Parked> parked;
+    for (TlsConnection& one : ring.edges_of(1, spec, payload.numel).from_previous) {
+      parked.push_back({std::move(one), {}});
+    }
+    inbox_of_peer.park(spec.fragment, std::move(parked));
+  });
+  const EdgeEnd to_peer{ring.id(1), RingRole::kSends};
+  const Address& address = spec.order[1].address;
+  ConnectionPool pool(*ring.island(0).dial_context);
+  EdgeConnector connector(spec, Rank{0}, payload, pool, ring.island(0).inbox, ring.abort);
+  auto edge = connector.connect_next();
+  QVERIFY(edge.index() == 0);
+  std::vector<TlsConnection> connections = std::move(std::get<0>(edge).connections);
+  QVERIFY(connector.wait_for_previous([] { return true; }).index() == 0);
+  peer.join();
+  const int socket = connections[0].fd();
+  const auto unacknowledged = [&] { return tcp_progress(socket).bytes_queued; };
+  QTRY_COMPARE(unacknowledged(), std::uint64_t{0});
+  const std::uint64_t before = tcp_progress(socket).bytes_acknowledged;
+  const auto count = static_cast<int>(connections.size());
+  pool.give_back(to_peer, address, std::move(connections));
+
+  for (int i = 0; i < 3; ++i) {
+    pool.keep_warm();
+    QTRY_COMPARE(unacknowledged(), std::uint64_t{0});
+    inbox_of_peer.look_at_parked();
+  }
+
+  QVERIFY(tcp_progress(socket).bytes_acknowledged >= before + 3 * kRingFrameHeaderBytes);
+  auto again = pool.take(to_peer, address, count, Deadline::after(20s), ring.abort);
+  QVERIFY(again.ok());
+  QCOMPARE(again->reused, count);
+  pool.give_back(to_peer, address, std::move(again->connections));
+  inbox_of_peer.forget(ring.id(0));
+  QTRY_COMPARE((pool.keep_warm(), ::fcntl(socket, F_GETFD)), -1);  // closed, before anybody needs it
+  again = pool.take(to_peer, address, count, Deadline::after(20s), ring.abort);
+  QVERIFY(again.ok());
+  QCOMPARE(again->reused, 0);
 }
 
 void RingFaultsTest::connections_that_broke_meanwhile_are_replaced() {
@@ -298,6 +348,32 @@ void RingFaultsTest::a_peer_that_takes_nothing_is_named() {
   QVERIFY2(message_of(result).find(ring.id(1).value + " took nothing") != std::string::npos,
            message_of(result).c_str());
   QCOMPARE(result.failure().peer->value, ring.id(1).value);
+}
+
+// The previous rank's hello is half a round trip under way: of a link that the next one could have used.
+void RingFaultsTest::frames_follow_the_hello_before_the_previous_rank_has_come() {
+  LoopbackRing ring(3);
+  const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const std::int64_t numel = 300'000;
+  const Inputs inputs = some_inputs(3, numel);
+  const EdgeSchedule edge(payload_of(spec, numel), 3, Rank{1});
+  MemberResult result;
+  std::jthread member([&] { result = ring.run_member(1, spec, inputs[1], ring.abort); });
+
+  RingEdges edges = ring.edges_of(2, spec, numel);  // rank 0 never comes
+  std::array<std::byte, kRingFrameHeaderBytes> header{};
+  const Status read = edges.from_previous[0].read_exact(header, Deadline::after(20s));
+  ring.abort.raise("test ends");
+  member.join();
+
+  QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
+  const auto frame = decode_ring_frame_header(header);
+  QVERIFY(frame.ok());
+  QVERIFY(frame->type == RingFrameType::kData);
+  QVERIFY(frame->length == edge.frame(frame->sequence).bytes &&
+          frame->offset == edge.frame(frame->sequence).first_byte);
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kAborted);
 }
 
 void RingFaultsTest::a_frame_sent_twice_is_refused() {

@@ -66,6 +66,9 @@ class ControlMethodTest : public QObject {
 
 void ControlMethodTest::what_is_asked_and_answered_survives_the_round_trip() {
   QVERIFY(comes_back(method::Pause{7200.0}));
+  QVERIFY(comes_back(method::GpuPause{3, 7200.0}));
+  QVERIFY(comes_back(method::GpuResume{3}));
+  QVERIFY(comes_back(method::GpusTaken{"0,2-7", true, "forgotten"}));
   QVERIFY(comes_back(method::Stop{true}));
   QVERIFY(comes_back(method::Leave{true}));
   QVERIFY(comes_back(
@@ -74,6 +77,8 @@ void ControlMethodTest::what_is_asked_and_answered_survives_the_round_trip() {
   QVERIFY(comes_back(method::Join{"atoll1.x", "laptop", "0.0.0.0:1", "example.org:1", "0-3", "gpu", "bf16", 2, 8, 4}));
   QVERIFY(comes_back(method::InviteLook{"atoll1.x"}));
   QVERIFY(comes_back(method::CheckRun{true}));
+  QVERIFY(comes_back(method::AgentAlive{TransferCaps{2.5e6, {}}}));
+  QVERIFY(comes_back(method::AgentAlive{}));
   QVERIFY(comes_back(method::Cancelled{true, "not kept"}));
   QVERIFY(comes_back(method::ModelExported{"/a/b", 42}));
   QVERIFY(comes_back(method::RunRollback{42, "a bad island"}));
@@ -90,6 +95,7 @@ void ControlMethodTest::what_is_not_said_is_not_there() {
   QVERIFY(!decode_message<method::Pause>(nlohmann::json::object())->for_seconds);
   QCOMPARE(decode_message<method::Stop>(nlohmann::json::object())->now, false);
   QVERIFY(!decode_message<method::Join>(nlohmann::json::object())->threads);
+  QVERIFY(!decode_message<method::AgentAlive>(nlohmann::json::object())->caps);  // of an agent of before
 }
 
 void ControlMethodTest::a_wrong_parameter_names_its_field_data() {
@@ -107,6 +113,10 @@ void ControlMethodTest::a_wrong_parameter_names_its_field_data() {
   row(decode_message<method::Join>(json{{"name", std::string(1000, 'x')}}).error(), "'name'");
   row(decode_message<method::InviteLook>(json::object()).error(), "'invite'");
   row(decode_message<method::ModelExport>(json{{"directory", 7}}).error(), "'directory'");
+  row(decode_message<method::AgentAlive>(json{{"caps", {{"upload_bytes_per_second", -1}}}}).error(),
+      "'upload_bytes_per_second'");
+  row(decode_message<method::AgentAlive>(json{{"caps", {{"download_bytes_per_second", 0}}}}).error(),
+      "'download_bytes_per_second'");
   row(decode_message<method::RunRollback>(json{{"to", 1e10}}).error(), "'to'");
   row(decode_message<method::IslandSendAway>(json::object()).error(), "'island'");
 }

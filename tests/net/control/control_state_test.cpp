@@ -178,7 +178,7 @@ void ControlStateTest::a_join_file_is_written_as_before_and_one_of_before_is_rea
   QCOMPARE(first->threads, 4);
   QCOMPARE(first->gpus, std::string("all"));
   QCOMPARE(first->micro_batch, 0);
-  QCOMPARE(first->device, DeviceChoice::kProcessor);
+  QCOMPARE(first->device, DeviceChoice::kAuto);
   QCOMPARE(first->precision, PrecisionChoice::kAuto);
 }
 

@@ -71,9 +71,15 @@ inline NodeState sample_state() {
   agent.restart_in_seconds = 8;
   agent.last_exit = TrainerExitView{ExitCause::kKilled, "somebody killed it", 1'763'725'100, 137};
   agent.warning = "the history is not written";
+  agent.paused_by = {
+      {OwnersRule::kHours, "it is not the hour", "22:00", 1'763'733'600, "atoll config set schedule.hours ''"},
+      {OwnersRule::kBattery, "the machine runs on its battery", "1 min after it is plugged in"}};
+  agent.paused_gpus = {{3, 1'763'733'000}, {5, {}}};
   agent.contributed =
       ContributionView{.run = {.tokens = 349'696, .rounds_accepted = 41, .bytes_sent = 64, .seconds = 30.5},
                        .life = {.tokens = 370'176, .rounds_accepted = 43, .bytes_sent = 96, .seconds = 32.5}};
+  agent.upload_cap = TransferCapView{2.5e6, 1'763'740'800};
+  agent.download_cap = TransferCapView{5e6, 1'763'740'800};
   return state;
 }
 

@@ -75,6 +75,7 @@ class MirrorOriginTest : public QObject {
   void whatever_a_store_does_the_next_place_is_asked();
   void a_mirror_that_is_gone_is_asked_last();
   void the_hub_is_last();
+  void what_a_mirror_gives_waits_for_the_owners_limit();
   void closing_does_not_wait_for_a_mirror();
 
  private:
@@ -118,6 +119,22 @@ class MirrorOriginTest : public QObject {
 
 void MirrorOriginTest::initTestCase() {
   for (const char* proxy : {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) qunsetenv(proxy);
+}
+
+// A second's worth was received before.
+void MirrorOriginTest::what_a_mirror_gives_waits_for_the_owners_limit() {
+  WebServer server(Scheme::kHttps);
+  server.put(std::string("/data/") + kFile, content());
+  DownloadPace download(125e3);
+  MirrorOptions limited = options(MirrorPolicy::kWeb);
+  limited.download = &download;
+  download.has_read(DownloadPace::Use::kFetch, 131'000, Clock::now());
+  const auto begin = Clock::now();
+
+  const auto bytes = read(server.url() + "/data", settings(server.authority()), limited);
+
+  QVERIFY2(bytes.ok(), bytes.ok() ? "" : bytes.error().message.c_str());
+  QVERIFY(Clock::now() - begin >= 800ms);
 }
 
 void MirrorOriginTest::https_is_read_by_an_authority_of_the_owners() {

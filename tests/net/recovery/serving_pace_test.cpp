@@ -38,6 +38,8 @@ class ServingPaceTest : public QObject {
   void the_owners_limit_holds();
   void during_an_attempt_it_has_a_hundredth_of_the_link();
   void ring_and_serving_share_what_the_owner_allows();
+  void serving_and_publishing_share_what_the_owner_allows();
+  void another_limit_holds_from_the_next_turn_on();
   void turns_come_in_the_order_of_asking();
   void what_is_held_back_is_no_time_of_the_peers();
   void a_link_that_carries_less_than_the_averages_never_catches_up();
@@ -98,6 +100,33 @@ void ServingPaceTest::ring_and_serving_share_what_the_owner_allows() {
     QVERIFY(served + *pace.left_to_ring() <= limit + (0.05 * limit + ServingPace::kMostAtOnce) / 100);
   }
   QVERIFY(!ServingPace().left_to_ring());
+}
+
+void ServingPaceTest::serving_and_publishing_share_what_the_owner_allows() {
+  const double limit = 5 * kMega;
+  ServingPace pace(limit);
+  const ServingPace::Part part(pace);
+  QCOMPARE(pace.left_to_parts(begin_), std::optional(limit));  // nobody is served
+
+  const auto served = static_cast<double>(sent_within(pace, begin_, 10s)) / 10;
+
+  const double published = *pace.left_to_parts(begin_ + 10s);
+  QVERIFY(served + published <= 1.01 * limit + static_cast<double>(ServingPace::kMostAtOnce) / 10);
+  QVERIFY(served >= 0.4 * limit && published >= 0.4 * limit);
+  const ServingPace::Attempt attempt(pace);
+  QCOMPARE(pace.left_to_parts(begin_ + 10s), pace.left_to_ring());  // which attempts and parts divide (UploadShare)
+  QVERIFY(!ServingPace().left_to_parts(begin_));
+}
+
+void ServingPaceTest::another_limit_holds_from_the_next_turn_on() {
+  ServingPace pace;
+  QVERIFY(!pace.left_to_ring());
+  pace.allow(kMega);
+  const auto sent = static_cast<double>(sent_within(pace, begin_, 10s));
+  QVERIFY(sent <= 10.05 * kMega + ServingPace::kMostAtOnce && sent >= 9.9 * kMega);
+  QVERIFY(*pace.left_to_ring() < kMega);
+  pace.allow({});
+  QVERIFY(pace.next(1 << 30, begin_ + 11s).when == begin_ + 11s);
 }
 
 void ServingPaceTest::turns_come_in_the_order_of_asking() {

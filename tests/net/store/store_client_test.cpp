@@ -54,9 +54,26 @@ class StoreClientTest : public QObject {
   void an_answer_that_is_too_long_is_refused();
   void an_abort_ends_a_request_at_once();
   void a_body_keeps_to_its_rate();
+  void what_comes_is_counted_and_waits_for_the_owners_limit();
   void no_secret_stands_in_an_error();
   void what_a_store_lists_is_read_and_garbage_is_nothing();
 };
+
+// A second's worth was received before.
+void StoreClientTest::what_comes_is_counted_and_waits_for_the_owners_limit() {
+  const FakeStore store;
+  DownloadPace download(125e3);
+  StoreClient client = take(StoreClient::create(access_of(store), {.download = &download}));
+  AbortSignal abort;
+  take(client.call({.method = StoreMethod::kPut, .key = "a", .body = as_bytes("the outer state of a run")}, abort));
+  download.has_read(DownloadPace::Use::kFetch, 131'000, Clock::now());
+  const auto begin = Clock::now();
+
+  const auto whole = take(client.call({.key = "a"}, abort));
+
+  QCOMPARE(to_string(whole.body), std::string("the outer state of a run"));
+  QVERIFY(Clock::now() - begin >= std::chrono::milliseconds(800));
+}
 
 void StoreClientTest::what_is_put_is_read_back_whole_and_in_parts() {
   const FakeStore store;

@@ -236,7 +236,7 @@ void GenerateTest::a_text_ends_with_any_of_the_models_end_tokens() {
   QVERIFY(whole.size() > 8);
   const std::vector<std::int64_t> ends{300, static_cast<unsigned char>(whole[6])};
   const Completion ended = told_of({prompt_of("x")}, options, 1, 64, byte_text(ends)).completions.at(0);
-  QVERIFY(ended.end == TextEnd::kEndOfText);
+  QVERIFY(ended.end == TextEnd::kEndToken);
   QCOMPARE(ended.text, whole.substr(0, whole.find(whole[6])));
 }
 

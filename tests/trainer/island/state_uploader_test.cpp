@@ -55,7 +55,7 @@ class StateUploaderTest : public QObject {
   StateUploader::Surroundings surroundings() {
     return {settings(),
             directory(),
-            std::nullopt,
+            pace_,
             ring_,
             [this](std::optional<std::uint64_t> bytes) {
               MutexLock lock(progress_mutex_);
@@ -101,6 +101,7 @@ class StateUploaderTest : public QObject {
   std::unique_ptr<FakeStore> store_;
   std::unique_ptr<IslandDisk> disk_;
   std::unique_ptr<OuterStateStore> outer_;
+  ServingPace pace_;
   AttemptsUnderWay ring_;
   Mailbox<IslandUploaded> told_{8};
   Mutex progress_mutex_;
@@ -178,7 +179,7 @@ void StateUploaderTest::a_logged_state_is_published_as_it_was() {
 }
 
 void StateUploaderTest::the_ring_goes_first() {
-  auto attempt = std::make_unique<UploadShare>(ring_, std::nullopt);
+  auto attempt = std::make_unique<UploadShare>(ring_, nullptr);
   StateUploader uploader(surroundings(), run(), model_);
 
   uploader.upload({OuterStep{1}, outer_->tree_hash()});

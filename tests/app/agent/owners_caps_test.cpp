@@ -1,0 +1,185 @@
+// What an island may send and receive at each hour, and how it hears of another word of its owner's. Clocks are made
+// up, but for the agent of the last tests, which tells a trainer that the test serves.
+#include "app/agent/owners_caps.h"
+
+#include <QtTest>
+#include <thread>
+
+#include "app/config/config.h"
+#include "net/base/mutex.h"
+#include "net/control/methods.h"
+#include "tests/app/agent/agent_fixture.h"
+
+using namespace std::chrono_literals;
+
+namespace atl {
+namespace {
+
+constexpr double kMegabit = 1e6 / 8;
+
+// Seconds since 1970 of that time in this process's time zone.
+std::time_t local(int year, int month, int day, int hour, int minute, int second = 0) {
+  std::tm parts{};
+  parts.tm_year = year - 1900;
+  parts.tm_mon = month - 1;
+  parts.tm_mday = day;
+  parts.tm_hour = hour;
+  parts.tm_min = minute;
+  parts.tm_sec = second;
+  parts.tm_isdst = -1;
+  return std::mktime(&parts);
+}
+
+CapRules rules_of(const char* upload_by_hours) {
+  return {{100 * kMegabit, parse_cap_hours(upload_by_hours).value()}, {}};
+}
+
+// Writes down what it is told with each word of its agent.
+class TrainerThatIsTold final : public ControlService {
+ public:
+  Result<nlohmann::json> call(std::string_view name, const nlohmann::json& params) override {
+    if (name == method::AgentAlive::kName) {
+      const auto alive = decode_message<method::AgentAlive>(params);
+      MutexLock lock(mutex_);
+      if (alive.ok()) caps_ = alive->caps;
+    }
+    IslandState state;
+    state.state = IslandPhase::kTraining;
+    state.inner_step = ++steps_;
+    return state.to_json();
+  }
+  std::optional<TransferCaps> caps() const {
+    MutexLock lock(mutex_);
+    return caps_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::optional<TransferCaps> caps_ ATOLL_GUARDED_BY(mutex_);
+  std::atomic<std::uint32_t> steps_{0};
+};
+
+}  // namespace
+
+class OwnersCapsTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() {
+    qputenv("TZ", "Europe/Berlin");
+    ::tzset();
+  }
+
+  void a_limit_begins_and_ends_with_its_hours() {
+    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"), {}, {});
+
+    QCOMPARE(caps.at(local(2026, 5, 10, 21, 59, 59)).upload, std::optional(100 * kMegabit));
+    QCOMPARE(caps.at(local(2026, 5, 10, 22, 0)).upload, std::optional(20 * kMegabit));
+    QCOMPARE(caps.at(local(2026, 5, 11, 0, 0)).upload, std::optional(20 * kMegabit));
+    QCOMPARE(caps.at(local(2026, 5, 11, 5, 59, 59)).upload, std::optional(20 * kMegabit));
+    QCOMPARE(caps.at(local(2026, 5, 11, 6, 0)).upload, std::optional(100 * kMegabit));
+    QVERIFY(!caps.at(local(2026, 5, 10, 22, 0)).download);
+  }
+
+  void it_is_said_until_when_over_midnight_too() {
+    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"), {}, {});
+
+    QCOMPARE(caps.upload_view(local(2026, 5, 10, 21, 30, 12)).until,
+             std::optional<std::int64_t>(local(2026, 5, 10, 22, 0)));
+    QCOMPARE(caps.upload_view(local(2026, 5, 31, 23, 0)).until, std::optional<std::int64_t>(local(2026, 6, 1, 6, 0)));
+    QCOMPARE(caps.download_view(local(2026, 5, 10, 21, 30)), TransferCapView());
+  }
+
+  // In the night to 29 March 2026 an hour is left out, in that to 25 October one comes twice.
+  void a_night_of_another_length_ends_at_its_hour() {
+    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"), {}, {});
+    const std::time_t spring = local(2026, 3, 28, 23, 0), autumn = local(2026, 10, 24, 23, 0);
+
+    QCOMPARE(*caps.upload_view(spring).until - spring, std::int64_t{6 * 3600});
+    QCOMPARE(*caps.upload_view(autumn).until - autumn, std::int64_t{8 * 3600});
+  }
+
+  void files_that_stay_as_they_are_are_not_read_again() {
+    QTemporaryDir home;
+    const std::filesystem::path file = home.filePath("settings.json").toStdString();
+    int reads = 0;
+    OwnersCaps caps(rules_of(""), {file}, [&]() -> Result<CapRules> { return ++reads, CapRules{}; });
+    auto now = Clock::now();
+    for (int i = 0; i < 10; ++i) caps.turn(now += 2s);
+    QCOMPARE(reads, 0);
+
+    std::ofstream(file) << "{}";
+    caps.turn(now);  // not yet looked at
+    QCOMPARE(reads, 0);
+    for (int i = 0; i < 10; ++i) caps.turn(now += 2s);
+
+    QCOMPARE(reads, 1);
+    QVERIFY(!caps.at(local(2026, 5, 10, 12, 0)).upload);
+  }
+
+  void what_cannot_be_read_changes_nothing_and_is_told() {
+    QTemporaryDir home;
+    const std::filesystem::path file = home.filePath("config.toml").toStdString();
+    bool good = false;
+    OwnersCaps caps(rules_of(""), {file}, [&]() -> Result<CapRules> {
+      return good ? Result<CapRules>(CapRules{}) : Error{ErrorCode::kInvalidArgument, "line 3 is no rate"};
+    });
+    std::ofstream(file) << "bad";
+    caps.turn(Clock::now());
+    QCOMPARE(caps.at(local(2026, 5, 10, 12, 0)).upload, std::optional(100 * kMegabit));
+    QVERIFY(caps.trouble().find("line 3 is no rate") != std::string::npos);
+
+    good = true;
+    std::ofstream(file) << "good again";
+    caps.turn(Clock::now() + 10s);
+
+    QVERIFY(!caps.at(local(2026, 5, 10, 12, 0)).upload);
+    QVERIFY(caps.trouble().empty());
+  }
+
+  // ---- an agent, a trainer's process and its socket
+
+  void a_trainer_that_runs_is_told_what_is_set_while_it_runs() {
+    AgentFixture f;
+    TrainerThatIsTold trainer;
+    const auto server = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", trainer);
+    QVERIFY(server.ok() && f.start().ok());
+    QTRY_VERIFY_WITH_TIMEOUT(trainer.caps() == TransferCaps(), 60'000);
+    QTRY_VERIFY_WITH_TIMEOUT(f.trainer() != 0, 60'000);
+    const pid_t before = f.trainer();
+
+    QVERIFY(f.call("config.set", {{"key", "limits.upload"}, {"value", "20 Mbit/s"}}).ok());
+    QVERIFY(f.call("config.set", {{"key", "limits.download_by_hours"}, {"value", "00:00-24:00 30 Mbit/s"}}).ok());
+
+    const TransferCaps wanted{20 * kMegabit, 30 * kMegabit};
+    QTRY_VERIFY_WITH_TIMEOUT(trainer.caps() == wanted, 60'000);
+    QCOMPARE(f.trainer(), before);
+    const nlohmann::json agent = f.state()["agent"];
+    QCOMPARE(agent["upload_cap"]["bytes_per_second"].get<double>(), 20 * kMegabit);
+    QVERIFY(agent["upload_cap"]["until_unix_seconds"].is_null());
+    QCOMPARE(agent["download_cap"]["bytes_per_second"].get<double>(), 30 * kMegabit);
+
+    QVERIFY(f.call("config.set", {{"key", "limits.upload"}, {"value", nullptr}}).ok());
+    QTRY_VERIFY_WITH_TIMEOUT(trainer.caps() && !trainer.caps()->upload, 60'000);
+  }
+
+  void a_trainer_is_started_with_the_limits_of_the_hour() {
+    AgentFixture f(true,
+                   "echo \"$ATOLL_UPLOAD_BYTES_PER_SECOND $ATOLL_DOWNLOAD_BYTES_PER_SECOND\" > \"$(dirname $0)/told\"\n"
+                   "exec sleep 600");
+    QVERIFY(write_setting(f.home().settings_file(), "limits.upload", "20 Mbit/s").ok());
+    QVERIFY(write_setting(f.home().settings_file(), "limits.upload_by_hours", "00:00-24:00 40 Mbit/s").ok());
+    QVERIFY(f.start().ok());
+
+    const auto told = [&] {
+      const auto text = read_file(f.path("told"));
+      return text.ok() ? *text : std::string();
+    };
+    QTRY_COMPARE_WITH_TIMEOUT(told(), std::string("5000000 \n"), 60'000);
+  }
+};
+
+}  // namespace atl
+
+QTEST_GUILESS_MAIN(atl::OwnersCapsTest)
+#include "owners_caps_test.moc"
