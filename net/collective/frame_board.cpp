@@ -59,6 +59,7 @@ FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound,
 void FrameBoard::inbound_joined(std::size_t connections) {
   const MutexLock lock(mutex_);
   open_inbound_ = connections;
+  joined_ = true;
   ++version_;
   wake_all();
 }
@@ -66,13 +67,18 @@ void FrameBoard::inbound_joined(std::size_t connections) {
 // ---- frames to send
 // ----------------------------------------------------------------------------------------------------
 
-bool FrameBoard::something_to_send() const { return !ready_.empty() || next_own_ < own_ready_end_; }
+bool FrameBoard::own_may_leave() const {
+  if (next_own_ >= own_ready_end_) return false;
+  return joined_ || outbound_.next_own(next_own_ + 1) < outbound_.frames();
+}
+
+bool FrameBoard::something_to_send() const { return !ready_.empty() || own_may_leave(); }
 
 std::optional<std::uint32_t> FrameBoard::take_to_send() {
   const MutexLock lock(mutex_);
   if (!something_to_send()) return std::nullopt;
   std::uint32_t sequence = next_own_;
-  if (!ready_.empty() && (ready_.top() < next_own_ || next_own_ >= own_ready_end_)) {
+  if (!ready_.empty() && (ready_.top() < next_own_ || !own_may_leave())) {
     sequence = ready_.top();
     ready_.pop();
   } else {

@@ -32,6 +32,9 @@ class FrameBoard {
   void inbound_joined(std::size_t connections);
 
   // ---- frames to send: the first one in the schedule that is ready
+  // The last own frame waits for inbound_joined(). Whoever has sent all, then, knows that the next rank is reached: what
+  // that one sent had to go round the ring first. Otherwise a rank whose connection was cut before its hello arrived
+  // would take its work for done, and both would wait for the other until the silence timeout.
   std::optional<std::uint32_t> take_to_send();
   void frame_sent(std::uint32_t sequence);
   bool all_sent() const;
@@ -101,6 +104,7 @@ class FrameBoard {
   void wake_one_to_hash() ATOLL_REQUIRES(mutex_);
   void count_final(std::uint64_t first_byte, std::uint64_t bytes) ATOLL_REQUIRES(mutex_);
   void end_if_complete() ATOLL_REQUIRES(mutex_);
+  bool own_may_leave() const ATOLL_REQUIRES(mutex_);
   bool something_to_send() const ATOLL_REQUIRES(mutex_);
   void set_failure(AllReduceFailure failure) ATOLL_REQUIRES(mutex_);
 
@@ -118,6 +122,7 @@ class FrameBoard {
   std::uint64_t version_ ATOLL_GUARDED_BY(mutex_) = 0;
   std::size_t open_outbound_ ATOLL_GUARDED_BY(mutex_);
   std::size_t open_inbound_ ATOLL_GUARDED_BY(mutex_) = 0;
+  bool joined_ ATOLL_GUARDED_BY(mutex_) = false;
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_ ATOLL_GUARDED_BY(mutex_);
   std::uint32_t next_own_ ATOLL_GUARDED_BY(mutex_) = 0;
   std::uint32_t own_ready_end_ ATOLL_GUARDED_BY(mutex_);  // own frames below may be sent

@@ -22,12 +22,12 @@ struct Book {
   FrameBoard board;
 
   explicit Book(int world_size, std::int64_t buckets = 1, std::vector<bool> final_buckets = {},
-                std::size_t connections = 1)
+                std::size_t connections = 1, bool joined = true)
       : payload{WireFormat::kInt8Block, buckets * kBucket, kBucket, std::move(final_buckets)},
         outbound(payload, world_size, Rank{0}),
         inbound(payload, world_size, Rank{world_size - 1}),
         board(payload, outbound, inbound, connections, 2) {
-    board.inbound_joined(connections);
+    if (joined) board.inbound_joined(connections);
   }
 
   std::vector<std::uint32_t> send_all_ready() {
@@ -69,6 +69,7 @@ class FrameBoardTest : public QObject {
 
  private Q_SLOTS:
   void own_frames_are_ready_in_order_and_once();
+  void the_last_own_frame_waits_for_the_previous_rank();
   void what_was_received_goes_on_before_own_frames_of_later_buckets();
   void a_frame_is_let_in_once();
   void a_place_is_not_written_before_what_was_there_has_left();
@@ -95,6 +96,17 @@ void FrameBoardTest::own_frames_are_ready_in_order_and_once() {
   QVERIFY(std::ranges::is_sorted(sent));
   for (const std::uint32_t sequence : sent) QCOMPARE(attempt.outbound.next_own(sequence), sequence);
   QVERIFY(!attempt.board.all_sent());
+}
+
+void FrameBoardTest::the_last_own_frame_waits_for_the_previous_rank() {
+  Book attempt(3, 4, {}, 1, false);
+  QCOMPARE(attempt.send_all_ready().size(), std::size_t{3});
+
+  attempt.board.inbound_joined(1);
+
+  const auto last = attempt.send_all_ready();
+  QCOMPARE(last.size(), std::size_t{1});
+  QCOMPARE(attempt.outbound.next_own(last.front() + 1), attempt.outbound.frames());
 }
 
 void FrameBoardTest::what_was_received_goes_on_before_own_frames_of_later_buckets() {
