@@ -75,6 +75,8 @@ class CudaEngineTest : public QObject {
   void ranks_go_on_after_a_step_that_was_given_up();
   void a_rank_that_fails_is_told_of_and_keeps_nobody_waiting_data() { ordinal_rows(); }
   void a_rank_that_fails_is_told_of_and_keeps_nobody_waiting();
+  void a_step_that_got_no_memory_gets_it_the_next_time_data() { ordinal_rows(); }
+  void a_step_that_got_no_memory_gets_it_the_next_time();
   void everything_is_given_back_data() { ordinal_rows(); }
   void everything_is_given_back();
 
@@ -327,6 +329,26 @@ void CudaEngineTest::a_rank_that_fails_is_told_of_and_keeps_nobody_waiting() {
   const double loss = engine->evaluate(batch.view()).value();
   const double expected = reference_.expected.floats("loss").value()[0];
   QVERIFY(std::abs(loss - expected) / expected <= kForwardTolerance);
+}
+
+// The program of that step is kept, and what it computes in is not there yet: what is enqueued would lie beyond.
+void CudaEngineTest::a_step_that_got_no_memory_gets_it_the_next_time() {
+  QFETCH(std::vector<int>, ordinals);
+  for (const char* call : {"cudaMalloc", "cudaStreamSynchronize"}) {
+    CudaMachine machine({.gpus = 2, .seed = 550});
+    const auto engine =
+        engine_of(reference_, options_of(reference_, static_cast<int>(ordinals.size())), machine.group(ordinals));
+    const ReferenceBatch batch = reference_.batch("tokens");
+    machine.cuda.fail(call, 1, cudaErrorMemoryAllocation);
+
+    const auto failed = engine->gradients(batch.view());
+    const auto report = engine->gradients(batch.view());
+
+    QVERIFY(!failed.ok());
+    QVERIFY2(report.ok(), report.ok() ? "" : report.error().message.c_str());
+    const auto [difference, name] = reference_.worst_tensor(report->gradients, "grad.");
+    QVERIFY2(difference <= kGradientTolerance, name.c_str());
+  }
 }
 
 void CudaEngineTest::everything_is_given_back() {

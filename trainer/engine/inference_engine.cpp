@@ -82,6 +82,7 @@ class DeviceInferenceEngine final : public InferenceEngine {
   template <class Take>
   Status run(std::span<const SlotTokens> texts, Wanted wanted, Take&& take);
   const Program& program(Wanted wanted, std::int64_t rows, std::int64_t chosen);
+  void take_step_arena(std::int64_t bytes);
   void upload(const Program& program, std::span<const Row> rows, std::int64_t count, std::int64_t chosen,
               Wanted wanted);
   // Behind what is there.
@@ -121,17 +122,25 @@ void DeviceInferenceEngine::take_memory(const ReadParameters& parameters) {
 
 const Program& DeviceInferenceEngine::program(Wanted wanted, std::int64_t rows, std::int64_t chosen) {
   const auto key = std::tuple(wanted, rows, chosen);
-  if (const auto found = programs_.find(key); found != programs_.end()) return found->second;
-  runner_.join();  // it may hold the address of one that goes now
-  if (programs_.size() == kMostShapes) programs_.clear();
-  Program made = wanted == Wanted::kLogits ? step_.logits(rows, chosen) : step_.scores(rows, chosen);
-  const Program& program = programs_.emplace(key, std::move(made)).first->second;
-  if (program.step_bytes() > step_bytes_) {
-    device_->synchronize();
-    step_bytes_ = program.step_bytes();
-    device_->take_arena(Arena::kStep, step_bytes_);
+  auto found = programs_.find(key);
+  if (found == programs_.end()) {
+    runner_.join();  // it may hold the address of one that goes now
+    if (programs_.size() == kMostShapes) programs_.clear();
+    Program made = wanted == Wanted::kLogits ? step_.logits(rows, chosen) : step_.scores(rows, chosen);
+    found = programs_.emplace(key, std::move(made)).first;
   }
+  const Program& program = found->second;
+  // Asked of each, also of one that was made before: what was to give it memory may have failed.
+  if (program.step_bytes() > step_bytes_) take_step_arena(program.step_bytes());
   return program;
+}
+
+void DeviceInferenceEngine::take_step_arena(std::int64_t bytes) {
+  runner_.join();
+  device_->synchronize();
+  step_bytes_ = 0;  // the old one goes before the new one comes
+  device_->take_arena(Arena::kStep, bytes);
+  step_bytes_ = bytes;
 }
 
 Status DeviceInferenceEngine::check(std::span<const SlotTokens> texts, Wanted wanted) const {

@@ -51,20 +51,25 @@ const Program& RankModel::program(Kind kind, std::int64_t sequences, std::int64_
   const auto found = std::ranges::find_if(made_, same);
   if (found != made_.end()) {
     made_.splice(made_.begin(), made_, found);
-    return made_.front().program;
+  } else {
+    runner_.join();  // it may hold the address of one that goes now
+    if (made_.size() == kMostPrograms) made_.pop_back();
+    made_.push_front({kind, sequences, length, make(kind, sequences, length)});
   }
-  runner_.join();  // it may hold the address of one that goes now
-  if (made_.size() == kMostPrograms) made_.pop_back();
-  made_.push_front({kind, sequences, length, make(kind, sequences, length)});
-  const Program& program = made_.front().program;
-  if (program.step_bytes() > step_bytes_) {
-    device_->synchronize();
-    // Sampling asks for a token more each time, and would take the arena anew each time.
-    const std::int64_t ahead = kind == Kind::kLastLogits ? step_bytes_ + step_bytes_ / 2 : 0;
-    step_bytes_ = std::max(program.step_bytes(), ahead);
-    device_->take_arena(Arena::kStep, step_bytes_);
-  }
-  return program;
+  // Asked of each, also of one that was made before: what was to give it memory may have failed.
+  const std::int64_t needed = made_.front().program.step_bytes();
+  // Sampling asks for a token more each time, and would take the arena anew each time.
+  const std::int64_t ahead = kind == Kind::kLastLogits ? step_bytes_ + step_bytes_ / 2 : 0;
+  if (needed > step_bytes_) take_step_arena(std::max(needed, ahead));
+  return made_.front().program;
+}
+
+void RankModel::take_step_arena(std::int64_t bytes) {
+  runner_.join();
+  device_->synchronize();
+  step_bytes_ = 0;  // the old one goes before the new one comes
+  device_->take_arena(Arena::kStep, bytes);
+  step_bytes_ = bytes;
 }
 
 // --- Values ---

@@ -116,6 +116,7 @@ class RankModel {
   };
 
   const Program& program(Kind kind, std::int64_t sequences = 0, std::int64_t length = 0);
+  void take_step_arena(std::int64_t bytes);
   Program make(Kind kind, std::int64_t sequences, std::int64_t length) const;
   // Those of its sequences, on the device; how many they are.
   std::int64_t micro_batch_size(const RankBatch& batch, std::int64_t index) const;
