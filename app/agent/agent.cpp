@@ -14,6 +14,7 @@
 #include "app/agent/methods/methods.h"
 #include "app/agent/owners_wish.h"
 #include "app/agent/rules_watch.h"
+#include "app/agent/settings_watch.h"
 #include "app/agent/service_notice.h"
 #include "app/agent/trainer_news.h"
 #include "net/base/mailbox.h"
@@ -96,7 +97,7 @@ class Agent::Impl final : public AgentControl {
     return std::filesystem::exists(options_.home.island.join_file(), ignored);
   }
   Wish followed_wish() const;
-  Result<CapRules> read_caps() const;
+  void follow_settings();
   void follow_caps();
   void on_gpus(const std::vector<GpuSample>& gpus);
   void take(const Command& command);
@@ -126,8 +127,9 @@ class Agent::Impl final : public AgentControl {
   // The loop's:
   OwnersWish wish_;
   Supervisor supervisor_;
-  OwnersCaps caps_{
-      options_.caps, {options_.home.config_file, options_.home.settings_file()}, [this] { return read_caps(); }};
+  SettingsWatch settings_{{options_.home.config_file, options_.home.settings_file()}};
+  std::string settings_trouble_;  // why a change of them is not followed; empty: all is
+  OwnersCaps caps_{options_.caps};
   IslandTrainer trainer_{options_.home,
                          {.program = options_.trainer,
                           .patience = options_.trainer_patience,
@@ -204,7 +206,7 @@ Status Agent::Impl::serve() {
   ATOLL_ASSIGN_OR_RETURN(server_, ControlServer::start(options_.home.socket, "atoll-agent", service_, options_.access));
   rules_.emplace(options_.home,
                  RulesWatch::Options{options_.gpus, options_.rules, options_.gpu_limits, options_.machine,
-                                     options_.gpu_sample_period, options_.read_config, news_level()},
+                                     options_.gpu_sample_period, news_level()},
                  TrainerGpus::Tell{publisher(), [this](const std::vector<GpuSample>& gpus) { on_gpus(gpus); }});
   board_.set_paused_gpus(rules_->gpus().paused());
   (void)take_over();
@@ -259,14 +261,18 @@ Wish Agent::Impl::followed_wish() const {
   return wish == Wish::kRun && rules_->pause() ? Wish::kPause : wish;
 }
 
-Result<CapRules> Agent::Impl::read_caps() const {
-  ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(options_.home)));
-  return cap_rules(config);
+// One that cannot be read changes nothing, and is told until one comes that can.
+void Agent::Impl::follow_settings() {
+  if (!settings_.changed(Clock::now()) || !options_.read_config) return;
+  const auto config = options_.read_config();
+  const Status followed = config.ok() ? rules_->follow(*config) : Status(config.error());
+  settings_trouble_ = followed.ok() ? std::string() : "settings stay as they were: " + followed.error().message;
+  if (!followed.ok()) spdlog::warn("settings read=false error=\"{}\"", followed.error().message);
+  if (config.ok()) caps_.set(cap_rules(*config));
 }
 
 // The trainer hears of it with the next word that its agent lives: within a second.
 void Agent::Impl::follow_caps() {
-  caps_.turn(Clock::now());
   const TransferCaps caps = caps_.at(std::time(nullptr));
   trainer_.set_caps(caps);
   news_.set_caps(caps);
@@ -280,7 +286,8 @@ void Agent::Impl::take(const Command& command) {
     rules_->gpus().look_at_home();
     tell(Joined{is_joined()});
   } else if (std::holds_alternative<LookAtSettings>(command)) {
-    rules_->read_settings();
+    settings_.look_now();
+    follow_settings();
   } else if (const auto* join = std::get_if<JoinNews>(&command)) {
     take_join_news(*join);
   } else if (const auto* said = std::get_if<ControlEvent>(&command)) {
@@ -315,6 +322,7 @@ void Agent::Impl::look_at_disk() {
 void Agent::Impl::turn() {
   if (wish_.pause_is_over()) settle_wish(Wish::kRun);
   rules_->gpus().set_paused(board_.facts().paused_gpus);  // which control methods change
+  follow_settings();
   rules_->turn();
   follow_caps();
   if (const Wish followed = followed_wish(); followed != supervisor_.wish()) tell(Wished{followed});
@@ -386,6 +394,7 @@ std::string Agent::Impl::warning() const {
   if (!wish_.warning().empty()) return wish_.warning();
   if (!history_.trouble().empty()) return history_.trouble();
   if (!contributions_.trouble().empty()) return contributions_.trouble();
+  if (!settings_trouble_.empty()) return settings_trouble_;
   if (!caps_.trouble().empty()) return caps_.trouble();
   return rules_->warning();
 }

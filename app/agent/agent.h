@@ -44,10 +44,11 @@ struct AgentOptions {
   std::string gpus = "all";                // as island.gpus has it; what has joined follows it when it is changed
   OwnersRulesSettings rules;
   MachineReader::Places machine;  // where what the rules ask is read
-  // The configuration as it is now: rules and GPU limits are read anew when a setting was changed. Empty: they stay.
+  // The configuration as it is now: rules, GPUs and limits are read anew when the home's settings change. Empty: they
+  // stay.
   std::function<Result<Config>()> read_config;
   SupervisorOptions supervisor;
-  CapRules caps;  // of transfers, at first: they are read again when the home's settings change
+  CapRules caps;  // of transfers
   GpuLimits gpu_limits;
   std::chrono::milliseconds gpu_sample_period{5'000};  // asked with gpu_limits.probe, if there is one
   HistoryLimits history;

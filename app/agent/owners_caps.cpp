@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
 namespace atl {
 namespace {
@@ -17,34 +16,14 @@ int minute_of(const std::tm& time) { return time.tm_hour * 60 + time.tm_min; }
 
 }  // namespace
 
-OwnersCaps::OwnersCaps(CapRules rules, std::vector<std::filesystem::path> files,
-                       std::function<Result<CapRules>()> read_again)
-    : rules_(std::move(rules)), files_(std::move(files)), read_again_(std::move(read_again)), seen_(stamps()) {}
-
-std::vector<OwnersCaps::Stamp> OwnersCaps::stamps() const {
-  std::vector<Stamp> all;
-  for (const std::filesystem::path& file : files_) {
-    struct stat info {};
-    if (::stat(file.c_str(), &info) != 0) info = {};
-    all.push_back({info.st_ino, info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_size});
-  }
-  return all;
-}
-
-void OwnersCaps::turn(Clock::time_point now) {
-  if (!read_again_ || now < look_at_) return;
-  look_at_ = now + kLookEvery;
-  auto seen = stamps();
-  if (seen == seen_) return;
-  seen_ = std::move(seen);
-  const auto read = read_again_();
-  if (!read.ok()) {
-    trouble_ = fmt::format("limits on transfers stay as they were: {}", read.error().message);
-    spdlog::warn("caps error=\"{}\"", read.error().message);
+void OwnersCaps::set(const Result<CapRules>& rules) {
+  trouble_.clear();
+  if (rules.ok()) {
+    rules_ = *rules;
     return;
   }
-  trouble_.clear();
-  rules_ = *read;
+  trouble_ = fmt::format("limits on transfers stay as they were: {}", rules.error().message);
+  spdlog::warn("caps error=\"{}\"", rules.error().message);
 }
 
 TransferCaps OwnersCaps::at(std::time_t time) const {

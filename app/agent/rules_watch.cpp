@@ -43,7 +43,6 @@ bool has(const std::vector<PausedBy>& pauses, OwnersRule rule) {
 
 RulesWatch::RulesWatch(const AgentHome& home, Options options, TrainerGpus::Tell tell)
     : places_(std::move(options.machine)),
-      read_config_(std::move(options.read_config)),
       news_level_(options.news_level),
       tell_(tell),
       island_gpus_(std::move(options.gpus)),
@@ -52,14 +51,12 @@ RulesWatch::RulesWatch(const AgentHome& home, Options options, TrainerGpus::Tell
   set(options.rules, options.gpu_limits.power_watts);
 }
 
-void RulesWatch::read_settings() {
-  if (!read_config_) return;
-  const auto config = read_config_();
-  const auto rules = config.ok() ? owners_rules(*config) : Result<OwnersRulesSettings>(config.error());
-  if (!rules.ok()) return spdlog::warn("settings read=false error=\"{}\"", rules.error().message);
-  set(*rules, gpu_power_limit(*config));
-  const std::string gpus = config->text("island.gpus");
+Status RulesWatch::follow(const Config& config) {
+  ATOLL_ASSIGN_OR_RETURN(const OwnersRulesSettings rules, owners_rules(config));
+  set(rules, gpu_power_limit(config));
+  const std::string gpus = config.text("island.gpus");
   if (gpus != std::exchange(island_gpus_, gpus)) gpus_.use(gpus);
+  return ok_status();
 }
 
 void RulesWatch::set(const OwnersRulesSettings& rules, std::optional<double> gpu_power_watts) {

@@ -29,14 +29,13 @@ class RulesWatch {
     GpuLimits gpu_limits;
     MachineReader::Places machine;
     std::chrono::milliseconds gpu_sample_period;
-    std::function<Result<Config>()> read_config;  // as it is now; empty: it stays
     spdlog::level::level_enum news_level;
   };
   // `tell` as TrainerGpus has it; its alerts come from the loop's thread, too.
   RulesWatch(const AgentHome& home, Options options, TrainerGpus::Tell tell);
 
-  // After a setting was changed. A configuration that cannot be read changes nothing; whoever set the value is told.
-  void read_settings();
+  // After the settings changed. One of which the rules cannot be read changes nothing.
+  Status follow(const Config& config);
   void set_trainer(pid_t pid);  // 0: none runs
   void turn();                  // some times a second
   TrainerGpus& gpus() { return gpus_; }
@@ -55,7 +54,6 @@ class RulesWatch {
   void log_changes(const std::vector<PausedBy>& before) const;
 
   const MachineReader::Places places_;
-  const std::function<Result<Config>()> read_config_;
   const spdlog::level::level_enum news_level_;
   const TrainerGpus::Tell tell_;
   std::string island_gpus_;  // as they were set last

@@ -1,5 +1,6 @@
 #include "app/gui/parts/ring_geometry.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -16,6 +17,17 @@ QPointF RingGeometry::at(double position, double outwards) const {
 
 double RingGeometry::edgeLength() const {
   return std::numbers::pi * (area_.width() + area_.height()) / 2 / static_cast<double>(count_);
+}
+
+std::vector<bool> apart(std::span<const QRectF> boxes, const QRectF& taken) {
+  std::vector<QRectF> drawn{taken};
+  std::vector<bool> fits;
+  for (const QRectF& box : boxes) {
+    const bool free = std::ranges::none_of(drawn, [&](const QRectF& other) { return other.intersects(box); });
+    if (free) drawn.push_back(box);
+    fits.push_back(free);
+  }
+  return fits;
 }
 
 std::size_t travelling_chunk(std::size_t rank, std::uint32_t step, std::size_t count) {

@@ -6,6 +6,8 @@
 
 #include <QPointF>
 #include <QRectF>
+#include <span>
+#include <vector>
 
 namespace atl {
 
@@ -23,6 +25,9 @@ class RingGeometry {
   const QRectF area_;
   const std::size_t count_;
 };
+
+// Of boxes in the order of their importance: those that touch neither `taken` nor one that is drawn before them.
+std::vector<bool> apart(std::span<const QRectF> boxes, const QRectF& taken);
 
 // Which chunk rank `rank` sends on in step `step` of the ring (net/collective/ring_schedule.h): chunk (rank - step) mod
 // N, through reduce-scatter and all-gather of each bucket, 2(N - 1) steps.

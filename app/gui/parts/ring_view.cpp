@@ -22,10 +22,17 @@ constexpr double kLookAhead = 0.5;  // seconds that a rate is believed without n
 constexpr std::size_t kAllNamed = 12;
 constexpr double kIslandRadius = 9, kWidestName = 160;
 constexpr double kWidest = 1.5;  // a ring, not a band
+constexpr double kMiddleWidth = 0.66;  // of the ring's: what is written there
 constexpr double kDegree = std::numbers::pi / 180;
 
 QFont ring_font(QFont font) {
   font.setPointSizeF(font.pointSizeF() * 0.9);
+  return font;
+}
+
+QFont figure_font(QFont font) {
+  font.setPointSizeF(font.pointSizeF() * 1.9);
+  font.setWeight(QFont::DemiBold);
   return font;
 }
 
@@ -149,7 +156,7 @@ void RingView::paintEvent(QPaintEvent*) {
   } else {
     const RingGeometry geometry(area, picture_.ring.size());
     for (std::size_t place = 0; place < geometry.count(); ++place) paintEdge(painter, geometry, place);
-    for (std::size_t place = 0; place < geometry.count(); ++place) paintRate(painter, geometry, place);
+    paintRates(painter, geometry, middleBox(area));
     if (picture_.active && picture_.progress && !greyed_) paintChunks(painter, geometry);
     for (std::size_t place = 0; place < geometry.count(); ++place) paintIsland(painter, geometry, place);
     paintMiddle(painter, area);
@@ -186,27 +193,53 @@ void RingView::paintEdge(QPainter& painter, const RingGeometry& geometry, std::s
   painter.drawPolygon(QPolygonF() << tip + along * 1.4 << tip - along + across << tip - along - across);
 }
 
-// The edge's rate, within the ring.
-void RingView::paintRate(QPainter& painter, const RingGeometry& geometry, std::size_t place) const {
-  const RingIsland& member = picture_.ring[memberAt(place)];
-  const bool slow = picture_.slowest_edge == memberAt(place);
-  if (geometry.count() < 2 || !member.edge_bytes_per_second) return;
-  if (geometry.count() > kAllNamed && !slow && !member.self) return;
-  const Colours& colours = colours_of(palette());
-  painter.setFont(ring_font(font()));
-  QString text = text::link_rate(*member.edge_bytes_per_second);
-  if (slow) text += "\n" + tr("slowest");
-  const QFontMetricsF metrics(painter.font());
-  const QRectF bounds = metrics.boundingRect(QRectF(0, 0, 200, 100), Qt::AlignCenter, text);
+std::vector<std::size_t> RingView::ratedPlaces(std::size_t count) const {
+  std::vector<std::size_t> places;
+  const auto rank = [&](std::size_t place) {  // the slowest edge, then the own one, then the others
+    const std::size_t member = memberAt(place);
+    return picture_.slowest_edge == member ? 0 : picture_.ring[member].self ? 1 : 2;
+  };
+  for (std::size_t place = 0; place < count && count > 1; ++place) {
+    if (!picture_.ring[memberAt(place)].edge_bytes_per_second) continue;
+    if (count <= kAllNamed || rank(place) < 2) places.push_back(place);
+  }
+  std::ranges::stable_sort(places, {}, rank);
+  return places;
+}
+
+QString RingView::rateText(std::size_t place) const {
+  const QString rate = text::link_rate(*picture_.ring[memberAt(place)].edge_bytes_per_second);
+  return picture_.slowest_edge == memberAt(place) ? rate + "\n" + tr("slowest") : rate;
+}
+
+// Within the ring, beside the middle of the edge.
+QRectF RingView::rateBox(const RingGeometry& geometry, std::size_t place) const {
+  const QFontMetricsF metrics(ring_font(font()));
+  const QRectF bounds = metrics.boundingRect(QRectF(0, 0, 200, 100), Qt::AlignCenter, rateText(place));
   QRectF box(0, 0, bounds.width() + 8, bounds.height() + 2);
   const double towards = geometry.angle(static_cast<double>(place) + 0.5) * kDegree;
   const double half = (std::abs(std::cos(towards)) * box.width() + std::abs(std::sin(towards)) * box.height()) / 2;
   box.moveCenter(geometry.at(static_cast<double>(place) + 0.5, -16 - half));
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(colours.surface);
-  painter.drawRoundedRect(box, 3, 3);
-  painter.setPen(greyed_ ? colours.faint : slow ? colours.warning : colours.muted);
-  painter.drawText(box, Qt::AlignCenter, text);
+  return box;
+}
+
+// Where the ring is small not all of them have room: all are in the spoken text and in the table.
+void RingView::paintRates(QPainter& painter, const RingGeometry& geometry, const QRectF& middle) const {
+  const Colours& colours = colours_of(palette());
+  const std::vector<std::size_t> places = ratedPlaces(geometry.count());
+  std::vector<QRectF> boxes;
+  for (const std::size_t place : places) boxes.push_back(rateBox(geometry, place));
+  const std::vector<bool> fits = apart(boxes, middle);
+  painter.setFont(ring_font(font()));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!fits[i]) continue;
+    const bool slow = picture_.slowest_edge == memberAt(places[i]);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colours.surface);
+    painter.drawRoundedRect(boxes[i], 3, 3);
+    painter.setPen(greyed_ ? colours.faint : slow ? colours.warning : colours.muted);
+    painter.drawText(boxes[i], Qt::AlignCenter, rateText(places[i]));
+  }
 }
 
 // Each island sends the chunk that the schedule names; all of them at once.
@@ -263,32 +296,38 @@ void RingView::paintIsland(QPainter& painter, const RingGeometry& geometry, std:
   painter.drawText(box, Qt::AlignCenter, name);
 }
 
+QString RingView::middleText() const {
+  if (!picture_.active || !picture_.progress) {
+    return tr("island(s) in the last ring", nullptr, static_cast<int>(picture_.ring.size()));
+  }
+  const SyncProgress& progress = *picture_.progress;
+  return phase_word(progress.part) + "\n" +
+         tr("\u2191 %1   \u2193 %2")
+             .arg(text::link_rate(progress.sent_bytes_per_second), text::link_rate(progress.received_bytes_per_second));
+}
+
+QRectF RingView::middleBox(const QRectF& area) const {
+  const double widest = area.width() * kMiddleWidth;
+  const QRectF text = QFontMetricsF(ring_font(font()))
+                          .boundingRect(QRectF(0, 0, widest, area.height()), Qt::AlignHCenter | Qt::TextWordWrap,
+                                        middleText());
+  const double above = QFontMetricsF(figure_font(font())).height();
+  return {area.center().x() - text.width() / 2, area.center().y() - above, text.width(), above + 2 + text.height()};
+}
+
 void RingView::paintMiddle(QPainter& painter, const QRectF& area) const {
   const Colours& colours = colours_of(palette());
-  QRectF box(0, 0, area.width() * 0.66, area.height() * 0.45);
+  QRectF box(0, 0, area.width() * kMiddleWidth, area.height() * 0.45);
   box.moveCenter(area.center());
   const bool runs = picture_.active && picture_.progress;
-  const QString figure = runs ? text::percent(fraction()) : text::count(picture_.ring.size());
-  const QString beneath = runs ? phase_word(picture_.progress->part)
-                               : tr("island(s) in the last ring", nullptr, static_cast<int>(picture_.ring.size()));
-  QFont large = font();
-  large.setPointSizeF(large.pointSizeF() * 1.9);
-  large.setWeight(QFont::DemiBold);
-  painter.setFont(large);
+  painter.setFont(figure_font(font()));
   painter.setPen(greyed_ ? colours.faint : colours.text);
   painter.drawText(QRectF(box.left(), box.top(), box.width(), box.height() / 2), Qt::AlignHCenter | Qt::AlignBottom,
-                   figure);
+                   runs ? text::percent(fraction()) : text::count(picture_.ring.size()));
   painter.setFont(ring_font(font()));
   painter.setPen(colours.muted);
-  QString lines = beneath;
-  if (runs) {
-    const SyncProgress& progress = *picture_.progress;
-    lines += "\n" + tr("\u2191 %1   \u2193 %2")
-                        .arg(text::link_rate(progress.sent_bytes_per_second),
-                             text::link_rate(progress.received_bytes_per_second));
-  }
   painter.drawText(QRectF(box.left(), box.center().y() + 2, box.width(), box.height() / 2),
-                   Qt::AlignHCenter | Qt::AlignTop | Qt::TextWordWrap, lines);
+                   Qt::AlignHCenter | Qt::AlignTop | Qt::TextWordWrap, middleText());
 }
 
 }  // namespace atl

@@ -48,9 +48,14 @@ class RingView : public QWidget {
   double widestName() const;
   bool isNamed(std::size_t place) const;
   void paintEdge(QPainter& painter, const RingGeometry& geometry, std::size_t place) const;
-  void paintRate(QPainter& painter, const RingGeometry& geometry, std::size_t place) const;
+  std::vector<std::size_t> ratedPlaces(std::size_t count) const;  // whose edges' rates are to be read, the foremost first
+  QString rateText(std::size_t place) const;
+  QRectF rateBox(const RingGeometry& geometry, std::size_t place) const;
+  void paintRates(QPainter& painter, const RingGeometry& geometry, const QRectF& middle) const;
   void paintChunks(QPainter& painter, const RingGeometry& geometry) const;
   void paintIsland(QPainter& painter, const RingGeometry& geometry, std::size_t place) const;
+  QString middleText() const;                       // beneath the figure
+  QRectF middleBox(const QRectF& area) const;  // what the figure and that text cover
   void paintMiddle(QPainter& painter, const QRectF& area) const;
 
   RingPicture picture_;

@@ -65,6 +65,7 @@ class AgentFixture {
     ATOLL_ASSIGN_OR_RETURN(const Config config, Config::load(config_sources(home())));
     ATOLL_RETURN_IF_ERROR(apply_config(config, options));
     options.home = home();
+    options.read_config = [sources = config_sources(home())] { return Config::load(sources); };
     options.trainer = path("trainer.sh");
     options.supervisor.first_backoff = std::chrono::milliseconds(100);
     options.supervisor.end_within = std::chrono::seconds(10);

@@ -5,6 +5,7 @@
 #include <QtTest>
 #include <thread>
 
+#include "app/agent/settings_watch.h"
 #include "app/config/config.h"
 #include "net/base/mutex.h"
 #include "net/control/methods.h"
@@ -71,7 +72,7 @@ class OwnersCapsTest : public QObject {
   }
 
   void a_limit_begins_and_ends_with_its_hours() {
-    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"), {}, {});
+    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"));
 
     QCOMPARE(caps.at(local(2026, 5, 10, 21, 59, 59)).upload, std::optional(100 * kMegabit));
     QCOMPARE(caps.at(local(2026, 5, 10, 22, 0)).upload, std::optional(20 * kMegabit));
@@ -82,7 +83,7 @@ class OwnersCapsTest : public QObject {
   }
 
   void it_is_said_until_when_over_midnight_too() {
-    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"), {}, {});
+    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"));
 
     QCOMPARE(caps.upload_view(local(2026, 5, 10, 21, 30, 12)).until,
              std::optional<std::int64_t>(local(2026, 5, 10, 22, 0)));
@@ -92,47 +93,38 @@ class OwnersCapsTest : public QObject {
 
   // In the night to 29 March 2026 an hour is left out, in that to 25 October one comes twice.
   void a_night_of_another_length_ends_at_its_hour() {
-    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"), {}, {});
+    const OwnersCaps caps(rules_of("22:00-06:00 20 Mbit/s"));
     const std::time_t spring = local(2026, 3, 28, 23, 0), autumn = local(2026, 10, 24, 23, 0);
 
     QCOMPARE(*caps.upload_view(spring).until - spring, std::int64_t{6 * 3600});
     QCOMPARE(*caps.upload_view(autumn).until - autumn, std::int64_t{8 * 3600});
   }
 
-  void files_that_stay_as_they_are_are_not_read_again() {
+  void files_are_other_ones_once_and_not_looked_at_all_the_time() {
     QTemporaryDir home;
     const std::filesystem::path file = home.filePath("settings.json").toStdString();
-    int reads = 0;
-    OwnersCaps caps(rules_of(""), {file}, [&]() -> Result<CapRules> { return ++reads, CapRules{}; });
+    SettingsWatch watch({file});
     auto now = Clock::now();
-    for (int i = 0; i < 10; ++i) caps.turn(now += 2s);
-    QCOMPARE(reads, 0);
+    for (int i = 0; i < 10; ++i) QVERIFY(!watch.changed(now += 2s));
 
     std::ofstream(file) << "{}";
-    caps.turn(now);  // not yet looked at
-    QCOMPARE(reads, 0);
-    for (int i = 0; i < 10; ++i) caps.turn(now += 2s);
+    QVERIFY(!watch.changed(now));  // not yet looked at
+    QVERIFY(watch.changed(now += 2s));
+    for (int i = 0; i < 10; ++i) QVERIFY(!watch.changed(now += 2s));
 
-    QCOMPARE(reads, 1);
-    QVERIFY(!caps.at(local(2026, 5, 10, 12, 0)).upload);
+    std::filesystem::remove(file);
+    watch.look_now();
+    QVERIFY(watch.changed(now));
   }
 
   void what_cannot_be_read_changes_nothing_and_is_told() {
-    QTemporaryDir home;
-    const std::filesystem::path file = home.filePath("config.toml").toStdString();
-    bool good = false;
-    OwnersCaps caps(rules_of(""), {file}, [&]() -> Result<CapRules> {
-      return good ? Result<CapRules>(CapRules{}) : Error{ErrorCode::kInvalidArgument, "line 3 is no rate"};
-    });
-    std::ofstream(file) << "bad";
-    caps.turn(Clock::now());
+    OwnersCaps caps(rules_of(""));
+
+    caps.set(Error{ErrorCode::kInvalidArgument, "line 3 is no rate"});
     QCOMPARE(caps.at(local(2026, 5, 10, 12, 0)).upload, std::optional(100 * kMegabit));
     QVERIFY(caps.trouble().find("line 3 is no rate") != std::string::npos);
 
-    good = true;
-    std::ofstream(file) << "good again";
-    caps.turn(Clock::now() + 10s);
-
+    caps.set(CapRules{});
     QVERIFY(!caps.at(local(2026, 5, 10, 12, 0)).upload);
     QVERIFY(caps.trouble().empty());
   }
@@ -161,6 +153,23 @@ class OwnersCapsTest : public QObject {
 
     QVERIFY(f.call("config.set", {{"key", "limits.upload"}, {"value", nullptr}}).ok());
     QTRY_VERIFY_WITH_TIMEOUT(trainer.caps() && !trainer.caps()->upload, 60'000);
+  }
+
+  void a_file_that_is_written_by_hand_is_followed_and_its_mistakes_are_told() {
+    AgentFixture f;
+    TrainerThatIsTold trainer;
+    const auto server = ControlServer::start(f.home().island.control_socket(), "atoll-trainer", trainer);
+    QVERIFY(server.ok() && f.start().ok());
+    QTRY_VERIFY_WITH_TIMEOUT(trainer.caps() == TransferCaps(), 60'000);
+    const auto warning = [&] { return QString::fromStdString(f.state()["agent"]["warning"].get<std::string>()); };
+
+    std::ofstream(f.home().config_file) << "[limits]\nupload = '20 Mbit/s'\n[schedule]\nhours = 'at night'\n";
+    QTRY_VERIFY_WITH_TIMEOUT(warning().contains("settings stay as they were"), 60'000);
+    QVERIFY(trainer.caps() == TransferCaps());
+
+    std::ofstream(f.home().config_file) << "[limits]\nupload = '20 Mbit/s'\n";
+    QTRY_VERIFY_WITH_TIMEOUT(trainer.caps() == (TransferCaps{20 * kMegabit, {}}), 60'000);
+    QTRY_VERIFY_WITH_TIMEOUT(warning().isEmpty(), 60'000);
   }
 
   void a_trainer_is_started_with_the_limits_of_the_hour() {

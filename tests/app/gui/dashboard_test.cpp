@@ -262,6 +262,17 @@ class DashboardTest : public QObject {
     QCOMPARE(travelling_chunk(2, 8, 5), std::size_t{2});  // the next bucket
   }
 
+  void of_rates_that_would_overlap_the_foremost_are_drawn() {
+    const QRectF middle(40, 40, 20, 20);
+    const std::vector<QRectF> boxes = {{0, 0, 30, 10},   // free
+                                       {20, 5, 30, 10},  // over the first
+                                       {45, 5, 30, 10},  // over the second only, which is not drawn
+                                       {55, 55, 30, 10},  // over the middle
+                                       {0, 90, 30, 10}};
+
+    QCOMPARE(apart(boxes, middle), (std::vector<bool>{true, false, true, false, true}));
+  }
+
   // ---- GPUs
 
   void each_gpu_has_its_panel() {

@@ -1,0 +1,60 @@
+// What `atoll hub status` prints of what a hub says, which here is a test.
+#include <QtTest>
+#include <filesystem>
+#include <fstream>
+
+#include "net/control/control_server.h"
+#include "net/control/home.h"
+#include "net/control/hub_state.h"
+#include "tests/app/cli_run.h"
+
+using namespace atl;
+using atl::test::CliOutcome;
+using atl::test::CliRun;
+using atl::test::contains;
+
+namespace {
+
+class FakeHub final : public ControlService {
+ public:
+  explicit FakeHub(HubState state) : state_(std::move(state)) {}
+  Result<nlohmann::json> call(std::string_view, const nlohmann::json&) override { return state_.to_json(); }
+
+ private:
+  const HubState state_;
+};
+
+CliOutcome status_of(const HubState& state) {
+  CliRun atoll;
+  const HubHome home{atoll.path("hub")};
+  std::filesystem::create_directories(home.directory);
+  std::ofstream(home.run_file()) << "{}";
+  FakeHub hub(state);
+  const auto server = ControlServer::start(home.control_socket(), "atoll-hub", hub);
+  if (!server.ok()) qFatal("%s", server.error().message.c_str());
+  return atoll({"hub", "status", "--home", home.directory.string()});
+}
+
+}  // namespace
+
+class HubStatusTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void it_says_for_whose_fetch_a_round_waits() {
+    HubState state;
+    state.name = "first";
+    state.round_open = true;
+    const CliOutcome before = status_of(state);
+    state.fetch_wait = "the next round waits for attic (isl-1), which fetches the model: 12 s at most";
+    const CliOutcome waits = status_of(state);
+
+    QCOMPARE(before.exit_code, 0);
+    QVERIFY2(!contains(before.out, "fetch"), before.out.c_str());
+    QCOMPARE(waits.exit_code, 0);
+    QVERIFY2(contains(waits.out, "waits for a fetch\n" + state.fetch_wait + "\n"), waits.out.c_str());
+  }
+};
+
+QTEST_GUILESS_MAIN(HubStatusTest)
+#include "hub_status_test.moc"
