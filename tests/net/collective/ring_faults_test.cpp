@@ -92,9 +92,12 @@ void RingFaultsTest::connections_at_rest_are_asked_whether_they_live() {
   const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
   const RingPayload payload = payload_of(spec, 300'000);
   RingInbox& inbox_of_peer = ring.island(1).inbox;
+  std::vector<TlsConnection> of_peer;  // or they might close before this rank has come upon them
   std::jthread peer([&] {
+    auto edges = ring.edges_of(1, spec, payload.numel);
+    of_peer = std::move(edges.to_next);
     std::vector<RingInbox::Parked> parked;
-    for (TlsConnection& one : ring.edges_of(1, spec, payload.numel).from_previous) {
+    for (TlsConnection& one : edges.from_previous) {
       parked.push_back({std::move(one), {}});
     }
     inbox_of_peer.park(spec.fragment, std::move(parked));
