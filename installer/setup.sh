@@ -227,6 +227,70 @@ ensure_arrow() {
   exec 9>&-
 }
 
+fetch_libraries() {
+  ensure_libtorch
+  ensure_gpu_libraries
+  ensure_cuda_build
+}
+
+# Downloads beside the build: `begin_beside fetch_libraries`, then `build_beside`, then `join_beside`. Both are jobs with a process group of
+# their own, so that whatever pip or the compiler started ends with them: at Ctrl-C, and when the script stops for another reason.
+beside_pid='' beside_log='' building_pid=''
+end_jobs() {
+  local pid tries
+  for pid in $building_pid $beside_pid; do
+    kill -INT -- "-$pid" 2>/dev/null || continue  # pip then removes what it has in temporary directories
+    for ((tries = 0; tries < 50; ++tries)); do
+      kill -0 -- "-$pid" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -KILL -- "-$pid" 2>/dev/null || true
+  done
+  rm -f "$beside_log"
+}
+
+# begin_beside COMMAND...: in the background; what it says is kept for join_beside, so that the build's lines stay whole.
+begin_beside() {
+  beside_log=$(mktemp)
+  trap end_jobs EXIT
+  set -m
+  (set +m && trap - EXIT && "$@") >"$beside_log" 2>&1 </dev/null &
+  beside_pid=$!
+  set +m
+}
+
+# build_beside PRESET TARGET...: what needs nothing of what is downloaded. A download that fails ends it: nobody waits for a build in vain.
+build_beside() {
+  set -m
+  (set +m && trap - EXIT && build "$@") </dev/null &
+  building_pid=$!
+  set +m
+  while kill -0 "$building_pid" 2>/dev/null; do
+    if ! kill -0 "$beside_pid" 2>/dev/null && ! wait "$beside_pid"; then join_beside; fi
+    sleep 0.3
+  done
+  wait "$building_pid" || exit 1  # which has said why
+  building_pid=''
+}
+
+# join_beside: waits for the job and says what it said; where it failed, that is the script's last word.
+join_beside() {
+  local status=0 waited=0
+  while kill -0 "$beside_pid" 2>/dev/null; do
+    ((waited % 100 != 0)) || say "waiting for what is still being downloaded ($(du -sm "$atoll_cache" 2>/dev/null | cut -f 1) MB are in $atoll_cache)"
+    ((waited += 1))
+    sleep 0.3
+  done
+  wait "$beside_pid" || status=$?
+  if ((status != 0)); then
+    cat "$beside_log" >&2
+    exit 1
+  fi
+  cat "$beside_log"
+  rm -f "$beside_log"
+  beside_pid='' beside_log=''
+}
+
 # build PRESET [TARGET...]
 build() {
   local preset=$1

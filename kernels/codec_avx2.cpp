@@ -33,10 +33,9 @@ struct Avx2 {
     return _mm256_and_ps(v, _mm256_castsi256_ps(finite));
   }
 
-  static void store_bf16(std::byte* p, Floats v) {
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits(v), 16), _mm256_set1_epi32(1));
-    const __m256i rounded = _mm256_add_epi32(bits(v), _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
-    store_words(p, _mm256_srli_epi32(rounded, 16));
+  static void store_bf16(std::byte* p, Floats v) { store_words(p, _mm256_srli_epi32(bf16_bits(v), 16)); }
+  static Floats rounded_to_bf16(Floats v) {
+    return _mm256_castsi256_ps(_mm256_and_si256(bf16_bits(v), _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
   }
   static Floats load_bf16(const std::byte* p) {
     const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
@@ -44,6 +43,7 @@ struct Avx2 {
   }
 
   static Bits nearest(Floats v) { return _mm256_cvtps_epi32(v); }  // ties to even
+  static Floats floats(Bits q) { return _mm256_cvtepi32_ps(q); }
   // 32 integers within [-128, 127]
   static void store_int8(std::byte* p, const Bits (&q)[4]) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), packed_bytes(q));
@@ -90,6 +90,11 @@ struct Avx2 {
   static void prefetch_to_all(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 
  private:
+  // In the upper halves; the lower are left over.
+  static __m256i bf16_bits(Floats v) {
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits(v), 16), _mm256_set1_epi32(1));
+    return _mm256_add_epi32(bits(v), _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  }
   static __m256i packed_bytes(const Bits (&v)[4]) {
     const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
     // Packing works within halves of the register: the order is put right at the end.
@@ -104,6 +109,7 @@ struct Avx2 {
 }  // namespace
 
 void avx2::encode(const EncodeJob& job) { encode_job<Avx2>(job); }
+void avx2::add(const AddJob& job) { add_job<Avx2>(job); }
 void avx2::decode(const DecodeJob& job) { decode_job<Avx2>(job); }
 
 }  // namespace atl

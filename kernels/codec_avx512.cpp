@@ -31,10 +31,11 @@ struct Avx512 {
   }
 
   static void store_bf16(std::byte* p, Floats v) {
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits(v), 16), _mm512_set1_epi32(1));
-    const __m512i rounded = _mm512_add_epi32(bits(v), _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    const __m256i words = _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+    const __m256i words = _mm512_cvtepi32_epi16(_mm512_srli_epi32(bf16_bits(v), 16));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), words);
+  }
+  static Floats rounded_to_bf16(Floats v) {
+    return _mm512_castsi512_ps(_mm512_and_si512(bf16_bits(v), _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
   }
   static Floats load_bf16(const std::byte* p) {
     const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
@@ -42,6 +43,7 @@ struct Avx512 {
   }
 
   static Bits nearest(Floats v) { return _mm512_cvtps_epi32(v); }  // ties to even
+  static Floats floats(Bits q) { return _mm512_cvtepi32_ps(q); }
   // 64 integers within [-128, 127]
   static void store_int8(std::byte* p, const Bits (&q)[4]) {
     for (std::size_t k = 0; k < 4; ++k) {
@@ -88,11 +90,19 @@ struct Avx512 {
   static void fence() { _mm_sfence(); }
   static void prefetch(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1); }
   static void prefetch_to_all(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+
+ private:
+  // In the upper halves; the lower are left over.
+  static __m512i bf16_bits(Floats v) {
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits(v), 16), _mm512_set1_epi32(1));
+    return _mm512_add_epi32(bits(v), _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  }
 };
 
 }  // namespace
 
 void avx512::encode(const EncodeJob& job) { encode_job<Avx512>(job); }
+void avx512::add(const AddJob& job) { add_job<Avx512>(job); }
 void avx512::decode(const DecodeJob& job) { decode_job<Avx512>(job); }
 
 }  // namespace atl

@@ -55,6 +55,25 @@ void for_each_block(WireFormat format, std::size_t numel, OnBlock on_block) {
   }
 }
 
+// Sums encoded blocks of at most `most` values, one after the other.
+class BlockAdder {
+ public:
+  BlockAdder(WireFormat format, std::size_t most) : format_(format), sum_(most), decoded_(most) {}
+
+  // encoded <- encode(decode(partial) + decode(contribution))
+  void add(const std::byte* partial, const std::byte* contribution, std::size_t count, std::byte* encoded) {
+    decode_block(format_, partial, count, sum_.data());
+    decode_block(format_, contribution, count, decoded_.data());
+    for (std::size_t i = 0; i < count; ++i) sum_[i] = sum_[i] + decoded_[i];
+    encode_block(format_, sum_.data(), count, encoded);
+  }
+
+ private:
+  const WireFormat format_;
+  std::vector<float> sum_;
+  std::vector<float> decoded_;
+};
+
 }  // namespace
 
 EncodeJob rest_of(const EncodeJob& job, std::size_t begin) {
@@ -68,6 +87,11 @@ EncodeJob rest_of(const EncodeJob& job, std::size_t begin) {
   return rest;
 }
 
+AddJob rest_of(const AddJob& job, std::size_t begin) {
+  const std::size_t byte = byte_of(job.format, begin);
+  return {job.format, job.partial + byte, job.contribution + byte, job.encoded + byte, job.numel - begin};
+}
+
 DecodeJob rest_of(const DecodeJob& job, std::size_t begin) {
   DecodeJob rest = job;
   rest.encoded += byte_of(job.format, begin);
@@ -78,7 +102,9 @@ DecodeJob rest_of(const DecodeJob& job, std::size_t begin) {
 
 void plain::encode(const EncodeJob& job) {
   std::vector<float> v(std::min(job.numel, static_cast<std::size_t>(block_numel(job.format))));
-  std::vector<float> decoded(v.size());
+  std::vector<float> decoded(job.residual_out != nullptr ? v.size() : 0);
+  std::vector<std::byte> own(job.partial != nullptr ? byte_of(job.format, v.size()) : 0);
+  BlockAdder adder(job.format, own.empty() ? 0 : v.size());
   for_each_block(job.format, job.numel, [&](std::size_t first, std::size_t count, std::size_t byte) {
     const float* const x = job.x + first;
     if (job.residual_in != nullptr) {
@@ -86,17 +112,23 @@ void plain::encode(const EncodeJob& job) {
     } else {
       for (std::size_t i = 0; i < count; ++i) v[i] = job.share * x[i];
     }
-    if (job.partial != nullptr) {
-      decode_block(job.format, job.partial + byte, count, decoded.data());
-      for (std::size_t i = 0; i < count; ++i) v[i] = decoded[i] + v[i];
-    }
-    encode_block(job.format, v.data(), count, job.encoded + byte);
+    std::byte* const encoded = job.encoded + byte;
+    std::byte* const contribution = job.partial != nullptr ? own.data() : encoded;
+    encode_block(job.format, v.data(), count, contribution);
     if (job.residual_out != nullptr) {
-      decode_block(job.format, job.encoded + byte, count, decoded.data());
+      decode_block(job.format, contribution, count, decoded.data());
       for (std::size_t i = 0; i < count; ++i) {
         job.residual_out[first + i] = finite_or_zero((v[i] - decoded[i]) / job.own_share);
       }
     }
+    if (job.partial != nullptr) adder.add(job.partial + byte, contribution, count, encoded);
+  });
+}
+
+void plain::add(const AddJob& job) {
+  BlockAdder adder(job.format, std::min(job.numel, static_cast<std::size_t>(block_numel(job.format))));
+  for_each_block(job.format, job.numel, [&](std::size_t, std::size_t count, std::size_t byte) {
+    adder.add(job.partial + byte, job.contribution + byte, count, job.encoded + byte);
   });
 }
 

@@ -40,58 +40,80 @@ void prefetch_sums_ahead(const float* block) {
   for (std::size_t line = 0; line < kBlock * sizeof(float); line += 64) L::prefetch_to_all(at + line);
 }
 
-// v[i] <- value(i) for a block; the bits of its largest magnitude, if the format asks for them.
-template <class L, class Format, class Value>
-std::uint32_t compute_block(float* v, Value value) {
-  auto largest = L::magnitudes(L::all(0.0f));
-  for (std::size_t i = 0; i < Format::kBlock; i += L::kCount) {
-    const auto computed = value(i);
-    L::store(v + i, computed);
-    if constexpr (Format::kScaled) largest = L::max(largest, L::magnitudes(computed));
-  }
-  return Format::kScaled ? L::largest(largest) : 0;
-}
+// Below, values(i) gives values i .. i + kCount - 1 of a block, in registers.
 
-template <class L, class Format>
-std::uint32_t largest_of_block(const float* v) {
-  auto largest = L::magnitudes(L::load(v));
+// Bits of the largest magnitude, if the format asks for them.
+template <class L, class Format, class Values>
+std::uint32_t largest_of(Values values) {
+  if constexpr (!Format::kScaled) return 0;
+  auto largest = L::magnitudes(values(0));
   for (std::size_t i = L::kCount; i < Format::kBlock; i += L::kCount) {
-    largest = L::max(largest, L::magnitudes(L::load(v + i)));
+    largest = L::max(largest, L::magnitudes(values(i)));
   }
   return L::largest(largest);
 }
 
-// v <- decode(partial) + share * (x + residual), from value `first` on
-template <class L, class Format>
-std::uint32_t combine(const EncodeJob& job, std::size_t first, const std::byte* partial, float* v) {
-  const auto share = L::all(job.share);
-  const float* const x = job.x + first;
-  const float* const residual = job.residual_in == nullptr ? nullptr : job.residual_in + first;
-  const auto own = [=](std::size_t i) { return share * L::load(x + i); };
-  const auto own_and_owed = [=](std::size_t i) { return share * (L::load(x + i) + L::load(residual + i)); };
-  if (partial == nullptr) {
-    return residual == nullptr ? compute_block<L, Format>(v, own) : compute_block<L, Format>(v, own_and_owed);
-  }
-  std::uint32_t largest = 0;
-  Format::read(partial, [&](auto at) {
-    if (residual == nullptr) {
-      largest = compute_block<L, Format>(v, [=](std::size_t i) { return at(i) + own(i); });
-    } else {
-      largest = compute_block<L, Format>(v, [=](std::size_t i) { return at(i) + own_and_owed(i); });
-    }
+// v <- values, on the way
+template <class L, class Format, class Values>
+std::uint32_t store_block(float* v, Values values) {
+  return largest_of<L, Format>([=](std::size_t i) {
+    const auto computed = values(i);
+    L::store(v + i, computed);
+    return computed;
   });
-  return largest;
 }
 
-// residual <- (v - decode(encoded)) / own_share
+// What an EncodeJob encodes, share * (x + residual), block by block.
 template <class L, class Format>
-void keep_residual(const float* v, const std::byte* encoded, float own_share, float* residual) {
-  const auto share = L::all(own_share);
-  Format::read(encoded, [=](auto at) {
-    for (std::size_t i = 0; i < Format::kBlock; i += L::kCount) {
-      L::store(residual + i, L::finite_or_zero((L::load(v + i) - at(i)) / share));
-    }
-  });
+class OwnValues {
+ public:
+  explicit OwnValues(const EncodeJob& job) : job_(job), as_they_are_(job.share == 1.0f && job.residual_in == nullptr) {}
+
+  // For each block in order, before use; the block before it may still be used. Bits of the largest magnitude, if the
+  // format asks for them: then the values are stored, so that they are weighed once.
+  std::uint32_t look_at(std::size_t block) {
+    prefetch_ahead<L, kBlock>(job_.x + block * kBlock);
+    if constexpr (!Format::kScaled) return 0;
+    const float* const x = job_.x + block * kBlock;
+    if (as_they_are_) return largest_of<L, Format>([=](std::size_t i) { return L::load(x + i); });
+    std::uint32_t largest = 0;
+    weighed(block, [&](auto own) { largest = store_block<L, Format>(stored_[block % 2], own); });
+    return largest;
+  }
+  // Calls use(own).
+  template <class Use>
+  void with(std::size_t block, Use use) const {
+    if constexpr (!Format::kScaled) return weighed(block, use);
+    const float* const v = as_they_are_ ? job_.x + block * kBlock : stored_[block % 2];
+    use([=](std::size_t i) { return L::load(v + i); });
+  }
+
+ private:
+  static constexpr std::size_t kBlock = Format::kBlock;
+
+  template <class Use>
+  void weighed(std::size_t block, Use use) const {
+    const auto share = L::all(job_.share);
+    const float* const x = job_.x + block * kBlock;
+    if (job_.residual_in == nullptr) return use([=](std::size_t i) { return share * L::load(x + i); });
+    const float* const residual = job_.residual_in + block * kBlock;
+    use([=](std::size_t i) { return share * (L::load(x + i) + L::load(residual + i)); });
+  }
+
+  const EncodeJob& job_;
+  const bool as_they_are_;
+  alignas(64) float stored_[Format::kScaled ? 2 : 1][kBlock];
+};
+
+// residual <- (own - decoded) / own_share, where there is a residual_out
+template <class L, class Format, class Own, class Decoded>
+void keep_residual(const EncodeJob& job, std::size_t block, Own own, Decoded decoded) {
+  if (job.residual_out == nullptr) return;
+  float* const residual = job.residual_out + block * Format::kBlock;
+  const auto share = L::all(job.own_share);
+  for (std::size_t i = 0; i < Format::kBlock; i += L::kCount) {
+    L::store(residual + i, L::finite_or_zero((own(i) - decoded(i)) / share));
+  }
 }
 
 // Bytes from the first-level cache past the caches, whole lines where they are whole.
@@ -106,37 +128,90 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   __builtin_memcpy(to + at, from + at, bytes - at);
 }
 
-template <class L, class Format>
-void encode_blocks(const EncodeJob& job, std::size_t blocks) {
-  constexpr std::size_t kBlock = Format::kBlock;
+// Calls encode(block, its largest, where its bytes belong) for each block, of which largest_of_block, called in their
+// order, says the bits of the largest magnitude. Until then nothing is written over it.
+template <class L, class Format, class Largest, class Encode>
+void encode_each(std::byte* encoded, std::size_t blocks, Largest largest_of_block, Encode encode) {
   constexpr std::size_t kGroup = 32;  // of any format: whole cache lines
-  alignas(64) float buffers[2][kBlock];
   alignas(64) std::byte staged[kGroup * Format::kBytes];
   const bool streamed = blocks * Format::kBytes >= kStreamedBytes;
-  const bool as_it_is = job.share == 1.0f && job.partial == nullptr && job.residual_in == nullptr;
-  const auto values_of = [&](std::size_t block) { return as_it_is ? job.x + block * kBlock : buffers[block % 2]; };
-  const auto combined = [&](std::size_t block) {
-    const std::byte* const partial = job.partial == nullptr ? nullptr : job.partial + block * Format::kBytes;
-    prefetch_ahead<L, kBlock>(job.x + block * kBlock);
-    if (as_it_is) return Format::kScaled ? largest_of_block<L, Format>(values_of(block)) : 0;
-    return combine<L, Format>(job, block * kBlock, partial, buffers[block % 2]);
-  };
-  std::uint32_t largest = blocks == 0 ? 0 : combined(0);
+  std::uint32_t largest = blocks == 0 ? 0 : largest_of_block(0);
   for (std::size_t block = 0; block < blocks; ++block) {
     // One block ahead, so that the processor does not wait for the scale: a maximum, then two divisions.
-    const std::uint32_t next_largest = block + 1 < blocks ? combined(block + 1) : 0;
-    const float* const v = values_of(block);
-    std::byte* const encoded = job.encoded + block * Format::kBytes;
+    const std::uint32_t next_largest = block + 1 < blocks ? largest_of_block(block + 1) : 0;
+    std::byte* const at = encoded + block * Format::kBytes;
     const std::size_t in_group = block % kGroup;
-    std::byte* const out = streamed ? staged + in_group * Format::kBytes : encoded;
-    Format::encode(v, largest, out);
-    if (job.residual_out != nullptr) keep_residual<L, Format>(v, out, job.own_share, job.residual_out + block * kBlock);
+    encode(block, largest, streamed ? staged + in_group * Format::kBytes : at);
     if (streamed && (in_group == kGroup - 1 || block == blocks - 1)) {
-      stream_copy<L>(encoded - in_group * Format::kBytes, staged, (in_group + 1) * Format::kBytes);
+      stream_copy<L>(at - in_group * Format::kBytes, staged, (in_group + 1) * Format::kBytes);
     }
     largest = next_largest;
   }
   if (streamed) L::fence();
+}
+
+template <class L, class Format>
+void encode_blocks(const EncodeJob& job, std::size_t blocks) {
+  OwnValues<L, Format> own_values(job);
+  encode_each<L, Format>(
+      job.encoded, blocks, [&](std::size_t block) { return own_values.look_at(block); },
+      [&](std::size_t block, std::uint32_t largest, std::byte* out) {
+        own_values.with(block, [&](auto own) {
+          Format::encode(own, largest, out);
+          Format::read(out, [&](auto at) { keep_residual<L, Format>(job, block, own, at); });
+        });
+      });
+}
+
+// Encodes sums of decoded values, of which with_sum(block, use) calls use(sum), for each block in order, once.
+template <class L, class Format, class WithSum>
+void encode_sums(std::byte* encoded, std::size_t blocks, WithSum with_sum) {
+  if constexpr (Format::kScaled) {
+    alignas(64) float sums[2][Format::kBlock];
+    const auto store_sum = [&](std::size_t block) {
+      std::uint32_t largest = 0;
+      with_sum(block, [&](auto sum) { largest = store_block<L, Format>(sums[block % 2], sum); });
+      return largest;
+    };
+    encode_each<L, Format>(encoded, blocks, store_sum, [&](std::size_t block, std::uint32_t largest, std::byte* out) {
+      const float* const v = sums[block % 2];
+      Format::encode([=](std::size_t i) { return L::load(v + i); }, largest, out);
+    });
+  } else {
+    encode_each<L, Format>(
+        encoded, blocks, [](std::size_t) { return 0u; },
+        [&](std::size_t block, std::uint32_t, std::byte* out) {
+          with_sum(block, [&](auto sum) { Format::encode(sum, 0, out); });
+        });
+  }
+}
+
+// Own values are rounded in registers: no bytes are made of them.
+template <class L, class Format>
+void add_own_blocks(const EncodeJob& job, std::size_t blocks) {
+  OwnValues<L, Format> own_values(job);
+  std::uint32_t next_largest = blocks == 0 ? 0 : own_values.look_at(0);
+  encode_sums<L, Format>(job.encoded, blocks, [&](std::size_t block, auto use) {
+    const std::uint32_t largest = next_largest;
+    if (block + 1 < blocks) next_largest = own_values.look_at(block + 1);  // for their scale a block ahead, too
+    own_values.with(block, [&](auto own) {
+      Format::round(own, largest, [&](auto rounded) {
+        Format::read(job.partial + block * Format::kBytes,
+                     [&](auto at) { use([=](std::size_t i) { return at(i) + rounded(i); }); });
+        keep_residual<L, Format>(job, block, own, rounded);
+      });
+    });
+  });
+}
+
+template <class L, class Format>
+void add_blocks(const AddJob& job, std::size_t blocks) {
+  encode_sums<L, Format>(job.encoded, blocks, [&](std::size_t block, auto use) {
+    Format::read(job.partial + block * Format::kBytes, [&](auto at) {
+      Format::read(job.contribution + block * Format::kBytes,
+                   [&](auto added) { use([=](std::size_t i) { return at(i) + added(i); }); });
+    });
+  });
 }
 
 template <class L, class Format>
@@ -164,31 +239,45 @@ void decode_blocks(const DecodeJob& job, std::size_t blocks) {
   if (streamed) L::fence();
 }
 
+// Calls on_format(format of whole blocks) unless there is none; false then.
+template <class L, class OnFormat>
+bool with_format(WireFormat format, OnFormat on_format) {
+  switch (format) {
+    case WireFormat::kFp32: on_format(Fp32<L>{}); return true;
+    case WireFormat::kInt8Block: on_format(Int8Block<L>{}); return true;
+    case WireFormat::kBf16: on_format(Bf16<L>{}); return true;
+    case WireFormat::kInt4E3m0: on_format(Int4E3m0<L>{}); return true;
+    case WireFormat::kInt8Codebook: return false;
+  }
+  return false;
+}
+
 template <class L>
 void encode_job(const EncodeJob& job) {
   const auto block = static_cast<std::size_t>(block_numel(job.format));
   const std::size_t blocks = job.numel / block;
-  switch (job.format) {
-    case WireFormat::kFp32: encode_blocks<L, Fp32<L>>(job, blocks); break;
-    case WireFormat::kInt8Block: encode_blocks<L, Int8Block<L>>(job, blocks); break;
-    case WireFormat::kBf16: encode_blocks<L, Bf16<L>>(job, blocks); break;
-    case WireFormat::kInt4E3m0: encode_blocks<L, Int4E3m0<L>>(job, blocks); break;
-    case WireFormat::kInt8Codebook: return plain::encode(job);
-  }
+  const bool known = with_format<L>(job.format, [&]<class Format>(Format) {
+    job.partial == nullptr ? encode_blocks<L, Format>(job, blocks) : add_own_blocks<L, Format>(job, blocks);
+  });
+  if (!known) return plain::encode(job);
   if (job.numel % block > 0) plain::encode(rest_of(job, blocks * block));
+}
+
+template <class L>
+void add_job(const AddJob& job) {
+  const auto block = static_cast<std::size_t>(block_numel(job.format));
+  const std::size_t blocks = job.numel / block;
+  const bool known = with_format<L>(job.format, [&]<class Format>(Format) { add_blocks<L, Format>(job, blocks); });
+  if (!known) return plain::add(job);
+  if (job.numel % block > 0) plain::add(rest_of(job, blocks * block));
 }
 
 template <class L>
 void decode_job(const DecodeJob& job) {
   const auto block = static_cast<std::size_t>(block_numel(job.format));
   const std::size_t blocks = job.numel / block;
-  switch (job.format) {
-    case WireFormat::kFp32: decode_blocks<L, Fp32<L>>(job, blocks); break;
-    case WireFormat::kInt8Block: decode_blocks<L, Int8Block<L>>(job, blocks); break;
-    case WireFormat::kBf16: decode_blocks<L, Bf16<L>>(job, blocks); break;
-    case WireFormat::kInt4E3m0: decode_blocks<L, Int4E3m0<L>>(job, blocks); break;
-    case WireFormat::kInt8Codebook: return plain::decode(job);
-  }
+  const bool known = with_format<L>(job.format, [&]<class Format>(Format) { decode_blocks<L, Format>(job, blocks); });
+  if (!known) return plain::decode(job);
   if (job.numel % block > 0) plain::decode(rest_of(job, blocks * block));
 }
 

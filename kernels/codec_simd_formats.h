@@ -30,19 +30,25 @@ inline bool read_short_scale(const std::byte* encoded, float& scale) {
 }
 
 // A format encodes a block of values, given the bits of the largest magnitude if it is Scaled, and reads one: it calls
-// use(at), where at(i) gives values i .. i + kCount - 1, so that what is done with them happens in registers.
+// use(at). values(i) and at(i) give values i .. i + kCount - 1, so that what is done with them happens in registers. It
+// rounds a block alike: at(i) gives what reading gives of the block that encoding makes.
 template <class L>
 struct Fp32 {
   static constexpr bool kScaled = false;
   static constexpr std::size_t kBlock = kBlockNumel;
   static constexpr std::size_t kBytes = block_bytes(WireFormat::kFp32);
-  static void encode(const float* v, std::uint32_t, std::byte* encoded) {
+  template <class Values>
+  static void encode(Values values, std::uint32_t, std::byte* encoded) {
     auto* const out = reinterpret_cast<float*>(encoded);  // loads and stores ask for no alignment
-    for (std::size_t i = 0; i < kBlock; i += L::kCount) L::store(out + i, L::without_payload(L::load(v + i)));
+    for (std::size_t i = 0; i < kBlock; i += L::kCount) L::store(out + i, L::without_payload(values(i)));
   }
   template <class Use>
   static void read(const std::byte* encoded, Use use) {
     use([=](std::size_t i) { return L::load(reinterpret_cast<const float*>(encoded) + i); });
+  }
+  template <class Values, class Use>
+  static void round(Values values, std::uint32_t, Use use) {
+    use([=](std::size_t i) { return L::without_payload(values(i)); });
   }
 };
 
@@ -51,14 +57,19 @@ struct Bf16 {
   static constexpr bool kScaled = false;
   static constexpr std::size_t kBlock = kBlockNumel;
   static constexpr std::size_t kBytes = block_bytes(WireFormat::kBf16);
-  static void encode(const float* v, std::uint32_t, std::byte* encoded) {
+  template <class Values>
+  static void encode(Values values, std::uint32_t, std::byte* encoded) {
     for (std::size_t i = 0; i < kBlock; i += L::kCount) {
-      L::store_bf16(encoded + 2 * i, L::without_payload(L::load(v + i)));
+      L::store_bf16(encoded + 2 * i, L::without_payload(values(i)));
     }
   }
   template <class Use>
   static void read(const std::byte* encoded, Use use) {
     use([=](std::size_t i) { return L::without_payload(L::load_bf16(encoded + 2 * i)); });
+  }
+  template <class Values, class Use>
+  static void round(Values values, std::uint32_t, Use use) {
+    use([=](std::size_t i) { return L::rounded_to_bf16(L::without_payload(values(i))); });
   }
 };
 
@@ -67,23 +78,27 @@ struct Int8Block {
   static constexpr bool kScaled = true;
   static constexpr std::size_t kBlock = kInt8BlockNumel;
   static constexpr std::size_t kBytes = block_bytes(WireFormat::kInt8Block);
-  static void encode(const float* v, std::uint32_t largest, std::byte* encoded) {
+  // Bits of a block's scale, the lower half of them zero: 0 where the block is, the quiet NaN where it is poisoned.
+  static std::uint32_t scale_bits(std::uint32_t largest) {
     const float quotient = __builtin_bit_cast(float, largest) / kInt8Steps;
     const std::uint32_t rounded_up = (__builtin_bit_cast(std::uint32_t, quotient) + 0xffffu) & 0xffff0000u;
-    const float scale = __builtin_bit_cast(float, rounded_up);
-    const bool poisoned = largest >= kInfinity;
-    const bool zero = scale < kMinInt8Scale;
-    const auto travels = static_cast<std::uint16_t>((poisoned ? kNaN : zero ? 0u : rounded_up) >> 16);
+    if (largest >= kInfinity) return kNaN;
+    return __builtin_bit_cast(float, rounded_up) < kMinInt8Scale ? 0u : rounded_up;
+  }
+  template <class Values>
+  static void encode(Values values, std::uint32_t largest, std::byte* encoded) {
+    const std::uint32_t bits = scale_bits(largest);
+    const auto travels = static_cast<std::uint16_t>(bits >> 16);
     __builtin_memcpy(encoded, &travels, sizeof travels);
     std::byte* const q = encoded + 2;
-    if (poisoned || zero) {
+    if (bits == 0 || bits == kNaN) {
       __builtin_memset(q, 0, kBlock);
       return;
     }
-    const auto inverse = L::all(1.0f / scale);
+    const auto inverse = L::all(1.0f / __builtin_bit_cast(float, bits));
     for (std::size_t i = 0; i < kBlock; i += 4 * L::kCount) {
       typename L::Bits q4[4];
-      for (std::size_t k = 0; k < 4; ++k) q4[k] = L::nearest(L::load(v + i + k * L::kCount) * inverse);
+      for (std::size_t k = 0; k < 4; ++k) q4[k] = L::nearest(values(i + k * L::kCount) * inverse);
       L::store_int8(q + i, q4);
     }
   }
@@ -95,6 +110,14 @@ struct Int8Block {
     if (finite) return use([=](std::size_t i) { return scales * L::load_int8(encoded + 2 + i); });
     use([](std::size_t) { return L::all(__builtin_bit_cast(float, kNaN)); });
   }
+  template <class Values, class Use>
+  static void round(Values values, std::uint32_t largest, Use use) {
+    const std::uint32_t bits = scale_bits(largest);
+    const auto scale = L::all(__builtin_bit_cast(float, bits));
+    // Of a block that is zero or poisoned every value is the scale, 0 or the NaN, whatever is multiplied with it here.
+    const auto inverse = L::all(bits == 0 || bits == kNaN ? 0.0f : 1.0f / __builtin_bit_cast(float, bits));
+    use([=](std::size_t i) { return scale * L::floats(L::nearest(values(i) * inverse)); });
+  }
 };
 
 template <class L>
@@ -102,7 +125,8 @@ struct Int4E3m0 {
   static constexpr bool kScaled = true;
   static constexpr std::size_t kBlock = kBlockNumel;
   static constexpr std::size_t kBytes = block_bytes(WireFormat::kInt4E3m0);
-  static void encode(const float* v, std::uint32_t largest, std::byte* encoded) {
+  template <class Values>
+  static void encode(Values values, std::uint32_t largest, std::byte* encoded) {
     const bool poisoned = largest >= kInfinity;
     float scale = __builtin_bit_cast(float, poisoned ? kNaN : largest);
     if (scale < kMinInt4Scale) scale = 0.0f;
@@ -115,7 +139,7 @@ struct Int4E3m0 {
     const auto inverse = L::all(1.0f / scale);
     for (std::size_t i = 0; i < kBlock; i += 4 * L::kCount) {
       typename L::Bits codes[4];
-      for (std::size_t k = 0; k < 4; ++k) codes[k] = L::e3m0_codes(L::load(v + i + k * L::kCount) * inverse);
+      for (std::size_t k = 0; k < 4; ++k) codes[k] = L::e3m0_codes(values(i + k * L::kCount) * inverse);
       L::store_nibbles(pairs + i / 2, codes);
     }
   }
@@ -126,6 +150,13 @@ struct Int4E3m0 {
     const auto levels = L::e3m0_levels(scale);
     if (finite) return use([=](std::size_t i) { return L::load_e3m0(encoded + 4 + i / 2, levels); });
     use([](std::size_t) { return L::all(__builtin_bit_cast(float, kNaN)); });
+  }
+  // By its bytes: no ring adds in this format.
+  template <class Values, class Use>
+  static void round(Values values, std::uint32_t largest, Use use) {
+    std::byte bytes[kBytes];
+    encode(values, largest, bytes);
+    read(bytes, use);
   }
 };
 

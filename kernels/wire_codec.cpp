@@ -21,6 +21,17 @@ void encode(const EncodeJob& job) {
   }
 }
 
+void add(const AddJob& job) {
+  const DefaultFloatMode mode;
+  switch (chosen_instruction_set()) {
+#if defined(__x86_64__)
+    case InstructionSet::kAvx512: return avx512::add(job);
+    case InstructionSet::kAvx2: return avx2::add(job);
+#endif
+    default: return plain::add(job);
+  }
+}
+
 void decode(const DecodeJob& job) {
   const DefaultFloatMode mode;
   switch (chosen_instruction_set()) {
@@ -83,6 +94,15 @@ void add_weighted(WireFormat format, std::span<const std::byte> partial, std::sp
   EncodeJob job = weighted_job(format, x, share, encoded);
   job.partial = partial.data();
   encode(job);
+}
+
+void add_encoded(WireFormat format, std::int64_t numel, std::span<const std::byte> partial,
+                 std::span<const std::byte> contribution, std::span<std::byte> encoded) {
+  add({.format = format,
+       .partial = partial.data(),
+       .contribution = contribution.data(),
+       .encoded = encoded.data(),
+       .numel = static_cast<std::size_t>(numel)});
 }
 
 void encode_weighted(WireFormat format, std::span<const float> x, float share, ErrorFeedback feedback,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "kernels/wire_format.h"
@@ -30,15 +31,22 @@ void decode_add_values(WireFormat format, std::span<const std::byte> encoded, st
 
 // encoded <- encode(share * x). At share 0: zeros, and x is never looked at.
 void encode_weighted(WireFormat format, std::span<const float> x, float share, std::span<std::byte> encoded);
-// encoded <- encode(decode(partial) + share * x). At share 0: partial as it is, and x is never looked at.
-// `partial` and `encoded` may be the same bytes.
+// encoded <- encode(decode(partial) + decode(encode(share * x))), the sum in fp32. What is added is what the own values
+// are when they travel: the bytes of a sum do not depend on whether it went to its parts or they came to it. At share
+// 0: partial as it is, and x is never looked at. `partial` and `encoded` may be the same bytes.
 void add_weighted(WireFormat format, std::span<const std::byte> partial, std::span<const float> x, float share,
                   std::span<std::byte> encoded);
 
-// With error feedback: v, what is encoded, holds share * (x + residual_in) in place of share * x, and
-//   residual_out <- (v - decode(encoded)) / share
-// so that an error made on the sum of others is paid back by the own values, at the own weight. At share 0 nothing can
-// be paid back: as without feedback, and residual_out <- 0.
+// encoded <- encode(decode(partial) + decode(contribution)), the sum in fp32: add_weighted's bytes, `contribution`
+// being what encode_weighted made of the own values. A member with share 0 has none: zeros would round the partial once
+// more. `partial` and `encoded` may be the same bytes; of `numel` values each.
+void add_encoded(WireFormat format, std::int64_t numel, std::span<const std::byte> partial,
+                 std::span<const std::byte> contribution, std::span<std::byte> encoded);
+
+// With error feedback: own, which is encoded, is share * (x + residual_in) in place of share * x, and
+//   residual_out <- (own - decode(encode(own))) / share
+// which is what encoding the own values lost, whoever adds them up. What encoding a sum loses, at each hop, no member
+// owes. At share 0 nothing can be paid back: as without feedback, and residual_out <- 0.
 void encode_weighted(WireFormat format, std::span<const float> x, float share, ErrorFeedback feedback,
                      std::span<std::byte> encoded);
 void add_weighted(WireFormat format, std::span<const std::byte> partial, std::span<const float> x, float share,

@@ -22,7 +22,8 @@ class PartialSums {
 
   // canonical <- encode(share * values)
   void encode_own(const RingSubChunk& sub_chunk) const;
-  // canonical <- encode(decode(canonical) + share * values), the sum in fp32
+  // canonical <- encode(decode(canonical) + decode(encode(share * values))), the sum in fp32: what was sent to be added
+  // (encode_contribution) makes the same bytes, by add_encoded in the same order
   void add_own(const RingSubChunk& sub_chunk) const;
   // contribution <- encode(share * values), for another member to sum
   void encode_contribution(const RingSubChunk& sub_chunk, std::span<std::byte> contribution) const;

@@ -35,7 +35,9 @@ namespace atl {
 
 inline constexpr std::uint32_t kRingHelloMagic = 0x48525441;  // "ATRH"
 inline constexpr std::uint32_t kRingFrameMagic = 0x46525441;  // "ATRF"
-inline constexpr std::uint16_t kRingVersion = 4;
+// Of these bytes, of how edges are cut (net/collective/ring_schedule.h), and of how partial sums are rounded
+// (kernels/wire_codec.h, add_weighted): a member that adds otherwise makes other averages.
+inline constexpr std::uint16_t kRingVersion = 5;
 
 inline constexpr std::size_t kRingHelloPrefixBytes = 8;
 inline constexpr std::size_t kMaxRingHelloBodyBytes = 256;

@@ -22,12 +22,15 @@ constexpr std::uint32_t kQuietNan = 0x7fc00000;
 struct Implementation {
   InstructionSet set;
   void (*encode)(const EncodeJob&);
+  void (*add)(const AddJob&);
   void (*decode)(const DecodeJob&);
 };
 
+constexpr Implementation kPlain{InstructionSet::kPlain, plain::encode, plain::add, plain::decode};
+
 #if defined(__x86_64__)
-constexpr Implementation kOthers[] = {{InstructionSet::kAvx2, avx2::encode, avx2::decode},
-                                      {InstructionSet::kAvx512, avx512::encode, avx512::decode}};
+constexpr Implementation kOthers[] = {{InstructionSet::kAvx2, avx2::encode, avx2::add, avx2::decode},
+                                      {InstructionSet::kAvx512, avx512::encode, avx512::add, avx512::decode}};
 #else
 constexpr std::span<const Implementation> kOthers;
 #endif
@@ -37,6 +40,7 @@ struct Case {
   std::uint8_t flags = 0;
   float share = 0;
   std::vector<std::byte> encoded;
+  std::vector<std::byte> contribution;
   std::vector<float> x;
 };
 
@@ -57,6 +61,7 @@ Case case_of(Input& input) {
   made.share = kShares[input.get<std::uint8_t>() % std::size(kShares)];
   const auto bytes = static_cast<std::size_t>(encoded_bytes(made.format, static_cast<std::int64_t>(numel)));
   made.encoded = filled<std::byte>(bytes, input.rest(), 0);
+  made.contribution = filled<std::byte>(bytes, input.rest(), 3);
   made.x = filled<float>(numel, input.rest(), 7);
   return made;
 }
@@ -100,6 +105,30 @@ Encoded encoded_by(const Case& c, void (*encode)(const EncodeJob&)) {
   return made;
 }
 
+std::vector<std::byte> added_by(const Case& c, std::span<const std::byte> contribution, void (*add)(const AddJob&)) {
+  std::vector<std::byte> made(c.encoded.size());
+  const bool in_place = (c.flags & kInPlace) != 0;
+  if (in_place) made = c.encoded;
+  add({.format = c.format,
+       .partial = in_place ? made.data() : c.encoded.data(),
+       .contribution = contribution.data(),
+       .encoded = made.data(),
+       .numel = c.x.size()});
+  return made;
+}
+
+// Own values are added as the bytes that they are encoded to.
+void check_sums(const Case& c, const Implementation& by) {
+  Case sent = c;
+  sent.flags &= static_cast<std::uint8_t>(~kAdds);
+  Case summed = c;
+  summed.flags |= kAdds;
+  const Encoded contribution = encoded_by(sent, by.encode);
+  const Encoded sums = encoded_by(summed, by.encode);
+  ATOLL_FUZZ_CHECK(same_bits(added_by(c, contribution.bytes, by.add), sums.bytes));
+  ATOLL_FUZZ_CHECK(same_bits(contribution.residual, sums.residual));
+}
+
 void check_nan(std::span<const float> values) {
   for (const float value : values) {
     ATOLL_FUZZ_CHECK(value == value || std::bit_cast<std::uint32_t>(value) == kQuietNan);
@@ -110,19 +139,23 @@ void check(const Case& c) {
   const DefaultFloatMode mode;
   const std::vector<float> values = decoded_by(c, plain::decode);
   const Encoded sums = encoded_by(c, plain::encode);
+  const std::vector<std::byte> added = added_by(c, c.contribution, plain::add);
+  check_sums(c, kPlain);
   for (const Implementation& other : kOthers) {
     if (!processor_has(other.set)) continue;
     ATOLL_FUZZ_CHECK(same_bits(decoded_by(c, other.decode), values));
     const Encoded others = encoded_by(c, other.encode);
     ATOLL_FUZZ_CHECK(same_bits(others.bytes, sums.bytes));
     ATOLL_FUZZ_CHECK(same_bits(others.residual, sums.residual));
+    ATOLL_FUZZ_CHECK(same_bits(added_by(c, c.contribution, other.add), added));
+    check_sums(c, other);
   }
   // fp32 travels as it is; all others, and every sum, have one NaN.
   if (c.format != WireFormat::kFp32 || (c.flags & kAdds) != 0) check_nan(values);
   if ((c.flags & kFeedsBack) != 0) {
     for (const float owed : sums.residual) ATOLL_FUZZ_CHECK(owed - owed == 0);  // finite
   }
-  Case again{c.format, 0, 1, sums.bytes, c.x};
+  Case again{c.format, 0, 1, sums.bytes, {}, c.x};
   check_nan(decoded_by(again, plain::decode));
 }
 
@@ -141,10 +174,13 @@ void check_calls(const Case& c) {
   } else {
     add_weighted(c.format, c.encoded, c.x, c.share, sums.bytes);
   }
+  std::vector<std::byte> chained(c.encoded.size());
+  add_encoded(c.format, std::ssize(c.x), c.encoded, c.contribution, chained);
   Case added = c;
   added.flags |= kAdds;
   const DefaultFloatMode mode;
   ATOLL_FUZZ_CHECK(same_bits(sums.bytes, encoded_by(added, plain::encode).bytes));
+  ATOLL_FUZZ_CHECK(same_bits(chained, added_by(c, c.contribution, plain::add)));
 }
 
 }  // namespace

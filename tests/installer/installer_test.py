@@ -141,6 +141,46 @@ class InstallerTest(unittest.TestCase):
         files = sorted(str(file.relative_to(self.tree)) for file in self.tree.rglob("*") if file.is_file())
         self.assertEqual(files, ["nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/lib/notes"])
 
+    # What stands for a download, and for a build, beside each other.
+    def beside(self, download, build, then="join_beside; say joined"):
+        return f"download() {{ {download}; }}; build() {{ {build}; }}; begin_beside download; build_beside release atoll; {then}"
+
+    def test_what_a_download_says_comes_whole_after_the_build_beside_it(self):
+        status, said = self.run_setup(self.beside("say first; sleep 0.5; say last", "say building; sleep 1; say built"))
+        self.assertEqual((status, said), (0, "building\nbuilt\nfirst\nlast\njoined\n"))
+
+    def test_a_build_is_joined_by_a_download_that_takes_longer(self):
+        status, said = self.run_setup(self.beside("sleep 1; say downloaded", "say built"))
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, r"^built\nwaiting for what is still being downloaded .*\ndownloaded\njoined\n$")
+
+    def test_a_download_that_fails_ends_the_build_beside_it_and_has_the_last_word(self):
+        begun = time.monotonic()
+        status, said = self.run_setup(self.beside('sleep 0.5; die "no network." "Check it."', "say building; sleep 55; say built"))
+        self.assertEqual((status, said), (1, "building\n\natoll: no network.\n       Check it.\n"))
+        self.assertLess(time.monotonic() - begun, 50)
+
+    def test_a_build_that_fails_ends_the_download_beside_it(self):
+        pid = self.directory / "downloads"
+        download = f"bash -c 'echo $$ >{pid}.new; mv {pid}.new {pid}; exec sleep 55'"
+        status, said = self.run_setup(self.beside(download, f'until [[ -e {pid} ]]; do sleep 0.05; done; die "a full disk."'))
+        self.assertEqual((status, said), (1, "\natoll: a full disk.\n"))
+        self.assertFalse(pathlib.Path("/proc", pid.read_text().strip()).exists(), "the download goes on")
+
+    def test_an_interruption_ends_download_and_build(self):
+        pids = [self.directory / "downloads", self.directory / "builds"]
+        command = self.beside(*(f"bash -c 'echo $$ >{pid}.new; mv {pid}.new {pid}; exec sleep 55'" for pid in pids))
+        with subprocess.Popen(**self.setup_command(command), start_new_session=True) as process:
+            deadline = time.monotonic() + 30
+            while not all(pid.exists() for pid in pids) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertTrue(all(pid.exists() for pid in pids))
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does, which knows the script's group alone
+            process.communicate(timeout=30)
+        self.assertNotEqual(process.returncode, 0)
+        for pid in pids:
+            self.assertFalse(pathlib.Path("/proc", pid.read_text().strip()).exists(), f"{pid.name} goes on")
+
     def test_without_a_driver_nothing_is_fetched(self):
         if machine_has_driver():
             self.skipTest("this machine has an NVIDIA driver")

@@ -15,21 +15,23 @@ namespace {
 
 struct Implementation {
   void (*encode)(const EncodeJob&) = plain::encode;
+  void (*add)(const AddJob&) = plain::add;
   void (*decode)(const DecodeJob&) = plain::decode;
 };
 
 Implementation implementation_of(InstructionSet set) {
 #if defined(__x86_64__)
-  if (set == InstructionSet::kAvx2) return {avx2::encode, avx2::decode};
-  if (set == InstructionSet::kAvx512) return {avx512::encode, avx512::decode};
+  if (set == InstructionSet::kAvx2) return {avx2::encode, avx2::add, avx2::decode};
+  if (set == InstructionSet::kAvx512) return {avx512::encode, avx512::add, avx512::decode};
 #endif
   return {};
 }
 
-void rows_of_implementations() {
+void rows_of_implementations(bool plain_too = false) {
   QTest::addColumn<int>("set");
   QTest::addColumn<int>("format");
-  for (const InstructionSet set : {InstructionSet::kAvx2, InstructionSet::kAvx512}) {
+  for (const InstructionSet set : kInstructionSets) {
+    if (set == InstructionSet::kPlain && !plain_too) continue;  // the reference
     for (const WireFormat format : kWireFormats) {
       const QString name = QString("%1 %2").arg(instruction_set_name(set).data(), wire_format_name(format).data());
       QTest::newRow(qPrintable(name)) << static_cast<int>(set) << static_cast<int>(format);
@@ -66,6 +68,9 @@ struct Encoded {
   }
 };
 
+const QString kAnyBytes = "any bytes";
+constexpr std::size_t kLengths[] = {0, 1, 127, 128, 129, 255, 256, 257, 5'001, 70'000};
+
 enum class Step { kEncode, kWeighted, kAdded, kAddedInPlace, kWithFeedback };
 
 Encoded encoded_by(const Implementation& by, WireFormat format, Step step, const std::vector<float>& x) {
@@ -92,6 +97,34 @@ Encoded encoded_by(const Implementation& by, WireFormat format, Step step, const
   return {encoded.copy(), residual.copy(), encoded.rest_is(std::byte{0x5a})};
 }
 
+// Bytes that a peer may send: of values of a kind, or any.
+std::vector<std::byte> bytes_of(WireFormat format, const QString& kind, std::size_t numel, unsigned seed) {
+  std::vector<std::byte> bytes(encoded_size(format, numel));
+  if (kind == kAnyBytes) {
+    std::mt19937 random(seed);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  } else {
+    const auto x = kind == "heavy tails" ? heavy_tails(numel, seed) : values_of_kind(kind, numel);
+    plain::encode({.format = format, .x = x.data(), .encoded = bytes.data(), .numel = numel});
+  }
+  return bytes;
+}
+
+// Where partial sums and encoded bytes are: apart, or in one place.
+Encoded added_by(const Implementation& by, WireFormat format, const std::vector<std::byte>& partial,
+                 const std::vector<std::byte>& contribution, std::size_t numel, bool in_place) {
+  Unaligned<std::byte> sums(partial);
+  Unaligned<std::byte> added(contribution);
+  Unaligned<std::byte> apart(partial.size(), std::byte{0x5a});
+  Unaligned<std::byte>& encoded = in_place ? sums : apart;
+  by.add({.format = format,
+          .partial = sums.data(),
+          .contribution = added.data(),
+          .encoded = encoded.data(),
+          .numel = numel});
+  return {encoded.copy(), {}, encoded.rest_is(in_place ? std::byte{0} : std::byte{0x5a})};
+}
+
 }  // namespace
 
 class CodecIdentityTest : public QObject {
@@ -100,6 +133,10 @@ class CodecIdentityTest : public QObject {
  private Q_SLOTS:
   void encoded_bytes_are_those_of_the_reference_data() { rows_of_implementations(); }
   void encoded_bytes_are_those_of_the_reference();
+  void sums_of_encoded_bytes_are_those_of_the_reference_data() { rows_of_implementations(); }
+  void sums_of_encoded_bytes_are_those_of_the_reference();
+  void own_values_are_added_as_what_they_are_encoded_to_data() { rows_of_implementations(true); }
+  void own_values_are_added_as_what_they_are_encoded_to();
   void decoded_values_are_those_of_the_reference_data() { rows_of_implementations(); }
   void decoded_values_are_those_of_the_reference();
   void any_bytes_decode_as_by_the_reference_data() { rows_of_implementations(); }
@@ -127,7 +164,7 @@ void CodecIdentityTest::encoded_bytes_are_those_of_the_reference() {
   ATOLL_FETCH_IMPLEMENTATION();
 
   for (const QString& kind : kValueKinds) {
-    for (const std::size_t numel : {0u, 1u, 127u, 128u, 129u, 255u, 256u, 257u, 5'001u, 70'000u}) {
+    for (const std::size_t numel : kLengths) {
       if (numel > 10'000 && wire != WireFormat::kInt8Codebook) continue;  // of the others, 20 blocks say it all
       const auto x = values_of_kind(kind, numel);
       for (const Step step : {Step::kEncode, Step::kWeighted, Step::kAdded, Step::kAddedInPlace, Step::kWithFeedback}) {
@@ -136,6 +173,53 @@ void CodecIdentityTest::encoded_bytes_are_those_of_the_reference() {
         QVERIFY2(got == expected,
                  qPrintable(QString("%1, %2 values, step %3").arg(kind).arg(numel).arg(static_cast<int>(step))));
         QVERIFY(got.within_bounds && expected.within_bounds);
+      }
+    }
+  }
+}
+
+void CodecIdentityTest::sums_of_encoded_bytes_are_those_of_the_reference() {
+  ATOLL_FETCH_IMPLEMENTATION();
+
+  for (const QString& kind : QStringList{kAnyBytes} + kValueKinds) {
+    for (const std::size_t numel : kLengths) {
+      if (numel > 10'000 && wire != WireFormat::kInt8Codebook) continue;
+      const auto partial = bytes_of(wire, kind, numel, 21);
+      const auto contribution = bytes_of(wire, kind == kAnyBytes ? kind : "heavy tails", numel, 22);
+      for (const bool in_place : {false, true}) {
+        const Encoded got = added_by(by, wire, partial, contribution, numel, in_place);
+        QVERIFY2(got == added_by({}, wire, partial, contribution, numel, false),
+                 qPrintable(QString("%1, %2 values").arg(kind).arg(numel)));
+        QVERIFY(got.within_bounds);
+        QVERIFY(added_by(by, wire, contribution, partial, numel, in_place) ==
+                added_by({}, wire, contribution, partial, numel, false));
+      }
+    }
+  }
+}
+
+// Whoever adds them up: the member itself, to what came (EncodeJob), or another, to which they came (AddJob).
+void CodecIdentityTest::own_values_are_added_as_what_they_are_encoded_to() {
+  ATOLL_FETCH_IMPLEMENTATION();
+
+  for (const std::size_t numel : kLengths) {
+    if (numel > 10'000 && wire != WireFormat::kInt8Codebook) continue;
+    std::vector<std::vector<std::byte>> partials{bytes_of(wire, kAnyBytes, numel, 23)};
+    for (const QString& kind : kValueKinds) partials.push_back(bytes_of(wire, kind, numel, 24));
+    for (const QString& kind : kValueKinds) {
+      const auto x = values_of_kind(kind, numel);
+      EncodeJob job{.format = wire, .x = x.data(), .share = 0.3f, .numel = numel};
+      std::vector<std::byte> contribution(encoded_size(wire, numel));
+      job.encoded = contribution.data();
+      by.encode(job);
+      for (std::size_t i = 0; i < partials.size(); ++i) {
+        std::vector<std::byte> fused(contribution.size());
+        job.partial = partials[i].data();
+        job.encoded = fused.data();
+        by.encode(job);
+
+        QVERIFY2(same_bits(added_by(by, wire, partials[i], contribution, numel, false).bytes, fused),
+                 qPrintable(QString("%1 to partial %2, %3 values").arg(kind).arg(i).arg(numel)));
       }
     }
   }
@@ -191,6 +275,16 @@ void CodecIdentityTest::spans_past_the_caches_are_those_of_the_reference() {
   by.encode({.format = wire, .x = x.data(), .encoded = got.data(), .numel = numel});
   plain::encode({.format = wire, .x = x.data(), .encoded = expected.data(), .numel = numel});
   QVERIFY(same_bits(got.copy(), expected));
+  EncodeJob add{.format = wire, .x = x.data(), .share = 0.3f, .numel = numel};
+  add.partial = add.encoded = got.data();
+  by.encode(add);
+  add.partial = add.encoded = expected.data();
+  plain::encode(add);
+  QVERIFY(same_bits(got.copy(), expected));
+  const std::vector<std::byte> contribution = expected;
+  by.add({wire, got.data(), contribution.data(), got.data(), numel});
+  plain::add({wire, expected.data(), contribution.data(), expected.data(), numel});
+  QVERIFY(same_bits(got.copy(), expected));
   by.decode({.format = wire, .encoded = got.data(), .values = values.data(), .numel = numel});
   plain::decode({.format = wire, .encoded = expected.data(), .values = x.data(), .numel = numel});
   QVERIFY(same_bits(values.copy(), x));
@@ -218,11 +312,13 @@ void CodecIdentityTest::flushing_of_denormals_changes_no_byte() {
     std::vector<float> got_sum = expected_sum;
     encode_values(wire, values_of_kind("tiny", x.size()), partial);
     add_weighted(wire, partial, x, 0.3f, expected);
+    add_encoded(wire, std::ssize(x), expected, partial, expected);
     decode_add_values(wire, partial, expected_sum);
 
     const unsigned before = _mm_getcsr();
     _mm_setcsr(before | kFlushAll | kRoundUp);
     add_weighted(wire, partial, x, 0.3f, got);
+    add_encoded(wire, std::ssize(x), got, partial, got);
     decode_add_values(wire, partial, got_sum);
     const unsigned after = _mm_getcsr();
     _mm_setcsr(before);

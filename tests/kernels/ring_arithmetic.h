@@ -14,6 +14,19 @@ namespace atl {
 
 using Values = std::vector<float>;
 
+// Variances of a ring's mean over that of one encoding, if errors are independent and as large as what is encoded:
+// each of N members rounds its own, and N - 1 times a sum, of 2 .. N members, is rounded.
+struct Roundings {
+  double of_own = 0;
+  double of_sums = 0;
+  double all() const { return of_own + of_sums; }
+};
+
+inline Roundings roundings_of_a_ring(unsigned members) {
+  const double n = members;
+  return {1, (n + 1) / 2 - 1 / n};  // N / N; (2 + .. + N) / N
+}
+
 inline Values decoded(WireFormat wire, const std::vector<std::byte>& bytes, std::size_t numel) {
   Values x(numel);
   decode_values(wire, bytes, x);

@@ -39,12 +39,14 @@ class WireCodecTest : public QObject {
 
   void encode_weighted_is_weight_then_encode_data() { rows_of_formats(); }
   void encode_weighted_is_weight_then_encode();
-  void add_weighted_is_decode_then_weight_then_add_then_encode_data() { rows_of_formats(); }
-  void add_weighted_is_decode_then_weight_then_add_then_encode();
+  void add_weighted_adds_what_the_own_values_are_encoded_to_data() { rows_of_formats(); }
+  void add_weighted_adds_what_the_own_values_are_encoded_to();
+  void add_encoded_is_decode_both_then_add_then_encode_data() { rows_of_formats(); }
+  void add_encoded_is_decode_both_then_add_then_encode();
   void share_0_never_looks_at_the_values_data() { rows_of_formats(); }
   void share_0_never_looks_at_the_values();
-  void residual_is_what_was_lost_in_the_units_of_the_input_data() { rows_of_formats(); }
-  void residual_is_what_was_lost_in_the_units_of_the_input();
+  void residual_is_what_encoding_the_own_values_lost_data() { rows_of_formats(); }
+  void residual_is_what_encoding_the_own_values_lost();
   void residual_of_a_poisoned_block_is_zero_data() { rows_of_formats(); }
   void residual_of_a_poisoned_block_is_zero();
   void rounding_is_not_biased_data() { rows_of_formats(); }
@@ -147,18 +149,39 @@ void WireCodecTest::encode_weighted_is_weight_then_encode() {
   QVERIFY(bytes == encoded(wire, weighted));
 }
 
-void WireCodecTest::add_weighted_is_decode_then_weight_then_add_then_encode() {
+void WireCodecTest::add_weighted_adds_what_the_own_values_are_encoded_to() {
   QFETCH(int, format);
   const auto wire = static_cast<WireFormat>(format);
   const auto x = heavy_tails(1000, 1);
   const auto partial = encoded(wire, heavy_tails(1000, 2));
+  auto weighted = x;
+  for (float& value : weighted) value = 0.3f * value;
+  const auto own = decoded(wire, encoded(wire, weighted), x.size());
   auto sum = decoded(wire, partial, x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) sum[i] = sum[i] + 0.3f * x[i];
+  for (std::size_t i = 0; i < x.size(); ++i) sum[i] = sum[i] + own[i];
   auto in_place = partial;
   std::vector<std::byte> apart(partial.size());
 
   add_weighted(wire, partial, x, 0.3f, apart);
   add_weighted(wire, in_place, x, 0.3f, in_place);
+
+  QVERIFY(apart == encoded(wire, sum));
+  QVERIFY(in_place == apart);
+}
+
+void WireCodecTest::add_encoded_is_decode_both_then_add_then_encode() {
+  QFETCH(int, format);
+  const auto wire = static_cast<WireFormat>(format);
+  const auto partial = encoded(wire, heavy_tails(1000, 2));
+  const auto contribution = encoded(wire, heavy_tails(1000, 3));
+  auto sum = decoded(wire, partial, 1000);
+  const auto added = decoded(wire, contribution, 1000);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + added[i];
+  auto in_place = partial;
+  std::vector<std::byte> apart(partial.size());
+
+  add_encoded(wire, 1000, partial, contribution, apart);
+  add_encoded(wire, 1000, in_place, contribution, in_place);
 
   QVERIFY(apart == encoded(wire, sum));
   QVERIFY(in_place == apart);
@@ -181,24 +204,30 @@ void WireCodecTest::share_0_never_looks_at_the_values() {
   QCOMPARE(residual, std::vector<float>(1000, 0.0f));
 }
 
-void WireCodecTest::residual_is_what_was_lost_in_the_units_of_the_input() {
+// In the units of the input, whether they are sent or added to a partial sum.
+void WireCodecTest::residual_is_what_encoding_the_own_values_lost() {
   QFETCH(int, format);
   const auto wire = static_cast<WireFormat>(format);
   const float share = 0.25f;  // a power of two: products and quotients are exact
   const auto x = heavy_tails(1000, 1);
   const auto owed = heavy_tails(1000, 3);
   const auto partial = encoded(wire, heavy_tails(1000, 2));
-  const auto before = decoded(wire, partial, x.size());
-  std::vector<float> residual(1000);
-  std::vector<std::byte> bytes(partial.size());
+  std::vector<float> of_sent(1000);
+  std::vector<float> of_added(1000);
+  std::vector<std::byte> contribution(partial.size());
+  std::vector<std::byte> sum(partial.size());
+  std::vector<std::byte> chained(partial.size());
 
-  add_weighted(wire, partial, x, share, {owed, residual}, bytes);
+  encode_weighted(wire, x, share, {owed, of_sent}, contribution);
+  add_weighted(wire, partial, x, share, {owed, of_added}, sum);
+  add_encoded(wire, std::ssize(x), partial, contribution, chained);
 
-  const auto after = decoded(wire, bytes, x.size());
+  const auto sent = decoded(wire, contribution, x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const float v = before[i] + share * (x[i] + owed[i]);
-    QCOMPARE(residual[i], (v - after[i]) / share);
+    QCOMPARE(of_sent[i], (share * (x[i] + owed[i]) - sent[i]) / share);
   }
+  QVERIFY(same_bits(of_added, of_sent));
+  QVERIFY(sum == chained);
 }
 
 void WireCodecTest::residual_of_a_poisoned_block_is_zero() {

@@ -66,7 +66,11 @@ double sampled_error(WireFormat wire, std::span<const std::byte> canonical, std:
 
 double tolerated_error(WireFormat wire, int islands) {
   const WireFormatTraits& traits = traits_of(wire);
-  return traits.error * (traits.error_grows ? std::sqrt((islands + 1) / 2.0) : 1.0);
+  if (!traits.error_grows) return traits.error;
+  // Variances, over that of one encoding: each of N islands rounds its own values, and N - 1 times a sum is rounded, of
+  // 2 .. N islands.
+  const double n = islands;
+  return traits.error * std::sqrt(1 + (n + 1) / 2 - 1 / n);
 }
 
 Result<WireFormat> parse_wire_format(std::string_view name) {

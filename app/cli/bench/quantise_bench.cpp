@@ -36,12 +36,16 @@ struct Arrays {
   std::vector<float> sum;
   std::vector<std::byte> encoded;
   std::vector<std::byte> partial;
+  std::vector<std::byte> contribution;
 
   std::span<const float> x_of(const Slice& s) const { return std::span(x).subspan(s.first_value, s.numel); }
   std::span<float> sum_of(const Slice& s) { return std::span(sum).subspan(s.first_value, s.numel); }
   std::span<std::byte> encoded_of(const Slice& s) { return std::span(encoded).subspan(s.first_byte, s.bytes); }
   std::span<const std::byte> partial_of(const Slice& s) const {
     return std::span(partial).subspan(s.first_byte, s.bytes);
+  }
+  std::span<const std::byte> contribution_of(const Slice& s) const {
+    return std::span(contribution).subspan(s.first_byte, s.bytes);
   }
 };
 
@@ -88,10 +92,14 @@ std::vector<Operation> operations_on(WireFormat wire, std::int64_t numel) {
   const auto weighted = [wire](Arrays& a, const Slice& s) {
     add_weighted(wire, a.partial_of(s), a.x_of(s), kShare, a.encoded_of(s));
   };
+  const auto chained = [wire](Arrays& a, const Slice& s) {
+    add_encoded(wire, static_cast<std::int64_t>(s.numel), a.partial_of(s), a.contribution_of(s), a.encoded_of(s));
+  };
   return {{"quantise", plain + coded, quantise},
           {"dequantise", coded + plain, dequantise},
           {"dequantise-and-add", coded + 2 * plain, add},
-          {"weighted add", plain + 2 * coded, weighted}};
+          {"weighted add", plain + 2 * coded, weighted},
+          {"encoded add", 3 * coded, chained}};
 }
 
 template <class T>
@@ -126,6 +134,14 @@ std::optional<std::string> difference(WireFormat wire, const std::vector<Operati
   plain::encode(job);
   run(3);
   if (!same_bits(encoded, arrays.encoded)) return operations[3].name;
+  arrays.contribution = arrays.encoded;
+  plain::add({.format = wire,
+              .partial = arrays.partial.data(),
+              .contribution = arrays.contribution.data(),
+              .encoded = encoded.data(),
+              .numel = numel});
+  run(4);
+  if (!same_bits(encoded, arrays.encoded)) return operations[4].name;
   return std::nullopt;
 }
 
@@ -174,7 +190,7 @@ Result<QuantiseBenchResult> run_quantise_bench(const QuantiseBenchOptions& optio
   const std::int64_t numel = options.payload_bytes / 4;
   const auto bytes = static_cast<std::size_t>(encoded_bytes(options.wire, numel));
   Arrays arrays{test_values(static_cast<std::size_t>(numel)), std::vector<float>(static_cast<std::size_t>(numel)),
-                std::vector<std::byte>(bytes), std::vector<std::byte>(bytes)};
+                std::vector<std::byte>(bytes), std::vector<std::byte>(bytes), std::vector<std::byte>(bytes)};
   const auto operations = operations_on(options.wire, numel);
   const auto slices = slices_of(options.wire, numel, options.threads);
   if (const auto wrong = difference(options.wire, operations, slices, arrays)) {

@@ -20,7 +20,7 @@ struct QuantiseBenchOptions {
 };
 
 struct OperationFigures {
-  std::string operation;   // quantise, dequantise, dequantise-and-add, weighted add
+  std::string operation;   // quantise, dequantise, dequantise-and-add, weighted add, encoded add
   std::int64_t bytes = 0;  // read and written: input + output
   std::vector<double> all_seconds;
   double seconds = 0;         // median

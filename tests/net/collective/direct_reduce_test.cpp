@@ -128,7 +128,6 @@ class DirectReduceTest : public QObject {
   void every_member_holds_the_sum_that_each_owner_made_once();
   void values_count_by_their_weight_and_weight_zero_only_receives();
   void buckets_that_are_final_stay_as_they_are_and_so_do_their_residuals();
-  void fed_back_error_of_many_rounds_is_that_of_one_data();
   void fed_back_error_of_many_rounds_is_that_of_one();
   void residuals_that_do_not_fit_are_refused();
   void a_member_that_vanishes_among_its_contributions_is_named();
@@ -220,18 +219,11 @@ void DirectReduceTest::buckets_that_are_final_stay_as_they_are_and_so_do_their_r
   }
 }
 
-void DirectReduceTest::fed_back_error_of_many_rounds_is_that_of_one_data() {
-  QTest::addColumn<int>("format");
-  QTest::newRow("int4-e3m0, straight to the owner") << static_cast<int>(WireFormat::kInt4E3m0);
-  QTest::newRow("int8-block, hop by hop") << static_cast<int>(WireFormat::kInt8Block);
-}
-
 void DirectReduceTest::fed_back_error_of_many_rounds_is_that_of_one() {
-  QFETCH(int, format);
   constexpr int kMembers = 3;
   constexpr std::size_t kNumel = 6'000;
   LoopbackRing ring(kMembers);
-  AllReduceSpec spec = ring.spec(static_cast<WireFormat>(format));
+  AllReduceSpec spec = ring.spec(kWire);
   Inputs owed(kMembers, std::vector<float>(kNumel, 0.0f));
   Inputs lost = owed;
   std::vector<double> error(kNumel, 0.0);

@@ -84,7 +84,7 @@ void RingFrameTest::hello_comes_back_as_it_went() {
 
 void RingFrameTest::hello_bytes_are_frozen() {
   QCOMPARE(hex_encode(encode(some_hello())),
-           std::string("4154524804004100"                              // magic, version 4, 65 bytes
+           std::string("4154524805004100"                              // magic, version 5, 65 bytes
                        "0101040001000100020003000000020000004042"      // wire, role ... payload numel
                        "0f0000000000"                                  // (its upper bytes)
                        "00000001000000008877665544332211"              // bucket numel, final buckets
@@ -95,7 +95,7 @@ void RingFrameTest::hello_bytes_are_frozen() {
 
 void RingFrameTest::another_version_of_the_protocol_is_told_apart() {
   Bytes bytes = encode(some_hello());
-  for (const int version : {1, 3, 5}) {
+  for (const int version : {1, 4, 6}) {
     bytes[4] = static_cast<std::byte>(version);
 
     QCOMPARE(decode_hello(bytes).error().code, ErrorCode::kVersionUnsupported);
