@@ -41,7 +41,7 @@ function(atoll_use_headers name headers)
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-error=invalid-pch;-fpch-preprocess>")
 endfunction()
 
-set(light "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
+set(light "$<$<COMPILE_LANGUAGE:CXX>:-Og>")
 atoll_make_headers(atoll_headers_plain DEPENDS spdlog::spdlog HEADERS <spdlog/spdlog.h>)
 atoll_make_headers(atoll_headers_light OPTIONS ${light} DEPENDS spdlog::spdlog HEADERS <spdlog/spdlog.h>)
 atoll_make_headers(atoll_headers_cli OPTIONS ${light} DEPENDS spdlog::spdlog CLI11::CLI11 HEADERS <spdlog/spdlog.h> <CLI/CLI.hpp>)

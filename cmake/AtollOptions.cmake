@@ -28,6 +28,12 @@ target_compile_options(atoll_flags INTERFACE
 # -Wstringop-overflow), and where several sources are compiled as one, whose anonymous namespaces it takes for a header's.
 target_compile_options(atoll_flags INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-subobject-linkage>")
+# The same bytes wherever the clone, the build and libtorch lie: no directory of this machine in what is compiled, and run paths that begin
+# with the program's own place. GCC would name a library's header by a shorter way that it finds.
+target_compile_options(atoll_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${CMAKE_BINARY_DIR}=build;-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>"
+  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-canonical-system-headers>")
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 if(ATOLL_WERROR)
   target_compile_options(atoll_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>")
 endif()

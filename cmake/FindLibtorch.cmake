@@ -1,7 +1,8 @@
 # libtorch as the PyPI wheel unpacks it: ATOLL_LIBTORCH holds torch/ and nvidia/. The wheel's own TorchConfig.cmake wants
 # a CUDA toolkit; these targets do not, so a machine without one builds and runs all that needs no GPU.
 #
-# Defines libtorch::torch (torch_cpu, c10). Sets Libtorch_FOUND, Libtorch_VERSION.
+# Defines libtorch::torch (torch_cpu, c10). Sets Libtorch_FOUND, Libtorch_VERSION. Programs name it by a link beside them, as a package
+# has it (bin/, libtorch/): no path of this machine is in them, and two builds of one commit are the same bytes wherever they lie.
 
 if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(_atoll_cache "$ENV{XDG_CACHE_HOME}/atoll")
@@ -24,12 +25,14 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Libtorch REQUIRED_VARS Libtorch_CPU_LIBRARY Libtorch_C10_LIBRARY Libtorch_INCLUDE_DIR)
 
 if(Libtorch_FOUND AND NOT TARGET libtorch::torch)
+  set(_atoll_link "${CMAKE_BINARY_DIR}/libtorch")
+  file(CREATE_LINK "${ATOLL_LIBTORCH}" "${_atoll_link}" SYMBOLIC)
   add_library(libtorch::c10 SHARED IMPORTED)
-  set_target_properties(libtorch::c10 PROPERTIES IMPORTED_LOCATION "${Libtorch_C10_LIBRARY}")
+  set_target_properties(libtorch::c10 PROPERTIES IMPORTED_LOCATION "${_atoll_link}/torch/lib/libc10.so")
   add_library(libtorch::torch SHARED IMPORTED)
-  set_target_properties(libtorch::torch PROPERTIES IMPORTED_LOCATION "${Libtorch_CPU_LIBRARY}")
+  set_target_properties(libtorch::torch PROPERTIES IMPORTED_LOCATION "${_atoll_link}/torch/lib/libtorch_cpu.so")
   target_include_directories(libtorch::torch SYSTEM INTERFACE
-    "${Libtorch_INCLUDE_DIR}" "${Libtorch_INCLUDE_DIR}/torch/csrc/api/include")
+    "${_atoll_link}/torch/include" "${_atoll_link}/torch/include/torch/csrc/api/include")
   # libtorch_cpu carries its own dependencies (libgomp, CUDA runtime stubs) by RPATH; the linker need not see them.
   target_link_options(libtorch::torch INTERFACE "-Wl,--allow-shlib-undefined")
   target_link_libraries(libtorch::torch INTERFACE libtorch::c10 Threads::Threads)

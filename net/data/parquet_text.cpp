@@ -19,7 +19,7 @@ const AtollParquetModule* open_module() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   const std::filesystem::path places[] = {program / kModuleFile,
                                           program.parent_path() / ATOLL_PARQUET_LIBDIR / kModuleFile,
-                                          std::filesystem::path(ATOLL_PARQUET_OF_BUILD) / kModuleFile};
+                                          program.parent_path() / "lib" / kModuleFile};
   for (const auto& place : places) {
     if (!std::filesystem::exists(place, ignored)) continue;
     void* const library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: Arrow has threads of its own
