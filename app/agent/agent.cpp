@@ -14,8 +14,8 @@
 #include "app/agent/methods/methods.h"
 #include "app/agent/owners_wish.h"
 #include "app/agent/rules_watch.h"
-#include "app/agent/settings_watch.h"
 #include "app/agent/service_notice.h"
+#include "app/agent/settings_watch.h"
 #include "app/agent/trainer_news.h"
 #include "net/base/mailbox.h"
 #include "net/base/unix_time.h"
@@ -144,7 +144,8 @@ class Agent::Impl final : public AgentControl {
                           .store = options_.store},
                          news_level()};
   Foreground foreground_;
-  std::tuple<IslandPhase, Wish, std::vector<OwnersRule>> shown_{IslandPhase::kUnknown, Wish::kUnknown, {}};
+  std::tuple<IslandPhase, Wish, std::uint32_t, std::vector<OwnersRule>> shown_{
+      IslandPhase::kUnknown, Wish::kUnknown, 0, {}};  // islands that are here
   Watchdog watchdog_;
   std::optional<double> disk_free_bytes_;
   Clock::time_point look_at_disk_at_{};
@@ -425,7 +426,7 @@ void Agent::Impl::show() {
   NodeState state = board_.state();
   std::vector<OwnersRule> rules;
   for (const PausedBy& pause : state.agent.paused_by) rules.push_back(pause.rule);
-  const std::tuple now(state.island.state, state.agent.wish, std::move(rules));
+  const std::tuple now(state.island.state, state.agent.wish, state.island.islands_live, std::move(rules));
   if (now == std::exchange(shown_, now)) return;
   state.gpus.clear();  // they have an event of their own
   const ControlEvent changed = event::StateChanged{std::move(state)};

@@ -128,6 +128,7 @@ NodeState AgentBoard::put_together(const IslandState& island, bool trainer_answe
   NodeState state{.island = island, .has_agent = true};
   // The trainer does not know that it is to end.
   if (trainer_answers && facts_.followed == Wish::kFinish) state.island.state = IslandPhase::kFinishing;
+  if (!facts_.joined) state.island.state = IslandPhase::kUnjoined;
   state.disk_free_bytes = facts_.disk_free_bytes;
   const WishFile& wish = facts_.wish;
   AgentView& agent = state.agent;

@@ -37,4 +37,11 @@ Result<nlohmann::json> ask_agent(ControlClient& agent, std::string_view method, 
   return agent.call(method, params, answer_deadline());
 }
 
+std::optional<ControlEvent> read_event(const nlohmann::json& event) {
+  const auto name = event.find("event"), data = event.find("data");
+  if (name == event.end() || !name->is_string() || data == event.end()) return std::nullopt;
+  auto told = decode_event(name->get_ref<const std::string&>(), *data);
+  return told.ok() ? std::optional(std::move(*told)) : std::nullopt;
+}
+
 }  // namespace atl

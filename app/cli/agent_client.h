@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "net/control/control_client.h"
+#include "net/control/events.h"
 #include "net/control/home.h"
 
 namespace atl {
@@ -23,5 +25,7 @@ Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given);
 Deadline answer_deadline();
 // One call, within it.
 Result<nlohmann::json> ask_agent(ControlClient& agent, std::string_view method, const nlohmann::json& params);
+// As ControlClient::next_event has it; empty: it cannot be read.
+std::optional<ControlEvent> read_event(const nlohmann::json& event);
 
 }  // namespace atl

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/agent_client.h"
@@ -58,12 +59,19 @@ void print_hub(const HubState& state, Console& console) {
     console.out << console.styled(printable(state.waits_for), Style::kWarning) << "\n";
   }
   if (!state.fetch_wait.empty()) console.out << printable(state.fetch_wait) << "\n";
+  const auto is_gone = [](const HubState::Island& island) { return island.state == HubIslandState::kGone; };
+  const bool nobody_is_here = std::ranges::all_of(state.islands, is_gone);
   if (state.safe_outer_step) {
     console.out << fmt::format("safe on the islands' disks up to outer step {}\n", *state.safe_outer_step);
-  } else if (!state.islands.empty()) {
+  } else if (!nobody_is_here) {
     console.out << "nothing is safe on the islands' disks yet\n";
   }
-  if (state.outer_step > 0 && state.disks_with_committed <= 1 && state.safe_outer_step != state.outer_step) {
+  if (state.outer_step > 0 && nobody_is_here && !state.finished) {
+    console.out << fmt::format(
+        "nobody is here; who trained last has outer step {}, and the run goes on when they "
+        "come back\n",
+        state.outer_step);
+  } else if (state.outer_step > 0 && state.disks_with_committed <= 1 && state.safe_outer_step != state.outer_step) {
     console.out << fmt::format("outer step {} is on {}\n", state.outer_step,
                                state.disks_with_committed == 0 ? "no disk of an island that is known to have it"
                                                                : "the disk of one island alone");

@@ -132,14 +132,6 @@ method::Join params_of(const Join& command, const std::string& invite) {
 
 // ---- through the agent that runs
 
-// As ControlClient::next_event has it; empty: it cannot be read.
-std::optional<ControlEvent> decode(const nlohmann::json& event) {
-  const auto name = event.find("event"), data = event.find("data");
-  if (name == event.end() || !name->is_string() || data == event.end()) return std::nullopt;
-  auto told = decode_event(name->get_ref<const std::string&>(), *data);
-  return told.ok() ? std::optional(std::move(*told)) : std::nullopt;
-}
-
 // Until the agent says what came of it, after the event `last`: what earlier joins came to is kept, too.
 Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progress, CommandContext& context) {
   const Deadline deadline = Deadline::after(kJoinTime);
@@ -149,7 +141,7 @@ Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progre
     if (!event.ok() && deadline.expired())
       return Error{ErrorCode::kTimeout, "the agent does not say that it has joined"};
     if (!event.ok() || event->value("seq", std::uint64_t{0}) <= last) continue;
-    const auto told = decode(*event);
+    const auto told = read_event(*event);
     if (!told) continue;
     if (std::holds_alternative<event::JoinProgress>(*told)) {
       progress.take(*told);
@@ -182,7 +174,7 @@ Status await_first_step(ControlClient& agent, JoinProgress& progress, CommandCon
     while (!next_look.expired() && !context.interrupt.raised()) {
       const auto event = agent.next_event(next_look);
       if (!event.ok() && event.error().code != ErrorCode::kTimeout) return event.error();
-      const auto told = event.ok() ? decode(*event) : std::nullopt;
+      const auto told = event.ok() ? read_event(*event) : std::nullopt;
       if (told && std::holds_alternative<event::JoinProgress>(*told)) progress.take(*told);
     }
     progress.show();

@@ -12,6 +12,8 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kTransferEvery{5};
+constexpr std::chrono::seconds kWaitsInSilence{5};
+constexpr std::uint64_t kWorthALine = 64 << 10;  // bytes: what is less is here before it is read of
 
 std::string name_of(Download what) { return what == Download::kState ? "the model's state" : "the run's data"; }
 
@@ -44,11 +46,14 @@ std::optional<event::Transfer> transfer_of(const event::JoinProgress& progress) 
 
 }  // namespace
 
-void JoinProgress::show() {
-  while (const auto event = events_.try_pop()) show(*event);
+void JoinProgress::show(Clock::time_point now) {
+  while (const auto event = events_.try_pop()) show(*event, now);
+  if (!waits_since_ || now - *waits_since_ < kWaitsInSilence) return;
+  waits_since_.reset();
+  print(waits_for_);
 }
 
-void JoinProgress::show(const ControlEvent& event) {
+void JoinProgress::show(const ControlEvent& event, Clock::time_point now) {
   std::visit(
       Overloaded{[&](const event::Transfer& e) { show_transfer(e); },
                  [&](const event::JoinProgress& e) { show_stage(e); }, [&](const event::HubLink& e) { show_hub(e); },
@@ -58,6 +63,7 @@ void JoinProgress::show(const ControlEvent& event) {
     show_trouble(state->island);
     show_end(*state);
     show_pauses(*state);
+    look_whether_it_waits(state->island, now);
   }
 }
 
@@ -98,6 +104,23 @@ void JoinProgress::show_end(const NodeState& state) {
                         Style::kWarning));
 }
 
+// Between two rounds everybody waits for a moment. What is amiss has a line of its own.
+void JoinProgress::look_whether_it_waits(const IslandState& state, Clock::time_point now) {
+  std::string waits_for;
+  if (state.pid > 0 && state.state == IslandPhase::kWaiting && state.error.empty()) {
+    const std::uint32_t live = state.islands_live, needed = state.islands_needed.value_or(0);
+    waits_for = live < needed ? fmt::format("waiting for more islands: {} {} here, and a round needs {}", live,
+                                            live == 1 ? "is" : "are", needed)
+                              : "waiting for the next round to begin";
+  }
+  const bool is_news = waits_for != waits_for_;
+  waits_for_ = std::move(waits_for);
+  if (waits_for_.empty())
+    waits_since_.reset();
+  else if (is_news)
+    waits_since_ = now;
+}
+
 // Each rule when it begins to pause, and when none does any more.
 void JoinProgress::show_pauses(const NodeState& state) {
   if (!state.has_agent) return;  // the trainer alone does not know
@@ -130,7 +153,7 @@ void JoinProgress::show_transfer(const event::Transfer& transfer) {
     transfers_.erase(found);
     return;
   }
-  if (transfer.total_bytes == 0) return;
+  if (transfer.total_bytes < kWorthALine) return;
   const auto total = static_cast<double>(transfer.total_bytes);
   const auto now = Clock::now();
   if (found == transfers_.end()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,16 @@ class JoinProgress {
   // Of more than 1024 that were not shown the last are lost.
   void take(const ControlEvent& event) { (void)events_.push(event); }
   // Prints what came since: a line a round, a hub that does not answer once and not at every try, a download every few
-  // seconds.
-  void show();
+  // seconds, and that nothing happens because a round waits for others.
+  void show(Clock::time_point now = Clock::now());
 
  private:
-  void show(const ControlEvent& event);
+  void show(const ControlEvent& event, Clock::time_point now);
   void show_round(const IslandState& state);
   void show_hub(const event::HubLink& link);
   void show_trouble(const IslandState& state);
   void show_end(const NodeState& state);
+  void look_whether_it_waits(const IslandState& state, Clock::time_point now);
   void show_pauses(const NodeState& state);
   void show_stage(const event::JoinProgress& progress);
   void show_transfer(const event::Transfer& transfer);
@@ -42,6 +44,8 @@ class JoinProgress {
   std::string hub_text_;                             // why it does not answer; empty: it does
   std::string trouble_;                              // shown last
   std::vector<OwnersRule> pauses_;                   // that were shown as pausing
+  std::optional<Clock::time_point> waits_since_;     // for a round to begin; empty: it does not, or that was said
+  std::string waits_for_;                            // while it waits; empty: it does not
   double ended_at_ = 0;                              // when the trainer ended whose end was shown last: since 1970
   JoinStage stage_ = JoinStage::kUnknown;            // shown last
 };

@@ -101,7 +101,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = named_command(app);
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
   std::string text = printable(error.what());
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !unknown.empty()) {
+  // "A subcommand is required" does not say what is wrong with what is there.
+  const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                          dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (is_unknown && !unknown.empty()) {
     const std::string given = unknown.front().substr(0, std::min(unknown.front().find('='), kMaxWord));
     const bool is_option = given.starts_with('-') && given.size() > 1;
     text = fmt::format("{} '{}' here", is_option ? "there is no option" : "nothing is expected for", printable(given));
@@ -185,7 +188,6 @@ int run_cli(const std::vector<std::string>& given, Console& console, const Abort
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::RequiredError& error) {
-    // "A subcommand is required" does not say that the word which is there is none.
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
     if (unknown.empty() || unknown.front().starts_with('-')) {
       context.finish(Error{ErrorCode::kInvalidArgument, usage_error(app, error)});

@@ -158,6 +158,11 @@ std::optional<Advice> state_advice(const NodeState& state) {
                         : IslandText::tr("Paused until you resume."),
                   IslandText::tr("Processors and GPUs are free meanwhile.")};
   }
+  if (phase == IslandPhase::kWaiting && state.island.islands_live < state.island.islands_needed.value_or(0)) {
+    return Advice{Tone::kNeutral, IslandText::tr("Waiting for more islands."),
+                  IslandText::tr("%1 of %2 that a round needs are here.")
+                      .arg(count(state.island.islands_live), count(*state.island.islands_needed))};
+  }
   if (phase == IslandPhase::kWaiting && state.island.islands_total > 0) {
     return Advice{Tone::kNeutral, IslandText::tr("Waiting for the next round to begin."),
                   IslandText::tr("%1 of %2 islands are here.")

@@ -48,6 +48,7 @@ struct IslandState {
   std::optional<double> next_sync_seconds;  // estimate
   std::uint32_t islands_live = 0;
   std::uint32_t islands_total = 0;
+  std::optional<std::uint32_t> islands_needed;  // for a round to begin; once the run is known
 
   std::optional<double> last_sync_seconds;
   std::optional<std::uint32_t> accepted_round;  // the last one to whose average it contributed

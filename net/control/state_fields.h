@@ -43,6 +43,7 @@ void fields(Archive& archive, IslandState& s) {
   archive.or_null("next_sync_seconds", s.next_sync_seconds);
   archive.field("islands_live", s.islands_live);
   archive.field("islands_total", s.islands_total);
+  archive.known("islands_needed", s.islands_needed);
   archive.or_null("last_sync_seconds", s.last_sync_seconds);
   archive.or_null("accepted_round", s.accepted_round);
   archive.told("passes", s.passes);

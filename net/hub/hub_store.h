@@ -70,6 +70,8 @@ class HubStore {
   Result<std::map<OuterStep, std::vector<double>>> evaluations(const EvaluationTask& task);
   // Who trained in rounds which count: those who agreed to be named, and the others as one (net/wire/contributors.h).
   Result<std::vector<Contributor>> contributors();
+  // Of each island that trained in rounds which count: in how many.
+  Result<std::map<IslandId, std::uint32_t>> accepted_rounds();
   // Whether an island's owner agreed to that. Nobody did who has not said so.
   Status save_credited(const IslandId& island, bool credited);
 

@@ -28,6 +28,17 @@ Status HubStore::count_from(OuterStep round, int sign) {
   }
 }
 
+Result<std::map<IslandId, std::uint32_t>> HubStore::accepted_rounds() {
+  ATOLL_ASSIGN_OR_RETURN(Statement statement,
+                         database_.prepare("SELECT island, rounds FROM contribution WHERE rounds > 0"));
+  std::map<IslandId, std::uint32_t> rounds;
+  for (;;) {
+    ATOLL_ASSIGN_OR_RETURN(const bool row, statement.step());
+    if (!row) return rounds;
+    rounds[IslandId{statement.text(0)}] = static_cast<std::uint32_t>(statement.integer(1));
+  }
+}
+
 Status HubStore::save_credited(const IslandId& island, bool credited) {
   ATOLL_ASSIGN_OR_RETURN(Statement statement, database_.prepare(credited ? "INSERT OR IGNORE INTO credited VALUES (?)"
                                                                          : "DELETE FROM credited WHERE island = ?"));

@@ -45,7 +45,6 @@ HubState::Island view_of(const MeshIsland& island, Clock::time_point now) {
       island.standing == MeshIsland::Standing::kTraining ? HubIslandState::kTraining : HubIslandState::kRecovering;
   if (island.paused) view.state = HubIslandState::kPaused;
   view.last_seen_seconds = Seconds(now - island.last_heard).count();
-  view.rounds_accepted = island.rounds_accepted;
   if (!island.heartbeat) return view;
   view.phase = parse_word<IslandPhase>(island.heartbeat->phase);
   view.inner_step = island.heartbeat->inner_step;
@@ -150,7 +149,10 @@ void HubView::learn(const CoordinatorNews& news) {
     round.round = committed->commit.round.value;
     round.attempts = committed->commit.attempt.value;
     round.members = static_cast<std::uint32_t>(committed->commit.members.size());
-    for (const AttemptMember& member : committed->commit.members) round.tokens += member.tokens;
+    for (const AttemptMember& member : committed->commit.members) {
+      round.tokens += member.tokens;
+      if (member.tokens > 0) ++accepted_[member.id];
+    }
     round.seconds = committed->seconds;
     round.mean_loss_nats = committed->mean_loss_nats;
     if (state_.rounds.size() > HubState::kMaxRounds) state_.rounds.erase(state_.rounds.begin());
@@ -179,6 +181,11 @@ void HubView::learn(const CoordinatorNews& news) {
     island.name = gone->display_name;
     island.state = HubIslandState::kGone;
   }
+}
+
+std::uint32_t HubView::accepted_of(const IslandId& island) const {
+  const auto found = accepted_.find(island);
+  return found == accepted_.end() ? 0 : found->second;
 }
 
 std::optional<HubState::Mixture> HubView::mixture_of(const RunMixture& mixture) const {
@@ -213,11 +220,13 @@ HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point n
   state.uploaded_outer_step = uploaded ? std::optional(uploaded->value) : std::nullopt;
   for (const auto& [id, island] : coordinator.islands()) {
     state.islands.push_back(view_of(island, now));
+    state.islands.back().rounds_accepted = accepted_of(id);
     if (state.finished) state.islands.back().state = HubIslandState::kGone;
   }
   for (const auto& [id, island] : gone_) {
     if (!coordinator.islands().contains(id) && state.islands.size() < HubState::kMaxIslands) {
       state.islands.push_back(island);
+      state.islands.back().rounds_accepted = accepted_of(id);
     }
   }
   return state;

@@ -33,14 +33,19 @@ class HubView {
       : state_(std::move(state)), sources_(std::move(sources)), curves_(std::move(curves)) {}
 
   void learn(const CoordinatorNews& news);
+  // In how many rounds each island's work was accepted, also before it went and came back. learn() counts on from
+  // there.
+  void set_accepted(std::map<IslandId, std::uint32_t> rounds) { accepted_ = std::move(rounds); }
   HubState build(const RoundCoordinator& coordinator, Clock::time_point now) const;
 
  private:
+  std::uint32_t accepted_of(const IslandId& island) const;
   std::optional<HubState::Mixture> mixture_of(const RunMixture& mixture) const;
 
   HubState state_;
   std::vector<std::string> sources_;
   EvaluationCurves curves_;
+  std::map<IslandId, std::uint32_t> accepted_;
   std::map<IslandId, HubState::Island> gone_;  // at most HubState::kMaxIslands
 };
 

@@ -71,6 +71,7 @@ void RoundService::begin(const std::vector<Address>& addresses) {
   MutexLock lock(mutex_);
   for (const Address& address : addresses) state_.addresses.push_back(to_string(address));
   view_.emplace(state_, sources_, std::move(curves_));
+  count_accepted();
   last_step_ = Clock::now();
 }
 
@@ -280,8 +281,16 @@ Status RoundService::carry_out(const Publish& publish) {
   return ok_status();
 }
 
+void RoundService::count_accepted() {
+  auto accepted = store_.accepted_rounds();
+  if (accepted.ok()) return view_->set_accepted(*std::move(accepted));
+  spdlog::warn("hub accepted_rounds error=\"{}\"", accepted.error().message);
+}
+
 void RoundService::announce(const CoordinatorNews& news) {
   view_->learn(news);
+  // What was undone counts no more; what another hub committed does.
+  if (std::holds_alternative<RolledBack>(news) || std::holds_alternative<FastForwarded>(news)) count_accepted();
   const NewsEvent event = to_event(news);
   spdlog::info("hub event={} data={}", event.name, event.data.dump());
   if (!on_event_) return;

@@ -78,6 +78,7 @@ class RoundService {
     return store_.save(persist);
   }
   void announce(const CoordinatorNews& news);
+  void count_accepted();
 
   const RunConfig& run_;
   const Identity& identity_;

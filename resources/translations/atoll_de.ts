@@ -855,6 +855,14 @@
         <translation>, noch %1</translation>
     </message>
     <message>
+        <source>Waiting for more islands.</source>
+        <translation>Wartet auf weitere Inseln.</translation>
+    </message>
+    <message>
+        <source>%1 of %2 that a round needs are here.</source>
+        <translation>%1 von %2, die eine Runde braucht, sind da.</translation>
+    </message>
+    <message>
         <source>Waiting for the next round to begin.</source>
         <translation>Wartet auf den Beginn der nächsten Runde.</translation>
     </message>

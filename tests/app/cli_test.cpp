@@ -119,6 +119,8 @@ void CliTest::an_unknown_flag_gets_a_suggestion_data() {
                                 "serve --help\n";
   QTest::newRow("near none") << QStringList{"status", "--zzzzzzzzzz"}
                              << "atoll: there is no option '--zzzzzzzzzz' here; see atoll status --help\n";
+  QTest::newRow("where a command is wanted")
+      << QStringList{"hub", "--frobnicate"} << "atoll: there is no option '--frobnicate' here; see atoll hub --help\n";
   QTest::newRow("a command, nearly") << QStringList{"hub", "stauts"}
                                      << "atoll: there is no command 'stauts' here; did you mean 'status'?; see atoll "
                                         "hub --help\n";

@@ -41,6 +41,21 @@ class HubStatusTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void a_run_that_everybody_left_is_no_alarm() {
+    HubState state;
+    state.outer_step = 7;
+    state.islands.resize(2);
+    for (HubState::Island& island : state.islands) island.state = HubIslandState::kGone;
+    state.islands.back().rounds_accepted = 5;
+    const CliOutcome left = status_of(state);
+    state.islands.back().state = HubIslandState::kTraining;
+    const CliOutcome here = status_of(state);
+
+    QVERIFY2(contains(left.out, "nobody is here; who trained last has outer step 7"), left.out.c_str());
+    QVERIFY2(contains(left.out, "5 rounds") && !contains(left.out, "is on no disk"), left.out.c_str());
+    QVERIFY2(contains(here.out, "is on no disk of an island") && !contains(here.out, "nobody"), here.out.c_str());
+  }
+
   void it_says_for_whose_fetch_a_round_waits() {
     HubState state;
     state.name = "first";

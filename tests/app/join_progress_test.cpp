@@ -51,7 +51,42 @@ class JoinProgressTest : public QObject {
   void what_pauses_it_is_said_when_it_begins_and_when_it_is_over();
   void a_download_is_told_with_its_size_and_its_end();
   void stages_of_a_joining_are_told_in_words();
+  void that_a_round_waits_for_others_is_said_when_it_lasts();
 };
+
+void JoinProgressTest::that_a_round_waits_for_others_is_said_when_it_lasts() {
+  Screen screen;
+  const auto began = Clock::now();
+  const auto hear = [&](const char* phase, int islands, int second) {
+    nlohmann::json state = state_with("");
+    state["state"] = phase;
+    state["islands_live"] = islands;
+    state["islands_needed"] = 3;
+    const auto told = decode_event("state.changed", state);
+    if (told.ok()) screen.progress.take(*told);
+    screen.progress.show(began + std::chrono::seconds(second));
+  };
+  const auto look = [&](int second) { screen.progress.show(began + std::chrono::seconds(second)); };
+  hear("waiting", 3, 0);  // between two rounds
+  hear("training", 3, 1);
+  look(20);
+  QCOMPARE(screen.lines(), QStringList());
+
+  hear("waiting", 1, 30);
+  look(34);
+  QCOMPARE(screen.lines(), QStringList());
+  look(36);
+  hear("waiting", 1, 60);
+  look(90);
+  QCOMPARE(screen.lines(), QStringList("waiting for more islands: 1 is here, and a round needs 3"));
+
+  hear("waiting", 2, 100);  // one more, and still too few
+  look(110);
+  QCOMPARE(screen.lines().last(), "waiting for more islands: 2 are here, and a round needs 3");
+  hear("training", 3, 120);
+  look(200);
+  QCOMPARE(screen.lines().size(), 2);
+}
 
 void JoinProgressTest::a_round_is_a_line() {
   Screen screen;

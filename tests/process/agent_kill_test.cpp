@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "net/control/control_client.h"
 #include "net/disk/kept_states.h"
 #include "tests/fakes/processes.h"
 #include "tests/process/agent_service.h"
@@ -26,6 +27,20 @@ std::string hub_word(const LocalRun& run, const IslandHome& home) {
     if (island.id == home.directory.filename().string()) return std::string(word_of(island.state));
   }
   return "";
+}
+
+// Of what the agent has told since it was started.
+bool told_of_a_lost_hub(const AgentService& service) {
+  auto client = ControlClient::connect(service.home().socket, Deadline::after(kLimit));
+  if (!client.ok()) qFatal("%s", client.error().message.c_str());
+  const auto kept = (*client)->call("events.subscribe", {{"since", 0}}, Deadline::after(kLimit));
+  if (!kept.ok()) qFatal("%s", kept.error().message.c_str());
+  for (;;) {
+    const auto event = (*client)->next_event(Deadline::after(kLimit));
+    if (!event.ok()) qFatal("%s", event.error().message.c_str());
+    if (event->value("event", "") == "hub.link" && !(*event)["data"].value("up", true)) return true;
+    if (event->value("seq", std::uint64_t{0}) >= kept->value("last", std::uint64_t{0})) return false;
+  }
 }
 
 }  // namespace
@@ -120,6 +135,7 @@ void AgentKillTest::a_pause_survives_the_agent_and_resumes_where_it_was() {
   QVERIFY(service.wait_until(paused));
   QVERIFY(wait_for([&] { return processes_of(home_.directory).size() == 1; }));
   QVERIFY(wait_for([&] { return hub_word(*run_, home_) == "paused"; }));
+  QVERIFY(!told_of_a_lost_hub(service));  // which has closed the connection, as it was asked to
   const std::uint32_t committed = run_->state().outer_step;
   QVERIFY(run_->wait_until([&](const HubState& s) { return s.outer_step >= committed + 2; }, kLimit));  // without it
   service.kill();

@@ -68,6 +68,7 @@ Status InnerLoop::on(const HubRoster& message) {
   status_.update([&](IslandState& s) {
     s.islands_live = static_cast<std::uint32_t>(message.islands.size());
     s.islands_total = std::max(s.islands_total, s.islands_live);
+    s.islands_needed = run_.min_islands;
   });
   return ok_status();
 }

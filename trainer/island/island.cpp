@@ -148,11 +148,15 @@ void Island::Impl::on_urgent(const HubMessage& message) {
       prober_.probe({entry.id, entry.address, std::min(probe->bytes, kMaxProbeBytes)});
     }
   }
-  if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) end_downloads_.raise(goodbye->message);
+  if (const auto* goodbye = std::get_if<HubGoodbye>(&message)) {
+    parting_ = true;
+    end_downloads_.raise(goodbye->message);
+  }
 }
 
 // On the mesh thread too. The newest cause stands in the status; the event is told once.
 void Island::Impl::on_hub_lost(const std::string& why, std::optional<Seconds> tries_for) {
+  if (parting_) return;
   const bool first = news_.hub_lost(why, tries_for);
   const std::string text = fmt::format("the hub does not answer ({}); trying again until it does", why);
   if (status_.set_trouble(Trouble::kHub, text) && first) publish(StateNews::kChanged);

@@ -120,7 +120,8 @@ class Island::Impl final : public InnerLoopOwner {
   IslandStatus status_;
   Roster roster_;
   AbortSignal stop_;
-  AbortSignal end_downloads_;  // on a stop or the hub's goodbye: else they try as long as it takes
+  std::atomic<bool> parting_ = false;  // it or the hub has said goodbye: that the connection ends then is no news
+  AbortSignal end_downloads_;          // on a stop or the hub's goodbye: else they try as long as it takes
   RingInbox inbox_;
   std::optional<TlsContext> ring_context_;
   std::optional<RingAllReduce> ring_;  // the lanes'

@@ -159,6 +159,7 @@ Status Island::Impl::run() {
   });
   // The death rattle: the others need not wait for a timeout to know.
   const std::string reason = paused() ? "paused by its owner" : "stopped by its owner";
+  parting_ = true;
   (void)mesh_->send(IslandLeaving{status.ok() ? reason : status.error().message, status.ok() && paused()});
   publish(status.ok() ? StateNews::kChanged : StateNews::kError);
   end_downloads_.raise("the island ends");

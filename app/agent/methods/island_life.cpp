@@ -62,6 +62,7 @@ Result<nlohmann::json> leave(AgentControl& control, const nlohmann::json& json) 
                                              "counts as joined",
                                              home.join_file().string(), left.error().message)};
   }
+  control.board().update([](AgentFacts& facts) { facts.joined = false; });
   control.look_at_home();
   return encode_message(taken);
 }

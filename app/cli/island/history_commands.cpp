@@ -10,6 +10,7 @@
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
 #include "net/base/unix_time.h"
+#include "net/check/figures.h"
 #include "net/control/methods.h"
 #include "net/control/told.h"
 
@@ -29,7 +30,7 @@ std::string number(const nlohmann::json& object, const char* key, std::string (*
 
 std::string count(double value) { return format_count(static_cast<std::uint64_t>(std::max(0.0, value))); }
 std::string milliseconds(double seconds) { return fmt::format("{:.0f} ms", seconds * 1e3); }
-std::string rate(double bytes_per_second) { return format_bytes(bytes_per_second) + "/s"; }
+std::string rate(double bytes_per_second) { return figures::bits_per_second(bytes_per_second); }
 std::string ago(double time) { return format_duration(std::max(0.0, unix_time_now() - time)) + " ago"; }
 
 Result<nlohmann::json> ask(const Listing& command, const char* method, const nlohmann::json& params,

@@ -1,7 +1,6 @@
 // atoll pause, resume, finish, stop, leave: tell the agent what its owner wants.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -9,16 +8,16 @@
 
 #include "app/cli/agent_client.h"
 #include "app/cli/contribution_text.h"
+#include "app/cli/island/finish_wait.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
 #include "net/base/new_file.h"
+#include "net/base/unix_time.h"
 #include "net/control/methods.h"
-#include "net/control/node_state.h"
 
 namespace atl {
 namespace {
 
-constexpr std::chrono::milliseconds kInterruptLook{250};
 constexpr const char* kLeft =
     "this island leaves the run; what it contributed so far stays. 'atoll join' comes back, without another invite";
 
@@ -101,22 +100,10 @@ Status resume(const LifeRequest& command, CommandContext& context) {
   return ok_status();
 }
 
-// Until the trainer is gone; what is known then.
-Result<NodeState> await_end(ControlClient& agent, CommandContext& context) {
-  while (!context.interrupt.raised()) {
-    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                           ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
-    ATOLL_ASSIGN_OR_RETURN(NodeState state, node_state_from_json(json));
-    if (state.agent.trainer_pid == 0 && state.agent.wish == Wish::kStop) return state;
-    if (state.agent.wish == Wish::kRun) return Error{ErrorCode::kAborted, "somebody resumed the training meanwhile"};
-    pollfd wake{context.interrupt.fd(), POLLIN, 0};
-    ::poll(&wake, 1, static_cast<int>(kInterruptLook.count()));
-  }
-  return Error{ErrorCode::kAborted, "not waited for; the agent finishes the round all the same"};
-}
-
 Status finish(const LifeRequest& command, CommandContext& context) {
+  ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
+  const double asked_at = unix_time_now();
   ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Finish{}, context));
   if (!command.json) {
     context.console.out << "the round is completed with the others, then this island leaves; until then 'atoll resume' "
@@ -124,10 +111,10 @@ Status finish(const LifeRequest& command, CommandContext& context) {
                         << std::endl;
   }
   if (!command.wait) return ok_status();
-  ATOLL_ASSIGN_OR_RETURN(const NodeState state, await_end(*agent, context));
+  ATOLL_ASSIGN_OR_RETURN(const auto given, await_finish(*agent, home, asked_at, context.interrupt));
   if (command.json) return ok_status();
   context.console.out << "finished" << std::endl;
-  if (const auto& given = state.agent.contributed) {
+  if (given) {
     context.console.out << fmt::format("contributed to this run: {}\nto all runs: {}\n", contribution_text(given->run),
                                        contribution_text(given->life))
                         << std::flush;

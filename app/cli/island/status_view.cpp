@@ -97,6 +97,9 @@ std::vector<std::string> sync_facts(const nlohmann::json& state) {
       "next sync " + (has_number(state, "next_sync_seconds") ? "~" + format_duration(figure(state, "next_sync_seconds"))
                                                              : std::string("-")),
       fmt::format("islands {}/{}", count(state, "islands_live"), count(state, "islands_total")), "last sync " + last};
+  if (count(state, "islands_live") < count(state, "islands_needed")) {
+    facts.push_back(fmt::format("a round needs {}", format_number_of(count(state, "islands_needed"), "island")));
+  }
   if (has_number(state, "safe_outer_step")) {
     facts.push_back(fmt::format("safe up to outer step {}", count(state, "safe_outer_step")));
   }
@@ -219,7 +222,8 @@ std::vector<std::string> agent_facts(const nlohmann::json& state, const Console&
   const nlohmann::json agent = part(state, "agent");
   if (!agent.is_object()) return {};
   std::vector<std::string> facts;
-  if (const std::string wish = wish_text(agent); !wish.empty()) facts.push_back(wish);
+  const bool joined = parse_word<IslandPhase>(told::line(state, "state")) != IslandPhase::kUnjoined;
+  if (const std::string wish = wish_text(agent); !wish.empty() && joined) facts.push_back(wish);
   for (std::string& gpu : paused_gpus(agent)) facts.push_back(std::move(gpu));
   if (figure(agent, "seconds") > 0) facts.push_back("agent up for " + format_duration(figure(agent, "seconds")));
   if (count(agent, "restarts") > 0) facts.push_back(format_number_of(count(agent, "restarts"), "restart"));

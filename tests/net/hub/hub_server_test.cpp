@@ -124,6 +124,8 @@ void HubServerTest::three_islands_commit_three_rounds_with_equal_hashes() {
   QVERIFY(hub.wait([](const HubState& ended) {  // nobody trains any more
     return std::ranges::all_of(ended.islands, [](const auto& island) { return island.state == HubIslandState::kGone; });
   }));
+  // What they gave is not forgotten with them.
+  for (const HubState::Island& island : hub.server().state().islands) QCOMPARE(island.rounds_accepted, 3u);
 }
 
 void HubServerTest::an_island_that_vanishes_does_not_stop_the_others() {
@@ -203,6 +205,7 @@ void HubServerTest::a_hub_that_restarts_goes_on_where_it_was() {
   const HubState state = hub.server().state();
   QCOMPARE(state.rounds.back().members, 2u);
   QVERIFY(state.rounds.size() > 3);
+  for (const HubState::Island& island : state.islands) QCOMPARE(island.rounds_accepted, state.outer_step);
   QVERIFY(state.first_validation && state.first_validation->outer_step == 0);
   for (const auto& island : islands) QVERIFY(island->times_back() >= 2);
 }

@@ -247,8 +247,10 @@ void HubStoreTest::who_contributed_is_counted_until_it_is_undone() {
   }
   const auto counted = [&](std::uint64_t rounds) {
     const auto found = store().contributors();
+    const auto accepted = store().accepted_rounds();
     return found.ok() && found->size() == 1 && found->front().name == "Reef" && found->front().rounds == rounds &&
-           found->front().tokens == 64 * rounds;
+           found->front().tokens == 64 * rounds && accepted.ok() && accepted->size() == 1 &&
+           accepted->at(IslandId{"isl-1"}) == rounds;
   };
   QVERIFY(counted(3));
 
