@@ -79,6 +79,8 @@ void fields(Archive& archive, HostFacts& host) {
   archive.field("memlock_bytes", host.memlock_bytes);
   archive.text("congestion_control", host.congestion_control);
   archive.field("bbr_usable", host.bbr_usable);
+  archive.field("tcp_send_bytes", host.tcp_send_bytes);
+  archive.field("tcp_receive_bytes", host.tcp_receive_bytes);
   archive.field("kernel_log_readable", host.kernel_log_readable);
   archive.field("xids", host.xids);
 }

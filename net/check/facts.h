@@ -66,6 +66,8 @@ struct HostFacts {
   std::optional<std::uint64_t> memlock_bytes;        // empty: unlimited
   std::string congestion_control;                    // the system's choice
   bool bbr_usable = false;
+  // What the kernel lets a socket's buffers grow to (tcp_wmem, tcp_rmem); empty: not known.
+  std::optional<std::uint64_t> tcp_send_bytes, tcp_receive_bytes;
   bool kernel_log_readable = false;
   std::vector<XidEvent> xids;  // of the last 24 h
 };

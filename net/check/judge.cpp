@@ -27,6 +27,7 @@ constexpr RowRule kRules[] = {
     {"clock", FactGroup::kNet, true, judge_clock},
     {"net.bandwidth", FactGroup::kNet, true, judge_net_bandwidth},
     {"net.loss", FactGroup::kNet, false, judge_net_loss},
+    {"net.buffers", FactGroup::kNet, true, judge_net_buffers},
     {"net.sync", FactGroup::kNet, true, judge_net_sync},
     {"net.inbound", FactGroup::kNet, true, judge_net_inbound},
     {"net.islands", FactGroup::kNet, false, judge_net_islands},

@@ -6,6 +6,7 @@
 #include "net/check/figures.h"
 #include "net/check/judge_rows.h"
 #include "net/check/run_needs.h"
+#include "net/wire/ring_frame.h"
 
 namespace atl {
 namespace {
@@ -70,6 +71,30 @@ CheckRow judge_net_loss(const NodeFacts& facts, const CheckPolicy& policy) {
   return judged(below(loss, policy.thresholds.net_loss), loss, "fraction",
                 fmt::format("{} lost at half of the rate", figures::percent(loss)),
                 "use a cable in place of Wi-Fi; tell your provider");
+}
+
+// What is under way on a link is rate times delay, and a fifth more as windows are never quite full; what a connection
+// holds of it is what the kernel lets its buffers grow to, less a fourth for their bookkeeping.
+CheckRow judge_net_buffers(const NodeFacts& facts, const CheckPolicy&) {
+  const NetFacts& net = facts.net;
+  if (auto row = not_measured(net, /*needs_membership=*/true)) return *row;
+  if (!facts.host.tcp_send_bytes || !facts.host.tcp_receive_bytes) return skipped("the kernel does not say them");
+  if (!has_rates(net) || !net.rtt_seconds) return skipped("the link was not measured");
+  double farthest = *net.rtt_seconds;
+  for (const IslandFacts& link : net.links) farthest = std::max(farthest, link.rtt_seconds.value_or(0));
+  const double rate = std::max(*net.up_bytes_per_second, *net.down_bytes_per_second);
+  const double under_way = 1.2 * rate * farthest;
+  const auto buffer = static_cast<double>(std::min(*facts.host.tcp_send_bytes, *facts.host.tcp_receive_bytes));
+  const double most = kMaxConnectionsPerEdge * buffer * 3 / 4;
+  const std::string link = fmt::format("{} over {}", figures::bits_per_second(rate), figures::seconds(farthest));
+  constexpr double kMiB = 1 << 20;
+  const double wanted = std::ceil(under_way / (kMaxConnectionsPerEdge / 2) * 4 / 3 / kMiB) * kMiB;
+  return judged(
+      under_way <= most ? Verdict::kPass : Verdict::kWarn, buffer, "B",
+      under_way <= most ? fmt::format("{} a connection, enough for {}", figures::bytes(buffer), link)
+                        : fmt::format("{} connections hold {} under way; {} want {}", kMaxConnectionsPerEdge,
+                                      figures::bytes(most), link, figures::bytes(under_way)),
+      fmt::format("sysctl -w net.ipv4.tcp_wmem='4096 65536 {0:.0f}' net.ipv4.tcp_rmem='4096 131072 {0:.0f}'", wanted));
 }
 
 CheckRow judge_net_sync(const NodeFacts& facts, const CheckPolicy& policy) {

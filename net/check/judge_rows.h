@@ -66,6 +66,7 @@ CheckRow judge_net_rtt(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_clock(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_net_bandwidth(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_net_loss(const NodeFacts& facts, const CheckPolicy& policy);
+CheckRow judge_net_buffers(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_net_sync(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_net_inbound(const NodeFacts& facts, const CheckPolicy& policy);
 CheckRow judge_net_islands(const NodeFacts& facts, const CheckPolicy& policy);

@@ -94,6 +94,13 @@ std::optional<XidEvent> parse_xid(std::string_view record, double now_microsecon
   return XidEvent{static_cast<std::uint32_t>(*code), std::max(0.0, age)};
 }
 
+// The last of "least default most".
+std::optional<std::uint64_t> most_of(const std::filesystem::path& limits) {
+  std::ifstream file(limits);
+  std::uint64_t least = 0, usual = 0, most = 0;
+  return file >> least >> usual >> most && most > 0 ? std::optional(most) : std::nullopt;
+}
+
 HostFacts probe_host(const std::filesystem::path& root) {
   HostFacts host;
   host.cores = usable_cores();
@@ -108,6 +115,8 @@ HostFacts probe_host(const std::filesystem::path& root) {
   if (memlock != RLIM_INFINITY) host.memlock_bytes = memlock;
   host.congestion_control = first_word(root / "proc/sys/net/ipv4/tcp_congestion_control");
   host.bbr_usable = may_use_bbr();
+  host.tcp_send_bytes = most_of(root / "proc/sys/net/ipv4/tcp_wmem");
+  host.tcp_receive_bytes = most_of(root / "proc/sys/net/ipv4/tcp_rmem");
   read_kernel_log(root / "dev/kmsg", host);
   return host;
 }

@@ -135,6 +135,10 @@
         <translation>Bandbreite zum Hub</translation>
     </message>
     <message>
+        <source>Buffers for long links</source>
+        <translation>Puffer für weite Verbindungen</translation>
+    </message>
+    <message>
         <source>Packet loss</source>
         <translation>Paketverlust</translation>
     </message>

@@ -40,6 +40,7 @@ constexpr std::array kTitles{
     Title{"net.cc", QT_TRANSLATE_NOOP("CheckTitles", "TCP congestion control")},
     Title{"net.rtt", QT_TRANSLATE_NOOP("CheckTitles", "Round trip to the hub")},
     Title{"net.bandwidth", QT_TRANSLATE_NOOP("CheckTitles", "Bandwidth to the hub")},
+    Title{"net.buffers", QT_TRANSLATE_NOOP("CheckTitles", "Buffers for long links")},
     Title{"net.loss", QT_TRANSLATE_NOOP("CheckTitles", "Packet loss")},
     Title{"net.sync", QT_TRANSLATE_NOOP("CheckTitles", "Time for synchronisation")},
     Title{"net.inbound", QT_TRANSLATE_NOOP("CheckTitles", "Reachable from outside")},

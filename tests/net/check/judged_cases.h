@@ -292,6 +292,18 @@ inline std::vector<JudgedCase> host_cases() {
   };
 }
 
+// 16 times three fourths of 4 MB are 48 MB: 1.2 times 400 MB/s times 100 ms.
+inline FactsChange buffers_of(std::uint64_t bytes) {
+  return [bytes](NodeFacts& f) {
+    f.host.tcp_send_bytes = 6 << 20;
+    f.host.tcp_receive_bytes = bytes;
+    f.net.up_bytes_per_second = 100e6;
+    f.net.down_bytes_per_second = 400e6;
+    f.net.rtt_seconds = 0.01;
+    for (IslandFacts& link : f.net.links) link.rtt_seconds = 0.1;
+  };
+}
+
 inline std::vector<JudgedCase> net_cases() {
   return {
       {"150 ms", "net.rtt", kPass, [](NodeFacts& f) { f.net.rtt_seconds = 0.150; }},
@@ -310,6 +322,9 @@ inline std::vector<JudgedCase> net_cases() {
       {"31 s ahead", "clock", kFail, [](NodeFacts& f) { f.net.clock_offset_seconds = 31; }},
       {"both ways", "net.bandwidth", kPass, [](NodeFacts&) {}},
       {"nothing up", "net.bandwidth", kFail, [](NodeFacts& f) { f.net.up_bytes_per_second = 0; }},
+      {"a link that 16 connections hold", "net.buffers", kPass, buffers_of(4'000'000)},
+      {"a link that they do not hold", "net.buffers", kWarn, buffers_of(3'900'000)},
+      {"not said", "net.buffers", kSkip, [](NodeFacts& f) { f.host.tcp_receive_bytes.reset(); }},
       {"10 %", "net.sync", kPass, sync_of(0.09999)},
       {"more than 10 %", "net.sync", kWarn, sync_of(0.10001)},
       {"20 %", "net.sync", kWarn, sync_of(0.19999)},

@@ -95,6 +95,8 @@ void ProbesTest::this_machine_has_cores_memory_and_files() {
   QVERIFY(host.ram_bytes > 100'000'000);
   QVERIFY(host.nofile >= 256);
   QVERIFY(!host.congestion_control.empty());
+  QVERIFY(host.tcp_send_bytes && *host.tcp_send_bytes >= 65'536);
+  QVERIFY(host.tcp_receive_bytes && *host.tcp_receive_bytes >= 65'536);
 }
 
 void ProbesTest::an_xid_is_read_from_the_kernels_log_data() {
