@@ -79,7 +79,7 @@ Result<std::string> normalise_word(const ConfigKey& key, std::string_view text) 
   for (std::string word; words >> word;) {
     if (word == text) return word;
   }
-  return not_a(key, text, fmt::format("one of {}", key.words));
+  return not_a(key, text, fmt::format("one of: {}", key.words));
 }
 
 // Nothing where one is no outer step.

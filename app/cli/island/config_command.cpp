@@ -30,12 +30,12 @@ Result<ConfigSources> sources_of(const Settle& command) {
 std::string shown_in_list(const nlohmann::json& value) {
   const auto text = value["value"].get<std::string>();
   if (!text.empty() && text != "0" && text != "0s" && text != "0 B") return text;
-  // "Compute threads; 0: all cores" says what it is. It ends with the sentence.
+  // "Compute threads; 0: all cores" says what it is. The 0 of "150: one and a half" does not.
   const auto meaning = value["meaning"].get<std::string>();
-  const std::string marker = text.empty() ? "empty: " : text + ": ";
+  const std::string marker = text.empty() ? " empty: " : fmt::format(" {}: ", text);
   const std::size_t begin = meaning.find(marker);
   if (begin == std::string::npos) return text.empty() ? "-" : text;
-  const std::size_t end = std::min(meaning.find_first_of(";.,", begin), meaning.size());
+  const std::size_t end = std::min(meaning.find(';', begin), meaning.size());
   const std::string said = meaning.substr(begin + marker.size(), end - begin - marker.size());
   return text.empty() ? fmt::format("({})", said) : fmt::format("{} ({})", text, said);
 }
@@ -97,10 +97,9 @@ Status set(const Settle& command, CommandContext& context) {
   // The environment of this shell is not the agent's.
   ATOLL_ASSIGN_OR_RETURN(answer, get_config(sources, {{"key", command.key}}));
   const nlohmann::json& value = (*answer)["values"][0];
-  context.console.out << (command.json
-                              ? answer->dump()
-                              : fmt::format("{} = {}  ({})", value["key"].get<std::string>(),
-                                            value["value"].get<std::string>(), value["origin"].get<std::string>()))
+  context.console.out << (command.json ? answer->dump()
+                                       : fmt::format("{} = {}  ({})", value["key"].get<std::string>(),
+                                                     shown_in_list(value), value["origin"].get<std::string>()))
                       << std::endl;
   if (!command.json) context.console.out << when_in_force(command.key, agent.ok()) << std::endl;
   return ok_status();
