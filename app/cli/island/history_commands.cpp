@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/cli/agent_client.h"
 #include "app/cli/island/island_commands.h"
@@ -41,6 +42,14 @@ Result<nlohmann::json> ask(const Listing& command, const char* method, const nlo
   return answer;
 }
 
+// Only the newest may be under way: of an older one that has no end here, its end was not seen.
+std::string accepted_word(const nlohmann::json& round, bool is_newest, const Console& console) {
+  const nlohmann::json accepted = round.value("accepted", nlohmann::json());
+  if (!accepted.is_boolean()) return is_newest ? "under way" : "not here";
+  if (accepted.get<bool>()) return "yes";
+  return told::number(round, "tokens") == 0 ? "followed" : console.styled("no", Style::kWarning);
+}
+
 Status show_rounds(const Listing& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const nlohmann::json answer, ask(command, "rounds.list", {{"limit", command.limit}}, context));
   if (command.json) return ok_status();
@@ -48,17 +57,15 @@ Status show_rounds(const Listing& command, CommandContext& context) {
   console.out << fmt::format("{} {} {} {} {} {} {} {}\n", fit_right("round", 7), fit_right("loss", 7),
                              fit_right("tokens", 12), fit_right("inner", 8), fit_right("sync", 8), fit_right("sent", 8),
                              fit_right("islands", 7), "accepted");
+  bool is_newest = true;
   for (const nlohmann::json& round : answer.value("rounds", nlohmann::json::array())) {
-    const nlohmann::json accepted = round.value("accepted", nlohmann::json());
     console.out << fmt::format(
         "{} {} {} {} {} {} {} {}\n", fit_right(number(round, "round", count), 7),
         fit_right(number(round, "loss_nats", format_loss), 7), fit_right(number(round, "tokens", count), 12),
         fit_right(number(round, "inner_seconds", format_duration), 8),
         fit_right(number(round, "sync_seconds", format_duration), 8),
         fit_right(number(round, "bytes_sent", format_bytes), 8), fit_right(number(round, "islands", count), 7),
-        !accepted.is_boolean() ? "under way"
-        : accepted.get<bool>() ? "yes"
-                               : console.styled("no", Style::kWarning));
+        accepted_word(round, std::exchange(is_newest, false), console));
   }
   if (answer.value("more", false)) console.out << "older rounds: --limit " << 10 * command.limit << '\n';
   console.out << std::flush;
