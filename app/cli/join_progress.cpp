@@ -63,6 +63,7 @@ void JoinProgress::show(const ControlEvent& event, Clock::time_point now) {
     show_trouble(state->island);
     show_end(*state);
     show_pauses(*state);
+    show_wish(*state);
     look_whether_it_waits(state->island, now);
   }
 }
@@ -83,7 +84,9 @@ void JoinProgress::show_hub(const event::HubLink& link) {
     return print("the hub answers again");
   }
   hub_text_ = printable(link.text);
-  print(fmt::format("the hub does not answer ({}); trying again until it does", hub_text_));
+  const auto tries_for = link.tries_for_seconds;
+  print(fmt::format("the hub does not answer ({}); trying again {}", hub_text_,
+                    tries_for ? "for " + format_duration(*tries_for) : std::string("until it does")));
 }
 
 void JoinProgress::show_trouble(const IslandState& state) {
@@ -132,6 +135,15 @@ void JoinProgress::show_pauses(const NodeState& state) {
   }
   if (rules.empty() && !pauses_.empty() && state.agent.wish == Wish::kRun) print("training goes on");
   pauses_ = std::move(rules);
+}
+
+// `atoll pause` in another terminal. Nothing comes until it is over, which may be hours.
+void JoinProgress::show_wish(const NodeState& state) {
+  if (!state.has_agent) return;
+  const bool is_paused = state.agent.wish == Wish::kPause;
+  if (is_paused == std::exchange(is_paused_, is_paused)) return;
+  if (is_paused) return print(console_.styled("paused by its owner; atoll status says until when", Style::kWarning));
+  if (pauses_.empty() && state.agent.wish == Wish::kRun) print("training goes on");
 }
 
 void JoinProgress::show_stage(const event::JoinProgress& progress) {

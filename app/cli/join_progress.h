@@ -32,6 +32,7 @@ class JoinProgress {
   void show_end(const NodeState& state);
   void look_whether_it_waits(const IslandState& state, Clock::time_point now);
   void show_pauses(const NodeState& state);
+  void show_wish(const NodeState& state);
   void show_stage(const event::JoinProgress& progress);
   void show_transfer(const event::Transfer& transfer);
   void print(const std::string& line);
@@ -44,6 +45,7 @@ class JoinProgress {
   std::string hub_text_;                             // why it does not answer; empty: it does
   std::string trouble_;                              // shown last
   std::vector<OwnersRule> pauses_;                   // that were shown as pausing
+  bool is_paused_ = false;                           // by the owner, and that was shown
   std::optional<Clock::time_point> waits_since_;     // for a round to begin; empty: it does not, or that was said
   std::string waits_for_;                            // while it waits; empty: it does not
   double ended_at_ = 0;                              // when the trainer ended whose end was shown last: since 1970

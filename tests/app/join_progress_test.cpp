@@ -49,6 +49,7 @@ class JoinProgressTest : public QObject {
   void a_hub_that_does_not_answer_is_said_once_and_so_is_its_return();
   void what_is_amiss_is_said_when_it_is_new();
   void what_pauses_it_is_said_when_it_begins_and_when_it_is_over();
+  void a_pause_by_its_owner_is_said_and_so_is_its_end();
   void a_download_is_told_with_its_size_and_its_end();
   void stages_of_a_joining_are_told_in_words();
   void that_a_round_waits_for_others_is_said_when_it_lasts();
@@ -134,15 +135,14 @@ void JoinProgressTest::a_hub_that_does_not_answer_is_said_once_and_so_is_its_ret
   Screen screen;
 
   screen.hear("hub.link", {{"up", false}, {"text", "127.0.0.1:1: refused"}, {"tries_for_seconds", 120}});
-  screen.hear("state.changed",
-              state_with("the hub does not answer (127.0.0.1:1: refused); trying again until it does"));
-  screen.hear("step", state_with("the hub does not answer (127.0.0.1:1: refused); trying again until it does"));
+  screen.hear("state.changed", state_with("the hub does not answer (127.0.0.1:1: refused); trying again for a while"));
+  screen.hear("step", state_with("the hub does not answer (127.0.0.1:1: refused); trying again for a while"));
   screen.hear("hub.link", {{"up", true}});
   screen.hear("state.changed", state_with(""));
 
   screen.hear("hub.link", {{"up", false}, {"text", "127.0.0.1:1: refused"}});
-  const QString away = "the hub does not answer (127.0.0.1:1: refused); trying again until it does";
-  QCOMPARE(screen.lines(), QStringList({away, "the hub answers again", away}));
+  const QString away = "the hub does not answer (127.0.0.1:1: refused); trying again ";
+  QCOMPARE(screen.lines(), QStringList({away + "for 2m00s", "the hub answers again", away + "until it does"}));
 }
 
 void JoinProgressTest::what_is_amiss_is_said_when_it_is_new() {
@@ -181,6 +181,22 @@ void JoinProgressTest::what_pauses_it_is_said_when_it_begins_and_when_it_is_over
            QStringList({"paused: the machine runs on its battery, until 1 min after it is plugged in (rules.battery)",
                         "paused: other programs keep 2.1 processors busy, until it is less (rules.load)",
                         "training goes on"}));
+}
+
+void JoinProgressTest::a_pause_by_its_owner_is_said_and_so_is_its_end() {
+  Screen screen;
+  const auto hear = [&](Wish wish) {
+    NodeState state;
+    state.has_agent = true;
+    state.agent.wish = wish;
+    screen.hear("state.changed", to_json(state));
+  };
+
+  for (const Wish wish : {Wish::kRun, Wish::kPause, Wish::kPause, Wish::kRun, Wish::kRun}) hear(wish);
+  for (const Wish wish : {Wish::kPause, Wish::kStop}) hear(wish);  // whose end is said by who ends
+
+  const QString paused = "paused by its owner; atoll status says until when";
+  QCOMPARE(screen.lines(), QStringList({paused, "training goes on", paused}));
 }
 
 void JoinProgressTest::a_download_is_told_with_its_size_and_its_end() {

@@ -158,7 +158,8 @@ void Island::Impl::on_urgent(const HubMessage& message) {
 void Island::Impl::on_hub_lost(const std::string& why, std::optional<Seconds> tries_for) {
   if (parting_) return;
   const bool first = news_.hub_lost(why, tries_for);
-  const std::string text = fmt::format("the hub does not answer ({}); trying again until it does", why);
+  const std::string text =
+      fmt::format("the hub does not answer ({}); trying again {}", why, tries_for ? "for a while" : "until it does");
   if (status_.set_trouble(Trouble::kHub, text) && first) publish(StateNews::kChanged);
 }
 
