@@ -88,10 +88,9 @@ std::vector<std::string> step_facts(const nlohmann::json& state) {
 std::vector<std::string> sync_facts(const nlohmann::json& state) {
   std::string last = "-";
   if (has_number(state, "last_sync_seconds")) {
-    last = fmt::format("{}, {} up in all", format_duration(figure(state, "last_sync_seconds")),
-                       format_bytes(figure(state, "bytes_sent")));
+    last = format_duration(figure(state, "last_sync_seconds"));
     last += has_number(state, "accepted_round") ? fmt::format(", round {} accepted", count(state, "accepted_round"))
-                                                : ", nothing accepted yet";
+                                                : ", nothing accepted since the trainer started";
   }
   std::vector<std::string> facts{
       "next sync " + (has_number(state, "next_sync_seconds") ? "~" + format_duration(figure(state, "next_sync_seconds"))
@@ -109,7 +108,8 @@ std::vector<std::string> sync_facts(const nlohmann::json& state) {
 std::vector<std::string> total_facts(const nlohmann::json& state) {
   const double seconds = figure(state, "inner_seconds") + figure(state, "sync_seconds");
   std::vector<std::string> facts = {
-      format_number_of(count(state, "tokens"), "token") + " since the trainer started",
+      fmt::format("{}, {} sent since the trainer started", format_number_of(count(state, "tokens"), "token"),
+                  format_bytes(figure(state, "bytes_sent"))),
       "computing " + (seconds > 0 ? format_percent(figure(state, "inner_seconds") / seconds) : std::string("-")),
       "validation loss " + format_loss(figure(state, "validation_loss_nats"))};
   if (count(state, "pid") > 0) facts.push_back(fmt::format("pid {}", count(state, "pid")));
@@ -184,7 +184,7 @@ std::string wish_text(const nlohmann::json& agent) {
       if (!has_number(agent, "paused_until_unix_seconds")) return "paused until 'atoll resume'";
       return fmt::format("paused until {}, or 'atoll resume'", local_time(figure(agent, "paused_until_unix_seconds")));
     }
-    case Wish::kFinish: return "finishes this round, then leaves";
+    case Wish::kFinish: return "finishes this round, then stops";
     case Wish::kStop: return "stopped until 'atoll resume'";
     default: return {};
   }
