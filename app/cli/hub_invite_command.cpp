@@ -57,10 +57,12 @@ Status run(const HubInvite& command, CommandContext& context) {
   // What explains goes to stderr, so that `atoll hub invite > invite.txt` holds the invite alone.
   if (command.output.empty()) context.console.out << invite.text << std::endl;
   context.console.err << fmt::format(
-                             "invite {}: {}, for {}, hub at {}. It is a secret: hand it over as one.\n"
-                             "On the other machine: atoll join --invite-stdin\n",
-                             invite.id, command.uses == 1 ? "one island" : fmt::format("{} islands", command.uses),
-                             command.expires, fmt::join(addresses, ", "))
+                             "invite {}{}: {}, for {}, hub at {}. It is a secret: hand it over as one.\n"
+                             "On the other machine: atoll join {}\n",
+                             invite.id, command.output.empty() ? "" : " is in " + command.output,
+                             command.uses == 1 ? "one island" : fmt::format("{} islands", command.uses),
+                             command.expires, fmt::join(addresses, ", "),
+                             command.output.empty() ? "--invite-stdin" : "--invite-file FILE")
                       << std::flush;
   return ok_status();
 }

@@ -106,7 +106,7 @@ Status finish(const LifeRequest& command, CommandContext& context) {
   const double asked_at = unix_time_now();
   ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Finish{}, context));
   if (!command.json) {
-    context.console.out << "the round is completed with the others, then this island leaves; until then 'atoll resume' "
+    context.console.out << "the round is completed with the others, then this island stops; until then 'atoll resume' "
                            "takes that back, afterwards 'atoll join' comes back to the run"
                         << std::endl;
   }
@@ -126,7 +126,8 @@ Status stop(const LifeRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto agent, connect_agent(command.home));
   ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Stop{command.now}, context));
   if (!command.json) {
-    context.console.out << "stopped, also after a restart of the machine, until 'atoll resume'" << std::endl;
+    context.console.out << "stopped, also after a restart of the machine, until 'atoll resume' or 'atoll join'"
+                        << std::endl;
   }
   return ok_status();
 }
@@ -191,7 +192,7 @@ void add_life_commands(CLI::App& app, CommandContext& context) {
   sub->add_option("--gpu", command->gpu, "Train again on this one, which was paused alone")->type_name("N");
 
   command = std::make_shared<LifeRequest>();
-  sub = add(app, context, "finish", "Complete this round with its all-reduce, then leave", command, finish);
+  sub = add(app, context, "finish", "Complete this round with its all-reduce, then stop", command, finish);
   sub->footer("Example:\n  atoll finish --wait && sudo poweroff");
   sub->add_flag("--wait", command->wait, "Return when it is done");
 
