@@ -149,7 +149,9 @@ std::string RulesWatch::warning() const {
   if (rules.gpu_bytes) unwatched(OwnersRule::kGpu, problem);
   if (rules.gpu_celsius) unwatched(OwnersRule::kGpuTemperature, problem);
   if (rules.watts && machine_ && !machine_->cpu_watts) {
-    unwatched(OwnersRule::kPower, problem + "; what processors draw only root may read (/sys/class/powercap)");
+    unwatched(OwnersRule::kPower, problem +
+                                      "; what processors draw is not told (/sys/class/powercap, which most "
+                                      "systems let root alone read)");
   }
   return fmt::format("{}", fmt::join(texts, "; "));
 }
