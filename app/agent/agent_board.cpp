@@ -36,7 +36,11 @@ IslandPhase phase_without_trainer(const AgentFacts& facts) {
 std::string error_without_trainer(const AgentFacts& facts) {
   if (!facts.last_exit || (facts.phase != Phase::kBackoff && facts.phase != Phase::kFailed)) return {};
   const std::string what = facts.last_exit->text.empty() ? "the trainer ended" : facts.last_exit->text;
-  if (facts.phase == Phase::kFailed) return what + "; when that is put right: atoll resume";
+  if (facts.phase == Phase::kFailed) {
+    const bool is_refused = facts.last_exit->cause == ExitCause::kRefused;
+    return fmt::format("{}; when that is put right: atoll resume{}", what,
+                       is_refused ? ", or with another invite: atoll join --invite-stdin" : "");
+  }
   return facts.retry_at ? fmt::format("{}; starts again in {:.0f} s", what, seconds_until(*facts.retry_at)) : what;
 }
 
