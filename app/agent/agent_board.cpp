@@ -77,7 +77,9 @@ void AgentBoard::set_trainer_state(const IslandState& state) {
 
 void AgentBoard::forget_trainer() {
   MutexLock lock(mutex_);
-  if (trainer_) last_ = std::exchange(trainer_, std::nullopt);
+  // One that never reached the hub knows less of the run than the one before.
+  if (trainer_ && (!last_ || !trainer_->run_id.empty())) last_ = trainer_;
+  trainer_.reset();
   gpus_.clear();
 }
 

@@ -132,26 +132,34 @@ std::string RulesWatch::warning() const {
   const OwnersRulesSettings& rules = rules_.settings();
   std::vector<std::string> texts;
   if (std::string power = gpus_.warning(); !power.empty()) texts.push_back(std::move(power));
-  const auto unwatched = [&](OwnersRule rule, const std::string& why) {
-    texts.push_back(fmt::format("{} is not watched: {}", word_of(rule), why));
+  const auto unwatched = [&](const std::vector<OwnersRule>& of_one_cause, const std::string& why) {
+    std::vector<std::string_view> names;
+    for (const OwnersRule rule : of_one_cause) names.push_back(word_of(rule));
+    if (names.empty()) return;
+    texts.push_back(
+        fmt::format("{} {} not watched: {}", fmt::join(names, " and "), names.size() == 1 ? "is" : "are", why));
   };
   if (machine_) {
-    if (rules.idle_seconds && !machine_->unused_seconds)
-      unwatched(OwnersRule::kIdle, "no login service (logind) answers");
-    if (rules.metered && !machine_->metered) unwatched(OwnersRule::kMetered, "no NetworkManager answers");
+    if (rules.idle_seconds && !machine_->unused_seconds) {
+      unwatched({OwnersRule::kIdle}, "no login service (logind) answers");
+    }
+    if (rules.metered && !machine_->metered) unwatched({OwnersRule::kMetered}, "no NetworkManager answers");
     if (rules.cpu_celsius && !machine_->cpu_celsius) {
-      unwatched(OwnersRule::kCpuTemperature, "no sensor of a processor is in /sys/class/hwmon or /sys/class/thermal");
+      unwatched({OwnersRule::kCpuTemperature}, "no sensor of a processor is in /sys/class/hwmon or /sys/class/thermal");
     }
   }
-  if (!rules.ask_gpus()) return fmt::format("{}", fmt::join(texts, "; "));
-  const std::string problem = gpus_.problem();
+  const std::string problem = rules.ask_gpus() ? gpus_.problem() : std::string();
   if (problem.empty()) return fmt::format("{}", fmt::join(texts, "; "));
-  if (rules.gpu_bytes) unwatched(OwnersRule::kGpu, problem);
-  if (rules.gpu_celsius) unwatched(OwnersRule::kGpuTemperature, problem);
+  std::vector<OwnersRule> of_gpus;
+  if (rules.gpu_bytes) of_gpus.push_back(OwnersRule::kGpu);
+  if (rules.gpu_celsius) of_gpus.push_back(OwnersRule::kGpuTemperature);
+  unwatched(of_gpus, problem);
   if (rules.watts && machine_ && !machine_->cpu_watts) {
-    unwatched(OwnersRule::kPower, problem +
-                                      "; what processors draw is not told (/sys/class/powercap, which most "
-                                      "systems let root alone read)");
+    unwatched(
+        {OwnersRule::kPower},
+        fmt::format("neither processors (/sys/class/powercap, which most systems let root alone read) nor GPUs{} say "
+                    "what they draw",
+                    of_gpus.empty() ? fmt::format(" ({})", problem) : ""));
   }
   return fmt::format("{}", fmt::join(texts, "; "));
 }

@@ -25,15 +25,14 @@ void say_goodbye(const AgentHome& home, const Contribution& before, const NodeSt
     console.out << fmt::format("to this run in all: {}\n", contribution_text(given.run));
   }
   const auto& exit = state.agent.last_exit;
-  if (exit && exit->cause == ExitCause::kRunFinished) {
-    const auto usual = default_island_home();
-    const bool is_usual = usual.ok() && *usual == home.island.directory;
-    console.out << fmt::format("the run is finished; its model: atoll export{} --output DIR",
-                               is_usual ? "" : " --home " + home.island.directory.string())
-                << std::endl;
-    return;
-  }
-  console.out << "come back with: " << come_back << std::endl;
+  const bool is_finished = exit && exit->cause == ExitCause::kRunFinished;
+  if (!is_finished) console.out << "come back with: " << come_back << '\n';
+  const auto usual = default_island_home();
+  const bool is_usual = usual.ok() && *usual == home.island.directory;
+  console.out << fmt::format("{}: atoll export{} --output DIR",
+                             is_finished ? "the run is finished; its model" : "the model",
+                             is_usual ? "" : " --home " + home.island.directory.string())
+              << std::endl;
 }
 
 }  // namespace

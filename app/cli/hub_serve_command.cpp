@@ -50,7 +50,7 @@ class HubControl final : public ControlService {
     if (name == method::RunRollback::kName) {
       ATOLL_ASSIGN_OR_RETURN(const auto params, decode_message<method::RunRollback>(json));
       const std::string reason = params.reason.empty() ? "by its operator" : params.reason;
-      ATOLL_RETURN_IF_ERROR(server_.roll_back(OuterStep{params.to}, reason));
+      ATOLL_RETURN_IF_ERROR(server_.roll_back(OuterStep{params.to}, reason, params.force));
       return encode_message(method::RolledBackTo{params.to});
     }
     if (name == method::RunDecay::kName) return decide_decay(json);

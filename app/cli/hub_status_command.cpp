@@ -64,7 +64,9 @@ void print_hub(const HubState& state, Console& console) {
   if (state.safe_outer_step) {
     console.out << fmt::format("safe on the islands' disks up to outer step {}\n", *state.safe_outer_step);
   } else if (!nobody_is_here) {
-    console.out << "nothing is safe on the islands' disks yet\n";
+    console.out << (state.outer_step == 0
+                        ? "nothing is safe on the islands' disks yet\n"
+                        : "fewer islands than make a state safe are known to have one on their disks\n");
   }
   if (state.outer_step > 0 && nobody_is_here && !state.finished) {
     console.out << fmt::format(

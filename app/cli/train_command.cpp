@@ -118,11 +118,7 @@ Status run(Train& command, CommandContext& context) {
   options.listen = {"127.0.0.1", 0};
   ATOLL_ASSIGN_OR_RETURN(const auto server, HubServer::start(options, {}));
   ATOLL_RETURN_IF_ERROR(join_own_hub(command, hub, server->port(), device, home.island, context.interrupt));
-  ATOLL_RETURN_IF_ERROR(train_in_foreground(home, "atoll train --dir " + command.directory, context));
-  context.console.out << fmt::format("all is kept in {}; the model: atoll export --home {} --output MODEL",
-                                     directory.string(), home.island.directory.string())
-                      << std::endl;
-  return ok_status();
+  return train_in_foreground(home, "atoll train --dir " + command.directory, context);
 }
 
 }  // namespace

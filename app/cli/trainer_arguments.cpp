@@ -41,7 +41,7 @@ void TrainerArguments::add_flag(const char* flag, bool given) {
 
 Status TrainerArguments::add_home(const std::string& given) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, island_home_or_default(given));
-  ATOLL_RETURN_IF_ERROR(load_join_file(IslandHome{directory}.join_file()));
+  ATOLL_RETURN_IF_ERROR(load_membership(IslandHome{directory}));
   add("--home", directory.string());
   return ok_status();
 }

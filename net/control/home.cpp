@@ -135,6 +135,14 @@ Result<JoinFile> load_join_file(const std::filesystem::path& path) {
   return join;
 }
 
+Result<JoinFile> load_membership(const IslandHome& home) {
+  auto join = load_join_file(home.join_file());
+  if (join.ok() || join.error().code != ErrorCode::kNotJoined) return join;
+  const auto left = read_file(home.left_file(), kMaxJoinFileBytes);
+  auto before = left.ok() ? JoinFile::from_json(*left) : Result<JoinFile>(left.error());
+  return before.ok() ? before : join;
+}
+
 Status save_join_file(const std::filesystem::path& path, const JoinFile& join) {
   return write_file_atomically(path, join.to_json(), FileMode::kPrivate);
 }

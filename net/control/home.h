@@ -41,6 +41,9 @@ struct JoinFile {
 
 // kNotJoined when there is none.
 Result<JoinFile> load_join_file(const std::filesystem::path& path);
+struct IslandHome;
+// Also of a home whose owner left the run: its states are still there to be read.
+Result<JoinFile> load_membership(const IslandHome& home);
 Status save_join_file(const std::filesystem::path& path, const JoinFile& join);  // 0600
 
 struct IslandHome {

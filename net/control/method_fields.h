@@ -132,6 +132,7 @@ template <class Archive>
 void fields(Archive& archive, method::RunRollback& m) {
   archive.field("to", m.to);
   archive.told_if_any("reason", m.reason);
+  archive.told("force", m.force);
 }
 template <class Archive>
 void fields(Archive& archive, method::RolledBackTo& m) {

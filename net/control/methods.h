@@ -124,6 +124,7 @@ struct RunRollback {
   static constexpr std::string_view kName = "run.rollback";
   std::uint32_t to = 0;
   std::string reason = {};  // empty: by its operator
+  bool force = false;       // also to a state that nobody is known to have
 };
 struct RolledBackTo {
   std::uint32_t outer_step = 0;

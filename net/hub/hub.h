@@ -124,9 +124,10 @@ class HubServer {
   // remove_enrolled_island() has returned; call that first.
   void send_away(const std::string& island);
   // Undoes all rounds from `to` on: islands go back to that outer state, their leases are given out again. By the
-  // operator's decision; recorded, in a new epoch. kNotFound for a state that was never agreed on, kInvalidArgument for
-  // one that is not committed.
-  Status roll_back(OuterStep to, const std::string& reason);
+  // operator's decision; recorded, in a new epoch. kNotFound for a state that was never agreed on, and without `force`
+  // for one that no island which is here keeps and no store: the run would stand still. kInvalidArgument for one that
+  // is not committed.
+  Status roll_back(OuterStep to, const std::string& reason, bool force = false);
   // The learning rate falls from a round on that has not begun, instead of as the run's configuration says. Recorded,
   // and told with each round. kInvalidArgument says what is wrong with the wish; a decay that began stays.
   Result<DecidedDecay> decide_decay(const DecayWish& wish);

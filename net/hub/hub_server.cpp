@@ -57,7 +57,7 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
     MutexLock lock(mutex_);
     return health_;
   }
-  Status roll_back(OuterStep to, const std::string& reason);
+  Status roll_back(OuterStep to, const std::string& reason, bool force);
   Result<DecidedDecay> decide_decay(const DecayWish& wish);
   Status cancel_decay();
   Result<MixtureWish> decide_mixture(const MixtureWish& wish);
@@ -95,7 +95,7 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   Status open_port(const HubServeOptions& options);
   Status renew_own_certificate();
   void run();
-  Status roll_back_now(OuterStep to, const std::string& reason);
+  Status roll_back_now(OuterStep to, const std::string& reason, bool force);
   template <class Answer, class Act>
   Answer on_own_thread(Act act);
   asio::awaitable<void> tick();
@@ -315,8 +315,8 @@ Answer HubServer::Impl::on_own_thread(Act act) {
   return Error{ErrorCode::kTimeout, "the hub is busy; what becomes of it is told by: atoll hub status"};
 }
 
-Status HubServer::Impl::roll_back(OuterStep to, const std::string& reason) {
-  return on_own_thread<Status>([this, to, reason] { return roll_back_now(to, reason); });
+Status HubServer::Impl::roll_back(OuterStep to, const std::string& reason, bool force) {
+  return on_own_thread<Status>([this, to, reason, force] { return roll_back_now(to, reason, force); });
 }
 
 Result<DecidedDecay> HubServer::Impl::decide_decay(const DecayWish& wish) {
@@ -353,8 +353,9 @@ Status HubServer::Impl::cancel_mixture() {
   });
 }
 
-Status HubServer::Impl::roll_back_now(OuterStep to, const std::string& reason) {
+Status HubServer::Impl::roll_back_now(OuterStep to, const std::string& reason, bool force) {
   ATOLL_RETURN_IF_ERROR(health());
+  if (!force) ATOLL_RETURN_IF_ERROR(rounds_->can_go_on_from(to));
   ATOLL_RETURN_IF_ERROR(rounds_->roll_back(to, reason, /*automatic=*/false));
   return health();
 }
@@ -372,7 +373,9 @@ HubServer::~HubServer() = default;
 std::uint16_t HubServer::port() const { return impl_->port(); }
 HubState HubServer::state() const { return impl_->state(); }
 void HubServer::send_away(const std::string& island) { impl_->send_away(island); }
-Status HubServer::roll_back(OuterStep to, const std::string& reason) { return impl_->roll_back(to, reason); }
+Status HubServer::roll_back(OuterStep to, const std::string& reason, bool force) {
+  return impl_->roll_back(to, reason, force);
+}
 Result<DecidedDecay> HubServer::decide_decay(const DecayWish& wish) { return impl_->decide_decay(wish); }
 Status HubServer::cancel_decay() { return impl_->cancel_decay(); }
 Result<MixtureWish> HubServer::decide_mixture(const MixtureWish& wish) { return impl_->decide_mixture(wish); }

@@ -49,7 +49,7 @@ HubState::Island view_of(const MeshIsland& island, Clock::time_point now) {
   view.phase = parse_word<IslandPhase>(island.heartbeat->phase);
   view.inner_step = island.heartbeat->inner_step;
   view.loss_nats = finite(island.heartbeat->loss_nats);
-  view.tokens_per_second = finite(island.heartbeat->tokens_per_second);
+  view.tokens_per_second = island.connected ? finite(island.heartbeat->tokens_per_second) : 0;
   view.tokens = island.heartbeat->tokens;
   view.bytes_sent = island.heartbeat->bytes_sent;
   view.inner_seconds = finite(island.heartbeat->inner_seconds);

@@ -107,6 +107,21 @@ Status RoundService::roll_back(OuterStep to, const std::string& reason, bool aut
   return ok_status();
 }
 
+Status RoundService::can_go_on_from(OuterStep to) const {
+  // The newest is where the run is; with the first it can begin again.
+  if (to >= coordinator_->committed() || to == OuterStep{0}) return ok_status();
+  const auto kept = coordinator_->safekeeping().newest_kept(to);
+  if (kept == to) return ok_status();
+  return Error{
+      ErrorCode::kNotFound,
+      fmt::format("no island that is here keeps outer step {}, and no object store has it: the run would stand "
+                  "still, and nobody could bring back what came after it. {}. --force goes back all the same, "
+                  "for a state that somebody is to bring",
+                  to.value,
+                  kept && *kept > OuterStep{0} ? fmt::format("The newest before it that is kept is {}", kept->value)
+                                               : std::string("None before it is kept, either"))};
+}
+
 Status RoundService::may_decide_decay() const {
   const auto& decided = coordinator_->decay();
   const std::uint32_t next = coordinator_->next_round().value;

@@ -42,6 +42,8 @@ class RoundService {
   // its disk is whole.
   void step(const CoordinatorEvent& event);
   Status roll_back(OuterStep to, const std::string& reason, bool automatic);
+  // kNotFound, and what is there: no island that is here keeps it, and no store, so that the run would stand still.
+  Status can_go_on_from(OuterStep to) const;
   // As HubServer::decide_decay.
   Result<DecidedDecay> decide_decay(const DecayWish& wish);
   Status cancel_decay();

@@ -19,10 +19,22 @@ CommittedState::CommittedState(CoordinatorTurn& turn, const CoordinatorMemory& m
       last_commit_(memory.last_commit),
       epoch_(memory.epoch),
       record_epoch_(memory.record_epoch),
-      restored_(memory.restored) {
+      restored_(memory.restored),
+      removed_(memory.removed) {
   for (const HubCommit& commit : memory.commits_before) remember(commit);
   if (last_commit_ && !before_.empty() && before_.back().round.value + 1 != last_commit_->round.value) before_.clear();
-  if (last_commit_) last_holders_ = holders_of(*last_commit_);
+  if (last_commit_) last_holders_ = holders_that_may_come(*last_commit_);
+}
+
+std::set<IslandId> CommittedState::holders_that_may_come(const HubCommit& commit) const {
+  std::set<IslandId> holders = holders_of(commit);
+  std::erase_if(holders, [this](const IslandId& island) { return removed_.contains(island); });
+  return holders;
+}
+
+void CommittedState::forget_holder(const IslandId& island) {
+  removed_.insert(island);
+  last_holders_.erase(island);
 }
 
 bool CommittedState::is_of_run(OuterStep round) const {
@@ -89,7 +101,7 @@ void CommittedState::go_forth(const HubCommit& commit, const IslandId& shown_by)
   const bool is_next = last_commit_ && commit.round == from && commit.epoch == last_commit_->epoch;
   is_next ? remember(*last_commit_) : before_.clear();
   last_commit_ = commit;
-  last_holders_ = holders_of(commit);
+  last_holders_ = holders_that_may_come(commit);
   wait_until_ = std::max(*wait_until_, turn_.now() + turn_.run().dead_after);
 }
 

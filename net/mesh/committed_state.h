@@ -43,9 +43,10 @@ class CommittedState {
   bool is_newer(const HubCommit& commit) const;
   void go_forth(const HubCommit& commit, const IslandId& shown_by);
   void go_back(const RollBack& event);
-  void forget_holder(const IslandId& island) { last_holders_.erase(island); }
+  void forget_holder(const IslandId& island);  // it was removed, and does not come again
 
  private:
+  std::set<IslandId> holders_that_may_come(const HubCommit& commit) const;
   void remember(const HubCommit& commit);
 
   CoordinatorTurn& turn_;
@@ -57,6 +58,7 @@ class CommittedState {
   std::uint64_t epoch_;
   std::uint64_t record_epoch_;
   bool restored_;
+  std::set<IslandId> removed_;  // by the operator
   std::optional<Clock::time_point> wait_until_;
 };
 

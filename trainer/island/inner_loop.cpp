@@ -57,6 +57,8 @@ void InnerLoop::show(IslandPhase phase) {
 // The hub's configuration was read before this loop existed; after a reconnection it comes again.
 Status InnerLoop::on(const HubWelcome& message) {
   if (message.run.run_id == run_.run_id) {
+    // A hub that was started again says anew what is amiss.
+    if (status_.set_trouble(Trouble::kRun, {})) owner_.publish(StateNews::kChanged);
     owner_.give_up_uploads_after(message.outer_step);
     return ok_status();
   }

@@ -41,7 +41,7 @@ Result<OuterStep> export_from_checkpoint(const IslandHome& home, const std::file
                                          const ModelFilesOptions& files, bool for_others,
                                          std::optional<OuterStep> wanted) {
   ModelCard card;
-  if (const auto join = load_join_file(home.join_file()); join.ok()) {
+  if (const auto join = load_membership(home); join.ok()) {
     card.run_id = join->run_id;
     card.run_name = join->run_name;
     if (const auto self = load_identity(home.identity()); for_others && self.ok()) {

@@ -250,7 +250,7 @@ Status restore(const HubAdmin& command, CommandContext& context) {
 struct Rollback {
   std::string home, reason = "by its operator";
   std::uint32_t to = 0;
-  bool json = false;
+  bool json = false, force = false;
 };
 
 // What a hub's islands are to hear of: a hub that serves is needed.
@@ -267,9 +267,9 @@ Result<nlohmann::json> ask_serving_hub(const std::string& home, std::string_view
 }
 
 Status roll_back(const Rollback& command, CommandContext& context) {
-  ATOLL_ASSIGN_OR_RETURN(const auto done,
-                         ask_serving_hub(command.home, method::RunRollback::kName,
-                                         encode_message(method::RunRollback{command.to, command.reason})));
+  ATOLL_ASSIGN_OR_RETURN(
+      const auto done, ask_serving_hub(command.home, method::RunRollback::kName,
+                                       encode_message(method::RunRollback{command.to, command.reason, command.force})));
   if (command.json) {
     context.console.out << dumped(done) << std::endl;
   } else {
@@ -288,12 +288,15 @@ void add_rollback(CLI::App& hub, CommandContext& context) {
   sub->footer(
       "Example:\n  atoll hub rollback --to 46\n\n"
       "For a run that stands still because nobody holds its newest state, or because that is spoiled; `atoll hub\n"
-      "status` says so, and names the state to go back to. It is recorded, with the reason, for good.");
+      "status` says so, and names the state to go back to. It is done at once and recorded, with the reason, for "
+      "good:\n"
+      "the rounds after that state are lost.");
   sub->add_option("--home", command->home, "Hub's home (default: ~/.local/share/atoll-hub)")->type_name("DIR");
   sub->add_option("--to", command->to, "Outer step: so many rounds stay committed")
       ->required()
       ->check(whole_number(0, UINT32_MAX));
   sub->add_option("--reason", command->reason, "Kept in the hub's records")->type_name("TEXT");
+  sub->add_flag("--force", command->force, "Also to a state that no island which is here keeps, and no store");
   sub->add_flag("--json", command->json, "Print JSON");
   sub->callback([command, &context] { context.finish(roll_back(*command, context)); });
 }

@@ -49,7 +49,7 @@ void print(const std::vector<CheckpointFacts>& list, const std::vector<LoggedRou
 
 Status run(const Checkpoints& command, bool verify, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
-  ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
+  ATOLL_RETURN_IF_ERROR(load_membership(home.island));
   ATOLL_ASSIGN_OR_RETURN(auto list, list_checkpoints(home.island));
   auto rounds = list_logged_rounds(home.island);
   if (verify) ATOLL_RETURN_IF_ERROR(verify_all(list, rounds));
@@ -70,7 +70,7 @@ Status run(const Checkpoints& command, bool verify, CommandContext& context) {
 // Nobody writes there but this command.
 Result<AgentHome> home_at_rest(const Checkpoints& command, const char* what) {
   ATOLL_ASSIGN_OR_RETURN(AgentHome home, home_of_agent(command.home));
-  ATOLL_RETURN_IF_ERROR(load_join_file(home.island.join_file()));
+  ATOLL_RETURN_IF_ERROR(load_membership(home.island));
   const bool answers = ControlClient::connect(home.island.control_socket(), answer_deadline()).ok();
   if (!answers && !TrainerProcess::find(home)) return home;
   return Error{ErrorCode::kConflict,

@@ -1,6 +1,7 @@
 #include "app/cli/island/finish_wait.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/agent/contribution_book.h"
 #include "app/agent/trainer_exit.h"
@@ -54,12 +55,16 @@ Outcome outcome_on_record(const AgentHome& home) {
 
 }  // namespace
 
-Outcome await_finish(ControlClient& agent, const AgentHome& home, double asked_at, const AbortSignal& interrupt) {
+Outcome await_finish(ControlClient& agent, const AgentHome& home, double asked_at, const AbortSignal& interrupt,
+                     const std::function<void(const std::string& trouble)>& on_trouble) {
+  std::string trouble;
   ATOLL_RETURN_IF_ERROR(ask_agent(agent, "events.subscribe", nlohmann::json::object()));
   while (!interrupt.raised()) {
     const auto state = ask_state(agent);
     if (!state.ok()) return outcome_on_record(home);
     if (auto outcome = outcome_of(*state, asked_at)) return *std::move(outcome);
+    const std::string& now = state->island.error;
+    if (now != std::exchange(trouble, now) && !now.empty()) on_trouble(now);
     // An agent that ends with its trainer says so by an event alone: then it cannot be asked any more.
     const Deadline next_look = Deadline::after(kLook);
     while (!next_look.expired()) {

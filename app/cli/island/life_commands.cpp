@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -69,7 +70,8 @@ Status tell_of_gpu(const LifeRequest& command, const Method& method, const std::
 Status pause(const LifeRequest& command, CommandContext& context) {
   method::Pause params;
   if (!command.pause_for.empty()) {
-    const std::uint64_t seconds = parse_duration_seconds(command.pause_for);
+    const bool has_unit = std::isdigit(static_cast<unsigned char>(command.pause_for.back())) == 0;  // 5: of what?
+    const std::uint64_t seconds = has_unit ? parse_duration_seconds(command.pause_for) : 0;
     if (seconds == 0) {
       return Error{ErrorCode::kInvalidArgument, fmt::format("--for {}: write it as 30m, 2h or 1d", command.pause_for)};
     }
@@ -84,10 +86,12 @@ Status pause(const LifeRequest& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const method::WishTaken taken, tell(*agent, command, params, context));
   if (command.json) return ok_status();
   const auto until = taken.paused_until_unix_seconds;
-  const std::string when = until ? fmt::format("until {:%F %H:%M}", fmt::localtime(static_cast<std::time_t>(*until)))
+  const std::string when = until ? fmt::format("until {:%F %T}", fmt::localtime(static_cast<std::time_t>(*until)))
                                  : "until 'atoll resume', also after a restart of the machine";
-  context.console.out << fmt::format("paused after the current step {}: processors and GPUs are free then; {}\n", when,
-                                     stake_text(taken.at_stake))
+  context.console.out << fmt::format(
+                             "paused after the current step, if one is under way, {}: processors and GPUs are free "
+                             "then; {}\n",
+                             when, stake_text(taken.at_stake))
                       << std::flush;
   return ok_status();
 }
@@ -106,12 +110,16 @@ Status finish(const LifeRequest& command, CommandContext& context) {
   const double asked_at = unix_time_now();
   ATOLL_RETURN_IF_ERROR(tell(*agent, command, method::Finish{}, context));
   if (!command.json) {
-    context.console.out << "the round is completed with the others, then this island stops; until then 'atoll resume' "
-                           "takes that back, afterwards 'atoll join' comes back to the run"
-                        << std::endl;
+    context.console.out
+        << "a round that is under way is completed with the others, then this island stops; until then 'atoll resume' "
+           "takes that back, afterwards 'atoll join' comes back to the run"
+        << std::endl;
   }
   if (!command.wait) return ok_status();
-  ATOLL_ASSIGN_OR_RETURN(const auto given, await_finish(*agent, home, asked_at, context.interrupt));
+  ATOLL_ASSIGN_OR_RETURN(const auto given,
+                         await_finish(*agent, home, asked_at, context.interrupt, [&](const std::string& trouble) {
+                           context.console.err << "atoll: " << printable(trouble) << std::endl;
+                         }));
   if (command.json) return ok_status();
   context.console.out << "finished" << std::endl;
   if (given) {

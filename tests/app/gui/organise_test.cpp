@@ -341,7 +341,7 @@ void OrganiseTest::a_run_that_cannot_go_on_says_what_is_missing_and_goes_back_wh
   find<QPushButton>("yes")->click();
 
   QTRY_COMPARE(hub_agent_->count("run.rollback"), std::size_t{1});
-  QVERIFY(hub_agent_->last_params("run.rollback") == nlohmann::json({{"to", 9}}));
+  QVERIFY(hub_agent_->last_params("run.rollback") == nlohmann::json({{"to", 9}, {"force", false}}));
   hub_agent_->answer("state.get", serving_state().to_json());
   QTRY_VERIFY_WITH_TIMEOUT(!find<QPushButton>("go_back")->isVisible(), 60'000);
 }

@@ -42,6 +42,7 @@ inline NodeState sample_state() {
   island.next_sync_seconds = 250;
   island.islands_live = 7;
   island.islands_total = 8;
+  island.islands_needed = 3;
   island.last_sync_seconds = 38;
   island.accepted_round = 41;
   island.safe_outer_step = 40;

@@ -86,6 +86,7 @@ class HubServerTest : public QObject {
   void a_joiner_recovers_and_takes_part();
   void an_island_that_is_not_in_the_roster_is_refused_for_good();
   void a_hub_that_restarts_goes_on_where_it_was();
+  void a_state_that_nobody_keeps_is_gone_back_to_by_force_alone();
   void who_holds_an_invite_is_told_which_run_it_is_for();
   void two_hubs_of_one_run_cannot_serve_at_once();
   void islands_that_cannot_be_dialled_are_found_out_and_dial_their_edges_themselves();
@@ -208,6 +209,21 @@ void HubServerTest::a_hub_that_restarts_goes_on_where_it_was() {
   for (const HubState::Island& island : state.islands) QCOMPARE(island.rounds_accepted, state.outer_step);
   QVERIFY(state.first_validation && state.first_validation->outer_step == 0);
   for (const auto& island : islands) QVERIFY(island->times_back() >= 2);
+}
+
+void HubServerTest::a_state_that_nobody_keeps_is_gone_back_to_by_force_alone() {
+  LoopbackHub hub(loopback_run(2, 0));
+  const Islands islands = join(hub, 2);  // which keep nothing on a disk
+  QVERIFY(hub.wait(committed(3)));
+
+  const Status refused = hub.server().roll_back(OuterStep{1}, "a try");
+
+  QCOMPARE(refused.error().code, ErrorCode::kNotFound);
+  QVERIFY2(refused.error().message.find("keeps outer step 1") != std::string::npos, refused.error().message.c_str());
+  const std::uint32_t then = hub.server().state().outer_step;
+  QVERIFY(hub.wait(committed(then + 2)));  // it goes on as if nobody had asked
+  QVERIFY(hub.server().roll_back(OuterStep{1}, "a try", /*force=*/true).ok());
+  QCOMPARE(hub.server().state().outer_step, 1u);
 }
 
 void HubServerTest::who_holds_an_invite_is_told_which_run_it_is_for() {

@@ -153,6 +153,8 @@ void CoordinatorLossTest::who_alone_held_the_average_and_was_removed_took_it_alo
   QVERIFY(mesh.hub().standstill().has_value());
   QCOMPARE(mesh.hub().standstill()->kind, Standstill::Kind::kLost);
   QCOMPARE(mesh.hub().standstill()->back_to, std::optional(OuterStep{0}));
+  const std::string& said = mesh.hub().standstill()->text;
+  QVERIFY2(said.find("waited for") == std::string::npos, said.c_str());  // it never comes again
   mesh.roll_back(OuterStep{0});
   mesh.settle();
   QVERIFY(mesh.commits().size() > 2);
