@@ -100,7 +100,7 @@ WishDialog::WishDialog(Node& node, Wish wish, QWidget* parent) : QDialog(parent)
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(&node_, &Node::changed, this, &WishDialog::refresh);
   refresh();
-  new ScreenFit(*this, {kWidth, layout()->totalHeightForWidth(kWidth)});
+  fit_ = new ScreenFit(*this, {kWidth, layout()->totalHeightForWidth(kWidth)});
   setMinimumWidth(kWidth);
   grow();
   span_ != nullptr ? span_->setFocus() : ok_->setFocus();
@@ -125,7 +125,9 @@ void WishDialog::refresh() {
 void WishDialog::grow() {
   layout()->activate();
   const int height = layout()->totalHeightForWidth(std::max(width(), kWidth));
-  if (minimumHeight() != height) setMinimumHeight(height);
+  if (minimumHeight() == height) return;
+  setMinimumHeight(height);
+  if (fit_ != nullptr) fit_->fitSoon();
 }
 
 void WishDialog::ask() {

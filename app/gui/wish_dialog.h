@@ -14,6 +14,7 @@ namespace atl {
 
 class Node;
 class Notice;
+class ScreenFit;
 
 class WishDialog : public QDialog {
   Q_OBJECT
@@ -35,6 +36,7 @@ class WishDialog : public QDialog {
   QLabel* cost_;
   Notice* notice_;
   QPushButton* ok_;
+  ScreenFit* fit_ = nullptr;  // once it is laid out
 };
 
 }  // namespace atl

@@ -1,5 +1,7 @@
 #include "app/gui/organise/invite_dialog.h"
 
+#include <algorithm>
+
 #include <QClipboard>
 #include <QComboBox>
 #include <QDialogButtonBox>
@@ -18,16 +20,26 @@
 #include "app/gui/organise/qr_code.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/roomy_scroll.h"
 #include "app/gui/parts/screen_fit.h"
 #include "net/base/file.h"
 
 namespace atl {
+namespace {
+
+constexpr int kBeside = 20;  // room at its sides
+
+}  // namespace
 
 InviteDialog::InviteDialog(HubModel& hub, QWidget* parent) : QDialog(parent), hub_(hub) {
   setWindowTitle(tr("Invite"));
   setObjectName("invite_dialog");
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(20, 16, 20, 16);
+  auto* whole = new QVBoxLayout(this);
+  whole->setContentsMargins(0, 0, 0, 0);
+  whole->setSpacing(0);
+  content_ = new QWidget;
+  auto* column = new QVBoxLayout(content_);
+  column->setContentsMargins(kBeside, 16, kBeside, 0);
   column->setSpacing(12);
   column->addWidget(
       make_sentence(tr("Whoever has an invite can join the run. Hand it over as a secret: not in public.")));
@@ -35,13 +47,17 @@ InviteDialog::InviteDialog(HubModel& hub, QWidget* parent) : QDialog(parent), hu
   column->addWidget(notice_ = new Notice("invite_notice"));
   column->addWidget(result_ = makeResult(), 1);
   column->addStretch(0);
+  whole->addWidget(new RoomyScroll(content_), 1);
   auto* buttons = new QDialogButtonBox;
   auto* close = buttons->addButton(tr("Close"), QDialogButtonBox::RejectRole);
   close->setAccessibleName(tr("Close"));
-  column->addWidget(buttons);
+  beneath_ = new QVBoxLayout;  // in sight also where the rest is scrolled
+  beneath_->setContentsMargins(kBeside, 12, kBeside, 16);
+  beneath_->addWidget(buttons);
+  whole->addLayout(beneath_);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   align_captions(*this);
-  new ScreenFit(*this, {580, 250});
+  fit_ = new ScreenFit(*this, {580, 250});
   refresh();
 }
 
@@ -168,10 +184,12 @@ void InviteDialog::refresh() {
   } else {
     notice_->clear();
   }
-  // As high as what is shown.
-  layout()->invalidate();
-  layout()->activate();
-  resize(width(), layout()->totalHeightForWidth(width()));
+  // As high as what is shown, where the screen is.
+  QLayout* shows = content_->layout();
+  shows->invalidate();
+  shows->activate();
+  const int wide = std::max(width(), shows->totalMinimumSize().width());
+  fit_->resize({wide, shows->totalHeightForWidth(wide) + beneath_->sizeHint().height()});
 }
 
 void InviteDialog::copy(const QString& text, const QString& said) {

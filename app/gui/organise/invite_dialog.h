@@ -13,11 +13,13 @@ class QLabel;
 class QLineEdit;
 class QPushButton;
 class QSpinBox;
+class QVBoxLayout;
 
 namespace atl {
 
 class Notice;
 class QrCode;
+class ScreenFit;
 
 class InviteDialog : public QDialog {
   Q_OBJECT
@@ -37,6 +39,9 @@ class InviteDialog : public QDialog {
   HubModel& hub_;
   std::optional<MadeInvite> invite_;
   bool making_ = false;
+  QWidget* content_;
+  QVBoxLayout* beneath_;
+  ScreenFit* fit_;
   QSpinBox* uses_;
   QComboBox* expires_;
   QPushButton* make_;

@@ -18,8 +18,17 @@ QRect frame_within(const QRect& room, QRect frame) {
 }
 
 ScreenFit::ScreenFit(QWidget& window, QSize wanted) : QObject(&window), window_(window) {
-  window_.resize(wanted.boundedTo(window_.screen()->availableGeometry().size()));
+  resize(wanted);
   window_.installEventFilter(this);
+}
+
+void ScreenFit::resize(QSize wanted) {
+  window_.resize(wanted.boundedTo(window_.screen()->availableGeometry().size()));
+  fitSoon();
+}
+
+void ScreenFit::fitSoon() {
+  if (window_.isVisible()) QTimer::singleShot(0, this, &ScreenFit::fit);
 }
 
 bool ScreenFit::eventFilter(QObject* watched, QEvent* event) {

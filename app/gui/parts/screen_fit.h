@@ -1,5 +1,5 @@
 // A window's size and place on its screen: as large as wanted where there is room, never larger than the screen, never
-// beyond its edge; again when the screen changes beneath it. Child of the window; GUI thread.
+// beyond its edge; again when the screen changes beneath it or it wants another size. Child of the window; GUI thread.
 #pragma once
 
 #include <QObject>
@@ -18,6 +18,11 @@ class ScreenFit : public QObject {
  public:
   // Resizes it at once; once it is shown, its frame counts, too.
   ScreenFit(QWidget& window, QSize wanted);
+
+  // It shows more than before, or less.
+  void resize(QSize wanted);
+  // Soon, once its layout has given it the size that it must have.
+  void fitSoon();
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
