@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QFontMetricsF>
+
 namespace atl {
 namespace {
 
 constexpr int kTicks = 5;
+constexpr double kBetween = 10;    // pixels between two labels
+constexpr double kTimeWidth = 80;  // of a clock time, with what is beside it
 
 // 1, 2 and 5 of each power of ten in the range; every whole range that is smaller gets linear ticks.
 QVector<double> decades(const QCPRange& range) {
@@ -24,7 +28,23 @@ QVector<double> decades(const QCPRange& range) {
 TextTicker::TextTicker(ValueText text) : text_(std::move(text)) { setTickCount(kTicks); }
 
 double TextTicker::getTickStep(const QCPRange& range) {
-  return step_ = std::max(QCPAxisTicker::getTickStep(range), text_.least_step);
+  step_ = std::max(QCPAxisTicker::getTickStep(range), text_.least_step);
+  while (room_ > 0 && step_ > 0 && step_ < range.size() && room_ * step_ / range.size() < widestLabel(range)) {
+    step_ = cleanMantissa(2 * step_);
+  }
+  return step_;
+}
+
+void TextTicker::setRoom(double pixels, const QFont& font) {
+  room_ = pixels;
+  font_ = font;
+}
+
+// With what is between two of them.
+double TextTicker::widestLabel(const QCPRange& range) const {
+  const QFontMetricsF metrics(font_);
+  return kBetween + std::max(metrics.horizontalAdvance(text_(range.lower, step_)),
+                             metrics.horizontalAdvance(text_(range.upper, step_)));
 }
 int TextTicker::getSubTickCount(double) { return 0; }
 QString TextTicker::getTickLabel(double tick, const QLocale&, QChar, int) {
@@ -60,6 +80,8 @@ double TimeTicker::getTickStep(const QCPRange& range) {
   }
   return step;
 }
+
+void TimeTicker::setRoom(double pixels) { setTickCount(std::clamp(static_cast<int>(pixels / kTimeWidth), 1, kTicks)); }
 
 int TimeTicker::getSubTickCount(double) { return 0; }
 

@@ -1,6 +1,8 @@
 // Ticks of a plot's axes, with the texts of a ValueText. Owned by their axes; GUI thread.
 #pragma once
 
+#include <QFont>
+
 #include "app/gui/plot/qcustomplot_include.h"
 #include "app/gui/plot/value_text.h"
 
@@ -10,6 +12,9 @@ class TextTicker : public QCPAxisTicker {
  public:
   explicit TextTicker(ValueText text);
 
+  // Of an axis from left to right, in pixels: its labels do not touch one another. 0: they stand above one another.
+  void setRoom(double pixels, const QFont& font);
+
  protected:
   double getTickStep(const QCPRange& range) override;
   int getSubTickCount(double tick_step) override;
@@ -17,7 +22,11 @@ class TextTicker : public QCPAxisTicker {
 
  private:
   const ValueText text_;
+  double widestLabel(const QCPRange& range) const;
+
   double step_ = 0;
+  double room_ = 0;
+  QFont font_;
 };
 
 class LogTextTicker : public QCPAxisTickerLog {
@@ -37,6 +46,8 @@ class LogTextTicker : public QCPAxisTickerLog {
 class TimeTicker : public QCPAxisTickerDateTime {
  public:
   TimeTicker();
+
+  void setRoom(double pixels);  // likewise
 
  protected:
   double getTickStep(const QCPRange& range) override;

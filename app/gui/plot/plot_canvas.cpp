@@ -128,7 +128,15 @@ struct PlotCanvas::Chart {
     marks->data()->set(segments, /*alreadySorted=*/true);
   }
 
+  void give_ticks_room() const {
+    const double room = plot->axisRect()->width();
+    if (x_ticks) x_ticks->setRoom(room, plot->xAxis->tickLabelFont());
+    if (x_times) x_times->setRoom(room);
+  }
+
   QCustomPlot* plot;
+  QSharedPointer<TextTicker> x_ticks;  // of the x axis: either these
+  QSharedPointer<TimeTicker> x_times;  // or these
   QCPGraph* marks = nullptr;
   std::vector<double> marked;
   std::vector<Line> lines;
@@ -213,10 +221,16 @@ void PlotCanvas::setLogarithmic(bool on) {
 
 void PlotCanvas::setXText(ValueText text) {
   chart_->x_text = std::move(text);
-  chart_->plot->xAxis->setTicker(QSharedPointer<TextTicker>::create(chart_->x_text));
+  chart_->x_ticks = QSharedPointer<TextTicker>::create(chart_->x_text);
+  chart_->x_times.clear();
+  chart_->plot->xAxis->setTicker(chart_->x_ticks);
 }
 
-void PlotCanvas::setXTime() { chart_->plot->xAxis->setTicker(QSharedPointer<TimeTicker>::create()); }
+void PlotCanvas::setXTime() {
+  chart_->x_times = QSharedPointer<TimeTicker>::create();
+  chart_->x_ticks.clear();
+  chart_->plot->xAxis->setTicker(chart_->x_times);
+}
 
 void PlotCanvas::setYText(ValueText text) {
   chart_->y_text = std::move(text);
@@ -236,7 +250,10 @@ void PlotCanvas::setGreyed(bool greyed) {
   draw();
 }
 
-void PlotCanvas::draw() { chart_->plot->replot(QCustomPlot::rpQueuedReplot); }
+void PlotCanvas::draw() {
+  chart_->give_ticks_room();
+  chart_->plot->replot(QCustomPlot::rpQueuedReplot);
+}
 
 QRectF PlotCanvas::area() const { return chart_->plot->axisRect()->rect(); }
 double PlotCanvas::xAt(double pixel) const { return chart_->plot->xAxis->pixelToCoord(pixel); }
