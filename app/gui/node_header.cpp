@@ -23,8 +23,8 @@ namespace atl {
 namespace {
 
 constexpr int kStateIcon = 26;
-constexpr int kBothSides = 2 * 20;  // room at its sides
-constexpr int kRunWidth = 60;       // of the run's name, at least, beside what is done with it
+constexpr int kBothSides = 2 * 20;             // room at its sides
+constexpr int kLeastRun = 60, kMostRun = 260;  // of the run's name and round, beside what is done with it
 
 QPushButton* make_button(const char* name, const char* icon_name, const QString& text, const QString& what) {
   auto* button = new QPushButton(icon(icon_name), text);
@@ -186,9 +186,10 @@ void NodeHeader::refreshButtons() {
   const bool runs = reachable && state->agent.wish == Wish::kRun;
   const bool failed = reachable && state->island.state == IslandPhase::kError && !state->agent.restart_in_seconds;
   const bool unjoined = state && !state->joined();
-  pause_->setVisible(state && !unjoined && (!reachable || runs));
+  const bool trains = runs && !failed;  // of an island that ended for good there is nothing to pause or to finish
+  pause_->setVisible(state && !unjoined && (!reachable || trains));
   pause_->setEnabled(runs);
-  finish_->setVisible(state && !unjoined && (!reachable || runs));
+  finish_->setVisible(state && !unjoined && (!reachable || trains));
   finish_->setEnabled(runs);
   resume_->setVisible(reachable && (!runs || failed));
   stop_->setEnabled(reachable && state->agent.wish != Wish::kStop);
@@ -252,8 +253,9 @@ void NodeHeader::resizeEvent(QResizeEvent* event) {
 }
 
 void NodeHeader::fitLine() {
+  const int run = std::clamp(run_->fontMetrics().horizontalAdvance(run_->text()), kLeastRun, kMostRun);
   const int wanted =
-      line_->itemAt(0)->minimumSize().width() + kRunWidth + line_->spacing() + line_->itemAt(1)->minimumSize().width();
+      line_->itemAt(0)->minimumSize().width() + run + line_->spacing() + line_->itemAt(1)->minimumSize().width();
   const bool narrow = contentsRect().width() - kBothSides < wanted;
   line_->setDirection(narrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
 }

@@ -146,6 +146,8 @@ class MainWindowTest : public QObject {
     scene_->open();
 
     QTRY_COMPARE(scene_->text("state"), QString("Not a member"));
+    QTRY_VERIFY(!scene_->find<QPushButton>("pause")->isVisible());
+    QVERIFY(!scene_->find<QPushButton>("finish")->isVisible());
     QVERIFY(scene_->text("run").startsWith("run atlas-150m"));
     QCOMPARE(scene_->text("sentence"), QString("The hub no longer lets this machine take part."));
     QVERIFY(scene_->text("advice").contains("With a new invite it joins again"));
