@@ -114,7 +114,7 @@ void CheckPage::refresh() {
   } else if (!check.problem().empty()) {
     notice_->say(Kind::kError, tr("The check could not be run to its end."), QString::fromStdString(check.problem()));
   } else if (!check.finished()) {
-    notice_->say(Kind::kInfo, tr("This machine has not been checked yet."),
+    notice_->say(Kind::kInfo, tr("No check was made since this window was opened."),
                  tr("A quick check takes seconds. A full one also measures GPUs and links, which takes minutes."));
   } else if (isOfAnotherRun()) {
     notice_->say(Kind::kWarning, tr("This result is old: it was not made for what this machine does now."),

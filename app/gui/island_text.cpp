@@ -132,8 +132,8 @@ Advice paused_advice(const AgentView& agent) {
   for (const PausedBy& pause : agent.paused_by) all << plain(sentence_of(pause));
   if (!agent.warning.empty()) all << plain(agent.warning);
   return Advice{Tone::kNeutral, pause_words(agent.paused_by.front()),
-                IslandText::tr("It goes on by itself. Processors and GPUs are free meanwhile."), Advice::Action::kNone,
-                all.join('\n')};
+                IslandText::tr("It goes on by itself. The machine is free for other work meanwhile."),
+                Advice::Action::kNone, all.join('\n')};
 }
 
 std::optional<Advice> state_advice(const NodeState& state) {
@@ -156,7 +156,7 @@ std::optional<Advice> state_advice(const NodeState& state) {
     return Advice{Tone::kNeutral,
                   until ? IslandText::tr("Paused until %1.").arg(date_time(static_cast<double>(*until)))
                         : IslandText::tr("Paused until you resume."),
-                  IslandText::tr("Processors and GPUs are free meanwhile.")};
+                  IslandText::tr("The machine is free for other work meanwhile.")};
   }
   if (phase == IslandPhase::kWaiting && state.island.islands_live < state.island.islands_needed.value_or(0)) {
     return Advice{Tone::kNeutral, IslandText::tr("Waiting for more islands."),
