@@ -64,6 +64,7 @@ void AtollStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* opt
     case PE_PanelButtonCommand: return paint_button(painter, *option, colours, is_primary(option, widget));
     case PE_PanelButtonTool: return paint_tool_button(painter, *option, colours);
     case PE_FrameDefaultButton: return;
+    case PE_PanelScrollAreaCorner: return;  // the ground goes on between two scroll bars
     case PE_FrameFocusRect:
       if (widget != nullptr && widget->window()->windowType() == Qt::Popup) return;  // a list's choice is its ground
       return paint_focus(painter, *option, colours);

@@ -10,6 +10,7 @@
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QSpinBox>
 #include <QTableView>
 #include <QTimer>
 
@@ -336,6 +337,7 @@ void organise() {
   question->close();
   window.findChild<QPushButton*>("invite")->click();
   auto* dialog = window.findChild<InviteDialog*>();
+  dialog->findChild<QSpinBox*>("uses")->setValue(4);  // as the invite that comes says
   dialog->findChild<QPushButton*>("make")->click();
   take("organise-invite", *dialog);
   dialog->findChild<QPushButton*>("show")->click();
