@@ -22,6 +22,7 @@
 #include "app/gui/parts/empty_state.h"
 #include "app/gui/parts/facts_list.h"
 #include "app/gui/parts/notice.h"
+#include "app/gui/parts/screen_fit.h"
 #include "app/gui/parts/table.h"
 
 namespace atl {
@@ -164,6 +165,7 @@ void CheckpointsPage::exportModel() {
   if (std::holds_alternative<LocalNode>(node().address())) {
     auto* dialog = new QFileDialog(this, tr("A new directory for the model"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
+    new ScreenFit(*dialog);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setLabelText(QFileDialog::FileName, tr("Directory:"));
     dialog->selectFile("model");

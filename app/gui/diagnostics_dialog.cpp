@@ -181,6 +181,7 @@ void DiagnosticsDialog::showEntry(int row) {
 void DiagnosticsDialog::save() {
   auto* dialog = new QFileDialog(this, tr("Save the diagnostics bundle"), QDir::homePath());
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  new ScreenFit(*dialog);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix("tar");
   dialog->selectFile(bundle_name());

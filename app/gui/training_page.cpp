@@ -18,6 +18,7 @@
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/screen_fit.h"
 #include "app/gui/parts/swatch.h"
 #include "app/gui/plot/csv_export.h"
 #include "app/gui/plot/history_plot.h"
@@ -195,6 +196,7 @@ void TrainingPage::refresh() {
 void TrainingPage::exportCsv() {
   auto* dialog = new QFileDialog(this, tr("Export as CSV"), file_name(node(), ".csv"), tr("CSV files (*.csv)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  new ScreenFit(*dialog);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix("csv");
   connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
@@ -215,6 +217,7 @@ void TrainingPage::exportCsv() {
 void TrainingPage::exportPng() {
   auto* dialog = new QFileDialog(this, tr("Export as PNG"), file_name(node(), ".png"), tr("Pictures (*.png)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  new ScreenFit(*dialog);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix("png");
   connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {

@@ -17,6 +17,7 @@
 #include "app/gui/look/style.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/screen_fit.h"
 
 namespace atl {
 namespace {
@@ -118,6 +119,7 @@ void DemoChoice::showProblem(const QString& problem) {
 void DemoChoice::chooseText() {
   auto* dialog = new QFileDialog(this, tr("Text to learn from"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  new ScreenFit(*dialog);
   dialog->setFileMode(QFileDialog::ExistingFile);
   connect(dialog, &QFileDialog::fileSelected, text_, &QLineEdit::setText);
   dialog->open();

@@ -20,6 +20,7 @@
 #include "app/gui/look/icons.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/screen_fit.h"
 
 namespace atl {
 namespace {
@@ -122,6 +123,7 @@ void InvitePage::paste() {
 void InvitePage::chooseFile() {
   auto* dialog = new QFileDialog(this, tr("File with the invite"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  new ScreenFit(*dialog);
   dialog->setFileMode(QFileDialog::ExistingFile);
   connect(dialog, &QFileDialog::fileSelected, this, &InvitePage::readFile);
   dialog->open();

@@ -17,6 +17,7 @@
 #include "app/gui/look/style.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
+#include "app/gui/parts/screen_fit.h"
 #include "net/base/address.h"
 
 namespace atl {
@@ -170,6 +171,7 @@ QWidget* CreateRunPage::makeHub() {
 void CreateRunPage::chooseDirectory() {
   auto* dialog = new QFileDialog(this, tr("Directory of the text"), directory_->text());
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  new ScreenFit(*dialog);
   dialog->setFileMode(QFileDialog::Directory);
   dialog->setOption(QFileDialog::ShowDirsOnly);
   connect(dialog, &QFileDialog::fileSelected, directory_, &QLineEdit::setText);

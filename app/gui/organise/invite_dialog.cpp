@@ -200,6 +200,7 @@ void InviteDialog::copy(const QString& text, const QString& said) {
 void InviteDialog::save() {
   auto* dialog = new QFileDialog(this, tr("Save the invite"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
+  new ScreenFit(*dialog);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->selectFile("invite.txt");
   connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {

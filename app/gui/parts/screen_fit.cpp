@@ -17,10 +17,9 @@ QRect frame_within(const QRect& room, QRect frame) {
   return frame;
 }
 
-ScreenFit::ScreenFit(QWidget& window, QSize wanted) : QObject(&window), window_(window) {
-  resize(wanted);
-  window_.installEventFilter(this);
-}
+ScreenFit::ScreenFit(QWidget& window, QSize wanted) : ScreenFit(window) { resize(wanted); }
+
+ScreenFit::ScreenFit(QWidget& window) : QObject(&window), window_(window) { window_.installEventFilter(this); }
 
 void ScreenFit::resize(QSize wanted) {
   window_.resize(wanted.boundedTo(window_.screen()->availableGeometry().size()));

@@ -18,6 +18,8 @@ class ScreenFit : public QObject {
  public:
   // Resizes it at once; once it is shown, its frame counts, too.
   ScreenFit(QWidget& window, QSize wanted);
+  // A window of Qt's, which chooses its size itself.
+  explicit ScreenFit(QWidget& window);
 
   // It shows more than before, or less.
   void resize(QSize wanted);
