@@ -62,7 +62,8 @@ void WayButton::paintEvent(QPaintEvent*) {
   const bool underlined = style()->styleHint(QStyle::SH_UnderlineShortcut, nullptr, this) != 0;
   const int mnemonic = underlined ? Qt::TextShowMnemonic : Qt::TextHideMnemonic;
   painter.setPen(colours.text);
-  painter.drawText(QRect(left, kPad, textWidth(width()), title_height), Qt::AlignLeft | mnemonic, text());
+  painter.drawText(QRect(left, kPad, textWidth(width()), title_height), Qt::AlignLeft | Qt::TextDontClip | mnemonic,
+                   text());
   painter.setFont(font());
   painter.setPen(colours.muted);
   const int top = kPad + title_height + 4;

@@ -18,7 +18,6 @@
 #include "app/gui/look/format.h"
 #include "app/gui/parts/notice.h"
 #include "app/gui/parts/plain_label.h"
-#include "app/gui/parts/roomy_scroll.h"
 #include "app/gui/setting_field.h"
 #include "net/check/gpu_compute.h"
 #include "net/control/words.h"
@@ -52,7 +51,7 @@ int cores_of(Node& node) {
 ResourcesPage::ResourcesPage(Node& node, QWidget* parent) : QWizardPage(parent), node_(node) {
   auto* content = new QWidget;
   auto* groups = new QVBoxLayout(content);
-  groups->setContentsMargins(0, 0, 8, 0);
+  groups->setContentsMargins(0, 0, 0, 0);
   groups->setSpacing(12);
   groups->addWidget(makeIsland());
   auto* limits = new QGroupBox(tr("Limits and network"));
@@ -60,13 +59,12 @@ ResourcesPage::ResourcesPage(Node& node, QWidget* parent) : QWizardPage(parent),
   (new QVBoxLayout(limits))->setSpacing(12);
   groups->addWidget(limits);
   groups->addStretch(1);
-  auto* scroll = new RoomyScroll(content);
-  scroll->setAccessibleName(tr("Resources for the run"));
+  content->setAccessibleName(tr("Resources for the run"));
   auto* column =
       lay_out_page(*this, tr("Resources"),
                    tr("What of this machine the run may use. All of it can be changed later, in the settings."));
   column->addWidget(notice_ = new Notice("resources_notice"));
-  column->addWidget(scroll, 1);
+  column->addWidget(content, 1);
   connect(&node_.settings(), &SettingsModel::changed, this, &ResourcesPage::takeSettings);
   connect(&node_, &Node::changed, this, &ResourcesPage::takeState);
 }

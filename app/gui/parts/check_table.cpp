@@ -9,6 +9,7 @@
 #include <QHeaderView>
 #include <QKeySequence>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QShortcut>
 #include <QStyledItemDelegate>
 #include <QTableView>
@@ -186,6 +187,7 @@ void CheckTable::makeTable() {
   connect(table_->verticalHeader(), &QHeaderView::sectionResized, this, &CheckTable::fitHeight, Qt::QueuedConnection);
   connect(table_->verticalHeader(), &QHeaderView::sectionCountChanged, this, &CheckTable::fitHeight,
           Qt::QueuedConnection);
+  connect(header, &QHeaderView::sectionResized, this, &CheckTable::fitWidth, Qt::QueuedConnection);
 }
 
 std::vector<const CheckRow*> CheckTable::withFixes() const {
@@ -225,6 +227,15 @@ void CheckTable::fitHeight() {
   constexpr int kFewRows = 120;  // so much room is kept for what comes
   const int rows = std::max(table_->verticalHeader()->length(), kFewRows);
   table_->setMaximumHeight(table_->horizontalHeader()->sizeHint().height() + rows + 2 * table_->frameWidth());
+}
+
+// What was found and what to do are not broken within their words: where there is no room the page is scrolled.
+void CheckTable::fitWidth() {
+  constexpr int kLeastText = 130;
+  const QHeaderView* header = table_->horizontalHeader();
+  const int beside = header->sectionSize(CheckModel::kVerdict) + header->sectionSize(CheckModel::kRow) +
+                     table_->verticalScrollBar()->sizeHint().width() + 2 * table_->frameWidth();
+  table_->setMinimumWidth(beside + 2 * kLeastText);
 }
 
 void CheckTable::refresh() {

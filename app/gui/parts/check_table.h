@@ -52,6 +52,7 @@ class CheckTable : public QWidget {
   void copyAll();
   void chooseFirst();
   void fitHeight();
+  void fitWidth();
   void refresh();
   std::vector<const CheckRow*> withFixes() const;
 
