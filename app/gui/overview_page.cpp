@@ -23,6 +23,7 @@
 #include "app/gui/parts/plain_label.h"
 #include "app/gui/parts/stat_tile.h"
 #include "app/gui/parts/table.h"
+#include "app/gui/parts/tile_row.h"
 #include "app/gui/plot/history_plot.h"
 
 namespace atl {
@@ -88,7 +89,7 @@ QString trainer_text(const NodeState& state) {
 
 OverviewPage::OverviewPage(Node& node, QWidget* parent) : Page(node, parent) {
   QVBoxLayout* column = makeScrollingColumn();
-  column->addLayout(makeTiles());
+  column->addWidget(makeTiles());
   column->addWidget(makeRound());
   auto* row = new QHBoxLayout;
   row->setSpacing(12);
@@ -97,18 +98,16 @@ OverviewPage::OverviewPage(Node& node, QWidget* parent) : Page(node, parent) {
   column->addLayout(row, 1);
 }
 
-QHBoxLayout* OverviewPage::makeTiles() {
-  auto* row = new QHBoxLayout;
-  row->setSpacing(12);
-  row->addWidget(loss_ = new StatTile(tr("Loss")));
-  row->addWidget(speed_ = new StatTile(tr("Speed")));
-  row->addWidget(use_ = new StatTile(tr("Utilisation")));
-  row->addWidget(next_ = new StatTile(tr("Next synchronisation")));
+QWidget* OverviewPage::makeTiles() {
+  loss_ = new StatTile(tr("Loss"));
+  speed_ = new StatTile(tr("Speed"));
+  use_ = new StatTile(tr("Utilisation"));
+  next_ = new StatTile(tr("Next synchronisation"));
   loss_->setObjectName("loss");
   speed_->setObjectName("speed");
   use_->setObjectName("utilisation");
   next_->setObjectName("next_sync");
-  return row;
+  return new TileRow({loss_, speed_, use_, next_});
 }
 
 QWidget* OverviewPage::makeRound() {
@@ -169,7 +168,6 @@ QWidget* OverviewPage::makeFacts() {
   machine_->add(kTrainer, "trainer", tr("Trainer"));
   machine_->add(kNetwork, "network", tr("Network"));
   column->addWidget(machine);
-  for (Card* card : {contribution, machine}) card->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   auto* alerts = new Card(tr("Alerts"));
   alerts->body()->addWidget(alerts_ = new AlertsList);
   alerts->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
@@ -246,8 +244,10 @@ void OverviewPage::refreshTiles(const NodeState& state) {
 void OverviewPage::refreshRound(const NodeState& state) {
   const IslandState& island = state.island;
   round_->setTitle(island.round > 0 ? tr("Round %1").arg(text::count(island.round)) : tr("Round"));
-  QString line = text::step(state) + "  \u00B7  " +
-                 tr("%1 of %2 islands live").arg(text::count(island.islands_live), text::count(island.islands_total));
+  QString line =
+      text::step(state) + "  \u00B7  " +
+      tr("%1 of %n island(s) live", nullptr, static_cast<int>(std::min<unsigned>(island.islands_total, 1'000'000)))
+          .arg(text::count(island.islands_live));
   set_plain_text(step_text_, line);
   step_text_->setAccessibleName(line);
   const std::uint32_t most = std::clamp<std::uint32_t>(island.inner_steps, 1, 1'000'000'000);

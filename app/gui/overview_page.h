@@ -3,7 +3,6 @@
 
 #include "app/gui/page.h"
 
-class QHBoxLayout;
 class QProgressBar;
 class QLabel;
 class QTableView;
@@ -28,7 +27,7 @@ class OverviewPage : public Page {
   void refresh() override;
 
  private:
-  QHBoxLayout* makeTiles();
+  QWidget* makeTiles();
   QWidget* makeRound();
   QWidget* makeLoss();
   QWidget* makeFacts();

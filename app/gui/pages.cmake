@@ -6,7 +6,7 @@ atoll_add_library(atoll_app_gui_pages
           translation.cpp tray.cpp way_button.cpp
           demo/demo_choice.cpp demo/demo_progress.cpp demo/demo_runner.cpp demo/demo_summary_view.cpp demo/loss_sketch.cpp demo/sketch.cpp
           parts/card.cpp parts/check_table.cpp parts/check_titles.cpp parts/elided_label.cpp parts/empty_state.cpp parts/notice.cpp
-          parts/plain_label.cpp parts/question.cpp parts/roomy_scroll.cpp parts/screen_fit.cpp parts/stat_tile.cpp
+          parts/plain_label.cpp parts/question.cpp parts/roomy_scroll.cpp parts/screen_fit.cpp parts/stat_tile.cpp parts/tile_row.cpp
           "${PROJECT_SOURCE_DIR}/resources/desktop.qrc"
   DEPENDS atoll_app_core atoll_gui_look Qt6::Widgets
   PRIVATE_DEPENDS atoll_agent_files atoll_config Qt6::Network Qt6::Svg)

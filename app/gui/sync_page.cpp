@@ -91,7 +91,6 @@ QWidget* SyncPage::makeRing() {
   card->body()->addWidget(ring_ = new RingView, 1);
   ring_->setObjectName("ring");
   card->body()->addWidget(slow_ = new Notice("slow_island"));
-  slow_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   return card;
 }
 
@@ -106,7 +105,6 @@ QWidget* SyncPage::makePhases() {
   facts_->add(kSlow, "slow_sync", tr("95th percentile"));
   facts_->add(kSent, "bytes", tr("Sent in the last round"));
   facts_->add(kUse, "use", tr("Compute utilisation"));
-  phases_card_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   return phases_card_;
 }
 
@@ -126,8 +124,9 @@ QHBoxLayout* SyncPage::makePlots() {
   use_card_ = new Card(tr("Compute utilisation"));
   use_ = new BarPlot(tr("Time of each round"), {{tr("Computing"), 3}, {tr("Synchronising"), 1}}, second_values());
   use_->setXText(count_values(), tr("Round"));
-  use_card_->addToHeader(new Legend({{tr("Computing"), 3}, {tr("Synchronising"), 1}}));
-  use_card_->body()->addWidget(use_);
+  // Beneath the title, which would else be cut beside it.
+  use_card_->body()->addWidget(new Legend({{tr("Computing"), 3}, {tr("Synchronising"), 1}}), 0, Qt::AlignLeft);
+  use_card_->body()->addWidget(use_, 1);
   auto* islands_card = new Card(tr("Active islands"));
   islands_plot_ = new BarPlot(tr("Active islands over rounds"), {{tr("Islands"), 5}}, count_values());
   islands_plot_->setXText(count_values(), tr("Round"));

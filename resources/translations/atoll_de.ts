@@ -723,8 +723,8 @@
         <translation>Pausiert, bis Sie fortsetzen.</translation>
     </message>
     <message>
-        <source>Processors and GPUs are free meanwhile.</source>
-        <translation>Prozessoren und GPUs sind so lange frei.</translation>
+        <source>The machine is free for other work meanwhile.</source>
+        <translation>Der Rechner ist solange für anderes frei.</translation>
     </message>
     <message>
         <source>This island completes the round with the others, then it leaves.</source>
@@ -935,8 +935,8 @@
         <translation>sendet %1, empfängt %2</translation>
     </message>
     <message>
-        <source>It goes on by itself. Processors and GPUs are free meanwhile.</source>
-        <translation>Es geht von selbst weiter. Prozessoren und GPUs sind solange frei.</translation>
+        <source>It goes on by itself. The machine is free for other work meanwhile.</source>
+        <translation>Es geht von selbst weiter. Der Rechner ist solange für anderes frei.</translation>
     </message>
 </context>
 <context>
@@ -1606,8 +1606,8 @@
         <translation>Die Prüfung kam nicht an ihr Ende.</translation>
     </message>
     <message>
-        <source>This machine has not been checked yet.</source>
-        <translation>Dieser Rechner wurde noch nicht geprüft.</translation>
+        <source>No check was made since this window was opened.</source>
+        <translation>Seit dieses Fenster offen ist, wurde nicht geprüft.</translation>
     </message>
     <message>
         <source>A quick check takes seconds. A full one also measures GPUs and links, which takes minutes.</source>
@@ -4215,7 +4215,7 @@
     </message>
     <message>
         <source>nats per token</source>
-        <translation>Nat je Token</translation>
+        <translation>Nats je Token</translation>
     </message>
     <message>
         <source>tokens/s</source>
@@ -4265,9 +4265,12 @@
         <source>Round %1</source>
         <translation>Runde %1</translation>
     </message>
-    <message>
-        <source>%1 of %2 islands live</source>
-        <translation>%1 von %2 Inseln da</translation>
+    <message numerus="yes">
+        <source>%1 of %n island(s) live</source>
+        <translation>
+            <numerusform>%1 von %n Insel da</numerusform>
+            <numerusform>%1 von %n Inseln da</numerusform>
+        </translation>
     </message>
     <message>
         <source>Steps of this round: %1</source>
@@ -4291,7 +4294,7 @@
     </message>
     <message>
         <source>Loss, nats per token</source>
-        <translation>Loss, Nat je Token</translation>
+        <translation>Loss, Nats je Token</translation>
     </message>
     <message>
         <source>Last rounds</source>
@@ -5085,7 +5088,7 @@
     </message>
     <message>
         <source>Loss, nats per token</source>
-        <translation>Loss, Nat je Token</translation>
+        <translation>Loss, Nats je Token</translation>
     </message>
     <message>
         <source>Loss</source>

@@ -75,6 +75,13 @@
 <context>
     <name>atl::OverviewPage</name>
     <message numerus="yes">
+        <source>%1 of %n island(s) live</source>
+        <translation>
+            <numerusform>%1 of %n island live</numerusform>
+            <numerusform>%1 of %n islands live</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>started again %n time(s)</source>
         <translation>
             <numerusform>started again %n time</numerusform>

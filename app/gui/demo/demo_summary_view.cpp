@@ -32,7 +32,6 @@ DemoSummaryView::DemoSummaryView(DemoRunner& runner, QWidget* parent) : QWidget(
   auto* box = new QGroupBox;
   figures_ = new QFormLayout(box);
   figures_->setHorizontalSpacing(16);
-  box->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   sample_ = new QPlainTextEdit;
   sample_->setObjectName("sample");
   sample_->setAccessibleName(tr("What the model writes"));

@@ -4,6 +4,7 @@
 
 #include "app/gui/look/format.h"
 #include "app/gui/parts/stat_tile.h"
+#include "app/gui/parts/tile_row.h"
 
 namespace atl {
 namespace {
@@ -26,11 +27,11 @@ QString phase_word(const HubState& state) {
 RunFigures::RunFigures(QWidget* parent) : QWidget(parent) {
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(0, 0, 0, 0);
-  row->setSpacing(12);
-  row->addWidget(round_ = new StatTile(tr("Round")));
-  row->addWidget(loss_ = new StatTile(tr("Loss")));
-  row->addWidget(islands_ = new StatTile(tr("Islands here")));
-  row->addWidget(speed_ = new StatTile(tr("Speed of all")));
+  round_ = new StatTile(tr("Round"));
+  loss_ = new StatTile(tr("Loss"));
+  islands_ = new StatTile(tr("Islands here"));
+  speed_ = new StatTile(tr("Speed of all"));
+  row->addWidget(new TileRow({round_, loss_, islands_, speed_}));
   round_->setObjectName("round");
   loss_->setObjectName("loss");
   islands_->setObjectName("present");

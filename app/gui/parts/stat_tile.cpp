@@ -71,11 +71,13 @@ QSize StatTile::sizeHint() const {
   const int height = QFontMetrics(smallFont()).height() * 2 + QFontMetrics(valueFont()).height() + 26;
   return {190, height};
 }
-// Value and unit are never cut; by steps, so that a figure that changes does not move its neighbours each time.
+// Nothing of it is cut; by steps, so that a figure that changes does not move its neighbours each time.
 QSize StatTile::minimumSizeHint() const {
   constexpr int kStep = 16;
-  const int wanted = QFontMetrics(valueFont()).horizontalAdvance(value_) + 5 +
-                     QFontMetrics(smallFont()).horizontalAdvance(unit_) + 2 * kPadding;
+  const QFontMetrics small(smallFont());
+  const int figure = QFontMetrics(valueFont()).horizontalAdvance(value_) + 5 + small.horizontalAdvance(unit_);
+  const int wanted =
+      std::max({figure, small.horizontalAdvance(caption_), small.horizontalAdvance(detail_)}) + 2 * kPadding;
   return {std::max(150, (wanted + kStep - 1) / kStep * kStep), sizeHint().height()};
 }
 

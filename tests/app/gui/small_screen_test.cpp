@@ -7,14 +7,20 @@
 #include <QScreen>
 #include <QScrollArea>
 #include <QTemporaryDir>
+#include <QTranslator>
 #include <QtTest>
 
 #include "app/core/hub_model.h"
 #include "app/gui/demo_page.h"
+#include "app/gui/organise/invite_dialog.h"
 #include "app/gui/organise/organise_window.h"
+#include "app/gui/organise/qr_code.h"
 #include "app/gui/parts/elided_label.h"
 #include "app/gui/parts/roomy_scroll.h"
 #include "app/gui/parts/screen_fit.h"
+#include "app/gui/parts/stat_tile.h"
+#include "app/gui/parts/tile_row.h"
+#include "app/gui/translation.h"
 #include "app/gui/wish_dialog.h"
 #include "tests/app/gui/gui_scene.h"
 #include "tests/app/gui/reach.h"
@@ -32,6 +38,26 @@ void keep_picture(QWidget& window, const QString& name) {
   const QString directory = qEnvironmentVariable("ATOLL_SHOTS");
   if (!directory.isEmpty()) window.grab().save(QDir(directory).filePath(name + ".png"));
 }
+
+QStringList cut_tiles(const QWidget& window) {
+  QStringList found;
+  for (const auto* tile : window.findChildren<StatTile*>()) {
+    if (tile->isVisible() && tile->width() < tile->minimumSizeHint().width()) found << tile->accessibleName();
+  }
+  return found;
+}
+
+// While it lives the program speaks German, where this build has its texts.
+struct German {
+  German() : spoken(install_translation(*qApp, QLocale(QLocale::German, QLocale::Germany))) {}
+  ~German() {
+    for (const auto* one : qApp->findChildren<QTranslator*>()) delete one;
+  }
+  German(const German&) = delete;
+  German& operator=(const German&) = delete;
+
+  const bool spoken;
+};
 
 }  // namespace
 
@@ -97,6 +123,51 @@ class SmallScreenTest : public QObject {
     QCOMPARE(scene.window->size(), size);
     QCOMPARE(controls_out_of_reach(*scene.window).join("; "), QString());
     QCOMPARE(cut_texts(*scene.window).join("; "), QString());
+    QCOMPARE(cut_tiles(*scene.window).join("; "), QString());
+  }
+
+  // Its words are longer: what has one line in English has two or three.
+  void every_page_can_be_read_in_german_data() {
+    QTest::addColumn<int>("page");
+    for (const PageSpec& spec : page_list()) QTest::addRow("%s german", spec.name) << static_cast<int>(spec.id);
+  }
+  void every_page_can_be_read_in_german() {
+    QFETCH(int, page);
+    const German german;
+    if (!german.spoken) QSKIP("translations are left out of this build (no lrelease)");
+    GuiScene scene;
+    scene.open();
+    QTRY_COMPARE(scene.text("state"), QString("Trainiert"));
+
+    scene.window->resize(kLaptop);
+    scene.window->showPage(static_cast<PageId>(page));
+    QTest::qWait(300);
+    keep_picture(*scene.window, QTest::currentDataTag());
+
+    QTRY_COMPARE(cut_texts(*scene.window).join("; "), QString());
+    QCOMPARE(cut_tiles(*scene.window).join("; "), QString());
+    QCOMPARE(controls_out_of_reach(*scene.window).join("; "), QString());
+  }
+
+  void tiles_that_have_no_room_beside_one_another_stand_beneath() {
+    std::vector<StatTile*> tiles;
+    for (int i = 0; i < 4; ++i) {
+      tiles.push_back(new StatTile("Utilisation"));
+      tiles.back()->setFigure("93 %", "computing", "the rest is synchronisation");
+    }
+    QWidget window;
+    TileRow row(tiles, &window);
+    window.show();
+
+    row.setGeometry(0, 0, 1400, 80);
+    QTRY_COMPARE(row.columns(), 4);
+    row.setGeometry(0, 0, 600, 160);
+    QTRY_COMPARE(row.columns(), 2);
+    QTRY_COMPARE(cut_tiles(window).join("; "), QString());
+    row.setGeometry(0, 0, 250, 340);
+    QTRY_COMPARE(row.columns(), 1);
+    row.setGeometry(0, 0, 1400, 80);
+    QTRY_COMPARE(row.columns(), 4);
   }
 
   void what_stands_in_a_pages_place_can_be_reached_and_read_data() {
@@ -148,6 +219,30 @@ class SmallScreenTest : public QObject {
     QCOMPARE(controls_out_of_reach(*dialog).join("; "), QString());
     QTRY_VERIFY(QGuiApplication::primaryScreen()->availableGeometry().contains(dialog->frameGeometry()));
     dialog->reject();
+  }
+
+  void an_invite_with_its_code_is_no_larger_than_its_screen() {
+    QTemporaryDir directory;
+    FakeAgent hub;
+    hub.refuse({ErrorCode::kNotRunning, "no hub"});
+    FakeCommands commands;
+    commands.answer({"hub", "invite"}, {.out = R"({"id":"inv-7","uses":1,"file":null,"hub_addresses":["h:1"],
+                         "expires_unix_seconds":1999999999,"invite":"atoll1.AAAABBBBCCCCDDDD.0123abcd"})"});
+    HubModel model(HubHome{directory.path().toStdString()}, hub.open(), commands.run());
+    InviteDialog dialog(model);
+    dialog.show();
+    dialog.findChild<QPushButton*>("make")->click();
+    auto* show = dialog.findChild<QPushButton*>("show");
+    QTRY_VERIFY(show->isVisible());
+
+    show->click();
+
+    QTRY_VERIFY(dialog.findChild<QrCode*>()->isVisible());
+    const QRect room = QGuiApplication::primaryScreen()->availableGeometry();
+    QTRY_VERIFY(room.contains(dialog.frameGeometry()));
+    keep_picture(dialog, "invite");
+    QCOMPARE(controls_out_of_reach(dialog).join("; "), QString());
+    QCOMPARE(cut_texts(dialog).join("; "), QString());
   }
 
   void a_run_of_ones_own_can_be_made_on_it() {
