@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::chrono::seconds kTransferEvery{5};
 constexpr std::chrono::seconds kWaitsInSilence{5};
+constexpr std::chrono::seconds kFirstStepAfter{10};
+constexpr std::chrono::seconds kStepEvery{60};
 constexpr std::uint64_t kWorthALine = 64 << 10;  // bytes: what is less is here before it is read of
 
 std::string name_of(Download what) { return what == Download::kState ? "the model's state" : "the run's data"; }
@@ -47,6 +49,7 @@ std::optional<event::Transfer> transfer_of(const event::JoinProgress& progress) 
 }  // namespace
 
 void JoinProgress::show(Clock::time_point now) {
+  now_ = now;
   while (const auto event = events_.try_pop()) show(*event, now);
   if (!waits_since_ || now - *waits_since_ < kWaitsInSilence) return;
   waits_since_.reset();
@@ -68,7 +71,20 @@ void JoinProgress::show(const ControlEvent& event, Clock::time_point now) {
   }
 }
 
-void JoinProgress::print(const std::string& line) { console_.out << line << std::endl; }
+void JoinProgress::print(const std::string& line) {
+  console_.out << line << std::endl;
+  said_at_ = now_;
+}
+
+void JoinProgress::show_step(const IslandState& state, Clock::time_point now) {
+  now_ = now;
+  const auto silence = has_said_a_step_ ? kStepEvery : kFirstStepAfter;
+  if (state.pid == 0 || state.state != IslandPhase::kTraining || state.inner_step == 0 || now - said_at_ < silence)
+    return;
+  has_said_a_step_ = true;
+  print(fmt::format("round {}  step {} of {}  loss {}  {}", state.round, state.inner_step, state.inner_steps,
+                    format_loss(state.loss_nats), format_rate(state.tokens_per_second)));
+}
 
 void JoinProgress::show_round(const IslandState& state) {
   const std::string islands = format_number_of(state.islands_live, "island");

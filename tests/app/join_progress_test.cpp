@@ -53,7 +53,29 @@ class JoinProgressTest : public QObject {
   void a_download_is_told_with_its_size_and_its_end();
   void stages_of_a_joining_are_told_in_words();
   void that_a_round_waits_for_others_is_said_when_it_lasts();
+  void a_round_that_takes_long_says_how_far_it_is();
 };
+
+void JoinProgressTest::a_round_that_takes_long_says_how_far_it_is() {
+  Screen screen;
+  const auto began = Clock::now();
+  screen.hear("hub.link", {{"up", true}});  // something was said
+  IslandState state = *IslandState::from_json(state_with(""));
+  state.inner_steps = 500;
+  const auto look = [&](std::uint32_t step, int second) {
+    state.inner_step = step;
+    screen.progress.show_step(state, began + std::chrono::seconds(second));
+    return screen.lines().size();
+  };
+
+  QCOMPARE(look(1, 5), 1);
+  QCOMPARE(look(12, 11), 2);
+  QCOMPARE(screen.lines().last(), "round 7  step 12 of 500  loss 2.914  318k tok/s");
+  QCOMPARE(look(40, 60), 2);
+  QCOMPARE(look(60, 72), 3);
+  state.state = IslandPhase::kPaused;
+  QCOMPARE(look(60, 500), 3);
+}
 
 void JoinProgressTest::that_a_round_waits_for_others_is_said_when_it_lasts() {
   Screen screen;
