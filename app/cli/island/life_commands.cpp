@@ -20,7 +20,8 @@ namespace atl {
 namespace {
 
 constexpr const char* kLeft =
-    "this island leaves the run; what it contributed so far stays. 'atoll join' comes back, without another invite";
+    "this island leaves the run; what it contributed so far stays. 'atoll join' comes back; no other invite is needed, "
+    "unless the hub has removed it";
 
 struct LifeRequest {
   std::string home;
