@@ -150,6 +150,18 @@ class CheckpointsCommandTest : public QObject {
     QCOMPARE(found["rounds"].size(), std::size_t{2});
   }
 
+  void who_left_the_run_still_sees_what_is_on_its_disk() {
+    CliRun atoll;
+    IslandOnDisk island(atoll);
+    island.snapshot();
+    std::filesystem::rename(island.home.join_file(), island.home.left_file());
+
+    const CliOutcome outcome = atoll({"checkpoints", "list"});
+
+    QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
+    QVERIFY2(contains(outcome.out, "after round 0"), outcome.out.c_str());
+  }
+
   // Between two states that were written: by the older one and its rounds.
   void an_older_outer_step_is_made_the_newest_and_nothing_is_lost() {
     CliRun atoll;

@@ -46,6 +46,10 @@ class FakeAgent : public ControlService {
     }
     if (method == "rounds.list")
       return nlohmann::json{{"run", "r"}, {"rounds", {{{"round", 5}, {"accepted", false}}}}, {"more", false}};
+    if (method == "peers.list") {
+      const nlohmann::json attic{{"island", "isl-7"}, {"name", "attic"}, {"bytes_per_second", 62.5e6}};
+      return nlohmann::json{{"run", "r"}, {"peers", {attic}}};
+    }
     if (method == "config.set") set = params.dump();
     if (method == "config.set") return nlohmann::json::object();
     return Error{ErrorCode::kNotFound, "no such method"};
@@ -86,6 +90,7 @@ class IslandCommandsTest : public QObject {
  private Q_SLOTS:
   void rounds_and_peers_are_read_from_the_file_while_no_agent_runs();
   void rounds_are_asked_of_the_agent_that_runs();
+  void rates_of_peers_are_in_bits();
   void what_never_joined_says_so_data();
   void what_never_joined_says_so();
   void status_asks_the_agent_before_the_trainer();
@@ -138,6 +143,18 @@ void IslandCommandsTest::rounds_are_asked_of_the_agent_that_runs() {
   const CliOutcome rounds = atoll({"rounds"});
 
   QVERIFY2(contains(rounds.out, "5") && contains(rounds.out, "no") && !contains(rounds.out, "42"), rounds.out.c_str());
+}
+
+void IslandCommandsTest::rates_of_peers_are_in_bits() {
+  CliRun atoll;
+  join_home(atoll);
+  FakeAgent agent;
+  const auto server = ControlServer::start(atoll.path("island") / "agent.sock", "atoll agent", agent);
+  QVERIFY(server.ok());
+
+  const CliOutcome peers = atoll({"peers"});
+
+  QVERIFY2(contains(peers.out, "500 Mbit/s"), peers.out.c_str());
 }
 
 void IslandCommandsTest::what_never_joined_says_so_data() {
