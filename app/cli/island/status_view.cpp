@@ -108,8 +108,8 @@ std::vector<std::string> sync_facts(const nlohmann::json& state) {
 std::vector<std::string> total_facts(const nlohmann::json& state) {
   const double seconds = figure(state, "inner_seconds") + figure(state, "sync_seconds");
   std::vector<std::string> facts = {
-      fmt::format("{}, {} sent since the trainer started", format_number_of(count(state, "tokens"), "token"),
-                  format_bytes(figure(state, "bytes_sent"))),
+      "since the trainer started " + format_number_of(count(state, "tokens"), "token"),
+      format_bytes(figure(state, "bytes_sent")) + " sent",
       "computing " + (seconds > 0 ? format_percent(figure(state, "inner_seconds") / seconds) : std::string("-")),
       "validation loss " + format_loss(figure(state, "validation_loss_nats"))};
   if (count(state, "pid") > 0) facts.push_back(fmt::format("pid {}", count(state, "pid")));

@@ -100,7 +100,7 @@ void ConfigTest::a_defect_is_named_with_its_line_data() {
   QTest::newRow("table in table") << "[island.name]\nx = 1\n"
                                   << "line 1: island.name";
   QTest::newRow("word") << "[log]\nlevel = \"loud\"\n"
-                        << "one of error warning info debug";
+                        << "one of: error warning info debug";
   QTest::newRow("hours") << "[schedule]\nhours = \"22-6\"\n"
                          << "22:00-06:00";
   QTest::newRow("gpus") << "[island]\ngpus = \"0-\"\n"
