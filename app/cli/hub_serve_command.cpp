@@ -9,6 +9,7 @@
 #include "app/cli/command.h"
 #include "app/cli/hub_serve_lines.h"
 #include "app/cli/own_address.h"
+#include "net/base/log.h"
 #include "net/base/mailbox.h"
 #include "net/base/printable.h"
 #include "net/control/control_server.h"
@@ -118,6 +119,7 @@ Status run(const HubServe& command, CommandContext& context) {
   // Who looks at a terminal reads lines; a log is for programs.
   const bool for_people = context.console.out_is_terminal && !command.log;
   if (for_people) spdlog::set_level(spdlog::level::warn);
+  log_without_waiting();  // the whole run would wait for a terminal that was stopped
   HubServeLines lines;
   Mailbox<HubEvent> events(1024);
   ATOLL_ASSIGN_OR_RETURN(auto server,

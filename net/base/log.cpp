@@ -1,5 +1,6 @@
 #include "net/base/log.h"
 
+#include <spdlog/async.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
@@ -36,6 +37,17 @@ void set_log_level(std::string_view name) {
     const spdlog::string_view_t known = spdlog::level::to_string_view(level);
     if (name == std::string_view(known.data(), known.size())) spdlog::set_level(level);
   }
+}
+
+void log_without_waiting() {
+  constexpr std::size_t kWaiting = 4096;
+  spdlog::init_thread_pool(kWaiting, 1);
+  const auto before = spdlog::default_logger();
+  auto logger =
+      std::make_shared<spdlog::async_logger>(before->name(), before->sinks().begin(), before->sinks().end(),
+                                             spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest);
+  logger->set_level(before->level());
+  spdlog::set_default_logger(std::move(logger));
 }
 
 void log_at_any_level(std::string_view message) {
