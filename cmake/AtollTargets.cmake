@@ -4,16 +4,18 @@ include(GNUInstallDirs)
 # where they were found.
 function(atoll_install_program name)
   set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-  if(ATOLL_BUILD_TRAINER)
-    set_target_properties(${name} PROPERTIES INSTALL_RPATH "${ATOLL_LIBTORCH}/torch/lib")
-    install(CODE "set(beside \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/atoll\")
-      file(MAKE_DIRECTORY \"\${beside}\")
-      file(CREATE_LINK \"${ATOLL_LIBTORCH}\" \"\${beside}/libtorch\" SYMBOLIC)")
-  endif()
   install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endfunction()
 
 option(ATOLL_UNITY "Compile a library's sources several at a time: all of them in a third of the time, one of them in more" ON)
+
+# atoll_install_link(DIRECTORY TARGET): in what is installed, a link to what lies on this machine.
+function(atoll_install_link link target)
+  install(CODE "get_filename_component(link \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${link}\" ABSOLUTE)
+    get_filename_component(directory \"\${link}\" DIRECTORY)
+    file(MAKE_DIRECTORY \"\${directory}\")
+    file(CREATE_LINK \"${target}\" \"\${link}\" SYMBOLIC)")
+endfunction()
 
 # atoll_add_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [HEADERS name] [SEPARATE]): a room or a part of one, as a static
 # library; with precompiled headers (AtollHeaders.cmake), those of ATOLL_HEADERS if it names none. Those that are not

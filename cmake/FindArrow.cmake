@@ -18,7 +18,8 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Arrow REQUIRED_VARS Arrow_PARQUET_LIBRARY Arrow_LIBRARY Arrow_INCLUDE_DIR)
 
 if(Arrow_FOUND AND NOT TARGET arrow::parquet)
-  set(_atoll_link "${CMAKE_BINARY_DIR}/arrow")  # as with libtorch: no path of this machine in what is built
+  set(_atoll_link "${CMAKE_BINARY_DIR}/lib/atoll/arrow")  # as with libtorch: no path of this machine in what is built
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/lib/atoll")
   file(CREATE_LINK "${ATOLL_ARROW}" "${_atoll_link}" SYMBOLIC)
   add_library(arrow::arrow SHARED IMPORTED)
   set_target_properties(arrow::arrow PROPERTIES IMPORTED_LOCATION "${_atoll_link}/pyarrow/libarrow.so.2600")

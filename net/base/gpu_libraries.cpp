@@ -78,8 +78,8 @@ std::filesystem::path libtorch_directory() {
   std::error_code ignored;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   const auto of_package = program.parent_path() / "libtorch";
-  const auto of_installed = program.parent_path() / "lib" / "atoll" / "libtorch";
-  return std::filesystem::is_directory(of_installed, ignored) ? of_installed : of_package;
+  const auto of_build = program.parent_path() / "lib" / "atoll" / "libtorch";
+  return std::filesystem::is_directory(of_build, ignored) ? of_build : of_package;
 }
 
 Result<OpenLibrary> open_gpu_library(GpuLibrary library, const std::filesystem::path& libtorch) {

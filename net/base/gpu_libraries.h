@@ -47,8 +47,8 @@ class OpenLibrary {  // closed with it
   std::string path_;
 };
 
-// The directory with torch/ and nvidia/: ATOLL_LIBTORCH in the environment, else a package's and a build's (../libtorch of the
-// program's directory) or an installed program's (../lib/atoll/libtorch), where the last two are links to the one that was built with.
+// The directory with torch/ and nvidia/: ATOLL_LIBTORCH in the environment, else that of a build or an installation
+// (../lib/atoll/libtorch of the program's directory, a link to the one that was built with) or of a package (../libtorch).
 std::filesystem::path libtorch_directory();
 
 // In the wheels of `libtorch`, then by its bare name. kNotFound: the message says where it was looked for and what

@@ -1,4 +1,5 @@
 // What `cmake --install` puts in place: programs that find one another.
+#include <QDir>
 #include <QFile>
 #include <QProcess>
 #include <QTemporaryDir>
@@ -26,6 +27,20 @@ class InstallTest : public QObject {
     const QByteArray said = run(program("atoll"), {"sample", "--model", "/nowhere/model", "--prompt", "x"});
 
     QVERIFY2(said.contains("atoll-trainer: ") && said.contains("/nowhere/model"), said);
+  }
+  void no_program_looks_for_libraries_in_the_directory_that_it_is_started_in() {
+    for (const QString& directory : {QStringLiteral(ATOLL_BIN_DIR), prefix_.filePath("bin")}) {
+      for (const QFileInfo& file : QDir(directory).entryInfoList({"atoll*"}, QDir::Files)) {
+        const QByteArray dynamic = run("readelf", {"--dynamic", "--wide", file.filePath()});
+        QVERIFY2(dynamic.contains("NEEDED"), dynamic);
+        const qsizetype path = dynamic.indexOf("runpath: [");  // of some there is none
+        if (path < 0) continue;
+        const QByteArray places = dynamic.mid(path + 10, dynamic.indexOf(']', path) - path - 10);
+        for (const QByteArray& place : places.split(':')) {
+          QVERIFY2(place.startsWith('/') || place.startsWith("$ORIGIN"), (file.filePath() + ": " + places).toUtf8());
+        }
+      }
+    }
   }
   void what_shells_and_scripts_want_is_there() {
     for (const char* file :
