@@ -1,9 +1,9 @@
 include(GNUInstallDirs)
 
-# atoll_install_program(NAME): all of them into one directory, where they find one another; libraries that are not the system's stay
-# where they were found.
+# atoll_install_program(NAME): all of them into one directory, where they find one another. A build's run path is the installed one: CMake
+# would tell the two apart by an empty place, which the loader takes for the directory that it is started in.
 function(atoll_install_program name)
-  set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
   install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endfunction()
 

@@ -3,8 +3,7 @@
 #
 # Defines libtorch::torch (torch_cpu, c10). Sets Libtorch_FOUND, Libtorch_VERSION. Programs name it by a link in the build, where
 # an installation has one, too (bin/, lib/atoll/libtorch): no path of this machine is in them, and two builds of one commit are the same bytes
-# wherever they lie. Were the two run paths not as long as one another, CMake would fill the shorter one with empty ones, which the loader
-# takes for the directory that it is started in.
+# wherever they lie.
 
 if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(_atoll_cache "$ENV{XDG_CACHE_HOME}/atoll")
