@@ -14,6 +14,7 @@
 // of several fragments at once share the edges' connections, so that those cost no more; the rest is of each.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -22,6 +23,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -60,6 +62,17 @@ enum class Schedule {
   kRing,    // rank r sends to rank r + 1 (mod N): 2 (N-1) hops
   kDirect,  // everybody sends to everybody: 2 hops (direct_exchange.h), in formats that are summed hop by hop
 };
+
+inline constexpr std::array<std::string_view, 2> kScheduleNames{"ring", "direct"};  // by the enum's numbers
+constexpr std::string_view schedule_name(Schedule schedule) {
+  return kScheduleNames[static_cast<std::size_t>(schedule)];
+}
+constexpr std::optional<Schedule> schedule_named(std::string_view name) {
+  for (std::size_t i = 0; i < kScheduleNames.size(); ++i) {
+    if (kScheduleNames[i] == name) return static_cast<Schedule>(i);
+  }
+  return std::nullopt;
+}
 
 // One attempt to average one round, as the hub ordered it.
 struct AllReduceSpec {
