@@ -210,6 +210,7 @@ class RingAllReduce {
   AttemptsUnderWay under_way_;
   Mutex links_mutex_;
   std::map<IslandId, LinkPacing> links_ ATOLL_GUARDED_BY(links_mutex_);  // by the next rank; each stays where it is
+  LinkPacing own_link_;  // to everybody, of direct exchanges
   AbortSignal ends_;
   std::jthread warms_;  // what is kept from attempt to attempt; last, as it uses the rest
 };

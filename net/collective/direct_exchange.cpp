@@ -31,7 +31,7 @@ std::chrono::milliseconds look_interval(std::chrono::milliseconds silence_timeou
 
 DirectExchange::DirectExchange(const AllReduceSpec& spec, Rank self, const RingPayload& payload,
                                const PartialSums& sums, std::span<std::byte> canonical, ConnectionPool& pool,
-                               RingInbox& inbox, const UploadShare& upload)
+                               RingInbox& inbox, LinkPacing& link, const UploadShare& upload)
     : spec_(spec),
       self_(static_cast<std::size_t>(self.value)),
       first_((self_ + 1) % spec.order.size()),
@@ -39,6 +39,7 @@ DirectExchange::DirectExchange(const AllReduceSpec& spec, Rank self, const RingP
       sums_(sums),
       pool_(pool),
       inbox_(inbox),
+      link_(link),
       upload_(upload),
       own_(owned_sub_chunks(payload, static_cast<int>(spec.order.size()), self)),
       pieces_(payload),
@@ -59,6 +60,7 @@ std::size_t DirectExchange::slots() const {
 std::variant<AllReduceReport, AllReduceFailure> DirectExchange::run(const AbortSignal& abort) {
   begin();
   Failed failure = exchange(abort);
+  pacing_.reset();
   if (!failure) {
     if (meter_) meter_->finish(counts(), Clock::now());
     AllReduceReport done = report();
@@ -93,7 +95,7 @@ void DirectExchange::begin() {
   pool_.keep_only(dialled);
   inbox_.keep_parked_of(spec_.fragment, waited_for, RingInbox::Kind::kExchange);
   sums_.owe_nothing_without_share(payload_);
-  keep_limits();
+  keep_limits(0, began_);
   for (std::size_t rank = self_ + 1; rank < spec_.order.size(); ++rank) {
     dialler_.dial(rank, end_of(rank), spec_.order[rank].address, Deadline::after(spec_.silence_timeout));
   }
@@ -144,8 +146,12 @@ void DirectExchange::join(Member& member, ConnectionPool::Edge edge, bool dialle
   // The dialler keeps its own warm.
   if (!dialled && since_last_sent(connection.fd()) > kRest) spare_bbr_its_probe(connection.fd());
   tune_for_bulk(connection.fd(), spec_.congestion_control);
-  limit_pacing(connection.fd(), sends_at_most_);
   if (spec_.download != nullptr) limit_receiving(connection.fd(), receives_at_most_);
+  if (pacing_) {
+    pacing_->add(connection.fd());
+  } else {
+    pacing_.emplace(link_, std::vector<int>{connection.fd()}, upload_);
+  }
   member.retransmitted_before = tcp_progress(connection.fd()).bytes_retransmitted;
   member.peer.join(std::move(connection), dialled);
   member.watch.emplace(member.peer.id(), spec_.silence_timeout, now);
@@ -290,6 +296,7 @@ PeerWatch::Facts DirectExchange::facts_of(const Member& member, bool held) const
 DirectExchange::Failed DirectExchange::look(Clock::time_point now) {
   const bool held = spec_.download != nullptr && spec_.download->may_read_at(DownloadPace::Use::kRing, now) > now;
   const bool slept = now - std::exchange(last_look_, now) > spec_.silence_timeout;
+  std::size_t busy = 0;
   for (Member& member : members_) {
     if (!member.peer.joined()) {
       // Who is dialled is named by what comes of it.
@@ -301,10 +308,12 @@ DirectExchange::Failed DirectExchange::look(Clock::time_point now) {
           member.peer.rank());
     }
     if (member.peer.closed()) continue;
-    if (Failed failure = member.watch->look(facts_of(member, held), now, slept)) return failure;
+    const PeerWatch::Facts facts = facts_of(member, held);
+    busy += member.peer.is_sending() || facts.tcp.bytes_unsent > 0 ? 1 : 0;
+    if (Failed failure = member.watch->look(facts, now, slept)) return failure;
     if (member.watch->keepalive_due(now)) member.peer.ask_for_keepalive(patience(now));
   }
-  keep_limits();
+  keep_limits(busy, now);
   if (meter_) meter_->look(counts(), now);
   return std::nullopt;
 }
@@ -320,19 +329,14 @@ std::chrono::milliseconds DirectExchange::patience(Clock::time_point now) const 
   return std::max(left - keepalive_interval(spec_.silence_timeout), std::chrono::milliseconds(0));
 }
 
-// The owner's word may have changed.
-void DirectExchange::keep_limits() {
-  const auto of_a_connection = [&](std::optional<double> rate) {
-    return rate ? std::optional(*rate / static_cast<double>(members_.size())) : std::nullopt;
-  };
-  const auto sends = of_a_connection(upload_.most_bytes_per_second());
-  const auto receives = of_a_connection(spec_.download != nullptr ? spec_.download->allowed() : std::nullopt);
-  const bool sends_else = sends != std::exchange(sends_at_most_, sends);
-  const bool receives_else = receives != std::exchange(receives_at_most_, receives);
+// Of all connections together, by so many of them that have something to send; the owner's word may have changed.
+void DirectExchange::keep_limits(std::size_t busy, Clock::time_point now) {
+  if (pacing_) pacing_->look(now, busy);
+  const std::optional<double> allowed = spec_.download != nullptr ? spec_.download->allowed() : std::nullopt;
+  const auto receives = allowed ? std::optional(*allowed / static_cast<double>(members_.size())) : std::nullopt;
+  if (receives == std::exchange(receives_at_most_, receives)) return;
   for (const Member& member : members_) {
-    if (!member.peer.joined() || member.peer.closed()) continue;
-    if (sends_else) limit_pacing(member.peer.fd(), sends);
-    if (receives_else) limit_receiving(member.peer.fd(), receives);
+    if (member.peer.joined()) limit_receiving(member.peer.fd(), receives);
   }
 }
 

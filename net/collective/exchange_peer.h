@@ -67,6 +67,7 @@ class ExchangePeer {
   // ---- to it
   // Everything of this attempt has left for the kernel.
   bool all_sent() const;
+  bool is_sending() const { return under_way_ || (joined() && connection_->has_unsent()); }
   // Sends what the socket takes now, at most about one frame; bytes moved.
   Result<std::size_t> send(std::size_t summed);
   // Unless something else is to be sent.

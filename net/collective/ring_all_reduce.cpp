@@ -318,7 +318,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_directly(cons
                                                                             const AbortSignal& abort) {
   const auto connecting_since = Clock::now();
   const UploadShare upload(under_way_, spec.most_bytes_per_second);
-  DirectExchange exchange(spec, self, payload, sums, canonical, of(spec.fragment).pool, inbox_, upload);
+  DirectExchange exchange(spec, self, payload, sums, canonical, of(spec.fragment).pool, inbox_, own_link_, upload);
   auto outcome = exchange.run(abort);
   if (auto* report = std::get_if<AllReduceReport>(&outcome)) {
     const auto moving_since = exchange.moving_since();
