@@ -106,10 +106,10 @@ DirectExchange::Failed DirectExchange::exchange(const AbortSignal& abort) {
     const auto now = Clock::now();
     // The timeout may end late, by a machine that slept or a process that was stopped: what came meanwhile is counted
     // before anybody is blamed.
-    if (now - last_look_ >= look_every_) {
-      if (Failed failure = look(now)) return failure;
-    }
+    Failed lost;
+    if (now - last_look_ >= look_every_) lost = look(now);
     if (abort.raised()) return aborted(abort.reason(), now);
+    if (lost) return lost;
     if (!awaited_.empty() && now - last_arrivals_ >= kArrivalsEvery) {
       last_arrivals_ = now;
       if (Failed failure = take_dialled()) return failure;
@@ -349,7 +349,7 @@ AllReduceFailure DirectExchange::aborted(const std::string& reason, Clock::time_
     if (!member.watch && now - began_ > spec_.silence_timeout / 2) {
       one = PeerWatch::Suspicion{{{}, member.peer.id(), {}, /*silent=*/true}, began_};
     }
-    const auto badness = [](const PeerWatch::Suspicion& of) { return std::pair(!of.failure.silent, of.since); };
+    const auto badness = [](const PeerWatch::Suspicion& what) { return std::pair(!what.failure.silent, what.since); };
     if (one && (!worst || badness(*one) < badness(*worst))) worst = std::move(one);
   }
   AllReduceFailure failure = worst ? std::move(worst->failure) : AllReduceFailure{};
