@@ -62,4 +62,5 @@ if [[ $only != tar ]]; then
   make_gui_deb "$work/atoll-gui"
 fi
 step "made in $output"
-(cd "$output" && stat -c '%s %n' -- *.deb *.tar.gz 2>/dev/null | awk '{ printf "%7.1f MB  %s\n", $1 / 1e6, $2 }')
+find "$output" -maxdepth 1 \( -name '*.deb' -o -name '*.tar.gz' \) -printf '%s %f\n' | sort -k 2 |
+  awk '{ printf "%7.1f MB  %s\n", $1 / 1e6, $2 }'
