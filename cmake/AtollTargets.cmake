@@ -9,7 +9,7 @@ endfunction()
 
 option(ATOLL_UNITY "Compile a library's sources several at a time: all of them in a third of the time, one of them in more" ON)
 
-# atoll_install_link(DIRECTORY TARGET): in what is installed, a link to what lies on this machine.
+# atoll_install_link(LINK TARGET): in what is installed, a link to what lies on this machine.
 function(atoll_install_link link target)
   install(CODE "get_filename_component(link \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${link}\" ABSOLUTE)
     get_filename_component(directory \"\${link}\" DIRECTORY)

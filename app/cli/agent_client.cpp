@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "net/control/methods.h"
+
 namespace atl {
 namespace {
 
@@ -35,6 +37,12 @@ Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given) {
 
 Result<nlohmann::json> ask_agent(ControlClient& agent, std::string_view method, const nlohmann::json& params) {
   return agent.call(method, params, answer_deadline());
+}
+
+Result<NodeState> ask_node_state(ControlClient& agent) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
+                         ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
+  return node_state_from_json(json);
 }
 
 std::optional<ControlEvent> read_event(const nlohmann::json& event) {

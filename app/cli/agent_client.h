@@ -10,6 +10,7 @@
 #include "net/control/control_client.h"
 #include "net/control/events.h"
 #include "net/control/home.h"
+#include "net/control/node_state.h"
 
 namespace atl {
 
@@ -25,6 +26,7 @@ Result<std::unique_ptr<ControlClient>> connect_agent(const std::string& given);
 Deadline answer_deadline();
 // One call, within it.
 Result<nlohmann::json> ask_agent(ControlClient& agent, std::string_view method, const nlohmann::json& params);
+Result<NodeState> ask_node_state(ControlClient& agent);
 // As ControlClient::next_event has it; empty: it cannot be read.
 std::optional<ControlEvent> read_event(const nlohmann::json& event);
 

@@ -162,9 +162,7 @@ Status await_join(ControlClient& agent, std::uint64_t last, JoinProgress& progre
 // Shows each stage on the way, until the first inner step.
 Status await_first_step(ControlClient& agent, JoinProgress& progress, CommandContext& context) {
   while (!context.interrupt.raised()) {
-    ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                           ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
-    ATOLL_ASSIGN_OR_RETURN(NodeState node, node_state_from_json(json));
+    ATOLL_ASSIGN_OR_RETURN(NodeState node, ask_node_state(agent));
     const IslandState state = node.island;
     progress.take(event::StateChanged{std::move(node)});  // what it waits for
     // Without a process these are the last words of the trainer before.

@@ -50,13 +50,13 @@ std::optional<event::Transfer> transfer_of(const event::JoinProgress& progress) 
 
 void JoinProgress::show(Clock::time_point now) {
   now_ = now;
-  while (const auto event = events_.try_pop()) show(*event, now);
+  while (const auto event = events_.try_pop()) show(*event);
   if (!waits_since_ || now - *waits_since_ < kWaitsInSilence) return;
   waits_since_.reset();
   print(waits_for_);
 }
 
-void JoinProgress::show(const ControlEvent& event, Clock::time_point now) {
+void JoinProgress::show(const ControlEvent& event) {
   std::visit(
       Overloaded{[&](const event::Transfer& e) { show_transfer(e); },
                  [&](const event::JoinProgress& e) { show_stage(e); }, [&](const event::HubLink& e) { show_hub(e); },
@@ -67,7 +67,7 @@ void JoinProgress::show(const ControlEvent& event, Clock::time_point now) {
     show_end(*state);
     show_pauses(*state);
     show_wish(*state);
-    look_whether_it_waits(state->island, now);
+    look_whether_it_waits(state->island);
   }
 }
 
@@ -124,7 +124,7 @@ void JoinProgress::show_end(const NodeState& state) {
 }
 
 // Between two rounds everybody waits for a moment. What is amiss has a line of its own.
-void JoinProgress::look_whether_it_waits(const IslandState& state, Clock::time_point now) {
+void JoinProgress::look_whether_it_waits(const IslandState& state) {
   std::string waits_for;
   if (state.pid > 0 && state.state == IslandPhase::kWaiting && state.error.empty()) {
     const std::uint32_t live = state.islands_live, needed = state.islands_needed.value_or(0);
@@ -137,7 +137,7 @@ void JoinProgress::look_whether_it_waits(const IslandState& state, Clock::time_p
   if (waits_for_.empty())
     waits_since_.reset();
   else if (is_news)
-    waits_since_ = now;
+    waits_since_ = now_;
 }
 
 // Each rule when it begins to pause, and when none does any more.

@@ -27,12 +27,12 @@ class JoinProgress {
   void show_step(const IslandState& state, Clock::time_point now = Clock::now());
 
  private:
-  void show(const ControlEvent& event, Clock::time_point now);
+  void show(const ControlEvent& event);
   void show_round(const IslandState& state);
   void show_hub(const event::HubLink& link);
   void show_trouble(const IslandState& state);
   void show_end(const NodeState& state);
-  void look_whether_it_waits(const IslandState& state, Clock::time_point now);
+  void look_whether_it_waits(const IslandState& state);
   void show_pauses(const NodeState& state);
   void show_wish(const NodeState& state);
   void show_stage(const event::JoinProgress& progress);

@@ -8,7 +8,6 @@
 #include "app/agent/wish.h"
 #include "app/cli/agent_client.h"
 #include "net/control/events.h"
-#include "net/control/methods.h"
 
 namespace atl {
 namespace {
@@ -16,12 +15,6 @@ namespace {
 using Outcome = Result<std::optional<ContributionView>>;
 
 constexpr std::chrono::milliseconds kLook{250};
-
-Result<NodeState> ask_state(ControlClient& agent) {
-  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json json,
-                         ask_agent(agent, method::StateGet::kName, nlohmann::json::object()));
-  return node_state_from_json(json);
-}
 
 // Nothing while it is under way.
 std::optional<Outcome> outcome_of(const NodeState& state, double asked_at) {
@@ -60,7 +53,7 @@ Outcome await_finish(ControlClient& agent, const AgentHome& home, double asked_a
   std::string trouble;
   ATOLL_RETURN_IF_ERROR(ask_agent(agent, "events.subscribe", nlohmann::json::object()));
   while (!interrupt.raised()) {
-    const auto state = ask_state(agent);
+    const auto state = ask_node_state(agent);
     if (!state.ok()) return outcome_on_record(home);
     if (auto outcome = outcome_of(*state, asked_at)) return *std::move(outcome);
     const std::string& now = state->island.error;

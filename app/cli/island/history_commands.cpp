@@ -57,9 +57,10 @@ Status show_rounds(const Listing& command, CommandContext& context) {
   console.out << fmt::format("{} {} {} {} {} {} {} {}\n", fit_right("round", 7), fit_right("loss", 7),
                              fit_right("tokens", 12), fit_right("inner", 8), fit_right("sync", 8), fit_right("sent", 8),
                              fit_right("islands", 7), "accepted");
-  if (answer.value("rounds", nlohmann::json::array()).empty()) console.out << "none yet\n";
+  const nlohmann::json rounds = answer.value("rounds", nlohmann::json::array());
+  if (rounds.empty()) console.out << "none yet\n";
   bool is_newest = true;
-  for (const nlohmann::json& round : answer.value("rounds", nlohmann::json::array())) {
+  for (const nlohmann::json& round : rounds) {
     console.out << fmt::format(
         "{} {} {} {} {} {} {} {}\n", fit_right(number(round, "round", count), 7),
         fit_right(number(round, "loss_nats", format_loss), 7), fit_right(number(round, "tokens", count), 12),
@@ -92,8 +93,9 @@ Status show_peers(const Listing& command, CommandContext& context) {
   console.out << fmt::format("{} {} {} {} {} {} {} {} {} {}\n", fit("island", 20), fit("name", 16), fit("region", 10),
                              fit("state", 5), fit_right("rtt", 8), fit_right("up", 11), fit_right("down", 11),
                              fit_right("retries", 7), fit("version", 12), "since");
-  if (answer.value("peers", nlohmann::json::array()).empty()) console.out << "none yet\n";
-  for (const nlohmann::json& peer : answer.value("peers", nlohmann::json::array())) {
+  const nlohmann::json peers = answer.value("peers", nlohmann::json::array());
+  if (peers.empty()) console.out << "none yet\n";
+  for (const nlohmann::json& peer : peers) {
     console.out << fmt::format(
         "{} {} {} {} {} {} {} {} {} {}\n", fit(told::line(peer, "island"), 20), fit(told::line(peer, "name"), 16),
         fit(told::line(peer, "region"), 10), fit(connected ? told::line(peer, "state") : "-", 5),
