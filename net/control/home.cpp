@@ -117,12 +117,21 @@ Result<JoinFile> JoinFile::from_json(std::string_view text) {
   return join;
 }
 
+namespace {
+
+// Of a home whose owner left the run.
+Result<JoinFile> load_left_file(const IslandHome& home) {
+  ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(home.left_file(), kMaxJoinFileBytes));
+  return JoinFile::from_json(text);
+}
+
+}  // namespace
+
 Result<JoinFile> load_join_file(const std::filesystem::path& path) {
   const auto text = read_file(path, kMaxJoinFileBytes);
   if (!text.ok()) {
     if (text.error().code != ErrorCode::kNotFound) return text.error();
-    const auto left = read_file(path.parent_path() / IslandHome{}.left_file(), kMaxJoinFileBytes);
-    const auto before = left.ok() ? JoinFile::from_json(*left) : Result<JoinFile>(left.error());
+    const auto before = load_left_file({path.parent_path()});
     if (before.ok()) {
       return Error{ErrorCode::kNotJoined, fmt::format("{} has left run {}; come back to it with: atoll join",
                                                       path.parent_path().string(), before->run_name)};
@@ -138,8 +147,7 @@ Result<JoinFile> load_join_file(const std::filesystem::path& path) {
 Result<JoinFile> load_membership(const IslandHome& home) {
   auto join = load_join_file(home.join_file());
   if (join.ok() || join.error().code != ErrorCode::kNotJoined) return join;
-  const auto left = read_file(home.left_file(), kMaxJoinFileBytes);
-  auto before = left.ok() ? JoinFile::from_json(*left) : Result<JoinFile>(left.error());
+  auto before = load_left_file(home);
   return before.ok() ? before : join;
 }
 

@@ -6,13 +6,12 @@
 
 #include <QtTest>
 #include <cmath>
-#include <random>
 #include <thread>
 
 #include "kernels/reduce.h"
 #include "kernels/wire_codec.h"
 #include "net/collective/canonical_digest.h"
-#include "tests/net/collective/loopback_ring.h"
+#include "tests/net/collective/ring_inputs.h"
 
 using namespace atl;
 using namespace std::chrono_literals;
@@ -20,24 +19,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr WireFormat kWire = WireFormat::kInt4E3m0;
-
-using Inputs = std::vector<std::vector<float>>;
-
-Inputs normal_inputs(int world_size, std::size_t numel, unsigned seed = 42) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0f, 1e-2f);
-  Inputs inputs(static_cast<std::size_t>(world_size), std::vector<float>(numel));
-  for (auto& input : inputs) {
-    for (float& value : input) value = normal(random);
-  }
-  return inputs;
-}
-
-void verify_all_succeeded(const std::vector<MemberResult>& results) {
-  for (const MemberResult& result : results) {
-    QVERIFY2(result.ok(), result.ok() ? "" : result.failure().error.message.c_str());
-  }
-}
 
 // The sums that the owners make, by the codec alone: contributions in the order of ranks on top of the owner's values.
 Bytes expected_canonical(const AllReduceSpec& spec, const Inputs& inputs) {

@@ -4,13 +4,12 @@
 
 #include <QtTest>
 #include <cmath>
-#include <random>
 #include <thread>
 
 #include "kernels/wire_codec.h"
 #include "net/collective/canonical_digest.h"
 #include "net/collective/ring_schedule.h"
-#include "tests/net/collective/loopback_ring.h"
+#include "tests/net/collective/ring_inputs.h"
 
 using namespace atl;
 using namespace std::chrono_literals;
@@ -18,18 +17,6 @@ using namespace std::chrono_literals;
 Q_DECLARE_METATYPE(atl::WireFormat)
 
 namespace {
-
-using Inputs = std::vector<std::vector<float>>;
-
-Inputs normal_inputs(int world_size, std::size_t numel) {
-  std::mt19937 random(42);
-  std::normal_distribution<float> normal(0.0f, 1e-2f);
-  Inputs inputs(static_cast<std::size_t>(world_size), std::vector<float>(numel));
-  for (auto& input : inputs) {
-    for (float& value : input) value = normal(random);
-  }
-  return inputs;
-}
 
 std::vector<double> exact_mean(const AllReduceSpec& spec, const Inputs& inputs) {
   double total = 0;
@@ -53,12 +40,6 @@ double largest_magnitude(const Inputs& inputs) {
     for (const float value : input) largest = std::max(largest, std::abs(static_cast<double>(value)));
   }
   return largest;
-}
-
-void verify_all_succeeded(const std::vector<MemberResult>& results) {
-  for (const MemberResult& result : results) {
-    QVERIFY2(result.ok(), result.ok() ? "" : result.failure().error.message.c_str());
-  }
 }
 
 }  // namespace

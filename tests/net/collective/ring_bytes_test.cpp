@@ -1,34 +1,15 @@
 // What bytes a ring makes of formats that are summed hop by hop: those of contributions that are sent and then added in
 // the ring's order, so that an average does not depend on the way by which it was made.
 #include <QtTest>
-#include <random>
 #include <thread>
 
 #include "kernels/wire_codec.h"
 #include "net/collective/ring_schedule.h"
-#include "tests/net/collective/loopback_ring.h"
+#include "tests/net/collective/ring_inputs.h"
 
 using namespace atl;
 
 namespace {
-
-using Inputs = std::vector<std::vector<float>>;
-
-Inputs normal_inputs(int world_size, std::size_t numel, unsigned seed = 42) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0f, 1e-2f);
-  Inputs inputs(static_cast<std::size_t>(world_size), std::vector<float>(numel));
-  for (auto& input : inputs) {
-    for (float& value : input) value = normal(random);
-  }
-  return inputs;
-}
-
-void verify_all_succeeded(const std::vector<MemberResult>& results) {
-  for (const MemberResult& result : results) {
-    QVERIFY2(result.ok(), result.ok() ? "" : result.failure().error.message.c_str());
-  }
-}
 
 float share_of(const AllReduceSpec& spec, int rank) {
   double total = 0;
