@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kLeast = 100'000;  // bytes: one model makes no millions of files
 
 // "5GB" (powers of 1000), "4GiB" (of 1024), or bytes.
-std::optional<std::uint64_t> parse_size(std::string_view text) {
+std::optional<std::uint64_t> parse_shard_size(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return std::nullopt;
@@ -35,7 +35,7 @@ void ModelFilesArguments::add_to(CLI::App& command) {
   command.add_option("--max-shard-size", max_shard_size, "A larger model is written as several files of at most this")
       ->check(CLI::Validator(
           [](std::string& text) -> std::string {
-            return parse_size(text) ? "" : "must be a size like 5GB or 500MB, 100kB at least";
+            return parse_shard_size(text) ? "" : "must be a size like 5GB or 500MB, 100kB at least";
           },
           ""))
       ->type_name("SIZE")
@@ -45,7 +45,7 @@ void ModelFilesArguments::add_to(CLI::App& command) {
 ModelFilesOptions ModelFilesArguments::options() const {
   ModelFilesOptions options;
   options.dtype = parse_model_dtype(dtype).value_or(options.dtype);
-  options.max_shard_bytes = parse_size(max_shard_size).value_or(options.max_shard_bytes);
+  options.max_shard_bytes = parse_shard_size(max_shard_size).value_or(options.max_shard_bytes);
   return options;
 }
 

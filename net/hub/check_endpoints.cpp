@@ -5,9 +5,10 @@
 #include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <charconv>
 #include <optional>
+
+#include "net/hub/hub_stream.h"
 
 namespace atl {
 namespace {
@@ -121,13 +122,13 @@ asio::awaitable<bool> CheckEndpoints::send_noise(TlsStream& stream, const HttpRe
   const std::string header =
       fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n", bytes);
   beast::get_lowest_layer(stream).expires_after(kStall);
-  const auto [header_error, sent] = co_await asio::async_write(stream, asio::buffer(header), kAwait);
+  const AsioError header_error = co_await write_exactly(stream, as_bytes(header));
   if (header_error) co_return false;
   const auto end = std::chrono::steady_clock::now() + kLongestTransfer;
   for (std::uint64_t left = bytes; left > 0;) {
     const std::size_t piece = std::min<std::uint64_t>(left, kNoisePieceBytes);
     beast::get_lowest_layer(stream).expires_after(kStall);
-    const auto [error, count] = co_await asio::async_write(stream, asio::buffer(noise().data(), piece), kAwait);
+    const AsioError error = co_await write_exactly(stream, as_bytes({noise().data(), piece}));
     if (error || std::chrono::steady_clock::now() > end) co_return false;
     left -= piece;
   }

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/write.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <sstream>
 
 #include "net/base/byte_range.h"
+#include "net/hub/hub_stream.h"
 
 namespace atl {
 namespace {
@@ -21,6 +22,13 @@ constexpr std::string_view kDataPrefix = "/data/";
 constexpr std::size_t kFilePieceBytes = 256 * 1024;
 constexpr std::chrono::seconds kShortAnswer{30};  // or a header, as a whole
 
+// The header as it is sent. (Beast's own serializers would be a template more for every stream and body.)
+std::string header_text(const http::response_header<>& header) {
+  std::ostringstream text;
+  text << header;
+  return std::move(text).str();
+}
+
 // For as long as it takes: OpenConnections ends those that are too slow.
 asio::awaitable<bool> send_range(TlsStream& stream, int fd, ByteRange range) {
   beast::get_lowest_layer(stream).expires_never();
@@ -29,8 +37,7 @@ asio::awaitable<bool> send_range(TlsStream& stream, int fd, ByteRange range) {
     const std::size_t wanted = std::min<std::uint64_t>(piece.size(), range.count);
     const ssize_t got = ::pread(fd, piece.data(), wanted, static_cast<off_t>(range.first));
     if (got <= 0) co_return false;  // it shrank: the length that was promised cannot be kept
-    const auto [error, count] =
-        co_await asio::async_write(stream, asio::buffer(piece.data(), static_cast<std::size_t>(got)), kAwait);
+    const AsioError error = co_await write_exactly(stream, ByteView(piece).first(static_cast<std::size_t>(got)));
     if (error) co_return false;
     range.first += static_cast<std::uint64_t>(got);
     range.count -= static_cast<std::uint64_t>(got);
@@ -76,9 +83,9 @@ asio::awaitable<bool> answer_file(TlsStream& stream, const HttpRequest& request,
     response.set(http::field::content_range,
                  fmt::format("bytes {}-{}/{}", range.first, range.first + range.count - 1, bytes));
   }
-  http::response_serializer<http::empty_body> serializer(response);
   beast::get_lowest_layer(stream).expires_after(kShortAnswer);
-  const auto [error, count] = co_await http::async_write_header(stream, serializer, kAwait);
+  const std::string sent_header = header_text(response.base());
+  const AsioError error = co_await write_exactly(stream, as_bytes(sent_header));
   if (error) co_return false;
   const bool sent = co_await send_range(stream, file.get(), range);
   co_return sent&& request.keep_alive();
@@ -86,13 +93,13 @@ asio::awaitable<bool> answer_file(TlsStream& stream, const HttpRequest& request,
 
 asio::awaitable<bool> answer_text(TlsStream& stream, const HttpRequest& request, http::status status,
                                   std::string text) {
-  http::response<http::string_body> response(status, request.version());
+  http::response<http::empty_body> response(status, request.version());
   response.keep_alive(request.keep_alive());
   response.set(http::field::content_type, "text/plain; charset=utf-8");
-  response.body() = std::move(text);
-  response.prepare_payload();
+  response.content_length(text.size());
   beast::get_lowest_layer(stream).expires_after(kShortAnswer);
-  const auto [error, count] = co_await http::async_write(stream, response, kAwait);
+  const std::string answer = header_text(response.base()) + text;
+  const AsioError error = co_await write_exactly(stream, as_bytes(answer));
   co_return !error && request.keep_alive();
 }
 

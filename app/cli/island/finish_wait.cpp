@@ -14,7 +14,7 @@ namespace {
 
 using Outcome = Result<std::optional<ContributionView>>;
 
-constexpr std::chrono::milliseconds kLook{250};
+constexpr std::chrono::milliseconds kAgentLook{250};
 
 // Nothing while it is under way.
 std::optional<Outcome> outcome_of(const NodeState& state, double asked_at) {
@@ -59,7 +59,7 @@ Outcome await_finish(ControlClient& agent, const AgentHome& home, double asked_a
     const std::string& now = state->island.error;
     if (now != std::exchange(trouble, now) && !now.empty()) on_trouble(now);
     // An agent that ends with its trainer says so by an event alone: then it cannot be asked any more.
-    const Deadline next_look = Deadline::after(kLook);
+    const Deadline next_look = Deadline::after(kAgentLook);
     while (!next_look.expired()) {
       const auto event = agent.next_event(next_look);
       if (!event.ok()) break;
