@@ -59,8 +59,7 @@ void print_hub(const HubState& state, Console& console) {
     console.out << console.styled(printable(state.waits_for), Style::kWarning) << "\n";
   }
   if (!state.fetch_wait.empty()) console.out << printable(state.fetch_wait) << "\n";
-  const auto is_gone = [](const HubState::Island& island) { return island.state == HubIslandState::kGone; };
-  const bool nobody_is_here = std::ranges::all_of(state.islands, is_gone);
+  const bool nobody_is_here = std::ranges::all_of(state.islands, &HubState::Island::is_gone);
   if (state.safe_outer_step) {
     console.out << fmt::format("safe on the islands' disks up to outer step {}\n", *state.safe_outer_step);
   } else if (!nobody_is_here) {

@@ -37,6 +37,8 @@ struct HubState {
     std::string_view word() const {
       return state == HubIslandState::kTraining && phase ? word_of(*phase) : word_of(state);
     }
+    // It takes no part, and nobody waits for it.
+    bool is_gone() const { return state == HubIslandState::kGone || state == HubIslandState::kRemoved; }
     std::uint32_t inner_step = 0;
     double loss_nats = 0;  // 0 before its first inner step
     double tokens_per_second = 0;

@@ -21,8 +21,8 @@ enum class HubIslandState {
   kTraining,  // a member of rounds: what it does at the moment its own phase says
   kPaused,    // away, with its place kept
   kGone,
-  kAway,     // enrolled, and not here; this one and the next: of lists of all that enrolled
-  kRemoved,  // for good
+  kAway,     // enrolled, and not here: of lists of all that enrolled
+  kRemoved,  // by the run's operator, for good
   kUnknown,
 };
 

@@ -227,6 +227,7 @@ HubState HubView::build(const RoundCoordinator& coordinator, Clock::time_point n
     if (!coordinator.islands().contains(id) && state.islands.size() < HubState::kMaxIslands) {
       state.islands.push_back(island);
       state.islands.back().rounds_accepted = accepted_of(id);
+      if (coordinator.is_removed(id)) state.islands.back().state = HubIslandState::kRemoved;
     }
   }
   return state;

@@ -44,6 +44,7 @@ class CommittedState {
   void go_forth(const HubCommit& commit, const IslandId& shown_by);
   void go_back(const RollBack& event);
   void forget_holder(const IslandId& island);  // it was removed, and does not come again
+  bool is_removed(const IslandId& island) const { return removed_.contains(island); }
 
  private:
   std::set<IslandId> holders_that_may_come(const HubCommit& commit) const;

@@ -49,6 +49,7 @@ class RoundCoordinator final : private MeshVerdicts {
   Phase phase() const;
   const std::map<IslandId, MeshIsland>& islands() const { return members_.islands(); }
   bool dialable(const IslandId& island) const { return links_.dialable(island); }
+  bool is_removed(const IslandId& island) const { return state_.is_removed(island); }  // by the run's operator
   const std::optional<Standstill>& standstill() const { return standstill_.standstill(); }
   Clock::time_point standstill_since() const { return standstill_.since(); }
   std::string waits_for() const { return standstill_.waits_for(); }

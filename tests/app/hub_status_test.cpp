@@ -56,6 +56,18 @@ class HubStatusTest : public QObject {
     QVERIFY2(contains(here.out, "is on no disk of an island") && !contains(here.out, "nobody"), here.out.c_str());
   }
 
+  void who_was_removed_is_called_so_and_is_not_here() {
+    HubState state;
+    state.outer_step = 7;
+    state.islands.resize(2);
+    state.islands.front().state = HubIslandState::kRemoved;
+    state.islands.back().state = HubIslandState::kGone;
+    const CliOutcome outcome = status_of(state);
+
+    QVERIFY2(contains(outcome.out, " removed ") && contains(outcome.out, " gone "), outcome.out.c_str());
+    QVERIFY2(contains(outcome.out, "nobody is here"), outcome.out.c_str());
+  }
+
   void it_says_for_whose_fetch_a_round_waits() {
     HubState state;
     state.name = "first";

@@ -56,7 +56,7 @@ void DemoHistory::remember_island(const HubState::Island& island) {
     const auto place = std::find_if(islands_.begin(), islands_.end(),
                                     [&](const HubState::Island& other) { return other.name > island.name; });
     islands_.insert(place, island);
-  } else if (island.state == HubIslandState::kGone) {
+  } else if (island.is_gone()) {
     known->state = island.state;  // the hub forgets the figures of the gone; their work was done all the same
   } else {
     const HubState::Island before = std::exchange(*known, island);

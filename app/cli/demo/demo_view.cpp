@@ -36,7 +36,7 @@ std::string limits(const DemoRunFacts& facts, double seconds) {
 }
 
 Style style_of(const HubState::Island& island) {
-  if (island.state == HubIslandState::kGone || island.phase == IslandPhase::kError) return Style::kBad;
+  if (island.is_gone() || island.phase == IslandPhase::kError) return Style::kBad;
   const bool trains = island.state == HubIslandState::kTraining &&
                       island.phase.value_or(IslandPhase::kTraining) == IslandPhase::kTraining;
   return trains ? Style::kGood : Style::kWarning;
@@ -63,7 +63,7 @@ class Row {
 };
 
 std::string island_row(const HubState::Island& island, const DemoRunFacts& facts, const Console& console) {
-  const bool gone = island.state == HubIslandState::kGone;
+  const bool gone = island.is_gone();
   const double seconds = island.inner_seconds + island.sync_seconds;
   Row row(static_cast<std::size_t>(console.columns), " " + island.name);
   row.add(std::string(island.word()), kStateColumns, true, style_of(island), &console);
@@ -88,7 +88,7 @@ std::string island_header(const Console& console) {
 std::string summary_line(const DemoHistory& history) {
   double inner = 0, sync = 0, rate = 0;
   for (const HubState::Island& island : history.islands()) {
-    if (island.state != HubIslandState::kGone) rate += island.tokens_per_second;
+    if (!island.is_gone()) rate += island.tokens_per_second;
     inner += island.inner_seconds;
     sync += island.sync_seconds;
   }

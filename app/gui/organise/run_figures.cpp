@@ -51,7 +51,7 @@ void RunFigures::show(const HubState& state, bool now) {
   std::size_t here = 0;
   double speed = 0;
   for (const HubState::Island& island : state.islands) {
-    if (island.state == HubIslandState::kGone) continue;
+    if (island.is_gone()) continue;
     ++here;
     speed += island.tokens_per_second;
   }

@@ -1,7 +1,9 @@
 // Who comes in, who does not, and who has to go: with what strangers and members can do to a hub that serves.
 #include <QtTest>
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "net/base/encoding.h"
 #include "net/base/sqlite.h"
@@ -98,6 +100,8 @@ class HubAdmissionTest : public QObject {
   void who_was_removed_before_its_hello_is_sent_away();
   void a_hello_after_the_removal_is_not_let_in();
   void a_removal_by_another_process_is_noticed();
+  void who_was_removed_is_called_so_data();
+  void who_was_removed_is_called_so();
   void a_removed_island_is_cut_off_in_the_midst_of_an_answer();
   void who_listens_to_the_hub_and_throws_breaks_nothing();
   void what_a_callback_of_the_mesh_throws_ends_that_connection_alone();
@@ -242,6 +246,35 @@ void HubAdmissionTest::a_removal_by_another_process_is_noticed() {
   const std::uint32_t then = hub.server().state().outer_step;
   QVERIFY(hub.wait(committed(then + 2)));
   QVERIFY(!other.ended());
+}
+
+// In the run's state as in the list of all that enrolled, whether it was here when it was removed or away.
+void HubAdmissionTest::who_was_removed_is_called_so_data() {
+  QTest::addColumn<bool>("away");
+  QTest::newRow("here") << false;
+  QTest::newRow("away") << true;
+}
+
+void HubAdmissionTest::who_was_removed_is_called_so() {
+  QFETCH(const bool, away);
+  LoopbackHub hub(loopback_run(2, 0));
+  const Identity identity = hub.enrol("lagoon");
+  const PuppetIsland other(hub.address(), hub.enrol("reef"));
+  std::optional<PuppetIsland> doomed(std::in_place, hub.address(), identity);
+  const auto word_is = [&](HubIslandState word) {
+    return hub.wait([&](const HubState& state) {
+      const auto found = std::ranges::find(state.islands, identity.name.value, &HubState::Island::id);
+      return found != state.islands.end() && found->state == word && found->rounds_accepted > 0;
+    });
+  };
+  QVERIFY(hub.wait(committed(1)));
+  if (away) doomed.reset();
+  if (away) QVERIFY(word_is(HubIslandState::kGone));
+
+  QVERIFY(remove_enrolled_island(hub.directory(), identity.name.value).ok());
+  hub.server().send_away(identity.name.value);
+
+  QVERIFY(word_is(HubIslandState::kRemoved));
 }
 
 void HubAdmissionTest::a_removed_island_is_cut_off_in_the_midst_of_an_answer() {
