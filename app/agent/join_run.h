@@ -38,7 +38,8 @@ struct JoinOutcome {
 using JoinObserver = std::function<void(JoinStage stage, StageStatus status)>;
 
 // `consent` is asked before the invite is used; its error ends the joining. The run that was left with `atoll leave`
-// counts as joined before; one whose hub says that it has removed this island is joined anew, with a new key.
+// counts as joined before; one whose hub says that it has removed this island is joined anew, with a new key and by an
+// invite alone: kPermissionDenied without one.
 // `interrupt` costs no use of the invite: see enrol().
 Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home, const AbortSignal* interrupt,
                              const std::function<Status(const Invite&)>& consent, const JoinObserver& observer = {});

@@ -71,7 +71,9 @@ void EnrolServer::serve(int socket) {  // blocking, with a limit
   SSL_set_fd(ssl.get(), socket);
   std::array<std::byte, kEnrolHeaderBytes> header{};
   if (SSL_accept(ssl.get()) != 1 || !read(ssl.get(), header)) return;
-  Bytes body(enrol_body_bytes(header).value());
+  const auto bytes = enrol_body_bytes(header);
+  if (!bytes.ok()) return;  // who comes back asks over HTTPS whether it is a member: this one does not say
+  Bytes body(*bytes);
   if (!read(ssl.get(), body)) return;
   ++requests_;
   {

@@ -3,6 +3,10 @@
 
 #include <QTemporaryDir>
 #include <QtTest>
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "app/agent/agent_config.h"
 #include "net/enrol/enroller.h"
@@ -23,6 +27,7 @@ class JoinRunTest : public QObject {
   void a_join_whose_answer_was_lost_comes_through_with_the_same_invite();
   void a_key_that_the_hub_refuses_for_good_is_not_shown_again();
   void who_was_removed_joins_again_with_a_new_invite();
+  void who_was_removed_does_not_come_back_without_an_invite();
   void nought_takes_back_shards_and_threads_of_before();
 
  private:
@@ -138,6 +143,38 @@ void JoinRunTest::who_was_removed_joins_again_with_a_new_invite() {
   QVERIFY2(joined.ok(), joined.ok() ? "" : joined.error().message.c_str());
   QVERIFY(load_identity(home_.identity())->name != first);
   QCOMPARE(enrolled_islands(hub.directory())->size(), std::size_t{2});
+}
+
+// It is told so at once, not by a trainer that the hub turns away.
+void JoinRunTest::who_was_removed_does_not_come_back_without_an_invite() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const AbortSignal never;
+  const InviteReport report = create_invite(hub.directory(), {.addresses = {hub.address()}}).value();
+  QVERIFY(join(decode_invite(report.text, std::chrono::sys_seconds{}).value(), never).ok());
+  const auto come_back = [&](std::vector<std::pair<JoinStage, StageStatus>>& told) {
+    return join_run(
+        {}, home_, &never, [](const Invite&) { return ok_status(); },
+        [&](JoinStage stage, StageStatus status) { told.emplace_back(stage, status); });
+  };
+  std::vector<std::pair<JoinStage, StageStatus>> as_member, as_removed, unasked;
+  const auto before = come_back(as_member);
+
+  QVERIFY(remove_enrolled_island(hub.directory(), load_identity(home_.identity())->name.value).ok());
+  const auto removed = come_back(as_removed);
+  hub.stop();
+  const auto silent = come_back(unasked);  // a hub that cannot be asked has removed nobody
+
+  QVERIFY(before.ok() && silent.ok());
+  QVERIFY(!removed.ok());
+  QCOMPARE(removed.error().code, ErrorCode::kPermissionDenied);
+  const std::string& said = removed.error().message;
+  QVERIFY2(said.find("was removed from run") != std::string::npos, said.c_str());
+  QVERIFY2(said.find("operator") != std::string::npos && said.find("--invite-stdin") != std::string::npos,
+           said.c_str());
+  const std::pair enrolled(JoinStage::kEnrol, StageStatus::kDone);
+  QVERIFY(std::ranges::find(as_member, enrolled) != as_member.end());
+  QVERIFY(std::ranges::find(as_removed, enrolled) == as_removed.end());
+  QVERIFY(std::filesystem::exists(home_.join_file()));  // its states can still be exported
 }
 
 }  // namespace atl
