@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/text.h"
 #include "app/cli/validators.h"
+#include "app/config/quantity.h"
 #include "net/base/file.h"
 #include "net/hub/hub.h"
 
@@ -36,11 +36,7 @@ Status run(const HubInvite& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const auto directory, hub_home_or_default(command.home));
   InviteOptions options;
   options.uses = command.uses;
-  options.valid_for = std::chrono::seconds(parse_duration_seconds(command.expires));
-  if (options.valid_for.count() == 0) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is no time; write for instance --expires 30m, 24h or 7d", command.expires)};
-  }
+  options.valid_for = duration_of(command.expires);
   for (const std::string& address : command.addresses) {
     ATOLL_ASSIGN_OR_RETURN(options.addresses.emplace_back(), parse_address(address));
   }
@@ -79,7 +75,9 @@ void add_hub_invite_command(CLI::App& hub, CommandContext& context) {
   sub->add_option("--uses", command->uses, "How many islands may join with it")
       ->check(whole_number(1, 10'000))
       ->capture_default_str();
-  sub->add_option("--expires", command->expires, "How long it is good: 30m, 24h, 7d")->capture_default_str();
+  sub->add_option("--expires", command->expires, "How long it is good: 30m, 24h, 7d")
+      ->check(is_duration())
+      ->capture_default_str();
   sub->add_option("--address", command->addresses,
                   "HOST:PORT where islands reach the hub (default: where it last served)");
   sub->add_option("-o,--output", command->output, "Write it to a file (0600) instead")->type_name("FILE");

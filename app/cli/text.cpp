@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
 namespace atl {
@@ -50,18 +49,6 @@ std::string format_rate(double tokens_per_second) {
 std::string format_percent(double fraction) { return fmt::format("{:.0f} %", 100 * fraction); }
 
 std::string format_loss(double loss_nats) { return loss_nats == 0 ? "-" : fmt::format("{:.3f}", loss_nats); }
-
-std::uint64_t parse_duration_seconds(std::string_view text) {
-  std::uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (error != std::errc() || count > 10'000'000) return 0;
-  if (unit == "s" || unit.empty()) return count;
-  if (unit == "m") return count * 60;
-  if (unit == "h") return count * 3600;
-  if (unit == "d") return count * 86400;
-  return 0;
-}
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;

@@ -17,8 +17,6 @@ std::string format_duration(double seconds);                               // 38
 std::string format_rate(double tokens_per_second);                         // 318k tok/s
 std::string format_percent(double fraction);                               // 92 %
 std::string format_loss(double loss_nats);                                 // 2.914; "-" when there is none yet
-// "90s", "10m", "24h", "7d" in seconds; 0 when it is none of these.
-std::uint64_t parse_duration_seconds(std::string_view text);
 // Columns of UTF-8 text on a screen, terminal codes not counted (no wide characters are used here).
 std::size_t display_width(std::string_view text);
 // Filled with spaces, or cut, to `width` columns. Text with terminal codes is never cut.

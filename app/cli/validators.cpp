@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "app/config/quantity.h"
 #include "net/control/home.h"
 #include "net/model/attention_scope.h"
 #include "net/tokenizer/split_pattern.h"
@@ -47,6 +48,13 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
     const auto value = parse<std::uint64_t>(text);
     return value && *value >= low && *value <= high ? ""
                                                     : fmt::format("must be a whole number from {} to {}", low, high);
+  });
+}
+
+CLI::Validator is_duration() {
+  return validator([](std::string& text) -> std::string {
+    const auto duration = parse_duration(text);
+    return duration && duration->count() > 0 ? "" : fmt::format("must be {}", kDurationWanted);
   });
 }
 

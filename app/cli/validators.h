@@ -1,4 +1,4 @@
-// Checks of numbers on the command line, whose messages say what is allowed instead of the type's limits.
+// Checks of what is typed on the command line, whose messages say what is allowed instead of the type's limits.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@ CLI::Validator positive_number();                                    // finite, 
 CLI::Validator number_between(double low, double high);              // both allowed
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);  // both allowed
 
+CLI::Validator is_duration();       // parse_duration, more than none
 CLI::Validator attention_scope();   // packed or document
 CLI::Validator is_device();         // auto, processor or gpu
 CLI::Validator is_precision();      // auto, fp32 or bf16

@@ -43,14 +43,10 @@ Result<std::string> normalise_rate(const ConfigKey& key, std::string_view text) 
 }
 
 Result<std::string> normalise_duration(const ConfigKey& key, std::string_view text) {
-  std::uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const std::string_view unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
-  const bool known = unit.size() == 1 && std::string_view("smhd").find(unit[0]) != std::string_view::npos;
-  if (error != std::errc() || !known || count > 1'000'000) {
-    return not_a(key, text, "a time, for instance 90s, 10m, 24h or 7d");
-  }
-  return fmt::format("{}{}", count, unit);
+  if (!parse_duration(text)) return not_a(key, text, kDurationWanted);
+  std::string value(text);
+  std::erase_if(value, [](char c) { return c == ' ' || c == '\t'; });
+  return value;
 }
 
 Result<std::string> normalise_hours(const ConfigKey& key, std::string_view text) {
@@ -286,16 +282,7 @@ std::uint64_t config_bytes(std::string_view value) {
   return quantity ? static_cast<std::uint64_t>(bytes_of(*quantity).value_or(0)) : 0;
 }
 
-std::uint64_t config_seconds(std::string_view value) {
-  std::uint64_t count = 0;
-  std::from_chars(value.data(), value.data() + value.size(), count);
-  switch (value.empty() ? 's' : value.back()) {
-    case 'm': return count * 60;
-    case 'h': return count * 3600;
-    case 'd': return count * 86400;
-    default: return count;
-  }
-}
+std::uint64_t config_seconds(std::string_view value) { return static_cast<std::uint64_t>(duration_of(value).count()); }
 
 std::set<std::uint32_t> config_steps(std::string_view value) {
   return parse_steps(value).value_or(std::set<std::uint32_t>());

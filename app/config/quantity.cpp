@@ -43,6 +43,28 @@ std::optional<double> bytes_per_second_of(const Quantity& quantity) {
   return bytes_of({quantity.number, quantity.unit.substr(0, quantity.unit.size() - 2)});
 }
 
+std::optional<std::chrono::seconds> parse_duration(std::string_view text) {
+  constexpr std::int64_t kDay = 24 * 3600, kMost = 36'500 * kDay;
+  std::uint32_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string_view unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  if (error != std::errc() || unit.size() != 1) return std::nullopt;
+  std::int64_t each = 0;
+  switch (unit.front()) {
+    case 's': each = 1; break;
+    case 'm': each = 60; break;
+    case 'h': each = 3600; break;
+    case 'd': each = kDay; break;
+    default: return std::nullopt;
+  }
+  const std::int64_t seconds = count * each;
+  return seconds <= kMost ? std::optional(std::chrono::seconds(seconds)) : std::nullopt;
+}
+
+std::chrono::seconds duration_of(std::string_view text) {
+  return parse_duration(text).value_or(std::chrono::seconds(0));
+}
+
 std::optional<std::string> normalised_cap(std::string_view text) {
   if (text == "none" || text == "0") return std::string("none");
   const auto quantity = parse_quantity(text);

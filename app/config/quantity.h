@@ -1,6 +1,7 @@
-// Sizes and rates as an owner writes them: a number and its unit. Pure; any thread.
+// Sizes, rates and times as an owner writes them: a number and its unit. Pure; any thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,11 @@ std::optional<Quantity> parse_quantity(std::string_view text);
 std::optional<double> bytes_of(const Quantity& quantity);
 // "bit/s" to "Gbit/s", "B/s" to "TB/s". Empty: no rate.
 std::optional<double> bytes_per_second_of(const Quantity& quantity);
+
+// "90s", "10m", "24h", "7d", of 100 years at most. Empty: it is none, nor is a number without its unit.
+std::optional<std::chrono::seconds> parse_duration(std::string_view text);
+std::chrono::seconds duration_of(std::string_view text);  // that was found to be one; else 0
+inline constexpr const char* kDurationWanted = "a time with its unit, for instance 90s, 30m, 24h or 7d";
 
 // What an owner lets pass a second: with less, rounds would take longer than anybody waits for their bytes.
 inline constexpr double kLeastCap = 1e6 / 8, kMostCap = 1e15;  // bytes/s

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "app/cli/demo/demo_data.h"
 #include "app/cli/demo/demo_directory.h"
@@ -59,6 +60,8 @@ class CliTest : public QObject {
  private Q_SLOTS:
   void a_wrong_flag_is_a_usage_error_data();
   void a_wrong_flag_is_a_usage_error();
+  void a_time_wants_its_unit_data();
+  void a_time_wants_its_unit();
   void an_unknown_flag_gets_a_suggestion_data();
   void an_unknown_flag_gets_a_suggestion();
   void a_model_that_is_there_is_not_written_over();
@@ -96,7 +99,6 @@ void CliTest::a_wrong_flag_is_a_usage_error_data() {
   QTest::newRow("missing argument") << QStringList{"data", "prepare"};
   QTest::newRow("no number") << QStringList{"demo", "--islands", "many"};
   QTest::newRow("two invites") << QStringList{"join", "atoll1.x", "--invite-stdin"};
-  QTest::newRow("time of no unit") << QStringList{"hub", "invite", "--expires", "soon"};
 }
 
 void CliTest::a_wrong_flag_is_a_usage_error() {
@@ -107,6 +109,32 @@ void CliTest::a_wrong_flag_is_a_usage_error() {
 
   QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
   QVERIFY(!outcome.err.empty());
+}
+
+// Wherever one is typed: "5" of what?
+void CliTest::a_time_wants_its_unit_data() {
+  QTest::addColumn<QStringList>("command");
+  QTest::addColumn<QString>("time");
+  const std::pair<const char*, QStringList> options[] = {
+      {"--for", {"pause"}}, {"--since", {"logs"}}, {"--expires", {"hub", "invite"}}};
+  for (const auto& [option, command] : options) {
+    for (const char* time : {"5", "soon", "5y", "5m30s", "-5m", "0h", "99999999d"}) {
+      QTest::addRow("%s %s", option, time) << QStringList(command) + QStringList{option} << time;
+    }
+  }
+}
+
+void CliTest::a_time_wants_its_unit() {
+  QFETCH(const QStringList, command);
+  QFETCH(const QString, time);
+  CliRun atoll;
+
+  const CliOutcome outcome = atoll(words(command + QStringList{time}));
+
+  QCOMPARE(outcome.exit_code, static_cast<int>(kExitUsage));
+  const std::string option = command.back().toStdString();
+  QVERIFY2(contains(outcome.err, option + ": must be a time with its unit, for instance 90s, 30m"),
+           outcome.err.c_str());
 }
 
 void CliTest::an_unknown_flag_gets_a_suggestion_data() {

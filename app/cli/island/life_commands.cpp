@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cctype>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +11,9 @@
 #include "app/cli/island/finish_wait.h"
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
+#include "app/cli/validators.h"
+#include "app/config/quantity.h"
+#include "net/base/deadline.h"
 #include "net/base/new_file.h"
 #include "net/base/unix_time.h"
 #include "net/control/methods.h"
@@ -71,12 +73,7 @@ Status tell_of_gpu(const LifeRequest& command, const Method& method, const std::
 Status pause(const LifeRequest& command, CommandContext& context) {
   method::Pause params;
   if (!command.pause_for.empty()) {
-    const bool has_unit = std::isdigit(static_cast<unsigned char>(command.pause_for.back())) == 0;  // 5: of what?
-    const std::uint64_t seconds = has_unit ? parse_duration_seconds(command.pause_for) : 0;
-    if (seconds == 0) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("--for {}: write it as 30m, 2h or 1d", command.pause_for)};
-    }
-    params.for_seconds = static_cast<double>(seconds);
+    params.for_seconds = Seconds(duration_of(command.pause_for)).count();
   }
   if (command.gpu) {
     const std::string when = params.for_seconds ? "for " + format_duration(*params.for_seconds)
@@ -193,7 +190,9 @@ void add_life_commands(CLI::App& app, CommandContext& context) {
   sub->footer("Examples:\n  atoll pause --for 2h\n  atoll pause && atoll resume\n  atoll pause --gpu 1 --for 3h");
   sub->add_option("--gpu", command->gpu, "Only this one, as nvidia-smi counts: training goes on on the others")
       ->type_name("N");
-  sub->add_option("--for", command->pause_for, "Go on by itself after 30m, 2h, 1d, ...")->type_name("DURATION");
+  sub->add_option("--for", command->pause_for, "Go on by itself after 30m, 2h, 1d, ...")
+      ->type_name("DURATION")
+      ->check(is_duration());
 
   command = std::make_shared<LifeRequest>();
   sub = add(app, context, "resume", "Train again after pause, finish, stop or an error", command, resume);

@@ -12,6 +12,7 @@
 #include "app/cli/island/island_commands.h"
 #include "app/cli/text.h"
 #include "app/cli/validators.h"
+#include "app/config/quantity.h"
 #include "net/base/unix_time.h"
 
 namespace atl {
@@ -25,14 +26,8 @@ struct Logs {
   std::uint32_t lines = 200;
 };
 
-Result<std::string> since_time(const std::string& since) {
-  if (since.empty()) return std::string();
-  const std::uint64_t seconds = parse_duration_seconds(since);
-  if (seconds == 0) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is no time; write for instance --since 30m, 24h or 7d", since)};
-  }
-  return log_time(unix_seconds_now() - static_cast<std::int64_t>(seconds));
+std::string since_time(const std::string& since) {
+  return since.empty() ? std::string() : log_time(unix_seconds_now() - duration_of(since).count());
 }
 
 // An invite that found its way into a log is not carried on to a screen or a pipe.
@@ -50,7 +45,7 @@ void print(const LogLine& line, bool json, Console& console) {
 
 Status run(const Logs& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const AgentHome home, home_of_agent(command.home));
-  ATOLL_ASSIGN_OR_RETURN(const std::string since, since_time(command.since));
+  const std::string since = since_time(command.since);
   LogReader reader({{"agent", home.agent_log()}, {"trainer", home.trainer_log()}});
   ATOLL_ASSIGN_OR_RETURN(std::vector<LogLine> lines, reader.read(since));
   if (lines.empty() && !command.follow) {
@@ -82,7 +77,7 @@ void add_logs_command(CLI::App& app, CommandContext& context) {
       "Examples:\n  atoll logs -f\n  atoll logs --since 1h --json\n\nWith -f it runs until Ctrl-C: ended so, it is 0.");
   add_home_option(*sub, command->home);
   sub->add_flag("-f,--follow", command->follow, "Go on as they grow, until Ctrl-C");
-  sub->add_option("--since", command->since, "From so long ago: 30m, 1h, 7d");
+  sub->add_option("--since", command->since, "From so long ago: 30m, 1h, 7d")->check(is_duration());
   sub->add_option("-n,--lines", command->lines, "Without --since: the last so many")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();

@@ -10,6 +10,7 @@
 #include "app/config/quantity.h"
 
 using namespace atl;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -213,6 +214,12 @@ void ConfigTest::values_with_units_mean_what_they_say() {
   QCOMPARE(cap_bytes_per_second("2.5 MB/s"), std::optional(2.5e6));
   QVERIFY(!cap_bytes_per_second("none"));
   QCOMPARE(config_seconds("10m"), 600u);
+  QCOMPARE(parse_duration("90s"), std::optional(90s));
+  QCOMPARE(parse_duration("24 h"), std::optional(std::chrono::seconds(24h)));
+  QCOMPARE(parse_duration("36500d"), std::optional(std::chrono::seconds(36'500 * 24h)));
+  for (const char* none : {"", "90", "s", "5y", "5m30s", "-1h", "1.5h", "36501d", "4294967296s"}) {
+    QVERIFY2(!parse_duration(none), none);
+  }
   QCOMPARE(config_steps("12, 500"), (std::set<std::uint32_t>{12, 500}));
   QVERIFY(config_steps("").empty());
 }
