@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/base/link_window.h"
 #include "net/check/figures.h"
 #include "net/check/judge_rows.h"
 #include "net/check/run_needs.h"
@@ -73,8 +74,7 @@ CheckRow judge_net_loss(const NodeFacts& facts, const CheckPolicy& policy) {
                 "use a cable in place of Wi-Fi; tell your provider");
 }
 
-// What is under way on a link is rate times delay, and a fifth more as windows are never quite full; what a connection
-// holds of it is what the kernel lets its buffers grow to, less a fourth for their bookkeeping.
+// Whether as many connections as an edge may have hold what the farthest link has under way; half of them should.
 CheckRow judge_net_buffers(const NodeFacts& facts, const CheckPolicy&) {
   const NetFacts& net = facts.net;
   if (auto row = not_measured(net, /*needs_membership=*/true)) return *row;
@@ -83,12 +83,12 @@ CheckRow judge_net_buffers(const NodeFacts& facts, const CheckPolicy&) {
   double farthest = *net.rtt_seconds;
   for (const IslandFacts& link : net.links) farthest = std::max(farthest, link.rtt_seconds.value_or(0));
   const double rate = std::max(*net.up_bytes_per_second, *net.down_bytes_per_second);
-  const double under_way = 1.2 * rate * farthest;
+  const double under_way = bytes_under_way(rate, farthest, /*lossy=*/false);
   const auto buffer = static_cast<double>(std::min(*facts.host.tcp_send_bytes, *facts.host.tcp_receive_bytes));
-  const double most = kMaxConnectionsPerEdge * buffer * 3 / 4;
+  const double most = kMaxConnectionsPerEdge * window_of_buffer(buffer);
   const std::string link = fmt::format("{} over {}", figures::bits_per_second(rate), figures::seconds(farthest));
   constexpr double kMiB = 1 << 20;
-  const double wanted = std::ceil(under_way / (kMaxConnectionsPerEdge / 2) * 4 / 3 / kMiB) * kMiB;
+  const double wanted = std::ceil(buffer_of_window(under_way / (kMaxConnectionsPerEdge / 2)) / kMiB) * kMiB;
   return judged(
       under_way <= most ? Verdict::kPass : Verdict::kWarn, buffer, "B",
       under_way <= most ? fmt::format("{} a connection, enough for {}", figures::bytes(buffer), link)

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/base/link_window.h"
+
 namespace atl {
 
-int connections_needed(double bytes_per_second, double rtt_seconds, std::size_t window_bytes, bool lossy) {
-  constexpr double kSlack = 1.2, kSlackOfLossy = 2 * kSlack;
-  const double under_way = bytes_per_second * rtt_seconds * (lossy ? kSlackOfLossy : kSlack);
-  const double needed = std::ceil(under_way / static_cast<double>(std::max<std::size_t>(window_bytes, 1)));
+int connections_needed(double bytes_per_second, double rtt_seconds, double window_bytes, bool lossy) {
+  const double needed = std::ceil(bytes_under_way(bytes_per_second, rtt_seconds, lossy) / std::max(window_bytes, 1.0));
   return static_cast<int>(std::clamp(needed, 1.0, static_cast<double>(kMaxConnectionsPerEdge)));
 }
 

@@ -45,9 +45,8 @@ class ConnectionTuner {
   int rest_ = 0;     // attempts until the next probe
 };
 
-// Of a link with so many bytes/s and that round trip in seconds, where a connection has at most so much under way: the
-// product, and a fifth more, for a window is never quite full; twice that where packets are lost, for what follows a
-// lost one waits in the window for it to come again. At least 1.
-int connections_needed(double bytes_per_second, double rtt_seconds, std::size_t window_bytes, bool lossy);
+// To hold what such a link has under way (net/base/link_window.h), where a connection has at most so much. At least 1,
+// and no more than an edge may have.
+int connections_needed(double bytes_per_second, double rtt_seconds, double window_bytes, bool lossy);
 
 }  // namespace atl

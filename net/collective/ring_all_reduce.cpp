@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "net/base/link_window.h"
 #include "net/collective/all_reduce.h"
 #include "net/collective/canonical_digest.h"
 #include "net/collective/direct_reduce.h"
@@ -128,9 +129,9 @@ void measure_link(const std::vector<TlsConnection>& connections, const LinkPacin
   report.link_bytes_per_second = rate.value_or(report.bytes_per_second);
 }
 
-// The kernel counts a buffer's bookkeeping in its size.
 int connections_for(double bytes_per_second, double rtt_seconds, bool lossy) {
-  return connections_needed(bytes_per_second, rtt_seconds, most_send_buffer_bytes() / 4 * 3, lossy);
+  const double window_bytes = window_of_buffer(static_cast<double>(most_send_buffer_bytes()));
+  return connections_needed(bytes_per_second, rtt_seconds, window_bytes, lossy);
 }
 
 AllReducePhases phases_of(const PartialSums& sums, Seconds connect, Clock::time_point moving_since,

@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 
+#include "net/base/link_window.h"
+
 using namespace atl;
 
 namespace {
@@ -37,6 +39,7 @@ class ConnectionTunerTest : public QObject {
   void attempts_with_another_number_tell_nothing();
   void connections_hold_what_is_under_way_data();
   void connections_hold_what_is_under_way();
+  void half_of_the_connections_hold_it_in_the_buffers_that_the_node_check_wants();
   void it_does_not_go_below_what_the_link_needs();
 };
 
@@ -58,9 +61,19 @@ void ConnectionTunerTest::connections_hold_what_is_under_way() {
   QFETCH(double, milliseconds);
   QFETCH(bool, lossy);
   QFETCH(int, needed);
-  constexpr std::size_t kWindow = std::size_t{3} << 20;
+  constexpr double kWindow = 3 << 20;
 
   QCOMPARE(connections_needed(mbit * 1e6 / 8, milliseconds / 1000, kWindow, lossy), needed);
+}
+
+// The two count alike: tests/net/check/judged_cases.h has this link, too.
+void ConnectionTunerTest::half_of_the_connections_hold_it_in_the_buffers_that_the_node_check_wants() {
+  const double rate = 400e6, rtt = 0.1;
+  const double buffer = buffer_of_window(bytes_under_way(rate, rtt, /*lossy=*/false) / 8);
+
+  QCOMPARE(buffer, 8e6);
+  QCOMPARE(connections_needed(rate, rtt, window_of_buffer(buffer), /*lossy=*/false), 8);
+  QCOMPARE(connections_needed(rate, rtt, window_of_buffer(0.99 * buffer), /*lossy=*/false), 9);
 }
 
 void ConnectionTunerTest::it_does_not_go_below_what_the_link_needs() {
