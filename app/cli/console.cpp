@@ -57,6 +57,18 @@ std::string Console::styled(std::string_view text, Style style) const {
   return fmt::format("{}{}\033[0m", code_of(style), text);
 }
 
+UnhurriedConsole::UnhurriedConsole(const Console& screen)
+    : console_{screen.out_descriptor ? stream_.emplace(thread_.emplace(*screen.out_descriptor)) : screen.out,
+               screen.err,
+               screen.out_is_terminal,
+               screen.err_is_terminal,
+               screen.color,
+               screen.unicode,
+               screen.columns,
+               screen.out_descriptor} {
+  screen.out << std::flush;
+}
+
 int terminal_columns() {
   if (const auto far = far_terminal()) return far->columns;
   winsize size{};
@@ -72,6 +84,7 @@ Console process_console() {
   console.color = console.out_is_terminal && environment("NO_COLOR").empty();
   console.unicode = locale_is_unicode();
   console.columns = terminal_columns();
+  console.out_descriptor = STDOUT_FILENO;
   if (const auto far = far_terminal()) {
     console.out_is_terminal = console.err_is_terminal = far->terminal == 1;
     console.color = far->color == 1;

@@ -1,9 +1,12 @@
 // Where a command writes, and what is known of the screen behind it. Made in main, or by a test. One thread.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+
+#include "net/base/output_thread.h"
 
 namespace atl {
 
@@ -17,9 +20,24 @@ struct Console {
   bool color = false;    // a terminal, and NO_COLOR is not set
   bool unicode = false;  // the locale can show more than ASCII
   int columns = 80;
+  std::optional<int> out_descriptor = {};  // behind `out`; none: a test looks at it
 
   // `text`, with the terminal's codes around it when there is colour.
   std::string styled(std::string_view text, Style style) const;
+};
+
+// The same screen for a command that others depend on while it prints: it does not wait for who reads. Outlived by
+// `screen`, on which nothing else is said meanwhile.
+class UnhurriedConsole {
+ public:
+  explicit UnhurriedConsole(const Console& screen);
+
+  Console& console() { return console_; }
+
+ private:
+  std::optional<OutputThread> thread_;  // none: a test looks
+  std::optional<OutputThreadStream> stream_;
+  Console console_;
 };
 
 // Of this process: looks at stdout, stderr, NO_COLOR, TERM, LC_ALL, LC_CTYPE, LANG.

@@ -44,14 +44,16 @@ Status train_in_foreground(const AgentHome& home, const std::string& come_back, 
   options.trainer_patience = kForegroundPatience;
   options.foreground = true;
   options.supervisor.agent_ends = Wish::kStop;  // Ctrl-C is a goodbye
-  JoinProgress progress(context.console);
+  UnhurriedConsole unhurried(context.console);  // the agent would wait for a terminal that was stopped
+  Console& console = unhurried.console();
+  JoinProgress progress(console);
   bool said = false;
   options.on_event = [&](const ControlEvent& event) { progress.take(event); };
   Agent* running = nullptr;
   options.on_turn = [&] {
     progress.show();
     progress.show_step(running->control().board().state().island);
-    if (context.interrupt.raised() && !std::exchange(said, true)) context.console.out << "stopping ..." << std::endl;
+    if (context.interrupt.raised() && !std::exchange(said, true)) console.out << "stopping ..." << std::endl;
   };
   // To join is to say that it shall train, whatever was said before.
   ATOLL_RETURN_IF_ERROR(save_wish(home.wish_file(), {.wish = Wish::kRun}));
@@ -61,7 +63,7 @@ Status train_in_foreground(const AgentHome& home, const std::string& come_back, 
   const auto before = agent->control().board().state().agent.contributed.value_or(ContributionView{}).life;
   Status ended = agent->run(context.interrupt, context.hurry);
   progress.show();
-  if (ended.ok()) say_goodbye(home, before, agent->control().board().state(), come_back, context.console);
+  if (ended.ok()) say_goodbye(home, before, agent->control().board().state(), come_back, console);
   return ended;
 }
 

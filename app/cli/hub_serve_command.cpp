@@ -131,23 +131,24 @@ Status run(const HubServe& command, CommandContext& context) {
   HubControl service(*server, stop);
   ATOLL_ASSIGN_OR_RETURN(auto control,
                          ControlServer::start(HubHome{options.directory}.control_socket(), "atoll hub", service));
+  UnhurriedConsole unhurried(context.console);
+  Console& console = unhurried.console();
   const HubState state = server->state();
-  context.console.out << fmt::format("hub of run {} ({}) serves on port {}; islands reach it at {}\n",
-                                     printable(state.name), state.run_id, server->port(),
-                                     fmt::join(state.addresses, ", "))
-                      << "Ctrl-C stops it; islands wait and come back when it serves again" << std::endl;
+  console.out << fmt::format("hub of run {} ({}) serves on port {}; islands reach it at {}\n", printable(state.name),
+                             state.run_id, server->port(), fmt::join(state.addresses, ", "))
+              << "Ctrl-C stops it; islands wait and come back when it serves again" << std::endl;
   while (!context.interrupt.raised() && !stop.raised()) {
     ATOLL_RETURN_IF_ERROR(server->health());
     const auto event = events.pop(Deadline::after(std::chrono::milliseconds(100)));
     if (!event) continue;
     control->publish(event->name, event->data);  // the hub has logged it
     const std::string line = for_people ? lines.line_of(event->name, event->data) : std::string();
-    if (!line.empty()) context.console.out << line << std::endl;
+    if (!line.empty()) console.out << line << std::endl;
   }
-  context.console.out << "stopping ..." << std::endl;
+  console.out << "stopping ..." << std::endl;
   control.reset();
   server.reset();
-  context.console.out << "hub stopped" << std::endl;
+  console.out << "hub stopped" << std::endl;
   return ok_status();
 }
 

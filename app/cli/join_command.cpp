@@ -20,6 +20,7 @@
 #include "app/cli/validators.h"
 #include "app/config/gpu_list.h"
 #include "net/base/file.h"
+#include "net/base/log.h"
 #include "net/base/printable.h"
 #include "net/control/events.h"
 #include "net/control/home.h"
@@ -245,7 +246,10 @@ Status run(const Join& command, CommandContext& context) {
   JoinPreflight check(home, may_ask(command, context), context);
   Status joined = join_here(command, std::move(invite), home, check, context);
   const std::string come_back = command.home.empty() ? "atoll join" : "atoll join --home " + command.home;
-  if (joined.ok()) return train_in_foreground(home, come_back, context);
+  if (joined.ok()) {
+    log_without_waiting();
+    return train_in_foreground(home, come_back, context);
+  }
   if (!check.failed()) return joined;
   context.finish(joined);
   context.exit_code = kExitCheckFailed;

@@ -14,6 +14,7 @@
 #include "app/cli/text.h"
 #include "app/cli/train_memory.h"
 #include "app/cli/validators.h"
+#include "net/base/log.h"
 #include "net/base/memory.h"
 #include "net/check/gpu_compute.h"
 #include "net/check/gpu_probe.h"
@@ -113,6 +114,7 @@ Status run(Train& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(const DeviceChoice device, device_of(command, home));
   ATOLL_RETURN_IF_ERROR(prepare_run(command, hub, device, context.interrupt));
   spdlog::set_level(spdlog::level::warn);  // the island's lines say it all
+  log_without_waiting();
   HubServeOptions options;
   options.directory = hub.directory;
   options.listen = {"127.0.0.1", 0};

@@ -1,10 +1,15 @@
 #include "net/base/log.h"
 
-#include <spdlog/async.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/sink.h>
+#include <spdlog/sinks/base_sink-inl.h>  // for a mutex of ours
+#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <vector>
+
+#include "net/base/mutex.h"
+#include "net/base/output_thread.h"
 #include "net/base/printable.h"
 
 namespace atl {
@@ -26,6 +31,21 @@ class PrintableFormatter final : public spdlog::formatter {
   spdlog::pattern_formatter pattern_{kPattern};
 };
 
+class OutputThreadSink final : public spdlog::sinks::base_sink<Mutex> {
+ public:
+  OutputThreadSink() { set_formatter(log_formatter()); }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    output_.write(std::string(line.data(), line.size()));
+  }
+  void flush_() override {}
+
+  OutputThread output_{STDOUT_FILENO};
+};
+
 }  // namespace
 
 std::unique_ptr<spdlog::formatter> log_formatter() { return std::make_unique<PrintableFormatter>(); }
@@ -40,12 +60,13 @@ void set_log_level(std::string_view name) {
 }
 
 void log_without_waiting() {
-  constexpr std::size_t kWaiting = 4096;
-  spdlog::init_thread_pool(kWaiting, 1);
   const auto before = spdlog::default_logger();
-  auto logger =
-      std::make_shared<spdlog::async_logger>(before->name(), before->sinks().begin(), before->sinks().end(),
-                                             spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest);
+  std::vector<spdlog::sink_ptr> sinks;
+  for (const spdlog::sink_ptr& sink : before->sinks()) {
+    const bool waits = dynamic_cast<spdlog::sinks::stdout_color_sink_mt*>(sink.get()) != nullptr;
+    sinks.push_back(waits ? std::make_shared<OutputThreadSink>() : sink);
+  }
+  auto logger = std::make_shared<spdlog::logger>(before->name(), sinks.begin(), sinks.end());
   logger->set_level(before->level());
   spdlog::set_default_logger(std::move(logger));
 }

@@ -16,9 +16,7 @@ void set_up_log();
 // The least level that is logged from now on: "error", "warning", "info" or "debug"; what is none of these, or empty,
 // changes nothing.
 void set_log_level(std::string_view name);
-// Whoever logs no longer waits for who reads: lines are written by a thread of their own, and where a pipe or a
-// terminal takes none (a reader that stopped, Ctrl-S) the oldest of 4,096 that wait are lost. Once; before other
-// threads log.
+// Whoever logs no longer waits for who reads stdout (net/base/output_thread.h). Before other threads log.
 void log_without_waiting();
 // As at level info, whatever is the least: what another program waits for in this one's log.
 void log_at_any_level(std::string_view message);
