@@ -1,16 +1,10 @@
 # libtorch as the PyPI wheel unpacks it: ATOLL_LIBTORCH holds torch/ and nvidia/. The wheel's own TorchConfig.cmake wants
 # a CUDA toolkit; these targets do not, so a machine without one builds and runs all that needs no GPU.
 #
-# Defines libtorch::torch (torch_cpu, c10). Sets Libtorch_FOUND, Libtorch_VERSION. Programs name it by a link in the build, where
-# an installation has one, too (bin/, lib/atoll/libtorch): no path of this machine is in them, and two builds of one commit are the same bytes
-# wherever they lie.
+# Defines libtorch::torch (torch_cpu, c10). Sets Libtorch_FOUND, Libtorch_VERSION.
 
-if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
-  set(_atoll_cache "$ENV{XDG_CACHE_HOME}/atoll")
-else()
-  set(_atoll_cache "$ENV{HOME}/.cache/atoll")
-endif()
-set(ATOLL_LIBTORCH "${_atoll_cache}/libtorch-2.11.0" CACHE PATH "Directory with the unpacked torch wheel (torch/, nvidia/)")
+include(AtollUnpacked)
+atoll_unpacked(ATOLL_LIBTORCH libtorch-2.11.0 "Directory with the unpacked torch wheel (torch/, nvidia/)")
 
 find_path(Libtorch_INCLUDE_DIR ATen/ATen.h PATHS "${ATOLL_LIBTORCH}/torch/include" NO_DEFAULT_PATH NO_CACHE)
 find_library(Libtorch_CPU_LIBRARY torch_cpu PATHS "${ATOLL_LIBTORCH}/torch/lib" NO_DEFAULT_PATH NO_CACHE)
@@ -26,9 +20,7 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Libtorch REQUIRED_VARS Libtorch_CPU_LIBRARY Libtorch_C10_LIBRARY Libtorch_INCLUDE_DIR)
 
 if(Libtorch_FOUND AND NOT TARGET libtorch::torch)
-  set(_atoll_link "${CMAKE_BINARY_DIR}/lib/atoll/libtorch")
-  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/lib/atoll")
-  file(CREATE_LINK "${ATOLL_LIBTORCH}" "${_atoll_link}" SYMBOLIC)
+  atoll_link_unpacked(_atoll_link libtorch "${ATOLL_LIBTORCH}")
   add_library(libtorch::c10 SHARED IMPORTED)
   set_target_properties(libtorch::c10 PROPERTIES IMPORTED_LOCATION "${_atoll_link}/torch/lib/libc10.so")
   add_library(libtorch::torch SHARED IMPORTED)
