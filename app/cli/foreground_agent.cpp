@@ -49,17 +49,14 @@ Status train_in_foreground(const AgentHome& home, const std::string& come_back, 
   JoinProgress progress(console);
   bool said = false;
   options.on_event = [&](const ControlEvent& event) { progress.take(event); };
-  Agent* running = nullptr;
   options.on_turn = [&] {
     progress.show();
-    progress.show_step(running->control().board().state().island);
     if (context.interrupt.raised() && !std::exchange(said, true)) console.out << "stopping ..." << std::endl;
   };
   // To join is to say that it shall train, whatever was said before.
   ATOLL_RETURN_IF_ERROR(save_wish(home.wish_file(), {.wish = Wish::kRun}));
   spdlog::set_level(spdlog::level::warn);  // the lines above say it in words
   ATOLL_ASSIGN_OR_RETURN(const auto agent, Agent::start(std::move(options)));
-  running = agent.get();
   const auto before = agent->control().board().state().agent.contributed.value_or(ContributionView{}).life;
   Status ended = agent->run(context.interrupt, context.hurry);
   progress.show();

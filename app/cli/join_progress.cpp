@@ -51,9 +51,11 @@ std::optional<event::Transfer> transfer_of(const event::JoinProgress& progress) 
 void JoinProgress::show(Clock::time_point now) {
   now_ = now;
   while (const auto event = events_.try_pop()) show(*event);
-  if (!waits_since_ || now - *waits_since_ < kWaitsInSilence) return;
-  waits_since_.reset();
-  print(waits_for_);
+  if (waits_since_ && now - *waits_since_ >= kWaitsInSilence) {
+    waits_since_.reset();
+    print(waits_for_);
+  }
+  show_step();
 }
 
 void JoinProgress::show(const ControlEvent& event) {
@@ -63,6 +65,7 @@ void JoinProgress::show(const ControlEvent& event) {
                  [&](const event::SyncDone& e) { show_round(e.state.island); }, [](const auto&) {}},
       event);
   if (const NodeState* state = state_in(event)) {
+    island_ = state->island;
     show_trouble(state->island);
     show_end(*state);
     show_pauses(*state);
@@ -76,14 +79,14 @@ void JoinProgress::print(const std::string& line) {
   said_at_ = now_;
 }
 
-void JoinProgress::show_step(const IslandState& state, Clock::time_point now) {
-  now_ = now;
+// How far a round is that takes long, when nothing was said for a while.
+void JoinProgress::show_step() {
   const auto silence = has_said_a_step_ ? kStepEvery : kFirstStepAfter;
-  if (state.pid == 0 || state.state != IslandPhase::kTraining || state.inner_step == 0 || now - said_at_ < silence)
-    return;
+  const bool trains = island_.pid > 0 && island_.state == IslandPhase::kTraining && island_.inner_step > 0;
+  if (!trains || now_ - said_at_ < silence) return;
   has_said_a_step_ = true;
-  print(fmt::format("round {}  step {} of {}  loss {}  {}", state.round, state.inner_step, state.inner_steps,
-                    format_loss(state.loss_nats), format_rate(state.tokens_per_second)));
+  print(fmt::format("round {}  step {} of {}  loss {}  {}", island_.round, island_.inner_step, island_.inner_steps,
+                    format_loss(island_.loss_nats), format_rate(island_.tokens_per_second)));
 }
 
 void JoinProgress::show_round(const IslandState& state) {

@@ -20,14 +20,13 @@ class JoinProgress {
 
   // Of more than 1024 that were not shown the last are lost.
   void take(const ControlEvent& event) { (void)events_.push(event); }
-  // Prints what came since: a line a round, a hub that does not answer once and not at every try, a download every few
-  // seconds, and that nothing happens because a round waits for others.
+  // Prints what came since: a line a round, how far one is that takes long, a hub that does not answer once and not at
+  // every try, a download every few seconds, and that nothing happens because a round waits for others.
   void show(Clock::time_point now = Clock::now());
-  // After show(), with the state as it is: says how far a round is that takes long, when nothing was said for a while.
-  void show_step(const IslandState& state, Clock::time_point now = Clock::now());
 
  private:
   void show(const ControlEvent& event);
+  void show_step();
   void show_round(const IslandState& state);
   void show_hub(const event::HubLink& link);
   void show_trouble(const IslandState& state);
@@ -50,6 +49,7 @@ class JoinProgress {
   bool is_paused_ = false;                           // by the owner, and that was shown
   std::optional<Clock::time_point> waits_since_;     // for a round to begin; empty: it does not, or that was said
   std::string waits_for_;                            // while it waits; empty: it does not
+  IslandState island_;                               // as it was told last
   Clock::time_point now_{}, said_at_{};              // of the last look, of the last line
   bool has_said_a_step_ = false;
   double ended_at_ = 0;                    // when the trainer ended whose end was shown last: since 1970
