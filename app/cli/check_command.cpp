@@ -25,8 +25,7 @@ Status run(const Check& command, CommandContext& context) {
   if (!command.invite_file.empty()) {
     ATOLL_ASSIGN_OR_RETURN(const std::string text, read_file(command.invite_file, kMaxInviteText));
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    ATOLL_ASSIGN_OR_RETURN(const Invite invite, decode_invite(text, now));
-    request.hub = invite.hub;
+    ATOLL_ASSIGN_OR_RETURN(request.invite, decode_invite(text, now));
   }
   ATOLL_ASSIGN_OR_RETURN(const CheckReport report,
                          check_this_node(request, context.interrupt, [&](const CheckRow& row) {
@@ -51,12 +50,15 @@ void add_check_command(CLI::App& app, CommandContext& context) {
       "Examples:\n"
       "  atoll check --quick          seconds; what 'atoll join' looks at first\n"
       "  atoll check                  also measures GPUs and links, a minute or two\n"
-      "  atoll check --invite-file F   before joining: is the hub of this invite near?\n"
+      "  atoll check --invite-file F   before joining: for the run of this invite\n"
       "  atoll check --json | jq '.rows[] | select(.verdict == \"fail\")'\n\n"
-      "A joined machine is checked for its run; before that, what depends on a run is skipped.\n"
+      "A joined machine is checked for its run; before that, what depends on a run is skipped, or with its invite "
+      "what\n"
+      "only members may measure.\n"
       "Exit codes: 6 when a row fails, 7 when one warns and --strict is given.");
   sub->add_option("--home", command->home, "Island's home (default: this user's island)")->type_name("DIR");
-  sub->add_option("--invite-file", command->invite_file, "Also knock at the hub of an invite, without using it")
+  sub->add_option("--invite-file", command->invite_file,
+                  "Check for the run of an invite, and knock at its hub, without using it")
       ->type_name("FILE");
   auto* quick = sub->add_flag("--quick", command->quick, "Only what takes seconds");
   sub->add_flag("--full", command->full, "Everything (the default)")->excludes(quick);

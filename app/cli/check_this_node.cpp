@@ -11,11 +11,13 @@
 #include "net/check/node_probes.h"
 #include "net/check/report_file.h"
 #include "net/control/control_client.h"
+#include "net/enrol/client.h"
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kAgentAnswerTime{2};
+constexpr std::chrono::seconds kHubAnswerTime{5};
 constexpr std::size_t kIdColumns = 14;
 
 std::string_view label_of(Verdict verdict) {
@@ -46,8 +48,8 @@ bool trainer_runs(const IslandHome& home) {
 void set_network(const CheckRequest& request, const Result<JoinFile>& join, NodeProbeOptions& options) {
   options.network.full = request.full;
   if (!join.ok()) {
-    options.network.hub = request.hub;
-    if (request.hub.empty()) options.no_network = "no run was joined from here, so there is no hub to ask";
+    if (request.invite) options.network.hub = request.invite->hub;
+    if (!request.invite) options.no_network = "no run was joined from here, so there is no hub to ask";
     return;
   }
   auto identity = load_identity(request.home.island.identity());
@@ -62,6 +64,15 @@ void set_network(const CheckRequest& request, const Result<JoinFile>& join, Node
   options.shape.micro_batch = join->micro_batch;
   options.network.trainer_listens = trainer_runs(request.home.island);
   if (options.network.trainer_listens) options.gpus_in_use = "the trainer uses the GPUs; end it first";
+}
+
+// As the hub of an invite tells it, for an island whose owner chose nothing. Empty: it does not say, or does not
+// answer.
+std::optional<RunNeeds> needs_of_invite(const Invite& invite, const AbortSignal& interrupt) {
+  const auto hub = describe_hub(invite, Deadline::after(kHubAnswerTime), &interrupt);
+  if (!hub.ok() || hub->run.needs.empty()) return std::nullopt;
+  auto needs = run_needs_from_json(hub->run.needs);
+  return needs.ok() ? std::optional(std::move(*needs)) : std::nullopt;
 }
 
 NodeProbeOptions options_for(const CheckRequest& request, const Result<JoinFile>& join) {
@@ -98,10 +109,12 @@ Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSign
   if (options.device == DeviceChoice::kProcessor) options.gpus_in_use = "they are left idle (island.device)";
   options.shape.keeps_work = config_seconds(config.text("checkpoints.work_every")) > 0;
   options.shape.data_cache_bytes = config_bytes(config.text("island.data_cache"));
+  if (!join.ok() && request.invite) options.run = needs_of_invite(*request.invite, interrupt);
   NodeProbes probes(std::move(options), interrupt);
   CheckPlan plan;
   plan.full = request.full;
   ATOLL_ASSIGN_OR_RETURN(CheckReport report, check_node(probes, plan, interrupt, on_row));
+  if (!join.ok()) report.run_id.clear();
   // Without the hub it says nothing of the run: what is there stays.
   if (!report.run_id.empty()) ATOLL_RETURN_IF_ERROR(save_check(request.home.island.directory, report));
   return report;
@@ -109,7 +122,8 @@ Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSign
 
 CheckTask::Check node_check_of(const AgentHome& home) {
   return [home](const CheckTask::Wanted& wanted, const AbortSignal& abort, const CheckTask::OnRow& on_row) {
-    return check_this_node({.home = home, .full = wanted.full, .device = wanted.device}, abort, on_row);
+    return check_this_node({.home = home, .full = wanted.full, .invite = wanted.invite, .device = wanted.device}, abort,
+                           on_row);
   };
 }
 

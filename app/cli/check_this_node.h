@@ -16,11 +16,12 @@ namespace atl {
 struct CheckRequest {
   AgentHome home;
   bool full = false;
-  std::vector<Address> hub = {};            // of an invite, before joining
+  std::optional<Invite> invite = {};        // before joining: of the run that it is for; no use of it
   std::optional<DeviceChoice> device = {};  // of a join under way; none: as it was joined, else as configured
 };
 
-// Measures, calls `on_row` as rows come, and keeps the report in the home of an island when its run was known.
+// Measures, calls `on_row` as rows come, and keeps the report in the home of an island when its run was known. One of
+// before the join says no run, whose members alone may measure all.
 Result<CheckReport> check_this_node(const CheckRequest& request, const AbortSignal& interrupt,
                                     const std::function<void(const CheckRow&)>& on_row);
 

@@ -25,10 +25,10 @@ std::size_t CheckModel::count(Verdict verdict) const {
   return static_cast<std::size_t>(std::ranges::count(rows_, verdict, &CheckRow::verdict));
 }
 
-void CheckModel::run(bool full) {
+void CheckModel::run(bool full, const std::string& invite) {
   if (running_) return;
   begin();
-  link_.call(method::CheckRun::kName, encode_message(method::CheckRun{full}), this, [this](const auto& answer) {
+  link_.call(method::CheckRun::kName, encode_message(method::CheckRun{full, invite}), this, [this](const auto& answer) {
     // Somebody else's check is as good: its rows come here too.
     if (answer.ok() || answer.error().code == ErrorCode::kPermissionDenied) return;
     end(answer.error().message, 0);

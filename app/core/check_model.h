@@ -20,7 +20,8 @@ class CheckModel : public QAbstractTableModel {
 
   explicit CheckModel(AgentLink& link, QObject* parent = nullptr);
 
-  void run(bool full);
+  // `invite`: of the run that is to be joined; empty: for the one that was, if any.
+  void run(bool full, const std::string& invite = {});
   bool running() const { return running_; }
   bool finished() const { return finished_; }    // at least one, and none runs
   double ended_at() const { return ended_at_; }  // seconds since 1970; 0: never

@@ -50,6 +50,7 @@ class JoinModel : public QObject {
   // Offline. The error's code tells the defect: kInviteMalformed, kInviteExpired, kVersionUnsupported.
   Status setInvite(const QString& text, std::chrono::sys_seconds now);
   const std::optional<Invite>& invite() const { return invite_; }  // never show its secret
+  const std::string& inviteText() const { return text_; }          // the same; empty: there is none
   void forgetInvite();
 
   // Asks the hub who it is; `lookChanged` when it answered. A pin that does not fit has no way around.

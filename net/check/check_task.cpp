@@ -6,17 +6,17 @@ CheckTask::~CheckTask() {
   if (thread_.joinable()) thread_.join();  // without the lock, which it takes at its end
 }
 
-Status CheckTask::run(bool full) {
+Status CheckTask::run(Wanted wanted) {
   const MutexLock lock(mutex_);
   if (running_) return Error{ErrorCode::kPermissionDenied, "a check is under way; wait for its last event"};
   if (thread_.joinable()) thread_.join();  // it has done its work
   running_ = true;
-  thread_ = std::jthread([this, full] { work(full); });
+  thread_ = std::jthread([this, wanted = std::move(wanted)] { work(wanted); });
   return ok_status();
 }
 
-void CheckTask::work(bool full) {
-  const Result<CheckReport> report = check_({.full = full}, stop_, on_row_);
+void CheckTask::work(const Wanted& wanted) {
+  const Result<CheckReport> report = check_(wanted, stop_, on_row_);
   {
     const MutexLock lock(mutex_);
     running_ = false;

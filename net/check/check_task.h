@@ -10,6 +10,7 @@
 #include "net/base/mutex.h"
 #include "net/check/check_row.h"
 #include "net/control/words.h"
+#include "net/wire/invite.h"
 
 namespace atl {
 
@@ -19,6 +20,7 @@ class CheckTask {
   struct Wanted {
     bool full = false;
     std::optional<DeviceChoice> device = {};  // of a join under way; none: as it was joined, else as configured
+    std::optional<Invite> invite = {};        // of a join to come: for its run
   };
   using Check = std::function<Result<CheckReport>(const Wanted& wanted, const AbortSignal& abort, const OnRow& on_row)>;
   using OnEnd = std::function<void(const Result<CheckReport>&)>;
@@ -29,10 +31,10 @@ class CheckTask {
   ~CheckTask();  // cuts a check under way short
 
   // Returns at once; kPermissionDenied while a check runs.
-  Status run(bool full);
+  Status run(Wanted wanted);
 
  private:
-  void work(bool full);
+  void work(const Wanted& wanted);
 
   const Check check_;
   const OnRow on_row_;

@@ -158,6 +158,17 @@ Status check_figures(const GpuFacts& gpu) {
 
 }  // namespace
 
+nlohmann::json to_json(const RunNeeds& run) { return write(run); }
+
+Result<RunNeeds> run_needs_from_json(std::string_view text) {
+  ATOLL_ASSIGN_OR_RETURN(const nlohmann::json parsed, parse_bounded_json(text, kMaxFactsBytes, kMaxDepth));
+  JsonReader reader(parsed);
+  RunNeeds run;
+  fields(reader, run);
+  if (!reader.status().ok()) return reader.status().error().with_context("what a run asks");
+  return run;
+}
+
 nlohmann::json to_json(const GpuFacts& gpu) { return write(gpu); }
 
 Result<GpuFacts> gpu_facts_from_json(std::string_view text) {

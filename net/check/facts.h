@@ -134,6 +134,9 @@ struct NodeFacts {
   static Result<NodeFacts> from_json(std::string_view text);
 };
 
+nlohmann::json to_json(const RunNeeds& run);
+// Of a hub: bounded.
+Result<RunNeeds> run_needs_from_json(std::string_view text);
 nlohmann::json to_json(const GpuFacts& gpu);
 // Of a child process: bounded, kProtocol when it says what cannot be (more than 64 cards, figures that are no finite
 // numbers of 0 or more).

@@ -15,6 +15,7 @@ constexpr double kQuickMatmulSeconds = 2;  // where a run insists on it
 void NodeProbes::learn_run(NodeFacts& facts, CheckPolicy& policy) {
   facts.device = options_.device;
   facts.gpu_kernels = gpus_compute();
+  facts.run = options_.run;
   if (!options_.no_network.empty() || !options_.network.identity) return;
   about_ = ask_about_run(options_.network, abort_, reached_);
   if (!about_.ok()) return;

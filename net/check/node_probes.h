@@ -19,6 +19,7 @@ struct NodeProbeOptions {
   std::string gpus_in_use;          // by what; empty: they may be measured
   std::string no_network;           // why the hub cannot be asked; empty: as `network` says
   NetworkProbe network;
+  std::optional<RunNeeds> run;                // of one that was not joined, as far as its hub tells who holds an invite
   IslandShape shape;                          // how it would compute
   DeviceChoice device = DeviceChoice::kAuto;  // on what
 };

@@ -90,6 +90,7 @@ void fields(Archive& archive, method::InviteLook& m) {
 template <class Archive>
 void fields(Archive& archive, method::CheckRun& m) {
   archive.told("full", m.full);
+  archive.raw_if_any("invite", m.invite, kMaxInviteText);
 }
 template <class Archive>
 void fields(Archive& archive, method::Started&) {

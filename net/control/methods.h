@@ -90,6 +90,7 @@ struct InviteLook {
 struct CheckRun {
   static constexpr std::string_view kName = "check.run";
   bool full = false;
+  std::string invite = {};  // text or link of the run to be joined; empty: the one that was, if any
 };
 struct Started {};
 struct Cancelled {

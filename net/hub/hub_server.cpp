@@ -176,8 +176,12 @@ Status HubServer::Impl::open_home(const HubServeOptions& options) {
     const auto kept = kept_base_model(home_, run_);
     if (!kept.ok()) spdlog::warn("hub base_model error=\"{}\"", kept.error().message);
   }
-  about_run_ = {run_.run_id, run_.name, file.operator_name, describe_model(run_), 0};
-  if (const auto needs = needs_of(run_); needs.ok()) about_run_.parameters = needs->parameters;
+  about_run_ = {run_.run_id, run_.name, file.operator_name, describe_model(run_)};
+  if (const auto needs = needs_of(run_); needs.ok()) {
+    about_run_.parameters = needs->parameters;
+    about_run_.needs = to_json(*needs).dump();
+    if (about_run_.needs.size() > kMaxRunNeeds) about_run_.needs.clear();
+  }
   ATOLL_ASSIGN_OR_RETURN(store_, HubStore::open(home_.database()));
   ATOLL_ASSIGN_OR_RETURN(MemberRoll members,
                          MemberRoll::open(*store_, [this](const Error& error) { stop_serving(error); }));

@@ -81,6 +81,9 @@ void fields(Archive& archive, RunAbout& run) {
   archive.text_if_any("operator", run.operator_name);
   archive.text_if_any("model", run.model);
   archive.field("parameters", run.parameters);
+  bool is_told = !run.needs.empty();
+  if constexpr (Archive::kReads) is_told = archive.has("needs");
+  if (is_told) archive.bounded("needs", run.needs, kMaxRunNeeds);
 }
 
 Error unfit(const JsonReader& reader) { return reader.status().error().with_context("enrolment message"); }

@@ -21,6 +21,7 @@ inline constexpr int kEnrolVersion = 1;
 inline constexpr std::size_t kMaxEnrolBytes = 16 * 1024;
 inline constexpr std::size_t kEnrolHeaderBytes = 4;
 inline constexpr std::size_t kMaxDisplayName = 64;
+inline constexpr std::size_t kMaxRunNeeds = 8 * 1024;
 
 struct EnrolRequest {
   int version = kEnrolVersion;
@@ -51,6 +52,7 @@ struct RunAbout {
   std::string operator_name;  // empty: the hub does not say
   std::string model;          // "llama, 4 layers of 128, 257 tokens"
   std::uint64_t parameters = 0;
+  std::string needs = {};  // of a machine, as JSON (RunNeeds of net/check/facts.h); empty: the hub does not say
 };
 
 using AboutResponse = std::variant<RunAbout, Error>;

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <QtTest>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "net/check/check_row.h"
@@ -57,6 +58,7 @@ class CheckCommandTest : public QObject {
   void quick_and_full_exclude_each_other();
   void a_member_is_checked_for_its_run_and_the_report_is_kept();
   void who_holds_a_state_of_the_run_comes_back_to_it_whatever_the_check_says();
+  void who_holds_an_invite_is_checked_for_its_run();
   void who_holds_an_invite_learns_how_near_the_hub_is_and_keeps_the_invite();
   void a_join_stops_at_a_row_that_fails_before_the_invite_is_used();
   void who_left_the_choice_joins_with_gpus_that_are_broken_and_is_told();
@@ -184,6 +186,31 @@ void CheckCommandTest::a_member_is_checked_for_its_run_and_the_report_is_kept() 
   }
   const auto kept = load_check(atoll.path("island"));
   QVERIFY(kept.ok() && kept->full && kept->run_id == report->run_id);
+}
+
+void CheckCommandTest::who_holds_an_invite_is_checked_for_its_run() {
+  CliRun atoll;
+  fake_gpu_probe(atoll, kNoGpu);
+  const auto hub = atoll.start_hub();
+  std::ofstream(atoll.path("invite.txt")) << atoll.invite;
+  const std::vector<std::string> check{"check", "--quick", "--json"};
+  std::vector<std::string> with_invite = check;
+  with_invite.insert(with_invite.end(), {"--invite-file", atoll.path("invite.txt").string()});
+
+  const auto alone = nlohmann::json::parse(atoll(check).out);
+  const auto invited = nlohmann::json::parse(atoll(with_invite).out);
+
+  const auto verdict = [](const nlohmann::json& report, const char* id) {
+    const auto row = std::ranges::find_if(report["rows"], [&](const nlohmann::json& one) { return one["id"] == id; });
+    return row == report["rows"].end() ? std::string() : (*row)["verdict"].get<std::string>();
+  };
+  for (const char* id : {"ram", "disk.free", "disk.write"}) {
+    QCOMPARE(verdict(alone, id), std::string("skip"));
+    QVERIFY2(verdict(invited, id) != "skip" && !verdict(invited, id).empty(), invited.dump().c_str());
+  }
+  QCOMPARE(verdict(invited, "net.bandwidth"), std::string("skip"));  // members alone may measure it
+  QVERIFY(invited.value("run_id", "").empty());
+  QVERIFY(!std::filesystem::exists(atoll.path("island") / "join.json"));
 }
 
 void CheckCommandTest::who_holds_an_invite_learns_how_near_the_hub_is_and_keeps_the_invite() {

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "app/core/check_model.h"
+#include "app/core/join_model.h"
 #include "app/gui/join_wizard/page_layout.h"
 #include "app/gui/look/icons.h"
 #include "app/gui/parts/check_table.h"
@@ -17,7 +18,8 @@
 
 namespace atl {
 
-JoinCheckPage::JoinCheckPage(CheckModel& check, QWidget* parent) : QWizardPage(parent), check_(check) {
+JoinCheckPage::JoinCheckPage(CheckModel& check, const JoinModel& join, QWidget* parent)
+    : QWizardPage(parent), check_(check), join_(join) {
   auto* column = lay_out_page(*this, tr("Node check"), tr("Can this machine train? What fails must be mended first."));
   column->addWidget(notice_ = new Notice("check_notice"));
   column->addWidget(busy_ = new QProgressBar);
@@ -44,7 +46,7 @@ void JoinCheckPage::initializePage() { run(); }
 
 void JoinCheckPage::run() {
   accept_->setChecked(false);
-  if (!check_.running()) check_.run(/*full=*/false);
+  if (!check_.running()) check_.run(/*full=*/false, join_.inviteText());
   refresh();
 }
 

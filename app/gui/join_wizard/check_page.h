@@ -12,13 +12,15 @@ namespace atl {
 
 class CheckModel;
 class CheckTable;
+class JoinModel;
 class Notice;
 
 class JoinCheckPage : public QWizardPage {
   Q_OBJECT
 
  public:
-  explicit JoinCheckPage(CheckModel& check, QWidget* parent = nullptr);
+  // For the run of the invite that `join` has.
+  JoinCheckPage(CheckModel& check, const JoinModel& join, QWidget* parent = nullptr);
 
   void initializePage() override;
   bool isComplete() const override;
@@ -30,6 +32,7 @@ class JoinCheckPage : public QWizardPage {
   void refresh();
 
   CheckModel& check_;
+  const JoinModel& join_;
   Notice* notice_;
   QProgressBar* busy_;
   CheckTable* table_;

@@ -30,7 +30,7 @@ JoinWizard::JoinWizard(Node& node, QWidget* parent) : QWizard(parent), node_(nod
   setPage(kInvite, invite_ = new InvitePage(node.join()));
   auto* trust = new TrustPage(node);
   setPage(kTrust, trust);
-  setPage(kCheck, new JoinCheckPage(node.check()));
+  setPage(kCheck, new JoinCheckPage(node.check(), node.join()));
   setPage(kResources, resources);
   setPage(kConsent, consent);
   auto* joining = new JoiningPage(node, *resources, *consent);

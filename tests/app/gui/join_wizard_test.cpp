@@ -38,6 +38,7 @@ class JoinWizardTest : public WizardFixture {
 
   void a_fail_stops_the_way();
   void a_warning_needs_a_tick();
+  void the_check_is_for_the_run_of_the_invite();
   void a_check_without_a_fault_lets_pass();
 
   void what_was_changed_is_saved_before_the_way_goes_on();
@@ -96,6 +97,13 @@ void JoinWizardTest::a_warning_needs_a_tick() {
   QVERIFY(can_go_on());
   find<QPushButton>("again")->click();  // another check, other warnings
   QVERIFY(!find<QCheckBox>("accept_warnings")->isChecked());
+}
+
+void JoinWizardTest::the_check_is_for_the_run_of_the_invite() {
+  go_to(JoinWizard::kCheck);
+
+  QTRY_COMPARE(agent().count("check.run"), std::size_t{1});
+  QCOMPARE(agent().last_params("check.run")["invite"], nlohmann::json(good_invite().toStdString()));
 }
 
 void JoinWizardTest::a_check_without_a_fault_lets_pass() {

@@ -81,7 +81,7 @@ void CheckTaskTest::rows_come_as_events_and_the_report_at_the_end() {
   Gate gate;
   CheckTask task(held_by(gate), rows_into(gate), end_into(gate));
 
-  QVERIFY(task.run(true).ok());
+  QVERIFY(task.run({.full = true}).ok());
   QTRY_COMPARE(gate.count(), std::size_t{1});  // before the end
   gate.let_go();
   QTRY_COMPARE(gate.count(), std::size_t{2});
@@ -93,13 +93,13 @@ void CheckTaskTest::rows_come_as_events_and_the_report_at_the_end() {
 void CheckTaskTest::a_second_check_is_refused_while_one_runs() {
   Gate gate;
   CheckTask task(held_by(gate), rows_into(gate), end_into(gate));
-  QVERIFY(task.run(false).ok());
+  QVERIFY(task.run({}).ok());
 
-  QCOMPARE(task.run(false).error().code, ErrorCode::kPermissionDenied);
+  QCOMPARE(task.run({}).error().code, ErrorCode::kPermissionDenied);
   gate.let_go();
 
   QTRY_COMPARE(gate.count(), std::size_t{2});
-  QVERIFY(task.run(false).ok());
+  QVERIFY(task.run({}).ok());
   QTRY_COMPARE(gate.count(), std::size_t{4});
 }
 
@@ -107,7 +107,7 @@ void CheckTaskTest::the_end_of_the_program_cuts_a_check_short() {
   Gate gate;
   {
     CheckTask task(held_by(gate), rows_into(gate), end_into(gate));
-    QVERIFY(task.run(false).ok());
+    QVERIFY(task.run({}).ok());
   }
 
   QCOMPARE(gate.event(gate.count() - 1)["error"].get<std::string>(), std::string("cut short"));

@@ -77,6 +77,7 @@ void ControlMethodTest::what_is_asked_and_answered_survives_the_round_trip() {
   QVERIFY(comes_back(method::Join{"atoll1.x", "laptop", "0.0.0.0:1", "example.org:1", "0-3", "gpu", "bf16", 2, 8, 4}));
   QVERIFY(comes_back(method::InviteLook{"atoll1.x"}));
   QVERIFY(comes_back(method::CheckRun{true}));
+  QVERIFY(comes_back(method::CheckRun{false, "atoll1.x"}));
   QVERIFY(comes_back(method::AgentAlive{TransferCaps{2.5e6, {}}}));
   QVERIFY(comes_back(method::AgentAlive{}));
   QVERIFY(comes_back(method::Cancelled{true, "not kept"}));

@@ -289,6 +289,11 @@ void EnrollerTest::a_question_about_the_run_survives_the_wire() {
   const AboutResponse read = decode_about_response(body(told)).value();
   QCOMPARE(std::get<RunAbout>(read).operator_name, std::string("Ada"));
   QCOMPARE(std::get<RunAbout>(read).parameters, std::uint64_t{800'000});
+  QVERIFY(std::get<RunAbout>(read).needs.empty());  // of a hub that does not say
+  RunAbout asking = run;
+  asking.needs = R"({"parameters":800000})";
+  const AboutResponse asks = decode_about_response(body(encode_frame(AboutResponse(asking)))).value();
+  QCOMPARE(std::get<RunAbout>(asks).needs, asking.needs);
   const AboutResponse refusal = decode_about_response(body(refused)).value();
   QCOMPARE(std::get<Error>(refusal).code, ErrorCode::kInviteOtherRun);
   QCOMPARE(decode_enrol_request(body(question)).error().code, ErrorCode::kProtocol);  // as a hub of before answers it
@@ -310,6 +315,10 @@ void EnrollerTest::a_malformed_message_is_refused_data() {
   QTest::newRow("too long") << QByteArray(20'000, ' ') + "{}";
   QTest::newRow("about no run") << QByteArray(R"({"version":1,"about":7})");
   QTest::newRow("about a run that is no object") << QByteArray(R"({"run":"first"})");
+  QTest::newRow("about needs that are no text")
+      << QByteArray(R"({"run":{"id":"a","name":"","parameters":1,"needs":{}}})");
+  QTest::newRow("about needs without end") << QByteArray(R"({"run":{"id":"a","name":"","parameters":1,"needs":")") +
+                                                  QByteArray(int(kMaxRunNeeds) + 1, ' ') + QByteArray(R"("}})");
   QTest::newRow("about too many parameters") << QByteArray(R"({"run":{"id":"a","name":"","parameters":-1}})");
 }
 
