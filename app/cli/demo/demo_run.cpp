@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kEndTick{50};  // the last figures come, and go, quickly
 constexpr std::uint32_t kValidateEvery = 2;        // rounds
 constexpr std::chrono::seconds kHubStartTime{20};
-constexpr std::chrono::seconds kHubAnswerTime{3};
+constexpr std::chrono::seconds kDemoAnswerTime{3};
 constexpr double kLastFiguresSeconds = 20;
 constexpr double kStallSeconds = 120;  // nothing moved for so long: something is wrong
 constexpr std::chrono::seconds kStopTime{10};
@@ -140,7 +140,7 @@ Status DemoRun::start_hub() {
                            .log = log}));
   const Deadline deadline = Deadline::after(kHubStartTime);
   while (!hub_client_) {
-    auto client = ControlClient::connect(home.control_socket(), Deadline::after(kHubAnswerTime));
+    auto client = ControlClient::connect(home.control_socket(), Deadline::after(kDemoAnswerTime));
     if (client.ok()) {
       hub_client_ = std::move(*client);
     } else if (hub_->poll() || deadline.expired()) {
@@ -186,9 +186,9 @@ void DemoRun::wait_a_little() const {
 Status DemoRun::look_at_hub() {
   if (!hub_client_) {
     ATOLL_ASSIGN_OR_RETURN(hub_client_, ControlClient::connect(HubHome{directory_ / "hub"}.control_socket(),
-                                                               Deadline::after(kHubAnswerTime)));
+                                                               Deadline::after(kDemoAnswerTime)));
   }
-  auto json = hub_client_->call(method::StateGet::kName, nlohmann::json::object(), Deadline::after(kHubAnswerTime));
+  auto json = hub_client_->call(method::StateGet::kName, nlohmann::json::object(), Deadline::after(kDemoAnswerTime));
   if (!json.ok()) {
     hub_client_.reset();
     return json.error();
