@@ -6,6 +6,7 @@
 #include <QDBusPendingCallWatcher>
 #include <QDBusPendingReply>
 #include <QEvent>
+#include <QFontDatabase>
 #include <QSettings>
 
 #include "app/gui/look/colours.h"
@@ -21,6 +22,7 @@ constexpr const char* kAppearance = "org.freedesktop.appearance";
 constexpr const char* kScheme = "color-scheme";
 constexpr const char* kChoiceKey = "appearance/theme";
 constexpr const char* kDarkProperty = "atoll_dark";
+constexpr const char* kFontFamily = "Inter";  // its figures and small sizes are made for screens
 
 // Before one is set, the platform's or the style's own.
 bool platform_is_dark() {
@@ -36,6 +38,15 @@ Theme::Choice choice_named(const QString& name) {
 const char* name_of(Theme::Choice choice) {
   if (choice == Theme::Choice::kLight) return "light";
   return choice == Theme::Choice::kDark ? "dark" : "system";
+}
+
+// In the desktop's size, and with its font for letters that this one has not. Where it is not installed the desktop's
+// font stays.
+void choose_font() {
+  if (!QFontDatabase::hasFamily(kFontFamily)) return;
+  QFont font = QFontDatabase::systemFont(QFontDatabase::GeneralFont);
+  font.setFamilies(QStringList(kFontFamily) + font.families());
+  if (font != QApplication::font()) QApplication::setFont(font);
 }
 
 }  // namespace
@@ -62,6 +73,7 @@ void Theme::apply(QApplication& app, bool dark) {
   const Colours& colours = dark ? dark_colours() : light_colours();
   if (!app.property(kDarkProperty).isValid()) QApplication::setStyle(new AtollStyle);
   app.setProperty(kDarkProperty, dark);
+  choose_font();
   QApplication::setPalette(palette_of(colours));
 }
 

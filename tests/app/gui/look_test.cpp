@@ -1,4 +1,5 @@
 // Colours that can be read, numbers that can be understood.
+#include <QFontDatabase>
 #include <QtTest>
 
 #include "app/gui/look/colours.h"
@@ -65,6 +66,17 @@ class LookTest : public QObject {
     const Theme again(*qApp, file);
     QCOMPARE(again.choice(), Theme::Choice::kDark);
     QVERIFY(again.dark());
+  }
+
+  void texts_are_set_in_inter_where_it_is_installed_in_the_desktops_size() {
+    const QFont desktop = QFontDatabase::systemFont(QFontDatabase::GeneralFont);
+
+    Theme::apply(*qApp, /*dark=*/false);
+
+    const QString family = QFontDatabase::hasFamily("Inter") ? QString("Inter") : desktop.family();
+    QCOMPARE(QApplication::font().family(), family);
+    QCOMPARE(QApplication::font().pointSizeF(), desktop.pointSizeF());
+    QVERIFY(QApplication::font().families().contains(desktop.family()));
   }
 
   void icons_are_drawn_in_their_colour_and_sharp() {
