@@ -22,7 +22,8 @@ struct Prefix {
   double factor;
   const char* letter;
 };
-constexpr std::array kPrefixes{Prefix{1e12, "T"}, Prefix{1e9, "G"}, Prefix{1e6, "M"}, Prefix{1e3, "k"}};
+constexpr std::array kPrefixes{Prefix{1e15, "P"}, Prefix{1e12, "T"}, Prefix{1e9, "G"}, Prefix{1e6, "M"},
+                               Prefix{1e3, "k"}};
 
 Prefix prefix_of(double value) {
   for (const Prefix& prefix : kPrefixes) {
@@ -33,6 +34,7 @@ Prefix prefix_of(double value) {
 
 Prefix count_prefix_of(double value) {
   const Prefix prefix = prefix_of(value);
+  if (prefix.factor == 1e15) return {1e12, "T"};
   return prefix.factor == 1e9 ? Prefix{1e9, "B"} : prefix;
 }
 

@@ -106,6 +106,7 @@ class LookTest : public QObject {
     QTest::newRow("thousands") << 318'150.0 << "318k";
     QTest::newRow("not zeros") << 1'200'000.0 << "1.2M";
     QTest::newRow("billions") << 13.6e9 << "13.6B";
+    QTest::newRow("trillions, however many") << 1.3e15 << "1300T";
     QTest::newRow("rounded up") << 999'990.0 << "1M";
     QTest::newRow("negative") << -1234.0 << "-1.23k";
   }
@@ -128,6 +129,8 @@ class LookTest : public QObject {
   void sizes_rates_and_times_have_their_units() {
     QCOMPARE(text::bytes(1.9e9), QString("1.9 GB"));
     QCOMPARE(text::bytes(512), QString("512 B"));
+    QCOMPARE(text::scaled(302e12), QString("302 T"));
+    QCOMPARE(text::scaled(3.847e15), QString("3.85 P"));
     QCOMPARE(text::link_rate(10.5e6), QString("84 Mbit/s"));
     QCOMPARE(text::duration(0), QString("0 ms"));
     QCOMPARE(text::duration(0.00016), QString("160 \u00B5s"));
