@@ -40,13 +40,18 @@ class DashboardTest : public QObject {
   void the_overview_shows_the_figures_with_their_units() {
     open(PageId::kOverview);
 
-    QTRY_COMPARE(tile("loss")->value(), QString("2.871"));
-    QCOMPARE(tile("loss")->accessibleName(), QString("Loss: 2.871 nats per token, validation 2.914"));
-    QCOMPARE(tile("speed")->value(), QString("318k"));
-    QCOMPARE(tile("utilisation")->accessibleName(), QString("Utilisation: 38 % MFU, computing 92 % of the time"));
+    QTRY_COMPARE(tile("loss")->value(), QString("2.717"));
+    QCOMPARE(tile("loss")->accessibleName(), QString("Loss: 2.717 nats per token, validation 2.830"));
+    QCOMPARE(tile("speed")->value(), QString("3.54M"));
+    QCOMPARE(tile("utilisation")->accessibleName(), QString("Utilisation: 38 % MFU, computing 87 % of the time"));
     QCOMPARE(tile("next_sync")->value(), QString("65 s"));
+    QCOMPARE(scene_->text("tokens"), QString("37815386112"));
+    QCOMPARE(scene_->text("rounds_accepted"), QString("42"));
     QCOMPARE(scene_->text("accepted"), QString("in round 41"));
-    QCOMPARE(scene_->text("sent"), QString("79.6 GB"));
+    QCOMPARE(scene_->text("sent"), QString("11.8 GB"));
+    QCOMPARE(scene_->text("time_trained"), QString("3 h 23 min"));
+    QCOMPARE(scene_->text("outer_step"), QString("42 applied"));
+    QCOMPARE(scene_->text("safe"), QString("up to outer step 42"));
     QCOMPARE(scene_->text("disk"), QString("812 GB"));
     QVERIFY2(scene_->text("gpus").startsWith("8 \u00D7 H100"), qPrintable(scene_->text("gpus")));
     QCOMPARE(scene_->find<QProgressBar>("round_bar")->value(), 371);
@@ -56,7 +61,7 @@ class DashboardTest : public QObject {
     open(PageId::kOverview);
 
     QTRY_COMPARE(scene_->text("step_time").replace(QChar::Nbsp, ' '),
-                 QString("0.5 s \u00B7 302 TFLOP/s\nmatrix products 60 %, attention 16 %, elementwise 8 %, "
+                 QString("0.5 s \u00B7 3.85 PFLOP/s\nmatrix products 60 %, attention 16 %, elementwise 8 %, "
                          "communication 5 %, other 11 %"));
   }
 
@@ -73,7 +78,7 @@ class DashboardTest : public QObject {
 
   void a_figure_is_copied_with_its_name() {
     open(PageId::kOverview);
-    QTRY_COMPARE(tile("loss")->value(), QString("2.871"));
+    QTRY_COMPARE(tile("loss")->value(), QString("2.717"));
     tile("loss")->setFocus();
 
     QTest::keySequence(tile("loss"), QKeySequence::Copy);
@@ -220,7 +225,7 @@ class DashboardTest : public QObject {
     auto* ring = scene_->find<RingView>("ring");
     QTRY_VERIFY(ring->accessibleDescription().contains("Reduce-scatter, 36 %"));
     QVERIFY(ring->accessibleDescription().contains("under the desk (this island) to uni-h100-a, 840 Mbit/s"));
-    QVERIFY(ring->accessibleDescription().contains("garage to montreal-8xh100, 43.2 Mbit/s, the slowest edge"));
+    QVERIFY(ring->accessibleDescription().contains("garage to montreal-8xh100, 92.8 Mbit/s, the slowest edge"));
     QTRY_VERIFY(scene_->text("sentence").contains("slowest edge goes from garage"));
   }
 
@@ -264,9 +269,9 @@ class DashboardTest : public QObject {
 
   void of_rates_that_would_overlap_the_foremost_are_drawn() {
     const QRectF middle(40, 40, 20, 20);
-    const std::vector<QRectF> boxes = {{0, 0, 30, 10},   // free
-                                       {20, 5, 30, 10},  // over the first
-                                       {45, 5, 30, 10},  // over the second only, which is not drawn
+    const std::vector<QRectF> boxes = {{0, 0, 30, 10},    // free
+                                       {20, 5, 30, 10},   // over the first
+                                       {45, 5, 30, 10},   // over the second only, which is not drawn
                                        {55, 55, 30, 10},  // over the middle
                                        {0, 90, 30, 10}};
 

@@ -31,7 +31,7 @@ set_tests_properties(main_window_test plot_speed_test replay_week_test PROPERTIE
 
 add_executable(atoll-gui-screenshots EXCLUDE_FROM_ALL screenshots.cpp pictures.cpp)
 target_link_libraries(atoll-gui-screenshots PRIVATE atoll_app_gui atoll_agent_files atoll_config atoll_run_story atoll_flags fmt::fmt Qt6::Network Qt6::Test)
-target_compile_definitions(atoll-gui-screenshots PRIVATE ATOLL_OFFSCREEN="${offscreen}")
+target_compile_definitions(atoll-gui-screenshots PRIVATE ATOLL_OFFSCREEN="${offscreen_pictures}")
 set_target_properties(atoll-gui-screenshots PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
 
 # To measure plotting libraries against each other (Debian: apt-get install qt6-charts-dev libqt6opengl6-dev).

@@ -39,34 +39,34 @@ nlohmann::json settings_json() {
 }
 
 struct Line {
+  const char* time;  // of the day that tests/app/gui/run_story tells of
   const char* source;
   const char* level;
   const char* text;
 };
 constexpr std::array kLines{
-    Line{"agent", "info", "agent started version=0.1.0"},
-    Line{"agent", "info", "trainer started pid=4711"},
-    Line{"trainer", "info", "hub answers run=atlas-150m address=hub.example.org:47000"},
-    Line{"trainer", "info", "state fetched bytes=1298583552 seconds=61.2 from=isl-3hq8vd2pl"},
-    Line{"trainer", "info", "round begun round=39 islands=7"},
-    Line{"trainer", "info", "sync done round=39 seconds=35.1 sent=1.9 GB accepted=true"},
-    Line{"trainer", "info", "round begun round=40 islands=8"},
-    Line{"trainer", "warning", "edge slow from=garage to=montreal-8xh100 rate=43.2 Mbit/s"},
-    Line{"trainer", "info", "sync done round=40 seconds=58.4 sent=1.9 GB accepted=true"},
-    Line{"agent", "warning", "gpu throttled gpu=5 reason=temperature celsius=78"},
-    Line{"trainer", "info", "round begun round=41 islands=8"},
-    Line{"trainer", "error", "connection lost peer=loft attempt=1 error=\"connection reset by peer\""},
-    Line{"trainer", "info", "attempt begun round=41 attempt=2 islands=7"},
-    Line{"trainer", "info", "sync done round=41 seconds=36.0 sent=1.9 GB accepted=true"},
-    Line{"trainer", "info", "checkpoint saved outer_step=42 bytes=1298583552 seconds=2.1"},
-    Line{"trainer", "info", "round begun round=42 islands=7"},
+    Line{"06:34:56.118", "trainer", "warning", "hub away error=\"connection refused\""},
+    Line{"08:34:55.207", "trainer", "info", "hub answers run=atlas-150m address=hub.example.org:47000"},
+    Line{"09:46:31.702", "trainer", "info", "round begun round=39 islands=8"},
+    Line{"09:51:11.084", "trainer", "info", "sync done round=39 seconds=29.4 sent=289 MB accepted=true"},
+    Line{"09:51:11.101", "trainer", "info", "round begun round=40 islands=8"},
+    Line{"09:55:49.193", "trainer", "info", "sync done round=40 seconds=28.1 sent=289 MB accepted=true"},
+    Line{"09:55:49.194", "trainer", "warning", "edge slow from=garage to=montreal-8xh100 rate=92.8 Mbit/s"},
+    Line{"09:55:49.212", "trainer", "info", "round begun round=41 islands=8"},
+    Line{"09:57:13.440", "agent", "warning", "gpu throttled gpu=5 reason=heat celsius=81"},
+    Line{"10:00:05.377", "trainer", "error", "connection lost peer=loft attempt=1 error=\"connection reset by peer\""},
+    Line{"10:00:06.020", "trainer", "info", "attempt begun round=41 attempt=2 islands=8"},
+    Line{"10:00:35.262", "trainer", "info", "sync done round=41 seconds=36.1 sent=289 MB accepted=true"},
+    Line{"10:00:35.281", "trainer", "info", "round begun round=42 islands=8"},
+    Line{"10:00:37.403", "trainer", "info", "checkpoint saved outer_step=42 bytes=1298583552 seconds=2.1"},
+    Line{"10:01:20.767", "trainer", "warning", "island away name=loft"},
 };
 
 nlohmann::json log_json(const nlohmann::json& params) {
   nlohmann::json lines = nlohmann::json::array();
-  for (std::size_t i = 0; i < kLines.size() && !params.contains("cursor"); ++i) {
-    const Line& line = kLines[i];
-    const std::string time = fmt::format("2025-11-21T09:{:02}:{:02}.{:03}", 12 + 3 * i, 7 * i % 60, 131 * i % 1000);
+  for (const Line& line : kLines) {
+    if (params.contains("cursor")) break;
+    const std::string time = fmt::format("2025-11-21T{}", line.time);
     lines.push_back({{"source", line.source},
                      {"time", time},
                      {"level", line.level},

@@ -11,12 +11,21 @@ namespace {
 
 constexpr double kBegan = 1'763'700'000;
 constexpr int kRounds = 43;
+constexpr std::uint32_t kRoundNow = kRounds - 1;
 constexpr int kSteps = 500;
 constexpr double kStepSeconds = 0.5;
-constexpr double kTokensAStep = 636'300;
-constexpr int kPausedRound = 24;  // for two hours before it
+constexpr double kTokensAStep = 8 * 216 * 1024;  // on each of eight GPUs 216 sequences of 1024
+constexpr double kTokensASecond = kTokensAStep / kStepSeconds;
+// Twelve layers of 768, 50,304 tokens whose embedding is not tied; what a token costs is docs/control.md's.
+constexpr std::uint64_t kParameters = 162'322'944;
+constexpr double kAttentionFlops = 12.0 * 12 * 768 * 1024;
+constexpr double kFlops = kTokensASecond * (6.0 * kParameters + kAttentionFlops);
+constexpr double kMfu = kTokensASecond * (6.0 * (kParameters - 50'304 * 768) + kAttentionFlops) /
+                        (8 * 989.4e12 /* an H100's, dense bf16 */);
+constexpr int kPausedRound = 24;  // the hub was away for two hours before it
 constexpr double kPauseSeconds = 7200;
 constexpr int kStepNow = 371;
+constexpr int kThrottledGpu = 5;
 
 struct Place {
   const char* id;
@@ -24,14 +33,15 @@ struct Place {
   const char* region;
   double rtt, up, down;
   unsigned retries;
+  bool lives = true;
 };
 constexpr Place kPlaces[] = {
     {"isl-2mf4k7q3x", "under the desk", "Lisbon", 0, 105e6, 0, 0},
     {"isl-7c2qw81nz", "uni-h100-a", "Z\u00FCrich", 0.031, 62e6, 71e6, 0},
     {"isl-9x4rt6bkm", "basement-4090", "Hamburg", 0.042, 44e6, 48e6, 1},
     {"isl-3hq8vd2pl", "hetzner-01", "Falkenstein", 0.038, 118e6, 112e6, 0},
-    {"isl-5tz1mn7cf", "loft", "Bergen", 0.055, 38e6, 41e6, 0},
-    {"isl-1kb6ws9yg", "garage", "Austin", 0.131, 5.4e6, 22e6, 7},
+    {"isl-5tz1mn7cf", "loft", "Bergen", 0.055, 38e6, 41e6, 0, false},
+    {"isl-1kb6ws9yg", "garage", "Austin", 0.131, 11.6e6, 22e6, 7},
     {"isl-8pd3xj5ra", "montreal-8xh100", "Montr\u00E9al", 0.104, 125e6, 121e6, 0},
     {"isl-6vn9hf4te", "tokyo-a100", "Tokyo", 0.228, 57e6, 60e6, 2},
 };
@@ -71,33 +81,41 @@ double noise(double seed) {
   return 2 * (value - std::floor(value)) - 1;
 }
 
-double value_of(const std::string& name, double step, double time) {
+unsigned islands_in(int round) { return round < 6 ? 5 : round < 15 ? 6 : round % 13 == 7 ? 7 : 8; }
+
+// That one island sends in an all-reduce of so many, in int8-block: a scale of two bytes for each 128 values.
+double ring_bytes(unsigned islands) { return 2.0 * (islands - 1) / islands * kParameters * (1 + 2.0 / 128); }
+
+double value_of(const std::string& name, double step, double time, bool syncing = false) {
   if (name == "loss_nats") {
     const double spike = std::fmod(step, 4321) < 3 ? 0.5 : 0;
-    return loss_at(step) + 0.11 * (noise(step) + noise(step * 1.7 + 5)) + spike;
+    return loss_at(step) + 0.05 * (noise(step) + noise(step * 1.7 + 5)) + spike;
   }
   if (name == "validation_loss_nats") return loss_at(step) + 0.045 + 0.012 * noise(step);
-  if (name == "tokens_per_second") return 318'000 + 5'500 * noise(step / 3) - (std::fmod(step, 500) < 4 ? 70'000 : 0);
+  if (name == "tokens_per_second")
+    return kTokensASecond * (1 + 0.017 * noise(step / 3) - (std::fmod(step, 500) < 4 ? 0.22 : 0));
   if (name == "learning_rate") {
     return step < 1000 ? 3e-4 * step / 1000 : 3e-5 + 2.7e-4 * 0.5 * (1 + std::cos(3.14159 * (step - 1000) / 30'000));
   }
   if (name == "gradient_norm") return 0.45 + 1.6 * std::exp(-step / 900) + 0.16 * std::abs(noise(step * 3.1));
-  if (name == "mfu") return 0.384 + 0.008 * noise(step / 5);
-  const bool syncing = std::fmod(time - kBegan, 285) > 250;
-  if (name.ends_with("utilisation")) return syncing ? 0.06 : 0.97 + 0.02 * noise(time);
-  if (name.ends_with("memory_bytes")) return 71.2e9 + 0.5e9 * (name[4] - '0') + 0.4e9 * noise(time / 60);
+  if (name == "mfu") return kMfu + 0.008 * noise(step / 5);
+  const bool throttled = name.starts_with(fmt::format("gpu.{}.", kThrottledGpu)) && !syncing;
+  if (name.ends_with("utilisation")) return syncing ? 0.06 : 0.97 + 0.02 * noise(time + name[4]);
+  if (name.ends_with("memory_bytes")) return 71.2e9 + 0.05e9 * (name[4] - '0') + 0.1e9 * noise(time / 60);
   if (name.ends_with("power_watts"))
-    return (syncing ? 142 : 592) + 9 * (name[4] - '0') + 9 * noise(time * 1.3 + name[4]);
-  if (name.ends_with("temperature_celsius")) return (syncing ? 55 : 66) + 3 * noise(name[4] * 3.3) + noise(time);
+    return (syncing ? 142 : throttled ? 540 : 592) + 9 * (name[4] - '0') + 9 * noise(time * 1.3 + name[4]);
+  if (name.ends_with("temperature_celsius"))
+    return (syncing ? 55 : throttled ? 83 : 66) + 3 * noise(name[4] * 3.3) + noise(time);
   return 0;
 }
 
 nlohmann::json peer_json(const Place& place) {
+  const auto number = &place - std::begin(kPlaces);
   return {{"island", place.id},
           {"name", place.name},
-          {"address", "203.0.113.7:47001"},
-          {"state", std::string(place.name) == "loft" ? "down" : "up"},
-          {"last_change", now() - 3600},
+          {"address", fmt::format("203.0.113.{}:47001", 7 + 12 * number)},
+          {"state", place.lives ? "up" : "down"},
+          {"last_change", place.lives ? kBegan + 1800.0 * static_cast<double>(number) : now() - 140},
           {"rtt_seconds", place.rtt},
           {"bytes_per_second", place.up},
           {"down_bytes_per_second", place.down},
@@ -106,15 +124,18 @@ nlohmann::json peer_json(const Place& place) {
           {"retries", place.retries}};
 }
 
-nlohmann::json phases_json(double seconds) {
-  const auto phase = [](const char* name, double share, double bytes) {
+nlohmann::json phases_json(double seconds, double bytes) {
+  const auto phase = [seconds](const char* name, double share, double sent) {
     return nlohmann::json{
-        {"attempt", 1u}, {"name", name}, {"seconds", share}, {"bytes", static_cast<std::uint64_t>(bytes)}};
+        {"attempt", 1u}, {"name", name}, {"seconds", seconds * share}, {"bytes", static_cast<std::uint64_t>(sent)}};
   };
-  return {phase("wait", seconds * 0.09, 0),           phase("connect", seconds * 0.01, 0),
-          phase("quantise", seconds * 0.06, 0),       phase("reduce_scatter", seconds * 0.41, 948e6),
-          phase("all_gather", seconds * 0.38, 948e6), phase("commit", seconds * 0.015, 0),
-          phase("apply", seconds * 0.035, 0)};
+  return {phase("wait", 0.13, 0),
+          phase("connect", 0.01, 0),
+          phase("quantise", 0.01, 0),
+          phase("reduce_scatter", 0.435, bytes / 2),
+          phase("all_gather", 0.39, bytes / 2),
+          phase("commit", 0.015, 0),
+          phase("apply", 0.01, 0)};
 }
 
 nlohmann::json round_row(int round) {
@@ -122,13 +143,34 @@ nlohmann::json round_row(int round) {
   const double sync = sync_seconds(round);
   row["ended"] = round_begins(round) + kSteps * kStepSeconds + sync;
   row["loss_nats"] = loss_at((round + 1.0) * kSteps);
-  row["validation_loss_nats"] = row["loss_nats"].get<double>() + 0.045;
+  row["validation_loss_nats"] = value_of("validation_loss_nats", (round + 1.0) * kSteps, 0);
   row["inner_seconds"] = kSteps * kStepSeconds;
   row["sync_seconds"] = sync;
-  row["islands"] = round < 6 ? 5u : round < 15 ? 6u : round % 13 == 7 ? 7u : 8u;
+  row["islands"] = islands_in(round);
+  row["bytes_sent"] = static_cast<std::uint64_t>(ring_bytes(islands_in(round)));
   row["tokens"] = static_cast<std::uint64_t>(kSteps * kTokensAStep);
-  row["phases"] = phases_json(sync);
+  row["phases"] = phases_json(sync, ring_bytes(islands_in(round)));
   return row;
+}
+
+// What the island gave to the run: every round that has ended took its part.
+void contribute(nlohmann::json& state) {
+  double bytes = 0, sync = 0;
+  for (int round = 0; round < kRounds - 1; ++round) {
+    bytes += std::floor(ring_bytes(islands_in(round)));
+    sync += sync_seconds(round);
+  }
+  const double steps = (kRounds - 1.0) * kSteps + kStepNow;
+  state["tokens"] = static_cast<std::uint64_t>(steps * kTokensAStep);
+  state["rounds_accepted"] = static_cast<unsigned>(kRounds - 1);
+  state["bytes_sent"] = static_cast<std::uint64_t>(bytes);
+  state["inner_seconds"] = steps * kStepSeconds;
+  state["sync_seconds"] = sync;
+  const nlohmann::json given = {{"tokens", state["tokens"]},
+                                {"rounds_accepted", state["rounds_accepted"]},
+                                {"bytes_sent", state["bytes_sent"]},
+                                {"seconds", steps * kStepSeconds + sync}};
+  state["agent"]["contributed"] = {{"run", given}, {"life", given}};
 }
 
 }  // namespace
@@ -138,15 +180,23 @@ RunStory::RunStory(FakeAgent& agent, int gpus) : agent_(agent), gpus_(gpus) {
   state["name"] = kPlaces[0].name;
   state["island"] = kPlaces[0].id;
   state["run_name"] = "atlas-150m";
-  state["parameters"] = 162'322'944u;
+  state["parameters"] = kParameters;
   state["inner_step"] = kStepNow;
-  state["loss_nats"] = 2.871;
-  state["validation_loss_nats"] = 2.914;
+  constexpr double kStepsEnded = (kRounds - 1.0) * kSteps, kStepsDone = kStepsEnded + kStepNow;
+  for (const char* name : {"loss_nats", "learning_rate", "gradient_norm"}) {
+    state[name] = value_of(name, kStepsDone, now());
+  }
+  state["validation_loss_nats"] = value_of("validation_loss_nats", kStepsEnded, now());
+  state["tokens_per_second"] = kTokensASecond;
+  state["flops_per_second"] = kFlops;
+  state["mfu"] = kMfu;
   state["next_sync_seconds"] = (kSteps - kStepNow) * kStepSeconds;
   state["last_sync_seconds"] = sync_seconds(kRounds - 2);
-  state["tokens"] = static_cast<std::uint64_t>(((kRounds - 1.0) * kSteps + kStepNow) * kTokensAStep);
-  state["bytes_sent"] = 79'632'000'000u;
-  state["islands_live"] = 7u;
+  state["outer_step"] = static_cast<unsigned>(kRounds - 1);
+  state["safe_outer_step"] = static_cast<unsigned>(kRounds - 1);
+  contribute(state);
+  state["islands_live"] = static_cast<unsigned>(std::ranges::count_if(kPlaces, &Place::lives));
+  state["islands_total"] = static_cast<unsigned>(std::size(kPlaces));
   state["gpus"] = nlohmann::json::array();
   for (int i = 0; i < gpus_; ++i) state["gpus"].push_back(gpu_json(i));
   agent_.become(state);
@@ -164,6 +214,8 @@ void RunStory::be_empty() {
               {"next_sync_seconds", nullptr},
               {"last_sync_seconds", nullptr},
               {"accepted_round", nullptr},
+              {"rounds_accepted", 0u},
+              {"safe_outer_step", nullptr},
               {"tokens", 0u},
               {"bytes_sent", 0u},
               {"inner_seconds", 0.0},
@@ -173,6 +225,7 @@ void RunStory::be_empty() {
               {"mfu", nullptr},
               {"flops_per_second", nullptr},
               {"step_seconds", nullptr},
+              {"agent", {{"contributed", nullptr}}},
               {"state", "waiting"}});
   agent_.answer("rounds.list", {{"run", "run-1"}, {"rounds", nlohmann::json::array()}, {"more", false}});
   agent_.answer("peers.list", {{"run", "run-1"}, {"peers", nlohmann::json::array()}});
@@ -196,7 +249,7 @@ void RunStory::answer_lists() {
   for (const auto& [step, whole] : {std::pair(42u, nlohmann::json()), std::pair(41u, nlohmann::json(true))}) {
     checkpoints.push_back({{"path", fmt::format("/home/ana/.local/share/atoll/checkpoint/outer-{}.state", step)},
                            {"outer_step", step},
-                           {"parameters", 162'322'944u},
+                           {"parameters", kParameters},
                            {"bytes", 1'298'583'552u},
                            {"saved_at", round_begins(static_cast<int>(step))},
                            {"state_hash", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
@@ -208,17 +261,18 @@ void RunStory::answer_lists() {
 nlohmann::json RunStory::gpu_json(int index) const {
   const double time = now();
   const auto value = [&](const char* field) { return value_of(fmt::format("gpu.{}.{}", index, field), 0, time); };
+  const bool throttled = index == kThrottledGpu;
   return {{"name", gpus_ == 1 ? "NVIDIA GeForce RTX 4090" : "H100 80GB HBM3"},
-          {"utilisation", 0.97 + 0.004 * index},
-          {"memory_bytes", gpus_ == 1 ? 21.3e9 : 71.2e9},
+          {"utilisation", value("utilisation")},
+          {"memory_bytes", gpus_ == 1 ? 21.3e9 : value("memory_bytes")},
           {"memory_total_bytes", gpus_ == 1 ? 24e9 : 80e9},
-          {"power_watts", gpus_ == 1 ? 388.0 : 600.0 + 9 * index},
+          {"power_watts", gpus_ == 1 ? 388.0 : std::round(value("power_watts"))},
           {"power_limit_watts", gpus_ == 1 ? 450.0 : 700.0},
-          {"temperature_celsius", index == 5 ? 78.0 : std::round(value("temperature_celsius"))},
-          {"sm_clock_hertz", 1.98e9},
-          {"throttling", index == 5 ? "heat" : ""},
+          {"temperature_celsius", std::round(value("temperature_celsius"))},
+          {"sm_clock_hertz", throttled ? 1.59e9 : 1.98e9},
+          {"throttling", throttled ? "heat" : ""},
           {"ecc_errors", 0u},
-          {"nvlink_bytes_per_second", gpus_ == 1 ? nlohmann::json() : nlohmann::json(212e9)}};
+          {"nvlink_bytes_per_second", gpus_ == 1 ? nlohmann::json() : nlohmann::json(2.3e9)}};
 }
 
 void RunStory::tell_gpus() {
@@ -228,50 +282,66 @@ void RunStory::tell_gpus() {
 }
 
 void RunStory::begin_sync(int islands) {
+  std::vector<Place> places;
+  std::ranges::copy_if(kPlaces, std::back_inserter(places), &Place::lives);
+  ring_islands_ = static_cast<unsigned>(islands > 0 ? islands : static_cast<int>(places.size()));
   nlohmann::json ring = nlohmann::json::array();
-  for (int i = 0; i < islands; ++i) {
-    const Place& place = kPlaces[static_cast<std::size_t>(i) % std::size(kPlaces)];
-    const bool known = i < static_cast<int>(std::size(kPlaces));
-    ring.push_back({{"island", known ? place.id : fmt::format("isl-{}", i)},
-                    {"name", known ? place.name : fmt::format("island {}", i)},
-                    {"tokens", 318'150'000u},
-                    {"edge_bytes_per_second", known ? place.up : 4e7 + 1e6 * i}});
+  for (unsigned i = 0; i < ring_islands_; ++i) {
+    const bool known = i < places.size();
+    ring.push_back({{"island", known ? places[i].id : fmt::format("isl-{}", i)},
+                    {"name", known ? places[i].name : fmt::format("island {}", i)},
+                    {"tokens", static_cast<std::uint64_t>(kSteps * kTokensAStep)},
+                    {"edge_bytes_per_second", known ? places[i].up : 4e7 + 1e6 * i}});
   }
-  agent_.tell_state("state.changed", {{"state", "syncing"}, {"inner_step", kSteps}});
-  agent_.tell("sync.phase", {{"phase", "begin"}, {"round", 42u}, {"attempt", 1u}, {"ring", ring}}, now());
+  agent_.tell_state("state.changed", {{"state", "syncing"}, {"inner_step", kSteps}, {"next_sync_seconds", nullptr}});
+  agent_.tell("sync.phase", {{"phase", "wait"}, {"round", kRoundNow}, {"attempt", 1u}, {"seconds", 4.6}, {"bytes", 0u}},
+              now());
+  agent_.tell("sync.phase", {{"phase", "begin"}, {"round", kRoundNow}, {"attempt", 1u}, {"ring", ring}}, now());
 }
 
 void RunStory::progress_sync(double fraction) {
-  constexpr std::uint32_t kRingSteps = 14 * 3;
+  constexpr std::uint32_t kBuckets = 3;
+  const std::uint32_t half = ring_islands_ - 1, steps = kBuckets * 2 * half;  // of a bucket; of all
+  const auto step = static_cast<std::uint32_t>(fraction * steps);
+  const double bytes = ring_bytes(ring_islands_);
   agent_.tell("sync.progress",
-              {{"round", 42u},
+              {{"round", kRoundNow},
                {"attempt", 1u},
-               {"phase", fraction < 0.5 ? "reduce_scatter" : "all_gather"},
-               {"bytes_done", static_cast<std::uint64_t>(fraction * 1.896e9)},
-               {"bytes_total", 1'896'000'000u},
-               {"step", static_cast<std::uint32_t>(fraction * kRingSteps)},
-               {"steps", kRingSteps},
-               {"sent_bytes_per_second", 61.2e6},
-               {"received_bytes_per_second", 58.7e6}},
+               {"phase", step % (2 * half) < half ? "reduce_scatter" : "all_gather"},
+               {"bytes_done", static_cast<std::uint64_t>(fraction * bytes)},
+               {"bytes_total", static_cast<std::uint64_t>(bytes)},
+               {"step", step},
+               {"steps", steps},
+               {"sent_bytes_per_second", 10.2e6},  // all go at the pace of the slowest edge
+               {"received_bytes_per_second", 10.1e6}},
               now());
 }
 
 RunStory::Points RunStory::make(const std::string& name) const {
   Points points;
+  const double share = gpus_ != 1 ? 1 : name.ends_with("memory_bytes") ? 0.3 : name.ends_with("watts") ? 0.65 : 1;
+  const auto add = [&](double time, double step, double value) {
+    points.time.push_back(time);
+    points.step.push_back(step);
+    points.tokens.push_back(step * kTokensAStep);
+    points.value.push_back(share * value);
+  };
   const bool a_round = name == "validation_loss_nats" || name == "sync_seconds";
   const bool gpu = name.starts_with("gpu.");
-  const int first = gpu ? kRounds - 14 : 0;
-  for (int round = first; round < kRounds; ++round) {
-    const int last_step = round == kRounds - 1 ? kStepNow : kSteps;
-    if (a_round && last_step < kSteps) break;
-    for (int step = a_round ? kSteps : 1; step <= last_step; step += gpu ? 10 : 1) {
-      const double at = round * double{kSteps} + step;
-      const double time = round_begins(round) + step * kStepSeconds + (a_round ? sync_seconds(round) : 0);
-      points.time.push_back(time);
-      points.step.push_back(at);
-      points.tokens.push_back(at * kTokensAStep);
-      const double share = gpus_ != 1 ? 1 : name.ends_with("memory_bytes") ? 0.3 : name.ends_with("watts") ? 0.65 : 1;
-      points.value.push_back(name == "sync_seconds" ? sync_seconds(round) : share * value_of(name, at, time));
+  for (int round = gpu ? kRounds - 14 : 0; round < kRounds; ++round) {
+    const bool ended = round < kRounds - 1;
+    const double began = round_begins(round), before = round * double{kSteps};
+    const double synced = began + kSteps * kStepSeconds;
+    if (a_round && ended) {
+      const double time = synced + sync_seconds(round), step = before + kSteps;
+      add(time, step, name == "sync_seconds" ? sync_seconds(round) : value_of(name, step, time));
+    }
+    for (int step = 1; !a_round && step <= (ended ? kSteps : kStepNow); step += gpu ? 10 : 1) {
+      const double time = began + step * kStepSeconds;
+      add(time, before + step, value_of(name, before + step, time));
+    }
+    for (double time = synced; gpu && ended && time < synced + sync_seconds(round); time += 5) {
+      add(time, before + kSteps, value_of(name, before + kSteps, time, /*syncing=*/true));
     }
   }
   return points;

@@ -240,7 +240,7 @@ std::vector<Picture> pictures() {
              {"checkpoints", "verify"},
              {.exit_code = 1,
               .out = R"({"checkpoints": [{"path": "/home/ana/.local/share/atoll/checkpoint/outer-42.state",
-                              "outer_step": 42, "parameters": 162322944, "bytes": 1298583552, "saved_at": 1763712000,
+                              "outer_step": 42, "parameters": 162322944, "bytes": 1298583552, "saved_at": 1763719235,
                               "state_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                               "whole": false}]})",
               .err = "atoll: a checkpoint is damaged; remove it: the island then fetches the state from "

@@ -14,7 +14,7 @@ target_compile_definitions(translation_test PRIVATE ATOLL_SOURCE_DIR="${PROJECT_
 
 add_executable(atoll-gui-wizard-screenshots EXCLUDE_FROM_ALL wizard_screenshots.cpp pictures.cpp)
 target_link_libraries(atoll-gui-wizard-screenshots PRIVATE atoll_fake_agent atoll_hub_states atoll_agent_files atoll_config atoll_join_wizard atoll_organise atoll_flags fmt::fmt Qt6::Network Qt6::Test)
-target_compile_definitions(atoll-gui-wizard-screenshots PRIVATE ATOLL_OFFSCREEN="${offscreen}")
+target_compile_definitions(atoll-gui-wizard-screenshots PRIVATE ATOLL_OFFSCREEN="${offscreen_pictures}")
 set_target_properties(atoll-gui-wizard-screenshots PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
 # The only pictures that are not composed: of a demo that runs meanwhile.
 add_executable(atoll-gui-demo-pictures EXCLUDE_FROM_ALL demo_pictures.cpp)

@@ -82,7 +82,7 @@ void set_up(GuiNode& world, bool joined, bool fails) {
                                  {"run_name", "gcide-demo"},
                                  {"operator", "Ada Lovelace"},
                                  {"model", "llama, 12 layers of 768, 257 tokens"},
-                                 {"parameters", 162'000'000u},
+                                 {"parameters", 85'348'608u},
                                  {"pin", to_hex(plain_invite().authority_pin)}});
     return nlohmann::json{{"started", true}};
   });
@@ -220,6 +220,8 @@ void dialogs() {
 HubState hub_state(unsigned islands) {
   HubState state = training_run(islands, 42);
   state.last_validation = HubState::Validation{40, 2.31};
+  state.safe_outer_step = state.outer_step;
+  state.disks_with_committed = islands;
   return state;
 }
 
@@ -280,14 +282,16 @@ void organise() {
   FakeAgent hub;
   FakeCommands commands;
   QTemporaryDir home;
+  const Invite made = plain_invite();
   hub.answer("state.get", hub_state(4).to_json());
   commands.answer({"hub", "islands"}, {.out = R"({"serving":true,"islands":[]})"});
-  commands.answer(
-      {"hub", "invite"},
-      {.out =
-           QByteArray(
-               R"({"id":"inv-5kq2","uses":4,"file":null,"hub_addresses":["h:1"],"expires_unix_seconds":1999999999,"invite":")") +
-           invite_text().toUtf8() + "\"}"});
+  const nlohmann::json answer = {{"id", made.id},
+                                 {"uses", 4},
+                                 {"file", nullptr},
+                                 {"hub_addresses", {"hub.example.org:47000"}},
+                                 {"expires_unix_seconds", made.expires.time_since_epoch().count()},
+                                 {"invite", encode_invite(made).value()}};
+  commands.answer({"hub", "invite"}, {.out = QByteArray::fromStdString(answer.dump())});
   {
     HubModel none(
         HubHome{home.path().toStdString()},
