@@ -33,6 +33,7 @@ constexpr std::size_t kTrendPoints = 40;
 constexpr double kTrendSeconds = 600;
 constexpr qint64 kTrendsEvery = 2000;  // milliseconds
 constexpr double kSmoothing = 0.6;
+constexpr int kBeneath = 16;      // room, as beneath every page
 constexpr int kFactsWidth = 480;  // a value stays near its caption, however wide the window
 
 // Over all restarts; of an agent of before what its trainer has counted.
@@ -91,11 +92,14 @@ OverviewPage::OverviewPage(Node& node, QWidget* parent) : Page(node, parent) {
   QVBoxLayout* column = makeScrollingColumn();
   column->addWidget(makeTiles());
   column->addWidget(makeRound());
-  auto* row = new QHBoxLayout;
-  row->setSpacing(12);
-  row->addWidget(makeLoss(), 5);
-  row->addWidget(makeFacts(), 3);
-  column->addLayout(row, 1);
+  beneath_ = new QHBoxLayout;
+  beneath_->setSpacing(12);
+  auto* loss = new QVBoxLayout;
+  loss->addWidget(makeLoss(), 1);
+  loss->addStretch(0);
+  beneath_->addLayout(loss, 5);
+  beneath_->addWidget(makeFacts(), 3);
+  column->addLayout(beneath_, 1);
 }
 
 QWidget* OverviewPage::makeTiles() {
@@ -122,7 +126,7 @@ QWidget* OverviewPage::makeRound() {
 }
 
 QWidget* OverviewPage::makeLoss() {
-  auto* card = new Card(tr("Loss, nats per token"));
+  auto* card = loss_card_ = new Card(tr("Loss, nats per token"));
   card->addToHeader(new Legend({{tr("Loss"), 0}, {tr("Validation"), 1}}));
   auto* more = new QToolButton;
   more->setText(tr("Training \u203A"));
@@ -195,7 +199,19 @@ QWidget* OverviewPage::makeRounds() {
   return card;
 }
 
+void OverviewPage::resizeEvent(QResizeEvent* event) {
+  Page::resizeEvent(event);
+  fitLoss();
+}
+
+// The plot is seen whole, with its axis, before the page is scrolled to the last of the facts.
+void OverviewPage::fitLoss() {
+  const int room = height() - beneath_->geometry().top() - kBeneath;
+  loss_card_->setMaximumHeight(std::max(room, loss_card_->minimumSizeHint().height()));
+}
+
 void OverviewPage::refresh() {
+  fitLoss();
   if (!node().state()) return;
   const NodeState& state = *node().state();
   const bool grey = !node().live();

@@ -3,6 +3,7 @@
 
 #include "app/gui/page.h"
 
+class QHBoxLayout;
 class QProgressBar;
 class QLabel;
 class QTableView;
@@ -25,6 +26,7 @@ class OverviewPage : public Page {
 
  protected:
   void refresh() override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   QWidget* makeTiles();
@@ -36,6 +38,7 @@ class OverviewPage : public Page {
   void refreshRound(const NodeState& state);
   void refreshFacts(const NodeState& state);
   void refreshTrends();
+  void fitLoss();
 
   StatTile* loss_;
   StatTile* speed_;
@@ -44,6 +47,8 @@ class OverviewPage : public Page {
   Card* round_;
   QProgressBar* step_;
   QLabel* step_text_;
+  QHBoxLayout* beneath_;  // the tiles and the round: the loss and the facts
+  Card* loss_card_;
   HistoryPlot* plot_;
   FactsList* contribution_;
   FactsList* machine_;

@@ -76,6 +76,18 @@ class DashboardTest : public QObject {
     QTRY_COMPARE(scene_->text("step_time").replace(QChar::Nbsp, ' '), QString("0.5 s\nwaiting for data 10 %"));
   }
 
+  void the_loss_is_seen_with_its_axis_before_the_page_is_scrolled() {
+    open(PageId::kOverview);
+    QTRY_COMPARE(scene_->text("rounds_accepted"), QString("42"));
+    QWidget* page = scene_->window->view()->pageWidget();
+    auto* plot = page->findChild<HistoryPlot*>();
+    QTest::qWait(300);  // the facts beside it take their room
+
+    QTRY_VERIFY(plot->mapTo(page, QPoint(0, plot->height())).y() < page->height());
+    scene_->window->resize(1280, 1200);
+    QTRY_VERIFY(plot->mapTo(page, QPoint(0, plot->height())).y() > page->height() - 60);
+  }
+
   void a_figure_is_copied_with_its_name() {
     open(PageId::kOverview);
     QTRY_COMPARE(tile("loss")->value(), QString("2.717"));
