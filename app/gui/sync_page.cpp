@@ -59,6 +59,12 @@ std::vector<double> sync_times(const std::vector<RoundRow>& rows) {
   return times;
 }
 
+// While its ring runs little more than the wait is known of a synchronisation.
+bool tells_of_a_ring(const std::vector<PhaseTime>& phases) {
+  return std::ranges::any_of(
+      phases, [](const PhaseTime& phase) { return phase.part != SyncPart::kWait && phase.part != SyncPart::kFailed; });
+}
+
 QString name_of(const RingIsland& member) {
   const std::string& name = member.name.empty() ? member.id : member.name;
   return member.self ? SyncPage::tr("this island") : QString::fromStdString(name);
@@ -171,11 +177,13 @@ void SyncPage::refreshRing() {
 
 void SyncPage::refreshPhases() {
   const auto& rows = node().rounds().rows();
-  const auto last = std::find_if(rows.begin(), rows.end(), [](const RoundRow& row) { return !row.phases.empty(); });
-  const bool live_phases = !node().sync().phases().empty();
+  const auto last =
+      std::find_if(rows.begin(), rows.end(), [](const RoundRow& row) { return tells_of_a_ring(row.phases); });
+  const bool live_phases = tells_of_a_ring(node().sync().phases());
   const std::vector<PhaseTime> none;
   phases_->showPhases(live_phases ? node().sync().phases() : last != rows.end() ? last->phases : none);
-  phases_card_->setTitle(node().sync().active() ? tr("This synchronisation") : tr("Last synchronisation"));
+  phases_card_->setTitle(live_phases && node().sync().active() ? tr("This synchronisation")
+                                                               : tr("Last synchronisation"));
   const auto synced = std::find_if(rows.begin(), rows.end(), [](const RoundRow& row) { return row.sync_seconds; });
   const std::vector<double> times = sync_times(rows);
   const QString dash("\u2013");

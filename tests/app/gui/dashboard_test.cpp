@@ -1,4 +1,6 @@
 // The pages of the dashboard: what they show of a run, and what they say when there is nothing to show.
+#include <algorithm>
+
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
@@ -250,6 +252,27 @@ class DashboardTest : public QObject {
     QTRY_COMPARE(scene_->text("use"), QString("87 %"));
   }
 
+  // Of one that is under way the wait alone is known: it would be shown as all of it.
+  void while_the_ring_runs_the_phases_are_those_of_the_last_synchronisation() {
+    open(PageId::kSync);
+    auto* phases = scene_->find<PhaseBar>("phases");
+    QTRY_VERIFY(phases->accessibleDescription().contains("All-gather"));
+
+    scene_->story.begin_sync();
+    scene_->story.progress_sync(0.36);
+
+    QTRY_VERIFY(scene_->node().sync().active() && !scene_->node().sync().phases().empty());
+    QTest::qWait(300);
+    QVERIFY2(phases->accessibleDescription().contains("All-gather"), qPrintable(phases->accessibleDescription()));
+    QVERIFY(!says("This synchronisation"));
+    QVERIFY(says("Last synchronisation"));
+    for (const char* part : {"connect", "quantise", "reduce_scatter", "all_gather"}) {
+      scene_->agent.tell("sync.phase",
+                         {{"phase", part}, {"round", 42u}, {"attempt", 1u}, {"seconds", 9.0}, {"bytes", 0u}});
+    }
+    QTRY_VERIFY(says("This synchronisation"));
+  }
+
   void the_islands_are_listed_and_sorted() {
     open(PageId::kSync);
     auto* table = scene_->find<QTableView>("islands");
@@ -451,6 +474,10 @@ class DashboardTest : public QObject {
     QTRY_VERIFY(scene_->node().state().has_value());
     scene_->window->showPage(page);
     QTRY_VERIFY(scene_->window->view()->pageWidget() != nullptr);
+  }
+  bool says(const QString& title) {
+    return std::ranges::any_of(scene_->window->view()->pageWidget()->findChildren<QLabel*>(),
+                               [&](const QLabel* label) { return label->isVisible() && label->text() == title; });
   }
   StatTile* tile(const char* name) { return scene_->find<StatTile>(name); }
   QList<GpuPanel*> panels() { return scene_->window->view()->pageWidget()->findChildren<GpuPanel*>(); }
