@@ -56,8 +56,9 @@ void RunFigures::show(const HubState& state, bool now) {
     speed += island.tokens_per_second;
   }
   islands_->setFigure(text::count(here), {},
-                      state.safe_outer_step
-                          ? tr("safe on disks up to round %1").arg(text::count(*state.safe_outer_step))
+                      // Outer step 1 is what came of round 0.
+                      state.safe_outer_step.value_or(0) > 0
+                          ? tr("safe on disks up to round %1").arg(text::count(*state.safe_outer_step - 1))
                           : tr("a run begins with %1").arg(text::count(state.min_islands)));
   speed_->setFigure(text::compact(speed), tr("tokens/s"));
   for (StatTile* tile : {round_, loss_, islands_, speed_}) tile->setGreyed(!now);

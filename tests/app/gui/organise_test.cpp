@@ -83,6 +83,7 @@ class OrganiseTest : public QObject {
   void an_address_that_no_other_machine_can_dial_is_said();
   void a_run_that_could_not_be_made_says_why();
   void a_hub_that_serves_shows_who_takes_part();
+  void the_round_under_way_is_not_called_safe();
   void what_tasks_came_to_is_drawn_over_rounds();
   void a_run_without_islands_asks_for_an_invite();
   void a_hub_that_stands_still_is_said_so();
@@ -261,6 +262,17 @@ void OrganiseTest::a_hub_that_serves_shows_who_takes_part() {
   QTRY_VERIFY(find<QTableView>("hub_islands")->height() < 4 * find<QTableView>("hub_islands")->rowHeight(0));
   QVERIFY(window_->windowTitle().contains("gcide-demo"));
   QVERIFY(!find<Notice>("hub_notice")->says());
+}
+
+// Outer step 12 is what came of the rounds 0 to 11.
+void OrganiseTest::the_round_under_way_is_not_called_safe() {
+  HubState state = serving_state();
+  state.safe_outer_step = state.outer_step;
+  hub_agent_->answer("state.get", state.to_json());
+  open(/*made=*/true);
+
+  QTRY_COMPARE(find<StatTile>("round")->value(), QString("12"));
+  QCOMPARE(find<StatTile>("present")->accessibleName(), QString("Islands here: 1, safe on disks up to round 11"));
 }
 
 namespace {
