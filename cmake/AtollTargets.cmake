@@ -7,7 +7,7 @@ function(atoll_install_program name)
   install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endfunction()
 
-option(ATOLL_UNITY "Compile a library's sources several at a time: all of them in a third of the time, one of them in more" ON)
+option(ATOLL_UNITY "Compile a library's sources as one: all of them in a third of the time, one of them in more" ON)
 
 # atoll_install_link(LINK TARGET): in what is installed, a link to what lies on this machine.
 function(atoll_install_link link target)
