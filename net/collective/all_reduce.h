@@ -1,4 +1,5 @@
-// The ring all-reduce of one round's pseudo-gradient, or of one fragment of it: what DiLoCo asks of the network.
+// The all-reduce of one round's pseudo-gradient, or of one fragment of it: what DiLoCo asks of the network. Round a ring,
+// or directly (Schedule).
 //
 // Reduce-scatter, then all-gather (Patarasu & Yuan 2009): 2 (N-1)/N of the payload sent per island. On the wire values
 // are quantised (WireFormat); sums are accumulated in fp32. The result is the canonical quantised bytes of the weighted
@@ -9,10 +10,11 @@
 // canonical bytes, so there is no staging; a connection holds some 130 KiB of TLS records to send, or 128 KiB that came
 // (2 x 16 connections: 5 MiB), a thread 16 KiB of values; frames and hashes cost some 250 bytes for each 256 KiB of
 // canonical bytes (1 GiB: 1 MiB). Contributions sent straight to an owner: 24 MiB that wait to be summed, and 128 KiB
-// and two connections for each other member. The kernel's socket buffers come on top, within net.ipv4.tcp_mem. Attempts
+// and two connections for each other member; the direct schedule needs as much, with one connection. The kernel's socket buffers come on top, within net.ipv4.tcp_mem. Attempts
 // of several fragments at once share the edges' connections, so that those cost no more; the rest is of each.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -21,6 +23,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -54,7 +57,24 @@ struct RingMember {
   bool dials_previous = false;  // it dials the rank before it, which else dials it; bytes flow the same way
 };
 
-// One attempt to average one round, as the hub ordered it. Rank r sends to rank r + 1 (mod N).
+// By which way values come together; all members of an attempt take the same. The average is the same to the last bit.
+enum class Schedule {
+  kRing,    // rank r sends to rank r + 1 (mod N): 2 (N-1) hops
+  kDirect,  // everybody sends to everybody: 2 hops (direct_exchange.h), in formats that are summed hop by hop
+};
+
+inline constexpr std::array<std::string_view, 2> kScheduleNames{"ring", "direct"};  // by the enum's numbers
+constexpr std::string_view schedule_name(Schedule schedule) {
+  return kScheduleNames[static_cast<std::size_t>(schedule)];
+}
+constexpr std::optional<Schedule> schedule_named(std::string_view name) {
+  for (std::size_t i = 0; i < kScheduleNames.size(); ++i) {
+    if (kScheduleNames[i] == name) return static_cast<Schedule>(i);
+  }
+  return std::nullopt;
+}
+
+// One attempt to average one round, as the hub ordered it.
 struct AllReduceSpec {
   OuterStep round;
   Attempt attempt;
@@ -63,6 +83,8 @@ struct AllReduceSpec {
   FragmentId fragment = {};
   int fragments = 1;
   std::vector<RingMember> order;  // rank by position; the sum of weights is positive
+  // kDirect: of each pair the lower rank dials the other, whatever dials_previous says; each pair has one connection.
+  Schedule schedule = Schedule::kRing;
   WireFormat wire = WireFormat::kInt8Block;
   std::int64_t bucket_numel = std::int64_t{64} << 20;  // 256 MiB of fp32; a multiple of every format's block
   // By bucket, on every member the same: these are averaged already, their canonical bytes stay as they are and do not
@@ -75,7 +97,7 @@ struct AllReduceSpec {
   int connections_per_edge = 2;  // to the next rank; the previous one chooses its own. 0: by goodput
                                  // (connection_tuner.h); at most most_connections_per_edge(fragments)
   int threads = 0;               // that encode, encrypt and move bytes; 0: as many as processors, at most 4
-  // Of the connections to the next rank, where the kernel has it and lets us; else they have the system's own.
+  // Of the connections on which it sends, where the kernel has it and lets us; else they have the system's own.
   std::string congestion_control = "bbr";
   // That its owner lets it send at this moment, with all other attempts that move bytes meanwhile; see UploadShare.
   UploadShare::Most most_bytes_per_second = {};
@@ -103,12 +125,12 @@ struct AllReduceReport {
   Digest digest;                 // canonical_digest (canonical_digest.h)
   std::uint64_t bytes_sent = 0;  // payload and framing, before TLS
   std::uint64_t bytes_received = 0;
-  std::uint64_t bytes_retransmitted = 0;  // to the next rank, by the kernel's count
+  std::uint64_t bytes_retransmitted = 0;  // to the next rank, or directly to all, by the kernel's count
   int hops = 0;                           // one after the other, that a value's sum and its result take
   Seconds duration{};
   AllReducePhases phases = {};
   std::string congestion_control = {};  // of the connections to the next rank, e.g. "bbr"; empty in a ring of one
-  int connections = 0;                  // to the next rank
+  int connections = 0;                  // to the next rank, or with all others
   int connections_reused = 0;           // of those: kept open since an attempt before
   // The next rank (no id in a ring of one), and what this island sent to it while bytes moved.
   IslandId next = {};
@@ -123,7 +145,7 @@ struct AllReduceReport {
 
 struct AllReduceFailure {
   Error error;                   // e.g. "all_reduce round 3 attempt 1, rank 2: connection to isl-... reset"
-  std::optional<IslandId> peer;  // the neighbour at whose edge it failed, if there is one to name
+  std::optional<IslandId> peer;  // the neighbour (directly: the member) at whose edge it failed, if there is one to name
   // By bucket: whole in the canonical bytes, which need not be averaged again while the members stay a subset of this
   // attempt's. Empty: none.
   std::vector<bool> whole_buckets = {};
@@ -147,7 +169,7 @@ class RingAllReduce {
 
   // input: fp32 [numel], untouched. canonical: encoded_bytes(spec.wire, numel) bytes; final buckets are read, the
   // others written; defined on success, and for whole buckets after a failure. One call at a time for each fragment. On
-  // success connections stay open for the fragment's next attempt with the same neighbours; on failure all of the
+  // success connections stay open for the fragment's next attempt with the same neighbours and schedule; on failure all of the
   // fragment's are closed, which tells the neighbours. Blocks the calling thread; ends soon after `abort` is raised
   // (kAborted). No deadline on the whole: silence is what ends it.
   std::variant<AllReduceReport, AllReduceFailure> run(const AllReduceSpec& spec, std::span<const float> input,
@@ -171,6 +193,10 @@ class RingAllReduce {
                                                                  const RingPayload& payload, const PartialSums& sums,
                                                                  std::span<std::byte> canonical,
                                                                  const AbortSignal& abort);
+  std::variant<AllReduceReport, AllReduceFailure> run_directly(const AllReduceSpec& spec, Rank self,
+                                                               const RingPayload& payload, const PartialSums& sums,
+                                                               std::span<std::byte> canonical,
+                                                               const AbortSignal& abort);
   ConnectionTuner& tuner_of(const AllReduceSpec& spec, const EdgeEnd& end);
   int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
   OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }
@@ -184,6 +210,7 @@ class RingAllReduce {
   AttemptsUnderWay under_way_;
   Mutex links_mutex_;
   std::map<IslandId, LinkPacing> links_ ATOLL_GUARDED_BY(links_mutex_);  // by the next rank; each stays where it is
+  LinkPacing own_link_;  // to everybody, of direct exchanges
   AbortSignal ends_;
   std::jthread warms_;  // what is kept from attempt to attempt; last, as it uses the rest
 };

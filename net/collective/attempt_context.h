@@ -10,6 +10,9 @@ namespace atl {
 
 // A member that says that it lives and sends no data for so many silence timeouts stalls the ring (edge_monitor.h).
 inline constexpr int kStallTimeouts = 3;
+// And at most so many while it says that it waits itself: a frame on 16 connections at 12 kB/s takes no longer at 6 s
+// each.
+inline constexpr int kLongestStall = 30;
 
 struct AttemptContext {
   const OuterStep round;

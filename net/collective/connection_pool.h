@@ -1,7 +1,7 @@
 // The connections that this island dialled for the ring, kept open between attempts: their congestion windows are warm
 // and nobody shakes hands. One that broke or went stale meanwhile is replaced by a new dial, and nobody hears of it.
-// Of one fragment, whose attempts alone they serve. Used by the thread that runs its all-reduce; forget() and
-// keep_warm() by any.
+// Of one fragment, whose attempts alone they serve. Used by the thread that runs its all-reduce; forget(), keep_warm()
+// and take(), of different ends at once, by any.
 #pragma once
 
 #include <map>

@@ -56,16 +56,7 @@ std::uint64_t DirectReduce::bytes_expected() const {
 
 void DirectReduce::start(FrameBoard& board) {
   board_ = &board;
-  // Who has no say in the sum cannot pay back anything by it.
-  if (!contributes(self_) && !spec_.feedback.residual_out.empty()) {
-    for (std::int64_t bucket = 0; bucket < payload_.buckets(); ++bucket) {
-      const auto first = static_cast<std::size_t>(payload_.bucket_begin(bucket));
-      const auto end = static_cast<std::size_t>(payload_.bucket_begin(bucket + 1));
-      if (!payload_.is_final(bucket)) {
-        std::ranges::fill(spec_.feedback.residual_out.subspan(first, end - first), 0.0f);
-      }
-    }
-  }
+  sums_.owe_nothing_without_share(payload_);
   try {
     threads_.emplace_back([this] { receive_and_sum(); });
     for (std::size_t rank = 0; rank < spec_.order.size() && contributes(self_); ++rank) {

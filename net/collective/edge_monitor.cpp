@@ -13,7 +13,6 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestKeepaliveInterval{1000};
-constexpr int kLongestStall = 30;  // silence timeouts: a frame on 16 connections at 12 kB/s takes no longer at 6 s each
 
 TcpProgress total(const std::vector<int>& sockets) {
   TcpProgress sum;

@@ -99,7 +99,7 @@ EdgePacing::EdgePacing(LinkPacing& link, std::vector<int> sockets, const UploadS
       upload_(upload),
       learns_(!sockets_.empty() && (upload_.most_bytes_per_second() || !leads_to_this_machine(sockets_.front()))) {
   if (learns_) link_.join(sockets_, Clock::now());
-  applied_ = limit_of_a_socket();
+  applied_ = limit_of_a_socket(0);
   for (const int socket : sockets_) limit_pacing(socket, applied_);
 }
 
@@ -107,17 +107,26 @@ EdgePacing::~EdgePacing() {
   if (learns_) link_.leave(sockets_, Clock::now());
 }
 
-std::optional<double> EdgePacing::limit_of_a_socket() const {
-  const std::optional<double> of_link = learns_ ? link_.limit_of_a_socket() : std::nullopt;
-  const std::optional<double> allowed = upload_.most_bytes_per_second();
-  if (!allowed) return of_link;
-  const double of_upload = *allowed / static_cast<double>(sockets_.size());
-  return std::min(of_upload, of_link.value_or(of_upload));
+void EdgePacing::add(int socket) {
+  if (learns_) link_.join({socket}, Clock::now());
+  sockets_.push_back(socket);
+  applied_ = limit_of_a_socket(0);
+  for (const int one : sockets_) limit_pacing(one, applied_);
 }
 
-void EdgePacing::look(Clock::time_point now) {
+std::optional<double> EdgePacing::limit_of_a_socket(std::size_t busy) const {
+  const auto sockets = static_cast<double>(sockets_.size());
+  const double sharing = busy > 0 ? static_cast<double>(busy) : sockets;
+  std::optional<double> limit = learns_ ? link_.limit_of_a_socket() : std::nullopt;
+  if (limit) *limit *= sockets / sharing;
+  const std::optional<double> allowed = upload_.most_bytes_per_second();
+  if (allowed) limit = std::min(*allowed / sharing, limit.value_or(*allowed));
+  return limit;
+}
+
+void EdgePacing::look(Clock::time_point now, std::size_t busy) {
   if (learns_) link_.look(now);
-  const std::optional<double> limit = limit_of_a_socket();
+  const std::optional<double> limit = limit_of_a_socket(busy);
   if (limit == applied_) return;
   applied_ = limit;
   for (const int socket : sockets_) limit_pacing(socket, limit);

@@ -1,6 +1,7 @@
-// Holds the sockets of outbound edges to what an EdgePacer finds of the link to their peer. Attempts of different
-// fragments may have edges to one peer at the same time: they share the link, so that what it carries is what all their
-// sockets carry together, and each socket has an equal part of its rate.
+// Holds the sockets of outbound edges to what an EdgePacer finds of the link to their peer, or those of a direct
+// exchange to what it finds of the way that all have in common. Attempts of different fragments may have edges to one
+// peer at the same time: they share the link, so that what it carries is what all their sockets carry together, and
+// each socket has an equal part of its rate.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,7 @@
 
 namespace atl {
 
-// What is known of the link to one peer, kept from attempt to attempt, and the sockets of those under way. Thread-safe.
+// What is known of one link, kept from attempt to attempt, and the sockets of those under way. Thread-safe.
 class LinkPacing {
  public:
   // As EdgePacer::link_rate().
@@ -63,15 +64,18 @@ class EdgePacing {
   EdgePacing(const EdgePacing&) = delete;
   EdgePacing& operator=(const EdgePacing&) = delete;
 
-  // Call it about every kLookEvery.
-  void look(Clock::time_point now);
+  // One more, which stays open too.
+  void add(int socket);
+  // Call it about every kLookEvery. `busy`: how many of the sockets have something to send, which share what all may;
+  // 0: all of them.
+  void look(Clock::time_point now, std::size_t busy = 0);
   static constexpr std::chrono::milliseconds kLookEvery{50};
 
  private:
-  std::optional<double> limit_of_a_socket() const;
+  std::optional<double> limit_of_a_socket(std::size_t busy) const;
 
   LinkPacing& link_;
-  const std::vector<int> sockets_;
+  std::vector<int> sockets_;
   const UploadShare& upload_;
   const bool learns_;  // of the link
   std::optional<double> applied_;

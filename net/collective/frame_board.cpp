@@ -29,8 +29,7 @@ void signal(const UniqueFd& event) {
 
 FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound, const EdgeSchedule& inbound,
                        std::size_t connections, std::size_t workers)
-    : payload_(payload),
-      outbound_(outbound),
+    : outbound_(outbound),
       inbound_(inbound),
       ended_event_(new_event()),
       sleepers_(workers),
@@ -38,21 +37,10 @@ FrameBoard::FrameBoard(const RingPayload& payload, const EdgeSchedule& outbound,
       next_own_(outbound.next_own(0)),
       own_ready_end_(outbound.encodes_own() ? outbound.frames() : 0),
       sent_(outbound.frames()),
-      admitted_(inbound.frames()) {
+      admitted_(inbound.frames()),
+      pieces_(payload) {
   for (std::size_t worker = 0; worker < workers; ++worker) wake_events_.push_back(new_event());
-  const auto bytes = static_cast<std::size_t>(encoded_bytes(payload.wire, payload.numel));
-  for (std::size_t piece = 0; piece < digest_pieces(bytes); ++piece) {
-    piece_missing_.push_back(
-        static_cast<std::uint32_t>(std::min(kDigestPieceBytes, bytes - piece * kDigestPieceBytes)));
-  }
-  piece_hashes_.resize(piece_missing_.size());
   const MutexLock lock(mutex_);
-  for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
-    bucket_missing_.push_back(static_cast<std::uint64_t>(payload.bucket_bytes(bucket)));
-    if (!payload.is_final(bucket)) continue;
-    count_final(static_cast<std::uint64_t>(encoded_bytes(payload.wire, payload.bucket_begin(bucket))),
-                static_cast<std::uint64_t>(payload.bucket_bytes(bucket)));
-  }
   end_if_complete();
 }
 
@@ -150,19 +138,10 @@ bool FrameBoard::all_received() const {
 }
 
 void FrameBoard::count_final(std::uint64_t first_byte, std::uint64_t bytes) {
-  const std::uint64_t end = first_byte + bytes;
-  for (std::uint64_t piece = first_byte / kDigestPieceBytes; piece * kDigestPieceBytes < end; ++piece) {
-    const std::uint64_t piece_begin = piece * kDigestPieceBytes;
-    const auto here = std::min(end, piece_begin + kDigestPieceBytes) - std::max(first_byte, piece_begin);
-    piece_missing_[piece] -= static_cast<std::uint32_t>(here);
-    if (piece_missing_[piece] > 0) continue;
-    to_hash_.push_back(piece);
+  for (std::size_t whole = pieces_.count(first_byte, bytes); whole > 0; --whole) {
     ++version_;
     wake_one_to_hash();
   }
-  // A frame lies within one bucket.
-  const auto bucket_bytes = static_cast<std::uint64_t>(encoded_bytes(payload_.wire, payload_.bucket_numel));
-  bucket_missing_[first_byte / bucket_bytes] -= bytes;
 }
 
 // ---- what moves
@@ -187,29 +166,23 @@ Clock::time_point FrameBoard::vouched_until() const {
 
 std::optional<std::size_t> FrameBoard::take_to_hash() {
   const MutexLock lock(mutex_);
-  if (to_hash_.empty()) return std::nullopt;
-  const std::size_t piece = to_hash_.front();
-  to_hash_.pop_front();
-  return piece;
+  return pieces_.take_to_hash();
 }
 
 void FrameBoard::piece_hashed(std::size_t piece, const PieceHash& hash) {
   const MutexLock lock(mutex_);
-  piece_hashes_[piece] = hash;
-  ++hashed_count_;
+  pieces_.hashed(piece, hash);
   end_if_complete();
 }
 
 Digest FrameBoard::digest() const {
   const MutexLock lock(mutex_);
-  return digest_of_pieces(piece_hashes_);
+  return pieces_.digest();
 }
 
 std::vector<bool> FrameBoard::whole_buckets() const {
   const MutexLock lock(mutex_);
-  std::vector<bool> whole;
-  for (const std::uint64_t missing : bucket_missing_) whole.push_back(missing == 0);
-  return whole;
+  return pieces_.whole_buckets();
 }
 
 // ---- keepalives, the end
@@ -255,7 +228,7 @@ void FrameBoard::set_failure(AllReduceFailure failure) {
 
 void FrameBoard::end_if_complete() {
   if (complete_ || failure_ || sent_count_ < outbound_.frames() || received_count_ < inbound_.frames() ||
-      hashed_count_ < piece_hashes_.size()) {
+      !pieces_.all_hashed()) {
     return;
   }
   complete_ = true;

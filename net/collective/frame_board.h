@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <queue>
 #include <vector>
@@ -18,7 +17,7 @@
 #include "net/base/result.h"
 #include "net/base/unique_fd.h"
 #include "net/collective/all_reduce.h"
-#include "net/collective/canonical_digest.h"
+#include "net/collective/final_pieces.h"
 #include "net/collective/ring_schedule.h"
 
 namespace atl {
@@ -108,7 +107,6 @@ class FrameBoard {
   bool something_to_send() const ATOLL_REQUIRES(mutex_);
   void set_failure(AllReduceFailure failure) ATOLL_REQUIRES(mutex_);
 
-  const RingPayload& payload_;
   const EdgeSchedule& outbound_;
   const EdgeSchedule& inbound_;
   UniqueFd ended_event_;
@@ -131,11 +129,7 @@ class FrameBoard {
   std::vector<bool> admitted_ ATOLL_GUARDED_BY(mutex_);
   std::uint32_t received_count_ ATOLL_GUARDED_BY(mutex_) = 0;
   bool somebody_early_ ATOLL_GUARDED_BY(mutex_) = false;
-  std::vector<std::uint32_t> piece_missing_ ATOLL_GUARDED_BY(mutex_);   // bytes of each piece that are not final yet
-  std::vector<std::uint64_t> bucket_missing_ ATOLL_GUARDED_BY(mutex_);  // the same of each bucket
-  std::deque<std::size_t> to_hash_ ATOLL_GUARDED_BY(mutex_);
-  std::vector<PieceHash> piece_hashes_ ATOLL_GUARDED_BY(mutex_);
-  std::size_t hashed_count_ ATOLL_GUARDED_BY(mutex_) = 0;
+  FinalPieces pieces_ ATOLL_GUARDED_BY(mutex_);
   std::optional<std::chrono::milliseconds> keepalive_due_ ATOLL_GUARDED_BY(mutex_);
   Clock::time_point vouched_until_ ATOLL_GUARDED_BY(mutex_);
   bool complete_ ATOLL_GUARDED_BY(mutex_) = false;

@@ -44,6 +44,26 @@ void PartialSums::encode_contribution(const RingSubChunk& sub_chunk, std::span<s
   encode_weighted(wire_, own(sub_chunk), share_, feedback(sub_chunk), contribution);
 }
 
+void PartialSums::begin_with_zeros(const RingSubChunk& sub_chunk) const {
+  const Stopwatch stopwatch(*this);
+  encode_weighted(wire_, own(sub_chunk), 0.0f, encoded(sub_chunk));
+}
+
+void PartialSums::add_contribution(const RingSubChunk& sub_chunk, std::span<const std::byte> contribution) const {
+  const Stopwatch stopwatch(*this);
+  const std::span<std::byte> sum = encoded(sub_chunk);
+  add_encoded(wire_, sub_chunk.numel, sum, contribution, sum);
+}
+
+void PartialSums::owe_nothing_without_share(const RingPayload& payload) const {
+  if (share_ != 0.0f || feedback_.residual_out.empty()) return;
+  for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
+    const auto first = static_cast<std::size_t>(payload.bucket_begin(bucket));
+    const auto end = static_cast<std::size_t>(payload.bucket_begin(bucket + 1));
+    if (!payload.is_final(bucket)) std::ranges::fill(feedback_.residual_out.subspan(first, end - first), 0.0f);
+  }
+}
+
 void PartialSums::sum_contributions(const RingSubChunk& sub_chunk,
                                     std::span<const std::span<const std::byte>> contributions,
                                     std::span<float> sum) const {

@@ -27,6 +27,13 @@ class PartialSums {
   void add_own(const RingSubChunk& sub_chunk) const;
   // contribution <- encode(share * values), for another member to sum
   void encode_contribution(const RingSubChunk& sub_chunk, std::span<std::byte> contribution) const;
+  // canonical <- encode(0), with which a chunk's sum begins whose first rank has no share
+  void begin_with_zeros(const RingSubChunk& sub_chunk) const;
+  // canonical <- encode(decode(canonical) + decode(contribution)), as its contributor's add_own would have made it
+  void add_contribution(const RingSubChunk& sub_chunk, std::span<const std::byte> contribution) const;
+  // At share 0 nothing can be paid back: residual_out <- 0 in the buckets that travel. Where add_own and encode_own,
+  // which do the same, are not called for all values.
+  void owe_nothing_without_share(const RingPayload& payload) const;
   // canonical <- encode(share * values + the others' contributions, in their order), the sum in fp32, in `sum`
   void sum_contributions(const RingSubChunk& sub_chunk, std::span<const std::span<const std::byte>> contributions,
                          std::span<float> sum) const;

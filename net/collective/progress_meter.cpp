@@ -16,13 +16,20 @@ double rate(std::uint64_t before, std::uint64_t after, double seconds) {
 AllReduceProgress ProgressMeter::progress(const Counts& counts, const Reading& since, Clock::time_point now) const {
   const double seconds = Seconds(now - since.when).count();
   AllReduceProgress progress;
-  progress.bytes_total = inbound_.bytes() + direct_bytes_;
+  progress.bytes_total = ring_bytes_ + direct_bytes_;
   progress.bytes_done = std::min(progress.bytes_total, counts.received());
-  progress.steps = inbound_.steps();
-  progress.step = inbound_.step_after(counts.ring_bytes);
+  const bool contributions_lack = counts.direct_bytes < direct_bytes_;
+  if (inbound_ != nullptr) {
+    progress.steps = inbound_->steps();
+    progress.step = inbound_->step_after(counts.ring_bytes);
+    progress.phase = inbound_->phase_of_step(progress.step);
+  } else {
+    progress.steps = 2;
+    progress.step = contributions_lack ? 0 : counts.ring_bytes < ring_bytes_ ? 1 : 2;
+    progress.phase = RingPhase::kAllGather;
+  }
   // Contributions past the ring are the reduce-scatter of formats whose ring only gathers.
-  progress.phase =
-      counts.direct_bytes < direct_bytes_ ? RingPhase::kReduceScatter : inbound_.phase_of_step(progress.step);
+  if (contributions_lack) progress.phase = RingPhase::kReduceScatter;
   progress.received_bytes_per_second = rate(since.received, counts.received(), seconds);
   progress.sent_bytes_per_second = rate(since.sent, counts.sent_bytes, seconds);
   return progress;

@@ -7,6 +7,7 @@
 #include "net/base/link_window.h"
 #include "net/collective/all_reduce.h"
 #include "net/collective/canonical_digest.h"
+#include "net/collective/direct_exchange.h"
 #include "net/collective/direct_reduce.h"
 #include "net/collective/partial_sums.h"
 #include "net/collective/ring_edges.h"
@@ -70,7 +71,12 @@ Status check(const AllReduceSpec& spec, std::size_t numel, std::size_t canonical
   if (spec.bucket_numel <= 0 || spec.bucket_numel % block != 0) {
     return invalid(fmt::format("buckets of {} values; a positive multiple of {}", spec.bucket_numel, block));
   }
-  if (!sums_hop_by_hop(spec.wire) && spec.order.size() > kMaxDirectIslands) {
+  const bool directly = spec.schedule == Schedule::kDirect;
+  if (directly && !sums_hop_by_hop(spec.wire)) {
+    return invalid(fmt::format("{} has its own way to the owners of chunks: choose the ring's schedule for it",
+                               wire_format_name(spec.wire)));
+  }
+  if ((directly || !sums_hop_by_hop(spec.wire)) && spec.order.size() > kMaxDirectIslands) {
     return invalid(fmt::format("{} islands that send {} straight to each other; at most {}", spec.order.size(),
                                wire_format_name(spec.wire), kMaxDirectIslands));
   }
@@ -92,12 +98,6 @@ std::optional<Rank> rank_of(const IslandId& self, const std::vector<RingMember>&
     if (order[i].id == self) return Rank{static_cast<std::int32_t>(i)};
   }
   return std::nullopt;
-}
-
-float share_of(Rank rank, const std::vector<RingMember>& order) {
-  double total = 0;
-  for (const RingMember& member : order) total += member.weight;
-  return static_cast<float>(order[static_cast<std::size_t>(rank.value)].weight / total);
 }
 
 Digest encode_alone(const RingPayload& payload, const PartialSums& sums, ByteView canonical) {
@@ -205,13 +205,16 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   }
 
   const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(input.size()));
-  const PartialSums sums(spec.wire, input, share_of(*self, spec.order), spec.feedback, canonical);
+  const PartialSums sums(spec.wire, input, share_of(spec.order, static_cast<std::size_t>(self->value)), spec.feedback,
+                         canonical);
   std::variant<AllReduceReport, AllReduceFailure> outcome;
   if (spec.order.size() == 1) {
     AllReduceReport alone{.digest = encode_alone(payload, sums, canonical)};
     if (spec.on_final) spec.on_final(0, canonical.size());
     alone.phases = phases_of(sums, Seconds::zero(), begin, 1);
     outcome = std::move(alone);
+  } else if (spec.schedule == Schedule::kDirect) {
+    outcome = run_directly(spec, *self, payload, sums, canonical, abort);
   } else {
     outcome = run_with_peers(spec, *self, payload, sums, canonical, abort);
   }
@@ -307,6 +310,22 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
     inbox_.park(spec.fragment, std::move(done.from_previous));
   }
   return report;
+}
+
+std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_directly(const AllReduceSpec& spec, Rank self,
+                                                                            const RingPayload& payload,
+                                                                            const PartialSums& sums,
+                                                                            std::span<std::byte> canonical,
+                                                                            const AbortSignal& abort) {
+  const auto connecting_since = Clock::now();
+  const UploadShare upload(under_way_, spec.most_bytes_per_second);
+  DirectExchange exchange(spec, self, payload, sums, canonical, of(spec.fragment).pool, inbox_, own_link_, upload);
+  auto outcome = exchange.run(abort);
+  if (auto* report = std::get_if<AllReduceReport>(&outcome)) {
+    const auto moving_since = exchange.moving_since();
+    report->phases = phases_of(sums, moving_since - connecting_since, moving_since, 1);
+  }
+  return outcome;
 }
 
 }  // namespace atl

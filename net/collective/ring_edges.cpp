@@ -11,8 +11,6 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kRest{1};  // after which BBR may think of a probe
-
 // Of the set of final buckets, for the hello: 0 when there are none.
 std::uint64_t fingerprint(const std::vector<bool>& final_buckets) {
   if (std::ranges::find(final_buckets, true) == final_buckets.end()) return 0;
@@ -35,6 +33,12 @@ Status say_hello(std::vector<TlsConnection>& connections, RingHello hello, Deadl
 }
 
 }  // namespace
+
+float share_of(const std::vector<RingMember>& order, std::size_t rank) {
+  double total = 0;
+  for (const RingMember& member : order) total += member.weight;
+  return static_cast<float>(order[rank].weight / total);
+}
 
 RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, RingRole role, const RingPayload& payload) {
   return RingHello{.from = spec.order[rank].id,

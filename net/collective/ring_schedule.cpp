@@ -30,6 +30,20 @@ RingSubChunk sub_chunk_at(WireFormat wire, std::int64_t first, std::int64_t nume
   return sub_chunk;
 }
 
+std::vector<RingSubChunk> owned_sub_chunks(const RingPayload& payload, int world_size, Rank rank) {
+  const std::int64_t chunk = (rank.value + 1) % world_size;
+  std::vector<RingSubChunk> owned;
+  for (std::int64_t bucket = 0; bucket < payload.buckets(); ++bucket) {
+    if (payload.is_final(bucket)) continue;
+    const std::int64_t first = payload.chunk_begin(bucket, chunk, world_size);
+    const std::int64_t numel = payload.chunk_begin(bucket, chunk + 1, world_size) - first;
+    for (std::uint32_t i = 0; i < sub_chunk_count(payload.wire, numel); ++i) {
+      owned.push_back(sub_chunk_at(payload.wire, first, numel, i));
+    }
+  }
+  return owned;
+}
+
 EdgeSchedule::EdgeSchedule(const RingPayload& payload, int world_size, Rank sender)
     : wire_(payload.wire), world_size_(world_size) {
   std::uint32_t sequence = 0;

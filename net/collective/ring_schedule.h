@@ -64,6 +64,9 @@ struct RingSubChunk {
 std::uint32_t sub_chunk_count(WireFormat wire, std::int64_t numel);
 RingSubChunk sub_chunk_at(WireFormat wire, std::int64_t first, std::int64_t numel, std::uint32_t index);
 
+// Of the chunks whose sums `rank` owns, in buckets that travel, in order.
+std::vector<RingSubChunk> owned_sub_chunks(const RingPayload& payload, int world_size, Rank rank);
+
 // The frames of the edge from `sender` to the next rank.
 class EdgeSchedule {
  public:

@@ -28,33 +28,13 @@ bool may_be_meant(const RingHello& hello, const RingHello& expected) {
   if (hello.fragment != expected.fragment) {
     return hello.from == expected.from && attempt_of(hello) == attempt_of(expected);
   }
+  const auto exchanges = [](const RingHello& h) { return h.role == RingRole::kExchange; };
+  if (exchanges(hello) != exchanges(expected)) {  // in one attempt all do, or nobody does
+    return hello.from == expected.from && attempt_of(hello) == attempt_of(expected);
+  }
   const auto contributes = [](const RingHello& h) { return h.role == RingRole::kContributions; };
   return hello.from == expected.from && attempt_of(hello) == attempt_of(expected) && expected.world_size != 2 &&
          !contributes(hello) && !contributes(expected);
-}
-
-// Which field differs, for the message; empty when the hello is the expected one.
-std::string difference(const RingHello& hello, const RingHello& expected) {
-  if (hello.fragment != expected.fragment) {
-    return fmt::format("fragment {} instead of {}", hello.fragment.value, expected.fragment.value);
-  }
-  if (hello.wire != expected.wire) return "another wire format";
-  if (hello.payload_numel != expected.payload_numel) {
-    return fmt::format("a payload of {} values instead of {}", hello.payload_numel, expected.payload_numel);
-  }
-  if (hello.bucket_numel != expected.bucket_numel) {
-    return fmt::format("buckets of {} values instead of {}", hello.bucket_numel, expected.bucket_numel);
-  }
-  if (hello.role != expected.role) {
-    return hello.role == RingRole::kSends ? "the part of the sender, which is this island's"
-                                          : "the part of the receiver, which is this island's";
-  }
-  if (hello.final_buckets != expected.final_buckets) return "another idea of which buckets are final";
-  if (hello.world_size != expected.world_size || hello.from_rank != expected.from_rank) {
-    return fmt::format("rank {} of {} instead of rank {} of {}", hello.from_rank.value, hello.world_size,
-                       expected.from_rank.value, expected.world_size);
-  }
-  return {};
 }
 
 // Between two looks at whether anything is due while nothing arrives, and at whether the edge is still waited for: an
@@ -125,6 +105,34 @@ auto oldest_of_most(std::vector<Held>& held, FragmentOf fragment_of, Counts coun
 }
 
 }  // namespace
+
+std::string hello_difference(const RingHello& hello, const RingHello& expected) {
+  if (hello.fragment != expected.fragment) {
+    return fmt::format("fragment {} instead of {}", hello.fragment.value, expected.fragment.value);
+  }
+  if (hello.wire != expected.wire) return "another wire format";
+  if (hello.payload_numel != expected.payload_numel) {
+    return fmt::format("a payload of {} values instead of {}", hello.payload_numel, expected.payload_numel);
+  }
+  if (hello.bucket_numel != expected.bucket_numel) {
+    return fmt::format("buckets of {} values instead of {}", hello.bucket_numel, expected.bucket_numel);
+  }
+  if ((hello.role == RingRole::kExchange) != (expected.role == RingRole::kExchange)) {
+    return hello.role == RingRole::kExchange
+               ? "the direct schedule, where everybody sends to everybody; this island was told to send round a ring"
+               : "the ring's schedule; this island was told the direct one, where everybody sends to everybody";
+  }
+  if (hello.role != expected.role) {
+    return hello.role == RingRole::kSends ? "the part of the sender, which is this island's"
+                                          : "the part of the receiver, which is this island's";
+  }
+  if (hello.final_buckets != expected.final_buckets) return "another idea of which buckets are final";
+  if (hello.world_size != expected.world_size || hello.from_rank != expected.from_rank) {
+    return fmt::format("rank {} of {} instead of rank {} of {}", hello.from_rank.value, hello.world_size,
+                       expected.from_rank.value, expected.world_size);
+  }
+  return {};
+}
 
 RingInbox::RingInbox() {
   for (UniqueFd& arrival : arrivals_) arrival = make_arrival();
@@ -197,7 +205,7 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const RingHello& hello = waiting_[i].hello;
     if (!may_be_meant(hello, expected)) continue;
-    if (const std::string wrong = difference(hello, expected); !wrong.empty()) {
+    if (const std::string wrong = hello_difference(hello, expected); !wrong.empty()) {
       return Result<Edge>(
           Error{ErrorCode::kProtocol, fmt::format("{} began the edge with {}", expected.from.value, wrong)});
     }
@@ -221,23 +229,28 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
   return Result<Edge>(std::move(edge));
 }
 
-void RingInbox::park(FragmentId fragment, std::vector<Parked> connections) {
+void RingInbox::park(FragmentId fragment, std::vector<Parked> connections, Kind kind) {
   std::vector<ParkedOf> dropped;  // closed after the lock is released
   MutexLock lock(mutex_);
-  for (Parked& parked : connections) parked_.push_back({fragment, std::move(parked)});
-  while (parked_.size() > kMaxWaitingOfPeer) {
-    const auto first = oldest_of_most(
-        parked_, [](const ParkedOf& one) { return one.fragment; }, [](const ParkedOf&) { return true; });
-    dropped.push_back(std::move(*first));
-    parked_.erase(first);
+  for (Parked& one : connections) {
+    const IslandId peer = one.connection.peer();
+    parked_.push_back({fragment, kind, std::move(one)});
+    const auto of_peer = [&](const ParkedOf& other) { return other.parked.connection.peer() == peer; };
+    while (static_cast<std::size_t>(std::ranges::count_if(parked_, of_peer)) > kMaxWaitingOfPeer) {
+      const auto first = oldest_of_most(
+          parked_, [](const ParkedOf& other) { return other.fragment; }, of_peer);
+      dropped.push_back(std::move(*first));
+      parked_.erase(first);
+    }
   }
 }
 
-void RingInbox::keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers) {
+void RingInbox::keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers, Kind kind) {
   std::vector<ParkedOf> dropped;
   MutexLock lock(mutex_);
   for (auto one = parked_.begin(); one != parked_.end();) {
-    if (one->fragment != fragment || std::ranges::find(peers, one->parked.connection.peer()) != peers.end()) {
+    const bool is_meant = one->kind == kind && std::ranges::find(peers, one->parked.connection.peer()) != peers.end();
+    if (one->fragment != fragment || is_meant) {
       ++one;
       continue;
     }
@@ -297,23 +310,49 @@ void RingInbox::look_at_parked() {
   }
 }
 
-void RingInbox::append_polls(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls) {
+void RingInbox::append_parked(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls) {
   MutexLock lock(mutex_);
-  for (const auto& [of_fragment, parked] : parked_) {
-    if (of_fragment != fragment || parked.connection.peer() != peer) continue;
-    polls.push_back({parked.connection.fd(), parked.connection.poll_events_for_read(), 0});
+  for (const ParkedOf& one : parked_) {
+    const TlsConnection& connection = one.parked.connection;
+    if (one.fragment != fragment || connection.peer() != peer) continue;
+    polls.push_back({connection.fd(), connection.poll_events_for_read(), 0});
   }
+}
+
+void RingInbox::append_polls(FragmentId fragment, const std::vector<IslandId>& peers, std::vector<pollfd>& polls) {
+  polls.push_back({arrival_of(fragment).get(), POLLIN, 0});
+  for (const IslandId& peer : peers) append_parked(fragment, peer, polls);
+}
+
+// Before looking, so that a delivery after the look wakes the poll.
+void RingInbox::drain_arrivals(FragmentId fragment) {
+  std::uint64_t deliveries = 0;
+  [[maybe_unused]] const auto drained = ::read(arrival_of(fragment).get(), &deliveries, sizeof deliveries);
+}
+
+std::optional<RingInbox::Came> RingInbox::try_take(std::span<const RingHello> expected) {
+  if (!expected.empty()) drain_arrivals(expected.front().fragment);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    (void)listen_to_parked(expected[i].fragment, expected[i].from);
+    int arrived = 0;
+    if (Arrived edge = take_arrived(expected[i], arrived)) return Came{i, std::move(*edge)};
+  }
+  return std::nullopt;
+}
+
+void RingInbox::give_up(const RingHello& expected) {
+  std::vector<Waiting> dropped;  // closed after the lock is released
+  MutexLock lock(mutex_);
+  of(expected.fragment).newest_asked = {expected.round, Attempt{expected.attempt.value + 1}};
+  drop_outdated(dropped);
 }
 
 Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
                                         const std::function<bool()>& on_tick) {
-  const int arrival = arrival_of(expected.fragment).get();
   const std::string what = fmt::format("waiting for {} to begin its edge", expected.from.value);
   std::vector<pollfd> watched;
   for (;;) {
-    // Drained before looking, so that a delivery after the look wakes the poll.
-    std::uint64_t deliveries = 0;
-    [[maybe_unused]] const auto drained = ::read(arrival, &deliveries, sizeof deliveries);
+    drain_arrivals(expected.fragment);
     if (abort.raised()) return Error{ErrorCode::kAborted, fmt::format("{}: {}", what, abort.reason())};
     const bool parked_closed = listen_to_parked(expected.fragment, expected.from);
     int arrived = 0;
@@ -325,8 +364,8 @@ Result<RingInbox::Edge> RingInbox::take(const RingHello& expected, Deadline dead
       return Error{ErrorCode::kTimeout, fmt::format("{}: {} connections came within the time allowed", what, arrived)};
     }
     if (on_tick && !on_tick()) return Error{ErrorCode::kAborted, fmt::format("{}: the attempt has ended", what)};
-    watched.assign({pollfd{arrival, POLLIN, 0}, pollfd{abort.fd(), POLLIN, 0}});
-    append_polls(expected.fragment, expected.from, watched);
+    watched.assign({pollfd{abort.fd(), POLLIN, 0}});
+    append_polls(expected.fragment, {expected.from}, watched);
     (void)::poll(watched.data(), watched.size(),
                  deadline.poll_milliseconds(on_tick ? kTickOfAsked : kTickMilliseconds));
   }

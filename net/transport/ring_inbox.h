@@ -10,6 +10,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "net/base/abort_signal.h"
@@ -22,10 +24,13 @@
 
 namespace atl {
 
+// Which field of a peer's hello differs, for a message; empty when it is the expected one.
+std::string hello_difference(const RingHello& hello, const RingHello& expected);
+
 class RingInbox {
  public:
   // Of one peer, whatever fragments it names: two islands alone share two edges, of kMaxConnectionsPerEdge with all
-  // fragments. As many are parked at most.
+  // fragments. As many are parked at most, of each peer.
   static constexpr std::size_t kMaxWaitingOfPeer = 2 * kMaxConnectionsPerEdge;
   // kMaxDirectIslands for each fragment beyond the first: everybody's contributions to each may come at once.
   static constexpr std::size_t kMaxWaiting = 256 + (kMaxFragments - 1) * kMaxDirectIslands;
@@ -52,6 +57,18 @@ class RingInbox {
   // edge any more (kAborted).
   Result<Edge> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
                     const std::function<bool()>& on_tick = {});
+  // The same without waiting, of whichever of the edges has come: which of them it is, and what take() would have
+  // returned. Nothing while none has: look again when something that append_polls() named is ready. All of one fragment.
+  struct Came {
+    std::size_t index;
+    Result<Edge> edge;
+  };
+  std::optional<Came> try_take(std::span<const RingHello> expected);
+  // What poll(2) is to watch for the fragment's arrivals, and for hellos on what is parked of it with `peers`.
+  void append_polls(FragmentId fragment, const std::vector<IslandId>& peers, std::vector<pollfd>& polls);
+  // The attempt has failed here: connections that wait for it, and those that still come, are closed, which tells those
+  // who dialled them. Until another one is asked for.
+  void give_up(const RingHello& expected);
 
   // Keeps connections open on which the fragment's next hello is awaited. `surplus` was read beyond the attempt that
   // they ended.
@@ -59,12 +76,14 @@ class RingInbox {
     TlsConnection connection;
     Bytes surplus;
   };
-  void park(FragmentId fragment, std::vector<Parked> connections);
+  // A ring's connections serve rings, an exchange's exchanges.
+  enum class Kind { kRing, kExchange };
+  void park(FragmentId fragment, std::vector<Parked> connections, Kind kind = Kind::kRing);
   // Call it now and then while nobody takes: keepalives that come on parked connections are read, and what is closed is
   // closed here too. Never waits.
   void look_at_parked();
-  // Closes the fragment's parked connections of everybody else.
-  void keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers);
+  // Closes the fragment's parked connections of everybody else, and of the other kind.
+  void keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers, Kind kind = Kind::kRing);
   // The hub began anew, and rounds and attempts of all fragments may count back: what waits is of no attempt to come.
   // Those that are parked stay.
   void forget_attempts();
@@ -79,6 +98,7 @@ class RingInbox {
   };
   struct ParkedOf {
     FragmentId fragment;
+    Kind kind;
     Parked parked;
   };
   struct Refusal {
@@ -95,7 +115,8 @@ class RingInbox {
   bool is_cut(const RingHello& expected, bool parked_closed);
   void drop_outdated(std::vector<Waiting>& dropped) ATOLL_REQUIRES(mutex_);
   bool listen_to_parked(FragmentId fragment, const IslandId& peer);
-  void append_polls(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls);
+  void append_parked(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls);
+  void drain_arrivals(FragmentId fragment);
   // Of a fragment below kMaxFragments.
   OfFragment& of(FragmentId fragment) ATOLL_REQUIRES(mutex_) { return fragments_[fragment.value]; }
   const UniqueFd& arrival_of(FragmentId fragment) const { return arrivals_[fragment.value]; }

@@ -90,7 +90,7 @@ Result<RingHello> decode_ring_hello_body(ByteView body) {
   if (!reader.ok() || !reader.at_end()) return protocol_error("ring hello: its length does not fit");
   if (!is_wire_format(wire)) return protocol_error(fmt::format("ring hello: unknown wire format {}", wire));
   hello.wire = static_cast<WireFormat>(wire);
-  if (role > static_cast<std::uint8_t>(RingRole::kContributions)) {
+  if (role > static_cast<std::uint8_t>(RingRole::kExchange)) {
     return protocol_error(fmt::format("ring hello: unknown role {}", role));
   }
   hello.role = static_cast<RingRole>(role);

@@ -21,6 +21,13 @@
 // chunk, in formats that are not summed hop by hop: one connection, one attempt, frames in the order of the owner's
 // chunks. A keepalive has no payload, zeros in phase, sequence and length, and in offset for how many milliseconds its
 // sender itself still waits for data.
+//
+// Role kExchange is that of both ends of the one connection that each pair of members has where everybody exchanges
+// with everybody (net/collective/direct_exchange.h). There frames travel both ways, of two kinds, in any mixture: in
+// phase reduce-scatter what the sender contributes to the receiver's chunks, in phase all-gather the sums of the
+// sender's own. Frames of each kind come in the order of the chunks, numbered from 0.
+//
+//   attempt    := hello frame*          each way; the dialler's hello comes first, the other answers it
 #pragma once
 
 #include <cstddef>
@@ -47,11 +54,12 @@ inline constexpr int kMaxConnectionsPerEdge = 16;  // of all fragments together
 // more connections, and hold no more memory for each other, however many fragments their run has.
 constexpr int most_connections_per_edge(int fragments) { return kMaxConnectionsPerEdge / fragments; }
 inline constexpr int kMaxRingIslands = 1024;
-inline constexpr int kMaxDirectIslands = 128;  // where everybody dials everybody: !sums_hop_by_hop
+inline constexpr int kMaxDirectIslands = 128;  // where everybody dials everybody: !sums_hop_by_hop, or kExchange
 inline constexpr std::uint64_t kMaxPayloadNumel = std::uint64_t{1} << 40;
 
-// What `from` does on the edge. kContributions: it sends to the owner of a chunk (see above).
-enum class RingRole : std::uint8_t { kSends = 0, kReceives = 1, kContributions = 2 };
+// What `from` does on the edge. kContributions: it sends to the owner of a chunk; kExchange: it sends and receives (see
+// above).
+enum class RingRole : std::uint8_t { kSends = 0, kReceives = 1, kContributions = 2, kExchange = 3 };
 
 // Who speaks, for which attempt, and what it understands of it; both ends must understand the same.
 struct RingHello {

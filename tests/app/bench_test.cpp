@@ -32,27 +32,32 @@ void BenchTest::sizes_are_read_as_people_write_them() {
 void BenchTest::all_reduce_verifies_and_prints_its_figures_as_json_data() {
   QTest::addColumn<QString>("islands");
   QTest::addColumn<QString>("wire");
-  QTest::newRow("two, int8") << "2"
-                             << "int8-block";
-  QTest::newRow("three, fp32") << "3"
-                               << "fp32";
-  QTest::newRow("one") << "1"
-                       << "int8-block";
+  QTest::addColumn<QString>("schedule");
+  const auto row = [](const char* name, const char* islands, const char* wire, const char* schedule) {
+    QTest::newRow(name) << islands << wire << schedule;
+  };
+  row("two, int8", "2", "int8-block", "ring");
+  row("three, fp32", "3", "fp32", "ring");
+  row("three, directly", "3", "int8-block", "direct");
+  row("one", "1", "int8-block", "ring");
 }
 
 void BenchTest::all_reduce_verifies_and_prints_its_figures_as_json() {
   QFETCH(QString, islands);
   QFETCH(QString, wire);
+  QFETCH(QString, schedule);
   CliRun atoll;
 
   const CliOutcome outcome = atoll({"bench", "all-reduce", "--islands", islands.toStdString(), "--payload", "1MiB",
-                                    "--wire", wire.toStdString(), "--connections", "2", "--repeat", "2", "--json"});
+                                    "--wire", wire.toStdString(), "--schedule", schedule.toStdString(), "--connections",
+                                    "2", "--repeat", "2", "--json"});
 
   QVERIFY2(outcome.exit_code == 0, outcome.err.c_str());
   const auto json = nlohmann::json::parse(outcome.out);
   QCOMPARE(json.at("seconds").size(), std::size_t{2});
   QVERIFY(json.at("median_seconds").get<double>() > 0);
   QVERIFY(json.at("relative_error").get<double>() < 0.02);
+  QCOMPARE(json.at("schedule").get<std::string>(), schedule.toStdString());
 }
 
 void BenchTest::quantise_prints_both_kernels_beside_memcpy() {

@@ -5,6 +5,7 @@
 //
 //   wan_all_reduce --islands 4 --rate 500 --rtt 80 --payload 1GiB --wire int8-block --congestion bbr --repeat 6
 //   wan_all_reduce --rate 100 --rtt 80 --loss 0.001 --payload 256MiB
+//   wan_all_reduce --rate 100 --rtt 300 --loss 0.01 --payload 64MiB --schedule direct
 //   wan_all_reduce --payload 512MiB --idle 60                  each but the first after a minute's idleness, as in a
 //   run wan_all_reduce --payload 16MiB,64MiB,256MiB --repeat 5     and what is fixed of an all-reduce, what grows with
 //   bytes wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3  unequal links, in a given order wan_all_reduce
@@ -43,6 +44,7 @@ struct Options {
   int queue_ms = 100;
   std::vector<std::string> payloads{"256MiB"};
   std::string wire = "int8-block";
+  std::string schedule = "ring";
   int connections = 4;
   std::string congestion = "bbr";
   int repeat = 5;
@@ -68,9 +70,10 @@ Result<std::vector<std::uint64_t>> payload_bytes(const Options& options) {
 
 // ---- a member: one process
 
-AllReduceSpec spec_of(const Options& options, WireFormat wire) {
+AllReduceSpec spec_of(const Options& options, WireFormat wire, Schedule schedule) {
   AllReduceSpec spec;
   spec.round = OuterStep{1};
+  spec.schedule = schedule;
   spec.wire = wire;
   spec.connections_per_edge = options.connections;
   spec.congestion_control = options.congestion;
@@ -114,7 +117,8 @@ Status run_member(const Options& options) {
   ATOLL_ASSIGN_OR_RETURN(const auto island, BenchIsland::start(identity, {"0.0.0.0", kPort}));
   std::vector<float> input(std::ranges::max(payloads) / sizeof(float));
   fill_bench_values(host, input);
-  AllReduceSpec spec = spec_of(options, wire);
+  ATOLL_ASSIGN_OR_RETURN(const Schedule schedule, parse_schedule(options.schedule));
+  AllReduceSpec spec = spec_of(options, wire, schedule);
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {  // each line: average so many bytes once more
     std::istringstream in(line);
@@ -315,14 +319,17 @@ Result<std::unique_ptr<wan::WanBox>> make_box(const Options& options) {
 Status run(Options& options, char** argv) {
   ATOLL_ASSIGN_OR_RETURN(const auto payloads, payload_bytes(options));
   ATOLL_ASSIGN_OR_RETURN(const WireFormat wire, parse_wire_format(options.wire));
+  ATOLL_ASSIGN_OR_RETURN(const Schedule schedule, parse_schedule(options.schedule));
   ATOLL_ASSIGN_OR_RETURN(const auto box, make_box(options));
   ATOLL_ASSIGN_OR_RETURN(const auto members, Members::start(options, *box, argv));
   if (!options.json) {
     fmt::print(
-        "{} islands, {} Mbit/s each way, {} ms round trip, loss {}, {}; {} of fp32 as {}, {} connections an edge, {} s "
-        "of idleness before each but the first\n",
+        "{} islands, {} Mbit/s each way, {} ms round trip, loss {}, {}; {} of fp32 as {}, {}, {} s of idleness before "
+        "each but the first\n",
         options.islands, options.rate_mbit, options.rtt_ms, options.loss, options.congestion,
-        fmt::join(options.payloads, ", "), options.wire, options.connections, options.idle_s);
+        fmt::join(options.payloads, ", "), options.wire,
+        schedule == Schedule::kDirect ? "directly" : fmt::format("{} connections an edge", options.connections),
+        options.idle_s);
   }
   std::vector<Point> points;
   bool first = true;  // cold: connections are made
@@ -363,7 +370,8 @@ int main(int argc, char** argv) {
   app.add_option("--payload", options.payloads, "bytes of fp32; several: one after the other, with a fit")
       ->delimiter(',');
   app.add_option("--wire", options.wire);
-  app.add_option("--connections", options.connections);
+  app.add_option("--schedule", options.schedule, fmt::format("{}", fmt::join(kScheduleNames, ", ")));
+  app.add_option("--connections", options.connections, "an edge of the ring");
   app.add_option("--congestion", options.congestion, "default congestion control of the islands");
   app.add_option("--repeat", options.repeat, "of each payload, beside the first one, which is cold");
   app.add_option("--idle", options.idle_s, "seconds of idleness before each but the first");

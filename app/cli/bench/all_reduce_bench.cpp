@@ -70,6 +70,7 @@ AllReduceSpec spec_of(const AllReduceBenchOptions& options, const Islands& all) 
   AllReduceSpec spec;
   spec.round = OuterStep{1};
   spec.wire = options.wire;
+  spec.schedule = options.schedule;
   spec.connections_per_edge = options.connections_per_edge;
   spec.threads = options.threads;
   for (const auto& island : all.islands) spec.order.push_back({island->id(), {"127.0.0.1", island->port()}, 1.0});

@@ -9,6 +9,7 @@
 #include "kernels/wire_format.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
+#include "net/collective/all_reduce.h"
 
 namespace atl {
 
@@ -16,6 +17,7 @@ struct AllReduceBenchOptions {
   int islands = 4;
   std::uint64_t payload_bytes = 256u << 20;  // of fp32, each island
   WireFormat wire = WireFormat::kInt8Block;
+  Schedule schedule = Schedule::kRing;
   int connections_per_edge = 2;
   int threads = 0;  // of each island; 0: as AllReduceSpec chooses
   int repeat = 5;

@@ -15,7 +15,7 @@ namespace {
 
 struct AllReduceCommand {
   AllReduceBenchOptions options;
-  std::string payload = "256MiB", wire = "int8-block";
+  std::string payload = "256MiB", wire = "int8-block", schedule = "ring";
   bool json = false;
 };
 
@@ -23,6 +23,7 @@ nlohmann::json as_json(const AllReduceCommand& command, const AllReduceBenchResu
   return {{"islands", command.options.islands},
           {"payload_bytes", command.options.payload_bytes},
           {"wire", command.wire},
+          {"schedule", command.schedule},
           {"connections_per_edge", command.options.connections_per_edge},
           {"relative_error", result.relative_error},
           {"seconds", result.seconds},
@@ -41,12 +42,15 @@ std::string as_text(const AllReduceCommand& command, const AllReduceBenchResult&
   const double seconds = median(result.seconds);
   const double payload = static_cast<double>(command.options.payload_bytes);
   std::string text = fmt::format(
-      "{} islands, {} of fp32 as {}, {} TLS connections an edge on 127.0.0.1{}{}\n"
+      "{} islands, {} of fp32 as {}, {} on 127.0.0.1{}{}\n"
       "verified: same bytes everywhere, relative error {:.2g}\n"
       "time         {:.3f} s (median of {}), {:.3f} s (fastest)\n"
       "rate         {:.2f} GB/s of fp32\n"
       "to memcpy    {:.1f} x its {:.3f} s for one payload\n",
-      command.options.islands, command.payload, command.wire, command.options.connections_per_edge,
+      command.options.islands, command.payload, command.wire,
+      command.options.schedule == Schedule::kDirect
+          ? "directly, a TLS connection each pair"
+          : fmt::format("{} TLS connections an edge", command.options.connections_per_edge),
       result.congestion_control.empty() ? "" : ", ", result.congestion_control, result.relative_error, seconds,
       result.seconds.size(), minimum(result.seconds), payload / seconds / 1e9, seconds / result.memcpy_seconds,
       result.memcpy_seconds);
@@ -63,6 +67,7 @@ std::string as_text(const AllReduceCommand& command, const AllReduceBenchResult&
 Status run(AllReduceCommand& command, CommandContext& context) {
   ATOLL_ASSIGN_OR_RETURN(command.options.payload_bytes, parse_size(command.payload));
   ATOLL_ASSIGN_OR_RETURN(command.options.wire, parse_wire_format(command.wire));
+  ATOLL_ASSIGN_OR_RETURN(command.options.schedule, parse_schedule(command.schedule));
   ATOLL_ASSIGN_OR_RETURN(const AllReduceBenchResult result, run_all_reduce_bench(command.options, context.interrupt));
   context.console.out << (command.json ? as_json(command, result).dump(2) + "\n" : as_text(command, result))
                       << std::flush;
@@ -83,7 +88,10 @@ void add_bench_all_reduce_command(CLI::App& bench, CommandContext& context) {
   sub->add_option("--payload", command->payload, "Of fp32, each: 256MiB, 1GiB")->capture_default_str();
   sub->add_option("--wire", command->wire, fmt::format("How values travel: {}", fmt::join(kWireFormatNames, ", ")))
       ->capture_default_str();
-  sub->add_option("--connections", command->options.connections_per_edge, "TLS connections an edge")
+  sub->add_option("--schedule", command->schedule,
+                  fmt::format("By which way they come together: {}", fmt::join(kScheduleNames, ", ")))
+      ->capture_default_str();
+  sub->add_option("--connections", command->options.connections_per_edge, "TLS connections an edge of the ring")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
   sub->add_option("--threads", command->options.threads, "Of each island; 0: as many as processors, at most 4")

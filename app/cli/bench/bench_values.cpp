@@ -79,4 +79,10 @@ Result<WireFormat> parse_wire_format(std::string_view name) {
                fmt::format("'{}' is no wire format; choose one of {}", name, fmt::join(kWireFormatNames, ", "))};
 }
 
+Result<Schedule> parse_schedule(std::string_view name) {
+  if (const auto schedule = schedule_named(name)) return *schedule;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("'{}' is no schedule; choose one of {}", name, fmt::join(kScheduleNames, ", "))};
+}
+
 }  // namespace atl

@@ -9,6 +9,7 @@
 
 #include "kernels/wire_format.h"
 #include "net/base/result.h"
+#include "net/collective/all_reduce.h"
 
 namespace atl {
 
@@ -22,5 +23,6 @@ double sampled_error(WireFormat wire, std::span<const std::byte> canonical, std:
 double tolerated_error(WireFormat wire, int islands);
 
 Result<WireFormat> parse_wire_format(std::string_view name);
+Result<Schedule> parse_schedule(std::string_view name);
 
 }  // namespace atl

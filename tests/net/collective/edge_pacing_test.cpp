@@ -76,6 +76,7 @@ class EdgePacingTest : public QObject {
   void attempts_to_one_peer_share_what_its_link_carries();
   void a_limit_that_changes_holds_from_the_next_look_on();
   void contributions_and_their_edge_have_half_each();
+  void sockets_that_have_something_to_send_share_what_all_may();
 };
 
 void EdgePacingTest::attempts_at_once_share_the_owners_limit() {
@@ -142,6 +143,24 @@ void EdgePacingTest::a_limit_that_changes_holds_from_the_next_look_on() {
     most = now;
     pacing.look(Clock::now());
     QCOMPARE(connection.paced_to(), now);
+  }
+}
+
+void EdgePacingTest::sockets_that_have_something_to_send_share_what_all_may() {
+  AttemptsUnderWay attempts;
+  LinkPacing link;
+  const Connection first, second, third;
+  const UploadShare upload(attempts, [] { return std::optional(6e5); });
+  EdgePacing pacing(link, {first.fd()}, upload);
+  QCOMPARE(first.paced_to(), std::optional(6e5));
+
+  pacing.add(second.fd());
+  pacing.add(third.fd());
+  for (const Connection* one : {&first, &second, &third}) QCOMPARE(one->paced_to(), std::optional(2e5));
+
+  for (const auto& [busy, each] : {std::pair<std::size_t, double>{2, 3e5}, {1, 6e5}, {3, 2e5}, {0, 2e5}}) {
+    pacing.look(Clock::now(), busy);
+    for (const Connection* one : {&first, &second, &third}) QCOMPARE(one->paced_to(), std::optional(each));
   }
 }
 

@@ -39,7 +39,11 @@ inline std::string message_of(const MemberResult& result) {
 }
 
 inline void verify_all_succeeded(const std::vector<MemberResult>& results) {
-  for (const MemberResult& result : results) QVERIFY2(result.ok(), message_of(result).c_str());
+  std::string failures;  // of all: one member's tells of another's
+  for (const MemberResult& result : results) {
+    if (!result.ok()) failures += message_of(result) + "\n";
+  }
+  QVERIFY2(failures.empty(), failures.c_str());
   for (const MemberResult& result : results) QVERIFY(result.canonical == results[0].canonical);
 }
 

@@ -70,20 +70,28 @@ class OwnersLimitsTest : public QObject {
   void a_member_receives_no_faster_than_its_owner_allows();
   void a_limit_that_comes_in_the_middle_holds();
   void a_limit_that_is_lifted_in_the_middle_holds_nobody_up();
+  void who_is_not_read_by_the_owners_limit_is_not_silent_data();
   void who_is_not_read_by_the_owners_limit_is_not_silent();
   void a_slow_reader_has_a_small_buffer_as_long_as_it_is_slow();
 };
 
 void OwnersLimitsTest::a_member_sends_no_faster_than_its_owner_allows_data() {
   QTest::addColumn<int>("wire");
-  QTest::newRow("summed hop by hop") << static_cast<int>(WireFormat::kInt8Block);
-  QTest::newRow("sent straight to the owners") << static_cast<int>(WireFormat::kInt4E3m0);
+  QTest::addColumn<int>("schedule");
+  const auto row = [](const char* name, WireFormat wire, Schedule schedule) {
+    QTest::newRow(name) << static_cast<int>(wire) << static_cast<int>(schedule);
+  };
+  row("summed hop by hop", WireFormat::kInt8Block, Schedule::kRing);
+  row("sent straight to the owners", WireFormat::kInt4E3m0, Schedule::kRing);
+  row("directly", WireFormat::kInt8Block, Schedule::kDirect);
 }
 
 void OwnersLimitsTest::a_member_sends_no_faster_than_its_owner_allows() {
   QFETCH(int, wire);
+  QFETCH(int, schedule);
   LoopbackRing ring(2);
   std::vector<AllReduceSpec> specs(2, ring.spec(static_cast<WireFormat>(wire)));
+  for (AllReduceSpec& spec : specs) spec.schedule = static_cast<Schedule>(schedule);
   specs[0].connections_per_edge = 1;
   specs[0].most_bytes_per_second = [] { return std::optional(kLimit); };
 
@@ -102,8 +110,10 @@ void OwnersLimitsTest::a_member_receives_no_faster_than_its_owner_allows_data() 
 
 void OwnersLimitsTest::a_member_receives_no_faster_than_its_owner_allows() {
   QFETCH(int, wire);
+  QFETCH(int, schedule);
   LoopbackRing ring(2);
   std::vector<AllReduceSpec> specs(2, ring.spec(static_cast<WireFormat>(wire)));
+  for (AllReduceSpec& spec : specs) spec.schedule = static_cast<Schedule>(schedule);
   DownloadPace download(kLimit);
   specs[0].download = &download;
 
@@ -164,10 +174,18 @@ void OwnersLimitsTest::a_limit_that_is_lifted_in_the_middle_holds_nobody_up() {
   QVERIFY(results[0].report().duration < 40s);
 }
 
+void OwnersLimitsTest::who_is_not_read_by_the_owners_limit_is_not_silent_data() {
+  QTest::addColumn<int>("schedule");
+  QTest::newRow("round the ring") << static_cast<int>(Schedule::kRing);
+  QTest::newRow("directly") << static_cast<int>(Schedule::kDirect);
+}
+
 // For five seconds nothing is read, with a silence timeout of two: nobody is to be blamed for it.
 void OwnersLimitsTest::who_is_not_read_by_the_owners_limit_is_not_silent() {
+  QFETCH(int, schedule);
   LoopbackRing ring(2);
   std::vector<AllReduceSpec> specs(2, ring.spec(WireFormat::kInt8Block));
+  for (AllReduceSpec& spec : specs) spec.schedule = static_cast<Schedule>(schedule);
   DownloadPace download(8e6);
   download.has_read(DownloadPace::Use::kRing, 30'000'000, Clock::now());
   specs[0].download = &download;

@@ -1,5 +1,6 @@
 // What bytes a ring makes of formats that are summed hop by hop: those of contributions that are sent and then added in
-// the ring's order, so that an average does not depend on the way by which it was made.
+// the ring's order, so that an average does not depend on the way by which it was made; and the direct schedule, which
+// is another such way.
 #include <QtTest>
 #include <thread>
 
@@ -53,13 +54,14 @@ class RingBytesTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void a_ring_makes_the_bytes_of_contributions_that_are_added_in_its_order_data();
-  void a_ring_makes_the_bytes_of_contributions_that_are_added_in_its_order();
+  void either_schedule_makes_the_bytes_of_contributions_that_are_added_in_the_rings_order_data();
+  void either_schedule_makes_the_bytes_of_contributions_that_are_added_in_the_rings_order();
   void a_members_residual_is_what_encoding_its_own_values_lost_data();
   void a_members_residual_is_what_encoding_its_own_values_lost();
 };
 
-void RingBytesTest::a_ring_makes_the_bytes_of_contributions_that_are_added_in_its_order_data() {
+void RingBytesTest::either_schedule_makes_the_bytes_of_contributions_that_are_added_in_the_rings_order_data() {
+  QTest::addColumn<int>("schedule");
   QTest::addColumn<int>("format");
   QTest::addColumn<int>("world_size");
   QTest::addColumn<int>("numel");
@@ -70,22 +72,27 @@ void RingBytesTest::a_ring_makes_the_bytes_of_contributions_that_are_added_in_it
       // Several buckets, the last block short; so few values that chunks are empty.
       for (const int numel : {300'001, 700}) {
         for (const int without_share : {-1, 1}) {
-          QTest::addRow("%s N=%d numel=%d%s", wire_format_name(wire).data(), world_size, numel,
-                        without_share < 0 ? "" : ", one receives only")
-              << static_cast<int>(wire) << world_size << numel << without_share;
+          for (const Schedule schedule : {Schedule::kRing, Schedule::kDirect}) {
+            QTest::addRow("%s N=%d numel=%d%s%s", wire_format_name(wire).data(), world_size, numel,
+                          without_share < 0 ? "" : ", one receives only",
+                          schedule == Schedule::kRing ? "" : ", directly")
+                << static_cast<int>(schedule) << static_cast<int>(wire) << world_size << numel << without_share;
+          }
         }
       }
     }
   }
 }
 
-void RingBytesTest::a_ring_makes_the_bytes_of_contributions_that_are_added_in_its_order() {
+void RingBytesTest::either_schedule_makes_the_bytes_of_contributions_that_are_added_in_the_rings_order() {
+  QFETCH(int, schedule);
   QFETCH(int, format);
   QFETCH(int, world_size);
   QFETCH(int, numel);
   QFETCH(int, without_share);
   LoopbackRing ring(world_size);
   AllReduceSpec spec = ring.spec(static_cast<WireFormat>(format));
+  spec.schedule = static_cast<Schedule>(schedule);
   spec.bucket_numel = 500 * kBlockNumel;
   for (int rank = 0; rank < world_size; ++rank) {
     spec.order[static_cast<std::size_t>(rank)].weight = rank == without_share ? 0 : 1 + rank;
@@ -101,17 +108,24 @@ void RingBytesTest::a_ring_makes_the_bytes_of_contributions_that_are_added_in_it
 
 void RingBytesTest::a_members_residual_is_what_encoding_its_own_values_lost_data() {
   QTest::addColumn<int>("format");
-  QTest::newRow("bf16") << static_cast<int>(WireFormat::kBf16);
-  QTest::newRow("int8-block") << static_cast<int>(WireFormat::kInt8Block);
+  QTest::addColumn<int>("schedule");
+  for (const Schedule schedule : {Schedule::kRing, Schedule::kDirect}) {
+    for (const WireFormat wire : {WireFormat::kBf16, WireFormat::kInt8Block}) {
+      QTest::addRow("%s%s", wire_format_name(wire).data(), schedule == Schedule::kRing ? "" : ", directly")
+          << static_cast<int>(wire) << static_cast<int>(schedule);
+    }
+  }
 }
 
 // A run below 8 bits falls back to int8-block where not everybody reaches everybody, and what is owed goes with it.
 void RingBytesTest::a_members_residual_is_what_encoding_its_own_values_lost() {
   QFETCH(int, format);
+  QFETCH(int, schedule);
   constexpr int kMembers = 3;
   constexpr std::size_t kNumel = 20'001;
   LoopbackRing ring(kMembers);
-  const AllReduceSpec spec = ring.spec(static_cast<WireFormat>(format));
+  AllReduceSpec spec = ring.spec(static_cast<WireFormat>(format));
+  spec.schedule = static_cast<Schedule>(schedule);
   const Inputs inputs = normal_inputs(kMembers, kNumel);
   const Inputs owed = normal_inputs(kMembers, kNumel, 43);
   Inputs lost(kMembers, std::vector<float>(kNumel));

@@ -1,4 +1,4 @@
-// What a running all-reduce tells of itself.
+// What a running all-reduce tells of itself, by either schedule.
 #include <QtTest>
 #include <thread>
 
@@ -9,6 +9,7 @@
 using namespace atl;
 
 Q_DECLARE_METATYPE(atl::WireFormat)
+Q_DECLARE_METATYPE(atl::Schedule)
 
 namespace {
 
@@ -21,20 +22,24 @@ class RingProgressTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void a_ring_says_how_far_it_is_from_its_beginning_to_its_end_data();
-  void a_ring_says_how_far_it_is_from_its_beginning_to_its_end();
+  void an_all_reduce_says_how_far_it_is_from_its_beginning_to_its_end_data();
+  void an_all_reduce_says_how_far_it_is_from_its_beginning_to_its_end();
 };
 
-void RingProgressTest::a_ring_says_how_far_it_is_from_its_beginning_to_its_end_data() {
+void RingProgressTest::an_all_reduce_says_how_far_it_is_from_its_beginning_to_its_end_data() {
   QTest::addColumn<WireFormat>("wire");
-  QTest::newRow("int8") << WireFormat::kInt8Block;
-  QTest::newRow("int4, not summed hop by hop") << WireFormat::kInt4E3m0;
+  QTest::addColumn<Schedule>("schedule");
+  QTest::newRow("int8") << WireFormat::kInt8Block << Schedule::kRing;
+  QTest::newRow("int4, not summed hop by hop") << WireFormat::kInt4E3m0 << Schedule::kRing;
+  QTest::newRow("directly") << WireFormat::kInt8Block << Schedule::kDirect;
 }
 
-void RingProgressTest::a_ring_says_how_far_it_is_from_its_beginning_to_its_end() {
+void RingProgressTest::an_all_reduce_says_how_far_it_is_from_its_beginning_to_its_end() {
   QFETCH(WireFormat, wire);
+  QFETCH(Schedule, schedule);
   LoopbackRing ring(kIslands);
   AllReduceSpec spec = ring.spec(wire);
+  spec.schedule = schedule;
   // Slow for some seconds, on the edge from rank 0 to rank 1.
   const SlowLink link(spec.order[1].address, 2'000'000);
   spec.order[1].address = link.address();

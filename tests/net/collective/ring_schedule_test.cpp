@@ -18,6 +18,8 @@ class RingScheduleTest : public QObject {
  private Q_SLOTS:
   void sub_chunks_cover_the_payload_in_whole_blocks_data() { add_rows(); }
   void sub_chunks_cover_the_payload_in_whole_blocks();
+  void owners_share_the_payload_as_the_ring_leaves_it_to_them_data() { add_rows(); }
+  void owners_share_the_payload_as_the_ring_leaves_it_to_them();
   void a_small_chunk_is_cut_finer();
   void what_is_not_own_was_received_once_data() { add_rows(); }
   void what_is_not_own_was_received_once();
@@ -68,6 +70,34 @@ void RingScheduleTest::sub_chunks_cover_the_payload_in_whole_blocks() {
   }
   QCOMPARE(value, numel);
   QCOMPARE(byte, static_cast<std::uint64_t>(encoded_bytes(wire, numel)));
+}
+
+// What a rank owns the sum of is what it sends as the first of its all-gather.
+void RingScheduleTest::owners_share_the_payload_as_the_ring_leaves_it_to_them() {
+  QFETCH(WireFormat, wire);
+  QFETCH(int, world_size);
+  QFETCH(qint64, numel);
+  const RingPayload payload{wire, numel, kBucket, {false, true}};
+  if (payload.buckets() > 2) return;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const EdgeSchedule outbound(payload, world_size, Rank{rank});
+    const EdgeSchedule inbound(payload, world_size, Rank{(rank + world_size - 1) % world_size});
+    std::set<std::uint64_t> owned, sent_first;
+    for (const RingSubChunk& sub_chunk : owned_sub_chunks(payload, world_size, Rank{rank})) {
+      QVERIFY(owned.insert(sub_chunk.first_byte).second);
+    }
+    for (std::uint32_t i = 0; i < inbound.frames(); ++i) {
+      const auto forwarded = inbound.forwarded(i, outbound);
+      const bool is_sum = inbound.frame(i).phase == RingPhase::kReduceScatter && inbound.makes_final(i);
+      if (is_sum && forwarded) sent_first.insert(outbound.frame(*forwarded).first_byte);
+    }
+    if (!sums_hop_by_hop(wire)) {
+      for (auto i = outbound.next_own(0); i < outbound.frames(); i = outbound.next_own(i + 1)) {
+        sent_first.insert(outbound.frame(i).first_byte);
+      }
+    }
+    QVERIFY(owned == sent_first);
+  }
 }
 
 void RingScheduleTest::a_small_chunk_is_cut_finer() {

@@ -61,8 +61,12 @@ class RingInboxTest : public QObject {
   void a_peer_that_names_another_fragment_for_an_attempt_is_told();
   void what_a_fragment_has_parked_stays_when_another_closes_its_own();
   void a_parked_connection_serves_no_other_fragment();
+  void what_was_parked_by_the_other_schedule_is_closed_by_an_attempt();
+  void of_several_edges_the_one_that_came_is_taken_without_waiting();
+  void an_attempt_that_is_given_up_takes_nobody_in();
   void a_peer_has_no_more_places_by_naming_more_fragments();
   void as_many_are_parked_whatever_their_fragments();
+  void a_peer_of_another_schedule_is_told();
   void a_refusal_is_told_to_attempts_of_every_fragment();
   void a_hub_that_begins_anew_begins_anew_for_every_fragment();
 
@@ -86,11 +90,11 @@ class RingInboxTest : public QObject {
     inbox_->deliver(hello, std::move(connection.near));
     return std::move(connection.far);
   }
-  TlsConnection park(FragmentId fragment) {
+  TlsConnection park(FragmentId fragment, RingInbox::Kind kind = RingInbox::Kind::kRing) {
     Connection connection = connect();
     std::vector<RingInbox::Parked> parked;
     parked.push_back({std::move(connection.near), {}});
-    inbox_->park(fragment, std::move(parked));
+    inbox_->park(fragment, std::move(parked), kind);
     return std::move(connection.far);
   }
   auto take(const RingHello& expected, Deadline deadline = Deadline::after(0ms)) {
@@ -217,6 +221,64 @@ void RingInboxTest::as_many_are_parked_whatever_their_fragments() {
   QVERIFY(closes(many.front()));
   QVERIFY(!is_closed(many[1]));
   QVERIFY(!is_closed(other));
+}
+
+void RingInboxTest::what_was_parked_by_the_other_schedule_is_closed_by_an_attempt() {
+  TlsConnection ring = park(kFirst), exchange = park(kFirst, RingInbox::Kind::kExchange);
+  TlsConnection other = park(kSecond);
+
+  inbox_->keep_parked_of(kFirst, {TestRun::island_id(1)}, RingInbox::Kind::kExchange);
+
+  QVERIFY(closes(ring));
+  QVERIFY(!is_closed(exchange));
+  QVERIFY(!is_closed(other));
+}
+
+void RingInboxTest::of_several_edges_the_one_that_came_is_taken_without_waiting() {
+  RingHello of_another = hello_of(kFirst, 2);
+  of_another.from = TestRun::island_id(2);
+  const std::vector<RingHello> expected{of_another, hello_of(kFirst, 2)};
+  QVERIFY(!inbox_->try_take(expected));
+  std::vector<pollfd> polls;
+  inbox_->append_polls(kFirst, {TestRun::island_id(1), TestRun::island_id(2)}, polls);
+
+  const TlsConnection far = deliver(hello_of(kFirst, 2));
+  QCOMPARE(::poll(polls.data(), polls.size(), 0), 1);
+  const auto came = inbox_->try_take(expected);
+
+  QVERIFY(came && came->edge.ok());
+  QCOMPARE(came->index, std::size_t{1});
+  QCOMPARE(came->edge->connections.size(), std::size_t{1});
+  QVERIFY(!inbox_->try_take(expected));
+}
+
+void RingInboxTest::an_attempt_that_is_given_up_takes_nobody_in() {
+  TlsConnection waits = deliver(hello_of(kFirst, 2));
+
+  inbox_->give_up(hello_of(kFirst, 2));
+
+  QVERIFY(closes(waits));
+  TlsConnection late = deliver(hello_of(kFirst, 2));
+  QVERIFY(closes(late));
+  const TlsConnection next = deliver(hello_of(kFirst, 3));
+  QVERIFY(take(hello_of(kFirst, 3)).ok());
+}
+
+void RingInboxTest::a_peer_of_another_schedule_is_told() {
+  RingHello exchanges = hello_of(kFirst, 2);
+  exchanges.role = RingRole::kExchange;
+  for (const int world_size : {2, 3}) {
+    RingHello in_ring = hello_of(kFirst, 2);
+    exchanges.world_size = in_ring.world_size = world_size;
+    for (const bool expects_ring : {false, true}) {
+      inbox_.emplace();
+      const TlsConnection far = deliver(expects_ring ? exchanges : in_ring);
+      const auto taken = take(expects_ring ? in_ring : exchanges);
+      QVERIFY(!taken.ok());
+      QCOMPARE(taken.error().code, ErrorCode::kProtocol);
+      QVERIFY2(taken.error().message.find("schedule") != std::string::npos, taken.error().message.c_str());
+    }
+  }
 }
 
 void RingInboxTest::a_refusal_is_told_to_attempts_of_every_fragment() {

@@ -77,9 +77,11 @@ void RingFrameTest::hello_comes_back_as_it_went() {
 
   QVERIFY(decoded.ok());
   QVERIFY(*decoded == some_hello());
-  RingHello contributor = some_hello();
-  contributor.role = RingRole::kContributions;
-  QVERIFY(*decode_hello(encode(contributor)) == contributor);
+  for (const RingRole role : {RingRole::kContributions, RingRole::kExchange}) {
+    RingHello other = some_hello();
+    other.role = role;
+    QVERIFY(*decode_hello(encode(other)) == other);
+  }
 }
 
 void RingFrameTest::hello_bytes_are_frozen() {
@@ -142,7 +144,7 @@ void RingFrameTest::implausible_hello_is_refused() {
   if (fault == 7) hello.payload_numel = kMaxPayloadNumel + 1;
   if (fault == 8) hello.from.value.clear();
   if (fault == 10) hello.bucket_numel = 0;
-  if (fault == 11) hello.role = static_cast<RingRole>(3);
+  if (fault == 11) hello.role = static_cast<RingRole>(4);
   if (fault == 12) hello.fragment = FragmentId{kMaxFragments};
   if (fault == 9) hello.from.value.assign(kMaxIslandIdBytes + 1, 'x');
 

@@ -1,0 +1,177 @@
+// Who is held to be lost, or to stall, in a direct exchange, and who is not.
+#include "net/collective/peer_watch.h"
+
+#include <QtTest>
+
+#include "net/collective/attempt_context.h"
+
+using namespace atl;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Clock::time_point kStart = Clock::time_point(100h);
+constexpr std::chrono::milliseconds kTimeout{6'000};
+constexpr std::chrono::milliseconds kTick{50};
+
+// One that owes data and has all that it is to have.
+PeerWatch::Facts owing() { return {.owes = true, .is_read = true}; }
+
+struct Watched {
+  PeerWatch watch{IslandId{"isl-1"}, kTimeout, kStart};
+  Clock::time_point now = kStart;
+
+  // What it says first, if it says something, in so much time in which `facts` tells of each moment.
+  template <class FactsAt>
+  std::optional<AllReduceFailure> pass(std::chrono::milliseconds time, FactsAt facts) {
+    for (const auto end = now + time; now < end;) {
+      now += kTick;
+      if (auto failure = watch.look(facts(now - kStart), now, false)) return failure;
+    }
+    return std::nullopt;
+  }
+};
+
+// What the kernel counts of keepalives, one a second.
+TcpProgress keepalives(Clock::duration since_start) {
+  return {.bytes_received = static_cast<std::uint64_t>(since_start / 1s) * 32};
+}
+
+}  // namespace
+
+class PeerWatchTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void who_owes_and_says_nothing_is_silent() {
+    Watched watched;
+
+    const auto failure = watched.pass(1min, [](auto) { return owing(); });
+
+    QVERIFY(failure && failure->silent);
+    QCOMPARE(failure->peer->value, std::string("isl-1"));
+    QVERIFY(watched.now - kStart <= kTimeout + 2 * kTick);
+  }
+
+  void who_owes_nothing_may_be_silent() {
+    Watched watched;
+    QVERIFY(!watched.pass(10min, [](auto) { return PeerWatch::Facts{.is_read = true, .is_owed = true}; }));
+  }
+
+  void who_is_not_read_is_not_silent_and_stalls_nobody() {
+    Watched watched;
+    const auto not_read = [](auto) { return PeerWatch::Facts{.owes = true, .is_read = false}; };
+
+    QVERIFY(!watched.pass(10min, not_read));
+    // From when it is read again it has as much time as at first.
+    QVERIFY(!watched.pass(kTimeout, [](auto) { return owing(); }));
+    QVERIFY(watched.pass(kTimeout, [](auto) { return owing(); }));
+  }
+
+  void who_sends_keepalives_alone_stalls() {
+    Watched watched;
+
+    const auto failure = watched.pass(1min, [](auto since) {
+      PeerWatch::Facts facts = owing();
+      facts.data = 77;
+      facts.tcp = keepalives(since);
+      return facts;
+    });
+
+    QVERIFY(failure && !failure->silent);
+    QCOMPARE(failure->stalled_after, std::optional<std::uint64_t>(77));
+    QVERIFY(watched.now - kStart >= kStallTimeouts * kTimeout);
+    QVERIFY(watched.now - kStart <= kStallTimeouts * kTimeout + 4 * kTick);
+  }
+
+  void who_waits_itself_is_waited_for_as_long_as_it_says_but_not_for_ever() {
+    Watched watched;
+
+    const auto failure = watched.pass(10min, [&](auto since) {
+      watched.watch.vouch(17s, watched.now);
+      PeerWatch::Facts facts = owing();
+      facts.tcp = keepalives(since);
+      return facts;
+    });
+
+    QVERIFY(failure && failure->stalled_after);
+    QVERIFY(watched.now - kStart >= kLongestStall * kTimeout);
+  }
+
+  void a_promise_is_believed_no_longer_than_one_would_wait_by_oneself() {
+    Watched watched;
+
+    watched.watch.vouch(24h, kStart + 1s);
+
+    QCOMPARE(watched.watch.waits_until(), kStart + 1s + kStallTimeouts * kTimeout);
+  }
+
+  void a_byte_of_data_now_and_then_is_enough() {
+    Watched watched;
+    QVERIFY(!watched.pass(10min, [](auto since) {
+      PeerWatch::Facts facts = owing();
+      facts.data = static_cast<std::uint64_t>(since / 5s);
+      facts.tcp.bytes_received = facts.data;
+      return facts;
+    }));
+  }
+
+  void who_has_done_its_part_and_takes_nothing_is_silent() {
+    Watched watched;
+    PeerWatch::Facts stuck{.is_read = true, .is_owed = true};
+    stuck.tcp.bytes_queued = 1'000'000;
+
+    const auto failure = watched.pass(1min, [&](auto) { return stuck; });
+
+    QVERIFY(failure && failure->silent);
+    QVERIFY(failure->error.message.find("took nothing") != std::string::npos);
+  }
+
+  // It may have no room for what this member contributes, as long as another's lacks.
+  void who_owes_and_takes_nothing_may_wait_for_others() {
+    Watched watched;
+    QVERIFY(!watched.pass(kStallTimeouts * kTimeout - 1s, [](auto since) {
+      PeerWatch::Facts stuck{.owes = true, .is_read = true, .is_owed = true};
+      stuck.tcp = keepalives(since);
+      stuck.tcp.bytes_queued = 1'000'000;
+      return stuck;
+    }));
+  }
+
+  void a_member_that_slept_blames_nobody_for_it() {
+    Watched watched;
+    PeerWatch::Facts facts = owing();
+    facts.tcp.bytes_received = 1;  // that came meanwhile, and lie in the kernel
+
+    QVERIFY(!watched.watch.look(facts, kStart + 1h, true));
+  }
+
+  void at_anothers_end_it_says_of_whom_it_heard_nothing_for_half_as_long() {
+    Watched watched;
+    QVERIFY(!watched.pass(kTimeout / 2, [](auto) { return owing(); }));
+    QVERIFY(!watched.watch.suspicion(watched.now));
+    QVERIFY(!watched.pass(1s, [](auto) { return owing(); }));
+
+    const auto suspicion = watched.watch.suspicion(watched.now);
+
+    QVERIFY(suspicion && suspicion->failure.silent);
+    QCOMPARE(suspicion->failure.peer->value, std::string("isl-1"));
+  }
+
+  void keepalives_are_due_to_whom_something_is_owed_and_nothing_was_said() {
+    Watched watched;
+    PeerWatch::Facts owed{.owes = true, .is_read = true, .is_owed = true};
+    QVERIFY(!watched.watch.look(owed, kStart, false));
+
+    QVERIFY(!watched.watch.keepalive_due(kStart + 900ms));
+    QVERIFY(watched.watch.keepalive_due(kStart + 1s));
+    watched.watch.spoke(kStart + 1s);
+    QVERIFY(!watched.watch.keepalive_due(kStart + 1'500ms));
+    owed.is_owed = false;
+    QVERIFY(!watched.watch.look(owed, kStart + 2s, false));
+    QVERIFY(!watched.watch.keepalive_due(kStart + 5s));
+  }
+};
+
+QTEST_APPLESS_MAIN(PeerWatchTest)
+#include "peer_watch_test.moc"
