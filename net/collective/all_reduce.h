@@ -10,11 +10,11 @@
 // canonical bytes, so there is no staging; a connection holds some 130 KiB of TLS records to send, or 128 KiB that came
 // (2 x 16 connections: 5 MiB), a thread 16 KiB of values; frames and hashes cost some 250 bytes for each 256 KiB of
 // canonical bytes (1 GiB: 1 MiB). Contributions sent straight to an owner: 24 MiB that wait to be summed, and 128 KiB
-// and two connections for each other member; the direct schedule needs as much, with one connection. The kernel's socket buffers come on top, within net.ipv4.tcp_mem. Attempts
-// of several fragments at once share the edges' connections, so that those cost no more; the rest is of each.
+// and two connections for each other member; the direct schedule needs as much, with one connection. The kernel's socket
+// buffers come on top, within net.ipv4.tcp_mem. Attempts of several fragments at once share the edges' connections, so
+// that those cost no more; the rest is of each.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -23,7 +23,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -44,6 +43,7 @@
 #include "net/collective/upload_share.h"
 #include "net/tls/context.h"
 #include "net/transport/ring_inbox.h"
+#include "net/wire/schedule.h"
 
 namespace atl {
 
@@ -56,23 +56,6 @@ struct RingMember {
   double weight = 0;            // tokens trained this round; 0 for one that only receives
   bool dials_previous = false;  // it dials the rank before it, which else dials it; bytes flow the same way
 };
-
-// By which way values come together; all members of an attempt take the same. The average is the same to the last bit.
-enum class Schedule {
-  kRing,    // rank r sends to rank r + 1 (mod N): 2 (N-1) hops
-  kDirect,  // everybody sends to everybody: 2 hops (direct_exchange.h), in formats that are summed hop by hop
-};
-
-inline constexpr std::array<std::string_view, 2> kScheduleNames{"ring", "direct"};  // by the enum's numbers
-constexpr std::string_view schedule_name(Schedule schedule) {
-  return kScheduleNames[static_cast<std::size_t>(schedule)];
-}
-constexpr std::optional<Schedule> schedule_named(std::string_view name) {
-  for (std::size_t i = 0; i < kScheduleNames.size(); ++i) {
-    if (kScheduleNames[i] == name) return static_cast<Schedule>(i);
-  }
-  return std::nullopt;
-}
 
 // One attempt to average one round, as the hub ordered it.
 struct AllReduceSpec {

@@ -1,9 +1,11 @@
 #include "net/wire/mesh.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
+#include "net/base/printable.h"
 #include "net/wire/decay_fields.h"
 #include "net/wire/json_archive.h"
 #include "net/wire/mixture_fields.h"
@@ -23,6 +25,24 @@ void if_so(Archive& archive, const char* name, bool& value) {
   if (value) said = true;
   archive.field(name, said);
   value = said.value_or(false);
+}
+
+// The ring's is not written.
+template <class Archive>
+void schedule(Archive& archive, Schedule& value) {
+  std::string name(schedule_name(value));
+  if constexpr (Archive::kReads) {
+    if (!archive.has_value("schedule")) return;
+  } else {
+    if (value == Schedule::kRing) return;
+  }
+  archive.bounded("schedule", name, 32);
+  if (const auto known = schedule_named(name)) {
+    value = *known;
+  } else {
+    archive.fail(fmt::format("schedule '{}' is not known here ({}); update atoll", printable(name),
+                             fmt::join(kScheduleNames, ", ")));
+  }
 }
 
 }  // namespace
@@ -353,6 +373,7 @@ void fields(Archive& archive, HubAttempt& m) {
   if (m.norm_limit > 0) norm_limit = m.norm_limit;
   archive.field("norm_limit", norm_limit);
   m.norm_limit = norm_limit.value_or(0);
+  schedule(archive, m.schedule);
 }
 
 template <class Archive>

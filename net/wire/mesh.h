@@ -20,6 +20,7 @@
 #include "net/base/result.h"
 #include "net/wire/mixture.h"
 #include "net/wire/run_config.h"
+#include "net/wire/schedule.h"
 
 namespace atl {
 
@@ -277,6 +278,8 @@ struct HubAttempt {  // average now, in this order
   // their norms); whoever holds a larger one refuses it. 0: not known.
   double norm_limit = 0;
   FragmentId fragment = {};  // of the round
+  // `order` is the ranks' in either. A hub of an older version says none, and means the ring's.
+  Schedule schedule = Schedule::kRing;
 };
 
 struct HubAbort {  // this attempt and all before it are over

@@ -97,7 +97,11 @@ ErrorFeedback SyncLane::feedback() {
 }
 
 AllReduceSpec SyncLane::spec_of(const HubAttempt& message) {
-  AllReduceSpec spec{.round = message.round, .attempt = message.attempt, .order = {}, .wire = message.wire};
+  AllReduceSpec spec{.round = message.round,
+                     .attempt = message.attempt,
+                     .order = {},
+                     .schedule = message.schedule,
+                     .wire = message.wire};
   spec.fragment = fragment_;
   spec.fragments = static_cast<int>(run_.fragments);
   spec.feedback = feedback();

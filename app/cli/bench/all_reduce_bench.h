@@ -9,7 +9,7 @@
 #include "kernels/wire_format.h"
 #include "net/base/abort_signal.h"
 #include "net/base/result.h"
-#include "net/collective/all_reduce.h"
+#include "net/wire/schedule.h"
 
 namespace atl {
 

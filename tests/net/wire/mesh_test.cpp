@@ -57,6 +57,12 @@ HubAttempt sample_limited_attempt() {
   return attempt;
 }
 
+HubAttempt sample_direct_attempt() {
+  HubAttempt attempt{OuterStep{3}, Attempt{2}, sample_members()};
+  attempt.schedule = Schedule::kDirect;
+  return attempt;
+}
+
 std::vector<bool> sample_buckets() { return {true, false, false, false, false, false, false, true, true, false}; }
 
 std::vector<IslandMessage> island_samples() {
@@ -115,7 +121,8 @@ std::vector<HubMessage> hub_samples() {
       HubSafe{OuterStep{7}},
       HubUpload{OuterStep{7}, kHash},
       HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost", FragmentId{1}},
-      HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, false, {}, {}, {}, {}, true}};
+      HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, false, {}, {}, {}, {}, true},
+      sample_direct_attempt()};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
@@ -145,6 +152,7 @@ class MeshTest : public QObject {
   void a_roster_shows_nothing_that_moves_a_cursor();
   void an_unknown_type_is_told_in_characters_that_can_be_shown();
   void the_rows_of_a_check_travel_with_the_hello();
+  void an_attempt_by_a_schedule_that_is_not_known_is_refused();
   void rates_of_edges_that_cannot_be_are_refused_data();
   void rates_of_edges_that_cannot_be_are_refused();
 };
@@ -300,6 +308,23 @@ void MeshTest::the_rows_of_a_check_travel_with_the_hello() {
   QCOMPARE((*rows)[1].verdict, std::string("warn"));
   hello.checked = std::vector<CheckedRow>(kMaxCheckedRows + 1, {"ram", "pass"});
   QVERIFY(!decode_island_message(encode(IslandMessage(hello))).ok());
+}
+
+void MeshTest::an_attempt_by_a_schedule_that_is_not_known_is_refused() {
+  auto attempt = nlohmann::json::parse(encode(HubMessage(sample_direct_attempt())));
+  QCOMPARE(std::get<HubAttempt>(*decode_hub_message(attempt.dump())).schedule, Schedule::kDirect);
+
+  attempt["schedule"] = "tree\x1b";
+  const auto unknown = decode_hub_message(attempt.dump());
+  attempt["schedule"] = 1;
+  const auto no_name = decode_hub_message(attempt.dump());
+
+  QVERIFY(!unknown.ok() && !no_name.ok());
+  QVERIFY2(unknown.error().message.find("schedule 'tree?' is not known here (ring, direct); update atoll") !=
+               std::string::npos,
+           unknown.error().message.c_str());
+  attempt.erase("schedule");  // of an older hub
+  QCOMPARE(std::get<HubAttempt>(*decode_hub_message(attempt.dump())).schedule, Schedule::kRing);
 }
 
 void MeshTest::rates_of_edges_that_cannot_be_are_refused_data() {

@@ -197,6 +197,26 @@ class RoundAttemptsTest : public QObject {
     f.network.last<IslandHave>();  // and no report of a link over which nearly nothing went
   }
 
+  void an_attempt_goes_the_way_that_the_hub_chose_and_the_next_goes_on_from_it_the_other() {
+    Fixture f;
+    f.train_first_round();
+    f.network.fail = true;
+    f.network.whole_buckets = {true, false};
+    HubAttempt attempt = f.attempt(0, 1);
+    attempt.schedule = Schedule::kDirect;
+    f.must(f.loop.handle(attempt));
+    f.network.fail = false;
+    HubAttempt next = f.attempt(0, 2);
+    next.final_buckets = {true, false};
+
+    f.must(f.loop.handle(next));
+
+    QCOMPARE(f.network.specs[0].schedule, Schedule::kDirect);
+    QCOMPARE(f.network.specs[1].schedule, Schedule::kRing);
+    QCOMPARE(f.network.specs[1].final_buckets, next.final_buckets);
+    QCOMPARE(f.network.last<IslandHave>().attempt.value, 2u);
+  }
+
   void a_commit_of_an_average_that_is_not_held_is_never_applied() {
     Fixture f;
     f.train_first_round();
