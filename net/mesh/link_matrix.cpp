@@ -16,19 +16,25 @@ double larger(double a, double b) { return std::max(a, b); }
 }  // namespace
 
 void LinkMatrix::report(const LinkMeasurement& measurement, Clock::time_point now) {
-  const auto& [from, to, rate, rtt, at_least] = measurement;
+  const auto& [from, to, rate, rtt, at_least, loss] = measurement;
   if (from == to || !std::isfinite(rate) || rate <= 0 || rate > kFastestBelieved) return;
   if (!std::isfinite(rtt) || rtt < 0 || rtt > kLongestRtt) return;
+  if (loss && !(*loss >= 0 && *loss <= 1)) return;
   if (const auto found = deaths_.find(std::minmax(from, to)); found != deaths_.end()) found->second.over = true;
   const Entry* known = find(from, to, now);
-  Entry next{rate, rtt > 0 || known == nullptr ? rtt : known->rtt_seconds, at_least, now};
+  Entry next{rate, rtt > 0 || known == nullptr ? rtt : known->rtt_seconds, at_least, loss, now};
+  const auto weight_of_old = [&] { return std::exp2(-1 - seconds(now - known->when) / seconds(kHalfLife)); };
+  if (known != nullptr && known->loss) {
+    const double weight = weight_of_old();
+    next.loss = loss ? (1 - weight) * *loss + weight * *known->loss : known->loss;
+  }
   if (known != nullptr && at_least && rate <= known->bytes_per_second) {
     // Nothing new about the rate: it stays as old as it was, for a probe to be due.
     next.bytes_per_second = known->bytes_per_second;
     next.at_least = known->at_least;
     next.when = known->when;
   } else if (known != nullptr && !at_least && !known->at_least) {
-    const double weight = std::exp2(-1 - seconds(now - known->when) / seconds(kHalfLife));
+    const double weight = weight_of_old();
     next.bytes_per_second = (1 - weight) * rate + weight * known->bytes_per_second;
   }
   entries_[{from, to}] = next;
@@ -65,9 +71,14 @@ const LinkMatrix::Entry* LinkMatrix::find(const IslandId& from, const IslandId& 
   return found == entries_.end() || now - found->second.when > kForgottenAfter ? nullptr : &found->second;
 }
 
-std::optional<double> LinkMatrix::rate(const IslandId& from, const IslandId& to, Clock::time_point now) const {
+std::optional<KnownLink> LinkMatrix::known(const IslandId& from, const IslandId& to, Clock::time_point now) const {
   const Entry* entry = find(from, to, now);
-  return entry == nullptr ? std::nullopt : std::optional(entry->bytes_per_second);
+  if (entry == nullptr) return std::nullopt;
+  return KnownLink{entry->bytes_per_second, entry->rtt_seconds, entry->loss};
+}
+
+bool LinkMatrix::have_met(const IslandId& a, const IslandId& b, Clock::time_point now) const {
+  return (find(a, b, now) != nullptr || find(b, a, now) != nullptr) && !is_dead(a, b, now);
 }
 
 const LinkMatrix::Death* LinkMatrix::death(const IslandId& a, const IslandId& b, Clock::time_point now) const {

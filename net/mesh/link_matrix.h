@@ -24,6 +24,13 @@ struct LinkMeasurement {
   double rtt_seconds = 0;  // 0: not measured
   // The sender waited for more to send: the link is at least so fast. So are all edges of a ring but its slowest.
   bool at_least = false;
+  std::optional<double> loss = {};  // of what was sent, the part that had to be sent again; empty: not measured
+};
+
+struct KnownLink {
+  double bytes_per_second = 0;
+  double rtt_seconds = 0;           // 0: not known
+  std::optional<double> loss = {};  // empty: not known
 };
 
 class LinkMatrix {
@@ -46,7 +53,10 @@ class LinkMatrix {
   void forget(const IslandId& island);
 
   // As last measured, and not forgotten yet; empty: nobody did.
-  std::optional<double> rate(const IslandId& from, const IslandId& to, Clock::time_point now) const;
+  std::optional<KnownLink> known(const IslandId& from, const IslandId& to, Clock::time_point now) const;
+  // Bytes went between them, whichever way, and the edge is not dead: two islands of which this is not so may never
+  // have met.
+  bool have_met(const IslandId& a, const IslandId& b, Clock::time_point now) const;
   // Whether anything that tells one order of these islands from another is known.
   bool knows(const std::vector<IslandId>& islands, Clock::time_point now) const;
   // Tokens are the caller's to fill in.
@@ -63,6 +73,7 @@ class LinkMatrix {
     double bytes_per_second = 0;
     double rtt_seconds = 0;
     bool at_least = false;
+    std::optional<double> loss;
     Clock::time_point when;
   };
 

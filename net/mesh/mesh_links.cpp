@@ -41,7 +41,7 @@ void MeshLinks::report(const IslandId& island, const IslandLinkReport& report, c
     if (!members.contains(link.peer)) continue;
     const IslandId& from = link.outgoing ? island : link.peer;
     const IslandId& to = link.outgoing ? link.peer : island;
-    matrix_.report({from, to, link.bytes_per_second, link.rtt_seconds, link.at_least}, turn_.now());
+    matrix_.report({from, to, link.bytes_per_second, link.rtt_seconds, link.at_least, link.loss}, turn_.now());
   }
 }
 

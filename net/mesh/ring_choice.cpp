@@ -50,9 +50,9 @@ std::vector<double> known_rates(const std::vector<AttemptMember>& order, const L
   std::vector<double> rates;
   bool any = false;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    const auto rate = links.rate(order[rank].id, order[(rank + 1) % order.size()].id, now);
-    rates.push_back(rate.value_or(0));
-    any = any || rate.has_value();
+    const auto link = links.known(order[rank].id, order[(rank + 1) % order.size()].id, now);
+    rates.push_back(link ? link->bytes_per_second : 0);
+    any = any || link.has_value();
   }
   return any ? rates : std::vector<double>();
 }

@@ -80,6 +80,7 @@ void fields(Archive& archive, LinkReportEntry& m) {
   archive.field("bytes_per_second", m.bytes_per_second);
   archive.field("rtt_seconds", m.rtt_seconds);
   archive.field("at_least", m.at_least);
+  archive.field("loss", m.loss);
 }
 
 template <class Archive>

@@ -1,5 +1,5 @@
-// By which way the values of an all-reduce come together. The hub chooses it for each attempt (net/mesh/schedule_choice.h)
-// and the islands take it from there (net/collective/all_reduce.h).
+// By which way the values of an all-reduce come together. The hub chooses it for each attempt
+// (net/mesh/schedule_choice.h) and the islands take it from there (net/collective/all_reduce.h).
 #pragma once
 
 #include <array>

@@ -202,8 +202,10 @@ void SyncLane::on(const HubAttempt& message) {
   });
   network_.send(IslandHave{message.round, message.attempt, average.digest, report.duration.count(), fragment_});
   if (report.bytes_sent >= kTellingBytes) {
+    const double loss =
+        std::min(1.0, static_cast<double>(report.bytes_retransmitted) / static_cast<double>(report.bytes_sent));
     network_.send(IslandLinkReport{
-        {{report.next, /*outgoing=*/true, report.link_bytes_per_second, report.rtt_seconds, report.at_least}}});
+        {{report.next, /*outgoing=*/true, report.link_bytes_per_second, report.rtt_seconds, report.at_least, loss}}});
   }
   average_ = std::move(average);
 }

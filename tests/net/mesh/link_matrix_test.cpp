@@ -27,6 +27,8 @@ class LinkMatrixTest : public QObject {
   void each_direction_is_known_for_itself();
   void a_new_measurement_outweighs_an_old_one_the_more_the_older_it_is();
   void a_rate_that_the_sender_did_not_fill_only_raises();
+  void a_loss_is_blended_with_those_before_and_kept_where_none_was_measured();
+  void two_have_met_when_bytes_went_between_them_and_their_edge_is_not_dead();
   void what_nobody_measured_is_taken_to_be_half_of_what_its_ends_do();
   void old_measurements_are_forgotten();
   void a_dead_edge_is_dead_both_ways_until_it_is_measured_or_time_has_passed();
@@ -46,8 +48,8 @@ void LinkMatrixTest::each_direction_is_known_for_itself() {
   QCOMPARE(rate(matrix, 0, 1), 10e6);
   QCOMPARE(rate(matrix, 1, 0), 2e6);
   QCOMPARE(matrix.question(kAll, kStart).edge(1, 0).rtt_seconds, 0.1);  // of the pair
-  QCOMPARE(matrix.rate(kA, kB, kStart), std::optional(10e6));
-  QVERIFY(!matrix.rate(kA, kC, kStart));
+  QCOMPARE(matrix.known(kA, kB, kStart)->bytes_per_second, 10e6);
+  QVERIFY(!matrix.known(kA, kC, kStart));
 }
 
 void LinkMatrixTest::a_new_measurement_outweighs_an_old_one_the_more_the_older_it_is() {
@@ -71,6 +73,35 @@ void LinkMatrixTest::a_rate_that_the_sender_did_not_fill_only_raises() {
 
   matrix.report({kA, kB, 30e6, 0.2, true}, kStart + minutes(2));
   QCOMPARE(rate(matrix, 0, 1), 30e6);
+}
+
+void LinkMatrixTest::a_loss_is_blended_with_those_before_and_kept_where_none_was_measured() {
+  LinkMatrix matrix;
+  matrix.report({kA, kB, 10e6, 0.1, true}, kStart);
+  QVERIFY(!matrix.known(kA, kB, kStart)->loss);
+
+  matrix.report({kA, kB, 10e6, 0.1, true, 0.02}, kStart);
+  matrix.report({kA, kB, 10e6, 0.1, true, 0.0}, kStart);
+  QCOMPARE(matrix.known(kA, kB, kStart)->loss, std::optional(0.01));
+  matrix.report({kA, kB, 20e6, 0.1, false}, kStart);  // a probe
+  QCOMPARE(matrix.known(kA, kB, kStart)->loss, std::optional(0.01));
+
+  for (const double wrong : {-0.1, 1.1, std::nan("")}) matrix.report({kA, kB, 1e6, 0.1, false, wrong}, kStart);
+  QCOMPARE(matrix.known(kA, kB, kStart)->loss, std::optional(0.01));
+  QCOMPARE(matrix.known(kA, kB, kStart)->bytes_per_second, 20e6);
+}
+
+void LinkMatrixTest::two_have_met_when_bytes_went_between_them_and_their_edge_is_not_dead() {
+  LinkMatrix matrix;
+  QVERIFY(!matrix.have_met(kA, kB, kStart));
+  matrix.report({kB, kA, 10e6, 0.1, true}, kStart);
+  QVERIFY(matrix.have_met(kA, kB, kStart) && matrix.have_met(kB, kA, kStart));
+
+  matrix.declare_dead(kA, kB, kStart);
+
+  QVERIFY(!matrix.have_met(kA, kB, kStart));
+  QVERIFY(matrix.have_met(kA, kB, kStart + LinkMatrix::kDeadFor + minutes(1)));
+  QVERIFY(!matrix.have_met(kA, kB, kStart + LinkMatrix::kForgottenAfter + minutes(1)));
 }
 
 void LinkMatrixTest::what_nobody_measured_is_taken_to_be_half_of_what_its_ends_do() {

@@ -92,7 +92,8 @@ std::vector<IslandMessage> island_samples() {
           sample_uploader(),
           IslandReady{OuterStep{3}, 40960, 0.125, 3.5, FragmentId{1}, 12345},
           IslandHeartbeat{OuterStep{2}, "training", 7, 2.5, 18000.25, 1u << 20, 12345, 1.5, 0.25, 16u << 20},
-          IslandEvaluation{OuterStep{3}, 1, {0.25, 0.5, 0.375}}};
+          IslandEvaluation{OuterStep{3}, 1, {0.25, 0.5, 0.375}},
+          IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, true, 0.0125}}}};
 }
 
 std::vector<HubMessage> hub_samples() {

@@ -183,6 +183,7 @@ class RoundAttemptsTest : public QObject {
     QVERIFY(links[0].outgoing && !links[0].at_least);
     QCOMPARE(links[0].bytes_per_second, 1e6);
     QCOMPARE(links[0].rtt_seconds, 0.25);
+    QCOMPARE(links[0].loss, std::optional(0.0));
   }
 
   void who_dials_an_edge_is_told_to_the_ring() {
