@@ -12,9 +12,25 @@
 #include "net/hub/initial_state.h"
 #include "net/mesh/commit_signature.h"
 #include "net/mesh/spawn.h"
+#include "net/model/fragments.h"
+#include "net/model/train_only.h"
 #include "net/tls/signature.h"
 
 namespace atl {
+namespace {
+
+// Of what each of the run's fragments averages; empty: its model is none that is known here.
+std::vector<std::int64_t> fragment_numels(const RunConfig& run) {
+  std::vector<std::int64_t> numels;
+  const auto model = model_config_from_json(run.model_json);
+  if (!model.ok()) return numels;
+  const auto fragments = fragments_of(layout_of_training(*model, run.train_only), run.fragments);
+  if (!fragments.ok()) return numels;
+  for (const Fragment& fragment : *fragments) numels.push_back(fragment.numel);
+  return numels;
+}
+
+}  // namespace
 
 RoundService::RoundService(const RunConfig& run, const Identity& identity, HubStore& store, RoundOutlet& outlet,
                            HubServer::OnEvent on_event)
@@ -61,7 +77,8 @@ Status RoundService::read_store() {
     state.mixture = HubState::Mixture{describe_weights(sources_, eras.empty() ? data->weights() : eras.back().weights)};
   }
   if (!memory.uploaded.empty()) state.uploaded_outer_step = memory.uploaded.back().outer_step.value;
-  coordinator_.emplace(run_, memory, [this](const HubCommit& commit) { return sign(commit); });
+  coordinator_.emplace(
+      run_, memory, [this](const HubCommit& commit) { return sign(commit); }, fragment_numels(run_));
   MutexLock lock(mutex_);
   state_ = std::move(state);
   return ok_status();

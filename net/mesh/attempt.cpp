@@ -123,9 +123,9 @@ std::vector<std::pair<IslandId, IslandId>> FailureReports::silent_edges() const 
   return edges;
 }
 
-const std::pair<IslandId, IslandAttemptFailed>& FailureReports::blamed() const {
+const std::pair<IslandId, IslandAttemptFailed>& FailureReports::blamed(Schedule schedule) const {
   const auto* blamed = &reports_.front();
-  if (!blamed->second.stalled_after) return *blamed;
+  if (!blamed->second.stalled_after || schedule == Schedule::kDirect) return *blamed;
   for (const auto& entry : reports_) {
     if (entry.second.stalled_after && *entry.second.stalled_after < *blamed->second.stalled_after) blamed = &entry;
   }

@@ -95,8 +95,9 @@ class FailureReports {
   // To be blamed when no edge is found dead: the report that ended the attempt. Was it one of a stall, then the one
   // with the fewest bytes: when one member stops passing data on, all others starve after it and each finds its
   // predecessor without data; but what a member has sent on it must have had, or made, before, so that along the ring
-  // everybody has got more than the one that follows the culprit, which got nothing of all that waits there.
-  const std::pair<IslandId, IslandAttemptFailed>& blamed() const;
+  // everybody has got more than the one that follows the culprit, which got nothing of all that waits there. Not so in
+  // a direct exchange, where who waits itself promises the others when it will have found whom it waits for.
+  const std::pair<IslandId, IslandAttemptFailed>& blamed(Schedule schedule) const;
 
  private:
   std::vector<std::pair<IslandId, IslandAttemptFailed>> reports_;  // as they came

@@ -16,9 +16,14 @@ class CoordinatorTurn {
  public:
   using Actions = std::vector<CoordinatorAction>;
 
-  explicit CoordinatorTurn(RunConfig run) : run_(std::move(run)) {}
+  // `fragment_numels`: what is averaged of each fragment, by FragmentId; empty: not known.
+  explicit CoordinatorTurn(RunConfig run, std::vector<std::int64_t> fragment_numels = {})
+      : run_(std::move(run)), fragment_numels_(std::move(fragment_numels)) {}
 
   const RunConfig& run() const { return run_; }
+  std::int64_t numel_of(FragmentId fragment) const {  // 0: not known
+    return fragment.value < fragment_numels_.size() ? fragment_numels_[fragment.value] : 0;
+  }
   Clock::time_point now() const { return now_; }
   // What usually takes no time is waited for no longer.
   Clock::duration patience() const { return 10 * std::max<Clock::duration>(run_.straggler_grace, run_.lost_after); }
@@ -36,6 +41,7 @@ class CoordinatorTurn {
 
  private:
   const RunConfig run_;
+  const std::vector<std::int64_t> fragment_numels_;
   Clock::time_point now_;
   std::optional<DecidedDecay> decay_;
   RunMixture mixture_;

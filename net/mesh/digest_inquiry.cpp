@@ -4,8 +4,9 @@
 
 namespace atl {
 
-DigestInquiry::DigestInquiry(Attempt attempt, std::vector<AttemptMember> order, std::set<IslandId> asked)
-    : attempt_(attempt), order_(std::move(order)), asked_(std::move(asked)) {}
+DigestInquiry::DigestInquiry(Attempt attempt, std::vector<AttemptMember> order, std::set<IslandId> asked,
+                             Schedule schedule)
+    : attempt_(attempt), order_(std::move(order)), schedule_(schedule), asked_(std::move(asked)) {}
 
 void DigestInquiry::answer(const IslandId& island, std::vector<std::string> chunk_digests) {
   if (asked_.contains(island)) answers_.emplace(island, std::move(chunk_digests));
@@ -36,7 +37,8 @@ std::set<IslandPair> DigestInquiry::bad_edges() const {
     // Rank r owns the sum of chunk r + 1 (net/collective/ring_schedule.h); from there it travels to all others.
     const std::size_t owner = (chunk + world_size - 1) % world_size;
     for (std::size_t hop = 0; hop + 1 < world_size; ++hop) {
-      const std::size_t from = (owner + hop) % world_size, to = (from + 1) % world_size;
+      const std::size_t to = (owner + hop + 1) % world_size;
+      const std::size_t from = schedule_ == Schedule::kDirect ? owner : (owner + hop) % world_size;
       const std::string *sent = digest_of(from, chunk), *received = digest_of(to, chunk);
       if (sent == nullptr || received == nullptr || *sent == *received) continue;
       edges.insert(std::minmax(order_[from].id, order_[to].id));

@@ -1,8 +1,9 @@
 // Who altered what, when the members of one attempt hold different averages. In the all-gather the owner of a chunk
-// makes its final bytes once and every other member passes them on unchanged, each to the next. So where two neighbours
-// hold different bytes of a chunk, one of the two altered them, or says what it does not hold; both ends of such an
-// edge are suspects, and nobody else. An island that is an end of bad edges to two different peers is the liar, for as
-// long as there is one: its victims have a bad edge to it alone.
+// makes its final bytes once and every other member passes them on unchanged, each to the next; in a direct exchange
+// the owner sends them to everybody itself. So where two hold different bytes of a chunk that one sent to the other,
+// one of the two altered them, or says what it does not hold; both ends of such an edge are suspects, and nobody else.
+// An island that is an end of bad edges to two different peers is the liar, for as long as there is one: its victims
+// have a bad edge to it alone.
 //
 // Pure values; not thread-safe; owned by the OpenRound.
 #pragma once
@@ -23,8 +24,9 @@ using IslandPair = std::pair<IslandId, IslandId>;  // the smaller id first
 
 class DigestInquiry {
  public:
-  // `order`: of the attempt; `asked`: its members that live.
-  DigestInquiry(Attempt attempt, std::vector<AttemptMember> order, std::set<IslandId> asked);
+  // `order`, `schedule`: of the attempt; `asked`: its members that live.
+  DigestInquiry(Attempt attempt, std::vector<AttemptMember> order, std::set<IslandId> asked,
+                Schedule schedule = Schedule::kRing);
 
   Attempt attempt() const { return attempt_; }
   // The first answer of an island counts; one of another length than the ring says nothing.
@@ -33,12 +35,13 @@ class DigestInquiry {
   bool complete() const;
   std::vector<IslandId> silent() const;  // asked, and no answer
 
-  // Edges between neighbours that answered and hold different bytes of a chunk, in the direction in which it travels.
+  // Edges between members that answered and hold different bytes of a chunk that travelled from one to the other.
   std::set<IslandPair> bad_edges() const;
 
  private:
   const Attempt attempt_;
   const std::vector<AttemptMember> order_;
+  const Schedule schedule_;
   std::set<IslandId> asked_;
   std::map<IslandId, std::vector<std::string>> answers_;
 };

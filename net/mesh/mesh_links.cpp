@@ -1,12 +1,15 @@
 #include "net/mesh/mesh_links.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atl {
 namespace {
 
 constexpr std::uint64_t kProbeBytes = 8u << 20;  // past slow start of most links, half a second at 150 Mbit/s
 constexpr std::chrono::minutes kDialAgainAfter{10};
+constexpr std::chrono::minutes kDirectAgainAfter{10};
+constexpr int kMostDirectDoublings = 4;
 
 }  // namespace
 
@@ -63,6 +66,20 @@ WireFormat MeshLinks::wire_for(const std::vector<AttemptMember>& members) const 
   const auto hidden = [this](const AttemptMember& member) { return !dialable(member.id); };
   const bool passes_sums_on = !sums_hop_by_hop(wire) && std::ranges::any_of(members, hidden);
   return passes_sums_on ? WireFormat::kInt8Block : wire;
+}
+
+Schedule MeshLinks::choose_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire) {
+  const Schedule before = std::exchange(last_schedule_, Schedule::kRing);
+  if (!sums_hop_by_hop(wire) || turn_.now() < direct_again_at_) return Schedule::kRing;
+  const auto question = schedule_question(order, bytes, matrix_, turn_.now());
+  if (question) last_schedule_ = atl::choose_schedule(*question, before);
+  if (last_schedule_ == Schedule::kDirect) begin_with_the_hidden(order, matrix_);
+  return last_schedule_;
+}
+
+void MeshLinks::direct_failed() {
+  direct_again_at_ = turn_.now() + kDirectAgainAfter * (1 << std::min(direct_failures_, kMostDirectDoublings));
+  ++direct_failures_;
 }
 
 bool MeshLinks::avoid_edge(const IslandPair& edge, std::vector<AttemptMember> members, WireFormat wire) {

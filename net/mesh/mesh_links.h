@@ -10,6 +10,7 @@
 #include "net/mesh/link_matrix.h"
 #include "net/mesh/membership.h"
 #include "net/mesh/ring_choice.h"
+#include "net/mesh/schedule_choice.h"
 
 namespace atl {
 
@@ -35,6 +36,14 @@ class MeshLinks {
   // Below 8 bits everybody dials every owner of a chunk. Where a member cannot be dialled, the ring sums hop by hop.
   WireFormat wire_for(const std::vector<AttemptMember>& members) const;
 
+  // By which schedule those of `order` average so many encoded bytes (schedule_choice.h); where it is directly, the
+  // order begins with whom it must begin with. The next choice compares with it.
+  Schedule choose_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire);
+  // Two members that are here could not do their part with each other: no direct exchange for ten minutes, and for
+  // longer when it fails again. Whatever one member says keeps the run from nothing but that.
+  void direct_failed();
+  void direct_worked() { direct_failures_ = 0; }
+
   // False, and the edge is as before, when no ring of all members does without it.
   bool avoid_edge(const IslandPair& edge, std::vector<AttemptMember> members, WireFormat wire);
   void declare_dead(const IslandId& a, const IslandId& b) { matrix_.declare_dead(a, b, turn_.now()); }
@@ -45,7 +54,10 @@ class MeshLinks {
   CoordinatorTurn& turn_;
   LinkMatrix matrix_;
   std::vector<IslandId> last_order_;  // of the last attempt
-  BadEdges bad_edges_;                // of all rounds since the hub started
+  Schedule last_schedule_ = Schedule::kRing;
+  int direct_failures_ = 0;  // in a row
+  Clock::time_point direct_again_at_{};
+  BadEdges bad_edges_;  // of all rounds since the hub started
 };
 
 }  // namespace atl

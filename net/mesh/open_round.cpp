@@ -207,21 +207,31 @@ void OpenRound::open_attempt() {
 
 void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
   last_attempt_ = Attempt{last_attempt_.value + 1};
-  attempt_.emplace(last_attempt_, std::move(order));
+  HubAttempt message{round_, last_attempt_, std::move(order)};
+  message.fragment = fragment();
+  message.wire = links_.wire_for(message.order);
+  const bool same_wire = message.wire == std::exchange(wire_, message.wire);
+  if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
+  if (!by_ring_) message.schedule = links_.choose_schedule(message.order, bytes_to_average(message), message.wire);
+  schedule_ = message.schedule;
+  attempt_.emplace(last_attempt_, message.order);
   average_due_.reset();
   stall_due_.reset();
   turn_.act(PersistAttempt{round_, last_attempt_});
-  HubAttempt message{round_, last_attempt_, attempt_->order()};
-  message.fragment = fragment();
-  message.wire = links_.wire_for(message.order);
   message.edge_bytes_per_second = links_.known_rates(message.order);
   message.norm_limit = norm_limit(message.order);
-  const bool same_wire = message.wire == std::exchange(wire_, message.wire);
-  if (kept_ && same_wire) message.final_buckets = kept_->held_by(message.order);
   attempt_keeps_buckets_ = std::ranges::find(message.final_buckets, true) != message.final_buckets.end();
   kept_.reset();
   members_.send_roster_if_changed();  // where the members are
   for (const AttemptMember& member : attempt_->order()) turn_.send(member.id, message);
+}
+
+// Encoded; those that stay do not travel. 0: not known.
+double OpenRound::bytes_to_average(const HubAttempt& message) const {
+  const auto all = static_cast<double>(encoded_bytes(message.wire, turn_.numel_of(message.fragment)));
+  if (message.final_buckets.empty()) return all;
+  const auto travel = std::ranges::count(message.final_buckets, false);
+  return all * static_cast<double>(travel) / static_cast<double>(message.final_buckets.size());
 }
 
 // ||sum of w g|| <= sum of w ||g||, by what each says of its own. Buckets kept from an attempt with other members make
@@ -298,7 +308,7 @@ void OpenRound::leave_laggards_behind() {
 
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.
 void OpenRound::inquire() {
-  inquiry_.emplace(attempt_->number(), attempt_->order(), attempt_->live());
+  inquiry_.emplace(attempt_->number(), attempt_->order(), attempt_->live(), schedule_);
   inquiry_due_ = turn_.now() + turn_.run().dead_after;
   for (const IslandId& id : attempt_->live()) turn_.send(id, HubShowChunks{round_, attempt_->number(), fragment()});
 }
@@ -325,7 +335,9 @@ void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   for (const IslandId& id : attempt_->live()) turn_.send(id, abort_of(attempt_->number(), reason));
   turn_.publish(AttemptFailed{round_, attempt_->number(), reason});
   kept_.emplace(attempt_->number(), attempt_->live());
-  blame_.attempt_failed(attempt_->order(), wire_);
+  blame_.attempt_failed(attempt_->order(), wire_, schedule_);
+  // The same bytes may go on round the ring, over edges that are known to work. Not for a death.
+  by_ring_ = by_ring_ || (schedule_ == Schedule::kDirect && !attempt_->has_lost_a_member());
   kept_due_ = turn_.now() + turn_.run().dead_after;
   parts_.average_failed();
   attempt_.reset();
@@ -354,6 +366,7 @@ HubCommit OpenRound::record(const OpenAttempt& done) const {
 }
 
 PersistCommit OpenRound::account(const OpenAttempt& done, const HubCommit& commit) {
+  if (schedule_ == Schedule::kDirect) links_.direct_worked();
   PersistCommit persist{commit, {}, Seconds(turn_.now() - parts_.began()).count(), 0};
   double loss_sum = 0, tokens = 0;
   for (const AttemptMember& member : done.order()) {

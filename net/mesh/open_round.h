@@ -81,6 +81,7 @@ class OpenRound {
   void promote_receivers();
   void open_attempt();
   void begin_attempt(std::vector<AttemptMember> order);
+  double bytes_to_average(const HubAttempt& message) const;
   double norm_limit(const std::vector<AttemptMember>& members) const;
   void decide();
   bool is_decided() const;
@@ -107,6 +108,8 @@ class OpenRound {
   std::optional<Clock::time_point> stall_due_;    // of attempt_, since the first word that it is averaged
   bool attempt_keeps_buckets_ = false;            // attempt_ goes on from one that failed
   WireFormat wire_;                               // of the last attempt
+  Schedule schedule_ = Schedule::kRing;           // of the same
+  bool by_ring_ = false;                          // a direct exchange failed in this round: attempts go round the ring
   Attempt last_attempt_;
   std::vector<IslandId> last_members_;
   std::optional<KeptBuckets> kept_;  // of the last attempt, which failed

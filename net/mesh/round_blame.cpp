@@ -15,9 +15,10 @@ RoundBlame::RoundBlame(CoordinatorTurn& turn, Membership& members, MeshLinks& li
                        RoundParts& parts, MeshVerdicts& verdicts)
     : turn_(turn), members_(members), links_(links), trust_(trust), parts_(parts), verdicts_(verdicts) {}
 
-void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire) {
+void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire, Schedule schedule) {
   failed_order_ = order;
   failed_wire_ = wire;
+  failed_schedule_ = schedule;
   reports_.reset();
 }
 
@@ -41,10 +42,13 @@ void RoundBlame::judge() {
   const FailureReports reports = *std::exchange(reports_, std::nullopt);
   bool avoided = false;
   for (const auto& [a, b] : reports.silent_edges()) avoided = avoid_edge(a, b) || avoided;
-  const auto& [reporter, report] = reports.blamed();
-  if (!members_.contains(reporter) || avoided) return;
+  const auto& [reporter, report] = reports.blamed(failed_schedule_);
   // Who accuses one with whom it had no edge accuses itself.
   const bool had_edge = report.peer && had_edge_with(reporter, *report.peer);
+  // A death is no reason: the others exchange without it.
+  const bool both_live = had_edge && members_.is_here(reporter) && members_.is_here(*report.peer);
+  if (failed_schedule_ == Schedule::kDirect && both_live) links_.direct_failed();
+  if (!members_.contains(reporter) || avoided) return;
   blame(reporter, had_edge ? report.peer : std::nullopt, report.reason);
 }
 
@@ -54,7 +58,8 @@ bool RoundBlame::had_edge_with(const IslandId& a, const IslandId& b) const {
   const auto one = place_of(a), other = place_of(b);
   if (one == failed_order_.end() || other == failed_order_.end() || one == other) return false;
   const auto distance = std::abs(one - other);
-  return distance == 1 || distance == std::ssize(failed_order_) - 1 || !sums_hop_by_hop(failed_wire_);
+  const bool all_meet = failed_schedule_ == Schedule::kDirect || !sums_hop_by_hop(failed_wire_);
+  return all_meet || distance == 1 || distance == std::ssize(failed_order_) - 1;
 }
 
 bool RoundBlame::avoid_edge(const IslandId& a, const IslandId& b) {

@@ -22,7 +22,7 @@ class RoundBlame {
              MeshVerdicts& verdicts);
 
   // An attempt failed. Whose reports come is asked then; what was said of the one before counts no more.
-  void attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire);
+  void attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire, Schedule schedule);
   void report(const IslandId& reporter, const IslandAttemptFailed& report);  // the one that ended it
   void add_report(const IslandId& reporter, const IslandAttemptFailed& report);
   // When all have said what they saw. An edge that both of its ends found silent is dead at once, where a ring can do
@@ -70,9 +70,10 @@ class RoundBlame {
   RoundParts& parts_;
   MeshVerdicts& verdicts_;
 
-  std::vector<AttemptMember> failed_order_;  // of the last attempt that failed
-  WireFormat failed_wire_{};                 // of the same
-  std::optional<FailureReports> reports_;    // of the same, if a member's report ended it
+  std::vector<AttemptMember> failed_order_;     // of the last attempt that failed
+  WireFormat failed_wire_{};                    // of the same
+  Schedule failed_schedule_ = Schedule::kRing;  // of the same
+  std::optional<FailureReports> reports_;       // of the same, if a member's report ended it
   EdgeBlame edges_;
   std::set<IslandPair> failed_edges_;  // too often to be avoided
   std::vector<IslandId> culpable_;     // by the last inquiry, if the next attempt passes without it

@@ -12,8 +12,9 @@ constexpr std::chrono::seconds kEndTimeout{60};  // for the last reports and wha
 
 }  // namespace
 
-RoundCoordinator::RoundCoordinator(RunConfig run, const CoordinatorMemory& memory, CommitSigner sign)
-    : turn_(std::move(run)),
+RoundCoordinator::RoundCoordinator(RunConfig run, const CoordinatorMemory& memory, CommitSigner sign,
+                                   std::vector<std::int64_t> fragment_numels)
+    : turn_(std::move(run), std::move(fragment_numels)),
       members_(turn_),
       links_(turn_),
       trust_(turn_, memory),

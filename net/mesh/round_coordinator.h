@@ -38,7 +38,9 @@ class RoundCoordinator final : private MeshVerdicts {
   using Actions = CoordinatorTurn::Actions;
   enum class Phase { kWaiting, kTraining, kSyncing, kStandstill, kFinished };
 
-  RoundCoordinator(RunConfig run, const CoordinatorMemory& memory, CommitSigner sign);
+  // `fragment_numels`: see CoordinatorTurn; where they are not known, attempts go round the ring.
+  RoundCoordinator(RunConfig run, const CoordinatorMemory& memory, CommitSigner sign,
+                   std::vector<std::int64_t> fragment_numels = {});
 
   // Tick: at least every 250 ms. `now` never goes back.
   Actions next(const CoordinatorEvent& event, Clock::time_point now);

@@ -29,46 +29,8 @@ class CoordinatorLinksTest : public QObject {
   void islands_are_asked_to_probe_what_is_not_known_when_a_round_begins();
 };
 
-// Says of every edge between islands 1..n how fast it is.
-template <class Rate>
-void measure_links(SimulatedMesh& mesh, int islands, Rate rate) {
-  for (int from = 1; from <= islands; ++from) {
-    IslandLinkReport report;
-    for (int to = 1; to <= islands; ++to) {
-      if (from != to) report.links.push_back({mesh.island(to).id, true, rate(from, to), 0.1, false});
-    }
-    mesh.say(from, report);
-  }
-}
-
-// As the hub's dialer does of the last address that it was asked to dial.
-void answer_dial(SimulatedMesh& mesh, int island, bool answered) {
-  for (auto dial = mesh.dials().rbegin(); dial != mesh.dials().rend(); ++dial) {
-    if (dial->island == mesh.island(island).id) {
-      return mesh.hub_hears(IslandDialled{dial->island, dial->address, answered});
-    }
-  }
-  QTest::qFail("the hub has not asked for it to be dialled", __FILE__, __LINE__);
-}
-
-// Everybody works until so many rounds more are committed.
-void commit_rounds(SimulatedMesh& mesh, std::size_t rounds) {
-  const std::size_t until = mesh.commits().size() + rounds;
-  for (int i = 0; i < 100 && mesh.commits().size() < until; ++i) {
-    for (int step = 0; step < 50 && mesh.commits().size() < until; ++step) mesh.settle_once();
-    mesh.pass(100ms);
-  }
-  QVERIFY(mesh.commits().size() >= until);
-}
-
 IslandAttemptFailed silent_edge(SimulatedMesh& mesh, std::uint32_t attempt, int peer) {
   return {OuterStep{0}, Attempt{attempt}, mesh.island(peer).id, "timeout", {}, /*silent=*/true};
-}
-
-std::vector<IslandId> order_of(const HubAttempt& attempt) {
-  std::vector<IslandId> ids;
-  for (const AttemptMember& member : attempt.order) ids.push_back(member.id);
-  return ids;
 }
 
 void CoordinatorLinksTest::a_measured_ring_replaces_the_order_by_id() {

@@ -114,10 +114,13 @@ class RandomLiarsTest : public QObject {
   void one_liar_bends_nothing_and_evicts_nobody_data() {
     QTest::addColumn<int>("islands");
     QTest::addColumn<quint32>("fragments");
-    for (const int islands : {3, 4, 8}) QTest::addRow("%d islands", islands) << islands << 1u;
+    QTest::addColumn<bool>("directly");
+    for (const int islands : {3, 4, 8}) QTest::addRow("%d islands", islands) << islands << 1u << false;
     for (const quint32 fragments : {2u, 3u}) {
-      QTest::addRow("4 islands, %u fragments", fragments) << 4 << fragments;
+      QTest::addRow("4 islands, %u fragments", fragments) << 4 << fragments << false;
     }
+    for (const int islands : {3, 4, 8}) QTest::addRow("%d islands, directly", islands) << islands << 1u << true;
+    QTest::addRow("4 islands, 2 fragments, directly") << 4 << 2u << true;
   }
   void one_liar_bends_nothing_and_evicts_nobody();
 };
@@ -125,15 +128,18 @@ class RandomLiarsTest : public QObject {
 void RandomLiarsTest::one_liar_bends_nothing_and_evicts_nobody() {
   QFETCH(int, islands);
   QFETCH(quint32, fragments);
+  QFETCH(bool, directly);
+  int direct_attempts = 0;
   for (unsigned seed = 0; seed < schedules(); ++seed) {
     std::mt19937 random(seed * 7919 + static_cast<unsigned>(islands));
-    SimulatedMesh mesh(careful_run(static_cast<std::uint32_t>(islands), fragments));
+    SimulatedMesh mesh(careful_run(static_cast<std::uint32_t>(islands), fragments), small_fragments(fragments));
     mesh.keeps_states = true;
     for (int i = 1; i <= islands; ++i) mesh.start(i);
     mesh.settle_randomly(random, 60 * islands);
 
     for (int fault = 0; fault < kFaults; ++fault) {
       mesh.island(1).lies = random_lies(random);
+      if (directly) measure_long_links(mesh, islands);
       mesh.settle_randomly(random, static_cast<int>(random() % kStepsBetween) * islands);
       disturb(mesh, random, islands);
       if (random() % 2 == 0) heal(mesh, islands);
@@ -144,6 +150,7 @@ void RandomLiarsTest::one_liar_bends_nothing_and_evicts_nobody() {
     for (int i = 0; i < 120 && !(goes_on_or_says_why(mesh, islands, before, step) && i > 20);
          ++i) {  // faults stop, lies do not
       heal(mesh, islands);
+      if (directly) measure_long_links(mesh, islands);
       mesh.settle_randomly(random, 60 * islands);
       mesh.pass(1s);
     }
@@ -151,7 +158,9 @@ void RandomLiarsTest::one_liar_bends_nothing_and_evicts_nobody() {
     QVERIFY2(mesh.violation().empty(), qPrintable(QString("seed %1: ").arg(seed) + mesh.violation().c_str()));
     QVERIFY2(goes_on_or_says_why(mesh, islands, before, step),
              qPrintable(QString("seed %1: ").arg(seed) + told(mesh, islands)));
+    direct_attempts += mesh.direct_attempts;
   }
+  QCOMPARE(direct_attempts > 0, directly);
 }
 
 }  // namespace atl

@@ -64,14 +64,18 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on_data() 
   QTest::addColumn<int>("islands");
   QTest::addColumn<bool>("hub_restarts");
   QTest::addColumn<quint32>("fragments");
+  QTest::addColumn<bool>("directly");
   for (int islands = 2; islands <= 6; ++islands) {
-    QTest::addRow("%d islands", islands) << islands << false << 1u;
-    QTest::addRow("%d islands, hub restarts", islands) << islands << true << 1u;
+    QTest::addRow("%d islands", islands) << islands << false << 1u << false;
+    QTest::addRow("%d islands, hub restarts", islands) << islands << true << 1u << false;
   }
+  for (const int islands : {3, 4, 6}) QTest::addRow("%d islands, directly", islands) << islands << true << 1u << true;
+  QTest::addRow("4 islands, 2 fragments, directly") << 4 << true << 2u << true;
   for (const quint32 fragments : {2u, 3u}) {
     for (const int islands : {2, 3, 5}) {
-      QTest::addRow("%d islands, %u fragments", islands, fragments) << islands << false << fragments;
-      QTest::addRow("%d islands, %u fragments, hub restarts", islands, fragments) << islands << true << fragments;
+      QTest::addRow("%d islands, %u fragments", islands, fragments) << islands << false << fragments << false;
+      QTest::addRow("%d islands, %u fragments, hub restarts", islands, fragments)
+          << islands << true << fragments << false;
     }
   }
 }
@@ -80,19 +84,21 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
   QFETCH(int, islands);
   QFETCH(bool, hub_restarts);
   QFETCH(quint32, fragments);
+  QFETCH(bool, directly);
   constexpr int kRuns = 60, kFaults = 60, kStepsBetween = 25;
 
   for (unsigned seed = 0; seed < kRuns; ++seed) {
     std::mt19937 random(seed * 977 + static_cast<unsigned>(islands));
     RunConfig run = validating_run_for(static_cast<std::uint32_t>(1 + islands / 2), fragments);
     if (seed % 2 == 1) run.initial_state = "hub:a model";
-    SimulatedMesh mesh(run);
+    SimulatedMesh mesh(run, small_fragments(fragments));
     mesh.keeps_states = true;
     mesh.snapshot_every = 1 + seed % 9;
     mesh.replays_by_itself = seed % 3 != 0;
     for (int i = 1; i <= islands; ++i) mesh.start(i);
     for (int fault = 0; fault < kFaults; ++fault) {
       mesh.settle_randomly(random, static_cast<int>(random() % kStepsBetween));
+      if (directly) measure_long_links(mesh, islands);
       disturb(mesh, random, islands, hub_restarts);
       QVERIFY2(mesh.violation().empty(), qPrintable(QString("seed %1: ").arg(seed) + mesh.violation().c_str()));
     }
@@ -104,6 +110,7 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
     };
     for (int i = 0; i < 40 && !everybody_takes_part(); ++i) {  // faults have stopped
       heal(mesh, islands);
+      if (directly) measure_long_links(mesh, islands);
       mesh.settle_randomly(random, 200 * islands);
       mesh.pass(1s);
     }
@@ -119,6 +126,7 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
              qPrintable(QString("seed %1: %2 members at the end").arg(seed).arg(mesh.commits().back().members.size())));
     QVERIFY2(mesh.most_open == fragments,
              qPrintable(QString("seed %1: %2 rounds at once").arg(seed).arg(mesh.most_open)));
+    QCOMPARE(mesh.direct_attempts > 0, directly);
   }
 }
 

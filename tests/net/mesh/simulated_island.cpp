@@ -342,13 +342,20 @@ void SimulatedIsland::finish_average(SimulatedWorld& world, Lane& its) {
   outbox.push_back(IslandHave{attempt.round, attempt.attempt, its.average->second, 0.1, attempt.fragment});
 }
 
-// By the ring's schedule: chunk c is owned by rank c - 1, and everybody between its owner and an island passed it on.
+// Chunk c is owned by rank c - 1, and everybody between its owner and an island passed it on; directly its owner sends
+// it to each.
 std::vector<std::string> SimulatedIsland::chunks_held(SimulatedWorld& world, const HubAttempt& attempt) const {
   const std::size_t world_size = attempt.order.size();
   const auto place = std::ranges::find(attempt.order, id, &AttemptMember::id) - attempt.order.begin();
   std::vector<std::string> chunks;
   for (std::size_t chunk = 0; chunk < world_size; ++chunk) {
     std::string of = "chunk " + std::to_string(chunk);
+    if (attempt.schedule == Schedule::kDirect) {
+      const SimulatedIsland* owner = world.find(attempt.order[(chunk + world_size - 1) % world_size].id);
+      if (owner->id != id && owner->lies.bytes) of += " altered by " + owner->id.value;
+      chunks.push_back(fake_sha256(of));
+      continue;
+    }
     for (std::size_t rank = (chunk + world_size - 1) % world_size; rank != static_cast<std::size_t>(place);
          rank = (rank + 1) % world_size) {
       const SimulatedIsland* passes_on = world.find(attempt.order[rank].id);

@@ -26,7 +26,10 @@ bool is(const HubMessage& message) {
 
 }  // namespace
 
-SimulatedMesh::SimulatedMesh(RunConfig its_run) : SimulatedWorld(std::move(its_run)), disk_(with_initial_state(*this)) {
+SimulatedMesh::SimulatedMesh(RunConfig its_run, std::vector<std::int64_t> fragment_numels)
+    : SimulatedWorld(std::move(its_run)),
+      fragment_numels_(std::move(fragment_numels)),
+      disk_(with_initial_state(*this)) {
   restart_hub();
 }
 
@@ -96,7 +99,8 @@ void SimulatedMesh::restart_hub() {
     island.inbox.clear();
     island.outbox.clear();
   }
-  hub_.emplace(run, disk_.start(), [](const HubCommit& commit) { return fake_sha256(commit_record(commit)); });
+  hub_.emplace(
+      run, disk_.start(), [](const HubCommit& commit) { return fake_sha256(commit_record(commit)); }, fragment_numels_);
 }
 
 void SimulatedMesh::roll_back(OuterStep to, bool automatic) { hub_hears(disk_.decide_rollback(to, automatic)); }
@@ -140,6 +144,9 @@ void SimulatedMesh::carry_out(const SendTo& send) {
     if (just_committed_ && (island == nullptr || !island->holds(*commit))) {
       violate("a member is told to commit what it does not hold");
     }
+  }
+  if (const auto* attempt = std::get_if<HubAttempt>(&send.message)) {
+    direct_attempts += attempt->schedule == Schedule::kDirect ? 1 : 0;
   }
   if (std::holds_alternative<HubProbe>(send.message) && hub_->phase() == RoundCoordinator::Phase::kSyncing) {
     violate("a link is probed while the ring needs it");

@@ -19,7 +19,8 @@ class SimulatedMesh : public SimulatedWorld {
   using Lies = SimulatedIsland::Lies;
   using Island = SimulatedIsland;
 
-  explicit SimulatedMesh(RunConfig its_run);
+  // `fragment_numels`: as the hub knows them of its model.
+  explicit SimulatedMesh(RunConfig its_run, std::vector<std::int64_t> fragment_numels = {});
 
   Island& island(int number);  // made on first use
   std::map<int, Island>& islands() { return all; }
@@ -62,6 +63,7 @@ class SimulatedMesh : public SimulatedWorld {
   bool stepped_down = false;    // the hub saw that another one serves
   int rollbacks_that_fail = 0;  // of those that the hub asks for: its disk is busy
   std::size_t most_open = 0;    // rounds at once
+  int direct_attempts = 0;      // that were sent to somebody
 
  private:
   void carry_out(const RoundCoordinator::Actions& actions);
@@ -78,6 +80,7 @@ class SimulatedMesh : public SimulatedWorld {
     disk_.save(persist);
   }
 
+  const std::vector<std::int64_t> fragment_numels_;
   Clock::time_point now_ = Clock::time_point(std::chrono::hours(1));
   SimulatedDisk disk_;
   std::optional<SimulatedDisk> backup_;
