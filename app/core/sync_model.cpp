@@ -32,6 +32,7 @@ void SyncModel::reset() {
   active_ = false;
   round_.reset();
   ring_.clear();
+  directly_ = false;
   progress_.reset();
   phases_.clear();
   tell_.request();
@@ -64,15 +65,17 @@ bool SyncModel::begin(const event::AttemptBegin& attempt, const std::string& own
                       .self = !own_island.empty() && told.island == own_island,
                       .tokens = told.tokens,
                       .edge_bytes_per_second = told.edge_bytes_per_second};
+    if (attempt.directly) member.edge_bytes_per_second.reset();
     // What was measured before is better than nothing.
     const auto before = std::ranges::find(ring_, member.id, &RingIsland::id);
-    if (!member.edge_bytes_per_second && before != ring_.end() && member.self) {
+    if (!attempt.directly && !member.edge_bytes_per_second && before != ring_.end() && member.self) {
       member.edge_bytes_per_second = before->edge_bytes_per_second;
     }
     ring.push_back(std::move(member));
   }
   progress_.reset();
   ring_ = std::move(ring);
+  directly_ = attempt.directly;
   active_ = true;
   return true;
 }
@@ -102,7 +105,7 @@ bool SyncModel::takeLink(const event::PeerLink& link, const std::string& own_isl
   const auto rate = [](const std::optional<double>& value) { return value.value_or(0) > 0 ? value : std::nullopt; };
   const auto self = std::ranges::find_if(ring_, [&](const RingIsland& m) { return m.self || m.id == own_island; });
   const auto other = std::ranges::find(ring_, link.island, &RingIsland::id);
-  if (ring_.size() < 2 || self == ring_.end() || other == ring_.end()) return false;
+  if (directly_ || ring_.size() < 2 || self == ring_.end() || other == ring_.end()) return false;
   const auto next = std::next(self) == ring_.end() ? ring_.begin() : std::next(self);
   const auto previous = self == ring_.begin() ? std::prev(ring_.end()) : std::prev(self);
   const auto up = rate(link.bytes_per_second), down = rate(link.down_bytes_per_second);

@@ -43,6 +43,8 @@ class SyncModel : public QObject {
   bool active() const { return active_; }
   // In ring order; empty before the first attempt that was seen.
   const std::vector<RingIsland>& ring() const { return ring_; }
+  // Everybody sends to everybody: no edge of that ring is of more account than any other pair, and none has a rate.
+  bool directly() const { return directly_; }
   const std::optional<SyncProgress>& progress() const { return progress_; }
   // Of the round that is under way, or of the last one.
   const std::vector<PhaseTime>& phases() const { return phases_; }
@@ -69,6 +71,7 @@ class SyncModel : public QObject {
   bool active_ = false;
   std::optional<std::uint32_t> round_;
   std::vector<RingIsland> ring_;
+  bool directly_ = false;
   std::optional<SyncProgress> progress_;
   std::vector<PhaseTime> phases_;
   Paced tell_;

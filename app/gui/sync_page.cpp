@@ -90,7 +90,7 @@ SyncPage::SyncPage(Node& node, QWidget* parent) : Page(node, parent) {
 }
 
 QWidget* SyncPage::makeRing() {
-  auto* card = new Card(tr("Ring"));
+  auto* card = ring_card_ = new Card(tr("Ring"));
   card->addToHeader(chunks_ = make_sentence(tr("Numbers: parts of the model under way")));
   chunks_->setWordWrap(false);
   chunks_->setForegroundRole(QPalette::PlaceholderText);
@@ -171,8 +171,9 @@ void SyncPage::refresh() {
 
 void SyncPage::refreshRing() {
   SyncModel& sync = node().sync();
-  chunks_->setVisible(sync.active() && sync.progress() && sync.ring().size() > 1);
-  ring_->showRing({sync.ring(), sync.progress(), sync.active(), sync.slowest_edge()});
+  ring_card_->setTitle(sync.directly() ? tr("Directly: each sends to each") : tr("Ring"));
+  chunks_->setVisible(sync.active() && sync.progress() && sync.ring().size() > 1 && !sync.directly());
+  ring_->showRing({sync.ring(), sync.progress(), sync.active(), sync.slowest_edge(), sync.directly()});
 }
 
 void SyncPage::refreshPhases() {

@@ -41,6 +41,7 @@ class SyncPage : public Page {
   void refreshPlots();
   void refreshSlow();
 
+  Card* ring_card_;
   RingView* ring_;
   QLabel* chunks_;
   std::vector<PlotMark> time_marks_;

@@ -72,6 +72,7 @@ void fields(Archive& archive, event::AttemptBegin& e) {
   archive.told("fragment", e.fragment);
   archive.told("attempt", e.attempt);
   archive.list("ring", e.ring, kMaxRingMembers);
+  archive.told_if("directly", e.directly);
 }
 template <class Archive>
 void fields(Archive& archive, event::SyncPhase& e) {

@@ -81,6 +81,7 @@ struct AttemptBegin {
   FragmentId fragment = {};
   std::uint32_t attempt = 1;
   std::vector<RingMember> ring = {};  // in its order
+  bool directly = false;              // not round that ring: everybody sends to everybody
 };
 struct SyncPhase {  // a part that is over
   static constexpr std::string_view kName = "sync.phase";

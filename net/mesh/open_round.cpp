@@ -333,11 +333,13 @@ void OpenRound::settle_inquiry() {
 
 void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   for (const IslandId& id : attempt_->live()) turn_.send(id, abort_of(attempt_->number(), reason));
-  turn_.publish(AttemptFailed{round_, attempt_->number(), reason});
+  // The same bytes may go on round the ring, over edges that are known to work. Not for a death.
+  const bool leaves_direct = schedule_ == Schedule::kDirect && !attempt_->has_lost_a_member();
+  by_ring_ = by_ring_ || leaves_direct;
+  turn_.publish(AttemptFailed{round_, attempt_->number(),
+                              reason + (leaves_direct ? "; it went directly, and goes on around the ring" : "")});
   kept_.emplace(attempt_->number(), attempt_->live());
   blame_.attempt_failed(attempt_->order(), wire_, schedule_);
-  // The same bytes may go on round the ring, over edges that are known to work. Not for a death.
-  by_ring_ = by_ring_ || (schedule_ == Schedule::kDirect && !attempt_->has_lost_a_member());
   kept_due_ = turn_.now() + turn_.run().dead_after;
   parts_.average_failed();
   attempt_.reset();

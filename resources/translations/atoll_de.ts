@@ -4540,6 +4540,17 @@
             <numerusform>Inseln im letzten Ring</numerusform>
         </translation>
     </message>
+    <message>
+        <source>Each sends to each: %1</source>
+        <translation>Jede sendet an jede: %1</translation>
+    </message>
+    <message numerus="yes">
+        <source>island(s), each with each</source>
+        <translation>
+            <numerusform>Insel</numerusform>
+            <numerusform>Inseln, jede mit jeder</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>atl::RoundsModel</name>
@@ -4862,6 +4873,10 @@
     <message>
         <source>Ring</source>
         <translation>Ring</translation>
+    </message>
+    <message>
+        <source>Directly: each sends to each</source>
+        <translation>Direkt: Jede sendet an jede</translation>
     </message>
     <message>
         <source>Last synchronisation</source>

@@ -108,6 +108,13 @@
             <numerusform>islands in the last ring</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>island(s), each with each</source>
+        <translation>
+            <numerusform>island</numerusform>
+            <numerusform>islands, each with each</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>atl::SettingsPage</name>

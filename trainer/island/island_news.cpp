@@ -45,8 +45,10 @@ void IslandNews::hub_back() {
 void IslandNews::attempt_begins(const HubAttempt& attempt, const Roster& roster) {
   fragment_ = attempt.fragment;
   if (!publish_) return;
-  event::AttemptBegin begin{
-      .round = attempt.round.value, .fragment = attempt.fragment, .attempt = attempt.attempt.value};
+  event::AttemptBegin begin{.round = attempt.round.value,
+                            .fragment = attempt.fragment,
+                            .attempt = attempt.attempt.value,
+                            .directly = attempt.schedule == Schedule::kDirect};
   for (std::size_t rank = 0; rank < attempt.order.size(); ++rank) {
     const AttemptMember& member = attempt.order[rank];
     const auto entry = roster.entries({member.id});

@@ -97,12 +97,16 @@ QString RingView::spoken() const {
     const RingIsland& next = picture_.ring[(i + 1) % picture_.ring.size()];
     QString from = name_of(member);
     if (member.self) from = tr("%1 (this island)").arg(from);
+    if (picture_.directly) {
+      edges << from;
+      continue;
+    }
     QString edge = tr("%1 to %2").arg(from, name_of(next));
     if (member.edge_bytes_per_second) edge += ", " + text::link_rate(*member.edge_bytes_per_second);
     if (picture_.slowest_edge == i) edge += ", " + tr("the slowest edge");
     edges << edge;
   }
-  QString text = edges.join("; ");
+  QString text = picture_.directly ? tr("Each sends to each: %1").arg(edges.join(", ")) : edges.join("; ");
   if (picture_.active && picture_.progress) {
     text += ". " + phase_word(picture_.progress->part) + ", " + text::percent(picture_.progress->fraction());
   }
@@ -155,9 +159,13 @@ void RingView::paintEvent(QPaintEvent*) {
     painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, spoken());
   } else {
     const RingGeometry geometry(area, picture_.ring.size());
-    for (std::size_t place = 0; place < geometry.count(); ++place) paintEdge(painter, geometry, place);
-    paintRates(painter, geometry, middleBox(area));
-    if (picture_.active && picture_.progress && !greyed_) paintChunks(painter, geometry);
+    if (picture_.directly) {
+      paintPairs(painter, geometry);
+    } else {
+      for (std::size_t place = 0; place < geometry.count(); ++place) paintEdge(painter, geometry, place);
+      paintRates(painter, geometry, middleBox(area));
+      if (picture_.active && picture_.progress && !greyed_) paintChunks(painter, geometry);
+    }
     for (std::size_t place = 0; place < geometry.count(); ++place) paintIsland(painter, geometry, place);
     paintMiddle(painter, area);
   }
@@ -165,6 +173,19 @@ void RingView::paintEvent(QPaintEvent*) {
   painter.setPen(QPen(colours.accent, 2));
   painter.setBrush(Qt::NoBrush);
   painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 6, 6);
+}
+
+// This island's lines last, so that they lie above the others.
+void RingView::paintPairs(QPainter& painter, const RingGeometry& geometry) const {
+  const Colours& colours = colours_of(palette());
+  const std::size_t count = geometry.count();
+  for (std::size_t first = count; first-- > 0;) {
+    const bool own = picture_.ring[memberAt(first)].self;
+    painter.setPen(QPen(greyed_ ? colours.border : own ? colours.accent : colours.outline, own ? 1.6 : 0.8));
+    for (std::size_t second = first + 1; second < count; ++second) {
+      painter.drawLine(geometry.at(static_cast<double>(first)), geometry.at(static_cast<double>(second)));
+    }
+  }
 }
 
 // An arc to the next island, with an arrow at its end: chunks travel over the rest of it.
@@ -298,7 +319,9 @@ void RingView::paintIsland(QPainter& painter, const RingGeometry& geometry, std:
 
 QString RingView::middleText() const {
   if (!picture_.active || !picture_.progress) {
-    return tr("island(s) in the last ring", nullptr, static_cast<int>(picture_.ring.size()));
+    const int islands = static_cast<int>(picture_.ring.size());
+    return picture_.directly ? tr("island(s), each with each", nullptr, islands)
+                             : tr("island(s) in the last ring", nullptr, islands);
   }
   const SyncProgress& progress = *picture_.progress;
   return phase_word(progress.part) + "\n" +

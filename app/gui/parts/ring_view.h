@@ -1,5 +1,5 @@
 // The ring as it is: its islands in their order, each edge with its rate, and, while an all-reduce runs, the chunks
-// that travel. This island is at the top. Owned by its page; GUI thread.
+// that travel. Where everybody sends to everybody: the islands, each joined to each. This island is at the top. Owned by its page; GUI thread.
 #pragma once
 
 #include <optional>
@@ -21,6 +21,7 @@ struct RingPicture {
   std::optional<SyncProgress> progress;  // of the all-reduce under way, or of the last one
   bool active = false;
   std::optional<std::size_t> slowest_edge;
+  bool directly = false;  // everybody sends to everybody
 };
 
 class RingView : public QWidget {
@@ -47,6 +48,7 @@ class RingView : public QWidget {
   double fraction() const;                        // of the all-reduce, as it should be by now
   double widestName() const;
   bool isNamed(std::size_t place) const;
+  void paintPairs(QPainter& painter, const RingGeometry& geometry) const;
   void paintEdge(QPainter& painter, const RingGeometry& geometry, std::size_t place) const;
   std::vector<std::size_t> ratedPlaces(std::size_t count) const;  // whose edges' rates are to be read, the foremost first
   QString rateText(std::size_t place) const;

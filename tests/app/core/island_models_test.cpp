@@ -58,6 +58,7 @@ class IslandModelsTest : public QObject {
   void of_averages_that_overlap_the_newest_is_shown();
   void the_slowest_edge_is_named_where_it_holds_the_others_back();
   void links_measured_by_this_island_are_its_edges();
+  void where_everybody_sends_to_everybody_no_edge_is_told_from_the_others();
   void nonsense_about_an_all_reduce_is_skipped();
 };
 
@@ -405,6 +406,27 @@ void IslandModelsTest::links_measured_by_this_island_are_its_edges() {
   QCOMPARE(*sync.ring()[0].edge_bytes_per_second, 5e6);
   QCOMPARE(*sync.ring()[2].edge_bytes_per_second, 7e6);
   QVERIFY(!sync.ring()[1].edge_bytes_per_second);
+}
+
+void IslandModelsTest::where_everybody_sends_to_everybody_no_edge_is_told_from_the_others() {
+  SyncModel sync;
+  nlohmann::json begin = {{"phase", "begin"},
+                          {"round", 1u},
+                          {"attempt", 1u},
+                          {"directly", true},
+                          {"ring", ring({{"isl-a", 1e6}, {"isl-b", 9e6}, {"isl-c", 9e6}})}};
+
+  sync.take(event_of("sync.phase", begin), "isl-a");
+  sync.take(event_of("peer.link", {{"island", "isl-b"}, {"rtt_seconds", 0.1}, {"bytes_per_second", 5e6}}), "isl-a");
+
+  QVERIFY(sync.directly());
+  QVERIFY(!sync.slowest_edge());
+  for (const RingIsland& member : sync.ring()) QVERIFY(!member.edge_bytes_per_second);
+  begin.erase("directly");
+  begin["attempt"] = 2u;
+  sync.take(event_of("sync.phase", begin), "isl-a");
+  QVERIFY(!sync.directly());
+  QCOMPARE(sync.slowest_edge(), std::optional<std::size_t>(0));
 }
 
 void IslandModelsTest::nonsense_about_an_all_reduce_is_skipped() {

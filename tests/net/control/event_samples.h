@@ -138,6 +138,7 @@ inline std::vector<ControlEvent> event_samples() {
                               .fragment = FragmentId{1},
                               .attempt = 2,
                               .ring = {{"isl-1", "under the desk", 4096, 12.5e6}, {"isl-2", "attic", 8192, {}}}},
+          event::AttemptBegin{.round = 43, .ring = {{"isl-1", "under the desk", 4096, {}}}, .directly = true},
           event::SyncPhase{.round = 42,
                            .fragment = FragmentId{1},
                            .attempt = 2,

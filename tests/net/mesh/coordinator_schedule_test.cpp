@@ -146,6 +146,11 @@ void CoordinatorScheduleTest::an_exchange_that_fails_goes_on_round_the_ring_with
 
   QCOMPARE(schedules(mesh), (std::vector{kDirect, kRing}));
   QCOMPARE(attempts(mesh).back().final_buckets, whole);
+  std::string why;
+  for (const CoordinatorNews& news : mesh.news()) {
+    if (const auto* failed = std::get_if<AttemptFailed>(&news)) why = failed->reason;
+  }
+  QCOMPARE(why, std::string("isl-1: reset; it went directly, and goes on around the ring"));
   QCOMPARE(attempts(mesh).back().order.size(), std::size_t{4});
   for (int i = 1; i <= 4; ++i) have(mesh, i, 2);
   QCOMPARE(mesh.commits().size(), std::size_t{1});

@@ -118,7 +118,7 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
     QVERIFY2(mesh.violation().empty(), qPrintable(QString("seed %1: ").arg(seed) + mesh.violation().c_str()));
     for (const CoordinatorNews& news : mesh.news()) {  // whatever was kept of attempts that failed: all hold the same
       const auto* failed = std::get_if<AttemptFailed>(&news);
-      QVERIFY(failed == nullptr || failed->reason != "the members hold different averages");
+      QVERIFY(failed == nullptr || !failed->reason.starts_with("the members hold different averages"));
     }
     QVERIFY2(mesh.commits().size() >= before + 3,
              qPrintable(QString("seed %1 stands still at round %2").arg(seed).arg(mesh.hub().committed().value)));

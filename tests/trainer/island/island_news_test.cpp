@@ -124,6 +124,7 @@ void IslandNewsTest::an_attempt_begins_with_its_ring_and_says_how_far_it_is() {
   spec.attempt = Attempt{2};
   news.progress(spec, {RingPhase::kAllGather, 10, 40, 3, 4, 2.5, 1.5});
   attempt.edge_bytes_per_second.clear();
+  attempt.schedule = Schedule::kDirect;
   news.attempt_begins(attempt, roster);
 
   QCOMPARE(told.events, (std::vector<std::string>{"sync.phase", "sync.progress", "sync.phase"}));
@@ -135,6 +136,7 @@ void IslandNewsTest::an_attempt_begins_with_its_ring_and_says_how_far_it_is() {
            QString(R"({"attempt":2,"bytes_done":10,"bytes_total":40,"fragment":0,"phase":"all_gather",)"
                    R"("received_bytes_per_second":1.5,"round":7,"sent_bytes_per_second":2.5,"step":3,"steps":4})"));
   QVERIFY(told.data[2]["ring"][0]["edge_bytes_per_second"].is_null());
+  QVERIFY(told.data[2]["directly"].get<bool>());
 }
 
 void IslandNewsTest::a_hub_that_is_lost_is_told_once_and_so_is_its_return() {
