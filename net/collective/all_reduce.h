@@ -1,5 +1,5 @@
-// The all-reduce of one round's pseudo-gradient, or of one fragment of it: what DiLoCo asks of the network. Round a ring,
-// or directly (Schedule).
+// The all-reduce of one round's pseudo-gradient, or of one fragment of it: what DiLoCo asks of the network. Round a
+// ring, or directly (Schedule).
 //
 // Reduce-scatter, then all-gather (Patarasu & Yuan 2009): 2 (N-1)/N of the payload sent per island. On the wire values
 // are quantised (WireFormat); sums are accumulated in fp32. The result is the canonical quantised bytes of the weighted
@@ -10,9 +10,9 @@
 // canonical bytes, so there is no staging; a connection holds some 130 KiB of TLS records to send, or 128 KiB that came
 // (2 x 16 connections: 5 MiB), a thread 16 KiB of values; frames and hashes cost some 250 bytes for each 256 KiB of
 // canonical bytes (1 GiB: 1 MiB). Contributions sent straight to an owner: 24 MiB that wait to be summed, and 128 KiB
-// and two connections for each other member; the direct schedule needs as much, with one connection. The kernel's socket
-// buffers come on top, within net.ipv4.tcp_mem. Attempts of several fragments at once share the edges' connections, so
-// that those cost no more; the rest is of each.
+// and two connections for each other member; the direct schedule needs as much, with one connection. The kernel's
+// socket buffers come on top, within net.ipv4.tcp_mem. Attempts of several fragments at once share the edges'
+// connections, so that those cost no more; the rest is of each.
 #pragma once
 
 #include <atomic>
@@ -127,8 +127,9 @@ struct AllReduceReport {
 };
 
 struct AllReduceFailure {
-  Error error;                   // e.g. "all_reduce round 3 attempt 1, rank 2: connection to isl-... reset"
-  std::optional<IslandId> peer;  // the neighbour (directly: the member) at whose edge it failed, if there is one to name
+  Error error;  // e.g. "all_reduce round 3 attempt 1, rank 2: connection to isl-... reset"
+  std::optional<IslandId>
+      peer;  // the neighbour (directly: the member) at whose edge it failed, if there is one to name
   // By bucket: whole in the canonical bytes, which need not be averaged again while the members stay a subset of this
   // attempt's. Empty: none.
   std::vector<bool> whole_buckets = {};
@@ -152,9 +153,9 @@ class RingAllReduce {
 
   // input: fp32 [numel], untouched. canonical: encoded_bytes(spec.wire, numel) bytes; final buckets are read, the
   // others written; defined on success, and for whole buckets after a failure. One call at a time for each fragment. On
-  // success connections stay open for the fragment's next attempt with the same neighbours and schedule; on failure all of the
-  // fragment's are closed, which tells the neighbours. Blocks the calling thread; ends soon after `abort` is raised
-  // (kAborted). No deadline on the whole: silence is what ends it.
+  // success connections stay open for the fragment's next attempt with the same neighbours and schedule; on failure all
+  // of the fragment's are closed, which tells the neighbours. Blocks the calling thread; ends soon after `abort` is
+  // raised (kAborted). No deadline on the whole: silence is what ends it.
   std::variant<AllReduceReport, AllReduceFailure> run(const AllReduceSpec& spec, std::span<const float> input,
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
   // Any thread: closes the connections that are kept open with one that is no longer a member, of all fragments. Those
@@ -184,6 +185,7 @@ class RingAllReduce {
   int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
   OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }
   LinkPacing& link_to(const IslandId& next);
+  double fastest_link();  // of those that rings have filled; 0: none
   void keep_warm();
 
   IslandId self_;
@@ -193,7 +195,7 @@ class RingAllReduce {
   AttemptsUnderWay under_way_;
   Mutex links_mutex_;
   std::map<IslandId, LinkPacing> links_ ATOLL_GUARDED_BY(links_mutex_);  // by the next rank; each stays where it is
-  LinkPacing own_link_;  // to everybody, of direct exchanges
+  LinkPacing own_link_;                                                  // to everybody, of direct exchanges
   AbortSignal ends_;
   std::jthread warms_;  // what is kept from attempt to attempt; last, as it uses the rest
 };

@@ -53,6 +53,12 @@ std::optional<double> EdgePacer::observe(const Interval& interval) {
   return limit_;
 }
 
+void EdgePacer::begin_with(double bytes_per_second) {
+  if (limit_ || bytes_per_second <= 0) return;
+  rates_ = {bytes_per_second};
+  limit_ = std::max(kLeastLimit, kRaise * bytes_per_second);
+}
+
 std::optional<double> EdgePacer::link_rate() const {
   return limit_ ? std::optional(std::ranges::max(rates_)) : std::nullopt;
 }

@@ -38,6 +38,8 @@ class EdgePacer {
   std::optional<double> limit() const { return limit_; }
   // What the link carries, bytes/s; nothing: it was never seen full.
   std::optional<double> link_rate() const;
+  // Where nothing was learned yet: taken to carry so much, until intervals tell otherwise.
+  void begin_with(double bytes_per_second);
   // Before the first interval after a pause, in which nobody knows what became of the link.
   void resume() {
     least_rtts_.clear();

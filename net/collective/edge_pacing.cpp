@@ -15,6 +15,11 @@ std::optional<double> LinkPacing::link_rate() const {
   return pacer_.link_rate();
 }
 
+void LinkPacing::begin_with(double bytes_per_second) {
+  MutexLock lock(mutex_);
+  pacer_.begin_with(bytes_per_second);
+}
+
 void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
   MutexLock lock(mutex_);
   if (sockets_.empty()) pacer_.resume();

@@ -20,6 +20,8 @@ class LinkPacing {
  public:
   // As EdgePacer::link_rate().
   std::optional<double> link_rate() const;
+  // As EdgePacer::begin_with().
+  void begin_with(double bytes_per_second);
 
  private:
   friend class EdgePacing;

@@ -241,6 +241,13 @@ LinkPacing& RingAllReduce::link_to(const IslandId& next) {
   return links_[next];
 }
 
+double RingAllReduce::fastest_link() {
+  MutexLock lock(links_mutex_);
+  double fastest = 0;
+  for (const auto& [next, link] : links_) fastest = std::max(fastest, link.link_rate().value_or(0));
+  return fastest;
+}
+
 std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(const AllReduceSpec& spec, Rank self,
                                                                               const RingPayload& payload,
                                                                               const PartialSums& sums,
@@ -319,6 +326,9 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_directly(cons
                                                                             const AbortSignal& abort) {
   const auto connecting_since = Clock::now();
   const UploadShare upload(under_way_, spec.most_bytes_per_second);
+  // The whole upload carries at least what one link does: nearer the truth than no limit, with which N-1 connections
+  // overflow it for several attempts.
+  own_link_.begin_with(fastest_link());
   DirectExchange exchange(spec, self, payload, sums, canonical, of(spec.fragment).pool, inbox_, own_link_, upload);
   auto outcome = exchange.run(abort);
   if (auto* report = std::get_if<AllReduceReport>(&outcome)) {

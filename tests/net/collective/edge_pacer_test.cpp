@@ -54,6 +54,7 @@ class EdgePacerTest : public QObject {
 
  private Q_SLOTS:
   void there_is_no_limit_until_the_link_is_full();
+  void it_may_begin_with_what_another_link_carries_and_learns_its_own();
   void the_limit_settles_at_the_links_rate_with_a_short_queue();
   void it_follows_a_link_that_gets_slower_and_faster();
   void waiting_for_the_ring_does_not_lower_it();
@@ -71,6 +72,24 @@ void EdgePacerTest::there_is_no_limit_until_the_link_is_full() {
   link.run(pacer, 0.9);
 
   QVERIFY(!pacer.limit());
+}
+
+void EdgePacerTest::it_may_begin_with_what_another_link_carries_and_learns_its_own() {
+  for (const double begins_with : {5e6, 10e6, 20e6}) {
+    EdgePacer pacer;
+    Link link(10e6, 0.08);
+
+    pacer.begin_with(begins_with);
+    QVERIFY(near(*pacer.limit(), begins_with));
+    link.run(pacer, 5);
+
+    QVERIFY(near(*pacer.limit(), 10e6));
+    pacer.begin_with(1e6);  // it knows better
+    QVERIFY(near(*pacer.limit(), 10e6));
+  }
+  EdgePacer nothing_known;
+  nothing_known.begin_with(0);
+  QVERIFY(!nothing_known.limit());
 }
 
 void EdgePacerTest::the_limit_settles_at_the_links_rate_with_a_short_queue() {
