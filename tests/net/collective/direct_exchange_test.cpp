@@ -80,6 +80,7 @@ class DirectExchangeTest : public QObject {
   void an_exchange_among_others_or_in_another_order_follows();
   void an_exchange_and_a_ring_follow_each_other();
   void attempts_of_two_fragments_at_once_give_what_each_gives_alone();
+  void an_attempt_cut_in_the_middle_is_finished_with_fewer_bytes_data();
   void an_attempt_cut_in_the_middle_is_finished_with_fewer_bytes();
   void formats_that_have_a_way_of_their_own_are_refused();
 };
@@ -353,7 +354,18 @@ void DirectExchangeTest::attempts_of_two_fragments_at_once_give_what_each_gives_
   }
 }
 
+void DirectExchangeTest::an_attempt_cut_in_the_middle_is_finished_with_fewer_bytes_data() {
+  QTest::addColumn<bool>("was_direct");
+  QTest::addColumn<bool>("goes_on_directly");
+  QTest::newRow("directly") << true << true;
+  QTest::newRow("around the ring") << true << false;
+  QTest::newRow("directly, after a ring") << false << true;
+}
+
+// Whichever way either goes: the bytes of a bucket that is whole are the same.
 void DirectExchangeTest::an_attempt_cut_in_the_middle_is_finished_with_fewer_bytes() {
+  QFETCH(bool, was_direct);
+  QFETCH(bool, goes_on_directly);
   constexpr int kBuckets = 64;
   LoopbackRing ring(3);
   AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
@@ -363,9 +375,11 @@ void DirectExchangeTest::an_attempt_cut_in_the_middle_is_finished_with_fewer_byt
   verify_all_succeeded(whole_round);
   if (QTest::currentTestFailed()) return;
   // Slow enough for the buckets to follow each other, and cut when half of them are through.
-  SlowLink link(spec.order[1].address, 10'000'000);
-  link.cut_after(whole_round[0].report().bytes_sent / 4);
+  // Directly half of what a member sends goes over each link.
+  SlowLink link(spec.order[1].address, was_direct ? 10'000'000 : 20'000'000);
+  link.cut_after(whole_round[0].report().bytes_sent / (was_direct ? 4 : 2));
   AllReduceSpec cut = directly(spec);
+  if (!was_direct) cut.schedule = Schedule::kRing;
   cut.order[1].address = link.address();
   auto failed = ring.run(cut, inputs);
   const auto bytes = static_cast<std::ptrdiff_t>(encoded_bytes(spec.wire, spec.bucket_numel));
@@ -384,6 +398,7 @@ void DirectExchangeTest::an_attempt_cut_in_the_middle_is_finished_with_fewer_byt
   }
 
   AllReduceSpec next = directly(directly(spec));
+  if (!goes_on_directly) next.schedule = Schedule::kRing;
   next.final_buckets = held;
   std::vector<Bytes> rooms;
   for (MemberResult& result : failed) rooms.push_back(std::move(result.canonical));
