@@ -8,6 +8,13 @@ namespace {
 // The ring was as fast as the slowest link, and the disk wrote meanwhile: one that needs longer is stuck.
 constexpr std::chrono::seconds kPatienceWithDisk{5};
 
+// What the upload carried: in a ring that of the link to the next rank, directly that of all links together.
+double seen_of_link(Schedule schedule, const AllReduceReport& report) {
+  if (schedule == Schedule::kRing) return std::max(report.link_bytes_per_second, report.bytes_per_second);
+  const Seconds moving = report.duration - report.phases.connect;
+  return static_cast<double>(report.bytes_sent) / std::max(moving.count(), 1e-6);
+}
+
 }  // namespace
 
 void LaneLink::send(const IslandMessage& message) {
@@ -32,7 +39,7 @@ std::variant<AllReduceReport, AllReduceFailure> LaneLink::all_reduce(const AllRe
   news_.attempt_done(spec, result, began, Clock::now());
   if (const auto* report = std::get_if<AllReduceReport>(&result)) {
     bytes_sent_ += report->bytes_sent;
-    around_.serving_pace.saw_link(std::max(report->link_bytes_per_second, report->bytes_per_second));
+    around_.serving_pace.saw_link(seen_of_link(spec.schedule, *report));
   } else {
     average_.reset();
   }
