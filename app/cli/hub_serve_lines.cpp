@@ -22,9 +22,11 @@ std::string reason_of(const nlohmann::json& data) {
 std::string committed(const nlohmann::json& data) {
   const auto members = data.find("members");
   const std::size_t islands = members != data.end() && members->is_array() ? members->size() : 0;
-  return fmt::format("round {}  loss {}  {}  {}  {}", count(data, "round"), format_loss(number(data, "mean_loss_nats")),
-                     format_number_of(count(data, "tokens"), "token"), format_duration(number(data, "seconds")),
-                     format_number_of(islands, "island"));
+  const auto directly = data.find("directly");
+  return fmt::format("round {}  loss {}  {}  {}  {}{}", count(data, "round"),
+                     format_loss(number(data, "mean_loss_nats")), format_number_of(count(data, "tokens"), "token"),
+                     format_duration(number(data, "seconds")), format_number_of(islands, "island"),
+                     directly != data.end() && *directly == true ? ", directly" : "");
 }
 
 std::string evaluated(const nlohmann::json& data) {

@@ -80,7 +80,8 @@ NewsEvent event_of(const RoundCommitted& news) {
            {"members", std::move(members)},
            {"tokens", tokens},
            {"seconds", news.seconds},
-           {"mean_loss_nats", news.mean_loss_nats}}};
+           {"mean_loss_nats", news.mean_loss_nats},
+           {"directly", news.directly}}};
 }
 NewsEvent event_of(const StateHashesCompared& news) {
   return {"round.hashes", {{"outer_step", news.outer_step.value}, {"equal", news.equal}}};

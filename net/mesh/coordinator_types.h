@@ -163,6 +163,7 @@ struct RoundCommitted {
   HubCommit commit;
   double seconds = 0;
   double mean_loss_nats = 0;
+  bool directly = false;  // averaged not round a ring: everybody sent to everybody
 };
 struct StateHashesCompared {
   OuterStep outer_step;

@@ -45,6 +45,7 @@ class OpenRound {
   const RoundBlame& blame() const { return blame_; }
   bool averages() const { return attempt_ || kept_; }  // an attempt runs, or one failed and the next is to come
   bool runs_attempt() const { return attempt_.has_value(); }
+  bool went_directly() const { return schedule_ == Schedule::kDirect; }  // the last attempt
   bool is_averaging_with(const IslandId& island) const { return attempt_ && attempt_->live().contains(island); }
   const std::vector<IslandId>& last_members() const { return last_members_; }  // of the last attempt
 

@@ -186,7 +186,7 @@ void RoundCoordinator::commit(OpenRound& round) {
   commit.mixture = turn_.mixture().eras;
   commit = state_.sign(std::move(commit));
   PersistCommit persist = round.account(done, commit);
-  const RoundCommitted news{commit, persist.seconds, persist.mean_loss_nats};
+  const RoundCommitted news{commit, persist.seconds, persist.mean_loss_nats, round.went_directly()};
   turn_.act(std::move(persist));
   for (const IslandId& id : done.live()) {
     turn_.send(id, commit);

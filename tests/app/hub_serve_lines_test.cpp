@@ -24,6 +24,11 @@ void HubServeLinesTest::an_event_is_a_line_data() {
                            << R"({"round": 7, "attempt": 1, "members": [{"id": "isl-1"}, {"id": "isl-2"}],
                                   "tokens": 20480, "seconds": 130.2, "mean_loss_nats": 2.9141})"
                            << "round 7  loss 2.914  20,480 tokens  2m10s  2 islands";
+  QTest::newRow("a round that went directly")
+      << "round.commit"
+      << R"({"round": 7, "attempt": 1, "members": [{"id": "isl-1"}, {"id": "isl-2"}, {"id": "isl-3"}],
+             "tokens": 20480, "seconds": 130.2, "mean_loss_nats": 2.9141, "directly": true})"
+      << "round 7  loss 2.914  20,480 tokens  2m10s  3 islands, directly";
   QTest::newRow("a round's beginning") << "round.begin"
                                        << R"({"round": 7, "islands": []})"
                                        << "";

@@ -35,6 +35,15 @@ void answer(SimulatedMesh& mesh, int island, std::uint32_t attempt, std::vector<
                                        std::move(whole)});
 }
 
+// So the organiser is told of the last round.
+bool directly(SimulatedMesh& mesh) {
+  bool told = false;
+  for (const CoordinatorNews& news : mesh.news()) {
+    if (const auto* committed = std::get_if<RoundCommitted>(&news)) told = committed->directly;
+  }
+  return told;
+}
+
 constexpr Schedule kRing = Schedule::kRing, kDirect = Schedule::kDirect;
 
 }  // namespace
@@ -50,7 +59,7 @@ class CoordinatorScheduleTest : public QObject {
   void rounds_are_committed_by_it_whoever_comes_and_goes();
   void an_exchange_that_fails_goes_on_round_the_ring_with_what_is_whole();
   void a_pair_that_cannot_exchange_leaves_the_run_with_the_ring_for_a_while_and_longer_each_time();
-  void an_exchange_whose_member_is_lost_goes_on_directly_without_it();
+  void an_exchange_whose_member_is_lost_or_leaves_goes_on_directly_without_it();
   void an_exchange_whose_members_are_all_gone_is_begun_anew();
   void everybody_has_an_edge_with_everybody();
   void who_ended_a_stalled_exchange_is_believed_and_not_who_says_that_least_came();
@@ -130,6 +139,7 @@ void CoordinatorScheduleTest::rounds_are_committed_by_it_whoever_comes_and_goes(
   }
 
   QCOMPARE(schedules(mesh).back(), kDirect);
+  QVERIFY(directly(mesh));
   QCOMPARE(mesh.commits().back().members.size(), std::size_t{4});
   QCOMPARE(mesh.violation(), std::string());
 }
@@ -154,6 +164,7 @@ void CoordinatorScheduleTest::an_exchange_that_fails_goes_on_round_the_ring_with
   QCOMPARE(attempts(mesh).back().order.size(), std::size_t{4});
   for (int i = 1; i <= 4; ++i) have(mesh, i, 2);
   QCOMPARE(mesh.commits().size(), std::size_t{1});
+  QVERIFY(!directly(mesh));
 }
 
 void CoordinatorScheduleTest::
@@ -195,17 +206,23 @@ void CoordinatorScheduleTest::
   QVERIFY(goes_directly_after(11min));
 }
 
-void CoordinatorScheduleTest::an_exchange_whose_member_is_lost_goes_on_directly_without_it() {
-  SimulatedMesh mesh(run_for(4), small_fragments(1));
-  begin_directly(mesh, 4);
+void CoordinatorScheduleTest::an_exchange_whose_member_is_lost_or_leaves_goes_on_directly_without_it() {
+  for (const bool leaves : {false, true}) {
+    SimulatedMesh mesh(run_for(4), small_fragments(1));
+    begin_directly(mesh, 4);
 
-  mesh.kill(4);
-  for (int i = 1; i <= 3; ++i) answer(mesh, i, 1);
-  for (int i = 0; i < 2; ++i) mesh.pass(4s);
-  deliver(mesh);
+    if (leaves) {
+      mesh.say(4, IslandLeaving{"its owner wishes so"});
+    } else {
+      mesh.kill(4);
+    }
+    for (int i = 1; i <= 3; ++i) answer(mesh, i, 1);
+    for (int i = 0; i < 2; ++i) mesh.pass(4s);
+    deliver(mesh);
 
-  QCOMPARE(schedules(mesh), (std::vector{kDirect, kDirect}));
-  QCOMPARE(attempts(mesh).back().order.size(), std::size_t{3});
+    QCOMPARE(schedules(mesh), (std::vector{kDirect, kDirect}));
+    QCOMPARE(attempts(mesh).back().order.size(), std::size_t{3});
+  }
 }
 
 void CoordinatorScheduleTest::an_exchange_whose_members_are_all_gone_is_begun_anew() {
