@@ -39,8 +39,8 @@ class MeshLinks {
   // By which schedule those of `order` average so many encoded bytes (schedule_choice.h); where it is directly, the
   // order begins with whom it must begin with. The next choice compares with it.
   Schedule choose_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire);
-  // Two members that are here could not do their part with each other: no direct exchange for ten minutes, and for
-  // longer when it fails again. Whatever one member says keeps the run from nothing but that.
+  // It failed, and not for a death: no direct exchange for ten minutes, and for twice as long when it fails again.
+  // Whatever one member says keeps the run from nothing but that.
   void direct_failed();
   void direct_worked() { direct_failures_ = 0; }
 

@@ -318,6 +318,7 @@ void OpenRound::settle_inquiry() {
   const DigestInquiry inquiry = *std::exchange(inquiry_, std::nullopt);
   if (!attempt_ || attempt_->number() != inquiry.attempt()) return;
   ++reported_failures_;
+  if (schedule_ == Schedule::kDirect) links_.direct_failed();
   if (attempt_keeps_buckets_) {
     // What an earlier attempt made was not shown, and may have been altered in it: the next one makes all anew.
     fail_attempt("the members hold different averages, parts of which are of an attempt before", retry_delay());

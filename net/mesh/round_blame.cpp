@@ -46,8 +46,8 @@ void RoundBlame::judge() {
   // Who accuses one with whom it had no edge accuses itself.
   const bool had_edge = report.peer && had_edge_with(reporter, *report.peer);
   // A death is no reason: the others exchange without it.
-  const bool both_live = had_edge && members_.is_here(reporter) && members_.is_here(*report.peer);
-  if (failed_schedule_ == Schedule::kDirect && both_live) links_.direct_failed();
+  const bool all_live = members_.is_here(reporter) && (!had_edge || members_.is_here(*report.peer));
+  if (failed_schedule_ == Schedule::kDirect && all_live) links_.direct_failed();
   if (!members_.contains(reporter) || avoided) return;
   blame(reporter, had_edge ? report.peer : std::nullopt, report.reason);
 }

@@ -64,6 +64,7 @@ class CoordinatorScheduleTest : public QObject {
   void everybody_has_an_edge_with_everybody();
   void who_ended_a_stalled_exchange_is_believed_and_not_who_says_that_least_came();
   void an_owner_that_gives_each_another_sum_is_found_out_at_once();
+  void averages_that_differ_leave_the_run_with_the_ring();
   void what_a_liar_says_of_its_links_is_of_its_own_alone();
 };
 
@@ -291,6 +292,22 @@ void CoordinatorScheduleTest::an_owner_that_gives_each_another_sum_is_found_out_
   BadEdges edges;
   edges.add(inquiry.bad_edges());
   QCOMPARE(edges.culprit(), std::optional(IslandId{"b"}));
+}
+
+void CoordinatorScheduleTest::averages_that_differ_leave_the_run_with_the_ring() {
+  SimulatedMesh mesh(run_for(4), small_fragments(1));
+  begin_directly(mesh, 4);
+
+  for (int i = 1; i <= 4; ++i) have(mesh, i, 1, std::string(64, i == 4 ? 'e' : 'd'));
+  show_no_chunks(mesh, 4, 1);
+  mesh.pass(1s);
+  deliver(mesh);
+  QCOMPARE(schedules(mesh), (std::vector{kDirect, kRing}));
+  for (int i = 1; i <= 4; ++i) have(mesh, i, 2);
+  commit_rounds(mesh, 2);
+
+  QCOMPARE(schedules(mesh).back(), kRing);
+  QVERIFY(schedules(mesh).size() > 2);
 }
 
 void CoordinatorScheduleTest::what_a_liar_says_of_its_links_is_of_its_own_alone() {
