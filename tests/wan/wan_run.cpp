@@ -35,7 +35,7 @@ RunConfig run_config(const WanRunOptions& options) {
   RunConfig run;
   run.name = "wan test";
   run.model_json = model_json();
-  run.inner_steps = 32;  // long enough for an island that comes back to have the state before the others are ready
+  run.inner_steps = options.inner_steps;
   run.sequences_per_step = 2;
   run.sequence_length = 64;
   run.min_islands = static_cast<std::uint32_t>(options.islands);

@@ -26,6 +26,8 @@ struct WanRunOptions {
   std::chrono::milliseconds delay{10};  // of each way
   std::chrono::milliseconds dead_after{6'000};
   std::string congestion_control{};  // empty: the machine's
+  // Long enough for an island that comes back to have the state before the others are ready.
+  std::uint32_t inner_steps = 32;
 };
 
 // What a process holds, of /proc.
