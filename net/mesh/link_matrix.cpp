@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace atl {
 namespace {
@@ -22,19 +23,22 @@ void LinkMatrix::report(const LinkMeasurement& measurement, Clock::time_point no
   if (loss && !(*loss >= 0 && *loss <= 1)) return;
   if (const auto found = deaths_.find(std::minmax(from, to)); found != deaths_.end()) found->second.over = true;
   const Entry* known = find(from, to, now);
-  Entry next{rate, rtt > 0 || known == nullptr ? rtt : known->rtt_seconds, at_least, loss, now};
-  const auto weight_of_old = [&] { return std::exp2(-1 - seconds(now - known->when) / seconds(kHalfLife)); };
-  if (known != nullptr && known->loss) {
-    const double weight = weight_of_old();
-    next.loss = loss ? (1 - weight) * *loss + weight * *known->loss : known->loss;
+  Entry next = known != nullptr ? *known : Entry{};
+  if (rtt > 0) next.rtt_seconds = rtt;
+  if (loss) {
+    next.loss_before = std::exchange(next.loss, loss);
+    next.loss_when = now;
   }
+  next.bytes_per_second = rate;
+  next.at_least = at_least;
+  next.when = now;
   if (known != nullptr && at_least && rate <= known->bytes_per_second) {
     // Nothing new about the rate: it stays as old as it was, for a probe to be due.
     next.bytes_per_second = known->bytes_per_second;
     next.at_least = known->at_least;
     next.when = known->when;
   } else if (known != nullptr && !at_least && !known->at_least) {
-    const double weight = weight_of_old();
+    const double weight = std::exp2(-1 - seconds(now - known->when) / seconds(kHalfLife));
     next.bytes_per_second = (1 - weight) * rate + weight * known->bytes_per_second;
   }
   entries_[{from, to}] = next;
@@ -74,7 +78,10 @@ const LinkMatrix::Entry* LinkMatrix::find(const IslandId& from, const IslandId& 
 std::optional<KnownLink> LinkMatrix::known(const IslandId& from, const IslandId& to, Clock::time_point now) const {
   const Entry* entry = find(from, to, now);
   if (entry == nullptr) return std::nullopt;
-  return KnownLink{entry->bytes_per_second, entry->rtt_seconds, entry->loss};
+  KnownLink link{entry->bytes_per_second, entry->rtt_seconds};
+  const bool of_late = now - entry->loss_when <= kLossForgottenAfter;
+  if (entry->loss && entry->loss_before && of_late) link.loss = std::min(*entry->loss, *entry->loss_before);
+  return link;
 }
 
 bool LinkMatrix::have_met(const IslandId& a, const IslandId& b, Clock::time_point now) const {

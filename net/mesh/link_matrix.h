@@ -29,8 +29,10 @@ struct LinkMeasurement {
 
 struct KnownLink {
   double bytes_per_second = 0;
-  double rtt_seconds = 0;           // 0: not known
-  std::optional<double> loss = {};  // empty: not known
+  double rtt_seconds = 0;  // 0: not known
+  // The lesser of the last two that were measured, of late: a sender's own queue overflows now and then, and a link
+  // that loses packets does so always. Empty: not known.
+  std::optional<double> loss = {};
 };
 
 class LinkMatrix {
@@ -42,7 +44,8 @@ class LinkMatrix {
   static constexpr std::chrono::minutes kDeadFor{10};         // then the edge may be tried again
   static constexpr std::chrono::seconds kProbeDeadAfter{10};  // what died just now is worth no probe
   static constexpr std::chrono::minutes kProbeAfter{20};      // a measurement this old is worth a probe
-  static constexpr double kConservative = 0.5;                // of what the ends are known to do with others
+  static constexpr std::chrono::hours kLossForgottenAfter{1};
+  static constexpr double kConservative = 0.5;  // of what the ends are known to do with others
 
   // Ignores what is not finite, not positive, or says nothing.
   void report(const LinkMeasurement& measurement, Clock::time_point now);
@@ -73,8 +76,9 @@ class LinkMatrix {
     double bytes_per_second = 0;
     double rtt_seconds = 0;
     bool at_least = false;
-    std::optional<double> loss;
     Clock::time_point when;
+    std::optional<double> loss, loss_before;  // the last two
+    Clock::time_point loss_when;
   };
 
   struct Death {

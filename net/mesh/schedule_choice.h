@@ -29,7 +29,7 @@ namespace atl {
 struct UsedLinks {  // by one of the schedules
   double slowest_bytes_per_second = 0;
   double rtt_seconds = 0;
-  double loss = 0;  // the largest; 0 where nobody measured it, which favours the ring
+  double loss = 0;  // the largest; 0 where rings did not measure it of late, which favours the ring
 };
 
 struct ScheduleQuestion {

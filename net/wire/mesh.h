@@ -194,7 +194,7 @@ struct LinkReportEntry {
   double bytes_per_second = 0;
   double rtt_seconds = 0;  // 0: not measured
   bool at_least = false;   // the sender waited for more to send: the link may be faster
-  // Of what the all-reduce sent, the part that the kernel sent again; empty: not measured.
+  // Of what went round a ring, the part that the kernel sent again; empty: not measured.
   std::optional<double> loss = {};
 };
 

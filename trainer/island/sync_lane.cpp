@@ -202,10 +202,14 @@ void SyncLane::on(const HubAttempt& message) {
   });
   network_.send(IslandHave{message.round, message.attempt, average.digest, report.duration.count(), fragment_});
   if (report.bytes_sent >= kTellingBytes) {
-    const double loss =
-        std::min(1.0, static_cast<double>(report.bytes_retransmitted) / static_cast<double>(report.bytes_sent));
-    network_.send(IslandLinkReport{
-        {{report.next, /*outgoing=*/true, report.link_bytes_per_second, report.rtt_seconds, report.at_least, loss}}});
+    LinkReportEntry link{report.next, /*outgoing=*/true, report.link_bytes_per_second, report.rtt_seconds,
+                         report.at_least};
+    // Directly many connections share an upload and overflow it by themselves: that tells nothing of the link.
+    if (spec.schedule == Schedule::kRing) {
+      link.loss =
+          std::min(1.0, static_cast<double>(report.bytes_retransmitted) / static_cast<double>(report.bytes_sent));
+    }
+    network_.send(IslandLinkReport{{link}});
   }
   average_ = std::move(average);
 }

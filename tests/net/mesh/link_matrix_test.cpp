@@ -27,7 +27,7 @@ class LinkMatrixTest : public QObject {
   void each_direction_is_known_for_itself();
   void a_new_measurement_outweighs_an_old_one_the_more_the_older_it_is();
   void a_rate_that_the_sender_did_not_fill_only_raises();
-  void a_loss_is_blended_with_those_before_and_kept_where_none_was_measured();
+  void of_a_loss_that_was_seen_once_nothing_is_believed();
   void two_have_met_when_bytes_went_between_them_and_their_edge_is_not_dead();
   void what_nobody_measured_is_taken_to_be_half_of_what_its_ends_do();
   void old_measurements_are_forgotten();
@@ -75,20 +75,25 @@ void LinkMatrixTest::a_rate_that_the_sender_did_not_fill_only_raises() {
   QCOMPARE(rate(matrix, 0, 1), 30e6);
 }
 
-void LinkMatrixTest::a_loss_is_blended_with_those_before_and_kept_where_none_was_measured() {
+void LinkMatrixTest::of_a_loss_that_was_seen_once_nothing_is_believed() {
   LinkMatrix matrix;
-  matrix.report({kA, kB, 10e6, 0.1, true}, kStart);
-  QVERIFY(!matrix.known(kA, kB, kStart)->loss);
+  const auto loss = [&](Clock::time_point now = kStart) { return matrix.known(kA, kB, now)->loss; };
+  matrix.report({kA, kB, 10e6, 0.1, true, 0.3}, kStart);
+  QVERIFY(!loss());
 
-  matrix.report({kA, kB, 10e6, 0.1, true, 0.02}, kStart);
-  matrix.report({kA, kB, 10e6, 0.1, true, 0.0}, kStart);
-  QCOMPARE(matrix.known(kA, kB, kStart)->loss, std::optional(0.01));
+  matrix.report({kA, kB, 10e6, 0.1, true, 0.01}, kStart);
+  QCOMPARE(loss(), std::optional(0.01));
   matrix.report({kA, kB, 20e6, 0.1, false}, kStart);  // a probe
-  QCOMPARE(matrix.known(kA, kB, kStart)->loss, std::optional(0.01));
+  QCOMPARE(loss(), std::optional(0.01));
+  matrix.report({kA, kB, 10e6, 0.1, true, 0.2}, kStart);
+  QCOMPARE(loss(), std::optional(0.01));
+  matrix.report({kA, kB, 10e6, 0.1, true, 0.2}, kStart);
+  QCOMPARE(loss(), std::optional(0.2));
 
   for (const double wrong : {-0.1, 1.1, std::nan("")}) matrix.report({kA, kB, 1e6, 0.1, false, wrong}, kStart);
-  QCOMPARE(matrix.known(kA, kB, kStart)->loss, std::optional(0.01));
+  QCOMPARE(loss(), std::optional(0.2));
   QCOMPARE(matrix.known(kA, kB, kStart)->bytes_per_second, 20e6);
+  QVERIFY(!loss(kStart + hours(1) + seconds(1)));
 }
 
 void LinkMatrixTest::two_have_met_when_bytes_went_between_them_and_their_edge_is_not_dead() {

@@ -174,6 +174,7 @@ class RoundAttemptsTest : public QObject {
     Fixture f;
     f.train_first_round();
     f.network.bytes_sent = 64u << 20;
+    f.network.bytes_retransmitted = 16u << 20;
 
     f.must(f.loop.handle(f.attempt(0, 1)));
 
@@ -183,7 +184,11 @@ class RoundAttemptsTest : public QObject {
     QVERIFY(links[0].outgoing && !links[0].at_least);
     QCOMPARE(links[0].bytes_per_second, 1e6);
     QCOMPARE(links[0].rtt_seconds, 0.25);
-    QCOMPARE(links[0].loss, std::optional(0.0));
+    QCOMPARE(links[0].loss, std::optional(0.25));
+    HubAttempt direct = f.attempt(0, 2);
+    direct.schedule = Schedule::kDirect;
+    f.must(f.loop.handle(direct));
+    QVERIFY(!f.network.last<IslandLinkReport>().links[0].loss);  // of a queue of its own, as like as not
   }
 
   void who_dials_an_edge_is_told_to_the_ring() {

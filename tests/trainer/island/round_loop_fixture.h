@@ -82,6 +82,7 @@ class FakeNetwork final : public LaneNetwork {
     report.link_bytes_per_second = 1e6;
     report.rtt_seconds = 0.25;
     report.at_least = false;
+    report.bytes_retransmitted = bytes_retransmitted;
     return report;
   }
   void publish(StateNews) override {}
@@ -123,7 +124,7 @@ class FakeNetwork final : public LaneNetwork {
   bool keeps = false;          // and whether it was
   std::vector<float> initial;
   std::optional<FetchedState> fetched;
-  std::uint64_t bytes_sent = 7;
+  std::uint64_t bytes_sent = 7, bytes_retransmitted = 0;
   bool dials_previous = false;  // as the last all-reduce was told of its last member
   bool fail = false;
   std::vector<bool> whole_buckets;  // of all-reduces that fail
