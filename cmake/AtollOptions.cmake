@@ -28,6 +28,9 @@ target_compile_options(atoll_flags INTERFACE
 # -Wstringop-overflow), and where several sources are compiled as one, whose anonymous namespaces it takes for a header's.
 target_compile_options(atoll_flags INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-subobject-linkage>")
+# Memory for time: GCC collects its garbage later, which takes an eighth less time and a tenth more memory.
+target_compile_options(atoll_flags INTERFACE
+  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=300000;--param=ggc-min-expand=200>")
 # The same bytes wherever the clone, the build and libtorch lie: no directory of this machine in what is compiled, and run paths that begin
 # with the program's own place. GCC would name a library's header by a shorter way that it finds.
 target_compile_options(atoll_flags INTERFACE

@@ -77,8 +77,8 @@ double recoveries(double packets, double loss) {
 double ring_seconds(const ScheduleQuestion& question) {
   const UsedLinks& links = question.ring;
   const double chunk = chunk_bytes(question) / links.slowest_bytes_per_second;
-  const double delay = (0.5 + recoveries_of_chunk(question, links)) * links.rtt_seconds;
-  return 2 * (question.islands - 1) * std::max(chunk, delay);
+  const double recovery = recoveries_of_chunk(question, links) * links.rtt_seconds;
+  return 2 * (question.islands - 1) * (std::max(chunk, links.rtt_seconds / 2) + recovery);
 }
 
 double direct_seconds(const ScheduleQuestion& question) {

@@ -4,7 +4,8 @@
 // c: seconds in which a chunk, one Nth of what is averaged, crosses the slowest link that the schedule uses;
 // r: rounds of recovery that a chunk needs, one after the other, for the packets that its link loses.
 //
-//   T_ring   = 2 (N-1) max(c, rtt / 2 + r rtt)       a hop is as long as its bytes take, or as its delay
+//   T_ring   = 2 (N-1) (max(c, rtt / 2) + r rtt)     a hop is as long as its bytes take, or as its delay; what is lost
+//   at its end is waited for at each
 //   T_direct = 1.15 * 2 (N-1) c + (1.5 + 2 r) rtt    as many bytes, two hops, and half a round trip until the hellos
 //   met
 //

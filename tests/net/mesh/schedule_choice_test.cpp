@@ -73,6 +73,9 @@ void ScheduleChoiceTest::a_ring_takes_its_bytes_or_its_hops_delays_and_an_exchan
   const ScheduleQuestion lossy = question(4, 4e6, 10e6, 0.4, 0.01);
   QVERIFY(close_to(ring_seconds(lossy), 6 * (0.2 + 0.4 * r)));
   QVERIFY(close_to(direct_seconds(lossy), 1.15 * 6 * 0.1 + (1.5 + 2 * r) * 0.4));
+  // Bytes hide a hop's delay, and not what is lost at its end.
+  const double of_a_large_one = recoveries(100e6 / 1448, 0.01);
+  QVERIFY(close_to(ring_seconds(question(4, 400e6, 10e6, 0.4, 0.01)), 6 * (10 + 0.4 * of_a_large_one)));
 }
 
 void ScheduleChoiceTest::what_delays_go_directly_and_what_the_links_fill_goes_round_data() {
@@ -87,6 +90,10 @@ void ScheduleChoiceTest::what_delays_go_directly_and_what_the_links_fill_goes_ro
   QTest::newRow("large, far apart, lossy") << 8 << 800e6 << 0.3 << 0.02 << false;
   QTest::newRow("so large that its delays count when packets are lost") << 8 << 40e6 << 0.3 << 0.01 << true;
   QTest::newRow("the same without loss") << 8 << 40e6 << 0.3 << 0.0 << false;
+  QTest::newRow("64 MiB of float32 at a byte each, over an ocean that loses some")
+      << 4 << 16.8e6 << 0.3 << 0.01 << true;
+  QTest::newRow("the same among eight") << 8 << 16.8e6 << 0.3 << 0.01 << true;
+  QTest::newRow("the same among four, without loss") << 4 << 16.8e6 << 0.3 << 0.0 << false;
   QTest::newRow("many, where hops add up") << 64 << 20e6 << 0.1 << 0.0 << true;
 }
 
