@@ -44,9 +44,12 @@ endfunction()
 set(light "$<$<COMPILE_LANGUAGE:CXX>:-Og>")
 atoll_make_headers(atoll_headers_plain DEPENDS spdlog::spdlog HEADERS <spdlog/spdlog.h>)
 atoll_make_headers(atoll_headers_light OPTIONS ${light} DEPENDS spdlog::spdlog HEADERS <spdlog/spdlog.h>)
-atoll_make_headers(atoll_headers_cli OPTIONS ${light} DEPENDS spdlog::spdlog CLI11::CLI11 HEADERS <spdlog/spdlog.h> <CLI/CLI.hpp>)
-atoll_make_headers(atoll_headers_asio OPTIONS ${light} DEPENDS spdlog::spdlog atoll_asio_flags
-  HEADERS <spdlog/spdlog.h> <boost/asio.hpp> <boost/asio/ssl.hpp> <boost/beast/core.hpp> <boost/beast/http.hpp> <boost/beast/websocket.hpp>)
+# What a library or two use pays only where each of their sources is compiled alone.
+if(NOT ATOLL_UNITY)
+  atoll_make_headers(atoll_headers_cli OPTIONS ${light} DEPENDS spdlog::spdlog CLI11::CLI11 HEADERS <spdlog/spdlog.h> <CLI/CLI.hpp>)
+  atoll_make_headers(atoll_headers_asio OPTIONS ${light} DEPENDS spdlog::spdlog atoll_asio_flags
+    HEADERS <spdlog/spdlog.h> <boost/asio.hpp> <boost/asio/ssl.hpp> <boost/beast/core.hpp> <boost/beast/http.hpp> <boost/beast/websocket.hpp>)
+endif()
 if(ATOLL_BUILD_GUI)
   set(core_headers <QCoreApplication> <QFile> <QLocale> <QObject> <QPointer> <QProcess> <QString> <QStringList> <QTimer>)
   atoll_make_headers(atoll_headers_qt DEPENDS atoll_qt_words spdlog::spdlog Qt6::Core HEADERS ${core_headers})
