@@ -19,7 +19,7 @@ if [[ $beside == yes ]]; then
   [[ -n $beside_pid ]] || begin_beside fetch_libraries
   step "2/3 libtorch, and beside its download what is built without it"
   need_space "$atoll_root" 1500 "the build"
-  build_beside release atoll
+  build_beside release atoll atoll_trainer_program
   join_beside
 else
   step "2/3 libtorch"
