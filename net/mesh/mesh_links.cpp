@@ -77,9 +77,15 @@ Schedule MeshLinks::choose_schedule(std::vector<AttemptMember>& order, double by
   return last_schedule_;
 }
 
+// What becomes of exchanges that were under way when another failed, of other fragments, tells of the same time.
 void MeshLinks::direct_failed() {
+  if (turn_.now() < direct_again_at_) return;
   direct_again_at_ = turn_.now() + kDirectAgainAfter * (1 << std::min(direct_failures_, kMostDirectDoublings));
   ++direct_failures_;
+}
+
+void MeshLinks::direct_worked() {
+  if (turn_.now() >= direct_again_at_) direct_failures_ = 0;
 }
 
 bool MeshLinks::avoid_edge(const IslandPair& edge, std::vector<AttemptMember> members, WireFormat wire) {

@@ -39,10 +39,10 @@ class MeshLinks {
   // By which schedule those of `order` average so many encoded bytes (schedule_choice.h); where it is directly, the
   // order begins with whom it must begin with. The next choice compares with it.
   Schedule choose_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire);
-  // It failed, and not for a death: no direct exchange for ten minutes, and for twice as long when it fails again.
-  // Whatever one member says keeps the run from nothing but that.
+  // It failed or left a member behind, and not for a death: no direct exchange for ten minutes, and for twice as long
+  // when it fails again. Whatever one member says keeps the run from nothing but that.
   void direct_failed();
-  void direct_worked() { direct_failures_ = 0; }
+  void direct_worked();
 
   // False, and the edge is as before, when no ring of all members does without it.
   bool avoid_edge(const IslandPair& edge, std::vector<AttemptMember> members, WireFormat wire);

@@ -293,6 +293,7 @@ void OpenRound::leave_laggards_behind() {
   if (!attempt_ || inquiry_ || is_decided()) return;
   if (!average_due_ && stall_due_ && turn_.now() >= *stall_due_) {
     ++stalled_attempts_;
+    if (schedule_ == Schedule::kDirect) links_.direct_failed();
     return fail_attempt("most of its members do not come to its end", {});
   }
   if (!average_due_ || turn_.now() < *average_due_) return;
@@ -302,6 +303,8 @@ void OpenRound::leave_laggards_behind() {
     turn_.send(id, abort_of(attempt_->number(), "the others have finished long ago"));
   }
   average_due_.reset();
+  // In a ring all come to the end together: one of its pairs may be too slow for it, of which nobody tells.
+  if (schedule_ == Schedule::kDirect && !laggards.empty()) links_.direct_failed();
   decide();
   for (const IslandId& id : laggards) verdicts_.start_recovering(id);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/net/mesh/coordinator_script.h"
+#include "tests/net/mesh/fragment_script.h"
 
 namespace atl {
 namespace {
@@ -65,6 +65,9 @@ class CoordinatorScheduleTest : public QObject {
   void who_ended_a_stalled_exchange_is_believed_and_not_who_says_that_least_came();
   void an_owner_that_gives_each_another_sum_is_found_out_at_once();
   void averages_that_differ_leave_the_run_with_the_ring();
+  void an_exchange_that_leaves_a_member_behind_leaves_the_run_with_the_ring();
+  void an_exchange_that_most_do_not_end_leaves_the_run_with_the_ring();
+  void exchanges_of_two_fragments_that_fail_together_count_once();
   void what_a_liar_says_of_its_links_is_of_its_own_alone();
 };
 
@@ -308,6 +311,63 @@ void CoordinatorScheduleTest::averages_that_differ_leave_the_run_with_the_ring()
 
   QCOMPARE(schedules(mesh).back(), kRing);
   QVERIFY(schedules(mesh).size() > 2);
+}
+
+// Else it would be left behind round after round, where the ring has room for it.
+void CoordinatorScheduleTest::an_exchange_that_leaves_a_member_behind_leaves_the_run_with_the_ring() {
+  SimulatedMesh mesh(run_for(4), small_fragments(1));
+  begin_directly(mesh, 4);
+
+  for (int i = 1; i <= 3; ++i) have(mesh, i, 1);
+  for (int i = 0; i < 12; ++i) mesh.pass(5s);
+  QCOMPARE(mesh.commits().size(), std::size_t{1});
+  QVERIFY(directly(mesh));
+  commit_rounds(mesh, 2);
+
+  QVERIFY(schedules(mesh).size() > 2);
+  QCOMPARE(schedules(mesh).back(), kRing);
+}
+
+void CoordinatorScheduleTest::an_exchange_that_most_do_not_end_leaves_the_run_with_the_ring() {
+  SimulatedMesh mesh(run_for(4), small_fragments(1));
+  begin_directly(mesh, 4);
+
+  have(mesh, 1, 1);
+  for (int i = 0; i < 12; ++i) mesh.pass(5s);
+  for (int i = 1; i <= 4; ++i) answer(mesh, i, 1);
+  mesh.pass(1s);
+  deliver(mesh);
+  QCOMPARE(schedules(mesh), (std::vector{kDirect, kRing}));
+  for (int i = 1; i <= 4; ++i) have(mesh, i, 2);
+  commit_rounds(mesh, 2);
+
+  QVERIFY(schedules(mesh).size() > 2);
+  QCOMPARE(schedules(mesh).back(), kRing);
+}
+
+void CoordinatorScheduleTest::exchanges_of_two_fragments_that_fail_together_count_once() {
+  RunConfig run = run_of(2, 4);
+  SimulatedMesh mesh(run, small_fragments(2));
+  begin_first_round(mesh, 4);
+  measure_long_links(mesh, 4);
+  for (const std::uint32_t round : {0u, 1u}) all_say_ready(mesh, 4, round);
+  QCOMPARE(schedules(mesh), (std::vector{kDirect, kDirect}));
+
+  for (const std::uint32_t round : {0u, 1u}) {
+    for (int i = 1; i <= 4; ++i) {
+      IslandAttemptFailed failed{OuterStep{round}, Attempt{1}, std::nullopt, "reset"};
+      failed.fragment = fragment_of(mesh, round);
+      if (i == 1) failed.peer = mesh.island(3).id;
+      mesh.say(i, failed);
+    }
+  }
+  mesh.pass(1s);
+  mesh.trains_by_itself = true;
+  for (int i = 0; i < 11 * 12; ++i) mesh.pass(5s);
+  measure_long_links(mesh, 4);
+  commit_rounds(mesh, 4);
+
+  QCOMPARE(schedules(mesh).back(), kDirect);  // after eleven minutes, not twenty
 }
 
 void CoordinatorScheduleTest::what_a_liar_says_of_its_links_is_of_its_own_alone() {
