@@ -154,7 +154,10 @@ std::vector<std::pair<IslandId, IslandId>> LinkMatrix::worth_a_probe(const std::
         continue;
       }
       const Entry* entry = find(from, to, now);
-      const Clock::duration age = entry == nullptr  ? Clock::duration::max()
+      // One that was measured the other way has met: pairs that never did come first.
+      const Clock::duration unknown =
+          find(to, from, now) != nullptr ? Clock::duration(kForgottenAfter) : Clock::duration::max();
+      const Clock::duration age = entry == nullptr  ? unknown
                                   : entry->at_least ? now - entry->when + kProbeAfter / 2
                                                     : now - entry->when;
       if (age >= kProbeAfter) due.emplace_back(age, Edge{from, to});

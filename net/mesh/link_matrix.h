@@ -64,9 +64,9 @@ class LinkMatrix {
   bool knows(const std::vector<IslandId>& islands, Clock::time_point now) const;
   // Tokens are the caller's to fill in.
   RingQuestion question(const std::vector<IslandId>& islands, Clock::time_point now) const;
-  // Edges worth a probe, never measured ones first, then the oldest, then dead ones, which may have come back, but for
-  // those that came back and died again; no island twice, for probes of one island would measure each other. (from,
-  // to).
+  // Edges worth a probe: of pairs that never met first, then those never measured this way, then the oldest, then dead
+  // ones, which may have come back, but for those that came back and died again; no island twice, for probes of one
+  // island would measure each other. (from, to).
   std::vector<std::pair<IslandId, IslandId>> worth_a_probe(const std::vector<IslandId>& islands,
                                                            Clock::time_point now) const;
 

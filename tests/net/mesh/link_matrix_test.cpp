@@ -1,8 +1,11 @@
 #include "net/mesh/link_matrix.h"
 
 #include <QtTest>
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace atl {
 namespace {
@@ -35,6 +38,7 @@ class LinkMatrixTest : public QObject {
   void a_dead_edge_is_probed_until_it_comes_back_once();
   void measurements_that_cannot_be_are_ignored();
   void probes_go_to_what_is_unknown_and_touch_no_island_twice();
+  void twelve_islands_have_all_met_before_the_sixteenth_round();
 };
 
 void LinkMatrixTest::each_direction_is_known_for_itself() {
@@ -190,6 +194,24 @@ void LinkMatrixTest::probes_go_to_what_is_unknown_and_touch_no_island_twice() {
   matrix.set_dialable(kC, false);  // nobody can fetch from it
   matrix.declare_dead(kA, kD, kStart);
   QCOMPARE(matrix.worth_a_probe({kA, kC, kD}, kStart + LinkMatrix::kProbeAfter), (Edges{{kA, kC}}));
+}
+
+// A direct exchange wants all to have met, within the time after which it is forgotten.
+void LinkMatrixTest::twelve_islands_have_all_met_before_the_sixteenth_round() {
+  std::vector<IslandId> islands;
+  for (int i = 10; i < 22; ++i) islands.push_back(IslandId{std::to_string(i)});
+  LinkMatrix matrix;
+  const auto have_all_met = [&](Clock::time_point now) {
+    return std::ranges::all_of(islands, [&](const IslandId& a) {
+      return std::ranges::all_of(islands, [&](const IslandId& b) { return a == b || matrix.have_met(a, b, now); });
+    });
+  };
+  int rounds = 0;
+  while (rounds < 30 && !have_all_met(kStart + rounds * minutes(20))) {
+    const Clock::time_point now = kStart + ++rounds * minutes(20);
+    for (const auto& [from, to] : matrix.worth_a_probe(islands, now)) matrix.report({from, to, 1e6, 0.1, false}, now);
+  }
+  QVERIFY2(rounds < 16, std::to_string(rounds).c_str());
 }
 
 }  // namespace atl
