@@ -124,11 +124,14 @@ MeshIsland* RoundBlame::common_end(const IslandId& a, const IslandId& b) {
 std::vector<IslandId> RoundBlame::likely_liars(const DigestInquiry& inquiry, const OpenAttempt& attempt) {
   const std::set<IslandPair> edges = inquiry.bad_edges();
   links_.bad_edges().add(edges);
-  std::vector<IslandId> likely;
-  if (const auto culprit = links_.bad_edges().culprit()) likely.push_back(*culprit);
   // One that does not show its bytes where most do hides an edge. Where bytes were altered on their way, or may have
   // been, whoever got them is outvoted and innocent.
   const std::vector<IslandId> silent = inquiry.silent(), outvoted = attempt.outvoted();
+  for (const auto& [a, b] : edges) implicated_.insert({a, b});
+  implicated_.insert(silent.begin(), silent.end());
+  implicated_.insert(outvoted.begin(), outvoted.end());
+  std::vector<IslandId> likely;
+  if (const auto found = culprit()) likely.push_back(*found);
   const bool most_answered = silent.size() * 2 < attempt.live().size();
   culpable_.clear();
   if (most_answered) culpable_ = edges.empty() && silent.empty() ? outvoted : silent;
@@ -136,6 +139,13 @@ std::vector<IslandId> RoundBlame::likely_liars(const DigestInquiry& inquiry, con
   likely.insert(likely.end(), likelier.begin(), likelier.end());
   for (const auto& [a, b] : edges) likely.insert(likely.end(), {a, b});
   return likely;
+}
+
+// Of the bad edges of all rounds. But whoever lies in this one shows in it: two that framed another once do not have it
+// blamed for whatever one of them does later.
+std::optional<IslandId> RoundBlame::culprit() const {
+  const auto found = links_.bad_edges().culprit();
+  return found && implicated_.contains(*found) ? found : std::nullopt;
 }
 
 void RoundBlame::change_neighbours(const std::set<IslandPair>& bad_edges) {
@@ -243,7 +253,7 @@ void RoundBlame::note_accepted(const OpenAttempt& done) {
   const std::string reason =
       fmt::format("{} in round {}, and without this island they did not", lie_, parts_.round().value);
   // That an attempt passed without it proves nothing: a liar can choose when to lie. What it says of its bytes does.
-  const bool is_proof = links_.bad_edges().culprit() == id || std::ranges::find(culpable_, id) != culpable_.end();
+  const bool is_proof = culprit() == id || std::ranges::find(culpable_, id) != culpable_.end();
   if (is_proof) return leave_out(*island, reason);
   island->left_out_for = reason;
   turn_.publish(WorkLeftOut{id, parts_.round(), reason});

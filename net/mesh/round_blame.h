@@ -59,6 +59,7 @@ class RoundBlame {
   bool had_edge_with(const IslandId& a, const IslandId& b) const;
   MeshIsland* common_end(const IslandId& a, const IslandId& b);
   bool avoid_edge(const IslandId& a, const IslandId& b);
+  std::optional<IslandId> culprit() const;
   void blame(const IslandId& reporter, const std::optional<IslandId>& peer, const std::string& reason);
   IslandId loser_of(const IslandId& reporter, const std::optional<IslandId>& peer);
   void leave_out(MeshIsland& island, const std::string& reason);
@@ -77,6 +78,7 @@ class RoundBlame {
   EdgeBlame edges_;
   std::set<IslandPair> failed_edges_;  // too often to be avoided
   std::vector<IslandId> culpable_;     // by the last inquiry, if the next attempt passes without it
+  std::set<IslandId> implicated_;      // by what members of the round's attempts showed of their bytes
   bool turned_ = false;
   LieSearch lies_;
   std::string lie_;

@@ -68,6 +68,7 @@ class CoordinatorScheduleTest : public QObject {
   void an_exchange_that_leaves_a_member_behind_leaves_the_run_with_the_ring();
   void an_exchange_that_most_do_not_end_leaves_the_run_with_the_ring();
   void exchanges_of_two_fragments_that_fail_together_count_once();
+  void whom_two_framed_once_is_not_blamed_for_what_one_of_them_does_later();
   void what_a_liar_says_of_its_links_is_of_its_own_alone();
 };
 
@@ -368,6 +369,42 @@ void CoordinatorScheduleTest::exchanges_of_two_fragments_that_fail_together_coun
   commit_rounds(mesh, 4);
 
   QCOMPARE(schedules(mesh).back(), kDirect);  // after eleven minutes, not twenty
+}
+
+void CoordinatorScheduleTest::whom_two_framed_once_is_not_blamed_for_what_one_of_them_does_later() {
+  SimulatedMesh mesh(run_for(5), small_fragments(1));
+  begin_directly(mesh, 5);
+  const auto order = order_of(attempts(mesh).back());
+  const auto framed = static_cast<std::size_t>(std::ranges::find(order, mesh.island(1).id) - order.begin());
+  const std::string honest(64, 'a');
+  const auto show = [&](int island, std::uint32_t attempt, const std::string& of_the_framed) {
+    std::vector<std::string> digests(5, honest);
+    digests[(framed + 1) % 5] = of_the_framed;
+    mesh.say(island, IslandChunks{mesh.hub().committed(), Attempt{attempt}, std::move(digests)});
+  };
+  const auto digest_of = [](int island) { return island < 4 ? kDigest : std::string(64, island == 4 ? 'e' : 'f'); };
+  // Islands 4 and 5 say that 1 sent each of them other bytes.
+  for (int i = 1; i <= 5; ++i) have(mesh, i, 1, digest_of(i));
+  for (int i = 1; i <= 5; ++i) show(i, 1, i < 4 ? honest : digest_of(i));
+  mesh.pass(1s);
+  deliver(mesh);
+  for (int i = 1; i <= 5; ++i) have(mesh, i, 2);
+  QCOMPARE(mesh.commits().size(), std::size_t{1});
+  deliver(mesh);
+  all_ready(mesh, 5);
+  QCOMPARE(attempts(mesh).back().round, OuterStep{1});
+
+  for (const std::uint32_t attempt : {1u, 2u}) {
+    for (int i = 1; i <= 5; ++i) have(mesh, i, attempt, i == 4 ? std::string(64, 'e') : kDigest);
+    for (int i = 1; i <= 5; ++i) show(i, attempt, honest);
+    mesh.pass(1s);
+    deliver(mesh);
+  }
+
+  const auto left = order_of(attempts(mesh).back());
+  QCOMPARE(attempts(mesh).back().attempt, Attempt{3});
+  QCOMPARE(left.size(), std::size_t{4});
+  QVERIFY(std::ranges::find(left, mesh.island(4).id) == left.end());
 }
 
 void CoordinatorScheduleTest::what_a_liar_says_of_its_links_is_of_its_own_alone() {
