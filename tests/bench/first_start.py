@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """How long it is from nothing to the demo's first committed round, by part: in an empty root of Debian 12, with nothing cached.
 
-  first_start.py [--commit REVISION...] [--directory DIR] [--file FILE...] [--apt-mirror URL]
+  first_start.py [--commit REVISION...] [--directory DIR] [--file FILE...] [--apt-mirror URL] [--log FILE]
 
 As root. A root of debootstrap's (minbase, git and certificates) is made once in DIR and copied for each revision, in which then runs, as
 README says, `git clone` and `installer/demo.sh --rounds 1`. `--file`: of this machine, what reaching apt and PyPI takes, such as
-certificates and pip.conf. Nothing else may run meanwhile. Prints seconds by part, and what the compilers
+certificates and pip.conf. `--log`: takes what the demo says, each line with its second. Nothing else may run meanwhile. Prints seconds by part, and what the compilers
 took of the processors.
 """
 
@@ -48,7 +48,7 @@ class Mounted:
             subprocess.run(["umount", "-R", "-l", str(self.root / place)], check=False)
 
 
-def measure(root, source, revision):
+def measure(root, source, revision, log):
     """[(part, seconds)] and the processors' seconds."""
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "CCACHE_DISABLE": "1"}
     parts, part, since = [], "clone", time.monotonic()
@@ -56,12 +56,14 @@ def measure(root, source, revision):
     since = time.monotonic()
     run("chroot", root, "sh", "-c", "git config --global --add safe.directory '*' && git clone -q /srv/atoll.git /root/atoll && "
         f"git -C /root/atoll checkout -q {revision}", env=environment)
-    before = os.times()
+    before, began = os.times(), time.monotonic()
     demo = subprocess.Popen(["chroot", str(root), "/root/atoll/installer/demo.sh", "--rounds", "1"], env=environment,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     waiting, said = list(PARTS), []
     for line in demo.stdout:
         said.append(line)
+        if log:
+            print(f"{time.monotonic() - began:6.1f}  {line}", end="", file=log, flush=True)
         if waiting and re.match(waiting[0][0], line):
             now = time.monotonic()
             parts.append((part, now - since))
@@ -78,6 +80,7 @@ def main():
     arguments.add_argument("--directory", type=pathlib.Path, default=pathlib.Path("/var/tmp/atoll-first-start"))
     arguments.add_argument("--file", nargs="*", type=pathlib.Path, default=[])
     arguments.add_argument("--apt-mirror", default="http://deb.debian.org/debian")
+    arguments.add_argument("--log", type=argparse.FileType("w"))
     given = arguments.parse_args()
     source = subprocess.run(["git", "-C", str(pathlib.Path(__file__).parent), "rev-parse", "--path-format=absolute",
                              "--git-common-dir"], check=True, capture_output=True, text=True).stdout.strip()
@@ -93,7 +96,7 @@ def main():
         shutil.rmtree(root, ignore_errors=True)
         run("cp", "-a", base, root)
         with Mounted(root):
-            parts, processors = measure(root, source, commit)
+            parts, processors = measure(root, source, commit, given.log)
         print(f"{commit[:12]}: {sum(seconds for _, seconds in parts):.0f} s, of the processors {processors:.0f} s (load "
               f"{os.getloadavg()[2]:.1f})")
         for part, seconds in parts:
