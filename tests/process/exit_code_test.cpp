@@ -353,7 +353,7 @@ const Cause kCauses[] = {
     {"join without an invite", 4, "get an invite", join_without_invite},
     {"the control socket of somebody else", 5, "Permission denied", socket_of_somebody_else},
     {"a second agent", 5, "another process serves", second_agent},
-    {"an island that was removed", 5, "it was removed; join again with a new invite", removed_island},
+    {"an island that was removed", 5, "come back with another invite", removed_island},
     {"a check that fails", 6, "FAIL host.nofile", too_few_open_files},
     {"a join of a machine that fails the check", 6, "fails 1 row", join_of_an_unfit_machine},
     {"a check that warns, with --strict", 7, "WARN host.nofile", few_open_files},
