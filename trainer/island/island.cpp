@@ -31,16 +31,6 @@ IslandState initial_state(const IslandOptions& options) {
   return state;
 }
 
-// The peer asks another island.
-class NoStateYet final : public OuterStateSource {
- public:
-  Result<StateManifest> manifest() const override { return none(); }
-  Result<Bytes> copy_chunk(OuterStep, std::uint64_t) const override { return none(); }
-
- private:
-  static Error none() { return {ErrorCode::kNotFound, "this island has no outer state yet"}; }
-};
-
 std::string text_of_cap(std::optional<double> cap) { return cap ? fmt::format("{:.0f}", *cap) : "none"; }
 
 constexpr const char* kNoModelYet = "this island has no model yet; it is still joining";
@@ -83,10 +73,8 @@ Status Island::Impl::listen() {
 }
 
 void Island::Impl::serve(TlsConnection connection, HttpSession& session) {
-  static const NoStateYet nothing;
-  const std::shared_ptr<OuterStateStore> state = outer();
-  const OuterStateSource& source = state ? static_cast<const OuterStateSource&>(*state) : nothing;
-  serve_state(std::move(connection), {source, rounds_ ? &*rounds_ : nullptr, serving_, &chunks_}, session);
+  const ServedOuterState state([this] { return outer(); });
+  serve_state(std::move(connection), {state, rounds_ ? &*rounds_ : nullptr, serving_, &chunks_}, session);
 }
 
 std::vector<ChunkPeer> Island::Impl::chunk_peers() const {

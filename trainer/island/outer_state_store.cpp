@@ -161,4 +161,14 @@ Result<std::pair<OuterStep, std::vector<float>>> OuterStateStore::snapshot() con
   return std::pair{version, parameters_};
 }
 
+Result<StateManifest> ServedOuterState::manifest() const {
+  const auto outer = newest_();
+  return outer ? outer->manifest() : holds_none();
+}
+
+Result<Bytes> ServedOuterState::copy_chunk(OuterStep version, std::uint64_t index) const {
+  const auto outer = newest_();
+  return outer ? outer->copy_chunk(version, index) : holds_none();
+}
+
 }  // namespace atl

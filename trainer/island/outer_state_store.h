@@ -6,6 +6,8 @@
 // until it gives the lane the next round of the fragment.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -84,6 +86,21 @@ class OuterStateStore final : public OuterStateSource {
   std::vector<float> momentum_;
   StateManifest manifest_;
   std::string tree_hash_;
+};
+
+// What an island serves: the state that it has when it is asked, for a connection may be older than that one is. Any
+// thread.
+class ServedOuterState final : public OuterStateSource {
+ public:
+  // `newest` may return null: there is none yet.
+  explicit ServedOuterState(std::function<std::shared_ptr<const OuterStateStore>()> newest)
+      : newest_(std::move(newest)) {}
+
+  Result<StateManifest> manifest() const override;
+  Result<Bytes> copy_chunk(OuterStep version, std::uint64_t index) const override;
+
+ private:
+  const std::function<std::shared_ptr<const OuterStateStore>()> newest_;
 };
 
 }  // namespace atl

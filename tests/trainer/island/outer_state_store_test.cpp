@@ -69,6 +69,20 @@ class OuterStateStoreTest : public QObject {
     QCOMPARE(outer.copy_chunk(OuterStep{1}, 1).error().code, ErrorCode::kInvalidArgument);
   }
 
+  void what_is_served_is_the_state_of_the_moment_and_not_of_the_connections_begin() {
+    std::shared_ptr<OuterStateStore> outer;
+    const ServedOuterState served([&] { return outer; });
+    QCOMPARE(served.manifest().error().code, ErrorCode::kNotFound);
+    QCOMPARE(served.copy_chunk(OuterStep{0}, 0).error().code, ErrorCode::kNotFound);
+
+    outer = std::make_shared<OuterStateStore>(kNumel);
+    QCOMPARE(served.manifest().error().code, ErrorCode::kNotFound);  // no values yet
+    outer->initialise(normal_values(kNumel, 1));
+
+    QVERIFY(served.manifest().ok());
+    QCOMPARE(served.copy_chunk(OuterStep{0}, 0)->size(), std::size_t{kNumel} * 8);
+  }
+
   void fragments_make_the_step_of_the_whole_whatever_a_block_goes_over_data() {
     QTest::addColumn<WireFormat>("wire");
     for (const WireFormat wire :
