@@ -26,11 +26,7 @@ class DirectExchangeFaultsTest : public QObject {
     verify_all_succeeded(ring.run(direct_spec(ring), some_inputs(2, 1'000)));
   }
   void init() { before_ = OpenThings::now(); }
-  // Of each test, whose ring is gone by now.
-  void cleanup() {
-    QCOMPARE(OpenThings::now().fds, before_.fds);
-    QTRY_COMPARE(OpenThings::now().threads, before_.threads);
-  }
+  void cleanup() { verify_nothing_stays_open(before_); }
 
   void a_member_that_dies_is_named_at_once();
   void a_member_that_nobody_can_reach_is_named_data();
@@ -153,13 +149,7 @@ void DirectExchangeFaultsTest::a_member_that_sends_keepalives_but_no_data_is_nam
   end.raise("the test ends");
   idles.join();
 
-  QVERIFY(!result.ok());
-  QCOMPARE(result.failure().peer->value, ring.id(1).value);
-  QCOMPARE(result.failure().error.code, believed ? ErrorCode::kPeerLost : ErrorCode::kTimeout);
-  QCOMPARE(result.failure().stalled_after, believed ? std::nullopt : std::optional<std::uint64_t>(0));
-  const bool says_so = message_of(result).find("sends keepalives but no data") != std::string::npos;
-  QVERIFY2(says_so != believed, message_of(result).c_str());
-  QVERIFY(!result.failure().silent);
+  verify_named_for_keepalives_alone(result, ring.id(1), believed);
 }
 
 // It has done its own part: nothing else would be heard from it.

@@ -150,11 +150,7 @@ class DirectExchangeLiarsTest : public QObject {
     verify_all_succeeded(ring.run(direct_spec(ring), some_inputs(2, 1'000)));
   }
   void init() { before_ = OpenThings::now(); }
-  // Of each test, whose ring is gone by now.
-  void cleanup() {
-    QCOMPARE(OpenThings::now().fds, before_.fds);
-    QTRY_COMPARE(OpenThings::now().threads, before_.threads);
-  }
+  void cleanup() { verify_nothing_stays_open(before_); }
 
   void a_member_that_breaks_the_protocol_is_named_data();
   void a_member_that_breaks_the_protocol_is_named();

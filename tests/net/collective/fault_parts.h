@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -77,5 +78,23 @@ struct OpenThings {
   }
   bool operator==(const OpenThings&) const = default;
 };
+
+// In the cleanup of a test, whose ring is gone by now.
+inline void verify_nothing_stays_open(const OpenThings& before) {
+  QCOMPARE(OpenThings::now().fds, before.fds);
+  // The kernel lists a thread for a moment after it was joined.
+  QTRY_COMPARE(OpenThings::now().threads, before.threads);
+}
+
+// Of a peer that sent keepalives and no data; `believed`: as long as it did, since they said that it waits itself.
+inline void verify_named_for_keepalives_alone(const MemberResult& result, const IslandId& peer, bool believed) {
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().peer->value, peer.value);
+  QCOMPARE(result.failure().error.code, believed ? ErrorCode::kPeerLost : ErrorCode::kTimeout);
+  QCOMPARE(result.failure().stalled_after, believed ? std::nullopt : std::optional<std::uint64_t>(0));
+  const bool says_so = message_of(result).find("sends keepalives but no data") != std::string::npos;
+  QVERIFY2(says_so != believed, message_of(result).c_str());
+  QVERIFY(!result.failure().silent);
+}
 
 }  // namespace atl
