@@ -40,6 +40,7 @@
 #include "net/collective/connection_tuner.h"
 #include "net/collective/edge_pacing.h"
 #include "net/collective/progress_meter.h"
+#include "net/collective/silence_limit.h"
 #include "net/collective/upload_share.h"
 #include "net/tls/context.h"
 #include "net/transport/ring_inbox.h"
@@ -86,8 +87,9 @@ struct AllReduceSpec {
   UploadShare::Most most_bytes_per_second = {};
   // What its owner lets the island receive, which all attempts share; null: as the link can. Outlives the call.
   DownloadPace* download = nullptr;
-  std::chrono::milliseconds silence_timeout{
-      6'000};  // a peer that moves no byte for so long is lost; progress extends it
+  // A peer that moves no byte for so long is lost, or for half as long on an edge that never pauses (silence_limit.h);
+  // progress extends it.
+  std::chrono::milliseconds silence_timeout{6'000};
   // How far it is, while the ring runs: at most four times a second, on the thread that calls run(). May be empty; must
   // not block.
   ProgressMeter::Tell on_progress = {};
@@ -133,8 +135,8 @@ struct AllReduceFailure {
   // By bucket: whole in the canonical bytes, which need not be averaged again while the members stay a subset of this
   // attempt's. Empty: none.
   std::vector<bool> whole_buckets = {};
-  // Nothing moved at that edge for long: for the silence timeout, or, when another member ended the attempt (kAborted,
-  // for which a peer is named only then), for half of it. Not so where the peer closed a connection.
+  // Nothing moved at that edge for as long as it may (silence_limit.h), or, when another member ended the attempt
+  // (kAborted, for which a peer is named only then), for half as long. Not so where the peer closed a connection.
   bool silent = false;
   // That edge's sender said that it lives and sent no data for long (edge_monitor.h): how many bytes of data had come.
   std::optional<std::uint64_t> stalled_after = {};
@@ -170,7 +172,9 @@ class RingAllReduce {
     explicit OfFragment(const TlsContext& dial_context) : pool(dial_context) {}
     std::atomic<bool> running{false};  // an attempt is under way: what is below is its own, but for pool.forget()
     ConnectionPool pool;
-    std::map<EdgeEnd, ConnectionTuner> tuners = {};  // of edges that this island dials; of the attempt under way
+    // Of the attempt under way: edges that this island dials, and the members.
+    std::map<EdgeEnd, ConnectionTuner> tuners = {};
+    std::map<IslandId, PeerSilence> silences = {};
   };
 
   std::variant<AllReduceReport, AllReduceFailure> run_with_peers(const AllReduceSpec& spec, Rank self,
@@ -185,7 +189,8 @@ class RingAllReduce {
   int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
   OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }
   LinkPacing& link_to(const IslandId& next);
-  double fastest_link();  // of those that rings have filled; 0: none
+  std::map<IslandId, PeerSilence>& silences_of(const AllReduceSpec& spec);  // its members', and of no others
+  double fastest_link();                                                    // of those that rings have filled; 0: none
   void keep_warm();
 
   IslandId self_;

@@ -31,7 +31,8 @@ std::chrono::milliseconds look_interval(std::chrono::milliseconds silence_timeou
 
 DirectExchange::DirectExchange(const AllReduceSpec& spec, Rank self, const RingPayload& payload,
                                const PartialSums& sums, std::span<std::byte> canonical, ConnectionPool& pool,
-                               RingInbox& inbox, LinkPacing& link, const UploadShare& upload)
+                               RingInbox& inbox, LinkPacing& link, std::map<IslandId, PeerSilence>& silences,
+                               const UploadShare& upload)
     : spec_(spec),
       self_(static_cast<std::size_t>(self.value)),
       first_((self_ + 1) % spec.order.size()),
@@ -40,6 +41,7 @@ DirectExchange::DirectExchange(const AllReduceSpec& spec, Rank self, const RingP
       pool_(pool),
       inbox_(inbox),
       link_(link),
+      silences_(silences),
       upload_(upload),
       own_(owned_sub_chunks(payload, static_cast<int>(spec.order.size()), self)),
       pieces_(payload),
@@ -154,7 +156,7 @@ void DirectExchange::join(Member& member, ConnectionPool::Edge edge, bool dialle
   }
   member.retransmitted_before = tcp_progress(connection.fd()).bytes_retransmitted;
   member.peer.join(std::move(connection), dialled);
-  member.watch.emplace(member.peer.id(), spec_.silence_timeout, now);
+  member.watch.emplace(member.peer.id(), spec_.silence_timeout, silences_.at(member.peer.id()), now);
 }
 
 DirectExchange::Failed DirectExchange::take_dialled() {
@@ -290,7 +292,19 @@ PeerWatch::Facts DirectExchange::facts_of(const Member& member, bool held) const
           .is_read = member.peer.reads(summed_) && !held,
           .is_owed = !member.peer.all_sent(),
           .data = member.peer.data_received(),
-          .tcp = tcp_progress(member.peer.fd())};
+          .tcp = tcp_progress(member.peer.fd()),
+          .others_lost_all = most_others_lost_all(member)};
+}
+
+// By the last look.
+bool DirectExchange::most_others_lost_all(const Member& but) const {
+  std::size_t others = 0, lost = 0;
+  for (const Member& member : members_) {
+    if (&member == &but || !member.watch || member.peer.closed()) continue;
+    ++others;
+    lost += member.watch->lost_all() ? 1 : 0;
+  }
+  return 2 * lost > others;
 }
 
 DirectExchange::Failed DirectExchange::look(Clock::time_point now) {
@@ -318,7 +332,7 @@ DirectExchange::Failed DirectExchange::look(Clock::time_point now) {
   return std::nullopt;
 }
 
-// How long sums wait yet for those whose contributions lack; less by the time until the next keepalive.
+// How long sums wait yet for those whose contributions lack; less by what a hop takes off.
 std::chrono::milliseconds DirectExchange::patience(Clock::time_point now) const {
   std::optional<Clock::time_point> until;
   for (const Member& member : members_) {
@@ -326,7 +340,7 @@ std::chrono::milliseconds DirectExchange::patience(Clock::time_point now) const 
     until = std::min(until.value_or(Clock::time_point::max()), member.watch->waits_until());
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until.value_or(now) - now);
-  return std::max(left - keepalive_interval(spec_.silence_timeout), std::chrono::milliseconds(0));
+  return std::max(left - patience_of_a_hop(spec_.silence_timeout), std::chrono::milliseconds(0));
 }
 
 // Of all connections together, by so many of them that have something to send; the owner's word may have changed.

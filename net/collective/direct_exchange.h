@@ -24,6 +24,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -44,10 +45,10 @@ class DirectExchange {
   static constexpr std::size_t kMostWaitingBytes = std::size_t{24} << 20;
 
   // World size at least 2; a format that is summed hop by hop. `pool`: of spec.fragment. `link`: what exchanges before
-  // have seen of this island's way to everybody. References outlive this.
+  // have seen of this island's way to everybody. `silences`: of all members. References outlive this.
   DirectExchange(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
                  std::span<std::byte> canonical, ConnectionPool& pool, RingInbox& inbox, LinkPacing& link,
-                 const UploadShare& upload);
+                 std::map<IslandId, PeerSilence>& silences, const UploadShare& upload);
 
   // Once. Blocks until everything is sent, received and hashed; then `canonical` is whole, and connections are kept for
   // the fragment's next attempt. On failure all of the fragment's are closed, also those that still come. All of the
@@ -89,6 +90,7 @@ class DirectExchange {
   void wait(const AbortSignal& abort);
 
   PeerWatch::Facts facts_of(const Member& member, bool held) const;
+  bool most_others_lost_all(const Member& but) const;
   Failed look(Clock::time_point now);
   std::chrono::milliseconds patience(Clock::time_point now) const;
   void keep_limits(std::size_t busy, Clock::time_point now);
@@ -105,6 +107,7 @@ class DirectExchange {
   ConnectionPool& pool_;
   RingInbox& inbox_;
   LinkPacing& link_;
+  std::map<IslandId, PeerSilence>& silences_;
   const UploadShare& upload_;
   const std::vector<RingSubChunk> own_;
   FinalPieces pieces_;

@@ -13,32 +13,58 @@ namespace atl {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestKeepaliveInterval{1000};
+constexpr std::chrono::milliseconds kMostOfAHop{1000};
 
+// lost_all: of most.
 TcpProgress total(const std::vector<int>& sockets) {
   TcpProgress sum;
+  std::size_t lost = 0;
   for (const int socket : sockets) {
     const TcpProgress one = tcp_progress(socket);
     sum.bytes_acknowledged += one.bytes_acknowledged;
     sum.bytes_received += one.bytes_received;
     sum.bytes_queued += one.bytes_queued;
+    sum.segments_received += one.segments_received;
+    sum.smoothed_rtt = std::max(sum.smoothed_rtt, one.smoothed_rtt);
+    lost += one.lost_all ? 1 : 0;
   }
+  sum.lost_all = 2 * lost > sockets.size();
   return sum;
+}
+
+// Something of the peer's lies in the kernel, which the workers have yet to read.
+bool is_something_unread(const std::vector<int>& sockets) {
+  std::vector<pollfd> polls;
+  polls.reserve(sockets.size());
+  for (const int socket : sockets) polls.push_back({socket, POLLIN, 0});
+  return ::poll(polls.data(), polls.size(), 0) > 0;
 }
 
 }  // namespace
 
 std::chrono::milliseconds keepalive_interval(std::chrono::milliseconds silence_timeout) {
-  return std::min(kLongestKeepaliveInterval, silence_timeout / 3);
+  return std::clamp(silence_timeout / SilenceLimit::kLongestLook, std::chrono::milliseconds(1),
+                    kLongestKeepaliveInterval);
+}
+
+std::chrono::milliseconds patience_of_a_hop(std::chrono::milliseconds silence_timeout) {
+  return std::min(kMostOfAHop, silence_timeout / 3);
 }
 
 EdgeMonitor::EdgeMonitor(const AttemptContext& attempt, std::vector<int> outbound,
-                         std::chrono::milliseconds silence_timeout, EdgePacing& pacing, ProgressMeter* meter)
+                         std::chrono::milliseconds silence_timeout, EdgeSilences silences, EdgePacing& pacing,
+                         ProgressMeter* meter)
     : attempt_(attempt),
       outbound_(std::move(outbound)),
       silence_timeout_(silence_timeout),
       keepalive_interval_(keepalive_interval(silence_timeout)),
+      previous_sent_(silences.previous_sent),
+      next_took_(silences.next_took),
       pacing_(pacing),
-      meter_(meter) {}
+      meter_(meter) {
+  previous_sent_.begin(silence_timeout_, last_look_);
+  next_took_.begin(silence_timeout_, last_look_);
+}
 
 std::optional<double> EdgeMonitor::of_a_socket(std::optional<double> rate) const {
   return rate ? std::optional(*rate / static_cast<double>(std::max<std::size_t>(1, inbound_.size()))) : std::nullopt;
@@ -59,12 +85,11 @@ bool EdgeMonitor::holds_back(Clock::time_point now) const {
 
 ProgressMeter::Counts EdgeMonitor::counts() const {
   return {attempt_.board.data_received(), attempt_.board.contributions(),
-          acknowledged_ + attempt_.board.contributions_sent()};
+          out_.bytes_acknowledged + attempt_.board.contributions_sent()};
 }
 
-AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb) const {
-  const Seconds allowed = silence_timeout_;
-  return {{ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer.value, verb, allowed.count())},
+AllReduceFailure EdgeMonitor::silent(const IslandId& peer, std::string_view verb, Clock::duration time) const {
+  return {{ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer.value, verb, Seconds(time).count())},
           peer,
           {},
           /*silent=*/true};
@@ -88,10 +113,9 @@ AllReduceFailure EdgeMonitor::stalled(Clock::time_point now) const {
 // On a dead edge one end's timeout ends the attempt for both: the other says what it saw until then.
 AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now) const {
   AllReduceFailure failure{{ErrorCode::kAborted, std::move(reason)}, std::nullopt};
-  const auto long_enough = silence_timeout_ / 2;  // more than one keepalive was due
-  if (now - last_received_ > long_enough && !attempt_.board.all_received()) {
+  if (previous_sent_.is_suspect(now, in_.smoothed_rtt) && !attempt_.board.all_received()) {
     failure.peer = attempt_.previous;
-  } else if (now - last_taken_ > long_enough && !attempt_.board.all_sent()) {
+  } else if (next_took_.is_suspect(now, out_.smoothed_rtt) && !attempt_.board.all_sent()) {
     failure.peer = attempt_.next;
   }
   failure.silent = failure.peer.has_value();
@@ -106,10 +130,20 @@ AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now)
 
 void EdgeMonitor::look_at_outbound(Clock::time_point now) {
   const TcpProgress out = total(outbound_);
-  if (out.bytes_queued == 0 || out.bytes_acknowledged != acknowledged_) last_taken_ = now;
-  if (out.bytes_written() != spoken_) last_spoke_ = now;
-  acknowledged_ = out.bytes_acknowledged;
-  spoken_ = out.bytes_written();
+  next_took_.look(now, out.bytes_queued == 0 || out.bytes_acknowledged != out_.bytes_acknowledged);
+  if (out.bytes_written() != out_.bytes_written()) last_spoke_ = now;
+  out_ = out;
+}
+
+// That nothing comes. Where both neighbours are one peer, that nothing comes through to it tells of it.
+bool EdgeMonitor::may_be_at_fault() const {
+  const bool own_link_is_gone = out_.lost_all && attempt_.next != attempt_.previous;
+  return own_link_is_gone || is_something_unread(inbound_);
+}
+
+bool EdgeMonitor::previous_is_lost(Clock::time_point now) const {
+  if (!previous_sent_.exceeded(now, in_.smoothed_rtt) || attempt_.board.all_received()) return false;
+  return previous_sent_.exhausted(now) || !may_be_at_fault();
 }
 
 bool EdgeMonitor::look_ahead() {
@@ -127,20 +161,32 @@ void EdgeMonitor::watch_inbound(std::vector<int> sockets) {
     received_at_most_ = attempt_.download->allowed();
     for (const int socket : inbound_) limit_receiving(socket, of_a_socket(received_at_most_));
   }
-  last_received_ = last_taken_ = last_progress_ = last_look_ = Clock::now();
+  last_progress_ = last_look_ = Clock::now();
+  previous_sent_.begin(silence_timeout_, last_look_);
+  next_took_.begin(silence_timeout_, last_look_);
+}
+
+// True: it is held back, by the owner's limit.
+bool EdgeMonitor::look_at_inbound(Clock::time_point now) {
+  const TcpProgress in = total(inbound_);
+  const bool held = holds_back(now);
+  if (held || attempt_.board.all_received()) {
+    previous_sent_.excuse(now);
+  } else {
+    // What comes out of order or twice tells as much of its sender: on a link that has got slow what was lost comes
+    // behind seconds of it.
+    previous_sent_.look(now, in.bytes_received != in_.bytes_received || in.segments_received != in_.segments_received);
+  }
+  in_ = in;
+  return held;
 }
 
 std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
   look_at_outbound(now);
-  const std::uint64_t received = total(inbound_).bytes_received;
-  const bool held = holds_back(now);
-  if (received != received_ || held) last_received_ = now;
-  received_ = received;
+  const bool held = look_at_inbound(now);
   const bool all_sent = attempt_.board.all_sent();
-  if (now - last_received_ > silence_timeout_ && !attempt_.board.all_received()) {
-    return silent(attempt_.previous, "sent");
-  }
-  if (now - last_taken_ > silence_timeout_ && !all_sent) return silent(attempt_.next, "took");
+  if (previous_is_lost(now)) return silent(attempt_.previous, "sent", now - previous_sent_.last_arrival());
+  if (next_took_.exhausted(now) && !all_sent) return silent(attempt_.next, "took", now - next_took_.last_arrival());
   const auto progress = attempt_.board.progress();
   // After a sleep of this machine or process: what came meanwhile the workers have yet to read.
   const bool slept = now - std::exchange(last_look_, now) > silence_timeout_;
@@ -148,7 +194,8 @@ std::optional<AllReduceFailure> EdgeMonitor::look(Clock::time_point now) {
   progress_ = progress;
   if (now > waits_until() && !attempt_.board.all_received()) return stalled(now);
   if (now - last_spoke_ >= keepalive_interval_ && !all_sent) {
-    const auto patience = std::chrono::ceil<std::chrono::milliseconds>(waits_until() - now) - keepalive_interval_;
+    const auto patience =
+        std::chrono::ceil<std::chrono::milliseconds>(waits_until() - now) - patience_of_a_hop(silence_timeout_);
     attempt_.board.ask_for_keepalive(std::max(patience, std::chrono::milliseconds(0)));
   }
   return std::nullopt;

@@ -190,13 +190,20 @@ std::vector<bool> FrameBoard::whole_buckets() const {
 
 void FrameBoard::ask_for_keepalive(std::chrono::milliseconds patience) {
   const MutexLock lock(mutex_);
+  keepalive_overdue_ = keepalive_due_.has_value();
   keepalive_due_ = patience;
   ++version_;
-  wake_one_to_send();
+  wake_all();
 }
 
-std::optional<std::chrono::milliseconds> FrameBoard::take_keepalive() {
+bool FrameBoard::keepalive_due() const {
   const MutexLock lock(mutex_);
+  return keepalive_due_.has_value();
+}
+
+std::optional<std::chrono::milliseconds> FrameBoard::take_keepalive(bool unacknowledged) {
+  const MutexLock lock(mutex_);
+  if (unacknowledged && !keepalive_overdue_) return std::nullopt;
   return std::exchange(keepalive_due_, std::nullopt);
 }
 

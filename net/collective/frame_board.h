@@ -31,9 +31,9 @@ class FrameBoard {
   void inbound_joined(std::size_t connections);
 
   // ---- frames to send: the first one in the schedule that is ready
-  // The last own frame waits for inbound_joined(). Whoever has sent all, then, knows that the next rank is reached: what
-  // that one sent had to go round the ring first. Otherwise a rank whose connection was cut before its hello arrived
-  // would take its work for done, and both would wait for the other until the silence timeout.
+  // The last own frame waits for inbound_joined(). Whoever has sent all, then, knows that the next rank is reached:
+  // what that one sent had to go round the ring first. Otherwise a rank whose connection was cut before its hello
+  // arrived would take its work for done, and both would wait for the other until the silence timeout.
   std::optional<std::uint32_t> take_to_send();
   void frame_sent(std::uint32_t sequence);
   bool all_sent() const;
@@ -70,7 +70,10 @@ class FrameBoard {
   // ---- keepalives: asked for by the monitor, sent by the first connection that is between frames
   // It says how long this island is still ready to wait for data.
   void ask_for_keepalive(std::chrono::milliseconds patience);
-  std::optional<std::chrono::milliseconds> take_keepalive();
+  bool keepalive_due() const;
+  // `unacknowledged`: by a connection on which something is, which may be lost and hold up what comes behind it. Such a
+  // one gets it when nobody else took it before it was asked for again.
+  std::optional<std::chrono::milliseconds> take_keepalive(bool unacknowledged = false);
 
   // ---- the end: everything sent, received and hashed, or the first failure
   void fail(AllReduceFailure failure);
@@ -131,6 +134,7 @@ class FrameBoard {
   bool somebody_early_ ATOLL_GUARDED_BY(mutex_) = false;
   FinalPieces pieces_ ATOLL_GUARDED_BY(mutex_);
   std::optional<std::chrono::milliseconds> keepalive_due_ ATOLL_GUARDED_BY(mutex_);
+  bool keepalive_overdue_ ATOLL_GUARDED_BY(mutex_) = false;  // asked for again
   Clock::time_point vouched_until_ ATOLL_GUARDED_BY(mutex_);
   bool complete_ ATOLL_GUARDED_BY(mutex_) = false;
   std::optional<AllReduceFailure> failure_ ATOLL_GUARDED_BY(mutex_);

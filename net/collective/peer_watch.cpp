@@ -9,19 +9,21 @@
 
 namespace atl {
 
-PeerWatch::PeerWatch(IslandId peer, std::chrono::milliseconds silence_timeout, Clock::time_point now)
+PeerWatch::PeerWatch(IslandId peer, std::chrono::milliseconds silence_timeout, PeerSilence& silence,
+                     Clock::time_point now)
     : peer_(std::move(peer)),
       silence_timeout_(silence_timeout),
       keepalive_interval_(atl::keepalive_interval(silence_timeout)),
-      last_heard_(now),
+      silence_(silence),
       last_data_(now),
-      last_taken_(now),
       last_spoke_(now),
-      vouched_until_(now) {}
+      vouched_until_(now) {
+  silence_.sent.begin(silence_timeout, now);
+  silence_.took.begin(silence_timeout, now);
+}
 
-AllReduceFailure PeerWatch::silent(std::string_view verb) const {
-  const Seconds allowed = silence_timeout_;
-  return {{ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer_.value, verb, allowed.count())},
+AllReduceFailure PeerWatch::silent(std::string_view verb, Clock::duration time) const {
+  return {{ErrorCode::kTimeout, fmt::format("{} {} nothing for {:.1f} s", peer_.value, verb, Seconds(time).count())},
           peer_,
           {},
           /*silent=*/true};
@@ -42,16 +44,31 @@ bool PeerWatch::keepalive_due(Clock::time_point now) const {
   return last_.is_owed && now - last_spoke_ >= keepalive_interval_;
 }
 
+void PeerWatch::listen(const Facts& facts, Clock::time_point now) {
+  const TcpProgress &tcp = facts.tcp, &before = last_.tcp;
+  if (facts.is_read && facts.owes) {
+    silence_.sent.look(
+        now, tcp.bytes_received != before.bytes_received || tcp.segments_received != before.segments_received);
+  } else {
+    silence_.sent.excuse(now);
+  }
+  silence_.took.look(now, tcp.bytes_queued == 0 || tcp.bytes_acknowledged != before.bytes_acknowledged);
+}
+
+bool PeerWatch::is_lost(Clock::time_point now) const {
+  return silence_.sent.exhausted(now) ||
+         (silence_.sent.exceeded(now, last_.tcp.smoothed_rtt) && !last_.others_lost_all);
+}
+
 std::optional<AllReduceFailure> PeerWatch::look(const Facts& facts, Clock::time_point now, bool slept) {
-  if (facts.tcp.bytes_received != last_.tcp.bytes_received || !facts.is_read) last_heard_ = now;
   if (facts.data != last_.data || !facts.is_read || slept) last_data_ = now;
-  if (facts.tcp.bytes_queued == 0 || facts.tcp.bytes_acknowledged != last_.tcp.bytes_acknowledged) last_taken_ = now;
+  listen(facts, now);
   last_ = facts;
   if (!facts.owes) {
-    const bool takes_nothing = facts.is_owed && now - last_taken_ > silence_timeout_;
-    return takes_nothing ? std::optional(silent("took")) : std::nullopt;
+    const bool takes_nothing = facts.is_owed && silence_.took.exhausted(now);
+    return takes_nothing ? std::optional(silent("took", now - silence_.took.last_arrival())) : std::nullopt;
   }
-  if (now - last_heard_ > silence_timeout_) return silent("sent");
+  if (is_lost(now)) return silent("sent", now - silence_.sent.last_arrival());
   if (now <= waits_until()) return std::nullopt;
   return AllReduceFailure{{ErrorCode::kTimeout, fmt::format("{} sends keepalives but no data for {:.1f} s", peer_.value,
                                                             Seconds(now - last_data_).count())},
@@ -62,10 +79,12 @@ std::optional<AllReduceFailure> PeerWatch::look(const Facts& facts, Clock::time_
 }
 
 std::optional<PeerWatch::Suspicion> PeerWatch::suspicion(Clock::time_point now) const {
-  const auto long_enough = silence_timeout_ / 2;  // more than one keepalive was due
-  if (last_.owes && now - last_heard_ > long_enough) return Suspicion{{{}, peer_, {}, /*silent=*/true}, last_heard_};
-  if (!last_.owes && last_.is_owed && now - last_taken_ > long_enough) {
-    return Suspicion{{{}, peer_, {}, /*silent=*/true}, last_taken_};
+  const Clock::duration rtt = last_.tcp.smoothed_rtt;
+  if (last_.owes && silence_.sent.is_suspect(now, rtt)) {
+    return Suspicion{{{}, peer_, {}, /*silent=*/true}, silence_.sent.last_arrival()};
+  }
+  if (!last_.owes && last_.is_owed && silence_.took.is_suspect(now, rtt)) {
+    return Suspicion{{{}, peer_, {}, /*silent=*/true}, silence_.took.last_arrival()};
   }
   if (!last_.owes || waits_until() - now >= kStallTimeouts * silence_timeout_ / 2) return std::nullopt;
   return Suspicion{{{}, peer_, {}, /*silent=*/false, last_.data}, last_data_};

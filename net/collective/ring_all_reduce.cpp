@@ -241,6 +241,15 @@ LinkPacing& RingAllReduce::link_to(const IslandId& next) {
   return links_[next];
 }
 
+std::map<IslandId, PeerSilence>& RingAllReduce::silences_of(const AllReduceSpec& spec) {
+  auto& silences = of(spec.fragment).silences;
+  std::erase_if(silences, [&](const auto& entry) {
+    return std::ranges::find(spec.order, entry.first, &RingMember::id) == spec.order.end();
+  });
+  for (const RingMember& member : spec.order) silences.try_emplace(member.id);
+  return silences;
+}
+
 double RingAllReduce::fastest_link() {
   MutexLock lock(links_mutex_);
   double fastest = 0;
@@ -273,12 +282,14 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.connections = static_cast<int>(to_next.connections.size());
   report.connections_reused = to_next.reused;
   LinkPacing& link = link_to(next.id);
+  auto& silences = silences_of(spec);
+  const EdgeSilences edge_silences{silences[previous.id].sent, silences[next.id].took};
   const UploadShare upload(under_way_, spec.most_bytes_per_second);
   const auto moving_since = Clock::now();
   std::optional<DirectReduce> direct;
   if (!sums_hop_by_hop(spec.wire)) direct.emplace(spec, self, payload, sums, inbox_, dial_context_, upload);
-  auto outcome = exchange(spec, self, connector, std::move(to_next), sums, payload, canonical, link, upload,
-                          direct ? &*direct : nullptr, abort);
+  auto outcome = exchange(spec, self, connector, std::move(to_next), sums, payload, canonical, link, edge_silences,
+                          upload, direct ? &*direct : nullptr, abort);
   if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return std::move(*failure);
   auto& done = std::get<ExchangeOutcome>(outcome);
   report.digest = done.digest;
@@ -329,7 +340,8 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_directly(cons
   // The whole upload carries at least what one link does: nearer the truth than no limit, with which N-1 connections
   // overflow it for several attempts.
   own_link_.begin_with(fastest_link());
-  DirectExchange exchange(spec, self, payload, sums, canonical, of(spec.fragment).pool, inbox_, own_link_, upload);
+  DirectExchange exchange(spec, self, payload, sums, canonical, of(spec.fragment).pool, inbox_, own_link_,
+                          silences_of(spec), upload);
   auto outcome = exchange.run(abort);
   if (auto* report = std::get_if<AllReduceReport>(&outcome)) {
     const auto moving_since = exchange.moving_since();

@@ -64,8 +64,9 @@ std::optional<AllReduceFailure> join_previous(const AllReduceSpec& spec, EdgeCon
 std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, EdgeConnector& connector,
                                                          EdgeConnector::ToNext to_next, const PartialSums& sums,
                                                          const RingPayload& payload, std::span<std::byte> canonical,
-                                                         LinkPacing& link, const UploadShare& upload,
-                                                         DirectReduce* direct, const AbortSignal& abort) {
+                                                         LinkPacing& link, EdgeSilences silences,
+                                                         const UploadShare& upload, DirectReduce* direct,
+                                                         const AbortSignal& abort) {
   const auto world_size = static_cast<int>(spec.order.size());
   const Rank previous{(self.value + world_size - 1) % world_size};
   const auto id_of = [&](int rank) -> const IslandId& {
@@ -98,7 +99,8 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   for (const TlsConnection& connection : outbound) tune_for_bulk(connection.fd(), spec.congestion_control);
   ProgressMeter meter(inbound_schedule, direct != nullptr ? direct->bytes_expected() : 0, spec.on_progress);
   EdgePacing pacing(link, sockets_of(outbound), upload);
-  EdgeMonitor monitor(attempt, sockets_of(outbound), spec.silence_timeout, pacing, spec.on_progress ? &meter : nullptr);
+  EdgeMonitor monitor(attempt, sockets_of(outbound), spec.silence_timeout, silences, pacing,
+                      spec.on_progress ? &meter : nullptr);
   const std::uint64_t retransmitted_before = bytes_retransmitted(outbound);
   std::optional<AllReduceFailure> not_joined;
   {

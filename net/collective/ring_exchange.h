@@ -5,6 +5,7 @@
 
 #include "net/collective/all_reduce.h"
 #include "net/collective/direct_reduce.h"
+#include "net/collective/edge_monitor.h"
 #include "net/collective/edge_pacing.h"
 #include "net/collective/partial_sums.h"
 #include "net/collective/ring_edges.h"
@@ -34,7 +35,8 @@ struct ExchangeOutcome {
 std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& spec, Rank self, EdgeConnector& connector,
                                                          EdgeConnector::ToNext to_next, const PartialSums& sums,
                                                          const RingPayload& payload, std::span<std::byte> canonical,
-                                                         LinkPacing& link, const UploadShare& upload,
-                                                         DirectReduce* direct, const AbortSignal& abort);
+                                                         LinkPacing& link, EdgeSilences silences,
+                                                         const UploadShare& upload, DirectReduce* direct,
+                                                         const AbortSignal& abort);
 
 }  // namespace atl

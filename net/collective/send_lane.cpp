@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "net/transport/socket.h"
+
 namespace atl {
 
 void SendLane::begin(const RingFrameHeader& header, ByteView payload) {
@@ -14,16 +16,21 @@ void SendLane::begin(const RingFrameHeader& header, ByteView payload) {
   under_way_ = true;
 }
 
+bool SendLane::begin_keepalive() {
+  if (!attempt_.board.keepalive_due()) return false;
+  const auto patience = attempt_.board.take_keepalive(tcp_progress(connection_.fd()).bytes_queued > 0);
+  if (!patience) return false;
+  begin({.type = RingFrameType::kKeepalive,
+         .round = attempt_.round,
+         .attempt = attempt_.attempt,
+         .fragment = attempt_.fragment,
+         .offset = static_cast<std::uint64_t>(patience->count())},
+        {});
+  return true;
+}
+
 bool SendLane::begin_next() {
-  if (const auto patience = attempt_.board.take_keepalive()) {
-    begin({.type = RingFrameType::kKeepalive,
-           .round = attempt_.round,
-           .attempt = attempt_.attempt,
-           .fragment = attempt_.fragment,
-           .offset = static_cast<std::uint64_t>(patience->count())},
-          {});
-    return true;
-  }
+  if (begin_keepalive()) return true;
   const std::optional<std::uint32_t> sequence = attempt_.board.take_to_send();
   if (!sequence) return false;
   report();

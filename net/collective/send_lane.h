@@ -34,6 +34,7 @@ class SendLane {
 
  private:
   bool begin_next();
+  bool begin_keepalive();  // if one is due
   void report();
   bool between_frames() const { return !under_way_ && !connection_.has_unsent(); }
   void begin(const RingFrameHeader& header, ByteView payload);

@@ -104,6 +104,8 @@ void OpenRound::said(const MeshIsland& island, const IslandLeaseReturned& messag
 }
 
 void OpenRound::lose(const IslandId& island) {
+  // Whom the others missed before the hub did: a death, after all.
+  if (kept_ && kept_->awaits(island) && std::exchange(left_direct_, false)) by_ring_ = false;
   if (kept_) kept_->lose(island);
   if (inquiry_) inquiry_->lose(island);
   if (!attempt_ || !attempt_->live().contains(island)) return;
@@ -338,10 +340,10 @@ void OpenRound::settle_inquiry() {
 void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   for (const IslandId& id : attempt_->live()) turn_.send(id, abort_of(attempt_->number(), reason));
   // The same bytes may go on round the ring, over edges that are known to work. Not for a death.
-  const bool leaves_direct = schedule_ == Schedule::kDirect && !attempt_->has_lost_a_member();
-  by_ring_ = by_ring_ || leaves_direct;
+  left_direct_ = schedule_ == Schedule::kDirect && !attempt_->has_lost_a_member();
+  by_ring_ = by_ring_ || left_direct_;
   turn_.publish(AttemptFailed{round_, attempt_->number(),
-                              reason + (leaves_direct ? "; it went directly, and goes on around the ring" : "")});
+                              reason + (left_direct_ ? "; it went directly, and goes on around the ring" : "")});
   kept_.emplace(attempt_->number(), attempt_->live());
   blame_.attempt_failed(attempt_->order(), wire_, schedule_);
   kept_due_ = turn_.now() + turn_.run().dead_after;

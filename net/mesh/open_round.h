@@ -111,6 +111,7 @@ class OpenRound {
   WireFormat wire_;                               // of the last attempt
   Schedule schedule_ = Schedule::kRing;           // of the same
   bool by_ring_ = false;                          // a direct exchange failed in this round: attempts go round the ring
+  bool left_direct_ = false;                      // by the last attempt's failure
   Attempt last_attempt_;
   std::vector<IslandId> last_members_;
   std::optional<KeptBuckets> kept_;  // of the last attempt, which failed

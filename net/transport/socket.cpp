@@ -225,6 +225,7 @@ TcpProgress tcp_progress(int fd) {
           info.tcpi_notsent_bytes,
           std::uint64_t{info.tcpi_delivered} * info.tcpi_snd_mss,
           info.tcpi_bytes_retrans,
+          info.tcpi_data_segs_in,
           std::chrono::microseconds(info.tcpi_rtt),
           info.tcpi_ca_state == TCP_CA_Loss};
 }

@@ -44,6 +44,8 @@ struct TcpProgress {
   std::uint64_t bytes_unsent = 0;     // of those: not sent yet
   std::uint64_t bytes_delivered = 0;  // about: those that were acknowledged out of order count as well
   std::uint64_t bytes_retransmitted = 0;
+  // With data; those out of order and those sent twice count as well. Tells nothing but whether it grows.
+  std::uint64_t segments_received = 0;
   std::chrono::microseconds smoothed_rtt{0};
   bool lost_all = false;  // nothing was acknowledged for so long that all that was under way counts as lost
   std::uint64_t bytes_written() const { return bytes_acknowledged + bytes_queued; }

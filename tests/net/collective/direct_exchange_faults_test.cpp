@@ -32,6 +32,7 @@ class DirectExchangeFaultsTest : public QObject {
   void a_member_that_nobody_can_reach_is_named_data();
   void a_member_that_nobody_can_reach_is_named();
   void a_member_that_falls_silent_is_named_within_the_silence_timeout();
+  void a_member_that_stops_on_an_edge_that_never_paused_is_missed_early();
   void a_member_that_sends_keepalives_but_no_data_is_named_data();
   void a_member_that_sends_keepalives_but_no_data_is_named();
   void a_member_that_takes_nothing_is_named();
@@ -118,6 +119,35 @@ void DirectExchangeFaultsTest::a_member_that_falls_silent_is_named_within_the_si
   for (const MemberResult& result : results) {
     QCOMPARE(result.failure().silent, result.failure().error.code == ErrorCode::kTimeout);
   }
+}
+
+// After half of the timeout, unless this machine itself made gaps.
+void DirectExchangeFaultsTest::a_member_that_stops_on_an_edge_that_never_paused_is_missed_early() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = direct_spec(ring);
+  spec.silence_timeout = 6'000ms * kSlowdown;
+  const Inputs inputs = some_inputs(3, 100'000);
+  AbortSignal end;
+  Clock::time_point stopped;
+
+  std::jthread stops([&] {  // lives, and says so, for longer than a timeout
+    PlayedPeer member(ring, 1, spec, 100'000);
+    auto connections = member.meet_all();
+    const Deadline stop = Deadline::after(spec.silence_timeout * 5 / 4);
+    pollfd wait{end.fd(), POLLIN, 0};
+    while (!stop.expired() && ::poll(&wait, 1, 50) == 0) {
+      for (TlsConnection& connection : connections) say(connection, member.keepalive());
+    }
+    stopped = Clock::now();
+    (void)wait_ready(end.fd(), POLLIN, Deadline::after(1min), nullptr, "test");
+  });
+  const auto results = ring.run(spec, inputs, {0, 2});
+  const auto ended = Clock::now();
+  end.raise("the test ends");
+  stops.join();
+
+  verify_ended(results, ring.id(1), ErrorCode::kTimeout);
+  QVERIFY2(ended - stopped < spec.silence_timeout, message_of(results[0]).c_str());
 }
 
 void DirectExchangeFaultsTest::a_member_that_sends_keepalives_but_no_data_is_named_data() {

@@ -85,6 +85,7 @@ class FrameBoardTest : public QObject {
   void a_frame_that_becomes_ready_wakes_one_that_would_send_it();
   void the_end_wakes_everybody();
   void a_keepalive_is_taken_once();
+  void a_keepalive_goes_behind_nothing_that_may_be_lost_where_it_need_not();
 };
 
 void FrameBoardTest::own_frames_are_ready_in_order_and_once() {
@@ -300,6 +301,24 @@ void FrameBoardTest::a_keepalive_is_taken_once() {
 
   QVERIFY(attempt.board.take_keepalive() == 1s);  // with what was said last
   QVERIFY(!attempt.board.take_keepalive());
+}
+
+void FrameBoardTest::a_keepalive_goes_behind_nothing_that_may_be_lost_where_it_need_not() {
+  Book attempt(3);
+  for (const std::size_t worker : {0u, 1u}) {
+    QVERIFY(attempt.board.may_sleep(worker, attempt.board.version(), true));
+  }
+
+  attempt.board.ask_for_keepalive(1s);
+
+  for (const std::size_t worker : {0u, 1u}) QVERIFY(readable(attempt.board.wake_fd(worker)));
+  QVERIFY(!attempt.board.take_keepalive(/*unacknowledged=*/true));
+  QVERIFY(attempt.board.keepalive_due());
+  attempt.board.ask_for_keepalive(900ms);
+  QVERIFY(attempt.board.take_keepalive(/*unacknowledged=*/true) == 900ms);
+  QVERIFY(!attempt.board.keepalive_due());
+  attempt.board.ask_for_keepalive(1s);
+  QVERIFY(!attempt.board.take_keepalive(/*unacknowledged=*/true));
 }
 
 QTEST_APPLESS_MAIN(FrameBoardTest)

@@ -32,6 +32,7 @@ class RingFaultsTest : public QObject {
   void a_link_slow_to_a_crawl_is_not_dead();
   void a_link_that_goes_dark_is_named_by_both_of_its_ends();
   void a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once();
+  void a_peer_that_stops_on_an_edge_that_never_paused_is_missed_early();
   void a_peer_that_takes_nothing_is_named();
   void frames_follow_the_hello_before_the_previous_rank_has_come();
   void a_frame_sent_twice_is_refused();
@@ -327,6 +328,36 @@ void RingFaultsTest::a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once() {
     QVERIFY(!result.ok());
     QCOMPARE(result.failure().error.code, ErrorCode::kPeerLost);
   }
+}
+
+// After half of the timeout, unless this machine itself made gaps.
+void RingFaultsTest::a_peer_that_stops_on_an_edge_that_never_paused_is_missed_early() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.silence_timeout = 6'000ms * kSlowdown;
+  const Inputs inputs = some_inputs(3, 10'000);
+  AbortSignal end;
+  Clock::time_point stopped;
+
+  std::jthread stops([&] {  // lives, and says so, for longer than a timeout
+    RingEdges edges = ring.edges_of(1, spec, 10'000);
+    const auto keepalive = encoded({.type = RingFrameType::kKeepalive, .round = spec.round, .attempt = spec.attempt});
+    const Deadline stop = Deadline::after(spec.silence_timeout * 5 / 4);
+    pollfd wait{end.fd(), POLLIN, 0};
+    while (!stop.expired() && edges.to_next[0].try_write(keepalive).ok()) (void)::poll(&wait, 1, 50);
+    stopped = Clock::now();
+    (void)wait_ready(end.fd(), POLLIN, Deadline::after(1min), nullptr, "test");
+  });
+  const auto results = ring.run(spec, inputs, {0, 2});
+  const auto ended = Clock::now();
+  end.raise("the test ends");
+  stops.join();
+
+  QVERIFY(!results[0].ok() && !results[1].ok());
+  QVERIFY2(message_of(results[1]).find(ring.id(1).value + " sent nothing") != std::string::npos,
+           message_of(results[1]).c_str());
+  QVERIFY(results[1].failure().silent);
+  QVERIFY2(ended - stopped < spec.silence_timeout, message_of(results[1]).c_str());
 }
 
 void RingFaultsTest::a_peer_that_takes_nothing_is_named() {

@@ -60,6 +60,7 @@ class CoordinatorScheduleTest : public QObject {
   void an_exchange_that_fails_goes_on_round_the_ring_with_what_is_whole();
   void a_pair_that_cannot_exchange_leaves_the_run_with_the_ring_for_a_while_and_longer_each_time();
   void an_exchange_whose_member_is_lost_or_leaves_goes_on_directly_without_it();
+  void an_exchange_goes_on_directly_though_its_members_miss_one_before_the_hub_does();
   void an_exchange_whose_members_are_all_gone_is_begun_anew();
   void everybody_has_an_edge_with_everybody();
   void who_ended_a_stalled_exchange_is_believed_and_not_who_says_that_least_came();
@@ -228,6 +229,22 @@ void CoordinatorScheduleTest::an_exchange_whose_member_is_lost_or_leaves_goes_on
     QCOMPARE(schedules(mesh), (std::vector{kDirect, kDirect}));
     QCOMPARE(attempts(mesh).back().order.size(), std::size_t{3});
   }
+}
+
+void CoordinatorScheduleTest::an_exchange_goes_on_directly_though_its_members_miss_one_before_the_hub_does() {
+  SimulatedMesh mesh(run_for(4), small_fragments(1));
+  begin_directly(mesh, 4);
+
+  fail(mesh, 1, 1, 4, /*silent=*/true);
+  for (int i = 2; i <= 3; ++i) answer(mesh, i, 1);
+  mesh.pass(1s);
+  QCOMPARE(schedules(mesh), (std::vector{kDirect}));  // it waits for what island 4 says
+  mesh.kill(4);
+  for (int i = 0; i < 2; ++i) mesh.pass(4s);
+  deliver(mesh);
+
+  QCOMPARE(schedules(mesh), (std::vector{kDirect, kDirect}));
+  QCOMPARE(attempts(mesh).back().order.size(), std::size_t{3});
 }
 
 void CoordinatorScheduleTest::an_exchange_whose_members_are_all_gone_is_begun_anew() {

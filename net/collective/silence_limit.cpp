@@ -1,0 +1,67 @@
+#include "net/collective/silence_limit.h"
+
+#include <algorithm>
+
+namespace atl {
+
+void SilenceLimit::begin(std::chrono::milliseconds timeout, Clock::time_point now) {
+  timeout_ = timeout;
+  last_look_ = last_arrival_ = now;
+  silence_ = watched_of_attempt_ = Clock::duration::zero();
+  arrivals_of_attempt_ = 0;
+}
+
+void SilenceLimit::look(Clock::time_point now, bool arrived) {
+  silence_ = silence(now);
+  last_look_ = now;
+  if (!arrived) return;
+  watched_ += silence_;
+  watched_of_attempt_ += silence_;
+  watched_since_turn_ += silence_;
+  if (arrivals_of_attempt_ > 0) remember(silence_);  // until the first comes the peer may have to meet others
+  last_arrival_ = now;
+  silence_ = Clock::duration::zero();
+  ++arrivals_;
+  ++arrivals_of_attempt_;
+}
+
+void SilenceLimit::remember(Clock::duration gap) {
+  if (watched_since_turn_ > kMemory * timeout_) {
+    longest_ = {Clock::duration::zero(), longest_[0]};
+    watched_since_turn_ = Clock::duration::zero();
+  }
+  longest_[0] = std::max(longest_[0], gap);
+}
+
+void SilenceLimit::excuse(Clock::time_point now) {
+  last_look_ = last_arrival_ = now;
+  silence_ = Clock::duration::zero();
+}
+
+bool SilenceLimit::is_known() const {
+  return arrivals_ >= kFewestArrivals && watched_ >= timeout_ && arrivals_of_attempt_ >= kFewestOfAttempt &&
+         watched_of_attempt_ >= timeout_ / 3;
+}
+
+Clock::duration SilenceLimit::limit(Clock::duration rtt) const {
+  if (!is_known()) return timeout_;
+  const Clock::duration least = std::min(timeout_, std::max(timeout_ / 2, kShortest));
+  const Clock::duration longest = std::max(longest_[0], longest_[1]);
+  const Clock::duration of_edge = std::max<Clock::duration>(kOfLongestGap * longest, kOfRoundTrip * rtt);
+  return std::clamp<Clock::duration>(of_edge, least, timeout_);
+}
+
+// As far as it was watched.
+Clock::duration SilenceLimit::silence(Clock::time_point now) const {
+  return silence_ + std::min(now - last_look_, longest_look());
+}
+
+bool SilenceLimit::exceeded(Clock::time_point now, Clock::duration rtt) const {
+  return exhausted(now) || silence(now) > limit(rtt);
+}
+
+bool SilenceLimit::is_suspect(Clock::time_point now, Clock::duration rtt) const {
+  return silence(now) > limit(rtt) / 2;
+}
+
+}  // namespace atl
