@@ -188,10 +188,12 @@ Result<JoinOutcome> join_run(const JoinRequest& request, const IslandHome& home,
   if (was_removed(*before, home, interrupt)) {
     if (invite) return enrol_with(request, home, interrupt, consent, tell, before->run_id);
     tell(JoinStage::kKey, StageStatus::kDone);  // that is there: what fails is the membership
-    return Error{ErrorCode::kPermissionDenied,
-                 fmt::format("this island was removed from run {} by the run's operator; ask them why, and come back "
-                             "with another invite of theirs: atoll join --invite-stdin",
-                             before->run_name)};
+    return Error{
+        ErrorCode::kPermissionDenied,
+        fmt::format("this island was removed from run {} by the run's operator, or its hub was restored from a "
+                    "backup of before it joined; ask them, and come back with another invite of theirs: "
+                    "atoll join --invite-stdin",
+                    before->run_name)};
   }
   ATOLL_RETURN_IF_ERROR(apply(request, *before));
   ATOLL_RETURN_IF_ERROR(save_join_file(home.join_file(), *before));

@@ -25,6 +25,7 @@ void scrub_invites(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  atl::fill_standard_files();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   scrub_invites(argc, argv);
   ::signal(SIGPIPE, SIG_IGN);

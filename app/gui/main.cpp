@@ -10,6 +10,7 @@
 #include "app/gui/recordings.h"
 #include "app/gui/translation.h"
 #include "app/gui/tray.h"
+#include "net/base/open_files.h"
 
 namespace {
 
@@ -56,6 +57,7 @@ int run(QApplication& app, const atl::GuiOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  atl::fill_standard_files();
   QCoreApplication::setApplicationName("atoll-gui");
   QCoreApplication::setApplicationVersion(ATOLL_VERSION);
   QCommandLineParser parser;

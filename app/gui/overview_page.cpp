@@ -19,6 +19,7 @@
 #include "app/gui/parts/alerts_list.h"
 #include "app/gui/parts/card.h"
 #include "app/gui/parts/facts_list.h"
+#include "app/gui/parts/gpu_panel.h"
 #include "app/gui/parts/legend.h"
 #include "app/gui/parts/plain_label.h"
 #include "app/gui/parts/stat_tile.h"
@@ -228,7 +229,9 @@ void OverviewPage::refresh() {
   refreshRound(state);
   refreshFacts(state);
   refreshTrends();
-  alerts_->showAlerts(node().alerts(), !grey && state.island.state != IslandPhase::kError);
+  const bool gpus_well =
+      std::ranges::all_of(node().gpus(), [](const GpuSample& gpu) { return judge_gpu(gpu).tone == Tone::kGood; });
+  alerts_->showAlerts(node().alerts(), !grey && gpus_well && state.island.state != IslandPhase::kError);
 }
 
 void OverviewPage::refreshTiles(const NodeState& state) {

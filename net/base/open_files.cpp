@@ -1,6 +1,8 @@
 #include "net/base/open_files.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <limits>
 
@@ -11,6 +13,13 @@ void raise_open_file_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void fill_standard_files() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", O_RDWR) < 0) return;  // the lowest number that is free: this one
+  }
 }
 
 std::size_t open_file_limit() {

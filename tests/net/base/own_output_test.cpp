@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <QCoreApplication>
@@ -17,6 +18,7 @@
 #include <thread>
 
 #include "net/base/file.h"
+#include "net/base/open_files.h"
 #include "net/base/unique_fd.h"
 
 using namespace atl;
@@ -70,6 +72,7 @@ class OwnOutputTest : public QObject {
   void a_small_log_stays_where_it_is();
   void output_that_goes_elsewhere_is_left_alone();
   void a_planted_link_is_not_written_to();
+  void who_is_started_without_output_opens_none_in_its_place();
 
  private:
   std::filesystem::path log() const { return std::filesystem::path(directory_.path().toStdString()) / "trainer.log"; }
@@ -136,6 +139,21 @@ void OwnOutputTest::a_planted_link_is_not_written_to() {
   QCOMPARE(content(victim), std::string("precious"));
   QCOMPARE(content(log()), std::string("new\n"));
   QCOMPARE(content(before()), std::string(200, 'x'));
+}
+
+void OwnOutputTest::who_is_started_without_output_opens_none_in_its_place() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const int closed : {STDIN_FILENO, STDERR_FILENO}) ::close(closed);
+    fill_standard_files();
+    struct stat nowhere = {}, in = {}, error = {};
+    const bool known =
+        ::stat("/dev/null", &nowhere) == 0 && ::fstat(STDIN_FILENO, &in) == 0 && ::fstat(STDERR_FILENO, &error) == 0;
+    ::_exit(known && in.st_rdev == nowhere.st_rdev && error.st_rdev == nowhere.st_rdev ? 0 : 1);
+  }
+  int status = -1;
+  QCOMPARE(::waitpid(child, &status, 0), child);
+  QCOMPARE(status, 0);
 }
 
 int main(int argc, char** argv) {
