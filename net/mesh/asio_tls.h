@@ -6,16 +6,13 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
-#include <boost/beast/websocket/ssl.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
+#include "net/mesh/tls_stream.h"
 #include "net/tls/context.h"
 
 namespace atl {
 
-using TlsStream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
 using WebSocket = boost::beast::websocket::stream<TlsStream>;
 
 // `const auto [error, count] = co_await stream.async_read(..., kAwait)`: errors are values, not exceptions.
