@@ -6,11 +6,14 @@
 //   wan_all_reduce --islands 4 --rate 500 --rtt 80 --payload 1GiB --wire int8-block --congestion bbr --repeat 6
 //   wan_all_reduce --rate 100 --rtt 80 --loss 0.001 --payload 256MiB
 //   wan_all_reduce --rate 100 --rtt 300 --loss 0.01 --payload 64MiB --schedule direct
-//   wan_all_reduce --payload 512MiB --idle 60                  each but the first after a minute's idleness, as in a
-//   run wan_all_reduce --payload 16MiB,64MiB,256MiB --repeat 5     and what is fixed of an all-reduce, what grows with
-//   bytes wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3  unequal links, in a given order wan_all_reduce
-//   --islands 6 --unequal 1      random links, --rate / 20 to --rate, in the order that the hub would choose
-//   wan_all_reduce --islands 6 --unequal 1 --shuffled          the same links in a random order, beside the same ideal
+//   wan_all_reduce --payload 512MiB --idle 60
+//
+// `--idle`: each but the first comes after so many seconds of idleness, as in a run. `--payload 16MiB,64MiB,256MiB`:
+// what is fixed of an all-reduce too, and what grows with the bytes. Links that differ, in a given order; random ones
+// (from --rate / 20 to --rate) in the order that the hub would choose, or in a random one beside the same ideal:
+//
+//   wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3
+//   wan_all_reduce --islands 6 --unequal 1 [--shuffled]
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
