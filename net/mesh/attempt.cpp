@@ -123,6 +123,14 @@ std::vector<std::pair<IslandId, IslandId>> FailureReports::silent_edges() const 
   return edges;
 }
 
+std::vector<IslandId> FailureReports::call_silent(const IslandId& island) const {
+  std::vector<IslandId> reporters;
+  for (const auto& [reporter, says] : reports_) {
+    if (says.silent && says.peer == island) reporters.push_back(reporter);
+  }
+  return reporters;
+}
+
 const std::pair<IslandId, IslandAttemptFailed>& FailureReports::blamed(Schedule schedule) const {
   const auto* blamed = &reports_.front();
   if (!blamed->second.stalled_after || schedule == Schedule::kDirect) return *blamed;

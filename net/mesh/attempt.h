@@ -92,6 +92,7 @@ class FailureReports {
   // clock, leaves but the edge. A connection that one end closed is no such finding: it is how the other learns of any
   // failure at all.
   std::vector<std::pair<IslandId, IslandId>> silent_edges() const;
+  std::vector<IslandId> call_silent(const IslandId& island) const;  // who heard nothing of it
   // To be blamed when no edge is found dead: the report that ended the attempt. Was it one of a stall, then the one
   // with the fewest bytes: when one member stops passing data on, all others starve after it and each finds its
   // predecessor without data; but what a member has sent on it must have had, or made, before, so that along the ring

@@ -127,6 +127,20 @@ void RoundCoordinator::bury_the_silent() {
   if (!state_.still_waits()) forget_expected();
 }
 
+// Of an attempt that failed: the others do not wait for what a member that seems dead might say of it. Not removed: if
+// it lives it dials again at once, and keeps its place.
+void RoundCoordinator::part_from_the_missed() {
+  std::vector<IslandId> missed;
+  for (const auto& [number, round] : rounds_) {
+    for (const IslandId& id : round->missed()) missed.push_back(id);
+  }
+  for (const IslandId& id : missed) {
+    if (!members_.is_here(id)) continue;
+    turn_.act(CloseConnection{id});
+    disconnect(id);
+  }
+}
+
 // ---- what islands say
 
 void RoundCoordinator::on(const IslandSaid& event) {

@@ -102,6 +102,12 @@ std::vector<IslandId> Membership::silent() const {
   return islands;
 }
 
+bool Membership::is_overdue(const MeshIsland& island) const {
+  const RunConfig& run = turn_.run();
+  const auto allowed = std::max<Clock::duration>(run.dead_after / 2, run.heartbeat * 3 / 2);
+  return island.connected && turn_.now() - island.last_heard >= allowed;
+}
+
 std::vector<IslandId> Membership::lost() const {
   std::vector<IslandId> islands;
   for (const auto& [id, island] : islands_) {

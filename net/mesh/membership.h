@@ -42,7 +42,10 @@ class Membership {
   void erase(const IslandId& id);
 
   std::vector<IslandId> silent() const;  // here, and without a heartbeat for too long
-  std::vector<IslandId> lost() const;    // away for longer than a place is kept
+  // Of one that is here so little was heard of late that a peer's word that it is silent is believed, until it comes
+  // again: a heartbeat and a half, and half of what makes it dead.
+  bool is_overdue(const MeshIsland& island) const;
+  std::vector<IslandId> lost() const;  // away for longer than a place is kept
 
   HubRoster roster() const;
   void note_change() { roster_changed_ = true; }

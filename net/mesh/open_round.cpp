@@ -119,6 +119,15 @@ void OpenRound::disconnected(const IslandId& island) {
   lose(island);
 }
 
+// One word, or that of any number, costs nobody its part as long as the hub itself hears of it.
+std::vector<IslandId> OpenRound::missed() const {
+  std::vector<IslandId> islands;
+  for (const auto& [id, island] : members_.islands()) {
+    if (kept_ && kept_->awaits(id) && members_.is_overdue(island) && blame_.is_called_silent(id)) islands.push_back(id);
+  }
+  return islands;
+}
+
 // ---- what the time and the state of things call for
 
 void OpenRound::settle_attempt() {

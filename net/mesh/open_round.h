@@ -58,6 +58,8 @@ class OpenRound {
   // It is lost to the attempt that runs, and nobody waits for what it has to say of the last one.
   void lose(const IslandId& island);
   void disconnected(const IslandId& island);
+  // Of whom the last attempt's others heard nothing, nor does the hub: they go on without these, which may come back.
+  std::vector<IslandId> missed() const;
   // It takes no part in what is left of the round: it recovers; or is no member any more.
   void drop(const IslandId& island) { parts_.drop(island, has_work_of(island)); }
   void forget(const IslandId& island) { parts_.forget(island, has_work_of(island)); }

@@ -52,6 +52,12 @@ void RoundBlame::judge() {
   blame(reporter, had_edge ? report.peer : std::nullopt, report.reason);
 }
 
+bool RoundBlame::is_called_silent(const IslandId& island) const {
+  if (!reports_) return false;
+  const auto all = reports_->call_silent(island);
+  return std::ranges::any_of(all, [&](const IslandId& reporter) { return had_edge_with(reporter, island); });
+}
+
 // In the attempt that failed last.
 bool RoundBlame::had_edge_with(const IslandId& a, const IslandId& b) const {
   const auto place_of = [&](const IslandId& id) { return std::ranges::find(failed_order_, id, &AttemptMember::id); };

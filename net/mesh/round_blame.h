@@ -28,6 +28,8 @@ class RoundBlame {
   // When all have said what they saw. An edge that both of its ends found silent is dead at once, where a ring can do
   // without it; anything else is an accusation, and is counted.
   void judge();
+  // By one that had an edge with it in the attempt that failed.
+  bool is_called_silent(const IslandId& island) const;
   void forget_reports() { reports_.reset(); }
   void forget_edges();
 

@@ -58,6 +58,7 @@ RoundCoordinator::Actions RoundCoordinator::next(const CoordinatorEvent& event, 
   std::visit([this](const auto& e) { on(e); }, event);
   if (!finished_) {
     bury_the_silent();
+    part_from_the_missed();
     settle();
   }
   closed_.clear();

@@ -102,6 +102,7 @@ class RoundCoordinator final : private MeshVerdicts {
   void pause(const IslandId& id);
   void remove(const IslandId& id, bool left, const std::string& reason);
   void bury_the_silent();
+  void part_from_the_missed();
   void fast_forward(const IslandConnected& event);
 
   void resume(const CoordinatorMemory& memory);

@@ -21,6 +21,10 @@ class CoordinatorFailuresTest : public QObject {
   void a_member_that_never_gets_its_average_is_left_behind();
   void the_lease_of_a_dead_island_is_given_out_again_first();
   void a_silent_island_is_dead();
+  void whom_a_peer_and_the_hub_miss_nobody_waits_for_data();
+  void whom_a_peer_and_the_hub_miss_nobody_waits_for();
+  void whom_the_hub_hears_no_word_of_others_leaves_out();
+  void who_was_only_missed_comes_back_to_its_place();
   void a_reported_failure_aborts_and_is_retried_once_at_once_then_with_growing_delay();
   void an_edge_that_fails_three_times_costs_its_poorer_end_the_round();
   void of_the_reports_of_a_stall_the_one_that_got_least_is_believed();
@@ -216,6 +220,87 @@ void CoordinatorFailuresTest::a_silent_island_is_dead() {
 
   QVERIFY(mesh.hub().islands().empty());
   QVERIFY(std::ranges::any_of(actions, [](const auto& a) { return std::holds_alternative<CloseConnection>(a); }));
+}
+
+namespace {
+
+// It stops: its connection stands, and nothing comes by it any more.
+void stop(SimulatedMesh& mesh, int island) { mesh.island(island).linked = false; }
+
+IslandAttemptFailed missed(SimulatedMesh& mesh, std::uint32_t attempt, std::optional<int> peer) {
+  const std::optional<IslandId> id = peer ? std::optional(mesh.island(*peer).id) : std::nullopt;
+  return {OuterStep{0}, Attempt{attempt},           id, peer ? "sent nothing for 3.0 s" : "aborted",
+          {},           /*silent=*/peer.has_value()};
+}
+
+}  // namespace
+
+void CoordinatorFailuresTest::whom_a_peer_and_the_hub_miss_nobody_waits_for_data() {
+  QTest::addColumn<bool>("directly");
+  QTest::newRow("round the ring") << false;
+  QTest::newRow("directly") << true;
+}
+
+// 3.3 s after it stopped a peer says so; the others have answered 0.1 s later.
+void CoordinatorFailuresTest::whom_a_peer_and_the_hub_miss_nobody_waits_for() {
+  QFETCH(bool, directly);
+  SimulatedMesh mesh(run_for(4), small_fragments(1));
+  begin_first_round(mesh, 4);
+  if (directly) measure_long_links(mesh, 4);
+  all_ready(mesh, 4);
+  mesh.trains_by_itself = false;
+  stop(mesh, 3);
+  for (int i = 0; i < 33; ++i) mesh.pass(100ms);
+
+  mesh.say(4, missed(mesh, 1, 3));
+  mesh.say(2, missed(mesh, 1, {}));
+  mesh.pass(100ms);
+  QCOMPARE(mesh.count<AttemptFailed>(), 1);
+  mesh.say(1, missed(mesh, 1, {}));
+  deliver(mesh);
+
+  const auto attempts = received<HubAttempt>(mesh.island(1));
+  QCOMPARE(attempts.back().attempt, Attempt{2});
+  QCOMPARE(attempts.back().order.size(), std::size_t{3});
+  QCOMPARE(attempts.back().schedule, directly ? Schedule::kDirect : Schedule::kRing);
+}
+
+void CoordinatorFailuresTest::whom_the_hub_hears_no_word_of_others_leaves_out() {
+  SimulatedMesh mesh(run_for(4));
+  begin_first_round(mesh, 4);
+  all_ready(mesh, 4);
+  mesh.trains_by_itself = false;
+  for (int i = 0; i < 33; ++i) mesh.pass(100ms);  // it says that it lives
+
+  for (const int liar : {2, 4}) mesh.say(liar, missed(mesh, 1, 3));
+  mesh.say(1, missed(mesh, 1, {}));
+  for (int i = 0; i < 50; ++i) mesh.pass(100ms);
+
+  QVERIFY(mesh.hub().islands().at(mesh.island(3).id).connected);
+  QCOMPARE(mesh.count<AttemptFailed>(), 1);  // the next one waits for what it has to say
+  mesh.say(3, missed(mesh, 1, {}));
+  deliver(mesh);
+  QCOMPARE(received<HubAttempt>(mesh.island(3)).back().order.size(), std::size_t{4});
+}
+
+void CoordinatorFailuresTest::who_was_only_missed_comes_back_to_its_place() {
+  SimulatedMesh mesh(run_for(4));
+  begin_first_round(mesh, 4);
+  all_ready(mesh, 4);
+  mesh.trains_by_itself = false;
+  const auto lease = received<HubRoundBegin>(mesh.island(3)).back().lease_first_sequence;
+  stop(mesh, 3);
+  for (int i = 0; i < 33; ++i) mesh.pass(100ms);
+  mesh.say(4, missed(mesh, 1, 3));
+
+  mesh.link(3);  // before the others have answered
+  mesh.say(3, ready_for(0));
+  for (const int other : {1, 2}) mesh.say(other, missed(mesh, 1, {}));
+  deliver(mesh);
+
+  QCOMPARE(received<HubRoundBegin>(mesh.island(3)).back().lease_first_sequence, lease);
+  QCOMPARE(received<HubAttempt>(mesh.island(3)).back().order.size(), std::size_t{4});
+  QCOMPARE(mesh.count<IslandGone>(), 0);
 }
 
 void CoordinatorFailuresTest::a_reported_failure_aborts_and_is_retried_once_at_once_then_with_growing_delay() {
