@@ -29,13 +29,15 @@ std::vector<std::pair<std::uint32_t, RingSubChunk>> chunks_owned_by(std::size_t 
 }  // namespace
 
 DirectReduce::DirectReduce(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
-                           RingInbox& inbox, const TlsContext& dial_context, const UploadShare& upload)
+                           RingInbox& inbox, const TlsContext& dial_context, std::map<IslandId, PeerSilence>& silences,
+                           const UploadShare& upload)
     : spec_(spec),
       self_(static_cast<std::size_t>(self.value)),
       payload_(payload),
       sums_(sums),
       inbox_(inbox),
       dial_context_(dial_context),
+      silences_(silences),
       upload_(upload),
       owned_(chunks_owned_by(self_, payload, spec.order.size())) {}
 
@@ -44,7 +46,7 @@ RingHello DirectReduce::hello_from(std::size_t rank) const {
 }
 
 void DirectReduce::fail(const Error& error, std::size_t peer) {
-  board_->fail({error.with_context("contributions"), member(peer).id, {}});
+  board_->fail({error.with_context("contributions"), member(peer).id, {}, error.code == ErrorCode::kTimeout});
 }
 
 std::uint64_t DirectReduce::bytes_expected() const {
@@ -133,12 +135,12 @@ bool DirectReduce::take_connections() {
       fail(taken.error(), rank);
       return false;
     }
-    contributors_.emplace_back(rank, std::move(taken->connections.front()));
+    contributors_.emplace_back(rank, std::move(taken->connections.front()), silences_.at(member(rank).id).contributed);
   }
   const std::size_t fits = kMostWaitingBytes / kSubChunkBytes / std::max<std::size_t>(contributors_.size(), 1);
   for (Contributor& from : contributors_) {
     from.slots.resize(std::clamp<std::size_t>(fits, 2, kMostSlots));
-    from.last_progress = Clock::now();
+    from.silence->begin(spec_.silence_timeout, Clock::now());
   }
   return true;
 }
@@ -167,31 +169,41 @@ bool DirectReduce::wants_more(const Contributor& from, std::size_t summed) const
   return from.frames < std::min(owned_.size(), summed + from.slots.size());
 }
 
-// By the owner's limit: nobody is silent who is not listened to.
-void DirectReduce::held_back_for(Clock::duration time) {
-  for (Contributor& from : contributors_) from.last_progress += time;
+// For the whole timeout where nothing comes of most others that are read: it may be this end's link.
+bool DirectReduce::is_lost(const Contributor& from, std::size_t summed, Clock::time_point now) const {
+  if (from.silence->exhausted(now)) return true;
+  const auto rtt_of = [](const Contributor& one) { return tcp_progress(one.connection.fd()).smoothed_rtt; };
+  if (!from.silence->exceeded(now, rtt_of(from))) return false;
+  std::size_t read = 0, silent = 0;
+  for (const Contributor& other : contributors_) {
+    if (&other == &from || !wants_more(other, summed)) continue;
+    ++read;
+    silent += other.silence->is_suspect(now, rtt_of(other)) ? 1 : 0;
+  }
+  return 2 * silent <= read;
 }
 
 bool DirectReduce::receive_some(std::size_t summed) {
   bool moved = false;
-  if (spec_.download != nullptr) held_back_for(spec_.download->wait(DownloadPace::Use::kRing, stopped_));
+  const bool held =
+      spec_.download != nullptr && spec_.download->wait(DownloadPace::Use::kRing, stopped_) > Clock::duration::zero();
   for (Contributor& from : contributors_) {
-    if (!wants_more(from, summed)) {
-      from.last_progress = Clock::now();  // nobody is silent who is not listened to
-      continue;
-    }
-    const std::size_t before = bytes_received_;
+    const bool reads = wants_more(from, summed);
+    // Nobody is silent who is not listened to.
+    if (held || !reads) from.silence->excuse(Clock::now());
+    if (!reads) continue;
+    const std::uint64_t before = from.bytes;
     if (Status status = receive(from); !status.ok()) {
       fail(status.error(), from.rank);
       return false;
     }
-    if (bytes_received_ != before) {
-      from.last_progress = Clock::now();
-      moved = true;
-    } else if (Clock::now() - from.last_progress > spec_.silence_timeout) {
-      const Seconds allowed = spec_.silence_timeout;
-      fail({ErrorCode::kTimeout,
-            fmt::format("{} sent nothing for {:.1f} s", member(from.rank).id.value, allowed.count())},
+    const auto now = Clock::now();
+    const bool arrived = from.bytes != before;
+    moved = moved || arrived;
+    from.silence->look(now, arrived);
+    if (!arrived && is_lost(from, summed, now)) {
+      const Seconds time = now - from.silence->last_arrival();
+      fail({ErrorCode::kTimeout, fmt::format("{} sent nothing for {:.1f} s", member(from.rank).id.value, time.count())},
            from.rank);
       return false;
     }
@@ -220,6 +232,7 @@ Status DirectReduce::receive(Contributor& from) {
     if (count == 0) return ok_status();
     from.received += count;
     bytes_received_ += count;
+    from.bytes += count;
     if (spec_.download != nullptr) spec_.download->has_read(DownloadPace::Use::kRing, count, Clock::now());
     board_->count_contribution(count);
     if (from.received == kRingFrameHeaderBytes) {

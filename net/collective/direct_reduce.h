@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <thread>
@@ -33,9 +34,10 @@ class DirectReduce {
   // Received and not summed yet, all members together; but of each at least two sub-chunks of kSubChunkBytes.
   static constexpr std::size_t kMostWaitingBytes = std::size_t{24} << 20;
 
-  // References outlive this.
+  // `silences`: of all members. References outlive this.
   DirectReduce(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
-               RingInbox& inbox, const TlsContext& dial_context, const UploadShare& upload);
+               RingInbox& inbox, const TlsContext& dial_context, std::map<IslandId, PeerSilence>& silences,
+               const UploadShare& upload);
   ~DirectReduce() { stop(); }
   DirectReduce(const DirectReduce&) = delete;
   DirectReduce& operator=(const DirectReduce&) = delete;
@@ -53,14 +55,16 @@ class DirectReduce {
 
  private:
   struct Contributor {
-    Contributor(std::size_t rank_, TlsConnection connection_) : rank(rank_), connection(std::move(connection_)) {}
+    Contributor(std::size_t rank_, TlsConnection connection_, SilenceLimit& silence_)
+        : rank(rank_), connection(std::move(connection_)), silence(&silence_) {}
     std::size_t rank;
     TlsConnection connection;
+    SilenceLimit* silence;     // while it is read
     std::vector<Bytes> slots;  // frame i in slot i modulo their number
     std::array<std::byte, kRingFrameHeaderBytes> header{};
     std::size_t received = 0;  // of header and payload of the frame at hand
     std::size_t frames = 0;    // whole ones
-    Clock::time_point last_progress;
+    std::uint64_t bytes = 0;   // of all
   };
 
   const RingMember& member(std::size_t rank) const { return spec_.order[rank]; }
@@ -76,7 +80,7 @@ class DirectReduce {
   bool take_connections();
   // False when the attempt has ended.
   bool receive_some(std::size_t summed);
-  void held_back_for(Clock::duration time);
+  bool is_lost(const Contributor& from, std::size_t summed, Clock::time_point now) const;
   Status receive(Contributor& from);
   Status check_header(const Contributor& from) const;
   bool wants_more(const Contributor& from, std::size_t summed) const;
@@ -88,6 +92,7 @@ class DirectReduce {
   const PartialSums& sums_;
   RingInbox& inbox_;
   const TlsContext& dial_context_;
+  std::map<IslandId, PeerSilence>& silences_;
   const UploadShare& upload_;
   const std::vector<std::pair<std::uint32_t, RingSubChunk>> owned_;  // own frames of the ring's edge, in order
   FrameBoard* board_ = nullptr;                                      // from start() on

@@ -287,7 +287,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   const UploadShare upload(under_way_, spec.most_bytes_per_second);
   const auto moving_since = Clock::now();
   std::optional<DirectReduce> direct;
-  if (!sums_hop_by_hop(spec.wire)) direct.emplace(spec, self, payload, sums, inbox_, dial_context_, upload);
+  if (!sums_hop_by_hop(spec.wire)) direct.emplace(spec, self, payload, sums, inbox_, dial_context_, silences, upload);
   auto outcome = exchange(spec, self, connector, std::move(to_next), sums, payload, canonical, link, edge_silences,
                           upload, direct ? &*direct : nullptr, abort);
   if (auto* failure = std::get_if<AllReduceFailure>(&outcome)) return std::move(*failure);

@@ -76,9 +76,9 @@ class SilenceLimit {
   Clock::duration watched_since_turn_{0};
 };
 
-// What is known of one peer: of what comes from it, and of what it takes.
+// What is known of one peer: of what comes from it, of what it takes, and of what comes past a ring (direct_reduce.h).
 struct PeerSilence {
-  SilenceLimit sent, took;
+  SilenceLimit sent, took, contributed;
 };
 
 }  // namespace atl

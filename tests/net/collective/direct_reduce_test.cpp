@@ -113,6 +113,7 @@ class DirectReduceTest : public QObject {
   void residuals_that_do_not_fit_are_refused();
   void a_member_that_vanishes_among_its_contributions_is_named();
   void a_contributor_that_says_nothing_is_named_although_its_edges_live();
+  void a_contributor_that_stops_on_an_edge_that_never_paused_is_missed_early();
   void contributions_that_break_the_protocol_are_refused_data();
   void contributions_that_break_the_protocol_are_refused();
   void abort_ends_the_attempt_at_once();
@@ -305,6 +306,45 @@ void DirectReduceTest::a_contributor_that_says_nothing_is_named_although_its_edg
   QVERIFY(!result.ok());
   QCOMPARE(result.failure().error.code, ErrorCode::kTimeout);
   QCOMPARE(result.failure().peer->value, ring.id(1).value);
+}
+
+// After half of the timeout, unless this machine itself made gaps.
+void DirectReduceTest::a_contributor_that_stops_on_an_edge_that_never_paused_is_missed_early() {
+  constexpr std::int64_t kNumel = 300'000;
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(kWire);
+  AllReduceSpec hasty = spec;
+  hasty.silence_timeout = 6'000ms;
+  const Inputs inputs = normal_inputs(3, kNumel);
+  AbortSignal end;
+  Clock::time_point stopped;
+
+  std::jthread stops([&] {  // sends a little, and goes on to say that it lives
+    PlayedMember member(ring, 1, spec, kNumel);
+    RingEdges edges = member.connect_ring();
+    TlsConnection to_first = member.dial(0);
+    const TlsConnection to_third = member.dial(2);
+    write_header(to_first, member.first_header(0));
+    std::jthread lives([&] { member.keep_alive(edges, end); });
+    const Bytes little(16);
+    for (int i = 0; i < 150; ++i) {
+      QVERIFY(to_first.write_all(little, Deadline::after(5s)).ok());
+      std::this_thread::sleep_for(50ms);
+    }
+    stopped = Clock::now();
+    lives.join();
+  });
+  std::jthread patient([&] { (void)ring.run_member(2, spec, inputs[2], end); });
+  const auto result = ring.run_member(0, hasty, inputs[0], ring.abort);
+  const auto ended = Clock::now();
+  end.raise("test ends");
+  stops.join();
+
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kTimeout);
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);
+  QVERIFY(result.failure().silent);
+  QVERIFY2(ended - stopped < hasty.silence_timeout, result.failure().error.message.c_str());
 }
 
 void DirectReduceTest::contributions_that_break_the_protocol_are_refused_data() {
