@@ -72,7 +72,17 @@ void DirectReduce::start(FrameBoard& board) {
 void DirectReduce::stop() {
   stopped_.raise("the attempt has ended");
   threads_.clear();
+  if (!furthest_behind_) furthest_behind_ = find_furthest_behind();
   contributors_.clear();
+}
+
+std::optional<DirectReduce::Behind> DirectReduce::find_furthest_behind() const {
+  std::optional<Behind> behind;
+  for (const Contributor& from : contributors_) {
+    const bool is_first = !behind || from.bytes < behind->bytes;
+    if (from.frames < owned_.size() && is_first) behind = Behind{member(from.rank).id, from.bytes};
+  }
+  return behind;
 }
 
 // ---- to the owners

@@ -49,6 +49,12 @@ class DirectReduce {
   // Once the board has an end. Connections are closed: everybody has then read what was sent to it, or has failed.
   void stop();
 
+  // After stop(): of those of whom something lacks, the one of whom least came.
+  struct Behind {
+    IslandId peer;
+    std::uint64_t bytes = 0;
+  };
+  const std::optional<Behind>& furthest_behind() const { return furthest_behind_; }
   // After stop(): payload and framing, before TLS.
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t bytes_received() const { return bytes_received_; }
@@ -81,6 +87,7 @@ class DirectReduce {
   // False when the attempt has ended.
   bool receive_some(std::size_t summed);
   bool is_lost(const Contributor& from, std::size_t summed, Clock::time_point now) const;
+  std::optional<Behind> find_furthest_behind() const;
   Status receive(Contributor& from);
   Status check_header(const Contributor& from) const;
   bool wants_more(const Contributor& from, std::size_t summed) const;
@@ -98,6 +105,7 @@ class DirectReduce {
   FrameBoard* board_ = nullptr;                                      // from start() on
   AbortSignal stopped_;
   std::vector<Contributor> contributors_;  // by rank; the receiving thread's
+  std::optional<Behind> furthest_behind_;
   std::atomic<std::uint64_t> bytes_sent_{0};
   std::uint64_t bytes_received_ = 0;  // the receiving thread's
   std::vector<std::jthread> threads_;

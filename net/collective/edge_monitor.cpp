@@ -119,9 +119,8 @@ AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now)
     failure.peer = attempt_.next;
   }
   failure.silent = failure.peer.has_value();
-  // In a stall too the first whose patience ends speaks for all.
-  const bool nearly_stalled = waits_until() - now < kStallTimeouts * silence_timeout_ / 2;
-  if (!failure.peer && nearly_stalled && !attempt_.board.all_received()) {
+  // Of a stall, or of an attempt that is held up, the hub tells by what had come to each whose fault it is.
+  if (!failure.peer && !attempt_.board.all_received()) {
     failure.peer = attempt_.previous;
     failure.stalled_after = attempt_.board.data_received();
   }

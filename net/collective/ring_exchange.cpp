@@ -121,6 +121,11 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
   if (!failure) failure = std::move(not_joined);
   if (failure) {
     failure->whole_buckets = board.whole_buckets();
+    const bool answers_abort = failure->error.code == ErrorCode::kAborted && !failure->silent;
+    if (const auto behind = direct != nullptr ? direct->furthest_behind() : std::nullopt; behind && answers_abort) {
+      failure->peer = behind->peer;
+      failure->stalled_after = behind->bytes;
+    }
     return std::move(*failure);
   }
   ExchangeOutcome outcome;

@@ -114,6 +114,7 @@ class DirectReduceTest : public QObject {
   void a_member_that_vanishes_among_its_contributions_is_named();
   void a_contributor_that_says_nothing_is_named_although_its_edges_live();
   void a_contributor_that_stops_on_an_edge_that_never_paused_is_missed_early();
+  void whose_contributions_lack_most_is_named_when_an_attempt_is_ended();
   void contributions_that_break_the_protocol_are_refused_data();
   void contributions_that_break_the_protocol_are_refused();
   void abort_ends_the_attempt_at_once();
@@ -347,6 +348,34 @@ void DirectReduceTest::a_contributor_that_stops_on_an_edge_that_never_paused_is_
   QVERIFY2(ended - stopped < hasty.silence_timeout, result.failure().error.message.c_str());
 }
 
+void DirectReduceTest::whose_contributions_lack_most_is_named_when_an_attempt_is_ended() {
+  constexpr std::int64_t kNumel = 300'000;
+  LoopbackRing ring(3);
+  const AllReduceSpec spec = ring.spec(kWire);
+  const Inputs inputs = normal_inputs(3, kNumel);
+  AbortSignal end, abort;
+
+  std::jthread trickles([&] {
+    PlayedMember member(ring, 1, spec, kNumel);
+    RingEdges edges = member.connect_ring();
+    TlsConnection to_first = member.dial(0);
+    const TlsConnection to_third = member.dial(2);
+    write_header(to_first, member.first_header(0));
+    std::jthread lives([&] { member.keep_alive(edges, end); });
+    std::this_thread::sleep_for(1s);
+    abort.raise("it takes far longer than its links need");
+    lives.join();
+  });
+  std::jthread other([&] { (void)ring.run_member(2, spec, inputs[2], end); });
+  const auto result = ring.run_member(0, spec, inputs[0], abort);
+  end.raise("test ends");
+
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kAborted);
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);  // the ring's previous rank is another
+  QCOMPARE(result.failure().stalled_after, std::optional<std::uint64_t>(kRingFrameHeaderBytes));
+}
+
 void DirectReduceTest::contributions_that_break_the_protocol_are_refused_data() {
   QTest::addColumn<int>("lie");
   QTest::newRow("another attempt") << 0;
@@ -409,7 +438,7 @@ void DirectReduceTest::abort_ends_the_attempt_at_once() {
   QVERIFY(Clock::now() - begin < test::kForEver);
   QVERIFY(!result.ok());
   QCOMPARE(result.failure().error.code, ErrorCode::kAborted);
-  QVERIFY(!result.failure().peer);
+  QVERIFY(!result.failure().silent);
 }
 
 QTEST_APPLESS_MAIN(DirectReduceTest)

@@ -33,6 +33,7 @@ class RingFaultsTest : public QObject {
   void a_link_that_goes_dark_is_named_by_both_of_its_ends();
   void a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once();
   void a_peer_that_stops_on_an_edge_that_never_paused_is_missed_early();
+  void whoever_has_got_least_when_an_attempt_is_ended_is_behind_who_holds_it_up();
   void a_peer_that_takes_nothing_is_named();
   void frames_follow_the_hello_before_the_previous_rank_has_come();
   void a_frame_sent_twice_is_refused();
@@ -358,6 +359,30 @@ void RingFaultsTest::a_peer_that_stops_on_an_edge_that_never_paused_is_missed_ea
            message_of(results[1]).c_str());
   QVERIFY(results[1].failure().silent);
   QVERIFY2(ended - stopped < spec.silence_timeout, message_of(results[1]).c_str());
+}
+
+// What tells the hub who holds an attempt up.
+void RingFaultsTest::whoever_has_got_least_when_an_attempt_is_ended_is_behind_who_holds_it_up() {
+  LoopbackRing ring(4);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const Inputs inputs = some_inputs(4, 8'000'000);
+  SlowLink link(spec.order[2].address, 100'000);
+  spec.order[2].address = link.address();
+
+  std::jthread hub([&] {
+    std::this_thread::sleep_for(2s * kSlowdown);
+    ring.abort.raise("it takes far longer than its links need");
+  });
+  const auto results = ring.run(spec, inputs);
+
+  const auto came_to = [&](std::size_t rank) { return results[rank].failure().stalled_after.value_or(0); };
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    QVERIFY(!results[rank].ok());
+    QCOMPARE(results[rank].failure().error.code, ErrorCode::kAborted);
+    QVERIFY2(results[rank].failure().stalled_after, message_of(results[rank]).c_str());
+    QCOMPARE(results[rank].failure().peer->value, ring.id(static_cast<int>((rank + 3) % 4)).value);
+    if (rank != 2) QVERIFY2(came_to(2) < came_to(rank), qPrintable(QString::number(came_to(rank))));
+  }
 }
 
 void RingFaultsTest::a_peer_that_takes_nothing_is_named() {
