@@ -140,6 +140,18 @@ const std::pair<IslandId, IslandAttemptFailed>& FailureReports::blamed(Schedule 
   return *blamed;
 }
 
+std::vector<std::pair<IslandId, IslandId>> FailureReports::waits() const {
+  std::vector<const std::pair<IslandId, IslandAttemptFailed>*> waiting;
+  for (const auto& entry : reports_) {
+    if (entry.second.peer && entry.second.stalled_after) waiting.push_back(&entry);
+  }
+  std::ranges::stable_sort(waiting, {}, [](const auto* entry) { return *entry->second.stalled_after; });
+  std::vector<std::pair<IslandId, IslandId>> edges;
+  edges.reserve(waiting.size());
+  for (const auto* entry : waiting) edges.emplace_back(entry->first, *entry->second.peer);
+  return edges;
+}
+
 bool EdgeBlame::record(const IslandId& reporter, const std::optional<IslandId>& peer) {
   const IslandId& other = peer ? *peer : reporter;
   return ++failures_[std::minmax(reporter, other)] >= kTolerated;

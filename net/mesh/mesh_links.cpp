@@ -77,6 +77,10 @@ Schedule MeshLinks::choose_schedule(std::vector<AttemptMember>& order, double by
   return last_schedule_;
 }
 
+double MeshLinks::longest_seconds(const std::vector<AttemptMember>& order, double bytes) const {
+  return atl::longest_seconds(order, bytes, matrix_, turn_.now());
+}
+
 // What becomes of exchanges that were under way when another failed, of other fragments, tells of the same time.
 void MeshLinks::direct_failed() {
   if (turn_.now() < direct_again_at_) return;

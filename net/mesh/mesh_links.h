@@ -39,6 +39,7 @@ class MeshLinks {
   // By which schedule those of `order` average so many encoded bytes (schedule_choice.h); where it is directly, the
   // order begins with whom it must begin with. The next choice compares with it.
   Schedule choose_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire);
+  double longest_seconds(const std::vector<AttemptMember>& order, double bytes) const;
   // It failed or left a member behind, and not for a death: no direct exchange for ten minutes, and for twice as long
   // when it fails again. Whatever one member says keeps the run from nothing but that.
   void direct_failed();

@@ -133,6 +133,8 @@ std::vector<IslandId> OpenRound::missed() const {
 void OpenRound::settle_attempt() {
   if (is_decided()) decide();  // it waited for the round before
   leave_laggards_behind();
+  end_what_stalls();
+  end_what_is_held_up();
   settle_inquiry();
   if (kept_ && (kept_->complete() || turn_.now() >= kept_due_)) blame_.judge();
 }
@@ -234,7 +236,19 @@ void OpenRound::begin_attempt(std::vector<AttemptMember> order) {
   attempt_keeps_buckets_ = std::ranges::find(message.final_buckets, true) != message.final_buckets.end();
   kept_.reset();
   members_.send_roster_if_changed();  // where the members are
+  attempt_began_ = turn_.now();
+  longest_ = longest(message);
   for (const AttemptMember& member : attempt_->order()) turn_.send(member.id, message);
+}
+
+// Nobody tells the hub how far it is, and whoever sends a little now and then is not silent. The attempts of other
+// fragments share the links.
+std::optional<Clock::duration> OpenRound::longest(const HubAttempt& message) const {
+  const double bytes = bytes_to_average(message) * turn_.run().fragments;
+  if (bytes <= 0 || message.order.size() < 2) return std::nullopt;
+  const auto moves = std::chrono::duration_cast<Clock::duration>(Seconds(links_.longest_seconds(message.order, bytes)));
+  const auto grace = std::max<Clock::duration>(turn_.run().straggler_grace, turn_.run().lost_after);
+  return (grace + moves) * (1 << std::min(held_up_attempts_, kMostStallDoublings));
 }
 
 // Encoded; those that stay do not travel. 0: not known.
@@ -298,15 +312,9 @@ void OpenRound::decide() {
 }
 
 // A member that others have finished with, and that neither has the average nor says why, does not hold them up for
-// ever. Where those that have finished are not most, the attempt is given up, and whoever does not even answer that
-// sits out (open_attempt).
+// ever.
 void OpenRound::leave_laggards_behind() {
   if (!attempt_ || inquiry_ || is_decided()) return;
-  if (!average_due_ && stall_due_ && turn_.now() >= *stall_due_) {
-    ++stalled_attempts_;
-    if (schedule_ == Schedule::kDirect) links_.direct_failed();
-    return fail_attempt("most of its members do not come to its end", {});
-  }
   if (!average_due_ || turn_.now() < *average_due_) return;
   const std::vector<IslandId> laggards = attempt_->still_averaging();
   for (const IslandId& id : laggards) {
@@ -318,6 +326,39 @@ void OpenRound::leave_laggards_behind() {
   if (schedule_ == Schedule::kDirect && !laggards.empty()) links_.direct_failed();
   decide();
   for (const IslandId& id : laggards) verdicts_.start_recovering(id);
+}
+
+// Where those that have finished are not most, the attempt is given up, and whoever does not even answer that sits out
+// (open_attempt). A word that an average is there may be a lie: when all that came to nothing took as long as one
+// attempt may, who holds them up is looked for.
+void OpenRound::end_what_stalls() {
+  if (!attempt_ || inquiry_ || is_decided() || average_due_ || !stall_due_ || turn_.now() < *stall_due_) return;
+  ++stalled_attempts_;
+  const auto since = stalls_since_.value_or(attempt_began_);
+  const bool is_held_up = longest_ && turn_.now() - since >= *longest_;
+  if (schedule_ == Schedule::kDirect) links_.direct_failed();
+  fail_attempt("most of its members do not come to its end", {});
+  stalls_since_ = since;
+  if (is_held_up) look_for_who_holds_up();
+}
+
+// It took far longer than its links need.
+void OpenRound::end_what_is_held_up() {
+  if (!attempt_ || inquiry_ || is_decided() || average_due_ || !longest_) return;
+  if (turn_.now() - attempt_began_ < *longest_) return;
+  ++stalled_attempts_;
+  if (schedule_ == Schedule::kDirect) links_.direct_failed();
+  fail_attempt("it takes far longer than its links need", {});
+  look_for_who_holds_up();
+}
+
+// A member lets next to nothing come. The next attempt does without that edge; an exchange goes on round the ring,
+// where the edges tell who it was.
+void OpenRound::look_for_who_holds_up() {
+  stalls_since_.reset();
+  if (left_direct_) return;
+  ++held_up_attempts_;
+  blame_.report_held_up();
 }
 
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.
@@ -358,6 +399,7 @@ void OpenRound::fail_attempt(const std::string& reason, Clock::duration delay) {
   kept_due_ = turn_.now() + turn_.run().dead_after;
   parts_.average_failed();
   attempt_.reset();
+  stalls_since_.reset();
   inquiry_.reset();
   const bool stands_still = blame_.is_nobody_left_to_suspect();
   retry_at_ = turn_.now() + (stands_still ? Clock::duration(kStandstillRetryDelay) : delay);

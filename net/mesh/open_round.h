@@ -85,6 +85,7 @@ class OpenRound {
   void open_attempt();
   void begin_attempt(std::vector<AttemptMember> order);
   double bytes_to_average(const HubAttempt& message) const;
+  std::optional<Clock::duration> longest(const HubAttempt& message) const;
   double norm_limit(const std::vector<AttemptMember>& members) const;
   void decide();
   bool is_decided() const;
@@ -92,6 +93,9 @@ class OpenRound {
   void inquire();
   void settle_inquiry();
   void leave_laggards_behind();
+  void end_what_stalls();
+  void end_what_is_held_up();
+  void look_for_who_holds_up();
   void fail_attempt(const std::string& reason, Clock::duration delay);
   Clock::duration retry_delay() const;
   HubAbort abort_of(Attempt attempt, const std::string& reason) const {
@@ -109,11 +113,14 @@ class OpenRound {
   std::optional<OpenAttempt> attempt_;
   std::optional<Clock::time_point> average_due_;  // of attempt_, since its first member held the average
   std::optional<Clock::time_point> stall_due_;    // of attempt_, since the first word that it is averaged
-  bool attempt_keeps_buckets_ = false;            // attempt_ goes on from one that failed
-  WireFormat wire_;                               // of the last attempt
-  Schedule schedule_ = Schedule::kRing;           // of the same
-  bool by_ring_ = false;                          // a direct exchange failed in this round: attempts go round the ring
-  bool left_direct_ = false;                      // by the last attempt's failure
+  Clock::time_point attempt_began_{};
+  std::optional<Clock::duration> longest_;         // that attempt_ may take; empty: not known
+  std::optional<Clock::time_point> stalls_since_;  // nothing but stalled attempts
+  bool attempt_keeps_buckets_ = false;             // attempt_ goes on from one that failed
+  WireFormat wire_;                                // of the last attempt
+  Schedule schedule_ = Schedule::kRing;            // of the same
+  bool by_ring_ = false;                           // a direct exchange failed in this round: attempts go round the ring
+  bool left_direct_ = false;                       // by the last attempt's failure
   Attempt last_attempt_;
   std::vector<IslandId> last_members_;
   std::optional<KeptBuckets> kept_;  // of the last attempt, which failed
@@ -121,6 +128,7 @@ class OpenRound {
   Clock::time_point retry_at_;
   int reported_failures_ = 0;
   int stalled_attempts_ = 0;
+  int held_up_attempts_ = 0;
   std::optional<DigestInquiry> inquiry_;  // into attempt_, which waits for it
   Clock::time_point inquiry_due_;
 };

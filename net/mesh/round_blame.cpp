@@ -19,7 +19,7 @@ void RoundBlame::attempt_failed(const std::vector<AttemptMember>& order, WireFor
   failed_order_ = order;
   failed_wire_ = wire;
   failed_schedule_ = schedule;
-  reports_.reset();
+  forget_reports();
 }
 
 void RoundBlame::report(const IslandId& reporter, const IslandAttemptFailed& report) {
@@ -28,6 +28,11 @@ void RoundBlame::report(const IslandId& reporter, const IslandAttemptFailed& rep
 
 void RoundBlame::add_report(const IslandId& reporter, const IslandAttemptFailed& report) {
   if (reports_) reports_->add(reporter, report);
+}
+
+void RoundBlame::report_held_up() {
+  reports_.emplace();
+  held_up_ = true;
 }
 
 void RoundBlame::forget_edges() {
@@ -40,6 +45,7 @@ void RoundBlame::forget_edges() {
 void RoundBlame::judge() {
   if (!reports_) return;
   const FailureReports reports = *std::exchange(reports_, std::nullopt);
+  if (std::exchange(held_up_, false)) return blame_who_held_up(reports);
   bool avoided = false;
   for (const auto& [a, b] : reports.silent_edges()) avoided = avoid_edge(a, b) || avoided;
   const auto& [reporter, report] = reports.blamed(failed_schedule_);
@@ -90,6 +96,20 @@ void RoundBlame::blame(const IslandId& reporter, const std::optional<IslandId>& 
   verdicts_.send_away(loser, ErrorCode::kInternal,
                       fmt::format("its average failed {} times and no other island can take the round over: {}",
                                   EdgeBlame::kTolerated, reason));
+}
+
+// Which of its ends does it cannot be seen: one sends little, or the other takes little and says so. So it is not tried
+// again, as an edge that failed is, but avoided at once, or one end sits out; whoever holds up a second edge as well is
+// found by that.
+void RoundBlame::blame_who_held_up(const FailureReports& reports) {
+  for (const auto& [waiting, peer] : reports.waits()) {
+    if (!had_edge_with(waiting, peer) || !members_.is_here(waiting) || !members_.is_here(peer)) continue;
+    const MeshIsland* both = common_end(waiting, peer);
+    if (both == nullptr && avoid_edge(waiting, peer)) return;
+    links_.declare_dead(waiting, peer);
+    parts_.of(both != nullptr ? both->id() : loser_of(waiting, peer)).sits_out = true;
+    return;
+  }
 }
 
 IslandId RoundBlame::loser_of(const IslandId& reporter, const std::optional<IslandId>& peer) {

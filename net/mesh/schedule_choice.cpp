@@ -108,6 +108,20 @@ std::optional<ScheduleQuestion> schedule_question(const std::vector<AttemptMembe
                           .direct = *exchange};
 }
 
+double longest_seconds(const std::vector<AttemptMember>& order, double bytes, const LinkMatrix& links,
+                       Clock::time_point now) {
+  double slowest = kFastestExpected;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const IslandId &from = order[rank].id, &next = order[(rank + 1) % order.size()].id;
+    if (!links.known(from, next, now)) slowest = 0;
+    for (const AttemptMember& to : order) {
+      const auto link = links.known(from, to.id, now);
+      if (link) slowest = std::min(slowest, link->bytes_per_second);
+    }
+  }
+  return 2 * bytes / std::max(slowest / kFarSlower, kSlowestAwaited);
+}
+
 void begin_with_the_hidden(std::vector<AttemptMember>& order, const LinkMatrix& links) {
   const auto hidden = std::ranges::find_if(order, [&](const auto& member) { return !links.dialable(member.id); });
   if (hidden != order.end()) std::ranges::rotate(order, hidden);

@@ -57,6 +57,18 @@ Schedule choose_schedule(const ScheduleQuestion& question, Schedule previous);
 std::optional<ScheduleQuestion> schedule_question(const std::vector<AttemptMember>& order, double bytes,
                                                   const LinkMatrix& links, Clock::time_point now);
 
+// An attempt in which a link is that much slower than it was ever seen to be of late is not slow, but held up.
+inline constexpr double kFarSlower = 10;
+// Bytes a second. A link that is faster waits for those that encode. One that is slower is not waited for, whatever is
+// known of it, so that who lies about its own links holds up nobody for longer: half of the least that an owner may
+// limit an island to, 1 Mbit/s.
+inline constexpr double kFastestExpected = 125e6, kSlowestAwaited = 62.5e3;
+
+// How long an attempt with this order that averages so many bytes may move them, by either schedule: at a kFarSlower-th
+// of the rate of its slowest link, and where the ring has a link that nobody measured at the slowest.
+double longest_seconds(const std::vector<AttemptMember>& order, double bytes, const LinkMatrix& links,
+                       Clock::time_point now);
+
 // A direct exchange has the lower rank dial the other: one that cannot be dialled becomes rank 0. Everybody's
 // neighbours stay.
 void begin_with_the_hidden(std::vector<AttemptMember>& order, const LinkMatrix& links);

@@ -50,6 +50,8 @@ class ScheduleChoiceTest : public QObject {
   void one_that_nobody_can_dial_comes_first_and_keeps_its_neighbours();
   void two_that_nobody_can_dial_cannot_exchange();
   void a_false_word_of_ones_own_links_costs_no_more_than_the_model_says();
+  void an_attempt_may_take_ten_times_what_its_slowest_link_needs();
+  void what_nobody_measured_or_says_to_be_slower_is_taken_for_half_a_megabit();
 };
 
 void ScheduleChoiceTest::a_chunk_loses_few_packets_each_or_many_of_which_the_last_takes_longest() {
@@ -223,6 +225,33 @@ void ScheduleChoiceTest::a_false_word_of_ones_own_links_costs_no_more_than_the_m
         }
       }
     }
+  }
+}
+
+void ScheduleChoiceTest::an_attempt_may_take_ten_times_what_its_slowest_link_needs() {
+  const auto order = members(4);
+  const auto ring_of = [&](double rate) {
+    LinkMatrix links;
+    for (std::size_t i = 0; i < 4; ++i) links.report({order[i].id, order[(i + 1) % 4].id, rate, 0.1}, kStart);
+    return links;
+  };
+  LinkMatrix slow = ring_of(1e7);
+  slow.report({order[0].id, order[2].id, 2e6, 0.1}, kStart);  // an exchange would use it
+
+  QCOMPARE(longest_seconds(order, 1e8, slow, kStart), 2 * 1e8 / 2e5);
+  QCOMPARE(longest_seconds(order, 1e8, ring_of(1e10), kStart), 2 * 1e8 / 12.5e6);  // encoding takes time, too
+}
+
+void ScheduleChoiceTest::what_nobody_measured_or_says_to_be_slower_is_taken_for_half_a_megabit() {
+  const auto order = members(4);
+  QCOMPARE(longest_seconds(order, 1e8, LinkMatrix(), kStart), 2 * 1e8 / 62.5e3);
+
+  for (const double rate : {1e-3, 125e3}) {  // a liar's; an honest one's of 1 Mbit/s
+    LinkMatrix links;
+    for (std::size_t i = 0; i < 4; ++i) {
+      links.report({order[i].id, order[(i + 1) % 4].id, i == 3 ? rate : 1e7, 0.1}, kStart);
+    }
+    QCOMPARE(longest_seconds(order, 1e8, links, kStart), 2 * 1e8 / 62.5e3);
   }
 }
 
