@@ -547,6 +547,7 @@ void CoordinatorScheduleTest::an_exchange_that_is_held_up_goes_on_round_the_ring
   mesh.trains_by_itself = false;
 
   pass_seconds(mesh, 62);
+  QCOMPARE(mesh.count<AttemptFailed>(), 1);
   for (int i = 1; i <= 4; ++i) answer(mesh, i, 1);
   deliver(mesh);
 
