@@ -35,7 +35,7 @@ class SilenceLimit {
   static constexpr std::chrono::milliseconds kShortest{2'000};
   // Of the edge, before less than the timeout will do: so many looks with which something had come, in a timeout.
   static constexpr std::uint64_t kFewestArrivals = 24;
-  // Of the attempt: so many, in a third of a timeout.
+  // Of the attempt: so many, in a twelfth of a timeout.
   static constexpr std::uint64_t kFewestOfAttempt = 4;
   // A gap is remembered for so many timeouts that the edge was watched, and at most twice as many.
   static constexpr int kMemory = 20;
