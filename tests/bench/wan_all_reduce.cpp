@@ -48,7 +48,7 @@ struct Options {
   std::vector<std::string> payloads{"256MiB"};
   std::string wire = "int8-block";
   std::string schedule = "ring";
-  int connections = 4;
+  int connections = 0;
   std::string congestion = "bbr";
   int repeat = 5;
   double idle_s = 0;
@@ -325,14 +325,15 @@ Status run(Options& options, char** argv) {
   ATOLL_ASSIGN_OR_RETURN(const Schedule schedule, parse_schedule(options.schedule));
   ATOLL_ASSIGN_OR_RETURN(const auto box, make_box(options));
   ATOLL_ASSIGN_OR_RETURN(const auto members, Members::start(options, *box, argv));
+  const std::string edges = schedule == Schedule::kDirect ? "directly"
+                            : options.connections == 0    ? "as many connections an edge as it chooses"
+                                                          : fmt::format("{} connections an edge", options.connections);
   if (!options.json) {
     fmt::print(
         "{} islands, {} Mbit/s each way, {} ms round trip, loss {}, {}; {} of fp32 as {}, {}, {} s of idleness before "
         "each but the first\n",
         options.islands, options.rate_mbit, options.rtt_ms, options.loss, options.congestion,
-        fmt::join(options.payloads, ", "), options.wire,
-        schedule == Schedule::kDirect ? "directly" : fmt::format("{} connections an edge", options.connections),
-        options.idle_s);
+        fmt::join(options.payloads, ", "), options.wire, edges, options.idle_s);
   }
   std::vector<Point> points;
   bool first = true;  // cold: connections are made
@@ -374,7 +375,8 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   app.add_option("--wire", options.wire);
   app.add_option("--schedule", options.schedule, fmt::format("{}", fmt::join(kScheduleNames, ", ")));
-  app.add_option("--connections", options.connections, "an edge of the ring");
+  app.add_option("--connections", options.connections, "an edge of the ring; 0: as many as it chooses, as in a run")
+      ->check(CLI::Range(0, kMaxConnectionsPerEdge));
   app.add_option("--congestion", options.congestion, "default congestion control of the islands");
   app.add_option("--repeat", options.repeat, "of each payload, beside the first one, which is cold");
   app.add_option("--idle", options.idle_s, "seconds of idleness before each but the first");
