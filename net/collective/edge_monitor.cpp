@@ -119,9 +119,10 @@ AllReduceFailure EdgeMonitor::aborted(std::string reason, Clock::time_point now)
     failure.peer = attempt_.next;
   }
   failure.silent = failure.peer.has_value();
-  // Of a stall, or of an attempt that is held up, the hub tells by what had come to each whose fault it is.
-  if (!failure.peer && !attempt_.board.all_received()) {
-    failure.peer = attempt_.previous;
+  if (!failure.peer && !attempt_.board.all_received()) failure.peer = attempt_.previous;
+  // Of a stall, or of an attempt that is held up, the hub tells by what had come to each whose fault it is: also of one
+  // that is silent just then, as one that sends a byte now and then mostly is.
+  if (failure.peer == attempt_.previous && !attempt_.board.all_received()) {
     failure.stalled_after = attempt_.board.data_received();
   }
   return failure;

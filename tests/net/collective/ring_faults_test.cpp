@@ -34,6 +34,7 @@ class RingFaultsTest : public QObject {
   void a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once();
   void a_peer_that_stops_on_an_edge_that_never_paused_is_missed_early();
   void whoever_has_got_least_when_an_attempt_is_ended_is_behind_who_holds_it_up();
+  void who_is_silent_when_an_attempt_is_ended_is_waited_for_as_well();
   void a_peer_that_takes_nothing_is_named();
   void frames_follow_the_hello_before_the_previous_rank_has_come();
   void a_frame_sent_twice_is_refused();
@@ -383,6 +384,32 @@ void RingFaultsTest::whoever_has_got_least_when_an_attempt_is_ended_is_behind_wh
     QCOMPARE(results[rank].failure().peer->value, ring.id(static_cast<int>((rank + 3) % 4)).value);
     if (rank != 2) QVERIFY2(came_to(2) < came_to(rank), qPrintable(QString::number(came_to(rank))));
   }
+}
+
+// One that lets a byte come now and then is silent at most times; to the hub how much had come tells.
+void RingFaultsTest::who_is_silent_when_an_attempt_is_ended_is_waited_for_as_well() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.silence_timeout = 4'000ms * kSlowdown;
+  const Inputs inputs = some_inputs(3, 10'000);
+  AbortSignal end;
+
+  std::jthread says_nothing([&] {
+    const RingEdges edges = ring.edges_of(1, spec, 10'000);
+    (void)wait_ready(end.fd(), POLLIN, Deadline::after(1min), nullptr, "test");
+  });
+  std::jthread hub([&] {
+    std::this_thread::sleep_for(spec.silence_timeout * 3 / 4);
+    ring.abort.raise("it takes far longer than its links need");
+  });
+  const auto results = ring.run(spec, inputs, {0, 2});
+  end.raise("the test ends");
+
+  const AllReduceFailure& behind = results[1].failure();
+  QCOMPARE(behind.error.code, ErrorCode::kAborted);
+  QCOMPARE(behind.peer->value, ring.id(1).value);
+  QVERIFY(behind.silent);
+  QCOMPARE(behind.stalled_after, std::optional<std::uint64_t>(0));
 }
 
 void RingFaultsTest::a_peer_that_takes_nothing_is_named() {
