@@ -140,16 +140,13 @@ const std::pair<IslandId, IslandAttemptFailed>& FailureReports::blamed(Schedule 
   return *blamed;
 }
 
-std::vector<std::pair<IslandId, IslandId>> FailureReports::waits() const {
-  std::vector<const std::pair<IslandId, IslandAttemptFailed>*> waiting;
-  for (const auto& entry : reports_) {
-    if (entry.second.peer && entry.second.stalled_after) waiting.push_back(&entry);
+std::vector<FailureReports::Wait> FailureReports::waits() const {
+  std::vector<Wait> waits;
+  for (const auto& [reporter, says] : reports_) {
+    if (says.peer && says.stalled_after) waits.push_back({reporter, *says.peer, *says.stalled_after});
   }
-  std::ranges::stable_sort(waiting, {}, [](const auto* entry) { return *entry->second.stalled_after; });
-  std::vector<std::pair<IslandId, IslandId>> edges;
-  edges.reserve(waiting.size());
-  for (const auto* entry : waiting) edges.emplace_back(entry->first, *entry->second.peer);
-  return edges;
+  std::ranges::stable_sort(waits, {}, &Wait::bytes);
+  return waits;
 }
 
 bool EdgeBlame::record(const IslandId& reporter, const std::optional<IslandId>& peer) {

@@ -99,8 +99,12 @@ class FailureReports {
   // everybody has got more than the one that follows the culprit, which got nothing of all that waits there. Not so in
   // a direct exchange, where who waits itself promises the others when it will have found whom it waits for.
   const std::pair<IslandId, IslandAttemptFailed>& blamed(Schedule schedule) const;
+  struct Wait {
+    IslandId waiting, peer;
+    std::uint64_t bytes = 0;  // that had come over their edge
+  };
   // Who waited for whom when the attempt ended; the one to which least had come first.
-  std::vector<std::pair<IslandId, IslandId>> waits() const;
+  std::vector<Wait> waits() const;
 
  private:
   std::vector<std::pair<IslandId, IslandAttemptFailed>> reports_;  // as they came

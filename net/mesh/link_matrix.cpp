@@ -44,6 +44,16 @@ void LinkMatrix::report(const LinkMeasurement& measurement, Clock::time_point no
   entries_[{from, to}] = next;
 }
 
+void LinkMatrix::carried(const IslandId& from, const IslandId& to, double bytes_per_second, Clock::time_point now) {
+  const Entry* known = find(from, to, now);
+  if (from == to || (known != nullptr && known->bytes_per_second <= bytes_per_second)) return;
+  Entry next = known != nullptr ? *known : Entry{};
+  next.bytes_per_second = bytes_per_second;
+  next.at_least = true;
+  next.when = now;
+  entries_[{from, to}] = next;
+}
+
 void LinkMatrix::declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now) {
   if (a == b) return;
   const auto [known, first] = deaths_.try_emplace(std::minmax(a, b));

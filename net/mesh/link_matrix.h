@@ -49,6 +49,8 @@ class LinkMatrix {
 
   // Ignores what is not finite, not positive, or says nothing.
   void report(const LinkMeasurement& measurement, Clock::time_point now);
+  // So much for long, and no more: what was measured before counts no more, and the next measurement alone.
+  void carried(const IslandId& from, const IslandId& to, double bytes_per_second, Clock::time_point now);
   void declare_dead(const IslandId& a, const IslandId& b, Clock::time_point now);  // until kDeadFor or a measurement
   void revive();                                                                   // what is dead may be tried again
   void set_dialable(const IslandId& island, bool dialable);  // taken to be until it is said not to be

@@ -81,6 +81,14 @@ double MeshLinks::longest_seconds(const std::vector<AttemptMember>& order, doubl
   return atl::longest_seconds(order, bytes, matrix_, turn_.now());
 }
 
+bool MeshLinks::has_got_slow(const IslandId& from, const IslandId& to, double bytes_per_second) {
+  if (!(bytes_per_second >= kSlowestAwaited && bytes_per_second <= kFastestExpected)) return false;
+  const auto known = matrix_.known(from, to, turn_.now());
+  if (known && known->bytes_per_second <= kFarSlower * bytes_per_second) return false;
+  matrix_.carried(from, to, bytes_per_second, turn_.now());
+  return true;
+}
+
 // What becomes of exchanges that were under way when another failed, of other fragments, tells of the same time.
 void MeshLinks::direct_failed() {
   if (turn_.now() < direct_again_at_) return;

@@ -27,6 +27,9 @@ class MeshLinks {
   void probe(const std::vector<IslandId>& islands);
   // An island speaks of its own edges only, and only of those to islands that are there.
   void report(const IslandId& island, const IslandLinkReport& report, const Membership& members);
+  // That it carried no more explains why an attempt took longer than longest_seconds(), and the next one has the time
+  // that it needs. Not so where it is no slower than that took it for, or slower than anybody is waited for.
+  bool has_got_slow(const IslandId& from, const IslandId& to, double bytes_per_second);
   void forget(const IslandId& island) { matrix_.forget(island); }
 
   // An attempt's ring. Whoever is in `sits_out` is to be left out, and the ring chosen anew.

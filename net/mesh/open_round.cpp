@@ -358,7 +358,7 @@ void OpenRound::look_for_who_holds_up() {
   stalls_since_.reset();
   if (left_direct_) return;
   ++held_up_attempts_;
-  blame_.report_held_up();
+  blame_.report_held_up(turn_.now() - attempt_began_);
 }
 
 // Its members hold different averages: each is asked for its bytes, chunk by chunk.

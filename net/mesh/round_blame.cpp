@@ -30,9 +30,9 @@ void RoundBlame::add_report(const IslandId& reporter, const IslandAttemptFailed&
   if (reports_) reports_->add(reporter, report);
 }
 
-void RoundBlame::report_held_up() {
+void RoundBlame::report_held_up(Clock::duration lasted) {
   reports_.emplace();
-  held_up_ = true;
+  held_up_for_ = lasted;
 }
 
 void RoundBlame::forget_edges() {
@@ -45,7 +45,7 @@ void RoundBlame::forget_edges() {
 void RoundBlame::judge() {
   if (!reports_) return;
   const FailureReports reports = *std::exchange(reports_, std::nullopt);
-  if (std::exchange(held_up_, false)) return blame_who_held_up(reports);
+  if (const auto lasted = std::exchange(held_up_for_, {})) return blame_who_held_up(reports, *lasted);
   bool avoided = false;
   for (const auto& [a, b] : reports.silent_edges()) avoided = avoid_edge(a, b) || avoided;
   const auto& [reporter, report] = reports.blamed(failed_schedule_);
@@ -101,9 +101,17 @@ void RoundBlame::blame(const IslandId& reporter, const std::optional<IslandId>& 
 // Which of its ends does it cannot be seen: one sends little, or the other takes little and says so. So it is not tried
 // again, as an edge that failed is, but avoided at once, or one end sits out; whoever holds up a second edge as well is
 // found by that.
-void RoundBlame::blame_who_held_up(const FailureReports& reports) {
-  for (const auto& [waiting, peer] : reports.waits()) {
+//
+// Unless as much came as from a link that is awaited when it is known to be so slow: then it has become so, by its
+// owner's limit perhaps, and the next attempt has the time that it needs. Nothing else may ever measure it, for links
+// are measured by what comes to its end, and that of two members by nothing else. A liar that says so of its own edge
+// each time must say a tenth of what it said before.
+void RoundBlame::blame_who_held_up(const FailureReports& reports, Clock::duration lasted) {
+  for (const auto& [waiting, peer, bytes] : reports.waits()) {
     if (!had_edge_with(waiting, peer) || !members_.is_here(waiting) || !members_.is_here(peer)) continue;
+    // The attempts of other fragments share it.
+    const double rate = static_cast<double>(bytes) * turn_.run().fragments / Seconds(lasted).count();
+    if (links_.has_got_slow(peer, waiting, rate)) return;
     const MeshIsland* both = common_end(waiting, peer);
     if (both == nullptr && avoid_edge(waiting, peer)) return;
     links_.declare_dead(waiting, peer);

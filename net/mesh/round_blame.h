@@ -25,9 +25,9 @@ class RoundBlame {
   void attempt_failed(const std::vector<AttemptMember>& order, WireFormat wire, Schedule schedule);
   void report(const IslandId& reporter, const IslandAttemptFailed& report);  // the one that ended it
   void add_report(const IslandId& reporter, const IslandAttemptFailed& report);
-  // The hub itself ended it, for it took far longer than its links need: by what the others say, the edge over which
-  // least came held it up.
-  void report_held_up();
+  // The hub itself ended it, for it took far longer than its links need, `lasted`: by what the others say, the edge
+  // over which least came held it up.
+  void report_held_up(Clock::duration lasted);
   // When all have said what they saw. An edge that both of its ends found silent is dead at once, where a ring can do
   // without it; anything else is an accusation, and is counted.
   void judge();
@@ -35,7 +35,7 @@ class RoundBlame {
   bool is_called_silent(const IslandId& island) const;
   void forget_reports() {
     reports_.reset();
-    held_up_ = false;
+    held_up_for_.reset();
   }
   void forget_edges();
 
@@ -69,7 +69,7 @@ class RoundBlame {
   bool avoid_edge(const IslandId& a, const IslandId& b);
   std::optional<IslandId> culprit() const;
   void blame(const IslandId& reporter, const std::optional<IslandId>& peer, const std::string& reason);
-  void blame_who_held_up(const FailureReports& reports);
+  void blame_who_held_up(const FailureReports& reports, Clock::duration lasted);
   IslandId loser_of(const IslandId& reporter, const std::optional<IslandId>& peer);
   void leave_out(MeshIsland& island, const std::string& reason);
 
@@ -84,7 +84,7 @@ class RoundBlame {
   WireFormat failed_wire_{};                    // of the same
   Schedule failed_schedule_ = Schedule::kRing;  // of the same
   std::optional<FailureReports> reports_;       // of the same, if a member's report ended it, or
-  bool held_up_ = false;                        // it was held up
+  std::optional<Clock::duration> held_up_for_;  // it was held up
   EdgeBlame edges_;
   std::set<IslandPair> failed_edges_;  // too often to be avoided
   std::vector<IslandId> culpable_;     // by the last inquiry, if the next attempt passes without it

@@ -123,6 +123,8 @@ class CoordinatorScheduleTest : public QObject {
   void two_that_lie_about_what_came_leave_out_one_of_them();
   void a_slow_link_that_is_known_holds_nothing_up_and_so_does_one_that_nobody_measured();
   void who_answers_nothing_when_an_attempt_is_held_up_sits_out();
+  void a_link_that_has_got_slow_gets_the_time_that_it_needs_and_costs_nobody_its_part();
+  void who_says_each_time_that_much_had_come_to_it_holds_up_two_attempts();
 };
 
 void CoordinatorScheduleTest::an_attempt_over_long_links_goes_directly_and_one_over_unknown_ones_round_the_ring() {
@@ -620,6 +622,66 @@ void CoordinatorScheduleTest::who_answers_nothing_when_an_attempt_is_held_up_sit
   const auto last = order_of(attempts(mesh).back());
   QCOMPARE(last.size(), std::size_t{3});
   QVERIFY(!has(last, mesh.island(4).id));
+}
+
+// The owner limits an island to 1 Mbit/s in mid-run: 100 MB take 1,600 s instead of 16. Nothing else measures the one
+// link of two; of four, every member would have to sit out.
+void CoordinatorScheduleTest::a_link_that_has_got_slow_gets_the_time_that_it_needs_and_costs_nobody_its_part() {
+  for (const int islands : {2, 4}) {
+    SimulatedMesh mesh(run_for(static_cast<std::uint32_t>(islands)), {100'000'000});
+    begin_first_round(mesh, islands);
+    measure_links(mesh, islands, [](int, int) { return 12.5e6; });
+    all_ready(mesh, islands);
+    mesh.trains_by_itself = false;
+
+    const HubAttempt first = attempts(mesh).back();
+    int lasted = 0;
+    for (; lasted < 1000 && mesh.count<AttemptFailed>() == 0; ++lasted) mesh.pass(1s);
+    QVERIFY(lasted < 300);
+    for (std::size_t rank = 0; rank < first.order.size(); ++rank) {
+      const std::size_t before = (rank + first.order.size() - 1) % first.order.size();
+      const auto bytes = static_cast<std::uint64_t>(lasted) * 125'000 + 1000 * rank;
+      mesh.say(number_of(mesh, first.order[rank].id),
+               IslandAttemptFailed{OuterStep{0}, first.attempt, first.order[before].id, "aborted", {}, false, bytes});
+    }
+    deliver(mesh);
+
+    QCOMPARE(attempts(mesh).back().attempt, Attempt{2});
+    QCOMPARE(attempts(mesh).back().order.size(), static_cast<std::size_t>(islands));
+    pass_seconds(mesh, 1600);
+    QCOMPARE(mesh.count<AttemptFailed>(), 1);
+    for (int i = 1; i <= islands; ++i) have(mesh, i, 2);
+    QCOMPARE(mesh.commits().size(), std::size_t{1});
+    QCOMPARE(mesh.commits().back().members.size(), static_cast<std::size_t>(islands));
+
+    // Nor does the next round cost anybody anything.
+    deliver(mesh);
+    all_ready(mesh, islands);
+    QCOMPARE(attempts(mesh).back().round, OuterStep{1});
+    pass_seconds(mesh, 1600);
+    QCOMPARE(mesh.count<AttemptFailed>(), 1);
+  }
+}
+
+// It takes little of what the other sends, which waits for nothing itself.
+void CoordinatorScheduleTest::who_says_each_time_that_much_had_come_to_it_holds_up_two_attempts() {
+  for (const std::uint64_t bytes : {std::uint64_t{40'000'000}, ~std::uint64_t{0}}) {
+    SimulatedMesh mesh(run_for(2), {100'000'000});
+    begin_first_round(mesh, 2);
+    measure_links(mesh, 2, [](int, int) { return 12.5e6; });
+    all_ready(mesh, 2);
+    mesh.trains_by_itself = false;
+
+    for (std::uint32_t attempt = 1; attempt <= 2; ++attempt) {
+      const int failed = mesh.count<AttemptFailed>();
+      for (int i = 0; i < 10'000 && mesh.count<AttemptFailed>() == failed; ++i) mesh.pass(1s);
+      answer(mesh, 1, attempt);
+      mesh.say(2, IslandAttemptFailed{OuterStep{0}, Attempt{attempt}, mesh.island(1).id, "aborted", {}, false, bytes});
+      deliver(mesh);
+    }
+
+    QCOMPARE(attempts(mesh).back().order.size(), std::size_t{1});
+  }
 }
 
 }  // namespace atl

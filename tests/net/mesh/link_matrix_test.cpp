@@ -30,6 +30,7 @@ class LinkMatrixTest : public QObject {
   void each_direction_is_known_for_itself();
   void a_new_measurement_outweighs_an_old_one_the_more_the_older_it_is();
   void a_rate_that_the_sender_did_not_fill_only_raises();
+  void a_link_that_carried_little_for_long_is_as_slow_until_it_is_measured_again();
   void of_a_loss_that_was_seen_once_nothing_is_believed();
   void two_have_met_when_bytes_went_between_them_and_their_edge_is_not_dead();
   void what_nobody_measured_is_taken_to_be_half_of_what_its_ends_do();
@@ -77,6 +78,19 @@ void LinkMatrixTest::a_rate_that_the_sender_did_not_fill_only_raises() {
 
   matrix.report({kA, kB, 30e6, 0.2, true}, kStart + minutes(2));
   QCOMPARE(rate(matrix, 0, 1), 30e6);
+}
+
+void LinkMatrixTest::a_link_that_carried_little_for_long_is_as_slow_until_it_is_measured_again() {
+  LinkMatrix matrix;
+  matrix.report({kA, kB, 10e6, 0.1, false}, kStart);
+
+  matrix.carried(kA, kB, 20e6, kStart);  // which it can do
+  QCOMPARE(rate(matrix, 0, 1), 10e6);
+  matrix.carried(kA, kB, 1e5, kStart);
+  QCOMPARE(rate(matrix, 0, 1), 1e5);
+  QCOMPARE(matrix.known(kA, kB, kStart)->rtt_seconds, 0.1);
+  matrix.report({kA, kB, 8e6, 0.1, false}, kStart);
+  QCOMPARE(rate(matrix, 0, 1), 8e6);
 }
 
 void LinkMatrixTest::of_a_loss_that_was_seen_once_nothing_is_believed() {
