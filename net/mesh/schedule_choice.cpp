@@ -14,6 +14,9 @@ constexpr double kMostPacketLoss = 0.2;  // of links that carry anything; more i
 constexpr double kDirectShare = 1.15;
 constexpr double kWorthIt = 0.9;
 constexpr double kMoments = 0.05;  // seconds
+// For how long an attempt may take.
+constexpr double kMostDelays = 2;          // of what the model says
+constexpr double kLongestExpectedRtt = 1;  // seconds, the mean of a ring's edges
 
 double chunk_bytes(const ScheduleQuestion& question) { return question.bytes / question.islands; }
 
@@ -111,15 +114,27 @@ std::optional<ScheduleQuestion> schedule_question(const std::vector<AttemptMembe
 double longest_seconds(const std::vector<AttemptMember>& order, double bytes, const LinkMatrix& links,
                        Clock::time_point now) {
   double slowest = kFastestExpected;
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    const IslandId &from = order[rank].id, &next = order[(rank + 1) % order.size()].id;
-    if (!links.known(from, next, now)) slowest = 0;
-    for (const AttemptMember& to : order) {
-      const auto link = links.known(from, to.id, now);
-      if (link) slowest = std::min(slowest, link->bytes_per_second);
+  std::vector<double> out(order.size()), in(order.size());  // the best that each end is known to do with anybody
+  for (std::size_t from = 0; from < order.size(); ++from) {
+    for (std::size_t to = 0; to < order.size(); ++to) {
+      const auto link = links.known(order[from].id, order[to].id, now);
+      if (!link) continue;
+      slowest = std::min(slowest, link->bytes_per_second);
+      out[from] = std::max(out[from], link->bytes_per_second);
+      in[to] = std::max(in[to], link->bytes_per_second);
     }
   }
-  return 2 * bytes / std::max(slowest / kFarSlower, kSlowestAwaited);
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const std::size_t next = (rank + 1) % order.size();
+    if (links.known(order[rank].id, order[next].id, now)) continue;
+    slowest = std::min(slowest, LinkMatrix::kConservative * std::min(out[rank], in[next]));
+  }
+  UsedLinks ring = links_of_ring(order, links, now);
+  ring.rtt_seconds = std::min(ring.rtt_seconds, kLongestExpectedRtt);
+  const double chunk = bytes / static_cast<double>(order.size());
+  const double delays = 2 * static_cast<double>(order.size() - 1) *
+                        (0.5 + recoveries(chunk / kPacketBytes, ring.loss)) * ring.rtt_seconds;
+  return 2 * bytes / std::max(slowest / kFarSlower, kSlowestAwaited) + kMostDelays * delays;
 }
 
 void begin_with_the_hidden(std::vector<AttemptMember>& order, const LinkMatrix& links) {

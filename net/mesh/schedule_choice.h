@@ -65,7 +65,9 @@ inline constexpr double kFarSlower = 10;
 inline constexpr double kFastestExpected = 125e6, kSlowestAwaited = 62.5e3;
 
 // How long an attempt with this order that averages so many bytes may move them, by either schedule: at a kFarSlower-th
-// of the rate of its slowest link, and where the ring has a link that nobody measured at the slowest.
+// of the rate of its slowest link, and twice the delays of a ring's hops, of which many follow one another. An edge of
+// the ring that nobody measured is taken for half of what its ends do with others; where nothing is known of an end,
+// for the slowest.
 double longest_seconds(const std::vector<AttemptMember>& order, double bytes, const LinkMatrix& links,
                        Clock::time_point now);
 

@@ -125,6 +125,7 @@ class CoordinatorScheduleTest : public QObject {
   void who_answers_nothing_when_an_attempt_is_held_up_sits_out();
   void a_link_that_has_got_slow_gets_the_time_that_it_needs_and_costs_nobody_its_part();
   void who_says_each_time_that_much_had_come_to_it_holds_up_two_attempts();
+  void one_that_holds_up_edges_that_nobody_measured_does_so_no_longer();
 };
 
 void CoordinatorScheduleTest::an_attempt_over_long_links_goes_directly_and_one_over_unknown_ones_round_the_ring() {
@@ -548,7 +549,7 @@ void CoordinatorScheduleTest::an_exchange_that_is_held_up_goes_on_round_the_ring
   begin_directly(mesh, 4);
   mesh.trains_by_itself = false;
 
-  pass_seconds(mesh, 62);
+  pass_seconds(mesh, 65);
   QCOMPARE(mesh.count<AttemptFailed>(), 1);
   for (int i = 1; i <= 4; ++i) answer(mesh, i, 1);
   deliver(mesh);
@@ -682,6 +683,27 @@ void CoordinatorScheduleTest::who_says_each_time_that_much_had_come_to_it_holds_
 
     QCOMPARE(attempts(mesh).back().order.size(), std::size_t{1});
   }
+}
+
+// Only the links of rings were measured. What those know of an edge's ends says what it may take.
+void CoordinatorScheduleTest::one_that_holds_up_edges_that_nobody_measured_does_so_no_longer() {
+  SimulatedMesh mesh(run_for(4), {100'000'000});
+  begin_first_round(mesh, 4);
+  for (int i = 1; i <= 4; ++i) {
+    mesh.say(i, IslandLinkReport{{{mesh.island(i % 4 + 1).id, true, 12.5e6, 0.1, false}}});
+  }
+  all_ready(mesh, 4);
+  mesh.trains_by_itself = false;
+  const int slow = 2;
+
+  hold_up(mesh, 300, slow);
+  const HubAttempt second = attempts(mesh).back();
+  QCOMPARE(second.attempt, Attempt{2});
+  hold_up(mesh, 800, slow);
+
+  const auto last = order_of(attempts(mesh).back());
+  QCOMPARE(last.size(), std::size_t{3});
+  QVERIFY(!has(last, mesh.island(slow).id));
 }
 
 }  // namespace atl
