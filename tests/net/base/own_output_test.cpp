@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <QCoreApplication>
@@ -59,6 +58,15 @@ int talk(const std::filesystem::path& log) {
 std::string content(const std::filesystem::path& path) {
   const auto text = read_file(path);
   return text.ok() ? *text : std::string();
+}
+
+// Started without stdin and stderr: 0 if they are then nowhere.
+int fill_what_is_closed() {
+  fill_standard_files();
+  struct stat nowhere = {}, in = {}, error = {};
+  const bool known =
+      ::stat("/dev/null", &nowhere) == 0 && ::fstat(STDIN_FILENO, &in) == 0 && ::fstat(STDERR_FILENO, &error) == 0;
+  return known && in.st_rdev == nowhere.st_rdev && error.st_rdev == nowhere.st_rdev ? 0 : 1;
 }
 
 }  // namespace
@@ -142,21 +150,13 @@ void OwnOutputTest::a_planted_link_is_not_written_to() {
 }
 
 void OwnOutputTest::who_is_started_without_output_opens_none_in_its_place() {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    for (const int closed : {STDIN_FILENO, STDERR_FILENO}) ::close(closed);
-    fill_standard_files();
-    struct stat nowhere = {}, in = {}, error = {};
-    const bool known =
-        ::stat("/dev/null", &nowhere) == 0 && ::fstat(STDIN_FILENO, &in) == 0 && ::fstat(STDERR_FILENO, &error) == 0;
-    ::_exit(known && in.st_rdev == nowhere.st_rdev && error.st_rdev == nowhere.st_rdev ? 0 : 1);
-  }
-  int status = -1;
-  QCOMPARE(::waitpid(child, &status, 0), child);
-  QCOMPARE(status, 0);
+  QCOMPARE(
+      QProcess::execute("/bin/sh", {"-c", "exec \"$0\" --closed <&- 2>&-", QCoreApplication::applicationFilePath()}),
+      0);
 }
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--closed") == 0) return fill_what_is_closed();
   if (argc == 3 && std::strcmp(argv[1], "--talk") == 0) return talk(argv[2]);
   const QCoreApplication app(argc, argv);
   OwnOutputTest test;
