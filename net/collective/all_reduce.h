@@ -136,7 +136,7 @@ struct AllReduceFailure {
   // attempt's. Empty: none.
   std::vector<bool> whole_buckets = {};
   // Nothing moved at that edge for as long as it may (silence_limit.h), or, when another member ended the attempt
-  // (kAborted, for which a peer is named only then), for half as long. Not so where the peer closed a connection.
+  // (kAborted), for half as long. Not so where the peer closed a connection.
   bool silent = false;
   // That edge's sender said that it lives and sent no data for long (edge_monitor.h), or something of it still lacked
   // when another ended the attempt: how many bytes of data had come.

@@ -314,7 +314,10 @@ void RingAllReduceTest::abort_ends_the_attempt_at_once() {
   QVERIFY(ended - raised < test::kForEver);
   QVERIFY(!result.ok());
   QCOMPARE(result.failure().error.code, ErrorCode::kAborted);
-  QVERIFY(!result.failure().peer.has_value());
+  QVERIFY(!result.failure().silent);
+  // For whom it waited, once they had met.
+  QCOMPARE(result.failure().peer, connected ? std::optional(spec.order[1].id) : std::nullopt);
+  QCOMPARE(result.failure().stalled_after, connected ? std::optional<std::uint64_t>(0) : std::nullopt);
   QVERIFY(result.failure().error.message.find("the hub said so") != std::string::npos);
 }
 
