@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 check_machine
 if [[ ! -x $atoll_root/build/release/bin/atoll-trainer ]] || ! libtorch_is_whole; then
-  say "Atoll: this sets up what is needed (about 5 GB on disk, 4 to 9 minutes on 2 cores; where there is an NVIDIA driver"
+  say "Atoll: this sets up what is needed (about 5 GB on disk, 3 to 8 minutes on 2 cores; where there is an NVIDIA driver"
   say "another 1.2 GB to download and 1.8 GB on disk), then starts the demo."
 fi
 beside=no
