@@ -9,8 +9,8 @@ namespace atl {
 // Children inherit it. Main thread, before others start.
 void raise_open_file_limit();
 
-// Opens /dev/null for each of stdin, stdout and stderr that is closed: the next file or socket of this process would take its
-// number, and what is printed would go there. Main thread, first of all.
+// Opens /dev/null for each of stdin, stdout and stderr that is closed: the next file or socket of this process would
+// take its number, and what is printed would go there. Main thread, first of all.
 void fill_standard_files();
 
 // As it is now. Any thread.
