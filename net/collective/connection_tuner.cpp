@@ -41,8 +41,8 @@ void ConnectionTuner::look_around() {
   rest_ = kRestAttempts;
 }
 
-void ConnectionTuner::measured(int connections, double bytes_per_second) {
-  if (connections != this->connections()) return;
+void ConnectionTuner::measured(int connections, double bytes_per_second, double round_trips) {
+  if (connections != this->connections() || round_trips < kRoundTripsThatTell) return;
   if (!probing_) {
     goodput_ = bytes_per_second;
     if (rest_ > 0) {

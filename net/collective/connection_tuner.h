@@ -18,6 +18,9 @@ class ConnectionTuner {
   static constexpr std::array kSteps{2, 3, 4, 6, 8, 12, 16};
   static constexpr double kWorthwhileGain = 1.05;
   static constexpr int kRestAttempts = 8;
+  // Ten times what it takes to make a connection and to open its window: with what a new one loses in a shorter attempt
+  // every probe is in vain, and costs more than it can gain.
+  static constexpr double kRoundTripsThatTell = 100;
 
   explicit ConnectionTuner(int most = kMaxConnectionsPerEdge) : most_(most) {}  // at least 4
 
@@ -28,8 +31,9 @@ class ConnectionTuner {
   }
   // No fewer from now on: what connections_needed() says of the link. As many as there may be, if those are fewer.
   void needs(int connections);
-  // What an attempt with that many brought. Attempts with another number (the peer or a person chose) tell nothing.
-  void measured(int connections, double bytes_per_second);
+  // What an attempt with that many brought, that lasted for so many round trips. Attempts with another number (the peer
+  // or a person chose) tell nothing, nor do those that are shorter than kRoundTripsThatTell.
+  void measured(int connections, double bytes_per_second, double round_trips);
 
  private:
   bool may_probe() const;

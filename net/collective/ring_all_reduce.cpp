@@ -307,9 +307,10 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   const bool tells = upload.alone_so_far();  // else it tells of the others, and not of the number of connections
   constexpr double kLossy = 0.002;           // of the bytes
   const bool lossy = static_cast<double>(done.bytes_retransmitted) > kLossy * static_cast<double>(done.bytes_to_next);
+  const auto round_trips = [&](double rtt_seconds) { return seconds / std::max(rtt_seconds, 1e-6); };
   if (dials_next) {
     if (tells) {
-      tuner_of(spec, out).measured(report.connections, report.bytes_per_second);
+      tuner_of(spec, out).measured(report.connections, report.bytes_per_second, round_trips(report.rtt_seconds));
       tuner_of(spec, out).needs(connections_for(report.link_bytes_per_second, report.rtt_seconds, lossy));
     }
     pool.give_back(out, next.address, std::move(done.to_next));
@@ -319,9 +320,9 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   if (dials_previous) {
     std::vector<TlsConnection> from_previous = between_messages(std::move(done.from_previous));
     if (tells) {
-      tuner_of(spec, in).measured(inbound, report.bytes_per_second_received);
-      tuner_of(spec, in).needs(
-          connections_for(report.bytes_per_second_received, least_rtt_seconds(from_previous), lossy));
+      const double rtt_seconds = least_rtt_seconds(from_previous);
+      tuner_of(spec, in).measured(inbound, report.bytes_per_second_received, round_trips(rtt_seconds));
+      tuner_of(spec, in).needs(connections_for(report.bytes_per_second_received, rtt_seconds, lossy));
     }
     pool.give_back(in, previous.address, std::move(from_previous));
   } else {

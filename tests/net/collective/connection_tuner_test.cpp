@@ -12,13 +12,15 @@ using namespace atl;
 
 namespace {
 
+constexpr double kLong = 10 * ConnectionTuner::kRoundTripsThatTell;  // round trips
+
 // The number chosen most often in the last attempts of many, on a link of this goodput.
 int settles_at(ConnectionTuner& tuner, const std::function<double(int)>& goodput) {
   std::map<int, int> times;
   for (int attempt = 0; attempt < 80; ++attempt) {
     const int connections = tuner.connections();
     if (attempt >= 40) ++times[connections];
-    tuner.measured(connections, goodput(connections));
+    tuner.measured(connections, goodput(connections), kLong);
   }
   return std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; })->first;
 }
@@ -41,6 +43,7 @@ class ConnectionTunerTest : public QObject {
   void connections_hold_what_is_under_way();
   void half_of_the_connections_hold_it_in_the_buffers_that_the_node_check_wants();
   void it_does_not_go_below_what_the_link_needs();
+  void short_attempts_make_no_new_connections_but_those_that_are_needed();
 };
 
 void ConnectionTunerTest::connections_hold_what_is_under_way_data() {
@@ -85,7 +88,7 @@ void ConnectionTunerTest::it_does_not_go_below_what_the_link_needs() {
     QCOMPARE(settles_at(tuner, equal), std::min(8, most));
     for (int attempt = 0; attempt < 50; ++attempt) {
       QVERIFY(tuner.connections() >= std::min(8, most));
-      tuner.measured(tuner.connections(), 1e8);
+      tuner.measured(tuner.connections(), 1e8, kLong);
     }
     tuner.needs(1);
     QCOMPARE(settles_at(tuner, [](int k) { return 1e9 / k; }), 2);  // where fewer are faster
@@ -113,7 +116,7 @@ void ConnectionTunerTest::it_never_leaves_its_bounds() {
     for (int attempt = 0; attempt < 200; ++attempt) {
       const int connections = tuner.connections();
       QVERIFY(connections >= 2 && connections <= 16);
-      tuner.measured(connections, std::pow(connections, sign));
+      tuner.measured(connections, std::pow(connections, sign), kLong);
     }
   }
 }
@@ -133,7 +136,7 @@ void ConnectionTunerTest::fragments_share_the_connections_of_an_edge() {
   ConnectionTuner tuner(most_connections_per_edge(fragments));
   for (int attempt = 0; attempt < 200; ++attempt) {
     QVERIFY(tuner.connections() * fragments <= kMaxConnectionsPerEdge);
-    tuner.measured(tuner.connections(), 1e8 * tuner.connections());
+    tuner.measured(tuner.connections(), 1e8 * tuner.connections(), kLong);
   }
 
   QCOMPARE(settles_at(tuner, [](int k) { return 1e8 * k; }), most);
@@ -160,9 +163,21 @@ void ConnectionTunerTest::attempts_with_another_number_tell_nothing() {
   ConnectionTuner tuner;
   const int connections = tuner.connections();
 
-  for (int i = 0; i < 20; ++i) tuner.measured(connections + 1, 1e12);
+  for (int i = 0; i < 20; ++i) tuner.measured(connections + 1, 1e12, kLong);
 
   QCOMPARE(tuner.connections(), connections);
+}
+
+void ConnectionTunerTest::short_attempts_make_no_new_connections_but_those_that_are_needed() {
+  ConnectionTuner tuner;
+  tuner.needs(8);
+  for (int attempt = 0; attempt < 30; ++attempt) {
+    QCOMPARE(tuner.connections(), 8);
+    tuner.measured(tuner.connections(), 1e6, ConnectionTuner::kRoundTripsThatTell - 1);
+  }
+  tuner.measured(tuner.connections(), 1e6, ConnectionTuner::kRoundTripsThatTell);
+
+  QCOMPARE(tuner.connections(), 12);
 }
 
 QTEST_APPLESS_MAIN(ConnectionTunerTest)
