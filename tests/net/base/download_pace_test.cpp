@@ -1,5 +1,6 @@
 // What an island receives keeps to its owner's limit, whoever in it receives. Times are made up.
 #include "net/base/download_pace.h"
+#include <thread>
 
 #include <QtTest>
 
