@@ -181,16 +181,16 @@ bool DirectReduce::wants_more(const Contributor& from, std::size_t summed) const
 
 // For the whole timeout where nothing comes of most others that are read: it may be this end's link.
 bool DirectReduce::is_lost(const Contributor& from, std::size_t summed, Clock::time_point now) const {
-  if (from.silence->exhausted(now)) return true;
   const auto rtt_of = [](const Contributor& one) { return tcp_progress(one.connection.fd()).smoothed_rtt; };
-  if (!from.silence->exceeded(now, rtt_of(from))) return false;
-  std::size_t read = 0, silent = 0;
-  for (const Contributor& other : contributors_) {
-    if (&other == &from || !wants_more(other, summed)) continue;
-    ++read;
-    silent += other.silence->is_suspect(now, rtt_of(other)) ? 1 : 0;
-  }
-  return 2 * silent <= read;
+  return from.silence->lost(now, rtt_of(from), [&] {
+    std::size_t read = 0, silent = 0;
+    for (const Contributor& other : contributors_) {
+      if (&other == &from || !wants_more(other, summed)) continue;
+      ++read;
+      silent += other.silence->is_suspect(now, rtt_of(other)) ? 1 : 0;
+    }
+    return 2 * silent > read;
+  });
 }
 
 bool DirectReduce::receive_some(std::size_t summed) {

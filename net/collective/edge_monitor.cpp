@@ -142,8 +142,8 @@ bool EdgeMonitor::may_be_at_fault() const {
 }
 
 bool EdgeMonitor::previous_is_lost(Clock::time_point now) const {
-  if (!previous_sent_.exceeded(now, in_.smoothed_rtt) || attempt_.board.all_received()) return false;
-  return previous_sent_.exhausted(now) || !may_be_at_fault();
+  return !attempt_.board.all_received() &&
+         previous_sent_.lost(now, in_.smoothed_rtt, [this] { return may_be_at_fault(); });
 }
 
 bool EdgeMonitor::look_ahead() {

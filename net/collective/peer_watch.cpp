@@ -56,8 +56,7 @@ void PeerWatch::listen(const Facts& facts, Clock::time_point now) {
 }
 
 bool PeerWatch::is_lost(Clock::time_point now) const {
-  return silence_.sent.exhausted(now) ||
-         (silence_.sent.exceeded(now, last_.tcp.smoothed_rtt) && !last_.others_lost_all);
+  return silence_.sent.lost(now, last_.tcp.smoothed_rtt, [this] { return last_.others_lost_all; });
 }
 
 std::optional<AllReduceFailure> PeerWatch::look(const Facts& facts, Clock::time_point now, bool slept) {

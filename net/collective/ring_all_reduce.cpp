@@ -307,12 +307,13 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   const bool tells = upload.alone_so_far();  // else it tells of the others, and not of the number of connections
   constexpr double kLossy = 0.002;           // of the bytes
   const bool lossy = static_cast<double>(done.bytes_retransmitted) > kLossy * static_cast<double>(done.bytes_to_next);
-  const auto round_trips = [&](double rtt_seconds) { return seconds / std::max(rtt_seconds, 1e-6); };
+  const auto tune = [&](const EdgeEnd& end, int connections, double goodput, double link_rate, double rtt_seconds) {
+    ConnectionTuner& tuner = tuner_of(spec, end);
+    tuner.measured(connections, goodput, seconds / std::max(rtt_seconds, 1e-6));
+    tuner.needs(connections_for(link_rate, rtt_seconds, lossy));
+  };
   if (dials_next) {
-    if (tells) {
-      tuner_of(spec, out).measured(report.connections, report.bytes_per_second, round_trips(report.rtt_seconds));
-      tuner_of(spec, out).needs(connections_for(report.link_bytes_per_second, report.rtt_seconds, lossy));
-    }
+    if (tells) tune(out, report.connections, report.bytes_per_second, report.link_bytes_per_second, report.rtt_seconds);
     pool.give_back(out, next.address, std::move(done.to_next));
   } else {
     inbox_.park(spec.fragment, without_surplus(std::move(done.to_next)));
@@ -320,9 +321,8 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   if (dials_previous) {
     std::vector<TlsConnection> from_previous = between_messages(std::move(done.from_previous));
     if (tells) {
-      const double rtt_seconds = least_rtt_seconds(from_previous);
-      tuner_of(spec, in).measured(inbound, report.bytes_per_second_received, round_trips(rtt_seconds));
-      tuner_of(spec, in).needs(connections_for(report.bytes_per_second_received, rtt_seconds, lossy));
+      const double received = report.bytes_per_second_received;
+      tune(in, inbound, received, received, least_rtt_seconds(from_previous));
     }
     pool.give_back(in, previous.address, std::move(from_previous));
   } else {

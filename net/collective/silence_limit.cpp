@@ -40,7 +40,7 @@ void SilenceLimit::excuse(Clock::time_point now) {
 
 bool SilenceLimit::is_known() const {
   return arrivals_ >= kFewestArrivals && watched_ >= timeout_ && arrivals_of_attempt_ >= kFewestOfAttempt &&
-         watched_of_attempt_ >= timeout_ / 12;
+         watched_of_attempt_ >= longest_look();
 }
 
 Clock::duration SilenceLimit::limit(Clock::duration rtt) const {

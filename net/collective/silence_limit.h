@@ -35,7 +35,7 @@ class SilenceLimit {
   static constexpr std::chrono::milliseconds kShortest{2'000};
   // Of the edge, before less than the timeout will do: so many looks with which something had come, in a timeout.
   static constexpr std::uint64_t kFewestArrivals = 24;
-  // Of the attempt: so many, in a twelfth of a timeout.
+  // Of the attempt: so many, in the time of the longest look.
   static constexpr std::uint64_t kFewestOfAttempt = 4;
   // A gap is remembered for so many timeouts that the edge was watched, and at most twice as many.
   static constexpr int kMemory = 20;
@@ -55,6 +55,12 @@ class SilenceLimit {
   bool exceeded(Clock::time_point now, Clock::duration rtt) const;
   // Lost: nothing came for the whole timeout.
   bool exhausted(Clock::time_point now) const { return now - last_arrival_ > timeout_; }
+  // Lost: for the limit's time, or, where it may be this end that is at fault, which is asked then alone, for the whole
+  // timeout.
+  template <class AtFault>
+  bool lost(Clock::time_point now, Clock::duration rtt, AtFault may_be_at_fault) const {
+    return exhausted(now) || (exceeded(now, rtt) && !may_be_at_fault());
+  }
   // Of whom nothing came for half of what is allowed: to be named when somebody else gives up. More than two keepalives
   // were due.
   bool is_suspect(Clock::time_point now, Clock::duration rtt) const;

@@ -4,12 +4,10 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
 #include "net/mesh/tls_stream.h"
-#include "net/tls/context.h"
 
 namespace atl {
 
@@ -17,11 +15,5 @@ using WebSocket = boost::beast::websocket::stream<TlsStream>;
 
 // `const auto [error, count] = co_await stream.async_read(..., kAwait)`: errors are values, not exceptions.
 inline constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable);
-
-// The same SSL_CTX, for Asio: it takes a reference of its own.
-inline boost::asio::ssl::context share_context(const TlsContext& context) {
-  SSL_CTX_up_ref(context.native());
-  return boost::asio::ssl::context(context.native());
-}
 
 }  // namespace atl

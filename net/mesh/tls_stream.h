@@ -17,7 +17,15 @@
 #include <memory>
 #include <utility>
 
+#include "net/tls/context.h"
+
 namespace atl {
+
+// The same SSL_CTX, for Asio: it takes a reference of its own.
+inline boost::asio::ssl::context share_context(const TlsContext& context) {
+  SSL_CTX_up_ref(context.native());
+  return boost::asio::ssl::context(context.native());
+}
 
 // A handler of any type, called once or never, with its executor and its cancellation slot.
 template <class... Arguments>

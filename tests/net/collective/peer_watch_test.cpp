@@ -38,6 +38,13 @@ TcpProgress keepalives(Clock::duration since_start) {
   return {.bytes_received = static_cast<std::uint64_t>(since_start / 1s) * 32};
 }
 
+PeerWatch::Facts stopped_after_a_minute(Clock::duration since) {
+  PeerWatch::Facts facts = owing();
+  facts.data = static_cast<std::uint64_t>(std::min<Clock::duration>(since, 1min) / kTick);
+  facts.tcp.bytes_received = facts.data;
+  return facts;
+}
+
 }  // namespace
 
 class PeerWatchTest : public QObject {
@@ -57,12 +64,7 @@ class PeerWatchTest : public QObject {
   void who_stops_on_an_edge_that_never_paused_is_missed_after_half_as_long() {
     Watched watched;
 
-    const auto failure = watched.pass(2min, [](auto since) {
-      PeerWatch::Facts facts = owing();
-      facts.data = static_cast<std::uint64_t>(std::min<Clock::duration>(since, 1min) / kTick);
-      facts.tcp.bytes_received = facts.data;
-      return facts;
-    });
+    const auto failure = watched.pass(2min, stopped_after_a_minute);
 
     QVERIFY(failure && failure->silent);
     QVERIFY(watched.now - kStart > 1min + kTimeout / 2);
@@ -73,9 +75,7 @@ class PeerWatchTest : public QObject {
     Watched watched;
 
     const auto failure = watched.pass(2min, [](auto since) {
-      PeerWatch::Facts facts = owing();
-      facts.data = static_cast<std::uint64_t>(std::min<Clock::duration>(since, 1min) / kTick);
-      facts.tcp.bytes_received = facts.data;
+      PeerWatch::Facts facts = stopped_after_a_minute(since);
       facts.others_lost_all = since > 1min + kTimeout / 3;
       return facts;
     });

@@ -29,11 +29,6 @@ namespace {
 constexpr auto kValues = asio::as_tuple(asio::use_awaitable);
 constexpr int kRecord = 16 * 1024;
 
-asio::ssl::context shared(const TlsContext& context) {
-  SSL_CTX_up_ref(context.native());
-  return asio::ssl::context(context.native());
-}
-
 std::string some_text(std::size_t size) {
   std::string text(size, 'x');
   for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + i * i % 26);
@@ -63,8 +58,8 @@ class TlsStreamTest : public QObject {
 
 void TlsStreamTest::init() {
   io_ = std::make_unique<asio::io_context>();
-  server_tls_ = shared(TlsContext::island_server(run_.island(1)).value());
-  client_tls_ = shared(TlsContext::client(run_.island(2), kAlpnHttp).value());
+  server_tls_ = share_context(TlsContext::island_server(run_.island(1)).value());
+  client_tls_ = share_context(TlsContext::client(run_.island(2), kAlpnHttp).value());
   tcp::acceptor acceptor(*io_, {asio::ip::address_v4::loopback(), 0});
   tcp::socket there(*io_);
   there.connect(acceptor.local_endpoint());
