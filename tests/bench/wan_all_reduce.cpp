@@ -12,10 +12,15 @@
 // what is fixed of an all-reduce too, and what grows with the bytes. Links that differ, in a given order; random ones
 // (from --rate / 20 to --rate) in the order that the hub would choose, or in a random one beside the same ideal:
 //
-//   wan_all_reduce --pair-rates 0-1:50,2-0:20 --order 0,2,1,3
+//   wan_all_reduce --pairs 0-1:50,2-0:20 --order 0,2,1,3
 //   wan_all_reduce --islands 6 --unequal 1 [--shuffled]
+//   wan_all_reduce --islands 14 --unequal 1 --rtt 60 --longest-rtt 250 --loss 0.001
+//
+// Several of these may rest at the same time, and work by turns: `--turns FILE`, the same for all.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -29,6 +34,7 @@
 #include "app/cli/bench/bench_island.h"
 #include "app/cli/bench/bench_values.h"
 #include "net/base/sha256.h"
+#include "net/base/unique_fd.h"
 #include "net/mesh/ring_order.h"
 #include "tests/wan/wan_box.h"
 
@@ -43,6 +49,7 @@ struct Options {
   int islands = 4;
   double rate_mbit = 500;
   double rtt_ms = 80;
+  double longest_rtt_ms = 0;  // of unequal links; 0: all have the same
   double loss = 0;
   int queue_ms = 100;
   std::vector<std::string> payloads{"256MiB"};
@@ -52,7 +59,8 @@ struct Options {
   std::string congestion = "bbr";
   int repeat = 5;
   double idle_s = 0;
-  std::string pair_rates;
+  std::string pairs;
+  std::string turns;
   unsigned unequal = 0;
   bool shuffled = false;
   double ideal_mbit = 0;
@@ -205,22 +213,29 @@ class Members {
   std::vector<wan::WanProcess> processes_;
 };
 
-Status set_pair_rates(const std::string& text, wan::WanBox& box) {
+std::chrono::microseconds one_way(double rtt_ms) {
+  return std::chrono::microseconds(static_cast<std::int64_t>(rtt_ms * 500));
+}
+
+Status set_pairs(const std::string& text, wan::WanBox& box) {
   std::istringstream in(text);
   for (std::string entry; std::getline(in, entry, ',');) {
     int from = 0, to = 0;
-    double mbit = 0;
-    if (std::sscanf(entry.c_str(), "%d-%d:%lf", &from, &to, &mbit) != 3 || from < 0 || to < 0 || from >= box.hosts() ||
-        to >= box.hosts() || !(mbit > 0)) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no rate of a pair; write FROM-TO:MBIT", entry)};
+    double mbit = 0, rtt_ms = -1;
+    const int read = std::sscanf(entry.c_str(), "%d-%d:%lf:%lf", &from, &to, &mbit, &rtt_ms);
+    if (read < 3 || from < 0 || to < 0 || from >= box.hosts() || to >= box.hosts() || !(mbit > 0)) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no pair; write FROM-TO:MBIT[:RTT]", entry)};
     }
-    box.change_path(from, to, [&](wan::WanPath& path) { path.bits_per_second = mbit * 1e6; });
+    box.change_path(from, to, [&](wan::WanPath& path) {
+      path.bits_per_second = mbit * 1e6;
+      if (rtt_ms >= 0) path.delay = one_way(rtt_ms);
+    });
   }
   return ok_status();
 }
 
-// Random links, each way of each pair: --rate / 20 to --rate, evenly on a logarithmic scale. The slowest edge of the
-// best ring, which becomes the rate of the ideal, in Mbit/s.
+// Random links, each way of each pair: --rate / 20 to --rate, evenly on a logarithmic scale, and --rtt to
+// --longest-rtt. The slowest edge of the best ring, which becomes the rate of the ideal, in Mbit/s.
 constexpr double kUnequalFactor = 20;
 
 double make_unequal(Options& options) {
@@ -231,8 +246,10 @@ double make_unequal(Options& options) {
     for (int to = 0; to < options.islands; ++to) {
       if (from == to) continue;
       const double mbit = options.rate_mbit * std::pow(kUnequalFactor, uniform() - 1);
-      question.edge(from, to) = {mbit * 1e6 / 8, options.rtt_ms / 1000};
-      options.pair_rates += fmt::format("{}{}-{}:{:.1f}", options.pair_rates.empty() ? "" : ",", from, to, mbit);
+      const double most_ms = std::max(options.longest_rtt_ms, options.rtt_ms);
+      const double rtt_ms = most_ms > options.rtt_ms ? std::lerp(options.rtt_ms, most_ms, uniform()) : options.rtt_ms;
+      question.edge(from, to) = {mbit * 1e6 / 8, rtt_ms / 1000};
+      options.pairs += fmt::format("{}{}-{}:{:.1f}:{:.1f}", options.pairs.empty() ? "" : ",", from, to, mbit, rtt_ms);
     }
   }
   const RingOrder best = order_ring(question);
@@ -240,7 +257,7 @@ double make_unequal(Options& options) {
   if (options.shuffled) std::shuffle(options.order.begin(), options.order.end(), random);
   const auto mbit = [](double bytes_per_second) { return bytes_per_second * 8e-6; };
   if (!options.member.empty()) return mbit(best.slowest_bytes_per_second);  // the parent has said it
-  fmt::print("links {}\norder {}: slowest edge {:.1f} Mbit/s; best order: {:.1f} Mbit/s\n", options.pair_rates,
+  fmt::print("links {}\norder {}: slowest edge {:.1f} Mbit/s; best order: {:.1f} Mbit/s\n", options.pairs,
              fmt::join(options.order, ","), mbit(slowest_edge(question, options.order)),
              mbit(best.slowest_bytes_per_second));
   return mbit(best.slowest_bytes_per_second);
@@ -308,15 +325,25 @@ Result<std::unique_ptr<wan::WanBox>> make_box(const Options& options) {
   if (const auto reason = wan::WanBox::unavailable()) return Error{ErrorCode::kPermissionDenied, *reason};
   wan::WanOptions wan;
   wan.hosts = options.islands;
-  wan.path.delay = std::chrono::microseconds(static_cast<std::int64_t>(options.rtt_ms * 500));
+  wan.path.delay = one_way(options.rtt_ms);
   wan.path.loss = options.loss;
   wan.queue = std::chrono::milliseconds(options.queue_ms);
   wan.large_packets = !options.small_packets;
   wan.congestion_control = options.congestion;
   wan.rates = {options.rate_mbit * 1e6, options.rate_mbit * 1e6};
   ATOLL_ASSIGN_OR_RETURN(auto box, wan::WanBox::create(wan));
-  ATOLL_RETURN_IF_ERROR(set_pair_rates(options.pair_rates, *box));
+  ATOLL_RETURN_IF_ERROR(set_pairs(options.pairs, *box));
   return box;
+}
+
+// Held as long as the result lives.
+Result<UniqueFd> wait_for_turn(const std::string& path) {
+  if (path.empty()) return UniqueFd();
+  UniqueFd file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  if (!file || ::flock(file.get(), LOCK_EX) != 0) {
+    return Error{ErrorCode::kIo, fmt::format("cannot lock {}: {}", path, std::strerror(errno))};
+  }
+  return file;
 }
 
 Status run(Options& options, char** argv) {
@@ -342,6 +369,7 @@ Status run(Options& options, char** argv) {
     std::vector<double> seconds;
     for (int i = first ? -1 : 0; i < options.repeat; ++i) {
       if (!first && options.idle_s > 0) ::usleep(static_cast<useconds_t>(options.idle_s * 1e6));
+      ATOLL_ASSIGN_OR_RETURN(const UniqueFd turn, wait_for_turn(options.turns));
       const double before = Seconds(box->router_cpu_time()).count();
       ATOLL_ASSIGN_OR_RETURN(const Measured measured, members->all_reduce(payloads[payload], i <= 0));
       print(options, first ? "first" : fmt::format("{} {}", options.payloads[payload], i + 1), measured, ideal,
@@ -380,11 +408,14 @@ int main(int argc, char** argv) {
   app.add_option("--congestion", options.congestion, "default congestion control of the islands");
   app.add_option("--repeat", options.repeat, "of each payload, beside the first one, which is cold");
   app.add_option("--idle", options.idle_s, "seconds of idleness before each but the first");
-  app.add_option("--pair-rates", options.pair_rates, "FROM-TO:MBIT,... beside --rate");
+  app.add_option("--pairs", options.pairs, "FROM-TO:MBIT[:RTT],... beside --rate and --rtt");
   app.add_option("--order", options.order, "hosts in ring order")->delimiter(',');
   app.add_option("--unequal", options.unequal, "seed of random links, over a factor 20 up to --rate");
+  app.add_option("--longest-rtt", options.longest_rtt_ms, "with --unequal: ms, the round trips from --rtt on")
+      ->needs("--unequal");
   app.add_flag("--shuffled", options.shuffled, "with --unequal: in a random order")->needs("--unequal");
   app.add_flag("--small-packets", options.small_packets, "leave the size of packets to the kernel's pacing");
+  app.add_option("--turns", options.turns, "a file that is locked while bytes move, beside others that name it");
   app.add_flag("--json", options.json);
   app.add_option("--member", options.member)->expected(2)->group("");
   CLI11_PARSE(app, argc, argv);
