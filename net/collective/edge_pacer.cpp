@@ -1,6 +1,7 @@
 #include "net/collective/edge_pacer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atl {
 namespace {
@@ -10,11 +11,15 @@ constexpr std::size_t kRatesKept = 10;
 constexpr std::size_t kRoundTripsKept = 100;
 constexpr double kGrowth = 1.2;  // of an interval, below which the pipe counts as full
 constexpr int kIntervalsInVain = 3;
+constexpr double kWideOpen = 0.75;        // of a known rate, from which a window that opens tells of the link as well
 constexpr double kLeastLimit = 64 << 10;  // bytes/s
 
-constexpr double kRaise = 1.08;
 constexpr double kHold = 1.03;  // BBR sends some 3 % less than it may: its probes' slow phases are not made up for
 constexpr double kDrain = 0.92;
+constexpr double kSteepestClimb = 1.25, kSteeper = 1.5;
+// Of the limit: more does not come through, and of kRaise on a link that carries no more than before, less does.
+constexpr double kHeldByLimit = 0.965;
+constexpr int kIntervalsOfClimbing = 2;  // what is sent now is acknowledged in the next but one
 // A queue is allowed for so long: enough to keep the link busy through the jitter of a busy machine.
 constexpr double kLeastQueue = 0.01;
 constexpr double kQueueOfRoundTrip = 0.2;
@@ -27,10 +32,22 @@ void keep(std::deque<T>& values, T value, std::size_t most) {
   if (values.size() > most) values.pop_front();
 }
 
+// Acknowledgements that were held up come all at once: an interval alone may seem half as fast again as the link.
+double mean_rate(const std::deque<EdgePacer::Interval>& intervals) {
+  double bytes = 0, seconds = 0;
+  for (const EdgePacer::Interval& interval : intervals) {
+    bytes += interval.bytes_delivered;
+    seconds += interval.seconds;
+  }
+  return bytes / seconds;
+}
+
 }  // namespace
 
 std::optional<double> EdgePacer::observe(const Interval& interval) {
-  if (interval.seconds <= 0 || interval.bytes_delivered <= 0 || interval.stalled) return limit_;
+  if (interval.seconds <= 0) return limit_;
+  keep(all_, interval, kIntervalsOfRate);
+  if (interval.bytes_delivered <= 0 || interval.stalled) return limit_;
   if (interval.rtt_seconds > 0) {
     keep(least_rtts_, interval.rtt_seconds, kRoundTripsKept);
     if (limit_) look_whose_queue_it_is(interval.seconds);
@@ -39,18 +56,53 @@ std::optional<double> EdgePacer::observe(const Interval& interval) {
   // less than its rate, if the queue was another's. With nothing under way no queue stands: the round trip is then one
   // of some time ago.
   const bool queued = interval.under_way && gain() < kRaise;
-  if (!interval.saturated && !queued) return limit_;
+  unqueued_ = queued ? 0 : unqueued_ + 1;
+  if (queued) climb_ = kRaise;
   const double rate = interval.bytes_delivered / interval.seconds;
-  if (interval.saturated || !limit_ || rate > std::ranges::max(rates_)) {
-    keep(latest_, interval, kIntervalsOfRate);
-    keep(rates_, mean_rate(), kRatesKept);
+  // Of new connections, whose windows open: they are held back by neither link nor limit.
+  const double before = std::exchange(rate_before_, rate);
+  if (limit_ && !queued && rate > kGrowth * before && rate < kWideOpen * std::ranges::max(rates_)) return limit_;
+  // What is acknowledged now was sent in the interval before: where that one's sender waited, it is less than the link.
+  const bool saturated = std::exchange(saturated_before_, interval.saturated) && interval.saturated;
+  const bool faster = !limit_ || rate > std::ranges::max(rates_);
+  if (saturated || ((interval.saturated || queued) && faster) || held_by_limit(rate)) {
+    keep(latest_, saturated ? interval : believable(interval), kIntervalsOfRate);
+    keep(rates_, mean_rate(latest_), kRatesKept);
+  } else if (!limit_ && all_.size() == kIntervalsOfRate &&
+             (rates_.empty() || mean_rate(all_) > std::ranges::max(rates_))) {
+    keep(rates_, mean_rate(all_), kRatesKept);  // whoever waited meanwhile, the link carried so much
+  } else if (!queued) {
+    return limit_;
   }
-  if (!limit_) look_for_the_top(rate);
+  if (!limit_ && (interval.saturated || queued)) look_for_the_top(rate);
   if (queued) in_vain_ = kIntervalsInVain;
-  if (limit_ || in_vain_ >= kIntervalsInVain) {
-    limit_ = std::max(kLeastLimit, gain() * std::ranges::max(rates_));
-  }
+  if (!limit_ && in_vain_ < kIntervalsInVain) return limit_;
+  if (limit_ && unqueued_ > 0 && climbs(interval)) return limit_;
+  limit_ = std::max(kLeastLimit, gain() * std::ranges::max(rates_));
   return limit_;
+}
+
+// No more was sent than the limit allows: what arrives beyond it was held up before.
+EdgePacer::Interval EdgePacer::believable(Interval interval) const {
+  if (limit_) interval.bytes_delivered = std::min(interval.bytes_delivered, *limit_ * interval.seconds);
+  return interval;
+}
+
+// Saturated or not: with nothing to send it would be less.
+bool EdgePacer::held_by_limit(double rate) const { return limit_ && rate > kHeldByLimit * *limit_; }
+
+// What is sent now is acknowledged in the next interval but one, so each climb lasts for two.
+bool EdgePacer::climbs(const Interval& interval) {
+  if (unqueued_ < kIntervalsOfClimbing) return climb_ > kRaise;
+  const double rate = interval.bytes_delivered / interval.seconds;
+  const bool held = held_by_limit(rate);
+  climb_ = held ? std::min(kSteepestClimb, 1 + kSteeper * (climb_ - 1)) : kRaise;
+  if (!held) return false;
+  latest_ = {believable(interval)};  // those before were held by a lower limit
+  keep(rates_, mean_rate(latest_), kRatesKept);
+  limit_ = climb_ * rates_.back();
+  unqueued_ = 0;
+  return true;
 }
 
 void EdgePacer::begin_with(double bytes_per_second) {
@@ -59,19 +111,19 @@ void EdgePacer::begin_with(double bytes_per_second) {
   limit_ = std::max(kLeastLimit, kRaise * bytes_per_second);
 }
 
-std::optional<double> EdgePacer::link_rate() const {
-  return limit_ ? std::optional(std::ranges::max(rates_)) : std::nullopt;
+void EdgePacer::resume() {
+  least_rtts_.clear();
+  all_.clear();
+  rate_before_ = 0;
+  saturated_before_ = false;
+  climb_ = kRaise;
+  unqueued_ = held_ = drained_ = 0;
+  if (limit_) limit_ = std::max(kLeastLimit, kRaise * std::ranges::max(rates_));  // what queue there was is gone
 }
 
-// Acknowledgements that were held up come all at once: an interval alone may seem half as fast again as the link.
-double EdgePacer::mean_rate() const {
-  double bytes = 0, seconds = 0;
-  for (const Interval& interval : latest_) {
-    bytes += interval.bytes_delivered;
-    seconds += interval.seconds;
-  }
-  return bytes / seconds;
-}
+std::optional<double> EdgePacer::link_rate() const { return limit_ ? std::optional(fastest()) : std::nullopt; }
+
+double EdgePacer::fastest() const { return rates_.empty() ? 0 : std::ranges::max(rates_); }
 
 void EdgePacer::look_for_the_top(double rate) {
   if (rate > kGrowth * top_) {

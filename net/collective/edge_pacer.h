@@ -6,10 +6,12 @@
 // The limit is a gain on the fastest rate that was lately acknowledged while there was always more to send. The gain is
 // above 1 while the round trip is near its least, and below 1 when a queue has grown (as in TCP Vegas, Brakmo &
 // Peterson 1995, but against a least that is forgotten after a while, and at once when holding back has not made the
-// queue shorter, since a queue that others keep is not ours to drain). Until the first rate that no longer grows there
-// is no limit. An interval in which the way was broken tells nothing of how fast it is and changes nothing: a short
-// outage would be followed by a long crawl. Pure; one for each peer that this island sends to, kept from attempt to
-// attempt.
+// queue shorter, since a queue that others keep is not ours to drain). Where it is the limit that holds the edge back, so
+// that all that it allows comes through and no queue grows, it climbs every two round trips, each time more steeply, up
+// to a quarter as BBR's probes: what was learned while the ring waited may be a third of the link. Until the first rate
+// that no longer grows there is no limit. An interval in which the way was broken tells nothing of how fast it is and
+// changes nothing: a short outage would be followed by a long crawl. Nor does one of new connections, whose windows
+// open. Pure; one for each peer that this island sends to, kept from attempt to attempt.
 #pragma once
 
 #include <cstddef>
@@ -38,28 +40,35 @@ class EdgePacer {
   std::optional<double> limit() const { return limit_; }
   // What the link carries, bytes/s; nothing: it was never seen full.
   std::optional<double> link_rate() const;
+  double fastest() const;  // that was seen lately, bytes/s, full or not; 0: nothing
   // Where nothing was learned yet: taken to carry so much, until intervals tell otherwise.
   void begin_with(double bytes_per_second);
   // Before the first interval after a pause, in which nobody knows what became of the link.
-  void resume() {
-    least_rtts_.clear();
-    held_ = drained_ = 0;
-  }
+  void resume();
 
  private:
+  static constexpr double kRaise = 1.08;  // the gain while no queue stands
+
   void look_for_the_top(double rate);
+  Interval believable(Interval interval) const;
+  bool held_by_limit(double rate) const;
+  bool climbs(const Interval& interval);
   void look_whose_queue_it_is(double seconds);
-  double mean_rate() const;
   double gain() const;
 
   std::deque<Interval> latest_;    // of those that tell the link's rate
+  std::deque<Interval> all_;       // the latest of all
   std::deque<double> rates_;       // the latest means over them, bytes/s
   std::deque<double> least_rtts_;  // the latest, s
-  double top_ = 0;                 // while there is no limit: the fastest so far
-  int in_vain_ = 0;                // intervals since it grew
+  bool saturated_before_ = false;
+  double rate_before_ = 0;  // of the interval before, bytes/s
+  double top_ = 0;          // while there is no limit: the fastest so far
+  int in_vain_ = 0;         // intervals since it grew
   std::optional<double> limit_;
-  int held_ = 0;     // intervals in a row with a queue
-  int drained_ = 0;  // those in a row in which a queue was to shrink
+  double climb_ = kRaise;  // the gain of the last climb; kRaise: it does not climb
+  int unqueued_ = 0;       // intervals in a row without a queue, since the last climb
+  int held_ = 0;           // intervals in a row with a queue
+  int drained_ = 0;        // those in a row in which a queue was to shrink
   double drained_seconds_ = 0;
   double drained_from_ = 0;  // the round trip before, s
 };

@@ -15,6 +15,11 @@ std::optional<double> LinkPacing::link_rate() const {
   return pacer_.link_rate();
 }
 
+double LinkPacing::fastest() const {
+  MutexLock lock(mutex_);
+  return pacer_.fastest();
+}
+
 void LinkPacing::begin_with(double bytes_per_second) {
   MutexLock lock(mutex_);
   pacer_.begin_with(bytes_per_second);

@@ -20,6 +20,7 @@ class LinkPacing {
  public:
   // As EdgePacer::link_rate().
   std::optional<double> link_rate() const;
+  double fastest() const;  // as EdgePacer::fastest()
   // As EdgePacer::begin_with().
   void begin_with(double bytes_per_second);
 

@@ -126,7 +126,7 @@ void measure_link(const std::vector<TlsConnection>& connections, const LinkPacin
   report.rtt_seconds = least_rtt_seconds(connections);
   const std::optional<double> rate = link.link_rate();
   report.at_least = !rate;
-  report.link_bytes_per_second = rate.value_or(report.bytes_per_second);
+  report.link_bytes_per_second = rate.value_or(std::max(report.bytes_per_second, link.fastest()));
 }
 
 int connections_for(double bytes_per_second, double rtt_seconds, bool lossy) {

@@ -57,6 +57,8 @@ class EdgePacerTest : public QObject {
   void it_may_begin_with_what_another_link_carries_and_learns_its_own();
   void the_limit_settles_at_the_links_rate_with_a_short_queue();
   void it_follows_a_link_that_gets_slower_and_faster();
+  void a_limit_that_is_far_too_low_is_left_soon();
+  void what_came_through_while_the_ring_waited_now_and_then_counts();
   void waiting_for_the_ring_does_not_lower_it();
   void a_queue_that_others_keep_is_taken_for_the_way_after_a_while();
   void a_queue_that_does_not_shrink_is_not_drained_for_long();
@@ -117,6 +119,42 @@ void EdgePacerTest::it_follows_a_link_that_gets_slower_and_faster() {
   link.change_rate(100e6);
   link.run(pacer, 5);
   QVERIFY2(near(*pacer.limit(), 100e6), qPrintable(QString::number(*pacer.limit())));
+}
+
+void EdgePacerTest::a_limit_that_is_far_too_low_is_left_soon() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  pacer.begin_with(20e6);
+
+  link.run(pacer, 1.1);  // in which the window opens
+  QVERIFY2(*pacer.limit() > 20e6, qPrintable(QString::number(*pacer.limit())));
+  link.run(pacer, 1.2);
+
+  QVERIFY2(*pacer.limit() > 0.9 * 60e6, qPrintable(QString::number(*pacer.limit())));
+  double most = 0, longest_queue = 0;
+  for (int interval = 0; interval < 30; ++interval) {
+    link.run(pacer, kStep);
+    most = std::max(most, *pacer.limit());
+    longest_queue = std::max(longest_queue, link.queue_seconds());
+  }
+  QVERIFY2(most < 1.3 * 60e6, qPrintable(QString::number(most)));
+  QVERIFY2(longest_queue < 0.08, qPrintable(QString::number(longest_queue)));
+  QVERIFY2(near(*pacer.limit(), 60e6), qPrintable(QString::number(*pacer.limit())));
+}
+
+// Of an edge whose sender has nothing more in every other interval a rate is known all the same.
+void EdgePacerTest::what_came_through_while_the_ring_waited_now_and_then_counts() {
+  EdgePacer pacer;
+  constexpr double kRate = 60e6;
+  const auto observe = [&](double rate, bool saturated) {
+    pacer.observe({kStep, rate * kStep, saturated, 0.08, true, false});
+  };
+  for (const double share : {0.01, 0.02, 0.04}) observe(share * kRate, true);  // the window opens
+  for (int i = 0; i < 6; ++i) observe(kRate, false);
+  for (int i = 0; i < 4; ++i) observe(0.05 * kRate, true);
+
+  QVERIFY(pacer.limit());
+  QVERIFY2(*pacer.limit() > 0.9 * kRate, qPrintable(QString::number(*pacer.limit())));
 }
 
 void EdgePacerTest::waiting_for_the_ring_does_not_lower_it() {
