@@ -7,8 +7,15 @@ namespace {
 
 constexpr std::chrono::seconds kBbrProbesAfter{8};  // less than its 10, for the time between two looks
 constexpr std::chrono::milliseconds kStagger{200};
+constexpr double kOverflowing = 0.1;          // of what is delivered: more than links lose by themselves
+constexpr double kLeastOverflow = 128 << 10;  // bytes: some 90 segments, no accident
 
 }  // namespace
+
+std::optional<double> overflowing_rate(double seconds, double bytes_delivered, double bytes_retransmitted) {
+  if (bytes_retransmitted < std::max(kLeastOverflow, kOverflowing * bytes_delivered)) return std::nullopt;
+  return bytes_delivered / seconds;
+}
 
 std::optional<double> LinkPacing::link_rate() const {
   MutexLock lock(mutex_);
@@ -50,6 +57,7 @@ LinkPacing::Reading LinkPacing::read() const {
   for (const Socket& socket : sockets_) {
     const TcpProgress progress = tcp_progress(socket.fd);
     reading.bytes_delivered += progress.bytes_delivered;
+    reading.bytes_retransmitted += progress.bytes_retransmitted;
     reading.rtt_seconds += Seconds(progress.smoothed_rtt).count() / static_cast<double>(sockets_.size());
     with_more += progress.bytes_unsent > 0 ? 1 : 0;
     reading.under_way = reading.under_way || progress.bytes_queued > progress.bytes_unsent;
@@ -97,6 +105,11 @@ void LinkPacing::look(Clock::time_point now) {
   // The kernel counts segments, in 32 bits: a smaller segment size, or a wrap, makes it look like going back.
   if (reading.bytes_delivered >= before_.bytes_delivered) {
     const auto delivered = static_cast<double>(reading.bytes_delivered - before_.bytes_delivered);
+    const auto again = static_cast<double>(reading.bytes_retransmitted - before_.bytes_retransmitted);
+    // Without a limit the windows soon hold all that there is to send: never saturated, the pacer would learn nothing,
+    // and the same queue overflow in every attempt.
+    const auto rate = overflowing_rate(seconds, delivered, again);
+    if (rate && under_way_throughout_ && !stalled_meanwhile_) pacer_.begin_with(*rate);
     pacer_.observe(
         {seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_, stalled_meanwhile_});
   }

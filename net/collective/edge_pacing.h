@@ -15,6 +15,9 @@
 
 namespace atl {
 
+// What a link delivers while so much is sent again that its queue must overflow, bytes/s; nothing: it tells of none.
+std::optional<double> overflowing_rate(double seconds, double bytes_delivered, double bytes_retransmitted);
+
 // What is known of one link, kept from attempt to attempt, and the sockets of those under way. Thread-safe.
 class LinkPacing {
  public:
@@ -32,6 +35,7 @@ class LinkPacing {
   };
   struct Reading {
     std::uint64_t bytes_delivered = 0;
+    std::uint64_t bytes_retransmitted = 0;
     bool saturated = false;
     bool under_way = false;
     bool stalled = false;

@@ -77,6 +77,7 @@ class EdgePacingTest : public QObject {
   void a_limit_that_changes_holds_from_the_next_look_on();
   void contributions_and_their_edge_have_half_each();
   void sockets_that_have_something_to_send_share_what_all_may();
+  void a_link_whose_queue_overflows_delivers_its_rate();
 };
 
 void EdgePacingTest::attempts_at_once_share_the_owners_limit() {
@@ -207,6 +208,12 @@ void EdgePacingTest::attempts_to_one_peer_share_what_its_link_carries() {
   pacing.look(now);
 
   QVERIFY(std::abs(*first.paced_to() / of_two - 2) < 1e-3);
+}
+
+void EdgePacingTest::a_link_whose_queue_overflows_delivers_its_rate() {
+  QCOMPARE(overflowing_rate(0.4, 4e6, 5e5), std::optional(1e7));
+  QCOMPARE(overflowing_rate(0.4, 4e6, 2e5), std::nullopt);  // 5 %: of a link that loses by itself
+  QCOMPARE(overflowing_rate(0.1, 1e5, 5e4), std::nullopt);  // too few to tell
 }
 
 QTEST_APPLESS_MAIN(EdgePacingTest)
