@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <variant>
 
 #include "net/transport/socket.h"
 
@@ -51,19 +52,24 @@ Result<bool> read_up_to(TlsConnection& connection, Bytes& hello, std::size_t siz
   return true;
 }
 
-// Empty when not all of it has come.
-Result<std::optional<RingHello>> next_hello(TlsConnection& connection, Bytes& hello) {
+// How a ring connection begins. Empty when not all of it has come.
+using Beginning = std::variant<RingHello, RingAhead>;
+Result<std::optional<Beginning>> next_beginning(TlsConnection& connection, Bytes& hello) {
   ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, read_up_to(connection, hello, kRingHelloPrefixBytes));
-  if (!has_prefix) return std::optional<RingHello>();
+  if (!has_prefix) return std::optional<Beginning>();
+  if (ring_message_at(ByteView(hello).first(4)) == RingMessage::kAhead) {
+    ATOLL_ASSIGN_OR_RETURN(const RingAhead ahead, decode_ring_ahead(hello));
+    return std::optional<Beginning>(ahead);
+  }
   ATOLL_ASSIGN_OR_RETURN(const std::size_t length,
                          decode_ring_hello_prefix(ByteView(hello).first(kRingHelloPrefixBytes)));
   ATOLL_ASSIGN_OR_RETURN(const bool has_body, read_up_to(connection, hello, kRingHelloPrefixBytes + length));
-  if (!has_body) return std::optional<RingHello>();
+  if (!has_body) return std::optional<Beginning>();
   ATOLL_ASSIGN_OR_RETURN(RingHello said, decode_ring_hello_body(ByteView(hello).subspan(kRingHelloPrefixBytes)));
   if (said.from != connection.peer()) {
     return Error{ErrorCode::kCertificate, fmt::format("its hello says {}, its certificate does not", said.from.value)};
   }
-  return std::optional<RingHello>(std::move(said));
+  return std::optional<Beginning>(std::move(said));
 }
 
 }  // namespace
@@ -206,7 +212,7 @@ PeerDoor::Next PeerDoor::welcome(ConnectionId id, Pending& pending) {
 }
 
 PeerDoor::Next PeerDoor::read_hello(ConnectionId id, Pending& pending) {
-  Result<std::optional<RingHello>> hello = next_hello(*pending.tls, pending.hello);
+  Result<std::optional<Beginning>> hello = next_beginning(*pending.tls, pending.hello);
   if (!hello.ok()) {
     const Error& error = hello.error();
     log_refused(refused_, *pending.tls, error);
@@ -217,7 +223,11 @@ PeerDoor::Next PeerDoor::read_hello(ConnectionId id, Pending& pending) {
   }
   if (!hello->has_value()) return wait(id, pending);
   limits_.closed(id);
-  inbox_.deliver(std::move(**hello), take(pending));
+  if (auto* said = std::get_if<RingHello>(&**hello)) {
+    inbox_.deliver(std::move(*said), take(pending));
+  } else if (!inbox_.park_ahead(std::get<RingAhead>(**hello), take(pending))) {
+    spdlog::debug("event=connection_ahead_refused");
+  }
   return Next::kHandedOn;
 }
 

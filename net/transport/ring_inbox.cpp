@@ -11,6 +11,7 @@
 #include <set>
 
 #include "net/base/mutex.h"
+#include "net/transport/socket.h"
 
 namespace atl {
 namespace {
@@ -42,8 +43,15 @@ bool may_be_meant(const RingHello& hello, const RingHello& expected) {
 constexpr int kTickMilliseconds = 100, kTickOfAsked = 5;
 // A peer that was refused may have come a little before it was waited for.
 constexpr std::chrono::seconds kRefusalCountsFor{3};
-// Of one connection, in one look: whoever sends them without end must not keep us from looking at the time.
+// Of one connection, in one look, keepalives and padding: whoever sends them without end must not keep us from looking
+// at the time.
 constexpr int kMostKeepalives = 256;
+// Of one that was dialled ahead: its dialler asks every 4 s whether it stands, and that comes with an answer.
+constexpr std::chrono::seconds kGoneAfter{30};
+
+RingInbox::Kind kind_of(Schedule schedule) {
+  return schedule == Schedule::kDirect ? RingInbox::Kind::kExchange : RingInbox::Kind::kRing;
+}
 
 // Reads on until `parked.surplus` holds `size` bytes; false when they are not there yet.
 Result<bool> read_up_to(RingInbox::Parked& parked, std::size_t size) {
@@ -58,20 +66,8 @@ Result<bool> read_up_to(RingInbox::Parked& parked, std::size_t size) {
   return true;
 }
 
-// The hello that begins the connection's next attempt, if it has come. Keepalives of the one before are passed over.
-Result<std::optional<RingHello>> next_hello(RingInbox::Parked& parked) {
-  for (int keepalives = 0;; ++keepalives) {
-    if (keepalives == kMostKeepalives) return std::optional<RingHello>();
-    ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, read_up_to(parked, kRingHelloPrefixBytes));
-    if (!has_prefix) return std::optional<RingHello>();
-    if (ring_message_at(ByteView(parked.surplus).first(4)) != RingMessage::kFrame) break;
-    ATOLL_ASSIGN_OR_RETURN(const bool has_header, read_up_to(parked, kRingFrameHeaderBytes));
-    if (!has_header) return std::optional<RingHello>();
-    ATOLL_ASSIGN_OR_RETURN(const RingFrameHeader header,
-                           decode_ring_frame_header(std::span(parked.surplus).first<kRingFrameHeaderBytes>()));
-    if (header.type != RingFrameType::kKeepalive) return Error{ErrorCode::kProtocol, "a frame between two attempts"};
-    parked.surplus.clear();
-  }
+// The hello that begins the connection's next attempt, if it has come.
+Result<std::optional<RingHello>> read_hello(RingInbox::Parked& parked) {
   ATOLL_ASSIGN_OR_RETURN(const std::size_t length,
                          decode_ring_hello_prefix(ByteView(parked.surplus).first(kRingHelloPrefixBytes)));
   ATOLL_ASSIGN_OR_RETURN(const bool has_body, read_up_to(parked, kRingHelloPrefixBytes + length));
@@ -79,6 +75,29 @@ Result<std::optional<RingHello>> next_hello(RingInbox::Parked& parked) {
   ATOLL_ASSIGN_OR_RETURN(RingHello hello,
                          decode_ring_hello_body(ByteView(parked.surplus).subspan(kRingHelloPrefixBytes)));
   return std::optional<RingHello>(std::move(hello));
+}
+
+// False: not all of it is there yet.
+Result<bool> skip_keepalive(RingInbox::Parked& parked) {
+  ATOLL_ASSIGN_OR_RETURN(const bool has_header, read_up_to(parked, kRingFrameHeaderBytes));
+  if (!has_header) return false;
+  ATOLL_ASSIGN_OR_RETURN(const RingFrameHeader header,
+                         decode_ring_frame_header(std::span(parked.surplus).first<kRingFrameHeaderBytes>()));
+  if (header.type != RingFrameType::kKeepalive) return Error{ErrorCode::kProtocol, "a frame between two attempts"};
+  parked.surplus.clear();
+  return true;
+}
+
+// False: not all of it is there yet.
+Result<bool> skip_padding(TlsConnection& connection, std::uint64_t& left) {
+  std::array<std::byte, kMaxRingPaddingBytes> ignored;
+  while (left > 0) {
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left, ignored.size()));
+    ATOLL_ASSIGN_OR_RETURN(const std::size_t count, connection.try_read(std::span(ignored).first(most)));
+    if (count == 0) return false;
+    left -= count;
+  }
+  return true;
 }
 
 UniqueFd make_arrival() {
@@ -134,7 +153,7 @@ std::string hello_difference(const RingHello& hello, const RingHello& expected) 
   return {};
 }
 
-RingInbox::RingInbox() {
+RingInbox::RingInbox() : ahead_arrival_(make_arrival()) {
   for (UniqueFd& arrival : arrivals_) arrival = make_arrival();
 }
 
@@ -268,34 +287,146 @@ void RingInbox::forget_attempts() {
 
 void RingInbox::forget(const IslandId& peer) {
   MutexLock lock(mutex_);
+  ahead_.erase(peer);
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.connection.peer() == peer; });
   std::erase_if(parked_, [&](const ParkedOf& one) { return one.parked.connection.peer() == peer; });
 }
 
+// Keepalives of the attempt before are passed over, and so is padding where it may come. `bytes` were read of these.
+Result<std::optional<RingHello>> RingInbox::next_hello(ParkedOf& one, std::uint64_t& bytes) {
+  Parked& parked = one.parked;
+  for (int messages = 0; messages < kMostKeepalives; ++messages) {
+    if (one.skips > 0) {
+      const std::uint64_t before = one.skips;
+      const Result<bool> skipped = skip_padding(parked.connection, one.skips);
+      bytes += before - one.skips;
+      if (!skipped.ok()) return skipped.error();
+      if (!*skipped) break;
+    }
+    ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, read_up_to(parked, kRingHelloPrefixBytes));
+    if (!has_prefix) break;
+    const RingMessage message = ring_message_at(ByteView(parked.surplus).first(4));
+    if (message == RingMessage::kPadding && one.ahead) {
+      ATOLL_ASSIGN_OR_RETURN(one.skips, decode_ring_padding_prefix(parked.surplus));
+      bytes += parked.surplus.size();
+      parked.surplus.clear();
+    } else if (message == RingMessage::kFrame) {
+      ATOLL_ASSIGN_OR_RETURN(const bool is_whole, skip_keepalive(parked));
+      if (!is_whole) break;
+      bytes += kRingFrameHeaderBytes;
+    } else {
+      return read_hello(parked);
+    }
+  }
+  return std::optional<RingHello>();
+}
+
+bool RingInbox::listen_to(ParkedOf& one, std::uint64_t& bytes, std::vector<ParkedOf>& dropped) {
+  Result<std::optional<RingHello>> hello = next_hello(one, bytes);
+  if (hello.ok() && !hello->has_value()) return false;
+  if (hello.ok() && (*hello)->from == one.parked.connection.peer() && (*hello)->fragment == one.fragment) {
+    waiting_.push_back({std::move(**hello), std::move(one.parked.connection), true});
+  } else {
+    dropped.push_back(std::move(one));
+  }
+  return true;
+}
+
 // Hellos that came on the fragment's parked connections: those join the ones that wait. Connections that ended, or say
-// anything but a hello of their fragment, are dropped: true when there was one.
+// anything but a hello of their fragment, are dropped: true when there was one that an attempt has used.
 bool RingInbox::listen_to_parked(FragmentId fragment, const IslandId& peer) {
   std::vector<ParkedOf> dropped;
   MutexLock lock(mutex_);
   for (auto one = parked_.begin(); one != parked_.end();) {
-    Parked& parked = one->parked;
-    if (one->fragment != fragment || parked.connection.peer() != peer) {
-      ++one;
-      continue;
-    }
-    Result<std::optional<RingHello>> hello = next_hello(parked);
-    if (hello.ok() && !hello->has_value()) {
-      ++one;
-      continue;
-    }
-    if (hello.ok() && (*hello)->from == peer && (*hello)->fragment == fragment) {
-      waiting_.push_back({std::move(**hello), std::move(parked.connection), true});
-    } else {
-      dropped.push_back(std::move(*one));
-    }
-    one = parked_.erase(one);
+    std::uint64_t bytes = 0;
+    const bool is_meant = one->fragment == fragment && one->parked.connection.peer() == peer;
+    one = is_meant && listen_to(*one, bytes, dropped) ? parked_.erase(one) : one + 1;
   }
-  return !dropped.empty();
+  return std::ranges::any_of(dropped, [](const ParkedOf& one) { return !one.ahead; });
+}
+
+// ---- dialled ahead
+// ---------------------------------------------------------------------------------------------------
+
+void RingInbox::expect_ahead(Schedule schedule, const std::map<IslandId, int>& peers, bool takes_padding) {
+  MutexLock lock(mutex_);
+  ahead_.clear();
+  for (const auto& [peer, connections] : peers) {
+    ahead_[peer] = {kind_of(schedule), connections, takes_padding ? kMostPaddingOfPeer : 0};
+  }
+}
+
+// Those whose dialler is gone without a word make room.
+bool RingInbox::may_park_ahead(const RingAhead& ahead, const IslandId& peer) {
+  const auto named = ahead_.find(peer);
+  if (named == ahead_.end() || named->second.kind != kind_of(ahead.schedule)) return false;
+  std::erase_if(parked_, [&](const ParkedOf& one) {
+    const TlsConnection& connection = one.parked.connection;
+    return one.ahead && connection.peer() == peer && since_last_answer(connection.fd()) > kGoneAfter;
+  });
+  int of_all = 0, of_peer = 0, of_fragment = 0;
+  for (const ParkedOf& one : parked_) {
+    const bool is_peers = one.parked.connection.peer() == peer;
+    of_all += one.ahead ? 1 : 0;
+    of_peer += is_peers ? 1 : 0;
+    of_fragment += is_peers && one.ahead && one.fragment == ahead.fragment ? 1 : 0;
+  }
+  return of_all < static_cast<int>(kMaxWaiting) && of_peer < static_cast<int>(kMaxWaitingOfPeer) &&
+         of_fragment < named->second.of_fragment;
+}
+
+// The answer is a promise: whoever has it takes the connection for one that an attempt may begin with.
+bool RingInbox::park_ahead(const RingAhead& ahead, TlsConnection connection) {
+  {
+    MutexLock lock(mutex_);
+    const IslandId& peer = connection.peer();
+    if (!may_park_ahead(ahead, peer)) return false;
+    const RingAhead answer{ahead.fragment, ahead.schedule, ahead_[peer].bytes_left > 0};
+    const auto written = connection.try_write(encode(answer));
+    if (!written.ok() || *written < kRingHelloPrefixBytes) return false;
+    parked_.push_back({ahead.fragment, kind_of(ahead.schedule), {std::move(connection), {}}, /*ahead=*/true});
+  }
+  wake(ahead_arrival_);
+  return true;
+}
+
+// Whoever has sent what is read at once is read as all parked connections are, slowly.
+void RingInbox::append_ahead(std::vector<pollfd>& polls) {
+  polls.push_back({ahead_arrival_.get(), POLLIN, 0});
+  MutexLock lock(mutex_);
+  for (const ParkedOf& one : parked_) {
+    const TlsConnection& connection = one.parked.connection;
+    const auto named = one.ahead ? ahead_.find(connection.peer()) : ahead_.end();
+    if (named == ahead_.end() || named->second.bytes_left == 0) continue;
+    const short events = connection.poll_events_for_read();
+    polls.push_back({connection.fd(), events != 0 ? events : short{POLLOUT}, 0});  // some is here already: at once
+  }
+}
+
+void RingInbox::read_ahead() {
+  std::uint64_t arrivals = 0;
+  [[maybe_unused]] const auto drained = ::read(ahead_arrival_.get(), &arrivals, sizeof arrivals);
+  std::vector<ParkedOf> dropped;  // closed after the lock is released
+  std::vector<Waiting> outdated;
+  std::set<FragmentId> begun;
+  {
+    MutexLock lock(mutex_);
+    for (auto one = parked_.begin(); one != parked_.end();) {
+      const auto named = one->ahead ? ahead_.find(one->parked.connection.peer()) : ahead_.end();
+      if (named == ahead_.end() || named->second.bytes_left == 0) {
+        ++one;
+        continue;
+      }
+      std::uint64_t bytes = 0;
+      const FragmentId fragment = one->fragment;
+      const bool leaves = listen_to(*one, bytes, dropped);
+      named->second.bytes_left -= std::min(bytes, named->second.bytes_left);
+      if (leaves) begun.insert(fragment);
+      one = leaves ? parked_.erase(one) : one + 1;
+    }
+    if (!begun.empty()) drop_outdated(outdated);
+  }
+  for (const FragmentId fragment : begun) wake(arrival_of(fragment));
 }
 
 void RingInbox::look_at_parked() {

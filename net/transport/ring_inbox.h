@@ -1,6 +1,7 @@
 // Where inbound ring connections wait for the all-reduce attempt that they belong to: new ones after their hello, and
 // those of an attempt gone by until the next hello comes on them. Attempts of different fragments run at once: a
 // connection is of one fragment, from its first hello on, and no attempt of another one takes it or closes it.
+// Connections that peers dialled ahead of an attempt wait among those that were kept.
 // Thread-safe; of each fragment one thread at a time takes.
 #pragma once
 
@@ -42,6 +43,17 @@ class RingInbox {
   // the fragment of which it has most, so that one fragment's do not push out another's.
   void deliver(RingHello hello, TlsConnection connection);
 
+  // Who would dial this island in the next attempts, and how many connections for each fragment: these may dial ahead,
+  // in place of those that were named before. What they dialled stays; with `takes_padding` what they pad it with is
+  // read at once, kMostPaddingOfPeer of each.
+  void expect_ahead(Schedule schedule, const std::map<IslandId, int>& peers, bool takes_padding);
+  // Answers, and keeps it as if an attempt had parked it. False, and it is closed: nobody said that this peer may, or
+  // it has enough, or as much waits as may. Nothing that waits gives way to it.
+  bool park_ahead(const RingAhead& ahead, TlsConnection connection);
+  // What poll(2) is to watch for padding, and for read_ahead() to be called.
+  void append_ahead(std::vector<pollfd>& polls);
+  void read_ahead();
+
   // A certified peer began a connection with something else than a hello of this version: take() for it ends with that,
   // of each fragment.
   void refuse(const IslandId& peer, const Error& reason);
@@ -58,7 +70,8 @@ class RingInbox {
   Result<Edge> take(const RingHello& expected, Deadline deadline, const AbortSignal& abort,
                     const std::function<bool()>& on_tick = {});
   // The same without waiting, of whichever of the edges has come: which of them it is, and what take() would have
-  // returned. Nothing while none has: look again when something that append_polls() named is ready. All of one fragment.
+  // returned. Nothing while none has: look again when something that append_polls() named is ready. All of one
+  // fragment.
   struct Came {
     std::size_t index;
     Result<Edge> edge;
@@ -100,6 +113,13 @@ class RingInbox {
     FragmentId fragment;
     Kind kind;
     Parked parked;
+    bool ahead = false;       // it was dialled ahead, and no hello has come yet
+    std::uint64_t skips = 0;  // of padding: bytes to come
+  };
+  struct MayDialAhead {
+    Kind kind;
+    int of_fragment;               // connections
+    std::uint64_t bytes_left = 0;  // to be read at once
   };
   struct Refusal {
     Error reason;
@@ -116,6 +136,11 @@ class RingInbox {
   void drop_outdated(std::vector<Waiting>& dropped) ATOLL_REQUIRES(mutex_);
   bool listen_to_parked(FragmentId fragment, const IslandId& peer);
   void append_parked(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls);
+  static Result<std::optional<RingHello>> next_hello(ParkedOf& one, std::uint64_t& bytes);
+  bool may_park_ahead(const RingAhead& ahead, const IslandId& peer) ATOLL_REQUIRES(mutex_);
+  // Of one parked connection: the hello that came joins those that wait; what may not stay goes to `dropped`. True: it
+  // is parked no more.
+  bool listen_to(ParkedOf& one, std::uint64_t& bytes, std::vector<ParkedOf>& dropped) ATOLL_REQUIRES(mutex_);
   void drain_arrivals(FragmentId fragment);
   // Of a fragment below kMaxFragments.
   OfFragment& of(FragmentId fragment) ATOLL_REQUIRES(mutex_) { return fragments_[fragment.value]; }
@@ -123,10 +148,12 @@ class RingInbox {
 
   // eventfds, one a fragment: a delivery wakes the taker, which also watches its abort signal
   std::array<UniqueFd, kMaxFragments> arrivals_;
+  UniqueFd ahead_arrival_;  // likewise for whoever reads padding
   Mutex mutex_;
   std::array<OfFragment, kMaxFragments> fragments_ ATOLL_GUARDED_BY(mutex_);
   std::vector<Waiting> waiting_ ATOLL_GUARDED_BY(mutex_);  // oldest first
   std::vector<ParkedOf> parked_ ATOLL_GUARDED_BY(mutex_);  // oldest first
+  std::map<IslandId, MayDialAhead> ahead_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl

@@ -7,6 +7,15 @@ namespace {
 
 Error protocol_error(std::string message) { return Error{ErrorCode::kProtocol, std::move(message)}; }
 
+constexpr std::uint8_t kAheadDirectly = 1, kAheadTakesPadding = 2;
+
+Error other_version(std::uint16_t version) {
+  return Error{ErrorCode::kVersionUnsupported,
+               fmt::format("ring hello: the peer speaks version {} of the ring's protocol, this island version {}; "
+                           "update the older one",
+                           version, kRingVersion)};
+}
+
 Status check(const RingHello& hello) {
   if (hello.world_size < 2 || hello.world_size > kMaxRingIslands) {
     return protocol_error(fmt::format("ring hello: a ring of {} islands", hello.world_size));
@@ -61,12 +70,7 @@ Result<std::size_t> decode_ring_hello_prefix(ByteView prefix) {
   if (!reader.ok() || !reader.at_end() || magic != kRingHelloMagic) {
     return protocol_error("ring hello: these bytes are no hello of Atoll's ring");
   }
-  if (version != kRingVersion) {
-    return Error{ErrorCode::kVersionUnsupported,
-                 fmt::format("ring hello: the peer speaks version {} of the ring's protocol, this island version {}; "
-                             "update the older one",
-                             version, kRingVersion)};
-  }
+  if (version != kRingVersion) return other_version(version);
   if (length > kMaxRingHelloBodyBytes) return protocol_error(fmt::format("ring hello: {} bytes long", length));
   return std::size_t{length};
 }
@@ -101,7 +105,56 @@ Result<RingHello> decode_ring_hello_body(ByteView body) {
 RingMessage ring_message_at(ByteView magic) {
   const auto value = ByteReader(magic).get<std::uint32_t>();
   if (value == kRingHelloMagic) return RingMessage::kHello;
-  return value == kRingFrameMagic ? RingMessage::kFrame : RingMessage::kNeither;
+  if (value == kRingFrameMagic) return RingMessage::kFrame;
+  if (value == kRingAheadMagic) return RingMessage::kAhead;
+  return value == kRingPaddingMagic ? RingMessage::kPadding : RingMessage::kNone;
+}
+
+RingAheadBytes encode(const RingAhead& ahead) {
+  ByteWriter writer;
+  writer.put(kRingAheadMagic);
+  writer.put(kRingVersion);
+  writer.put(static_cast<std::uint8_t>(ahead.fragment.value));
+  const int directly = ahead.schedule == Schedule::kDirect ? kAheadDirectly : 0;
+  writer.put(static_cast<std::uint8_t>(directly | (ahead.takes_padding ? kAheadTakesPadding : 0)));
+  RingAheadBytes bytes;
+  std::memcpy(bytes.data(), writer.bytes().data(), bytes.size());
+  return bytes;
+}
+
+Result<RingAhead> decode_ring_ahead(ByteView bytes) {
+  ByteReader reader(bytes);
+  const auto magic = reader.get<std::uint32_t>();
+  const auto version = reader.get<std::uint16_t>();
+  const FragmentId fragment{reader.get<std::uint8_t>()};
+  const auto flags = reader.get<std::uint8_t>();
+  if (!reader.ok() || !reader.at_end() || magic != kRingAheadMagic) {
+    return protocol_error("ring connection ahead: these bytes do not begin one");
+  }
+  if (version != kRingVersion) return other_version(version);
+  if (fragment.value >= kMaxFragments || flags > (kAheadDirectly | kAheadTakesPadding)) {
+    return protocol_error(fmt::format("ring connection ahead: fragment {}, flags {}", fragment.value, flags));
+  }
+  const Schedule schedule = (flags & kAheadDirectly) != 0 ? Schedule::kDirect : Schedule::kRing;
+  return RingAhead{fragment, schedule, (flags & kAheadTakesPadding) != 0};
+}
+
+Bytes ring_padding(std::uint32_t length) {
+  ByteWriter writer;
+  writer.put(kRingPaddingMagic);
+  writer.put(length);
+  Bytes bytes = writer.take();
+  bytes.resize(kRingHelloPrefixBytes + length);
+  return bytes;
+}
+
+Result<std::uint32_t> decode_ring_padding_prefix(ByteView prefix) {
+  ByteReader reader(prefix);
+  const auto magic = reader.get<std::uint32_t>();
+  const auto length = reader.get<std::uint32_t>();
+  if (!reader.ok() || !reader.at_end() || magic != kRingPaddingMagic) return protocol_error("ring padding: it is none");
+  if (length > kMaxRingPaddingBytes) return protocol_error(fmt::format("ring padding: {} bytes long", length));
+  return length;
 }
 
 RingFrameHeader resting_keepalive() {

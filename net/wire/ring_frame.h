@@ -1,6 +1,6 @@
 // What travels on a ring edge (TLS, kAlpnRing): attempts, one after the other. Little-endian, explicit widths.
 //
-//   connection := attempt*
+//   connection := (ahead padding*)? attempt*
 //   attempt    := call? hello frame*    between two attempts: keepalives alone
 //   call       := hello
 //
@@ -8,6 +8,13 @@
 // because nobody can dial it, it begins each attempt with a call, a hello in which it says that it receives; nothing
 // else travels that way but keepalives between attempts, by which a dialler sees whether its connections still stand.
 //
+// A connection may be dialled ahead of its first attempt (net/collective/dial_ahead.h). Then it begins with an `ahead`;
+// the other end answers with its own, which says that it keeps the connection, or closes it. Padding only fills the
+// link, so that its window is open when bytes are to move. Whoever dials waits for the answer; one that was not told of
+// a next attempt with this peer closes it.
+//
+//   ahead      := magic u32, version u16, fragment u8, flags u8   1: for direct exchanges; 2: padding may come
+//   padding    := magic u32, length u32, `length` zeros
 //   hello      := magic u32, version u16, body length u16, body
 //   body       := wire u8, role u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
 //                 round u32, attempt u32, payload numel u64, bucket numel u64, final buckets u64,
@@ -30,6 +37,7 @@
 //   attempt    := hello frame*          each way; the dialler's hello comes first, the other answers it
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,11 +45,14 @@
 #include "net/base/bytes.h"
 #include "net/base/id.h"
 #include "net/base/result.h"
+#include "net/wire/schedule.h"
 
 namespace atl {
 
-inline constexpr std::uint32_t kRingHelloMagic = 0x48525441;  // "ATRH"
-inline constexpr std::uint32_t kRingFrameMagic = 0x46525441;  // "ATRF"
+inline constexpr std::uint32_t kRingHelloMagic = 0x48525441;    // "ATRH"
+inline constexpr std::uint32_t kRingFrameMagic = 0x46525441;    // "ATRF"
+inline constexpr std::uint32_t kRingAheadMagic = 0x41525441;    // "ATRA"
+inline constexpr std::uint32_t kRingPaddingMagic = 0x50525441;  // "ATRP"
 // Of these bytes, of how edges are cut (net/collective/ring_schedule.h), and of how partial sums are rounded
 // (kernels/wire_codec.h, add_weighted): a member that adds otherwise makes other averages.
 inline constexpr std::uint16_t kRingVersion = 5;
@@ -87,6 +98,25 @@ Result<std::size_t> decode_ring_hello_prefix(ByteView prefix);
 // Of exactly the bytes that follow.
 Result<RingHello> decode_ring_hello_body(ByteView body);
 
+// What a connection that is dialled ahead will serve. Exactly kRingHelloPrefixBytes.
+struct RingAhead {
+  FragmentId fragment = {};  // less than kMaxFragments
+  Schedule schedule = Schedule::kRing;
+  bool takes_padding = false;  // in an answer: more is read at once, as it comes
+
+  bool operator==(const RingAhead&) const = default;
+};
+using RingAheadBytes = std::array<std::byte, kRingHelloPrefixBytes>;
+RingAheadBytes encode(const RingAhead& ahead);
+Result<RingAhead> decode_ring_ahead(ByteView bytes);
+
+// With its first kRingHelloPrefixBytes bytes one TLS record.
+inline constexpr std::uint32_t kMaxRingPaddingBytes = (16u << 10) - kRingHelloPrefixBytes;
+// That one island sends another while one advice of the hub holds, at most.
+inline constexpr std::uint64_t kMostPaddingOfPeer = std::uint64_t{32} << 20;
+Bytes ring_padding(std::uint32_t length);
+Result<std::uint32_t> decode_ring_padding_prefix(ByteView prefix);  // how many follow
+
 inline constexpr std::size_t kRingFrameHeaderBytes = 32;
 // Largest payload of one frame; a sender's sub-chunks are smaller.
 inline constexpr std::uint32_t kMaxRingFrameBytes = 1u << 20;
@@ -110,7 +140,7 @@ struct RingFrameHeader {
 RingFrameHeader resting_keepalive();
 
 // By its first four bytes.
-enum class RingMessage { kHello, kFrame, kNeither };
+enum class RingMessage { kHello, kFrame, kAhead, kPadding, kNone };
 RingMessage ring_message_at(ByteView magic);
 
 // Exactly kRingFrameHeaderBytes.

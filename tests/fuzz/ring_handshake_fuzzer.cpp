@@ -38,6 +38,11 @@ Expected expected_of(ByteView said, const IslandId& peer, bool between_attempts)
     if (!frame.ok() || frame->type != RingFrameType::kKeepalive) return {Verdict::kRefused, ErrorCode::kProtocol, {}};
     said = said.subspan(kRingFrameHeaderBytes);
   }
+  if (!between_attempts && ring_message_at(said.first(4)) == RingMessage::kAhead) {
+    const auto ahead = decode_ring_ahead(said.first(kRingHelloPrefixBytes));
+    if (!ahead.ok()) return {Verdict::kRefused, ahead.error().code, {}};
+    return {Verdict::kImpostor, {}, {}};  // nobody said that it may
+  }
   const auto length = decode_ring_hello_prefix(said.first(kRingHelloPrefixBytes));
   if (!length.ok()) return {Verdict::kRefused, length.error().code, {}};
   if (said.size() < kRingHelloPrefixBytes + *length) return {};

@@ -1,6 +1,8 @@
 // What waits for an attempt, and who may take it: connections of different fragments lie beside each other.
 #include "net/transport/ring_inbox.h"
 
+#include <poll.h>
+
 #include <QtTest>
 #include <algorithm>
 #include <thread>
@@ -53,7 +55,12 @@ class RingInboxTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void init() { inbox_.emplace(); }
+  void init() {
+    inbox_.emplace();
+    door_.forget(TestRun::island_id(1));
+    door_.forget_attempts();
+    door_.expect_ahead(Schedule::kRing, {}, false);
+  }
 
   void a_connection_is_taken_by_an_attempt_of_its_fragment_alone();
   void a_newer_attempt_of_a_fragment_drops_nothing_of_another();
@@ -69,6 +76,16 @@ class RingInboxTest : public QObject {
   void a_peer_of_another_schedule_is_told();
   void a_refusal_is_told_to_attempts_of_every_fragment();
   void a_hub_that_begins_anew_begins_anew_for_every_fragment();
+  void a_connection_dialled_ahead_is_answered_and_serves_the_first_attempt();
+  void who_was_not_named_dials_nobody_ahead_data();
+  void who_was_not_named_dials_nobody_ahead();
+  void a_peer_dials_no_more_ahead_than_it_may_and_pushes_nothing_out();
+  void what_was_dialled_ahead_stays_when_others_are_named();
+  void one_dialled_ahead_that_is_closed_ends_no_attempt();
+  void padding_is_read_as_it_comes_and_the_hello_behind_it_is_found();
+  void a_flood_of_padding_is_throttled();
+  void who_wants_no_padding_says_so();
+  void padding_on_a_connection_of_an_attempt_gone_by_is_refused();
 
  private:
   // Not in the inbox yet.
@@ -96,6 +113,40 @@ class RingInboxTest : public QObject {
     parked.push_back({std::move(connection.near), {}});
     inbox_->park(fragment, std::move(parked), kind);
     return std::move(connection.far);
+  }
+  // Of island 1, through the port, to the inbox behind it. The answer, if one came.
+  struct Ahead {
+    TlsConnection far;
+    std::optional<RingAhead> answer;
+  };
+  Ahead dial_ahead(const RingAhead& ahead) {
+    auto far = TlsConnection::connect({"127.0.0.1", listener_->port()}, dial_context_, TestRun::island_id(0),
+                                      Deadline::after(test::kForEver));
+    if (!far.ok() || !far->write_all(encode(ahead), Deadline::after(test::kForEver)).ok()) qFatal("cannot dial");
+    RingAheadBytes bytes;
+    if (!far->read_exact(bytes, Deadline::after(test::kForEver)).ok()) return {std::move(*far), std::nullopt};
+    return {std::move(*far), decode_ring_ahead(bytes).value()};
+  }
+  void pad(TlsConnection& far, int messages) {
+    const Bytes padding = ring_padding(kMaxRingPaddingBytes);
+    for (int i = 0; i < messages; ++i) {
+      if (!far.write_all(padding, Deadline::after(test::kForEver)).ok()) qFatal("cannot pad");
+    }
+  }
+  // As the thread does that keeps connections warm, until it is destroyed.
+  std::jthread reads_ahead() {
+    return std::jthread([this](const std::stop_token& stop) {
+      std::vector<pollfd> polls;
+      while (!stop.stop_requested()) {
+        polls.clear();
+        door_.append_ahead(polls);
+        (void)::poll(polls.data(), polls.size(), 10);
+        door_.read_ahead();
+      }
+    });
+  }
+  auto take_at_door(const RingHello& expected, Deadline deadline = Deadline::after(test::kForEver)) {
+    return door_.take(expected, deadline, abort_);
   }
   auto take(const RingHello& expected, Deadline deadline = Deadline::after(0ms)) {
     return inbox_->take(expected, deadline, abort_);
@@ -299,6 +350,134 @@ void RingInboxTest::a_hub_that_begins_anew_begins_anew_for_every_fragment() {
     const TlsConnection far = deliver(hello_of(fragment, fragment.value));
     QVERIFY(take(hello_of(fragment, fragment.value)).ok());
   }
+}
+
+void RingInboxTest::a_connection_dialled_ahead_is_answered_and_serves_the_first_attempt() {
+  door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(1), 2}}, true);
+  Ahead first = dial_ahead({kSecond, Schedule::kRing}), second = dial_ahead({kSecond, Schedule::kRing});
+  QVERIFY(first.answer && *first.answer == (RingAhead{kSecond, Schedule::kRing, true}));
+  door_.keep_parked_of(kSecond, {TestRun::island_id(1)});
+
+  QVERIFY(first.far.write_all(encode(hello_of(kSecond, 1, 0, 2)), Deadline::after(test::kForEver)).ok());
+  QVERIFY(second.far.write_all(encode(hello_of(kSecond, 1, 1, 2)), Deadline::after(test::kForEver)).ok());
+
+  const auto edge = take_at_door(hello_of(kSecond, 1));
+  QVERIFY2(edge.ok(), edge.ok() ? "" : edge.error().message.c_str());
+  QCOMPARE(edge->connections.size(), std::size_t{2});
+  QCOMPARE(edge->reused, 2);
+}
+
+void RingInboxTest::who_was_not_named_dials_nobody_ahead_data() {
+  QTest::addColumn<int>("named");
+  QTest::addColumn<bool>("directly");
+  QTest::newRow("nobody was") << 0 << false;
+  QTest::newRow("another was") << 2 << false;
+  QTest::newRow("for the other schedule") << 1 << true;
+}
+
+void RingInboxTest::who_was_not_named_dials_nobody_ahead() {
+  QFETCH(int, named);
+  QFETCH(bool, directly);
+  if (named > 0) {
+    door_.expect_ahead(directly ? Schedule::kDirect : Schedule::kRing, {{TestRun::island_id(named), 16}}, true);
+  }
+
+  QVERIFY(!dial_ahead({kFirst, Schedule::kRing}).answer);
+
+  // Nor does an attempt hear of it.
+  QCOMPARE(take_at_door(hello_of(kFirst, 1), Deadline::after(0ms)).error().code, ErrorCode::kTimeout);
+}
+
+void RingInboxTest::a_peer_dials_no_more_ahead_than_it_may_and_pushes_nothing_out() {
+  door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(1), 2}}, true);
+  Ahead one = dial_ahead({kFirst, Schedule::kRing}), two = dial_ahead({kFirst, Schedule::kRing});
+  QVERIFY(one.answer && two.answer);
+
+  QVERIFY(!dial_ahead({kFirst, Schedule::kRing}).answer);
+
+  const Ahead other = dial_ahead({kSecond, Schedule::kRing});  // of which it has none
+  QVERIFY(other.answer);
+  QVERIFY(!is_closed(one.far) && !is_closed(two.far));
+}
+
+void RingInboxTest::what_was_dialled_ahead_stays_when_others_are_named() {
+  door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(1), 1}}, true);
+  Ahead ahead = dial_ahead({kFirst, Schedule::kRing});
+
+  door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(2), 1}}, true);
+
+  QVERIFY(ahead.far.write_all(encode(hello_of(kFirst, 1)), Deadline::after(test::kForEver)).ok());
+  QVERIFY(take_at_door(hello_of(kFirst, 1)).ok());
+}
+
+void RingInboxTest::one_dialled_ahead_that_is_closed_ends_no_attempt() {
+  door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(1), 2}}, true);
+  Ahead used = dial_ahead({kFirst, Schedule::kRing});
+  QVERIFY(used.far.write_all(encode(hello_of(kFirst, 1, 0, 2)), Deadline::after(test::kForEver)).ok());
+  QCOMPARE(take_at_door(hello_of(kFirst, 1), Deadline::after(50ms)).error().code, ErrorCode::kTimeout);
+
+  {
+    const Ahead closed = dial_ahead({kFirst, Schedule::kRing});
+    QVERIFY(closed.answer);
+  }
+  auto rest = TlsConnection::connect({"127.0.0.1", listener_->port()}, dial_context_, TestRun::island_id(0),
+                                     Deadline::after(test::kForEver));
+  QVERIFY(rest.ok());
+  std::jthread late([&] {
+    std::this_thread::sleep_for(100ms);
+    (void)rest->write_all(encode(hello_of(kFirst, 1, 1, 2)), Deadline::after(test::kForEver));
+  });
+
+  const auto edge = take_at_door(hello_of(kFirst, 1));
+  QVERIFY2(edge.ok(), edge.ok() ? "" : edge.error().message.c_str());
+  QCOMPARE(edge->reused, 1);
+}
+
+void RingInboxTest::padding_is_read_as_it_comes_and_the_hello_behind_it_is_found() {
+  door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(1), 1}}, true);
+  Ahead ahead = dial_ahead({kFirst, Schedule::kRing});
+  const std::jthread reads = reads_ahead();
+
+  pad(ahead.far, 1024);  // far more than sockets hold
+  QVERIFY(ahead.far.write_all(encode(hello_of(kFirst, 1)), Deadline::after(test::kForEver)).ok());
+
+  QVERIFY(take_at_door(hello_of(kFirst, 1)).ok());
+}
+
+void RingInboxTest::a_flood_of_padding_is_throttled() {
+  door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(1), 1}}, true);
+  Ahead ahead = dial_ahead({kFirst, Schedule::kRing});
+  {
+    const std::jthread reads = reads_ahead();
+    const Bytes padding = ring_padding(kMaxRingPaddingBytes);
+    const auto messages = 2 * kMostPaddingOfPeer / padding.size();
+    std::uint64_t written = 0;
+    while (written < messages && ahead.far.write_all(padding, Deadline::after(500ms)).ok()) ++written;
+    QVERIFY(written >= kMostPaddingOfPeer / padding.size());
+    QVERIFY2(written < messages, "whatever came was read");
+  }
+  std::vector<pollfd> polls;
+  door_.append_ahead(polls);
+  QCOMPARE(polls.size(), std::size_t{1});  // nobody is woken by it any more
+
+  QVERIFY(!is_closed(ahead.far));
+}
+
+void RingInboxTest::who_wants_no_padding_says_so() {
+  door_.expect_ahead(Schedule::kDirect, {{TestRun::island_id(1), 1}}, false);
+
+  const Ahead ahead = dial_ahead({kFirst, Schedule::kDirect, true});
+
+  QVERIFY(ahead.answer && !ahead.answer->takes_padding);
+}
+
+void RingInboxTest::padding_on_a_connection_of_an_attempt_gone_by_is_refused() {
+  TlsConnection far = park(kFirst);
+  pad(far, 1);
+
+  inbox_->look_at_parked();
+
+  QVERIFY(closes(far));
 }
 
 QTEST_GUILESS_MAIN(RingInboxTest)

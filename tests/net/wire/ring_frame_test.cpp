@@ -70,6 +70,9 @@ class RingFrameTest : public QObject {
   void implausible_frame_header_is_refused();
   void keepalive_has_no_payload();
   void garbage_never_passes_for_more_than_it_says();
+  void what_begins_a_connection_ahead_is_frozen_and_comes_back();
+  void an_implausible_beginning_ahead_is_refused();
+  void padding_says_how_long_it_is_and_is_never_long();
 };
 
 void RingFrameTest::hello_comes_back_as_it_went() {
@@ -209,6 +212,37 @@ void RingFrameTest::garbage_never_passes_for_more_than_it_says() {
     if (const auto decoded = decode_hello(hello); decoded.ok()) QVERIFY(encode(*decoded) == hello);
     if (const auto decoded = decode_ring_frame_header(header); decoded.ok()) QVERIFY(encoded(*decoded) == header);
   }
+}
+
+void RingFrameTest::what_begins_a_connection_ahead_is_frozen_and_comes_back() {
+  const RingAhead ahead{FragmentId{3}, Schedule::kDirect, true};
+
+  QCOMPARE(hex_encode(encode(ahead)), std::string("4154524105000303"));
+  QVERIFY(*decode_ring_ahead(encode(ahead)) == ahead);
+  QVERIFY(*decode_ring_ahead(encode(RingAhead{})) == RingAhead{});
+  QCOMPARE(ring_message_at(ByteView(encode(ahead)).first(4)), RingMessage::kAhead);
+}
+
+void RingFrameTest::an_implausible_beginning_ahead_is_refused() {
+  const auto with = [](std::size_t at, int value) {
+    RingAheadBytes bytes = encode(RingAhead{});
+    bytes[at] = static_cast<std::byte>(value);
+    return decode_ring_ahead(bytes);
+  };
+
+  QCOMPARE(with(0, 0).error().code, ErrorCode::kProtocol);
+  QCOMPARE(with(4, 4).error().code, ErrorCode::kVersionUnsupported);
+  QCOMPARE(with(6, kMaxFragments).error().code, ErrorCode::kProtocol);
+  QCOMPARE(with(7, 4).error().code, ErrorCode::kProtocol);
+  QVERIFY(!decode_ring_ahead(ByteView(encode(RingAhead{})).first(7)).ok());
+}
+
+void RingFrameTest::padding_says_how_long_it_is_and_is_never_long() {
+  const Bytes padding = ring_padding(5);
+
+  QCOMPARE(hex_encode(padding), std::string("41545250050000000000000000"));
+  QCOMPARE(*decode_ring_padding_prefix(ByteView(padding).first(kRingHelloPrefixBytes)), std::uint32_t{5});
+  QVERIFY(!decode_ring_padding_prefix(ByteView(ring_padding(kMaxRingPaddingBytes + 1)).first(8)).ok());
 }
 
 QTEST_APPLESS_MAIN(RingFrameTest)
