@@ -38,8 +38,10 @@
 #include "net/base/sha256.h"
 #include "net/collective/connection_pool.h"
 #include "net/collective/connection_tuner.h"
+#include "net/collective/dial_ahead.h"
 #include "net/collective/edge_pacing.h"
 #include "net/collective/progress_meter.h"
+#include "net/collective/ring_member.h"
 #include "net/collective/silence_limit.h"
 #include "net/collective/upload_share.h"
 #include "net/tls/context.h"
@@ -50,13 +52,6 @@ namespace atl {
 
 class PartialSums;
 struct RingPayload;
-
-struct RingMember {
-  IslandId id;
-  Address address;
-  double weight = 0;            // tokens trained this round; 0 for one that only receives
-  bool dials_previous = false;  // it dials the rank before it, which else dials it; bytes flow the same way
-};
 
 // One attempt to average one round, as the hub ordered it.
 struct AllReduceSpec {
@@ -161,6 +156,10 @@ class RingAllReduce {
   // raised (kAborted). No deadline on the whole: silence is what ends it.
   std::variant<AllReduceReport, AllReduceFailure> run(const AllReduceSpec& spec, std::span<const float> input,
                                                       std::span<std::byte> canonical, const AbortSignal& abort);
+  // Any thread: dials ahead what the next attempts will need, as far as they can be told, until one begins, which takes
+  // what stands. Returns at once.
+  void prepare(NextAttempts next) { ahead_.prepare(std::move(next)); }
+  bool await_prepared(Deadline deadline) { return ahead_.await_prepared(deadline); }  // false: it is still at it
   // Any thread: closes the connections that are kept open with one that is no longer a member, of all fragments. Those
   // of an attempt under way are closed when the next one of its fragment begins without it.
   void forget(const IslandId& peer);
@@ -193,6 +192,7 @@ class RingAllReduce {
   std::map<IslandId, PeerSilence>& silences_of(const AllReduceSpec& spec);  // its members', and of no others
   double fastest_link();                                                    // of those that rings have filled; 0: none
   void keep_warm();
+  DialAhead::Ring dialled_ahead();
 
   IslandId self_;
   RingInbox& inbox_;
@@ -203,6 +203,7 @@ class RingAllReduce {
   std::map<IslandId, LinkPacing> links_ ATOLL_GUARDED_BY(links_mutex_);  // by the next rank; each stays where it is
   LinkPacing own_link_;                                                  // to everybody, of direct exchanges
   AbortSignal ends_;
+  DialAhead ahead_;
   std::jthread warms_;  // what is kept from attempt to attempt; last, as it uses the rest
 };
 

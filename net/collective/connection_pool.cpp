@@ -114,6 +114,14 @@ Result<ConnectionPool::Edge> ConnectionPool::take(const EdgeEnd& end, const Addr
   return edge;
 }
 
+int ConnectionPool::count(const EdgeEnd& end, const Address& address) {
+  MutexLock lock(mutex_);
+  const auto found = kept_.find(end);
+  if (found == kept_.end() || found->second.address != address) return 0;
+  std::erase_if(found->second.connections, [](TlsConnection& connection) { return !is_open(connection); });
+  return static_cast<int>(found->second.connections.size());
+}
+
 void ConnectionPool::give_back(const EdgeEnd& end, const Address& address, std::vector<TlsConnection> connections) {
   if (connections.empty()) return;
   MutexLock lock(mutex_);

@@ -38,6 +38,8 @@ class ConnectionPool {
   // `count` connections of that edge; those that are missing are dialled at once in parallel, each with all of the
   // time.
   Result<Edge> take(const EdgeEnd& end, const Address& address, int count, Deadline deadline, const AbortSignal& abort);
+  // Of those that are kept and open.
+  int count(const EdgeEnd& end, const Address& address);
   // For the next attempt. Connections that are in the middle of a frame must not come back.
   void give_back(const EdgeEnd& end, const Address& address, std::vector<TlsConnection> connections);
   // Closes those of other edges.

@@ -162,7 +162,7 @@ std::vector<TlsConnection> between_messages(std::vector<RingInbox::Parked> parke
 }  // namespace
 
 RingAllReduce::RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& dial_context)
-    : self_(std::move(self)), inbox_(inbox), dial_context_(dial_context) {
+    : self_(std::move(self)), inbox_(inbox), dial_context_(dial_context), ahead_(dialled_ahead()) {
   for (std::uint32_t i = 0; i < kMaxFragments; ++i) fragments_.emplace_back(dial_context);
   try {
     warms_ = std::jthread([this] { keep_warm(); });
@@ -171,13 +171,38 @@ RingAllReduce::RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& 
   }
 }
 
+DialAhead::Ring RingAllReduce::dialled_ahead() {
+  return {.self = self_,
+          .inbox = inbox_,
+          .dial_context = dial_context_,
+          .under_way = under_way_,
+          .pool = [this](FragmentId fragment) -> ConnectionPool& { return of(fragment).pool; },
+          .connections =
+              [this](const NextAttempts& next, FragmentId fragment, const EdgeEnd& end) {
+                AllReduceSpec spec;
+                spec.fragment = fragment;
+                spec.fragments = next.fragments;
+                spec.connections_per_edge = next.connections_per_edge;
+                return connections_of(spec, end);
+              },
+          .link = [this](Schedule schedule, const IslandId& next) -> LinkPacing& {
+            return schedule == Schedule::kDirect ? own_link_ : link_to(next);
+          }};
+}
+
 // An all-reduce comes after minutes of inner steps. Connections that are found alive before it begins save it a round
-// trip, and one that died is dialled anew by it at once.
+// trip, and one that died is dialled anew by it at once. Padding is read as it comes.
 void RingAllReduce::keep_warm() {
-  pollfd ends{ends_.fd(), POLLIN, 0};
-  while (::poll(&ends, 1, static_cast<int>(ConnectionPool::kWarmEvery.count())) == 0) {
+  auto warms_at = Clock::now() + ConnectionPool::kWarmEvery;
+  std::vector<pollfd> polls;
+  while (!ends_.raised()) {
+    polls.assign({pollfd{ends_.fd(), POLLIN, 0}});
+    inbox_.append_ahead(polls);
+    if (::poll(polls.data(), polls.size(), Deadline::at(warms_at).poll_milliseconds()) > 0) inbox_.read_ahead();
+    if (Clock::now() < warms_at) continue;
     for (OfFragment& fragment : fragments_) fragment.pool.keep_warm();
     inbox_.look_at_parked();
+    warms_at = Clock::now() + ConnectionPool::kWarmEvery;
   }
 }
 
@@ -203,6 +228,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
     const Error busy = invalid(fmt::format("fragment {} is being averaged already", spec.fragment.value));
     return failed({busy, std::nullopt, {}}, rank_text);
   }
+  const DialAhead::Hold hold(ahead_);
 
   const RingPayload payload = payload_of(spec, static_cast<std::int64_t>(input.size()));
   const PartialSums sums(spec.wire, input, share_of(spec.order, static_cast<std::size_t>(self->value)), spec.feedback,
@@ -224,7 +250,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
 }
 
 void RingAllReduce::forget(const IslandId& peer) {
-  for (OfFragment& fragment : fragments_) fragment.pool.forget(peer);
+  ahead_.forget(peer);
   inbox_.forget(peer);
 }
 

@@ -1,0 +1,272 @@
+#include "net/collective/dial_ahead.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+#include "net/transport/socket.h"
+
+namespace atl {
+namespace {
+
+constexpr std::size_t kDialAtOnce = 8;
+// A peer may hear of it a little later, and close what comes before.
+constexpr int kMostPasses = 4;
+constexpr std::chrono::milliseconds kFirstPause{500};  // twice as long each time
+constexpr std::uint64_t kPaddingShare = 10;            // a tenth of an attempt's bytes
+
+// One end of an edge of the next attempts, of each fragment.
+struct NextEdge {
+  const RingMember* peer = nullptr;
+  RingRole role = RingRole::kSends;
+  bool is_dialled = false;  // by this island
+};
+
+std::vector<NextEdge> edges_of(const NextAttempts& next, const IslandId& self) {
+  std::vector<NextEdge> edges;
+  const auto& order = next.order;
+  const auto found = std::ranges::find(order, self, &RingMember::id);
+  if (found == order.end() || order.size() < 2) return edges;
+  const auto rank = static_cast<std::size_t>(found - order.begin());
+  if (next.schedule == Schedule::kDirect) {
+    for (std::size_t other = 0; other < order.size(); ++other) {
+      if (other != rank) edges.push_back({&order[other], RingRole::kExchange, rank < other});
+    }
+    return edges;
+  }
+  const RingMember& after = order[(rank + 1) % order.size()];
+  const RingMember& before = order[(rank + order.size() - 1) % order.size()];
+  edges.push_back({&after, RingRole::kSends, !after.dials_previous});
+  edges.push_back({&before, RingRole::kReceives, found->dials_previous});
+  return edges;
+}
+
+bool is_limited(const NextAttempts& next) {
+  return next.most_bytes_per_second && next.most_bytes_per_second().has_value();
+}
+
+}  // namespace
+
+DialAhead::DialAhead(Ring ring) : ring_(std::move(ring)) {
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  } catch (const std::system_error&) {
+    // Attempts then dial for themselves.
+  }
+}
+
+DialAhead::~DialAhead() {
+  thread_.request_stop();
+  const MutexLock lock(mutex_);
+  if (pass_) pass_->raise("the ring ends");
+}
+
+// ---- what is said to it
+
+void DialAhead::prepare(NextAttempts next) {
+  expect(next);
+  const MutexLock lock(mutex_);
+  end_pass();
+  next_ = std::move(next);
+  due_ = Clock::now();
+  passes_ = 0;
+  changed_.notify_all();
+}
+
+void DialAhead::expect(const NextAttempts& next) const {
+  std::map<IslandId, int> peers;
+  for (const NextEdge& edge : edges_of(next, ring_.self)) {
+    const int connections = next.schedule == Schedule::kDirect ? 1 : most_connections_per_edge(next.fragments);
+    if (!edge.is_dialled) peers[edge.peer->id] += connections;
+  }
+  const bool is_free = next.download == nullptr || !next.download->allowed();
+  ring_.inbox.expect_ahead(next.schedule, peers, is_free);
+}
+
+bool DialAhead::await_prepared(Deadline deadline) {
+  MutexLock lock(mutex_);
+  return idle_.wait(lock, deadline, [&]() ATOLL_REQUIRES(mutex_) { return !next_ && !pass_; });
+}
+
+void DialAhead::forget(const IslandId& peer) {
+  const MutexLock lock(mutex_);
+  end_pass();
+  if (next_ && std::ranges::find(next_->order, peer, &RingMember::id) != next_->order.end()) next_.reset();
+  for (std::uint32_t fragment = 0; fragment < kMaxFragments; ++fragment) ring_.pool(FragmentId{fragment}).forget(peer);
+  idle_.notify_all();
+}
+
+// Nobody waits for the threads that dial: what they make is closed.
+void DialAhead::end_pass() {
+  if (pass_) pass_->raise("an attempt begins, or other advice came");
+  put_down();
+}
+
+void DialAhead::put_down() {
+  if (opening_.opener) give_to_pools(opening_.opener->release());
+  opening_ = {};
+  give_to_pools(std::exchange(to_open_, {}));
+}
+
+void DialAhead::give_to_pools(std::vector<DialledAhead> connections) {
+  for (DialledAhead& one : connections) {
+    std::vector<TlsConnection> alone;
+    alone.push_back(std::move(one.connection));
+    ring_.pool(one.fragment).give_back(one.end, one.address, std::move(alone));
+  }
+}
+
+void DialAhead::hold() {
+  const MutexLock lock(mutex_);
+  ++held_;
+  end_pass();
+  next_.reset();
+  idle_.notify_all();
+}
+
+void DialAhead::release() {
+  const MutexLock lock(mutex_);
+  --held_;
+  changed_.notify_all();
+}
+
+// ---- its thread
+
+void DialAhead::run(const std::stop_token& stop) {
+  for (;;) {
+    NextAttempts next;
+    std::shared_ptr<AbortSignal> abort;
+    {
+      MutexLock lock(mutex_);
+      const auto is_asked = [&]() ATOLL_REQUIRES(mutex_) { return next_ && held_ == 0; };
+      if (!changed_.wait(lock, stop, is_asked) || stop.stop_requested()) return;
+      if (Clock::now() < due_) {
+        const auto has_changed = [&]() ATOLL_REQUIRES(mutex_) { return !is_asked() || due_ <= Clock::now(); };
+        (void)changed_.wait(lock, stop, Deadline::at(due_), has_changed);
+        continue;
+      }
+      next = *next_;
+      pass_ = abort = std::make_shared<AbortSignal>();
+    }
+    const bool all = pass(next, *abort);
+    const MutexLock lock(mutex_);
+    pass_.reset();
+    if (!abort->raised()) {
+      due_ = Clock::now() + kFirstPause * (1 << passes_);
+      if (all || ++passes_ == kMostPasses) next_.reset();
+    }
+    idle_.notify_all();
+  }
+}
+
+// False: something lacks that may come later.
+bool DialAhead::pass(const NextAttempts& next, const AbortSignal& abort) {
+  const std::vector<Wanted> wanted = lacking(next, abort);
+  if (wanted.empty()) return true;
+  const std::size_t dialled = dial(next, wanted, abort);
+  open_windows(next, abort);
+  return dialled == wanted.size();
+}
+
+std::vector<DialAhead::Wanted> DialAhead::lacking(const NextAttempts& next, const AbortSignal& abort) {
+  std::vector<Wanted> wanted;
+  const MutexLock lock(mutex_);  // no attempt begins meanwhile, whose numbers of connections these are
+  if (abort.raised()) return wanted;
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(next.fragments); ++i) {
+    const FragmentId fragment{i};
+    for (const NextEdge& edge : edges_of(next, ring_.self)) {
+      if (!edge.is_dialled) continue;
+      const EdgeEnd end{edge.peer->id, edge.role};
+      const int connections = edge.role == RingRole::kExchange ? 1 : ring_.connections(next, fragment, end);
+      const int there = ring_.pool(fragment).count(end, edge.peer->address);
+      for (int lacks = connections - there; lacks > 0; --lacks) wanted.push_back({fragment, end, edge.peer->address});
+    }
+  }
+  return wanted;
+}
+
+std::size_t DialAhead::dial(const NextAttempts& next, const std::vector<Wanted>& wanted, const AbortSignal& abort) {
+  std::atomic<std::size_t> turn = 0, dialled = 0;
+  const auto dial_some = [&] {
+    for (std::size_t i = turn++; i < wanted.size() && !abort.raised(); i = turn++) {
+      if (dial_one(next, wanted[i], abort)) ++dialled;
+    }
+  };
+  std::vector<std::jthread> threads;
+  try {
+    while (threads.size() + 1 < std::min(kDialAtOnce, wanted.size())) threads.emplace_back(dial_some);
+  } catch (const std::system_error&) {
+    // Those that there are do it.
+  }
+  dial_some();
+  threads.clear();
+  return dialled;
+}
+
+bool DialAhead::dial_one(const NextAttempts& next, const Wanted& wanted, const AbortSignal& abort) {
+  const Deadline deadline = Deadline::after(next.silence_timeout);
+  const RingAhead ahead{wanted.fragment, next.schedule};
+  const auto greet = [&]() -> Result<std::pair<TlsConnection, RingAhead>> {
+    ATOLL_ASSIGN_OR_RETURN(TlsConnection connection, TlsConnection::connect(wanted.address, ring_.dial_context,
+                                                                            wanted.end.peer, deadline, &abort));
+    ATOLL_RETURN_IF_ERROR(connection.write_all(encode(ahead), deadline, &abort));
+    RingAheadBytes bytes;
+    ATOLL_RETURN_IF_ERROR(connection.read_exact(bytes, deadline, &abort));
+    ATOLL_ASSIGN_OR_RETURN(const RingAhead answer, decode_ring_ahead(bytes));
+    if (answer.fragment != ahead.fragment || answer.schedule != ahead.schedule) {
+      return Error{ErrorCode::kProtocol, fmt::format("{} answers for another attempt", wanted.end.peer.value)};
+    }
+    return std::pair(std::move(connection), answer);
+  };
+  Result<std::pair<TlsConnection, RingAhead>> greeted = greet();
+  if (!greeted.ok()) {
+    spdlog::debug("event=dial_ahead_failed peer={} reason=\"{}\"", wanted.end.peer.value, greeted.error().message);
+    return false;
+  }
+  auto& [connection, answer] = *greeted;
+  const bool sends = wanted.end.role != RingRole::kReceives;
+  if (sends) tune_for_bulk(connection.fd(), next.congestion_control);
+  const bool is_opened =
+      sends && answer.takes_padding && next.bytes_to_each > 0 && !leads_to_this_machine(connection.fd());
+  std::vector<DialledAhead> one;
+  one.push_back({wanted.fragment, wanted.end, wanted.address, std::move(connection)});
+  const MutexLock lock(mutex_);
+  if (abort.raised()) return false;
+  if (is_opened) {
+    to_open_.push_back(std::move(one.front()));
+  } else {
+    give_to_pools(std::move(one));
+  }
+  return true;
+}
+
+// An attempt takes the connections from between two turns.
+void DialAhead::open_windows(const NextAttempts& next, const AbortSignal& abort) {
+  {
+    const MutexLock lock(mutex_);
+    if (abort.raised() || to_open_.empty()) return;
+    if (is_limited(next)) return give_to_pools(std::exchange(to_open_, {}));
+    const std::uint64_t fragments = next.schedule == Schedule::kDirect ? 1 : static_cast<std::uint64_t>(next.fragments);
+    const std::uint64_t to_each = std::min(kMostPaddingOfPeer, fragments * next.bytes_to_each / kPaddingShare);
+    LinkPacing& link = ring_.link(next.schedule, to_open_.front().end.peer);
+    opening_.upload = std::make_unique<UploadShare>(ring_.under_way, next.most_bytes_per_second);
+    opening_.opener = std::make_unique<WindowOpener>(std::exchange(to_open_, {}), link, *opening_.upload, to_each);
+  }
+  std::vector<pollfd> polls;
+  for (;;) {
+    polls.assign({pollfd{abort.fd(), POLLIN, 0}});
+    {
+      const MutexLock lock(mutex_);
+      if (abort.raised()) return;
+      if (!opening_.opener->turn(Clock::now())) return put_down();
+      opening_.opener->append_polls(polls);
+    }
+    (void)::poll(polls.data(), polls.size(), static_cast<int>(EdgePacing::kLookEvery.count()));
+  }
+}
+
+}  // namespace atl
