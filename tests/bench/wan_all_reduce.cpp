@@ -8,6 +8,7 @@
 //   wan_all_reduce --rate 100 --rtt 300 --loss 0.01 --payload 64MiB --schedule direct
 //   wan_all_reduce --payload 512MiB --idle 60
 //
+// Before the first one the islands dial ahead, as they do in a run while they train; `--cold`: they do not.
 // `--idle`: each but the first comes after so many seconds of idleness, as in a run. `--payload 16MiB,64MiB,256MiB`:
 // what is fixed of an all-reduce too, and what grows with the bytes. Links that differ, in a given order; random ones
 // (from --rate / 20 to --rate) in the order that the hub would choose, or in a random one beside the same ideal:
@@ -59,6 +60,7 @@ struct Options {
   std::string congestion = "bbr";
   int repeat = 5;
   double idle_s = 0;
+  bool cold = false;
   std::string pairs;
   std::string turns;
   unsigned unequal = 0;
@@ -92,6 +94,24 @@ AllReduceSpec spec_of(const Options& options, WireFormat wire, Schedule schedule
     spec.order.push_back({IslandId{fmt::format("isl-{:016x}", host)}, {wan::host_address(host), kPort}, 1.0});
   }
   return spec;
+}
+
+// As the hub's advice does before a round is averaged. The others may be told a little later.
+constexpr std::chrono::seconds kLongestPreparing{5};
+
+void prepare(BenchIsland& island, const AllReduceSpec& spec, std::uint64_t payload_bytes) {
+  NextAttempts next;
+  next.order = spec.order;
+  next.schedule = spec.schedule;
+  next.connections_per_edge = spec.connections_per_edge;
+  next.congestion_control = spec.congestion_control;
+  const auto numel = static_cast<std::int64_t>(payload_bytes / sizeof(float));
+  const auto bytes = static_cast<std::uint64_t>(encoded_bytes(spec.wire, numel));
+  const std::uint64_t islands = spec.order.size();
+  next.bytes_to_each = (spec.schedule == Schedule::kDirect ? 2 : 2 * (islands - 1)) * bytes / islands;
+  island.ring().prepare(std::move(next));
+  (void)island.ring().await_prepared(Deadline::after(kLongestPreparing));
+  std::cout << "prepared" << std::endl;
 }
 
 // One all-reduce of the first `numel` values.
@@ -136,6 +156,10 @@ Status run_member(const Options& options) {
     std::string word;
     std::uint64_t bytes = 0;
     if (!(in >> word >> bytes)) return Error{ErrorCode::kInternal, "a member was told " + line};
+    if (word == "prepare") {
+      prepare(*island, spec, bytes);
+      continue;
+    }
     spec.attempt = Attempt{spec.attempt.value + 1};
     ATOLL_RETURN_IF_ERROR(average(*island, spec, std::span(input).first(bytes / sizeof(float)), word == "verify"));
   }
@@ -173,6 +197,17 @@ class Members {
       if (line != "ready") return Error{ErrorCode::kInternal, "a member says " + line};
     }
     return members;
+  }
+
+  Status prepare(std::uint64_t bytes) {
+    for (wan::WanProcess& process : processes_) {
+      ATOLL_RETURN_IF_ERROR(process.write_line(fmt::format("prepare {}", bytes)));
+    }
+    for (wan::WanProcess& process : processes_) {
+      ATOLL_ASSIGN_OR_RETURN(const std::string line, process.read_line(Deadline::after(kLongest)));
+      if (line != "prepared") return Error{ErrorCode::kInternal, "a member says " + line};
+    }
+    return ok_status();
   }
 
   Result<Measured> all_reduce(std::uint64_t bytes, bool verify) {
@@ -346,6 +381,8 @@ Result<UniqueFd> wait_for_turn(const std::string& path) {
   return file;
 }
 
+std::string first_name(const Options& options) { return options.cold ? "first, cold" : "first, ahead"; }
+
 Status run(Options& options, char** argv) {
   ATOLL_ASSIGN_OR_RETURN(const auto payloads, payload_bytes(options));
   ATOLL_ASSIGN_OR_RETURN(const WireFormat wire, parse_wire_format(options.wire));
@@ -363,17 +400,18 @@ Status run(Options& options, char** argv) {
         fmt::join(options.payloads, ", "), options.wire, edges, options.idle_s);
   }
   std::vector<Point> points;
-  bool first = true;  // cold: connections are made
+  bool first = true;
   for (std::size_t payload = 0; payload < payloads.size(); ++payload) {
     const double ideal = ideal_seconds(options, payloads[payload], wire);
     std::vector<double> seconds;
     for (int i = first ? -1 : 0; i < options.repeat; ++i) {
       if (!first && options.idle_s > 0) ::usleep(static_cast<useconds_t>(options.idle_s * 1e6));
       ATOLL_ASSIGN_OR_RETURN(const UniqueFd turn, wait_for_turn(options.turns));
+      if (first && !options.cold) ATOLL_RETURN_IF_ERROR(members->prepare(payloads[payload]));
       const double before = Seconds(box->router_cpu_time()).count();
       ATOLL_ASSIGN_OR_RETURN(const Measured measured, members->all_reduce(payloads[payload], i <= 0));
-      print(options, first ? "first" : fmt::format("{} {}", options.payloads[payload], i + 1), measured, ideal,
-            Seconds(box->router_cpu_time()).count() - before);
+      print(options, first ? first_name(options) : fmt::format("{} {}", options.payloads[payload], i + 1), measured,
+            ideal, Seconds(box->router_cpu_time()).count() - before);
       if (!first) seconds.push_back(measured.seconds);
       first = false;
     }
@@ -406,7 +444,8 @@ int main(int argc, char** argv) {
   app.add_option("--connections", options.connections, "an edge of the ring; 0: as many as it chooses, as in a run")
       ->check(CLI::Range(0, kMaxConnectionsPerEdge));
   app.add_option("--congestion", options.congestion, "default congestion control of the islands");
-  app.add_option("--repeat", options.repeat, "of each payload, beside the first one, which is cold");
+  app.add_option("--repeat", options.repeat, "of each payload, beside the first one");
+  app.add_flag("--cold", options.cold, "nothing is dialled before the first one");
   app.add_option("--idle", options.idle_s, "seconds of idleness before each but the first");
   app.add_option("--pairs", options.pairs, "FROM-TO:MBIT[:RTT],... beside --rate and --rtt");
   app.add_option("--order", options.order, "hosts in ring order")->delimiter(',');
