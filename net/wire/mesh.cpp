@@ -187,6 +187,7 @@ void fields(Archive& archive, IslandHello& m) {
   }
   if_so(archive, "can_upload", m.can_upload);
   if_so(archive, "credited", m.credited);
+  if_so(archive, "dials_ahead", m.dials_ahead);
 }
 
 template <class Archive>
@@ -422,14 +423,21 @@ void fields(Archive& archive, HubUpload& m) {
   archive.hash("state_hash", m.state_hash);
 }
 
+template <class Archive>
+void fields(Archive& archive, HubNeighbours& m) {
+  archive.field("order", m.order);
+  schedule(archive, m.schedule);
+  archive.field("bytes_to_each", m.bytes_to_each);
+}
+
 // ---- types by name, in the order of the variants
 
 constexpr std::array<const char*, 15> kIslandTypes = {
     "hello",   "heartbeat",   "ready",  "have",    "attempt_failed", "applied",        "recovered", "validation",
     "leaving", "link_report", "chunks", "durable", "uploaded",       "lease_returned", "evaluation"};
-constexpr std::array<const char*, 14> kHubTypes = {"welcome",     "roster", "recover", "initialise", "round_begin",
+constexpr std::array<const char*, 15> kHubTypes = {"welcome",     "roster", "recover", "initialise", "round_begin",
                                                    "attempt",     "abort",  "commit",  "goodbye",    "probe",
-                                                   "show_chunks", "notice", "safe",    "upload"};
+                                                   "show_chunks", "notice", "safe",    "upload",     "neighbours"};
 static_assert(kIslandTypes.size() == std::variant_size_v<IslandMessage>);
 static_assert(kHubTypes.size() == std::variant_size_v<HubMessage>);
 

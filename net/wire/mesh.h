@@ -80,6 +80,9 @@ struct IslandHello {  // first message after the WebSocket opens, also after a r
   std::optional<HeldWork> work = {};
   bool can_upload = false;  // its owner gave it credentials for RunConfig::upload_store
   bool credited = false;    // its owner agreed that models of the run name it (net/wire/contributors.h)
+  // It takes HubNeighbours, and connections that were dialled on its advice: of an older version it does neither, and
+  // is neither told nor named to others.
+  bool dials_ahead = false;
 };
 
 struct IslandHeartbeat {  // every RunConfig::heartbeat; also what people see of an island
@@ -319,6 +322,16 @@ struct HubGoodbye {  // the hub closes: refused, removed, finished
   bool finished = false;  // the run reached max_rounds
 };
 
+// Whom the next attempt would have this island connect with, if it began now: what it has to dial can be dialled
+// meanwhile (net/collective/dial_ahead.h). While nothing is averaged, again when it changes, and for each attempt anew.
+// It is advice: nothing is promised, and who does not heed it loses nothing but time.
+struct HubNeighbours {
+  // As HubAttempt::order, tokens aside; round a ring of more than three the member before, this island and the next.
+  std::vector<AttemptMember> order;
+  Schedule schedule = Schedule::kRing;
+  std::uint64_t bytes_to_each = 0;  // that this island would send to each to whom it sends; 0: not known
+};
+
 struct HubProbe {  // measure the link from this island to yourself now, then say IslandLinkReport
   IslandId from;   // in the roster
   std::uint64_t bytes = 0;
@@ -346,8 +359,9 @@ struct HubUpload {
   std::string state_hash;  // tree hash, hex
 };
 
-using HubMessage = std::variant<HubWelcome, HubRoster, HubRecover, HubInitialise, HubRoundBegin, HubAttempt, HubAbort,
-                                HubCommit, HubGoodbye, HubProbe, HubShowChunks, HubNotice, HubSafe, HubUpload>;
+using HubMessage =
+    std::variant<HubWelcome, HubRoster, HubRecover, HubInitialise, HubRoundBegin, HubAttempt, HubAbort, HubCommit,
+                 HubGoodbye, HubProbe, HubShowChunks, HubNotice, HubSafe, HubUpload, HubNeighbours>;
 
 std::string encode(const IslandMessage& message);
 std::string encode(const HubMessage& message);

@@ -102,6 +102,7 @@ class InnerLoop {
   Status on(const HubUpload& message);
   // Acted on when they came, beside the training.
   Status on(const HubProbe&) { return ok_status(); }
+  Status on(const HubNeighbours&) { return ok_status(); }
   Status on(const HubAttempt&) { return ok_status(); }
   Status on(const HubAbort&) { return ok_status(); }
   Status on(const HubShowChunks&) { return ok_status(); }

@@ -45,6 +45,12 @@ IslandHello sample_uploader() {
   return hello;
 }
 
+IslandHello sample_of_who_dials_ahead() {
+  IslandHello hello{kMeshVersion, "atoll 0.1.0", "Reef", 47000, "", std::nullopt, ""};
+  hello.dials_ahead = true;
+  return hello;
+}
+
 IslandAttemptFailed sample_refusal() {
   IslandAttemptFailed refusal{OuterStep{2}, Attempt{1}, std::nullopt, "too large"};
   refusal.too_large = true;
@@ -93,7 +99,8 @@ std::vector<IslandMessage> island_samples() {
           IslandReady{OuterStep{3}, 40960, 0.125, 3.5, FragmentId{1}, 12345},
           IslandHeartbeat{OuterStep{2}, "training", 7, 2.5, 18000.25, 1u << 20, 12345, 1.5, 0.25, 16u << 20},
           IslandEvaluation{OuterStep{3}, 1, {0.25, 0.5, 0.375}},
-          IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, true, 0.0125}}}};
+          IslandLinkReport{{{IslandId{"isl-2"}, true, 62.5e6, 0.08, true, 0.0125}}},
+          sample_of_who_dials_ahead()};
 }
 
 std::vector<HubMessage> hub_samples() {
@@ -123,7 +130,9 @@ std::vector<HubMessage> hub_samples() {
       HubUpload{OuterStep{7}, kHash},
       HubAbort{OuterStep{3}, Attempt{1}, "isl-3 was lost", FragmentId{1}},
       HubRoundBegin{OuterStep{3}, 20, 1ull << 40, 160, false, {}, {}, {}, {}, true},
-      sample_direct_attempt()};
+      sample_direct_attempt(),
+      HubNeighbours{sample_members(), Schedule::kRing, 1u << 20},
+      HubNeighbours{sample_members(), Schedule::kDirect, 0}};
 }
 
 // The golden file: one message a line, island's first. Frozen: a change of it is another version of the protocol.
