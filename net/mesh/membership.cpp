@@ -79,7 +79,9 @@ Membership::Entered Membership::enter(const IslandConnected& event) {
   if (event.hello.outer_step) island.claimed = HeldState{*event.hello.outer_step, event.hello.state_hash};
   island.noticed.clear();
   island.told_safe.reset();
+  island.told_neighbours.reset();
   island.can_upload = event.hello.can_upload;
+  island.dials_ahead = event.hello.dials_ahead;
   island.work = event.hello.work;
   return {island, is_new, moved};
 }

@@ -37,8 +37,10 @@ struct MeshIsland {
   std::string left_out_for;   // why; empty: it takes part
   std::string noticed;        // what it was told last (HubNotice)
   std::vector<HeldState> durable;
-  std::optional<OuterStep> told_safe;  // HubSafe, since it came
+  std::optional<OuterStep> told_safe;            // HubSafe, since it came
+  std::optional<HubNeighbours> told_neighbours;  // since it came, and since the last attempt
   bool can_upload = false;
+  bool dials_ahead = false;
   std::optional<HeldWork> work;      // with which it came
   std::optional<HeldState> claimed;  // the outer state that it last said to hold, whatever that is worth
   std::uint32_t rounds_accepted = 0;

@@ -7,6 +7,7 @@ namespace atl {
 namespace {
 
 constexpr std::uint64_t kProbeBytes = 8u << 20;  // past slow start of most links, half a second at 150 Mbit/s
+constexpr std::chrono::seconds kProbesTake{10};  // an island has few to do, one after the other
 constexpr std::chrono::minutes kDialAgainAfter{10};
 constexpr std::chrono::minutes kDirectAgainAfter{10};
 constexpr int kMostDirectDoublings = 4;
@@ -36,10 +37,12 @@ void MeshLinks::probe(const std::vector<IslandId>& islands) {
   if (islands.size() < 3) return;  // one ring only
   for (const auto& [from, to] : matrix_.worth_a_probe(islands, turn_.now())) {
     turn_.send(to, HubProbe{from, kProbeBytes});
+    probes_until_ = turn_.now() + kProbesTake;
   }
 }
 
 void MeshLinks::report(const IslandId& island, const IslandLinkReport& report, const Membership& members) {
+  ++reports_;
   for (const LinkReportEntry& link : report.links) {
     if (!members.contains(link.peer)) continue;
     const IslandId& from = link.outgoing ? island : link.peer;
@@ -68,13 +71,16 @@ WireFormat MeshLinks::wire_for(const std::vector<AttemptMember>& members) const 
   return passes_sums_on ? WireFormat::kInt8Block : wire;
 }
 
-Schedule MeshLinks::choose_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire) {
-  const Schedule before = std::exchange(last_schedule_, Schedule::kRing);
+Schedule MeshLinks::expected_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire) const {
   if (!sums_hop_by_hop(wire) || turn_.now() < direct_again_at_) return Schedule::kRing;
   const auto question = schedule_question(order, bytes, matrix_, turn_.now());
-  if (question) last_schedule_ = atl::choose_schedule(*question, before);
-  if (last_schedule_ == Schedule::kDirect) begin_with_the_hidden(order, matrix_);
-  return last_schedule_;
+  if (!question || atl::choose_schedule(*question, last_schedule_) == Schedule::kRing) return Schedule::kRing;
+  begin_with_the_hidden(order, matrix_);
+  return Schedule::kDirect;
+}
+
+Schedule MeshLinks::choose_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire) {
+  return last_schedule_ = expected_schedule(order, bytes, wire);
 }
 
 double MeshLinks::longest_seconds(const std::vector<AttemptMember>& order, double bytes) const {

@@ -31,6 +31,9 @@ class MeshLinks {
   // that it needs. Not so where it is no slower than that took it for, or slower than anybody is waited for.
   bool has_got_slow(const IslandId& from, const IslandId& to, double bytes_per_second);
   void forget(const IslandId& island) { matrix_.forget(island); }
+  std::uint64_t reports() const { return reports_; }  // that came
+  // Islands may be measuring links, which are to be idle.
+  bool probes() const { return turn_.now() < probes_until_; }
 
   // An attempt's ring. Whoever is in `sits_out` is to be left out, and the ring chosen anew.
   RingChoice choose(std::vector<AttemptMember> members) const;
@@ -42,6 +45,8 @@ class MeshLinks {
   // By which schedule those of `order` average so many encoded bytes (schedule_choice.h); where it is directly, the
   // order begins with whom it must begin with. The next choice compares with it.
   Schedule choose_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire);
+  // Which that would be: nothing is chosen.
+  Schedule expected_schedule(std::vector<AttemptMember>& order, double bytes, WireFormat wire) const;
   double longest_seconds(const std::vector<AttemptMember>& order, double bytes) const;
   // It failed or left a member behind, and not for a death: no direct exchange for ten minutes, and for twice as long
   // when it fails again. Whatever one member says keeps the run from nothing but that.
@@ -61,6 +66,8 @@ class MeshLinks {
   Schedule last_schedule_ = Schedule::kRing;
   int direct_failures_ = 0;  // in a row
   Clock::time_point direct_again_at_{};
+  std::uint64_t reports_ = 0;
+  Clock::time_point probes_until_{};
   BadEdges bad_edges_;  // of all rounds since the hub started
 };
 

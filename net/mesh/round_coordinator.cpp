@@ -22,7 +22,8 @@ RoundCoordinator::RoundCoordinator(RunConfig run, const CoordinatorMemory& memor
       inner_(turn_, members_, links_, trust_, state_, memory),
       safekeeping_(turn_, members_, trust_, state_, memory),
       recovery_(turn_, members_, trust_, state_, safekeeping_, *this),
-      standstill_(turn_, members_, trust_, state_, safekeeping_) {
+      standstill_(turn_, members_, trust_, state_, safekeeping_),
+      advice_(turn_, members_, links_) {
   turn_.set_decay(memory.decay);
   turn_.set_mixture(memory.mixture);
   resume(memory);
@@ -93,6 +94,7 @@ void RoundCoordinator::settle() {
   for_each_round([](OpenRound& round) { round.settle_attempt(); });
   settle_rounds();
   inner_.probe_links(is_any_averaged());
+  advice_.settle(rounds_.empty() ? nullptr : rounds_.rbegin()->second.get(), is_any_averaged());
   settle_end();
   standstill_.settle(rounds_, finished_);
   safekeeping_.settle();

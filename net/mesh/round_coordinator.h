@@ -26,6 +26,7 @@
 
 #include "net/mesh/committed_state.h"
 #include "net/mesh/inner_phase.h"
+#include "net/mesh/neighbour_advice.h"
 #include "net/mesh/open_round.h"
 #include "net/mesh/recovery.h"
 #include "net/mesh/safekeeping.h"
@@ -140,6 +141,7 @@ class RoundCoordinator final : private MeshVerdicts {
   Safekeeping safekeeping_;
   Recovery recovery_;
   StandstillWatch standstill_;
+  NeighbourAdvice advice_;
   OpenRounds rounds_;
   std::vector<std::unique_ptr<OpenRound>> closed_;  // in this event: who closed one may be in the midst of it
   bool began_ = false;                              // an event came

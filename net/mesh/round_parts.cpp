@@ -249,6 +249,17 @@ std::vector<AttemptMember> RoundParts::ready_members() const {
   return members;
 }
 
+std::vector<AttemptMember> RoundParts::likely_members() const {
+  std::vector<AttemptMember> members;
+  for (const auto& [id, island] : members_.islands()) {
+    const RoundPart& part = of(id);
+    if (!part.takes_part() || !island.connected || (!part.trains() && !part.ready)) continue;
+    const std::uint64_t leased = part.begun.lease_sequences * turn_.run().sequence_length;
+    members.push_back({id, island.entry.address, part.ready ? part.ready->tokens : leased});
+  }
+  return members;
+}
+
 std::size_t RoundParts::count_trainers() const {
   const auto trains = [this](const auto& entry) { return of(entry.first).trains() && !entry.second.paused; };
   return static_cast<std::size_t>(std::ranges::count_if(members_.islands(), trains));

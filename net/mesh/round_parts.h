@@ -79,6 +79,7 @@ class RoundParts {
   void close(const std::set<IslandId>& averaged);
 
   std::vector<AttemptMember> ready_members() const;
+  std::vector<AttemptMember> likely_members() const;  // who will be, as far as can be told: those that train, too
   std::size_t count_trainers() const;
   bool is_somebody_awaited() const;
   std::vector<IslandId> late() const;         // trainers that are not ready

@@ -95,7 +95,10 @@ void RandomMeshTest::whatever_happens_no_rule_is_broken_and_rounds_go_on() {
     mesh.keeps_states = true;
     mesh.snapshot_every = 1 + seed % 9;
     mesh.replays_by_itself = seed % 3 != 0;
-    for (int i = 1; i <= islands; ++i) mesh.start(i);
+    for (int i = 1; i <= islands; ++i) {
+      mesh.island(i).dials_ahead = seed % 2 == 0 || i != 1;
+      mesh.start(i);
+    }
     for (int fault = 0; fault < kFaults; ++fault) {
       mesh.settle_randomly(random, static_cast<int>(random() % kStepsBetween));
       if (directly) measure_long_links(mesh, islands);

@@ -37,6 +37,7 @@ SimulatedIsland SimulatedIsland::after_death(bool disk_stays) const {
   SimulatedIsland dead;
   dead.id = id;
   dead.lies = lies;
+  dead.dials_ahead = dials_ahead;
   if (!disk_stays) return dead;
   dead.durable = durable;
   dead.logged = logged;

@@ -56,6 +56,7 @@ struct SimulatedIsland {
   bool running = false;
   bool linked = false;  // to the hub
   bool can_upload = false;
+  bool dials_ahead = false;
   IslandHeartbeat heartbeat;          // as it says it at every tick
   std::optional<HeldWork> held_work;  // that it says to have on its disk
   std::uint16_t port = 0;             // 0: its number

@@ -65,6 +65,7 @@ void SimulatedMesh::link(int number) {
   event.hello.state_hash = island.said_hash();
   if (island.lies.step) event.hello.outer_step = OuterStep{island.outer_step.value_or(OuterStep{0}).value + 3};
   event.hello.can_upload = island.can_upload;
+  event.hello.dials_ahead = island.dials_ahead;
   event.hello.work = island.held_work;
   if (keeps_states) event.hello.durable = island.all_on_disk();
   if (keeps_states && island.newest_commit) {
@@ -150,6 +151,9 @@ void SimulatedMesh::carry_out(const SendTo& send) {
   }
   if (std::holds_alternative<HubProbe>(send.message) && hub_->phase() == RoundCoordinator::Phase::kSyncing) {
     violate("a link is probed while the ring needs it");
+  }
+  if (std::holds_alternative<HubNeighbours>(send.message) && hub_->phase() == RoundCoordinator::Phase::kSyncing) {
+    violate("islands are to dial ahead while the ring needs the links");
   }
   if (!std::visit([this](const auto& message) { return names_its_fragment(run, message); }, send.message)) {
     violate("a message names another fragment than its round's");
