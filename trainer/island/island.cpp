@@ -107,6 +107,7 @@ IslandHello Island::Impl::hello() const {
   hello.work = held_work();
   hello.can_upload = disk_.keeps() && may_use_bucket(options_.store);
   hello.credited = options_.credited;
+  hello.dials_ahead = true;
   hello.last_commit = disk_.record().newest_commit();
   hello.epoch = disk_.record().epoch();
   return hello;

@@ -23,6 +23,8 @@ void SyncLanes::start(const RunConfig& run, const std::vector<Fragment>& fragmen
   }
   MutexLock lock(mutex_);
   lanes_ = std::move(lanes);
+  connections_per_edge_ = static_cast<int>(run.connections_per_edge);
+  silence_timeout_ = run.dead_after;
   if (!ended_) return;
   for (const auto& lane : lanes_) lane->end_attempts(*ended_);
 }
@@ -60,6 +62,26 @@ void SyncLanes::end_attempts(const std::string& reason) {
   with_lanes([&](LaneThread& lane) { lane.end_attempts(reason); });
 }
 
+// As SyncLane and LaneLink have it for the attempts themselves.
+void SyncLanes::prepare(const HubNeighbours& told) {
+  NextAttempts next;
+  {
+    MutexLock lock(mutex_);
+    if (lanes_.empty() || ended_) return;
+    next.fragments = static_cast<int>(lanes_.size());
+    next.connections_per_edge = connections_per_edge_;
+    next.silence_timeout = silence_timeout_;
+  }
+  for (const AttemptMember& member : told.order) {
+    next.order.push_back({member.id, member.address, 0, member.dials_previous});
+  }
+  next.schedule = told.schedule;
+  next.bytes_to_each = told.bytes_to_each;
+  next.most_bytes_per_second = [&pace = around_.serving_pace] { return pace.left_to_ring(); };
+  next.download = &around_.download;
+  around_.ring.prepare(std::move(next));
+}
+
 void SyncLanes::take(const HubMessage& message) {
   const auto lane_of = [this](OuterStep round, auto&& act) {
     MutexLock lock(mutex_);
@@ -71,6 +93,7 @@ void SyncLanes::take(const HubMessage& message) {
       with_lanes([&](LaneThread& lane) { lane.post(LaneForget{removed}); });
     }
   }
+  if (const auto* told = std::get_if<HubNeighbours>(&message)) prepare(*told);
   if (const auto* abort = std::get_if<HubAbort>(&message)) {
     lane_of(abort->round, [&](LaneThread& lane) { lane.take(*abort); });
   }

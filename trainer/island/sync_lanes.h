@@ -39,6 +39,7 @@ class SyncLanes {
   void take(const HubMessage& message);
 
  private:
+  void prepare(const HubNeighbours& next);
   template <class Act>
   void with_lanes(Act&& act);
   LaneLink& link_of(std::uint32_t round) { return *links_[round % links_.size()]; }
@@ -50,6 +51,8 @@ class SyncLanes {
   Mutex mutex_;
   std::vector<std::unique_ptr<LaneThread>> lanes_ ATOLL_GUARDED_BY(mutex_);  // between start() and end()
   std::optional<std::string> ended_ ATOLL_GUARDED_BY(mutex_);                // why no attempt may begin any more
+  int connections_per_edge_ ATOLL_GUARDED_BY(mutex_) = 0;                    // of the run
+  std::chrono::milliseconds silence_timeout_ ATOLL_GUARDED_BY(mutex_){};     // likewise
 };
 
 }  // namespace atl
