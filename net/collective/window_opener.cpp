@@ -10,13 +10,19 @@ namespace {
 
 constexpr int kRecordsAtOnce = 4;  // fit what a connection gathers, so that none is ever sent in part
 constexpr int kTurnsOfOne = 4;     // of each connection, before the next one's
+// As BBR finds that the pipe is full: no more than this in so many intervals, of a round trip at least.
+constexpr double kGrowthOfStart = 1.25;
+constexpr int kIntervalsWithoutGrowth = 3;
+// What a round trip is longer by than the least when a queue stands.
+constexpr double kQueueOfRtt = 0.2;
+constexpr Seconds kLeastQueueSeen{0.01};
 
 ByteView padding_record() {
   static const Bytes record = ring_padding(kMaxRingPaddingBytes);
   return record;
 }
 
-std::vector<int> sockets_of(const std::vector<DialledAhead>& connections) {
+std::vector<int> sockets_of_dialled(const std::vector<DialledAhead>& connections) {
   std::vector<int> sockets;
   for (const DialledAhead& one : connections) sockets.push_back(one.connection.fd());
   return sockets;
@@ -26,16 +32,13 @@ std::vector<int> sockets_of(const std::vector<DialledAhead>& connections) {
 
 WindowOpener::WindowOpener(std::vector<DialledAhead> connections, LinkPacing& link, const UploadShare& upload,
                            std::uint64_t bytes_to_each)
-    : link_(link),
-      upload_(upload),
-      knew_link_(link.link_rate().has_value()),
-      until_(Clock::now() + kLongest),
-      looked_(Clock::now()) {
+    : link_(link), upload_(upload), until_(Clock::now() + kLongest), looked_(Clock::now()), since_(looked_) {
+  const std::optional<double> rate = link.link_rate();
   const double rtt = least_rtt(connections.front().connection.fd()).count();
-  const double twice = 2 * bytes_under_way(link.link_rate().value_or(0), rtt, false);
-  const std::uint64_t most = knew_link_ && rtt > 0 ? static_cast<std::uint64_t>(twice) : bytes_to_each;
+  const double twice = 2 * bytes_under_way(rate.value_or(0), rtt, false);
+  const std::uint64_t most = rate && rtt > 0 ? static_cast<std::uint64_t>(twice) : bytes_to_each;
   for (const DialledAhead& one : connections) left_[one.end.peer] = std::min(most, bytes_to_each);
-  pacing_.emplace(link_, sockets_of(connections), upload_);
+  if (rate) pacing_.emplace(link, sockets_of_dialled(connections), upload_);
   for (DialledAhead& one : connections) connections_.push_back({std::move(one)});
 }
 
@@ -63,20 +66,54 @@ void WindowOpener::send(One& one) {
   }
 }
 
+bool WindowOpener::is_under_way() const {
+  return std::ranges::any_of(connections_, [](const One& one) {
+    const TcpProgress progress = tcp_progress(one.dialled.connection.fd());
+    return !one.broken && progress.bytes_queued > progress.bytes_unsent;
+  });
+}
+
+// What is under way yet may tell what the link carries.
 bool WindowOpener::is_done(Clock::time_point now) const {
   if (now >= until_ || upload_.most_bytes_per_second()) return true;
   const auto waits = [](const One& one) { return !one.broken && one.dialled.connection.has_unsent(); };
   return std::ranges::all_of(left_, [](const auto& left) { return left.second == 0; }) &&
-         std::ranges::none_of(connections_, waits);
+         std::ranges::none_of(connections_, waits) && (pacing_ || is_seen_full_ || !is_under_way());
+}
+
+// With a queue before it, a link delivers what it carries.
+void WindowOpener::look(Clock::time_point now) {
+  if (pacing_) return pacing_->look(now);
+  std::uint64_t delivered = 0;
+  Seconds rtt{}, queue{};
+  for (const One& one : connections_) {
+    const TcpProgress progress = tcp_progress(one.dialled.connection.fd());
+    const Seconds least = least_rtt(one.dialled.connection.fd());
+    delivered += progress.bytes_delivered;
+    rtt = std::max(rtt, Seconds(progress.smoothed_rtt));
+    queue = std::max(queue, Seconds(progress.smoothed_rtt) - std::max(kLeastQueueSeen, kQueueOfRtt * least) - least);
+  }
+  const Seconds seconds = now - since_;
+  if (seconds < std::max(Seconds(EdgePacer::kShortestInterval), rtt)) return;
+  const double rate = static_cast<double>(delivered - std::min(delivered, delivered_)) / seconds.count();
+  const bool queued = queue > Seconds::zero() && is_under_way();
+  in_vain_ = rate > kGrowthOfStart * fastest_ ? 0 : in_vain_ + 1;
+  fastest_ = std::max(fastest_, rate);
+  // Of an exchange this is but a part of what the pacer holds together.
+  const bool is_of_link = connections_.front().dialled.end.role != RingRole::kExchange;
+  if (queued && queued_ && is_of_link) link_.begin_with(rate);
+  is_seen_full_ = (queued && queued_) || in_vain_ >= kIntervalsWithoutGrowth;
+  since_ = now;
+  delivered_ = delivered;
+  queued_ = queued;
+  if (!is_seen_full_) return;
+  for (auto& [peer, left] : left_) left = 0;
 }
 
 bool WindowOpener::turn(Clock::time_point now) {
   if (now - looked_ >= EdgePacing::kLookEvery) {
     looked_ = now;
-    pacing_->look(now);
-    if (!knew_link_ && link_.link_rate()) {  // it was seen full
-      for (auto& [peer, left] : left_) left = 0;
-    }
+    look(now);
   }
   for (One& one : connections_) {
     if (!one.broken) send(one);

@@ -1,6 +1,7 @@
 // Opens the windows of connections that were dialled ahead, by padding that fills their link: BBR needs some eight
-// round trips for that, and what the EdgePacing sees meanwhile is what an attempt begins with. Never waits. Owned and
-// used by one thread at a time.
+// round trips for that. A link that is known is held to what it carries. One that is not is filled as BBR likes, until
+// that would leave its start, too: an EdgePacer would take the rates of windows that open for the link's. Never waits.
+// Owned and used by one thread at a time.
 #pragma once
 
 #include <poll.h>
@@ -46,16 +47,24 @@ class WindowOpener {
   };
   void send(One& one);
   bool flush(One& one);
+  void look(Clock::time_point now);
+  bool is_under_way() const;
   bool is_done(Clock::time_point now) const;
 
   std::vector<One> connections_;
   LinkPacing& link_;
   const UploadShare& upload_;
-  const bool knew_link_;
   std::map<IslandId, std::uint64_t> left_;  // bytes
-  std::optional<EdgePacing> pacing_;
+  std::optional<EdgePacing> pacing_;        // of a link that is known
   const Clock::time_point until_;
   Clock::time_point looked_;
+  // Of one that is not: the interval under way.
+  Clock::time_point since_;
+  std::uint64_t delivered_ = 0;  // until then
+  bool queued_ = false;          // a queue stood then
+  double fastest_ = 0;           // bytes/s, of all intervals
+  int in_vain_ = 0;              // intervals since it grew
+  bool is_seen_full_ = false;
 };
 
 }  // namespace atl

@@ -53,23 +53,23 @@ Result<bool> read_up_to(TlsConnection& connection, Bytes& hello, std::size_t siz
 }
 
 // How a ring connection begins. Empty when not all of it has come.
-using Beginning = std::variant<RingHello, RingAhead>;
-Result<std::optional<Beginning>> next_beginning(TlsConnection& connection, Bytes& hello) {
+using RingBeginning = std::variant<RingHello, RingAhead>;
+Result<std::optional<RingBeginning>> next_beginning(TlsConnection& connection, Bytes& hello) {
   ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, read_up_to(connection, hello, kRingHelloPrefixBytes));
-  if (!has_prefix) return std::optional<Beginning>();
+  if (!has_prefix) return std::optional<RingBeginning>();
   if (ring_message_at(ByteView(hello).first(4)) == RingMessage::kAhead) {
     ATOLL_ASSIGN_OR_RETURN(const RingAhead ahead, decode_ring_ahead(hello));
-    return std::optional<Beginning>(ahead);
+    return std::optional<RingBeginning>(ahead);
   }
   ATOLL_ASSIGN_OR_RETURN(const std::size_t length,
                          decode_ring_hello_prefix(ByteView(hello).first(kRingHelloPrefixBytes)));
   ATOLL_ASSIGN_OR_RETURN(const bool has_body, read_up_to(connection, hello, kRingHelloPrefixBytes + length));
-  if (!has_body) return std::optional<Beginning>();
+  if (!has_body) return std::optional<RingBeginning>();
   ATOLL_ASSIGN_OR_RETURN(RingHello said, decode_ring_hello_body(ByteView(hello).subspan(kRingHelloPrefixBytes)));
   if (said.from != connection.peer()) {
     return Error{ErrorCode::kCertificate, fmt::format("its hello says {}, its certificate does not", said.from.value)};
   }
-  return std::optional<Beginning>(std::move(said));
+  return std::optional<RingBeginning>(std::move(said));
 }
 
 }  // namespace
@@ -212,7 +212,7 @@ PeerDoor::Next PeerDoor::welcome(ConnectionId id, Pending& pending) {
 }
 
 PeerDoor::Next PeerDoor::read_hello(ConnectionId id, Pending& pending) {
-  Result<std::optional<Beginning>> hello = next_beginning(*pending.tls, pending.hello);
+  Result<std::optional<RingBeginning>> hello = next_beginning(*pending.tls, pending.hello);
   if (!hello.ok()) {
     const Error& error = hello.error();
     log_refused(refused_, *pending.tls, error);
