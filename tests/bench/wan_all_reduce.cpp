@@ -30,6 +30,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "app/cli/bench/bench_figures.h"
 #include "app/cli/bench/bench_island.h"
@@ -98,6 +99,7 @@ AllReduceSpec spec_of(const Options& options, WireFormat wire, Schedule schedule
 
 // As the hub's advice does before a round is averaged. The others may be told a little later.
 constexpr std::chrono::seconds kLongestPreparing{5};
+constexpr std::chrono::seconds kRestBeforeFirst{1};  // training goes on
 
 void prepare(BenchIsland& island, const AllReduceSpec& spec, std::uint64_t payload_bytes) {
   NextAttempts next;
@@ -407,7 +409,10 @@ Status run(Options& options, char** argv) {
     for (int i = first ? -1 : 0; i < options.repeat; ++i) {
       if (!first && options.idle_s > 0) ::usleep(static_cast<useconds_t>(options.idle_s * 1e6));
       ATOLL_ASSIGN_OR_RETURN(const UniqueFd turn, wait_for_turn(options.turns));
-      if (first && !options.cold) ATOLL_RETURN_IF_ERROR(members->prepare(payloads[payload]));
+      if (first && !options.cold) {
+        ATOLL_RETURN_IF_ERROR(members->prepare(payloads[payload]));
+        std::this_thread::sleep_for(kRestBeforeFirst);
+      }
       const double before = Seconds(box->router_cpu_time()).count();
       ATOLL_ASSIGN_OR_RETURN(const Measured measured, members->all_reduce(payloads[payload], i <= 0));
       print(options, first ? first_name(options) : fmt::format("{} {}", options.payloads[payload], i + 1), measured,
