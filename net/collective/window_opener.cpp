@@ -16,6 +16,8 @@ constexpr int kIntervalsWithoutGrowth = 3;
 // What a round trip is longer by than the least when a queue stands.
 constexpr double kQueueOfRtt = 0.2;
 constexpr Seconds kLeastQueueSeen{0.01};
+// One interval's rate may be more than the link's, for acknowledgements that were held up come all at once.
+constexpr double kOfOneInterval = 0.87;
 
 ByteView padding_record() {
   static const Bytes record = ring_padding(kMaxRingPaddingBytes);
@@ -101,7 +103,7 @@ void WindowOpener::look(Clock::time_point now) {
   fastest_ = std::max(fastest_, rate);
   // Of an exchange this is but a part of what the pacer holds together.
   const bool is_of_link = connections_.front().dialled.end.role != RingRole::kExchange;
-  if (queued && queued_ && is_of_link) link_.begin_with(rate);
+  if (queued && queued_ && is_of_link) link_.begin_with(kOfOneInterval * rate);
   is_seen_full_ = (queued && queued_) || in_vain_ >= kIntervalsWithoutGrowth;
   since_ = now;
   delivered_ = delivered;
