@@ -17,7 +17,7 @@ constexpr std::size_t kDialAtOnce = 8;
 // A peer may hear of it a little later, and close what comes before.
 constexpr int kMostPasses = 4;
 constexpr std::chrono::milliseconds kFirstPause{500};  // twice as long each time
-constexpr std::uint64_t kPaddingShare = 10;            // a tenth of an attempt's bytes
+constexpr std::uint64_t kPaddingShare = 5;             // a fifth of an attempt's bytes
 
 // One end of an edge of the next attempts, of each fragment.
 struct NextEdge {

@@ -36,7 +36,7 @@ struct NextAttempts {
   int fragments = 1;
   int connections_per_edge = 0;
   std::string congestion_control = "bbr";
-  // That an attempt sends to each peer to which it sends. A tenth of that may go as padding; 0: none does.
+  // That an attempt sends to each peer to which it sends. A fifth of that may go as padding; 0: none does.
   std::uint64_t bytes_to_each = 0;
   std::chrono::milliseconds silence_timeout{6'000};
   UploadShare::Most most_bytes_per_second = {};  // while there is a limit, nothing is padded

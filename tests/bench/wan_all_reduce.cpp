@@ -8,7 +8,8 @@
 //   wan_all_reduce --rate 100 --rtt 300 --loss 0.01 --payload 64MiB --schedule direct
 //   wan_all_reduce --payload 512MiB --idle 60
 //
-// Before the first one the islands dial ahead, as they do in a run while they train; `--cold`: they do not.
+// Before the first one, and before each that comes after a rest, the islands dial ahead, as they do in a run while they
+// train; `--cold`: they do not.
 // `--idle`: each but the first comes after so many seconds of idleness, as in a run. `--payload 16MiB,64MiB,256MiB`:
 // what is fixed of an all-reduce too, and what grows with the bytes. Links that differ, in a given order; random ones
 // (from --rate / 20 to --rate) in the order that the hub would choose, or in a random one beside the same ideal:
@@ -407,12 +408,13 @@ Status run(Options& options, char** argv) {
     const double ideal = ideal_seconds(options, payloads[payload], wire);
     std::vector<double> seconds;
     for (int i = first ? -1 : 0; i < options.repeat; ++i) {
-      if (!first && options.idle_s > 0) ::usleep(static_cast<useconds_t>(options.idle_s * 1e6));
-      ATOLL_ASSIGN_OR_RETURN(const UniqueFd turn, wait_for_turn(options.turns));
-      if (first && !options.cold) {
+      const Seconds rest(first ? kRestBeforeFirst : Seconds(options.idle_s));
+      if (!options.cold && rest > Seconds::zero()) {
+        ATOLL_ASSIGN_OR_RETURN(const UniqueFd turn, wait_for_turn(options.turns));
         ATOLL_RETURN_IF_ERROR(members->prepare(payloads[payload]));
-        std::this_thread::sleep_for(kRestBeforeFirst);
       }
+      if (!options.cold || !first) std::this_thread::sleep_for(rest);
+      ATOLL_ASSIGN_OR_RETURN(const UniqueFd turn, wait_for_turn(options.turns));
       const double before = Seconds(box->router_cpu_time()).count();
       ATOLL_ASSIGN_OR_RETURN(const Measured measured, members->all_reduce(payloads[payload], i <= 0));
       print(options, first ? first_name(options) : fmt::format("{} {}", options.payloads[payload], i + 1), measured,
@@ -450,7 +452,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, kMaxConnectionsPerEdge));
   app.add_option("--congestion", options.congestion, "default congestion control of the islands");
   app.add_option("--repeat", options.repeat, "of each payload, beside the first one");
-  app.add_flag("--cold", options.cold, "nothing is dialled before the first one");
+  app.add_flag("--cold", options.cold, "the islands dial nothing ahead");
   app.add_option("--idle", options.idle_s, "seconds of idleness before each but the first");
   app.add_option("--pairs", options.pairs, "FROM-TO:MBIT[:RTT],... beside --rate and --rtt");
   app.add_option("--order", options.order, "hosts in ring order")->delimiter(',');
