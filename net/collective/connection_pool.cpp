@@ -19,8 +19,9 @@ constexpr std::chrono::milliseconds kProbeTime{1'500};
 constexpr std::chrono::milliseconds kProbeStep{10};
 
 // Neither closed nor saying anything: between two attempts it is for the dialler to speak. (A keepalive of the attempt
-// before may come late from a sender; that costs a new connection.)
-bool is_open(TlsConnection& connection) {
+// before may come late from a sender; that costs a new connection.) In an exchange the other end may begin as well.
+bool is_open(TlsConnection& connection, RingRole role) {
+  if (role == RingRole::kExchange) return connection.has_come().ok();
   std::byte unexpected{};
   const auto read = connection.try_read({&unexpected, 1});
   return read.ok() && *read == 0;
@@ -61,8 +62,8 @@ std::vector<Result<TlsConnection>> dial(const IslandId& peer, const Address& add
 
 }  // namespace
 
-void ConnectionPool::drop_dead(std::vector<TlsConnection>& connections, const AbortSignal& abort) {
-  std::erase_if(connections, [](TlsConnection& connection) { return !is_open(connection); });
+void ConnectionPool::drop_dead(std::vector<TlsConnection>& connections, RingRole role, const AbortSignal& abort) {
+  std::erase_if(connections, [&](TlsConnection& connection) { return !is_open(connection, role); });
   std::vector<bool> probed;
   for (TlsConnection& connection : connections) {
     const bool stale = since_last_answer(connection.fd()) > kFreshFor;
@@ -97,7 +98,7 @@ Result<ConnectionPool::Edge> ConnectionPool::take(const EdgeEnd& end, const Addr
       kept_.erase(found);
     }
   }
-  drop_dead(edge.connections, abort);
+  drop_dead(edge.connections, end.role, abort);
   std::vector<TlsConnection> beyond;
   while (edge.connections.size() > static_cast<std::size_t>(count)) {
     beyond.push_back(std::move(edge.connections.back()));
@@ -118,7 +119,7 @@ int ConnectionPool::count(const EdgeEnd& end, const Address& address) {
   MutexLock lock(mutex_);
   const auto found = kept_.find(end);
   if (found == kept_.end() || found->second.address != address) return 0;
-  std::erase_if(found->second.connections, [](TlsConnection& connection) { return !is_open(connection); });
+  std::erase_if(found->second.connections, [&](TlsConnection& connection) { return !is_open(connection, end.role); });
   return static_cast<int>(found->second.connections.size());
 }
 
@@ -141,9 +142,9 @@ void ConnectionPool::forget(const IslandId& peer) {
 void ConnectionPool::keep_warm() {
   const MutexLock lock(mutex_);
   for (auto& [end, kept] : kept_) {
-    std::erase_if(kept.connections, [](TlsConnection& connection) {
+    std::erase_if(kept.connections, [role = end.role](TlsConnection& connection) {
       const bool gone = is_unanswered(connection) && since_last_answer(connection.fd()) > kFreshFor + kProbeTime;
-      return gone || !is_open(connection);
+      return gone || !is_open(connection, role);
     });
     for (TlsConnection& connection : kept.connections) {
       if (!is_unanswered(connection)) (void)ask_whether_it_lives(connection);

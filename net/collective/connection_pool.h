@@ -55,7 +55,7 @@ class ConnectionPool {
     Address address;
     std::vector<TlsConnection> connections;
   };
-  void drop_dead(std::vector<TlsConnection>& connections, const AbortSignal& abort);
+  void drop_dead(std::vector<TlsConnection>& connections, RingRole role, const AbortSignal& abort);
 
   const TlsContext& context_;
   Mutex mutex_;

@@ -98,6 +98,14 @@ void DirectExchange::begin() {
   inbox_.keep_parked_of(spec_.fragment, waited_for, RingInbox::Kind::kExchange);
   sums_.owe_nothing_without_share(payload_);
   keep_limits(0, began_);
+  for (Member& waited : members_) {
+    if (dials(waited.peer.rank())) continue;
+    auto resting = inbox_.take_resting(spec_.fragment, waited.peer.id(), RingInbox::Kind::kExchange);
+    if (!resting) continue;
+    ConnectionPool::Edge edge{.reused = 1};
+    edge.connections.push_back(std::move(*resting));
+    join(waited, std::move(edge), Hello::kDue);
+  }
   for (std::size_t rank = self_ + 1; rank < spec_.order.size(); ++rank) {
     dialler_.dial(rank, end_of(rank), spec_.order[rank].address, Deadline::after(spec_.silence_timeout));
   }
@@ -140,13 +148,13 @@ DirectExchange::Failed DirectExchange::failed(const Error& error, std::size_t ra
   return AllReduceFailure{error, spec_.order[rank].id, {}, /*silent=*/error.code == ErrorCode::kTimeout};
 }
 
-void DirectExchange::join(Member& member, ConnectionPool::Edge edge, bool dialled) {
+void DirectExchange::join(Member& member, ConnectionPool::Edge edge, Hello hello) {
   const auto now = Clock::now();
   if (std::ranges::none_of(members_, [](const Member& m) { return m.peer.joined(); })) moving_since_ = now;
   reused_ += edge.reused;
   TlsConnection& connection = edge.connections.front();
   // The dialler keeps its own warm.
-  if (!dialled && since_last_sent(connection.fd()) > kRest) spare_bbr_its_probe(connection.fd());
+  if (!dials(member.peer.rank()) && since_last_sent(connection.fd()) > kRest) spare_bbr_its_probe(connection.fd());
   tune_for_bulk(connection.fd(), spec_.congestion_control);
   if (spec_.download != nullptr) limit_receiving(connection.fd(), receives_at_most_);
   if (pacing_) {
@@ -155,16 +163,34 @@ void DirectExchange::join(Member& member, ConnectionPool::Edge edge, bool dialle
     pacing_.emplace(link_, std::vector<int>{connection.fd()}, upload_);
   }
   member.retransmitted_before = tcp_progress(connection.fd()).bytes_retransmitted;
-  member.peer.join(std::move(connection), dialled);
+  member.peer.join(std::move(connection), hello == Hello::kCame);
+  if (!may_have_left(member)) watch(member, now);
+}
+
+void DirectExchange::watch(Member& member, Clock::time_point now) {
   member.watch.emplace(member.peer.id(), spec_.silence_timeout, silences_.at(member.peer.id()), now);
+}
+
+bool DirectExchange::may_have_left(const Member& member) const {
+  return member.peer.joined() && !member.peer.greeted() && !dials(member.peer.rank());
+}
+
+void DirectExchange::leave(Member& member) {
+  pacing_->remove(member.peer.fd());
+  member.peer.leave();
+  --reused_;
 }
 
 DirectExchange::Failed DirectExchange::take_dialled() {
   while (std::optional<PeerDialler::Came> came = dialler_.take()) {
     if (!came->edge.ok()) return failed(came->edge.error(), came->rank);
-    join(member(came->rank), std::move(*came->edge), true);
+    join(member(came->rank), std::move(*came->edge), Hello::kDue);
   }
-  std::erase_if(awaited_, [&](std::size_t rank) { return member(rank).peer.greeted(); });
+  std::erase_if(awaited_, [&](std::size_t rank) {
+    Member& one = member(rank);
+    if (one.peer.greeted() && !one.watch) watch(one, Clock::now());
+    return one.peer.greeted();
+  });
   return std::nullopt;
 }
 
@@ -182,7 +208,8 @@ DirectExchange::Failed DirectExchange::take_arrived() {
       return failed(
           {ErrorCode::kProtocol, fmt::format("{} began the exchange with {}", spec_.order[rank].id.value, what)}, rank);
     }
-    join(member(rank), {std::move(came->edge->connections), came->edge->reused}, false);
+    if (may_have_left(member(rank))) leave(member(rank));
+    join(member(rank), {std::move(came->edge->connections), came->edge->reused}, Hello::kCame);
     awaited_.erase(awaited_.begin() + static_cast<std::ptrdiff_t>(came->index));
     expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(came->index));
   }
@@ -218,9 +245,13 @@ DirectExchange::Failed DirectExchange::receive(Clock::time_point now, bool& move
     Member& from = members_[(turn_ + i) % members_.size()];
     const std::size_t most = pace != nullptr ? pace->at_once(DownloadPace::Use::kRing) : kSubChunkBytes;
     const Result<std::size_t> count = from.peer.receive(most, summed_);
+    if (!count.ok() && count.error().code == ErrorCode::kPeerLost && may_have_left(from)) {
+      leave(from);
+      continue;
+    }
     if (!count.ok()) return failed(count.error(), from.peer.rank());
     if (pace != nullptr) pace->has_read(DownloadPace::Use::kRing, *count, now);
-    if (const auto patience = from.peer.take_patience()) from.watch->vouch(*patience, now);
+    if (const auto patience = from.peer.take_patience(); patience && from.watch) from.watch->vouch(*patience, now);
     moved = moved || *count > 0;
   }
   return std::nullopt;
@@ -249,8 +280,12 @@ bool DirectExchange::sum_next() {
 DirectExchange::Failed DirectExchange::send(Clock::time_point now, bool& moved) {
   for (Member& to : members_) {
     const Result<std::size_t> count = to.peer.send(summed_);
+    if (!count.ok() && count.error().code == ErrorCode::kPeerLost && may_have_left(to)) {
+      leave(to);
+      continue;
+    }
     if (!count.ok()) return failed(count.error(), to.peer.rank());
-    if (*count > 0) to.watch->spoke(now);
+    if (*count > 0 && to.watch) to.watch->spoke(now);
     moved = moved || *count > 0;
   }
   return std::nullopt;
@@ -312,7 +347,7 @@ DirectExchange::Failed DirectExchange::look(Clock::time_point now) {
   const bool slept = now - std::exchange(last_look_, now) > spec_.silence_timeout;
   std::size_t busy = 0;
   for (Member& member : members_) {
-    if (!member.peer.joined()) {
+    if (!member.peer.joined() || may_have_left(member)) {
       // Who is dialled is named by what comes of it.
       if (dials(member.peer.rank()) || now - began_ <= spec_.silence_timeout) continue;
       return failed(

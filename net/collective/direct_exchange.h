@@ -15,6 +15,10 @@
 // contribution holds up the sums behind it, changes nothing of this: what an owner waits for comes first to it by
 // connections that it reads. Both kinds are numbered each for itself, so a sender is free in how it mixes them.
 //
+// On a connection that an exchange before has left either end begins at once, without waiting for the other's hello,
+// which is half a round trip under way. Where the dialler has dropped it meanwhile, and dials anew, whoever waits for
+// it begins again.
+//
 // One thread, that of the caller, does it all: what this schedule is for are links of which one processor has many.
 // What all connections carry together is paced (EdgePacing), and those that have something to send have equal parts of
 // it: all carry as much, and the last one's end counts. Left to itself, BBR has each of the N-1 that share an upload
@@ -61,7 +65,7 @@ class DirectExchange {
   struct Member {
     Member(const ExchangeContext& exchange, std::size_t rank, std::size_t slots) : peer(exchange, rank, slots) {}
     ExchangePeer peer;
-    std::optional<PeerWatch> watch;  // once joined
+    std::optional<PeerWatch> watch;  // once joined, and greeted where the peer dials
     std::uint64_t retransmitted_before = 0;
   };
   using Failed = std::optional<AllReduceFailure>;
@@ -77,7 +81,12 @@ class DirectExchange {
   bool complete() const;
 
   Failed failed(const Error& error, std::size_t rank) const;
-  void join(Member& member, ConnectionPool::Edge edge, bool dialled);
+  enum class Hello { kCame, kDue };
+  void join(Member& member, ConnectionPool::Edge edge, Hello hello);
+  // It began on a connection that an attempt before had left, and its dialler has not.
+  bool may_have_left(const Member& member) const;
+  void leave(Member& member);
+  void watch(Member& member, Clock::time_point now);
   Failed take_dialled();
   Failed take_arrived();
   void keep_connections();

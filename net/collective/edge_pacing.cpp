@@ -137,7 +137,12 @@ void EdgePacing::add(int socket) {
   for (const int one : sockets_) limit_pacing(one, applied_);
 }
 
+void EdgePacing::remove(int socket) {
+  if (std::erase(sockets_, socket) > 0 && learns_) link_.leave({socket}, Clock::now());
+}
+
 std::optional<double> EdgePacing::limit_of_a_socket(std::size_t busy) const {
+  if (sockets_.empty()) return std::nullopt;
   const auto sockets = static_cast<double>(sockets_.size());
   const double sharing = busy > 0 ? static_cast<double>(busy) : sockets;
   std::optional<double> limit = learns_ ? link_.limit_of_a_socket() : std::nullopt;

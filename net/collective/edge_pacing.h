@@ -73,6 +73,7 @@ class EdgePacing {
 
   // One more, which stays open too.
   void add(int socket);
+  void remove(int socket);  // it is about to be closed
   // Call it about every kLookEvery. `busy`: how many of the sockets have something to send, which share what all may;
   // 0: all of them.
   void look(Clock::time_point now, std::size_t busy = 0);

@@ -18,10 +18,20 @@ ExchangePeer::ExchangePeer(const ExchangeContext& exchange, std::size_t rank, st
       due_to_it_(has_share(exchange.spec.order, exchange.self) ? theirs_.size() : 0),
       slots_(slots) {}
 
-void ExchangePeer::join(TlsConnection connection, bool dialled) {
+void ExchangePeer::join(TlsConnection connection, bool greeted) {
   connection_.emplace(std::move(connection));
-  greeted_ = !dialled;
-  if (dialled) hello_.resize(kRingHelloPrefixBytes);
+  greeted_ = greeted;
+  if (!greeted) hello_.resize(kRingHelloPrefixBytes);
+}
+
+void ExchangePeer::leave() {
+  connection_.reset();
+  hello_ = {};
+  received_ = 0;
+  said_hello_ = under_way_ = false;
+  contributions_sent_ = results_sent_ = 0;
+  keepalive_.reset();
+  bytes_sent_ = 0;
 }
 
 Error ExchangePeer::wrong(std::string_view what) const {
@@ -86,6 +96,7 @@ Status ExchangePeer::take_what_is_whole() {
 }
 
 Status ExchangePeer::check_hello() {
+  if (ring_message_at(ByteView(hello_).first(4)) == RingMessage::kFrame) return pass_over_keepalive();
   if (hello_.size() == kRingHelloPrefixBytes) {
     const Result<std::size_t> length = decode_ring_hello_prefix(hello_);
     if (!length.ok()) return length.error().with_context(connection_->description());
@@ -104,6 +115,20 @@ Status ExchangePeer::check_hello() {
   greeted_ = true;
   received_ = 0;
   hello_ = {};
+  return ok_status();
+}
+
+// By which the dialler saw whether the connection stands, while this member had begun.
+Status ExchangePeer::pass_over_keepalive() {
+  if (hello_.size() < kRingFrameHeaderBytes) {
+    hello_.resize(kRingFrameHeaderBytes);
+    return ok_status();
+  }
+  const Result<RingFrameHeader> header = decode_ring_frame_header(std::span(hello_).first<kRingFrameHeaderBytes>());
+  if (!header.ok()) return header.error().with_context(connection_->description());
+  if (header->type != RingFrameType::kKeepalive) return wrong("a frame before its hello");
+  hello_.assign(kRingHelloPrefixBytes, std::byte{});
+  received_ = 0;
   return ok_status();
 }
 

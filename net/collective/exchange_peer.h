@@ -40,8 +40,10 @@ class ExchangePeer {
   // bytes, as what the sum begins with, and need none.
   ExchangePeer(const ExchangeContext& exchange, std::size_t rank, std::size_t slots);
 
-  // `dialled`: by this member, whose hello the peer has yet to answer. Otherwise the peer's has come.
-  void join(TlsConnection connection, bool dialled);
+  // `greeted`: the peer's hello has come. Else it is due, before anything else but resting keepalives.
+  void join(TlsConnection connection, bool greeted);
+  // As before join(): the peer will begin on another connection. Not once it has greeted.
+  void leave();
   std::size_t rank() const { return rank_; }
   const IslandId& id() const { return exchange_.spec.order[rank_].id; }
   bool joined() const { return connection_.has_value(); }
@@ -91,6 +93,7 @@ class ExchangePeer {
   const RingSubChunk& arriving() const;
   Status take_what_is_whole();
   Status check_hello();
+  Status pass_over_keepalive();
   Status check_header();
   void take_frame();
   Error wrong(std::string_view what) const;

@@ -264,6 +264,22 @@ void RingInbox::park(FragmentId fragment, std::vector<Parked> connections, Kind 
   }
 }
 
+std::optional<TlsConnection> RingInbox::take_resting(FragmentId fragment, const IslandId& peer, Kind kind) {
+  (void)listen_to_parked(fragment, peer);
+  MutexLock lock(mutex_);
+  const auto is_meant = [&](const ParkedOf& one) {
+    return one.fragment == fragment && one.kind == kind && one.parked.connection.peer() == peer;
+  };
+  const auto found = std::ranges::find_if(parked_, is_meant);
+  if (found == parked_.end() || found->ahead || !found->parked.surplus.empty()) return std::nullopt;
+  if (std::ranges::count_if(parked_, is_meant) > 1) return std::nullopt;
+  const Result<bool> has_come = found->parked.connection.has_come();
+  if (!has_come.ok() || *has_come) return std::nullopt;
+  std::optional<TlsConnection> taken(std::move(found->parked.connection));
+  parked_.erase(found);
+  return taken;
+}
+
 void RingInbox::keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers, Kind kind) {
   std::vector<ParkedOf> dropped;
   MutexLock lock(mutex_);

@@ -92,6 +92,9 @@ class RingInbox {
   // A ring's connections serve rings, an exchange's exchanges.
   enum class Kind { kRing, kExchange };
   void park(FragmentId fragment, std::vector<Parked> connections, Kind kind = Kind::kRing);
+  // The one connection of that kind that an attempt left parked there, on which nothing has come yet: the attempt may
+  // speak first on it. Nothing where there is none, or another one beside it.
+  std::optional<TlsConnection> take_resting(FragmentId fragment, const IslandId& peer, Kind kind);
   // Call it now and then while nobody takes: keepalives that come on parked connections are read, and what is closed is
   // closed here too. Never waits.
   void look_at_parked();

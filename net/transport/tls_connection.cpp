@@ -154,6 +154,17 @@ Result<std::size_t> TlsConnection::try_read(std::span<std::byte> buffer) {
   return transfer.bytes;
 }
 
+Result<bool> TlsConnection::has_come() {
+  pollfd end{fd(), POLLRDHUP, 0};
+  if (::poll(&end, 1, 0) > 0) return closed_by_peer();
+  ERR_clear_error();
+  errno = 0;
+  char first = 0;
+  ATOLL_ASSIGN_OR_RETURN(const Transfer transfer, finish(SSL_peek(ssl_.get(), &first, 1), wants_for_read_));
+  if (transfer.at_end) return closed_by_peer();
+  return transfer.bytes > 0;
+}
+
 Result<std::size_t> TlsConnection::try_write(ByteView bytes, bool more_follows) {
   std::size_t moved = 0;
   while (moved < bytes.size()) {

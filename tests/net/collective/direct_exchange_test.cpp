@@ -52,6 +52,13 @@ void verify_same_as_ring(LoopbackRing& ring, const AllReduceSpec& spec, const In
   }
 }
 
+// Connections of rank `peer` on which `rank` waits for the next attempt.
+int resting_at(LoopbackRing& ring, int rank, int peer) {
+  std::vector<pollfd> polls;
+  ring.island(rank).inbox.append_polls(FragmentId{0}, {ring.id(peer)}, polls);
+  return static_cast<int>(polls.size()) - 1;  // but for arrivals
+}
+
 void verify_reused(const std::vector<MemberResult>& results, int reused) {
   for (const MemberResult& result : results) {
     QCOMPARE(result.report().connections, static_cast<int>(results.size()) - 1);
@@ -76,6 +83,8 @@ class DirectExchangeTest : public QObject {
   void more_contributions_than_may_wait_come_in_all_the_same();
   void every_byte_is_told_to_be_final_once();
   void connections_stay_open_for_the_next_attempt();
+  void whoever_is_dialled_begins_on_the_connection_that_rests();
+  void whoever_began_on_a_connection_that_its_dialler_had_dropped_begins_again();
   void connections_that_broke_meanwhile_are_replaced();
   void an_exchange_among_others_or_in_another_order_follows();
   void an_exchange_and_a_ring_follow_each_other();
@@ -274,6 +283,46 @@ void DirectExchangeTest::connections_stay_open_for_the_next_attempt() {
     if (QTest::currentTestFailed()) return;
     verify_reused(results, attempt == 1 ? 0 : 3);
   }
+}
+
+// Rank 1 has begun, while rank 0 has not, when nothing is parked at it any more.
+void DirectExchangeTest::whoever_is_dialled_begins_on_the_connection_that_rests() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = directly(ring.spec(WireFormat::kInt8Block));
+  const Inputs inputs = some_inputs(2, 300'000);
+  verify_all_succeeded(ring.run(spec, inputs));
+  if (QTest::currentTestFailed()) return;
+  spec = directly(spec);
+  MemberResult dialled;
+  std::jthread waits([&] { dialled = ring.run_member(1, spec, inputs[1], ring.abort); });
+  QTRY_COMPARE(resting_at(ring, 1, 0), 0);
+
+  const MemberResult dialler = ring.run_member(0, spec, inputs[0], ring.abort);
+  waits.join();
+
+  verify_all_succeeded({dialler, dialled});
+  if (QTest::currentTestFailed()) return;
+  verify_reused({dialler, dialled}, 1);
+}
+
+void DirectExchangeTest::whoever_began_on_a_connection_that_its_dialler_had_dropped_begins_again() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = directly(ring.spec(WireFormat::kInt8Block));
+  const Inputs inputs = some_inputs(2, 300'000);
+  verify_all_succeeded(ring.run(spec, inputs));
+  if (QTest::currentTestFailed()) return;
+  spec = directly(spec);
+  MemberResult dialled;
+  std::jthread waits([&] { dialled = ring.run_member(1, spec, inputs[1], ring.abort); });
+  QTRY_COMPARE(resting_at(ring, 1, 0), 0);
+
+  ring.island(0).ring->forget(ring.id(1));
+  const MemberResult dialler = ring.run_member(0, spec, inputs[0], ring.abort);
+  waits.join();
+
+  verify_all_succeeded({dialler, dialled});
+  if (QTest::currentTestFailed()) return;
+  verify_reused({dialler, dialled}, 0);
 }
 
 void DirectExchangeTest::connections_that_broke_meanwhile_are_replaced() {

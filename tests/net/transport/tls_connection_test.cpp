@@ -47,6 +47,7 @@ class TlsConnectionTest : public QObject {
   void init();
   void both_ends_know_each_other_by_name();
   void bytes_arrive_whole_whatever_the_buffers();
+  void what_has_come_is_seen_and_stays_until_the_peer_closes();
   void an_orderly_end_is_no_error_to_read_some_and_one_to_read_exact();
   void a_reset_connection_is_a_lost_peer_and_no_signal();
   void an_island_at_the_wrong_address_is_a_certificate_error();
@@ -104,6 +105,25 @@ void TlsConnectionTest::bytes_arrive_whole_whatever_the_buffers() {
   QVERIFY(written.ok());
   QVERIFY(read.ok());
   QVERIFY(received == sent);
+}
+
+void TlsConnectionTest::what_has_come_is_seen_and_stays_until_the_peer_closes() {
+  Pair pair = connect_pair();
+  QVERIFY(!pair.accepted->has_come().value());
+
+  const Bytes said(3, std::byte{7});
+  QVERIFY(pair.dialled->write_all(said, Deadline::after(5s)).ok());
+  QTRY_VERIFY(pair.accepted->has_come().value());
+  QVERIFY(pair.accepted->has_come().value());
+  Bytes heard(3);
+  QVERIFY(pair.accepted->read_exact(heard, Deadline::after(5s)).ok());
+  QCOMPARE(heard, said);
+  QVERIFY(!pair.accepted->has_come().value());
+
+  QVERIFY(pair.dialled->write_all(said, Deadline::after(5s)).ok());
+  pair.dialled = Error{};  // closed
+  QTRY_VERIFY(!pair.accepted->has_come().ok());
+  QCOMPARE(pair.accepted->has_come().error().code, ErrorCode::kPeerLost);
 }
 
 void TlsConnectionTest::an_orderly_end_is_no_error_to_read_some_and_one_to_read_exact() {
