@@ -102,8 +102,9 @@ void DirectExchange::begin() {
     if (dials(waited.peer.rank())) continue;
     auto resting = inbox_.take_resting(spec_.fragment, waited.peer.id(), RingInbox::Kind::kExchange);
     if (!resting) continue;
-    ConnectionPool::Edge edge{.reused = 1};
+    ConnectionPool::Edge edge;
     edge.connections.push_back(std::move(*resting));
+    edge.reused = 1;
     join(waited, std::move(edge), Hello::kDue);
   }
   for (std::size_t rank = self_ + 1; rank < spec_.order.size(); ++rank) {
