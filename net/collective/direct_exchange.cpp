@@ -62,6 +62,9 @@ std::size_t DirectExchange::slots() const {
 std::variant<AllReduceReport, AllReduceFailure> DirectExchange::run(const AbortSignal& abort) {
   begin();
   Failed failure = exchange(abort);
+  if (failure && failure->error.code == ErrorCode::kPeerLost && abort.raised()) {  // the others have ended, as told
+    failure = aborted(abort.reason(), Clock::now());
+  }
   pacing_.reset();
   if (!failure) {
     if (meter_) meter_->finish(counts(), Clock::now());

@@ -53,12 +53,13 @@ class EdgeMonitor {
   void watch_inbound(std::vector<int> sockets);
   // Until the board says that the attempt has ended, for which `abort` and silence are reasons.
   void run(const AbortSignal& abort);
+  // What is to be said when another member has ended the attempt: whom this one waited for. When no lane works any more.
+  AllReduceFailure aborted(std::string reason, Clock::time_point now) const;
 
  private:
   void look_at_outbound(Clock::time_point now);
   bool look_at_inbound(Clock::time_point now);
   std::optional<AllReduceFailure> look(Clock::time_point now);
-  AllReduceFailure aborted(std::string reason, Clock::time_point now) const;
   AllReduceFailure stalled(Clock::time_point now) const;
   Clock::time_point waits_until() const;  // for data
   AllReduceFailure silent(const IslandId& peer, std::string_view verb, Clock::duration time) const;

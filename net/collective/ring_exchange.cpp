@@ -119,6 +119,11 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
 
   std::optional<AllReduceFailure> failure = board.failure();
   if (!failure) failure = std::move(not_joined);
+  // The others were told to end as well: who has heard of it first by their closing has what it knows to say all the
+  // same.
+  if (failure && failure->error.code == ErrorCode::kPeerLost && abort.raised()) {
+    failure = monitor.aborted(abort.reason(), Clock::now());
+  }
   if (failure) {
     failure->whole_buckets = board.whole_buckets();
     const bool answers_abort = failure->error.code == ErrorCode::kAborted && !failure->silent;
