@@ -18,7 +18,7 @@ constexpr double kHold = 1.03;  // BBR sends some 3 % less than it may: its prob
 constexpr double kDrain = 0.92;
 constexpr double kSteepestClimb = 1.25, kSteeper = 1.5;
 // Of the limit: more does not come through, and of kRaise on a link that carries no more than before, less does.
-constexpr double kHeldByLimit = 0.965;
+constexpr double kHeldByLimit = 0.955;
 constexpr int kIntervalsOfClimbing = 2;  // what is sent now is acknowledged in the next but one
 // A queue is allowed for so long: enough to keep the link busy through the jitter of a busy machine.
 constexpr double kLeastQueue = 0.01;
