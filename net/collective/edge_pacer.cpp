@@ -17,6 +17,7 @@ constexpr double kLeastLimit = 64 << 10;  // bytes/s
 constexpr double kHold = 1.03;  // BBR sends some 3 % less than it may: its probes' slow phases are not made up for
 constexpr double kDrain = 0.92;
 constexpr double kSteepestClimb = 1.25, kSteeper = 1.5;
+constexpr double kQueueOfClimb = 0.1;  // s: what a climb may fill before it is seen that the link carries no more
 // Of the limit: more does not come through, and of kRaise on a link that carries no more than before, less does.
 constexpr double kHeldByLimit = 0.955;
 constexpr int kIntervalsOfClimbing = 2;  // what is sent now is acknowledged in the next but one
@@ -96,7 +97,8 @@ bool EdgePacer::climbs(const Interval& interval) {
   if (unqueued_ < kIntervalsOfClimbing) return climb_ > kRaise;
   const double rate = interval.bytes_delivered / interval.seconds;
   const bool held = held_by_limit(rate);
-  climb_ = held ? std::min(kSteepestClimb, 1 + kSteeper * (climb_ - 1)) : kRaise;
+  const double steepest = 1 + kQueueOfClimb / (kIntervalsOfClimbing * interval.seconds);
+  climb_ = held ? std::min({kSteepestClimb, std::max(kRaise, steepest), 1 + kSteeper * (climb_ - 1)}) : kRaise;
   if (!held) return false;
   latest_ = {believable(interval)};  // those before were held by a lower limit
   keep(rates_, mean_rate(latest_), kRatesKept);

@@ -18,6 +18,8 @@ constexpr double kQueueOfRtt = 0.2;
 constexpr Seconds kLeastQueueSeen{0.01};
 // One interval's rate may be more than the link's, for acknowledgements that were held up come all at once.
 constexpr double kOfOneInterval = 0.87;
+// Nor is it far less than what came through before, whatever the acknowledgements' way holds up.
+constexpr double kOfFastest = 0.6;
 
 ByteView padding_record() {
   static const Bytes record = ring_padding(kMaxRingPaddingBytes);
@@ -103,7 +105,7 @@ void WindowOpener::look(Clock::time_point now) {
   fastest_ = std::max(fastest_, rate);
   // Of an exchange this is but a part of what the pacer holds together.
   const bool is_of_link = connections_.front().dialled.end.role != RingRole::kExchange;
-  if (queued && queued_ && is_of_link) link_.begin_with(kOfOneInterval * rate);
+  if (queued && queued_ && is_of_link) link_.begin_with(std::max(kOfOneInterval * rate, kOfFastest * fastest_));
   is_seen_full_ = (queued && queued_) || in_vain_ >= kIntervalsWithoutGrowth;
   since_ = now;
   delivered_ = delivered;
