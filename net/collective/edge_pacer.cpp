@@ -33,6 +33,8 @@ void keep(std::deque<T>& values, T value, std::size_t most) {
   if (values.size() > most) values.pop_front();
 }
 
+double rate_of(const EdgePacer::Interval& interval) { return interval.bytes_delivered / interval.seconds; }
+
 // Acknowledgements that were held up come all at once: an interval alone may seem half as fast again as the link.
 double mean_rate(const std::deque<EdgePacer::Interval>& intervals) {
   double bytes = 0, seconds = 0;
@@ -59,28 +61,36 @@ std::optional<double> EdgePacer::observe(const Interval& interval) {
   const bool queued = interval.under_way && gain() < kRaise;
   unqueued_ = queued ? 0 : unqueued_ + 1;
   if (queued) climb_ = kRaise;
-  const double rate = interval.bytes_delivered / interval.seconds;
-  // Of new connections, whose windows open: they are held back by neither link nor limit.
-  const double before = std::exchange(rate_before_, rate);
-  if (limit_ && !queued && rate > kGrowth * before && rate < kWideOpen * std::ranges::max(rates_)) return limit_;
+  if (!learns(interval, queued)) return limit_;
+  if (!limit_) {
+    if (interval.saturated || queued) look_for_the_top(rate_of(interval));
+    if (queued) in_vain_ = kIntervalsInVain;
+    if (in_vain_ < kIntervalsInVain) return limit_;
+  } else if (unqueued_ > 0 && climbs(interval)) {
+    return limit_;
+  }
+  limit_ = std::max(kLeastLimit, gain() * fastest());
+  return limit_;
+}
+
+// False: it tells nothing.
+bool EdgePacer::learns(const Interval& interval, bool queued) {
+  const double rate = rate_of(interval), before = std::exchange(rate_before_, rate);
   // What is acknowledged now was sent in the interval before: where that one's sender waited, it is less than the link.
   const bool saturated = std::exchange(saturated_before_, interval.saturated) && interval.saturated;
-  const bool faster = !limit_ || rate > std::ranges::max(rates_);
+  // Of new connections, whose windows open: they are held back by neither link nor limit.
+  if (limit_ && !queued && rate > kGrowth * before && rate < kWideOpen * fastest()) return false;
+  const bool faster = !limit_ || rate > fastest();
   if (saturated || ((interval.saturated || queued) && faster) || held_by_limit(rate)) {
     keep(latest_, saturated ? interval : believable(interval), kIntervalsOfRate);
     keep(rates_, mean_rate(latest_), kRatesKept);
-  } else if (!limit_ && all_.size() == kIntervalsOfRate &&
-             (rates_.empty() || mean_rate(all_) > std::ranges::max(rates_))) {
-    keep(rates_, mean_rate(all_), kRatesKept);  // whoever waited meanwhile, the link carried so much
-  } else if (!queued) {
-    return limit_;
+    return true;
   }
-  if (!limit_ && (interval.saturated || queued)) look_for_the_top(rate);
-  if (queued) in_vain_ = kIntervalsInVain;
-  if (!limit_ && in_vain_ < kIntervalsInVain) return limit_;
-  if (limit_ && unqueued_ > 0 && climbs(interval)) return limit_;
-  limit_ = std::max(kLeastLimit, gain() * std::ranges::max(rates_));
-  return limit_;
+  if (!limit_ && all_.size() == kIntervalsOfRate && mean_rate(all_) > fastest()) {
+    keep(rates_, mean_rate(all_), kRatesKept);  // whoever waited meanwhile, the link carried so much
+    return true;
+  }
+  return queued;
 }
 
 // No more was sent than the limit allows: what arrives beyond it was held up before.
@@ -95,14 +105,13 @@ bool EdgePacer::held_by_limit(double rate) const { return limit_ && rate > kHeld
 // What is sent now is acknowledged in the next interval but one, so each climb lasts for two.
 bool EdgePacer::climbs(const Interval& interval) {
   if (unqueued_ < kIntervalsOfClimbing) return climb_ > kRaise;
-  const double rate = interval.bytes_delivered / interval.seconds;
-  const bool held = held_by_limit(rate);
+  const bool held = held_by_limit(rate_of(interval));
   const double steepest = 1 + kQueueOfClimb / (kIntervalsOfClimbing * interval.seconds);
   climb_ = held ? std::min({kSteepestClimb, std::max(kRaise, steepest), 1 + kSteeper * (climb_ - 1)}) : kRaise;
   if (!held) return false;
   latest_ = {believable(interval)};  // those before were held by a lower limit
   keep(rates_, mean_rate(latest_), kRatesKept);
-  limit_ = climb_ * rates_.back();
+  limit_ = std::max(kLeastLimit, climb_ * rates_.back());
   unqueued_ = 0;
   return true;
 }
@@ -120,7 +129,7 @@ void EdgePacer::resume() {
   saturated_before_ = false;
   climb_ = kRaise;
   unqueued_ = held_ = drained_ = 0;
-  if (limit_) limit_ = std::max(kLeastLimit, kRaise * std::ranges::max(rates_));  // what queue there was is gone
+  if (limit_) limit_ = std::max(kLeastLimit, kRaise * fastest());  // what queue there was is gone
 }
 
 std::optional<double> EdgePacer::link_rate() const { return limit_ ? std::optional(fastest()) : std::nullopt; }

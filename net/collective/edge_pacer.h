@@ -6,11 +6,11 @@
 // The limit is a gain on the fastest rate that was lately acknowledged while there was always more to send. The gain is
 // above 1 while the round trip is near its least, and below 1 when a queue has grown (as in TCP Vegas, Brakmo &
 // Peterson 1995, but against a least that is forgotten after a while, and at once when holding back has not made the
-// queue shorter, since a queue that others keep is not ours to drain). Where it is the limit that holds the edge back, so
-// that all that it allows comes through and no queue grows, it climbs every two round trips, each time more steeply, up
-// to a quarter as BBR's probes: what was learned while the ring waited may be a third of the link. Until the first rate
-// that no longer grows there is no limit. An interval in which the way was broken tells nothing of how fast it is and
-// changes nothing: a short outage would be followed by a long crawl. Nor does one of new connections, whose windows
+// queue shorter, since a queue that others keep is not ours to drain). Where it is the limit that holds the edge back,
+// so that all that it allows comes through and no queue grows, it climbs every two round trips, each time more steeply,
+// up to a quarter as BBR's probes: what was learned while the ring waited may be a third of the link. Until the first
+// rate that no longer grows there is no limit. An interval in which the way was broken tells nothing of how fast it is
+// and changes nothing: a short outage would be followed by a long crawl. Nor does one of new connections, whose windows
 // open. Pure; one for each peer that this island sends to, kept from attempt to attempt.
 #pragma once
 
@@ -49,6 +49,7 @@ class EdgePacer {
  private:
   static constexpr double kRaise = 1.08;  // the gain while no queue stands
 
+  bool learns(const Interval& interval, bool queued);
   void look_for_the_top(double rate);
   Interval believable(Interval interval) const;
   bool held_by_limit(double rate) const;
