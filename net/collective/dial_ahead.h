@@ -39,7 +39,8 @@ struct NextAttempts {
   // That an attempt sends to each peer to which it sends. A fifth of that may go as padding; 0: none does.
   std::uint64_t bytes_to_each = 0;
   std::chrono::milliseconds silence_timeout{6'000};
-  UploadShare::Most most_bytes_per_second = {};  // while there is a limit, nothing is padded
+  // While there is a limit, nothing is padded. What it uses outlives the ring: a thread of the ring's asks.
+  UploadShare::Most most_bytes_per_second = {};
   DownloadPace* download = nullptr;
 };
 

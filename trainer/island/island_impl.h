@@ -124,11 +124,11 @@ class Island::Impl final : public InnerLoopOwner {
   AbortSignal end_downloads_;          // on a stop or the hub's goodbye: else they try as long as it takes
   RingInbox inbox_;
   std::optional<TlsContext> ring_context_;
-  std::optional<RingAllReduce> ring_;  // the lanes'
   IslandDisk disk_{options_.checkpoint_directory};
   std::optional<ServedRounds> rounds_;  // none without a disk
   ServingPace serving_{options_.transfer_caps.upload};
   DownloadPace download_{options_.transfer_caps.download};
+  std::optional<RingAllReduce> ring_;  // the lanes'; while it pads what it dialled ahead it asks serving_
   ChunkExchange chunks_{options_.identity, [this] { return chunk_peers(); }, {.download = &download_}};
   std::optional<RoundKeeper> keeper_;  // until the mesh ends
   std::optional<WorkKeeper> works_;    // while it trains, where its owner asks for it
