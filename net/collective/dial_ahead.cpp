@@ -84,7 +84,7 @@ void DialAhead::expect(const NextAttempts& next) const {
     if (!edge.is_dialled) peers[edge.peer->id] += connections;
   }
   const bool is_free = next.download == nullptr || !next.download->allowed();
-  ring_.inbox.expect_ahead(next.schedule, peers, is_free);
+  ring_.inbox.expect_ahead(next.schedule, peers, is_free, static_cast<std::uint32_t>(next.fragments));
 }
 
 bool DialAhead::await_prepared(Deadline deadline) {

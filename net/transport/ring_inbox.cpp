@@ -352,23 +352,27 @@ bool RingInbox::listen_to(ParkedOf& one, std::uint64_t& bytes, std::vector<Parke
 // anything but a hello of their fragment, are dropped: true when there was one that an attempt has used.
 bool RingInbox::listen_to_parked(FragmentId fragment, const IslandId& peer) {
   std::vector<ParkedOf> dropped;
+  std::vector<Waiting> outdated;
   MutexLock lock(mutex_);
+  const std::size_t waited = waiting_.size();
   for (auto one = parked_.begin(); one != parked_.end();) {
     std::uint64_t bytes = 0;
     const bool is_meant = one->fragment == fragment && one->parked.connection.peer() == peer;
     one = is_meant && listen_to(*one, bytes, dropped) ? parked_.erase(one) : one + 1;
   }
+  // Whoever dials ahead and begins at once, over and over, has no more waiting than others.
+  if (waiting_.size() > waited) drop_outdated(outdated);
   return std::ranges::any_of(dropped, [](const ParkedOf& one) { return !one.ahead; });
 }
 
 // ---- dialled ahead
-// ---------------------------------------------------------------------------------------------------
 
-void RingInbox::expect_ahead(Schedule schedule, const std::map<IslandId, int>& peers, bool takes_padding) {
+void RingInbox::expect_ahead(Schedule schedule, const std::map<IslandId, int>& peers, bool takes_padding,
+                             std::uint32_t fragments) {
   MutexLock lock(mutex_);
   ahead_.clear();
   for (const auto& [peer, connections] : peers) {
-    ahead_[peer] = {kind_of(schedule), connections, takes_padding ? kMostPaddingOfPeer : 0};
+    ahead_[peer] = {kind_of(schedule), connections, fragments, takes_padding ? kMostPaddingOfPeer : 0};
   }
 }
 
@@ -376,6 +380,7 @@ void RingInbox::expect_ahead(Schedule schedule, const std::map<IslandId, int>& p
 bool RingInbox::may_park_ahead(const RingAhead& ahead, const IslandId& peer) {
   const auto named = ahead_.find(peer);
   if (named == ahead_.end() || named->second.kind != kind_of(ahead.schedule)) return false;
+  if (ahead.fragment.value >= named->second.fragments) return false;  // no attempt of it would ever close what it left
   std::erase_if(parked_, [&](const ParkedOf& one) {
     const TlsConnection& connection = one.parked.connection;
     return one.ahead && connection.peer() == peer && since_last_answer(connection.fd()) > kGoneAfter;
@@ -437,10 +442,11 @@ void RingInbox::read_ahead() {
       const FragmentId fragment = one->fragment;
       const bool leaves = listen_to(*one, bytes, dropped);
       named->second.bytes_left -= std::min(bytes, named->second.bytes_left);
-      if (leaves) begun.insert(fragment);
       one = leaves ? parked_.erase(one) : one + 1;
+      if (!leaves) continue;
+      begun.insert(fragment);
+      drop_outdated(outdated);  // at once: it bounds whoever came last
     }
-    if (!begun.empty()) drop_outdated(outdated);
   }
   for (const FragmentId fragment : begun) wake(arrival_of(fragment));
 }
@@ -462,7 +468,8 @@ void RingInbox::append_parked(FragmentId fragment, const IslandId& peer, std::ve
   for (const ParkedOf& one : parked_) {
     const TlsConnection& connection = one.parked.connection;
     if (one.fragment != fragment || connection.peer() != peer) continue;
-    polls.push_back({connection.fd(), connection.poll_events_for_read(), 0});
+    const short events = connection.poll_events_for_read();
+    polls.push_back({connection.fd(), events != 0 ? events : short{POLLOUT}, 0});  // some is here already: at once
   }
 }
 

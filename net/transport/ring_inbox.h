@@ -43,10 +43,11 @@ class RingInbox {
   // the fragment of which it has most, so that one fragment's do not push out another's.
   void deliver(RingHello hello, TlsConnection connection);
 
-  // Who would dial this island in the next attempts, and how many connections for each fragment: these may dial ahead,
-  // in place of those that were named before. What they dialled stays; with `takes_padding` what they pad it with is
-  // read at once, kMostPaddingOfPeer of each.
-  void expect_ahead(Schedule schedule, const std::map<IslandId, int>& peers, bool takes_padding);
+  // Who would dial this island in the next attempts, and how many connections for each of the run's fragments: these
+  // may dial ahead, in place of those that were named before. What they dialled stays; with `takes_padding` what they
+  // pad it with is read at once, kMostPaddingOfPeer of each.
+  void expect_ahead(Schedule schedule, const std::map<IslandId, int>& peers, bool takes_padding,
+                    std::uint32_t fragments = kMaxFragments);
   // Answers, and keeps it as if an attempt had parked it. False, and it is closed: nobody said that this peer may, or
   // it has enough, or as much waits as may. Nothing that waits gives way to it.
   bool park_ahead(const RingAhead& ahead, TlsConnection connection);
@@ -121,7 +122,8 @@ class RingInbox {
   };
   struct MayDialAhead {
     Kind kind;
-    int of_fragment;               // connections
+    int of_fragment;  // connections
+    std::uint32_t fragments;
     std::uint64_t bytes_left = 0;  // to be read at once
   };
   struct Refusal {

@@ -86,6 +86,7 @@ class RingInboxTest : public QObject {
   void a_flood_of_padding_is_throttled();
   void who_wants_no_padding_says_so();
   void padding_on_a_connection_of_an_attempt_gone_by_is_refused();
+  void who_begins_on_what_it_dialled_ahead_over_and_over_has_no_more_waiting();
 
  private:
   // Not in the inbox yet.
@@ -373,16 +374,17 @@ void RingInboxTest::who_was_not_named_dials_nobody_ahead_data() {
   QTest::newRow("nobody was") << 0 << false;
   QTest::newRow("another was") << 2 << false;
   QTest::newRow("for the other schedule") << 1 << true;
+  QTest::newRow("for fewer fragments") << 1 << false;
 }
 
 void RingInboxTest::who_was_not_named_dials_nobody_ahead() {
   QFETCH(int, named);
   QFETCH(bool, directly);
   if (named > 0) {
-    door_.expect_ahead(directly ? Schedule::kDirect : Schedule::kRing, {{TestRun::island_id(named), 16}}, true);
+    door_.expect_ahead(directly ? Schedule::kDirect : Schedule::kRing, {{TestRun::island_id(named), 16}}, true, 1);
   }
 
-  QVERIFY(!dial_ahead({kFirst, Schedule::kRing}).answer);
+  QVERIFY(!dial_ahead({named == 1 && !directly ? kSecond : kFirst, Schedule::kRing}).answer);
 
   // Nor does an attempt hear of it.
   QCOMPARE(take_at_door(hello_of(kFirst, 1), Deadline::after(0ms)).error().code, ErrorCode::kTimeout);
@@ -478,6 +480,24 @@ void RingInboxTest::padding_on_a_connection_of_an_attempt_gone_by_is_refused() {
   inbox_->look_at_parked();
 
   QVERIFY(closes(far));
+}
+
+void RingInboxTest::who_begins_on_what_it_dialled_ahead_over_and_over_has_no_more_waiting() {
+  constexpr std::size_t kParked = 4;
+  door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(1), int{kParked}}}, false);
+  std::vector<TlsConnection> dialled;
+
+  while (dialled.size() < 2 * RingInbox::kMaxWaitingOfPeer) {
+    Ahead ahead = dial_ahead({kFirst, Schedule::kRing});
+    door_.look_at_parked();
+    if (!ahead.answer) continue;
+    QVERIFY(ahead.far.write_all(encode(hello_of(kFirst, 1)), Deadline::after(test::kForEver)).ok());
+    dialled.push_back(std::move(ahead.far));
+  }
+
+  const auto open = std::ranges::count_if(dialled, [](TlsConnection& one) { return !is_closed(one); });
+  QVERIFY2(open <= static_cast<std::ptrdiff_t>(RingInbox::kMaxWaitingOfPeer + kParked),
+           qPrintable(QString::number(open)));
 }
 
 QTEST_GUILESS_MAIN(RingInboxTest)
