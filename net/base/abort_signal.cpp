@@ -18,6 +18,11 @@ AbortSignal::AbortSignal() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   }
 }
 
+std::shared_ptr<AbortSignal> AbortSignal::try_make() {
+  UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  return event ? std::shared_ptr<AbortSignal>(new AbortSignal(std::move(event))) : nullptr;
+}
+
 void AbortSignal::raise(std::string reason) {
   {
     MutexLock lock(mutex_);

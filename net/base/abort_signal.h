@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
@@ -11,7 +13,9 @@ namespace atl {
 
 class AbortSignal {
  public:
-  AbortSignal();
+  AbortSignal();  // ends the process where no descriptor is left
+  // Null: none is left.
+  static std::shared_ptr<AbortSignal> try_make();
 
   // Any thread. The first reason stays.
   void raise(std::string reason);
@@ -21,6 +25,8 @@ class AbortSignal {
   int fd() const { return event_.get(); }
 
  private:
+  explicit AbortSignal(UniqueFd event) : event_(std::move(event)) {}
+
   UniqueFd event_;
   std::atomic<bool> raised_{false};
   mutable Mutex mutex_;

@@ -150,7 +150,12 @@ void DialAhead::run(const std::stop_token& stop) {
         continue;
       }
       next = *next_;
-      pass_ = abort = std::make_shared<AbortSignal>();
+      pass_ = abort = AbortSignal::try_make();
+      if (!pass_) {  // nor is there a descriptor for a connection
+        next_.reset();
+        idle_.notify_all();
+        continue;
+      }
     }
     const bool all = pass(next, *abort);
     const MutexLock lock(mutex_);
