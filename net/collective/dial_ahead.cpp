@@ -31,6 +31,7 @@ std::vector<NextEdge> edges_of(const NextAttempts& next, const IslandId& self) {
   const auto& order = next.order;
   const auto found = std::ranges::find(order, self, &RingMember::id);
   if (found == order.end() || order.size() < 2) return edges;
+  if (next.schedule == Schedule::kDirect && order.size() > std::size_t{kMaxDirectIslands}) return edges;
   const auto rank = static_cast<std::size_t>(found - order.begin());
   if (next.schedule == Schedule::kDirect) {
     for (std::size_t other = 0; other < order.size(); ++other) {
@@ -181,10 +182,16 @@ std::vector<DialAhead::Wanted> DialAhead::lacking(const NextAttempts& next, cons
   std::vector<Wanted> wanted;
   const MutexLock lock(mutex_);  // no attempt begins meanwhile, whose numbers of connections these are
   if (abort.raised()) return wanted;
+  std::vector<NextEdge> edges = edges_of(next, ring_.self);
+  if (edges.empty()) return wanted;
+  std::erase_if(edges, [](const NextEdge& edge) { return !edge.is_dialled; });
+  std::vector<EdgeEnd> ends;
+  for (const NextEdge& edge : edges) ends.push_back({edge.peer->id, edge.role});
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(next.fragments); ++i) {
     const FragmentId fragment{i};
-    for (const NextEdge& edge : edges_of(next, ring_.self)) {
-      if (!edge.is_dialled) continue;
+    // As the attempt will. Else what one advice after the other has dialled would stand until then.
+    ring_.pool(fragment).keep_only(ends);
+    for (const NextEdge& edge : edges) {
       const EdgeEnd end{edge.peer->id, edge.role};
       const int connections = edge.role == RingRole::kExchange ? 1 : ring_.connections(next, fragment, end);
       const int there = ring_.pool(fragment).count(end, edge.peer->address);

@@ -4,6 +4,7 @@
 // The hub says whom the next attempts would have an island connect with, if they began now. That is advice: an island
 // that is gone costs a dial in vain, and an attempt dials what lacks. What a peer has answered is in the fragment's
 // pool, as if an attempt had left it there; what was not is given up when an attempt begins, and until the next advice.
+// Connections of edges that the newest advice does not name are closed.
 //
 // Owned by a RingAllReduce. Thread-safe. A thread of its own, and some that dial, for as long as that takes.
 #pragma once

@@ -1,8 +1,13 @@
 // Connections that islands dial before an attempt begins, on the hub's advice.
 #include "net/collective/dial_ahead.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <QtTest>
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "net/transport/socket.h"
@@ -58,6 +63,8 @@ class DialAheadTest : public QObject {
   void who_was_not_told_is_dialled_by_the_attempt();
   void advice_for_the_other_schedule_costs_the_dials_alone();
   void what_attempts_left_is_not_dialled_again();
+  void what_the_newest_advice_does_not_name_is_closed();
+  void without_a_descriptor_left_nothing_is_dialled_ahead();
   void windows_are_opened_with_no_more_than_was_asked();
   void what_is_taken_in_the_midst_of_padding_serves();
 };
@@ -222,6 +229,46 @@ void DialAheadTest::what_attempts_left_is_not_dialled_again() {
   const auto results = ring.run(spec, inputs);
 
   verify_all_succeeded(results);
+}
+
+std::ptrdiff_t open_files() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return std::distance(begin(files), end(files));
+}
+
+void DialAheadTest::what_the_newest_advice_does_not_name_is_closed() {
+  LoopbackRing ring(4);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const std::ptrdiff_t before = open_files();
+  prepare_all(ring, spec);
+  await_all(ring);
+  const std::ptrdiff_t with_one = open_files();
+  QVERIFY(with_one >= before + 4 * 2);  // an edge each, with two ends
+
+  std::ranges::reverse(spec.order);
+  prepare_all(ring, spec);
+  await_all(ring);
+
+  QTRY_VERIFY_WITH_TIMEOUT(open_files() <= with_one, std::chrono::milliseconds(test::kForEver).count());
+  verify_all_succeeded(ring.run(spec, some_inputs(4, 100'000)));
+}
+
+void DialAheadTest::without_a_descriptor_left_nothing_is_dialled_ahead() {
+  LoopbackRing ring(2);
+  const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  rlimit limit{};
+  QCOMPARE(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit low{std::min<rlim_t>(limit.rlim_cur, 512), limit.rlim_max};
+  QCOMPARE(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  std::vector<UniqueFd> taken;
+  for (UniqueFd one(::dup(0)); one; one = UniqueFd(::dup(0))) taken.push_back(std::move(one));
+
+  prepare_all(ring, spec);
+  await_all(ring);
+
+  taken.clear();
+  QCOMPARE(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  verify_all_succeeded(ring.run(spec, some_inputs(2, 100'000)));
 }
 
 // An island that only listens, with a thread that reads what comes, and one that dials it as it likes.
