@@ -8,8 +8,10 @@
 namespace atl {
 namespace {
 
-constexpr int kRecordsAtOnce = 4;  // fit what a connection gathers, so that none is ever sent in part
-constexpr int kTurnsOfOne = 4;     // of each connection, before the next one's
+constexpr int kTurnsOfOne = 16;  // records of each connection, before the next one's
+// An attempt that begins meanwhile says its hellos behind what waits in the sockets: of so much time's, in all.
+constexpr double kWaitsSeconds = 0.06;
+constexpr double kLeastWaits = 16 << 10, kMostWaits = 128 << 10;  // bytes, of each connection
 // As BBR finds that the pipe is full: no more than this in so many intervals, of a round trip at least.
 constexpr double kGrowthOfStart = 1.25;
 constexpr int kIntervalsWithoutGrowth = 3;
@@ -38,35 +40,44 @@ WindowOpener::WindowOpener(std::vector<DialledAhead> connections, LinkPacing& li
                            std::uint64_t bytes_to_each)
     : link_(link), upload_(upload), until_(Clock::now() + kLongest), looked_(Clock::now()), since_(looked_) {
   const std::optional<double> rate = link.link_rate();
-  const double rtt = least_rtt(connections.front().connection.fd()).count();
-  const double twice = 2 * bytes_under_way(rate.value_or(0), rtt, false);
-  const std::uint64_t most = rate && rtt > 0 ? static_cast<std::uint64_t>(twice) : bytes_to_each;
-  for (const DialledAhead& one : connections) left_[one.end.peer] = std::min(most, bytes_to_each);
+  for (const DialledAhead& one : connections) left_[one.end.peer] = 0;
+  const double share = rate.value_or(0) / static_cast<double>(left_.size());  // in an exchange all have one link
+  for (const DialledAhead& one : connections) {
+    const double rtt = least_rtt(one.connection.fd()).count();
+    const double twice = 2 * bytes_under_way(share, rtt, false);
+    const std::uint64_t most = rate && rtt > 0 ? static_cast<std::uint64_t>(twice) : bytes_to_each;
+    left_[one.end.peer] = std::max(left_[one.end.peer], std::min(most, bytes_to_each));
+  }
   if (rate) pacing_.emplace(link, sockets_of_dialled(connections), upload_);
   for (DialledAhead& one : connections) connections_.push_back({std::move(one)});
+  limit_what_waits(rate.value_or(0));
 }
 
-// True: nothing of it waits here.
+void WindowOpener::limit_what_waits(double link_bytes_per_second) {
+  const double share = link_bytes_per_second / static_cast<double>(connections_.size());
+  waits_ = static_cast<std::uint64_t>(std::clamp(share * kWaitsSeconds, kLeastWaits, kMostWaits));
+  for (const One& one : connections_) limit_unsent(one.dialled.connection.fd(), static_cast<int>(waits_));
+}
+
+// True: nothing of it waits here, and little in its socket.
 bool WindowOpener::flush(One& one) {
   TlsConnection& connection = one.dialled.connection;
   one.broken = one.broken || !connection.try_flush().ok();
-  return !one.broken && !connection.has_unsent();
+  return !one.broken && !connection.has_unsent() && tcp_progress(connection.fd()).bytes_unsent < waits_;
 }
 
 void WindowOpener::send(One& one) {
   std::uint64_t& left = left_[one.dialled.end.peer];
   for (int turn = 0; turn < kTurnsOfOne && flush(one); ++turn) {
-    for (int i = 0; i < kRecordsAtOnce && left >= padding_record().size(); ++i) {
-      const auto written = one.dialled.connection.try_write(padding_record(), /*more_follows=*/true);
-      one.broken = !written.ok();
-      if (!written.ok()) return;
-      left -= *written;
-    }
     if (left < padding_record().size()) {
       left = 0;
-      (void)flush(one);
       return;
     }
+    // What the connection gathers holds all of it, so that none is ever sent in part.
+    const auto written = one.dialled.connection.try_write(padding_record(), /*more_follows=*/true);
+    one.broken = !written.ok();
+    if (!written.ok()) return;
+    left -= *written;
   }
 }
 
@@ -87,7 +98,10 @@ bool WindowOpener::is_done(Clock::time_point now) const {
 
 // With a queue before it, a link delivers what it carries.
 void WindowOpener::look(Clock::time_point now) {
-  if (pacing_) return pacing_->look(now);
+  if (pacing_) {
+    pacing_->look(now);
+    return limit_what_waits(link_.link_rate().value_or(0));
+  }
   std::uint64_t delivered = 0;
   Seconds rtt{}, queue{};
   for (const One& one : connections_) {
@@ -103,6 +117,7 @@ void WindowOpener::look(Clock::time_point now) {
   const bool queued = queue > Seconds::zero() && is_under_way();
   in_vain_ = rate > kGrowthOfStart * fastest_ ? 0 : in_vain_ + 1;
   fastest_ = std::max(fastest_, rate);
+  limit_what_waits(fastest_);
   // Of an exchange this is but a part of what the pacer holds together.
   const bool is_of_link = connections_.front().dialled.end.role != RingRole::kExchange;
   if (queued && queued_ && is_of_link) link_.begin_with(std::max(kOfOneInterval * rate, kOfFastest * fastest_));

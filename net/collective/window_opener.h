@@ -28,8 +28,8 @@ class WindowOpener {
  public:
   static constexpr std::chrono::seconds kLongest{10};  // far more than any link needs
 
-  // At least one connection. To each peer at most so many bytes go, and not more than the link is known to have under
-  // way twice. References outlive this.
+  // At least one connection. To each peer at most so many bytes go, and not more than its share of the link is known to
+  // have under way twice. References outlive this.
   WindowOpener(std::vector<DialledAhead> connections, LinkPacing& link, const UploadShare& upload,
                std::uint64_t bytes_to_each);
 
@@ -47,6 +47,7 @@ class WindowOpener {
   };
   void send(One& one);
   bool flush(One& one);
+  void limit_what_waits(double link_bytes_per_second);  // 0: not known
   void look(Clock::time_point now);
   bool is_under_way() const;
   bool is_done(Clock::time_point now) const;
@@ -55,6 +56,7 @@ class WindowOpener {
   LinkPacing& link_;
   const UploadShare& upload_;
   std::map<IslandId, std::uint64_t> left_;  // bytes
+  std::uint64_t waits_ = 0;                 // bytes in each socket, at most; and a record
   std::optional<EdgePacing> pacing_;        // of a link that is known
   const Clock::time_point until_;
   Clock::time_point looked_;

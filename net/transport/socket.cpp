@@ -239,8 +239,10 @@ void limit_pacing(int fd, std::optional<double> bytes_per_second) {
       bytes_per_second
           ? static_cast<int>(std::clamp(*bytes_per_second * kUnsentSeconds, kLeastUnsentBytes, kMostUnsentBytes))
           : kUnsentBytesAtFirst;
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+  limit_unsent(fd, unsent);
 }
+
+void limit_unsent(int fd, int bytes) { (void)::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes); }
 
 std::size_t most_send_buffer_bytes() {
   static const std::size_t most = [] {

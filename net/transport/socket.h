@@ -54,6 +54,7 @@ TcpProgress tcp_progress(int fd);
 // Of what this end sends, bytes/s; nothing: none. Ignored where the kernel does not pace. Also bounds the data that the
 // kernel keeps unsent, to what it sends at this rate in a moment.
 void limit_pacing(int fd, std::optional<double> bytes_per_second);
+void limit_unsent(int fd, int bytes);  // that alone, until the next limit_pacing()
 // Of what this end reads no faster than this, bytes/s: a receive buffer of about a second, so that the peer hears of
 // each part that was read, and takes a reader that is slow on purpose for none that is gone. Nothing, or so much that
 // the kernel grants no such buffer: as the kernel sizes it (which an older one than 5.14 does not again, once it was

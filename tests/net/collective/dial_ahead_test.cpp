@@ -67,6 +67,7 @@ class DialAheadTest : public QObject {
   void without_a_descriptor_left_nothing_is_dialled_ahead();
   void windows_are_opened_with_no_more_than_was_asked();
   void what_is_taken_in_the_midst_of_padding_serves();
+  void little_padding_waits_in_sockets_whose_link_is_slow();
 };
 
 void DialAheadTest::the_first_attempt_finds_its_connections_there_data() {
@@ -339,6 +340,26 @@ void DialAheadTest::what_is_taken_in_the_midst_of_padding_serves() {
   const auto edge = padded.ring.island(0).inbox.take(hello, Deadline::after(test::kForEver), padded.ring.abort);
   QVERIFY2(edge.ok(), edge.ok() ? "" : edge.error().message.c_str());
   QCOMPARE(edge->reused, 2);
+}
+
+void DialAheadTest::little_padding_waits_in_sockets_whose_link_is_slow() {
+  constexpr std::uint64_t kRecord = 16 << 10;
+  Padded padded;
+  std::vector<DialledAhead> dialled = padded.dial(2);
+  padded.ring.island(0).inbox.expect_ahead(Schedule::kRing, {}, false);  // it reads no more
+  WindowOpener opener(std::move(dialled), padded.link, padded.upload, kMostPaddingOfPeer);
+
+  const auto now = Clock::now();  // time stands still: nothing is known of the link
+  for (int i = 0; i < 100; ++i) {
+    QVERIFY(opener.turn(now));
+    Padded::wait(opener);
+  }
+
+  for (const DialledAhead& one : opener.release()) {
+    const TcpProgress progress = tcp_progress(one.connection.fd());
+    QVERIFY(progress.bytes_written() > kRecord);
+    QVERIFY2(progress.bytes_unsent < 3 * kRecord, qPrintable(QString::number(progress.bytes_unsent)));
+  }
 }
 
 QTEST_GUILESS_MAIN(DialAheadTest)
