@@ -190,11 +190,7 @@ DirectExchange::Failed DirectExchange::take_dialled() {
     if (!came->edge.ok()) return failed(came->edge.error(), came->rank);
     join(member(came->rank), std::move(*came->edge), Hello::kDue);
   }
-  std::erase_if(awaited_, [&](std::size_t rank) {
-    Member& one = member(rank);
-    if (one.peer.greeted() && !one.watch) watch(one, Clock::now());
-    return one.peer.greeted();
-  });
+  std::erase_if(awaited_, [&](std::size_t rank) { return member(rank).peer.greeted(); });
   return std::nullopt;
 }
 
@@ -361,6 +357,7 @@ DirectExchange::Failed DirectExchange::look(Clock::time_point now) {
           member.peer.rank());
     }
     if (member.peer.closed()) continue;
+    if (!member.watch) watch(member, now);  // it has greeted since
     const PeerWatch::Facts facts = facts_of(member, held);
     busy += member.peer.is_sending() || facts.tcp.bytes_unsent > 0 ? 1 : 0;
     if (Failed failure = member.watch->look(facts, now, slept)) return failure;
@@ -399,7 +396,7 @@ AllReduceFailure DirectExchange::aborted(const std::string& reason, Clock::time_
   for (const Member& member : members_) {
     std::optional<PeerWatch::Suspicion> one;
     if (member.watch && !member.peer.closed()) one = member.watch->suspicion(now);
-    if (!member.watch && now - began_ > spec_.silence_timeout / 2) {
+    if (!member.watch && !member.peer.greeted() && now - began_ > spec_.silence_timeout / 2) {
       one = PeerWatch::Suspicion{{{}, member.peer.id(), {}, /*silent=*/true}, began_};
     }
     const auto badness = [](const PeerWatch::Suspicion& what) { return std::pair(!what.failure.silent, what.since); };
