@@ -185,6 +185,12 @@ void DirectExchange::leave(Member& member) {
   --reused_;
 }
 
+bool DirectExchange::leaves(Member& member, const Error& error) {
+  if (error.code != ErrorCode::kPeerLost || !may_have_left(member)) return false;
+  leave(member);
+  return true;
+}
+
 DirectExchange::Failed DirectExchange::take_dialled() {
   while (std::optional<PeerDialler::Came> came = dialler_.take()) {
     if (!came->edge.ok()) return failed(came->edge.error(), came->rank);
@@ -245,10 +251,7 @@ DirectExchange::Failed DirectExchange::receive(Clock::time_point now, bool& move
     Member& from = members_[(turn_ + i) % members_.size()];
     const std::size_t most = pace != nullptr ? pace->at_once(DownloadPace::Use::kRing) : kSubChunkBytes;
     const Result<std::size_t> count = from.peer.receive(most, summed_);
-    if (!count.ok() && count.error().code == ErrorCode::kPeerLost && may_have_left(from)) {
-      leave(from);
-      continue;
-    }
+    if (!count.ok() && leaves(from, count.error())) continue;
     if (!count.ok()) return failed(count.error(), from.peer.rank());
     if (pace != nullptr) pace->has_read(DownloadPace::Use::kRing, *count, now);
     if (const auto patience = from.peer.take_patience(); patience && from.watch) from.watch->vouch(*patience, now);
@@ -280,10 +283,7 @@ bool DirectExchange::sum_next() {
 DirectExchange::Failed DirectExchange::send(Clock::time_point now, bool& moved) {
   for (Member& to : members_) {
     const Result<std::size_t> count = to.peer.send(summed_);
-    if (!count.ok() && count.error().code == ErrorCode::kPeerLost && may_have_left(to)) {
-      leave(to);
-      continue;
-    }
+    if (!count.ok() && leaves(to, count.error())) continue;
     if (!count.ok()) return failed(count.error(), to.peer.rank());
     if (*count > 0 && to.watch) to.watch->spoke(now);
     moved = moved || *count > 0;

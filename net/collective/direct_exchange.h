@@ -86,6 +86,7 @@ class DirectExchange {
   // It began on a connection that an attempt before had left, and its dialler has not.
   bool may_have_left(const Member& member) const;
   void leave(Member& member);
+  bool leaves(Member& member, const Error& error);  // an error that says no more than that its dialler left there
   void watch(Member& member, Clock::time_point now);
   Failed take_dialled();
   Failed take_arrived();

@@ -1,6 +1,7 @@
 // The direct schedule: what comes out of it is what comes out of a ring, whoever has a say and however the payload is
 // cut; and its connections serve one attempt after the other.
 #include <QtTest>
+#include <functional>
 #include <limits>
 #include <thread>
 
@@ -64,6 +65,26 @@ void verify_reused(const std::vector<MemberResult>& results, int reused) {
     QCOMPARE(result.report().connections, static_cast<int>(results.size()) - 1);
     QCOMPARE(result.report().connections_reused, reused);
   }
+}
+
+// The second exchange of two: rank 1 has begun, while rank 0 has not, when nothing is parked at it any more.
+void verify_begins_before_its_dialler(LoopbackRing& ring, int reused, const std::function<void()>& meanwhile) {
+  AllReduceSpec spec = directly(ring.spec(WireFormat::kInt8Block));
+  const Inputs inputs = some_inputs(2, 300'000);
+  verify_all_succeeded(ring.run(spec, inputs));
+  if (QTest::currentTestFailed()) return;
+  spec = directly(spec);
+  MemberResult dialled;
+  std::jthread waits([&] { dialled = ring.run_member(1, spec, inputs[1], ring.abort); });
+  QTRY_COMPARE(resting_at(ring, 1, 0), 0);
+
+  meanwhile();
+  const MemberResult dialler = ring.run_member(0, spec, inputs[0], ring.abort);
+  waits.join();
+
+  verify_all_succeeded({dialler, dialled});
+  if (QTest::currentTestFailed()) return;
+  verify_reused({dialler, dialled}, reused);
 }
 
 }  // namespace
@@ -285,44 +306,14 @@ void DirectExchangeTest::connections_stay_open_for_the_next_attempt() {
   }
 }
 
-// Rank 1 has begun, while rank 0 has not, when nothing is parked at it any more.
 void DirectExchangeTest::whoever_is_dialled_begins_on_the_connection_that_rests() {
   LoopbackRing ring(2);
-  AllReduceSpec spec = directly(ring.spec(WireFormat::kInt8Block));
-  const Inputs inputs = some_inputs(2, 300'000);
-  verify_all_succeeded(ring.run(spec, inputs));
-  if (QTest::currentTestFailed()) return;
-  spec = directly(spec);
-  MemberResult dialled;
-  std::jthread waits([&] { dialled = ring.run_member(1, spec, inputs[1], ring.abort); });
-  QTRY_COMPARE(resting_at(ring, 1, 0), 0);
-
-  const MemberResult dialler = ring.run_member(0, spec, inputs[0], ring.abort);
-  waits.join();
-
-  verify_all_succeeded({dialler, dialled});
-  if (QTest::currentTestFailed()) return;
-  verify_reused({dialler, dialled}, 1);
+  verify_begins_before_its_dialler(ring, 1, [] {});
 }
 
 void DirectExchangeTest::whoever_began_on_a_connection_that_its_dialler_had_dropped_begins_again() {
   LoopbackRing ring(2);
-  AllReduceSpec spec = directly(ring.spec(WireFormat::kInt8Block));
-  const Inputs inputs = some_inputs(2, 300'000);
-  verify_all_succeeded(ring.run(spec, inputs));
-  if (QTest::currentTestFailed()) return;
-  spec = directly(spec);
-  MemberResult dialled;
-  std::jthread waits([&] { dialled = ring.run_member(1, spec, inputs[1], ring.abort); });
-  QTRY_COMPARE(resting_at(ring, 1, 0), 0);
-
-  ring.island(0).ring->forget(ring.id(1));
-  const MemberResult dialler = ring.run_member(0, spec, inputs[0], ring.abort);
-  waits.join();
-
-  verify_all_succeeded({dialler, dialled});
-  if (QTest::currentTestFailed()) return;
-  verify_reused({dialler, dialled}, 0);
+  verify_begins_before_its_dialler(ring, 0, [&] { ring.island(0).ring->forget(ring.id(1)); });
 }
 
 void DirectExchangeTest::connections_that_broke_meanwhile_are_replaced() {
