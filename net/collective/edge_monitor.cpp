@@ -135,11 +135,11 @@ void EdgeMonitor::look_at_outbound(Clock::time_point now) {
   out_ = out;
 }
 
-// That nothing comes. Where both neighbours are one peer, that nothing comes through to it tells of it.
-bool EdgeMonitor::may_be_at_fault() const {
-  const bool own_link_is_gone = out_.lost_all && attempt_.next != attempt_.previous;
-  return own_link_is_gone || is_something_unread(inbound_);
-}
+// Where both neighbours are one peer, that nothing comes through to it tells of it.
+bool EdgeMonitor::own_link_is_gone() const { return out_.lost_all && attempt_.next != attempt_.previous; }
+
+// That nothing comes.
+bool EdgeMonitor::may_be_at_fault() const { return own_link_is_gone() || is_something_unread(inbound_); }
 
 bool EdgeMonitor::previous_is_lost(Clock::time_point now) const {
   return !attempt_.board.all_received() &&
@@ -175,7 +175,8 @@ bool EdgeMonitor::look_at_inbound(Clock::time_point now) {
   } else {
     // What comes out of order or twice tells as much of its sender: on a link that has got slow what was lost comes
     // behind seconds of it.
-    previous_sent_.look(now, in.bytes_received != in_.bytes_received || in.segments_received != in_.segments_received);
+    const bool arrived = in.bytes_received != in_.bytes_received || in.segments_received != in_.segments_received;
+    previous_sent_.look(now, arrived, own_link_is_gone());
   }
   in_ = in;
   return held;

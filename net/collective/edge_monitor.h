@@ -53,7 +53,8 @@ class EdgeMonitor {
   void watch_inbound(std::vector<int> sockets);
   // Until the board says that the attempt has ended, for which `abort` and silence are reasons.
   void run(const AbortSignal& abort);
-  // What is to be said when another member has ended the attempt: whom this one waited for. When no lane works any more.
+  // What is to be said when another member has ended the attempt: whom this one waited for. When no lane works any
+  // more.
   AllReduceFailure aborted(std::string reason, Clock::time_point now) const;
 
  private:
@@ -63,6 +64,7 @@ class EdgeMonitor {
   AllReduceFailure stalled(Clock::time_point now) const;
   Clock::time_point waits_until() const;  // for data
   AllReduceFailure silent(const IslandId& peer, std::string_view verb, Clock::duration time) const;
+  bool own_link_is_gone() const;
   bool may_be_at_fault() const;
   bool previous_is_lost(Clock::time_point now) const;
   ProgressMeter::Counts counts() const;

@@ -1,26 +1,30 @@
 #include "net/collective/silence_limit.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atl {
 
 void SilenceLimit::begin(std::chrono::milliseconds timeout, Clock::time_point now) {
   timeout_ = timeout;
   last_look_ = last_arrival_ = now;
-  silence_ = watched_of_attempt_ = Clock::duration::zero();
+  silence_ = at_fault_ = watched_of_attempt_ = Clock::duration::zero();
   arrivals_of_attempt_ = 0;
 }
 
-void SilenceLimit::look(Clock::time_point now, bool arrived) {
-  silence_ = silence(now);
+void SilenceLimit::look(Clock::time_point now, bool arrived, bool at_fault) {
+  const Clock::duration before = std::exchange(silence_, silence(now));
+  if (at_fault) at_fault_ += silence_ - before;
   last_look_ = now;
   if (!arrived) return;
-  watched_ += silence_;
-  watched_of_attempt_ += silence_;
-  watched_since_turn_ += silence_;
-  if (arrivals_of_attempt_ > 0) remember(silence_);  // until the first comes the peer may have to meet others
+  if (2 * at_fault_ <= silence_) {
+    watched_ += silence_;
+    watched_of_attempt_ += silence_;
+    watched_since_turn_ += silence_;
+    if (arrivals_of_attempt_ > 0) remember(silence_);  // until the first comes the peer may have to meet others
+  }
   last_arrival_ = now;
-  silence_ = Clock::duration::zero();
+  silence_ = at_fault_ = Clock::duration::zero();
   ++arrivals_;
   ++arrivals_of_attempt_;
 }
@@ -35,7 +39,7 @@ void SilenceLimit::remember(Clock::duration gap) {
 
 void SilenceLimit::excuse(Clock::time_point now) {
   last_look_ = last_arrival_ = now;
-  silence_ = Clock::duration::zero();
+  silence_ = at_fault_ = Clock::duration::zero();
 }
 
 bool SilenceLimit::is_known() const {

@@ -15,6 +15,9 @@
 // to half (silence_simulation_test). Whoever pauses for less, once, has the longer limit from then on. A liar that
 // makes gaps gets no more than the timeout.
 //
+// A silence for most of which this end may have been at fault itself, as its link was gone, is no gap of the peer's: an
+// island that was cut off would give each of its neighbours the whole timeout for minutes.
+//
 // Time counts as it is watched: of a look that comes late, by this process's own sleep, no more than a kLongestLook-th
 // of the timeout. Pure: times are passed in. One for each direction of an edge, kept from attempt to attempt.
 #pragma once
@@ -44,8 +47,9 @@ class SilenceLimit {
 
   // An attempt begins to watch the edge.
   void begin(std::chrono::milliseconds timeout, Clock::time_point now);
-  // Several times between two keepalives. `arrived`: something came since the look before.
-  void look(Clock::time_point now, bool arrived);
+  // Several times between two keepalives. `arrived`: something came since the look before. `at_fault`: this end's link
+  // seems to be gone, which nobody else is to be remembered for.
+  void look(Clock::time_point now, bool arrived, bool at_fault = false);
   // Instead of a look: what passed until now is no silence of the peer's, and tells nothing.
   void excuse(Clock::time_point now);
 
@@ -74,7 +78,8 @@ class SilenceLimit {
 
   std::chrono::milliseconds timeout_{0};
   Clock::time_point last_look_, last_arrival_;
-  Clock::duration silence_{0};  // that was watched, at the last look
+  Clock::duration silence_{0};   // that was watched, at the last look
+  Clock::duration at_fault_{0};  // of that: while this end may have been
   std::uint64_t arrivals_ = 0, arrivals_of_attempt_ = 0;
   Clock::duration watched_{0}, watched_of_attempt_{0};  // until the last arrival
   // The longest of the last kMemory timeouts at most, and of as many before.

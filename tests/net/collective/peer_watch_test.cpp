@@ -85,6 +85,27 @@ class PeerWatchTest : public QObject {
     QVERIFY(watched.now - kStart < 1min + kTimeout + 4 * kTick);
   }
 
+  void who_was_not_heard_while_nothing_came_through_to_others_either_is_missed_as_soon_as_before() {
+    Watched watched;
+    // Nothing comes for nearly the timeout, twice; the second time it is the peer alone.
+    const auto at = [](Clock::duration since) {
+      PeerWatch::Facts facts = owing();
+      const auto back = 1min + kTimeout - 1s;
+      const auto after = std::clamp<Clock::duration>(since - back, 0s, 10s);
+      facts.data = static_cast<std::uint64_t>((std::min<Clock::duration>(since, 1min) + after) / kTick);
+      facts.tcp.bytes_received = facts.data;
+      facts.others_lost_all = since > 1min + kTimeout / 3 && since <= back;
+      return facts;
+    };
+
+    const auto failure = watched.pass(3min, at);
+
+    QVERIFY(failure && failure->silent);
+    const auto stopped_at = 1min + kTimeout - 1s + 10s;
+    QVERIFY(watched.now - kStart > stopped_at + kTimeout / 2);
+    QVERIFY(watched.now - kStart < stopped_at + kTimeout * 2 / 3);
+  }
+
   void what_comes_twice_or_out_of_order_is_heard() {
     Watched watched;
     QVERIFY(!watched.pass(kStallTimeouts * kTimeout - 1s, [](auto since) {

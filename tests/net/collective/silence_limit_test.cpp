@@ -164,6 +164,33 @@ class SilenceLimitTest : public QObject {
     QVERIFY(edge.limit.exceeded(edge.now + kTimeout, edge.rtt));
   }
 
+  void what_may_have_been_this_ends_own_fault_is_no_gap_of_the_peers() {
+    Watched cut_off = never_paused(), other = cut_off;
+    for (auto silence = 0ms; silence < 5s; silence += kLook) {
+      // That the link is gone is known when nothing was acknowledged for a while, and no longer when it is back.
+      cut_off.limit.look(cut_off.now += kLook, /*arrived=*/false, /*at_fault=*/silence > 1s);
+      other.limit.look(other.now += kLook, /*arrived=*/false);
+    }
+    QVERIFY(cut_off.limit.exceeded(cut_off.now, cut_off.rtt));
+
+    cut_off.limit.look(cut_off.now, /*arrived=*/true);
+    other.limit.look(other.now, /*arrived=*/true);
+
+    QVERIFY(cut_off.lost_after(kTimeout / 2));
+    QVERIFY(other.lost_after(kTimeout));
+    // It is that silence's alone.
+    QVERIFY(cut_off.hears_after(2s));
+    QVERIFY(cut_off.lost_after(kTimeout));
+  }
+
+  void that_this_ends_link_was_gone_for_a_moment_explains_no_long_silence() {
+    Watched edge = never_paused();
+    for (auto silence = 0ms; silence < 2s; silence += kLook) edge.limit.look(edge.now += kLook, false, silence < 800ms);
+    edge.limit.look(edge.now, true);
+
+    QVERIFY(edge.lost_after(kTimeout));
+  }
+
   void what_the_owner_holds_back_is_no_silence() {
     Watched edge = never_paused();
     for (int i = 0; i < 10'000; ++i) {
