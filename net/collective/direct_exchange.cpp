@@ -323,7 +323,8 @@ void DirectExchange::wait(const AbortSignal& abort) {
 // ----------------------------------------------------------------------------------------------------
 
 PeerWatch::Facts DirectExchange::facts_of(const Member& member, bool held) const {
-  return {.owes = member.peer.owes(),
+  return {.awaits_hello = !member.peer.greeted(),
+          .owes = member.peer.owes(),
           .is_read = member.peer.reads(summed_) && !held,
           .is_owed = !member.peer.all_sent(),
           .data = member.peer.data_received(),

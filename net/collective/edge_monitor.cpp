@@ -161,6 +161,7 @@ void EdgeMonitor::watch_inbound(std::vector<int> sockets) {
     received_at_most_ = attempt_.download->allowed();
     for (const int socket : inbound_) limit_receiving(socket, of_a_socket(received_at_most_));
   }
+  in_ = total(inbound_);
   last_progress_ = last_look_ = Clock::now();
   previous_sent_.begin(silence_timeout_, last_look_);
   next_took_.begin(silence_timeout_, last_look_);

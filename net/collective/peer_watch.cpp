@@ -46,9 +46,10 @@ bool PeerWatch::keepalive_due(Clock::time_point now) const {
 
 void PeerWatch::listen(const Facts& facts, Clock::time_point now) {
   const TcpProgress &tcp = facts.tcp, &before = last_.tcp;
-  if (facts.is_read && facts.owes) {
-    const bool arrived =
-        tcp.bytes_received != before.bytes_received || tcp.segments_received != before.segments_received;
+  const bool arrived = tcp.bytes_received != before.bytes_received || tcp.segments_received != before.segments_received;
+  if (last_.awaits_hello && (arrived || !facts.awaits_hello)) {
+    silence_.sent.begin(silence_timeout_, now);
+  } else if (facts.is_read && facts.owes) {
     silence_.sent.look(now, arrived, facts.others_lost_all);
   } else {
     silence_.sent.excuse(now);

@@ -24,10 +24,11 @@ namespace atl {
 class PeerWatch {
  public:
   struct Facts {
-    bool owes = false;       // something of the attempt has yet to come from it
-    bool is_read = false;    // nothing keeps us from taking what comes
-    bool is_owed = false;    // not all that it is to have was written to the socket
-    std::uint64_t data = 0;  // that came from it
+    bool awaits_hello = false;  // what comes until then says nothing of how it does in the attempt
+    bool owes = false;          // something of the attempt has yet to come from it
+    bool is_read = false;       // nothing keeps us from taking what comes
+    bool is_owed = false;       // not all that it is to have was written to the socket
+    std::uint64_t data = 0;     // that came from it
     TcpProgress tcp = {};
     bool others_lost_all = false;  // of most other peers' connections: TcpProgress::lost_all
   };
@@ -62,7 +63,7 @@ class PeerWatch {
   const IslandId peer_;
   const std::chrono::milliseconds silence_timeout_, keepalive_interval_;
   PeerSilence& silence_;
-  Facts last_{};
+  Facts last_{.awaits_hello = true};
   Clock::time_point last_data_, last_spoke_, vouched_until_;
 };
 

@@ -17,24 +17,31 @@ void SilenceLimit::look(Clock::time_point now, bool arrived, bool at_fault) {
   if (at_fault) at_fault_ += silence_ - before;
   last_look_ = now;
   if (!arrived) return;
+  const bool begins = !has_begun();
   if (2 * at_fault_ <= silence_) {
     watched_ += silence_;
     watched_of_attempt_ += silence_;
     watched_since_turn_ += silence_;
-    if (arrivals_of_attempt_ > 0) remember(silence_);  // until the first comes the peer may have to meet others
+    if (arrivals_of_attempt_ > 0) remember(silence_, begins);  // until the first comes the peer may have to meet others
   }
   last_arrival_ = now;
   silence_ = at_fault_ = Clock::duration::zero();
   ++arrivals_;
   ++arrivals_of_attempt_;
+  if (begins && has_begun()) count_beginning();
 }
 
-void SilenceLimit::remember(Clock::duration gap) {
+void SilenceLimit::remember(Clock::duration gap, bool of_beginning) {
   if (watched_since_turn_ > kMemory * timeout_) {
     longest_ = {Clock::duration::zero(), longest_[0]};
     watched_since_turn_ = Clock::duration::zero();
   }
   longest_[0] = std::max(longest_[0], gap);
+  if (of_beginning) longest_of_beginnings_[0] = std::max(longest_of_beginnings_[0], gap);
+}
+
+void SilenceLimit::count_beginning() {
+  if (++beginnings_ % kMemory == 0) longest_of_beginnings_ = {Clock::duration::zero(), longest_of_beginnings_[0]};
 }
 
 void SilenceLimit::excuse(Clock::time_point now) {
@@ -42,15 +49,20 @@ void SilenceLimit::excuse(Clock::time_point now) {
   silence_ = at_fault_ = Clock::duration::zero();
 }
 
+bool SilenceLimit::has_begun() const {
+  return arrivals_of_attempt_ >= kFewestOfAttempt && watched_of_attempt_ >= longest_look();
+}
+
 bool SilenceLimit::is_known() const {
-  return arrivals_ >= kFewestArrivals && watched_ >= timeout_ && arrivals_of_attempt_ >= kFewestOfAttempt &&
-         watched_of_attempt_ >= longest_look();
+  const bool attempt_is_known = has_begun() || (arrivals_of_attempt_ > 0 && beginnings_ >= kFewestBeginnings);
+  return arrivals_ >= kFewestArrivals && watched_ >= timeout_ && attempt_is_known;
 }
 
 Clock::duration SilenceLimit::limit(Clock::duration rtt) const {
   if (!is_known()) return timeout_;
   const Clock::duration least = std::min(timeout_, std::max(timeout_ / 2, kShortest));
-  const Clock::duration longest = std::max(longest_[0], longest_[1]);
+  Clock::duration longest = std::max(longest_[0], longest_[1]);
+  if (!has_begun()) longest = std::max({longest, longest_of_beginnings_[0], longest_of_beginnings_[1]});
   const Clock::duration of_edge = std::max<Clock::duration>(kOfLongestGap * longest, kOfRoundTrip * rtt);
   return std::clamp<Clock::duration>(of_edge, least, timeout_);
 }

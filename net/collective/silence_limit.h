@@ -8,7 +8,9 @@
 // kOfLongestGap: a gap that ended with a retransmission is three times as long when that one is lost as well, and seven
 // times when the next one is too, for the kernel waits twice as long each time. kOfRoundTrip: on an edge without gaps,
 // what two lost retransmissions take. The whole timeout holds as long as little is known: of the edge, and of the
-// attempt, which begins after minutes in which the peer did something else.
+// attempt, which begins after minutes in which the peer did something else. How attempts of an edge begin is known when
+// some have begun: then what comes first in the attempt is enough, and until it has begun the longest gap of those
+// beginnings counts as well, which is remembered for as many attempts as gaps are for timeouts.
 //
 // What it cannot tell from a death, of a peer that never paused: that its process stands still for half of the timeout
 // (its machine swaps); and that all is lost on its link for more than a sixth, which the kernel's back-off may stretch
@@ -38,14 +40,17 @@ class SilenceLimit {
   static constexpr std::chrono::milliseconds kShortest{2'000};
   // Of the edge, before less than the timeout will do: so many looks with which something had come, in a timeout.
   static constexpr std::uint64_t kFewestArrivals = 24;
-  // Of the attempt: so many, in the time of the longest look.
+  // Of the attempt, which has begun then: so many, in the time of the longest look.
   static constexpr std::uint64_t kFewestOfAttempt = 4;
-  // A gap is remembered for so many timeouts that the edge was watched, and at most twice as many.
+  // Of attempts that have begun, before the first arrival of one is enough.
+  static constexpr std::uint64_t kFewestBeginnings = 3;
+  // A gap is remembered for so many timeouts that the edge was watched, and at most twice as many; one of a beginning
+  // for as many attempts.
   static constexpr int kMemory = 20;
   // The longest that a look counts for, as a part of the timeout: the time between two keepalives.
   static constexpr int kLongestLook = 12;
 
-  // An attempt begins to watch the edge.
+  // An attempt begins to watch the edge; of what came before nothing is said to arrive.
   void begin(std::chrono::milliseconds timeout, Clock::time_point now);
   // Several times between two keepalives. `arrived`: something came since the look before. `at_fault`: this end's link
   // seems to be gone, which nobody else is to be remembered for.
@@ -73,7 +78,9 @@ class SilenceLimit {
  private:
   Clock::duration longest_look() const { return Clock::duration(timeout_) / kLongestLook; }
   bool is_known() const;
-  void remember(Clock::duration gap);
+  bool has_begun() const;  // the attempt
+  void remember(Clock::duration gap, bool of_beginning);
+  void count_beginning();
   Clock::duration silence(Clock::time_point now) const;
 
   std::chrono::milliseconds timeout_{0};
@@ -85,6 +92,9 @@ class SilenceLimit {
   // The longest of the last kMemory timeouts at most, and of as many before.
   std::array<Clock::duration, 2> longest_{};
   Clock::duration watched_since_turn_{0};
+  // The same of the last kMemory beginnings.
+  std::array<Clock::duration, 2> longest_of_beginnings_{};
+  std::uint64_t beginnings_ = 0;
 };
 
 // What is known of one peer: of what comes from it, of what it takes, and of what comes past a ring (direct_reduce.h).

@@ -71,6 +71,30 @@ class PeerWatchTest : public QObject {
     QVERIFY(watched.now - kStart < 1min + kTimeout * 2 / 3);
   }
 
+  // It may have kept its connection warm, and yet have to begin.
+  void what_comes_before_its_hello_tells_nothing_of_how_it_does_in_the_attempt() {
+    PeerSilence silence;
+    auto now = kStart;
+    // Attempts until its first word is enough, and two more: it stops after that word, which is its hello in one.
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      PeerWatch watch(IslandId{"isl-1"}, kTimeout, silence, now);
+      PeerWatch::Facts facts = owing();
+      std::optional<AllReduceFailure> failure;
+      const auto began = now;
+      const auto goes_on_for = attempt < 3 ? 10s : 0s;
+      facts.awaits_hello = attempt == 4;
+      while (!failure && now - began < goes_on_for + 1min) {
+        facts.tcp.bytes_received += now - began < goes_on_for + 2 * kTick ? 1 : 0;
+        now += kTick;
+        failure = watch.look(facts, now, false);
+      }
+      QVERIFY(failure && failure->silent);
+      const auto limit = attempt == 4 ? kTimeout : kTimeout / 2;
+      QVERIFY(now - began > goes_on_for + limit);
+      QVERIFY(now - began < goes_on_for + limit + 1s);
+    }
+  }
+
   void who_stops_while_nothing_comes_through_to_others_either_has_all_the_time() {
     Watched watched;
 

@@ -107,6 +107,57 @@ class SilenceLimitTest : public QObject {
     QVERIFY(edge.lost_after(kTimeout / 2));
   }
 
+  void where_some_attempts_have_begun_the_first_arrival_of_one_is_enough() {
+    Watched edge = never_paused();
+    for (std::uint64_t i = 1; i < SilenceLimit::kFewestBeginnings; ++i) {
+      edge.begin_attempt();
+      QVERIFY(edge.hears_after(50ms));
+      QVERIFY(edge.lost_after(kTimeout));
+      QVERIFY(edge.hears(kTimeout / 3, kKeepalive));
+    }
+
+    edge.begin_attempt();
+    QVERIFY(edge.lost_after(kTimeout));
+    QVERIFY(edge.hears_after(50ms));
+
+    QVERIFY(edge.lost_after(kTimeout / 2));
+  }
+
+  // Each attempt lasts for longer than the edge's gaps are remembered, and its peer stands still at first.
+  void who_pauses_when_attempts_begin_is_given_the_time_when_the_next_one_does() {
+    Watched edge;
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      edge.begin_attempt();
+      QVERIFY(edge.hears_after(50ms));
+      QVERIFY(edge.hears_after(2s));
+      QVERIFY(edge.hears(3 * SilenceLimit::kMemory * kTimeout, 50ms));
+      QVERIFY(edge.lost_after(kTimeout / 2));
+    }
+
+    edge.begin_attempt();
+    QVERIFY(edge.hears_after(50ms));
+
+    QVERIFY(edge.lost_after(kTimeout));
+    QVERIFY(edge.hears_after(5s));
+  }
+
+  void that_one_attempt_began_badly_is_forgotten_after_many() {
+    Watched edge = never_paused();
+    edge.begin_attempt();
+    QVERIFY(edge.hears_after(50ms));
+    QVERIFY(edge.hears_after(5s));
+    QVERIFY(edge.hears(3 * SilenceLimit::kMemory * kTimeout, 50ms));
+    for (int attempt = 0; attempt < 2 * SilenceLimit::kMemory; ++attempt) {
+      edge.begin_attempt();
+      QVERIFY(edge.hears(2s, 50ms));
+    }
+
+    edge.begin_attempt();
+    QVERIFY(edge.hears_after(50ms));
+
+    QVERIFY(edge.lost_after(kTimeout / 2));
+  }
+
   void what_comes_late_at_first_is_no_gap_of_the_edges() {
     Watched edge = never_paused();
     edge.begin_attempt();

@@ -170,21 +170,30 @@ struct Silence {
 
 Clock::time_point moment(double t) { return kStart + std::chrono::duration_cast<Clock::duration>(Seconds(t)); }
 
-// An attempt of some minutes; it goes on where an edge would have been given up.
-void watch(Random& random, const Weather& weather, Count& count) {
+// Attempts: one of some minutes, or of some seconds each, one after the other.
+enum class Attempts { kOne, kShort };
+
+// Some minutes of an edge; they go on where it would have been given up.
+void watch(Random& random, const Weather& weather, Attempts attempts, Count& count) {
   const double minutes = uniform(random, 1, 6);
   Sender sender(random, weather);
   const auto rtt = std::chrono::duration_cast<Clock::duration>(Seconds(sender.rtt()));
   SilenceLimit limit;
   limit.begin(kTimeout, kStart);
   Silence silence{.reach = sender.reach()};
-  double next_look = kLookEvery;
+  double next_look = kLookEvery, next_attempt = attempts == Attempts::kOne ? 60 * minutes : 0;
   bool arrived = false;
   for (double t = 0; t < 60 * minutes; t += kStep) {
     arrived = sender.step(t) || arrived;
     if (sender.in_trouble()) silence.troubled(t);
     if (t < next_look) continue;
     next_look += kLookEvery;
+    if (t >= next_attempt) {
+      next_attempt = t + uniform(random, 0.5, 20);
+      limit.begin(kTimeout, moment(t));
+      silence.begins(t);
+      arrived = false;
+    }
     limit.look(moment(t), arrived);
     if (limit.exceeded(moment(t), rtt) && !silence.given_up_at) silence.given_up_at = t;
     if (!std::exchange(arrived, false)) continue;
@@ -194,10 +203,10 @@ void watch(Random& random, const Weather& weather, Count& count) {
   count.minutes += minutes;
 }
 
-Count simulate(std::uint64_t seed, const Weather& weather, double minutes) {
+Count simulate(std::uint64_t seed, const Weather& weather, double minutes, Attempts attempts = Attempts::kOne) {
   Random random(seed);
   Count count;
-  while (count.minutes < minutes) watch(random, weather, count);
+  while (count.minutes < minutes) watch(random, weather, attempts, count);
   qInfo("%.0f minutes: %d silences of the timeout; %d early deaths, the shortest after %.2f s, %d of them wrong",
         count.minutes, count.timed_out, count.early, count.shortest_silence, count.wrong);
   return count;
@@ -218,11 +227,26 @@ class SilenceSimulationTest : public QObject {
     QVERIFY(count.early < count.minutes / 200);  // of two things at once
   }
 
+  // Beginnings of attempts are held against nobody.
+  void an_edge_that_is_slow_is_not_given_up_in_short_attempts_either() {
+    const Count count = simulate(13, {.longest_break = 0.9, .longest_stall = 2}, 3'000, Attempts::kShort);
+
+    QCOMPARE(count.wrong, 0);
+    QVERIFY(count.early < count.minutes / 200);
+  }
+
   // What lasts for longer may be given up, but not before half of the timeout.
   void no_silence_shorter_than_half_of_the_timeout_ends_an_edge() {
     const Count count = simulate(11, {.longest_break = 5, .longest_stall = 5}, 1'000);
 
     QVERIFY(count.early > 0);  // or it would tell nothing
+    QVERIFY(count.shortest_silence > kTimeoutSeconds / 2 - 2 * kLookEvery);
+  }
+
+  void nor_in_short_attempts() {
+    const Count count = simulate(17, {.longest_break = 5, .longest_stall = 5}, 1'000, Attempts::kShort);
+
+    QVERIFY(count.early > 0);
     QVERIFY(count.shortest_silence > kTimeoutSeconds / 2 - 2 * kLookEvery);
   }
 };
