@@ -40,9 +40,9 @@
 #include "net/collective/connection_tuner.h"
 #include "net/collective/dial_ahead.h"
 #include "net/collective/edge_pacing.h"
+#include "net/collective/peer_silences.h"
 #include "net/collective/progress_meter.h"
 #include "net/collective/ring_member.h"
-#include "net/collective/silence_limit.h"
 #include "net/collective/upload_share.h"
 #include "net/tls/context.h"
 #include "net/transport/ring_inbox.h"
@@ -172,9 +172,9 @@ class RingAllReduce {
     explicit OfFragment(const TlsContext& dial_context) : pool(dial_context) {}
     std::atomic<bool> running{false};  // an attempt is under way: what is below is its own, but for pool.forget()
     ConnectionPool pool;
-    // Of the attempt under way: edges that this island dials, and the members.
+    // Used by the attempt under way: of edges that this island dials, and of peers.
     std::map<EdgeEnd, ConnectionTuner> tuners = {};
-    std::map<IslandId, PeerSilence> silences = {};
+    PeerSilences silences = {};
   };
 
   std::variant<AllReduceReport, AllReduceFailure> run_with_peers(const AllReduceSpec& spec, Rank self,
@@ -189,8 +189,8 @@ class RingAllReduce {
   int connections_of(const AllReduceSpec& spec, const EdgeEnd& end);
   OfFragment& of(FragmentId fragment) { return fragments_[fragment.value]; }
   LinkPacing& link_to(const IslandId& next);
-  std::map<IslandId, PeerSilence>& silences_of(const AllReduceSpec& spec);  // its members', and of no others
-  double fastest_link();                                                    // of those that rings have filled; 0: none
+  PeerSilences& silences_of(const AllReduceSpec& spec);  // begins the attempt
+  double fastest_link();                                 // of those that rings have filled; 0: none
   void keep_warm();
   DialAhead::Ring dialled_ahead();
 

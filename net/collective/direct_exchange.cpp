@@ -31,8 +31,7 @@ std::chrono::milliseconds look_interval(std::chrono::milliseconds silence_timeou
 
 DirectExchange::DirectExchange(const AllReduceSpec& spec, Rank self, const RingPayload& payload,
                                const PartialSums& sums, std::span<std::byte> canonical, ConnectionPool& pool,
-                               RingInbox& inbox, LinkPacing& link, std::map<IslandId, PeerSilence>& silences,
-                               const UploadShare& upload)
+                               RingInbox& inbox, LinkPacing& link, PeerSilences& silences, const UploadShare& upload)
     : spec_(spec),
       self_(static_cast<std::size_t>(self.value)),
       first_((self_ + 1) % spec.order.size()),

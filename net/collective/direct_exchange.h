@@ -28,7 +28,6 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -52,7 +51,7 @@ class DirectExchange {
   // have seen of this island's way to everybody. `silences`: of all members. References outlive this.
   DirectExchange(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
                  std::span<std::byte> canonical, ConnectionPool& pool, RingInbox& inbox, LinkPacing& link,
-                 std::map<IslandId, PeerSilence>& silences, const UploadShare& upload);
+                 PeerSilences& silences, const UploadShare& upload);
 
   // Once. Blocks until everything is sent, received and hashed; then `canonical` is whole, and connections are kept for
   // the fragment's next attempt. On failure all of the fragment's are closed, also those that still come. All of the
@@ -117,7 +116,7 @@ class DirectExchange {
   ConnectionPool& pool_;
   RingInbox& inbox_;
   LinkPacing& link_;
-  std::map<IslandId, PeerSilence>& silences_;
+  PeerSilences& silences_;
   const UploadShare& upload_;
   const std::vector<RingSubChunk> own_;
   FinalPieces pieces_;

@@ -29,7 +29,7 @@ std::vector<std::pair<std::uint32_t, RingSubChunk>> chunks_owned_by(std::size_t 
 }  // namespace
 
 DirectReduce::DirectReduce(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
-                           RingInbox& inbox, const TlsContext& dial_context, std::map<IslandId, PeerSilence>& silences,
+                           RingInbox& inbox, const TlsContext& dial_context, PeerSilences& silences,
                            const UploadShare& upload)
     : spec_(spec),
       self_(static_cast<std::size_t>(self.value)),

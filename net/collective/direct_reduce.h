@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <thread>
@@ -36,8 +35,7 @@ class DirectReduce {
 
   // `silences`: of all members. References outlive this.
   DirectReduce(const AllReduceSpec& spec, Rank self, const RingPayload& payload, const PartialSums& sums,
-               RingInbox& inbox, const TlsContext& dial_context, std::map<IslandId, PeerSilence>& silences,
-               const UploadShare& upload);
+               RingInbox& inbox, const TlsContext& dial_context, PeerSilences& silences, const UploadShare& upload);
   ~DirectReduce() { stop(); }
   DirectReduce(const DirectReduce&) = delete;
   DirectReduce& operator=(const DirectReduce&) = delete;
@@ -99,7 +97,7 @@ class DirectReduce {
   const PartialSums& sums_;
   RingInbox& inbox_;
   const TlsContext& dial_context_;
-  std::map<IslandId, PeerSilence>& silences_;
+  PeerSilences& silences_;
   const UploadShare& upload_;
   const std::vector<std::pair<std::uint32_t, RingSubChunk>> owned_;  // own frames of the ring's edge, in order
   FrameBoard* board_ = nullptr;                                      // from start() on

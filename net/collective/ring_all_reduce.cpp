@@ -267,12 +267,9 @@ LinkPacing& RingAllReduce::link_to(const IslandId& next) {
   return links_[next];
 }
 
-std::map<IslandId, PeerSilence>& RingAllReduce::silences_of(const AllReduceSpec& spec) {
-  auto& silences = of(spec.fragment).silences;
-  std::erase_if(silences, [&](const auto& entry) {
-    return std::ranges::find(spec.order, entry.first, &RingMember::id) == spec.order.end();
-  });
-  for (const RingMember& member : spec.order) silences.try_emplace(member.id);
+PeerSilences& RingAllReduce::silences_of(const AllReduceSpec& spec) {
+  PeerSilences& silences = of(spec.fragment).silences;
+  silences.begin_attempt(self_, spec.order);
   return silences;
 }
 
@@ -308,8 +305,8 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.connections = static_cast<int>(to_next.connections.size());
   report.connections_reused = to_next.reused;
   LinkPacing& link = link_to(next.id);
-  auto& silences = silences_of(spec);
-  const EdgeSilences edge_silences{silences[previous.id].sent, silences[next.id].took};
+  PeerSilences& silences = silences_of(spec);
+  const EdgeSilences edge_silences{silences.at(previous.id).sent, silences.at(next.id).took};
   const UploadShare upload(under_way_, spec.most_bytes_per_second);
   const auto moving_since = Clock::now();
   std::optional<DirectReduce> direct;

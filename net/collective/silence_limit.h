@@ -21,7 +21,8 @@
 // island that was cut off would give each of its neighbours the whole timeout for minutes.
 //
 // Time counts as it is watched: of a look that comes late, by this process's own sleep, no more than a kLongestLook-th
-// of the timeout. Pure: times are passed in. One for each direction of an edge, kept from attempt to attempt.
+// of the timeout. Pure: times are passed in. One for each direction of an edge, kept from attempt to attempt
+// (peer_silences.h).
 #pragma once
 
 #include <array>
