@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 
+#include "net/collective/attempt_edges.h"
 #include "net/transport/socket.h"
 
 namespace atl {
@@ -19,31 +20,13 @@ constexpr int kMostPasses = 4;
 constexpr std::chrono::milliseconds kFirstPause{500};  // twice as long each time
 constexpr std::uint64_t kPaddingShare = 5;             // a fifth of an attempt's bytes
 
-// One end of an edge of the next attempts, of each fragment.
-struct NextEdge {
-  const RingMember* peer = nullptr;
-  RingRole role = RingRole::kSends;
-  bool is_dialled = false;  // by this island
-};
-
-std::vector<NextEdge> edges_of(const NextAttempts& next, const IslandId& self) {
-  std::vector<NextEdge> edges;
+// Of an attempt as this island is told of it: none where it has no part, or could have none.
+std::vector<AttemptEdge> edges_ahead(const NextAttempts& next, const IslandId& self) {
   const auto& order = next.order;
   const auto found = std::ranges::find(order, self, &RingMember::id);
-  if (found == order.end() || order.size() < 2) return edges;
-  if (next.schedule == Schedule::kDirect && order.size() > std::size_t{kMaxDirectIslands}) return edges;
-  const auto rank = static_cast<std::size_t>(found - order.begin());
-  if (next.schedule == Schedule::kDirect) {
-    for (std::size_t other = 0; other < order.size(); ++other) {
-      if (other != rank) edges.push_back({&order[other], RingRole::kExchange, rank < other});
-    }
-    return edges;
-  }
-  const RingMember& after = order[(rank + 1) % order.size()];
-  const RingMember& before = order[(rank + order.size() - 1) % order.size()];
-  edges.push_back({&after, RingRole::kSends, !after.dials_previous});
-  edges.push_back({&before, RingRole::kReceives, found->dials_previous});
-  return edges;
+  if (found == order.end() || order.size() < 2) return {};
+  if (next.schedule == Schedule::kDirect && order.size() > std::size_t{kMaxDirectIslands}) return {};
+  return edges_of(order, next.schedule, static_cast<std::size_t>(found - order.begin()));
 }
 
 bool is_limited(const NextAttempts& next) {
@@ -80,9 +63,9 @@ void DialAhead::prepare(NextAttempts next) {
 
 void DialAhead::expect(const NextAttempts& next) const {
   std::map<IslandId, int> peers;
-  for (const NextEdge& edge : edges_of(next, ring_.self)) {
+  for (const AttemptEdge& edge : edges_ahead(next, ring_.self)) {
     const int connections = next.schedule == Schedule::kDirect ? 1 : most_connections_per_edge(next.fragments);
-    if (!edge.is_dialled) peers[edge.peer->id] += connections;
+    if (!edge.is_dialled) peers[next.order[edge.peer].id] += connections;
   }
   const bool is_free = next.download == nullptr || !next.download->allowed();
   ring_.inbox.expect_ahead(next.schedule, peers, is_free, static_cast<std::uint32_t>(next.fragments));
@@ -182,20 +165,21 @@ std::vector<DialAhead::Wanted> DialAhead::lacking(const NextAttempts& next, cons
   std::vector<Wanted> wanted;
   const MutexLock lock(mutex_);  // no attempt begins meanwhile, whose numbers of connections these are
   if (abort.raised()) return wanted;
-  std::vector<NextEdge> edges = edges_of(next, ring_.self);
+  std::vector<AttemptEdge> edges = edges_ahead(next, ring_.self);
   if (edges.empty()) return wanted;
-  std::erase_if(edges, [](const NextEdge& edge) { return !edge.is_dialled; });
+  std::erase_if(edges, [](const AttemptEdge& edge) { return !edge.is_dialled; });
   std::vector<EdgeEnd> ends;
-  for (const NextEdge& edge : edges) ends.push_back({edge.peer->id, edge.role});
+  for (const AttemptEdge& edge : edges) ends.push_back({next.order[edge.peer].id, edge.role});
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(next.fragments); ++i) {
     const FragmentId fragment{i};
     // As the attempt will. Else what one advice after the other has dialled would stand until then.
     ring_.pool(fragment).keep_only(ends);
-    for (const NextEdge& edge : edges) {
-      const EdgeEnd end{edge.peer->id, edge.role};
+    for (const AttemptEdge& edge : edges) {
+      const RingMember& peer = next.order[edge.peer];
+      const EdgeEnd end{peer.id, edge.role};
       const int connections = edge.role == RingRole::kExchange ? 1 : ring_.connections(next, fragment, end);
-      const int there = ring_.pool(fragment).count(end, edge.peer->address);
-      for (int lacks = connections - there; lacks > 0; --lacks) wanted.push_back({fragment, end, edge.peer->address});
+      const int there = ring_.pool(fragment).count(end, peer.address);
+      for (int lacks = connections - there; lacks > 0; --lacks) wanted.push_back({fragment, end, peer.address});
     }
   }
   return wanted;

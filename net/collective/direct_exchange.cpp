@@ -47,8 +47,8 @@ DirectExchange::DirectExchange(const AllReduceSpec& spec, Rank self, const RingP
       exchange_{spec_, self_, payload_, sums, canonical, own_, pieces_},
       look_every_(look_interval(spec.silence_timeout)),
       dialler_(pool) {
-  for (std::size_t rank = 0; rank < spec.order.size(); ++rank) {
-    if (rank != self_) members_.emplace_back(exchange_, rank, rank == first_ ? 0 : slots());
+  for (const AttemptEdge& edge : edges_of(spec.order, Schedule::kDirect, self_)) {
+    members_.emplace_back(exchange_, edge, edge.peer == first_ ? 0 : slots());
   }
 }
 
@@ -87,7 +87,7 @@ void DirectExchange::begin() {
   for (const Member& member : members_) {
     const std::size_t rank = member.peer.rank();
     awaited_.push_back(rank);
-    if (dials(rank)) {
+    if (member.is_dialled) {
       dialled.push_back(end_of(rank));
     } else {
       waited_for.push_back(member.peer.id());
@@ -101,7 +101,7 @@ void DirectExchange::begin() {
   sums_.owe_nothing_without_share(payload_);
   keep_limits(0, began_);
   for (Member& waited : members_) {
-    if (dials(waited.peer.rank())) continue;
+    if (waited.is_dialled) continue;
     auto resting = inbox_.take_resting(spec_.fragment, waited.peer.id(), RingInbox::Kind::kExchange);
     if (!resting) continue;
     ConnectionPool::Edge edge;
@@ -109,7 +109,9 @@ void DirectExchange::begin() {
     edge.reused = 1;
     join(waited, std::move(edge), Hello::kDue);
   }
-  for (std::size_t rank = self_ + 1; rank < spec_.order.size(); ++rank) {
+  for (const Member& member : members_) {
+    const std::size_t rank = member.peer.rank();
+    if (!member.is_dialled) continue;
     dialler_.dial(rank, end_of(rank), spec_.order[rank].address, Deadline::after(spec_.silence_timeout));
   }
 }
@@ -157,7 +159,7 @@ void DirectExchange::join(Member& member, ConnectionPool::Edge edge, Hello hello
   reused_ += edge.reused;
   TlsConnection& connection = edge.connections.front();
   // The dialler keeps its own warm.
-  if (!dials(member.peer.rank()) && since_last_sent(connection.fd()) > kRest) spare_bbr_its_probe(connection.fd());
+  if (!member.is_dialled && since_last_sent(connection.fd()) > kRest) spare_bbr_its_probe(connection.fd());
   tune_for_bulk(connection.fd(), spec_.congestion_control);
   if (spec_.download != nullptr) limit_receiving(connection.fd(), receives_at_most_);
   if (pacing_) {
@@ -175,7 +177,7 @@ void DirectExchange::watch(Member& member, Clock::time_point now) {
 }
 
 bool DirectExchange::may_have_left(const Member& member) const {
-  return member.peer.joined() && !member.peer.greeted() && !dials(member.peer.rank());
+  return member.peer.joined() && !member.peer.greeted() && !member.is_dialled;
 }
 
 void DirectExchange::leave(Member& member) {
@@ -207,7 +209,7 @@ DirectExchange::Failed DirectExchange::take_arrived() {
     const std::size_t rank = awaited_[came->index];
     if (!came->edge.ok()) return failed(came->edge.error(), rank);
     const std::size_t count = came->edge->connections.size();
-    if (dials(rank) || count != 1) {
+    if (member(rank).is_dialled || count != 1) {
       const std::string what = count != 1 ? fmt::format("{} connections instead of one", count)
                                           : "a dial, which is this island's part: their orders of ranks differ";
       return failed(
@@ -226,7 +228,7 @@ void DirectExchange::keep_connections() {
     std::optional<RingInbox::Parked> kept = member.peer.release();
     if (!kept) continue;
     const std::size_t rank = member.peer.rank();
-    if (!dials(rank)) {
+    if (!member.is_dialled) {
       std::vector<RingInbox::Parked> parked;
       parked.push_back(std::move(*kept));
       inbox_.park(spec_.fragment, std::move(parked), RingInbox::Kind::kExchange);
@@ -349,7 +351,7 @@ DirectExchange::Failed DirectExchange::look(Clock::time_point now) {
   for (Member& member : members_) {
     if (!member.peer.joined() || may_have_left(member)) {
       // Who is dialled is named by what comes of it.
-      if (dials(member.peer.rank()) || now - began_ <= spec_.silence_timeout) continue;
+      if (member.is_dialled || now - began_ <= spec_.silence_timeout) continue;
       return failed(
           {ErrorCode::kTimeout, fmt::format("waiting for {} to begin the exchange: it did not within the time "
                                             "allowed",

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "net/collective/all_reduce.h"
+#include "net/collective/attempt_edges.h"
 #include "net/collective/edge_pacing.h"
 #include "net/collective/exchange_peer.h"
 #include "net/collective/peer_dialler.h"
@@ -62,14 +63,15 @@ class DirectExchange {
 
  private:
   struct Member {
-    Member(const ExchangeContext& exchange, std::size_t rank, std::size_t slots) : peer(exchange, rank, slots) {}
+    Member(const ExchangeContext& exchange, const AttemptEdge& edge, std::size_t slots)
+        : peer(exchange, edge.peer, slots), is_dialled(edge.is_dialled) {}
     ExchangePeer peer;
+    const bool is_dialled;           // by this member; else it dials
     std::optional<PeerWatch> watch;  // once joined, and greeted where the peer dials
     std::uint64_t retransmitted_before = 0;
   };
   using Failed = std::optional<AllReduceFailure>;
 
-  bool dials(std::size_t rank) const { return self_ < rank; }  // this member, the other
   EdgeEnd end_of(std::size_t rank) const { return {spec_.order[rank].id, RingRole::kExchange}; }
   std::size_t slots() const;
   Member& member(std::size_t rank) { return members_[rank < self_ ? rank : rank - 1]; }

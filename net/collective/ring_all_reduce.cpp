@@ -6,6 +6,7 @@
 
 #include "net/base/link_window.h"
 #include "net/collective/all_reduce.h"
+#include "net/collective/attempt_edges.h"
 #include "net/collective/canonical_digest.h"
 #include "net/collective/direct_exchange.h"
 #include "net/collective/direct_reduce.h"
@@ -285,11 +286,11 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
                                                                               const PartialSums& sums,
                                                                               std::span<std::byte> canonical,
                                                                               const AbortSignal& abort) {
-  const std::size_t rank = static_cast<std::size_t>(self.value), world_size = spec.order.size();
-  const RingMember& next = spec.order[(rank + 1) % world_size];
-  const RingMember& previous = spec.order[(rank + world_size - 1) % world_size];
-  const bool dials_next = !next.dials_previous, dials_previous = spec.order[rank].dials_previous;
-  const EdgeEnd out{next.id, RingRole::kSends}, in{previous.id, RingRole::kReceives};
+  const std::vector<AttemptEdge> edges = edges_of(spec.order, Schedule::kRing, static_cast<std::size_t>(self.value));
+  const RingMember& next = spec.order[edges[0].peer];
+  const RingMember& previous = spec.order[edges[1].peer];
+  const bool dials_next = edges[0].is_dialled, dials_previous = edges[1].is_dialled;
+  const EdgeEnd out{next.id, edges[0].role}, in{previous.id, edges[1].role};
   AllReduceSpec chosen = spec;
   if (dials_next) chosen.connections_per_edge = connections_of(spec, out);
   const int inbound = dials_previous ? connections_of(spec, in) : 0;
@@ -319,7 +320,7 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run_with_peers(co
   report.bytes_sent = done.bytes_sent;
   report.bytes_received = done.bytes_received;
   report.bytes_retransmitted = done.bytes_retransmitted;
-  const auto all_gather_hops = static_cast<int>(world_size) - 1;
+  const auto all_gather_hops = static_cast<int>(spec.order.size()) - 1;
   report.hops = (sums_hop_by_hop(spec.wire) ? all_gather_hops : 1) + all_gather_hops;
   report.phases = phases_of(sums, moving_since - connecting_since, moving_since, done.threads);
   const double seconds = std::max(Seconds(Clock::now() - moving_since).count(), 1e-6);

@@ -64,8 +64,8 @@ EdgeConnector::EdgeConnector(const AllReduceSpec& spec, Rank self, const RingPay
                              RingInbox& inbox, const AbortSignal& abort, int connections_from_previous)
     : spec_(spec),
       self_(static_cast<std::size_t>(self.value)),
-      next_((self_ + 1) % spec.order.size()),
-      previous_((self_ + spec.order.size() - 1) % spec.order.size()),
+      next_(edges_of(spec.order, Schedule::kRing, self_)[0]),
+      previous_(edges_of(spec.order, Schedule::kRing, self_)[1]),
       payload_(payload),
       pool_(pool),
       inbox_(inbox),
@@ -76,31 +76,31 @@ EdgeConnector::EdgeConnector(const AllReduceSpec& spec, Rank self, const RingPay
 void EdgeConnector::forget_other_edges() {
   std::vector<EdgeEnd> dialled;
   std::vector<IslandId> waited_for;
-  if (next_dials()) {
-    waited_for.push_back(next());
-  } else {
-    dialled.push_back({next(), RingRole::kSends});
-  }
-  if (dials_previous()) {
-    dialled.push_back({previous(), RingRole::kReceives});
-  } else {
-    waited_for.push_back(previous());
+  for (const AttemptEdge& edge : {next_, previous_}) {
+    const IslandId& peer = spec_.order[edge.peer].id;
+    if (edge.is_dialled) {
+      dialled.push_back({peer, edge.role});
+    } else {
+      waited_for.push_back(peer);
+    }
   }
   pool_.keep_only(dialled);
   inbox_.keep_parked_of(spec_.fragment, waited_for);
 }
 
-Result<ConnectionPool::Edge> EdgeConnector::dial(std::size_t rank, RingRole role, int count) {
+Result<ConnectionPool::Edge> EdgeConnector::dial(const AttemptEdge& edge, int count) {
   const Deadline deadline = Deadline::after(spec_.silence_timeout);
-  const RingMember& peer = spec_.order[rank];
-  ATOLL_ASSIGN_OR_RETURN(ConnectionPool::Edge edge, pool_.take({peer.id, role}, peer.address, count, deadline, abort_));
-  ATOLL_RETURN_IF_ERROR(say_hello(edge.connections, hello_of(spec_, self_, role, payload_), deadline, abort_));
-  return edge;
+  const RingMember& peer = spec_.order[edge.peer];
+  ATOLL_ASSIGN_OR_RETURN(ConnectionPool::Edge dialled,
+                         pool_.take({peer.id, edge.role}, peer.address, count, deadline, abort_));
+  const RingHello hello = hello_of(spec_, self_, edge.role, payload_);
+  ATOLL_RETURN_IF_ERROR(say_hello(dialled.connections, hello, deadline, abort_));
+  return dialled;
 }
 
 // Its hellos come on these connections, as they come on those that it dialled itself.
 Status EdgeConnector::dial_previous() {
-  ATOLL_ASSIGN_OR_RETURN(ConnectionPool::Edge edge, dial(previous_, RingRole::kReceives, connections_from_previous_));
+  ATOLL_ASSIGN_OR_RETURN(ConnectionPool::Edge edge, dial(previous_, connections_from_previous_));
   std::vector<RingInbox::Parked> parked;
   for (TlsConnection& connection : edge.connections) parked.push_back({std::move(connection), {}});
   inbox_.park(spec_.fragment, std::move(parked));
@@ -111,7 +111,7 @@ Result<ConnectionPool::Edge> EdgeConnector::answer_next() {
   // It calls after it has dialled its own next rank, for which it may need as long as this island may.
   const Deadline deadline = Deadline::after(2 * spec_.silence_timeout);
   ATOLL_ASSIGN_OR_RETURN(RingInbox::Edge edge,
-                         inbox_.take(hello_of(spec_, next_, RingRole::kReceives, payload_), deadline, abort_));
+                         inbox_.take(hello_of(spec_, next_.peer, RingRole::kReceives, payload_), deadline, abort_));
   ATOLL_RETURN_IF_ERROR(check_count(edge, next()));
   for (const TlsConnection& connection : edge.connections) {  // the dialler keeps its own warm
     if (since_last_sent(connection.fd()) > kRest) spare_bbr_its_probe(connection.fd());
@@ -139,12 +139,12 @@ std::variant<EdgeConnector::ToNext, AllReduceFailure> EdgeConnector::connect_nex
   forget_other_edges();
   step_began_ = Clock::now();
   std::optional<Result<ConnectionPool::Edge>> to_next;
-  if (!next_dials()) {
-    to_next.emplace(dial(next_, RingRole::kSends, spec_.connections_per_edge));
+  if (next_.is_dialled) {
+    to_next.emplace(dial(next_, spec_.connections_per_edge));
     if (!to_next->ok()) return failed(to_next->error(), next());
   }
   step_began_ = Clock::now();
-  if (dials_previous()) {
+  if (previous_.is_dialled) {
     if (const Status dialled = dial_previous(); !dialled.ok()) return failed(dialled.error(), previous());
   }
   step_began_ = Clock::now();
@@ -158,7 +158,7 @@ std::variant<EdgeConnector::ToNext, AllReduceFailure> EdgeConnector::connect_nex
 std::variant<std::vector<TlsConnection>, AllReduceFailure> EdgeConnector::wait_for_previous(
     const std::function<bool()>& on_tick) {
   step_began_ = Clock::now();
-  auto edge = inbox_.take(hello_of(spec_, previous_, RingRole::kSends, payload_),
+  auto edge = inbox_.take(hello_of(spec_, previous_.peer, RingRole::kSends, payload_),
                           Deadline::after(spec_.silence_timeout), abort_, on_tick);
   if (!edge.ok()) return failed(edge.error(), previous());
   if (const Status counted = check_count(*edge, previous()); !counted.ok()) return failed(counted.error(), previous());

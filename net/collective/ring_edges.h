@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/collective/all_reduce.h"
+#include "net/collective/attempt_edges.h"
 #include "net/collective/ring_schedule.h"
 #include "net/transport/tls_connection.h"
 
@@ -44,18 +45,17 @@ class EdgeConnector {
 
  private:
   AllReduceFailure failed(const Error& error, const IslandId& peer);
-  const IslandId& next() const { return spec_.order[next_].id; }
-  const IslandId& previous() const { return spec_.order[previous_].id; }
-  bool next_dials() const { return spec_.order[next_].dials_previous; }
-  bool dials_previous() const { return spec_.order[self_].dials_previous; }
+  const IslandId& next() const { return spec_.order[next_.peer].id; }
+  const IslandId& previous() const { return spec_.order[previous_.peer].id; }
   void forget_other_edges();
-  Result<ConnectionPool::Edge> dial(std::size_t rank, RingRole role, int count);
+  Result<ConnectionPool::Edge> dial(const AttemptEdge& edge, int count);
   Status dial_previous();
   Result<ConnectionPool::Edge> answer_next();
   Status check_count(const RingInbox::Edge& edge, const IslandId& peer) const;
 
   const AllReduceSpec& spec_;
-  const std::size_t self_, next_, previous_;
+  const std::size_t self_;
+  const AttemptEdge next_, previous_;
   const RingPayload& payload_;
   ConnectionPool& pool_;
   RingInbox& inbox_;
