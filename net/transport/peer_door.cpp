@@ -39,23 +39,10 @@ void log_refused(LogLimit& limit, const TlsConnection& connection, const Error& 
                to_string(error.code), error.message, *held_back);
 }
 
-// Reads on until `hello` holds `size` bytes; false when they are not there yet.
-Result<bool> read_up_to(TlsConnection& connection, Bytes& hello, std::size_t size) {
-  while (hello.size() < size) {
-    const std::size_t before = hello.size();
-    hello.resize(size);
-    const Result<std::size_t> count = connection.try_read(std::span(hello).subspan(before));
-    hello.resize(before + (count.ok() ? *count : 0));
-    if (!count.ok()) return count.error();
-    if (*count == 0) return false;
-  }
-  return true;
-}
-
 // How a ring connection begins. Empty when not all of it has come.
 using RingBeginning = std::variant<RingHello, RingAhead>;
 Result<std::optional<RingBeginning>> next_beginning(TlsConnection& connection, Bytes& hello) {
-  ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, read_up_to(connection, hello, kRingHelloPrefixBytes));
+  ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, connection.try_read_up_to(hello, kRingHelloPrefixBytes));
   if (!has_prefix) return std::optional<RingBeginning>();
   if (ring_message_at(ByteView(hello).first(4)) == RingMessage::kAhead) {
     ATOLL_ASSIGN_OR_RETURN(const RingAhead ahead, decode_ring_ahead(hello));
@@ -63,7 +50,7 @@ Result<std::optional<RingBeginning>> next_beginning(TlsConnection& connection, B
   }
   ATOLL_ASSIGN_OR_RETURN(const std::size_t length,
                          decode_ring_hello_prefix(ByteView(hello).first(kRingHelloPrefixBytes)));
-  ATOLL_ASSIGN_OR_RETURN(const bool has_body, read_up_to(connection, hello, kRingHelloPrefixBytes + length));
+  ATOLL_ASSIGN_OR_RETURN(const bool has_body, connection.try_read_up_to(hello, kRingHelloPrefixBytes + length));
   if (!has_body) return std::optional<RingBeginning>();
   ATOLL_ASSIGN_OR_RETURN(RingHello said, decode_ring_hello_body(ByteView(hello).subspan(kRingHelloPrefixBytes)));
   if (said.from != connection.peer()) {

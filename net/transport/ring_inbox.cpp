@@ -53,24 +53,12 @@ RingInbox::Kind kind_of(Schedule schedule) {
   return schedule == Schedule::kDirect ? RingInbox::Kind::kExchange : RingInbox::Kind::kRing;
 }
 
-// Reads on until `parked.surplus` holds `size` bytes; false when they are not there yet.
-Result<bool> read_up_to(RingInbox::Parked& parked, std::size_t size) {
-  while (parked.surplus.size() < size) {
-    const std::size_t had = parked.surplus.size();
-    parked.surplus.resize(size);
-    const Result<std::size_t> count = parked.connection.try_read(std::span(parked.surplus).subspan(had));
-    parked.surplus.resize(had + (count.ok() ? *count : 0));
-    if (!count.ok()) return count.error();
-    if (*count == 0) return false;
-  }
-  return true;
-}
-
 // The hello that begins the connection's next attempt, if it has come.
 Result<std::optional<RingHello>> read_hello(RingInbox::Parked& parked) {
   ATOLL_ASSIGN_OR_RETURN(const std::size_t length,
                          decode_ring_hello_prefix(ByteView(parked.surplus).first(kRingHelloPrefixBytes)));
-  ATOLL_ASSIGN_OR_RETURN(const bool has_body, read_up_to(parked, kRingHelloPrefixBytes + length));
+  ATOLL_ASSIGN_OR_RETURN(const bool has_body,
+                         parked.connection.try_read_up_to(parked.surplus, kRingHelloPrefixBytes + length));
   if (!has_body) return std::optional<RingHello>();
   ATOLL_ASSIGN_OR_RETURN(RingHello hello,
                          decode_ring_hello_body(ByteView(parked.surplus).subspan(kRingHelloPrefixBytes)));
@@ -79,7 +67,8 @@ Result<std::optional<RingHello>> read_hello(RingInbox::Parked& parked) {
 
 // False: not all of it is there yet.
 Result<bool> skip_keepalive(RingInbox::Parked& parked) {
-  ATOLL_ASSIGN_OR_RETURN(const bool has_header, read_up_to(parked, kRingFrameHeaderBytes));
+  ATOLL_ASSIGN_OR_RETURN(const bool has_header,
+                         parked.connection.try_read_up_to(parked.surplus, kRingFrameHeaderBytes));
   if (!has_header) return false;
   ATOLL_ASSIGN_OR_RETURN(const RingFrameHeader header,
                          decode_ring_frame_header(std::span(parked.surplus).first<kRingFrameHeaderBytes>()));
@@ -319,7 +308,8 @@ Result<std::optional<RingHello>> RingInbox::next_hello(ParkedOf& one, std::uint6
       if (!skipped.ok()) return skipped.error();
       if (!*skipped) break;
     }
-    ATOLL_ASSIGN_OR_RETURN(const bool has_prefix, read_up_to(parked, kRingHelloPrefixBytes));
+    ATOLL_ASSIGN_OR_RETURN(const bool has_prefix,
+                           parked.connection.try_read_up_to(parked.surplus, kRingHelloPrefixBytes));
     if (!has_prefix) break;
     const RingMessage message = ring_message_at(ByteView(parked.surplus).first(4));
     if (message == RingMessage::kPadding && one.ahead) {

@@ -154,6 +154,18 @@ Result<std::size_t> TlsConnection::try_read(std::span<std::byte> buffer) {
   return transfer.bytes;
 }
 
+Result<bool> TlsConnection::try_read_up_to(Bytes& bytes, std::size_t size) {
+  while (bytes.size() < size) {
+    const std::size_t had = bytes.size();
+    bytes.resize(size);
+    const Result<std::size_t> count = try_read(std::span(bytes).subspan(had));
+    bytes.resize(had + (count.ok() ? *count : 0));
+    if (!count.ok()) return count.error();
+    if (*count == 0) return false;
+  }
+  return true;
+}
+
 Result<bool> TlsConnection::has_come() {
   pollfd end{fd(), POLLRDHUP, 0};
   if (::poll(&end, 1, 0) > 0) return closed_by_peer();

@@ -44,6 +44,8 @@ class TlsConnection {
   // poll for POLLOUT and call try_flush(). `more_follows`: the caller writes again, or flushes, at once, and several
   // records leave together.
   Result<std::size_t> try_read(std::span<std::byte> buffer);
+  // Reads on until `bytes` holds `size` of them; false when they are not there yet.
+  Result<bool> try_read_up_to(Bytes& bytes, std::size_t size);
   // Whether there is something to read, which stays there. Neither when the peer has closed, whatever came before.
   Result<bool> has_come();
   Result<std::size_t> try_write(ByteView bytes, bool more_follows = false);
