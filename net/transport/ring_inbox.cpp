@@ -8,10 +8,11 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 
 #include "net/base/mutex.h"
-#include "net/transport/socket.h"
+#include "net/transport/oldest_of_most.h"
 
 namespace atl {
 namespace {
@@ -43,51 +44,6 @@ bool may_be_meant(const RingHello& hello, const RingHello& expected) {
 constexpr int kTickMilliseconds = 100, kTickOfAsked = 5;
 // A peer that was refused may have come a little before it was waited for.
 constexpr std::chrono::seconds kRefusalCountsFor{3};
-// Of one connection, in one look, keepalives and padding: whoever sends them without end must not keep us from looking
-// at the time.
-constexpr int kMostKeepalives = 256;
-// Of one that was dialled ahead: its dialler asks every 4 s whether it stands, and that comes with an answer.
-constexpr std::chrono::seconds kGoneAfter{30};
-
-RingInbox::Kind kind_of(Schedule schedule) {
-  return schedule == Schedule::kDirect ? RingInbox::Kind::kExchange : RingInbox::Kind::kRing;
-}
-
-// The hello that begins the connection's next attempt, if it has come.
-Result<std::optional<RingHello>> read_hello(RingInbox::Parked& parked) {
-  ATOLL_ASSIGN_OR_RETURN(const std::size_t length,
-                         decode_ring_hello_prefix(ByteView(parked.surplus).first(kRingHelloPrefixBytes)));
-  ATOLL_ASSIGN_OR_RETURN(const bool has_body,
-                         parked.connection.try_read_up_to(parked.surplus, kRingHelloPrefixBytes + length));
-  if (!has_body) return std::optional<RingHello>();
-  ATOLL_ASSIGN_OR_RETURN(RingHello hello,
-                         decode_ring_hello_body(ByteView(parked.surplus).subspan(kRingHelloPrefixBytes)));
-  return std::optional<RingHello>(std::move(hello));
-}
-
-// False: not all of it is there yet.
-Result<bool> skip_keepalive(RingInbox::Parked& parked) {
-  ATOLL_ASSIGN_OR_RETURN(const bool has_header,
-                         parked.connection.try_read_up_to(parked.surplus, kRingFrameHeaderBytes));
-  if (!has_header) return false;
-  ATOLL_ASSIGN_OR_RETURN(const RingFrameHeader header,
-                         decode_ring_frame_header(std::span(parked.surplus).first<kRingFrameHeaderBytes>()));
-  if (header.type != RingFrameType::kKeepalive) return Error{ErrorCode::kProtocol, "a frame between two attempts"};
-  parked.surplus.clear();
-  return true;
-}
-
-// False: not all of it is there yet.
-Result<bool> skip_padding(TlsConnection& connection, std::uint64_t& left) {
-  std::array<std::byte, kMaxRingPaddingBytes> ignored;
-  while (left > 0) {
-    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left, ignored.size()));
-    ATOLL_ASSIGN_OR_RETURN(const std::size_t count, connection.try_read(std::span(ignored).first(most)));
-    if (count == 0) return false;
-    left -= count;
-  }
-  return true;
-}
 
 UniqueFd make_arrival() {
   UniqueFd arrival(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -101,15 +57,6 @@ UniqueFd make_arrival() {
 void wake(const UniqueFd& arrival) {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(arrival.get(), &one, sizeof one);
-}
-
-// The oldest of those that `counts`, of the fragment of which there are most; none when there is none.
-template <class Held, class FragmentOf, class Counts>
-auto oldest_of_most(std::vector<Held>& held, FragmentOf fragment_of, Counts counts) {
-  std::array<std::size_t, kMaxFragments> count{};
-  for (const Held& one : held) count[fragment_of(one).value] += counts(one) ? 1 : 0;
-  const FragmentId most{static_cast<std::uint32_t>(std::ranges::max_element(count) - count.begin())};
-  return std::ranges::find_if(held, [&](const Held& one) { return counts(one) && fragment_of(one) == most; });
 }
 
 }  // namespace
@@ -238,49 +185,24 @@ RingInbox::Arrived RingInbox::take_arrived(const RingHello& expected, int& arriv
 }
 
 void RingInbox::park(FragmentId fragment, std::vector<Parked> connections, Kind kind) {
-  std::vector<ParkedOf> dropped;  // closed after the lock is released
+  std::vector<ParkedConnections::One> dropped;  // closed after the lock is released
   MutexLock lock(mutex_);
   for (Parked& one : connections) {
-    const IslandId peer = one.connection.peer();
-    parked_.push_back({fragment, kind, std::move(one)});
-    const auto of_peer = [&](const ParkedOf& other) { return other.parked.connection.peer() == peer; };
-    while (static_cast<std::size_t>(std::ranges::count_if(parked_, of_peer)) > kMaxWaitingOfPeer) {
-      const auto first = oldest_of_most(
-          parked_, [](const ParkedOf& other) { return other.fragment; }, of_peer);
-      dropped.push_back(std::move(*first));
-      parked_.erase(first);
-    }
+    std::ranges::move(parked_.park({fragment, kind, std::move(one.connection), std::move(one.surplus)}),
+                      std::back_inserter(dropped));
   }
 }
 
 std::optional<TlsConnection> RingInbox::take_resting(FragmentId fragment, const IslandId& peer, Kind kind) {
   (void)listen_to_parked(fragment, peer);
   MutexLock lock(mutex_);
-  const auto is_meant = [&](const ParkedOf& one) {
-    return one.fragment == fragment && one.kind == kind && one.parked.connection.peer() == peer;
-  };
-  const auto found = std::ranges::find_if(parked_, is_meant);
-  if (found == parked_.end() || found->ahead || !found->parked.surplus.empty()) return std::nullopt;
-  if (std::ranges::count_if(parked_, is_meant) > 1) return std::nullopt;
-  const Result<bool> has_come = found->parked.connection.has_come();
-  if (!has_come.ok() || *has_come) return std::nullopt;
-  std::optional<TlsConnection> taken(std::move(found->parked.connection));
-  parked_.erase(found);
-  return taken;
+  return parked_.take_resting(fragment, peer, kind);
 }
 
 void RingInbox::keep_parked_of(FragmentId fragment, const std::vector<IslandId>& peers, Kind kind) {
-  std::vector<ParkedOf> dropped;
+  std::vector<ParkedConnections::One> dropped;
   MutexLock lock(mutex_);
-  for (auto one = parked_.begin(); one != parked_.end();) {
-    const bool is_meant = one->kind == kind && std::ranges::find(peers, one->parked.connection.peer()) != peers.end();
-    if (one->fragment != fragment || is_meant) {
-      ++one;
-      continue;
-    }
-    dropped.push_back(std::move(*one));
-    one = parked_.erase(one);
-  }
+  dropped = parked_.drop_others(fragment, peers, kind);
 }
 
 void RingInbox::forget_attempts() {
@@ -292,160 +214,68 @@ void RingInbox::forget_attempts() {
 
 void RingInbox::forget(const IslandId& peer) {
   MutexLock lock(mutex_);
-  ahead_.erase(peer);
+  parked_.forget(peer);
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.connection.peer() == peer; });
-  std::erase_if(parked_, [&](const ParkedOf& one) { return one.parked.connection.peer() == peer; });
-}
-
-// Keepalives of the attempt before are passed over, and so is padding where it may come. `bytes` were read of these.
-Result<std::optional<RingHello>> RingInbox::next_hello(ParkedOf& one, std::uint64_t& bytes) {
-  Parked& parked = one.parked;
-  for (int messages = 0; messages < kMostKeepalives; ++messages) {
-    if (one.skips > 0) {
-      const std::uint64_t before = one.skips;
-      const Result<bool> skipped = skip_padding(parked.connection, one.skips);
-      bytes += before - one.skips;
-      if (!skipped.ok()) return skipped.error();
-      if (!*skipped) break;
-    }
-    ATOLL_ASSIGN_OR_RETURN(const bool has_prefix,
-                           parked.connection.try_read_up_to(parked.surplus, kRingHelloPrefixBytes));
-    if (!has_prefix) break;
-    const RingMessage message = ring_message_at(ByteView(parked.surplus).first(4));
-    if (message == RingMessage::kPadding && one.ahead) {
-      ATOLL_ASSIGN_OR_RETURN(one.skips, decode_ring_padding_prefix(parked.surplus));
-      bytes += parked.surplus.size();
-      parked.surplus.clear();
-    } else if (message == RingMessage::kFrame) {
-      ATOLL_ASSIGN_OR_RETURN(const bool is_whole, skip_keepalive(parked));
-      if (!is_whole) break;
-      bytes += kRingFrameHeaderBytes;
-    } else {
-      return read_hello(parked);
-    }
-  }
-  return std::optional<RingHello>();
-}
-
-bool RingInbox::listen_to(ParkedOf& one, std::uint64_t& bytes, std::vector<ParkedOf>& dropped) {
-  Result<std::optional<RingHello>> hello = next_hello(one, bytes);
-  if (hello.ok() && !hello->has_value()) return false;
-  if (hello.ok() && (*hello)->from == one.parked.connection.peer() && (*hello)->fragment == one.fragment) {
-    waiting_.push_back({std::move(**hello), std::move(one.parked.connection), true});
-  } else {
-    dropped.push_back(std::move(one));
-  }
-  return true;
 }
 
 // Hellos that came on the fragment's parked connections: those join the ones that wait. Connections that ended, or say
 // anything but a hello of their fragment, are dropped: true when there was one that an attempt has used.
 bool RingInbox::listen_to_parked(FragmentId fragment, const IslandId& peer) {
-  std::vector<ParkedOf> dropped;
+  ParkedConnections::Heard heard;
   std::vector<Waiting> outdated;
   MutexLock lock(mutex_);
-  const std::size_t waited = waiting_.size();
-  for (auto one = parked_.begin(); one != parked_.end();) {
-    std::uint64_t bytes = 0;
-    const bool is_meant = one->fragment == fragment && one->parked.connection.peer() == peer;
-    one = is_meant && listen_to(*one, bytes, dropped) ? parked_.erase(one) : one + 1;
-  }
+  heard = parked_.listen(fragment, peer);
+  for (auto& [hello, connection] : heard.begun) waiting_.push_back({std::move(hello), std::move(connection), true});
   // Whoever dials ahead and begins at once, over and over, has no more waiting than others.
-  if (waiting_.size() > waited) drop_outdated(outdated);
-  return std::ranges::any_of(dropped, [](const ParkedOf& one) { return !one.ahead; });
+  if (!heard.begun.empty()) drop_outdated(outdated);
+  return std::ranges::any_of(heard.ended, [](const ParkedConnections::One& one) { return !one.ahead; });
 }
-
-// ---- dialled ahead
 
 void RingInbox::expect_ahead(Schedule schedule, const std::map<IslandId, int>& peers, bool takes_padding,
                              std::uint32_t fragments) {
   MutexLock lock(mutex_);
-  ahead_.clear();
-  for (const auto& [peer, connections] : peers) {
-    ahead_[peer] = {kind_of(schedule), connections, fragments, takes_padding ? kMostPaddingOfPeer : 0};
-  }
+  parked_.expect_ahead(schedule, peers, takes_padding, fragments);
 }
 
-// Those whose dialler is gone without a word make room.
-bool RingInbox::may_park_ahead(const RingAhead& ahead, const IslandId& peer) {
-  const auto named = ahead_.find(peer);
-  if (named == ahead_.end() || named->second.kind != kind_of(ahead.schedule)) return false;
-  if (ahead.fragment.value >= named->second.fragments) return false;  // no attempt of it would ever close what it left
-  std::erase_if(parked_, [&](const ParkedOf& one) {
-    const TlsConnection& connection = one.parked.connection;
-    return one.ahead && connection.peer() == peer && since_last_answer(connection.fd()) > kGoneAfter;
-  });
-  int of_all = 0, of_peer = 0, of_fragment = 0;
-  for (const ParkedOf& one : parked_) {
-    const bool is_peers = one.parked.connection.peer() == peer;
-    of_all += one.ahead ? 1 : 0;
-    of_peer += is_peers ? 1 : 0;
-    of_fragment += is_peers && one.ahead && one.fragment == ahead.fragment ? 1 : 0;
-  }
-  return of_all < static_cast<int>(kMaxWaiting) && of_peer < static_cast<int>(kMaxWaitingOfPeer) &&
-         of_fragment < named->second.of_fragment;
-}
-
-// The answer is a promise: whoever has it takes the connection for one that an attempt may begin with.
 bool RingInbox::park_ahead(const RingAhead& ahead, TlsConnection connection) {
   {
     MutexLock lock(mutex_);
-    const IslandId& peer = connection.peer();
-    if (!may_park_ahead(ahead, peer)) return false;
-    const RingAhead answer{ahead.fragment, ahead.schedule, ahead_[peer].bytes_left > 0};
-    const auto written = connection.try_write(encode(answer));
-    if (!written.ok() || *written < kRingHelloPrefixBytes) return false;
-    parked_.push_back({ahead.fragment, kind_of(ahead.schedule), {std::move(connection), {}}, /*ahead=*/true});
+    if (!parked_.park_ahead(ahead, std::move(connection))) return false;
   }
   wake(ahead_arrival_);
   return true;
 }
 
-// Whoever has sent what is read at once is read as all parked connections are, slowly.
 void RingInbox::append_ahead(std::vector<pollfd>& polls) {
   polls.push_back({ahead_arrival_.get(), POLLIN, 0});
   MutexLock lock(mutex_);
-  for (const ParkedOf& one : parked_) {
-    const TlsConnection& connection = one.parked.connection;
-    const auto named = one.ahead ? ahead_.find(connection.peer()) : ahead_.end();
-    if (named == ahead_.end() || named->second.bytes_left == 0) continue;
-    const short events = connection.poll_events_for_read();
-    polls.push_back({connection.fd(), events != 0 ? events : short{POLLOUT}, 0});  // some is here already: at once
-  }
+  parked_.append_ahead(polls);
 }
 
 void RingInbox::read_ahead() {
   std::uint64_t arrivals = 0;
   [[maybe_unused]] const auto drained = ::read(ahead_arrival_.get(), &arrivals, sizeof arrivals);
-  std::vector<ParkedOf> dropped;  // closed after the lock is released
+  ParkedConnections::Heard heard;  // what ended is closed after the lock is released
   std::vector<Waiting> outdated;
-  std::set<FragmentId> begun;
+  std::set<FragmentId> fragments;
   {
     MutexLock lock(mutex_);
-    for (auto one = parked_.begin(); one != parked_.end();) {
-      const auto named = one->ahead ? ahead_.find(one->parked.connection.peer()) : ahead_.end();
-      if (named == ahead_.end() || named->second.bytes_left == 0) {
-        ++one;
-        continue;
-      }
-      std::uint64_t bytes = 0;
-      const FragmentId fragment = one->fragment;
-      const bool leaves = listen_to(*one, bytes, dropped);
-      named->second.bytes_left -= std::min(bytes, named->second.bytes_left);
-      one = leaves ? parked_.erase(one) : one + 1;
-      if (!leaves) continue;
-      begun.insert(fragment);
+    heard = parked_.read_ahead();
+    for (const ParkedConnections::One& one : heard.ended) fragments.insert(one.fragment);
+    for (auto& [hello, connection] : heard.begun) {
+      fragments.insert(hello.fragment);
+      waiting_.push_back({std::move(hello), std::move(connection), true});
       drop_outdated(outdated);  // at once: it bounds whoever came last
     }
   }
-  for (const FragmentId fragment : begun) wake(arrival_of(fragment));
+  for (const FragmentId fragment : fragments) wake(arrival_of(fragment));
 }
 
 void RingInbox::look_at_parked() {
   std::set<std::pair<FragmentId, IslandId>> edges;
   {
     MutexLock lock(mutex_);
-    for (const ParkedOf& one : parked_) edges.emplace(one.fragment, one.parked.connection.peer());
+    edges = parked_.edges();
   }
   for (const auto& [fragment, peer] : edges) {
     (void)listen_to_parked(fragment, peer);
@@ -453,19 +283,10 @@ void RingInbox::look_at_parked() {
   }
 }
 
-void RingInbox::append_parked(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls) {
-  MutexLock lock(mutex_);
-  for (const ParkedOf& one : parked_) {
-    const TlsConnection& connection = one.parked.connection;
-    if (one.fragment != fragment || connection.peer() != peer) continue;
-    const short events = connection.poll_events_for_read();
-    polls.push_back({connection.fd(), events != 0 ? events : short{POLLOUT}, 0});  // some is here already: at once
-  }
-}
-
 void RingInbox::append_polls(FragmentId fragment, const std::vector<IslandId>& peers, std::vector<pollfd>& polls) {
   polls.push_back({arrival_of(fragment).get(), POLLIN, 0});
-  for (const IslandId& peer : peers) append_parked(fragment, peer, polls);
+  MutexLock lock(mutex_);
+  for (const IslandId& peer : peers) parked_.append_polls(fragment, peer, polls);
 }
 
 // Before looking, so that a delivery after the look wakes the poll.

@@ -1,8 +1,7 @@
-// Where inbound ring connections wait for the all-reduce attempt that they belong to: new ones after their hello, and
-// those of an attempt gone by until the next hello comes on them. Attempts of different fragments run at once: a
-// connection is of one fragment, from its first hello on, and no attempt of another one takes it or closes it.
-// Connections that peers dialled ahead of an attempt wait among those that were kept.
-// Thread-safe; of each fragment one thread at a time takes.
+// Where inbound ring connections wait for the all-reduce attempt that they belong to, from their hello on, and between
+// two attempts for the next hello (parked_connections.h), which may have been dialled ahead. Attempts of different
+// fragments run at once: a connection is of one fragment, from its first hello on, and no attempt of another one takes
+// it or closes it. Thread-safe; of each fragment one thread at a time takes.
 #pragma once
 
 #include <poll.h>
@@ -20,6 +19,7 @@
 #include "net/base/id.h"
 #include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
+#include "net/transport/parked_connections.h"
 #include "net/transport/tls_connection.h"
 #include "net/wire/ring_frame.h"
 
@@ -30,9 +30,8 @@ std::string hello_difference(const RingHello& hello, const RingHello& expected);
 
 class RingInbox {
  public:
-  // Of one peer, whatever fragments it names: two islands alone share two edges, of kMaxConnectionsPerEdge with all
-  // fragments. As many are parked at most, of each peer.
-  static constexpr std::size_t kMaxWaitingOfPeer = 2 * kMaxConnectionsPerEdge;
+  // Of one peer; as many are parked at most, beside them.
+  static constexpr std::size_t kMaxWaitingOfPeer = ParkedConnections::kMostOfPeer;
   // kMaxDirectIslands for each fragment beyond the first: everybody's contributions to each may come at once.
   static constexpr std::size_t kMaxWaiting = 256 + (kMaxFragments - 1) * kMaxDirectIslands;
 
@@ -90,8 +89,7 @@ class RingInbox {
     TlsConnection connection;
     Bytes surplus;
   };
-  // A ring's connections serve rings, an exchange's exchanges.
-  enum class Kind { kRing, kExchange };
+  using Kind = ParkedConnections::Kind;
   void park(FragmentId fragment, std::vector<Parked> connections, Kind kind = Kind::kRing);
   // The one connection of that kind that an attempt left parked there, on which nothing has come yet: the attempt may
   // speak first on it. Nothing where there is none, or another one beside it.
@@ -113,19 +111,6 @@ class RingInbox {
     TlsConnection connection;
     bool was_parked = false;
   };
-  struct ParkedOf {
-    FragmentId fragment;
-    Kind kind;
-    Parked parked;
-    bool ahead = false;       // it was dialled ahead, and no hello has come yet
-    std::uint64_t skips = 0;  // of padding: bytes to come
-  };
-  struct MayDialAhead {
-    Kind kind;
-    int of_fragment;  // connections
-    std::uint32_t fragments;
-    std::uint64_t bytes_left = 0;  // to be read at once
-  };
   struct Refusal {
     Error reason;
     Clock::time_point when;
@@ -140,12 +125,6 @@ class RingInbox {
   bool is_cut(const RingHello& expected, bool parked_closed);
   void drop_outdated(std::vector<Waiting>& dropped) ATOLL_REQUIRES(mutex_);
   bool listen_to_parked(FragmentId fragment, const IslandId& peer);
-  void append_parked(FragmentId fragment, const IslandId& peer, std::vector<pollfd>& polls);
-  static Result<std::optional<RingHello>> next_hello(ParkedOf& one, std::uint64_t& bytes);
-  bool may_park_ahead(const RingAhead& ahead, const IslandId& peer) ATOLL_REQUIRES(mutex_);
-  // Of one parked connection: the hello that came joins those that wait; what may not stay goes to `dropped`. True: it
-  // is parked no more.
-  bool listen_to(ParkedOf& one, std::uint64_t& bytes, std::vector<ParkedOf>& dropped) ATOLL_REQUIRES(mutex_);
   void drain_arrivals(FragmentId fragment);
   // Of a fragment below kMaxFragments.
   OfFragment& of(FragmentId fragment) ATOLL_REQUIRES(mutex_) { return fragments_[fragment.value]; }
@@ -157,8 +136,7 @@ class RingInbox {
   Mutex mutex_;
   std::array<OfFragment, kMaxFragments> fragments_ ATOLL_GUARDED_BY(mutex_);
   std::vector<Waiting> waiting_ ATOLL_GUARDED_BY(mutex_);  // oldest first
-  std::vector<ParkedOf> parked_ ATOLL_GUARDED_BY(mutex_);  // oldest first
-  std::map<IslandId, MayDialAhead> ahead_ ATOLL_GUARDED_BY(mutex_);
+  ParkedConnections parked_ ATOLL_GUARDED_BY(mutex_);
 };
 
 }  // namespace atl
