@@ -53,8 +53,8 @@ DialAhead::~DialAhead() {
 
 void DialAhead::prepare(NextAttempts next) {
   expect(next);
-  const MutexLock lock(mutex_);
-  end_pass();
+  MutexLock lock(mutex_);
+  end_pass(lock);
   next_ = std::move(next);
   due_ = Clock::now();
   passes_ = 0;
@@ -77,23 +77,19 @@ bool DialAhead::await_prepared(Deadline deadline) {
 }
 
 void DialAhead::forget(const IslandId& peer) {
-  const MutexLock lock(mutex_);
-  end_pass();
+  MutexLock lock(mutex_);
+  end_pass(lock);
   if (next_ && std::ranges::find(next_->order, peer, &RingMember::id) != next_->order.end()) next_.reset();
   for (std::uint32_t fragment = 0; fragment < kMaxFragments; ++fragment) ring_.pool(FragmentId{fragment}).forget(peer);
   idle_.notify_all();
 }
 
-// Nobody waits for the threads that dial: what they make is closed.
-void DialAhead::end_pass() {
+// Nobody waits for the threads that dial: what they make is closed. What is being padded is a few records from the
+// pools.
+void DialAhead::end_pass(MutexLock& lock) {
   if (pass_) pass_->raise("an attempt begins, or other advice came");
-  put_down();
-}
-
-void DialAhead::put_down() {
-  if (opening_.opener) give_to_pools(opening_.opener->release());
-  opening_ = {};
   give_to_pools(std::exchange(to_open_, {}));
+  put_down_.wait(lock, [&]() ATOLL_REQUIRES(mutex_) { return !opens_; });
 }
 
 void DialAhead::give_to_pools(std::vector<DialledAhead> connections) {
@@ -105,9 +101,9 @@ void DialAhead::give_to_pools(std::vector<DialledAhead> connections) {
 }
 
 void DialAhead::hold() {
-  const MutexLock lock(mutex_);
+  MutexLock lock(mutex_);
   ++held_;
-  end_pass();
+  end_pass(lock);
   next_.reset();
   idle_.notify_all();
 }
@@ -240,29 +236,36 @@ bool DialAhead::dial_one(const NextAttempts& next, const Wanted& wanted, const A
   return true;
 }
 
-// An attempt takes the connections from between two turns.
 void DialAhead::open_windows(const NextAttempts& next, const AbortSignal& abort) {
+  std::vector<DialledAhead> connections;
   {
     const MutexLock lock(mutex_);
     if (abort.raised() || to_open_.empty()) return;
     if (is_limited(next)) return give_to_pools(std::exchange(to_open_, {}));
-    const std::uint64_t fragments = next.schedule == Schedule::kDirect ? 1 : static_cast<std::uint64_t>(next.fragments);
-    const std::uint64_t to_each = std::min(kMostPaddingOfPeer, fragments * next.bytes_to_each / kPaddingShare);
-    LinkPacing& link = ring_.link(next.schedule, to_open_.front().end.peer);
-    opening_.upload = std::make_unique<UploadShare>(ring_.under_way, next.most_bytes_per_second);
-    opening_.opener = std::make_unique<WindowOpener>(std::exchange(to_open_, {}), link, *opening_.upload, to_each);
+    connections = std::exchange(to_open_, {});
+    opens_ = true;
   }
+  connections = opened(next, std::move(connections), abort);
+  const MutexLock lock(mutex_);
+  give_to_pools(std::move(connections));
+  opens_ = false;
+  put_down_.notify_all();
+}
+
+std::vector<DialledAhead> DialAhead::opened(const NextAttempts& next, std::vector<DialledAhead> connections,
+                                            const AbortSignal& abort) {
+  const std::uint64_t fragments = next.schedule == Schedule::kDirect ? 1 : static_cast<std::uint64_t>(next.fragments);
+  const std::uint64_t to_each = std::min(kMostPaddingOfPeer, fragments * next.bytes_to_each / kPaddingShare);
+  LinkPacing& link = ring_.link(next.schedule, connections.front().end.peer);
+  const UploadShare upload(ring_.under_way, next.most_bytes_per_second);
+  WindowOpener opener(std::move(connections), link, upload, to_each);
   std::vector<pollfd> polls;
-  for (;;) {
+  while (!abort.raised() && opener.turn(Clock::now(), &abort)) {
     polls.assign({pollfd{abort.fd(), POLLIN, 0}});
-    {
-      const MutexLock lock(mutex_);
-      if (abort.raised()) return;
-      if (!opening_.opener->turn(Clock::now())) return put_down();
-      opening_.opener->append_polls(polls);
-    }
+    opener.append_polls(polls);
     (void)::poll(polls.data(), polls.size(), static_cast<int>(EdgePacing::kLookEvery.count()));
   }
+  return opener.release();
 }
 
 }  // namespace atl

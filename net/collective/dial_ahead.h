@@ -85,14 +85,10 @@ class DialAhead {
     EdgeEnd end;
     Address address;
   };
-  struct Opening {  // of windows
-    std::unique_ptr<UploadShare> upload;
-    std::unique_ptr<WindowOpener> opener;
-  };
   void hold();
   void release();
-  void end_pass() ATOLL_REQUIRES(mutex_);
-  void put_down() ATOLL_REQUIRES(mutex_);  // what it has in its hands, to the pools
+  // What the pass has in its hands is in the pools then. It gives the lock away meanwhile.
+  void end_pass(MutexLock& lock) ATOLL_REQUIRES(mutex_);
   void give_to_pools(std::vector<DialledAhead> connections);
 
   void expect(const NextAttempts& next) const;
@@ -102,19 +98,21 @@ class DialAhead {
   std::size_t dial(const NextAttempts& next, const std::vector<Wanted>& wanted, const AbortSignal& abort);
   bool dial_one(const NextAttempts& next, const Wanted& wanted, const AbortSignal& abort);
   void open_windows(const NextAttempts& next, const AbortSignal& abort);
+  std::vector<DialledAhead> opened(const NextAttempts& next, std::vector<DialledAhead> connections,
+                                   const AbortSignal& abort);
 
   const Ring ring_;
   Mutex mutex_;
   StoppableCondVar changed_;
-  CondVar idle_;
+  CondVar idle_, put_down_;
   int held_ ATOLL_GUARDED_BY(mutex_) = 0;
   std::optional<NextAttempts> next_ ATOLL_GUARDED_BY(mutex_);  // to be seen to, or being
   Clock::time_point due_ ATOLL_GUARDED_BY(mutex_);
   int passes_ ATOLL_GUARDED_BY(mutex_) = 0;                     // for next_
   std::shared_ptr<AbortSignal> pass_ ATOLL_GUARDED_BY(mutex_);  // under way
   std::vector<DialledAhead> to_open_ ATOLL_GUARDED_BY(mutex_);  // whose windows are to be opened
-  Opening opening_ ATOLL_GUARDED_BY(mutex_);
-  std::jthread thread_;  // last
+  bool opens_ ATOLL_GUARDED_BY(mutex_) = false;                 // its thread has others in its hands
+  std::jthread thread_;                                         // last
 };
 
 }  // namespace atl

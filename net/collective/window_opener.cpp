@@ -129,12 +129,13 @@ void WindowOpener::look(Clock::time_point now) {
   for (auto& [peer, left] : left_) left = 0;
 }
 
-bool WindowOpener::turn(Clock::time_point now) {
+bool WindowOpener::turn(Clock::time_point now, const AbortSignal* abort) {
   if (now - looked_ >= EdgePacing::kLookEvery) {
     looked_ = now;
     look(now);
   }
   for (One& one : connections_) {
+    if (abort != nullptr && abort->raised()) break;
     if (!one.broken) send(one);
   }
   return !is_done(now);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "net/base/abort_signal.h"
 #include "net/collective/connection_pool.h"
 #include "net/collective/edge_pacing.h"
 
@@ -33,8 +34,8 @@ class WindowOpener {
   WindowOpener(std::vector<DialledAhead> connections, LinkPacing& link, const UploadShare& upload,
                std::uint64_t bytes_to_each);
 
-  // Sends what the connections take. False: done.
-  bool turn(Clock::time_point now);
+  // Sends what the connections take, until `abort` is raised. False: done.
+  bool turn(Clock::time_point now, const AbortSignal* abort = nullptr);
   // What it waits for, at most until the next look.
   void append_polls(std::vector<pollfd>& polls) const;
   // All that stand. Padding of which a part is under way may still wait in them.
