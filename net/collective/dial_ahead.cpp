@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::size_t kDialAtOnce = 8;
 // A peer may hear of it a little later, and close what comes before.
-constexpr int kMostPasses = 4;
+constexpr int kFirstPasses = 4;
 constexpr std::chrono::milliseconds kFirstPause{500};  // twice as long each time
+constexpr int kMostDoublings = 7;                      // to 64 s
 constexpr std::uint64_t kPaddingShare = 5;             // a fifth of an attempt's bytes
 
 // Of an attempt as this island is told of it: none where it has no part, or could have none.
@@ -28,6 +29,9 @@ std::vector<AttemptEdge> edges_ahead(const NextAttempts& next, const IslandId& s
   if (next.schedule == Schedule::kDirect && order.size() > std::size_t{kMaxDirectIslands}) return {};
   return edges_of(order, next.schedule, static_cast<std::size_t>(found - order.begin()));
 }
+
+// A peer that closes what it has answered is dialled as often as one that does not answer.
+std::chrono::milliseconds pause_after(int passes) { return kFirstPause * (1 << std::min(passes - 1, kMostDoublings)); }
 
 bool is_limited(const NextAttempts& next) {
   return next.most_bytes_per_second && next.most_bytes_per_second().has_value();
@@ -58,6 +62,7 @@ void DialAhead::prepare(NextAttempts next) {
   next_ = std::move(next);
   due_ = Clock::now();
   passes_ = 0;
+  is_settled_ = false;
   changed_.notify_all();
 }
 
@@ -73,7 +78,7 @@ void DialAhead::expect(const NextAttempts& next) const {
 
 bool DialAhead::await_prepared(Deadline deadline) {
   MutexLock lock(mutex_);
-  return idle_.wait(lock, deadline, [&]() ATOLL_REQUIRES(mutex_) { return !next_ && !pass_; });
+  return idle_.wait(lock, deadline, [&]() ATOLL_REQUIRES(mutex_) { return !pass_ && (!next_ || is_settled_); });
 }
 
 void DialAhead::forget(const IslandId& peer) {
@@ -130,6 +135,7 @@ void DialAhead::run(const std::stop_token& stop) {
         continue;
       }
       next = *next_;
+      if (is_settled_) next.bytes_to_each = 0;  // links may be probed by now, and padding was sent once
       pass_ = abort = AbortSignal::try_make();
       if (!pass_) {  // nor is there a descriptor for a connection
         next_.reset();
@@ -137,24 +143,26 @@ void DialAhead::run(const std::stop_token& stop) {
         continue;
       }
     }
-    const bool all = pass(next, *abort);
+    const Passed passed = pass(next, *abort);
     const MutexLock lock(mutex_);
+    const bool was_ended = abort->raised();
+    abort.reset();  // before anybody hears that all stands: it has a descriptor
     pass_.reset();
-    if (!abort->raised()) {
-      due_ = Clock::now() + kFirstPause * (1 << passes_);
-      if (all || ++passes_ == kMostPasses) next_.reset();
+    if (!was_ended) {
+      passes_ += passed.lacked > 0 ? 1 : 0;
+      is_settled_ = is_settled_ || passed.dialled == passed.lacked || passes_ == kFirstPasses;
+      due_ = Clock::now() + (passed.lacked > 0 ? pause_after(passes_) : ConnectionPool::kWarmEvery);
     }
     idle_.notify_all();
   }
 }
 
-// False: something lacks that may come later.
-bool DialAhead::pass(const NextAttempts& next, const AbortSignal& abort) {
+DialAhead::Passed DialAhead::pass(const NextAttempts& next, const AbortSignal& abort) {
   const std::vector<Wanted> wanted = lacking(next, abort);
-  if (wanted.empty()) return true;
+  if (wanted.empty()) return {};
   const std::size_t dialled = dial(next, wanted, abort);
   open_windows(next, abort);
-  return dialled == wanted.size();
+  return {wanted.size(), dialled};
 }
 
 std::vector<DialAhead::Wanted> DialAhead::lacking(const NextAttempts& next, const AbortSignal& abort) {

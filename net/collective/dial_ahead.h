@@ -3,7 +3,8 @@
 //
 // The hub says whom the next attempts would have an island connect with, if they began now. That is advice: an island
 // that is gone costs a dial in vain, and an attempt dials what lacks. What a peer has answered is in the fragment's
-// pool, as if an attempt had left it there; what was not is given up when an attempt begins, and until the next advice.
+// pool, as if an attempt had left it there. Until an attempt begins, or the next advice comes, what a look finds to
+// lack is dialled again: what was not answered, and what was closed since; ever more rarely, at last every 64 s.
 // Connections of edges that the newest advice does not name are closed.
 //
 // Owned by a RingAllReduce. Thread-safe. A thread of its own, and some that dial, for as long as that takes.
@@ -63,7 +64,7 @@ class DialAhead {
 
   // In place of what was said before. Returns at once.
   void prepare(NextAttempts next);
-  // False: at the deadline it still dials or pads.
+  // Until all stands, or its first tries have ended. False: at the deadline it still dials or pads.
   bool await_prepared(Deadline deadline);
   void forget(const IslandId& peer);  // closes what is on its way to the pools
 
@@ -85,6 +86,9 @@ class DialAhead {
     EdgeEnd end;
     Address address;
   };
+  struct Passed {
+    std::size_t lacked = 0, dialled = 0;  // connections
+  };
   void hold();
   void release();
   // What the pass has in its hands is in the pools then. It gives the lock away meanwhile.
@@ -93,7 +97,7 @@ class DialAhead {
 
   void expect(const NextAttempts& next) const;
   void run(const std::stop_token& stop);
-  bool pass(const NextAttempts& next, const AbortSignal& abort);
+  Passed pass(const NextAttempts& next, const AbortSignal& abort);
   std::vector<Wanted> lacking(const NextAttempts& next, const AbortSignal& abort);
   std::size_t dial(const NextAttempts& next, const std::vector<Wanted>& wanted, const AbortSignal& abort);
   bool dial_one(const NextAttempts& next, const Wanted& wanted, const AbortSignal& abort);
@@ -106,9 +110,10 @@ class DialAhead {
   StoppableCondVar changed_;
   CondVar idle_, put_down_;
   int held_ ATOLL_GUARDED_BY(mutex_) = 0;
-  std::optional<NextAttempts> next_ ATOLL_GUARDED_BY(mutex_);  // to be seen to, or being
+  std::optional<NextAttempts> next_ ATOLL_GUARDED_BY(mutex_);  // until an attempt begins
   Clock::time_point due_ ATOLL_GUARDED_BY(mutex_);
-  int passes_ ATOLL_GUARDED_BY(mutex_) = 0;                     // for next_
+  int passes_ ATOLL_GUARDED_BY(mutex_) = 0;                     // for next_, in which something lacked
+  bool is_settled_ ATOLL_GUARDED_BY(mutex_) = false;            // all of it stood once, or came in none of the first
   std::shared_ptr<AbortSignal> pass_ ATOLL_GUARDED_BY(mutex_);  // under way
   std::vector<DialledAhead> to_open_ ATOLL_GUARDED_BY(mutex_);  // whose windows are to be opened
   bool opens_ ATOLL_GUARDED_BY(mutex_) = false;                 // its thread has others in its hands

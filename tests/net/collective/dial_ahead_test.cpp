@@ -64,6 +64,8 @@ class DialAheadTest : public QObject {
   void advice_for_the_other_schedule_costs_the_dials_alone();
   void what_attempts_left_is_not_dialled_again();
   void what_the_newest_advice_does_not_name_is_closed();
+  void what_dies_before_the_attempt_is_dialled_again();
+  void who_closes_at_once_is_dialled_ever_more_rarely();
   void without_a_descriptor_left_nothing_is_dialled_ahead();
   void windows_are_opened_with_no_more_than_was_asked();
   void what_is_taken_in_the_midst_of_padding_serves();
@@ -252,6 +254,63 @@ void DialAheadTest::what_the_newest_advice_does_not_name_is_closed() {
 
   QTRY_VERIFY_WITH_TIMEOUT(open_files() <= with_one, std::chrono::milliseconds(test::kForEver).count());
   verify_all_succeeded(ring.run(spec, some_inputs(4, 100'000)));
+}
+
+// Connections that were dialled ahead and lie in that inbox, which takes padding.
+std::size_t count_ahead(RingInbox& inbox) {
+  std::vector<pollfd> polls;
+  inbox.append_ahead(polls);
+  return polls.size() - 1;  // the first tells of arrivals
+}
+
+void DialAheadTest::what_dies_before_the_attempt_is_dialled_again() {
+  LoopbackRing ring(3);
+  const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  prepare_all(ring, spec);
+  await_all(ring);
+  RingInbox& far = ring.island(1).inbox;
+  const auto connections = static_cast<std::size_t>(spec.connections_per_edge);
+  QCOMPARE(count_ahead(far), connections);
+
+  far.forget(ring.id(0));
+  QCOMPARE(count_ahead(far), std::size_t{0});
+  far.expect_ahead(Schedule::kRing, {{ring.id(0), spec.connections_per_edge}}, true);
+
+  QTRY_COMPARE_WITH_TIMEOUT(count_ahead(far), connections, std::chrono::milliseconds(test::kForEver).count());
+  await_all(ring);
+  close_all_ports(ring);
+  const auto results = ring.run(spec, some_inputs(3, 100'000));
+  verify_all_succeeded(results);
+  if (QTest::currentTestFailed()) return;
+  for (const MemberResult& result : results) QCOMPARE(result.report().connections_reused, spec.connections_per_edge);
+}
+
+// The n-th dial comes 0.5 + 1 + 2 ... s after the first at the earliest.
+void DialAheadTest::who_closes_at_once_is_dialled_ever_more_rarely() {
+  LoopbackRing ring(2);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.connections_per_edge = 1;
+  RingInbox& far = ring.island(1).inbox;
+  const auto expect_one = [&] { far.expect_ahead(Schedule::kRing, {{ring.id(0), 1}}, true); };
+
+  expect_one();
+  const auto begin = Clock::now();
+  ring.island(0).ring->prepare(next_of(spec));
+  std::size_t dials = 0;
+  while (dials < 4 && Clock::now() - begin < test::kForEver) {
+    const std::size_t came = count_ahead(far);
+    if (came == 0) {
+      std::this_thread::sleep_for(1ms);
+      continue;
+    }
+    dials += came;
+    far.forget(ring.id(0));
+    expect_one();
+  }
+
+  QCOMPARE(dials, std::size_t{4});
+  QVERIFY(Clock::now() - begin >= 3500ms);
+  verify_all_succeeded(ring.run(spec, some_inputs(2, 100'000)));
 }
 
 void DialAheadTest::without_a_descriptor_left_nothing_is_dialled_ahead() {
