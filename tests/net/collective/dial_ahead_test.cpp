@@ -66,6 +66,8 @@ class DialAheadTest : public QObject {
   void what_the_newest_advice_does_not_name_is_closed();
   void what_dies_before_the_attempt_is_dialled_again();
   void who_closes_at_once_is_dialled_ever_more_rarely();
+  void a_hub_of_an_old_backup_is_followed_and_nothing_is_lost_or_left_data();
+  void a_hub_of_an_old_backup_is_followed_and_nothing_is_lost_or_left();
   void without_a_descriptor_left_nothing_is_dialled_ahead();
   void windows_are_opened_with_no_more_than_was_asked();
   void what_is_taken_in_the_midst_of_padding_serves();
@@ -311,6 +313,61 @@ void DialAheadTest::who_closes_at_once_is_dialled_ever_more_rarely() {
   QCOMPARE(dials, std::size_t{4});
   QVERIFY(Clock::now() - begin >= 3500ms);
   verify_all_succeeded(ring.run(spec, some_inputs(2, 100'000)));
+}
+
+void DialAheadTest::a_hub_of_an_old_backup_is_followed_and_nothing_is_lost_or_left_data() {
+  QTest::addColumn<std::vector<int>>("order");
+  QTest::addColumn<bool>("directly");
+  QTest::addColumn<bool>("averages");
+  for (const bool averages : {false, true}) {
+    const char* const then = averages ? "an attempt of that" : "no attempt";
+    QTest::addRow("the same ring, %s", then) << std::vector{0, 1, 2, 3} << false << averages;
+    QTest::addRow("another ring, %s", then) << std::vector{3, 1, 2, 0} << false << averages;
+    QTest::addRow("the other schedule, %s", then) << std::vector{0, 1, 2, 3} << true << averages;
+    QTest::addRow("before one joined, %s", then) << std::vector{2, 1, 0} << false << averages;
+  }
+}
+
+// Its rounds count back, and it advises by what it knew then; later it has heard what it missed.
+void DialAheadTest::a_hub_of_an_old_backup_is_followed_and_nothing_is_lost_or_left() {
+  QFETCH(std::vector<int>, order);
+  QFETCH(bool, directly);
+  QFETCH(bool, averages);
+  LoopbackRing ring(4);
+  const Inputs inputs = some_inputs(4, 100'000);
+  AllReduceSpec newest = ring.spec(WireFormat::kInt8Block);
+  newest.round = OuterStep{9};
+  verify_all_succeeded(ring.run(newest, inputs));
+  prepare_all(ring, newest);
+  await_all(ring);
+  if (QTest::currentTestFailed()) return;
+  const std::ptrdiff_t standing = open_files();
+
+  AllReduceSpec old = newest;
+  old.round = OuterStep{3};
+  old.order.clear();
+  for (const int rank : order) old.order.push_back(newest.order[static_cast<std::size_t>(rank)]);
+  if (directly) old.schedule = Schedule::kDirect;
+  for (int rank = 0; rank < 4; ++rank) ring.island(rank).inbox.forget_attempts();
+  for (const int rank : order) ring.island(rank).ring->prepare(next_of(old));
+  await_all(ring);
+  if (averages) {
+    const auto results = ring.run(old, inputs, order);
+    verify_all_succeeded(results);
+    if (QTest::currentTestFailed()) return;
+    const int connections = directly ? 3 : old.connections_per_edge;
+    for (const MemberResult& result : results) QCOMPARE(result.report().connections_reused, connections);
+  }
+  newest.round = OuterStep{4};
+  prepare_all(ring, newest);
+  await_all(ring);
+
+  QTRY_VERIFY_WITH_TIMEOUT(open_files() <= standing, std::chrono::milliseconds(test::kForEver).count());
+  close_all_ports(ring);
+  const auto results = ring.run(newest, inputs);
+  verify_all_succeeded(results);
+  if (QTest::currentTestFailed()) return;
+  for (const MemberResult& result : results) QCOMPARE(result.report().connections_reused, newest.connections_per_edge);
 }
 
 void DialAheadTest::without_a_descriptor_left_nothing_is_dialled_ahead() {

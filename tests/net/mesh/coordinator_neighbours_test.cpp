@@ -15,6 +15,7 @@ class CoordinatorNeighboursTest : public QObject {
   void who_gets_another_neighbour_is_told_and_nobody_else();
   void one_that_comes_back_is_told_again();
   void for_each_attempt_they_are_told_anew();
+  void a_hub_of_an_old_backup_tells_everybody_what_its_attempt_will_need();
   void an_exchange_is_told_with_all_its_members_and_chooses_nothing();
   void an_island_that_does_not_take_it_is_neither_told_nor_named();
   void an_island_alone_is_told_nothing();
@@ -117,6 +118,51 @@ void CoordinatorNeighboursTest::for_each_attempt_they_are_told_anew() {
 
   QVERIFY(told(mesh, 1).size() > 1);
   QCOMPARE(ids_of(told(mesh, 1).back().order), ids_of(told(mesh, 1).front().order));
+}
+
+// One joined since, and it has heard nothing of links.
+void CoordinatorNeighboursTest::a_hub_of_an_old_backup_tells_everybody_what_its_attempt_will_need() {
+  SimulatedMesh mesh(run_for(4));
+  mesh.keeps_states = true;
+  begin_and_wait(mesh, 4);
+  commit_rounds(mesh, 1);
+  mesh.back_up();
+  mesh.island(5).dials_ahead = true;
+  mesh.start(5);
+  commit_rounds(mesh, 2);
+  deliver(mesh);
+  const OuterStep committed = mesh.hub().committed();
+  std::vector<std::size_t> heard;
+  for (int i = 1; i <= 5; ++i) heard.push_back(mesh.island(i).received.size());
+
+  mesh.restore();
+  for (int i = 1; i <= 5; ++i) mesh.link(i);
+  for (int i = 0; i < 80; ++i) {
+    deliver(mesh);
+    mesh.pass(1s);
+  }
+  deliver(mesh);
+  commit_rounds(mesh, 1);
+  deliver(mesh);
+
+  QVERIFY(mesh.hub().committed() > committed);
+  for (int i = 1; i <= 5; ++i) {
+    const auto& received_by = mesh.island(i).received;
+    std::optional<HubNeighbours> newest;
+    std::optional<HubAttempt> attempt;
+    for (std::size_t at = heard[static_cast<std::size_t>(i - 1)]; at < received_by.size() && !attempt; ++at) {
+      if (const auto* one = std::get_if<HubNeighbours>(&received_by[at])) newest = *one;
+      if (const auto* one = std::get_if<HubAttempt>(&received_by[at])) attempt = *one;
+    }
+    QVERIFY(newest && attempt);
+    QCOMPARE(attempt->order.size(), std::size_t{5});
+    const IslandId& self = mesh.island(i).id;
+    const auto rank = std::ranges::find(attempt->order, self, &AttemptMember::id) - attempt->order.begin();
+    const auto id_at = [&](std::ptrdiff_t at) { return attempt->order[static_cast<std::size_t>(at % 5)].id; };
+    QCOMPARE(ids_of(newest->order), (std::vector<IslandId>{id_at(rank + 4), self, id_at(rank + 1)}));
+    QCOMPARE(newest->schedule, attempt->schedule);
+  }
+  QCOMPARE(QString::fromStdString(mesh.violation()), QString());
 }
 
 void CoordinatorNeighboursTest::an_exchange_is_told_with_all_its_members_and_chooses_nothing() {
