@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "net/base/link_window.h"
 
@@ -12,7 +13,18 @@ int connections_needed(double bytes_per_second, double rtt_seconds, double windo
   return static_cast<int>(std::clamp(needed, 1.0, static_cast<double>(kMaxConnectionsPerEdge)));
 }
 
+void ConnectionTuner::begins_with(int connections) {
+  if (!is_new_) return;
+  needs(connections);
+  is_new_ = true;
+}
+
 void ConnectionTuner::needs(int connections) {
+  if (std::exchange(is_new_, false) && best_ != kFirst) {  // a guess, and what it brought tells of no other number
+    best_ = kFirst;
+    probing_ = false;
+    goodput_ = 0;
+  }
   int step = 0;
   while (kSteps[static_cast<std::size_t>(step)] < connections && step + 1 < static_cast<int>(kSteps.size()) &&
          kSteps[static_cast<std::size_t>(step) + 1] <= most_) {

@@ -31,22 +31,26 @@ class ConnectionTuner {
   }
   // No fewer from now on: what connections_needed() says of the link. As many as there may be, if those are fewer.
   void needs(int connections);
+  // As needs(), of a link whose rate nobody knows yet; nothing once an attempt has told of it.
+  void begins_with(int connections);
   // What an attempt with that many brought, that lasted for so many round trips. Attempts with another number (the peer
   // or a person chose) tell nothing, nor do those that are shorter than kRoundTripsThatTell.
   void measured(int connections, double bytes_per_second, double round_trips);
 
  private:
+  static constexpr int kFirst = 2;  // index of kSteps
   bool may_probe() const;
   void look_around();
 
   int most_;
   int least_ = 0;       // index of kSteps
-  int best_ = 2;        // index of kSteps
+  int best_ = kFirst;   // index of kSteps
   double goodput_ = 0;  // with that many, lately
   bool probing_ = false;
   int direction_ = 1;
-  int in_vain_ = 0;  // probes since the last gain
-  int rest_ = 0;     // attempts until the next probe
+  int in_vain_ = 0;     // probes since the last gain
+  bool is_new_ = true;  // no attempt has told of the link
+  int rest_ = 0;        // attempts until the next probe
 };
 
 // To hold what such a link has under way (net/base/link_window.h), where a connection has at most so much. At least 1,

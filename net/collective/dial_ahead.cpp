@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 
 #include "net/collective/attempt_edges.h"
@@ -19,7 +18,7 @@ constexpr std::size_t kDialAtOnce = 8;
 constexpr int kFirstPasses = 4;
 constexpr std::chrono::milliseconds kFirstPause{500};  // twice as long each time
 constexpr int kMostDoublings = 7;                      // to 64 s
-constexpr std::uint64_t kPaddingShare = 5;             // a fifth of an attempt's bytes
+constexpr std::uint64_t kPaddingShare = 3;             // a third of an attempt's bytes
 
 // Of an attempt as this island is told of it: none where it has no part, or could have none.
 std::vector<AttemptEdge> edges_ahead(const NextAttempts& next, const IslandId& self) {
@@ -158,11 +157,17 @@ void DialAhead::run(const std::stop_token& stop) {
 }
 
 DialAhead::Passed DialAhead::pass(const NextAttempts& next, const AbortSignal& abort) {
-  const std::vector<Wanted> wanted = lacking(next, abort);
-  if (wanted.empty()) return {};
-  const std::size_t dialled = dial(next, wanted, abort);
+  Passed passed;
+  const auto dial_what_lacks = [&] {
+    const std::vector<Wanted> wanted = lacking(next, abort);
+    passed.lacked += wanted.size();
+    passed.dialled += dial(next, wanted, abort);
+  };
+  more_are_needed_ = false;
+  dial_what_lacks();
+  if (more_are_needed_ && passed.dialled == passed.lacked) dial_what_lacks();
   open_windows(next, abort);
-  return {wanted.size(), dialled};
+  return passed;
 }
 
 std::vector<DialAhead::Wanted> DialAhead::lacking(const NextAttempts& next, const AbortSignal& abort) {
@@ -182,7 +187,9 @@ std::vector<DialAhead::Wanted> DialAhead::lacking(const NextAttempts& next, cons
       const RingMember& peer = next.order[edge.peer];
       const EdgeEnd end{peer.id, edge.role};
       const int connections = edge.role == RingRole::kExchange ? 1 : ring_.connections(next, fragment, end);
-      const int there = ring_.pool(fragment).count(end, peer.address);
+      const auto is_of_end = [&](const DialledAhead& one) { return one.fragment == fragment && one.end == end; };
+      const int there =
+          ring_.pool(fragment).count(end, peer.address) + static_cast<int>(std::ranges::count_if(to_open_, is_of_end));
       for (int lacks = connections - there; lacks > 0; --lacks) wanted.push_back({fragment, end, peer.address});
     }
   }
@@ -232,10 +239,16 @@ bool DialAhead::dial_one(const NextAttempts& next, const Wanted& wanted, const A
   if (sends) tune_for_bulk(connection.fd(), next.congestion_control);
   const bool is_opened =
       sends && answer.takes_padding && next.bytes_to_each > 0 && !leads_to_this_machine(connection.fd());
+  const double rtt_seconds = least_rtt(connection.fd()).count();
   std::vector<DialledAhead> one;
   one.push_back({wanted.fragment, wanted.end, wanted.address, std::move(connection)});
   const MutexLock lock(mutex_);
   if (abort.raised()) return false;
+  if (wanted.end.role != RingRole::kExchange) {
+    const int before = ring_.connections(next, wanted.fragment, wanted.end);
+    ring_.has_round_trip(wanted.fragment, next.fragments, wanted.end, rtt_seconds);
+    if (ring_.connections(next, wanted.fragment, wanted.end) > before) more_are_needed_ = true;
+  }
   if (is_opened) {
     to_open_.push_back(std::move(one.front()));
   } else {

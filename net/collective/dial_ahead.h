@@ -10,6 +10,7 @@
 // Owned by a RingAllReduce. Thread-safe. A thread of its own, and some that dial, for as long as that takes.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -38,7 +39,7 @@ struct NextAttempts {
   int fragments = 1;
   int connections_per_edge = 0;
   std::string congestion_control = "bbr";
-  // That an attempt sends to each peer to which it sends. A fifth of that may go as padding; 0: none does.
+  // That an attempt sends to each peer to which it sends. A third of that may go as padding; 0: none does.
   std::uint64_t bytes_to_each = 0;
   std::chrono::milliseconds silence_timeout{6'000};
   // While there is a limit, nothing is padded. What it uses outlives the ring: a thread of the ring's asks.
@@ -56,6 +57,8 @@ class DialAhead {
     AttemptsUnderWay& under_way;
     std::function<ConnectionPool&(FragmentId)> pool;
     std::function<int(const NextAttempts&, FragmentId, const EdgeEnd&)> connections;  // that an edge has
+    // After which an edge may have more of them.
+    std::function<void(FragmentId, int fragments, const EdgeEnd&, double rtt_seconds)> has_round_trip;
     std::function<LinkPacing&(Schedule, const IslandId& next)> link;
   };
 
@@ -117,6 +120,7 @@ class DialAhead {
   std::shared_ptr<AbortSignal> pass_ ATOLL_GUARDED_BY(mutex_);  // under way
   std::vector<DialledAhead> to_open_ ATOLL_GUARDED_BY(mutex_);  // whose windows are to be opened
   bool opens_ ATOLL_GUARDED_BY(mutex_) = false;                 // its thread has others in its hands
+  std::atomic<bool> more_are_needed_ = false;                   // than were dialled in this pass, by the round trip
   std::jthread thread_;                                         // last
 };
 

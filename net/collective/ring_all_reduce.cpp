@@ -130,6 +130,9 @@ void measure_link(const std::vector<TlsConnection>& connections, const LinkPacin
   report.link_bytes_per_second = rate.value_or(std::max(report.bytes_per_second, link.fastest()));
 }
 
+// What a link may carry that nobody has seen full, bytes/s: of more only some of its first attempt lacks windows.
+constexpr double kUnknownLink = 125e6;
+
 int connections_for(double bytes_per_second, double rtt_seconds, bool lossy) {
   const double window_bytes = window_of_buffer(static_cast<double>(most_send_buffer_bytes()));
   return connections_needed(bytes_per_second, rtt_seconds, window_bytes, lossy);
@@ -185,6 +188,13 @@ DialAhead::Ring RingAllReduce::dialled_ahead() {
                 spec.fragments = next.fragments;
                 spec.connections_per_edge = next.connections_per_edge;
                 return connections_of(spec, end);
+              },
+          .has_round_trip =
+              [this](FragmentId fragment, int fragments, const EdgeEnd& end, double rtt_seconds) {
+                AllReduceSpec spec;
+                spec.fragment = fragment;
+                spec.fragments = fragments;
+                tuner_of(spec, end).begins_with(connections_for(kUnknownLink, rtt_seconds, false));
               },
           .link = [this](Schedule schedule, const IslandId& next) -> LinkPacing& {
             return schedule == Schedule::kDirect ? own_link_ : link_to(next);
