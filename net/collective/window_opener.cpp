@@ -1,6 +1,7 @@
 #include "net/collective/window_opener.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "net/base/link_window.h"
 #include "net/transport/socket.h"
@@ -19,7 +20,11 @@ constexpr int kIntervalsWithoutGrowth = 3;
 constexpr double kQueueOfRtt = 0.2;
 constexpr Seconds kLeastQueueSeen{0.01};
 // One interval's rate may be more than the link's, for acknowledgements that were held up come all at once.
-constexpr double kOfOneInterval = 0.87;
+constexpr double kOfOneInterval = 0.95;
+// Windows that open still tell of the round trip before; where they are small yet, BBR opens them faster than a limit
+// would climb.
+constexpr double kOfWindowsThatOpen = 1.3;
+constexpr double kSmallWindows = 4 << 20;  // bytes, of a link's together
 // Nor is it far less than what came through before, whatever the acknowledgements' way holds up.
 constexpr double kOfFastest = 0.6;
 
@@ -32,6 +37,14 @@ std::vector<int> sockets_of_dialled(const std::vector<DialledAhead>& connections
   std::vector<int> sockets;
   for (const DialledAhead& one : connections) sockets.push_back(one.connection.fd());
   return sockets;
+}
+
+// What a link carries that delivers so much while a queue grows or shrinks, by which the round trip gets longer or
+// shorter. Both ends open windows at the same time: half of what grows is before the acknowledgements' way, and holds
+// them up; of one that shrinks all may be.
+double link_rate_seen(double rate, Seconds seconds, Seconds growth) {
+  if (growth <= Seconds::zero()) return rate * (seconds / (seconds - growth));
+  return rate * (1 + growth / (2 * seconds));
 }
 
 }  // namespace
@@ -118,15 +131,27 @@ void WindowOpener::look(Clock::time_point now) {
   in_vain_ = rate > kGrowthOfStart * fastest_ ? 0 : in_vain_ + 1;
   fastest_ = std::max(fastest_, rate);
   limit_what_waits(fastest_);
-  // Of an exchange this is but a part of what the pacer holds together.
-  const bool is_of_link = connections_.front().dialled.end.role != RingRole::kExchange;
-  if (queued && queued_ && is_of_link) link_.begin_with(std::max(kOfOneInterval * rate, kOfFastest * fastest_));
+  const Seconds rtt_before = std::exchange(rtt_, rtt);
+  const Seconds growth = rtt_before > Seconds::zero() ? rtt - rtt_before : Seconds::zero();
+  if (queued) link_rate_ = std::max(kOfOneInterval * link_rate_seen(rate, seconds, growth), kOfFastest * fastest_);
   is_seen_full_ = (queued && queued_) || in_vain_ >= kIntervalsWithoutGrowth;
   since_ = now;
   delivered_ = delivered;
   queued_ = queued;
   if (!is_seen_full_) return;
   for (auto& [peer, left] : left_) left = 0;
+}
+
+void WindowOpener::tell_link() {
+  // Of an exchange this is but a part of what the pacer holds together.
+  if (connections_.front().dialled.end.role == RingRole::kExchange) return;
+  if (std::ranges::any_of(left_, [](const auto& left) { return left.second > 0; })) return;
+  if (link_rate_ > 0) {
+    link_.begin_with(link_rate_);
+  } else if (fastest_ * rtt_.count() > kSmallWindows) {
+    // No queue was seen, but windows so far open would overflow most links: the pacer climbs from what came through.
+    link_.begin_with(kOfWindowsThatOpen * fastest_);
+  }
 }
 
 bool WindowOpener::turn(Clock::time_point now, const AbortSignal* abort) {
@@ -138,7 +163,9 @@ bool WindowOpener::turn(Clock::time_point now, const AbortSignal* abort) {
     if (abort != nullptr && abort->raised()) break;
     if (!one.broken) send(one);
   }
-  return !is_done(now);
+  if (!is_done(now)) return true;
+  if (!pacing_) tell_link();
+  return false;
 }
 
 void WindowOpener::append_polls(std::vector<pollfd>& polls) const {

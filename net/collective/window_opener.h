@@ -50,6 +50,7 @@ class WindowOpener {
   bool flush(One& one);
   void limit_what_waits(double link_bytes_per_second);  // 0: not known
   void look(Clock::time_point now);
+  void tell_link();  // what was seen of it
   bool is_under_way() const;
   bool is_done(Clock::time_point now) const;
 
@@ -65,7 +66,9 @@ class WindowOpener {
   Clock::time_point since_;
   std::uint64_t delivered_ = 0;  // until then
   bool queued_ = false;          // a queue stood then
+  Seconds rtt_{};                // in the interval before
   double fastest_ = 0;           // bytes/s, of all intervals
+  double link_rate_ = 0;         // bytes/s, by the latest with a queue; 0: there was none
   int in_vain_ = 0;              // intervals since it grew
   bool is_seen_full_ = false;
 };
