@@ -14,13 +14,14 @@ constexpr int kIntervalsInVain = 3;
 constexpr double kWideOpen = 0.75;        // of a known rate, from which a window that opens tells of the link as well
 constexpr double kLeastLimit = 64 << 10;  // bytes/s
 
-constexpr double kHold = 1.03;  // BBR sends some 3 % less than it may: its probes' slow phases are not made up for
-constexpr double kDrain = 0.92;
-constexpr double kSteepestClimb = 1.25, kSteeper = 1.5;
-constexpr double kQueueOfClimb = 0.1;  // s: what a climb may fill before it is seen that the link carries no more
-// Of the limit: more does not come through, and of kRaise on a link that carries no more than before, less does.
-constexpr double kHeldByLimit = 0.955;
+constexpr double kFirstClimb = 1.12, kSteepestClimb = 1.25, kSteeper = 1.5;
+constexpr double kQueueOfClimb = 0.1;    // s: what a climb may fill before it is seen that the link carries no more
 constexpr int kIntervalsOfClimbing = 2;  // what is sent now is acknowledged in the next but one
+// A raise in vain: what was sent was so much more than comes through, which is no less than before, and the round trip
+// gets longer by so much of the time.
+constexpr double kRaised = 1.03, kSteady = 0.97, kGrowthOfRtt = 0.01;
+constexpr double kLeastOfCruise = 0.96;  // of the rate, below which it is no cruise
+constexpr unsigned kMostPatience = 16;
 // A queue is allowed for so long: enough to keep the link busy through the jitter of a busy machine.
 constexpr double kLeastQueue = 0.01;
 constexpr double kQueueOfRoundTrip = 0.2;
@@ -47,8 +48,28 @@ double mean_rate(const std::deque<EdgePacer::Interval>& intervals) {
 
 }  // namespace
 
-std::optional<double> EdgePacer::observe(const Interval& interval) {
+// BBR sends some 5 % less than it may, for its probes' slow phases are not made up for; where it is begun anew before
+// it probes (LinkPacing), all of it.
+const EdgePacer::Gains& EdgePacer::gains() const {
+  static constexpr Gains kOfLossy{.raise = 1.08, .cruise = 1.08, .hold = 1.03, .drain = 0.92, .held = 0.955};
+  static constexpr Gains kOfClean{.raise = 1.05, .cruise = 1, .hold = 0.98, .drain = 0.93, .held = 0.97};
+  return lossy_ ? kOfLossy : kOfClean;
+}
+
+void EdgePacer::begin(Interval& interval) {
+  lossy_ = interval.lossy;
+  limit_then_ = std::exchange(limit_before_, limit_);
+  const double rtt_before = std::exchange(rtt_before_, interval.rtt_seconds);
+  const bool knows_growth = rtt_before > 0 && interval.rtt_seconds > 0;
+  const double growth = knows_growth ? interval.rtt_seconds - rtt_before : 0;
+  rtt_grows_ = growth > kGrowthOfRtt * interval.seconds;
+  // Where the round trip gets shorter, the acknowledgements of a longer time come in this one.
+  if (!lossy_ && interval.saturated) interval.seconds += std::max(0.0, -growth);
+}
+
+std::optional<double> EdgePacer::observe(Interval interval) {
   if (interval.seconds <= 0) return limit_;
+  begin(interval);
   keep(all_, interval, kIntervalsOfRate);
   if (interval.bytes_delivered <= 0 || interval.stalled) return limit_;
   if (interval.rtt_seconds > 0) {
@@ -58,15 +79,15 @@ std::optional<double> EdgePacer::observe(const Interval& interval) {
   // What a link delivers while a queue stands before it is no more than its rate, even if the sender had nothing more;
   // less than its rate, if the queue was another's. With nothing under way no queue stands: the round trip is then one
   // of some time ago.
-  const bool queued = interval.under_way && gain() < kRaise;
+  const bool queued = interval.under_way && is_queue();
   unqueued_ = queued ? 0 : unqueued_ + 1;
-  if (queued) climb_ = kRaise;
+  if (queued) climb_ = 0;
   if (!learns(interval, queued)) return limit_;
   if (!limit_) {
     if (interval.saturated || queued) look_for_the_top(rate_of(interval));
     if (queued) in_vain_ = kIntervalsInVain;
     if (in_vain_ < kIntervalsInVain) return limit_;
-  } else if (unqueued_ > 0 && climbs(interval)) {
+  } else if (unqueued_ > 0 && !cruises(interval) && climbs(interval)) {
     return limit_;
   }
   limit_ = std::max(kLeastLimit, gain() * fastest());
@@ -78,12 +99,17 @@ bool EdgePacer::learns(const Interval& interval, bool queued) {
   const double rate = rate_of(interval), before = std::exchange(rate_before_, rate);
   // What is acknowledged now was sent in the interval before: where that one's sender waited, it is less than the link.
   const bool saturated = std::exchange(saturated_before_, interval.saturated) && interval.saturated;
+  saturated_twice_ = saturated;
   // Of new connections, whose windows open: they are held back by neither link nor limit.
   if (limit_ && !queued && rate > kGrowth * before && rate < kWideOpen * fastest()) return false;
+  if (is_guess_ && !lossy_ && saturated && !latest_.empty()) {
+    is_guess_ = false;
+    rates_.clear();
+  }
   const bool faster = !limit_ || rate > fastest();
   if (saturated || ((interval.saturated || queued) && faster) || held_by_limit(rate)) {
     keep(latest_, saturated ? interval : believable(interval), kIntervalsOfRate);
-    keep(rates_, mean_rate(latest_), kRatesKept);
+    keep_mean(interval);
     return true;
   }
   if (!limit_ && all_.size() == kIntervalsOfRate && mean_rate(all_) > fastest()) {
@@ -100,36 +126,68 @@ EdgePacer::Interval EdgePacer::believable(Interval interval) const {
 }
 
 // Saturated or not: with nothing to send it would be less.
-bool EdgePacer::held_by_limit(double rate) const { return limit_ && rate > kHeldByLimit * *limit_; }
+bool EdgePacer::held_by_limit(double rate) const { return limit_ && rate > gains().held * *limit_; }
+
+// On a link without losses one interval alone may be some percent more than the link, and that is all that a cruise has
+// to spare; in a ring that waits there may never be two in a row.
+void EdgePacer::keep_mean(const Interval& interval) {
+  const bool tells = lossy_ || !interval.saturated || latest_.size() > 1 || rates_.empty();
+  if (tells) keep(rates_, mean_rate(latest_), kRatesKept);
+}
+
+bool EdgePacer::is_in_vain(const Interval& interval) const {
+  const double rate = rate_of(interval);
+  return !lossy_ && saturated_twice_ && rtt_grows_ && limit_then_ && *limit_then_ > kRaised * fastest() &&
+         rate < gains().held * *limit_then_ && rate > kSteady * fastest();
+}
+
+// It does until the time is over, or less comes through than did.
+bool EdgePacer::cruises(const Interval& interval) {
+  if (cruise_ == 0) return false;
+  const bool slower = interval.saturated && rate_of(interval) < kLeastOfCruise * fastest();
+  cruise_ = lossy_ || slower ? 0 : cruise_ - 1;
+  unqueued_ = 0;
+  return true;
+}
 
 // What is sent now is acknowledged in the next interval but one, so each climb lasts for two.
 bool EdgePacer::climbs(const Interval& interval) {
-  if (unqueued_ < kIntervalsOfClimbing) return climb_ > kRaise;
-  const bool held = held_by_limit(rate_of(interval));
+  if (unqueued_ < kIntervalsOfClimbing) return climb_ > 0;
+  if (!held_by_limit(rate_of(interval))) {
+    climb_ = 0;
+    if (is_in_vain(interval)) {
+      patience_ = std::min(kMostPatience, 2 * patience_);
+      cruise_ = static_cast<int>(patience_ / 2 + random_() % patience_);
+    }
+    return false;
+  }
   const double steepest = 1 + kQueueOfClimb / (kIntervalsOfClimbing * interval.seconds);
-  climb_ = held ? std::min({kSteepestClimb, std::max(kRaise, steepest), 1 + kSteeper * (climb_ - 1)}) : kRaise;
-  if (!held) return false;
+  const double steeper = climb_ > 0 ? 1 + kSteeper * (climb_ - 1) : kFirstClimb;
+  climb_ = std::min({kSteepestClimb, std::max(gains().raise, steepest), steeper});
   latest_ = {believable(interval)};  // those before were held by a lower limit
-  keep(rates_, mean_rate(latest_), kRatesKept);
-  limit_ = std::max(kLeastLimit, climb_ * rates_.back());
+  limit_ = std::max(kLeastLimit, climb_ * mean_rate(latest_));
+  keep_mean(interval);
   unqueued_ = 0;
+  patience_ = 1;
   return true;
 }
 
 void EdgePacer::begin_with(double bytes_per_second) {
   if (limit_ || bytes_per_second <= 0) return;
   rates_ = {bytes_per_second};
-  limit_ = std::max(kLeastLimit, kRaise * bytes_per_second);
+  is_guess_ = true;
+  limit_ = std::max(kLeastLimit, gains().raise * bytes_per_second);
 }
 
 void EdgePacer::resume() {
   least_rtts_.clear();
   all_.clear();
-  rate_before_ = 0;
+  rate_before_ = rtt_before_ = 0;
   saturated_before_ = false;
-  climb_ = kRaise;
+  limit_before_.reset();
+  climb_ = 0;
   unqueued_ = held_ = drained_ = 0;
-  if (limit_) limit_ = std::max(kLeastLimit, kRaise * fastest());  // what queue there was is gone
+  if (limit_) limit_ = std::max(kLeastLimit, gain() * fastest());  // what queue there was is gone
 }
 
 std::optional<double> EdgePacer::link_rate() const { return limit_ ? std::optional(fastest()) : std::nullopt; }
@@ -148,8 +206,8 @@ void EdgePacer::look_for_the_top(double rate) {
 // A queue of our own shrinks by what we hold back. One that does not is another's: that of the acknowledgements' way,
 // which is full in a ring, for they share it with the peer's own data. Held back further we would only starve.
 void EdgePacer::look_whose_queue_it_is(double seconds) {
-  held_ = gain() < kRaise ? held_ + 1 : 0;
-  if (gain() > kDrain) {
+  held_ = is_queue() ? held_ + 1 : 0;
+  if (gain() > gains().drain) {
     drained_ = 0;
     return;
   }
@@ -161,18 +219,24 @@ void EdgePacer::look_whose_queue_it_is(double seconds) {
   drained_seconds_ += seconds;
   if (drained_ <= kIntervalsOfDraining) return;
   const double shrunk = drained_from_ - least_rtts_.back();
-  if (shrunk < (1 - kDrain) * drained_seconds_ / 2) least_rtts_ = {least_rtts_.back()};
+  if (shrunk < (1 - gains().drain) * drained_seconds_ / 2) least_rtts_ = {least_rtts_.back()};
   drained_ = 0;
   held_ = 0;
 }
 
+double EdgePacer::queue_seconds() const {
+  return least_rtts_.empty() ? 0 : least_rtts_.back() - std::ranges::min(least_rtts_);
+}
+
+double EdgePacer::queue_allowed() const {
+  return least_rtts_.empty() ? kLeastQueue : std::max(kLeastQueue, kQueueOfRoundTrip * std::ranges::min(least_rtts_));
+}
+
+bool EdgePacer::is_queue() const { return queue_seconds() >= queue_allowed(); }
+
 double EdgePacer::gain() const {
-  if (least_rtts_.empty()) return kRaise;
-  const double least = std::ranges::min(least_rtts_);
-  const double queue = least_rtts_.back() - least;
-  const double allowed = std::max(kLeastQueue, kQueueOfRoundTrip * least);
-  if (queue < allowed) return kRaise;
-  return queue < 2 * allowed && held_ <= kIntervalsOfHolding ? kHold : kDrain;
+  if (!is_queue()) return cruise_ > 0 ? gains().cruise : gains().raise;
+  return queue_seconds() < 2 * queue_allowed() && held_ <= kIntervalsOfHolding ? gains().hold : gains().drain;
 }
 
 }  // namespace atl

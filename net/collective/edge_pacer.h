@@ -11,13 +11,22 @@
 // up to a quarter as BBR's probes: what was learned while the ring waited may be a third of the link. Until the first
 // rate that no longer grows there is no limit. An interval in which the way was broken tells nothing of how fast it is
 // and changes nothing: a short outage would be followed by a long crawl. Nor does one of new connections, whose windows
-// open. Pure; one for each peer that this island sends to, kept from attempt to attempt.
+// open.
+//
+// A queue of one end delays the acknowledgements of the other, which then sees its own rate fall and a queue that it
+// cannot shorten: of two ends alike, the one that overfills its link a little starves the other. So on a link without
+// losses, where all that the limit allows is sent, an edge that was raised in vain cruises at what the link carries
+// before it is raised again: for a number of intervals that is longer each time, and random, lest both ends raise at
+// once, when neither learns anything.
+//
+// Not thread-safe; one for each peer that this island sends to, kept from attempt to attempt.
 #pragma once
 
 #include <cstddef>
 #include <deque>
 #include <limits>
 #include <optional>
+#include <random>
 
 namespace atl {
 
@@ -31,12 +40,13 @@ class EdgePacer {
     double rtt_seconds = 0;  // smoothed, mean of the connections; 0: not known
     bool under_way = false;  // there was always something that was not acknowledged yet
     bool stalled = false;    // a connection had lost all that was under way, and waited before it sent again
+    bool lossy = true;       // lately packets were lost, so that BBR alone decides how much of the limit is sent
   };
 
   static constexpr double kShortestInterval = 0.1;  // s
 
   // The limit from now on, bytes/s of the whole edge; nothing: no limit yet.
-  std::optional<double> observe(const Interval& interval);
+  std::optional<double> observe(Interval interval);
   std::optional<double> limit() const { return limit_; }
   // What the link carries, bytes/s; nothing: it was never seen full.
   std::optional<double> link_rate() const;
@@ -47,14 +57,30 @@ class EdgePacer {
   void resume();
 
  private:
-  static constexpr double kRaise = 1.08;  // the gain while no queue stands
+  // Of the limit over what the link carries.
+  struct Gains {
+    double raise;   // while no queue stands
+    double cruise;  // after that was in vain
+    double hold;    // while one stands
+    double drain;   // while a long one does
+    // Of the limit: more does not come through, and of `raise` on a link that carries no more than before, less does.
+    double held;
+  };
 
+  void begin(Interval& interval);
   bool learns(const Interval& interval, bool queued);
   void look_for_the_top(double rate);
   Interval believable(Interval interval) const;
   bool held_by_limit(double rate) const;
   bool climbs(const Interval& interval);
+  bool cruises(const Interval& interval);
+  bool is_in_vain(const Interval& interval) const;
+  void keep_mean(const Interval& interval);
   void look_whose_queue_it_is(double seconds);
+  const Gains& gains() const;
+  double queue_seconds() const;
+  double queue_allowed() const;
+  bool is_queue() const;
   double gain() const;
 
   std::deque<Interval> latest_;    // of those that tell the link's rate
@@ -62,14 +88,23 @@ class EdgePacer {
   std::deque<double> rates_;       // the latest means over them, bytes/s
   std::deque<double> least_rtts_;  // the latest, s
   bool saturated_before_ = false;
-  double rate_before_ = 0;  // of the interval before, bytes/s
-  double top_ = 0;          // while there is no limit: the fastest so far
-  int in_vain_ = 0;         // intervals since it grew
+  bool saturated_twice_ = false;  // in this one as well
+  double rate_before_ = 0;        // of the interval before, bytes/s
+  double rtt_before_ = 0;         // s
+  bool rtt_grows_ = false;
+  bool lossy_ = true;
+  double top_ = 0;         // while there is no limit: the fastest so far
+  int in_vain_ = 0;        // intervals since it grew
+  bool is_guess_ = false;  // rates_ is what it began with
   std::optional<double> limit_;
-  double climb_ = kRaise;  // the gain of the last climb; kRaise: it does not climb
-  int unqueued_ = 0;       // intervals in a row without a queue, since the last climb
-  int held_ = 0;           // intervals in a row with a queue
-  int drained_ = 0;        // those in a row in which a queue was to shrink
+  std::optional<double> limit_before_, limit_then_;  // in the interval that ends, and in the one before
+  double climb_ = 0;                                 // the gain of the last climb; 0: it does not climb
+  int cruise_ = 0;                                   // intervals until it is raised again
+  unsigned patience_ = 1;                            // about as many, the last time
+  std::minstd_rand random_{std::random_device{}()};
+  int unqueued_ = 0;  // intervals in a row without a queue, since the last climb
+  int held_ = 0;      // intervals in a row with a queue
+  int drained_ = 0;   // those in a row in which a queue was to shrink
   double drained_seconds_ = 0;
   double drained_from_ = 0;  // the round trip before, s
 };

@@ -1,14 +1,30 @@
 #include "net/collective/edge_pacing.h"
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 namespace atl {
 namespace {
 
 constexpr std::chrono::seconds kBbrProbesAfter{8};  // less than its 10, for the time between two looks
 constexpr std::chrono::milliseconds kStagger{200};
+// BBR does not look for the link's rate by itself for so many round trips.
+constexpr double kRoundTripsOfStart = 2.5;
+constexpr double kClimb = 1.04;               // of a limit, which BBR would follow by its probes alone
+constexpr double kLossyShare = 0.2;           // of the intervals: what is lost now and then is no lossy link's
+constexpr double kMemoryOfLosses = 15. / 16;  // from one interval to the next
 constexpr double kOverflowing = 0.1;          // of what is delivered: more than links lose by themselves
 constexpr double kLeastOverflow = 128 << 10;  // bytes: some 90 segments, no accident
+
+bool paces_by_fq() {
+  static const bool fq = [] {
+    std::ifstream file("/proc/sys/net/core/default_qdisc");
+    std::string name;
+    return file >> name && name == "fq";
+  }();
+  return fq;
+}
 
 }  // namespace
 
@@ -35,9 +51,11 @@ void LinkPacing::begin_with(double bytes_per_second) {
 void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
   MutexLock lock(mutex_);
   if (sockets_.empty()) pacer_.resume();
-  // Of different ages, so that they do not all begin anew at once.
+  // How old their record of the least round trip is nobody knows, and now that little is under way beginning anew costs
+  // nothing.
   for (const int fd : sockets) {
-    sockets_.push_back({fd, now - kBbrProbesAfter + kStagger * static_cast<int>(sockets_.size())});
+    if (pacer_.limit()) spare_bbr_its_probe(fd);
+    sockets_.push_back({fd, now});
   }
   begin_interval(now, read());
   saturated_throughout_ = under_way_throughout_ = stalled_meanwhile_ = false;
@@ -84,13 +102,26 @@ std::optional<double> LinkPacing::limit_of_a_socket() const {
 // Every 10 s BBR empties a connection for 200 ms to see the least round trip again, and as the connections of a ring
 // are of one age, all its edges stand still at once: 5 % of the time. The pacer keeps the queues short, so that the
 // kernel's own record of the least round trip is good; begun anew before the 10 s are over, BBR takes it from there.
+// Without losses it is begun anew before it has left its start: it then sends all that the limit allows and follows
+// when that rises, where its probes for more, each followed by a pause, would leave out 5 % and take 8 round trips.
 void LinkPacing::spare_bbr_its_probes(Clock::time_point now) {
   if (!pacer_.limit()) return;
+  const Seconds start(std::max(EdgePacer::kShortestInterval, kRoundTripsOfStart * before_.rtt_seconds));
+  Clock::duration due = std::min<Clock::duration>(kBbrProbesAfter, std::chrono::duration_cast<Clock::duration>(start));
+  if (is_lossy()) due = kBbrProbesAfter;
   for (Socket& socket : sockets_) {
-    if (now - socket.restarted < kBbrProbesAfter) continue;
-    spare_bbr_its_probe(socket.fd);
-    socket.restarted = now;
+    if (now - socket.restarted >= due) begin_anew(socket, now);
+    if (is_lossy()) due -= kStagger;  // not all at once
   }
+}
+
+// fq counts the headers of all layers, where TCP's own pacing counts none: no less than BBR's probes that leaves out
+// some 5 % of the limit.
+bool LinkPacing::is_lossy() const { return lossy_share_ > kLossyShare || paces_by_fq(); }
+
+void LinkPacing::begin_anew(Socket& socket, Clock::time_point now) {
+  spare_bbr_its_probe(socket.fd);
+  socket.restarted = now;
 }
 
 void LinkPacing::look(Clock::time_point now) {
@@ -110,8 +141,13 @@ void LinkPacing::look(Clock::time_point now) {
     // and the same queue overflow in every attempt.
     const auto rate = overflowing_rate(seconds, delivered, again);
     if (rate && under_way_throughout_ && !stalled_meanwhile_) pacer_.begin_with(*rate);
-    pacer_.observe(
-        {seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_, stalled_meanwhile_});
+    const std::optional<double> limit = pacer_.limit();
+    lossy_share_ = kMemoryOfLosses * lossy_share_ + (again > 0 ? 1 - kMemoryOfLosses : 0);
+    pacer_.observe({seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_,
+                    stalled_meanwhile_, is_lossy()});
+    if (limit && *pacer_.limit() > kClimb * *limit && !is_lossy()) {
+      for (Socket& socket : sockets_) begin_anew(socket, now);
+    }
   }
   begin_interval(now, reading);
 }

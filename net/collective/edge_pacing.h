@@ -49,6 +49,8 @@ class LinkPacing {
 
   Reading read() const ATOLL_REQUIRES(mutex_);
   void begin_interval(Clock::time_point now, const Reading& reading) ATOLL_REQUIRES(mutex_);
+  bool is_lossy() const ATOLL_REQUIRES(mutex_);
+  static void begin_anew(Socket& socket, Clock::time_point now);
   void spare_bbr_its_probes(Clock::time_point now) ATOLL_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
@@ -56,6 +58,7 @@ class LinkPacing {
   std::vector<Socket> sockets_ ATOLL_GUARDED_BY(mutex_);
   Clock::time_point since_ ATOLL_GUARDED_BY(mutex_);
   Reading before_ ATOLL_GUARDED_BY(mutex_);
+  double lossy_share_ ATOLL_GUARDED_BY(mutex_) = 0;  // of the latest intervals, in which something was sent again
   bool saturated_throughout_ ATOLL_GUARDED_BY(mutex_) = false;
   bool under_way_throughout_ ATOLL_GUARDED_BY(mutex_) = false;
   bool stalled_meanwhile_ ATOLL_GUARDED_BY(mutex_) = false;
