@@ -45,6 +45,8 @@ class EdgePacer {
 
   static constexpr double kShortestInterval = 0.1;  // s
 
+  explicit EdgePacer(unsigned seed = std::random_device{}()) : random_(seed) {}
+
   // The limit from now on, bytes/s of the whole edge; nothing: no limit yet.
   std::optional<double> observe(Interval interval);
   std::optional<double> limit() const { return limit_; }
@@ -101,7 +103,7 @@ class EdgePacer {
   double climb_ = 0;                                 // the gain of the last climb; 0: it does not climb
   int cruise_ = 0;                                   // intervals until it is raised again
   unsigned patience_ = 1;                            // about as many, the last time
-  std::minstd_rand random_{std::random_device{}()};
+  std::minstd_rand random_;
   int unqueued_ = 0;  // intervals in a row without a queue, since the last climb
   int held_ = 0;      // intervals in a row with a queue
   int drained_ = 0;   // those in a row in which a queue was to shrink
