@@ -44,6 +44,10 @@ class ConnectionTunerTest : public QObject {
   void half_of_the_connections_hold_it_in_the_buffers_that_the_node_check_wants();
   void it_does_not_go_below_what_the_link_needs();
   void short_attempts_make_no_new_connections_but_those_that_are_needed();
+  void it_may_begin_with_a_guess_until_the_link_is_known_data();
+  void it_may_begin_with_a_guess_until_the_link_is_known();
+  void a_later_guess_takes_the_place_of_the_one_before();
+  void once_the_link_is_known_a_guess_changes_nothing();
 };
 
 void ConnectionTunerTest::connections_hold_what_is_under_way_data() {
@@ -178,6 +182,63 @@ void ConnectionTunerTest::short_attempts_make_no_new_connections_but_those_that_
   tuner.measured(tuner.connections(), 1e6, ConnectionTuner::kRoundTripsThatTell);
 
   QCOMPARE(tuner.connections(), 12);
+}
+
+void ConnectionTunerTest::it_may_begin_with_a_guess_until_the_link_is_known_data() {
+  QTest::addColumn<int>("most");
+  QTest::addColumn<int>("guess");
+  QTest::addColumn<int>("begins");
+  QTest::addColumn<int>("needs");
+  QTest::addColumn<int>("then");
+  QTest::newRow("fewer than it has anyway") << 16 << 1 << 4 << 1 << 4;
+  QTest::newRow("the link needs fewer") << 16 << 12 << 12 << 1 << 4;
+  QTest::newRow("the link needs fewer, but more than one has anyway") << 16 << 12 << 12 << 6 << 6;
+  QTest::newRow("the link needs as many") << 16 << 7 << 8 << 8 << 8;
+  QTest::newRow("the link needs more") << 16 << 8 << 8 << 16 << 16;
+  QTest::newRow("no more than two fragments may have") << most_connections_per_edge(2) << 16 << 8 << 16 << 8;
+  QTest::newRow("no more than three fragments may have") << most_connections_per_edge(3) << 16 << 4 << 16 << 4;
+  QTest::newRow("no more than four fragments may have") << most_connections_per_edge(4) << 16 << 4 << 16 << 4;
+}
+
+void ConnectionTunerTest::it_may_begin_with_a_guess_until_the_link_is_known() {
+  QFETCH(const int, most);
+  QFETCH(const int, guess);
+  QFETCH(const int, begins);
+  QFETCH(const int, needs);
+  QFETCH(const int, then);
+  ConnectionTuner tuner(most);
+
+  tuner.begins_with(guess);
+  QCOMPARE(tuner.connections(), begins);
+  tuner.needs(needs);
+
+  QCOMPARE(tuner.connections(), then);
+}
+
+void ConnectionTunerTest::a_later_guess_takes_the_place_of_the_one_before() {
+  ConnectionTuner tuner;
+
+  tuner.begins_with(16);
+  tuner.begins_with(6);
+  QCOMPARE(tuner.connections(), 6);
+  tuner.begins_with(12);
+  QCOMPARE(tuner.connections(), 12);
+}
+
+void ConnectionTunerTest::once_the_link_is_known_a_guess_changes_nothing() {
+  ConnectionTuner tuner;
+  tuner.needs(6);
+
+  for (const int guess : {16, 1}) {
+    tuner.begins_with(guess);
+    QCOMPARE(tuner.connections(), 6);
+  }
+  tuner.measured(6, 1e8, kLong);  // the first that rests, or probes
+  const int probes = tuner.connections();
+  tuner.begins_with(16);
+
+  QCOMPARE(tuner.connections(), probes);
+  QCOMPARE(probes, 8);
 }
 
 QTEST_APPLESS_MAIN(ConnectionTunerTest)

@@ -127,7 +127,11 @@ void EdgePacerCruiseTest::a_raise_in_vain_is_followed_by_a_cruise_that_lasts_lon
 
 void EdgePacerCruiseTest::two_ends_do_not_cruise_for_the_same_time() {
   std::set<int> lengths;
-  for (unsigned seed = 1; seed <= 20; ++seed) lengths.insert(first_cruises(seed, 5).cruises.back());
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    const Cruises seen = first_cruises(seed, 5);
+    QCOMPARE(seen.cruises.size(), std::size_t{5});
+    lengths.insert(seen.cruises.back());
+  }
 
   QVERIFY2(lengths.size() >= 5, qPrintable(QString::number(lengths.size())));
 }
