@@ -88,8 +88,8 @@ void DialAhead::forget(const IslandId& peer) {
   idle_.notify_all();
 }
 
-// Nobody waits for the threads that dial: what they make is closed. What is being padded is a few records from the
-// pools.
+// Nobody waits for the threads that dial: what they make is closed. What is being padded is one connection's turn from
+// the pools.
 void DialAhead::end_pass(MutexLock& lock) {
   if (pass_) pass_->raise("an attempt begins, or other advice came");
   give_to_pools(std::exchange(to_open_, {}));
@@ -245,9 +245,7 @@ bool DialAhead::dial_one(const NextAttempts& next, const Wanted& wanted, const A
   const MutexLock lock(mutex_);
   if (abort.raised()) return false;
   if (wanted.end.role != RingRole::kExchange) {
-    const int before = ring_.connections(next, wanted.fragment, wanted.end);
-    ring_.has_round_trip(wanted.fragment, next.fragments, wanted.end, rtt_seconds);
-    if (ring_.connections(next, wanted.fragment, wanted.end) > before) more_are_needed_ = true;
+    if (ring_.needs_more(next, wanted.fragment, wanted.end, rtt_seconds)) more_are_needed_ = true;
   }
   if (is_opened) {
     to_open_.push_back(std::move(one.front()));

@@ -57,8 +57,8 @@ class DialAhead {
     AttemptsUnderWay& under_way;
     std::function<ConnectionPool&(FragmentId)> pool;
     std::function<int(const NextAttempts&, FragmentId, const EdgeEnd&)> connections;  // that an edge has
-    // After which an edge may have more of them.
-    std::function<void(FragmentId, int fragments, const EdgeEnd&, double rtt_seconds)> has_round_trip;
+    // Whether it has more of them, now that its round trip is known.
+    std::function<bool(const NextAttempts&, FragmentId, const EdgeEnd&, double rtt_seconds)> needs_more;
     std::function<LinkPacing&(Schedule, const IslandId& next)> link;
   };
 

@@ -40,7 +40,7 @@ class EdgePacer {
     double rtt_seconds = 0;  // smoothed, mean of the connections; 0: not known
     bool under_way = false;  // there was always something that was not acknowledged yet
     bool stalled = false;    // a connection had lost all that was under way, and waited before it sent again
-    bool lossy = true;       // lately packets were lost, so that BBR alone decides how much of the limit is sent
+    bool lossy = true;       // packets are lost, or fq paces: of the limit is sent what BBR sends, not all
   };
 
   static constexpr double kShortestInterval = 0.1;  // s

@@ -106,18 +106,20 @@ std::optional<double> LinkPacing::limit_of_a_socket() const {
 // when that rises, where its probes for more, each followed by a pause, would leave out 5 % and take 8 round trips.
 void LinkPacing::spare_bbr_its_probes(Clock::time_point now) {
   if (!pacer_.limit()) return;
-  const Seconds start(std::max(EdgePacer::kShortestInterval, kRoundTripsOfStart * before_.rtt_seconds));
-  Clock::duration due = std::min<Clock::duration>(kBbrProbesAfter, std::chrono::duration_cast<Clock::duration>(start));
-  if (is_lossy()) due = kBbrProbesAfter;
+  Seconds due = kBbrProbesAfter, stagger = kStagger;  // not all at once
+  if (!leaves_sending_to_bbr()) {
+    due = std::min(due, Seconds(std::max(EdgePacer::kShortestInterval, kRoundTripsOfStart * before_.rtt_seconds)));
+    stagger = Seconds::zero();
+  }
   for (Socket& socket : sockets_) {
     if (now - socket.restarted >= due) begin_anew(socket, now);
-    if (is_lossy()) due -= kStagger;  // not all at once
+    due -= stagger;
   }
 }
 
-// fq counts the headers of all layers, where TCP's own pacing counts none: no less than BBR's probes that leaves out
-// some 5 % of the limit.
-bool LinkPacing::is_lossy() const { return lossy_share_ > kLossyShare || paces_by_fq(); }
+// Where packets are lost; and where fq paces, which counts the headers of all layers in the limit, TCP's own pacing
+// none: that leaves out as much as BBR's probes do, some 5 %, and would be taken for a link that is full.
+bool LinkPacing::leaves_sending_to_bbr() const { return lossy_share_ > kLossyShare || paces_by_fq(); }
 
 void LinkPacing::begin_anew(Socket& socket, Clock::time_point now) {
   spare_bbr_its_probe(socket.fd);
@@ -144,8 +146,8 @@ void LinkPacing::look(Clock::time_point now) {
     const std::optional<double> limit = pacer_.limit();
     lossy_share_ = kMemoryOfLosses * lossy_share_ + (again > 0 ? 1 - kMemoryOfLosses : 0);
     pacer_.observe({seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_,
-                    stalled_meanwhile_, is_lossy()});
-    if (limit && *pacer_.limit() > kClimb * *limit && !is_lossy()) {
+                    stalled_meanwhile_, leaves_sending_to_bbr()});
+    if (limit && *pacer_.limit() > kClimb * *limit && !leaves_sending_to_bbr()) {
       for (Socket& socket : sockets_) begin_anew(socket, now);
     }
   }

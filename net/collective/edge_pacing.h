@@ -49,7 +49,7 @@ class LinkPacing {
 
   Reading read() const ATOLL_REQUIRES(mutex_);
   void begin_interval(Clock::time_point now, const Reading& reading) ATOLL_REQUIRES(mutex_);
-  bool is_lossy() const ATOLL_REQUIRES(mutex_);
+  bool leaves_sending_to_bbr() const ATOLL_REQUIRES(mutex_);
   static void begin_anew(Socket& socket, Clock::time_point now);
   void spare_bbr_its_probes(Clock::time_point now) ATOLL_REQUIRES(mutex_);
 

@@ -176,25 +176,26 @@ RingAllReduce::RingAllReduce(IslandId self, RingInbox& inbox, const TlsContext& 
 }
 
 DialAhead::Ring RingAllReduce::dialled_ahead() {
+  const auto spec_of = [](const NextAttempts& next, FragmentId fragment) {  // as far as connections_of() reads it
+    AllReduceSpec spec;
+    spec.fragment = fragment;
+    spec.fragments = next.fragments;
+    spec.connections_per_edge = next.connections_per_edge;
+    return spec;
+  };
   return {.self = self_,
           .inbox = inbox_,
           .dial_context = dial_context_,
           .under_way = under_way_,
           .pool = [this](FragmentId fragment) -> ConnectionPool& { return of(fragment).pool; },
-          .connections =
-              [this](const NextAttempts& next, FragmentId fragment, const EdgeEnd& end) {
-                AllReduceSpec spec;
-                spec.fragment = fragment;
-                spec.fragments = next.fragments;
-                spec.connections_per_edge = next.connections_per_edge;
-                return connections_of(spec, end);
-              },
-          .has_round_trip =
-              [this](FragmentId fragment, int fragments, const EdgeEnd& end, double rtt_seconds) {
-                AllReduceSpec spec;
-                spec.fragment = fragment;
-                spec.fragments = fragments;
+          .connections = [this, spec_of](const NextAttempts& next, FragmentId fragment,
+                                         const EdgeEnd& end) { return connections_of(spec_of(next, fragment), end); },
+          .needs_more =
+              [this, spec_of](const NextAttempts& next, FragmentId fragment, const EdgeEnd& end, double rtt_seconds) {
+                const AllReduceSpec spec = spec_of(next, fragment);
+                const int before = connections_of(spec, end);
                 tuner_of(spec, end).begins_with(connections_for(kUnknownLink, rtt_seconds, false));
+                return connections_of(spec, end) > before;
               },
           .link = [this](Schedule schedule, const IslandId& next) -> LinkPacing& {
             return schedule == Schedule::kDirect ? own_link_ : link_to(next);

@@ -282,7 +282,7 @@ void spare_bbr_its_probe(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (congestion_control(fd) != kBbr || ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
-  if (info.tcpi_snd_cwnd <= kWindowOfProbe || info.tcpi_ca_state != 0) return;
+  if (info.tcpi_snd_cwnd <= kWindowOfProbe || info.tcpi_ca_state != TCP_CA_Open) return;
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kOther.data(), kOther.size());
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kBbr.data(), kBbr.size());
 }

@@ -79,7 +79,7 @@ std::chrono::milliseconds since_last_sent(int fd);
 void tune_for_bulk(int fd, const std::string& congestion_control);
 // A connection that BBR governs begins anew with its window, and takes its least round trip from the kernel's records
 // of minutes: so it does not stop for a probe of it (for 200 ms, every 10 s and at the end of a rest). Nothing happens
-// to others, nor within such a probe, whose window is next to none.
+// to others, nor within such a probe, whose window is next to none, nor while what was lost comes again.
 void spare_bbr_its_probe(int fd);
 std::string congestion_control(int fd);
 
