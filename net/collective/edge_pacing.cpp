@@ -51,12 +51,7 @@ void LinkPacing::begin_with(double bytes_per_second) {
 void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
   MutexLock lock(mutex_);
   if (sockets_.empty()) pacer_.resume();
-  // How old their record of the least round trip is nobody knows, and now that little is under way beginning anew costs
-  // nothing.
-  for (const int fd : sockets) {
-    if (pacer_.limit()) spare_bbr_its_probe(fd);
-    sockets_.push_back({fd, now});
-  }
+  for (const int fd : sockets) sockets_.push_back({fd, now});
   begin_interval(now, read());
   saturated_throughout_ = under_way_throughout_ = stalled_meanwhile_ = false;
 }
@@ -126,6 +121,13 @@ void LinkPacing::begin_anew(Socket& socket, Clock::time_point now) {
   socket.restarted = now;
 }
 
+// How old their record of the least round trip is nobody knows, and now that little is under way beginning anew costs
+// nothing.
+void LinkPacing::begin_anew(const std::vector<int>& sockets) const {
+  if (!limit_of_a_socket()) return;
+  for (const int socket : sockets) spare_bbr_its_probe(socket);
+}
+
 void LinkPacing::look(Clock::time_point now) {
   MutexLock lock(mutex_);
   spare_bbr_its_probes(now);
@@ -159,9 +161,14 @@ EdgePacing::EdgePacing(LinkPacing& link, std::vector<int> sockets, const UploadS
       sockets_(std::move(sockets)),
       upload_(upload),
       learns_(!sockets_.empty() && (upload_.most_bytes_per_second() || !leads_to_this_machine(sockets_.front()))) {
-  if (learns_) link_.join(sockets_, Clock::now());
+  join(sockets_);
+}
+
+void EdgePacing::join(const std::vector<int>& sockets) {
+  if (learns_) link_.join(sockets, Clock::now());
   applied_ = limit_of_a_socket(0);
   for (const int socket : sockets_) limit_pacing(socket, applied_);
+  if (learns_) link_.begin_anew(sockets);
 }
 
 EdgePacing::~EdgePacing() {
@@ -169,10 +176,8 @@ EdgePacing::~EdgePacing() {
 }
 
 void EdgePacing::add(int socket) {
-  if (learns_) link_.join({socket}, Clock::now());
   sockets_.push_back(socket);
-  applied_ = limit_of_a_socket(0);
-  for (const int one : sockets_) limit_pacing(one, applied_);
+  join({socket});
 }
 
 void EdgePacing::remove(int socket) {

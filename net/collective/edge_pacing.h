@@ -44,6 +44,8 @@ class LinkPacing {
   // The sockets stay open until they leave.
   void join(const std::vector<int>& sockets, Clock::time_point now);
   void leave(const std::vector<int>& sockets, Clock::time_point now);
+  // Of those that joined. BBR begins at no more than the limit that a socket has then.
+  void begin_anew(const std::vector<int>& sockets) const;
   void look(Clock::time_point now);
   std::optional<double> limit_of_a_socket() const;  // bytes/s
 
@@ -83,6 +85,7 @@ class EdgePacing {
   static constexpr std::chrono::milliseconds kLookEvery{50};
 
  private:
+  void join(const std::vector<int>& sockets);  // they are in sockets_
   std::optional<double> limit_of_a_socket(std::size_t busy) const;
 
   LinkPacing& link_;

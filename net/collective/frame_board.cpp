@@ -62,9 +62,19 @@ bool FrameBoard::own_may_leave() const {
 
 bool FrameBoard::something_to_send() const { return !ready_.empty() || own_may_leave(); }
 
-std::optional<std::uint32_t> FrameBoard::take_to_send() {
+bool FrameBoard::has_to_send() const {
+  const MutexLock lock(mutex_);
+  return something_to_send();
+}
+
+std::optional<std::uint32_t> FrameBoard::take_to_send(std::size_t unsent) {
   const MutexLock lock(mutex_);
   if (!something_to_send()) return std::nullopt;
+  const std::optional<std::size_t> other = unsent > 0 ? least_laden_sleeper() : std::nullopt;
+  if (other && sleepers_[*other].least_unsent < unsent) {
+    wake(*other);
+    return std::nullopt;
+  }
   std::uint32_t sequence = next_own_;
   if (!ready_.empty() && (ready_.top() < next_own_ || !own_may_leave())) {
     sequence = ready_.top();
@@ -262,11 +272,11 @@ std::uint64_t FrameBoard::version() const {
   return version_;
 }
 
-bool FrameBoard::may_sleep(std::size_t worker, std::uint64_t version, bool has_idle_connection) {
+bool FrameBoard::may_sleep(std::size_t worker, std::uint64_t version, std::optional<std::size_t> least_unsent) {
   const MutexLock lock(mutex_);
   if (version != version_) return false;
   sleepers_[worker].asleep = true;
-  sleepers_[worker].would_send = has_idle_connection;
+  sleepers_[worker].least_unsent = least_unsent;
   return true;
 }
 
@@ -287,9 +297,19 @@ void FrameBoard::wake_all() {
   for (std::size_t worker = 0; worker < sleepers_.size(); ++worker) wake(worker);
 }
 
+// Of those that would send.
+std::optional<std::size_t> FrameBoard::least_laden_sleeper() const {
+  std::optional<std::size_t> least;
+  for (std::size_t worker = 0; worker < sleepers_.size(); ++worker) {
+    const Sleeper& sleeper = sleepers_[worker];
+    if (!sleeper.asleep || !sleeper.least_unsent) continue;
+    if (!least || *sleeper.least_unsent < *sleepers_[*least].least_unsent) least = worker;
+  }
+  return least;
+}
+
 void FrameBoard::wake_one_to_send() {
-  const auto found = std::ranges::find_if(sleepers_, [](const Sleeper& s) { return s.asleep && s.would_send; });
-  if (found != sleepers_.end()) wake(static_cast<std::size_t>(found - sleepers_.begin()));
+  if (const auto worker = least_laden_sleeper()) wake(*worker);
 }
 
 void FrameBoard::wake_one_to_hash() {

@@ -34,7 +34,10 @@ class FrameBoard {
   // The last own frame waits for inbound_joined(). Whoever has sent all, then, knows that the next rank is reached:
   // what that one sent had to go round the ring first. Otherwise a rank whose connection was cut before its hello
   // arrived would take its work for done, and both would wait for the other until the silence timeout.
-  std::optional<std::uint32_t> take_to_send();
+  // `unsent`: what waits already on the connection that asks, in bytes. A frame would wait behind that: where a worker
+  // sleeps with a connection on which less waits, that one is woken and takes it.
+  std::optional<std::uint32_t> take_to_send(std::size_t unsent = 0);
+  bool has_to_send() const;
   void frame_sent(std::uint32_t sequence);
   bool all_sent() const;
   // Where own frames are sums (!outbound.encodes_own()): the next one, in their order, is in place and may be sent.
@@ -87,8 +90,9 @@ class FrameBoard {
   // Counts what might be work for a worker that found none before.
   std::uint64_t version() const;
   // False when something changed since `version`: look again. Otherwise the worker now sleeps on wake_fd(worker) and
-  // its sockets; `has_idle_connection`: it would send a frame that becomes ready.
-  bool may_sleep(std::size_t worker, std::uint64_t version, bool has_idle_connection);
+  // its sockets. `least_unsent`: bytes that wait on that of its idle connections on which fewest do; empty: it has
+  // none, and would not send a frame that becomes ready.
+  bool may_sleep(std::size_t worker, std::uint64_t version, std::optional<std::size_t> least_unsent);
   void woke(std::size_t worker);
   int wake_fd(std::size_t worker) const { return wake_events_[worker].get(); }
   // Readable once ended, for the monitor.
@@ -97,11 +101,12 @@ class FrameBoard {
  private:
   struct Sleeper {
     bool asleep = false;
-    bool would_send = false;
+    std::optional<std::size_t> least_unsent;
   };
 
   void wake(std::size_t worker) ATOLL_REQUIRES(mutex_);
   void wake_all() ATOLL_REQUIRES(mutex_);
+  std::optional<std::size_t> least_laden_sleeper() const ATOLL_REQUIRES(mutex_);
   void wake_one_to_send() ATOLL_REQUIRES(mutex_);
   void wake_one_to_hash() ATOLL_REQUIRES(mutex_);
   void count_final(std::uint64_t first_byte, std::uint64_t bytes) ATOLL_REQUIRES(mutex_);

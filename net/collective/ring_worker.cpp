@@ -41,7 +41,25 @@ bool RingWorker::pump_receivers() {
   return moved;
 }
 
+// A frame that waits behind others in the kernel, for one connection's part of the link's rate, while other connections
+// have nothing to send, comes late; and around a ring such delays add up.
+void RingWorker::put_least_laden_first() {
+  laden_.clear();
+  for (SendLane* lane : senders_) laden_.emplace_back(lane->unsent(), lane);
+  std::ranges::stable_sort(laden_, {}, &Laden::first);
+  std::ranges::transform(laden_, senders_.begin(), &Laden::second);
+}
+
+std::optional<std::size_t> RingWorker::least_unsent() const {
+  std::optional<std::size_t> least;
+  for (const SendLane* lane : senders_) {
+    if (lane->idle()) least = std::min(lane->unsent(), least.value_or(lane->unsent()));
+  }
+  return least;
+}
+
 bool RingWorker::pump_senders() {
+  if (senders_.size() > 1 && has_idle_sender() && attempt_.board.has_to_send()) put_least_laden_first();
   bool moved = false;
   for (SendLane* lane : senders_) {
     const Result<std::size_t> count = lane->pump();
@@ -81,7 +99,7 @@ void RingWorker::sleep(std::uint64_t version) {
   polls_.assign(1, pollfd{attempt_.board.wake_fd(index_), POLLIN, 0});
   for (const SendLane* lane : senders_) polls_.push_back(lane->poll_request());
   for (const ReceiveLane* lane : receivers_) polls_.push_back(lane->poll_request(now));
-  if (!attempt_.board.may_sleep(index_, version, has_idle_sender())) return;
+  if (!attempt_.board.may_sleep(index_, version, least_unsent())) return;
   const int ready = ::poll(polls_.data(), polls_.size(), wakes_at(now).poll_milliseconds(kLongestSleepMilliseconds));
   attempt_.board.woke(index_);
   if (ready <= 0) return;

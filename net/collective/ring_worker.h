@@ -4,7 +4,8 @@
 
 #include <poll.h>
 
-#include <span>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "net/base/mutex.h"
@@ -31,15 +32,19 @@ class RingWorker {
  private:
   void take_joined();
   bool pump_receivers();  // whether anything moved
+  void put_least_laden_first();
   bool pump_senders();
   bool hash_piece();
   bool has_idle_sender() const;
+  std::optional<std::size_t> least_unsent() const;  // of its idle connections
   Deadline wakes_at(Clock::time_point now) const;
   void sleep(std::uint64_t version);
 
   const std::size_t index_;
   const AttemptContext& attempt_;
   std::vector<SendLane*> senders_;
+  using Laden = std::pair<std::size_t, SendLane*>;  // bytes that wait in the kernel
+  std::vector<Laden> laden_;
   std::vector<ReceiveLane*> receivers_;
   Mutex joining_mutex_;
   std::vector<ReceiveLane*> joining_ ATOLL_GUARDED_BY(joining_mutex_);

@@ -16,6 +16,8 @@ void SendLane::begin(const RingFrameHeader& header, ByteView payload) {
   under_way_ = true;
 }
 
+std::size_t SendLane::unsent() const { return closed_ ? 0 : bytes_unsent(connection_.fd()); }
+
 bool SendLane::begin_keepalive() {
   if (!attempt_.board.keepalive_due()) return false;
   const auto patience = attempt_.board.take_keepalive(tcp_progress(connection_.fd()).bytes_queued > 0);
@@ -31,7 +33,8 @@ bool SendLane::begin_keepalive() {
 
 bool SendLane::begin_next() {
   if (begin_keepalive()) return true;
-  const std::optional<std::uint32_t> sequence = attempt_.board.take_to_send();
+  const std::optional<std::uint32_t> sequence =
+      attempt_.board.has_to_send() ? attempt_.board.take_to_send(unsent()) : std::nullopt;
   if (!sequence) return false;
   report();
   const RingSubChunk sub_chunk = attempt_.outbound.frame(*sequence);

@@ -27,6 +27,7 @@ class SendLane {
   // Open, with nothing of a frame left to send.
   bool finished() const { return between_frames() && !closed_; }
   bool closed() const { return closed_; }
+  std::size_t unsent() const;  // bytes that wait in the kernel; none once closed
 
   pollfd poll_request() const;
   // What poll(2) saw: the peer says nothing on this edge, so readable means that it closed or breaks the protocol.

@@ -230,6 +230,11 @@ TcpProgress tcp_progress(int fd) {
           info.tcpi_ca_state == TCP_CA_Loss};
 }
 
+std::size_t bytes_unsent(int fd) {
+  int unsent = 0;
+  return ::ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && unsent > 0 ? static_cast<std::size_t>(unsent) : 0;
+}
+
 void limit_pacing(int fd, std::optional<double> bytes_per_second) {
   constexpr double kFastest = 1e15;  // no link is, and it fits the type
   const auto most =

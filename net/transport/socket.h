@@ -51,6 +51,7 @@ struct TcpProgress {
   std::uint64_t bytes_written() const { return bytes_acknowledged + bytes_queued; }
 };
 TcpProgress tcp_progress(int fd);
+std::size_t bytes_unsent(int fd);  // that alone
 // Of what this end sends, bytes/s; nothing: none. Ignored where the kernel does not pace. Also bounds the data that the
 // kernel keeps unsent, to what it sends at this rate in a moment.
 void limit_pacing(int fd, std::optional<double> bytes_per_second);

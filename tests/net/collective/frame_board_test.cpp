@@ -263,15 +263,15 @@ void FrameBoardTest::nobody_sleeps_over_a_change() {
 
   attempt.board.ask_for_keepalive(1s);
 
-  QVERIFY(!attempt.board.may_sleep(0, seen, true));
-  QVERIFY(attempt.board.may_sleep(0, attempt.board.version(), true));
+  QVERIFY(!attempt.board.may_sleep(0, seen, 0));
+  QVERIFY(attempt.board.may_sleep(0, attempt.board.version(), 0));
 }
 
 void FrameBoardTest::a_frame_that_becomes_ready_wakes_one_that_would_send_it() {
   Book attempt(3);
   attempt.send_all_ready();
-  QVERIFY(attempt.board.may_sleep(0, attempt.board.version(), false));  // all its connections are busy
-  QVERIFY(attempt.board.may_sleep(1, attempt.board.version(), true));
+  QVERIFY(attempt.board.may_sleep(0, attempt.board.version(), std::nullopt));  // all its connections are busy
+  QVERIFY(attempt.board.may_sleep(1, attempt.board.version(), 0));
 
   QCOMPARE(attempt.receive(0), Admission::kWelcome);
 
@@ -284,7 +284,7 @@ void FrameBoardTest::a_frame_that_becomes_ready_wakes_one_that_would_send_it() {
 void FrameBoardTest::the_end_wakes_everybody() {
   Book attempt(3);
   for (const std::size_t worker : {0u, 1u}) {
-    QVERIFY(attempt.board.may_sleep(worker, attempt.board.version(), false));
+    QVERIFY(attempt.board.may_sleep(worker, attempt.board.version(), std::nullopt));
   }
 
   attempt.board.fail(some_failure("over"));
@@ -306,7 +306,7 @@ void FrameBoardTest::a_keepalive_is_taken_once() {
 void FrameBoardTest::a_keepalive_goes_behind_nothing_that_may_be_lost_where_it_need_not() {
   Book attempt(3);
   for (const std::size_t worker : {0u, 1u}) {
-    QVERIFY(attempt.board.may_sleep(worker, attempt.board.version(), true));
+    QVERIFY(attempt.board.may_sleep(worker, attempt.board.version(), 0));
   }
 
   attempt.board.ask_for_keepalive(1s);
