@@ -8,6 +8,8 @@
 
 namespace atl {
 
+class LinkPacing;
+
 // A member that says that it lives and sends no data for so many silence timeouts stalls the ring (edge_monitor.h).
 inline constexpr int kStallTimeouts = 3;
 // And at most so many while it says that it waits itself: a frame on 16 connections at 12 kB/s takes no longer at 6 s
@@ -27,6 +29,7 @@ struct AttemptContext {
   FrameBoard& board;
   const std::function<void(std::size_t, std::size_t)>& on_final;
   DownloadPace* const download;  // null: no limit
+  LinkPacing& link;              // to the next rank
 };
 
 }  // namespace atl

@@ -64,7 +64,7 @@ void EdgePacer::begin(Interval& interval) {
   const double growth = knows_growth ? interval.rtt_seconds - rtt_before : 0;
   rtt_grows_ = growth > kGrowthOfRtt * interval.seconds;
   // Where the round trip gets shorter, the acknowledgements of a longer time come in this one.
-  if (!lossy_ && interval.saturated) interval.seconds += std::max(0.0, -growth);
+  if (!lossy_ && !interval.one_way && interval.saturated) interval.seconds += std::max(0.0, -growth);
 }
 
 std::optional<double> EdgePacer::observe(Interval interval) {

@@ -17,7 +17,8 @@
 // cannot shorten: of two ends alike, the one that overfills its link a little starves the other. So on a link without
 // losses, where all that the limit allows is sent, an edge that was raised in vain cruises at what the link carries
 // before it is raised again: for a number of intervals that is longer each time, and random, lest both ends raise at
-// once, when neither learns anything.
+// once, when neither learns anything. Where the receiver tells when data had come (net/collective/arrivals.h) a queue is
+// the edge's own, and so is a rate, whatever the acknowledgements meet.
 //
 // Not thread-safe; one for each peer that this island sends to, kept from attempt to attempt.
 #pragma once
@@ -41,6 +42,7 @@ class EdgePacer {
     bool under_way = false;  // there was always something that was not acknowledged yet
     bool stalled = false;    // a connection had lost all that was under way, and waited before it sent again
     bool lossy = true;       // packets are lost, or fq paces: of the limit is sent what BBR sends, not all
+    bool one_way = false;    // all but a constant of rtt_seconds is the data's way, and that the rate is the data's too
   };
 
   static constexpr double kShortestInterval = 0.1;  // s

@@ -15,6 +15,8 @@ constexpr double kClimb = 1.04;               // of a limit, which BBR would fol
 constexpr double kLossyShare = 0.2;           // of the intervals: what is lost now and then is no lossy link's
 constexpr double kMemoryOfLosses = 15. / 16;  // from one interval to the next
 constexpr double kOverflowing = 0.1;          // of what is delivered: more than links lose by themselves
+constexpr double kLeastRtt = 1e-6;            // s
+constexpr double kMostBelieved = 2;           // times what was acknowledged in that time
 constexpr double kLeastOverflow = 128 << 10;  // bytes: some 90 segments, no accident
 
 bool paces_by_fq() {
@@ -50,9 +52,13 @@ void LinkPacing::begin_with(double bytes_per_second) {
 
 void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
   MutexLock lock(mutex_);
-  if (sockets_.empty()) pacer_.resume();
+  if (sockets_.empty()) {
+    pacer_.resume();
+    arrivals_.begin();
+    rtt_of_first_.reset();
+  }
   for (const int fd : sockets) sockets_.push_back({fd, now});
-  begin_interval(now, read());
+  begin_interval(now, read(now));
   saturated_throughout_ = under_way_throughout_ = stalled_meanwhile_ = false;
 }
 
@@ -60,15 +66,17 @@ void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
 void LinkPacing::leave(const std::vector<int>& sockets, Clock::time_point now) {
   MutexLock lock(mutex_);
   std::erase_if(sockets_, [&](const Socket& socket) { return std::ranges::find(sockets, socket.fd) != sockets.end(); });
-  if (!sockets_.empty()) begin_interval(now, read());
+  for (const int socket : sockets) arrivals_.forget(socket);
+  if (!sockets_.empty()) begin_interval(now, read(now));
 }
 
 // Saturated: at most connections of the link the kernel has more to send. A few may be between two frames.
-LinkPacing::Reading LinkPacing::read() const {
+LinkPacing::Reading LinkPacing::read(Clock::time_point now) {
   Reading reading;
   std::size_t with_more = 0;
   for (const Socket& socket : sockets_) {
     const TcpProgress progress = tcp_progress(socket.fd);
+    arrivals_.sent(socket.fd, now, progress.bytes_written() - progress.bytes_unsent, progress.bytes_unsent > 0);
     reading.bytes_delivered += progress.bytes_delivered;
     reading.bytes_retransmitted += progress.bytes_retransmitted;
     reading.rtt_seconds += Seconds(progress.smoothed_rtt).count() / static_cast<double>(sockets_.size());
@@ -128,10 +136,33 @@ void LinkPacing::begin_anew(const std::vector<int>& sockets) const {
   for (const int socket : sockets) spare_bbr_its_probe(socket);
 }
 
+void LinkPacing::came(int socket, const RingReceipt& receipt) {
+  const auto now = Clock::now();
+  MutexLock lock(mutex_);
+  const auto joined = [&](const Socket& one) { return one.fd == socket; };
+  if (std::ranges::none_of(sockets_, joined)) return;
+  const TcpProgress progress = tcp_progress(socket);
+  arrivals_.sent(socket, now, progress.bytes_written() - progress.bytes_unsent, progress.bytes_unsent > 0);
+  arrivals_.came(socket, receipt.microseconds, receipt.bytes);
+}
+
+// What the peer has told meanwhile, in place of what acknowledgements say.
+void LinkPacing::hear(EdgePacer::Interval& interval) {
+  const Arrivals::Seen seen = arrivals_.look();
+  if (interval.lossy) return;
+  if (seen.delay_seconds && !rtt_of_first_) rtt_of_first_ = interval.rtt_seconds - *seen.delay_seconds;
+  if (!rtt_of_first_) return;
+  interval.one_way = true;
+  interval.rtt_seconds = seen.delay_seconds ? std::max(*rtt_of_first_ + *seen.delay_seconds, kLeastRtt) : 0;
+  if (seen.bytes_per_second <= 0) return;
+  interval.bytes_delivered =
+      std::min(seen.bytes_per_second * interval.seconds, kMostBelieved * interval.bytes_delivered);
+}
+
 void LinkPacing::look(Clock::time_point now) {
   MutexLock lock(mutex_);
   spare_bbr_its_probes(now);
-  const Reading reading = read();
+  const Reading reading = read(now);
   saturated_throughout_ = saturated_throughout_ && reading.saturated;
   under_way_throughout_ = under_way_throughout_ && reading.under_way;
   stalled_meanwhile_ = stalled_meanwhile_ || reading.stalled;
@@ -147,8 +178,11 @@ void LinkPacing::look(Clock::time_point now) {
     if (rate && under_way_throughout_ && !stalled_meanwhile_) pacer_.begin_with(*rate);
     const std::optional<double> limit = pacer_.limit();
     lossy_share_ = kMemoryOfLosses * lossy_share_ + (again > 0 ? 1 - kMemoryOfLosses : 0);
-    pacer_.observe({seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_,
-                    stalled_meanwhile_, leaves_sending_to_bbr()});
+    EdgePacer::Interval interval{
+        seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_, stalled_meanwhile_};
+    interval.lossy = leaves_sending_to_bbr();
+    hear(interval);
+    pacer_.observe(interval);
     if (limit && *pacer_.limit() > kClimb * *limit && !leaves_sending_to_bbr()) {
       for (Socket& socket : sockets_) begin_anew(socket, now);
     }

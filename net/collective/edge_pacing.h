@@ -9,9 +9,11 @@
 
 #include "net/base/deadline.h"
 #include "net/base/mutex.h"
+#include "net/collective/arrivals.h"
 #include "net/collective/edge_pacer.h"
 #include "net/collective/upload_share.h"
 #include "net/transport/socket.h"
+#include "net/wire/ring_frame.h"
 
 namespace atl {
 
@@ -26,6 +28,8 @@ class LinkPacing {
   double fastest() const;  // as EdgePacer::fastest()
   // As EdgePacer::begin_with().
   void begin_with(double bytes_per_second);
+  // What the peer says of a socket that joined.
+  void came(int socket, const RingReceipt& receipt);
 
  private:
   friend class EdgePacing;
@@ -49,7 +53,8 @@ class LinkPacing {
   void look(Clock::time_point now);
   std::optional<double> limit_of_a_socket() const;  // bytes/s
 
-  Reading read() const ATOLL_REQUIRES(mutex_);
+  Reading read(Clock::time_point now) ATOLL_REQUIRES(mutex_);
+  void hear(EdgePacer::Interval& interval) ATOLL_REQUIRES(mutex_);
   void begin_interval(Clock::time_point now, const Reading& reading) ATOLL_REQUIRES(mutex_);
   bool leaves_sending_to_bbr() const ATOLL_REQUIRES(mutex_);
   static void begin_anew(Socket& socket, Clock::time_point now);
@@ -58,6 +63,8 @@ class LinkPacing {
   mutable Mutex mutex_;
   EdgePacer pacer_ ATOLL_GUARDED_BY(mutex_);
   std::vector<Socket> sockets_ ATOLL_GUARDED_BY(mutex_);
+  Arrivals arrivals_ ATOLL_GUARDED_BY(mutex_);
+  std::optional<double> rtt_of_first_ ATOLL_GUARDED_BY(mutex_);  // s: when the first delay was told
   Clock::time_point since_ ATOLL_GUARDED_BY(mutex_);
   Reading before_ ATOLL_GUARDED_BY(mutex_);
   double lossy_share_ ATOLL_GUARDED_BY(mutex_) = 0;  // of the latest intervals, in which something was sent again

@@ -4,7 +4,23 @@
 
 #include <algorithm>
 
+#include "net/collective/arrivals.h"
+#include "net/tls/context.h"
+#include "net/transport/socket.h"
+
 namespace atl {
+namespace {
+
+constexpr std::chrono::milliseconds kReceiptEvery{50};
+
+}  // namespace
+
+ReceiveLane::ReceiveLane(TlsConnection& connection, const AttemptContext& attempt,
+                         std::chrono::milliseconds early_allowed)
+    : connection_(connection),
+      attempt_(attempt),
+      early_allowed_(early_allowed),
+      gives_receipts_(connection.alpn() == kAlpnRingReceipts && !leads_to_this_machine(connection.fd())) {}
 
 Error ReceiveLane::wrong(std::string_view what) const {
   return Error{ErrorCode::kProtocol, fmt::format("{}: {}", connection_.description(), what)};
@@ -75,7 +91,22 @@ Result<std::size_t> ReceiveLane::pump(bool sends_itself) {
   const std::size_t most = pace != nullptr ? pace->at_once(DownloadPace::Use::kRing) : kSubChunkBytes;
   const auto moved = take(most, sends_itself);
   if (pace != nullptr && moved.ok()) pace->has_read(DownloadPace::Use::kRing, *moved, now);
+  if (moved.ok()) give_receipt(*moved, now);
   return moved;
+}
+
+// Nothing else is written here: where the socket has no room, or breaks, there is none to be told, and reading will say
+// why.
+void ReceiveLane::give_receipt(std::size_t moved, Clock::time_point now) {
+  since_receipt_ += moved;
+  if (!gives_receipts_ || closed_ || since_receipt_ < kReceiptBytes || now - last_receipt_ < kReceiptEvery) return;
+  gives_receipts_ = connection_.try_flush().ok();
+  if (!gives_receipts_ || connection_.has_unsent()) return;
+  const std::uint64_t bytes = tcp_progress(connection_.fd()).bytes_received;
+  const RingReceipt receipt{attempt_.round, attempt_.attempt, attempt_.fragment, microseconds_of(Clock::now()), bytes};
+  gives_receipts_ = connection_.try_write(encode(receipt)).ok();
+  since_receipt_ = 0;
+  last_receipt_ = now;
 }
 
 Result<std::size_t> ReceiveLane::take(std::size_t most, bool sends_itself) {
@@ -109,7 +140,7 @@ pollfd ReceiveLane::poll_request(Clock::time_point now) const {
 
 std::optional<Bytes> ReceiveLane::surplus() const {
   const bool between_frames = next_attempt_ || received_ < kRingFrameHeaderBytes;
-  if (closed_ || early_ || !between_frames) return std::nullopt;
+  if (closed_ || early_ || !between_frames || connection_.has_unsent()) return std::nullopt;
   return Bytes(header_bytes_.begin(), header_bytes_.begin() + static_cast<std::ptrdiff_t>(received_));
 }
 

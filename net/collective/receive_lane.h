@@ -20,8 +20,7 @@ namespace atl {
 class ReceiveLane {
  public:
   // `early_allowed`: how long a frame may be ahead of what it is made of. References outlive this.
-  ReceiveLane(TlsConnection& connection, const AttemptContext& attempt, std::chrono::milliseconds early_allowed)
-      : connection_(connection), attempt_(attempt), early_allowed_(early_allowed) {}
+  ReceiveLane(TlsConnection& connection, const AttemptContext& attempt, std::chrono::milliseconds early_allowed);
 
   // Takes what has come, at most about one frame, and no more than the owner lets the island receive. Returns bytes
   // moved, keepalives among them. `sends_itself`: whether a lane of the same worker is free to forward a frame.
@@ -39,6 +38,7 @@ class ReceiveLane {
 
  private:
   Result<std::size_t> take(std::size_t most, bool sends_itself);
+  void give_receipt(std::size_t moved, Clock::time_point now);  // where one is due
   std::span<std::byte> room();
   Status check_header();
   Status admit();
@@ -47,6 +47,9 @@ class ReceiveLane {
   TlsConnection& connection_;
   const AttemptContext& attempt_;
   const std::chrono::milliseconds early_allowed_;
+  bool gives_receipts_;
+  std::uint64_t since_receipt_ = 0;  // bytes read
+  Clock::time_point last_receipt_{};
   bool closed_ = false;        // by the peer, between two frames
   bool next_attempt_ = false;  // a hello came where a frame could have
   bool early_ = false;         // the header is there, its payload is not let in yet

@@ -88,7 +88,8 @@ std::variant<ExchangeOutcome, AllReduceFailure> exchange(const AllReduceSpec& sp
                                sums,
                                board,
                                spec.on_final,
-                               spec.download};
+                               spec.download,
+                               link};
   std::deque<SendLane> senders;
   Inbound inbound;
   std::deque<RingWorker> workers;

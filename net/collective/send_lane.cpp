@@ -4,9 +4,19 @@
 
 #include <utility>
 
+#include "net/collective/edge_pacing.h"
+#include "net/tls/context.h"
 #include "net/transport/socket.h"
 
 namespace atl {
+namespace {
+
+constexpr std::uint64_t kLateReceipts = 64;
+
+}  // namespace
+
+SendLane::SendLane(TlsConnection& connection, const AttemptContext& attempt)
+    : connection_(connection), attempt_(attempt), takes_receipts_(connection.alpn() == kAlpnRingReceipts) {}
 
 void SendLane::begin(const RingFrameHeader& header, ByteView payload) {
   header_ = header;
@@ -60,6 +70,7 @@ Result<std::size_t> SendLane::pump() {
         in_header ? ByteView(header_bytes_).subspan(sent_) : payload_.subspan(sent_ - kRingFrameHeaderBytes);
     ATOLL_ASSIGN_OR_RETURN(const std::size_t count, connection_.try_write(rest, true));
     sent_ += count;
+    bytes_sent_ += count;
     moved += count;
     if (count < rest.size()) break;
     if (sent_ < kRingFrameHeaderBytes + payload_.size()) continue;
@@ -82,15 +93,32 @@ pollfd SendLane::poll_request() const {
 
 Status SendLane::after_poll(short events) {
   if (closed_ || (events & (POLLIN | POLLERR | POLLHUP)) == 0) return ok_status();
-  std::byte unexpected{};
-  const Result<std::size_t> count = connection_.try_read({&unexpected, 1});
-  if (!count.ok()) {
-    if (!between_frames() || count.error().code != ErrorCode::kPeerLost) return count.error();
-    closed_ = true;
-  } else if (*count > 0) {
-    return Error{ErrorCode::kProtocol,
-                 fmt::format("{} sent bytes against the ring's direction", connection_.description())};
+  for (;;) {
+    RingReceiptMessage message;
+    const Result<std::size_t> count = connection_.try_read(message);
+    if (!count.ok()) {
+      if (!between_frames() || count.error().code != ErrorCode::kPeerLost) return count.error();
+      closed_ = true;
+      return ok_status();
+    }
+    if (*count == 0) return ok_status();
+    ATOLL_RETURN_IF_ERROR(take_receipt(ByteView(message).first(*count)));
   }
+}
+
+Error SendLane::against_direction() const {
+  return Error{ErrorCode::kProtocol,
+               fmt::format("{} sent bytes against the ring's direction", connection_.description())};
+}
+
+// Of the attempt before some may come late; more than there can be are no honest receiver's.
+Status SendLane::take_receipt(ByteView message) {
+  const Result<RingReceipt> receipt = decode_ring_receipt(message);
+  const std::uint64_t most = kLateReceipts + bytes_sent_ / kReceiptBytes;
+  if (!takes_receipts_ || !receipt.ok() || ++receipts_ > most) return against_direction();
+  const bool is_late = receipt->round != attempt_.round || receipt->attempt != attempt_.attempt ||
+                       receipt->fragment != attempt_.fragment;
+  if (!is_late) attempt_.link.came(connection_.fd(), *receipt);
   return ok_status();
 }
 

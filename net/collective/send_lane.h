@@ -18,7 +18,7 @@ namespace atl {
 class SendLane {
  public:
   // References outlive this.
-  SendLane(TlsConnection& connection, const AttemptContext& attempt) : connection_(connection), attempt_(attempt) {}
+  SendLane(TlsConnection& connection, const AttemptContext& attempt);
 
   // Sends what the socket takes now, at most about one frame. Returns bytes moved.
   Result<std::size_t> pump();
@@ -30,7 +30,8 @@ class SendLane {
   std::size_t unsent() const;  // bytes that wait in the kernel; none once closed
 
   pollfd poll_request() const;
-  // What poll(2) saw: the peer says nothing on this edge, so readable means that it closed or breaks the protocol.
+  // What poll(2) saw: the peer says nothing on this edge but receipts, so anything else that is readable means that it
+  // closed or breaks the protocol.
   Status after_poll(short events);
 
  private:
@@ -39,15 +40,20 @@ class SendLane {
   void report();
   bool between_frames() const { return !under_way_ && !connection_.has_unsent(); }
   void begin(const RingFrameHeader& header, ByteView payload);
+  Status take_receipt(ByteView message);
+  Error against_direction() const;
 
   TlsConnection& connection_;
   const AttemptContext& attempt_;
+  const bool takes_receipts_;
   bool under_way_ = false;
   bool closed_ = false;  // by the peer, between two frames
   RingFrameHeader header_;
   std::array<std::byte, kRingFrameHeaderBytes> header_bytes_{};
   ByteView payload_;
-  std::size_t sent_ = 0;  // of header and payload
+  std::size_t sent_ = 0;        // of header and payload
+  std::uint64_t receipts_ = 0;  // that came
+  std::uint64_t bytes_sent_ = 0;
   // Encrypted, but perhaps not all with the kernel yet. The attempt must not end before it is; that its place may be
   // written again matters only once it has arrived.
   std::optional<std::uint32_t> unreported_;

@@ -54,7 +54,7 @@ std::string_view choose_for_hub(const ProtocolList& offer) {
 }
 
 std::string_view choose_for_island(const ProtocolList& offer) {
-  for (const std::string_view known : {kAlpnRing, kAlpnHttp}) {
+  for (const std::string_view known : {kAlpnRingReceipts, kAlpnRing, kAlpnHttp}) {
     if (std::ranges::find(offer, known) != offer.end()) return known;
   }
   return {};
@@ -94,8 +94,13 @@ void serve_protocols(SSL_CTX* context) {
 }
 
 Status offer_protocol(SSL_CTX* context, std::string_view alpn) {
-  std::string wire(1, static_cast<char>(alpn.size()));
-  wire += alpn;
+  std::string wire;
+  const auto offer = [&](std::string_view protocol) {
+    wire += static_cast<char>(protocol.size());
+    wire += protocol;
+  };
+  if (alpn == kAlpnRing) offer(kAlpnRingReceipts);
+  offer(alpn);
   if (SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(wire.data()),
                               static_cast<unsigned int>(wire.size())) != 0) {
     return openssl_error(ErrorCode::kInternal, "offer a protocol");

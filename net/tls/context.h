@@ -20,6 +20,8 @@ namespace atl {
 inline constexpr std::string_view kAlpnEnrol = "atoll-enrol/1";  // hub: enrolment only, no client certificate
 inline constexpr std::string_view kAlpnHttp = "http/1.1";        // hub: WebSocket, data; island: outer state
 inline constexpr std::string_view kAlpnRing = "atoll-ring/1";    // island: ring edges
+// The same, whose receivers say what has come (net/wire/ring_frame.h). Whoever dials with kAlpnRing offers this first.
+inline constexpr std::string_view kAlpnRingReceipts = "atoll-ring/2";
 
 struct SslContextDeleter {
   void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
@@ -30,7 +32,7 @@ class TlsContext {
  public:
   // Accepts kAlpnHttp from certified islands and kAlpnEnrol from anybody; refuses every other handshake.
   static Result<TlsContext> hub_server(const Identity& hub);
-  // Accepts kAlpnRing and kAlpnHttp from certified members of the run.
+  // Accepts kAlpnRingReceipts, kAlpnRing and kAlpnHttp from certified members of the run.
   static Result<TlsContext> island_server(const Identity& island);
   // Dials hub or islands with `alpn`. The peer's name is checked per connection (verified_peer_name).
   static Result<TlsContext> client(const Identity& identity, std::string_view alpn);

@@ -47,6 +47,15 @@ Result<bool> skip_keepalive(Parked& parked) {
   return true;
 }
 
+// One that came late, when its attempt was over. False: not all of it is there yet.
+Result<bool> skip_receipt(Parked& parked) {
+  ATOLL_ASSIGN_OR_RETURN(const bool is_whole, parked.connection.try_read_up_to(parked.surplus, kRingReceiptBytes));
+  if (!is_whole) return false;
+  ATOLL_RETURN_IF_ERROR(decode_ring_receipt(parked.surplus));
+  parked.surplus.clear();
+  return true;
+}
+
 // False: not all of it is there yet.
 Result<bool> skip_padding(TlsConnection& connection, std::uint64_t& left) {
   std::array<std::byte, kMaxRingPaddingBytes> ignored;
@@ -80,6 +89,10 @@ Result<std::optional<RingHello>> next_hello(Parked& one, std::uint64_t& bytes) {
       ATOLL_ASSIGN_OR_RETURN(const bool is_whole, skip_keepalive(one));
       if (!is_whole) break;
       bytes += kRingFrameHeaderBytes;
+    } else if (message == RingMessage::kReceipt) {
+      ATOLL_ASSIGN_OR_RETURN(const bool is_whole, skip_receipt(one));
+      if (!is_whole) break;
+      bytes += kRingReceiptBytes;
     } else {
       return read_hello(one);
     }

@@ -107,7 +107,8 @@ RingMessage ring_message_at(ByteView magic) {
   if (value == kRingHelloMagic) return RingMessage::kHello;
   if (value == kRingFrameMagic) return RingMessage::kFrame;
   if (value == kRingAheadMagic) return RingMessage::kAhead;
-  return value == kRingPaddingMagic ? RingMessage::kPadding : RingMessage::kNone;
+  if (value == kRingPaddingMagic) return RingMessage::kPadding;
+  return value == kRingReceiptMagic ? RingMessage::kReceipt : RingMessage::kNone;
 }
 
 RingAheadBytes encode(const RingAhead& ahead) {
@@ -155,6 +156,41 @@ Result<std::uint32_t> decode_ring_padding_prefix(ByteView prefix) {
   if (!reader.ok() || !reader.at_end() || magic != kRingPaddingMagic) return protocol_error("ring padding: it is none");
   if (length > kMaxRingPaddingBytes) return protocol_error(fmt::format("ring padding: {} bytes long", length));
   return length;
+}
+
+RingReceiptMessage encode(const RingReceipt& receipt) {
+  ByteWriter writer;
+  writer.put(kRingReceiptMagic);
+  writer.put(static_cast<std::uint8_t>(receipt.fragment.value));
+  writer.put(std::uint8_t{0});
+  writer.put(std::uint16_t{0});
+  writer.put(receipt.round.value);
+  writer.put(receipt.attempt.value);
+  writer.put(receipt.microseconds);
+  writer.put(receipt.bytes);
+  RingReceiptMessage message;
+  static_assert(message.size() == 4 + 1 + 1 + 2 + 4 + 4 + 4 + 8);
+  std::memcpy(message.data(), writer.bytes().data(), message.size());
+  return message;
+}
+
+Result<RingReceipt> decode_ring_receipt(ByteView bytes) {
+  ByteReader reader(bytes);
+  const auto magic = reader.get<std::uint32_t>();
+  RingReceipt receipt;
+  receipt.fragment = FragmentId{reader.get<std::uint8_t>()};
+  const bool zero = reader.get<std::uint8_t>() == 0 && reader.get<std::uint16_t>() == 0;
+  receipt.round = OuterStep{reader.get<std::uint32_t>()};
+  receipt.attempt = Attempt{reader.get<std::uint32_t>()};
+  receipt.microseconds = reader.get<std::uint32_t>();
+  receipt.bytes = reader.get<std::uint64_t>();
+  if (!reader.ok() || !reader.at_end() || magic != kRingReceiptMagic || !zero) {
+    return protocol_error("ring receipt: these bytes are none");
+  }
+  if (receipt.fragment.value >= kMaxFragments) {
+    return protocol_error(fmt::format("ring receipt: unknown fragment {}", receipt.fragment.value));
+  }
+  return receipt;
 }
 
 RingFrameHeader resting_keepalive() {

@@ -6,7 +6,13 @@
 //
 // Hello and frames travel from the edge's sender to its receiver, rank r to rank r + 1. Where the receiver dialled,
 // because nobody can dial it, it begins each attempt with a call, a hello in which it says that it receives; nothing
-// else travels that way but keepalives between attempts, by which a dialler sees whether its connections still stand.
+// else travels that way but keepalives between attempts, by which a dialler sees whether its connections still stand,
+// and receipts.
+//
+// A receipt tells the sender what had come when, by the receiver's clock, so that it knows its own queue from that of
+// the acknowledgements' way (net/collective/arrivals.h). They travel against the direction of an attempt's data, on
+// connections of kAlpnRingReceipts alone, each in a TLS record of its own, at most one for every kReceiptBytes of data;
+// one may come late, when the attempt is over.
 //
 // A connection may be dialled ahead of its first attempt (net/collective/dial_ahead.h). Then it begins with an `ahead`;
 // the other end answers with its own, which says that it keeps the connection, or closes it. Padding only fills the
@@ -15,6 +21,7 @@
 //
 //   ahead      := magic u32, version u16, fragment u8, flags u8   1: for direct exchanges; 2: padding may come
 //   padding    := magic u32, length u32, `length` zeros
+//   receipt    := magic u32, fragment u8, zero u8 u16, round u32, attempt u32, microseconds u32, bytes u64
 //   hello      := magic u32, version u16, body length u16, body
 //   body       := wire u8, role u8, world_size u16, from_rank u16, connection_index u16, connection_count u16,
 //                 round u32, attempt u32, payload numel u64, bucket numel u64, final buckets u64,
@@ -34,7 +41,8 @@
 // phase reduce-scatter what the sender contributes to the receiver's chunks, in phase all-gather the sums of the
 // sender's own. Frames of each kind come in the order of the chunks, numbered from 0.
 //
-//   attempt    := hello frame*          each way; on a new connection the dialler's hello comes first, the other answers
+//   attempt    := hello frame*          each way; on a new connection the dialler's hello comes first, the other
+//   answers
 //                                       it; on one that an attempt has left both begin
 #pragma once
 
@@ -54,6 +62,7 @@ inline constexpr std::uint32_t kRingHelloMagic = 0x48525441;    // "ATRH"
 inline constexpr std::uint32_t kRingFrameMagic = 0x46525441;    // "ATRF"
 inline constexpr std::uint32_t kRingAheadMagic = 0x41525441;    // "ATRA"
 inline constexpr std::uint32_t kRingPaddingMagic = 0x50525441;  // "ATRP"
+inline constexpr std::uint32_t kRingReceiptMagic = 0x43525441;  // "ATRC"
 // Of these bytes, of how edges are cut (net/collective/ring_schedule.h), and of how partial sums are rounded
 // (kernels/wire_codec.h, add_weighted): a member that adds otherwise makes other averages.
 inline constexpr std::uint16_t kRingVersion = 5;
@@ -140,8 +149,24 @@ struct RingFrameHeader {
 // On a connection between two attempts: of none of them, and without a promise.
 RingFrameHeader resting_keepalive();
 
+// Of one connection.
+struct RingReceipt {
+  OuterStep round;
+  Attempt attempt;
+  FragmentId fragment = {};        // less than kMaxFragments
+  std::uint32_t microseconds = 0;  // of the receiver's clock, whose zero is its own affair; modulo 2^32
+  std::uint64_t bytes = 0;         // that had come by then, in order, since the connection was made
+
+  bool operator==(const RingReceipt&) const = default;
+};
+inline constexpr std::size_t kRingReceiptBytes = 28;
+inline constexpr std::uint64_t kReceiptBytes = 64 << 10;  // of data, for which one receipt may come
+using RingReceiptMessage = std::array<std::byte, kRingReceiptBytes>;
+RingReceiptMessage encode(const RingReceipt& receipt);
+Result<RingReceipt> decode_ring_receipt(ByteView bytes);  // exactly kRingReceiptBytes
+
 // By its first four bytes.
-enum class RingMessage { kHello, kFrame, kAhead, kPadding, kNone };
+enum class RingMessage { kHello, kFrame, kAhead, kPadding, kReceipt, kNone };
 RingMessage ring_message_at(ByteView magic);
 
 // Exactly kRingFrameHeaderBytes.

@@ -75,8 +75,8 @@ void TlsContextTest::members_of_one_run_meet_and_learn_each_others_names() {
   QVERIFY(shaken.client.read_a_byte && shaken.server.read_a_byte);
   QCOMPARE(verified_peer(shaken.client.ssl.get())->name, TestRun::island_id(1));
   QCOMPARE(verified_peer(shaken.server.ssl.get())->name, TestRun::island_id(2));
-  QCOMPARE(negotiated_alpn(shaken.server.ssl.get()), kAlpnRing);
-  QCOMPARE(negotiated_alpn(shaken.client.ssl.get()), kAlpnRing);
+  QCOMPARE(negotiated_alpn(shaken.server.ssl.get()), kAlpnRingReceipts);
+  QCOMPARE(negotiated_alpn(shaken.client.ssl.get()), kAlpnRingReceipts);
 }
 
 void TlsContextTest::hub_and_island_meet_over_http() {
@@ -134,6 +134,7 @@ void TlsContextTest::no_connection_without_a_certificate_gets_further_data() {
   row("hub, unknown", true, protocols({"h2"}));
   row("hub, ring", true, protocols({kAlpnRing}));
   row("island, ring", false, protocols({kAlpnRing}));
+  row("island, ring with receipts", false, protocols({kAlpnRingReceipts, kAlpnRing}));
   row("island, http", false, protocols({kAlpnHttp}));
   row("island, enrol", false, protocols({kAlpnEnrol}));
   row("island, no ALPN", false, "");

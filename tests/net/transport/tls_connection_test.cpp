@@ -85,7 +85,7 @@ void TlsConnectionTest::both_ends_know_each_other_by_name() {
   QVERIFY(pair.dialled.ok() && pair.accepted.ok());
   QCOMPARE(pair.dialled->peer().value, TestRun::island_id(2).value);
   QCOMPARE(pair.accepted->peer().value, TestRun::island_id(1).value);
-  QCOMPARE(pair.accepted->alpn(), kAlpnRing);
+  QCOMPARE(pair.accepted->alpn(), kAlpnRingReceipts);
   QVERIFY(pair.dialled->description() == TestRun::island_id(2).value + " at " + to_string(port_.address()));
 }
 
