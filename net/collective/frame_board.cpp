@@ -69,12 +69,7 @@ bool FrameBoard::has_to_send() const {
 
 std::optional<std::uint32_t> FrameBoard::take_to_send(std::size_t unsent) {
   const MutexLock lock(mutex_);
-  if (!something_to_send()) return std::nullopt;
-  const std::optional<std::size_t> other = unsent > 0 ? least_laden_sleeper() : std::nullopt;
-  if (other && sleepers_[*other].least_unsent < unsent) {
-    wake(*other);
-    return std::nullopt;
-  }
+  if (!something_to_send() || left_to_another(unsent)) return std::nullopt;
   std::uint32_t sequence = next_own_;
   if (!ready_.empty() && (ready_.top() < next_own_ || !own_may_leave())) {
     sequence = ready_.top();
@@ -224,7 +219,10 @@ void FrameBoard::fail(AllReduceFailure failure) {
 
 void FrameBoard::outbound_closed(const IslandId& next) {
   const MutexLock lock(mutex_);
-  if (--open_outbound_ > 0 || sent_count_ == outbound_.frames()) return;
+  --open_outbound_;
+  // A frame may have been left to that one.
+  if (something_to_send()) wake_one_to_send();
+  if (open_outbound_ > 0 || sent_count_ == outbound_.frames()) return;
   set_failure({{ErrorCode::kPeerLost, next.value + " closed every connection before all was sent to it"}, next, {}});
 }
 
@@ -275,6 +273,13 @@ std::uint64_t FrameBoard::version() const {
 bool FrameBoard::may_sleep(std::size_t worker, std::uint64_t version, std::optional<std::size_t> least_unsent) {
   const MutexLock lock(mutex_);
   if (version != version_) return false;
+  if (something_to_send()) {
+    if (!least_unsent) {
+      wake_one_to_send();  // a frame may have been left to this one
+    } else if (!left_to_another(*least_unsent)) {
+      return false;
+    }
+  }
   sleepers_[worker].asleep = true;
   sleepers_[worker].least_unsent = least_unsent;
   return true;
@@ -284,7 +289,7 @@ void FrameBoard::woke(std::size_t worker) {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto drained = ::read(wake_events_[worker].get(), &count, sizeof count);
   const MutexLock lock(mutex_);
-  sleepers_[worker].asleep = false;
+  sleepers_[worker] = {};
 }
 
 void FrameBoard::wake(std::size_t worker) {
@@ -306,6 +311,17 @@ std::optional<std::size_t> FrameBoard::least_laden_sleeper() const {
     if (!least || *sleeper.least_unsent < *sleepers_[*least].least_unsent) least = worker;
   }
   return least;
+}
+
+// To one that sleeps, or that was woken and has not come to it yet. Whoever leaves a frame may sleep: the other looks
+// for one before it does.
+bool FrameBoard::left_to_another(std::size_t unsent) {
+  const auto has_less = [&](const Sleeper& sleeper) { return sleeper.least_unsent && *sleeper.least_unsent < unsent; };
+  if (std::ranges::any_of(sleepers_, [&](const Sleeper& one) { return !one.asleep && has_less(one); })) return true;
+  const std::optional<std::size_t> worker = least_laden_sleeper();
+  if (!worker || !has_less(sleepers_[*worker])) return false;
+  wake(*worker);
+  return true;
 }
 
 void FrameBoard::wake_one_to_send() {

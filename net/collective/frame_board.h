@@ -89,9 +89,9 @@ class FrameBoard {
   // ---- waiting
   // Counts what might be work for a worker that found none before.
   std::uint64_t version() const;
-  // False when something changed since `version`: look again. Otherwise the worker now sleeps on wake_fd(worker) and
-  // its sockets. `least_unsent`: bytes that wait on that of its idle connections on which fewest do; empty: it has
-  // none, and would not send a frame that becomes ready.
+  // False when something changed since `version`, or a frame is ready that it should take: look again. Otherwise the
+  // worker now sleeps on wake_fd(worker) and its sockets. `least_unsent`: bytes that wait on that of its idle
+  // connections on which fewest do; empty: it has none, and would not send a frame that becomes ready.
   bool may_sleep(std::size_t worker, std::uint64_t version, std::optional<std::size_t> least_unsent);
   void woke(std::size_t worker);
   int wake_fd(std::size_t worker) const { return wake_events_[worker].get(); }
@@ -101,12 +101,13 @@ class FrameBoard {
  private:
   struct Sleeper {
     bool asleep = false;
-    std::optional<std::size_t> least_unsent;
+    std::optional<std::size_t> least_unsent;  // until it is awake, which takes a while from when it is woken
   };
 
   void wake(std::size_t worker) ATOLL_REQUIRES(mutex_);
   void wake_all() ATOLL_REQUIRES(mutex_);
   std::optional<std::size_t> least_laden_sleeper() const ATOLL_REQUIRES(mutex_);
+  bool left_to_another(std::size_t unsent) ATOLL_REQUIRES(mutex_);
   void wake_one_to_send() ATOLL_REQUIRES(mutex_);
   void wake_one_to_hash() ATOLL_REQUIRES(mutex_);
   void count_final(std::uint64_t first_byte, std::uint64_t bytes) ATOLL_REQUIRES(mutex_);

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <QtTest>
+#include <random>
 
 #include "net/collective/canonical_digest.h"
 
@@ -22,11 +23,11 @@ struct Book {
   FrameBoard board;
 
   explicit Book(int world_size, std::int64_t buckets = 1, std::vector<bool> final_buckets = {},
-                std::size_t connections = 1, bool joined = true)
+                std::size_t connections = 1, bool joined = true, std::size_t workers = 2)
       : payload{WireFormat::kInt8Block, buckets * kBucket, kBucket, std::move(final_buckets)},
         outbound(payload, world_size, Rank{0}),
         inbound(payload, world_size, Rank{world_size - 1}),
-        board(payload, outbound, inbound, connections, 2) {
+        board(payload, outbound, inbound, connections, workers) {
     if (joined) board.inbound_joined(connections);
   }
 
@@ -45,6 +46,14 @@ struct Book {
     }
     return admission;
   }
+  void sleep(std::size_t worker, std::optional<std::size_t> least_unsent) {
+    if (!board.may_sleep(worker, board.version(), least_unsent)) qFatal("it has something to do");
+  }
+  // By a worker that is awake and would send it itself.
+  void receive_awake(std::uint32_t sequence) {
+    if (board.admit(sequence) != FrameBoard::Admission::kWelcome) qFatal("not welcome");
+    board.frame_in_place(sequence, inbound.frame(sequence), true);
+  }
   // Every piece hashes to its number.
   void hash_all_ready() {
     while (const auto piece = board.take_to_hash()) {
@@ -61,6 +70,64 @@ bool readable(int fd) {
 }
 
 using Admission = FrameBoard::Admission;
+
+// A worker with one connection, each call to the board a step of its own, so that those of others come between.
+class SteppedWorker {
+ public:
+  SteppedWorker(FrameBoard& board, std::size_t index, std::mt19937& random)
+      : board_(board), index_(index), random_(random) {}
+
+  bool asleep() const { return next_ == Next::kWake && !readable(board_.wake_fd(index_)); }
+  bool idle() const { return !busy_ && !closed_; }
+  void step() {
+    switch (next_) {
+      case Next::kLook:
+        version_ = board_.version();
+        next_ = Next::kSend;
+        return;
+      case Next::kSend: next_ = idle() && send() ? Next::kLook : Next::kSleep; return;
+      case Next::kSleep: {
+        const bool sleeps = board_.may_sleep(index_, version_, idle() ? std::optional(unsent_) : std::nullopt);
+        next_ = sleeps ? Next::kWake : Next::kLook;
+        return;
+      }
+      case Next::kWake: board_.woke(index_); next_ = Next::kLook;
+    }
+  }
+  // What its socket has to say, which wakes it.
+  void drain() {
+    unsent_ = at_random(unsent_ + 1);
+    busy_ = false;
+    if (next_ == Next::kWake) step();
+  }
+  void close() {
+    if (next_ != Next::kWake || !idle()) return;
+    step();
+    closed_ = true;
+    board_.outbound_closed({"isl-1"});
+  }
+
+ private:
+  enum class Next { kLook, kSend, kSleep, kWake };
+  std::size_t at_random(std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_); }
+  bool send() {
+    const auto sequence = board_.take_to_send(unsent_);
+    if (!sequence) return false;
+    board_.frame_sent(*sequence);
+    unsent_ += at_random(100);
+    busy_ = at_random(2) == 0;
+    return true;
+  }
+
+  FrameBoard& board_;
+  const std::size_t index_;
+  std::mt19937& random_;
+  Next next_ = Next::kLook;
+  std::uint64_t version_ = 0;
+  std::size_t unsent_ = 0;
+  bool busy_ = false;
+  bool closed_ = false;
+};
 
 }  // namespace
 
@@ -83,6 +150,15 @@ class FrameBoardTest : public QObject {
   void connections_that_close_after_all_was_said_are_no_failure();
   void nobody_sleeps_over_a_change();
   void a_frame_that_becomes_ready_wakes_one_that_would_send_it();
+  void the_sleeper_with_the_least_laden_connection_is_woken();
+  void a_laden_connection_leaves_a_frame_to_a_sleeper_with_a_less_laden_one();
+  void a_laden_connection_takes_a_frame_where_no_sleeper_has_less_data();
+  void a_laden_connection_takes_a_frame_where_no_sleeper_has_less();
+  void whoever_left_a_frame_may_sleep();
+  void a_frame_left_to_a_connection_that_closes_goes_to_another();
+  void a_frame_left_to_one_that_turns_out_to_be_busy_goes_to_another();
+  void whoever_left_a_frame_does_not_sleep_over_the_next_one();
+  void nobody_with_an_idle_connection_is_left_asleep_while_a_frame_is_ready();
   void the_end_wakes_everybody();
   void a_keepalive_is_taken_once();
   void a_keepalive_goes_behind_nothing_that_may_be_lost_where_it_need_not();
@@ -259,6 +335,7 @@ void FrameBoardTest::connections_that_close_after_all_was_said_are_no_failure() 
 
 void FrameBoardTest::nobody_sleeps_over_a_change() {
   Book attempt(3);
+  attempt.send_all_ready();
   const auto seen = attempt.board.version();
 
   attempt.board.ask_for_keepalive(1s);
@@ -279,6 +356,161 @@ void FrameBoardTest::a_frame_that_becomes_ready_wakes_one_that_would_send_it() {
   QVERIFY(readable(attempt.board.wake_fd(1)));
   attempt.board.woke(1);
   QVERIFY(!readable(attempt.board.wake_fd(1)));
+}
+
+void FrameBoardTest::the_sleeper_with_the_least_laden_connection_is_woken() {
+  Book attempt(3, 1, {}, 1, true, 3);
+  attempt.send_all_ready();
+  attempt.sleep(0, 500);
+  attempt.sleep(1, 100);
+  attempt.sleep(2, 300);
+
+  QCOMPARE(attempt.receive(0), Admission::kWelcome);
+
+  QVERIFY(readable(attempt.board.wake_fd(1)));
+  for (const std::size_t worker : {0u, 2u}) QVERIFY(!readable(attempt.board.wake_fd(worker)));
+  attempt.board.woke(1);
+  QVERIFY(attempt.board.take_to_send(100).has_value());
+}
+
+void FrameBoardTest::a_laden_connection_leaves_a_frame_to_a_sleeper_with_a_less_laden_one() {
+  Book attempt(3, 1, {}, 1, true, 3);
+  attempt.send_all_ready();
+  attempt.sleep(1, 100);
+  attempt.sleep(2, 50);
+  attempt.receive_awake(0);
+  for (const std::size_t worker : {1u, 2u}) QVERIFY(!readable(attempt.board.wake_fd(worker)));
+
+  QVERIFY(!attempt.board.take_to_send(500));
+
+  QVERIFY(readable(attempt.board.wake_fd(2)));
+  QVERIFY(!attempt.board.take_to_send(500));  // it takes a while to wake up
+  QVERIFY(!readable(attempt.board.wake_fd(1)));
+  attempt.board.woke(2);
+  QVERIFY(attempt.board.take_to_send(50).has_value());
+  QVERIFY(!attempt.board.has_to_send());
+}
+
+void FrameBoardTest::a_laden_connection_takes_a_frame_where_no_sleeper_has_less_data() {
+  using Load = std::optional<std::size_t>;
+  QTest::addColumn<Load>("of_sleeper");
+  QTest::addColumn<std::size_t>("own");
+  QTest::newRow("more") << Load(501) << std::size_t{500};
+  QTest::newRow("as much") << Load(500) << std::size_t{500};
+  QTest::newRow("nothing on either") << Load(0) << std::size_t{0};
+  QTest::newRow("the sleeper's are busy") << Load() << std::size_t{500};
+}
+
+void FrameBoardTest::a_laden_connection_takes_a_frame_where_no_sleeper_has_less() {
+  QFETCH(const std::optional<std::size_t>, of_sleeper);
+  QFETCH(const std::size_t, own);
+  Book attempt(3);
+  attempt.send_all_ready();
+  attempt.sleep(1, of_sleeper);
+  attempt.receive_awake(0);
+
+  QVERIFY(attempt.board.take_to_send(own).has_value());
+
+  QVERIFY(!readable(attempt.board.wake_fd(1)));
+}
+
+void FrameBoardTest::whoever_left_a_frame_may_sleep() {
+  Book attempt(3);
+  attempt.send_all_ready();
+  attempt.sleep(1, 100);
+  attempt.receive_awake(0);
+  QVERIFY(!attempt.board.may_sleep(0, attempt.board.version(), 100));  // nobody else would take it
+  QVERIFY(!attempt.board.take_to_send(500));
+
+  QVERIFY(attempt.board.may_sleep(0, attempt.board.version(), 500));
+
+  attempt.board.woke(1);
+  QVERIFY(attempt.board.take_to_send(100).has_value());
+  QVERIFY(!readable(attempt.board.wake_fd(0)));
+}
+
+void FrameBoardTest::a_frame_left_to_a_connection_that_closes_goes_to_another() {
+  Book attempt(3, 1, {}, 2);
+  attempt.send_all_ready();
+  attempt.sleep(1, 0);
+  attempt.receive_awake(0);
+  QVERIFY(!attempt.board.take_to_send(500));
+  attempt.sleep(0, 500);
+
+  attempt.board.woke(1);
+  attempt.board.outbound_closed({"isl-1"});
+
+  QVERIFY(readable(attempt.board.wake_fd(0)));
+  attempt.board.woke(0);
+  QVERIFY(attempt.board.take_to_send(500).has_value());
+}
+
+void FrameBoardTest::a_frame_left_to_one_that_turns_out_to_be_busy_goes_to_another() {
+  Book attempt(3);
+  attempt.send_all_ready();
+  attempt.sleep(1, 0);
+  attempt.receive_awake(0);
+  QVERIFY(!attempt.board.take_to_send(500));
+  attempt.sleep(0, 500);
+
+  attempt.board.woke(1);
+  attempt.sleep(1, std::nullopt);  // a keepalive fills it
+
+  QVERIFY(readable(attempt.board.wake_fd(0)));
+  attempt.board.woke(0);
+  QVERIFY(attempt.board.take_to_send(500).has_value());
+}
+
+void FrameBoardTest::whoever_left_a_frame_does_not_sleep_over_the_next_one() {
+  Book attempt(3, 2);
+  attempt.send_all_ready();
+  attempt.sleep(1, 0);
+  attempt.receive_awake(0);
+  attempt.receive_awake(1);
+  const auto seen = attempt.board.version();
+  QVERIFY(!attempt.board.take_to_send(500));
+
+  attempt.board.woke(1);
+  QVERIFY(attempt.board.take_to_send(0).has_value());
+  attempt.sleep(1, std::nullopt);  // it is still busy with that one
+
+  QVERIFY(!attempt.board.may_sleep(0, seen, 500));
+  QVERIFY(attempt.board.take_to_send(500).has_value());
+}
+
+void FrameBoardTest::nobody_with_an_idle_connection_is_left_asleep_while_a_frame_is_ready() {
+  constexpr std::size_t kWorkers = 4;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto one_of = [&](std::size_t count) {
+      return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
+    };
+    Book attempt(3, 20, {}, kWorkers, true, kWorkers);
+    std::vector<SteppedWorker> workers;
+    for (std::size_t i = 0; i < kWorkers; ++i) workers.emplace_back(attempt.board, i, random);
+
+    for (std::uint32_t next = 0; next < attempt.inbound.frames();) {
+      for (std::size_t events = one_of(4); events > 0; --events) {
+        if (next < attempt.inbound.frames() && attempt.receive(next) == Admission::kWelcome) ++next;
+        workers[one_of(kWorkers)].drain();
+        if (one_of(50) == 0) workers[1 + one_of(kWorkers - 1)].close();  // one stays open
+        for (std::size_t steps = one_of(20); steps > 0; --steps) {
+          SteppedWorker& worker = workers[one_of(kWorkers)];
+          if (!worker.asleep()) worker.step();
+        }
+      }
+      int steps = 0;  // of those that nothing but the board keeps awake
+      while (!std::ranges::all_of(workers, &SteppedWorker::asleep)) {
+        for (SteppedWorker& worker : workers) {
+          if (!worker.asleep()) worker.step();
+        }
+        QVERIFY2(++steps < 1'000, "they wake each other without end");
+      }
+      const bool one_would_send = std::ranges::any_of(workers, &SteppedWorker::idle);
+      QVERIFY2(!one_would_send || !attempt.board.has_to_send(),
+               qPrintable(QString("seed %1, frame %2").arg(seed).arg(next)));
+    }
+  }
 }
 
 void FrameBoardTest::the_end_wakes_everybody() {
@@ -305,6 +537,7 @@ void FrameBoardTest::a_keepalive_is_taken_once() {
 
 void FrameBoardTest::a_keepalive_goes_behind_nothing_that_may_be_lost_where_it_need_not() {
   Book attempt(3);
+  attempt.send_all_ready();
   for (const std::size_t worker : {0u, 1u}) {
     QVERIFY(attempt.board.may_sleep(worker, attempt.board.version(), 0));
   }
