@@ -132,7 +132,8 @@ void LinkPacing::begin_anew(Socket& socket, Clock::time_point now) {
 // How old their record of the least round trip is nobody knows, and now that little is under way beginning anew costs
 // nothing.
 void LinkPacing::begin_anew(const std::vector<int>& sockets) const {
-  if (!limit_of_a_socket()) return;
+  MutexLock lock(mutex_);
+  if (!pacer_.limit()) return;
   for (const int socket : sockets) spare_bbr_its_probe(socket);
 }
 
