@@ -1,6 +1,7 @@
 // What attempts that move bytes at the same time share: the owner's limit on all of them, and the link to a peer.
 #include "net/collective/edge_pacing.h"
 
+#include <linux/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -30,12 +31,35 @@ class Connection {
   }
 
   int fd() const { return near_.get(); }
+  // Bytes/s, which its congestion control has chosen.
+  double pace() const {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(fd(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) qFatal("no pace");
+    return static_cast<double>(info.tcpi_pacing_rate);
+  }
   // Bytes/s; none when nothing holds it.
   std::optional<double> paced_to() const {
     std::uint64_t rate = 0;
     socklen_t size = sizeof rate;
     if (::getsockopt(fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &rate, &size) != 0) qFatal("no pacing rate");
     return rate == ~std::uint64_t{0} ? std::nullopt : std::optional(static_cast<double>(rate));
+  }
+  // The peer takes so many bytes; nothing is under way afterwards.
+  void carry_all(std::size_t bytes) {
+    const std::vector<char> buffer(std::size_t{16} << 10);
+    for (std::size_t sent = 0; sent < bytes; sent += buffer.size()) {
+      if (::send(fd(), buffer.data(), buffer.size(), MSG_NOSIGNAL) < 0) qFatal("cannot send");
+      std::vector<char> rest = buffer;
+      while (!rest.empty()) {
+        const auto read = ::recv(far_.get(), rest.data(), rest.size(), 0);
+        if (read > 0) rest.resize(rest.size() - static_cast<std::size_t>(read));
+      }
+    }
+    while (tcp_progress(fd()).bytes_queued > 0) {
+      pollfd wait{far_.get(), POLLIN, 0};
+      (void)::poll(&wait, 1, 1);
+    }
   }
   // The peer takes so many bytes, and the sender's queue is full again.
   void carry(std::size_t bytes) {
@@ -78,6 +102,8 @@ class EdgePacingTest : public QObject {
   void contributions_and_their_edge_have_half_each();
   void sockets_that_have_something_to_send_share_what_all_may();
   void a_link_whose_queue_overflows_delivers_its_rate();
+  void bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then_data();
+  void bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then();
 };
 
 void EdgePacingTest::attempts_at_once_share_the_owners_limit() {
@@ -214,6 +240,35 @@ void EdgePacingTest::a_link_whose_queue_overflows_delivers_its_rate() {
   QCOMPARE(overflowing_rate(0.4, 4e6, 5e5), std::optional(1e7));
   QCOMPARE(overflowing_rate(0.4, 4e6, 2e5), std::nullopt);  // 5 %: of a link that loses by itself
   QCOMPARE(overflowing_rate(0.1, 1e5, 5e4), std::nullopt);  // too few to tell
+}
+
+void EdgePacingTest::bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then_data() {
+  QTest::addColumn<bool>("added");
+  QTest::newRow("from the beginning") << false;
+  QTest::newRow("one more") << true;
+}
+
+// Of an attempt before, when the link was not known yet, it has a lower one.
+void EdgePacingTest::bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then() {
+  QFETCH(const bool, added);
+  Connection first, joins;
+  constexpr std::string_view kBbr = "bbr";
+  if (::setsockopt(joins.fd(), IPPROTO_TCP, TCP_CONGESTION, kBbr.data(), kBbr.size()) != 0) QSKIP("no BBR here");
+  constexpr double kBefore = 1e6, kNow = 8e6;
+  joins.carry_all(std::size_t{64} << 10);
+  limit_pacing(joins.fd(), kBefore);
+  joins.carry_all(std::size_t{64} << 10);
+  QCOMPARE(joins.pace(), kBefore);
+  AttemptsUnderWay attempts;
+  const UploadShare upload(attempts, [] { return std::optional(1e12); });
+  LinkPacing link;
+  link.begin_with(kNow);
+
+  EdgePacing pacing(link, {added ? first.fd() : joins.fd()}, upload);
+  if (added) pacing.add(joins.fd());
+
+  QVERIFY(joins.paced_to() > kBefore);
+  QVERIFY2(joins.pace() > kBefore, qPrintable(QString::number(joins.pace())));
 }
 
 QTEST_APPLESS_MAIN(EdgePacingTest)
