@@ -29,6 +29,7 @@ class RingFaultsTest : public QObject {
   void members_that_disagree_on_final_buckets_are_told();
   void an_attempt_that_fails_names_the_buckets_that_are_whole();
   void several_threads_give_the_same_bytes_as_one();
+  void several_threads_end_over_connections_that_are_full();
   void a_link_slow_to_a_crawl_is_not_dead();
   void a_link_that_goes_dark_is_named_by_both_of_its_ends();
   void a_link_that_is_cut_in_a_frame_ends_the_attempt_at_once();
@@ -272,6 +273,25 @@ void RingFaultsTest::several_threads_give_the_same_bytes_as_one() {
     if (!first) first = results[0].canonical;
     QVERIFY(results[0].canonical == *first);
     QVERIFY(results[3].report().digest == canonical_digest(*first));
+  }
+}
+
+// Each has a connection or two, and leaves frames to the others.
+void RingFaultsTest::several_threads_end_over_connections_that_are_full() {
+  LoopbackRing ring(3);
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.bucket_numel = 200 * kBlockNumel;
+  spec.threads = 4;
+  const Inputs inputs = some_inputs(3, 4'000'000);
+  SlowLink link(spec.order[1].address, 4'000'000);
+  spec.order[1].address = link.address();
+
+  for (const int connections : {4, 7}) {
+    spec.attempt.value += 1;
+    spec.connections_per_edge = connections;
+    const auto results = ring.run(spec, inputs);
+    verify_all_succeeded(results);
+    if (QTest::currentTestFailed()) return;
   }
 }
 
