@@ -128,13 +128,17 @@ void WindowOpener::look(Clock::time_point now) {
   if (seconds < std::max(Seconds(EdgePacer::kShortestInterval), rtt)) return;
   const double rate = static_cast<double>(delivered - std::min(delivered, delivered_)) / seconds.count();
   const bool queued = queue > Seconds::zero() && is_under_way();
-  in_vain_ = rate > kGrowthOfStart * fastest_ ? 0 : in_vain_ + 1;
+  const bool grows = rate > kGrowthOfStart * fastest_;
+  in_vain_ = grows ? 0 : in_vain_ + 1;
   fastest_ = std::max(fastest_, rate);
   limit_what_waits(fastest_);
   const Seconds rtt_before = std::exchange(rtt_, rtt);
   const Seconds growth = rtt_before > Seconds::zero() ? rtt - rtt_before : Seconds::zero();
+  if (grows) link_rate_ = 0;
   if (queued) link_rate_ = std::max(kOfOneInterval * link_rate_seen(rate, seconds, growth), kOfFastest * fastest_);
-  is_seen_full_ = (queued && queued_) || in_vain_ >= kIntervalsWithoutGrowth;
+  // Where more comes through each time the round trip is long for another reason: that of connections just made may
+  // hold what their ends were busy with.
+  is_seen_full_ = (queued && queued_ && !grows) || in_vain_ >= kIntervalsWithoutGrowth;
   since_ = now;
   delivered_ = delivered;
   queued_ = queued;
