@@ -26,6 +26,7 @@ constexpr unsigned kMostPatience = 16;
 constexpr double kLeastQueue = 0.01;
 constexpr double kQueueOfRoundTrip = 0.2;
 constexpr int kIntervalsOfHolding = 6;
+constexpr int kIntervalsOfDoubt = 3;
 constexpr int kIntervalsOfDraining = 5;
 
 template <class T>
@@ -82,6 +83,7 @@ std::optional<double> EdgePacer::observe(Interval interval) {
   const bool queued = interval.under_way && is_queue();
   unqueued_ = queued ? 0 : unqueued_ + 1;
   if (queued) climb_ = 0;
+  if (queued && interval.one_way) doubt_guess();
   if (!learns(interval, queued)) return limit_;
   if (!limit_) {
     if (interval.saturated || queued) look_for_the_top(rate_of(interval));
@@ -92,6 +94,13 @@ std::optional<double> EdgePacer::observe(Interval interval) {
   }
   limit_ = std::max(kLeastLimit, gain() * fastest());
   return limit_;
+}
+
+// With a queue of its own before it for a while the link has carried what it can.
+void EdgePacer::doubt_guess() {
+  if (!is_guess_ || held_ < kIntervalsOfDoubt || mean_rate(all_) >= fastest()) return;
+  is_guess_ = false;
+  rates_ = {mean_rate(all_)};
 }
 
 // False: it tells nothing.

@@ -17,8 +17,8 @@
 // cannot shorten: of two ends alike, the one that overfills its link a little starves the other. So on a link without
 // losses, where all that the limit allows is sent, an edge that was raised in vain cruises at what the link carries
 // before it is raised again: for a number of intervals that is longer each time, and random, lest both ends raise at
-// once, when neither learns anything. Where the receiver tells when data had come (net/collective/arrivals.h) a queue is
-// the edge's own, and so is a rate, whatever the acknowledgements meet.
+// once, when neither learns anything. Where the receiver tells when data had come (net/collective/arrivals.h) a queue
+// is the edge's own, and so is a rate, whatever the acknowledgements meet.
 //
 // Not thread-safe; one for each peer that this island sends to, kept from attempt to attempt.
 #pragma once
@@ -55,6 +55,7 @@ class EdgePacer {
   // What the link carries, bytes/s; nothing: it was never seen full.
   std::optional<double> link_rate() const;
   double fastest() const;  // that was seen lately, bytes/s, full or not; 0: nothing
+  bool is_queue() const;   // one stands, by the latest round trip
   // Where nothing was learned yet: taken to carry so much, until intervals tell otherwise.
   void begin_with(double bytes_per_second);
   // Before the first interval after a pause, in which nobody knows what became of the link.
@@ -72,6 +73,7 @@ class EdgePacer {
   };
 
   void begin(Interval& interval);
+  void doubt_guess();
   bool learns(const Interval& interval, bool queued);
   void look_for_the_top(double rate);
   Interval believable(Interval interval) const;
@@ -84,7 +86,6 @@ class EdgePacer {
   const Gains& gains() const;
   double queue_seconds() const;
   double queue_allowed() const;
-  bool is_queue() const;
   double gain() const;
 
   std::deque<Interval> latest_;    // of those that tell the link's rate

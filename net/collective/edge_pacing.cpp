@@ -178,7 +178,9 @@ void LinkPacing::look(Clock::time_point now) {
     const auto rate = overflowing_rate(seconds, delivered, again);
     if (rate && under_way_throughout_ && !stalled_meanwhile_) pacer_.begin_with(*rate);
     const std::optional<double> limit = pacer_.limit();
-    lossy_share_ = kMemoryOfLosses * lossy_share_ + (again > 0 ? 1 - kMemoryOfLosses : 0);
+    // What is lost while the edge's own queue stands is no more than what overflows there.
+    const bool overflows = rtt_of_first_ && pacer_.is_queue();
+    lossy_share_ = kMemoryOfLosses * lossy_share_ + (again > 0 && !overflows ? 1 - kMemoryOfLosses : 0);
     EdgePacer::Interval interval{
         seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_, stalled_meanwhile_};
     interval.lossy = leaves_sending_to_bbr();
