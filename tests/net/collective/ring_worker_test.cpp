@@ -1,4 +1,5 @@
 // What one worker does with its connections, real ones: which of them gets a frame.
+#include "net/collective/edge_pacing.h"
 #include "net/collective/ring_worker.h"
 
 #include <QtTest>
@@ -27,8 +28,9 @@ struct Sender {
   EdgeSchedule inbound{payload, 2, Rank{1}};
   FrameBoard board;
   std::function<void(std::size_t, std::size_t)> on_final;
-  AttemptContext attempt{spec.round, spec.attempt, spec.fragment, ring.id(1), ring.id(1), outbound,
-                         inbound,    canonical,    sums,          board,      on_final,   nullptr};
+  LinkPacing link;
+  AttemptContext attempt{spec.round, spec.attempt, spec.fragment, ring.id(1), ring.id(1), outbound, inbound,
+                         canonical,  sums,         board,         on_final,   nullptr,    link};
 
   Sender(int connections, std::size_t workers)
       : board(payload, outbound, inbound, static_cast<std::size_t>(connections), workers) {
