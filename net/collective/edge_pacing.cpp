@@ -153,9 +153,9 @@ void LinkPacing::hear(EdgePacer::Interval& interval) {
   if (interval.lossy) return;
   if (seen.delay_seconds && !rtt_of_first_) rtt_of_first_ = interval.rtt_seconds - *seen.delay_seconds;
   if (!rtt_of_first_) return;
-  interval.one_way = true;
   interval.rtt_seconds = seen.delay_seconds ? std::max(*rtt_of_first_ + *seen.delay_seconds, kLeastRtt) : 0;
-  if (seen.bytes_per_second <= 0) return;
+  interval.one_way = seen.bytes_per_second > 0;
+  if (!interval.one_way) return;
   interval.bytes_delivered =
       std::min(seen.bytes_per_second * interval.seconds, kMostBelieved * interval.bytes_delivered);
 }

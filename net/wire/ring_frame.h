@@ -160,7 +160,7 @@ struct RingReceipt {
   bool operator==(const RingReceipt&) const = default;
 };
 inline constexpr std::size_t kRingReceiptBytes = 28;
-inline constexpr std::uint64_t kReceiptBytes = 64 << 10;  // of data, for which one receipt may come
+inline constexpr std::uint64_t kReceiptBytes = 32 << 10;  // of data, for which one receipt may come
 using RingReceiptMessage = std::array<std::byte, kRingReceiptBytes>;
 RingReceiptMessage encode(const RingReceipt& receipt);
 Result<RingReceipt> decode_ring_receipt(ByteView bytes);  // exactly kRingReceiptBytes
