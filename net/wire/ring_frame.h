@@ -41,9 +41,8 @@
 // phase reduce-scatter what the sender contributes to the receiver's chunks, in phase all-gather the sums of the
 // sender's own. Frames of each kind come in the order of the chunks, numbered from 0.
 //
-//   attempt    := hello frame*          each way; on a new connection the dialler's hello comes first, the other
-//   answers
-//                                       it; on one that an attempt has left both begin
+//   attempt    := hello frame*          each way; on a new connection the dialler's hello comes first and the other
+//                                       answers it; on one that an attempt has left both begin
 #pragma once
 
 #include <array>
