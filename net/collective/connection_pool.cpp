@@ -6,6 +6,7 @@
 #include <array>
 #include <thread>
 
+#include "net/tls/context.h"
 #include "net/transport/socket.h"
 #include "net/wire/ring_frame.h"
 
@@ -20,16 +21,17 @@ constexpr std::chrono::milliseconds kProbeStep{10};
 
 // Neither closed nor saying anything: between two attempts it is for the dialler to speak. (A keepalive of the attempt
 // before may come late from a sender; that costs a new connection.) In an exchange the other end may begin as well.
-// What the receiver of the attempt before said of it may come late.
+// What the receiver of the attempt before said of it may come late, but not without end.
 bool is_open(TlsConnection& connection, RingRole role) {
   if (role == RingRole::kExchange) return connection.has_come().ok();
-  for (;;) {
+  const bool may_be_told = role == RingRole::kSends && connection.alpn() == kAlpnRingReceipts;
+  for (std::uint64_t receipts = 0; receipts <= kLateReceipts; ++receipts) {
     RingReceiptMessage late;
     const auto read = connection.try_read(late);
     if (!read.ok() || *read == 0) return read.ok();
-    const bool may_be_receipt = role == RingRole::kSends && *read == late.size();  // each is one record
-    if (!may_be_receipt || !decode_ring_receipt(late).ok()) return false;
+    if (!may_be_told || !decode_ring_receipt(ByteView(late).first(*read)).ok()) return false;  // each is one record
   }
+  return false;
 }
 
 bool send_keepalive(TlsConnection& connection) {

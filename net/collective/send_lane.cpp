@@ -9,11 +9,6 @@
 #include "net/transport/socket.h"
 
 namespace atl {
-namespace {
-
-constexpr std::uint64_t kLateReceipts = 64;
-
-}  // namespace
 
 SendLane::SendLane(TlsConnection& connection, const AttemptContext& attempt)
     : connection_(connection), attempt_(attempt), takes_receipts_(connection.alpn() == kAlpnRingReceipts) {}

@@ -160,6 +160,7 @@ struct RingReceipt {
 };
 inline constexpr std::size_t kRingReceiptBytes = 28;
 inline constexpr std::uint64_t kReceiptBytes = 32 << 10;  // of data, for which one receipt may come
+inline constexpr std::uint64_t kLateReceipts = 64;        // at most, of an attempt that is over: those of some seconds
 using RingReceiptMessage = std::array<std::byte, kRingReceiptBytes>;
 RingReceiptMessage encode(const RingReceipt& receipt);
 Result<RingReceipt> decode_ring_receipt(ByteView bytes);  // exactly kRingReceiptBytes
