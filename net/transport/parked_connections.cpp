@@ -13,8 +13,8 @@ namespace {
 
 using Parked = ParkedConnections::One;
 
-// Of one connection, in one look, keepalives and padding: whoever sends them without end must not keep us from looking
-// at the time.
+// Of one connection, in one look, keepalives, receipts and padding: whoever sends them without end must not keep us
+// from looking at the time.
 constexpr int kMostKeepalives = 256;
 // Of one that was dialled ahead: its dialler asks every 4 s whether it stands, and that comes with an answer.
 constexpr std::chrono::seconds kGoneAfter{30};
@@ -47,7 +47,13 @@ Result<bool> skip_keepalive(Parked& parked) {
   return true;
 }
 
-// One that came late, when its attempt was over. False: not all of it is there yet.
+// Where the receiver dialled, what it said of the attempt before may come late.
+bool may_be_told(const Parked& parked) {
+  return parked.kind == ParkedConnections::Kind::kRing && !parked.ahead &&
+         parked.connection.alpn() == kAlpnRingReceipts;
+}
+
+// False: not all of it is there yet.
 Result<bool> skip_receipt(Parked& parked) {
   ATOLL_ASSIGN_OR_RETURN(const bool is_whole, parked.connection.try_read_up_to(parked.surplus, kRingReceiptBytes));
   if (!is_whole) return false;
@@ -89,7 +95,7 @@ Result<std::optional<RingHello>> next_hello(Parked& one, std::uint64_t& bytes) {
       ATOLL_ASSIGN_OR_RETURN(const bool is_whole, skip_keepalive(one));
       if (!is_whole) break;
       bytes += kRingFrameHeaderBytes;
-    } else if (message == RingMessage::kReceipt) {
+    } else if (message == RingMessage::kReceipt && may_be_told(one)) {
       ATOLL_ASSIGN_OR_RETURN(const bool is_whole, skip_receipt(one));
       if (!is_whole) break;
       bytes += kRingReceiptBytes;
