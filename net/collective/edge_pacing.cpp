@@ -76,7 +76,7 @@ LinkPacing::Reading LinkPacing::read(Clock::time_point now) {
   std::size_t with_more = 0;
   for (const Socket& socket : sockets_) {
     const TcpProgress progress = tcp_progress(socket.fd);
-    arrivals_.sent(socket.fd, now, progress.bytes_written() - progress.bytes_unsent, progress.bytes_unsent > 0);
+    arrivals_.sent(socket.fd, now, progress.bytes_sent, progress.bytes_unsent > 0);
     reading.bytes_delivered += progress.bytes_delivered;
     reading.bytes_retransmitted += progress.bytes_retransmitted;
     reading.rtt_seconds += Seconds(progress.smoothed_rtt).count() / static_cast<double>(sockets_.size());
@@ -138,12 +138,11 @@ void LinkPacing::begin_anew(const std::vector<int>& sockets) const {
 }
 
 void LinkPacing::came(int socket, const RingReceipt& receipt) {
-  const auto now = Clock::now();
   MutexLock lock(mutex_);
   const auto joined = [&](const Socket& one) { return one.fd == socket; };
   if (std::ranges::none_of(sockets_, joined)) return;
   const TcpProgress progress = tcp_progress(socket);
-  arrivals_.sent(socket, now, progress.bytes_written() - progress.bytes_unsent, progress.bytes_unsent > 0);
+  arrivals_.sent(socket, Clock::now(), progress.bytes_sent, progress.bytes_unsent > 0);
   arrivals_.came(socket, receipt.microseconds, receipt.bytes);
 }
 

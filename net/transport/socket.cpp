@@ -221,6 +221,7 @@ TcpProgress tcp_progress(int fd) {
   if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
   return {info.tcpi_bytes_acked,
           info.tcpi_bytes_received,
+          info.tcpi_bytes_sent - std::min(info.tcpi_bytes_retrans, info.tcpi_bytes_sent),
           static_cast<std::uint64_t>(std::max(queued, 0)),
           info.tcpi_notsent_bytes,
           std::uint64_t{info.tcpi_delivered} * info.tcpi_snd_mss,

@@ -40,6 +40,7 @@ void disable_nagle(int fd);
 struct TcpProgress {
   std::uint64_t bytes_acknowledged = 0;
   std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_sent = 0;       // each counted once
   std::uint64_t bytes_queued = 0;     // not acknowledged yet
   std::uint64_t bytes_unsent = 0;     // of those: not sent yet
   std::uint64_t bytes_delivered = 0;  // about: those that were acknowledged out of order count as well
