@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "net/base/deadline.h"
+#include "net/collective/edge_pacer.h"
 
 namespace atl {
 
@@ -36,22 +37,31 @@ class Arrivals {
   void forget(int connection);
   // Since the last look.
   Seen look();
+  // The same, in place of what acknowledgements say of the time since the last, on a link without losses. Where the
+  // peer tells nothing, or what cannot be, they are believed.
+  void put_into(EdgePacer::Interval& interval);
 
  private:
-  struct Count {
-    std::uint32_t microseconds = 0;
+  struct Sent {
+    Clock::time_point at;
     std::uint64_t bytes = 0;
     bool has_more = false;
   };
+  struct Told {
+    std::uint32_t microseconds = 0;
+    std::uint64_t bytes = 0;
+  };
   struct Connection {
-    std::deque<Count> sent;
-    std::deque<Count> untimed;           // told, and not looked up in `sent` yet
-    std::optional<Count> first, latest;  // told, at the last look and since
+    std::deque<Sent> sent;
+    std::deque<Told> untimed;           // not looked up in `sent` yet
+    std::optional<Told> first, latest;  // at the last look and since
   };
   void time(Connection& connection, Seen& seen);
 
   std::map<int, Connection> connections_;
   std::optional<std::uint32_t> first_delay_;  // microseconds between two clocks
+  std::optional<double> rtt_of_first_;        // s: the round trip when the first delay was told
+  int untold_ = 0;                            // intervals in a row with data that came without a delay
 };
 
 }  // namespace atl

@@ -42,7 +42,7 @@ class EdgePacer {
     bool under_way = false;  // there was always something that was not acknowledged yet
     bool stalled = false;    // a connection had lost all that was under way, and waited before it sent again
     bool lossy = true;       // packets are lost, or fq paces: of the limit is sent what BBR sends, not all
-    bool one_way = false;    // all but a constant of rtt_seconds is the data's way, and that the rate is the data's too
+    bool one_way = false;    // all but a constant of rtt_seconds is the data's way; mostly the rate is the data's, too
   };
 
   static constexpr double kShortestInterval = 0.1;  // s

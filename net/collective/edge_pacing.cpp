@@ -15,8 +15,6 @@ constexpr double kClimb = 1.04;               // of a limit, which BBR would fol
 constexpr double kLossyShare = 0.2;           // of the intervals: what is lost now and then is no lossy link's
 constexpr double kMemoryOfLosses = 15. / 16;  // from one interval to the next
 constexpr double kOverflowing = 0.1;          // of what is delivered: more than links lose by themselves
-constexpr double kLeastRtt = 1e-6;            // s
-constexpr double kMostBelieved = 2;           // times what was acknowledged in that time
 constexpr double kLeastOverflow = 128 << 10;  // bytes: some 90 segments, no accident
 
 bool paces_by_fq() {
@@ -55,7 +53,7 @@ void LinkPacing::join(const std::vector<int>& sockets, Clock::time_point now) {
   if (sockets_.empty()) {
     pacer_.resume();
     arrivals_.begin();
-    rtt_of_first_.reset();
+    hears_ = false;
   }
   for (const int fd : sockets) sockets_.push_back({fd, now});
   begin_interval(now, read(now));
@@ -146,19 +144,6 @@ void LinkPacing::came(int socket, const RingReceipt& receipt) {
   arrivals_.came(socket, receipt.microseconds, receipt.bytes);
 }
 
-// What the peer has told meanwhile, in place of what acknowledgements say.
-void LinkPacing::hear(EdgePacer::Interval& interval) {
-  const Arrivals::Seen seen = arrivals_.look();
-  if (interval.lossy) return;
-  if (seen.delay_seconds && !rtt_of_first_) rtt_of_first_ = interval.rtt_seconds - *seen.delay_seconds;
-  if (!rtt_of_first_) return;
-  interval.rtt_seconds = seen.delay_seconds ? std::max(*rtt_of_first_ + *seen.delay_seconds, kLeastRtt) : 0;
-  interval.one_way = seen.bytes_per_second > 0;
-  if (!interval.one_way) return;
-  interval.bytes_delivered =
-      std::min(seen.bytes_per_second * interval.seconds, kMostBelieved * interval.bytes_delivered);
-}
-
 void LinkPacing::look(Clock::time_point now) {
   MutexLock lock(mutex_);
   spare_bbr_its_probes(now);
@@ -178,12 +163,13 @@ void LinkPacing::look(Clock::time_point now) {
     if (rate && under_way_throughout_ && !stalled_meanwhile_) pacer_.begin_with(*rate);
     const std::optional<double> limit = pacer_.limit();
     // What is lost while the edge's own queue stands is no more than what overflows there.
-    const bool overflows = rtt_of_first_ && pacer_.is_queue();
+    const bool overflows = hears_ && pacer_.is_queue();
     lossy_share_ = kMemoryOfLosses * lossy_share_ + (again > 0 && !overflows ? 1 - kMemoryOfLosses : 0);
     EdgePacer::Interval interval{
         seconds, delivered, saturated_throughout_, reading.rtt_seconds, under_way_throughout_, stalled_meanwhile_};
     interval.lossy = leaves_sending_to_bbr();
-    hear(interval);
+    arrivals_.put_into(interval);
+    hears_ = interval.one_way;
     pacer_.observe(interval);
     if (limit && *pacer_.limit() > kClimb * *limit && !leaves_sending_to_bbr()) {
       for (Socket& socket : sockets_) begin_anew(socket, now);

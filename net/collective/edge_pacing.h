@@ -54,7 +54,6 @@ class LinkPacing {
   std::optional<double> limit_of_a_socket() const;  // bytes/s
 
   Reading read(Clock::time_point now) ATOLL_REQUIRES(mutex_);
-  void hear(EdgePacer::Interval& interval) ATOLL_REQUIRES(mutex_);
   void begin_interval(Clock::time_point now, const Reading& reading) ATOLL_REQUIRES(mutex_);
   bool leaves_sending_to_bbr() const ATOLL_REQUIRES(mutex_);
   static void begin_anew(Socket& socket, Clock::time_point now);
@@ -64,7 +63,7 @@ class LinkPacing {
   EdgePacer pacer_ ATOLL_GUARDED_BY(mutex_);
   std::vector<Socket> sockets_ ATOLL_GUARDED_BY(mutex_);
   Arrivals arrivals_ ATOLL_GUARDED_BY(mutex_);
-  std::optional<double> rtt_of_first_ ATOLL_GUARDED_BY(mutex_);  // s: when the first delay was told
+  bool hears_ ATOLL_GUARDED_BY(mutex_) = false;  // of arrivals, in the interval before
   Clock::time_point since_ ATOLL_GUARDED_BY(mutex_);
   Reading before_ ATOLL_GUARDED_BY(mutex_);
   double lossy_share_ ATOLL_GUARDED_BY(mutex_) = 0;  // of the latest intervals, in which something was sent again
