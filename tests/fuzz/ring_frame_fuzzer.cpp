@@ -53,6 +53,16 @@ std::optional<RingFrameHeader> check_header(ByteView bytes) {
   return *header;
 }
 
+void check_receipt(ByteView bytes) {
+  if (bytes.size() != kRingReceiptBytes) ATOLL_FUZZ_CHECK(!decode_ring_receipt(bytes).ok());
+  if (bytes.size() < kRingReceiptBytes) return;
+  const Result<RingReceipt> receipt = decode_ring_receipt(bytes.first(kRingReceiptBytes));
+  if (!receipt.ok()) return ATOLL_FUZZ_CHECK(is_refusal(receipt.error()));
+  ATOLL_FUZZ_CHECK(receipt->fragment.value < kMaxFragments);
+  const RingReceiptMessage again = encode(*receipt);
+  ATOLL_FUZZ_CHECK(std::equal(again.begin(), again.end(), bytes.begin()));
+}
+
 // Sequences of headers in whatever order, as the receiving lane takes them: a frame is let in once at most, and only
 // what the schedule says; what it lets in adds up.
 void check_stream(Input& input) {
@@ -88,6 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Input input(data, size);
   const auto mode = input.get<std::uint8_t>() % 3;
   if (mode == 0) fuzz::check_hello(input.rest());
+  if (mode == 1) fuzz::check_receipt(input.rest());
   if (mode == 1 && input.rest().size() >= kRingFrameHeaderBytes) (void)fuzz::check_header(input.rest());
   if (mode == 2) fuzz::check_stream(input);
   return 0;

@@ -32,7 +32,15 @@ struct Expected {
 Expected expected_of(ByteView said, const IslandId& peer, bool between_attempts) {
   for (;;) {
     if (said.size() < kRingHelloPrefixBytes) return {};
-    if (!between_attempts || ring_message_at(said.first(4)) != RingMessage::kFrame) break;
+    const RingMessage message = ring_message_at(said.first(4));
+    if (between_attempts && message == RingMessage::kReceipt) {
+      if (said.size() < kRingReceiptBytes) return {};
+      const auto receipt = decode_ring_receipt(said.first(kRingReceiptBytes));
+      if (!receipt.ok()) return {Verdict::kRefused, receipt.error().code, {}};
+      said = said.subspan(kRingReceiptBytes);
+      continue;
+    }
+    if (!between_attempts || message != RingMessage::kFrame) break;
     if (said.size() < kRingFrameHeaderBytes) return {};
     const auto frame = decode_ring_frame_header(said.first<kRingFrameHeaderBytes>());
     if (!frame.ok() || frame->type != RingFrameType::kKeepalive) return {Verdict::kRefused, ErrorCode::kProtocol, {}};

@@ -36,6 +36,14 @@ RingFrameHeader some_header() {
                          .offset = 0x0102030405};
 }
 
+RingReceipt some_receipt() {
+  return RingReceipt{.round = OuterStep{3},
+                     .attempt = Attempt{2},
+                     .fragment = FragmentId{1},
+                     .microseconds = 0xf1f2f3f4,
+                     .bytes = 0x0102030405060708};
+}
+
 Result<RingHello> decode_hello(ByteView bytes) {
   if (bytes.size() < kRingHelloPrefixBytes) return Error{ErrorCode::kProtocol, "short"};
   ATOLL_ASSIGN_OR_RETURN(const std::size_t length, decode_ring_hello_prefix(bytes.first(kRingHelloPrefixBytes)));
@@ -73,6 +81,10 @@ class RingFrameTest : public QObject {
   void what_begins_a_connection_ahead_is_frozen_and_comes_back();
   void an_implausible_beginning_ahead_is_refused();
   void padding_says_how_long_it_is_and_is_never_long();
+  void receipt_is_frozen_and_comes_back();
+  void a_receipt_of_another_length_is_refused();
+  void implausible_receipt_is_refused_data();
+  void implausible_receipt_is_refused();
 };
 
 void RingFrameTest::hello_comes_back_as_it_went() {
@@ -201,16 +213,20 @@ void RingFrameTest::garbage_never_passes_for_more_than_it_says() {
   std::mt19937 random(2024);
   const Bytes valid_hello = encode(some_hello());
   const HeaderBytes valid_header = encoded(some_header());
+  const RingReceiptMessage valid_receipt = encode(some_receipt());
   for (int trial = 0; trial < 50'000; ++trial) {
     // A few bytes of a valid message changed: what decodes encodes to the same bytes again.
     Bytes hello = valid_hello;
     HeaderBytes header = valid_header;
+    RingReceiptMessage receipt = valid_receipt;
     for (int change = 0; change < 3; ++change) {
       hello[random() % hello.size()] = static_cast<std::byte>(random());
       header[random() % header.size()] = static_cast<std::byte>(random());
+      receipt[random() % receipt.size()] = static_cast<std::byte>(random());
     }
     if (const auto decoded = decode_hello(hello); decoded.ok()) QVERIFY(encode(*decoded) == hello);
     if (const auto decoded = decode_ring_frame_header(header); decoded.ok()) QVERIFY(encoded(*decoded) == header);
+    if (const auto decoded = decode_ring_receipt(receipt); decoded.ok()) QVERIFY(encode(*decoded) == receipt);
   }
 }
 
@@ -243,6 +259,49 @@ void RingFrameTest::padding_says_how_long_it_is_and_is_never_long() {
   QCOMPARE(hex_encode(padding), std::string("41545250050000000000000000"));
   QCOMPARE(*decode_ring_padding_prefix(ByteView(padding).first(kRingHelloPrefixBytes)), std::uint32_t{5});
   QVERIFY(!decode_ring_padding_prefix(ByteView(ring_padding(kMaxRingPaddingBytes + 1)).first(8)).ok());
+}
+
+void RingFrameTest::receipt_is_frozen_and_comes_back() {
+  const RingReceiptMessage message = encode(some_receipt());
+
+  QCOMPARE(hex_encode(message), std::string("41545243"          // magic
+                                            "01000000"          // fragment, zero
+                                            "0300000002000000"  // round, attempt
+                                            "f4f3f2f1"          // microseconds
+                                            "0807060504030201"  // bytes
+                                            ));
+  QVERIFY(*decode_ring_receipt(message) == some_receipt());
+  QCOMPARE(ring_message_at(ByteView(message).first(4)), RingMessage::kReceipt);
+}
+
+void RingFrameTest::a_receipt_of_another_length_is_refused() {
+  const RingReceiptMessage message = encode(some_receipt());
+  Bytes longer(message.begin(), message.end());
+  longer.push_back(std::byte{0});
+
+  for (std::size_t size = 0; size < message.size(); ++size) {
+    QCOMPARE(decode_ring_receipt(ByteView(message).first(size)).error().code, ErrorCode::kProtocol);
+  }
+  QCOMPARE(decode_ring_receipt(longer).error().code, ErrorCode::kProtocol);
+}
+
+void RingFrameTest::implausible_receipt_is_refused_data() {
+  QTest::addColumn<int>("byte");
+  QTest::addColumn<int>("value");
+  QTest::newRow("magic") << 3 << 0x46;
+  QTest::newRow("fragment") << 4 << int{kMaxFragments};
+  QTest::newRow("reserved") << 5 << 1;
+  QTest::newRow("reserved, the next") << 6 << 1;
+  QTest::newRow("reserved, the last") << 7 << 1;
+}
+
+void RingFrameTest::implausible_receipt_is_refused() {
+  QFETCH(int, byte);
+  QFETCH(int, value);
+  RingReceiptMessage message = encode(some_receipt());
+  message[static_cast<std::size_t>(byte)] = static_cast<std::byte>(value);
+
+  QCOMPARE(decode_ring_receipt(message).error().code, ErrorCode::kProtocol);
 }
 
 QTEST_APPLESS_MAIN(RingFrameTest)
