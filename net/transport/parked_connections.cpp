@@ -57,8 +57,9 @@ bool may_be_told(const Parked& parked) {
 Result<bool> skip_receipt(Parked& parked) {
   ATOLL_ASSIGN_OR_RETURN(const bool is_whole, parked.connection.try_read_up_to(parked.surplus, kRingReceiptBytes));
   if (!is_whole) return false;
-  ATOLL_RETURN_IF_ERROR(decode_ring_receipt(parked.surplus));
-  parked.surplus.clear();
+  ATOLL_RETURN_IF_ERROR(decode_ring_receipt(ByteView(parked.surplus).first(kRingReceiptBytes)));
+  parked.surplus.erase(parked.surplus.begin(),
+                       parked.surplus.begin() + kRingReceiptBytes);  // it is shorter than others
   return true;
 }
 
