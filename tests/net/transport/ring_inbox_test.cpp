@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "net/transport/peer_listener.h"
+#include "tests/fakes/older_member.h"
 #include "tests/fakes/patience.h"
 #include "tests/fakes/test_run.h"
 #include "tests/timing.h"
@@ -31,6 +32,10 @@ RingHello hello_of(FragmentId fragment, std::uint32_t round, int index = 0, int 
 }
 
 constexpr FragmentId kFirst{0}, kSecond{1};
+
+RingReceipt some_receipt() {
+  return {.round = OuterStep{1}, .attempt = Attempt{1}, .microseconds = 5, .bytes = kReceiptBytes};
+}
 
 // Both ends of a connection that island 1 dialled.
 struct Connection {
@@ -87,6 +92,10 @@ class RingInboxTest : public QObject {
   void who_wants_no_padding_says_so();
   void padding_on_a_connection_of_an_attempt_gone_by_is_refused();
   void who_begins_on_what_it_dialled_ahead_over_and_over_has_no_more_waiting();
+  void receipts_that_come_late_are_passed_over();
+  void half_a_receipt_is_waited_for_and_ends_nothing();
+  void what_is_no_late_receipt_closes_the_connection_data();
+  void what_is_no_late_receipt_closes_the_connection();
 
  private:
   // Not in the inbox yet.
@@ -498,6 +507,67 @@ void RingInboxTest::who_begins_on_what_it_dialled_ahead_over_and_over_has_no_mor
   const auto open = std::ranges::count_if(dialled, [](TlsConnection& one) { return !is_closed(one); });
   QVERIFY2(open <= static_cast<std::ptrdiff_t>(RingInbox::kMaxWaitingOfPeer + kParked),
            qPrintable(QString::number(open)));
+}
+
+// Where the receiver dialled, which says the next hello on the same connection.
+void RingInboxTest::receipts_that_come_late_are_passed_over() {
+  TlsConnection far = park(kFirst);
+  for (int receipt = 0; receipt < 3; ++receipt) {
+    QVERIFY(far.write_all(encode(some_receipt()), Deadline::after(test::kForEver)).ok());
+  }
+  inbox_->look_at_parked();
+  QVERIFY(far.write_all(encode(some_receipt()), Deadline::after(test::kForEver)).ok());
+  QVERIFY(far.write_all(encode(hello_of(kFirst, 2)), Deadline::after(test::kForEver)).ok());
+
+  const auto taken = take(hello_of(kFirst, 2), Deadline::after(test::kForEver));
+
+  QVERIFY2(taken.ok(), taken.ok() ? "" : taken.error().message.c_str());
+  QCOMPARE(taken->reused, 1);
+}
+
+void RingInboxTest::half_a_receipt_is_waited_for_and_ends_nothing() {
+  for (std::size_t half = 1; half < kRingReceiptBytes; ++half) {
+    TlsConnection far = park(kFirst);
+    const RingReceiptMessage receipt = encode(some_receipt());
+    QVERIFY(far.write_all(ByteView(receipt).first(half), Deadline::after(test::kForEver)).ok());
+    QCOMPARE(take(hello_of(kFirst, 2), Deadline::after(5ms)).error().code, ErrorCode::kTimeout);
+    QVERIFY(!is_closed(far));
+
+    QVERIFY(far.write_all(ByteView(receipt).subspan(half), Deadline::after(test::kForEver)).ok());
+    QVERIFY(far.write_all(encode(hello_of(kFirst, 2)), Deadline::after(test::kForEver)).ok());
+
+    QVERIFY(take(hello_of(kFirst, 2), Deadline::after(test::kForEver)).ok());
+  }
+}
+
+void RingInboxTest::what_is_no_late_receipt_closes_the_connection_data() {
+  QTest::addColumn<int>("fault");
+  QTest::newRow("one that says what no receipt does") << 0;
+  QTest::newRow("one of an exchange") << 1;
+  QTest::newRow("one on a connection that was dialled ahead") << 2;
+  QTest::newRow("one where none was agreed upon") << 3;
+  QTest::newRow("a byte that begins nothing") << 4;
+}
+
+void RingInboxTest::what_is_no_late_receipt_closes_the_connection() {
+  QFETCH(const int, fault);
+  if (fault == 2) door_.expect_ahead(Schedule::kRing, {{TestRun::island_id(1), 1}}, true);
+  if (fault == 3) offer_no_receipts(dial_context_);
+  TlsConnection far = fault == 2 ? dial_ahead({kFirst, Schedule::kRing}).far
+                                 : park(kFirst, fault == 1 ? RingInbox::Kind::kExchange : RingInbox::Kind::kRing);
+  dial_context_ = TlsContext::client(run_.island(1), kAlpnRing).value();
+  RingReceiptMessage says = encode(some_receipt());
+  if (fault == 0) says[5] = std::byte{1};
+  if (fault == 4) says.fill(std::byte{0x5a});
+  QVERIFY(far.write_all(says, Deadline::after(test::kForEver)).ok());
+
+  std::jthread looks([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      (fault == 2 ? door_ : *inbox_).look_at_parked();
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  QVERIFY(closes(far));
 }
 
 QTEST_GUILESS_MAIN(RingInboxTest)
