@@ -1,20 +1,29 @@
 #include "tests/net/collective/loopback_ring.h"
 
+#include <algorithm>
 #include <numeric>
 #include <thread>
+#include <utility>
+
+#include "tests/fakes/older_member.h"
 
 namespace atl {
 
-LoopbackRing::LoopbackRing(int world_size) {
+LoopbackRing::LoopbackRing(int world_size, const std::vector<int>& older, std::string host) : host_(std::move(host)) {
   for (int rank = 0; rank < world_size; ++rank) {
     auto island = std::make_unique<LoopbackIsland>();
     island->identity = run_.island(rank);
     island->dial_context.emplace(TlsContext::client(island->identity, kAlpnRing).value());
+    TlsContext listen_context = TlsContext::island_server(island->identity).value();
+    if (std::ranges::find(older, rank) != older.end()) {
+      offer_no_receipts(*island->dial_context);
+      take_no_receipts(listen_context);
+    }
     island->ring.emplace(island->identity.name, island->inbox, *island->dial_context);
     island->listener =
         PeerListener::start(
-            {.bind = {"127.0.0.1", 0}}, TlsContext::island_server(island->identity).value(),
-            [](const PeerCertificate&) { return ok_status(); }, island->inbox, [](TlsConnection, const AbortSignal&) {})
+            {.bind = {host_, 0}}, std::move(listen_context), [](const PeerCertificate&) { return ok_status(); },
+            island->inbox, [](TlsConnection, const AbortSignal&) {})
             .value();
     islands_.push_back(std::move(island));
   }
@@ -28,7 +37,7 @@ AllReduceSpec LoopbackRing::spec(WireFormat wire) const {
   spec.silence_timeout = test::kForEver;
   for (const auto& island : islands_) {
     const std::uint16_t port = island->listener ? island->listener->port() : 1;  // a hidden one is dialled by nobody
-    spec.order.push_back({island->identity.name, {"127.0.0.1", port}, 1.0});
+    spec.order.push_back({island->identity.name, {host_, port}, 1.0});
   }
   return spec;
 }

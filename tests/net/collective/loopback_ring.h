@@ -1,9 +1,10 @@
-// N islands in one process, each with its own inbound port on 127.0.0.1, certificate and inbox: real TLS, no hub. For
-// tests and benches of the ring; aborts the process when it cannot be set up.
+// N islands in one process, each with its own inbound port on this machine, certificate and inbox: real TLS, no hub.
+// For tests and benches of the ring; aborts the process when it cannot be set up.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -39,7 +40,8 @@ struct RingEdges {
 
 class LoopbackRing {
  public:
-  explicit LoopbackRing(int world_size);
+  // Those of `older` know no receipts. Between addresses 127.*.*.* none are given and no link is learned.
+  explicit LoopbackRing(int world_size, const std::vector<int>& older = {}, std::string host = "127.0.0.1");
 
   LoopbackIsland& island(int rank) { return *islands_[static_cast<std::size_t>(rank)]; }
   const IslandId& id(int rank) { return island(rank).identity.name; }
@@ -63,6 +65,7 @@ class LoopbackRing {
 
  private:
   TestRun run_;
+  std::string host_;
   std::vector<std::unique_ptr<LoopbackIsland>> islands_;
 };
 
