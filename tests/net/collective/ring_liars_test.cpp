@@ -30,6 +30,10 @@ struct Liar {
   }
   void say_header(const RingFrameHeader& header) const { say(encoded(header)); }
   RingFrameHeader header(std::uint32_t sequence) const { return frame_header(spec, edge, sequence); }
+  RingReceiptMessage receipt(std::uint64_t bytes) const {
+    return encode(RingReceipt{spec.round, spec.attempt, spec.fragment, static_cast<std::uint32_t>(bytes), bytes});
+  }
+  void say_back(ByteView bytes) const { (void)edges.from_previous[0].write_all(bytes, Deadline::after(10s)); }
 };
 
 using Lie = void (*)(const Liar&);
@@ -136,9 +140,34 @@ const Case kCases[] = {
        liar.say_header(header);
      },
      ErrorCode::kProtocol, "a keepalive with a payload"},
-    {"bytes against the ring's direction",
-     [](const Liar& liar) { (void)liar.edges.from_previous[0].write_all(Bytes(1), Deadline::after(10s)); },
+    {"bytes against the ring's direction", [](const Liar& liar) { liar.say_back(Bytes(1)); }, ErrorCode::kProtocol,
+     "against the ring's direction"},
+    {"a receipt that is none",
+     [](const Liar& liar) {
+       RingReceiptMessage receipt = liar.receipt(1);
+       receipt[5] = std::byte{1};
+       liar.say_back(receipt);
+     },
      ErrorCode::kProtocol, "against the ring's direction"},
+    {"half a receipt as one", [](const Liar& liar) { liar.say_back(ByteView(liar.receipt(1)).first(14)); },
+     ErrorCode::kProtocol, "against the ring's direction"},
+    {"more receipts than there can be",
+     [](const Liar& liar) {
+       for (std::uint64_t bytes = 1; bytes < 1'000; ++bytes) liar.say_back(liar.receipt(bytes));
+     },
+     ErrorCode::kProtocol, "against the ring's direction"},
+    {"receipts of attempts gone by without end",
+     [](const Liar& liar) {
+       const RingReceipt late{liar.spec.round, Attempt{0}, liar.spec.fragment, 1, 1};
+       for (int i = 0; i < 1'000; ++i) liar.say_back(encode(late));
+     },
+     ErrorCode::kProtocol, "against the ring's direction"},
+    {"a receipt in the ring's direction",
+     [](const Liar& liar) {
+       liar.say(liar.receipt(1));
+       liar.say(Bytes(64));
+     },
+     ErrorCode::kProtocol, "no frame"},
     {"another hello instead of frames",
      [](const Liar& liar) {
        RingHello hello;
@@ -181,6 +210,9 @@ class RingLiarsTest : public QObject {
 
   void a_member_that_breaks_the_protocol_is_named_data();
   void a_member_that_breaks_the_protocol_is_named();
+  void a_receipt_where_none_was_agreed_upon_names_its_sender_data();
+  void a_receipt_where_none_was_agreed_upon_names_its_sender();
+  void receipts_that_lie_harm_nobody_else();
   void a_hello_that_lies_about_the_payload_is_refused_data();
   void a_hello_that_lies_about_the_payload_is_refused();
   void a_hello_that_promises_more_bytes_than_come_is_not_waited_for();
@@ -224,6 +256,58 @@ void RingLiarsTest::a_member_that_breaks_the_protocol_is_named() {
   QVERIFY2(message_of(result).find(lie.words) != std::string::npos, message_of(result).c_str());
   QCOMPARE(result.failure().error.code, lie.code);
   QCOMPARE(result.failure().peer->value, ring.id(1).value);
+}
+
+void RingLiarsTest::a_receipt_where_none_was_agreed_upon_names_its_sender_data() {
+  QTest::addColumn<int>("older");
+  QTest::newRow("by who dials") << 0;
+  QTest::newRow("by who listens") << 1;
+}
+
+void RingLiarsTest::a_receipt_where_none_was_agreed_upon_names_its_sender() {
+  QFETCH(const int, older);
+  LoopbackRing ring(2, {older});
+  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  spec.silence_timeout = 2'000ms * kSlowdown;
+  const Inputs inputs = some_inputs(2, kNumel);
+  const EdgeSchedule edge(payload_of(spec, kNumel), 2, Rank{1});
+
+  std::optional<RingEdges> edges;
+  std::jthread liar([&] {
+    edges.emplace(ring.edges_of(1, spec, kNumel));
+    const Liar says{spec, edge, *edges};
+    says.say_back(says.receipt(1));
+  });
+  const MemberResult result = ring.run_member(0, spec, inputs[0], ring.abort);
+  liar.join();
+
+  QCOMPARE(edges->from_previous[0].alpn(), kAlpnRing);
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kProtocol);
+  QVERIFY(message_of(result).find("against the ring's direction") != std::string::npos);
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);
+}
+
+// As many as there may be, of bytes that were never sent and of clocks that jump: the attempt goes on.
+void RingLiarsTest::receipts_that_lie_harm_nobody_else() {
+  LoopbackRing ring(2);
+  const AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
+  const Inputs inputs = some_inputs(2, kNumel);
+  const EdgeSchedule edge(payload_of(spec, kNumel), 2, Rank{1});
+
+  std::optional<RingEdges> edges;
+  std::jthread liar([&] {
+    edges.emplace(ring.edges_of(1, spec, kNumel));
+    const Liar says{spec, edge, *edges};
+    for (std::uint64_t i = 0; i < kLateReceipts; ++i) says.say_back(says.receipt(i << 60 | i << 30 | i));
+    says.say(Bytes(64, std::byte{0x5a}));  // this is what ends it
+  });
+  const MemberResult result = ring.run_member(0, spec, inputs[0], ring.abort);
+  liar.join();
+
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().error.code, ErrorCode::kProtocol);
+  QVERIFY2(message_of(result).find("no frame") != std::string::npos, message_of(result).c_str());
 }
 
 void RingLiarsTest::a_hello_that_lies_about_the_payload_is_refused_data() {
