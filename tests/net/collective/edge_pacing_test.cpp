@@ -38,6 +38,14 @@ class Connection {
     if (::getsockopt(fd(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) qFatal("no pace");
     return static_cast<double>(info.tcpi_pacing_rate);
   }
+  // What its receiver would tell, by a clock that says so.
+  RingReceipt receipt(std::uint32_t microseconds) const {
+    return {.round = {},
+            .attempt = {},
+            .fragment = {},
+            .microseconds = microseconds,
+            .bytes = tcp_progress(far_.get()).bytes_received};
+  }
   // Bytes/s; none when nothing holds it.
   std::optional<double> paced_to() const {
     std::uint64_t rate = 0;
@@ -104,6 +112,9 @@ class EdgePacingTest : public QObject {
   void a_link_whose_queue_overflows_delivers_its_rate();
   void bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then_data();
   void bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then();
+  void acknowledgements_that_come_late_slow_nobody_whose_receiver_tells_data();
+  void acknowledgements_that_come_late_slow_nobody_whose_receiver_tells();
+  void what_is_told_of_another_links_socket_is_not_heard();
 };
 
 void EdgePacingTest::attempts_at_once_share_the_owners_limit() {
@@ -269,6 +280,74 @@ void EdgePacingTest::bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then
 
   QVERIFY(joins.paced_to() > kBefore);
   QVERIFY2(joins.pace() > kBefore, qPrintable(QString::number(joins.pace())));
+}
+
+namespace {
+
+// What is known of a link that carries 10 MB/s, once the acknowledgements have been held up for a while, so that in
+// each interval those of 60 ms come.
+class HeldUp {
+ public:
+  static constexpr double kRate = 10e6;  // bytes/s
+
+  // Of its receiver, and of one that is another link's.
+  bool tells = false, another_tells = false;
+
+  double rate_after(int intervals) {
+    connection_.carry(1'000'000);  // the queues are full
+    another_.carry(1'000'000);
+    EdgePacing pacing(link_, {connection_.fd()}, upload_);
+    for (int interval = 0; interval < 10; ++interval) pass(pacing, 0.1);
+    for (int interval = 0; interval < intervals; ++interval) pass(pacing, 0.06);
+    return link_.link_rate().value_or(0);
+  }
+
+ private:
+  void pass(EdgePacing& pacing, double seconds) {
+    connection_.carry(static_cast<std::size_t>(kRate * seconds));
+    another_.carry(100'000);
+    microseconds_ += static_cast<std::uint32_t>(seconds * 1e6);
+    if (another_tells) link_.came(another_.fd(), another_.receipt(microseconds_));
+    if (tells) link_.came(connection_.fd(), connection_.receipt(microseconds_));
+    now_ += 100ms;
+    pacing.look(now_);
+  }
+
+  AttemptsUnderWay attempts_;
+  const UploadShare upload_{attempts_, [] { return std::optional(1e12); }};
+  LinkPacing link_;
+  Connection connection_, another_;
+  Clock::time_point now_ = Clock::now();
+  std::uint32_t microseconds_ = ~std::uint32_t{0} - 3'000'000;  // it wraps
+};
+
+}  // namespace
+
+void EdgePacingTest::acknowledgements_that_come_late_slow_nobody_whose_receiver_tells_data() {
+  QTest::addColumn<bool>("tells");
+  QTest::addColumn<double>("rate");
+  QTest::newRow("it does") << true << HeldUp::kRate;
+  QTest::newRow("it does not") << false << 0.7 * HeldUp::kRate;  // and what a raise brings
+}
+
+void EdgePacingTest::acknowledgements_that_come_late_slow_nobody_whose_receiver_tells() {
+  QFETCH(const bool, tells);
+  QFETCH(const double, rate);
+  HeldUp link;
+  link.tells = tells;
+
+  const double known = link.rate_after(30);
+
+  QVERIFY2(std::abs(known / rate - 1) < 0.2, qPrintable(QString::number(known)));
+}
+
+void EdgePacingTest::what_is_told_of_another_links_socket_is_not_heard() {
+  HeldUp link;
+  link.tells = link.another_tells = true;
+
+  const double known = link.rate_after(30);
+
+  QVERIFY2(std::abs(known / HeldUp::kRate - 1) < 0.2, qPrintable(QString::number(known)));
 }
 
 QTEST_APPLESS_MAIN(EdgePacingTest)
