@@ -30,6 +30,9 @@ class ConnectionPool {
  public:
   // `context` outlives this.
   explicit ConnectionPool(const TlsContext& context) : context_(context) {}
+  // Waits a moment for what an attempt has sent last, where its peer still takes it: the kernel gives up what waits on a
+  // closed connection once something comes there, as a receipt may.
+  ~ConnectionPool();
 
   struct Edge {
     std::vector<TlsConnection> connections;
