@@ -163,6 +163,9 @@ class RingAllReduce {
   // Any thread: closes the connections that are kept open with one that is no longer a member, of all fragments. Those
   // of an attempt under way are closed when the next one of its fragment begins without it.
   void forget(const IslandId& peer);
+  // When no attempt is to come, before the connections close: waits, 3 s at most, for what the last one has sent to be
+  // acknowledged. The kernel gives up what waits on a closed connection once something comes there, as a receipt may.
+  void finish();
   // Who else sends, to share the owner's limit with; as long as this lives.
   AttemptsUnderWay& under_way() { return under_way_; }
 

@@ -6,7 +6,7 @@
 namespace atl {
 namespace {
 
-constexpr std::size_t kMostSent = 256;       // some 6 s of looks and receipts
+constexpr std::size_t kMostSent = 256;       // some 6 s of looks and receipts of one attempt
 constexpr std::size_t kMostSentUntold = 32;  // of a connection whose receiver has told nothing, and perhaps never will
 constexpr std::size_t kMostUntimed = 64;
 constexpr double kMostBelieved = 2;  // times what was acknowledged in that time, and the round trip

@@ -61,7 +61,7 @@ class Arrivals {
   std::map<int, Connection> connections_;
   std::optional<std::uint32_t> first_delay_;  // microseconds between two clocks
   std::optional<double> rtt_of_first_;        // s: the round trip when the first delay was told
-  int untold_ = 0;                            // intervals in a row with data that came without a delay
+  int untold_ = 0;                            // saturated intervals since a delay was told
 };
 
 }  // namespace atl

@@ -18,7 +18,6 @@ constexpr std::chrono::milliseconds kFreshFor{5'000};
 // For that acknowledgement: several round trips of the longest link.
 constexpr std::chrono::milliseconds kProbeTime{1'500};
 constexpr std::chrono::milliseconds kProbeStep{10};
-constexpr std::chrono::milliseconds kLongestEnd{3'000};
 
 // Neither closed nor saying anything: between two attempts it is for the dialler to speak. (A keepalive of the attempt
 // before may come late from a sender; that costs a new connection.) In an exchange the other end may begin as well.
@@ -70,16 +69,10 @@ std::vector<Result<TlsConnection>> dial(const IslandId& peer, const Address& add
 
 }  // namespace
 
-ConnectionPool::~ConnectionPool() {
+void ConnectionPool::finish(Deadline deadline) {
   const MutexLock lock(mutex_);
-  const Deadline deadline = Deadline::after(kLongestEnd);
   for (const auto& [end, kept] : kept_) {
-    for (const TlsConnection& connection : kept.connections) {
-      const auto still_takes = [&] {
-        return is_unanswered(connection) && since_last_answer(connection.fd()) < kProbeTime;
-      };
-      while (still_takes() && !deadline.expired()) std::this_thread::sleep_for(kProbeStep);
-    }
+    for (const TlsConnection& connection : kept.connections) wait_until_taken(connection.fd(), deadline);
   }
 }
 

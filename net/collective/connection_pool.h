@@ -30,9 +30,6 @@ class ConnectionPool {
  public:
   // `context` outlives this.
   explicit ConnectionPool(const TlsContext& context) : context_(context) {}
-  // Waits a moment for what an attempt has sent last, where its peer still takes it: the kernel gives up what waits on a
-  // closed connection once something comes there, as a receipt may.
-  ~ConnectionPool();
 
   struct Edge {
     std::vector<TlsConnection> connections;
@@ -48,6 +45,7 @@ class ConnectionPool {
   // Closes those of other edges.
   void keep_only(const std::vector<EdgeEnd>& ends);
   void forget(const IslandId& peer);  // closes those to it
+  void finish(Deadline deadline);     // RingAllReduce::finish()
   // Call it every kWarmEvery while nobody takes: the peers say that they live, so that the next attempt need not ask,
   // and what is gone is closed. Some 100 bytes a connection and call. Never waits.
   void keep_warm();

@@ -35,7 +35,7 @@ class FrameBoard {
   // what that one sent had to go round the ring first. Otherwise a rank whose connection was cut before its hello
   // arrived would take its work for done, and both would wait for the other until the silence timeout.
   // `unsent`: what waits already on the connection that asks, in bytes. A frame would wait behind that: where a worker
-  // sleeps with a connection on which less waits, that one is woken and takes it.
+  // sleeps, or was just woken, with a connection on which less waits, the frame is left to it and nothing is returned.
   std::optional<std::uint32_t> take_to_send(std::size_t unsent = 0);
   bool has_to_send() const;
   void frame_sent(std::uint32_t sequence);
@@ -47,7 +47,8 @@ class FrameBoard {
   // kEarly: the frame that was sent from its place is still under way; ask again. kTwice: it came before.
   enum class Admission { kWelcome, kEarly, kTwice };
   Admission admit(std::uint32_t sequence);
-  // Its bytes, the own values added, are in place. `sends_itself`: the caller is about to take what this makes ready.
+  // Its bytes, the own values added, are in place. `sends_itself`: the caller is about to ask for what this makes
+  // ready.
   void frame_in_place(std::uint32_t sequence, const RingSubChunk& sub_chunk, bool sends_itself);
   bool all_received() const;
 

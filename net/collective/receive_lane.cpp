@@ -104,7 +104,8 @@ void ReceiveLane::give_receipt(std::size_t moved, Clock::time_point now) {
   if (!gives_receipts_ || connection_.has_unsent()) return;
   const std::uint64_t bytes = tcp_progress(connection_.fd()).bytes_received;
   const RingReceipt receipt{attempt_.round, attempt_.attempt, attempt_.fragment, microseconds_of(Clock::now()), bytes};
-  gives_receipts_ = connection_.try_write(encode(receipt)).ok();
+  // With more to follow it is gathered whole, and never half written.
+  gives_receipts_ = connection_.try_write(encode(receipt), true).ok() && connection_.try_flush().ok();
   since_receipt_ = 0;
   last_receipt_ = now;
 }

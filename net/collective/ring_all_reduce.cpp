@@ -261,6 +261,13 @@ std::variant<AllReduceReport, AllReduceFailure> RingAllReduce::run(const AllRedu
   return outcome;
 }
 
+void RingAllReduce::finish() {
+  constexpr std::chrono::seconds kLongest{3};
+  const Deadline deadline = Deadline::after(kLongest);
+  for (OfFragment& fragment : fragments_) fragment.pool.finish(deadline);
+  inbox_.finish(deadline);
+}
+
 void RingAllReduce::forget(const IslandId& peer) {
   ahead_.forget(peer);
   inbox_.forget(peer);

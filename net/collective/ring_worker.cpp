@@ -53,7 +53,9 @@ void RingWorker::put_least_laden_first() {
 std::optional<std::size_t> RingWorker::least_unsent() const {
   std::optional<std::size_t> least;
   for (const SendLane* lane : senders_) {
-    if (lane->idle()) least = std::min(lane->unsent(), least.value_or(lane->unsent()));
+    if (!lane->idle()) continue;
+    const std::size_t unsent = lane->unsent();
+    least = std::min(unsent, least.value_or(unsent));
   }
   return least;
 }

@@ -21,7 +21,9 @@ void SendLane::begin(const RingFrameHeader& header, ByteView payload) {
   under_way_ = true;
 }
 
-std::size_t SendLane::unsent() const { return closed_ ? 0 : bytes_unsent(connection_.fd()); }
+std::size_t SendLane::unsent() const {
+  return closed_ ? 0 : connection_.unsent_bytes() + bytes_unsent(connection_.fd());
+}
 
 bool SendLane::begin_keepalive() {
   if (!attempt_.board.keepalive_due()) return false;

@@ -22,12 +22,12 @@ class SendLane {
 
   // Sends what the socket takes now, at most about one frame. Returns bytes moved.
   Result<std::size_t> pump();
-  // It would begin a frame now.
+  // It may begin a frame, unless another connection has less to send first.
   bool idle() const { return !under_way_ && !closed_; }
   // Open, with nothing of a frame left to send.
   bool finished() const { return between_frames() && !closed_; }
   bool closed() const { return closed_; }
-  std::size_t unsent() const;  // bytes that wait in the kernel; none once closed
+  std::size_t unsent() const;  // bytes that wait here and in the kernel; none once closed
 
   pollfd poll_request() const;
   // What poll(2) saw: the peer says nothing on this edge but receipts, so anything else that is readable means that it

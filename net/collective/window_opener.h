@@ -68,7 +68,7 @@ class WindowOpener {
   bool queued_ = false;          // a queue stood then
   Seconds rtt_{};                // in the interval before
   double fastest_ = 0;           // bytes/s, of all intervals
-  double link_rate_ = 0;         // bytes/s, by the latest with a queue; 0: there was none
+  double link_rate_ = 0;         // bytes/s, by the latest with a queue; 0: none since more came through
   int in_vain_ = 0;              // intervals since it grew
   bool is_seen_full_ = false;
 };

@@ -160,6 +160,12 @@ void ParkedConnections::forget(const IslandId& peer) {
   std::erase_if(parked_, [&](const One& one) { return one.connection.peer() == peer; });
 }
 
+void ParkedConnections::finish(Deadline deadline) const {
+  for (const One& one : parked_) {
+    if (!one.ahead) wait_until_taken(one.connection.fd(), deadline);
+  }
+}
+
 std::optional<TlsConnection> ParkedConnections::take_resting(FragmentId fragment, const IslandId& peer, Kind kind) {
   const auto is_meant = [&](const One& one) {
     return one.fragment == fragment && one.kind == kind && one.connection.peer() == peer;

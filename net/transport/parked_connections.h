@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "net/base/bytes.h"
+#include "net/base/deadline.h"
 #include "net/base/id.h"
 #include "net/transport/ahead_limits.h"
 #include "net/transport/tls_connection.h"
@@ -45,6 +46,7 @@ class ParkedConnections {
   std::vector<One> park(One one);
   std::vector<One> drop_others(FragmentId fragment, const std::vector<IslandId>& peers, Kind kind);
   void forget(const IslandId& peer);
+  void finish(Deadline deadline) const;
   // The only one of that kind, left by an attempt, on which nothing has come.
   std::optional<TlsConnection> take_resting(FragmentId fragment, const IslandId& peer, Kind kind);
 

@@ -212,6 +212,11 @@ void RingInbox::forget_attempts() {
   dropped.swap(waiting_);
 }
 
+void RingInbox::finish(Deadline deadline) {
+  const MutexLock lock(mutex_);
+  parked_.finish(deadline);
+}
+
 void RingInbox::forget(const IslandId& peer) {
   MutexLock lock(mutex_);
   parked_.forget(peer);

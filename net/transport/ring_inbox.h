@@ -104,6 +104,7 @@ class RingInbox {
   void forget_attempts();
   // Closes all connections of a peer that is no longer a member.
   void forget(const IslandId& peer);
+  void finish(Deadline deadline);  // RingAllReduce::finish()
 
  private:
   struct Waiting {

@@ -275,6 +275,15 @@ std::chrono::milliseconds since_last_answer(int fd) {
   return std::chrono::milliseconds(info.tcpi_last_ack_recv);
 }
 
+void wait_until_taken(int fd, Deadline deadline) {
+  constexpr std::chrono::milliseconds kGoneAfter{1'500};
+  constexpr int kStepMilliseconds = 10;
+  while (tcp_progress(fd).bytes_queued > 0 && since_last_answer(fd) < kGoneAfter && !deadline.expired()) {
+    pollfd failed{fd, 0, 0};
+    if (::poll(&failed, 1, kStepMilliseconds) > 0) return;
+  }
+}
+
 std::chrono::milliseconds since_last_sent(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;

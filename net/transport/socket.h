@@ -69,6 +69,9 @@ std::size_t most_send_buffer_bytes();
 Seconds least_rtt(int fd);
 // Since the peer's kernel last answered anything.
 std::chrono::milliseconds since_last_answer(int fd);
+// Waits for all that was written to be acknowledged: until `deadline`, until the connection fails or its peer answers
+// nothing for 1.5 s.
+void wait_until_taken(int fd, Deadline deadline);
 // Since this end last sent data.
 std::chrono::milliseconds since_last_sent(int fd);
 

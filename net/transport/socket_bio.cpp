@@ -125,6 +125,9 @@ BIO* new_socket_bio(int fd) {
 
 void gather_writes(BIO* socket_bio, bool gather) { socket_of(socket_bio).gathers = gather; }
 bool send_gathered(BIO* socket_bio) { return send_rest(socket_of(socket_bio)); }
-bool has_gathered(BIO* socket_bio) { return socket_of(socket_bio).gathered > 0; }
+std::size_t gathered_bytes(BIO* socket_bio) {
+  const Socket& socket = socket_of(socket_bio);
+  return socket.gathered - socket.sent;
+}
 
 }  // namespace atl

@@ -5,6 +5,8 @@
 
 #include <openssl/bio.h>
 
+#include <cstddef>
+
 namespace atl {
 
 // `fd` stays the caller's, and outlives the BIO. Null when out of memory.
@@ -15,6 +17,6 @@ void gather_writes(BIO* socket_bio, bool gather);
 // Sends what was kept back. False with errno set when the connection has failed; true with bytes left when the socket
 // takes no more now.
 bool send_gathered(BIO* socket_bio);
-bool has_gathered(BIO* socket_bio);
+std::size_t gathered_bytes(BIO* socket_bio);  // that are kept back
 
 }  // namespace atl

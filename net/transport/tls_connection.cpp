@@ -200,7 +200,7 @@ Status TlsConnection::try_flush() {
   return tls_error(ssl_.get(), -1, fmt::format("connection to {}", description_));
 }
 
-bool TlsConnection::has_unsent() const { return has_gathered(SSL_get_wbio(ssl_.get())); }
+std::size_t TlsConnection::unsent_bytes() const { return gathered_bytes(SSL_get_wbio(ssl_.get())); }
 
 Result<std::size_t> TlsConnection::write_once(ByteView bytes) {
   ERR_clear_error();

@@ -50,7 +50,8 @@ class TlsConnection {
   Result<bool> has_come();
   Result<std::size_t> try_write(ByteView bytes, bool more_follows = false);
   Status try_flush();
-  bool has_unsent() const;
+  std::size_t unsent_bytes() const;  // that stay here
+  bool has_unsent() const { return unsent_bytes() > 0; }
   // What poll(2) must watch before the next try_* can move on (POLLIN, POLLOUT or both); 0 when a read would succeed at
   // once because TLS holds decrypted bytes.
   short poll_events_for_read() const;

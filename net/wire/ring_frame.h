@@ -1,4 +1,4 @@
-// What travels on a ring edge (TLS, kAlpnRing): attempts, one after the other. Little-endian, explicit widths.
+// What travels on a ring edge (TLS, kAlpnRingReceipts, or kAlpnRing with a member of an older version): attempts, one after the other. Little-endian, explicit widths.
 //
 //   connection := (ahead padding*)? attempt*
 //   attempt    := call? hello frame*    between two attempts: keepalives alone

@@ -168,6 +168,7 @@ Status Island::Impl::run() {
   uploader_.reset();
   mesh_.reset();
   end_snapshots();
+  if (status.ok()) ring_->finish();
   return status;
 }
 

@@ -187,6 +187,7 @@ void RingReceiptsTest::who_has_finished_may_go() {
   MemberResult first;
   std::jthread goes([&] {
     first = ring.run_member(0, spec, inputs[0], ring.abort);
+    ring.island(0).ring->finish();
     ring.island(0).ring.reset();
   });
 
