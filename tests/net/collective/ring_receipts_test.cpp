@@ -8,7 +8,6 @@
 
 #include "net/transport/socket.h"
 #include "tests/net/collective/fault_parts.h"
-#include "tests/net/collective/slow_link.h"
 
 using namespace atl;
 using namespace std::chrono_literals;
@@ -73,7 +72,6 @@ class RingReceiptsTest : public QObject {
   void a_receiver_tells_what_came();
   void members_with_and_without_receipts_make_the_same_average_data();
   void members_with_and_without_receipts_make_the_same_average();
-  void who_has_finished_may_go();
   void receipts_that_come_late_cost_no_connection_data();
   void receipts_that_come_late_cost_no_connection();
 
@@ -174,27 +172,6 @@ void RingReceiptsTest::members_with_and_without_receipts_make_the_same_average()
   verify_all_succeeded(results);
   if (QTest::currentTestFailed()) return;
   for (const MemberResult& result : results) QVERIFY(result.canonical == expected[0].canonical);
-}
-
-// What it sent last waits in its kernel, and comes to the one that receives slowly, and answers with receipts.
-void RingReceiptsTest::who_has_finished_may_go() {
-  LoopbackRing ring(2, {}, host_);
-  AllReduceSpec spec = ring.spec(WireFormat::kInt8Block);
-  const AllReduceSpec slow = spec;
-  SlowLink link(spec.order[1].address, 2'000'000);
-  spec.order[1].address = link.address();
-  const Inputs inputs = some_inputs(2, kNumel);
-  MemberResult first;
-  std::jthread goes([&] {
-    first = ring.run_member(0, spec, inputs[0], ring.abort);
-    ring.island(0).ring->finish();
-    ring.island(0).ring.reset();
-  });
-
-  const MemberResult second = ring.run_member(1, slow, inputs[1], ring.abort);
-
-  goes.join();
-  QVERIFY2(first.ok() && second.ok(), (message_of(first) + message_of(second)).c_str());
 }
 
 void RingReceiptsTest::receipts_that_come_late_cost_no_connection_data() {
