@@ -7,6 +7,7 @@
 
 #include <QtTest>
 #include <cmath>
+#include <thread>
 
 #include "tests/timing.h"
 
@@ -69,6 +70,14 @@ class Connection {
       (void)::poll(&wait, 1, 1);
     }
   }
+  // The peer takes all that was sent.
+  void take_all() {
+    std::vector<char> buffer(std::size_t{64} << 10);
+    while (tcp_progress(fd()).bytes_queued > 0) {
+      pollfd wait{far_.get(), POLLIN, 0};
+      if (::poll(&wait, 1, 10) > 0) (void)::recv(far_.get(), buffer.data(), buffer.size(), 0);
+    }
+  }
   // The peer takes so many bytes, and the sender's queue is full again.
   void carry(std::size_t bytes) {
     fill();
@@ -110,6 +119,7 @@ class EdgePacingTest : public QObject {
   void contributions_and_their_edge_have_half_each();
   void sockets_that_have_something_to_send_share_what_all_may();
   void a_link_whose_queue_overflows_delivers_its_rate();
+  void what_was_sent_last_is_waited_for_until_it_is_taken();
   void bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then_data();
   void bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then();
   void acknowledgements_that_come_late_slow_nobody_whose_receiver_tells_data();
@@ -251,6 +261,18 @@ void EdgePacingTest::a_link_whose_queue_overflows_delivers_its_rate() {
   QCOMPARE(overflowing_rate(0.4, 4e6, 5e5), std::optional(1e7));
   QCOMPARE(overflowing_rate(0.4, 4e6, 2e5), std::nullopt);  // 5 %: of a link that loses by itself
   QCOMPARE(overflowing_rate(0.1, 1e5, 5e4), std::nullopt);  // too few to tell
+}
+
+void EdgePacingTest::what_was_sent_last_is_waited_for_until_it_is_taken() {
+  Connection connection;
+  connection.carry(1);  // more than the peer's kernel takes waits
+
+  wait_until_taken(connection.fd(), Deadline::after(50ms));
+  QVERIFY(tcp_progress(connection.fd()).bytes_queued > 0);  // the peer reads nothing
+
+  std::jthread reads([&] { connection.take_all(); });
+  wait_until_taken(connection.fd(), Deadline::after(20s));
+  QCOMPARE(tcp_progress(connection.fd()).bytes_queued, std::uint64_t{0});
 }
 
 void EdgePacingTest::bbr_begins_an_attempt_at_the_limit_that_its_socket_has_then_data() {
