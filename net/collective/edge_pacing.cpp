@@ -68,13 +68,19 @@ void LinkPacing::leave(const std::vector<int>& sockets, Clock::time_point now) {
   if (!sockets_.empty()) begin_interval(now, read(now));
 }
 
+// Arrivals are told of it.
+TcpProgress LinkPacing::progress_of(int socket, Clock::time_point now) {
+  const TcpProgress progress = tcp_progress(socket);
+  arrivals_.sent(socket, now, progress.bytes_sent, progress.bytes_unsent > 0);
+  return progress;
+}
+
 // Saturated: at most connections of the link the kernel has more to send. A few may be between two frames.
 LinkPacing::Reading LinkPacing::read(Clock::time_point now) {
   Reading reading;
   std::size_t with_more = 0;
   for (const Socket& socket : sockets_) {
-    const TcpProgress progress = tcp_progress(socket.fd);
-    arrivals_.sent(socket.fd, now, progress.bytes_sent, progress.bytes_unsent > 0);
+    const TcpProgress progress = progress_of(socket.fd, now);
     reading.bytes_delivered += progress.bytes_delivered;
     reading.bytes_retransmitted += progress.bytes_retransmitted;
     reading.rtt_seconds += Seconds(progress.smoothed_rtt).count() / static_cast<double>(sockets_.size());
@@ -139,8 +145,7 @@ void LinkPacing::came(int socket, const RingReceipt& receipt) {
   MutexLock lock(mutex_);
   const auto joined = [&](const Socket& one) { return one.fd == socket; };
   if (std::ranges::none_of(sockets_, joined)) return;
-  const TcpProgress progress = tcp_progress(socket);
-  arrivals_.sent(socket, Clock::now(), progress.bytes_sent, progress.bytes_unsent > 0);
+  (void)progress_of(socket, Clock::now());
   arrivals_.came(socket, receipt.microseconds, receipt.bytes);
 }
 

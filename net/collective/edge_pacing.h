@@ -53,6 +53,7 @@ class LinkPacing {
   void look(Clock::time_point now);
   std::optional<double> limit_of_a_socket() const;  // bytes/s
 
+  TcpProgress progress_of(int socket, Clock::time_point now) ATOLL_REQUIRES(mutex_);
   Reading read(Clock::time_point now) ATOLL_REQUIRES(mutex_);
   void begin_interval(Clock::time_point now, const Reading& reading) ATOLL_REQUIRES(mutex_);
   bool leaves_sending_to_bbr() const ATOLL_REQUIRES(mutex_);

@@ -134,8 +134,11 @@ void WindowOpener::look(Clock::time_point now) {
   limit_what_waits(fastest_);
   const Seconds rtt_before = std::exchange(rtt_, rtt);
   const Seconds growth = rtt_before > Seconds::zero() ? rtt - rtt_before : Seconds::zero();
-  if (grows) link_rate_ = 0;
-  if (queued) link_rate_ = std::max(kOfOneInterval * link_rate_seen(rate, seconds, growth), kOfFastest * fastest_);
+  if (queued) {
+    link_rate_ = std::max(kOfOneInterval * link_rate_seen(rate, seconds, growth), kOfFastest * fastest_);
+  } else if (grows) {
+    link_rate_ = 0;
+  }
   // Where more comes through each time the round trip is long for another reason: that of connections just made may
   // hold what their ends were busy with.
   is_seen_full_ = (queued && queued_ && !grows) || in_vain_ >= kIntervalsWithoutGrowth;

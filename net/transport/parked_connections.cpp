@@ -15,7 +15,7 @@ using Parked = ParkedConnections::One;
 
 // Of one connection, in one look, keepalives, receipts and padding: whoever sends them without end must not keep us
 // from looking at the time.
-constexpr int kMostKeepalives = 256;
+constexpr int kMostMessages = 256;
 // Of one that was dialled ahead: its dialler asks every 4 s whether it stands, and that comes with an answer.
 constexpr std::chrono::seconds kGoneAfter{30};
 
@@ -77,7 +77,7 @@ Result<bool> skip_padding(TlsConnection& connection, std::uint64_t& left) {
 
 // Keepalives of the attempt before are passed over, and so is padding where it may come. `bytes` were read of these.
 Result<std::optional<RingHello>> next_hello(Parked& one, std::uint64_t& bytes) {
-  for (int messages = 0; messages < kMostKeepalives; ++messages) {
+  for (int messages = 0; messages < kMostMessages; ++messages) {
     if (one.skips > 0) {
       const std::uint64_t before = one.skips;
       const Result<bool> skipped = skip_padding(one.connection, one.skips);

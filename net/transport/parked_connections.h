@@ -1,8 +1,8 @@
 // Ring connections between two attempts, on which the next hello is awaited: those that attempts left open, and those
 // that peers dialled ahead of an attempt (net/collective/dial_ahead.h). Either serves its fragment's next attempt, and
 // the bounds are of both together. What comes on them before that hello, keepalives, receipts and padding, is passed
-// over here. Owned by a RingInbox, under its mutex. Nothing here waits; what is to be closed is returned, for that
-// takes time.
+// over here. Owned by a RingInbox, under its mutex. Nothing here waits but finish(); what is to be closed is returned,
+// for that takes time.
 #pragma once
 
 #include <poll.h>
