@@ -93,7 +93,7 @@ Arrivals::Seen Arrivals::look() {
 void Arrivals::put_into(EdgePacer::Interval& interval) {
   const Seen seen = look();
   const double rtt = interval.rtt_seconds;
-  if (interval.lossy || rtt <= 0) return;
+  if (rtt <= 0) return;
   untold_ = seen.delay_seconds ? 0 : untold_ + (interval.saturated ? 1 : 0);
   if (seen.delay_seconds) {
     const double told = rtt_of_first_.value_or(0) + *seen.delay_seconds;
@@ -102,7 +102,7 @@ void Arrivals::put_into(EdgePacer::Interval& interval) {
   if (!rtt_of_first_ || untold_ > kMostUntold) return;
   interval.one_way = true;
   interval.rtt_seconds = seen.delay_seconds ? *rtt_of_first_ + *seen.delay_seconds : 0;
-  if (seen.bytes_per_second <= 0) return;
+  if (interval.lossy || seen.bytes_per_second <= 0) return;
   interval.bytes_delivered =
       std::min(seen.bytes_per_second * interval.seconds, kMostBelieved * interval.bytes_delivered);
 }

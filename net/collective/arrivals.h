@@ -37,8 +37,9 @@ class Arrivals {
   void forget(int connection);
   // Since the last look.
   Seen look();
-  // The same, in place of what acknowledgements say of the time since the last, on a link without losses. Where the
-  // peer tells nothing, or what cannot be, they are believed.
+  // The same, in place of what acknowledgements say of the time since the last; on a link with losses the delay alone,
+  // for what came out of order is told of only when it is in order. Where the peer tells nothing, or what cannot be,
+  // they are believed.
   void put_into(EdgePacer::Interval& interval);
 
  private:

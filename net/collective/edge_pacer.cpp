@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kIntervalsOfRate = 4;
 constexpr std::size_t kRatesKept = 10;
 constexpr std::size_t kRoundTripsKept = 100;
+constexpr std::size_t kRoundTripsKeptOfQueue = 2000;  // where one is kept, so that the least is seldom seen again
 constexpr double kGrowth = 1.2;  // of an interval, below which the pipe counts as full
 constexpr int kIntervalsInVain = 3;
 constexpr double kWideOpen = 0.75;        // of a known rate, from which a window that opens tells of the link as well
@@ -29,10 +30,18 @@ constexpr int kIntervalsOfHolding = 6;
 constexpr int kIntervalsOfDoubt = 3;
 constexpr int kIntervalsOfDraining = 5;
 
+// On a lossy link whose edge knows its own queue: what makes up for BBR's probes, and how soon what the queue is longer
+// or shorter than it should be is mended.
+constexpr double kAgainstProbes = 1.05;
+constexpr double kQueueKept = 0.3;  // of the queue allowed
+constexpr double kRoundTripsOfMending = 3;
+constexpr double kLeastSecondsOfMending = 0.3;
+constexpr double kLeastGain = 0.9, kDraining = 0.99;  // of what keeps a queue as it is: that it shrinks is seen
+
 template <class T>
 void keep(std::deque<T>& values, T value, std::size_t most) {
   values.push_back(value);
-  if (values.size() > most) values.pop_front();
+  while (values.size() > most) values.pop_front();
 }
 
 double rate_of(const EdgePacer::Interval& interval) { return interval.bytes_delivered / interval.seconds; }
@@ -59,6 +68,7 @@ const EdgePacer::Gains& EdgePacer::gains() const {
 
 void EdgePacer::begin(Interval& interval) {
   lossy_ = interval.lossy;
+  one_way_ = interval.one_way;
   limit_then_ = std::exchange(limit_before_, limit_);
   const double rtt_before = std::exchange(rtt_before_, interval.rtt_seconds);
   const bool knows_growth = rtt_before > 0 && interval.rtt_seconds > 0;
@@ -74,14 +84,15 @@ std::optional<double> EdgePacer::observe(Interval interval) {
   keep(all_, interval, kIntervalsOfRate);
   if (interval.bytes_delivered <= 0 || interval.stalled) return limit_;
   if (interval.rtt_seconds > 0) {
-    keep(least_rtts_, interval.rtt_seconds, kRoundTripsKept);
+    keep(least_rtts_, interval.rtt_seconds, keeps_a_queue() ? kRoundTripsKeptOfQueue : kRoundTripsKept);
     if (limit_) look_whose_queue_it_is(interval.seconds);
   }
   // What a link delivers while a queue stands before it is no more than its rate, even if the sender had nothing more;
   // less than its rate, if the queue was another's. With nothing under way no queue stands: the round trip is then one
   // of some time ago.
   const bool queued = interval.under_way && is_queue();
-  unqueued_ = queued ? 0 : unqueued_ + 1;
+  const bool kept = interval.under_way && keeps_a_queue() && queue_seconds() > kQueueKept * queue_allowed();
+  unqueued_ = queued || kept ? 0 : unqueued_ + 1;
   if (queued) climb_ = 0;
   if (queued && interval.one_way) doubt_guess();
   if (!learns(interval, queued)) return limit_;
@@ -196,7 +207,9 @@ void EdgePacer::resume() {
   limit_before_.reset();
   climb_ = 0;
   unqueued_ = held_ = drained_ = 0;
-  if (limit_) limit_ = std::max(kLeastLimit, gain() * fastest());  // what queue there was is gone
+  // What queue there was is gone. BBR, which begins anew, sends all that it may, and the first round trips tell the
+  // least.
+  if (limit_) limit_ = std::max(kLeastLimit, (keeps_a_queue() ? 1 : gain()) * fastest());
 }
 
 std::optional<double> EdgePacer::link_rate() const { return limit_ ? std::optional(fastest()) : std::nullopt; }
@@ -216,7 +229,8 @@ void EdgePacer::look_for_the_top(double rate) {
 // which is full in a ring, for they share it with the peer's own data. Held back further we would only starve.
 void EdgePacer::look_whose_queue_it_is(double seconds) {
   held_ = is_queue() ? held_ + 1 : 0;
-  if (gain() > gains().drain) {
+  const double of_steady = keeps_a_queue() ? gain() / kAgainstProbes : gain();
+  if (of_steady > (keeps_a_queue() ? kDraining : gains().drain)) {
     drained_ = 0;
     return;
   }
@@ -225,10 +239,10 @@ void EdgePacer::look_whose_queue_it_is(double seconds) {
     drained_seconds_ = 0;
     return;
   }
-  drained_seconds_ += seconds;
-  if (drained_ <= kIntervalsOfDraining) return;
+  drained_seconds_ += (1 - of_steady) * seconds;
+  if (drained_ <= kIntervalsOfDraining || (keeps_a_queue() && drained_seconds_ < queue_allowed())) return;
   const double shrunk = drained_from_ - least_rtts_.back();
-  if (shrunk < (1 - gains().drain) * drained_seconds_ / 2) least_rtts_ = {least_rtts_.back()};
+  if (shrunk < drained_seconds_ / 2) least_rtts_ = {least_rtts_.back()};
   drained_ = 0;
   held_ = 0;
 }
@@ -243,7 +257,18 @@ double EdgePacer::queue_allowed() const {
 
 bool EdgePacer::is_queue() const { return queue_seconds() >= queue_allowed(); }
 
+// Its losses are no sign of a queue, and what else shows is the edge's own.
+bool EdgePacer::keeps_a_queue() const { return lossy_ && one_way_; }
+
+double EdgePacer::gain_for_the_queue_kept() const {
+  const double least = least_rtts_.empty() ? 0 : std::ranges::min(least_rtts_);
+  const double seconds = std::max(kLeastSecondsOfMending, kRoundTripsOfMending * least);
+  const double lacks = kQueueKept * queue_allowed() - queue_seconds();
+  return std::clamp(kAgainstProbes * (1 + lacks / seconds), kLeastGain, gains().raise);
+}
+
 double EdgePacer::gain() const {
+  if (keeps_a_queue()) return gain_for_the_queue_kept();
   if (!is_queue()) return cruise_ > 0 ? gains().cruise : gains().raise;
   return queue_seconds() < 2 * queue_allowed() && held_ <= kIntervalsOfHolding ? gains().hold : gains().drain;
 }

@@ -18,7 +18,9 @@
 // losses, where all that the limit allows is sent, an edge that was raised in vain cruises at what the link carries
 // before it is raised again: for a number of intervals that is longer each time, and random, lest both ends raise at
 // once, when neither learns anything. Where the receiver tells when data had come (net/collective/arrivals.h) a queue
-// is the edge's own, and so is a rate, whatever the acknowledgements meet.
+// is the edge's own, and so is a rate, whatever the acknowledgements meet. On a link with losses the gain then follows
+// the queue, in proportion to what it is longer or shorter than a small one, that is kept so that the link is never
+// idle: held and drained by steps it swings between too long and none.
 //
 // Not thread-safe; one for each peer that this island sends to, kept from attempt to attempt.
 #pragma once
@@ -87,6 +89,8 @@ class EdgePacer {
   double queue_seconds() const;
   double queue_allowed() const;
   double gain() const;
+  bool keeps_a_queue() const;
+  double gain_for_the_queue_kept() const;
 
   std::deque<Interval> latest_;    // of those that tell the link's rate
   std::deque<Interval> all_;       // the latest of all
@@ -98,6 +102,7 @@ class EdgePacer {
   double rtt_before_ = 0;         // s
   bool rtt_grows_ = false;
   bool lossy_ = true;
+  bool one_way_ = false;
   double top_ = 0;         // while there is no limit: the fastest so far
   int in_vain_ = 0;        // intervals since it grew
   bool is_guess_ = false;  // rates_ is what it began with
@@ -107,11 +112,11 @@ class EdgePacer {
   int cruise_ = 0;                                   // intervals until it is raised again
   unsigned patience_ = 1;                            // about as many, the last time
   std::minstd_rand random_;
-  int unqueued_ = 0;  // intervals in a row without a queue, since the last climb
-  int held_ = 0;      // intervals in a row with a queue
-  int drained_ = 0;   // those in a row in which a queue was to shrink
-  double drained_seconds_ = 0;
-  double drained_from_ = 0;  // the round trip before, s
+  int unqueued_ = 0;            // intervals in a row without a queue, since the last climb
+  int held_ = 0;                // intervals in a row with a queue
+  int drained_ = 0;             // those in a row in which a queue was to shrink
+  double drained_seconds_ = 0;  // by so much a queue of its own would have shrunk since
+  double drained_from_ = 0;     // the round trip before, s
 };
 
 }  // namespace atl

@@ -2,11 +2,13 @@
 
 #include <QtTest>
 #include <algorithm>
+#include <utility>
 
 namespace atl {
 namespace {
 
 constexpr double kStep = 0.1;  // s
+constexpr double kSentByBbr = 0.96;
 
 // A bottleneck with a queue of 100 ms, and a sender that starts as TCP does: twice as fast each round trip.
 class Link {
@@ -15,6 +17,8 @@ class Link {
 
   void change_rate(double bytes_per_second) { rate_ = bytes_per_second; }
   void let_others_queue(double seconds) { others_ = seconds; }
+  // Packets are lost, BBR leaves out some of what it may send, and the receiver tells when data came.
+  void lose_and_tell() { tells_ = true; }
   // Nothing passes, and then for `recovery` seconds only one of many connections is awake again.
   void break_for(EdgePacer& pacer, double seconds, double recovery) {
     for (double t = 0; t < seconds; t += kStep) pacer.observe({kStep, 0, true, rtt_, true, false});
@@ -24,13 +28,17 @@ class Link {
   void run(EdgePacer& pacer, double seconds, double demand = 1e12) {
     for (double t = 0; t < seconds; t += kStep) {
       window_rate_ *= 2;
-      const double offered = std::min({demand, window_rate_, pacer.limit().value_or(1e12)});
+      const double allowed = pacer.limit().value_or(1e12) * (tells_ ? kSentByBbr : 1);
+      const double offered = std::min({demand, window_rate_, allowed});
       const double arrived = queue_ + offered * kStep;
       const double delivered = std::min(arrived, rate_ * kStep);
       queue_ = std::min(arrived - delivered, 0.1 * rate_);
-      pacer.observe({kStep, delivered, offered < demand, rtt_ + queue_ / rate_ + others_, true, false});
+      pacer.observe({kStep, delivered, offered < demand, rtt_ + queue_ / rate_ + others_, true, false, true, tells_});
+      delivered_ += delivered;
     }
   }
+  // Of what it could carry since this was asked, in so many seconds.
+  double share_used(double seconds) { return std::exchange(delivered_, 0) / (rate_ * seconds); }
   // Next to nothing to send, and the round trip last seen is one of a queue.
   void idle(EdgePacer& pacer, double seconds) {
     for (double t = 0; t < seconds; t += kStep) pacer.observe({kStep, 100, false, rtt_ + 0.1, false, false});
@@ -43,6 +51,8 @@ class Link {
   double window_rate_ = 1e4;
   double queue_ = 0;
   double others_ = 0;
+  double delivered_ = 0;
+  bool tells_ = false;
 };
 
 bool near(double value, double expected) { return value > 0.88 * expected && value < 1.12 * expected; }
@@ -64,6 +74,11 @@ class EdgePacerTest : public QObject {
   void a_queue_that_does_not_shrink_is_not_drained_for_long();
   void after_a_pause_the_rate_is_still_known();
   void an_outage_is_not_taken_for_a_slow_link();
+  void with_losses_a_short_queue_of_its_own_keeps_the_link_full_data();
+  void with_losses_a_short_queue_of_its_own_keeps_the_link_full();
+  void with_losses_it_follows_a_link_that_gets_slower_and_faster();
+  void with_losses_a_delay_that_is_no_queue_of_its_own_does_not_starve_it_data();
+  void with_losses_a_delay_that_is_no_queue_of_its_own_does_not_starve_it();
   void an_idle_edge_with_an_old_round_trip_is_not_taken_for_a_slow_link();
 };
 
@@ -214,6 +229,67 @@ void EdgePacerTest::an_outage_is_not_taken_for_a_slow_link() {
   link.break_for(pacer, 3, 2);
 
   QVERIFY2(near(*pacer.limit(), 60e6), qPrintable(QString::number(*pacer.limit())));
+}
+
+void EdgePacerTest::with_losses_a_short_queue_of_its_own_keeps_the_link_full_data() {
+  QTest::addColumn<double>("rtt");
+  for (const int milliseconds : {20, 80, 150, 300}) QTest::addRow("%d ms", milliseconds) << milliseconds / 1000.;
+}
+
+void EdgePacerTest::with_losses_a_short_queue_of_its_own_keeps_the_link_full() {
+  QFETCH(const double, rtt);
+  EdgePacer pacer;
+  Link link(25e6, rtt);
+  link.lose_and_tell();
+  link.run(pacer, 10);
+  (void)link.share_used(10);
+
+  double longest_queue = 0;
+  for (int interval = 0; interval < 200; ++interval) {
+    link.run(pacer, kStep);
+    longest_queue = std::max(longest_queue, link.queue_seconds());
+  }
+
+  const double share = link.share_used(20);
+  QVERIFY2(share > 0.99, qPrintable(QString::number(share)));
+  QVERIFY2(longest_queue < std::max(0.01, 0.2 * rtt), qPrintable(QString::number(longest_queue)));
+}
+
+void EdgePacerTest::with_losses_it_follows_a_link_that_gets_slower_and_faster() {
+  EdgePacer pacer;
+  Link link(60e6, 0.08);
+  link.lose_and_tell();
+  link.run(pacer, 5);
+
+  for (const double rate : {20e6, 100e6, 90e6, 110e6}) {
+    link.change_rate(rate);
+    link.run(pacer, 5);
+    QVERIFY2(near(*pacer.limit(), rate), qPrintable(QString::number(*pacer.limit() / rate)));
+  }
+}
+
+void EdgePacerTest::with_losses_a_delay_that_is_no_queue_of_its_own_does_not_starve_it_data() {
+  QTest::addColumn<double>("others");
+  for (const int milliseconds : {5, 10, 18, 25, 40, 100}) QTest::addRow("%d ms", milliseconds) << milliseconds / 1000.;
+}
+
+// Somebody else's queue on the way, or a least delay that was told before there was any load.
+void EdgePacerTest::with_losses_a_delay_that_is_no_queue_of_its_own_does_not_starve_it() {
+  QFETCH(const double, others);
+  EdgePacer pacer;
+  Link link(25e6, 0.15);
+  link.lose_and_tell();
+  link.run(pacer, 10);
+  pacer.resume();
+  link.run(pacer, 0.2);
+
+  link.let_others_queue(others);
+  (void)link.share_used(1);
+  link.run(pacer, 60);
+
+  const double share = link.share_used(60);
+  QVERIFY2(share > 0.97, qPrintable(QString::number(share)));
+  QVERIFY2(link.queue_seconds() < 0.06, qPrintable(QString::number(link.queue_seconds())));
 }
 
 void EdgePacerTest::an_idle_edge_with_an_old_round_trip_is_not_taken_for_a_slow_link() {
