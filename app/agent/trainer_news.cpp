@@ -1,5 +1,7 @@
 #include "app/agent/trainer_news.h"
 
+#include <optional>
+
 #include "app/agent/agent_board.h"
 #include "app/agent/agent_history.h"
 #include "app/agent/contribution_book.h"
@@ -31,13 +33,15 @@ void TrainerNews::hear_state(const IslandState& state) {
   if (is_new_.exchange(false)) history_.push({.what = told, .time = unix_time_now()});
   hearers_.answered({state.state == IslandPhase::kTraining, progress_of(state), state.accepted_round.has_value()});
   // That it is there it says only when asked; from then on its events tell, which a state may run ahead of.
-  if (joining_ && state.state == IslandPhase::kJoining) hearers_.said(told);
+  // In its own words: what the agent says over them may be of a moment before it had told anybody that it joined.
+  if (joining_ && state.state == IslandPhase::kJoining) hearers_.said(event::StateChanged{{.island = state}});
 }
 
 void TrainerNews::hear_event(HeardEvent event) {
   // What a trainer that was taken over did under another agent is history, and may be written there already.
   event.kept = event.kept && taken_over_;
   if (event.kept) return history_.push(std::move(event));
+  const std::optional<ControlEvent> own_words = joining_ ? std::optional(event.what) : std::nullopt;
   if (NodeState* state = state_in(event.what)) {
     contributions_.take(state->island);
     // Who hears of a step and asks for the state then finds it there.
@@ -46,7 +50,7 @@ void TrainerNews::hear_event(HeardEvent event) {
   }
   hearers_.publish(event.what);
   if (hearers_.on_event) hearers_.on_event(event.what);
-  if (joining_) hearers_.said(event.what);
+  if (own_words) hearers_.said(*own_words);
   history_.push(std::move(event));
 }
 

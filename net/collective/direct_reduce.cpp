@@ -76,7 +76,9 @@ void DirectReduce::stop() {
   contributors_.clear();
 }
 
+// Nobody is read before all have come.
 std::optional<DirectReduce::Behind> DirectReduce::find_furthest_behind() const {
+  if (awaited_) return Behind{member(*awaited_).id, 0};
   std::optional<Behind> behind;
   for (const Contributor& from : contributors_) {
     const bool is_first = !behind || from.bytes < behind->bytes;
@@ -139,6 +141,7 @@ Status DirectReduce::send_all(std::size_t owner) {
 bool DirectReduce::take_connections() {
   for (std::size_t rank = 0; rank < spec_.order.size(); ++rank) {
     if (rank == self_ || !contributes(rank)) continue;
+    awaited_ = rank;
     // It dials when its own edges stand, for which it may have waited as long as this member did.
     auto taken = inbox_.take(hello_from(rank), Deadline::after(2 * spec_.silence_timeout), stopped_);
     if (!taken.ok()) {
@@ -147,6 +150,7 @@ bool DirectReduce::take_connections() {
     }
     contributors_.emplace_back(rank, std::move(taken->connections.front()), silences_.at(member(rank).id).contributed);
   }
+  awaited_.reset();
   const std::size_t fits = kMostWaitingBytes / kSubChunkBytes / std::max<std::size_t>(contributors_.size(), 1);
   for (Contributor& from : contributors_) {
     from.slots.resize(std::clamp<std::size_t>(fits, 2, kMostSlots));

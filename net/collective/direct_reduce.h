@@ -103,6 +103,7 @@ class DirectReduce {
   FrameBoard* board_ = nullptr;                                      // from start() on
   AbortSignal stopped_;
   std::vector<Contributor> contributors_;  // by rank; the receiving thread's
+  std::optional<std::size_t> awaited_;     // whose connection has not come; the receiving thread's
   std::optional<Behind> furthest_behind_;
   std::atomic<std::uint64_t> bytes_sent_{0};
   std::uint64_t bytes_received_ = 0;  // the receiving thread's

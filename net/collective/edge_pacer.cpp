@@ -10,10 +10,11 @@ constexpr std::size_t kIntervalsOfRate = 4;
 constexpr std::size_t kRatesKept = 10;
 constexpr std::size_t kRoundTripsKept = 100;
 constexpr std::size_t kRoundTripsKeptOfQueue = 2000;  // where one is kept, so that the least is seldom seen again
-constexpr double kGrowth = 1.2;  // of an interval, below which the pipe counts as full
+constexpr double kGrowth = 1.2;                       // of an interval, below which the pipe counts as full
 constexpr int kIntervalsInVain = 3;
 constexpr double kWideOpen = 0.75;        // of a known rate, from which a window that opens tells of the link as well
 constexpr double kLeastLimit = 64 << 10;  // bytes/s
+constexpr double kDeepestFall = 0.5;      // from one interval to the next
 
 constexpr double kFirstClimb = 1.12, kSteepestClimb = 1.25, kSteeper = 1.5;
 constexpr double kQueueOfClimb = 0.1;    // s: what a climb may fill before it is seen that the link carries no more
@@ -94,7 +95,7 @@ std::optional<double> EdgePacer::observe(Interval interval) {
   const bool kept = interval.under_way && keeps_a_queue() && queue_seconds() > kQueueKept * queue_allowed();
   unqueued_ = queued || kept ? 0 : unqueued_ + 1;
   if (queued) climb_ = 0;
-  if (queued && interval.one_way) doubt_guess();
+  if (queued && interval.one_way && interval.saturated) doubt_guess();
   if (!learns(interval, queued)) return limit_;
   if (!limit_) {
     if (interval.saturated || queued) look_for_the_top(rate_of(interval));
@@ -103,8 +104,15 @@ std::optional<double> EdgePacer::observe(Interval interval) {
   } else if (unqueued_ > 0 && !cruises(interval) && climbs(interval)) {
     return limit_;
   }
-  limit_ = std::max(kLeastLimit, gain() * fastest());
+  limit_to(gain() * fastest());
   return limit_;
+}
+
+// It falls by steps: a packet that leaves at once is paid for at the rate of that moment, and holds its connection back
+// for as long as that takes, though the limit rises again at once. A few intervals that tell nothing of the link could
+// otherwise make an edge silent for seconds.
+void EdgePacer::limit_to(double bytes_per_second) {
+  limit_ = std::max({kLeastLimit, bytes_per_second, limit_.value_or(0) * kDeepestFall});
 }
 
 // With a queue of its own before it for a while the link has carried what it can.
@@ -185,7 +193,7 @@ bool EdgePacer::climbs(const Interval& interval) {
   const double steeper = climb_ > 0 ? 1 + kSteeper * (climb_ - 1) : kFirstClimb;
   climb_ = std::min({kSteepestClimb, std::max(gains().raise, steepest), steeper});
   latest_ = {believable(interval)};  // those before were held by a lower limit
-  limit_ = std::max(kLeastLimit, climb_ * mean_rate(latest_));
+  limit_to(climb_ * mean_rate(latest_));
   keep_mean(interval);
   unqueued_ = 0;
   patience_ = 1;
@@ -196,7 +204,7 @@ void EdgePacer::begin_with(double bytes_per_second) {
   if (limit_ || bytes_per_second <= 0) return;
   rates_ = {bytes_per_second};
   is_guess_ = true;
-  limit_ = std::max(kLeastLimit, gains().raise * bytes_per_second);
+  limit_to(gains().raise * bytes_per_second);
 }
 
 void EdgePacer::resume() {
@@ -209,7 +217,7 @@ void EdgePacer::resume() {
   unqueued_ = held_ = drained_ = 0;
   // What queue there was is gone. BBR, which begins anew, sends all that it may, and the first round trips tell the
   // least.
-  if (limit_) limit_ = std::max(kLeastLimit, (keeps_a_queue() ? 1 : gain()) * fastest());
+  if (limit_) limit_to((keeps_a_queue() ? 1 : gain()) * fastest());
 }
 
 std::optional<double> EdgePacer::link_rate() const { return limit_ ? std::optional(fastest()) : std::nullopt; }

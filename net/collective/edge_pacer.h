@@ -75,6 +75,7 @@ class EdgePacer {
   };
 
   void begin(Interval& interval);
+  void limit_to(double bytes_per_second);
   void doubt_guess();
   bool learns(const Interval& interval, bool queued);
   void look_for_the_top(double rate);

@@ -15,6 +15,7 @@ constexpr double kClimb = 1.04;               // of a limit, which BBR would fol
 constexpr double kLossyShare = 0.2;           // of the intervals: what is lost now and then is no lossy link's
 constexpr double kMemoryOfLosses = 15. / 16;  // from one interval to the next
 constexpr double kOverflowing = 0.1;          // of what is delivered: more than links lose by themselves
+constexpr double kMostOverflow = 3;           // of what is delivered: BBR's start sends no more, so that the way stood
 constexpr double kLeastOverflow = 128 << 10;  // bytes: some 90 segments, no accident
 
 bool paces_by_fq() {
@@ -30,6 +31,7 @@ bool paces_by_fq() {
 
 std::optional<double> overflowing_rate(double seconds, double bytes_delivered, double bytes_retransmitted) {
   if (bytes_retransmitted < std::max(kLeastOverflow, kOverflowing * bytes_delivered)) return std::nullopt;
+  if (bytes_retransmitted > kMostOverflow * bytes_delivered) return std::nullopt;
   return bytes_delivered / seconds;
 }
 

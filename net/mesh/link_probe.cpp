@@ -12,7 +12,9 @@
 namespace atl {
 namespace {
 
-constexpr std::chrono::seconds kProbeTimeout{5};  // a slow link is measured by what came until then
+// A slow link is measured by what came until then. Across half the world a connection takes five seconds until its
+// window is open, and before that it would seem a slow one.
+constexpr std::chrono::seconds kProbeTimeout{10};
 constexpr std::chrono::seconds kStall{5};
 constexpr std::chrono::seconds kPollPeriod{1};
 

@@ -115,6 +115,7 @@ class DirectReduceTest : public QObject {
   void a_contributor_that_says_nothing_is_named_although_its_edges_live();
   void a_contributor_that_stops_on_an_edge_that_never_paused_is_missed_early();
   void whose_contributions_lack_most_is_named_when_an_attempt_is_ended();
+  void who_never_dials_is_named_when_an_attempt_is_ended();
   void contributions_that_break_the_protocol_are_refused_data();
   void contributions_that_break_the_protocol_are_refused();
   void abort_ends_the_attempt_at_once();
@@ -361,19 +362,47 @@ void DirectReduceTest::whose_contributions_lack_most_is_named_when_an_attempt_is
     TlsConnection to_first = member.dial(0);
     const TlsConnection to_third = member.dial(2);
     write_header(to_first, member.first_header(0));
-    std::jthread lives([&] { member.keep_alive(edges, end); });
-    std::this_thread::sleep_for(1s);
-    abort.raise("it takes far longer than its links need");
-    lives.join();
+    member.keep_alive(edges, end);
   });
   std::jthread other([&] { (void)ring.run_member(2, spec, inputs[2], end); });
-  const auto result = ring.run_member(0, spec, inputs[0], abort);
+  // Ended once the header of one and the frame of the other have come: no ring's data can.
+  const std::uint64_t frame = PlayedMember(ring, 1, spec, kNumel).first_header(0).length;
+  AllReduceSpec watched = spec;
+  watched.on_progress = [&, frame](const AllReduceProgress& progress) {
+    if (progress.bytes_done >= 2 * kRingFrameHeaderBytes + frame)
+      abort.raise("it takes far longer than its links need");
+  };
+  const auto result = ring.run_member(0, watched, inputs[0], abort);
   end.raise("test ends");
 
   QVERIFY(!result.ok());
   QCOMPARE(result.failure().error.code, ErrorCode::kAborted);
   QCOMPARE(result.failure().peer->value, ring.id(1).value);  // the ring's previous rank is another
   QCOMPARE(result.failure().stalled_after, std::optional<std::uint64_t>(kRingFrameHeaderBytes));
+}
+
+// Nobody is read before all have come, so that of the others as little has.
+void DirectReduceTest::who_never_dials_is_named_when_an_attempt_is_ended() {
+  constexpr std::int64_t kNumel = 300'000;
+  LoopbackRing ring(3);
+  const AllReduceSpec spec = ring.spec(kWire);
+  const Inputs inputs = normal_inputs(3, kNumel);
+  AbortSignal end, abort;
+
+  std::jthread mute([&] {
+    PlayedMember member(ring, 1, spec, kNumel);
+    RingEdges edges = member.connect_ring();
+    member.keep_alive(edges, end);
+  });
+  std::jthread other([&] { (void)ring.run_member(2, spec, inputs[2], end); });
+  AllReduceSpec watched = spec;
+  watched.on_progress = [&](const AllReduceProgress&) { abort.raise("it takes far longer than its links need"); };
+  const auto result = ring.run_member(0, watched, inputs[0], abort);
+  end.raise("test ends");
+
+  QVERIFY(!result.ok());
+  QCOMPARE(result.failure().peer->value, ring.id(1).value);  // the ring's previous rank is another
+  QCOMPARE(result.failure().stalled_after, std::optional<std::uint64_t>(0));
 }
 
 void DirectReduceTest::contributions_that_break_the_protocol_are_refused_data() {

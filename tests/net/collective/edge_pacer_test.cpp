@@ -74,6 +74,7 @@ class EdgePacerTest : public QObject {
   void a_queue_that_does_not_shrink_is_not_drained_for_long();
   void after_a_pause_the_rate_is_still_known();
   void an_outage_is_not_taken_for_a_slow_link();
+  void a_few_poor_intervals_after_a_guess_do_not_make_it_silent();
   void with_losses_a_short_queue_of_its_own_keeps_the_link_full_data();
   void with_losses_a_short_queue_of_its_own_keeps_the_link_full();
   void with_losses_it_follows_a_link_that_gets_slower_and_faster();
@@ -229,6 +230,24 @@ void EdgePacerTest::an_outage_is_not_taken_for_a_slow_link() {
   link.break_for(pacer, 3, 2);
 
   QVERIFY2(near(*pacer.limit(), 60e6), qPrintable(QString::number(*pacer.limit())));
+}
+
+// What then leaves at once would be paid for at the least limit, for seconds.
+void EdgePacerTest::a_few_poor_intervals_after_a_guess_do_not_make_it_silent() {
+  EdgePacer pacer;
+  pacer.begin_with(25e6);
+  const auto observe = [&](double bytes, bool saturated) {
+    pacer.observe({0.15, bytes, saturated, 0.2, true, false, /*lossy=*/false});
+  };
+  observe(3e6, false);
+  observe(3e6, true);
+
+  double before = *pacer.limit();
+  for (int interval = 0; interval < 3; ++interval) {
+    observe(4e3, true);
+    QVERIFY2(*pacer.limit() > 0.49 * before, qPrintable(QString::number(*pacer.limit())));
+    before = *pacer.limit();
+  }
 }
 
 void EdgePacerTest::with_losses_a_short_queue_of_its_own_keeps_the_link_full_data() {

@@ -261,6 +261,7 @@ void EdgePacingTest::a_link_whose_queue_overflows_delivers_its_rate() {
   QCOMPARE(overflowing_rate(0.4, 4e6, 5e5), std::optional(1e7));
   QCOMPARE(overflowing_rate(0.4, 4e6, 2e5), std::nullopt);  // 5 %: of a link that loses by itself
   QCOMPARE(overflowing_rate(0.1, 1e5, 5e4), std::nullopt);  // too few to tell
+  QCOMPARE(overflowing_rate(0.2, 4e3, 2e5), std::nullopt);  // the way stood still
 }
 
 void EdgePacingTest::what_was_sent_last_is_waited_for_until_it_is_taken() {
