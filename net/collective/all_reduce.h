@@ -93,6 +93,9 @@ struct AllReduceSpec {
   std::function<void(std::size_t offset, std::size_t count)> on_final = {};
 };
 
+// How an attempt cuts an input of so many values: what its members send, and who shows its chunks later, cuts alike.
+RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel);
+
 // Where an all-reduce's duration went, one part after the other.
 struct AllReducePhases {
   Seconds connect{};         // until bytes could move

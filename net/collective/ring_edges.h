@@ -18,8 +18,6 @@ inline constexpr std::chrono::seconds kRest{1};  // of a connection, after which
 // A member's weight over the total.
 float share_of(const std::vector<RingMember>& order, std::size_t rank);
 inline bool has_share(const std::vector<RingMember>& order, std::size_t rank) { return share_of(order, rank) != 0.0f; }
-// What spec and input make of the payload.
-RingPayload payload_of(const AllReduceSpec& spec, std::int64_t numel);
 // How `rank` speaks first on an edge of one connection.
 RingHello hello_of(const AllReduceSpec& spec, std::size_t rank, RingRole role, const RingPayload& payload);
 

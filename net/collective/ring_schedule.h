@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/wire_format.h"
@@ -25,11 +26,15 @@ inline constexpr std::int64_t kSubChunkBytes = 128 << 10;
 inline constexpr std::int64_t kLeastSubChunkBytes = 8 << 10;
 inline constexpr std::int64_t kSubChunks = 32;  // that a chunk is cut into at least, where they are not the least
 
-// What one attempt averages, as all its members understand it.
+// What one attempt averages, as all its members understand it. There is no size of buckets that would be right for
+// every payload, so none is made without one.
 struct RingPayload {
-  WireFormat wire = WireFormat::kInt8Block;
-  std::int64_t numel = 0;
-  std::int64_t bucket_numel = 0;    // positive; a multiple of every format's block
+  RingPayload(WireFormat wire_format, std::int64_t values, std::int64_t values_a_bucket, std::vector<bool> final_ones)
+      : wire(wire_format), numel(values), bucket_numel(values_a_bucket), final_buckets(std::move(final_ones)) {}
+
+  WireFormat wire;
+  std::int64_t numel;
+  std::int64_t bucket_numel;        // positive; a multiple of every format's block
   std::vector<bool> final_buckets;  // by bucket: these are averaged already and do not travel; empty: none
 
   std::int64_t buckets() const { return (numel + bucket_numel - 1) / bucket_numel; }

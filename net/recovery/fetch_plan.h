@@ -21,8 +21,8 @@ namespace atl {
 
 // Of the run.
 struct FetchModel {
-  std::uint64_t numel = 0;
-  std::vector<Fragment> fragments;
+  std::uint64_t numel;
+  std::vector<Fragment> fragments;           // at least one
   WireFormat wire = WireFormat::kInt8Block;  // of most averages, to reckon with
 };
 

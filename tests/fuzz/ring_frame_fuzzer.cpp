@@ -66,10 +66,7 @@ void check_receipt(ByteView bytes) {
 // Sequences of headers in whatever order, as the receiving lane takes them: a frame is let in once at most, and only
 // what the schedule says; what it lets in adds up.
 void check_stream(Input& input) {
-  const RingPayload payload{.wire = WireFormat::kInt8Block,
-                            .numel = 1 + input.get<std::uint16_t>() % 4'000,
-                            .bucket_numel = 1'024,
-                            .final_buckets = {}};
+  const RingPayload payload{WireFormat::kInt8Block, 1 + input.get<std::uint16_t>() % 4'000, 1'024, {}};
   const int world_size = 2 + input.get<std::uint8_t>() % 4;
   const EdgeSchedule inbound(payload, world_size, Rank{world_size - 1});
   const EdgeSchedule outbound(payload, world_size, Rank{0});

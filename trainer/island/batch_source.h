@@ -35,11 +35,12 @@ class BatchSource {
   virtual Result<TokenBatch> validation_batch(std::uint32_t index) = 0;
 };
 
+// As the run says it: without a default, as none would be right for every run.
 struct DatasetBatchShape {
-  std::uint64_t seed = 0;
-  std::uint32_t sequences_per_step = 0;
-  std::uint32_t sequence_length = 0;
-  std::uint32_t validation_sequences = 0;  // evenly spaced over the validation split
+  std::uint64_t seed;
+  std::uint32_t sequences_per_step;
+  std::uint32_t sequence_length;
+  std::uint32_t validation_sequences;  // evenly spaced over the validation split
   AttentionScope attention = AttentionScope::kPacked;
 };
 

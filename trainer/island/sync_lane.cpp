@@ -9,17 +9,12 @@
 
 #include "net/base/encoding.h"
 #include "net/collective/canonical_digest.h"
-#include "net/collective/ring_schedule.h"
 #include "net/recovery/outer_step.h"
 
 namespace atl {
 namespace {
 
 constexpr std::uint64_t kTellingBytes = 4u << 20;  // how fast fewer of them went tells of latency, not of the link
-
-std::size_t bucket_count(std::int64_t numel, std::int64_t bucket_numel) {
-  return static_cast<std::size_t>((numel + bucket_numel - 1) / bucket_numel);
-}
 
 }  // namespace
 
@@ -116,12 +111,14 @@ AllReduceSpec SyncLane::spec_of(const HubAttempt& message) {
 
 // Room for the average, with the buckets that stay from the attempt before in their places.
 Result<SyncLane::Average> SyncLane::begin_average(const AllReduceSpec& spec) {
-  Average average;
+  Average average{.attempt = spec.attempt,
+                  .payload = payload_of(spec, part_.numel),
+                  .world_size = static_cast<int>(spec.order.size())};
   const std::vector<bool>& stay = spec.final_buckets;
   if (average_) {
     const std::vector<bool>& whole = average_->whole_buckets;
-    bool holds_them =
-        whole.size() == stay.size() && average_->attempt.value + 1 == spec.attempt.value && average_->wire == spec.wire;
+    bool holds_them = whole.size() == stay.size() && average_->attempt.value + 1 == spec.attempt.value &&
+                      average_->payload.wire == spec.wire;
     for (std::size_t i = 0; holds_them && i < stay.size(); ++i) holds_them = whole[i] || !stay[i];
     average.canonical = std::move(average_->canonical);
     if (average_->is_shared) {
@@ -132,10 +129,6 @@ Result<SyncLane::Average> SyncLane::begin_average(const AllReduceSpec& spec) {
     if (holds_them) average.whole_buckets = stay;
   }
   average_.reset();
-  average.attempt = spec.attempt;
-  average.wire = spec.wire;
-  average.final_buckets = spec.final_buckets;
-  average.world_size = static_cast<int>(spec.order.size());
   const auto bytes = static_cast<std::size_t>(encoded_bytes(spec.wire, part_.numel));
   if (average.canonical) {
     average.canonical->resize(bytes);
@@ -185,7 +178,7 @@ void SyncLane::on(const HubAttempt& message) {
   }
   const auto& report = std::get<AllReduceReport>(outcome);
   average.digest = to_hex(report.digest);
-  average.whole_buckets.assign(bucket_count(part_.numel, spec.bucket_numel), true);
+  average.whole_buckets.assign(static_cast<std::size_t>(average.payload.buckets()), true);
   if (is_too_large(average, message.norm_limit)) {
     IslandAttemptFailed refusal{message.round, message.attempt, std::nullopt,
                                 "the average is larger than its parts can be"};
@@ -195,7 +188,7 @@ void SyncLane::on(const HubAttempt& message) {
     return;
   }
   average.is_shared = true;
-  network_.keep_average(message.round, average.wire, average.digest, average.canonical);
+  network_.keep_average(message.round, spec.wire, average.digest, average.canonical);
   status_.update([&](IslandState& s) {
     s.bytes_sent += report.bytes_sent;
     s.last_sync_seconds = report.duration.count();
@@ -218,7 +211,7 @@ void SyncLane::on(const HubAttempt& message) {
 // parts.
 bool SyncLane::is_too_large(const Average& average, double norm_limit) const {
   if (norm_limit <= 0) return false;
-  const std::optional<double> squared = average_squared_norm(average.wire, *average.canonical, part_.numel);
+  const std::optional<double> squared = average_squared_norm(average.payload.wire, *average.canonical, part_.numel);
   return !squared || std::sqrt(*squared) > norm_limit;
 }
 
@@ -227,8 +220,7 @@ void SyncLane::on(const HubShowChunks& message) {
   IslandChunks answer{message.round, message.attempt, {}, fragment_};
   const bool shows = message.fragment == fragment_ && has_round(message.round) && holds_average();
   if (shows && average_->attempt == message.attempt) {
-    const RingPayload payload{.wire = average_->wire, .numel = part_.numel, .final_buckets = average_->final_buckets};
-    for (const Digest& digest : chunk_digests(payload, average_->world_size, *average_->canonical)) {
+    for (const Digest& digest : chunk_digests(average_->payload, average_->world_size, *average_->canonical)) {
       answer.digests.push_back(to_hex(digest));
     }
   }
@@ -253,7 +245,7 @@ void SyncLane::on(const HubCommit& message) {
     const Average average = std::move(*average_);
     average_.reset();
     std::swap(residual_, lost_);
-    return take_outer_step(message, average.wire, average.canonical);
+    return take_outer_step(message, average.payload.wire, average.canonical);
   }
   // Another process of this island may have held it.
   Result<KeptAverage> kept = network_.kept_average(message.round, message.digest);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "net/collective/all_reduce.h"
+#include "net/collective/ring_schedule.h"
 #include "net/disk/kept_average_file.h"
 #include "net/model/fragments.h"
 #include "net/wire/mesh.h"
@@ -114,13 +115,12 @@ class SyncLane {
  private:
   struct Average {  // of the newest attempt, whole or not
     Attempt attempt;
-    WireFormat wire = WireFormat::kFp32;
-    std::string digest;  // empty: it failed or was aborted; what is left are whole_buckets
-    SharedBytes canonical;
+    RingPayload payload;  // as the attempt cut it
+    int world_size;
+    std::string digest = {};  // empty: it failed or was aborted; what is left are whole_buckets
+    SharedBytes canonical = {};
     bool is_shared = false;  // it was whole: the disk's thread may read it yet
-    std::vector<bool> whole_buckets;
-    std::vector<bool> final_buckets;  // of them, those that did not travel in this attempt
-    int world_size = 0;
+    std::vector<bool> whole_buckets = {};
   };
 
   void on(LaneBegin command);

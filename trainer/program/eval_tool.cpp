@@ -102,7 +102,8 @@ Result<DatasetLoss> dataset_loss(const EvalCommand& command, InferenceEngine& en
   // Of marked labels some tokens are predicted alone, and their bytes are not known.
   const std::optional<DataStatistics> statistics =
       source.data.manifest().marked_labels ? std::nullopt : source.data.manifest().statistics;
-  DatasetBatches batches(std::move(source.data), {.sequences_per_step = rows_at_once(command),
+  DatasetBatches batches(std::move(source.data), {.seed = 0,  // nothing is trained
+                                                  .sequences_per_step = rows_at_once(command),
                                                   .sequence_length = command.sequence_length,
                                                   .validation_sequences = command.sequences,
                                                   .attention = attention});

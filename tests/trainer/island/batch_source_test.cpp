@@ -63,7 +63,8 @@ class BatchSourceTest : public QObject {
 
 void BatchSourceTest::attention_within_documents_knows_where_they_begin() {
   const QTemporaryDir directory;
-  DatasetBatches batches(dataset_in(directory.path().toStdString()), {.sequences_per_step = 2,
+  DatasetBatches batches(dataset_in(directory.path().toStdString()), {.seed = 1,
+                                                                      .sequences_per_step = 2,
                                                                       .sequence_length = 4,
                                                                       .validation_sequences = 2,
                                                                       .attention = AttentionScope::kDocument});
@@ -82,7 +83,7 @@ void BatchSourceTest::attention_within_documents_knows_where_they_begin() {
 void BatchSourceTest::a_packed_sequence_is_one_document() {
   const QTemporaryDir directory;
   DatasetBatches batches(dataset_in(directory.path().toStdString()),
-                         {.sequences_per_step = 2, .sequence_length = 4, .validation_sequences = 2});
+                         {.seed = 1, .sequences_per_step = 2, .sequence_length = 4, .validation_sequences = 2});
 
   const TokenBatch batch = batches.validation_batch(0).value();
 
@@ -106,7 +107,7 @@ void BatchSourceTest::tokens_that_are_marked_count_for_nothing() {
   QVERIFY(dataset.verify().ok());
   DatasetBatches batches(
       std::move(dataset),
-      {.sequences_per_step = 2, .sequence_length = 4, .validation_sequences = 2, .attention = attention});
+      {.seed = 1, .sequences_per_step = 2, .sequence_length = 4, .validation_sequences = 2, .attention = attention});
 
   for (int again = 0; again < 2; ++again) {
     const TokenBatch batch = batches.validation_batch(0).value();

@@ -223,7 +223,7 @@ class KeptFilesTest : public QObject {
   }
 
   void altered_bytes_show_in_the_digest_of_their_chunk_alone() {
-    const RingPayload payload{.wire = WireFormat::kInt8Block, .numel = 4096, .bucket_numel = 2048, .final_buckets = {}};
+    const RingPayload payload{WireFormat::kInt8Block, 4096, 2048, {}};
     Bytes canonical(static_cast<std::size_t>(encoded_bytes(payload.wire, payload.numel)), std::byte{1});
     const auto before = chunk_digests(payload, 4, canonical);
     const auto place = static_cast<std::size_t>(encoded_bytes(payload.wire, payload.chunk_begin(1, 2, 4)));
