@@ -32,7 +32,11 @@ void CertificateKeeper::run() {
 }
 
 Status CertificateKeeper::renew_if_due() {
-  if (!is_due_for_renewal(identity_, std::chrono::system_clock::now())) return ok_status();
+  const auto now = std::chrono::system_clock::now();
+  if (!is_due_for_renewal(identity_, now)) return ok_status();
+  if (is_not_yet_valid(identity_, now)) {
+    spdlog::warn("certificate=\"not valid yet: this machine's clock is behind, or its hub's was ahead\"");
+  }
   ATOLL_ASSIGN_OR_RETURN(identity_, renew_certificate(identity_, options_.hub, Deadline::after(kRequestTime), stop_));
   identity_.renewed->replace(identity_.certificate_pem);
   spdlog::info("certificate renewed");

@@ -59,7 +59,7 @@ Result<EnrolResponse> Enroller::handle(const EnrolRequest& request) {
         fmt::format("this invite is for another run; the hub at this address leads run {}", authority_.run_id())});
   }
   const auto now = clock_();
-  const Validity validity = Validity::starting(now, certificate_lifetime_);
+  const Validity validity = authority_.validity(now, certificate_lifetime_);
   EnrolledIsland newcomer{random_island_id(), request.display_name, {}, std::chrono::floor<std::chrono::seconds>(now)};
   // Signed before the invite is burnt, so that a request that cannot be signed costs no use; shown only after.
   Result<std::string> certificate = authority_.sign_request(request.request_pem, newcomer.id, validity);

@@ -99,7 +99,7 @@ Result<RunConfig> hub_init(const HubInitOptions& options) {
   ATOLL_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::create(run.run_id));
   ATOLL_RETURN_IF_ERROR(make_directories(home.authority(), FileMode::kPrivate));
   ATOLL_RETURN_IF_ERROR(authority.save(home.authority()));
-  ATOLL_ASSIGN_OR_RETURN(const Identity identity, authority.make_hub_identity(Validity::starting(
+  ATOLL_ASSIGN_OR_RETURN(const Identity identity, authority.make_hub_identity(authority.validity(
                                                       std::chrono::system_clock::now(), kHubCertificateLifetime)));
   ATOLL_RETURN_IF_ERROR(save_identity(home.identity(), identity));
   HubFile hub{{}, options.operator_name};

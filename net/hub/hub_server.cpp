@@ -256,7 +256,7 @@ Result<std::string> HubServer::Impl::renew(const EnrolledIsland& island, const s
     spdlog::info("certificate renewed island={} held_back={}", island.id.value, *held_back);
   }
   return authority_->renew(certificate_pem,
-                           Validity::starting(std::chrono::system_clock::now(), certificate_lifetime_));
+                           authority_->validity(std::chrono::system_clock::now(), certificate_lifetime_));
 }
 
 Result<std::string> HubServer::Impl::contributors() {
@@ -268,9 +268,16 @@ Result<std::string> HubServer::Impl::contributors() {
 // authority.
 Status HubServer::Impl::renew_own_certificate() {
   const auto now = std::chrono::system_clock::now();
-  if (!is_due_for_renewal(identity_, now)) return ok_status();
-  ATOLL_ASSIGN_OR_RETURN(identity_, authority_->make_hub_identity(Validity::starting(now, kHubCertificateLifetime)));
-  return save_identity(home_.identity(), identity_);
+  ATOLL_RETURN_IF_ERROR(authority_->check_time(now));
+  if (!is_due_for_renewal(identity_, now, kHubCertificateLifetime)) return ok_status();
+  if (is_not_yet_valid(identity_, now)) {
+    spdlog::warn(
+        "hub certificate=\"not valid yet: this machine's clock was ahead when it was made, or is behind now\"");
+  }
+  ATOLL_ASSIGN_OR_RETURN(identity_, authority_->make_hub_identity(authority_->validity(now, kHubCertificateLifetime)));
+  ATOLL_RETURN_IF_ERROR(save_identity(home_.identity(), identity_));
+  spdlog::info("hub certificate=renewed");
+  return ok_status();
 }
 
 EnrolResponse HubServer::Impl::enrol(const EnrolRequest& request) { return members_->enrol(*enroller_, request); }

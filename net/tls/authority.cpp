@@ -1,5 +1,6 @@
 #include "net/tls/authority.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
@@ -76,7 +77,8 @@ Result<CertificateAuthority> CertificateAuthority::create(const std::string& run
     return Error{ErrorCode::kInvalidArgument, "a run id has 1 to 64 characters"};
   }
   UniqueKey key = generate_key();
-  const Validity validity = Validity::starting(std::chrono::system_clock::now(), kAuthorityLifetime);
+  const auto now = std::max<std::chrono::system_clock::time_point>(std::chrono::system_clock::now(), kSurelyPast);
+  const Validity validity{kSurelyPast, now + kAuthorityLifetime};
   UniqueCertificate certificate = certificate_of(key.get(), run_id, "Atoll run authority", validity);
   X509* raw = certificate.get();
   const bool made = raw != nullptr && X509_set_issuer_name(raw, X509_get_subject_name(raw)) == 1 &&
@@ -109,6 +111,26 @@ Status CertificateAuthority::save(const std::filesystem::path& directory) const 
 }
 
 Digest CertificateAuthority::pin() const { return public_key_digest(certificate_.get()); }
+
+Status CertificateAuthority::check_time(std::chrono::system_clock::time_point now) const {
+  const auto from = valid_from(certificate_.get()), until = valid_until(certificate_.get());
+  if (from && until && *from <= now && now <= *until) return ok_status();
+  return Error{
+      ErrorCode::kCertificate,
+      fmt::format("the run's authority is valid from {:%Y-%m-%d} to {:%Y-%m-%d}, and this machine's clock says "
+                  "{:%Y-%m-%d %H:%M} UTC, so no island could connect: set the clock; if it is right, it was wrong "
+                  "when the run was made, which has to be made anew",
+                  fmt::gmtime(std::chrono::system_clock::to_time_t(from.value_or(now))),
+                  fmt::gmtime(std::chrono::system_clock::to_time_t(until.value_or(now))),
+                  fmt::gmtime(std::chrono::system_clock::to_time_t(now)))};
+}
+
+Validity CertificateAuthority::validity(std::chrono::system_clock::time_point now,
+                                        std::chrono::seconds lifetime) const {
+  Validity valid = Validity::starting(std::max<std::chrono::system_clock::time_point>(now, kSurelyPast), lifetime);
+  valid.from = std::min(valid.from, valid_from(certificate_.get()).value_or(valid.from));
+  return valid;
+}
 
 Result<std::string> CertificateAuthority::issue(EVP_PKEY* subject_key, const std::string& name,
                                                 const Validity& validity) const {
@@ -156,7 +178,9 @@ Result<std::string> CertificateAuthority::renew(const std::string& certificate_p
   }
   ATOLL_ASSIGN_OR_RETURN(const std::string name, certified_name(certificate.get()));
   if (!is_enrolled_name(name)) return Error{ErrorCode::kCertificate, "not an island's name: '" + name + "'"};
-  return issue(key, name, validity);
+  return issue(key, name,
+               {std::min(validity.from, valid_from(certificate.get()).value_or(validity.from)),
+                std::max(validity.until, valid_until(certificate.get()).value_or(validity.until))});
 }
 
 Result<Identity> CertificateAuthority::make_hub_identity(const Validity& validity) const {

@@ -21,6 +21,10 @@ struct Validity {
   static Validity starting(std::chrono::system_clock::time_point now, std::chrono::seconds duration);
 };
 
+// No clock that is right shows less. Authorities are valid from here on: they are trusted by their pin, and a date at
+// which one was made could only be a wrong one.
+inline constexpr std::chrono::sys_days kSurelyPast{std::chrono::year{2026} / std::chrono::January / 1};
+
 inline constexpr std::chrono::hours kAuthorityLifetime{24 * 3652};
 inline constexpr std::chrono::hours kHubCertificateLifetime{24 * 730};
 
@@ -35,13 +39,18 @@ class CertificateAuthority {
   const std::string& run_id() const { return run_id_; }
   const std::string& certificate_pem() const { return certificate_pem_; }
   Digest pin() const;  // SHA-256 of the SubjectPublicKeyInfo
+  // kCertificate: at that time nobody accepts what it signed. Says which clock was, or is, wrong.
+  Status check_time(std::chrono::system_clock::time_point now) const;
+  // Of a certificate that is made now: from when the authority is, so that whatever this machine's clock says, it is
+  // valid once the clock is right.
+  Validity validity(std::chrono::system_clock::time_point now, std::chrono::seconds lifetime) const;
 
   // A certificate for the request's key under `name`, whatever name the request asks for. kInvalidArgument when the
   // request is malformed, does not prove possession of its key, or the name is not an island's.
   Result<std::string> sign_request(const std::string& request_pem, const IslandId& name,
                                    const Validity& validity) const;
-  // A certificate for the same name and key as this one of an island, whatever its own validity. kCertificate when this
-  // authority did not sign it, or it is not an island's.
+  // A certificate for the same name and key as this one of an island, whatever its own validity, which it covers: it
+  // begins no later and ends no sooner. kCertificate when this authority did not sign it, or it is not an island's.
   Result<std::string> renew(const std::string& certificate_pem, const Validity& validity) const;
   // A new key with a certificate for kHubName.
   Result<Identity> make_hub_identity(const Validity& validity) const;

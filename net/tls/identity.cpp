@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/err.h>
 
-#include <ctime>
+#include <algorithm>
 
 #include "net/base/file.h"
 #include "net/tls/x509.h"
@@ -22,14 +22,6 @@ Result<std::string> read_identity_file(const std::filesystem::path& path) {
                fmt::format("there is no {}: this machine has not joined a run; join one with `atoll join INVITE`",
                            path.string())};
 }
-
-using WallTime = std::chrono::system_clock::time_point;
-
-WallTime time_of(const ASN1_TIME* time) {
-  std::tm utc{};
-  return ASN1_TIME_to_tm(time, &utc) == 1 ? std::chrono::system_clock::from_time_t(::timegm(&utc)) : WallTime::min();
-}
-WallTime ends(X509* certificate) { return time_of(X509_get0_notAfter(certificate)); }
 
 // Why they are not one identity; empty when they are.
 std::string_view mismatch(EVP_PKEY* key, X509* certificate, X509* authority) {
@@ -78,18 +70,27 @@ Result<Identity> with_certificate(const Identity& identity, const std::string& c
   ATOLL_ASSIGN_OR_RETURN(const std::string name, certified_name(renewed.get()));
   std::string_view why = mismatch(key.get(), renewed.get(), authority.get());
   if (why.empty() && name != identity.name.value) why = "it carries another name";
-  if (why.empty() && ends(renewed.get()) <= ends(old.get())) why = "it lasts no longer than the present one";
+  if (why.empty() && valid_until(renewed.get()) <= valid_until(old.get())) why = "it lasts no longer than the present one";
   if (!why.empty()) return Error{ErrorCode::kCertificate, fmt::format("the renewed certificate is no use: {}", why)};
   Identity result = identity;
   result.certificate_pem = to_pem(renewed.get());
   return result;
 }
 
-bool is_due_for_renewal(const Identity& identity, std::chrono::system_clock::time_point now) {
+bool is_due_for_renewal(const Identity& identity, std::chrono::system_clock::time_point now,
+                        std::chrono::seconds lifetime) {
   const auto certificate = parse_certificate(identity.certificate_pem);
   if (!certificate.ok()) return false;
-  const WallTime begins = time_of(X509_get0_notBefore(certificate->get()));
-  return now > begins + (ends(certificate->get()) - begins) / 3;
+  const auto from = valid_from(certificate->get()), until = valid_until(certificate->get());
+  if (!from || !until || now < *from) return true;
+  const std::chrono::system_clock::duration life =
+      std::min<std::chrono::system_clock::duration>(*until - *from, lifetime);
+  return now > *until - 2 * life / 3;
+}
+
+bool is_not_yet_valid(const Identity& identity, std::chrono::system_clock::time_point now) {
+  const auto certificate = parse_certificate(identity.certificate_pem);
+  return certificate.ok() && now < valid_from(certificate->get()).value_or(now);
 }
 
 Status save_identity(const std::filesystem::path& directory, const Identity& identity) {

@@ -54,8 +54,11 @@ Result<Identity> load_identity(const std::filesystem::path& directory);
 // The same identity with a newer certificate of it. kCertificate when that is not for its key and name, not from its
 // authority, or does not last longer than the one it has.
 Result<Identity> with_certificate(const Identity& identity, const std::string& certificate_pem);
-// A third of its certificate's life has passed: time to ask for a new one, while there is much left to try again in.
-bool is_due_for_renewal(const Identity& identity, std::chrono::system_clock::time_point now);
+// A third of its certificate's life has passed: time to ask for a new one, while there is much left to try again in. Or
+// it is not valid yet. `lifetime`: that its authority gives, for it may begin long before it was made.
+bool is_due_for_renewal(const Identity& identity, std::chrono::system_clock::time_point now,
+                        std::chrono::seconds lifetime = kIslandCertificateLifetime);
+bool is_not_yet_valid(const Identity& identity, std::chrono::system_clock::time_point now);
 Status save_identity(const std::filesystem::path& directory, const Identity& identity);
 
 }  // namespace atl

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
 namespace atl {
 namespace {
@@ -107,6 +108,24 @@ Digest public_key_digest(X509* certificate) {
   const Digest digest = sha256(std::as_bytes(std::span(der, static_cast<std::size_t>(size))));
   OPENSSL_free(der);
   return digest;
+}
+
+namespace {
+
+std::optional<std::chrono::system_clock::time_point> time_of(const ASN1_TIME* time) {
+  std::tm utc{};
+  if (ASN1_TIME_to_tm(time, &utc) != 1) return std::nullopt;
+  return std::chrono::system_clock::from_time_t(::timegm(&utc));
+}
+
+}  // namespace
+
+std::optional<std::chrono::system_clock::time_point> valid_from(const X509* certificate) {
+  return time_of(X509_get0_notBefore(certificate));
+}
+
+std::optional<std::chrono::system_clock::time_point> valid_until(const X509* certificate) {
+  return time_of(X509_get0_notAfter(certificate));
 }
 
 std::string organisation_of(X509* certificate) {

@@ -6,7 +6,9 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -47,6 +49,10 @@ Digest public_key_digest(X509* certificate);
 // that names another run.
 inline constexpr int kVerifyPin = X509_V_ERR_APPLICATION_VERIFICATION;
 inline constexpr int kVerifyOtherRun = X509_V_ERR_CERT_REJECTED;
+
+// Empty: it says none that can be read.
+std::optional<std::chrono::system_clock::time_point> valid_from(const X509* certificate);
+std::optional<std::chrono::system_clock::time_point> valid_until(const X509* certificate);
 
 std::string organisation_of(X509* certificate);  // of its subject; empty when there is none
 // The common name, when it is also the only subject alternative name; kCertificate otherwise.

@@ -5,6 +5,7 @@
 
 #include "net/enrol/enrolment_store.h"
 #include "net/tls/signature.h"
+#include "net/tls/x509.h"
 #include "tests/fakes/test_run.h"
 
 using namespace std::chrono_literals;
@@ -17,6 +18,7 @@ class EnrollerTest : public QObject {
  private Q_SLOTS:
   void init();
   void a_good_invite_gives_a_certificate_of_the_run();
+  void who_enrols_while_the_hubs_clock_is_ahead_can_connect_when_it_is_right();
   void an_invite_is_good_for_its_uses_and_no_more();
   void a_wrong_secret_is_unknown_and_takes_no_use();
   void an_unknown_id_is_unknown();
@@ -86,6 +88,18 @@ void EnrollerTest::a_good_invite_gives_a_certificate_of_the_run() {
   QVERIFY(is_enrolled_name(grant.island.value));
   QCOMPARE(grant.authority_pem, run_.authority().certificate_pem());
   QCOMPARE(grant.hub.at(0).port, std::uint16_t{4711});
+}
+
+void EnrollerTest::who_enrols_while_the_hubs_clock_is_ahead_can_connect_when_it_is_right() {
+  const auto right = now_;
+  now_ += 24h * 240;
+  const Invite made_then = invite(1);
+
+  const EnrolGrant grant = granted(request_for(made_then));
+
+  const auto certificate = parse_certificate(grant.certificate_pem).value();
+  QVERIFY(valid_from(certificate.get()) <= right);
+  QVERIFY(valid_until(certificate.get()) > right);
 }
 
 void EnrollerTest::an_invite_is_good_for_its_uses_and_no_more() {

@@ -8,6 +8,7 @@
 
 #include "net/base/printable.h"
 #include "net/base/sha256.h"
+#include "net/control/home.h"
 #include "net/data/source_name.h"
 #include "net/enrol/certificate_keeper.h"
 #include "net/enrol/certificate_renewal.h"
@@ -96,6 +97,7 @@ class HubServerTest : public QObject {
   void an_island_renews_its_certificate_and_is_admitted_with_it();
   void an_island_outlives_its_certificate();
   void the_dataset_is_served_by_exact_name_and_in_ranges();
+  void a_hub_with_a_certificate_of_the_future_makes_a_new_one_and_says_so();
   void a_run_of_before_data_had_sources_is_served_as_it_was();
 };
 
@@ -424,6 +426,29 @@ void HubServerTest::the_dataset_is_served_by_exact_name_and_in_ranges() {
   QVERIFY(range.starts_with("HTTP/1.1 206"));
   QCOMPARE(range.substr(range.find("\r\n\r\n") + 4), body.substr(10));
   QVERIFY(beyond.starts_with("HTTP/1.1 416"));
+// As a hub of an older version left it that was started once while its clock was ahead.
+void HubServerTest::a_hub_with_a_certificate_of_the_future_makes_a_new_one_and_says_so() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const PuppetIsland island(hub.address(), hub.enrol("reef"));
+  QVERIFY(hub.wait(committed(1)));
+  hub.stop();
+  const auto authority = CertificateAuthority::load(hub.directory() / "authority");
+  const auto ahead = std::chrono::system_clock::now() + std::chrono::days(240);
+  const auto of_the_future = authority->make_hub_identity(Validity::starting(ahead, kHubCertificateLifetime));
+  QVERIFY(save_identity(HubHome{hub.directory()}.identity(), *of_the_future).ok());
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("hub", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+
+  hub.start();
+
+  spdlog::set_default_logger(before);
+  QVERIFY2(log.str().find("clock was ahead") != std::string::npos, log.str().c_str());
+  const std::uint32_t then = hub.server().state().outer_step;
+  QVERIFY(hub.wait(committed(then + 2), 30));
+}
+
   QVERIFY(outside.starts_with("HTTP/1.1 404"));
   QVERIFY(other.starts_with("HTTP/1.1 404"));
 }

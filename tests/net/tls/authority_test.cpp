@@ -7,6 +7,7 @@
 
 #include "net/base/file.h"
 #include "net/tls/signature.h"
+#include "net/tls/x509.h"
 #include "tests/fakes/test_run.h"
 
 namespace atl {
@@ -26,6 +27,11 @@ class AuthorityTest : public QObject {
   void only_an_islands_certificate_of_this_run_is_renewed();
   void a_certificate_of_another_key_or_no_later_end_is_no_renewal();
   void renewal_is_due_after_a_third_of_the_certificates_life();
+  void a_certificate_that_is_not_valid_yet_is_due_for_renewal();
+  void a_clock_that_is_wrong_makes_no_certificate_that_is_not_valid_when_it_is_right_data();
+  void a_clock_that_is_wrong_makes_no_certificate_that_is_not_valid_when_it_is_right();
+  void a_renewal_begins_no_later_and_ends_no_sooner_than_what_it_replaces();
+  void an_authority_of_another_time_says_which_clock_is_wrong();
   void names_that_are_no_islands_are_refused();
   void names_that_are_no_islands_are_refused_data();
   void a_malformed_request_is_refused();
@@ -164,6 +170,69 @@ void AuthorityTest::renewal_is_due_after_a_third_of_the_certificates_life() {
 
   QVERIFY(!is_due_for_renewal(island, kNow + std::chrono::hours(29)));
   QVERIFY(is_due_for_renewal(island, kNow + std::chrono::hours(31)));
+}
+
+void AuthorityTest::a_certificate_that_is_not_valid_yet_is_due_for_renewal() {
+  const Identity island =
+      run_.issue(TestRun::island_id(1), {kNow + std::chrono::hours(1), kNow + std::chrono::days(90)});
+
+  QVERIFY(is_not_yet_valid(island, kNow));
+  QVERIFY(is_due_for_renewal(island, kNow));
+  QVERIFY(!is_not_yet_valid(island, kNow + std::chrono::hours(2)));
+  QVERIFY(!is_due_for_renewal(island, kNow + std::chrono::hours(2)));
+}
+
+void AuthorityTest::a_clock_that_is_wrong_makes_no_certificate_that_is_not_valid_when_it_is_right_data() {
+  QTest::addColumn<int>("days_ahead");
+  QTest::newRow("right") << 0;
+  QTest::newRow("eight months ahead") << 240;
+  QTest::newRow("since 1970") << -365 * 60;
+}
+
+// What a hub makes: its own certificate, an island's at its enrolment, and that one's renewal.
+void AuthorityTest::a_clock_that_is_wrong_makes_no_certificate_that_is_not_valid_when_it_is_right() {
+  QFETCH(const int, days_ahead);
+  const auto clock = kNow + std::chrono::days(days_ahead);
+  const CertificateAuthority& authority = run_.authority();
+  const Validity valid = authority.validity(clock, std::chrono::days(3650));
+  const KeyAndRequest key = make_signing_request();
+
+  const std::string hub = authority.make_hub_identity(valid)->certificate_pem;
+  const std::string island = *authority.sign_request(key.request_pem, TestRun::island_id(1), valid);
+
+  for (const std::string& pem : {hub, island, *authority.renew(island, valid)}) {
+    const UniqueCertificate certificate = std::move(*parse_certificate(pem));
+    QVERIFY(valid_from(certificate.get()) <= kNow);
+    QVERIFY(valid_until(certificate.get()) > kNow);
+  }
+}
+
+void AuthorityTest::a_renewal_begins_no_later_and_ends_no_sooner_than_what_it_replaces() {
+  const Identity before =
+      run_.issue(TestRun::island_id(1), {kNow - std::chrono::days(30), kNow + std::chrono::days(60)});
+  const UniqueCertificate old = std::move(*parse_certificate(before.certificate_pem));
+  const Validity ahead{kNow + std::chrono::days(240), kNow + std::chrono::days(330)};
+  const Validity behind{kNow - std::chrono::days(900), kNow - std::chrono::days(810)};
+
+  for (const Validity& validity : {ahead, behind}) {
+    const UniqueCertificate renewed =
+        std::move(*parse_certificate(*run_.authority().renew(before.certificate_pem, validity)));
+
+    QVERIFY(valid_from(renewed.get()) <= valid_from(old.get()));
+    QVERIFY(valid_until(renewed.get()) >= valid_until(old.get()));
+  }
+}
+
+void AuthorityTest::an_authority_of_another_time_says_which_clock_is_wrong() {
+  QVERIFY(run_.authority().check_time(kNow).ok());
+
+  for (const auto clock :
+       {std::chrono::system_clock::time_point(kSurelyPast) - std::chrono::days(1), kNow + std::chrono::days(4000)}) {
+    const Status checked = run_.authority().check_time(clock);
+    QVERIFY(!checked.ok());
+    QCOMPARE(checked.error().code, ErrorCode::kCertificate);
+    QVERIFY2(checked.error().message.find("set the clock") != std::string::npos, checked.error().message.c_str());
+  }
 }
 
 void AuthorityTest::names_that_are_no_islands_are_refused() {
