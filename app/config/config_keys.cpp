@@ -205,7 +205,8 @@ const std::vector<ConfigKey>& config_keys() {
        "Object store (S3) of outer states, https://HOST:PORT; empty: Amazon's of the region"},
       {"store.region", kText, "", "Its region; empty: us-east-1"},
       {"store.bucket", kText, "",
-       "Bucket there that this machine may write to, for runs that publish their states in it; empty: none"},
+       "BUCKET or BUCKET/PREFIX there that this machine may write to, for runs that publish their states in it; empty: "
+       "none"},
       {"store.credentials_file", kFile, "",
        "Its access key and secret, a file as ~/.aws/credentials that only its owner may read; empty: AWS_ACCESS_KEY_ID "
        "and AWS_SECRET_ACCESS_KEY, or that file"},

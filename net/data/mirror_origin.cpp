@@ -158,7 +158,7 @@ Result<std::unique_ptr<DataOrigin>> mirror_origin(const std::string& mirror, con
     // One try: who asks tries again, or asks another.
     StoreClientOptions client_options{.connect = options.connect, .stall = options.stall, .tries = 1};
     client_options.download = options.download;
-    const bool is_owners = access.bucket == settings.bucket && !access.credentials.anonymous();
+    const bool is_owners = !access.credentials.anonymous();
     if (options.policy < MirrorPolicy::kWeb && !is_owners) client_options.filter = options.filter;
     ATOLL_ASSIGN_OR_RETURN(StoreClient client, StoreClient::create(std::move(access), std::move(client_options)));
     return std::unique_ptr<DataOrigin>(std::make_unique<StoreOrigin>(std::move(url), std::move(client)));

@@ -4,8 +4,10 @@
 //     chunks.00000 ...       chunk after chunk (net/recovery/outer_state.h), kChunksOfObject in each (2 GiB)
 //     model.json             a HuggingFace config.json
 //     manifest.json          what it is, with the digest of each chunk; there only once all the others are
-//     uploading.json         while it is being written: which state; gone afterwards
+//     uploading.json         while it is being written: which state, of which run; gone afterwards
 //   PREFIX/latest.json       the newest that is whole, written last
+//
+// A prefix is one run's: where another's states lie, nothing is written or taken away.
 //
 // A state of the same step that is written over another takes its manifest away first: whoever reads one finds what it
 // names, or chunks whose digest tells that another state has taken its place. Pure; any thread.

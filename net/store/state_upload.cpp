@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/base/encoding.h"
+#include "net/base/json_reader.h"
 #include "net/base/json_text.h"
 #include "net/base/mutex.h"
 #include "net/base/printable.h"
@@ -20,6 +21,8 @@
 namespace atl {
 namespace {
 
+constexpr int kUploadingDepth = 1;
+constexpr std::size_t kMaxRunId = 16;
 constexpr int kObjectTries = 3;  // uploads of one object that others ended meanwhile
 constexpr int kPartTries = 3;    // a part of which the store keeps other bytes
 
@@ -77,6 +80,9 @@ class StateUpload {
   };
 
   StoreClient& client() { return clients_.front(); }
+  Status check_place();
+  Status check_manifest(OuterStep step);
+  Status is_anothers(const std::string& run_id, const std::string& run_name) const;
   Result<bool> is_published();
   Result<bool> is_whole(std::uint64_t object);
   Status begin();
@@ -124,6 +130,7 @@ Result<StateUploadReport> StateUpload::run() {
     ATOLL_ASSIGN_OR_RETURN(StoreClient client, StoreClient::create(access_, options_.client));
     clients_.push_back(std::move(client));
   }
+  ATOLL_RETURN_IF_ERROR(check_place());
   ATOLL_ASSIGN_OR_RETURN(const bool published, is_published());
   if (!published) {
     ATOLL_RETURN_IF_ERROR(begin());
@@ -147,6 +154,39 @@ Status StateUpload::put(const std::string& key, const std::string& text) {
                                        .body = as_bytes(text)},
                                       abort_));
   return ok_status();
+}
+
+Status StateUpload::is_anothers(const std::string& run_id, const std::string& run_name) const {
+  return Error{ErrorCode::kPermissionDenied,
+               fmt::format("run {} ({}) has states at s3://{}/{} already, which stay as they are: publish run {} in "
+                           "another place (atoll hub init --upload-to), or delete what is there if nobody needs it",
+                           printable(run_name, 64), printable(run_id, 32), root_.bucket, root_.prefix, run_.run_id)};
+}
+
+// An owner's word for a bucket is no word for the states of another run in it.
+Status StateUpload::check_place() {
+  ATOLL_RETURN_IF_ERROR(check_manifest(state_.version));
+  const Result<StoreAnswer> begun = get(directory_.key(kUploadingObject), kMaxLatestBytes);
+  if (!begun.ok() && begun.error().code != ErrorCode::kNotFound) return begun.error();
+  if (begun.ok()) {
+    std::string run = run_.run_id;  // an older version says none
+    const auto said = parse_bounded_json(to_string(begun->body), kMaxLatestBytes, kUploadingDepth);
+    if (said.ok() && JsonReader(*said).has("run_id")) JsonReader(*said).bounded("run_id", run, kMaxRunId);
+    if (run != run_.run_id) return is_anothers(run, "another run");
+  }
+  const Result<StoreAnswer> latest = get(root_.key(kLatestObject), kMaxLatestBytes);
+  if (!latest.ok()) return latest.error().code == ErrorCode::kNotFound ? ok_status() : Status(latest.error());
+  const auto newest = LatestState::from_json(to_string(latest->body));
+  if (!newest.ok() || newest->outer_step == state_.version) return ok_status();
+  return check_manifest(newest->outer_step);
+}
+
+Status StateUpload::check_manifest(OuterStep step) {
+  const auto answer = get(root_.beneath(published_name(step)).key(kManifestObject), kMaxPublishedManifest);
+  if (!answer.ok()) return answer.error().code == ErrorCode::kNotFound ? ok_status() : Status(answer.error());
+  const auto manifest = PublishedManifest::from_json(to_string(answer->body));
+  if (!manifest.ok() || manifest->run_id == run_.run_id) return ok_status();
+  return is_anothers(manifest->run_id, manifest->run_name);
 }
 
 // The manifest names this state, and all of it is there. One of another state, or of objects that somebody deleted, is
@@ -180,7 +220,7 @@ Result<bool> StateUpload::is_whole(std::uint64_t object) {
 // Uploads that were begun are gone on with where they are of this state: an upload itself says nothing of what is sent.
 Status StateUpload::begin() {
   const std::string key = directory_.key(kUploadingObject);
-  const std::string text = dump_json({{"version", 1}, {"state_hash", hash_}});
+  const std::string text = dump_json({{"version", 1}, {"run_id", run_.run_id}, {"state_hash", hash_}});
   const Result<StoreAnswer> before = get(key, kMaxLatestBytes);
   if (!before.ok() && before.error().code != ErrorCode::kNotFound) return before.error();
   const bool same = before.ok() && to_string(before->body) == text;

@@ -55,8 +55,8 @@ struct StateUploadReport {
 };
 
 // Beneath `prefix` in the bucket. Blocks; kAborted soon after `abort` is raised, and what was sent stays for the next
-// try. kCorrupt when the source is not what its manifest says, or the store keeps other bytes than were sent; else as
-// StoreClient::call.
+// try. kPermissionDenied where another run's states lie: they stay as they are. kCorrupt when the source is not what
+// its manifest says, or the store keeps other bytes than were sent; else as StoreClient::call.
 Result<StateUploadReport> publish_state(const StoreAccess& access, const std::string& prefix, const PublishedRun& run,
                                         const ChunkSource& source, const AbortSignal& abort,
                                         const StateUploadOptions& options = {});

@@ -40,6 +40,15 @@ Status check_scheme(const StoreAccess& access, bool owners_endpoint) {
 
 }  // namespace
 
+bool is_owners_place(const StoreSettings& settings, const StoreUrl& url) {
+  const std::string& said = settings.bucket;
+  const std::size_t slash = said.find('/');
+  if (said.empty() || said.substr(0, slash) != url.bucket) return false;
+  std::string prefix = slash == std::string::npos ? std::string() : said.substr(slash + 1);
+  while (prefix.ends_with('/')) prefix.pop_back();
+  return prefix.empty() || url.prefix == prefix || url.prefix.starts_with(prefix + "/");
+}
+
 bool may_use_bucket(const StoreSettings& settings) {
   if (settings.bucket.empty()) return false;
   const auto credentials = load_store_credentials(settings.credentials_file);
@@ -49,11 +58,12 @@ bool may_use_bucket(const StoreSettings& settings) {
 Result<StoreAccess> access_to_write(const StoreSettings& settings, const StoreUrl& url) {
   ATOLL_ASSIGN_OR_RETURN(StoreAccess access, place_of(settings, url));
   ATOLL_ASSIGN_OR_RETURN(const bool owners, is_owners_endpoint(settings, access));
-  if (!owners || settings.bucket != url.bucket) {
+  if (!owners || !is_owners_place(settings, url)) {
+    const std::string place = url.prefix.empty() ? url.bucket : fmt::format("{}/{}", url.bucket, url.prefix);
     return Error{ErrorCode::kPermissionDenied,
-                 fmt::format("this machine's owner did not say that it may write to bucket {} at {}; set store.bucket "
+                 fmt::format("this machine's owner did not say that it may write to {} at {}; set store.bucket to {} "
                              "(and store.endpoint) if it may",
-                             url.bucket, access.endpoint)};
+                             place, access.endpoint, place)};
   }
   ATOLL_ASSIGN_OR_RETURN(access.credentials, load_store_credentials(settings.credentials_file));
   return access;
@@ -63,7 +73,7 @@ Result<StoreAccess> access_to_read(const StoreSettings& settings, const StoreUrl
   ATOLL_ASSIGN_OR_RETURN(StoreAccess access, place_of(settings, url));
   ATOLL_ASSIGN_OR_RETURN(const bool owners, is_owners_endpoint(settings, access));
   ATOLL_RETURN_IF_ERROR(check_scheme(access, owners));
-  if (!owners || settings.bucket != url.bucket) return access;
+  if (!owners || !is_owners_place(settings, url)) return access;
   ATOLL_ASSIGN_OR_RETURN(access.credentials, load_store_credentials(settings.credentials_file));
   return access;
 }

@@ -1,7 +1,7 @@
 // What a machine's owner says of object stores, and what that allows. A run's configuration names stores, too, and who
-// made the run is a stranger: the owner's credentials are used only for the bucket that the owner named, at the
-// endpoint that the owner named; whatever else a run names is read as anybody reads it, over TLS. Any thread; reads a
-// file.
+// made the run is a stranger: the owner's credentials are used only for the bucket that the owner named, beneath the
+// prefix that the owner named, at the endpoint that the owner named; whatever else a run names is read as anybody reads
+// it, over TLS. Any thread; reads a file.
 #pragma once
 
 #include <filesystem>
@@ -16,11 +16,15 @@ namespace atl {
 struct StoreSettings {
   std::string endpoint;  // https://HOST[:PORT], http:// for tests; empty: Amazon's, of the region
   std::string region;    // empty: us-east-1
-  std::string bucket;    // to which this machine may write, and which it reads with its credentials; empty: none
+  // "BUCKET", or "BUCKET/PREFIX" for what lies beneath that alone: to which this machine may write, and which it reads
+  // with its credentials; empty: none.
+  std::string bucket;
   std::filesystem::path credentials_file;       // empty: load_store_credentials() says from where else
   std::filesystem::path authorities_file = {};  // PEM, in place of the system's, also of data mirrors; empty: those
 };
 
+// What the owner said covers this bucket and prefix.
+bool is_owners_place(const StoreSettings& settings, const StoreUrl& url);
 // There are credentials for the owner's bucket.
 bool may_use_bucket(const StoreSettings& settings);
 

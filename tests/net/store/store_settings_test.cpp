@@ -196,6 +196,18 @@ void StoreSettingsTest::nothing_is_written_where_the_owner_did_not_say_so() {
     QCOMPARE(access.error().code, ErrorCode::kPermissionDenied);
     QVERIFY(access.error().message.find("store.bucket") != std::string::npos);
   }
+  const StoreSettings beneath{"https://store.example", "", "my-bucket/runs/first/", key_file()};
+  for (const char* own : {"s3://my-bucket/runs/first", "s3://my-bucket/runs/first/states"}) {
+    QVERIFY(access_to_write(beneath, url_of(own)).ok());
+    QVERIFY(!access_to_read(beneath, url_of(own))->credentials.anonymous());
+  }
+  for (const char* other : {"s3://my-bucket", "s3://my-bucket/runs", "s3://my-bucket/runs/second",
+                            "s3://my-bucket/runs/firstborn", "s3://other-bucket/runs/first"}) {
+    const auto access = access_to_write(beneath, url_of(other));
+    QVERIFY2(!access.ok(), other);
+    QCOMPARE(access.error().code, ErrorCode::kPermissionDenied);
+    QVERIFY(access_to_read(beneath, url_of(other))->credentials.anonymous());
+  }
   QVERIFY(may_use_bucket(settings));
   QVERIFY(!may_use_bucket({"https://store.example", "", "", key_file()}));
   QVERIFY(!may_use_bucket({"https://store.example", "", "my-bucket", "/nowhere/keys"}));

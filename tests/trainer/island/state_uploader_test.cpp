@@ -43,6 +43,8 @@ class StateUploaderTest : public QObject {
   void the_ring_goes_first();
   void what_the_disk_does_not_lead_to_is_told();
   void a_bucket_that_is_not_the_owners_is_left_alone();
+  void another_runs_states_are_left_alone_data();
+  void another_runs_states_are_left_alone();
   void an_island_that_stops_breaks_an_upload_off();
   void a_state_that_a_rollback_undid_is_not_uploaded_to_its_end();
   void of_two_states_the_newer_question_counts();
@@ -212,6 +214,43 @@ void StateUploaderTest::a_bucket_that_is_not_the_owners_is_left_alone() {
 
   QVERIFY(told().error.find("set store.bucket") != std::string::npos);
   QVERIFY(store_->asked().empty());
+}
+
+void StateUploaderTest::another_runs_states_are_left_alone_data() {
+  QTest::addColumn<bool>("same_step");
+  QTest::addColumn<bool>("whole");
+  QTest::newRow("whole, of the same outer step") << true << true;
+  QTest::newRow("whole, of another outer step") << false << true;
+  QTest::newRow("being uploaded") << true << false;
+}
+
+void StateUploaderTest::another_runs_states_are_left_alone() {
+  QFETCH(const bool, same_step);
+  QFETCH(const bool, whole);
+  if (!whole) stall_parts();
+  const HeldState first{OuterStep{1}, outer_->tree_hash()};
+  {
+    StateUploader uploader(surroundings(), run(), model_);
+    uploader.upload({first.outer_step, first.state_hash});
+    if (whole) QCOMPARE(told().error, std::string());
+    if (!whole) QTRY_VERIFY_WITH_TIMEOUT(sends_part(), 60'000);
+  }
+  if (!same_step) take_round();
+  RunConfig other = run();
+  other.run_id = "fedcba9876543210";
+  StateUploader uploader(surroundings(), other, model_);
+
+  uploader.upload({outer_->version(), outer_->tree_hash()});
+
+  const std::string why = told().error;
+  QVERIFY2(why.find("0123456789abcdef") != std::string::npos, why.c_str());
+  QVERIFY2(why.find("stay as they are") != std::string::npos, why.c_str());
+  if (!whole) {
+    QCOMPARE(store_->open_upload_count(), std::size_t{1});
+    return;
+  }
+  QCOMPARE(published().manifest.run_id, std::string("0123456789abcdef"));
+  QCOMPARE(to_hex(published().manifest.state.tree_hash()), first.state_hash);
 }
 
 // What the store has stays for the next process; a store that says nothing holds nobody up.
