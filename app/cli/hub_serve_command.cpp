@@ -23,7 +23,7 @@ namespace {
 
 struct HubServe {
   std::string home, listen = "0.0.0.0:47000";
-  std::vector<std::string> advertise;
+  std::vector<std::string> advertise, trusted_proxies;
   bool log = false;
 };
 
@@ -89,6 +89,16 @@ class HubControl final : public ControlService {
   AbortSignal& stop_;
 };
 
+Result<NetworkRange> parse_proxy(const std::string& text) {
+  const auto range = NetworkRange::parse(text);
+  if (range) return *range;
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("--trusted-proxy '{}' is no address and no network that is somebody's: write one as 10.0.0.5, "
+                  "10.0.0.0/24 or fd00::5",
+                  printable(text, 64))};
+}
+
 bool is_unspecified(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
 Result<HubServeOptions> parse(const HubServe& command, Console& console) {
@@ -97,6 +107,9 @@ Result<HubServeOptions> parse(const HubServe& command, Console& console) {
   ATOLL_ASSIGN_OR_RETURN(options.listen, parse_address(command.listen));
   for (const std::string& address : command.advertise) {
     ATOLL_ASSIGN_OR_RETURN(options.advertised.emplace_back(), parse_address(address));
+  }
+  for (const std::string& proxy : command.trusted_proxies) {
+    ATOLL_ASSIGN_OR_RETURN(options.trusted_proxies.emplace_back(), parse_proxy(proxy));
   }
   if (!options.advertised.empty() || !is_unspecified(options.listen.host)) return options;
   // An invite that says 0.0.0.0 would send each island to itself.
@@ -167,6 +180,10 @@ void add_hub_serve_command(CLI::App& hub, CommandContext& context) {
   sub->add_option("--listen", command->listen, "Address and port; port 0: any free one")->capture_default_str();
   sub->add_option("--advertise", command->advertise,
                   "HOST:PORT that islands dial, if it is another; several are tried in turn");
+  sub->add_option("--trusted-proxy", command->trusted_proxies,
+                  "Address, or network as 10.0.0.0/24, of a TCP proxy before this hub that says in the PROXY protocol "
+                  "where each connection comes from; each connection from there has to say so")
+      ->type_name("ADDRESS");
   sub->add_flag("--log", command->log,
                 "At a terminal, too, what is printed elsewhere: a line an event for programs, with its data as JSON");
   sub->callback([command, &context] { context.finish(run(*command, context)); });

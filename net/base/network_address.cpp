@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <span>
 
@@ -24,6 +25,12 @@ constexpr SpecialNetwork kSpecialV4[]{
     {{192, 168, 0, 0}, 16}, {{198, 18, 0, 0}, 15}, {{198, 51, 100, 0}, 24}, {{203, 0, 113, 0}, 24},
     {{224, 0, 0, 0}, 3},
 };
+
+// What of these is somebody's; 0.0.0.0 is this machine to connect().
+constexpr SpecialNetwork kMachineV4[]{{{0, 0, 0, 0}, 8}, {{127, 0, 0, 0}, 8}};
+constexpr SpecialNetwork kLinkV4[]{{{169, 254, 0, 0}, 16}};
+constexpr SpecialNetwork kOwnV4[]{
+    {{10, 0, 0, 0}, 8}, {{100, 64, 0, 0}, 10}, {{172, 16, 0, 0}, 12}, {{192, 168, 0, 0}, 16}};
 
 bool is_within(std::span<const std::uint8_t> address, const SpecialNetwork& network) {
   for (int bit = 0; bit < network.bits; ++bit) {
@@ -48,9 +55,13 @@ std::optional<NetworkAddress> NetworkAddress::of(const sockaddr& address) {
   return found;
 }
 
+bool NetworkAddress::stands_for_v4() const {
+  return is_v4() || std::equal(kNat64.begin(), kNat64.end(), bytes_.begin());
+}
+
 bool NetworkAddress::is_public() const {
   const std::span<const std::uint8_t> bytes = bytes_;
-  if (is_v4() || std::equal(kNat64.begin(), kNat64.end(), bytes_.begin())) {
+  if (stands_for_v4()) {
     return std::ranges::none_of(kSpecialV4, [&](const auto& special) { return is_within(bytes.last(4), special); });
   }
   // 2000::/3 alone is given out; of it 2001:db8::/32 and 3fff::/20 are for documents, 2001::/23 and 2002::/16 for ways
@@ -59,6 +70,29 @@ bool NetworkAddress::is_public() const {
   if (bytes[0] == 0x20 && bytes[1] == 0x01) return bytes[2] >= 2 && !(bytes[2] == 0x0d && bytes[3] == 0xb8);
   if (bytes[0] == 0x20 && bytes[1] == 0x02) return false;
   return !(bytes[0] == 0x3f && bytes[1] == 0xff && bytes[2] < 0x10);
+}
+
+std::optional<NetworkReach> NetworkAddress::reach() const {
+  const std::span<const std::uint8_t> bytes = bytes_;
+  if (is_public()) return NetworkReach::kInternet;
+  if (stands_for_v4()) {
+    const auto is_one_of = [&](std::span<const SpecialNetwork> networks) {
+      return std::ranges::any_of(networks, [&](const auto& network) { return is_within(bytes.last(4), network); });
+    };
+    if (is_one_of(kMachineV4)) return NetworkReach::kMachine;
+    if (is_one_of(kLinkV4)) return NetworkReach::kLink;
+    return is_one_of(kOwnV4) ? std::optional(NetworkReach::kOwnNetwork) : std::nullopt;
+  }
+  const bool only_last = std::ranges::all_of(bytes.first(15), [](std::uint8_t byte) { return byte == 0; });
+  if (only_last && bytes[15] <= 1) return NetworkReach::kMachine;  // :: and ::1
+  if (bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80) return NetworkReach::kLink;
+  return (bytes[0] & 0xfe) == 0xfc ? std::optional(NetworkReach::kOwnNetwork) : std::nullopt;
+}
+
+bool NetworkAddress::may_name(const NetworkAddress& to) const {
+  if (to.bytes_ == bytes_) return true;
+  const auto own = reach(), others = to.reach();
+  return own && others && *others <= *own;
 }
 
 std::optional<NetworkAddress> NetworkAddress::parse(const std::string& host) {
@@ -79,8 +113,28 @@ bool NetworkAddress::is_v4() const { return std::equal(kMappedV4.begin(), kMappe
 
 NetworkPrefix NetworkAddress::prefix(std::size_t bits) const {
   NetworkPrefix prefix{bytes_};
-  std::fill(prefix.bytes.begin() + static_cast<std::ptrdiff_t>(bits / 8), prefix.bytes.end(), std::uint8_t{0});
+  for (std::size_t i = 0; i < prefix.bytes.size(); ++i) {
+    const std::size_t kept = std::min<std::size_t>(8, bits - std::min(bits, 8 * i));
+    prefix.bytes[i] &= static_cast<std::uint8_t>(0xff00 >> kept);
+  }
   return prefix;
+}
+
+std::optional<NetworkRange> NetworkRange::parse(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const auto address = NetworkAddress::parse(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  NetworkRange range;
+  if (slash != std::string::npos) {
+    const std::size_t most = address->is_v4() ? 32 : 128;
+    std::size_t bits = 0;
+    const char* end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data() + slash + 1, end, bits);
+    if (error != std::errc() || stopped != end || bits == 0 || bits > most) return std::nullopt;
+    range.bits_ = 128 - most + bits;
+  }
+  range.prefix_ = address->prefix(range.bits_);
+  return range;
 }
 
 }  // namespace atl

@@ -18,6 +18,14 @@ struct NetworkPrefix {
   auto operator<=>(const NetworkPrefix&) const = default;
 };
 
+// How far an address is: each is nearer than the one before it.
+enum class NetworkReach {
+  kInternet,
+  kOwnNetwork,  // private, or a provider's own
+  kLink,
+  kMachine,  // that which looks
+};
+
 class NetworkAddress {
  public:
   // A literal address, with or without a zone ("fe80::1%eth0"); empty for a name.
@@ -32,12 +40,29 @@ class NetworkAddress {
   // On the internet: none of this machine, of a private or a provider's own network, of a link, for documents or
   // groups (IANA's registries of special-purpose addresses). Of an address that stands for one of IPv4, that one.
   bool is_public() const;
+  // Empty: nobody is there (for groups, documents, reserved).
+  std::optional<NetworkReach> reach() const;
+  // Whether one who comes from here, and named `to`, may have others connect to it: to itself, or to what is no nearer
+  // to them than it is. So nobody on the internet names an address in a private network, or on the machine of who asks.
+  bool may_name(const NetworkAddress& to) const;
+  bool is_v4() const;
+  NetworkPrefix prefix(std::size_t bits) const;  // of the 128 of IPv6
 
  private:
-  bool is_v4() const;
-  NetworkPrefix prefix(std::size_t bits) const;
+  bool stands_for_v4() const;
 
   std::array<std::uint8_t, 16> bytes_{};
+};
+
+// "203.0.113.7", or all whose leading bits are the same: "10.1.0.0/16"; not all there are.
+class NetworkRange {
+ public:
+  static std::optional<NetworkRange> parse(const std::string& text);
+  bool contains(const NetworkAddress& address) const { return address.prefix(bits_) == prefix_; }
+
+ private:
+  NetworkPrefix prefix_;
+  std::size_t bits_ = 128;
 };
 
 }  // namespace atl

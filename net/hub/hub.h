@@ -16,6 +16,7 @@
 
 #include "net/base/address.h"
 #include "net/base/id.h"
+#include "net/base/network_address.h"
 #include "net/base/result.h"
 #include "net/hub/evaluation_files.h"
 #include "net/hub/hub_data.h"
@@ -77,7 +78,9 @@ struct HubServeOptions {
   std::filesystem::path directory;
   Address listen{"0.0.0.0", 0};     // port 0: any free one
   std::vector<Address> advertised;  // for invites; empty: the listen address. A port 0 becomes the real one
+  std::vector<NetworkRange> trusted_proxies = {};  // they say where connections come from (HubPortLimits)
   std::chrono::seconds certificate_lifetime = kIslandCertificateLifetime;  // of islands
+  int joins_at_once = 30;                                                  // of a member, which is then held to a rate
 };
 
 struct EnrolledIslandReport {

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/steady_timer.hpp>
 
 #include "net/hub/hub_stream.h"
 #include "net/mesh/spawn.h"
+#include "net/transport/proxy_header.h"
 #include "net/wire/contributors.h"
 #include "net/wire/mesh.h"
 
@@ -21,6 +24,7 @@ using asio::ip::tcp;
 constexpr std::chrono::seconds kUpgradeTimeout{10};
 constexpr std::chrono::seconds kShutdownTimeout{2};
 constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::size_t kMostHeadersAwaited = 1024;
 constexpr std::uint32_t kMaxHeaderBytes = 8 * 1024;
 constexpr const char* kMeshPath = "/mesh";
 constexpr const char* kCertificatePath = "/certificate";
@@ -32,6 +36,15 @@ std::string host_of(const tcp::socket& socket) {
     address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
   }
   return error ? std::string() : address.to_string();
+}
+
+// What has come already, and stays to be read.
+bool says_proxy_header(tcp::socket& socket) {
+  std::array<std::byte, kProxyFirstBytes> first{};
+  boost::system::error_code error;
+  socket.non_blocking(true, error);
+  const std::size_t count = socket.receive(asio::buffer(first), tcp::socket::message_peek, error);
+  return !error && begins_proxy_header(ByteView(first).first(count));
 }
 
 }  // namespace
@@ -46,7 +59,10 @@ HubListener::HubListener(asio::io_context& io, const TlsContext& tls, const Data
       checks_(checks),
       gate_(gate),
       acceptor_(io),
-      connections_(std::make_shared<OpenConnections>(limits)) {}
+      trusted_proxies_(limits.trusted_proxies),
+      header_time_(limits.handshake),
+      connections_(std::make_shared<OpenConnections>(limits)),
+      joins_(limits.joins_at_once, limits.join_period) {}
 
 Status HubListener::listen(const Address& address) {
   boost::system::error_code error;
@@ -123,25 +139,66 @@ asio::awaitable<void> HubListener::watch() {
   }
 }
 
+bool HubListener::is_proxy(const std::string& host) const {
+  const auto address = NetworkAddress::parse(host);
+  return address && std::ranges::any_of(trusted_proxies_, [&](const auto& proxy) { return proxy.contains(*address); });
+}
+
+void HubListener::refuse(const std::string& host, const std::string& why) {
+  const auto held_back = refused_.pass(host);
+  if (held_back) spdlog::info("hub peer={} refused=\"{}\" held_back={}", host, why, *held_back);
+}
+
+asio::awaitable<Result<std::string>> HubListener::read_source(beast::tcp_stream& stream, std::string proxy) {
+  if (headers_awaited_ >= kMostHeadersAwaited) {
+    co_return Error{ErrorCode::kTimeout, "too many connections of proxies wait to say where they come from"};
+  }
+  struct Awaited {
+    explicit Awaited(std::size_t& of) : count(of) { ++count; }
+    ~Awaited() { --count; }
+    std::size_t& count;
+  };
+  const Awaited awaited(headers_awaited_);
+  stream.expires_after(header_time_);
+  Bytes header;
+  for (std::size_t needs = kProxyFirstBytes; needs > 0;) {
+    const std::size_t had = header.size();
+    header.resize(had + needs);
+    const AsioError error = co_await read_exactly(stream, std::span(header).subspan(had));
+    if (error) co_return Error{ErrorCode::kProtocol, "a trusted proxy sent no PROXY header: " + error.message()};
+    const Result<std::size_t> more = proxy_header_needs(header);
+    if (!more.ok()) co_return Error{ErrorCode::kProtocol, "a trusted proxy sent no " + more.error().message};
+    needs = *more;
+  }
+  stream.expires_never();
+  Result<std::optional<std::string>> source = proxied_source(header);
+  if (!source.ok()) co_return source.error();
+  co_return source->value_or(std::move(proxy));  // the proxy's own: whether the hub is there
+}
+
 asio::awaitable<void> HubListener::serve(Socket socket) {
   boost::system::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  const std::string host = host_of(socket);
+  std::string host = host_of(socket);
   beast::tcp_stream silent(std::move(socket));
+  if (is_proxy(host)) {
+    const Result<std::string> source = co_await read_source(silent, host);
+    if (!source.ok()) co_return refuse(host, source.error().message);
+    host = *source;
+  }
   OpenConnections::Place place(connections_, host, silent);
   // Until it says something it costs a socket and no more.
   const auto [silence] = co_await silent.socket().async_wait(tcp::socket::wait_read, kAwait);
   if (silence || place.dropped()) co_return;
   place.spoke();
+  if (says_proxy_header(silent.socket())) {
+    co_return refuse(host, "a PROXY header from where no --trusted-proxy is");
+  }
   TlsStream stream(std::move(silent), tls_);
   place.use(beast::get_lowest_layer(stream));
   const AsioError error = co_await accept_tls(stream);
   if (place.dropped()) co_return;
-  if (error) {
-    const auto held_back = refused_.pass(host);
-    if (held_back) spdlog::info("hub peer={} refused=\"{}\" held_back={}", host, error.message(), *held_back);
-    co_return;
-  }
+  if (error) co_return refuse(host, error.message());
   if (negotiated_alpn(stream.native_handle()) == kAlpnEnrol) {
     place.begin_exchange();
     co_await serve_enrolment(stream);
@@ -238,6 +295,13 @@ asio::awaitable<void> HubListener::serve_http(TlsStream& stream, OpenConnections
     if (!place.verified(island->id)) co_return;
     if (!open) open.emplace(open_, island->id, beast::get_lowest_layer(stream));
     if (beast::websocket::is_upgrade(request) && request.target() == kMeshPath) {
+      if (!joins_.take(island->id, Clock::now())) {
+        if (const auto held_back = refused_.pass(island->id.value)) {
+          spdlog::info("hub island={} refused=\"it comes too often\" held_back={}", island->id.value, *held_back);
+        }
+        co_await answer_text(stream, request, http::status::too_many_requests, "this island comes too often; wait\n");
+        break;
+      }
       open.reset();
       co_await serve_link(stream, place, request, *island, std::move(host));
       co_return;

@@ -15,6 +15,7 @@
 #include "net/hub/check_endpoints.h"
 #include "net/hub/data_files.h"
 #include "net/hub/island_link.h"
+#include "net/hub/member_rate.h"
 #include "net/hub/open_connections.h"
 #include "net/hub/open_streams.h"
 #include "net/wire/enrol.h"
@@ -56,6 +57,10 @@ class HubListener {
   boost::asio::awaitable<void> watch();
   bool begin_serving(Socket socket);
   boost::asio::awaitable<void> serve(Socket socket);
+  // Where the connection that this proxy passes on comes from. An error: it is not said, or not so.
+  boost::asio::awaitable<Result<std::string>> read_source(boost::beast::tcp_stream& stream, std::string proxy);
+  bool is_proxy(const std::string& host) const;
+  void refuse(const std::string& host, const std::string& why);  // a line of the log
   boost::asio::awaitable<void> serve_enrolment(TlsStream& stream);
   Bytes answer_enrolment(ByteView body);
   boost::asio::awaitable<void> serve_http(TlsStream& stream, OpenConnections::Place& place, std::string host);
@@ -76,8 +81,12 @@ class HubListener {
   HubGate& gate_;
   boost::asio::ip::tcp::acceptor acceptor_;
   std::uint16_t port_ = 0;
+  const std::vector<NetworkRange> trusted_proxies_;
+  const std::chrono::milliseconds header_time_;
+  std::size_t headers_awaited_ = 0;  // of proxies
   const std::shared_ptr<OpenConnections> connections_;
   const std::shared_ptr<OpenStreams> open_ = std::make_shared<OpenStreams>();
+  MemberRate joins_;
   LogLimit refused_;  // lines about hosts and islands that were not let in
   LogLimit failed_;   // about connections that ended by an exception
 };

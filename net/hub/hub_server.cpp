@@ -194,7 +194,10 @@ Status HubServer::Impl::open_home(const HubServeOptions& options) {
 Status HubServer::Impl::open_port(const HubServeOptions& options) {
   const auto about_checks = [this] { return check_about(run_, rounds_->coordinator(), state()); };
   ATOLL_ASSIGN_OR_RETURN(checks_, CheckEndpoints::start(io_, identity_, about_checks));
-  listener_ = std::make_unique<HubListener>(io_, *tls_, *data_, *base_model_, *checks_, *this);
+  HubPortLimits limits;
+  limits.trusted_proxies = options.trusted_proxies;
+  limits.joins_at_once = options.joins_at_once;
+  listener_ = std::make_unique<HubListener>(io_, *tls_, *data_, *base_model_, *checks_, *this, limits);
   listener_->expect(hosts_->all());
   return listener_->listen(options.listen);
 }

@@ -30,6 +30,11 @@ asio::awaitable<AsioError> read_exactly(TlsStream& stream, std::span<std::byte> 
   co_return error;
 }
 
+asio::awaitable<AsioError> read_exactly(beast::tcp_stream& stream, std::span<std::byte> bytes) {
+  const auto [error, count] = co_await asio::async_read(stream, asio::buffer(bytes.data(), bytes.size()), kAwait);
+  co_return error;
+}
+
 asio::awaitable<AsioError> write_exactly(TlsStream& stream, ByteView bytes) {
   const auto [error, count] = co_await asio::async_write(stream, asio::buffer(bytes.data(), bytes.size()), kAwait);
   co_return error;

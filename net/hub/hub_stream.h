@@ -23,6 +23,7 @@ boost::asio::awaitable<AsioError> accept_tls(TlsStream& stream);
 boost::asio::awaitable<void> shut_down(TlsStream& stream, std::chrono::seconds limit);
 // All of `bytes`, or an error.
 boost::asio::awaitable<AsioError> read_exactly(TlsStream& stream, std::span<std::byte> bytes);
+boost::asio::awaitable<AsioError> read_exactly(boost::beast::tcp_stream& stream, std::span<std::byte> bytes);
 boost::asio::awaitable<AsioError> write_exactly(TlsStream& stream, ByteView bytes);
 // Until `buffer` holds something.
 boost::asio::awaitable<AsioError> read_first_bytes(TlsStream& stream, boost::beast::flat_buffer& buffer);

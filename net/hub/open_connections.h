@@ -21,6 +21,12 @@ struct HubPortLimits {
   // From accept to a member's certificate; after it as long again for an enrolment, or for telling who is no member.
   std::chrono::milliseconds handshake{10'000};
   HttpsPaceLimits pace{};
+  // Proxies that say where each connection comes from; of them alone it is believed, and has to be said.
+  std::vector<NetworkRange> trusted_proxies = {};
+  // Connections to the mesh, each of which everybody hears of: so many of a member at once, then one a period. An
+  // island whose way breaks again and again waits longer by itself.
+  int joins_at_once = 30;
+  std::chrono::milliseconds join_period{5'000};
 };
 
 class OpenConnections {

@@ -5,6 +5,7 @@
 
 #include <QTemporaryDir>
 #include <QtTest>
+#include <array>
 #include <thread>
 
 #include "net/base/file.h"
@@ -38,6 +39,54 @@ class OpenGate final : public HubGate {
   AboutResponse about(const AboutRequest&) override { return Error{ErrorCode::kInternal, "not here"}; }
   boost::asio::awaitable<void> serve_island(std::shared_ptr<IslandLink>) override { co_return; }
   void stop_serving(const Error&) override {}
+};
+
+NetworkRange range(const char* text) { return NetworkRange::parse(text).value(); }
+
+std::string proxied_text(const std::string& source) { return "PROXY TCP4 " + source + " 127.0.0.1 56324 47000\r\n"; }
+
+std::string proxied_binary(const std::array<std::uint8_t, 4>& source, char command = 1) {
+  std::string header("\r\n\r\n\0\r\nQUIT\n", 12);
+  header += {static_cast<char>(0x20 | command), 0x11, 0, 12};
+  header.append(source.begin(), source.end());
+  header += std::string("\x7f\0\0\1\xdc\x04\xb7\x98", 8);
+  return header;
+}
+
+// A TCP proxy on 127.0.0.1 that begins each connection to the hub with these bytes.
+class TcpProxy {
+ public:
+  TcpProxy(Address hub, std::string header)
+      : hub_(std::move(hub)), header_(std::move(header)), listens_(listen_tcp({"127.0.0.1", 0}).value()) {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+  Address address() const { return {"127.0.0.1", local_port(listens_.get())}; }
+
+ private:
+  void run(const std::stop_token& stop) {
+    std::vector<std::jthread> pumps;
+    while (!stop.stop_requested()) {
+      if (!wait_ready(listens_.get(), POLLIN, Deadline::after(20ms), nullptr, "proxy").ok()) continue;
+      UniqueFd client(::accept4(listens_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      UniqueFd hub = connect_tcp(hub_, Deadline::after(5s), nullptr, "proxy").value();
+      if (::send(hub.get(), header_.data(), header_.size(), MSG_NOSIGNAL) < 0) continue;
+      pumps.emplace_back([client = std::move(client), hub = std::move(hub)](const std::stop_token& ends) {
+        while (!ends.stop_requested() && pass(client.get(), hub.get()) && pass(hub.get(), client.get())) {
+        }
+      });
+    }
+  }
+  static bool pass(int from, int to) {
+    if (!wait_ready(from, POLLIN, Deadline::after(2ms), nullptr, "proxy").ok()) return true;
+    std::array<char, 16'384> bytes{};
+    const ssize_t count = ::recv(from, bytes.data(), bytes.size(), 0);
+    return count > 0 && ::send(to, bytes.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL) == count;
+  }
+
+  const Address hub_;
+  const std::string header_;
+  const UniqueFd listens_;
+  std::jthread thread_;
 };
 
 std::vector<UniqueFd> dial_in_silence(const Address& address, int count) {
@@ -88,10 +137,20 @@ class HubListenerTest : public QObject {
   void a_connection_without_requests_is_ended();
   void a_slow_but_living_fetch_is_not_cut();
   void a_fetch_that_reads_nothing_more_is_ended();
+  void a_trusted_proxy_says_where_a_connection_comes_from_data();
+  void a_trusted_proxy_says_where_a_connection_comes_from();
+  void limits_count_the_address_that_a_trusted_proxy_names();
+  void a_trusted_proxy_that_says_nothing_is_refused_data();
+  void a_trusted_proxy_that_says_nothing_is_refused();
+  void what_another_than_a_trusted_proxy_says_is_refused_data();
+  void what_another_than_a_trusted_proxy_says_is_refused();
+  void a_member_joins_no_more_often_than_its_rate_and_others_do_not_wait_for_it();
 
  private:
   void start(const HubPortLimits& limits);
   TlsConnection dial(int number);
+  Result<TlsConnection> dial_at(const Address& address, int number);
+  UniqueFd say_from_afar(const std::string& header);  // and be silent
   TlsConnection dial_for_the_shard(int number);
 
   QTemporaryDir directory_;
@@ -135,6 +194,17 @@ TlsConnection HubListenerTest::dial(int number) {
   const TlsContext context = TlsContext::client(run_.island(number), kAlpnHttp).value();
   return TlsConnection::connect({"127.0.0.1", listener_->port()}, context, IslandId{kHubName}, Deadline::after(5s))
       .value();
+}
+
+Result<TlsConnection> HubListenerTest::dial_at(const Address& address, int number) {
+  const TlsContext context = TlsContext::client(run_.island(number), kAlpnHttp).value();
+  return TlsConnection::connect(address, context, IslandId{kHubName}, Deadline::after(5s));
+}
+
+UniqueFd HubListenerTest::say_from_afar(const std::string& header) {
+  UniqueFd connection = connect_tcp({"127.0.0.1", listener_->port()}, Deadline::after(5s), nullptr, "dial").value();
+  if (::send(connection.get(), header.data(), header.size(), MSG_NOSIGNAL) < 0) qFatal("cannot send");
+  return connection;
 }
 
 // With little room for what it has not read.
@@ -230,6 +300,99 @@ void HubListenerTest::a_fetch_that_reads_nothing_more_is_ended() {
   QTRY_VERIFY_WITH_TIMEOUT(
       answer_to(*std::make_unique<TlsConnection>(dial(1)), "GET /check/ping HTTP/1.1").starts_with("HTTP/1.1 200 "),
       20'000);
+}
+
+void HubListenerTest::a_trusted_proxy_says_where_a_connection_comes_from_data() {
+  QTest::addColumn<QByteArray>("header");
+  QTest::addColumn<QString>("host");
+  const auto row = [](const char* name, const std::string& header, const char* host) {
+    QTest::newRow(name) << QByteArray(header.data(), static_cast<qsizetype>(header.size())) << QString(host);
+  };
+  row("version 1", proxied_text("127.0.0.7"), "127.0.0.7");
+  row("version 2", proxied_binary({127, 0, 0, 8}), "127.0.0.8");
+  row("its own", proxied_binary({127, 0, 0, 8}, 0), "127.0.0.1");
+  row("it does not know", "PROXY UNKNOWN\r\n", "127.0.0.1");
+}
+
+// The hub says at which address it dialled whoever asks: where that one comes from.
+void HubListenerTest::a_trusted_proxy_says_where_a_connection_comes_from() {
+  QFETCH(const QByteArray, header);
+  QFETCH(const QString, host);
+  start({.trusted_proxies = {range("192.0.2.0/24"), range("127.0.0.1")}});
+  const TcpProxy proxy({"127.0.0.1", listener_->port()}, header.toStdString());
+  auto connection = dial_at(proxy.address(), 1);
+  QVERIFY2(connection.ok(), connection.ok() ? "" : connection.error().message.c_str());
+
+  QVERIFY(answer_to(*connection, "GET /check/dial?port=1 HTTP/1.1\r\nConnection: close").starts_with("HTTP/1.1 200 "));
+
+  std::string said;
+  std::byte next{};
+  while (connection->read_exact({&next, 1}, Deadline::after(5s)).ok()) said.push_back(static_cast<char>(next));
+  QVERIFY2(said.find("\"host\":\"" + host.toStdString() + "\"") != std::string::npos, said.c_str());
+}
+
+void HubListenerTest::limits_count_the_address_that_a_trusted_proxy_names() {
+  start({.connections = {.of_address = 1}, .trusted_proxies = {range("127.0.0.1")}});
+  const UniqueFd one = say_from_afar(proxied_text("192.0.2.1")), other = say_from_afar(proxied_text("192.0.2.2"));
+  QVERIFY(!wait_ready(one.get(), POLLIN, Deadline::after(300ms), nullptr, "look").ok());
+
+  const UniqueFd again = say_from_afar(proxied_text("192.0.2.1"));
+
+  QVERIFY(wait_ready(one.get(), POLLIN, Deadline::after(20s), nullptr, "wait for the end").ok());
+  QVERIFY(!wait_ready(other.get(), POLLIN, Deadline::after(0ms), nullptr, "look").ok());
+}
+
+void HubListenerTest::a_trusted_proxy_that_says_nothing_is_refused_data() {
+  QTest::addColumn<QByteArray>("says");
+  QTest::newRow("a TLS hello") << QByteArray("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03xx", 13);
+  QTest::newRow("a line without end") << QByteArray("PROXY TCP4 " + QByteArray(200, '1'));
+  QTest::newRow("no address") << QByteArray("PROXY TCP4 reef.example 127.0.0.1 1 2\r\n");
+  QTest::newRow("half of it") << QByteArray("PROXY TCP4 127.0");
+}
+
+void HubListenerTest::a_trusted_proxy_that_says_nothing_is_refused() {
+  QFETCH(const QByteArray, says);
+  start({.handshake = 1s, .trusted_proxies = {range("127.0.0.1")}});
+
+  const UniqueFd connection = say_from_afar(says.toStdString());
+
+  QVERIFY(wait_ready(connection.get(), POLLIN, Deadline::after(20s), nullptr, "wait for the end").ok());
+  std::byte byte{};
+  QVERIFY(::recv(connection.get(), &byte, 1, 0) <= 0);
+}
+
+void HubListenerTest::what_another_than_a_trusted_proxy_says_is_refused_data() {
+  QTest::addColumn<QByteArray>("header");
+  const std::string binary = proxied_binary({127, 0, 0, 8});
+  QTest::newRow("version 1") << QByteArray::fromStdString(proxied_text("127.0.0.7"));
+  QTest::newRow("version 2") << QByteArray(binary.data(), static_cast<qsizetype>(binary.size()));
+}
+
+void HubListenerTest::what_another_than_a_trusted_proxy_says_is_refused() {
+  QFETCH(const QByteArray, header);
+  start({.trusted_proxies = {range("192.0.2.0/24")}});
+  const TcpProxy proxy({"127.0.0.1", listener_->port()}, header.toStdString());
+
+  QVERIFY(!dial_at(proxy.address(), 1).ok());
+
+  TlsConnection direct = dial(2);
+  QVERIFY(answer_to(direct, "GET /check/ping HTTP/1.1").starts_with("HTTP/1.1 200 "));
+}
+
+void HubListenerTest::a_member_joins_no_more_often_than_its_rate_and_others_do_not_wait_for_it() {
+  start({.joins_at_once = 3, .join_period = std::chrono::hours(1)});
+  const auto joins = [&](int number) {
+    TlsConnection connection = dial(number);
+    return answer_to(connection,
+                     "GET /mesh HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==")
+        .substr(0, 12);
+  };
+
+  for (int i = 0; i < 3; ++i) QCOMPARE(joins(1), std::string("HTTP/1.1 101"));
+
+  QCOMPARE(joins(1), std::string("HTTP/1.1 429"));
+  QCOMPARE(joins(2), std::string("HTTP/1.1 101"));
 }
 
 }  // namespace atl

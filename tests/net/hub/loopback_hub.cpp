@@ -72,6 +72,7 @@ void LoopbackHub::start() {
   options.directory = directory();
   options.listen = {"127.0.0.1", port_};
   options.certificate_lifetime = certificate_lifetime_;
+  options.joins_at_once = 100'000;  // connections are broken at each of their bytes
   server_ = must(HubServer::start(options, [this](std::string_view event, const nlohmann::json&) {
     MutexLock lock(mutex_);
     events_.emplace_back(event);
