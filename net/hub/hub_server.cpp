@@ -12,6 +12,7 @@
 #include "net/base/mutex.h"
 #include "net/base/unique_fd.h"
 #include "net/check/run_needs.h"
+#include "net/hub/advertised_hosts.h"
 #include "net/hub/base_model.h"
 #include "net/hub/hub.h"
 #include "net/hub/hub_home.h"
@@ -81,12 +82,13 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   // SessionGate
   Result<bool> is_member(const EnrolledIsland& island) override { return members_->is_member(island); }
   Result<IslandConnected> read_hello(const IslandLink& link, const std::string& text) override;
+  asio::awaitable<void> find_place(std::shared_ptr<IslandLink> link, IslandConnected& event) override;
   void step(const CoordinatorEvent& event) override { rounds_->step(event); }
 
   // RoundOutlet
   void send(const IslandId& island, HubMessage message) override;
   void close(const IslandId& island) override { sessions_.close(island); }
-  void dial(const IslandId& island, const Address& address) override { dialer_->dial(island, address); }
+  void dial(const IslandId& island, const Address& address) override;
   void post(std::function<void()> later) override { asio::post(io_, std::move(later)); }
   bool is_serving() const override { return health().ok(); }
   bool is_ending() const override { return stopping_; }
@@ -128,6 +130,7 @@ class HubServer::Impl final : public HubGate, private SessionGate, private Round
   std::unique_ptr<CheckEndpoints> checks_;
   std::unique_ptr<HubListener> listener_;
   std::jthread thread_;
+  std::optional<AdvertisedHosts> advertised_;
   std::unique_ptr<IslandDialer> dialer_;  // last: its threads post to io_
 };
 
@@ -147,6 +150,7 @@ Status HubServer::Impl::start(const HubServeOptions& options) {
     asio::post(io_, [this, event = IslandDialled{island, address, answered}] { step(event); });
   };
   ATOLL_ASSIGN_OR_RETURN(dialer_, IslandDialer::start(identity_, on_dialled));
+  advertised_.emplace(io_, *dialer_);
   spawn(io_, tick(), [this](const std::string& what) {
     stop_serving(Error{ErrorCode::kInternal, fmt::format("the hub's clock ended: {}; start it again", what)});
   });
@@ -245,6 +249,7 @@ void HubServer::Impl::send_away_now(const IslandId& id) {
   listener_->cut(id);
   sessions_.send_away(id);
   hosts_->forget(id);
+  advertised_->forget(id);
   step(IslandRemoved{id, IslandSessions::kRemoved});
 }
 
@@ -299,7 +304,24 @@ Result<IslandConnected> HubServer::Impl::read_hello(const IslandLink& link, cons
   return connected;
 }
 
+asio::awaitable<void> HubServer::Impl::find_place(std::shared_ptr<IslandLink> link, IslandConnected& event) {
+  const std::string& named = event.hello.advertised_host;
+  if (named.empty() || named == link->host()) {
+    advertised_->forget(link->island().id);
+    co_return;
+  }
+  const Address address{named, event.hello.listen_port};
+  const std::optional<Address> proven = co_await advertised_->prove(link->island().id, address, link->host());
+  if (proven) event.entry.address = *proven;
+}
+
 // ---- the rounds
+
+// What the island named is not its own: that others could dial where it comes from is not what it says.
+void HubServer::Impl::dial(const IslandId& island, const Address& address) {
+  if (!advertised_->failed(island)) return dialer_->dial(island, address);
+  asio::post(io_, [this, event = IslandDialled{island, address, false}] { step(event); });
+}
 
 void HubServer::Impl::send(const IslandId& island, HubMessage message) {
   if (auto* roster = std::get_if<HubRoster>(&message)) roster->removed = members_->last_removed();

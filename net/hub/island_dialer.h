@@ -11,6 +11,7 @@
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
 #include "net/base/id.h"
+#include "net/base/log_limit.h"
 #include "net/base/mailbox.h"
 #include "net/base/result.h"
 #include "net/tls/context.h"
@@ -34,20 +35,29 @@ class IslandDialer {
 
   // Any thread. Forgotten when too many wait: the island is then taken to be dialable, as before.
   void dial(const IslandId& island, const Address& address);
+  // Any thread. Tries the address that an island named who comes from `host`, at each literal address to which its name
+  // leads and that such a one may name; told is the first that answered. On a thread of the dialer, or the caller's
+  // when too many wait; never once the dialer ends.
+  using OnProven = std::function<void(Result<Address> found)>;
+  void prove(const IslandId& island, const Address& named, const std::string& host, OnProven on_proven);
 
  private:
   struct Target {
     IslandId island;
     Address address;
+    std::string named_from = {};  // where the island comes from that named it
+    OnProven on_proven = {};      // empty: on_dialled_ is told
   };
   IslandDialer(TlsContext context, OnDialled on_dialled);
   void run();
-  bool answers(const Target& target);
+  bool answers(const IslandId& island, const Address& address);
+  Result<Address> find(const Target& target);
 
   const TlsContext context_;
   const OnDialled on_dialled_;
   Mailbox<Target> waiting_{kMostWaiting};
   AbortSignal stop_;
+  LogLimit lines_;                     // of islands that do not answer
   std::vector<std::jthread> threads_;  // last
 };
 

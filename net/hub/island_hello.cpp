@@ -35,7 +35,7 @@ Result<IslandConnected> read_hello(const EnrolledIsland& island, const std::stri
   ATOLL_RETURN_IF_ERROR(admit_checked(policy, hello->checked));
   RosterEntry entry{island.id,
                     hello->display_name.empty() ? island.display_name : hello->display_name,
-                    Address{hello->advertised_host.empty() ? host : hello->advertised_host, hello->listen_port},
+                    Address{host, hello->listen_port},  // until what it names is shown to be its own
                     island.key_sha256,
                     hello->software,
                     hello->region};

@@ -24,6 +24,7 @@ asio::awaitable<void> IslandSessions::serve(std::shared_ptr<IslandLink> link) {
     link->cut();
   }
   ungreeted_.erase(link);
+  std::erase_if(placing_, [&](const auto& placing) { return placing.second == link; });
   forget(link);
 }
 
@@ -55,14 +56,24 @@ asio::awaitable<bool> IslandSessions::greet(std::shared_ptr<IslandLink> link) {
   const Result<std::string> first = co_await link->read();
   if (!first.ok()) co_return false;
   *greeted = true;
-  ungreeted_.erase(link);
-  const bool member = is_still_member(*link);
-  if (!member) co_return false;
-  const Result<IslandConnected> connected = gate_.read_hello(*link, *first);
+  const bool known = is_still_member(*link);
+  if (!known) co_return false;
+  Result<IslandConnected> connected = gate_.read_hello(*link, *first);
   if (!connected.ok()) {
     link->dismiss(connected.error().code, connected.error().message);
     co_return false;
   }
+  placing_[id] = link;
+  co_await gate_.find_place(link, *connected);
+  const auto newest = placing_.find(id);
+  if (newest == placing_.end() || newest->second != link) {  // it came again meanwhile
+    link->cut();
+    co_return false;
+  }
+  placing_.erase(newest);
+  ungreeted_.erase(link);
+  const bool member = is_still_member(*link);  // it may have been removed meanwhile
+  if (!member) co_return false;
   if (const auto old = links_.find(id); old != links_.end()) old->second->cut();
   links_[id] = link;
   gate_.step(*connected);

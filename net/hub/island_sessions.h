@@ -22,6 +22,8 @@ class SessionGate {
   virtual Result<bool> is_member(const EnrolledIsland& island) = 0;
   // An error is told to the island: it may not enter with this hello.
   virtual Result<IslandConnected> read_hello(const IslandLink& link, const std::string& text) = 0;
+  // Where others dial it, as far as that has to be found out; seconds at most.
+  virtual boost::asio::awaitable<void> find_place(std::shared_ptr<IslandLink> link, IslandConnected& event) = 0;
   virtual void step(const CoordinatorEvent& event) = 0;
 };
 
@@ -52,6 +54,7 @@ class IslandSessions {
   boost::asio::io_context& io_;
   SessionGate& gate_;
   std::set<std::shared_ptr<IslandLink>> ungreeted_;
+  std::map<IslandId, std::shared_ptr<IslandLink>> placing_;  // greeted, while their places are found out; the newest
   std::map<IslandId, std::shared_ptr<IslandLink>> links_;
 };
 

@@ -131,6 +131,19 @@ Status wait_ready(int fd, short events, Deadline deadline, const AbortSignal* ab
   }
 }
 
+Result<std::vector<std::string>> addresses_of(const std::string& host, Deadline deadline, const AbortSignal* abort,
+                                              std::string_view what) {
+  ATOLL_ASSIGN_OR_RETURN(const AddrInfoList found, look_up({host, 0}, deadline, abort, what));
+  std::vector<std::string> addresses;
+  for (const addrinfo* next = found.get(); next != nullptr; next = next->ai_next) {
+    std::array<char, NI_MAXHOST> text{};
+    if (::getnameinfo(next->ai_addr, next->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0) {
+      addresses.emplace_back(text.data());
+    }
+  }
+  return addresses;
+}
+
 Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline, const AbortSignal* abort,
                              std::string_view what) {
   ATOLL_ASSIGN_OR_RETURN(const AddrInfoList list, look_up(address, deadline, abort, what));

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/base/abort_signal.h"
 #include "net/base/address.h"
@@ -27,6 +28,10 @@ Status wait_ready(int fd, short events, Deadline deadline, const AbortSignal* ab
 // holds for the look-up of the name too.
 Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline, const AbortSignal* abort,
                              std::string_view what);
+
+// The literal addresses of a host, in the resolver's order; of a literal one itself. Errors as connect_tcp's.
+Result<std::vector<std::string>> addresses_of(const std::string& host, Deadline deadline, const AbortSignal* abort,
+                                              std::string_view what);
 
 // Listening and non-blocking; a host of "::" takes IPv4 as well.
 Result<UniqueFd> listen_tcp(const Address& bind);

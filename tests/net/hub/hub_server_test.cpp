@@ -91,13 +91,14 @@ class HubServerTest : public QObject {
   void who_holds_an_invite_is_told_which_run_it_is_for();
   void two_hubs_of_one_run_cannot_serve_at_once();
   void islands_that_cannot_be_dialled_are_found_out_and_dial_their_edges_themselves();
+  void others_dial_the_host_that_an_island_names_where_it_answers_there_alone();
   void an_invite_serves_as_often_as_it_says();
   void nothing_that_a_stranger_sends_reaches_the_log_unprintable();
   void a_client_without_a_hub_gives_up_and_says_what_to_check();
   void an_island_renews_its_certificate_and_is_admitted_with_it();
   void an_island_outlives_its_certificate();
-  void the_dataset_is_served_by_exact_name_and_in_ranges();
   void a_hub_with_a_certificate_of_the_future_makes_a_new_one_and_says_so();
+  void the_dataset_is_served_by_exact_name_and_in_ranges();
   void a_run_of_before_data_had_sources_is_served_as_it_was();
 };
 
@@ -292,6 +293,24 @@ void HubServerTest::islands_that_cannot_be_dialled_are_found_out_and_dial_their_
   QVERIFY(ring_is_right({}));
 }
 
+void HubServerTest::others_dial_the_host_that_an_island_names_where_it_answers_there_alone() {
+  LoopbackHub hub(loopback_run(3, 0));
+  const auto join_naming = [&](const char* name, const char* host) {
+    return std::make_unique<PuppetIsland>(hub.address(), hub.enrol(name), true, host);
+  };
+  Islands islands;
+  islands.push_back(join_naming("plain", ""));
+  islands.push_back(join_naming("right", "localhost"));
+  islands.push_back(join_naming("wrong", "127.0.0.2"));  // where nobody listens
+
+  const auto is_right = [&](const HubState&) {
+    const std::vector<AttemptMember> order = islands[0]->last_order();
+    return order.size() == 3 && std::ranges::count_if(order, &AttemptMember::dials_previous) == 1 &&
+           std::ranges::all_of(order, [](const auto& member) { return member.address.host == "127.0.0.1"; });
+  };
+  QVERIFY(hub.wait(is_right, 60));
+}
+
 void HubServerTest::an_invite_serves_as_often_as_it_says() {
   LoopbackHub hub(loopback_run(1, 0));
   const auto report = create_invite(hub.directory(), {.addresses = {hub.address()}, .uses = 2});
@@ -407,25 +426,6 @@ void HubServerTest::an_island_outlives_its_certificate() {
   QVERIFY(hub.wait(committed(then + 4), 30));  // it comes back by a new one
 }
 
-void HubServerTest::the_dataset_is_served_by_exact_name_and_in_ranges() {
-  LoopbackHub hub(loopback_run(1, 0));
-  const Identity identity = hub.enrol("reader");
-  const ShardEntry shard = DatasetManifest::load(hub.dataset()).value().train.front();
-  const std::string name = source_name_of(hub.dataset()) + "/" + shard.file;
-
-  const std::string whole = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1");
-  const std::string range = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1\r\nRange: bytes=10-");
-  const std::string beyond = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1\r\nRange: bytes=999999999-");
-  const std::string outside = http_get(hub, identity, "GET /data/../hub/run.json HTTP/1.1");
-  const std::string other = http_get(hub, identity, "GET / HTTP/1.1");
-
-  QVERIFY2(whole.starts_with("HTTP/1.1 200"), whole.substr(0, 80).c_str());
-  const std::string body = whole.substr(whole.find("\r\n\r\n") + 4);
-  QCOMPARE(body.size(), std::size_t{shard.bytes});
-  QCOMPARE(sha256_hex(as_bytes(body)), shard.sha256);
-  QVERIFY(range.starts_with("HTTP/1.1 206"));
-  QCOMPARE(range.substr(range.find("\r\n\r\n") + 4), body.substr(10));
-  QVERIFY(beyond.starts_with("HTTP/1.1 416"));
 // As a hub of an older version left it that was started once while its clock was ahead.
 void HubServerTest::a_hub_with_a_certificate_of_the_future_makes_a_new_one_and_says_so() {
   LoopbackHub hub(loopback_run(1, 0));
@@ -449,6 +449,25 @@ void HubServerTest::a_hub_with_a_certificate_of_the_future_makes_a_new_one_and_s
   QVERIFY(hub.wait(committed(then + 2), 30));
 }
 
+void HubServerTest::the_dataset_is_served_by_exact_name_and_in_ranges() {
+  LoopbackHub hub(loopback_run(1, 0));
+  const Identity identity = hub.enrol("reader");
+  const ShardEntry shard = DatasetManifest::load(hub.dataset()).value().train.front();
+  const std::string name = source_name_of(hub.dataset()) + "/" + shard.file;
+
+  const std::string whole = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1");
+  const std::string range = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1\r\nRange: bytes=10-");
+  const std::string beyond = http_get(hub, identity, "GET /data/" + name + " HTTP/1.1\r\nRange: bytes=999999999-");
+  const std::string outside = http_get(hub, identity, "GET /data/../hub/run.json HTTP/1.1");
+  const std::string other = http_get(hub, identity, "GET / HTTP/1.1");
+
+  QVERIFY2(whole.starts_with("HTTP/1.1 200"), whole.substr(0, 80).c_str());
+  const std::string body = whole.substr(whole.find("\r\n\r\n") + 4);
+  QCOMPARE(body.size(), std::size_t{shard.bytes});
+  QCOMPARE(sha256_hex(as_bytes(body)), shard.sha256);
+  QVERIFY(range.starts_with("HTTP/1.1 206"));
+  QCOMPARE(range.substr(range.find("\r\n\r\n") + 4), body.substr(10));
+  QVERIFY(beyond.starts_with("HTTP/1.1 416"));
   QVERIFY(outside.starts_with("HTTP/1.1 404"));
   QVERIFY(other.starts_with("HTTP/1.1 404"));
 }
