@@ -70,7 +70,8 @@ Result<Identity> with_certificate(const Identity& identity, const std::string& c
   ATOLL_ASSIGN_OR_RETURN(const std::string name, certified_name(renewed.get()));
   std::string_view why = mismatch(key.get(), renewed.get(), authority.get());
   if (why.empty() && name != identity.name.value) why = "it carries another name";
-  if (why.empty() && valid_until(renewed.get()) <= valid_until(old.get())) why = "it lasts no longer than the present one";
+  if (why.empty() && valid_until(renewed.get()) <= valid_until(old.get()))
+    why = "it lasts no longer than the present one";
   if (!why.empty()) return Error{ErrorCode::kCertificate, fmt::format("the renewed certificate is no use: {}", why)};
   Identity result = identity;
   result.certificate_pem = to_pem(renewed.get());

@@ -83,7 +83,8 @@ class ScriptedHub::Impl {
       MutexLock lock(mutex_);
       peer_ = *peer;
     }
-    link_ = std::make_shared<IslandLink>(std::move(socket), EnrolledIsland{peer->name, "", to_hex(peer->key_sha256), {}}, "127.0.0.1");
+    link_ = std::make_shared<IslandLink>(std::move(socket),
+                                         EnrolledIsland{peer->name, "", to_hex(peer->key_sha256), {}}, "127.0.0.1");
     const auto link = link_;
     for (;;) {
       const Result<std::string> text = co_await link->read();
