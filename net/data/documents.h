@@ -7,6 +7,7 @@
 
 #include "net/base/result.h"
 #include "net/data/chat.h"
+#include "net/data/json_line_scanner.h"
 #include "net/data/json_lines.h"
 #include "net/data/text_blocks.h"
 #include "net/data/text_encoding.h"
@@ -82,7 +83,9 @@ class DocumentReader {
   }
   // Valid until the next call.
   Result<std::optional<std::string_view>> chat_in(std::string_view line) {
-    ATOLL_ASSIGN_OR_RETURN(const std::vector<ChatMessage> chat, read_chat(line));
+    auto read = read_chat(line);
+    if (!read.ok()) read = read_chat(finite_json_line(line));  // what stands beside a chat is anybody's
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<ChatMessage> chat, std::move(read));
     chat_ = document_of(chat);
     return std::optional(std::string_view(chat_));
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "net/base/printable.h"
 #include "net/data/text_blocks.h"
 
@@ -51,6 +53,11 @@ class LineScanner {
     return std::optional(std::move(text_));
   }
 
+  // After scan(): where numbers stand that no double is; empty: the line is no JSON.
+  std::vector<std::pair<std::size_t, std::size_t>> endless() {
+    return at_ == line_.size() ? std::move(endless_) : std::vector<std::pair<std::size_t, std::size_t>>();
+  }
+
  private:
   enum class Found { kMissing, kNull, kNoObject, kNoText, kText };
   static constexpr std::size_t kAside = SIZE_MAX;  // not on the path
@@ -72,13 +79,18 @@ class LineScanner {
       if (is_it) found_ = Found::kText;
       return is_it ? string(&text_, half_pair_) : string(nullptr, ignored);
     }
+    const std::size_t begin = at_;
     for (const std::string_view word : {"null", "true", "false", "NaN", "Infinity", "-Infinity"}) {
-      if (line_.substr(at_).starts_with(word)) {
-        at_ += word.size();
-        return ok_status();
-      }
+      if (!line_.substr(at_).starts_with(word)) continue;
+      at_ += word.size();
+      if (word.find_first_of("NI") != std::string_view::npos) endless_.emplace_back(begin, at_);
+      return ok_status();
     }
-    return number();
+    ATOLL_RETURN_IF_ERROR(number());
+    double ignored = 0;
+    const auto read = std::from_chars(line_.data() + begin, line_.data() + at_, ignored);
+    if (read.ec == std::errc::result_out_of_range) endless_.emplace_back(begin, at_);
+    return ok_status();
   }
 
   Status object(std::size_t depth) {
@@ -228,12 +240,26 @@ class LineScanner {
   std::size_t reached_ = 0;  // of the path
   std::string text_;
   std::uint32_t half_pair_ = 0;  // in the text
+  std::vector<std::pair<std::size_t, std::size_t>> endless_;
 };
 
 }  // namespace
 
 Result<std::optional<std::string>> scan_json_line(std::string_view line, const std::vector<std::string>& path) {
   return LineScanner(line, path).scan();
+}
+
+std::string finite_json_line(std::string_view line) {
+  const std::vector<std::string> nowhere;
+  LineScanner scanner(line, nowhere);
+  (void)scanner.scan();
+  std::string finite;
+  std::size_t taken = 0;
+  for (const auto& [begin, end] : scanner.endless()) {
+    finite.append(line.substr(taken, begin - taken)).append("null");
+    taken = end;
+  }
+  return finite.append(line.substr(taken));
 }
 
 }  // namespace atl

@@ -17,4 +17,8 @@ namespace atl {
 // has no text there.
 Result<std::optional<std::string>> scan_json_line(std::string_view line, const std::vector<std::string>& path);
 
+// `line` as RFC 8259 has it: null in place of NaN, Infinity, -Infinity and numbers that no double holds. `line` itself
+// where it is no JSON.
+std::string finite_json_line(std::string_view line);
+
 }  // namespace atl

@@ -6,6 +6,7 @@
 #include <QtTest>
 #include <fstream>
 
+#include "net/data/documents.h"
 #include "net/data/prepare.h"
 #include "net/data/text_input.h"
 
@@ -107,6 +108,7 @@ class PrepareInputsTest : public QObject {
   void byte_order_marks_are_no_text();
   void a_line_is_read_as_python_reads_it_data();
   void a_line_is_read_as_python_reads_it();
+  void what_stands_beside_a_chat_may_be_no_number();
   void documents_without_text_are_left_out_and_counted();
   void a_directory_gives_what_is_meant_and_says_what_it_leaves_out();
   void a_link_beside_its_file_is_left_out();
@@ -374,6 +376,30 @@ void PrepareInputsTest::a_line_is_read_as_python_reads_it() {
   QVERIFY(!made.ok());
   QVERIFY2(is_there(said(made), "in.jsonl line 301 "), said(made).c_str());
   QVERIFY2(is_there(said(made), refused.toStdString()), said(made).c_str());
+}
+
+void PrepareInputsTest::what_stands_beside_a_chat_may_be_no_number() {
+  const std::string chat = R"("messages": [{"role": "user", "content": "NaN 1e400"}])";
+  const TextFile file{path("chat.jsonl"), TextFormat::kJsonLines, 0, 0, 0};
+  DocumentReader reader({.chat = true});
+  const auto documents = [&](const std::string& lines) {
+    TextBlock block;
+    block.bytes = lines;
+    std::vector<std::string> read;
+    const Status status = reader.read(file, block, [&](const Document& document, std::uint64_t) {
+      read.emplace_back(document.text);
+      return ok_status();
+    });
+    return status.ok() ? read : std::vector{status.error().message};
+  };
+
+  const auto plain = documents("{" + chat + "}\n");
+  const auto beside = documents("{\"score\": NaN, " + chat + ", \"n\": [1e400, -Infinity, 2]}\n");
+  const auto wrong = documents("{\"score\": NaN, " + chat + "\n");
+
+  QCOMPARE(plain.size(), 1u);
+  QVERIFY2(beside == plain, beside.front().c_str());
+  QVERIFY2(is_there(wrong.front(), "is no chat"), wrong.front().c_str());
 }
 
 void PrepareInputsTest::documents_without_text_are_left_out_and_counted() {
