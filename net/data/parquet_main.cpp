@@ -17,7 +17,11 @@ namespace {
 
 // Most files take some MB: a batch of rows, and a page. A length in a damaged file may say anything.
 constexpr std::int64_t kArrowBytes = std::int64_t{4} << 30;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr rlim_t kAddressBytes = RLIM_INFINITY;  // a sanitizer's own take terabytes
+#else
 constexpr rlim_t kAddressBytes = rlim_t{8} << 30;  // with what does not come out of Arrow's pool
+#endif
 constexpr std::size_t kBufferBytes = 256 * 1024;
 
 class Output {

@@ -105,6 +105,7 @@ arrow::Status read_rows(const std::string& file, const std::string& column, arro
   parquet::ReaderProperties properties(pool);
   properties.enable_buffered_stream();  // a row group may be larger than memory
   properties.set_buffer_size(1 << 20);
+  properties.set_page_checksum_verification(true);  // of pages that have one
   parquet::ArrowReaderProperties arrow_properties(false);
   arrow_properties.set_batch_size(kBatchRows);
   arrow_properties.set_pre_buffer(false);
@@ -120,10 +121,13 @@ arrow::Status read_rows(const std::string& file, const std::string& column, arro
   std::vector<int> groups(static_cast<std::size_t>(reader->num_row_groups()));
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = static_cast<int>(i);
   ARROW_ASSIGN_OR_RAISE(const auto batches, reader->GetRecordBatchReader(groups, {index}));
-  for (;;) {
+  const std::int64_t rows = reader->parquet_reader()->metadata()->num_rows();
+  for (std::int64_t given = 0;;) {
     std::shared_ptr<arrow::RecordBatch> batch;
     ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
-    if (batch == nullptr) return arrow::Status::OK();
+    if (batch == nullptr && given == rows) return arrow::Status::OK();
+    if (batch == nullptr) return arrow::Status::Invalid("it has ", given, " rows and says that it has ", rows);
+    given += batch->num_rows();
     if (batch->num_columns() != 1) return arrow::Status::Invalid("Arrow gives it no column");
     const std::shared_ptr<arrow::Array> leaf = leaf_of(batch->column(0));
     if (!is_text(*leaf->type())) {

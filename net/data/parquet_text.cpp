@@ -175,9 +175,12 @@ class ParquetBlocks : public TextBlocks {
     ATOLL_ASSIGN_OR_RETURN(const std::uint32_t bytes, child_->read_number(row_));
     std::string why(std::min(bytes, kLongestFailure), '\0');
     ATOLL_RETURN_IF_ERROR(child_->read(why.data(), why.size(), row_));
-    const std::string place = row_ == 1 ? std::string() : fmt::format(" behind row {}", row_ - 1);
-    return Error{row_ == 1 ? ErrorCode::kInvalidArgument : ErrorCode::kCorrupt,
-                 fmt::format("{} cannot be read{}: {}", file_.path.string(), place, printable(why))};
+    if (row_ == 1) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{} cannot be read: {}", file_.path.string(), printable(why))};
+    }
+    return Error{ErrorCode::kCorrupt, fmt::format("{} cannot be read behind row {}: {}; get the file again",
+                                                  file_.path.string(), row_ - 1, printable(why))};
   }
 
   const TextFile file_;

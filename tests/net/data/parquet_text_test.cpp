@@ -138,18 +138,20 @@ void ParquetTextTest::altered_parquet_files_end_with_a_word_or_with_rows() {
   struct Alteration {
     std::size_t at;
     unsigned char byte;
+    const char* says;
   };
-  // Codes that are not in their dictionary, for which Arrow aborts where it is asked for them.
-  const Alteration found[] = {{17'741, 255}, {18'545, 255}, {18'875, 7}, {19'007, 127}};
+  // Codes that are not in their dictionary, for which Arrow aborts where it is asked for them; and a wrong count.
+  const Alteration found[] = {{17'741, 255, "code 1021 is not in its dictionary of 601"},
+                              {18'545, 255, "code 961 is not in its dictionary of 601"},
+                              {18'875, 7, "code 789 is not in its dictionary of 601"},
+                              {19'193, 29, "it has 1800 rows and says that it has"}};
   const std::string flat = bytes_of(kGolden / "flat.parquet");
   for (const Alteration& alteration : found) {
-    std::string altered = flat;
+    std::string altered = flat, error;
     altered[alteration.at] = static_cast<char>(alteration.byte);
     write(path("altered.parquet"), altered);
-    std::string error;
     rows_in(path("altered.parquet"), "text", error);
-    QVERIFY2(is_there(error, "altered.parquet cannot be read") && is_there(error, "is not in its dictionary"),
-             error.c_str());
+    QVERIFY2(is_there(error, "altered.parquet cannot be read") && is_there(error, alteration.says), error.c_str());
   }
 
   // Lengths, counts and places, which the footer holds, first of all.
