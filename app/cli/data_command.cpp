@@ -258,7 +258,8 @@ void add_prepare(CLI::App& data, CommandContext& context) {
       ->capture_default_str();
   prepare->add_flag("--force", options.replace, "Replace a dataset that is there");
   prepare->add_flag("--restart", options.restart, "Start anew; what was left unfinished is removed");
-  prepare->add_flag("--json", command->json, "A line of progress a second, then the manifest, as JSON");
+  prepare->add_flag("--json", command->json,
+                    "What is left out, a line of progress a second, then the manifest, as JSON");
   prepare->callback([command, &context] { context.finish(run_prepare(*command, context)); });
 }
 
