@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t kLongestName = 64;  // of an encoding
 constexpr std::size_t kDecodedBytes = 256 * 1024;
-constexpr std::size_t kLookedAt = 4096;  // bytes of a file's beginning, to guess its encoding
+constexpr std::string_view kSwappedMark = "\xef\xbf\xbe";  // U+FFFE, which is no character
+constexpr std::size_t kLookedAt = 4096;                    // bytes of a file's beginning, to guess its encoding
 
 const auto kNoConverter = reinterpret_cast<iconv_t>(-1);
 
@@ -84,6 +85,8 @@ class DecodedStream : public InputStream {
       rest_.resize(had + *count);
       ended_ = *count == 0;
     }
+    const bool is_first = offset_ == 0;
+    if (is_first && rest_.starts_with(kByteOrderMark)) return other_mark("UTF-8");
     char* from = rest_.data();
     std::size_t left = rest_.size();
     // At the end: what puts an encoding with states into its first one.
@@ -95,12 +98,23 @@ class DecodedStream : public InputStream {
     offset_ += taken;
     end_ = decoded_.size() - room;
     flushed_ = last && why == 0;
+    if (is_first && std::string_view(decoded_.data(), end_).starts_with(kSwappedMark)) {
+      return other_mark("the other byte order");
+    }
     if (why == EILSEQ || (why == EINVAL && ended_)) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("{} cannot be read: from byte {} on it is no {}{}; name its encoding by --encoding",
                                path_.string(), offset_, encoding_, why == EINVAL ? " (it ends in the middle)" : "")};
     }
     return ok_status();
+  }
+
+  // What follows would be read as other characters than it is.
+  Error other_mark(std::string_view of) const {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} begins with the byte order mark of {}, so it is no {}; name its encoding by --encoding",
+                    path_.string(), of, encoding_)};
   }
 
   std::unique_ptr<InputStream> stream_;

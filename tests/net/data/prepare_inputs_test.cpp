@@ -292,12 +292,19 @@ void PrepareInputsTest::an_encoding_that_is_not_known_or_not_the_files_is_refuse
   const std::string text = text_of(50'000).substr(0, 40'000);
   write(path("in.txt"), text + "\x81 is no character of windows-1252");
   write(path("odd.txt"), utf16(wide(text), false) + "x");
+  write(path("marked.txt"), "\xef\xbb\xbf" + text);
+  write(path("little.txt"), "\xff\xfe" + utf16(wide(text), false));
 
+  const auto marked = prepare({path("marked.txt")}, {.encoding = "latin1"});
+  const auto swapped = prepare({path("little.txt")}, {.encoding = "UTF-16BE"});
   const auto unknown = prepare({path("in.txt")}, {.encoding = "klingon"});
   const auto approximate = prepare({path("in.txt")}, {.encoding = "latin1//TRANSLIT"});
   const auto wrong = prepare({path("in.txt")}, {.encoding = "windows-1252"});
   const auto cut = prepare({path("odd.txt")}, {.encoding = "UTF-16LE"});
 
+  QVERIFY2(is_there(said(marked), "begins with the byte order mark of UTF-8, so it is no latin1"),
+           said(marked).c_str());
+  QVERIFY2(is_there(said(swapped), "mark of the other byte order, so it is no UTF-16BE"), said(swapped).c_str());
   QVERIFY2(is_there(said(unknown), "no encoding 'klingon'"), said(unknown).c_str());
   QVERIFY2(is_there(said(approximate), "no encoding 'latin1//TRANSLIT'"), said(approximate).c_str());
   QVERIFY2(is_there(said(wrong), "in.txt cannot be read: from byte 40000 on it is no windows-1252"),
