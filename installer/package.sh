@@ -40,7 +40,7 @@ if [[ $reuse == no ]]; then
   ensure_cuda_build
   ensure_arrow
   step "3/4 build"
-  build release atoll atoll-trainer atoll-gpu-probe atoll-gui atoll_parquet atoll_shell
+  build release atoll atoll-trainer atoll-gpu-probe atoll-gui atoll-parquet atoll_shell
 fi
 
 step "4/4 packages"

@@ -12,6 +12,7 @@
 #include "net/base/deadline.h"
 #include "net/base/json_text.h"
 #include "net/data/prepare.h"
+#include "net/data/text_input.h"
 #include "net/data/tree_builder.h"
 
 namespace atl {
@@ -96,6 +97,25 @@ std::string describe_split(std::string_view name, const SplitStatistics& split) 
                      bytes_a_token);
 }
 
+constexpr std::size_t kNamedLeftOut = 20;  // files, for a person
+
+// Before hours of work: whoever misses one of them can end it.
+Result<std::size_t> show_left_out(const DataPrepare& command, Console& console) {
+  ATOLL_ASSIGN_OR_RETURN(const FoundText found, find_text({command.inputs.begin(), command.inputs.end()}));
+  const std::vector<LeftOutFile>& files = found.left_out;
+  if (command.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const LeftOutFile& file : files) list.push_back({{"file", printable(file.path.string())}, {"why", file.why}});
+    console.out << dump_json({{"files", found.files.size()}, {"files_left_out", std::move(list)}}) << "\n"
+                << std::flush;
+  } else if (!files.empty()) {
+    console.err << fmt::format("left out {}: {}\n", format_number_of(files.size(), "file"),
+                               describe_left_out(files, kNamedLeftOut))
+                << std::flush;
+  }
+  return files.size();
+}
+
 std::string describe(const DatasetManifest& manifest) {
   std::string text =
       fmt::format("tokenizer   {}, {} in the vocabulary\n", manifest.tokenizer, format_count(manifest.vocab_size));
@@ -110,6 +130,10 @@ std::string describe(const DatasetManifest& manifest) {
   text += describe_split("training", statistics.train) + describe_split("validation", statistics.validation);
   text += fmt::format("duplicates  {}, {} of text, left out\n", format_number_of(statistics.duplicates, "document"),
                       format_bytes(static_cast<double>(statistics.duplicate_bytes)));
+  if (statistics.without_text > 0) {
+    text += fmt::format("no text     {} whose text is null or empty, left out\n",
+                        format_number_of(statistics.without_text, "document"));
+  }
   text += fmt::format("files       {} training and {} validation shards\n", manifest.train.size(),
                       manifest.validation.size());
   for (const SourceStatistics& source : statistics.sources) {
@@ -136,6 +160,7 @@ Status run_prepare(DataPrepare& command, CommandContext& context) {
         options.tokenizer,
         load_dataset_tokenizer(command.tokenizer, parse_split_pattern(command.pattern), command.end_of_text));
   }
+  ATOLL_ASSIGN_OR_RETURN(const std::size_t left_out, show_left_out(command, console));
   ProgressLines lines(console, command.json);
   const auto manifest = prepare_dataset({command.inputs.begin(), command.inputs.end()}, command.output, options,
                                         [&](const PrepareProgress& progress) { lines.show(progress); });
@@ -148,7 +173,9 @@ Status run_prepare(DataPrepare& command, CommandContext& context) {
     console.out << manifest->to_json() << "\n" << std::flush;
     return ok_status();
   }
-  console.out << fmt::format("{} is whole\n", command.output) << describe(*manifest) << std::flush;
+  console.out << fmt::format("{} is whole\n", command.output) << describe(*manifest);
+  if (left_out > 0) console.out << fmt::format("left out    {}, named above\n", format_number_of(left_out, "file"));
+  console.out << std::flush;
   return ok_status();
 }
 
@@ -173,12 +200,14 @@ void add_prepare(CLI::App& data, CommandContext& context) {
       "  atoll data prepare corpus/ --tokenizer Llama-3/tokenizer.model --output data\n"
       "  atoll data prepare --chat chats.jsonl --tokenizer Llama-3/tokenizer.json --output chats\n\n"
       "Reads text, JSON Lines (.jsonl, .ndjson, .json: an object a line), both also as .gz or .zst, and Parquet\n"
-      "(.parquet); directories of them; and patterns. Tokens of others, too: .bin with .idx of Megatron-LM and .ds "
+      "(.parquet); directories of them, of which it says what it leaves out; and patterns. Tokens of others, too: .bin "
+      "with .idx of Megatron-LM and .ds "
       "with\n"
       ".ds.index of datatrove, made with the --tokenizer that is named. The same inputs give the same files, whatever "
       "--threads is.\n"
       "Killed or interrupted, it goes on where it was when the same command is given again. Documents of which\n"
-      "the same text stands before are left out. A long text file is cut into pieces of up to 16 KiB, of which\n"
+      "the same text stands before are left out, and those whose text is null or empty. A long text file is cut into "
+      "pieces of up to 16 KiB, of which\n"
       "some are held out; with --whole-files each text file is one document.");
   prepare->add_option("INPUT", command->inputs, "Files, directories, patterns")->required();
   prepare->add_option("-o,--output", command->output, "Directory to make")->required();
@@ -194,6 +223,10 @@ void add_prepare(CLI::App& data, CommandContext& context) {
       ->type_name("TOKEN");
   prepare->add_option("--field", options.read.field, "Field or column of the text; a.b: of the object in it")
       ->capture_default_str();
+  prepare
+      ->add_option("--encoding", options.read.encoding,
+                   "Of text and JSON Lines, like latin1 or UTF-16 (default: UTF-8; other bytes are refused)")
+      ->type_name("NAME");
   prepare
       ->add_flag(
           "--chat", options.read.chat,
@@ -225,7 +258,8 @@ void add_prepare(CLI::App& data, CommandContext& context) {
       ->capture_default_str();
   prepare->add_flag("--force", options.replace, "Replace a dataset that is there");
   prepare->add_flag("--restart", options.restart, "Start anew; what was left unfinished is removed");
-  prepare->add_flag("--json", command->json, "A line of progress a second, then the manifest, as JSON");
+  prepare->add_flag("--json", command->json,
+                    "What is left out, a line of progress a second, then the manifest, as JSON");
   prepare->callback([command, &context] { context.finish(run_prepare(*command, context)); });
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/model/gemm.h"
 #include "kernels/sha256_blocks.h"
 #include "net/base/gpu_libraries.h"
+#include "net/data/parquet_text.h"
 
 namespace atl {
 namespace {
@@ -55,6 +56,7 @@ nlohmann::json as_json() {
           {"trains_on_gpus", facts.trains_on_gpus},
           {"gpu_libraries_missing", missing},
           {"nccl", nccl_version()},
+          {"reads_parquet", reads_parquet()},
           {"openssl", OpenSSL_version(OPENSSL_VERSION_STRING)},
           {"processor",
            {{"kernels", instruction_set_name(chosen_instruction_set())},
@@ -80,14 +82,18 @@ std::string as_text(const nlohmann::json& version) {
       "GPUs       {}\n"
       "NCCL       {}\n"
       "OpenSSL    {}\n"
+      "Parquet    {}\n"
       "processor  kernels {}, bf16 products {}, SHA-256 {}\n",
       word("commit", ""), word("compiler", ""), word("build_type", ""), word("libtorch", "none: no trainer was built"),
       word("cuda", "no kernels were compiled"),
       !version.at("trains_on_gpus").get<bool>() ? "training on them was not built"
       : missing.empty()                         ? "all libraries are here"
                                                 : "not here: " + missing,
-      word("nccl", "not here"), word("openssl", ""), processor.at("kernels").get<std::string>(),
-      processor.at("bf16_products").get<std::string>(), processor.at("sha256").get<std::string>());
+      word("nccl", "not here"), word("openssl", ""),
+      version.at("reads_parquet").get<bool>() ? "is read"
+                                              : "is not read: Apache Arrow was not there when this was built",
+      processor.at("kernels").get<std::string>(), processor.at("bf16_products").get<std::string>(),
+      processor.at("sha256").get<std::string>());
 }
 
 }  // namespace

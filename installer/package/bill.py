@@ -27,7 +27,7 @@ HEADERS = {
 # Whose library is whose wheel's.
 WHEELS = [("libtorch/torch/lib/", "torch"), ("libtorch/nvidia/cu13/lib/libcudart", "nvidia-cuda-runtime"),
           ("libtorch/nvidia/cu13/lib/libcupti", "nvidia-cuda-cupti"), ("lib/libarrow.", "pyarrow"), ("lib/libparquet.", "pyarrow")]
-OURS = re.compile(r"(bin/atoll(-trainer|-gpu-probe|-gui)?|lib/libatoll-parquet\.so)$")
+OURS = re.compile(r"bin/atoll(-trainer|-gpu-probe|-gui|-parquet)?$")
 
 
 def pins():

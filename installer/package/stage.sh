@@ -38,10 +38,9 @@ stage_prefix() {
     install -D -m 644 "$atoll_libtorch/$file" "$prefix/libtorch/$file"  # their run paths are of this layout
     [[ $file != torch/* ]] || strip --strip-unneeded "$prefix/libtorch/$file"  # NVIDIA's may be passed on unchanged alone
   done
-  if [[ -f $release/lib/libatoll-parquet.so ]]; then
-    for file in "$release/lib/libatoll-parquet.so" "$atoll_cache"/arrow-*/pyarrow/lib{arrow,parquet}.so.*; do
-      install_library "$file" "$prefix/lib"
-    done
+  if [[ -f $release/bin/atoll-parquet ]]; then
+    install_program "$release/bin/atoll-parquet" "$prefix/bin"
+    for file in "$atoll_cache"/arrow-*/pyarrow/lib{arrow,parquet}.so.*; do install_library "$file" "$prefix/lib"; done
   fi
   stage_shell_files "$prefix/share"
   stage_gpu_fetcher "$prefix"

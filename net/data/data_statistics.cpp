@@ -42,12 +42,14 @@ nlohmann::json statistics_to_json(const DataStatistics& statistics) {
                        {"tokens", source.tokens},
                        {"duplicates", source.duplicates}});
   }
-  return {{"train", split_to_json(statistics.train)},
-          {"validation", split_to_json(statistics.validation)},
-          {"duplicates", statistics.duplicates},
-          {"duplicate_bytes", statistics.duplicate_bytes},
-          {"lengths", statistics.lengths},
-          {"sources", std::move(sources)}};
+  nlohmann::json json = {{"train", split_to_json(statistics.train)},
+                         {"validation", split_to_json(statistics.validation)},
+                         {"duplicates", statistics.duplicates},
+                         {"duplicate_bytes", statistics.duplicate_bytes},
+                         {"lengths", statistics.lengths},
+                         {"sources", std::move(sources)}};
+  if (statistics.without_text > 0) json["without_text"] = statistics.without_text;
+  return json;
 }
 
 void read_statistics(JsonReader& reader, DataStatistics& statistics) {
@@ -55,6 +57,7 @@ void read_statistics(JsonReader& reader, DataStatistics& statistics) {
   read_split(reader, "validation", statistics.validation);
   reader.field("duplicates", statistics.duplicates);
   reader.field("duplicate_bytes", statistics.duplicate_bytes);
+  if (reader.has("without_text")) reader.field("without_text", statistics.without_text);
   std::vector<std::int64_t> lengths;
   reader.integers("lengths", lengths);
   if (reader.status().ok() && lengths.size() != kLengthBins) reader.fail_field("lengths", "has another number of bins");

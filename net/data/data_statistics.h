@@ -33,6 +33,7 @@ struct DataStatistics {
   SplitStatistics train, validation;
   std::uint64_t duplicates = 0;  // documents that are in neither split, because the same text stands before them
   std::uint64_t duplicate_bytes = 0;
+  std::uint64_t without_text = 0;  // documents that are in neither split, because their text is null or empty
   // Bin i: documents of 2^i to 2^(i+1) - 1 tokens.
   std::array<std::uint64_t, kLengthBins> lengths{};
   std::vector<SourceStatistics> sources;  // the inputs in their order; the last one stands for all beyond kMaxSources

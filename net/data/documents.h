@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "net/base/result.h"
 #include "net/data/chat.h"
+#include "net/data/json_line_scanner.h"
 #include "net/data/json_lines.h"
 #include "net/data/text_blocks.h"
+#include "net/data/text_encoding.h"
 
 namespace atl {
 
@@ -29,20 +32,31 @@ class DocumentReader {
   explicit DocumentReader(const ReadOptions& options)
       : whole_files_(options.whole_files), is_chat_(options.chat), field_(options.field), json_(options.field) {}
 
-  // on_document(document, offset): a Status. `offset`: of a piece in its file's text. Documents without text, and
-  // lines, are left out. An error names the file, and the line or row.
+  // on_document(document, offset): a Status. `offset`: of a piece in its file's text. Documents without text, and empty
+  // lines, are left out, and text begins without byte order marks. An error names the file, and the line or row.
   template <class OnDocument>
   Status read(const TextFile& file, TextBlock& block, OnDocument on_document) {
+    without_text_ = 0;
     if (file.format == TextFormat::kJsonLines) return read_lines(file, block, on_document);
     std::size_t begin = 0;
-    for (const std::size_t end : block.ends) {
-      const std::string_view text(block.bytes.data() + begin, end - begin);
+    for (std::size_t i = 0; i < block.ends.size(); ++i) {
+      std::string_view text(block.bytes.data() + begin, block.ends[i] - begin);
       const bool piece = file.format == TextFormat::kText && !whole_files_;
-      if (!text.empty()) ATOLL_RETURN_IF_ERROR(on_document(Document{text, piece}, block.offset + begin));
-      begin = end;
+      if (file.format != TextFormat::kTokens) {
+        if (const auto broken = broken_utf8_at(text)) return no_utf8_text(file, block, begin, i, *broken);
+        if (file.format == TextFormat::kParquet) text = without_byte_order_mark(text);
+      }
+      if (text.empty()) {
+        ++without_text_;
+      } else {
+        ATOLL_RETURN_IF_ERROR(on_document(Document{text, piece}, block.offset + begin));
+      }
+      begin = block.ends[i];
     }
     return ok_status();
   }
+  // Documents of the block that was read last that were left out, because their text is null or empty.
+  std::uint64_t without_text() const { return without_text_; }
 
  private:
   template <class OnDocument>
@@ -52,29 +66,42 @@ class DocumentReader {
     std::uint64_t number = block.first;
     for (std::size_t begin = 0; begin < all.size(); ++number) {
       const std::size_t end = std::min(all.find('\n', begin), all.size());
-      const std::string_view line = all.substr(begin, end - begin);
+      const std::string_view line = without_byte_order_mark(all.substr(begin, end - begin));
       begin = end + 1;
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       if (line.size() > kMaxDocumentBytes) return too_long(file, number);
-      const auto text = is_chat_ ? chat_in(line) : json_.text_of(line);
-      if (!text.ok()) return no_text(file, number, text.error());
-      if (!text->empty()) ATOLL_RETURN_IF_ERROR(on_document(Document{*text, false}, 0));
+      const auto read = is_chat_ ? chat_in(line) : json_.text_of(line);
+      if (!read.ok()) return no_text(file, block, number, line, read.error());
+      const std::string_view text = is_chat_ ? **read : without_byte_order_mark(read->value_or(""));
+      if (text.empty()) {
+        ++without_text_;
+      } else {
+        ATOLL_RETURN_IF_ERROR(on_document(Document{text, false}, 0));
+      }
     }
     return ok_status();
   }
   // Valid until the next call.
-  Result<std::string_view> chat_in(std::string_view line) {
-    ATOLL_ASSIGN_OR_RETURN(const std::vector<ChatMessage> chat, read_chat(line));
+  Result<std::optional<std::string_view>> chat_in(std::string_view line) {
+    auto read = read_chat(line);
+    if (!read.ok()) read = read_chat(finite_json_line(line));  // what stands beside a chat is anybody's
+    ATOLL_ASSIGN_OR_RETURN(const std::vector<ChatMessage> chat, std::move(read));
     chat_ = document_of(chat);
-    return std::string_view(chat_);
+    return std::optional(std::string_view(chat_));
   }
-  Error no_text(const TextFile& file, std::uint64_t line, const Error& why) const;
+  // `line`: within the block.
+  Error no_text(const TextFile& file, const TextBlock& block, std::uint64_t number, std::string_view line,
+                const Error& why) const;
+  // Of the block's document `index`, which begins at `begin`, the byte `at`.
+  static Error no_utf8_text(const TextFile& file, const TextBlock& block, std::size_t begin, std::size_t index,
+                            std::size_t at);
   static Error too_long(const TextFile& file, std::uint64_t line);
 
   const bool whole_files_, is_chat_;
   const std::string field_;
   JsonLineText json_;
   std::string chat_;
+  std::uint64_t without_text_ = 0;
 };
 
 }  // namespace atl

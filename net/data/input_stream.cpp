@@ -20,6 +20,34 @@ namespace {
 constexpr std::size_t kDiskPieceBytes = 256 * 1024;
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
+constexpr std::string_view kZstdSkippableMagic = "\x2a\x4d\x18";  // behind a byte of 0x50 to 0x5f (RFC 8878, 3.1.2)
+
+// What is no text, and not read either, by what stands at a place in it.
+struct OtherFormat {
+  std::size_t place;
+  std::string_view magic, name, advice;
+};
+using namespace std::string_view_literals;
+constexpr std::string_view kDecompress = "decompress it, or compress it by zstd or gzip instead";
+constexpr std::string_view kUnpack = "unpack it, and name what is in it";
+constexpr OtherFormat kOtherFormats[] = {
+    {0, "\xfd\x37zXZ\0"sv, "xz", kDecompress},
+    {4, "1AY&SY"sv, "bzip2", kDecompress},
+    {4, "\x17rE8P\x90"sv, "bzip2", kDecompress},  // of nothing
+    {0, "\x04\x22\x4d\x18"sv, "lz4", kDecompress},
+    {0, "\x02\x21\x4c\x18"sv, "lz4", kDecompress},  // of its first versions
+    {0, "LZIP\x01"sv, "lzip", kDecompress},
+    {0, "\x5d\0\0"sv, "lzma", kDecompress},
+    {0, "\xff\x06\0\0sNaPpY"sv, "Snappy", kDecompress},
+    {0, "\x1f\x9d"sv, "compress", kDecompress},
+    {0, "PK\x03\x04"sv, "zip", kUnpack},
+    {0, "7z\xbc\xaf\x27\x1c"sv, "7-Zip", kUnpack},
+    {0, "Rar!\x1a\x07"sv, "RAR", kUnpack},
+    {257, "ustar\0"sv, "tar", kUnpack},
+    {257, "ustar  \0"sv, "tar", kUnpack},
+    {0, "PAR1\x15"sv, "Parquet", "give it a name that ends in .parquet"},
+    {0, "ARROW1\0\0"sv, "Arrow IPC", "convert it to Parquet"},
+};
 constexpr int kGzipWindow = 15 + 16;  // the largest, and a gzip header before it (zlib.h, inflateInit2)
 
 // The file as it lies on the disk, a piece at a time.
@@ -45,6 +73,10 @@ class DiskPieces {
     taken_ += count;
   }
   std::uint64_t taken() const { return taken_; }
+  Error not_read(const OtherFormat& format) const {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is {} data, which is not read: {}", path_.string(), format.name, format.advice)};
+  }
   Error damaged(std::string_view format, std::string_view why) const {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("{} is damaged {} data ({}); get the file again", path_.string(), format, why)};
@@ -170,6 +202,22 @@ class ZstdStream : public InputStream {
   bool frame_ended_ = false;
 };
 
+// zstd's library knows all of its frames: also those of its versions before 1.0, and those to be skipped, with which
+// pzstd and seekable files begin. What is shorter than a frame's header is told by the magic number.
+bool is_zstd(std::string_view first) {
+  if (ZSTD_getFrameContentSize(first.data(), first.size()) != ZSTD_CONTENTSIZE_ERROR) return !first.empty();
+  const bool skippable = first.size() >= 4 && (static_cast<unsigned char>(first[0]) & 0xf0) == 0x50 &&
+                         first.substr(1, 3) == kZstdSkippableMagic;
+  return first.starts_with(kZstdMagic) || skippable;
+}
+
+const OtherFormat* other_format_of(std::string_view first) {
+  for (const OtherFormat& format : kOtherFormats) {
+    if (first.size() > format.place && first.substr(format.place).starts_with(format.magic)) return &format;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<InputStream>> InputStream::open(const std::filesystem::path& path) {
@@ -179,7 +227,8 @@ Result<std::unique_ptr<InputStream>> InputStream::open(const std::filesystem::pa
   DiskPieces disk(path, std::move(fd));
   ATOLL_ASSIGN_OR_RETURN(const std::string_view first, disk.rest());
   if (first.starts_with(kGzipMagic)) return std::unique_ptr<InputStream>(std::make_unique<GzipStream>(std::move(disk)));
-  if (first.starts_with(kZstdMagic)) return std::unique_ptr<InputStream>(std::make_unique<ZstdStream>(std::move(disk)));
+  if (is_zstd(first)) return std::unique_ptr<InputStream>(std::make_unique<ZstdStream>(std::move(disk)));
+  if (const OtherFormat* const other = other_format_of(first)) return disk.not_read(*other);
   return std::unique_ptr<InputStream>(std::make_unique<PlainStream>(std::move(disk)));
 }
 

@@ -1,5 +1,5 @@
-// A file's bytes in order, decompressed where they are gzip (also dictzip, also several members) or zstd (also several
-// frames), which its first bytes say, not its name. One thread at a time.
+// A file's bytes in order, decompressed where they are gzip (also dictzip, bgzip, several members) or zstd (also
+// several frames, those to be skipped among them), which its first bytes say, not its name. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ namespace atl {
 
 class InputStream {
  public:
+  // kInvalidArgument, which names it, for what other programs compress, pack or make tables of.
   static Result<std::unique_ptr<InputStream>> open(const std::filesystem::path& path);
   virtual ~InputStream() = default;
 

@@ -1,12 +1,10 @@
 #include "net/data/json_lines.h"
 
-#include <fmt/format.h>
 #include <simdjson.h>
 
-#include <nlohmann/json.hpp>
-
-#include "net/base/json_reader.h"
+#include "net/data/json_line_scanner.h"
 #include "net/data/text_blocks.h"
+#include "net/data/text_encoding.h"
 
 namespace atl {
 namespace {
@@ -42,7 +40,7 @@ JsonLineText::JsonLineText(std::string_view field) : parser_(std::make_unique<Pa
 
 JsonLineText::~JsonLineText() = default;
 
-Result<std::string_view> JsonLineText::text_of(std::string_view line) {
+Result<std::optional<std::string_view>> JsonLineText::text_of(std::string_view line) {
   simdjson::dom::element element;
   auto error = parser_->parser.parse(line.data(), line.size(), false).get(element);
   for (const std::string& key : path_) {
@@ -51,25 +49,12 @@ Result<std::string_view> JsonLineText::text_of(std::string_view line) {
   }
   std::string_view text;
   if (!error) error = element.get(text);
-  return error ? read_slowly(line) : Result<std::string_view>(text);
-}
-
-Result<std::string_view> JsonLineText::read_slowly(std::string_view line) {
-  // What stands beside the text is anybody's.
-  const auto json = parse_bounded_json(line, kMaxDocumentBytes, kMaxLineDepth, RepeatedKeys::kLastCounts);
-  if (!json.ok()) return Error{ErrorCode::kInvalidArgument, json.error().message};
-  const nlohmann::json* object = &*json;
-  std::string at;
-  for (std::size_t i = 0; i + 1 < path_.size(); ++i) {
-    JsonReader reader(*object, at);
-    object = reader.find(path_[i].c_str());
-    if (object == nullptr) return Error{ErrorCode::kInvalidArgument, reader.status().error().message};
-    at = reader.path_of(path_[i].c_str());
-  }
-  JsonReader reader(*object, at);
-  reader.bounded(path_.back().c_str(), text_, kMaxDocumentBytes);
-  if (!reader.status().ok()) return Error{ErrorCode::kInvalidArgument, reader.status().error().message};
-  return std::string_view(text_);
+  if (!error) return std::optional(text);
+  if (broken_utf8_at(line)) return Error{ErrorCode::kInvalidArgument, "it is no UTF-8"};
+  ATOLL_ASSIGN_OR_RETURN(std::optional<std::string> found, scan_json_line(line, path_));
+  if (!found) return std::optional<std::string_view>();
+  text_ = std::move(*found);
+  return std::optional(std::string_view(text_));
 }
 
 }  // namespace atl

@@ -1,8 +1,9 @@
-// The text of a line of JSON Lines. simdjson reads the line; what it refuses, parse_bounded_json decides and words. One
-// per thread.
+// The text of a line of JSON Lines. simdjson reads the line; what it refuses, json_line_scanner.h decides and words.
+// One per thread.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,13 +22,12 @@ class JsonLineText {
   JsonLineText(const JsonLineText&) = delete;
   JsonLineText& operator=(const JsonLineText&) = delete;
 
-  // Valid until the next call. `line` without its end; kJsonPaddingBytes behind it can be read. Of a key that stands
-  // twice the last counts, as for most readers. kInvalidArgument says why there is no text.
-  Result<std::string_view> text_of(std::string_view line);
+  // Valid until the next call; nothing where it is null. `line` without its end; kJsonPaddingBytes behind it can be
+  // read. Of a key that stands twice the last counts, as for most readers. kInvalidArgument says why there is no text.
+  Result<std::optional<std::string_view>> text_of(std::string_view line);
 
  private:
   struct Parser;
-  Result<std::string_view> read_slowly(std::string_view line);
 
   std::vector<std::string> path_;
   std::unique_ptr<Parser> parser_;

@@ -11,6 +11,7 @@
 #include "net/base/sha256.h"
 #include "net/data/chat.h"
 #include "net/data/prepare_passes.h"
+#include "net/data/text_encoding.h"
 
 namespace atl {
 namespace {
@@ -71,11 +72,12 @@ Status check_chats(const std::vector<TextFile>& files, const Tokenizer& tokenize
 std::string preparation_key(const std::vector<TextFile>& files, const PrepareOptions& options) {
   Sha256 hash;
   const DatasetTokenizer& tokenizer = options.tokenizer;
-  hash.update(as_bytes(fmt::format("atoll-prepare-2\n{} {}\n{}\n{} {} {} {} {} {}\n",
+  hash.update(as_bytes(fmt::format("atoll-prepare-3\n{} {}\n{}\n{} {} {} {} {} {}\n",
                                    sha256_hex(as_bytes(tokenizer.file)), tokenizer.end_of_text, options.read.field,
                                    options.read.whole_files, options.read.block_bytes, options.validation_share,
                                    options.seed, options.keep_duplicates, options.shard_tokens)));
   if (options.read.chat) hash.update(as_bytes(std::string_view("chat\n")));
+  if (!options.read.encoding.empty()) hash.update(as_bytes("encoding " + options.read.encoding + "\n"));
   for (const TextFile& file : files) {
     hash.update(as_bytes(fmt::format("{} {} {} {}\n", std::filesystem::absolute(file.path).string(), file.source,
                                      file.disk_bytes, file.modified)));
@@ -148,11 +150,19 @@ void name_sources(const std::vector<std::filesystem::path>& inputs, const std::v
   }
 }
 
+// Of interest where there is too little text: the field may be another.
+std::string without_text(const PreparePass& pass) {
+  const std::uint64_t documents = pass.journal.statistics.without_text;
+  if (documents == 0) return {};
+  return fmt::format(" ({} documents have none: the field \"{}\" is null or empty there)", documents,
+                     pass.options.read.field);
+}
+
 Result<DocumentPlan> make_plan(const PreparePass& pass) {
   if (pass.journal.text_bytes < kMinTextBytes) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} bytes of text are too few to train on and hold some out; at least {} are needed",
-                             pass.journal.text_bytes, kMinTextBytes)};
+                 fmt::format("{} bytes of text are too few to train on and hold some out; at least {} are needed{}",
+                             pass.journal.text_bytes, kMinTextBytes, without_text(pass))};
   }
   ATOLL_ASSIGN_OR_RETURN(const MappedFile records, MappedFile::open(pass.directory / kDocumentsFile));
   const PrepareOptions& options = pass.options;
@@ -230,7 +240,9 @@ Result<DatasetManifest> prepare_dataset(const std::vector<std::filesystem::path>
         "a licence is an SPDX expression, like CC-BY-4.0 or 'MIT OR Apache-2.0'; one that has no name there is "
         "LicenseRef-NAME"};
   }
-  ATOLL_ASSIGN_OR_RETURN(const std::vector<TextFile> files, find_text_files(inputs));
+  if (!asked.read.encoding.empty()) ATOLL_RETURN_IF_ERROR(check_encoding(asked.read.encoding));
+  ATOLL_ASSIGN_OR_RETURN(const FoundText found, find_text(inputs));
+  const std::vector<TextFile>& files = found.files;
   if (asked.read.chat) ATOLL_RETURN_IF_ERROR(check_chats(files, *asked.tokenizer.tokenizer));
   PrepareOptions options = asked;
   if (options.threads == 0) options.threads = parallel_threads();
@@ -241,11 +253,12 @@ Result<DatasetManifest> prepare_dataset(const std::vector<std::filesystem::path>
   if (journal.statistics.sources.empty()) name_sources(inputs, files, journal.statistics);
   auto manifest = prepare_in({files, options, place.path(), journal, progress});
   if (!manifest.ok()) {
-    // What is wrong with the inputs is found before much was done. Else what was done is kept: the disk may be full.
+    // What is wrong with the inputs is found before anything is written, and the call that is mended is another one.
+    // Else what was done is kept: the disk may be full.
     const ErrorCode code = manifest.error().code;
-    const bool of_inputs =
-        code == ErrorCode::kInvalidArgument || code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt;
-    if (of_inputs && !journal.writing) place.leave_nothing();
+    const bool of_inputs = code == ErrorCode::kInvalidArgument || code == ErrorCode::kNotFound ||
+                           code == ErrorCode::kPermissionDenied || code == ErrorCode::kCorrupt;
+    if (code == ErrorCode::kInvalidArgument || (of_inputs && !journal.writing)) place.leave_nothing();
     return manifest.error();
   }
   ATOLL_RETURN_IF_ERROR(take_output(place.path(), target));

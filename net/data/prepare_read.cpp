@@ -1,5 +1,7 @@
 #include "net/data/prepare_passes.h"
 
+#include <fmt/format.h>
+
 #include "net/base/deadline.h"
 
 namespace atl {
@@ -8,7 +10,23 @@ namespace {
 struct HashedBlock : BlockResult {
   std::vector<DocumentRecord> documents;
   std::uint64_t text_bytes = 0;
+  std::uint64_t without_text = 0;  // documents
 };
+
+// Before a token is written: what is found when all text was read costs hours.
+Status check_tokens(const TextFile& file, const Document& document, std::uint32_t vocab_size) {
+  TokenId largest = 0;
+  for (std::size_t at = 0; at + sizeof(TokenId) <= document.text.size(); at += sizeof(TokenId)) {
+    TokenId token = 0;
+    std::memcpy(&token, document.text.data() + at, sizeof(token));
+    largest = std::max(largest, token);
+  }
+  if (largest < vocab_size) return ok_status();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} holds token {}, and the tokenizer's vocabulary has {}: name the one that the file was "
+                           "made with by --tokenizer",
+                           file.path.string(), largest, vocab_size)};
+}
 
 class ReadingPass {
  public:
@@ -21,7 +39,10 @@ class ReadingPass {
 
   Status run() {
     const PipelineSteps steps{
-        .open = [this](std::size_t file) { return TextBlocks::open(pass_.files[file], pass_.options.read); },
+        .open =
+            [this](std::size_t file) {
+              return TextBlocks::open(pass_.files[file], pass_.options.read, pass_.options.interrupt);
+            },
         .make_work = [this] { return make_work(); },
         .take = [this](BlockPlace place, std::uint64_t disk_bytes,
                        BlockResult& result) { return take(place, disk_bytes, static_cast<HashedBlock&>(result)); },
@@ -36,15 +57,20 @@ class ReadingPass {
 
  private:
   BlockWork make_work() const {
-    return [&files = pass_.files, reader = std::make_shared<DocumentReader>(pass_.options.read)](
+    return [&files = pass_.files, vocab_size = pass_.options.tokenizer.tokenizer->facts().vocab_size,
+            reader = std::make_shared<DocumentReader>(pass_.options.read)](
                BlockPlace place, TextBlock block) -> Result<std::unique_ptr<BlockResult>> {
       auto hashed = std::make_unique<HashedBlock>();
-      ATOLL_RETURN_IF_ERROR(reader->read(files[place.file], block, [&](const Document& document, std::uint64_t offset) {
+      const TextFile& file = files[place.file];
+      const auto hash = [&](const Document& document, std::uint64_t offset) -> Status {
+        if (file.format == TextFormat::kTokens) ATOLL_RETURN_IF_ERROR(check_tokens(file, document, vocab_size));
         hashed->documents.push_back(
             {hash_of(document, offset), static_cast<std::uint32_t>(document.text.size()), document.piece ? 1u : 0u});
         hashed->text_bytes += document.text.size();
         return ok_status();
-      }));
+      };
+      ATOLL_RETURN_IF_ERROR(reader->read(file, block, hash));
+      hashed->without_text = reader->without_text();
       return std::unique_ptr<BlockResult>(std::move(hashed));
     };
   }
@@ -59,6 +85,7 @@ class ReadingPass {
     journal.documents += hashed.documents.size();
     journal.blocks += 1;
     journal.text_bytes += hashed.text_bytes;
+    journal.statistics.without_text += hashed.without_text;
     if (pass_.progress) {
       pass_.progress({PrepareStage::kReading, before_bytes_ + disk_bytes, total_bytes_, begun_bytes_, 0});
     }

@@ -168,12 +168,7 @@ class BlockTokenizer {
     std::memcpy(tokens_.data(), document.text.data(), document.text.size());
     std::uint64_t text_bytes = 0;
     for (const TokenId token : tokens_) {
-      if (token >= token_lengths_.size()) {
-        return Error{ErrorCode::kInvalidArgument,
-                     fmt::format("{} holds token {}, and the tokenizer's vocabulary has {}: name the one that the file "
-                                 "was made with by --tokenizer",
-                                 file.path.string(), token, token_lengths_.size())};
-      }
+      if (token >= token_lengths_.size()) return text_changed(file);  // it was looked at when all text was read
       text_bytes += token_lengths_[token];
     }
     if (tokenizer.begin_of_text && tokens_.front() != *tokenizer.begin_of_text) {
@@ -226,7 +221,10 @@ class WritingPass {
 
   Status run() {
     const PipelineSteps steps{
-        .open = [this](std::size_t file) { return TextBlocks::open(pass_.files[file], pass_.options.read); },
+        .open =
+            [this](std::size_t file) {
+              return TextBlocks::open(pass_.files[file], pass_.options.read, pass_.options.interrupt);
+            },
         .make_work = [this]() -> BlockWork {
           auto worker = std::make_shared<BlockTokenizer>(pass_, plan_, table_, format_.token_bytes, token_lengths_);
           return [worker](BlockPlace place, TextBlock block) { return worker->work(place, std::move(block)); };

@@ -6,6 +6,7 @@
 
 #include "net/data/input_stream.h"
 #include "net/data/parquet_text.h"
+#include "net/data/text_encoding.h"
 #include "net/data/token_files.h"
 
 namespace atl {
@@ -20,8 +21,9 @@ class Ahead {
  public:
   explicit Ahead(std::unique_ptr<InputStream> stream) : stream_(std::move(stream)) {}
 
-  // Reads until there are `wanted` bytes, or the file ends.
+  // Reads until there are `wanted` bytes, or the file ends. What it begins with is no byte order mark.
   Status fill(std::size_t wanted) {
+    if (!std::exchange(begun_, true)) ATOLL_RETURN_IF_ERROR(skip_marks());
     if (text_.size() >= wanted || ended_) return ok_status();
     const std::size_t had = text_.size();
     text_.resize(wanted);
@@ -40,11 +42,22 @@ class Ahead {
   std::string_view text() const { return text_; }
   bool ended() const { return ended_; }
   std::uint64_t disk_bytes() const { return stream_->disk_bytes(); }
+  std::uint64_t mark_bytes() const { return mark_bytes_; }
 
  private:
+  Status skip_marks() {
+    for (;;) {
+      ATOLL_RETURN_IF_ERROR(fill(kByteOrderMark.size()));
+      if (text_ != kByteOrderMark) return ok_status();
+      mark_bytes_ += text_.size();
+      text_.clear();
+    }
+  }
+
   std::unique_ptr<InputStream> stream_;
   std::string text_;
-  bool ended_ = false;
+  std::uint64_t mark_bytes_ = 0;
+  bool begun_ = false, ended_ = false;
 };
 
 class LineBlocks : public TextBlocks {
@@ -72,8 +85,12 @@ class LineBlocks : public TextBlocks {
                      fmt::format("{} line {} is longer than {} MiB", path_.string(), line_, kMaxDocumentBytes >> 20)};
       }
     }
-    TextBlock block{
-        .bytes = ahead_.take(end), .ends = {}, .first = line_, .offset = offset_, .disk_bytes = ahead_.disk_bytes()};
+    TextBlock block{.bytes = ahead_.take(end),
+                    .ends = {},
+                    .first = line_,
+                    .offset = offset_,
+                    .mark_bytes = ahead_.mark_bytes(),
+                    .disk_bytes = ahead_.disk_bytes()};
     line_ += static_cast<std::uint64_t>(std::count(block.bytes.begin(), block.bytes.end(), '\n'));
     offset_ += block.bytes.size();
     return std::optional(std::move(block));
@@ -113,11 +130,14 @@ class PieceBlocks : public TextBlocks {
     ATOLL_RETURN_IF_ERROR(ahead_.fill(whole_ ? kMaxDocumentBytes + 1 : block_bytes_));
     if (ahead_.text().empty()) return std::optional<TextBlock>();
     if (const auto nul = ahead_.text().find('\0'); nul != std::string_view::npos) {
-      return Error{
-          ErrorCode::kInvalidArgument,
-          fmt::format("{} is not text: byte {} is 0; convert it to UTF-8 text first", path_.string(), offset_ + nul)};
+      return no_text_at(ahead_.mark_bytes() + offset_ + nul);
     }
-    TextBlock block{.bytes = {}, .ends = {}, .first = piece_, .offset = offset_, .disk_bytes = ahead_.disk_bytes()};
+    TextBlock block{.bytes = {},
+                    .ends = {},
+                    .first = piece_,
+                    .offset = offset_,
+                    .mark_bytes = ahead_.mark_bytes(),
+                    .disk_bytes = ahead_.disk_bytes()};
     if (whole_ && ahead_.text().size() > kMaxDocumentBytes) {
       return Error{
           ErrorCode::kInvalidArgument,
@@ -140,6 +160,13 @@ class PieceBlocks : public TextBlocks {
   }
 
  private:
+  Error no_text_at(std::uint64_t byte) const {
+    const std::string_view wide = offset_ == 0 ? wide_encoding_of(ahead_.text()) : std::string_view();
+    if (!wide.empty()) return no_utf8(path_.string(), byte, 0, ahead_.text());
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not text: byte {} is 0; convert it to UTF-8 text first", path_.string(), byte)};
+  }
+
   const std::filesystem::path path_;
   Ahead ahead_;
   const std::size_t block_bytes_;
@@ -150,10 +177,14 @@ class PieceBlocks : public TextBlocks {
 
 }  // namespace
 
-Result<std::unique_ptr<TextBlocks>> TextBlocks::open(const TextFile& file, const ReadOptions& options) {
-  if (file.format == TextFormat::kParquet) return open_parquet_text(file, options);
+Result<std::unique_ptr<TextBlocks>> TextBlocks::open(const TextFile& file, const ReadOptions& options,
+                                                     const AbortSignal* interrupt) {
+  if (file.format == TextFormat::kParquet) return open_parquet_text(file, options, interrupt);
   if (file.format == TextFormat::kTokens) return open_token_file(file, options);
   ATOLL_ASSIGN_OR_RETURN(auto stream, InputStream::open(file.path));
+  if (!options.encoding.empty()) {
+    ATOLL_ASSIGN_OR_RETURN(stream, decode_stream(std::move(stream), options.encoding, file.path));
+  }
   if (file.format == TextFormat::kJsonLines) {
     return std::unique_ptr<TextBlocks>(std::make_unique<LineBlocks>(file.path, std::move(stream), options));
   }

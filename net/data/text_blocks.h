@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "net/base/abort_signal.h"
 #include "net/base/result.h"
 #include "net/data/text_input.h"
 
@@ -27,6 +28,7 @@ struct ReadOptions {
   // A line of JSON Lines is a chat (chat.h), of which the tokens that an assistant says count; `field` is not asked
   // for.
   bool chat = false;
+  std::string encoding = {};           // of text and JSON Lines (text_encoding.h); empty: UTF-8, as Parquet always is
   std::size_t block_bytes = 1u << 20;  // of text, or the document that is longer
 };
 
@@ -36,14 +38,16 @@ struct TextBlock {
   std::vector<std::size_t> ends;
   std::uint64_t first = 0;       // the number of the first line, document or row in its file, from 1
   std::uint64_t offset = 0;      // of `bytes` in the file's text
+  std::uint64_t mark_bytes = 0;  // of a byte order mark before that
   std::uint64_t disk_bytes = 0;  // of the file that were read for it and those before
 };
 
 // One thread at a time.
 class TextBlocks {
  public:
-  // kNotFound when there is nothing that reads this format.
-  static Result<std::unique_ptr<TextBlocks>> open(const TextFile& file, const ReadOptions& options);
+  // kNotFound when there is nothing that reads this format. `interrupt`: ends a wait for another program; may be null.
+  static Result<std::unique_ptr<TextBlocks>> open(const TextFile& file, const ReadOptions& options,
+                                                  const AbortSignal* interrupt);
   virtual ~TextBlocks() = default;
   // Nothing at the end.
   virtual Result<std::optional<TextBlock>> next() = 0;

@@ -10,7 +10,7 @@
 
 namespace atl {
 
-// By the name, without .gz, .zst, .dz behind it.
+// By the name, in small or capital letters, without .gz, .gzip, .bgz, .zst, .zstd, .dz behind it.
 enum class TextFormat {
   kText,       // any other name
   kJsonLines,  // .jsonl .ndjson .json: an object a line
@@ -30,10 +30,25 @@ struct TextFile {
   std::int64_t modified = 0;     // nanoseconds of the file system's clock
 };
 
-// Inputs in the order given: a file is itself; a directory the .txt, .jsonl, .ndjson and .parquet files (the first
-// three also .gz or .zst) below it, and the .bin and .ds files with their index, sorted by path; a pattern (*, ?,
-// [...]) what it matches, sorted. kNotFound when there is nothing, kInvalidArgument when one file would be read twice.
-Result<std::vector<TextFile>> find_text_files(const std::vector<std::filesystem::path>& inputs);
+// A file of a directory, or of what a pattern matches, that is not read.
+struct LeftOutFile {
+  std::filesystem::path path;
+  std::string why;
+};
+
+struct FoundText {
+  std::vector<TextFile> files;
+  std::vector<LeftOutFile> left_out;
+};
+
+// Inputs in the order given: a file is itself; a directory the .txt, .jsonl, .ndjson and .parquet files below it, the
+// first three also compressed, .json files that are, and the .bin and .ds files with their index, sorted by path; a
+// pattern (*, ?, [...]) what it matches, sorted. Links to files are those files, but where these are read already;
+// links to directories are not followed. kNotFound when there is nothing, kInvalidArgument when one file would be read
+// twice.
+Result<FoundText> find_text(const std::vector<std::filesystem::path>& inputs);
+// "a, b and 3 more", each with why; at most `most` of them.
+std::string describe_left_out(const std::vector<LeftOutFile>& files, std::size_t most);
 Result<std::vector<std::filesystem::path>> expand_text_inputs(const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace atl

@@ -169,7 +169,7 @@ class TokenBlocks final : public TextBlocks {
 
   Result<std::optional<TextBlock>> next() override {
     if (number_ == index_->documents()) return std::optional<TextBlock>();
-    TextBlock block{.bytes = {}, .ends = {}, .first = number_ + 1, .offset = 0, .disk_bytes = 0};
+    TextBlock block{.bytes = {}, .ends = {}, .first = number_ + 1, .offset = 0, .mark_bytes = 0, .disk_bytes = 0};
     while (number_ < index_->documents() && block.bytes.size() < block_bytes_) {
       ATOLL_RETURN_IF_ERROR(append_document(block));
       ++number_;

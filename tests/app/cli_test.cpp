@@ -74,6 +74,7 @@ class CliTest : public QObject {
   void the_last_three_demo_directories_stay();
   void every_command_has_examples();
   void data_prepare_makes_a_dataset_and_says_what_is_wrong();
+  void data_prepare_says_what_it_leaves_out();
   void hub_init_makes_a_run_of_the_preset_with_overrides();
   void hub_init_makes_the_learning_rate_decay_data();
   void hub_init_makes_the_learning_rate_decay();
@@ -319,6 +320,34 @@ void CliTest::data_prepare_makes_a_dataset_and_says_what_is_wrong() {
   QCOMPARE(again.exit_code, static_cast<int>(kExitUsage));
   QVERIFY(contains(again.err, "--force"));
   QVERIFY(contains(missing.err, "/no/such/text does not exist"));
+}
+
+void CliTest::data_prepare_says_what_it_leaves_out() {
+  CliRun atoll;
+  const std::filesystem::path corpus = atoll.path("corpus");
+  std::filesystem::create_directory(corpus);
+  std::filesystem::rename(atoll.write_text(), corpus / "book.TXT");
+  std::ofstream(corpus / "notes.json") << "{}";
+  std::ofstream(corpus / "holes.jsonl") << "{\"text\": null}\n{\"text\": \"caf\\u00e9\", \"score\": NaN}\n";
+
+  const CliOutcome made = atoll({"data", "prepare", corpus.string(), "--output", atoll.path("data").string()});
+  const CliOutcome as_json =
+      atoll({"data", "prepare", corpus.string(), "--output", atoll.path("data").string(), "--force", "--json"});
+  const CliOutcome klingon =
+      atoll({"data", "prepare", corpus.string(), "--encoding", "klingon", "--output", atoll.path("other").string()});
+
+  QVERIFY2(made.exit_code == 0, made.err.c_str());
+  QVERIFY2(contains(made.err, "left out 1 file: ") && contains(made.err, "notes.json (a .json is more often"),
+           made.err.c_str());
+  QVERIFY2(contains(made.out, "1 document whose text is null or empty, left out") &&
+               contains(made.out, "left out    1 file, named above"),
+           made.out.c_str());
+  const auto first = nlohmann::json::parse(as_json.out.substr(0, as_json.out.find('\n')), nullptr, false);
+  QVERIFY2(!first.is_discarded() && first.value("files", 0) == 2, as_json.out.c_str());
+  QCOMPARE(first["files_left_out"].size(), 1u);
+  QVERIFY(contains(as_json.out, "\"without_text\":1"));
+  QCOMPARE(klingon.exit_code, static_cast<int>(kExitUsage));
+  QVERIFY2(contains(klingon.err, "no encoding 'klingon'"), klingon.err.c_str());
 }
 
 void CliTest::hub_init_makes_a_run_of_the_preset_with_overrides() {
